@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// allowedImports is the one direction of imports: packages of a folder may import packages of these folders and of their
-// own. Its keys are all folders there may be.
+// allowedImports says for each top-level folder which others its packages may import; they may always import their own.
+// The imports go one way: no two folders import each other. The keys are all top-level folders that may exist.
 var allowedImports = map[string][]string{
 	"schemas":     {},
 	"eventstore":  {"schemas"},
@@ -25,7 +25,7 @@ var allowedImports = map[string][]string{
 	"cmd":         {"schemas", "eventstore", "commands", "projections", "queries", "http"},
 }
 
-// testsMayImport is what tests may import beyond that: those of commands check what was written by what reads it.
+// testsMayImport is what tests of a folder may import besides. Tests of commands read through queries what they wrote.
 var testsMayImport = map[string][]string{"commands": {"queries"}}
 
 // source is one parsed file of the module.
@@ -63,7 +63,7 @@ func parseSources(t *testing.T) []source {
 		t.Fatal(err)
 	}
 	if len(all) < 100 {
-		t.Fatalf("found %d source files: this test looks in the wrong place", len(all))
+		t.Fatalf("found %d source files: this test looks in the wrong place", len(all)) // else every test would pass on none
 	}
 	return all
 }
@@ -131,7 +131,8 @@ func TestProductionCodeHasNoInitAndNoPanic(t *testing.T) {
 	}
 }
 
-// isAllowedPanic allows a panic that passes on a recovered value, and net/http's way to cut an answer short.
+// isAllowedPanic allows a panic with a variable, which passes a recovered value on, and http.ErrAbortHandler, with which
+// a handler breaks off its answer.
 func isAllowedPanic(call *ast.CallExpr) bool {
 	switch arg := call.Args[0].(type) {
 	case *ast.Ident:

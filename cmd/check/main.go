@@ -1,6 +1,8 @@
 // Command check runs every check of the project, for developers and CI alike. It installs the tools that the tests need
-// where it can, starts a Postgres of its own, and runs the steps of steps.go in order; the first that fails ends it. Its
-// constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing.
+// where it can, starts a Postgres of its own, and runs the steps of steps.go in order. The first step that fails ends it.
+// Its constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing.
+//
+// Run it in the root of the module: run calls installMissingTools and startPostgres, and then step.run for each step.
 //
 // On a machine that has other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
 package main
@@ -21,7 +23,7 @@ import (
 // busyFactor multiplies the time limits of tests on a busy machine.
 const busyFactor = 3
 
-// testLimit is how long the tests of one package may take on a machine of their own.
+// testLimit is how long the tests of one package may take on a machine that has no other work.
 const testLimit = 40 * time.Minute
 
 func main() {
@@ -33,7 +35,7 @@ func main() {
 		factor = busyFactor
 	}
 	err := run(ctx, factor)
-	stop()
+	stop() // os.Exit below runs no deferred call
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "check:", err)
 		os.Exit(1)
@@ -41,7 +43,8 @@ func main() {
 	fmt.Println("check: all passed")
 }
 
-// run installs tools, starts Postgres and runs all steps. The variables it sets make tests fail where they would skip.
+// run installs missing tools, starts Postgres and runs all steps; it returns the first error. LIEUDIT_CHECK makes a test
+// fail that would otherwise skip because a service is missing. The time limits of packages and of tests grow by factor.
 func run(ctx context.Context, factor int) error {
 	if err := installMissingTools(ctx); err != nil {
 		return err

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// step is one check: a command that must succeed, and where quiet is set must print nothing.
+// step is one check: a command that must succeed.
 type step struct {
 	name         string
-	command      []string
-	failOnOutput bool
+	command      []string // the program and its arguments
+	failOnOutput bool     // whether any line on standard output is a finding: gofmt -l exits with 0
 }
 
-// steps are the checks in their order. limit bounds the tests of one package.
+// steps are the checks in their order, the quick ones first. limit bounds the tests of one package. The packages of
+// whole services run one after the other (-p 1), so that neither slows the other down.
 func steps(limit time.Duration) []step {
 	return []step{
 		{"modules", []string{"go", "mod", "verify"}, false},
@@ -33,12 +34,13 @@ func steps(limit time.Duration) []step {
 }
 
 // The packages whose tests run whole services and processes, and mostly wait for them. With the race detector they take
-// longer than all other packages together, so it watches only the scenes of the API.
+// longer than all other packages together, so only their API tests run with it.
 const (
 	wholeServicePackage = "lieudit/cmd/lieudit"
 	benchPackage        = "lieudit/cmd/bench"
 )
 
+// run runs the command with the variables of env added to the environment. It shows the output as it comes.
 func (s step) run(ctx context.Context, env []string) error {
 	startedAt := time.Now()
 	fmt.Printf("== %s: %s\n", s.name, strings.Join(s.command, " "))
@@ -56,7 +58,8 @@ func (s step) run(ctx context.Context, env []string) error {
 	return nil
 }
 
-// newCommand is one whose output is seen and which ends gently with the context.
+// newCommand prepares a command that writes to this program's output. When ctx ends the command is interrupted, so that
+// tests can stop their servers, and killed ten seconds later.
 func newCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

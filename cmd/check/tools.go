@@ -10,8 +10,8 @@ import (
 )
 
 // installMissingTools installs the tools that are missing: a C compiler for the race detector, Postgres for the read
-// models, a browser for the pages, and Node.js for the official EventStoreDB client that is run against a node. It needs
-// root and Debian's packages; a container engine can stand in for Postgres.
+// models, a browser for the web pages, and Node.js for the official EventStoreDB client, which a test runs against lieudit
+// node. It installs with apt-get and needs root. Where a container engine runs, Postgres may be missing.
 func installMissingTools(ctx context.Context) error {
 	var missing []string
 	if _, err := exec.LookPath("gcc"); err != nil {
@@ -36,17 +36,17 @@ func installMissingTools(ctx context.Context) error {
 		return fmt.Errorf("missing: %v; install them, or run this as root where apt-get is", missing)
 	}
 	fmt.Println("== install:", missing)
-	for _, words := range [][]string{{"apt-get", "update", "-qq"}, append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends"}, missing...)} {
-		cmd := newCommand(ctx, words...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	for _, command := range [][]string{{"apt-get", "update", "-qq"}, append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends"}, missing...)} {
+		cmd := newCommand(ctx, command...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive") // else a package may ask a question
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%v: %w", words, err)
+			return fmt.Errorf("%v: %w", command, err)
 		}
 	}
 	return nil
 }
 
-// hasContainerEngine says whether a container engine answers.
+// hasContainerEngine says whether Docker is installed and its engine answers.
 func hasContainerEngine(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "info").Run() == nil
 }
@@ -54,14 +54,15 @@ func hasContainerEngine(ctx context.Context) bool {
 // postgres is the server that the tests of this run use.
 type postgres struct {
 	url  string
-	stop func()
+	stop func() // ends what startPostgres started; its errors are dropped, because the checks are over by then
 }
 
-// postgresVariable names a server that runs already. Tests make databases of their own in it.
+// postgresVariable holds the URL of a server that runs already. Tests make databases of their own in it. The steps get the
+// server of this run under the same name.
 const postgresVariable = "LIEUDIT_TEST_POSTGRES"
 
-// startPostgres uses the server of the environment, else starts the installed Postgres in a folder of its own, else a
-// container.
+// startPostgres returns the server that postgresVariable names. Without one it starts the installed Postgres on a folder
+// of its own; where none is installed, it starts a container. The caller calls stop.
 func startPostgres(ctx context.Context) (*postgres, error) {
 	if givenURL := os.Getenv(postgresVariable); givenURL != "" {
 		return &postgres{givenURL, func() {}}, nil
@@ -76,7 +77,8 @@ func startPostgres(ctx context.Context) (*postgres, error) {
 	return startContainer(ctx)
 }
 
-// startContainer starts the Postgres of compose.yaml.
+// startContainer starts the Postgres of compose.yaml and waits until it is healthy. User, password and port are those of
+// that file. stop keeps the container and its data.
 func startContainer(ctx context.Context) (*postgres, error) {
 	if err := newCommand(ctx, "docker", "compose", "up", "-d", "--wait", "postgres").Run(); err != nil {
 		return nil, fmt.Errorf("docker compose: %w", err)

@@ -118,7 +118,7 @@ func TestAnAgencyCannotRaiseItsOwnVolume(t *testing.T) {
 	svc.runCommand(t, "account plan agency GROWTH --quota 5")                                                    // from the next period on
 	svc.checkAreaStatus(t, agent, quotaAttempt{"POST /accounts/" + opened.ID + ":plan", `{"plan":"GROWTH","quota":6}`, 422})
 	clockOffset.Store(int64(32 * 24 * time.Hour))
-	svc.checkLeft(t, agent, sold)
+	svc.checkHasLeftAgency(t, agent, sold)
 	if got := svc.exhaustQuota(t, others...); got != 5 {
 		t.Errorf("%d requests were served in the next period, want the 5 of the contract", got)
 	}
@@ -132,8 +132,8 @@ func (svc *testService) checkAreaStatus(t *testing.T, agent string, c quotaAttem
 	}
 }
 
-// checkLeft checks that the agency does not see the account "sold" any more, and that the account has its plan's volume.
-func (svc *testService) checkLeft(t *testing.T, agent, soldKey string) {
+// checkHasLeftAgency checks that the agency does not see the account "sold" any more, and that the account has its plan's volume.
+func (svc *testService) checkHasLeftAgency(t *testing.T, agent, soldKey string) {
 	t.Helper()
 	waitUntil(t, "the sub-client has left", func() bool {
 		got, _ := svc.sendToArea(t, agent, "GET /accounts/sold", "")

@@ -133,7 +133,7 @@ type readiness struct {
 	text   string            // the whole body
 }
 
-// readiness asks /readyz.
+// readiness requests /readyz.
 func (svc *testService) readiness(t *testing.T) (r readiness) {
 	t.Helper()
 	r.status, r.text = svc.send(t, "", "GET "+svc.ops+"/readyz", "")

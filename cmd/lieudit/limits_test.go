@@ -67,7 +67,8 @@ func TestBodiesOf15MBAreWrittenAndLargerOnesThan64MiBAreNot(t *testing.T) {
 	}
 }
 
-// startAttackedProcess starts a service in a process of its own by a command, and returns it with a patient client.
+// startAttackedProcess starts a service in a process of its own by a command, and returns it with a client
+// that waits two minutes for an answer and uses each connection once.
 func startAttackedProcess(t *testing.T, command ...string) (*process, *testService) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -1,5 +1,7 @@
-// Command lieudit is the whole program: the service, the node that a log can be shared through, and the command
-// line that works with a running service. Everything it does is in package cli; here it meets the process.
+// Command lieudit is the whole program: the service, the node through which several instances share a log, and the command
+// line that works with a running service. Its one job is to connect package cli, which does all of this, with the process:
+// its streams, its environment, its signals, its priority and its exit code. Nothing here can be tested in a process of
+// the tests, so nothing here decides anything.
 package main
 
 import (
@@ -34,11 +36,12 @@ func main() {
 	}.Run(ctx, os.Args))
 }
 
-// newInterruptContext is a context that ends with the first signal. By then the next signal is the runtime's again: it
-// ends the process at once.
+// newInterruptContext returns a context that ends with the first interrupt or termination signal, so that running requests
+// can end. By then signals have their default effect again: a second one ends the process at once. signal.NotifyContext
+// would swallow every further signal until its stop function is called.
 func newInterruptContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 1) // a signal is dropped where the channel has no room
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals

@@ -74,11 +74,11 @@ func deleteSiteIndex(t *testing.T, c *service.Config) {
 	}
 }
 
-// TestAPIOnMeilisearch plays the scenes about locations again, with sites searched in Meilisearch.
+// TestAPIOnMeilisearch runs the scenarios about locations again, with sites searched in Meilisearch.
 func TestAPIOnMeilisearch(t *testing.T) {
 	t.Parallel()
 	realMeilisearchURL(t)
-	playScenes(t, "testdata/api/*locations*.txtar", func(t *testing.T, c *service.Config) { withMeilisearchSites(t)(c) })
+	runScenarios(t, "testdata/api/*locations*.txtar", func(t *testing.T, c *service.Config) { withMeilisearchSites(t)(c) })
 }
 
 func TestWritesDoNotWaitForAMeilisearchThatIsDown(t *testing.T) {

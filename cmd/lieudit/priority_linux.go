@@ -13,8 +13,9 @@ const (
 	ioprioWhoThread = 1       // ioprio_set(2): IOPRIO_WHO_PROCESS, which is one thread
 )
 
-// lowerPriority lets every other process go first, at the processor and at the disk. It sets each thread that runs;
-// threads started later inherit it. Where the system refuses, nothing changes.
+// lowerPriority gives every other process precedence at the processor and at the disk. Linux keeps both priorities per
+// thread, so it sets those of each running thread; threads that start later inherit them. Its errors are dropped: where
+// the system refuses, the work goes on at its old priority.
 func lowerPriority() {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package main
 
-// lowerPriority does nothing: niceness and disk class of threads are Linux's.
+// lowerPriority does nothing: only Linux has a niceness and a disk class for each thread.
 func lowerPriority() {}

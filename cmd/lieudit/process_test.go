@@ -51,7 +51,7 @@ func startProcessReady(t *testing.T) *process {
 	return p
 }
 
-// startProcess starts a service on a data folder.
+// startProcess starts a service on a data folder and does not wait until it answers. The process is killed with the test.
 func startProcess(t *testing.T, data string) *process {
 	t.Helper()
 	return launchProcess(t, data, os.Args[0])
@@ -90,7 +90,7 @@ func (p *process) testService(t *testing.T) *testService {
 	}
 }
 
-// kill is kill -9.
+// kill ends the process as kill -9 does, and waits for its end.
 func (p *process) kill() {
 	p.Process.Kill()
 	<-p.exited
@@ -142,7 +142,7 @@ func (p *process) readOutput(out io.Reader) {
 
 const pendingBody = `{"nom":"x","plan":"STARTER"}`
 
-// beginRequest sends the headers of a request and waits until the service wants the body.
+// beginRequest sends the headers of a request and waits until the service reads the body: then the request is under way.
 func (p *process) beginRequest(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.area)
@@ -160,7 +160,7 @@ func (p *process) beginRequest(t *testing.T) net.Conn {
 	return conn
 }
 
-// interrupt sends what Ctrl-C sends.
+// interrupt sends the signal that Ctrl-C sends.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Signal(os.Interrupt); err != nil {

@@ -30,7 +30,7 @@ type testService struct {
 	operator       string // the first operator's token
 	client         *http.Client
 	nameCount      atomic.Int64
-	node           *testNode // of a scene that plays on a node of its own; else nil
+	node           *testNode // of a scenario that runs on a node of its own; else nil
 	stop           func()    // ends the service and waits for its end
 }
 
@@ -77,7 +77,7 @@ func startServiceUnready(t *testing.T, change func(*service.Config)) *testServic
 	return svc
 }
 
-// listenerURL is the base URL of a listener that a scene names.
+// listenerURL is the base URL of a listener that a scenario names.
 func (svc *testService) listenerURL(t *testing.T, listener string) string {
 	t.Helper()
 	switch listener {
@@ -102,7 +102,7 @@ func testConfig(t *testing.T, out io.Writer, change func(*service.Config)) servi
 	return c
 }
 
-// uniqueName is a name that no other scene on this service gets.
+// uniqueName is a name that no other scenario on this service gets.
 func (svc *testService) uniqueName() string { return fmt.Sprintf("scene%04d", svc.nameCount.Add(1)) }
 
 // openAccount opens an account with a referential and returns a secret key.

@@ -159,7 +159,7 @@ func (s *stoppedAccount) checkStop(t *testing.T) {
 	}
 }
 
-// checkRepair repairs the account: it is served again without what the event said, and the audit tells of the repair.
+// checkRepair repairs the account: it is served again without what the event changed, and the audit lists the repair.
 func (s *stoppedAccount) checkRepair(t *testing.T) {
 	t.Helper()
 	if got := s.runCommand(t, `projections repair mende --reason "damaged by hand"`); !strings.Contains(got, "locations.sites-changed.v1") {

@@ -370,7 +370,7 @@ func (svc *testService) checkUnreadable(t *testing.T, one, two string) {
 	}
 }
 
-// TestErasedDataIsInNoFileOfTheDataFolder looks for an account's name and for what it says of its sites, the retired
+// TestErasedDataIsInNoFileOfTheDataFolder searches all files for an account's name and the texts of its sites, those of the retired
 // generations of read models included.
 func TestErasedDataIsInNoFileOfTheDataFolder(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func TestImportIsServedWithoutDroppingARequest(t *testing.T) {
 	}
 }
 
-// importUnderLoad imports vintages in turn while clients ask: every request is served, and each import returns when its
+// importUnderLoad imports vintages in turn while clients send requests: every request is served, and each import returns when its
 // vintage is served.
 func importUnderLoad(t *testing.T, svc *testService) {
 	t.Helper()

@@ -9,20 +9,22 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-// envVariable is an environment variable that a flag mirrors. An empty one counts as not set, because compose files leave
-// empty ones.
+// envVariable is the cli.ValueSource of a flag that has an environment variable. An empty variable counts as not set,
+// because a compose file sets the variables that it leaves open to the empty text.
 type envVariable struct {
-	name string
-	env  func(string) (string, bool)
+	name   string
+	lookup func(string) (string, bool)
 }
 
-// EnvSource is an environment variable as the source of a flag that the command line leaves out.
+// EnvSource is the source of a flag's value that is read when the command line leaves the flag out. It reads the variable
+// through LookupEnv, not from the process.
 func (t Terminal) EnvSource(name string) cli.ValueSourceChain {
 	return cli.NewValueSourceChain(envVariable{name, t.LookupEnv})
 }
 
+// Lookup and the methods after it implement cli.ValueSource and cli.EnvValueSource.
 func (v envVariable) Lookup() (string, bool) {
-	value, ok := v.env(v.name)
+	value, ok := v.lookup(v.name)
 	return value, ok && value != ""
 }
 
@@ -31,13 +33,15 @@ func (v envVariable) Key() string      { return v.name }
 func (v envVariable) String() string   { return fmt.Sprintf("environment variable %q", v.name) }
 func (v envVariable) GoString() string { return "variable(" + v.name + ")" }
 
-// StringFlag is a flag --some-name that LIEUDIT_SOME_NAME mirrors.
+// StringFlag is a flag --some-name with a default value. The variable LIEUDIT_SOME_NAME sets it too; the command line
+// wins over the variable.
 func (t Terminal) StringFlag(name, value, usage string) *cli.StringFlag {
 	key := "LIEUDIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	return &cli.StringFlag{Name: name, Value: value, Usage: usage, Sources: t.EnvSource(key)}
 }
 
-// OneOf is a validator that refuses other values of a flag, in any case of letters.
+// OneOf returns a validator that accepts the given values in upper or lower case. It does not change the value: the
+// command still receives it as it was typed.
 func OneOf(values ...string) func(string) error {
 	return func(v string) error {
 		if slices.ContainsFunc(values, func(allowed string) bool { return strings.EqualFold(allowed, v) }) {
@@ -47,7 +51,7 @@ func OneOf(values ...string) func(string) error {
 	}
 }
 
-// AtLeastOne is a validator that refuses 0 and negative numbers.
+// AtLeastOne is a validator of a number flag. It refuses 0 and negative numbers.
 func AtLeastOne(n int) error {
 	if n < 1 {
 		return errors.New("it is at least 1")
@@ -55,7 +59,8 @@ func AtLeastOne(n int) error {
 	return nil
 }
 
-// Each is the validator of a flag that may be repeated: each value passes validate.
+// Each returns the validator of a flag that may be repeated. It applies validate to each value and returns the first
+// error.
 func Each[T any](validate func(T) error) func([]T) error {
 	return func(all []T) error {
 		for _, v := range all {
@@ -67,13 +72,15 @@ func Each[T any](validate func(T) error) func([]T) error {
 	}
 }
 
-// checkArguments compares the arguments with what the help calls them: "ID [REASON]", "KEY ORIGIN...".
+// checkArguments compares the arguments with the placeholders in the help, such as ID, [REASON] and ORIGIN...: a
+// placeholder in brackets is optional, and after one that ends in three dots more arguments may follow. Commands
+// rely on it: without an error every required argument is present and not empty.
 func checkArguments(c *cli.Command, placeholders []string) error {
 	given := c.Args().Slice()
-	for i, w := range placeholders {
-		optional := strings.HasPrefix(w, "[")
+	for i, placeholder := range placeholders {
+		optional := strings.HasPrefix(placeholder, "[")
 		if !optional && (i >= len(given) || given[i] == "") {
-			return NewUsageError(c, "%s is missing: %s %s", strings.TrimSuffix(w, "..."), c.FullName(), strings.Join(placeholders, " "))
+			return NewUsageError(c, "%s is missing: %s %s", strings.TrimSuffix(placeholder, "..."), c.FullName(), strings.Join(placeholders, " "))
 		}
 	}
 	isVariadic := len(placeholders) > 0 && strings.HasSuffix(placeholders[len(placeholders)-1], "...")
@@ -83,14 +90,14 @@ func checkArguments(c *cli.Command, placeholders []string) error {
 	return nil
 }
 
-// rewordUsageError words the usage errors of the library as this module's programs word theirs. The library gives them
-// no types, so they are told by their texts.
+// rewordUsageError rewrites the usage errors of urfave/cli in the words of this module's own errors. The library gives its
+// errors no types, so they are recognized by their texts. A text of an unknown form is returned as it is.
 func rewordUsageError(c *cli.Command, err error) string {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		text = "unknown flag --" + name
-		if near := cli.SuggestFlag(c.VisibleFlags(), name, false); near != "" {
-			text += fmt.Sprintf(". Did you mean %s?", near)
+		if similar := cli.SuggestFlag(c.VisibleFlags(), name, false); similar != "" {
+			text += fmt.Sprintf(". Did you mean %s?", similar)
 		}
 		return text
 	}
@@ -106,7 +113,8 @@ func rewordUsageError(c *cli.Command, err error) string {
 	return text
 }
 
-// parseInvalidValue splits a text of the form: invalid value "many" for flag -quota: reason.
+// parseInvalidValue splits a text of the form: invalid value "many" for flag -quota: reason. The value keeps its quotes.
+// A reason of package strconv is replaced, because it names a Go function.
 func parseInvalidValue(text string) (value, flag, why string, ok bool) {
 	text, ok = strings.CutPrefix(text, "invalid value ")
 	value, rest, hasFlag := strings.Cut(text, " for flag -")

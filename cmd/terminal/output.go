@@ -12,10 +12,11 @@ import (
 	"unicode"
 )
 
-// Table is rows of cells, the headers first.
+// Table is rows of cells. The first row holds the headers.
 type Table [][]string
 
-// PrintTable prints rows in columns. An empty cell is shown as a dash.
+// PrintTable prints rows in aligned columns on Out. It sanitizes every cell and shows an empty one as a dash. Rows may have
+// different lengths.
 func (t Terminal) PrintTable(rows Table) error {
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -23,7 +24,7 @@ func (t Terminal) PrintTable(rows Table) error {
 		for i, cell := range row {
 			cells[i] = dashIfEmpty(SanitizeText(cell))
 		}
-		// No tab ends the row: so the last column has no trailing spaces.
+		// tabwriter pads only cells that end in a tab. The last cell has none, so no row ends in spaces.
 		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
 			return err
 		}
@@ -31,6 +32,7 @@ func (t Terminal) PrintTable(rows Table) error {
 	return w.Flush()
 }
 
+// dashIfEmpty shows that a cell is empty, which spaces alone would not.
 func dashIfEmpty(text string) string {
 	if text == "" {
 		return "–"
@@ -38,7 +40,8 @@ func dashIfEmpty(text string) string {
 	return text
 }
 
-// PrintFields prints names and values, two by two, and leaves out what is empty.
+// PrintFields prints one line for each name and the value after it, and leaves out names whose value is empty. It
+// sanitizes the values, not the names.
 func (t Terminal) PrintFields(pairs ...string) error {
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -52,17 +55,18 @@ func (t Terminal) PrintFields(pairs ...string) error {
 	return w.Flush()
 }
 
-// PrintLine prints text for people. It does not sanitize its arguments.
+// PrintLine prints a formatted line on Out. It does not sanitize its arguments: the caller passes text of others through
+// SanitizeText.
 func (t Terminal) PrintLine(format string, args ...any) error {
 	_, err := fmt.Fprintf(t.Out, format+"\n", args...)
 	return err
 }
 
-// PrintJSON prints a value as one line of JSON.
+// PrintJSON prints a value as one line of JSON on Out. It does not sanitize texts: JSON is for programs.
 func (t Terminal) PrintJSON(v any) error { return json.NewEncoder(t.Out).Encode(v) }
 
-// SanitizeText replaces the characters that could write elsewhere on a terminal than where the text stands, or change how
-// what stands there is read.
+// SanitizeText replaces control characters, line and paragraph separators and those that change the direction of writing.
+// Text from elsewhere could use them to move the cursor, or to make the text around it read differently.
 func SanitizeText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -80,7 +84,7 @@ func EmptyIf(isEmpty bool, text string) string {
 	return text
 }
 
-// GroupThousands is a count with a comma between its thousands.
+// GroupThousands formats a count with commas: 1234567 is "1,234,567". The count must not be negative.
 func GroupThousands(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -89,7 +93,8 @@ func GroupThousands(n int) string {
 	return text
 }
 
-// FormatBytes is a size in the unit that suits it. dustin/go-humanize rounds otherwise, and what is shown stays as it was.
+// FormatBytes formats a size in kB, MB or GB, which are powers of 1000. It is written here because dustin/go-humanize
+// rounds differently, which would change what the commands print.
 func FormatBytes(bytes int64) string {
 	switch {
 	case bytes < 1e6:
@@ -100,7 +105,8 @@ func FormatBytes(bytes int64) string {
 	return fmt.Sprintf("%.2f GB", float64(bytes)/1e9)
 }
 
-// FormatAge is a duration to the unit that matters.
+// FormatAge formats a duration in the largest unit of which it has at least two, rounded down; less than two minutes are
+// seconds.
 func FormatAge(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -114,7 +120,8 @@ func FormatAge(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
-// ProgressBar shows on a terminal how far long work has advanced; elsewhere it is silent. It is safe for concurrent use.
+// ProgressBar shows on a terminal how far long work has advanced. Where Out is not a terminal it draws nothing. It is safe
+// for concurrent use. It has no goroutine: it draws only within Update and Clear.
 type ProgressBar struct {
 	out io.Writer // nil: silent
 
@@ -123,7 +130,7 @@ type ProgressBar struct {
 	isShown  bool
 }
 
-// NewProgressBar is a bar on standard error, so that standard output holds only results.
+// NewProgressBar returns a bar that draws on Err, so that Out holds only results.
 func (t Terminal) NewProgressBar() *ProgressBar {
 	if !t.IsTerminal {
 		return &ProgressBar{}
@@ -132,11 +139,12 @@ func (t Terminal) NewProgressBar() *ProgressBar {
 }
 
 const (
-	barWidth    = 30
-	barInterval = 100 * time.Millisecond
+	barWidth    = 30                     // characters between the brackets
+	barInterval = 100 * time.Millisecond // between two drawings: redrawing for each row would slow the work down
 )
 
-// Update draws the bar, at most ten times a second. Total 0 means that the total is not known: the label alone is drawn.
+// Update draws the bar, and does nothing when it was drawn less than barInterval ago. done and total are in any one unit.
+// A total of 0 or less means that the total is not known: then the label alone is drawn.
 func (b *ProgressBar) Update(label string, done, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,12 +157,12 @@ func (b *ProgressBar) Update(label string, done, total int64) {
 		fmt.Fprintf(b.out, "\r\033[K%s", label)
 		return
 	}
-	part := min(float64(done)/float64(total), 1)
-	full := int(part * barWidth)
-	fmt.Fprintf(b.out, "\r\033[K[%s%s] %3.0f %%  %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), 100*part, label)
+	share := min(float64(done)/float64(total), 1) // done may exceed a total that was estimated
+	filled := int(share * barWidth)
+	fmt.Fprintf(b.out, "\r\033[K[%s%s] %3.0f %%  %s", strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), 100*share, label)
 }
 
-// Clear removes the bar.
+// Clear removes the bar, so that a result or an error begins on an empty line. A later Update draws it again.
 func (b *ProgressBar) Clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package terminal is what the command lines of this module's programs share: how a command is run and ends, how its
-// flags and arguments are checked, and how it prints. Its constraint: a program reaches the process only through a
-// Terminal, so that every command runs in a test as it runs in a shell.
+// Package terminal holds what the command lines of this module's programs share: running a command and choosing the exit
+// code, checking flags and arguments, and printing. Its constraint: a program uses the streams, the environment and the
+// time zone of its process only through a Terminal, so that a test runs every command as a shell does.
 //
 // A program builds its commands with NewGroup and the validators of flags.go and hands the root to Terminal.RunCommand,
 // which gives each command the checks that all have in common, runs the one that was called, prints the error and returns
@@ -20,25 +20,27 @@ import (
 	"lieudit/schemas/token"
 )
 
-// The exit codes.
+// The exit codes of every program. Scripts depend on them.
 const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// Terminal is what a run of a program has around it. All fields are required.
+// Terminal is the surroundings of one run of a program: its streams, environment and time zone. All fields are required.
 type Terminal struct {
-	Name       string // of the program; it stands before each error
+	Name       string // of the program; every printed error begins with it
 	In         io.Reader
 	Out, Err   io.Writer
-	IsTerminal bool // whether people read Out
+	IsTerminal bool // whether people read Out; false when it is a pipe or a file
 	LookupEnv  func(string) (string, bool)
 	TimeZone   *time.Location // in which times are read and shown
 }
 
-// RunCommand runs one command line on a tree of commands, the program's name first, and returns the exit code: 0 done, 1
-// failed, 2 wrong usage. It returns soon after ctx ends. explain words the error of a command's work for people.
+// RunCommand runs one command line on a tree of commands and returns the exit code: 0 done, 1 failed, 2 wrong usage. The
+// first of args is the program's name. Actions receive ctx and must return soon after it ends. An error is printed on Err;
+// explain turns the error of an action into text for people, and is not called for wrong usage. RunCommand changes the
+// tree, so a tree serves one call.
 func (t Terminal) RunCommand(ctx context.Context, root *cli.Command, args []string, explain func(error) string) int {
 	root.Reader, root.Writer, root.ErrWriter = t.In, t.Out, t.Err
 	root.Action = runGroup
@@ -55,39 +57,41 @@ func (t Terminal) RunCommand(ctx context.Context, root *cli.Command, args []stri
 	case errors.As(err, &failed):
 		t.PrintError(explain(failed.err))
 		return exitFailed
-	default: // it is no error of a command's work
+	default: // the error of no action: a usageError, or one that the library returned before an action ran
 		t.PrintError(err.Error())
 		return exitUsage
 	}
 }
 
-// PrintError prints an error, and only the hint of a token that is in it.
+// PrintError prints an error on Err behind the program's name and indents its further lines. Of a token in the text it
+// prints only the hint, because errors end up in logs.
 func (t Terminal) PrintError(text string) {
 	text = strings.ReplaceAll(token.DefaultPrefixes.Redact(text), "\n", "\n"+strings.Repeat(" ", len(t.Name)+2))
 	fmt.Fprintln(t.Err, t.Name+": "+text)
 }
 
-// commandError is an error of a command's work, as opposed to one of how it was called.
+// commandError marks an error that an action returned, so that RunCommand returns 1 for it and not 2.
 type commandError struct{ err error }
 
 func (e *commandError) Error() string { return e.err.Error() }
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// usageError is a command line that cannot be meant.
+// usageError says what is wrong with the command line. Its text ends with the way to the command's help.
 type usageError struct{ text, command string }
 
 func (e *usageError) Error() string {
 	return fmt.Sprintf("%s\nhelp: %s --help", e.text, e.command)
 }
 
-// NewUsageError says that a command was called wrongly. RunCommand then returns 2.
+// NewUsageError returns the error of an action that was called wrongly. RunCommand returns 2 for it, also when it is
+// wrapped.
 func NewUsageError(c *cli.Command, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), c.FullName()}
 }
 
-// prepareCommand gives every command of a tree what all have in common: the wording of usage errors, the check of the
-// number of arguments, and the difference between a failure and wrong usage.
+// prepareCommand adds to every command of a tree what all have in common: the wording of usage errors, the check of the
+// arguments against ArgsUsage, and markFailure around the action.
 func prepareCommand(c *cli.Command) {
 	c.Suggest = true
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
@@ -95,7 +99,7 @@ func prepareCommand(c *cli.Command) {
 	}
 	if len(c.Commands) == 0 {
 		action, placeholders := c.Action, strings.Fields(c.ArgsUsage)
-		c.HideHelpCommand = true // or no argument could be named help
+		c.HideHelpCommand = true // else the library takes an argument "help" for its help command
 		c.Action = func(ctx context.Context, c *cli.Command) error {
 			if err := checkArguments(c, placeholders); err != nil {
 				return err
@@ -108,6 +112,7 @@ func prepareCommand(c *cli.Command) {
 	}
 }
 
+// markFailure wraps the error of an action in a commandError, unless the action found the command line wrong.
 func markFailure(err error) error {
 	var usage *usageError
 	if err == nil || errors.As(err, &usage) {
@@ -116,7 +121,7 @@ func markFailure(err error) error {
 	return &commandError{err}
 }
 
-// NewGroup is a command that only holds others.
+// NewGroup returns a command that does nothing itself and holds others. Called without one of them it is wrong usage.
 func NewGroup(name, usage string, commands ...*cli.Command) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: usage, Commands: commands,
@@ -124,7 +129,8 @@ func NewGroup(name, usage string, commands ...*cli.Command) *cli.Command {
 	}
 }
 
-// runGroup runs when none of a group's commands was named.
+// runGroup is the action of a group: it runs when the first argument names none of the group's commands. The root without
+// an argument prints its help; anything else is wrong usage.
 func runGroup(_ context.Context, c *cli.Command) error {
 	name := c.Args().First()
 	switch {
@@ -134,12 +140,13 @@ func runGroup(_ context.Context, c *cli.Command) error {
 		return NewUsageError(c, "a command is missing: %s", strings.Join(commandNames(c), ", "))
 	}
 	text := fmt.Sprintf("unknown command %q", name)
-	if near := cli.SuggestCommand(c.VisibleCommands(), name); near != "" {
-		text += fmt.Sprintf(". Did you mean %s?", near)
+	if similar := cli.SuggestCommand(c.VisibleCommands(), name); similar != "" {
+		text += fmt.Sprintf(". Did you mean %s?", similar)
 	}
 	return NewUsageError(c, "%s", text)
 }
 
+// commandNames are the names of a group's commands that the help shows.
 func commandNames(c *cli.Command) []string {
 	var names []string
 	for _, sub := range c.VisibleCommands() {

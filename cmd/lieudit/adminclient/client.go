@@ -1,9 +1,10 @@
 // Package adminclient is the HTTP client of the command line, for the customer area and for the API. It sends requests
 // with a token, follows the cursors of lists and turns refusals into errors that people can read. Its constraint: JSON
-// stays as the service sent it, so that a program that pipes it on loses nothing.
+// stays byte for byte as the service sent it, so that commands can print fields that this release does not know.
 //
-// New or NewAPI makes a Client; Get, Post, Put, List, PostForList and Download send one request, or one for each page. No
-// answer at all is an *UnreachableError, any status but 2xx an *APIError.
+// New or NewAPI makes a Client. Get, Post, Put, PostForList and Download send one request, List one for each page. The
+// client does not retry: whether a write may be repeated is for its caller to decide. A request without any answer is an
+// *UnreachableError, an answer of any status but 2xx an *APIError; other errors are about the body of the answer.
 package adminclient
 
 import (
@@ -31,27 +32,33 @@ const (
 	maxResponseBytes = 64 << 20    // of an answer that is read whole
 )
 
-// Client sends requests to one customer area or one API with one token. It is safe for concurrent use.
+// Client sends requests to one customer area or one API with one token. It is safe for concurrent use. The paths that its
+// methods take begin with a slash and follow the base path; JoinPath builds them.
 type Client struct {
-	address, basePath, token string
-	httpClient               *http.Client
+	address    string // scheme and host, without a slash at the end
+	basePath   string // CustomerAreaPath or APIPath
+	token      string
+	httpClient *http.Client
 }
 
-// New returns a client of the customer area whose listener is at address, such as http://127.0.0.1:8081.
+// New returns a client of the customer area whose listener is at address, such as http://127.0.0.1:8081. It does not
+// connect: an error is about the form of the address.
 func New(address, token string) (*Client, error) { return newClient(address, CustomerAreaPath, token) }
 
-// NewAPI returns a client of the API whose listener is at address, such as http://127.0.0.1:8080, with a secret key.
+// NewAPI returns a client of the API whose listener is at address, such as http://127.0.0.1:8080, with a secret key. It
+// does not connect: an error is about the form of the address.
 func NewAPI(address, key string) (*Client, error) { return newClient(address, APIPath, key) }
 
-// newClient accepts an address with or without the base path, as people copy it from the service's output.
-func newClient(address, path, token string) (*Client, error) {
+// newClient accepts an address with or without the base path: the service prints it with the path, the flags hold it
+// without.
+func newClient(address, basePath, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, fmt.Errorf("%q is not an address of the form http://127.0.0.1:8081", address)
 	}
 	return &Client{
-		address:  strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), path), "/"),
-		basePath: path,
+		address:  strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), basePath), "/"),
+		basePath: basePath,
 		token:    token,
 		httpClient: &http.Client{
 			Timeout: requestTimeout,
@@ -61,7 +68,8 @@ func newClient(address, path, token string) (*Client, error) {
 	}, nil
 }
 
-// WithoutTimeout returns a copy of the client that waits for an answer as long as the context allows.
+// WithoutTimeout returns a copy of the client that waits for an answer as long as the context allows. It shares its
+// connections with the original.
 func (c *Client) WithoutTimeout() *Client {
 	copied, unlimited := *c, *c.httpClient
 	unlimited.Timeout = 0
@@ -69,8 +77,9 @@ func (c *Client) WithoutTimeout() *Client {
 	return &copied
 }
 
-// JoinPath joins segments to a path, each escaped: JoinPath("close", "accounts", "a") is /accounts/a:close. An empty verb
-// adds nothing.
+// JoinPath joins segments to a path and appends the verb after a colon: JoinPath("close", "accounts", "a") is
+// /accounts/a:close. An empty verb adds nothing. Each segment is escaped, its colons too, so that no id can be read as a
+// further segment or as a verb. The verb is not escaped.
 func JoinPath(verb string, segments ...string) string {
 	var path strings.Builder
 	for _, s := range segments {
@@ -82,7 +91,7 @@ func JoinPath(verb string, segments ...string) string {
 	return path.String()
 }
 
-// Get returns the JSON at a path.
+// Get returns the JSON at a path. Query may be nil.
 func (c *Client) Get(ctx context.Context, path string, query url.Values) (json.RawMessage, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
@@ -90,20 +99,22 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) (json.R
 	return c.sendJSON(ctx, http.MethodGet, path, nil)
 }
 
-// Post sends a body and returns the JSON of the answer.
+// Post sends a body, encoded as JSON, and returns the JSON of the answer.
 func (c *Client) Post(ctx context.Context, path string, body any) (json.RawMessage, error) {
 	return c.sendJSON(ctx, http.MethodPost, path, body)
 }
 
-// Put sends a body and returns the JSON of the answer.
+// Put sends a body, encoded as JSON, and returns the JSON of the answer.
 func (c *Client) Put(ctx context.Context, path string, body any) (json.RawMessage, error) {
 	return c.sendJSON(ctx, http.MethodPut, path, body)
 }
 
-// List yields the results of a list, page after page until the last. An error is yielded last.
+// List yields the results of a list, page after page; it requests a page when the results before it are used up. An error
+// is yielded last, with a nil result. Each run of the iterator begins at the first page. Query may be nil and is not
+// changed.
 func (c *Client) List(ctx context.Context, path string, query url.Values) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		pageQuery := url.Values{} // of this run of the iterator
+		pageQuery := url.Values{} // fetchPage writes the cursor into it
 		maps.Copy(pageQuery, query)
 		for cursor, more := "", true; more; more = cursor != "" {
 			page, err := c.fetchPage(ctx, path, pageQuery, cursor)
@@ -119,7 +130,8 @@ func (c *Client) List(ctx context.Context, path string, query url.Values) iter.S
 	}
 }
 
-// PostForList sends a body and yields the results of the list in the answer. An error is the only thing yielded.
+// PostForList sends a body and yields the results of the list in the answer, which has one page. Where the request fails,
+// the error is the only thing yielded. Each run of the iterator sends the request.
 func (c *Client) PostForList(ctx context.Context, path string, body any) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		var p listPage
@@ -141,7 +153,7 @@ type listPage struct {
 	Cursor  string            `json:"curseur"`
 }
 
-// yieldResults is false when yield asked for no more.
+// yieldResults passes the results to yield. It returns false when yield has ended the iteration.
 func (p listPage) yieldResults(yield func(json.RawMessage, error) bool) bool {
 	for _, r := range p.Results {
 		if !yield(r, nil) {
@@ -151,7 +163,8 @@ func (p listPage) yieldResults(yield func(json.RawMessage, error) bool) bool {
 	return true
 }
 
-// fetchPage reads one page. A list whose cursor does not change would never end: that is an error.
+// fetchPage requests the page at a cursor, "" for the first, and sets the cursor in query. A page whose cursor is the one
+// that was sent would make the list endless, so it is an error.
 func (c *Client) fetchPage(ctx context.Context, path string, query url.Values, cursor string) (listPage, error) {
 	var p listPage
 	if cursor != "" {
@@ -170,7 +183,8 @@ func (c *Client) fetchPage(ctx context.Context, path string, query url.Values, c
 	return p, nil
 }
 
-// Download copies the body at a path to out while it arrives.
+// Download copies the body at a path to out while it arrives, so its size is not limited. After an error out may hold a
+// part of the body.
 func (c *Client) Download(ctx context.Context, path string, query url.Values, out io.Writer) error {
 	resp, err := c.sendRequest(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
 	if err != nil {
@@ -203,7 +217,8 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, body any)
 	return nil, newAPIError(resp.StatusCode, path, responseBody)
 }
 
-// readBody reads and closes the body of an answer, at most maxResponseBytes of it.
+// readBody reads and closes the body of an answer. It reads at most maxResponseBytes and drops the rest without an error:
+// JSON that is cut short is then found invalid.
 func readBody(resp *http.Response, method, path string) ([]byte, error) {
 	defer resp.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes))
@@ -229,7 +244,7 @@ func (c *Client) sendJSON(ctx context.Context, method, path string, body any) (j
 	return responseBody, nil
 }
 
-// newRequest builds a request with the token. A nil body sends none.
+// newRequest builds a request with the token. A body is encoded as JSON; nil sends none.
 func (c *Client) newRequest(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// UnreachableError says that a request got no answer.
+// UnreachableError says that a request got no answer. Whether the service received the request is not known.
 type UnreachableError struct {
 	Address string
 	Err     error
@@ -28,7 +28,8 @@ type APIError struct {
 	Detail      json.RawMessage // as the service sent it, nil when there was none
 }
 
-// FieldError is one broken rule of a request: Loc is the path to the field, Msg the rule.
+// FieldError is one broken rule of a request. Loc is the path to the field: first the part of the request (body, query),
+// then names, and indexes of lists as float64. Msg is the rule.
 type FieldError struct {
 	Loc []any  `json:"loc"`
 	Msg string `json:"msg"`
@@ -37,13 +38,15 @@ type FieldError struct {
 // Error is the detail for people: one line, or one for each wrong field.
 func (e *APIError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// codedDetail is a detail with a code, or a bare body with a message (section 7 of the specification).
+// codedDetail is the two forms of a refusal beside a text and a list: a detail with a code and a message, or a body that
+// has a message and no detail (section 7 of the specification).
 type codedDetail struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// newAPIError reads the body of a refusal. A body of an unknown form is a line that names status and path.
+// newAPIError reads the body of an answer that is not 2xx. A body of an unknown form, such as a proxy's page, becomes a
+// line that names the status and the path. The texts of a 404 name no resource, so the path is added to them.
 func newAPIError(status int, path string, responseBody []byte) error {
 	var unwrapped codedDetail
 	var wrapped struct {
@@ -74,8 +77,8 @@ func (e *APIError) parseDetail(raw json.RawMessage) {
 	case json.Unmarshal(raw, &text) == nil:
 		e.Lines = []string{text}
 	case json.Unmarshal(raw, &e.FieldErrors) == nil:
-		for _, i := range e.FieldErrors {
-			e.Lines = append(e.Lines, i.fieldPath()+": "+i.Msg)
+		for _, field := range e.FieldErrors {
+			e.Lines = append(e.Lines, field.fieldPath()+": "+field.Msg)
 		}
 	case json.Unmarshal(raw, &coded) == nil && coded.Code != "":
 		e.Code, e.Lines = coded.Code, []string{strings.TrimSuffix(coded.Code+": "+coded.Message, ": ")}
@@ -84,25 +87,25 @@ func (e *APIError) parseDetail(raw json.RawMessage) {
 	}
 }
 
-// Row is the index in a list of the body that the error is about, and the field of that row. Ok is false when the error is
-// about no row of the list.
-func (i FieldError) Row(list string) (row int, field string, ok bool) {
-	if len(i.Loc) < 3 || i.Loc[1] != list {
+// Row returns which row of a list in the body the error is about: its index from 0, and the path of the field within the
+// row, "" for the row itself. Ok is false when the error is about no row of the list.
+func (e FieldError) Row(list string) (row int, field string, ok bool) {
+	if len(e.Loc) < 3 || e.Loc[1] != list {
 		return 0, "", false
 	}
-	n, ok := i.Loc[2].(float64)
-	return int(n), FieldError{Loc: append([]any{""}, i.Loc[3:]...)}.fieldPath(), ok
+	n, ok := e.Loc[2].(float64)
+	return int(n), FieldError{Loc: append([]any{""}, e.Loc[3:]...)}.fieldPath(), ok
 }
 
 // fieldPath is the path to the field, such as sites[3].lat, without the part of the request (body, query) it is in.
-func (i FieldError) fieldPath() string {
+func (e FieldError) fieldPath() string {
 	var path strings.Builder
-	for k, part := range i.Loc {
+	for i, part := range e.Loc {
 		switch p := part.(type) {
 		case float64:
 			fmt.Fprintf(&path, "[%d]", int(p))
 		default:
-			if k > 0 || len(i.Loc) == 1 {
+			if i > 0 || len(e.Loc) == 1 {
 				fmt.Fprintf(&path, ".%v", p)
 			}
 		}

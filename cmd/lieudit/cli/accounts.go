@@ -16,22 +16,24 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// accountCommand groups the commands on accounts. Each sends one request to /accounts of the customer area and prints the
-// account in the answer.
+// accountCommand groups the commands on accounts. Each but list sends one request to /accounts of the customer area and
+// prints the account in the answer. Who may do what depends on the role of the token; the service decides that.
 func (p Program) accountCommand() *cli.Command {
 	return terminal.NewGroup("account", "Open, list, change, close and erase accounts",
 		p.accountOpenCommand(), p.accountListCommand(), p.accountShowCommand(), p.accountPlanCommand(), p.accountAgencyCommand(), p.accountCloseCommand(), p.accountEraseCommand())
 }
 
+// planNames are the names of all plans, for the help and for validators.
 func planNames() []string {
-	var out []string
-	for _, pl := range plan.All() {
-		out = append(out, string(pl.Name))
+	var names []string
+	for _, offered := range plan.All() {
+		names = append(names, string(offered.Name))
 	}
-	return out
+	return names
 }
 
-// accountOpenCommand is lieudit account open: POST /accounts. The service chooses the id where none is given.
+// accountOpenCommand is lieudit account open: POST /accounts. The service chooses the id where none is given. The volume is
+// the plan's own unless --quota gives another. An account has no key at first.
 func (p Program) accountOpenCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "open",
@@ -53,6 +55,8 @@ func (p Program) accountOpenCommand() *cli.Command {
 	}
 }
 
+// openAccount sends POST /accounts. An empty field leaves the choice to the service. A start that is no date is wrong usage;
+// all else is for the service to check.
 func openAccount(ctx context.Context, s session) error {
 	request := body.OpenAccount{
 		ID:     s.String("id"),
@@ -66,16 +70,17 @@ func openAccount(ctx context.Context, s session) error {
 		if err != nil {
 			return terminal.NewUsageError(s.Command, "--start: %v", err)
 		}
-		request.Anchor = day
+		request.Anchor = day // the day of the month on which its periods begin
 	}
 	raw, err := s.client.Post(ctx, "/accounts", request)
 	if err != nil {
 		return err
 	}
-	return printOne(s, raw, s.printOpenedAccount)
+	return printResource(s, raw, s.printOpenedAccount)
 }
 
-// printOpenedAccount prints the id alone into a pipe, so that a script can keep it in a variable.
+// printOpenedAccount prints the id alone where Out is no terminal, so that a script can keep it in a variable. For people
+// it prints the account and the next step.
 func (s session) printOpenedAccount(a body.Account) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", a.ID)
@@ -86,6 +91,7 @@ func (s session) printOpenedAccount(a body.Account) error {
 	return s.PrintLine("\nNow give it a key: lieudit key issue %s", a.ID)
 }
 
+// parsePlan returns the plan of a name in upper or lower case. It does not check that there is such a plan.
 func parsePlan(text string) plan.Name { return plan.Name(strings.ToUpper(text)) }
 
 // accountListCommand is lieudit account list: GET /accounts, page after page.
@@ -101,6 +107,7 @@ func (p Program) accountListCommand() *cli.Command {
 	}
 }
 
+// accountRow is the row of an account in the table of account list.
 func (s session) accountRow(a body.Account) []string {
 	return []string{
 		a.ID, a.Name, string(a.Plan), strconv.FormatInt(a.Quota, 10), s.formatPeriod(a),
@@ -108,7 +115,8 @@ func (s session) accountRow(a body.Account) []string {
 	}
 }
 
-// describeAgency says whether an account is an agency or which agency it is a sub-client of.
+// describeAgency says whether an account is an agency or which agency it is a sub-client of; "" for neither. An agency has
+// sub-clients, whose requests count for the agency's volume.
 func describeAgency(isAgency bool, agency string) string {
 	switch {
 	case isAgency:
@@ -127,7 +135,7 @@ func (s session) formatPeriod(a body.Account) string {
 	return plan.DateOf(a.Period.Start).String()
 }
 
-// accountShowCommand is lieudit account show: GET /accounts/{id}.
+// accountShowCommand is lieudit account show: GET /accounts/{id}. It reads a read model; audit state reads the log.
 func (p Program) accountShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
@@ -141,14 +149,16 @@ func (p Program) accountShowCommand() *cli.Command {
 	}
 }
 
-// printAccountResponse prints the account in an answer, or returns the error of the request.
+// printAccountResponse prints the account in an answer, or returns the error of the request. It takes what the client's
+// methods return. The account is as it stands after the change.
 func (s session) printAccountResponse(raw json.RawMessage, err error) error {
 	if err != nil {
 		return err
 	}
-	return printOne(s, raw, s.printAccount)
+	return printResource(s, raw, s.printAccount)
 }
 
+// printAccount prints an account for people, without the fields that are empty.
 func (s session) printAccount(a body.Account) error {
 	return s.PrintFields(
 		"account", a.ID,
@@ -163,7 +173,7 @@ func (s session) printAccount(a body.Account) error {
 	)
 }
 
-// describeNextTerms says which plan begins with the next period; "" when it stays the same.
+// describeNextTerms says which plan and volume begin with the next period; "" when both stay the same.
 func (s session) describeNextTerms(n *body.NextTerms) string {
 	if n == nil {
 		return ""
@@ -172,7 +182,7 @@ func (s session) describeNextTerms(n *body.NextTerms) string {
 }
 
 // accountPlanCommand is lieudit account plan: POST /accounts/{id}:plan. A larger plan is valid at once, a smaller one
-// from the next period on.
+// from the next period on; the service decides which it is. The plan is an argument, so the action validates it.
 func (p Program) accountPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "plan",
@@ -194,7 +204,8 @@ func (p Program) accountPlanCommand() *cli.Command {
 	}
 }
 
-// accountAgencyCommand is lieudit account agency: POST /accounts/{id}:agency.
+// accountAgencyCommand is lieudit account agency: POST /accounts/{id}:agency. It makes an account an agency, or moves it
+// into or out of one.
 func (p Program) accountAgencyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "agency",
@@ -213,7 +224,8 @@ func (p Program) accountAgencyCommand() *cli.Command {
 	}
 }
 
-// changeAgency sends the agency as a given value, as a given null (--leave), or not at all (the account becomes an agency).
+// changeAgency sends the field of the agency in one of three forms, which mean different things to the service: with a value (--join),
+// as null (--leave), or not at all, which makes the account an agency.
 func changeAgency(ctx context.Context, s session) error {
 	var request body.ChangeAgency
 	join := s.String("join")
@@ -229,8 +241,8 @@ func changeAgency(ctx context.Context, s session) error {
 	return s.printAccountResponse(raw, err)
 }
 
-// accountCloseCommand is lieudit account close: POST /accounts/{id}:close. The body repeats the id, as a confirmation
-// that the service demands.
+// accountCloseCommand is lieudit account close: POST /accounts/{id}:close. It cannot be undone. The service demands a
+// confirmation, which is the id once more in the body.
 func (p Program) accountCloseCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "close",
@@ -246,8 +258,8 @@ func (p Program) accountCloseCommand() *cli.Command {
 	}
 }
 
-// accountEraseCommand is lieudit account erase: POST /accounts/{id}:erase. It destroys the account's data key and
-// cannot be undone.
+// accountEraseCommand is lieudit account erase: POST /accounts/{id}:erase. It destroys the account's data key, with which
+// its personal fields are encrypted, and cannot be undone. The service refuses it for an account that is open.
 func (p Program) accountEraseCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "erase",
@@ -264,7 +276,7 @@ func (p Program) accountEraseCommand() *cli.Command {
 	}
 }
 
-// quotaFlag refuses 0: the customer area would read it as left out.
+// quotaFlag is the number of requests a month. It refuses 0: the customer area would read it as left out.
 func quotaFlag() cli.Flag {
 	return &cli.Int64Flag{
 		Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true,

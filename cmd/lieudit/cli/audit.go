@@ -21,13 +21,14 @@ func (p Program) auditCommand() *cli.Command {
 		p.auditLogCommand(), p.auditStateCommand())
 }
 
-// accountFlag names the account of an audit in place of the argument.
+// accountFlag names the account in place of the argument, for those who write the account as a flag.
 func accountFlag() cli.Flag {
 	return &cli.StringFlag{Name: "account", Usage: "`ID` of the account, in place of the argument"}
 }
 
-// auditedAccount is the account that the flag or the argument names; they must not disagree.
-func (s session) auditedAccount() (string, error) {
+// resolveAccount returns the account that the flag or the argument names. Neither of them, or two different accounts, are
+// wrong usage.
+func (s session) resolveAccount() (string, error) {
 	fromFlag, fromArgument := s.String("account"), s.Args().First()
 	switch {
 	case fromFlag == "" && fromArgument == "":
@@ -63,9 +64,10 @@ func (p Program) auditLogCommand() *cli.Command {
 	}
 }
 
-// printAuditLog prints each line as it arrives: a history may be long.
+// printAuditLog prints the history of an account. It prints each line when it arrives and collects none: a history may be
+// long.
 func printAuditLog(ctx context.Context, s session) error {
-	account, err := s.auditedAccount()
+	account, err := s.resolveAccount()
 	if err != nil {
 		return err
 	}
@@ -73,6 +75,7 @@ func printAuditLog(ctx context.Context, s session) error {
 	if err != nil {
 		return err
 	}
+	// The names of these flags are not those of the service's parameters.
 	for flag, parameter := range map[string]string{"kind": "kind", "subject": "sujet"} {
 		if value := s.String(flag); value != "" {
 			query.Set(parameter, value)
@@ -82,14 +85,15 @@ func printAuditLog(ctx context.Context, s session) error {
 		if err != nil {
 			return err
 		}
-		if err := printOne(s, raw, s.printAuditLine); err != nil {
+		if err := printResource(s, raw, s.printAuditLine); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// timeRangeQuery is a query with the instants of --from and --to.
+// timeRangeQuery is a query with the instants of --from and --to; each is left out where its flag is. A time that cannot be
+// read is wrong usage.
 func (s session) timeRangeQuery() (url.Values, error) {
 	query := url.Values{}
 	for _, name := range []string{"from", "to"} {
@@ -104,6 +108,8 @@ func (s session) timeRangeQuery() (url.Values, error) {
 	return query, nil
 }
 
+// printAuditLine prints one event of the history: its time, what happened, by whom, for whom and why. The texts may come
+// from customers, so they are sanitized.
 func (s session) printAuditLine(i body.Incident) error {
 	text := i.Sentence + ", by " + i.Author
 	if i.OnBehalfOf != "" {
@@ -115,7 +121,8 @@ func (s session) printAuditLine(i body.Incident) error {
 	return s.PrintLine("%s  %s", s.formatExactTime(i.Time), terminal.SanitizeText(text))
 }
 
-// auditStateCommand is lieudit audit state: GET /accounts/{id}/state.
+// auditStateCommand is lieudit audit state: GET /accounts/{id}/state. The service computes the state from the events of the
+// log up to the instant, not from a read model.
 func (p Program) auditStateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "state",
@@ -133,8 +140,9 @@ func (p Program) auditStateCommand() *cli.Command {
 	}
 }
 
+// printAuditState requests the state at the instant of --as-of, or now without it, and prints it.
 func printAuditState(ctx context.Context, s session) error {
-	account, err := s.auditedAccount()
+	account, err := s.resolveAccount()
 	if err != nil {
 		return err
 	}
@@ -150,9 +158,11 @@ func printAuditState(ctx context.Context, s session) error {
 	if raw, err = s.client.Get(ctx, adminclient.JoinPath("", "accounts", account, "state"), query); err != nil {
 		return err
 	}
-	return printOne(s, raw, s.printState)
+	return printResource(s, raw, s.printState)
 }
 
+// printState prints the account and a table of the keys that were valid at the instant, with the position of the log up to
+// which events were read.
 func (s session) printState(a body.State) error {
 	err := s.PrintFields(
 		"account", a.Account,
@@ -175,8 +185,8 @@ func (s session) printState(a body.State) error {
 	}
 	t := terminal.Table{{"KEY", "KIND", "BEGINS AND ENDS", "LABEL", "ISSUED", "BY", "ORIGINS"}}
 	for _, k := range a.Keys {
-		row := s.keyRow(k)
-		t = append(t, append(row[:6:6], row[9]))
+		row := s.keyRow(k)                       // its columns are those of keyHeaders
+		t = append(t, append(row[:6:6], row[9])) // without last use, revocation and reason
 	}
 	if err := s.PrintLine("\nValid keys:"); err != nil {
 		return err

@@ -23,13 +23,14 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// banCommand groups the commands on the vintages of a data folder. They need no running service; one that runs on the folder
-// takes an import over.
+// banCommand groups the commands on the vintages of a data folder. A vintage is one release of the address base, the Base
+// Adresse Nationale (BAN), as an index file. The commands need no running service; one that runs on the folder takes an
+// import over.
 func (p Program) banCommand() *cli.Command {
 	return terminal.NewGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
 }
 
-// banImportCommand is lieudit ban import: vintages.Import on the data folder.
+// banImportCommand is lieudit ban import: vintages.Import on the data folder. The millésime is the date of the data.
 func (p Program) banImportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
@@ -56,6 +57,7 @@ A finished vintage of another instance (lieudit ban status names its file) is ta
 	}
 }
 
+// validateDate is the validator of a flag that holds a date such as 2026-11-21.
 func validateDate(text string) error {
 	if _, err := time.Parse(time.DateOnly, text); err != nil {
 		return errors.New("it is a date such as 2026-11-21")
@@ -63,11 +65,13 @@ func validateDate(text string) error {
 	return nil
 }
 
-// takeoverTimeout is how long a running service may take to verify and open a vintage.
+// takeoverTimeout is how long a running service may take to verify and open a new vintage. After it the import is an error,
+// although the vintage is current and the service may still take it over.
 const takeoverTimeout = time.Minute
 
-// importVintage imports the sources at low priority, and returns when a running service answers from the new vintage.
-
+// importVintage builds or copies a vintage from the sources and makes it the current one. It returns when the running
+// service answers from it, and at once where none runs. It lowers the priority of the whole process, which does nothing
+// else, so that a service on this machine is not slowed down.
 func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) {
 	sources, err := vintages.OpenSources(ctx, c.Args().Slice())
 	if err != nil {
@@ -75,43 +79,46 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 	}
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	if p.LowerPriority != nil {
-		p.LowerPriority() // a service on this machine goes first
+		p.LowerPriority()
 	}
 	bar := p.NewProgressBar()
 	i := vintages.Import{
 		Folder: vintages.FolderIn(c.String("data")), Sources: sources, Millesime: c.String("millesime"), SHA256: c.String("sha256"),
 		Fresh: c.Bool("fresh"), Now: time.Now(), Progress: newImportProgress(bar, sources),
 	}
-	if i.Millesime == "" {
+	if i.Millesime == "" { // the data itself holds no date
 		i.Millesime = sources.Millesime()
 	}
-	name, s, err := i.Run(ctx)
+	name, summary, err := i.Run(ctx)
 	bar.Clear()
 	if err != nil {
 		return explainImportError(err)
 	}
+	// The vintage is current now. A running service polls for it; the import waits until the service has answered either way.
 	waitCtx, cancel := context.WithTimeout(ctx, takeoverTimeout)
 	defer cancel()
 	served, err := i.AwaitServed(waitCtx, name)
 	if err != nil {
 		return err
 	}
-	return p.printImport(c, importResult{name, s, &sources.Report, served})
+	return p.printImport(c, importResult{name, summary, &sources.Report, served})
 }
 
-// newImportProgress shows in a bar how much of the files is read, then how many addresses are built.
-func newImportProgress(b *terminal.ProgressBar, s *vintages.Sources) func(string, int, int) {
+// newImportProgress returns the function that an import calls with its stage and progress. In the stage "read" a bar shows
+// how many bytes of the sources are read, after it how many of the good rows are built into addresses.
+func newImportProgress(bar *terminal.ProgressBar, sources *vintages.Sources) func(string, int, int) {
 	return func(stage string, done, total int) {
 		switch stage {
 		case "read":
-			b.Update(fmt.Sprintf("reading, %s rows", terminal.GroupThousands(done)), s.BytesRead.Load(), s.TotalBytes)
+			bar.Update(fmt.Sprintf("reading, %s rows", terminal.GroupThousands(done)), sources.BytesRead.Load(), sources.TotalBytes)
 		default:
-			b.Update(fmt.Sprintf("building, %s of %s addresses", terminal.GroupThousands(done), terminal.GroupThousands(max(s.Report.Good, done))), int64(done), int64(s.Report.Good))
+			bar.Update(fmt.Sprintf("building, %s of %s addresses", terminal.GroupThousands(done), terminal.GroupThousands(max(sources.Report.Good, done))), int64(done), int64(sources.Report.Good))
 		}
 	}
 }
 
-// explainImportError adds to an error of an import what can be done about it.
+// explainImportError adds to an error of an import what can be done about it. Any other error is returned as
+// it is.
 func explainImportError(err error) error {
 	if _, ok := errors.AsType[*vintages.UnreadableCurrentError](err); ok {
 		return fmt.Errorf("%w\nto replace it all the same: --fresh", err)
@@ -119,6 +126,7 @@ func explainImportError(err error) error {
 	if held, ok := errors.AsType[*dirlock.HeldError](err); ok {
 		return fmt.Errorf("another import is at work: %w", held)
 	}
+	// Without --sha256 a finished vintage has no sum to compare: it is taken over only by a sum that its maker gave.
 	if sum, ok := errors.AsType[*vintages.ChecksumError](err); ok && sum.Want == "" {
 		return errors.New("a finished vintage is imported with its SHA-256: --sha256 SUM (lieudit ban status --sha256 prints it where it was built)")
 	}
@@ -128,14 +136,16 @@ func explainImportError(err error) error {
 	return err
 }
 
-// importResult is the result of an import.
+// importResult is the result of an import, in the form in which it is printed.
 type importResult struct {
-	name string
+	name string // of the new vintage
 	vintage.Summary
-	report   *ban.Report
-	isServed bool
+	report   *ban.Report // rows read, and those left out with their reasons
+	isServed bool        // whether a running service answers from it; false: none runs
 }
 
+// printImport prints the result of an import: with --json as one JSON object, else the counts, the first bad rows and
+// whether a service answers from the vintage. Counts that are zero are left out where they only matter otherwise.
 func (p Program) printImport(c *cli.Command, r importResult) error {
 	if c.Bool("json") {
 		return p.PrintJSON(r.jsonBody())
@@ -148,6 +158,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 	if err != nil {
 		return err
 	}
+	// Their number is bounded by the report: a file of another kind would print every row.
 	for _, bad := range r.report.First {
 		if err := p.PrintLine("  %s", terminal.SanitizeText(bad.String())); err != nil {
 			return err
@@ -159,7 +170,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 	return p.PrintLine("No service runs on this data folder; the next one answers from it.")
 }
 
-// describeBadRows says how many rows were left out, and why.
+// describeBadRows says how many rows were left out, and how many for which reason; "" when there are none.
 func (r importResult) describeBadRows() string {
 	var why []string
 	for fault, n := range r.report.Faults {
@@ -171,6 +182,7 @@ func (r importResult) describeBadRows() string {
 	return fmt.Sprintf("%s bad rows (%s)", terminal.GroupThousands(r.report.Bad()), strings.Join(why, ", "))
 }
 
+// jsonBody is the result as --json prints it. Its keys are French, as those of the API.
 func (r importResult) jsonBody() any {
 	return struct {
 		Name string `json:"nom"`
@@ -185,7 +197,7 @@ func (r importResult) jsonBody() any {
 	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Mended, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
 }
 
-// banStatusCommand is lieudit ban status: reads the data folder, whether a service runs or not.
+// banStatusCommand is lieudit ban status. It reads the data folder, whether a service runs or not.
 func (p Program) banStatusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
@@ -199,7 +211,8 @@ func (p Program) banStatusCommand() *cli.Command {
 	}
 }
 
-// vintageStatus is the current vintage of a data folder, as --json prints it.
+// vintageStatus is the current vintage of a data folder, as --json prints it. Running says whether a service runs on the
+// folder, Served whether it answers from this vintage.
 type vintageStatus struct {
 	File string `json:"fichier"`
 	vintage.Meta
@@ -210,13 +223,15 @@ type vintageStatus struct {
 	Served     bool      `json:"servi"`
 }
 
+// errNoVintage says that the data folder never had a vintage. One that lost its vintage is a *vintages.LostError.
 var errNoVintage = errors.New("there is no vintage in this data folder yet: lieudit ban import FILE")
 
+// printVintageStatus prints the current vintage. The checksum is computed only with --sha256, since it reads the whole file.
 func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
 	folder := vintages.FolderIn(c.String("data"))
 	name, err := folder.Current()
 	if err == nil && name == "" {
-		err = errNoVintage
+		err = errNoVintage // unless the folder had a vintage of real addresses once
 		if lost := folder.CheckLost(); lost != nil {
 			err = lost
 		}
@@ -242,6 +257,8 @@ func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
 		"served", s.describeService(), "file", s.File, "sha256", s.SHA256)
 }
 
+// readVintageStatus reads the header of a vintage, and from the folder whether a service answers from it. It does not read
+// the whole file, so a damaged one may look right.
 func readVintageStatus(folder vintages.Folder, name string) (s vintageStatus, err error) {
 	v, err := folder.Open(name)
 	if err != nil {
@@ -253,6 +270,7 @@ func readVintageStatus(folder vintages.Folder, name string) (s vintageStatus, er
 	return s, errors.Join(err, v.Close())
 }
 
+// describeService says which service, if any, answers from the vintage.
 func (s vintageStatus) describeService() string {
 	switch {
 	case s.Served:
@@ -263,12 +281,14 @@ func (s vintageStatus) describeService() string {
 	return "no service runs on this data folder"
 }
 
-// syntheticNotice says that addresses are invented; "" when they are not.
+// syntheticNotice says that addresses are invented; "" when they are not. Everything that prints a vintage shows it, so that
+// nobody takes invented addresses for real ones.
 func syntheticNotice(synthetic bool) string {
 	return terminal.EmptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
 }
 
-// banGenerateCommand is lieudit ban generate: invented addresses of package specimen.
+// banGenerateCommand is lieudit ban generate: specimen.Write, which invents addresses. It needs neither a data folder nor a
+// service.
 func (p Program) banGenerateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "generate",
@@ -287,7 +307,8 @@ shows it. The same count and seed give the same bytes.
 	}
 }
 
-// generateAddresses writes invented addresses. The same number and seed give the same bytes.
+// generateAddresses writes invented addresses to the file of --out or to standard output. The same number and seed give the
+// same bytes on every machine.
 func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err error) {
 	communes, err := commune.Load()
 	if err != nil {
@@ -305,18 +326,19 @@ func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err err
 	return out.finish(err)
 }
 
-// outputFile is a destination of a command's output.
+// outputFile is the destination of a command's output. The caller writes and then calls finish once, in every case.
 type outputFile struct {
 	io.Writer
-	finish func(error) error // ends it, with the error of writing; called once
+	finish func(error) error // takes the error of writing, completes or removes the file, and returns the errors of both
 }
 
-// openOutput opens a file for output: standard output where the name is "-", compressed where it ends in .gz.
+// openOutput opens a file for output: standard output where the name is "-", a file compressed with gzip where the name
+// ends in .gz. finish leaves standard output open.
 func (p Program) openOutput(name string) (*outputFile, error) {
 	if name == "-" {
 		return &outputFile{p.Out, func(err error) error { return err }}, nil
 	}
-	file, err := createWhole(name)
+	file, err := createAtomicFile(name)
 	if err != nil || !strings.HasSuffix(name, ".gz") {
 		return file, err
 	}
@@ -324,8 +346,10 @@ func (p Program) openOutput(name string) (*outputFile, error) {
 	return &outputFile{compressed, func(err error) error { return file.finish(errors.Join(err, compressed.Close())) }}, nil
 }
 
-// createWhole creates a file that appears under its name when finish succeeds, and leaves nothing behind otherwise.
-func createWhole(name string) (*outputFile, error) {
+// createAtomicFile creates a file that appears under its name, complete and synced, when finish succeeds. Until then it is
+// name.part; after an error finish removes that. A file of the same name is replaced.
+func createAtomicFile(name string) (*outputFile, error) {
+	// The name is in the same folder, because a rename cannot cross file systems.
 	file, err := os.Create(name + ".part")
 	if err != nil {
 		return nil, err
@@ -335,7 +359,7 @@ func createWhole(name string) (*outputFile, error) {
 			err = os.Rename(file.Name(), name)
 		}
 		if err != nil {
-			os.Remove(file.Name()) // the first error is the one to report
+			os.Remove(file.Name()) // its own error is dropped: the first one is what the user needs
 		}
 		return err
 	}}, nil

@@ -1,13 +1,20 @@
-// Package cli is the command line of lieudit: its commands, their flags, what they print and how they end. Its constraint:
-// it reaches the process only through a Program, so that every command runs in a test as it runs in a shell.
+// Package cli is the command line of lieudit: its commands, their flags, what they print and their exit codes. Its
+// constraint: it uses the streams, the environment and the time zone of its process only through a Program, so that a
+// test runs every command as a shell does.
 //
-// Program.Run builds the tree of commands and hands it to terminal.RunCommand. Commands are of three kinds:
+// Program.Run builds the tree of commands and passes it to terminal.RunCommand. A method named xCommand declares one
+// command: its help, its flags and its action. The action reads the flags, does one piece of work in another package and
+// prints the result; it decides nothing about requests or events. Commands are of three kinds:
 //
 //	serve, node ─────────────────────────────────> service.Run, node.Serve   until the context ends
 //	ban, geocode, vault ─────────────────────────> packages on the data folder
 //	account, key, token, usage, audit,
 //	projections ──> session ──> adminclient.Client ──> customer area of a running service
 //	sites ────────> session ──> adminclient.Client ──> API of a running service
+//
+// terminal.RunCommand checks the arguments against a command's ArgsUsage before the action runs, so actions use required
+// arguments without a check. A result for people is a table or a list of fields; for programs it is JSON (--json), or the
+// one value that a script needs where standard output is no terminal.
 package cli
 
 import (
@@ -22,19 +29,21 @@ import (
 )
 
 // Program is lieudit's command line in the surroundings that the embedded Terminal describes. All fields but
-// LowerPriority are required.
+// LowerPriority are required. A Program may run several command lines.
 type Program struct {
 	terminal.Terminal
 	Version       string
-	Serve         func(context.Context, service.Config) error
-	LowerPriority func() // lets every other process go first, for work that nobody waits for; nil: nothing
+	Serve         func(context.Context, service.Config) error // runs an instance until the context ends: service.Run
+	LowerPriority func()                                      // gives every other process precedence; nil: not possible here
 }
 
-// Run runs one command line, the program's name first, and returns the exit code. It returns soon after ctx ends.
+// Run runs one command line, the program's name first, and returns the exit code: 0 done, 1 failed, 2 wrong usage. It
+// returns soon after ctx ends.
 func (p Program) Run(ctx context.Context, args []string) int {
 	return p.RunCommand(ctx, p.rootCommand(), args, error.Error)
 }
 
+// rootCommand is the tree of all commands. It is built for each run, because terminal.RunCommand changes it.
 func (p Program) rootCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "lieudit",
@@ -47,10 +56,11 @@ func (p Program) rootCommand() *cli.Command {
 			p.versionCommand(),
 		},
 		EnableShellCompletion:           true,
-		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
+		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false }, // the library hides it from the help
 	}
 }
 
+// rootHelp is the help of lieudit itself: the shortest way to a service that answers.
 const rootHelp = `Start a service with all it needs in ./lieudit-data, and work with it from a second terminal:
 
   lieudit serve
@@ -61,6 +71,7 @@ const rootHelp = `Start a service with all it needs in ./lieudit-data, and work 
 
 Every command has --help. Exit codes: 0 done, 1 failed, 2 wrong usage.`
 
+// versionCommand is lieudit version. It sends no request: the version is that of this program.
 func (p Program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
@@ -71,10 +82,12 @@ func (p Program) versionCommand() *cli.Command {
 	}
 }
 
+// instantHelp explains the times that parseInstant reads, for the help of commands with such flags.
 const instantHelp = `Times are RFC 3339 (2026-11-21T12:25:03+01:00), or in this machine's time zone: 2026-11-21 12:25:03,
 2026-11-21 12:25, or 2026-11-21 for the first instant of the day.`
 
-// parseInstant reads a time in one of the forms of instantHelp. The empty text is the zero time.
+// parseInstant reads a time in one of the forms of instantHelp. The empty text is the zero time, which stands for "not
+// given"; a text that means the zero time is refused.
 func (p Program) parseInstant(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -98,7 +111,8 @@ func (p Program) formatTime(t time.Time) string {
 	return t.In(p.TimeZone).Format("2006-01-02 15:04")
 }
 
-// formatExactTime formats a time so that --as-of, --from and --to read it back without loss.
+// formatExactTime formats a time to the microsecond, so that --as-of, --from and --to accept it and find the same event.
+// The zero time is "".
 func (p Program) formatExactTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

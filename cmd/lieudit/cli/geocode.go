@@ -19,8 +19,8 @@ import (
 	"lieudit/queries/address/commune"
 )
 
-// geocodeCommand is lieudit geocode: a csvgeocode.Job on the current vintage of the data folder. It needs no running
-// service.
+// geocodeCommand is lieudit geocode: a csvgeocode.Job on the current vintage of the data folder. To geocode is to find the
+// address and the position of a text. The command needs no running service and counts no requests.
 func (p Program) geocodeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "geocode",
@@ -46,6 +46,7 @@ Run it again after an interruption, of whatever kind, and it goes on where it wa
 	}
 }
 
+// validateSeparator is the validator of --separator: one character that CSV can have between fields.
 func validateSeparator(text string) error {
 	if utf8.RuneCountInString(text) != 1 || strings.ContainsAny(text, "\"\r\n") {
 		return errors.New("it is one sign such as ; or ,")
@@ -53,21 +54,25 @@ func validateSeparator(text string) error {
 	return nil
 }
 
+// geocodeFile opens the current vintage and runs the job that the flags describe on it. Without --out the result lies beside
+// the input. On invented addresses it prints a warning, since the results look like real ones.
 func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
-	engine, name, end, err := openEngine(c.String("data"))
+	engine, name, closeVintage, err := openEngine(c.String("data"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer func() { err = errors.Join(err, closeVintage()) }()
 	if engine.Vintage().Synthetic {
+		// A warning, on standard error: the command goes on.
 		p.PrintError("the addresses of this vintage are SYNTHETIC: lieudit ban import FILE loads real ones")
 	}
+	// The name of the vintage is part of the job: a run that is resumed must not mix results of two vintages.
 	job := csvgeocode.Job{
 		In: c.Args().First(), Out: c.String("out"), Columns: c.StringSlice("columns"), Postcode: c.String("postcode"), CityCode: c.String("citycode"),
 		Encoding: strings.ToLower(c.String("encoding")), Restart: c.Bool("restart"), Engine: engine, Vintage: name,
 	}
-	if sign := c.String("separator"); sign != "" {
-		job.Separator, _ = utf8.DecodeRuneInString(sign)
+	if separator := c.String("separator"); separator != "" { // one character, as validateSeparator demands
+		job.Separator, _ = utf8.DecodeRuneInString(separator)
 	}
 	if job.Out == "" {
 		job.Out = strings.TrimSuffix(job.In, filepath.Ext(job.In)) + ".geocoded.csv"
@@ -75,21 +80,23 @@ func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	return p.runGeocode(ctx, c, job)
 }
 
-// runGeocode runs a job with a progress bar and prints its counts. After an error it says how many rows are kept.
+// runGeocode runs a job with a progress bar and prints its counts. After an error it says how many rows are kept, because
+// the same command goes on from there. The bar compares bytes of decoded text with the size of the file: for another
+// encoding than UTF-8 it runs slightly ahead.
 func (p Program) runGeocode(ctx context.Context, c *cli.Command, job csvgeocode.Job) error {
 	info, err := os.Stat(job.In)
 	if err != nil {
 		return err
 	}
 	bar, startedAt := p.NewProgressBar(), time.Now()
-	job.Progress = func(t csvgeocode.Counts, read int64) {
-		bar.Update(terminal.GroupThousands(t.Rows)+" rows", read, info.Size())
+	job.Progress = func(counts csvgeocode.Counts, read int64) {
+		bar.Update(terminal.GroupThousands(counts.Rows)+" rows", read, info.Size())
 	}
-	t, err := job.Run(ctx)
+	counts, err := job.Run(ctx)
 	bar.Clear()
 	if err != nil {
-		if t.Rows > 0 {
-			p.PrintError(terminal.GroupThousands(t.Rows) + " rows are done; the same command goes on from there")
+		if counts.Rows > 0 {
+			p.PrintError(terminal.GroupThousands(counts.Rows) + " rows are done; the same command goes on from there")
 		}
 		return explainGeocodeError(c, err)
 	}
@@ -97,14 +104,15 @@ func (p Program) runGeocode(ctx context.Context, c *cli.Command, job csvgeocode.
 		return p.PrintJSON(struct {
 			csvgeocode.Counts
 			Out string `json:"fichier"`
-		}{t, job.Out})
+		}{counts, job.Out})
 	}
-	return p.PrintFields("rows", terminal.GroupThousands(t.Rows), "exact", formatShare(t.Exact, t.Rows), "probable", formatShare(t.Probable, t.Rows), "not found", formatShare(t.NotFound, t.Rows),
-		"without address", terminal.EmptyIf(t.Skipped == 0, formatShare(t.Skipped, t.Rows)), "not text", terminal.EmptyIf(t.Errors == 0, formatShare(t.Errors, t.Rows)+"; files of Excel want --encoding "+csvgeocode.Windows1252),
+	return p.PrintFields("rows", terminal.GroupThousands(counts.Rows), "exact", formatShare(counts.Exact, counts.Rows), "probable", formatShare(counts.Probable, counts.Rows), "not found", formatShare(counts.NotFound, counts.Rows),
+		"without address", terminal.EmptyIf(counts.Skipped == 0, formatShare(counts.Skipped, counts.Rows)), "not text", terminal.EmptyIf(counts.Errors == 0, formatShare(counts.Errors, counts.Rows)+"; files of Excel want --encoding "+csvgeocode.Windows1252),
 		"time", time.Since(startedAt).Round(time.Millisecond).String(), "result", job.Out)
 }
 
-// explainGeocodeError adds to an error of a run what can be done about it. An unknown column is wrong usage.
+// explainGeocodeError adds to an error of a run what can be done about it. An unknown column is wrong usage: the columns
+// are named by flags.
 func explainGeocodeError(c *cli.Command, err error) error {
 	if column, ok := errors.AsType[*csvgeocode.ColumnError](err); ok {
 		return terminal.NewUsageError(c, "%v", column)
@@ -118,7 +126,7 @@ func explainGeocodeError(c *cli.Command, err error) error {
 	return err
 }
 
-// formatShare is a count with its share of a total.
+// formatShare formats a count with its share of a total in percent: "12 (3.4 %)". Without a total it is the count alone.
 func formatShare(n, total int) string {
 	if total == 0 {
 		return terminal.GroupThousands(n)
@@ -126,8 +134,9 @@ func formatShare(n, total int) string {
 	return fmt.Sprintf("%s (%.1f %%)", terminal.GroupThousands(n), 100*float64(n)/float64(total))
 }
 
-// openEngine opens an engine on the current vintage of a data folder. End closes the vintage.
-func openEngine(data string) (_ *address.Engine, name string, end func() error, err error) {
+// openEngine opens an engine, which finds addresses, on the current vintage of a data folder. name is that of the vintage.
+// The caller calls closeVintage when no query runs any more. Without a vintage the error is errNoVintage.
+func openEngine(data string) (_ *address.Engine, name string, closeVintage func() error, err error) {
 	folder := vintages.FolderIn(data)
 	if name, err = folder.Current(); err == nil && name == "" {
 		err = errNoVintage

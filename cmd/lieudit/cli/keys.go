@@ -14,13 +14,15 @@ import (
 	"lieudit/schemas/token"
 )
 
-// keyCommand groups the commands on API keys: /accounts/{id}/keys of the customer area.
+// keyCommand groups the commands on API keys: /accounts/{id}/keys of the customer area. A secret key is for servers and may
+// call every endpoint; a publishable key stands in web pages, may search sites only, and only from the origins it declares.
 func (p Program) keyCommand() *cli.Command {
 	return terminal.NewGroup("key", "Issue, list and revoke API keys, change their origins",
 		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
 }
 
-// keyIssueCommand is lieudit key issue: POST /accounts/{id}/keys. The answer is the only one that holds a secret key.
+// keyIssueCommand is lieudit key issue: POST /accounts/{id}/keys. The answer is the only one that ever holds a secret key:
+// the service keeps its hash.
 func (p Program) keyIssueCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "issue",
@@ -40,6 +42,7 @@ func (p Program) keyIssueCommand() *cli.Command {
 	}
 }
 
+// issueKey sends POST /accounts/{id}/keys. It does not check that only a publishable key has origins: the service does.
 func issueKey(ctx context.Context, s session) error {
 	raw, err := s.client.Post(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), body.IssueKey{
 		Kind:    token.Kind(strings.ToLower(s.String("kind"))),
@@ -49,10 +52,11 @@ func issueKey(ctx context.Context, s session) error {
 	if err != nil {
 		return err
 	}
-	return printOne(s, raw, s.printIssuedKey)
+	return printResource(s, raw, s.printIssuedKey)
 }
 
-// printIssuedKey prints the key alone into a pipe. On a terminal it adds what the key may be used for.
+// printIssuedKey prints the key alone where Out is no terminal, so that a script can keep it in a variable. For people it
+// adds where the key may be used.
 func (s session) printIssuedKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	if !s.IsTerminal {
@@ -65,14 +69,15 @@ func (s session) printIssuedKey(k body.Key) error {
 	return s.PrintLine("%s key %s (%s):\n\n  %s\n\n%s", k.Kind, k.ID, terminal.SanitizeText(k.Label), k.Token, terminal.SanitizeText(advice))
 }
 
-// printWarnings prints warnings on standard error: standard output may be a pipe that holds the key.
+// printWarnings prints the service's warnings on standard error, since standard output may be a pipe that takes the key.
 func (s session) printWarnings(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintln(s.Err, "warning: "+terminal.SanitizeText(w))
 	}
 }
 
-// keyListCommand is lieudit key list: GET /accounts/{id}/keys, revoked keys included.
+// keyListCommand is lieudit key list: GET /accounts/{id}/keys, page after page, revoked keys included. It shows the hint of
+// a key, never the key.
 func (p Program) keyListCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "list",
@@ -85,10 +90,13 @@ func (p Program) keyListCommand() *cli.Command {
 	}
 }
 
+// keyHeaders are the columns of keyRow.
 func keyHeaders() []string {
 	return []string{"ID", "KIND", "KEY", "LABEL", "ISSUED", "BY", "LAST USED", "REVOKED", "REASON", "ORIGINS"}
 }
 
+// keyRow is a key as a row of a table. Hint is the beginning and the end of the key, which identify it without giving it
+// away.
 func (s session) keyRow(k body.Key) []string {
 	return []string{
 		k.ID, string(k.Kind), k.Hint, k.Label, s.formatTime(k.Created), k.CreatedBy,
@@ -96,8 +104,8 @@ func (s session) keyRow(k body.Key) []string {
 	}
 }
 
-// keyRevokeCommand is lieudit key revoke: POST /accounts/{id}/keys/{key}:revoke. The reason is required: the audit
-// shows it.
+// keyRevokeCommand is lieudit key revoke: POST /accounts/{id}/keys/{key}:revoke. It cannot be undone. The reason is
+// required, for the audit.
 func (p Program) keyRevokeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "revoke",
@@ -113,11 +121,12 @@ func (p Program) keyRevokeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return printOne(s, raw, s.printKey)
+			return printResource(s, raw, s.printKey)
 		}),
 	}
 }
 
+// printKey prints a key for people, without the fields that are empty.
 func (s session) printKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	return s.PrintFields(
@@ -126,21 +135,22 @@ func (s session) printKey(k body.Key) error {
 		"begins and ends", k.Hint,
 		"label", k.Label,
 		"origins", strings.Join(k.Origins, " "),
-		"issued", s.formatBy(s.formatTime(k.Created), k.CreatedBy),
-		"revoked", s.formatBy(s.formatTime(k.Revoked), k.RevokedBy),
+		"issued", s.joinTimeAndAuthor(s.formatTime(k.Created), k.CreatedBy),
+		"revoked", s.joinTimeAndAuthor(s.formatTime(k.Revoked), k.RevokedBy),
 		"reason", k.Reason,
 	)
 }
 
-// formatBy joins when something was done and who did it.
-func (s session) formatBy(when, who string) string {
-	if when == "" || who == "" {
+// joinTimeAndAuthor joins when something was done and who did it; "" when it was not done.
+func (s session) joinTimeAndAuthor(when, author string) string {
+	if when == "" || author == "" {
 		return when
 	}
-	return when + " by " + who
+	return when + " by " + author
 }
 
-// keyOriginsCommand is lieudit key origins: PUT /accounts/{id}/keys/{key}/origins. It replaces all origins.
+// keyOriginsCommand is lieudit key origins: PUT /accounts/{id}/keys/{key}/origins. It replaces all origins of the key, which
+// name the web pages that may use it. ArgsUsage ensures that there are three arguments at least.
 func (p Program) keyOriginsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "origins",
@@ -151,31 +161,33 @@ func (p Program) keyOriginsCommand() *cli.Command {
   lieudit key origins mende KEY https://www.mende.fr 'https://*.mende.fr'`,
 		Flags: p.areaFlags(),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
-			words := s.Args().Slice()
-			raw, err := s.client.Put(ctx, adminclient.JoinPath("", "accounts", words[0], "keys", words[1], "origins"), body.ChangeOrigins{Origins: words[2:]})
+			arguments := s.Args().Slice()
+			raw, err := s.client.Put(ctx, adminclient.JoinPath("", "accounts", arguments[0], "keys", arguments[1], "origins"), body.ChangeOrigins{Origins: arguments[2:]})
 			if err != nil {
 				return err
 			}
-			return printOne(s, raw, s.printKey)
+			return printResource(s, raw, s.printKey)
 		}),
 	}
 }
 
-// tokenCommand groups the commands on customer-area tokens: /tokens of the customer area.
+// tokenCommand groups the commands on customer-area tokens: /tokens of the customer area. A token is for that listener what
+// a key is for the API; its role says what the holder may do.
 func (p Program) tokenCommand() *cli.Command {
 	return terminal.NewGroup("token", "Issue, list and revoke tokens of the customer area",
 		p.tokenIssueCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
 }
 
+// roleNames are the names of all roles, for the help and for validators.
 func roleNames() []string {
-	var out []string
+	var names []string
 	for _, r := range []access.Role{access.RoleOperator, access.RoleCustomer, access.RoleAgency, access.RoleBilling, access.RoleAuditor} {
-		out = append(out, string(r))
+		names = append(names, string(r))
 	}
-	return out
+	return names
 }
 
-// tokenIssueCommand is lieudit token issue: POST /tokens. The answer is the only one that holds the token.
+// tokenIssueCommand is lieudit token issue: POST /tokens. The answer is the only one that ever holds the token.
 func (p Program) tokenIssueCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "issue",
@@ -193,6 +205,7 @@ func (p Program) tokenIssueCommand() *cli.Command {
 	}
 }
 
+// issueToken sends POST /tokens. Whether the role needs an account is for the service to check.
 func issueToken(ctx context.Context, s session) error {
 	raw, err := s.client.Post(ctx, "/tokens", body.IssueToken{
 		Role:    access.Role(strings.ToLower(s.String("role"))),
@@ -202,10 +215,10 @@ func issueToken(ctx context.Context, s session) error {
 	if err != nil {
 		return err
 	}
-	return printOne(s, raw, s.printIssuedToken)
+	return printResource(s, raw, s.printIssuedToken)
 }
 
-// printIssuedToken prints the token alone into a pipe.
+// printIssuedToken prints the token alone where Out is no terminal, so that a script can keep it in a file or a variable.
 func (s session) printIssuedToken(t body.AreaToken) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", t.Token)
@@ -213,7 +226,8 @@ func (s session) printIssuedToken(t body.AreaToken) error {
 	return s.PrintLine("%s token %s (%s):\n\n  %s\n\nThis is the only time it is shown.", t.Role, t.ID, terminal.SanitizeText(t.Label), t.Token)
 }
 
-// tokenListCommand is lieudit token list: GET /tokens, revoked tokens included.
+// tokenListCommand is lieudit token list: GET /tokens, page after page, revoked tokens included. It shows the hint of a
+// token, never the token.
 func (p Program) tokenListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "list",
@@ -226,6 +240,7 @@ func (p Program) tokenListCommand() *cli.Command {
 	}
 }
 
+// tokenRow is the row of a token in the table of token list.
 func (s session) tokenRow(t body.AreaToken) []string {
 	return []string{
 		t.ID, string(t.Role), t.Account, t.Hint, t.Label,
@@ -233,7 +248,7 @@ func (s session) tokenRow(t body.AreaToken) []string {
 	}
 }
 
-// tokenRevokeCommand is lieudit token revoke: POST /tokens/{id}:revoke.
+// tokenRevokeCommand is lieudit token revoke: POST /tokens/{id}:revoke. It cannot be undone.
 func (p Program) tokenRevokeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "revoke",
@@ -246,11 +261,12 @@ func (p Program) tokenRevokeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return printOne(s, raw, s.printToken)
+			return printResource(s, raw, s.printToken)
 		}),
 	}
 }
 
+// printToken prints a token for people, without the fields that are empty.
 func (s session) printToken(t body.AreaToken) error {
 	return s.PrintFields(
 		"token", t.ID,
@@ -258,8 +274,8 @@ func (s session) printToken(t body.AreaToken) error {
 		"account", t.Account,
 		"begins and ends", t.Hint,
 		"label", t.Label,
-		"issued", s.formatBy(s.formatTime(t.Created), t.CreatedBy),
-		"revoked", s.formatBy(s.formatTime(t.Revoked), t.RevokedBy),
+		"issued", s.joinTimeAndAuthor(s.formatTime(t.Created), t.CreatedBy),
+		"revoked", s.joinTimeAndAuthor(s.formatTime(t.Revoked), t.RevokedBy),
 		"reason", t.Reason,
 	)
 }

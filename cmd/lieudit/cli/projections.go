@@ -11,17 +11,19 @@ import (
 	"lieudit/schemas/body"
 )
 
+// projectionHeaders are the columns of projectionRow.
 func projectionHeaders() []string {
 	return []string{"NAME", "VERSION", "COPY", "STATE", "POSITION", "LAG", "OWNER", "REASON"}
 }
 
-// projectionsCommand groups the maintenance of read models: /projections of the customer area.
+// projectionsCommand groups the maintenance of read models: /projections of the customer area. A read model is a set of
+// tables made from the log; a generation is one filling of them, which the texts for users call a copy.
 func (p Program) projectionsCommand() *cli.Command {
 	return terminal.NewGroup("projections", "How the read models stand; make them anew",
 		p.projectionsStatusCommand(), p.projectionsRebuildCommand(), p.projectionsRepairCommand(), p.projectionsPruneCommand())
 }
 
-// projectionsStatusCommand is lieudit projections status: GET /projections.
+// projectionsStatusCommand is lieudit projections status: GET /projections. It lists every generation of every read model.
 func (p Program) projectionsStatusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
@@ -33,12 +35,13 @@ func (p Program) projectionsStatusCommand() *cli.Command {
 	}
 }
 
+// projectionRow is a generation of a read model as a row of a table.
 func projectionRow(m body.Projection) []string {
 	return []string{m.Name, fmt.Sprint(m.Version), m.Generation, m.State, fmt.Sprint(m.Position), formatLag(m), m.Owner, m.Reason}
 }
 
 // projectionsRebuildCommand is lieudit projections rebuild: POST /projections/{name}:rebuild, or /projections:rebuild
-// for all.
+// for all. The request starts a new generation and does not wait until it is filled.
 func (p Program) projectionsRebuildCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "rebuild",
@@ -50,8 +53,10 @@ func (p Program) projectionsRebuildCommand() *cli.Command {
 	}
 }
 
+// rebuildProjections starts a new generation of the named read model, or of every one with --all. NAME is optional in
+// ArgsUsage because of --all, so that exactly one of them is given is checked here.
 func rebuildProjections(ctx context.Context, s session) error {
-	switch all, name := s.Bool("all"), s.Args().First(); {
+	switch all, name := s.Bool("all"), s.Args().First(); { // both and neither are wrong usage
 	case all && name != "":
 		return terminal.NewUsageError(s.Command, "a NAME or --all, not both")
 	case all:
@@ -63,8 +68,8 @@ func rebuildProjections(ctx context.Context, s session) error {
 	}
 }
 
-// projectionsRepairCommand is lieudit projections repair: POST /projections:repair. It prints the events that are
-// passed over from now on.
+// projectionsRepairCommand is lieudit projections repair: POST /projections:repair. The service appends corrections that
+// name the unusable events of the account, and the command prints the events that are passed over from now on.
 func (p Program) projectionsRepairCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "repair",
@@ -81,18 +86,22 @@ func (p Program) projectionsRepairCommand() *cli.Command {
 	}
 }
 
+// repairHeaders are the columns of repairRow.
 func repairHeaders() []string { return []string{"STREAM", "REVISION", "POSITION", "TYPE", "REASON"} }
 
+// repairRow is an event that a repair passes over, as a row of a table.
 func repairRow(e body.VoidedEvent) []string {
 	return []string{e.Stream, fmt.Sprint(e.Revision), fmt.Sprint(e.Position), e.Type, e.Reason}
 }
 
-// runMaintenance sends a maintenance request and prints the status of the read models in the answer.
+// runMaintenance sends a maintenance request and prints the status of the read models in the answer. The work itself goes
+// on in the service; projections status shows how far it is.
 func (s session) runMaintenance(ctx context.Context, path string) error {
 	return printResults(s, s.client.PostForList(ctx, path, body.Empty{}), projectionHeaders(), projectionRow)
 }
 
-// projectionsPruneCommand is lieudit projections prune: POST /projections:prune.
+// projectionsPruneCommand is lieudit projections prune: POST /projections:prune. It drops generations that a rebuild or a
+// new release has replaced.
 func (p Program) projectionsPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "prune",
@@ -104,7 +113,7 @@ func (p Program) projectionsPruneCommand() *cli.Command {
 	}
 }
 
-// formatLag is how many events a read model is behind, "" when that is not known.
+// formatLag formats how many events of the log a generation is behind; "" when that is not known.
 func formatLag(m body.Projection) string {
 	if m.Lag == nil {
 		return ""

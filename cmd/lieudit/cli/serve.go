@@ -23,6 +23,7 @@ import (
 	"lieudit/schemas/token"
 )
 
+// serveHelp describes the two ways to run: everything embedded in the data folder, or on servers.
 const serveHelp = `Without flags all is embedded: the log, the databases and the keys are files of the data folder. With
 --eventstore and --postgres the same program runs on servers, in as many instances as you like.
 Ctrl-C lets running requests end; a second one does not wait.
@@ -31,7 +32,8 @@ Ctrl-C lets running requests end; a second one does not wait.
   lieudit serve --data /var/lib/lieudit --listen :8080
   lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false' --postgres postgres://lieudit@127.0.0.1/lieudit`
 
-// serveCommand is lieudit serve: checks the flags that depend on each other, then Program.Serve until the context ends.
+// serveCommand is lieudit serve. It checks the flags that depend on each other and runs Program.Serve until the context
+// ends. What can be seen in the flags alone is wrong usage (exit code 2); a service that cannot start has failed (1).
 func (p Program) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "serve",
@@ -39,6 +41,7 @@ func (p Program) serveCommand() *cli.Command {
 		Description: serveHelp,
 		Flags:       append(p.backendFlags(), p.behaviourFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
+			// Only what the flags show is checked here. Whether servers and files can be used, the service finds at start.
 			config := p.serviceConfig(c)
 			if err := config.TokenPrefixes.Validate(); err != nil {
 				return terminal.NewUsageError(c, "%v", err)
@@ -61,10 +64,11 @@ func (p Program) serveCommand() *cli.Command {
 	}
 }
 
-// backendFlags say where the service listens and what it runs on.
+// backendFlags are the flags that say where the service listens and which log, databases and searches it uses.
 func (p Program) backendFlags() []cli.Flag {
 	return []cli.Flag{
 		p.dataFlag(),
+		// By default the listeners are reachable from this machine alone.
 		p.StringFlag("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
 		p.StringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
 		p.StringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
@@ -76,16 +80,17 @@ func (p Program) backendFlags() []cli.Flag {
 	}
 }
 
+// dataFlag names the data folder. Commands that work on the folder of a service have it too.
 func (p Program) dataFlag() cli.Flag {
 	f := p.StringFlag("data", "./lieudit-data", "`FOLDER` for everything embedded")
 	f.TakesFile = true
 	return f
 }
 
-// MeilisearchURL is the address of Meilisearch that --meilisearch gives, with the key of LIEUDIT_MEILISEARCH_KEY in it
-// when the address has none.
+// MeilisearchURL returns the address that --meilisearch gives, "" for none. When the address has no key, it adds that of
+// LIEUDIT_MEILISEARCH_KEY as the user of the URL: other users of the machine can see a flag, and not a variable.
 func MeilisearchURL(c *cli.Command, lookupEnv func(string) (string, bool)) string {
-	address := c.String("meilisearch")
+	address := c.String("meilisearch") // an address that cannot be parsed is returned as it is: ValidateMeilisearch refuses it
 	key, _ := lookupEnv("LIEUDIT_MEILISEARCH_KEY")
 	if u, err := url.Parse(address); err == nil && address != "" && key != "" && u.User == nil {
 		u.User = url.User(key)
@@ -101,8 +106,8 @@ func (p Program) addressIndexFlag() cli.Flag {
 	return f
 }
 
-// ValidateMeilisearch refuses an address of another form, and none where one is needed. The error does not repeat the
-// address, which may hold a key.
+// ValidateMeilisearch refuses an address that is not of Meilisearch's form, and a missing one where the address index needs
+// it. The error is wrong usage. It does not repeat the address, which may hold a key.
 func ValidateMeilisearch(c *cli.Command, config service.Config) error {
 	if config.Meilisearch == "" {
 		if config.AddressIndex == service.MeilisearchIndex {
@@ -116,8 +121,8 @@ func ValidateMeilisearch(c *cli.Command, config service.Config) error {
 	return nil
 }
 
-// validatePostgres refuses an address that is not Postgres's: anything else would be opened as a SQLite file. The error
-// does not repeat the address, which may hold a password.
+// validatePostgres refuses an address that is not Postgres's: the databases are opened by their address, and any other
+// would become a SQLite file of that name. "" is accepted. The error does not repeat the address, which may hold a password.
 func validatePostgres(c *cli.Command, address string) error {
 	if address == "" || strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
 		return nil
@@ -125,7 +130,8 @@ func validatePostgres(c *cli.Command, address string) error {
 	return terminal.NewUsageError(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
 }
 
-// behaviourFlags say how the service counts, limits and ends.
+// behaviourFlags are the flags that say how the service counts, limits and ends. Those whose default is not a text name
+// their variable themselves: terminal.StringFlag does so only for texts.
 func (p Program) behaviourFlags() []cli.Flag {
 	return []cli.Flag{
 		p.StringFlag("secret-prefix", token.DefaultPrefixes.Secret, "what secret keys begin with"),
@@ -144,7 +150,8 @@ func (p Program) behaviourFlags() []cli.Flag {
 	}
 }
 
-// validateBodyBudgets refuses a budget in which the largest single body would never fit.
+// validateBodyBudgets refuses budgets in which the largest single body would never fit. The flags
+// are in MiB, MinAccountBodyBudget in bytes. Without a budget for one account, that is half of the whole.
 func validateBodyBudgets(c *cli.Command) error {
 	total, account := c.Int("body-budget"), c.Int("account-body-budget")
 	switch {
@@ -156,7 +163,7 @@ func validateBodyBudgets(c *cli.Command) error {
 	return nil
 }
 
-// serviceConfig is the configuration that the flags describe, but for the vault's key.
+// serviceConfig is the configuration that the flags describe. It lacks VaultKey, because reading that may fail.
 func (p Program) serviceConfig(c *cli.Command) service.Config {
 	return service.Config{
 		Data:              c.String("data"),
@@ -183,12 +190,14 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 	}
 }
 
+// logFlag selects the form of log lines. They go to standard error, so that standard output holds only results.
 func (p Program) logFlag() cli.Flag {
 	f := p.StringFlag("log", "text", "`FORM` of log lines on standard error: text or json")
 	f.Validator = terminal.OneOf("text", "json")
 	return f
 }
 
+// newLogger returns the logger of a long-running command, which writes every level from Info on.
 func (p Program) newLogger(form string) *slog.Logger {
 	if form == "json" {
 		return slog.New(slog.NewJSONHandler(p.Err, nil))
@@ -196,8 +205,9 @@ func (p Program) newLogger(form string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.Err, nil))
 }
 
-// nodeCommand is lieudit node: a journal behind EventStoreDB's protocol. The hidden flags --stall make it silent, for
-// chaos tests.
+// nodeCommand is lieudit node: a journal behind EventStoreDB's protocol, so that several instances share one log. Its
+// hidden flags make the node stop answering at intervals, for chaos tests. Its variables begin with LIEUDIT_NODE, so that
+// a service and a node in one environment do not read each other's.
 func (p Program) nodeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "node",
@@ -219,13 +229,15 @@ The protocol is spoken in the clear and without users: keep the address private.
 	}
 }
 
-// serveJournal serves the journal of a folder until the context ends.
+// serveJournal serves the journal of a folder until the context ends. It owns the journal and closes it after the node has
+// ended; the node closes the listener.
 func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	log := p.newLogger(c.String("log"))
 	stall, every := c.Duration("stall"), c.Duration("stall-every")
-	if stall < 0 || stall > 0 && stall >= every {
+	if stall < 0 || stall > 0 && stall >= every { // a silence must end before the next begins
 		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
 	}
+	// The journal locks its folder, so a second node on it fails here.
 	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
 	if err != nil {
 		return fmt.Errorf("opening the journal in %s: %w", c.String("data"), err)
@@ -236,17 +248,17 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 		return fmt.Errorf("listening: %w", err)
 	}
 	if err := p.PrintLine("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), connectionString(ln.Addr())); err != nil {
-		return errors.Join(err, ln.Close())
+		return errors.Join(err, ln.Close()) // the node has not taken the listener over yet
 	}
 	o := node.Options{Advertise: c.String("advertise"), Logger: log}
-	if stall > 0 {
+	if stall > 0 { // its goroutine ends before the node's journal is closed
 		o.Faults.Silence = &node.Silence{}
 		defer repeatSilence(ctx, o.Faults.Silence, stall, every)()
 	}
 	return node.New(j, o).Serve(ctx, ln)
 }
 
-// repeatSilence makes a node fall silent at intervals until stop is called.
+// repeatSilence makes a node fall silent at intervals until stop is called. stop returns when the goroutine has ended.
 func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var repeating sync.WaitGroup
@@ -257,7 +269,8 @@ func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Dura
 	}
 }
 
-// connectionString is the value of --eventstore with which a service reaches the node.
+// connectionString is the address of the node as its first line prints it. Over TCP it is a value of --eventstore as it
+// stands.
 func connectionString(a net.Addr) string {
 	if a.Network() == "unix" {
 		return "unix:" + a.String()
@@ -265,36 +278,39 @@ func connectionString(a net.Addr) string {
 	return fmt.Sprintf("esdb://%s?tls=false", a)
 }
 
-// Names of the vault's master keys. The flag --NAME-file names a file; LIEUDIT_VAULT_KEY and LIEUDIT_NEW_VAULT_KEY may hold
-// the key itself.
+// Names of the vault's master keys, the present one and the one that rewrap installs. The flag --NAME-file names a file that
+// holds the key; LIEUDIT_VAULT_KEY and LIEUDIT_NEW_VAULT_KEY may hold the key itself.
 const (
 	vaultKeyName    = "vault-key"
 	newVaultKeyName = "new-vault-key"
 )
 
+// vaultKeyFlag names the file with the vault's present master key. Commands that open the vault have it.
 func (p Program) vaultKeyFlag() cli.Flag {
 	return p.StringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
 }
 
-// readMasterKey returns a master key of the vault: from its file, else from the environment, else nil. It is never an
-// argument, which everybody on the machine could see.
+// readMasterKey returns a master key of the vault, 32 bytes: from its file, else from the environment, else nil. No flag
+// holds the key itself, because everybody on the machine can see the arguments of a process.
 func (p Program) readMasterKey(c *cli.Command, name string) ([]byte, error) {
 	text, _ := p.LookupEnv("LIEUDIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
 	if file := c.String(name + "-file"); file != "" {
-		kept, err := os.ReadFile(file)
+		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("--%s-file: %w", name, err)
 		}
-		text = string(kept)
+		text = string(content)
 	}
 	return vault.ParseMasterKey(strings.TrimSpace(text))
 }
 
+// vaultCommand groups the maintenance of the vault, which keeps the keys of personal fields outside the log.
 func (p Program) vaultCommand() *cli.Command {
 	return terminal.NewGroup("vault", "Look after the keys of personal fields", p.vaultRewrapCommand())
 }
 
-// vaultRewrapCommand is lieudit vault rewrap: service.RewrapVault, which refuses while a service holds the data folder.
+// vaultRewrapCommand is lieudit vault rewrap: service.RewrapVault, which encrypts all data keys with another master key. It
+// refuses while a service holds the data folder. On Postgres it cannot notice a running instance.
 func (p Program) vaultRewrapCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "rewrap",
@@ -315,7 +331,8 @@ From then on the service starts with the new master key alone. Keys of erased ac
 	}
 }
 
-// rewrapVault reads both master keys and rewraps the vault while no service runs on it.
+// rewrapVault reads both master keys and rewraps the vault. Without a present master key the data keys are in clear; a new
+// one is required, so that no vault is put in clear by mistake.
 func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
 	if err := validatePostgres(c, c.String("postgres")); err != nil {
 		return err
@@ -331,6 +348,7 @@ func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
 	if master == nil {
 		return terminal.NewUsageError(c, "there is no new master key: name a file with --%s-file, or set LIEUDIT_NEW_VAULT_KEY", newVaultKeyName)
 	}
+	// Only the vault is opened: of the configuration it needs where the vault is, and the clock for the lock of the folder.
 	config := service.Config{Data: c.String("data"), Postgres: c.String("postgres"), VaultKey: old, Now: time.Now}
 	keys, err := service.RewrapVault(ctx, config, master)
 	if err != nil {

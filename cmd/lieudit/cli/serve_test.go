@@ -156,7 +156,7 @@ func TestNodeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// TestRewrapTakesKeysFromFilesOrTheEnvironment, on the vault of a data folder that no service holds.
+// TestRewrapTakesKeysFromFilesOrTheEnvironment rewraps the vault of a data folder that no service holds.
 func TestRewrapTakesKeysFromFilesOrTheEnvironment(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

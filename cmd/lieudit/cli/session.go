@@ -21,15 +21,18 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// session is one command that works with a running service: the command with its flags and arguments, and a client of the
-// listener it works with. areaAction and apiAction open one.
+// session is one run of a command that works with a running service: the command with its flags and arguments, the program
+// with its streams, and a client of one listener. areaAction and apiAction make one.
 type session struct {
+	// Command holds the flags and arguments of this run: s.String, s.Bool, s.Args.
 	*cli.Command
+	// Program prints: s.PrintLine, s.PrintTable, s.PrintFields.
 	Program
 	client *adminclient.Client
 }
 
-// areaAction makes a command of work with the customer area.
+// areaAction makes the action of a command that works with the customer area. It finds the token, makes the client and adds
+// advice to an error of action.
 func (p Program) areaAction(action func(context.Context, session) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		secret, err := p.readAreaToken(c)
@@ -44,7 +47,8 @@ func (p Program) areaAction(action func(context.Context, session) error) cli.Act
 	}
 }
 
-// apiAction makes a command of work with the API. Its requests have no time limit: imports and exports may be large.
+// apiAction makes the action of a command that works with the API, as areaAction does for the customer area. Its requests
+// have no time limit: imports and exports may be large.
 func (p Program) apiAction(action func(context.Context, session) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		key, err := p.readAPIKey(c)
@@ -59,7 +63,8 @@ func (p Program) apiAction(action func(context.Context, session) error) cli.Acti
 	}
 }
 
-// areaFlags are a command's own flags and then those of every command that works with the customer area.
+// areaFlags returns a command's own flags and then those of every command that works with the customer area. None of them
+// holds the token itself, because everybody on the machine can see the arguments of a process.
 func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
 	area := p.StringFlag("area", "http://127.0.0.1:8081", "`URL` of the customer area")
 	file := p.StringFlag("token-file", "", "`FILE` with the customer-area token, - for standard input; else LIEUDIT_TOKEN holds it")
@@ -67,7 +72,9 @@ func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
 	return append(commandFlags, area, file, &cli.BoolFlag{Name: "json", Usage: "print the API's own JSON; of lists, one line each"})
 }
 
-// apiFlags are a command's own flags among those of every command that works with the API.
+// apiFlags returns a command's own flags among those of every command that works with the API: the required referential,
+// which names a group of the customer's sites, first; address and key last. Unlike a token a key may be given as a flag,
+// for a quick trial; the help warns of that.
 func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
 	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
 	file.TakesFile = true
@@ -77,14 +84,15 @@ func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
 			&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})...)
 }
 
-// readAreaToken returns the customer-area token: of --token-file, else of LIEUDIT_TOKEN, else the one that a service left in
-// its data folder.
+// readAreaToken returns the customer-area token: of --token-file, else of LIEUDIT_TOKEN, else the operator's token that a
+// service wrote into its data folder at its first start. An empty variable counts as not set. A missing or empty file is
+// an error that says what to do.
 func (p Program) readAreaToken(c *cli.Command) (string, error) {
-	file := c.String("token-file")
+	file := c.String("token-file") // its own variable, LIEUDIT_TOKEN_FILE, is in it already
 	if text, ok := p.LookupEnv("LIEUDIT_TOKEN"); ok && file == "" && strings.TrimSpace(text) != "" {
 		return strings.TrimSpace(text), nil
 	}
-	if file == "" {
+	if file == "" { // on the machine of the service no configuration is needed
 		folder, ok := p.LookupEnv("LIEUDIT_DATA")
 		if !ok || folder == "" {
 			folder = "./lieudit-data"
@@ -103,7 +111,8 @@ func (p Program) readAreaToken(c *cli.Command) (string, error) {
 	return text, nil
 }
 
-// readAPIKey returns the secret key: of --key, else of --key-file, else of LIEUDIT_KEY.
+// readAPIKey returns the secret key: of --key, else of --key-file, else of LIEUDIT_KEY. Without any it is an error that says
+// how to get one.
 func (p Program) readAPIKey(c *cli.Command) (string, error) {
 	if key := c.String("key"); key != "" {
 		return key, nil
@@ -124,7 +133,8 @@ func (p Program) readAPIKey(c *cli.Command) (string, error) {
 	return "", errors.New("whose sites? name a secret key with LIEUDIT_KEY or --key-file FILE (lieudit key issue ACCOUNT)")
 }
 
-// readSecret reads a token or a key from a file, or from standard input where the file is "-".
+// readSecret reads a token or a key from a file, or the first 4 KiB of standard input where the file is "-". It removes the
+// spaces and line ends around the secret.
 func (p Program) readSecret(file string) (string, error) {
 	if file == "-" {
 		text, err := io.ReadAll(io.LimitReader(p.In, 4096))
@@ -134,9 +144,11 @@ func (p Program) readSecret(file string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// advice is what people can do about an error of a request, by its cause.
+// advice is what people can do about an error of a request, by its cause. The texts differ between the listeners.
 type advice struct{ unreachable, unauthorized, notFound string }
 
+// areaAdvice is the advice for commands that work with the customer area. There a 404 may also hide what the token may not
+// see.
 func areaAdvice() advice {
 	return advice{
 		unreachable:  "is the service running (lieudit serve)? another address: --area URL or LIEUDIT_AREA",
@@ -145,6 +157,7 @@ func areaAdvice() advice {
 	}
 }
 
+// apiAdvice is the advice for commands that work with the API. Each of their requests names a referential.
 func apiAdvice() advice {
 	return advice{
 		unreachable:  "is the service running (lieudit serve)? another address: --url URL or LIEUDIT_URL",
@@ -153,15 +166,17 @@ func apiAdvice() advice {
 	}
 }
 
-// addTo adds the advice for an error as a second line, where there is any. The error stays wrapped.
+// addTo adds the advice for an error as a second line, where there is any. The error stays wrapped. Other errors, and nil,
+// are returned as they are.
 func (a advice) addTo(err error) error {
+	// An UnreachableError never holds an APIError, so the order of the cases does not matter.
 	var unreachable *adminclient.UnreachableError
 	var refused *adminclient.APIError
 	text := ""
 	switch {
 	case errors.As(err, &unreachable):
 		text = a.unreachable
-	case !errors.As(err, &refused):
+	case !errors.As(err, &refused): // neither: there is no advice
 	case refused.Status == http.StatusUnauthorized:
 		text = a.unauthorized
 	case refused.Status == http.StatusNotFound:
@@ -175,8 +190,9 @@ func (a advice) addTo(err error) error {
 	return fmt.Errorf("%w\n%s", err, text)
 }
 
-// printOne prints one resource: with --json as the service sent it, else for people by render.
-func printOne[T any](s session, raw json.RawMessage, render func(T) error) error {
+// printResource prints one resource: with --json the JSON as the service sent it, else by render, for people. raw is the
+// resource in JSON; render is not called with --json.
+func printResource[T any](s session, raw json.RawMessage, render func(T) error) error {
 	if s.Bool("json") {
 		return s.printRawJSON(raw)
 	}
@@ -187,19 +203,21 @@ func printOne[T any](s session, raw json.RawMessage, render func(T) error) error
 	return render(resource)
 }
 
-// printList reads a list to its end and prints it as printResults does.
+// printList requests a list page by page, to its end, and prints it as printResults does. Query may be nil.
 func printList[T any](ctx context.Context, s session, path string, query url.Values, headers []string, row func(T) []string) error {
 	return printResults(s, s.client.List(ctx, path, query), headers, row)
 }
 
-// printResults prints results: with --json each at once as a line, as the service sent it, else all of them as a table.
+// printResults prints results. With --json it prints each as one line when it arrives, as the service sent it. Otherwise it
+// prints a table when all have arrived, since the widths of the columns depend on all of them; after an error it then
+// prints nothing.
 func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], headers []string, row func(T) []string) error {
 	t := terminal.Table{headers}
 	for raw, err := range results {
 		if err != nil {
 			return err
 		}
-		err := printOne(s, raw, func(resource T) error {
+		err := printResource(s, raw, func(resource T) error {
 			t = append(t, row(resource))
 			return nil
 		})
@@ -213,8 +231,10 @@ func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], h
 	return s.PrintTable(t)
 }
 
-// printRawJSON prints JSON on one line and changes nothing else of it.
+// printRawJSON prints JSON on one line and changes nothing else: fields that this release does not know are kept, and so is
+// the order of the fields.
 func (s session) printRawJSON(raw json.RawMessage) error {
+	// The service may answer with JSON on several lines; programs read one resource a line.
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)

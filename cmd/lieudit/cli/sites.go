@@ -18,7 +18,8 @@ import (
 	"lieudit/schemas/body"
 )
 
-// sitesCommand groups the export and import of a customer's sites, with the customer's key: :export and :sync of the API.
+// sitesCommand groups the export and import of a customer's sites: :export and :sync of the API. A site is one shop, depot
+// or other place of the customer; a referential is a named group of them. The commands use the customer's own key.
 func (p Program) sitesCommand() *cli.Command {
 	return terminal.NewGroup("sites", "Import and export the sites of a referential, with a customer's key", p.sitesImportCommand(), p.sitesExportCommand())
 }
@@ -41,7 +42,8 @@ func (p Program) sitesExportCommand() *cli.Command {
 	}
 }
 
-// exportSites writes the export of a referential to standard output, or to a file that appears when it is complete.
+// exportSites copies the export of a referential to standard output while it arrives, or to a file that appears when it is
+// complete. The parameter tableur=excel asks for CSV as a French Excel opens it.
 func exportSites(ctx context.Context, s session) error {
 	query := url.Values{"format": {strings.ToLower(s.String("format"))}}
 	if s.Bool("excel") {
@@ -52,7 +54,7 @@ func exportSites(ctx context.Context, s session) error {
 	if out == "" {
 		return s.client.Download(ctx, path, query, s.Out)
 	}
-	file, err := createWhole(out)
+	file, err := createAtomicFile(out)
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func exportSites(ctx context.Context, s session) error {
 }
 
 // sitesImportCommand is lieudit sites import: POST /locations/referentiels/{code}/sites:sync with the rows of a site
-// file.
+// file. A sync makes the referential's sites those of the file, all or nothing.
 func (p Program) sitesImportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
@@ -81,7 +83,8 @@ whole set: sites the file does not have become inactive. All is written, or noth
 	}
 }
 
-// importSites reads a site file and makes it the referential's whole set of sites, with one sync.
+// importSites reads a whole site file and sends its rows in one sync. sitefile.Read turns every format into JSON rows
+// with their line numbers, so that an error of the file or of the service names the line in the user's file.
 func importSites(ctx context.Context, s session) error {
 	name := s.Args().First()
 	file, err := s.readInput(name)
@@ -89,7 +92,7 @@ func importSites(ctx context.Context, s session) error {
 		return err
 	}
 	if name == "-" {
-		name = "standard input"
+		name = "standard input" // for messages
 	}
 	rows, err := sitefile.Read(file, s.StringSlice("ignore")...)
 	if err != nil {
@@ -97,6 +100,7 @@ func importSites(ctx context.Context, s session) error {
 	}
 	path := adminclient.JoinPath("", "locations", "referentiels", s.String("referential")) + "/sites:sync"
 	raw, err := s.client.Post(ctx, path, newSyncBody(rows, s.Bool("confirm"), s.Bool("dry-run")))
+	// Broken rules are about rows of the body: they become errors about lines of the file.
 	if apiError := new(adminclient.APIError); errors.As(err, &apiError) && len(apiError.FieldErrors) > 0 {
 		return locateFieldErrors(name, rows, apiError.FieldErrors)
 	}
@@ -106,7 +110,7 @@ func importSites(ctx context.Context, s session) error {
 	return s.printSync(raw)
 }
 
-// locateReadError adds to an error of reading a site file the name of the file and the line.
+// locateReadError adds to an error of reading a site file the name of the file and, where it is known, the line.
 func locateReadError(name string, err error) error {
 	if line := new(sitefile.LineError); errors.As(err, &line) {
 		return fmt.Errorf("%s:%d: %s", name, line.Line, line.Reason)
@@ -114,6 +118,7 @@ func locateReadError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
+// readInput reads a whole file, or standard input where the name is "-".
 func (s session) readInput(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(s.In)
@@ -121,8 +126,9 @@ func (s session) readInput(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// newSyncBody is the body of a sync. The rows are JSON already, and stay as they are.
-func newSyncBody(rows []sitefile.Row, confirmed, dry bool) any {
+// newSyncBody is the body of a sync, which holds the whole file at once: a sync is one request. The rows are JSON already and stay as they are. confirmed allows a sync that
+// deactivates more than half of the active sites; a dry run only says what a sync would do.
+func newSyncBody(rows []sitefile.Row, confirmed, isDryRun bool) any {
 	all := make([]json.RawMessage, len(rows))
 	for i, r := range rows {
 		all[i] = r.JSON
@@ -131,10 +137,11 @@ func newSyncBody(rows []sitefile.Row, confirmed, dry bool) any {
 		Sites   []json.RawMessage `json:"sites"`
 		Confirm bool              `json:"confirmer_reduction,omitempty"`
 		DryRun  bool              `json:"dry_run,omitempty"`
-	}{all, confirmed, dry}
+	}{all, confirmed, isDryRun}
 }
 
-// locateFieldErrors is an error with one line for each broken rule, which names the line of the site file.
+// locateFieldErrors returns an error with one line for each broken rule. A rule about a row names the line of that row in
+// the site file; another names the file alone.
 func locateFieldErrors(name string, rows []sitefile.Row, items []adminclient.FieldError) error {
 	var out strings.Builder
 	for _, i := range items {
@@ -145,14 +152,15 @@ func locateFieldErrors(name string, rows []sitefile.Row, items []adminclient.Fie
 		}
 		fmt.Fprintf(&out, "%s:%d: %s\n", name, rows[row].Line, strings.TrimPrefix(field+": "+i.Msg, ": "))
 	}
-	if len(items) == 100 {
+	if len(items) == 100 { // the service sends no more (problem.MaxViolations)
 		fmt.Fprintln(&out, "… there may be more")
 	}
 	out.WriteString("nothing was written")
 	return errors.New(out.String())
 }
 
-// explainSyncRefusal says of a refused sync that nothing was written, and what can be done.
+// explainSyncRefusal adds to the refusal of a sync that nothing was written, and what can be done. Another error is returned
+// as it is: it does not say whether the sync was written.
 func explainSyncRefusal(err error) error {
 	refused := new(adminclient.APIError)
 	switch {
@@ -165,20 +173,23 @@ func explainSyncRefusal(err error) error {
 	return err
 }
 
-// printSync prints what a sync did. A dry run that the service would refuse is an error.
+// printSync prints what a sync did, or would do in a dry run. A dry run of a sync that the service would refuse is an error,
+// so that a script can rely on the exit code.
 func (s session) printSync(raw json.RawMessage) error {
 	var synced body.Synced
 	if err := json.Unmarshal(raw, &synced); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	err := printOne(s, raw, s.printSyncCounts)
+	err := printResource(s, raw, s.printSyncCounts)
 	if err == nil && synced.Refusal != nil {
-		refusal, _ := json.Marshal(synced.Refusal) // it was JSON
+		refusal, _ := json.Marshal(synced.Refusal) // cannot fail: it was decoded from JSON
 		err = fmt.Errorf("it would be refused: %s", refusal)
 	}
 	return err
 }
 
+// printSyncCounts prints the counts of a sync for people, without those that are zero. The capacity line shows the active
+// sites of the account after the sync, the number that its plan includes, and the number above which it is refused.
 func (s session) printSyncCounts(r body.Synced) error {
 	count := func(n int) string { return terminal.EmptyIf(n == 0, terminal.GroupThousands(n)) }
 	if s.Bool("dry-run") {
@@ -195,11 +206,11 @@ func (s session) printSyncCounts(r body.Synced) error {
 	)
 }
 
-// describeUnplaced counts the sites without a position and names the first ten.
+// describeUnplaced counts the sites without a position and names the first ten by their ids; "" when there are none.
 func describeUnplaced(ids []string) string {
-	const most = 10
-	shown := strings.Join(ids[:min(len(ids), most)], ", ")
-	if len(ids) > most {
+	const maxShown = 10
+	shown := strings.Join(ids[:min(len(ids), maxShown)], ", ")
+	if len(ids) > maxShown {
 		shown += ", …"
 	}
 	return terminal.EmptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", terminal.GroupThousands(len(ids)), shown))

@@ -15,13 +15,15 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// usageCommand groups the commands on counted requests: /usage and /accounts/{id}/usage of the customer area.
+// usageCommand groups the commands on counted requests: /usage and /accounts/{id}/usage of the customer area. Requests are
+// counted by period: a month that begins on the account's own day. They count for a contract, which is the account's own
+// or that of its agency.
 func (p Program) usageCommand() *cli.Command {
 	return terminal.NewGroup("usage", "What was counted: for an account, for invoices; and whether the log says the same",
 		p.usageShowCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
 }
 
-// usageShowCommand is lieudit usage show: GET /accounts/{id}/usage.
+// usageShowCommand is lieudit usage show: GET /accounts/{id}/usage. --by names the columns by which the requests are grouped.
 func (p Program) usageShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
@@ -38,12 +40,12 @@ func (p Program) usageShowCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return printOne(s, raw, s.printUsage)
+			return printResource(s, raw, s.printUsage)
 		}),
 	}
 }
 
-// flagQuery is a query with the values of flags, empty ones left out.
+// flagQuery is a query with the values of text flags under the flags' own names. Empty ones are left out.
 func (s session) flagQuery(flags ...string) url.Values {
 	query := url.Values{}
 	for _, name := range flags {
@@ -54,6 +56,8 @@ func (s session) flagQuery(flags ...string) url.Values {
 	return query
 }
 
+// printUsage prints the totals of a period and then a table of its lines. The columns that --by does not keep apart are
+// empty.
 func (s session) printUsage(u body.Usage) error {
 	err := s.PrintFields(
 		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
@@ -76,7 +80,8 @@ func (s session) printUsage(u body.Usage) error {
 	return s.PrintTable(t)
 }
 
-// usageExportCommand is lieudit usage export: GET /usage, copied to standard output while it arrives.
+// usageExportCommand is lieudit usage export: GET /usage, copied to standard output while it arrives. --json is short for
+// --format ndjson. The export of many accounts may take long, so the request has no time limit.
 func (p Program) usageExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
@@ -92,7 +97,7 @@ func (p Program) usageExportCommand() *cli.Command {
 			&cli.BoolFlag{Name: "excel", Usage: "CSV as a French Excel opens it"},
 		),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
-			query := s.flagQuery("period")
+			query := s.flagQuery("period") // the names of the other flags are not those of the parameters
 			query.Set("format", strings.ToLower(s.String("format")))
 			if s.Bool("json") {
 				query.Set("format", "ndjson")
@@ -105,13 +110,13 @@ func (p Program) usageExportCommand() *cli.Command {
 	}
 }
 
-// periodsFlag selects the periods of a command that works on all accounts.
+// periodsFlag selects the periods of a command that works on all accounts, whose periods begin on different days.
 func periodsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "period", Usage: "periods whose first `DAY`, or month as in 2026-11, is this; all when left out"}
 }
 
-// usageReconcileCommand is lieudit usage reconcile: POST /usage:reconcile. It reads the whole log, so the request has
-// no time limit.
+// usageReconcileCommand is lieudit usage reconcile: POST /usage:reconcile. The service counts anew from the log and compares
+// with what it shows and bills. It reads the whole log, so the request has no time limit.
 func (p Program) usageReconcileCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "reconcile",
@@ -132,19 +137,22 @@ answered.
 	}
 }
 
-// printReconciliation prints the comparison of the log with what is billed. Any difference is an error: exit code 1.
+// printReconciliation prints the comparison of the log with what is billed. Any difference is an error, so that a script can
+// rely on the exit code; unanswered requests alone are none.
 func (s session) printReconciliation(raw json.RawMessage) error {
 	var r body.Reconciliation
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	err := printOne(s, raw, s.printComparison)
+	// The whole result is printed before the difference becomes an error.
+	err := printResource(s, raw, s.printComparison)
 	if err == nil && len(r.Differences) > 0 {
 		err = fmt.Errorf("the log and what is billed differ in %d places", len(r.Differences))
 	}
 	return err
 }
 
+// printComparison prints the totals, a table of the differences and the unanswered requests.
 func (s session) printComparison(r body.Reconciliation) error {
 	if err := s.PrintLine("%d periods, %d lines, %d requests on the log; %d differences", r.Periods, r.Lines, r.Requests, len(r.Differences)); err != nil {
 		return err
@@ -161,11 +169,13 @@ func (s session) printComparison(r body.Reconciliation) error {
 	return s.printUnanswered(r.Unanswered)
 }
 
-// printUnanswered prints the last counted requests of instances that were killed: billed, and perhaps not answered.
+// printUnanswered prints the requests that instances counted last before they were killed: billed, and perhaps not answered.
+// An instance that still runs is listed as well, since nothing on the log says that it has ended.
 func (s session) printUnanswered(all []body.Unanswered) error {
 	if len(all) == 0 {
 		return nil
 	}
+	// One row for each line of an instance: an instance without lines counted nothing that may be unanswered.
 	t := terminal.Table{{"INSTANCE", "STARTED", "RUNS", "ACCOUNT", "PERIOD", "DAY", "KEY", "ENDPOINT", "REQUESTS"}}
 	for _, u := range all {
 		runs := ""
@@ -182,7 +192,7 @@ func (s session) printUnanswered(all []body.Unanswered) error {
 	return s.PrintTable(t)
 }
 
-// formatDay is a day, "" for none.
+// formatDay formats a day as 2026-11-21; "" for the zero date.
 func formatDay(d plan.Date) string {
 	if d == (plan.Date{}) {
 		return ""
@@ -190,7 +200,9 @@ func formatDay(d plan.Date) string {
 	return d.String()
 }
 
-// usageAdjustCommand is lieudit usage adjust: POST /usage:adjust.
+// usageAdjustCommand is lieudit usage adjust: POST /usage:adjust. A closed period stays as it was closed; the adjustment is
+// an event of its own with a reason, and only another adjustment undoes it. CONTRACT, --period, --day, --key, --endpoint and --account
+// name the line.
 func (p Program) usageAdjustCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "adjust",
@@ -212,12 +224,14 @@ func (p Program) usageAdjustCommand() *cli.Command {
 	}
 }
 
-// adjustUsage sends POST /usage:adjust and prints the line as it is billed now.
+// adjustUsage sends POST /usage:adjust and prints the line as it is billed from now on. A date that cannot be read is wrong
+// usage.
 func adjustUsage(ctx context.Context, s session) error {
 	request := body.AdjustUsage{
 		Contract: s.Args().First(), Account: s.String("account"), Key: s.String("key"), Endpoint: s.String("endpoint"),
 		Requests: s.Int64("requests"), Reason: s.String("reason"),
 	}
+	// Both dates are parsed here, so that the error can name the flag.
 	for name, day := range map[string]*plan.Date{"period": &request.Period, "day": &request.Day} {
 		var err error
 		if *day, err = plan.ParseDate(s.String(name)); err != nil {
@@ -228,7 +242,7 @@ func adjustUsage(ctx context.Context, s session) error {
 	if err != nil {
 		return err
 	}
-	return printOne(s, raw, func(l body.BilledLine) error {
+	return printResource(s, raw, func(l body.BilledLine) error {
 		return s.PrintLine("%s, %s, %s, %s: %d requests", terminal.SanitizeText(l.Account), l.Day, terminal.SanitizeText(l.Key), terminal.SanitizeText(l.Endpoint), l.Requests)
 	})
 }

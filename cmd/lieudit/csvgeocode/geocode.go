@@ -1,9 +1,13 @@
-// Package csvgeocode verifies the addresses of a CSV file, row by row, and writes the file again with the results beside
-// each row. Its constraint: a row stays byte for byte what it was and keeps its place, memory is bounded, and a run that
-// was killed resumes without losing or repeating a row.
+// Package csvgeocode verifies the addresses of a CSV file, row by row, and writes a copy of the file with result columns
+// behind each row. Its constraint: the rows keep their order and their text, memory is bounded whatever the size of the
+// file, and a run that was killed resumes without losing or repeating a row.
 //
-// Job.Run reads the header (which columns, separator, encoding), opens a partialResult and hands batches of rows from
-// goroutine to goroutine. The writer waits for each batch in the order in which it was read:
+// Three things differ in the copy: it is UTF-8, it has no empty lines, and a row with more fields than the header has its
+// last fields joined.
+//
+// Job.Run reads the header, which decides the columns and the separator, opens a partialResult and passes batches of rows
+// from goroutine to goroutine. readBatches sends each batch to both channels, so the writer receives batches in the order
+// of the file and waits for each until it is verified:
 //
 //	rowReader ──> readBatches ──> toVerify ──> verifyBatch (one a processor)
 //	                   │                           │ closes batch.verified
@@ -26,25 +30,26 @@ import (
 
 // Job is one CSV file to geocode.
 type Job struct {
-	In, Out   string
+	In, Out   string   // paths; beside Out a run keeps Out.part and Out.resume
 	Columns   []string // that hold the address, in order; none: all
 	Postcode  string   // column with the postcode that a match must have; "": no such filter
 	CityCode  string   // column with the commune's INSEE code that a match must have; "": no such filter
 	Separator rune     // between fields; 0: the one that the header uses
 	Encoding  string   // UTF8 or Windows1252
-	Restart   bool     // drop an unfinished run
+	Restart   bool     // drop the rows of an unfinished run and begin with the first
 	Engine    *address.Engine
 	Vintage   string              // name of the engine's vintage; a resumed run must have the same
-	Progress  func(Counts, int64) // receives the counts and the bytes read of In after each batch; may be nil
+	Progress  func(Counts, int64) // receives the counts and the bytes of decoded text read, after each batch; may be nil
 }
 
-// Encodings of a file.
+// Encodings of the input. The result is always UTF-8.
 const (
 	UTF8        = "utf-8"
 	Windows1252 = "windows-1252"
 )
 
-// Counts is the number of rows, in all and by result.
+// Counts is the number of rows, in all and by result. A resumed run goes on from the counts of the run before. The JSON
+// keys are part of the command's output and of Out.resume.
 type Counts struct {
 	Rows     int `json:"lignes"`
 	Exact    int `json:"exactes"`
@@ -57,9 +62,10 @@ type Counts struct {
 // ErrResultExists says that Out exists already. It is never overwritten.
 var ErrResultExists = errors.New("there is a result already")
 
-// Run geocodes the file and renames the result to Out once it is complete. After an error or a kill, another Run of the
-// same job resumes. Its errors are *FormatError, *ColumnError, ErrResultExists, ErrRunMismatch, ErrRunInProgress and those
-// of files; the counts are valid beside an error too.
+// Run geocodes the file and renames the result to Out once it is complete: Out never holds a part of a result. After an
+// error, a kill or the end of ctx, another Run of the same job resumes. Its errors are *FormatError, *ColumnError,
+// ErrResultExists, ErrRunMismatch, ErrRunInProgress and those of files, of the engine and of ctx. The counts are valid
+// beside an error too: they are the rows that the next Run need not verify again.
 func (j Job) Run(ctx context.Context) (Counts, error) {
 	if _, err := os.Lstat(j.Out); err == nil {
 		return Counts{}, fmt.Errorf("%s: %w", j.Out, ErrResultExists)
@@ -80,11 +86,12 @@ func (j Job) Run(ctx context.Context) (Counts, error) {
 }
 
 const (
-	batchRows = 256
-	saveEvery = time.Second // what a kill may cost
+	batchRows = 256         // rows of a batch: many enough that channels cost nothing beside the verifications
+	saveEvery = time.Second // between two saves of progress: the work that a kill may cost
 )
 
-// batch is some rows that are read, verified and written together.
+// batch is some rows that are read, verified and written together. It belongs to the reader, then to one verifier, and to
+// the writer once verified is closed.
 type batch struct {
 	rows      []row
 	endOffset int64         // end of the last row, in bytes of the decoded text
@@ -93,21 +100,21 @@ type batch struct {
 	verified  chan struct{} // closed by verifyBatch
 }
 
-// processRows verifies the remaining rows on all processors and writes them in order. Whatever ends it, what was written
-// by then is saved.
+// processRows verifies the rows that no earlier run has written, on all processors, and writes them in order. Whatever ends
+// it, the rows written by then are saved. It returns when all its goroutines have ended.
 func (j Job) processRows(ctx context.Context, h header, p *partialResult) (err error) {
-	s, err := j.openText(p.state.BytesRead)
+	text, err := j.openText(p.state.BytesRead)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.saveProgress(), s.file.Close()) }()
+	defer func() { err = errors.Join(err, p.saveProgress(), text.file.Close()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	toVerify := make(chan *batch)
 	toWrite := make(chan *batch, 2*runtime.GOMAXPROCS(0)) // bounds how far reading is ahead of writing
 	group.Go(func() error {
 		defer close(toVerify)
 		defer close(toWrite)
-		return readBatches(ctx, newRowReader(s, h.separator, p.state.BytesRead), toVerify, toWrite)
+		return readBatches(ctx, newRowReader(text, h.separator, p.state.BytesRead), toVerify, toWrite)
 	})
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
@@ -123,7 +130,8 @@ func (j Job) processRows(ctx context.Context, h header, p *partialResult) (err e
 	return group.Wait()
 }
 
-// readBatches cuts the rows into batches and sends each to the writer, in order, and to the next free verifier.
+// readBatches reads the rows to the end and sends each batch of them to the writer first, which sets the order, and then to
+// the next free verifier. Rows read before an error are still sent.
 func readBatches(ctx context.Context, reader *rowReader, toVerify, toWrite chan<- *batch) error {
 	for {
 		b := &batch{verified: make(chan struct{})}
@@ -147,7 +155,7 @@ func readBatches(ctx context.Context, reader *rowReader, toVerify, toWrite chan<
 	}
 }
 
-// sendBatch is false when the context ended first.
+// sendBatch sends a batch and returns true, or false when the context has ended before somebody received it.
 func sendBatch(ctx context.Context, to chan<- *batch, b *batch) bool {
 	select {
 	case to <- b:
@@ -157,7 +165,8 @@ func sendBatch(ctx context.Context, to chan<- *batch, b *batch) bool {
 	}
 }
 
-// verifyBatch verifies the rows of a batch and formats its lines.
+// verifyBatch verifies the rows of a batch, formats their lines and closes verified. After an error verified stays open:
+// the error ends the group's context, for which the writer waits too.
 func (j Job) verifyBatch(ctx context.Context, h *header, b *batch) error {
 	var lines []byte
 	for _, r := range b.rows {
@@ -168,12 +177,13 @@ func (j Job) verifyBatch(ctx context.Context, h *header, b *batch) error {
 		b.counts.countResult(got)
 		lines = append(lines, h.formatRow(r, got.values())...)
 	}
-	b.output, b.rows = string(lines), nil
+	b.output, b.rows = string(lines), nil // the rows are not needed while the batch waits for the writer
 	close(b.verified)
 	return nil
 }
 
-// writeBatches appends the batches to the partial result in order, and saves progress every saveEvery.
+// writeBatches appends the batches to the partial result in the order of the file, calls Progress after each, and saves
+// the progress every saveEvery. It alone changes the state of the partial result.
 func (j Job) writeBatches(ctx context.Context, p *partialResult, toWrite <-chan *batch) error {
 	savedAt := time.Now()
 	for b := range toWrite {
@@ -182,7 +192,7 @@ func (j Job) writeBatches(ctx context.Context, p *partialResult, toWrite <-chan 
 		case <-ctx.Done():
 		}
 		if err := ctx.Err(); err != nil {
-			return err // both channels may have been ready, and a batch that is not verified is never written
+			return err // select chooses at random when both are ready; a batch that is not verified must not be written
 		}
 		p.appendText(b.output)
 		p.state.BytesRead = b.endOffset

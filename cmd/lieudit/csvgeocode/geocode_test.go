@@ -21,7 +21,7 @@ const addressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lo
 	"48095_b_00012;12;bis;Avenue Foch;48000;48095;Mende;3.495;44.518\n" +
 	"93010_c_00001;1;;Rue Carnot;93140;93010;Bondy;2.48;48.9\n"
 
-// newTestEngine builds an engine that knows three addresses.
+// newTestEngine builds an engine on a vintage of three addresses.
 var newTestEngine = sync.OnceValues(func() (*address.Engine, error) {
 	dir, err := os.MkdirTemp("", "lieudit-")
 	if err != nil {
@@ -114,7 +114,7 @@ func TestRowsStayAsTheyAreAndGetTheirResults(t *testing.T) {
 	}
 }
 
-func TestLatinTextIsReadWhenSaid(t *testing.T) {
+func TestWindows1252IsReadWhenTheJobSaysSo(t *testing.T) {
 	t.Parallel()
 	j := newTestJob(t, "libell\xe9;b\n3 rue de l\x92Ermitage;Mende\n")
 	var format *FormatError
@@ -127,7 +127,7 @@ func TestLatinTextIsReadWhenSaid(t *testing.T) {
 	}
 }
 
-func TestColumnsAndFiltersAreTheNamedOnes(t *testing.T) {
+func TestOnlyNamedColumnsAndFiltersAreUsed(t *testing.T) {
 	t.Parallel()
 	text := "nom;rue;cp;code\nBondy;1 rue Carnot;93140;93010\nx;1 rue Carnot;48000;48095\n"
 	j := newTestJob(t, text)
@@ -177,7 +177,7 @@ func manyRows(n int) string {
 	return b.String()
 }
 
-func TestInterruptedRunsResumeAndWriteTheSame(t *testing.T) {
+func TestInterruptedRunsResumeAndWriteTheSameResult(t *testing.T) {
 	t.Parallel()
 	text := manyRows(8 * batchRows)
 	want, _ := runJob(t, newTestJob(t, text))

@@ -16,10 +16,10 @@ import (
 // bom is the byte order mark with which Excel begins UTF-8 files. It is kept in the result.
 const bom = "\ufeff"
 
-// header is what the first line of a file determines.
+// header is what the first line of a file and the job's columns determine.
 type header struct {
-	columns        []string
-	raw            string // the line without its end and without a byte order mark
+	columns        []string // names as they stand in the file
+	raw            string   // the line without its end and without a byte order mark
 	hasBOM         bool
 	lineEnd        string // "\n" or "\r\n"
 	separator      rune
@@ -32,8 +32,8 @@ type header struct {
 // ColumnError names a column that the file lacks, or a result column that it has already.
 type ColumnError struct {
 	Column         string
-	AlreadyPresent bool
-	Columns        []string
+	AlreadyPresent bool     // true: it is a result column of an earlier run
+	Columns        []string // all columns of the file, where Column is missing
 }
 
 func (e *ColumnError) Error() string {
@@ -43,42 +43,44 @@ func (e *ColumnError) Error() string {
 	return fmt.Sprintf("there is no column %q; the columns are: %s", e.Column, strings.Join(e.Columns, ", "))
 }
 
-// FormatError says why a file is no CSV.
+// FormatError says why a file is no CSV. Reason is a sentence about the file, with advice where there is any.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return "this is no CSV file: " + e.Reason }
 
-// openText opens the file as UTF-8 text from an offset of the decoded text on.
+// openText opens the input as UTF-8 text that begins at an offset of the decoded text. It decodes all text before the
+// offset again, since an offset of the text says nothing about a place in the file. The caller closes the file.
 func (j Job) openText(offset int64) (*textReader, error) {
 	file, err := os.Open(j.In)
 	if err != nil {
 		return nil, err
 	}
-	s := &textReader{Reader: file, file: file}
+	text := &textReader{Reader: file, file: file}
 	if j.Encoding == Windows1252 {
-		s.Reader = charmap.Windows1252.NewDecoder().Reader(file)
+		text.Reader = charmap.Windows1252.NewDecoder().Reader(file)
 	}
-	if _, err := io.CopyN(io.Discard, s, offset); err != nil {
+	if _, err := io.CopyN(io.Discard, text, offset); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return s, nil
+	return text, nil
 }
 
-// textReader is the decoded text of a file.
+// textReader reads the decoded text of a file.
 type textReader struct {
 	io.Reader
 	file *os.File
 }
 
-// readHeader reads the first line and finds the columns of the job in it.
+// readHeader reads the first line and finds the columns of the job in it. It reads up to maxRowBytes, because a column's
+// name may hold line breaks within quotes. A file that is no CSV is a *FormatError.
 func (j Job) readHeader() (h header, err error) {
-	s, err := j.openText(0)
+	text, err := j.openText(0)
 	if err != nil {
 		return h, err
 	}
-	defer s.file.Close()
+	defer text.file.Close()
 	start := make([]byte, maxRowBytes)
-	n, err := io.ReadFull(s, start)
+	n, err := io.ReadFull(text, start)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return h, err
 	}
@@ -95,8 +97,8 @@ func (j Job) readHeader() (h header, err error) {
 	return h, h.resolveColumns(j)
 }
 
-// findFormatProblem says why the beginning of a file is no CSV, "" when it may be one. A cut beginning may end within a
-// character.
+// findFormatProblem says why the beginning of a file is no CSV, "" when it may be one. isCut says that the file goes on
+// behind it: then it may end within a character, which is left out of the check.
 func findFormatProblem(start []byte, isCut bool) string {
 	for isCut && len(start) > 0 && !utf8.RuneStart(start[len(start)-1]) {
 		start = start[:len(start)-1]
@@ -117,7 +119,8 @@ func findFormatProblem(start []byte, isCut bool) string {
 	return ""
 }
 
-// detectSeparator is the separator that occurs most often in the header.
+// detectSeparator returns the separator that occurs most often in the header: comma, semicolon, tab or bar. A header
+// without any has one column, and a comma separates the results from it.
 func detectSeparator(start []byte) rune {
 	line, _, _ := bytes.Cut(start, []byte("\n"))
 	best, highest := ',', 0
@@ -129,7 +132,8 @@ func detectSeparator(start []byte) rune {
 	return best
 }
 
-// parseColumns reads the header's columns, its line end and where the rows begin.
+// parseColumns reads the header's columns, its line end and where the rows begin. start has no byte order mark, which
+// offsets of the file's text count all the same.
 func (h *header) parseColumns(start []byte) error {
 	rows := newRowReader(bytes.NewReader(start), h.separator, 0)
 	row, err := rows.readRow()
@@ -147,7 +151,8 @@ func (h *header) parseColumns(start []byte) error {
 	return nil
 }
 
-// resolveColumns finds the job's columns in the header. An unknown one, or results of another run, are a *ColumnError.
+// resolveColumns finds the job's columns in the header. It returns a *ColumnError for a column that the file lacks, and
+// for a file that holds results already: its result columns would stand there twice.
 func (h *header) resolveColumns(j Job) error {
 	for _, c := range resultColumnNames() {
 		if slices.Contains(h.columns, c) {
@@ -176,7 +181,8 @@ func (h *header) resolveColumns(j Job) error {
 	return nil
 }
 
-// columnIndex is the index of a column, spaces around its name aside; -1 for the empty name.
+// columnIndex returns the index of a column, -1 for the empty name. It ignores spaces around the name, but not the case of
+// its letters. Of two columns with one name it is the first.
 func (h *header) columnIndex(column string) (int, error) {
 	if column == "" {
 		return -1, nil

@@ -13,41 +13,43 @@ import (
 	"time"
 )
 
-// runState is the progress of a run. The two offsets and the counts belong together: they are saved as one.
+// runState is the progress of a run, as Out.resume holds it in JSON. The two offsets and the counts describe the same
+// moment, so they are saved together.
 type runState struct {
 	Input        inputIdentity `json:"de"`
-	BytesRead    int64         `json:"lu"`
-	BytesWritten int64         `json:"ecrit"`
+	BytesRead    int64         `json:"lu"`    // of the decoded text of In: the end of the last row written
+	BytesWritten int64         `json:"ecrit"` // of Out.part
 	Counts       Counts        `json:"compte"`
 }
 
-// inputIdentity is what a run must have in common with the unfinished one that it resumes.
+// inputIdentity is what a run must have in common with the unfinished one that it resumes: otherwise one result would hold
+// rows of two inputs. A changed file is noticed by its size and time, not by its content.
 type inputIdentity struct {
 	Size      int64     `json:"octets"`
 	Modified  time.Time `json:"modifie_le"`
 	Columns   []string  `json:"colonnes"`
-	Filters   [2]string `json:"filtres"`
+	Filters   [2]string `json:"filtres"` // the columns with postcode and INSEE code
 	Separator string    `json:"separateur"`
 	Encoding  string    `json:"codage"`
 	Vintage   string    `json:"millesime"`
 }
 
 // isEqual compares times as instants: JSON keeps the instant and loses the location.
-func (o inputIdentity) isEqual(p inputIdentity) bool {
-	o.Columns, p.Columns = slices.Clip(o.Columns), slices.Clip(p.Columns)
-	return o.Size == p.Size && o.Modified.Equal(p.Modified) && slices.Equal(o.Columns, p.Columns) && o.Filters == p.Filters &&
-		o.Separator == p.Separator && o.Encoding == p.Encoding && o.Vintage == p.Vintage
+func (i inputIdentity) isEqual(o inputIdentity) bool {
+	i.Columns, o.Columns = slices.Clip(i.Columns), slices.Clip(o.Columns)
+	return i.Size == o.Size && i.Modified.Equal(o.Modified) && slices.Equal(i.Columns, o.Columns) && i.Filters == o.Filters &&
+		i.Separator == o.Separator && i.Encoding == o.Encoding && i.Vintage == o.Vintage
 }
 
-// ErrRunMismatch says that the unfinished run was about another input.
+// ErrRunMismatch says that the unfinished run beside Out was of another input. Restart drops that run.
 var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns or another vintage")
 
 // ErrRunInProgress says that another process writes the same result.
 var ErrRunInProgress = errors.New("another run is at work on it")
 
-// partialResult is an unfinished result: the rows written so far in Out.part, the progress in Out.resume. Bytes of Out.part
-// beyond BytesWritten are leftovers of a kill; a resumed run cuts them off. The open file is the lock between two runs;
-// gofrs/flock would open it a second time for what is one call here.
+// partialResult is an unfinished result: the rows written so far in Out.part, the progress in Out.resume. A kill may leave
+// bytes in Out.part beyond BytesWritten; a resumed run cuts them off. The lock on the open Out.part keeps a second run
+// away; package gofrs/flock would open the file once more for what is one call here. It is not safe for concurrent use.
 type partialResult struct {
 	file      *os.File
 	writer    *bufio.Writer
@@ -55,7 +57,8 @@ type partialResult struct {
 	statePath string
 }
 
-// openPartialResult begins a result or resumes one.
+// openPartialResult begins a result or resumes one. The caller ends it with close, which keeps it for another run, or with
+// moveIntoPlace.
 func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 	info, err := os.Stat(j.In)
 	if err != nil {
@@ -73,8 +76,9 @@ func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 	return p, nil
 }
 
-// startOrResume locks the file, and leaves it at the end of what counts: the header of a new run, or the rows of the
-// unfinished one.
+// startOrResume locks the file and leaves it ready for the next row. A new run writes and saves the header line; a resumed
+// one cuts the file after the last row whose progress was saved. Its errors are ErrRunInProgress, ErrRunMismatch and
+// those of files.
 func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) error {
 	if err := syscall.Flock(int(p.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("%s: %w", p.file.Name(), ErrRunInProgress)
@@ -96,7 +100,7 @@ func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) erro
 	if _, err := p.file.Seek(p.state.BytesWritten, 0); err != nil {
 		return err
 	}
-	p.writer = bufio.NewWriterSize(p.file, 1<<18)
+	p.writer = bufio.NewWriterSize(p.file, 1<<18) // bytes, a few batches
 	if !isNew {
 		return nil
 	}
@@ -107,7 +111,7 @@ func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) erro
 	return p.saveProgress()
 }
 
-// loadState reads the progress of an unfinished run, if there is one.
+// loadState reads the progress of an unfinished run into state. found is false when there is none.
 func (p *partialResult) loadState() (found bool, err error) {
 	text, err := os.ReadFile(p.statePath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,13 +123,15 @@ func (p *partialResult) loadState() (found bool, err error) {
 	return true, json.Unmarshal(text, &p.state)
 }
 
-// appendText buffers text. It is durable after saveProgress, which also returns the error of writing it.
+// appendText buffers text and counts it as written. The text is durable after saveProgress, which also returns an error of
+// writing: bufio.Writer keeps the first one.
 func (p *partialResult) appendText(text string) {
 	n, _ := p.writer.WriteString(text)
 	p.state.BytesWritten += int64(n)
 }
 
-// saveProgress syncs the rows first and then replaces the progress that counts them.
+// saveProgress makes the rows durable first and then replaces the file with the progress, atomically. So the progress never
+// counts a row that a power cut can take away.
 func (p *partialResult) saveProgress() error {
 	if err := errors.Join(p.writer.Flush(), p.file.Sync()); err != nil {
 		return err
@@ -145,9 +151,10 @@ func (p *partialResult) saveProgress() error {
 	return os.Rename(next.Name(), p.statePath)
 }
 
+// close releases the lock and keeps the files, so that another run can resume.
 func (p *partialResult) close() error { return p.file.Close() }
 
-// moveIntoPlace renames the complete result to its final name and removes the progress.
+// moveIntoPlace makes the complete result durable, renames it to its final name and removes the progress.
 func (p *partialResult) moveIntoPlace(out string) error {
 	err := errors.Join(p.saveProgress(), p.file.Close())
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"lieudit/queries/address"
 )
 
-// maxRowBytes is how long a row may be, its line breaks within quotes included.
+// maxRowBytes is how long a row may be, its line breaks within quotes included. Without a bound, a quote that is not closed
+// would read the rest of the file into memory.
 const maxRowBytes = 1 << 20
 
 // errUnclosedQuote says that a row is longer than maxRowBytes.
@@ -22,64 +23,67 @@ var errUnclosedQuote = errors.New("it does not end: a quote is not closed")
 
 // row is one row of the file: its text and its fields.
 type row struct {
-	raw    string // without its line end
-	fields []string
+	raw    string   // as it stands in the file, quotes included, without its line end
+	fields []string // values, without quotes
 }
 
-// rowReader reads rows with their text. encoding/csv gives fields only, so a retainingReader below it keeps the text that
-// the CSV reader has read, and the CSV reader's offset says where a row ends in it. Offsets count the decoded text.
+// rowReader reads rows together with their text. encoding/csv returns fields only. So a retainingReader below it keeps the
+// text that the CSV reader has read, and the CSV reader's InputOffset says where in that text a row ends. Offsets count
+// bytes of the decoded text of the whole file.
 type rowReader struct {
 	csv      *csv.Reader
 	buffered *retainingReader
 	offset   int64 // end of the last row
-	start    int64 // where the reader began
+	start    int64 // offset of the text that the CSV reader counts as 0
 }
 
 // readBufferSize is how many bytes the CSV reader reads at once.
 const readBufferSize = 1 << 16
 
-// retainingReader keeps the text that passes through it until consume takes it.
+// retainingReader keeps the text that is read through it until consume returns it. More than maxRowBytes of it, beyond what
+// the CSV reader reads ahead, is errUnclosedQuote.
 type retainingReader struct {
 	io.Reader
 	retained []byte
 	consumed int // leading bytes of retained that were consumed
 }
 
-func (k *retainingReader) Read(p []byte) (int, error) {
-	if len(k.retained)-k.consumed > maxRowBytes+readBufferSize {
+func (r *retainingReader) Read(p []byte) (int, error) {
+	if len(r.retained)-r.consumed > maxRowBytes+readBufferSize {
 		return 0, errUnclosedQuote
 	}
-	k.retained = append(k.retained[:0], k.retained[k.consumed:]...)
-	k.consumed = 0
-	n, err := k.Reader.Read(p)
-	k.retained = append(k.retained, p[:n]...)
+	r.retained = append(r.retained[:0], r.retained[r.consumed:]...)
+	r.consumed = 0
+	n, err := r.Reader.Read(p)
+	r.retained = append(r.retained, p[:n]...)
 	return n, err
 }
 
-// consume returns the next n bytes of the retained text and lets go of them.
-func (k *retainingReader) consume(n int) string {
-	text := string(k.retained[k.consumed : k.consumed+n])
-	k.consumed += n
+// consume returns the next n bytes of the retained text. The next Read drops them.
+func (r *retainingReader) consume(n int) string {
+	text := string(r.retained[r.consumed : r.consumed+n])
+	r.consumed += n
 	return text
 }
 
-// peekLine is the beginning of the first line not consumed yet, for messages.
-func (k *retainingReader) peekLine() string {
-	next := strings.TrimLeft(string(k.retained[k.consumed:min(k.consumed+60, len(k.retained))]), "\r\n")
+// peekLine returns the first line that is not consumed yet, at most 60 bytes of it, for error messages.
+func (r *retainingReader) peekLine() string {
+	next := strings.TrimLeft(string(r.retained[r.consumed:min(r.consumed+60, len(r.retained))]), "\r\n")
 	line, _, _ := strings.Cut(next, "\n")
 	return line
 }
 
-// newRowReader reads rows from text that begins at an offset of the whole file. Quotes may be loose, and rows may have more
-// or fewer fields than the header.
+// newRowReader reads rows from text that begins at an offset of the whole file, which must be the beginning of a row. It is
+// lenient, because customers' files are: quotes may stand within a field, and rows may have more or fewer fields than the
+// header.
 func newRowReader(text io.Reader, separator rune, offset int64) *rowReader {
-	k := &retainingReader{Reader: text}
-	c := csv.NewReader(bufio.NewReaderSize(k, readBufferSize))
-	c.Comma, c.LazyQuotes, c.FieldsPerRecord = separator, true, -1
-	return &rowReader{csv: c, buffered: k, offset: offset, start: offset}
+	retaining := &retainingReader{Reader: text}
+	reader := csv.NewReader(bufio.NewReaderSize(retaining, readBufferSize))
+	reader.Comma, reader.LazyQuotes, reader.FieldsPerRecord = separator, true, -1
+	return &rowReader{csv: reader, buffered: retaining, offset: offset, start: offset}
 }
 
-// readRow reads the next row that is not empty. At the end it returns io.EOF.
+// readRow reads the next row and skips empty lines. At the end it returns io.EOF.
 func (r *rowReader) readRow() (row, error) {
 	fields, err := r.csv.Read()
 	if errors.Is(err, io.EOF) {
@@ -89,13 +93,14 @@ func (r *rowReader) readRow() (row, error) {
 		return row{}, fmt.Errorf("the row that begins with %q: %w", r.buffered.peekLine(), err)
 	}
 	end := r.start + r.csv.InputOffset()
+	// What is consumed begins with the empty lines that the CSV reader has skipped, and ends with the row's line end.
 	raw := strings.Trim(r.buffered.consume(int(end-r.offset)), "\r\n")
 	r.offset = end
 	return row{raw, fields}, nil
 }
 
 // resultColumnNames are the columns written beside each row. The names are those of the CSV service of the former national
-// address API, which customers' programs know.
+// address API, which customers' programs read.
 func resultColumnNames() []string {
 	return []string{"result_latitude", "result_longitude", "result_label", "result_score", "result_score_next", "result_type", "result_id",
 		"result_housenumber", "result_name", "result_street", "result_postcode", "result_city", "result_context", "result_citycode",
@@ -110,13 +115,14 @@ const (
 	statusNotText  = "error"   // the row is not text in the file's encoding
 )
 
-// result is what is written beside a row.
+// result is the outcome of verifying one row, which is written behind it.
 type result struct {
 	status string
 	match  address.Match // valid with statusFound
 }
 
-// verifyRow verifies the address of a row. An error is one of the engine: a row that cannot be verified is a result.
+// verifyRow verifies the address of a row. A row that cannot be verified is a result, not an error: an error is one of the
+// engine and ends the run.
 func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
 	query := address.Query{Text: h.joinAddress(r), Limit: 1}
 	if code := r.trimmedField(h.postcodeColumn); code != "" {
@@ -141,7 +147,7 @@ func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
 	return result{statusFound, matches[0]}, nil
 }
 
-// trimmedField is a field without the spaces around it.
+// trimmedField returns a field without the spaces around it. It is "" for the index -1 and for a field that the row lacks.
 func (r row) trimmedField(i int) string {
 	if i < 0 || i >= len(r.fields) {
 		return ""
@@ -149,7 +155,7 @@ func (r row) trimmedField(i int) string {
 	return strings.TrimSpace(r.fields[i])
 }
 
-// joinAddress joins the address columns of a row in one line.
+// joinAddress joins the values of the address columns with spaces. It is "" when all of them are empty.
 func (h *header) joinAddress(r row) string {
 	var parts []string
 	for _, i := range h.addressColumns {
@@ -185,7 +191,7 @@ func (r result) values() []string {
 		return out
 	}
 	m := &r.match
-	numberFound := ""
+	numberFound := "" // empty where the row names no house number
 	if m.NumberTyped {
 		numberFound = strconv.FormatBool(m.NumberFound)
 	}
@@ -202,8 +208,9 @@ func (r result) values() []string {
 // formatDecimal writes the shortest decimal that reads back as the same number.
 func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// formatRow formats a row with the results behind it. So that the results stand in their columns, a row with too few
-// fields gets empty ones, and in a row with too many the surplus fields are joined with the last.
+// formatRow formats the line of a row: its text, the results behind it, and the header's line end. The results must stand
+// in the same columns in every row. So a row with too few fields gets empty ones, and in a row with too many the surplus
+// fields become part of the last; only then are the fields quoted anew.
 func (h *header) formatRow(r row, results []string) string {
 	var out strings.Builder
 	missing := len(h.columns) - len(r.fields)

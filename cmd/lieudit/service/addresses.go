@@ -21,11 +21,13 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// DemoVintage is the order for the invented vintage of a service that never had a real one.
+// DemoVintage says which invented addresses a service builds that never had real ones. The seed makes them the same on
+// every machine, so that examples in the documentation and tests can name them.
 func DemoVintage() specimen.Order { return specimen.Order{Addresses: 20_000, Seed: 2026} }
 
-// openAddresses serves the current vintage. A vintage that cannot be served is reported by the watcher and leaves the
-// rest of the service working. Invented addresses are made only in a folder that never held real ones.
+// openAddresses makes the atlas, which answers address queries from one vintage at a time, and serves the current vintage.
+// A vintage that cannot be served is no error: the watcher reports it, and the rest of the service works. Invented
+// addresses are made only in a folder that never held real ones.
 func (s *service) openAddresses(ctx context.Context) error {
 	communes, err := commune.Load()
 	if err != nil {
@@ -37,7 +39,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 	}
 	folder := vintages.FolderIn(s.Data)
 	if err := folder.RemoveLeftovers(s.Now()); err != nil {
-		s.Log.Warn("leavings of imports stay", "reason", err)
+		s.Log.Warn("leavings of imports stay", "reason", err) // they cost disk space, nothing else
 	}
 	current, err := folder.Current()
 	if err == nil && current == "" && s.Demo && folder.LastRealVintage() == "" {
@@ -46,7 +48,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 		}
 	}
 	s.onClose(func() error {
-		s.atlas.Swap(nil)
+		s.atlas.Swap(nil) // unmaps the vintage once the last query on it has ended
 		return nil
 	})
 	s.vintageWatcher = vintages.NewWatcher(folder, s.Log, s.serveVintage, s.atlas.Withdraw)
@@ -54,14 +56,16 @@ func (s *service) openAddresses(ctx context.Context) error {
 	return nil
 }
 
-// addDemoVintage builds a small vintage of invented addresses, unless an import holds the folder.
+// addDemoVintage builds a small vintage of invented addresses through the same reader as an import. While an import holds
+// the folder it does nothing: the import brings a vintage. One goroutine writes the rows into a pipe from which the build
+// reads; it has ended when the function returns.
 func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
 	_, _, err := folder.Add(ctx, s.Now(), func(path, _ string) (vintage.Summary, error) {
 		r, w := io.Pipe()
 		written := make(chan error, 1)
 		go func() {
 			err := specimen.Write(ctx, w, communes, DemoVintage())
-			written <- err
+			written <- err // has room for it, so the goroutine never waits for the build to end
 			w.CloseWithError(err)
 		}()
 		sum, err := vintage.Build(ctx, path, ban.Read(r, "demo", &ban.Report{}),
@@ -75,11 +79,12 @@ func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, co
 	return err
 }
 
-// checkAddresses is nil while the current vintage is served and undamaged.
+// checkAddresses returns nil while the current vintage is served and undamaged. Otherwise its error says how to repair it.
 func (s *service) checkAddresses(context.Context) error {
 	if err := s.vintageWatcher.Problem(); err != nil {
 		return err
 	}
+	// An empty query fails as every query would: no vintage is served, or it was withdrawn.
 	_, err := atlas.Ask(s.atlas, func(*atlas.Edition) (struct{}, error) { return struct{}{}, nil })
 	if _, withdrawn := errors.AsType[*atlas.WithdrawnError](err); err != nil && !withdrawn {
 		return fmt.Errorf("%w: lieudit ban import FILE", err)
@@ -87,7 +92,7 @@ func (s *service) checkAddresses(context.Context) error {
 	return err
 }
 
-// describeVintage says for people what is served.
+// describeVintage says in the text at start which addresses are served.
 func (s *service) describeVintage() string {
 	e, ok := s.atlas.Use()
 	if !ok {
@@ -103,16 +108,18 @@ func (s *service) describeVintage() string {
 	return fmt.Sprintf("%d, millésime %s", e.Meta.Addresses, e.Meta.Millesime)
 }
 
-// Sources of the candidates of addresses, as --address-index names them.
+// Sources of address candidates, as --address-index names them. A candidate is an address that may match a query; scoring
+// the candidates is the same for both sources.
 const (
-	OwnIndex         = "own"
-	MeilisearchIndex = "meilisearch"
+	OwnIndex         = "own"         // the index within the vintage's file
+	MeilisearchIndex = "meilisearch" // an index of the same vintage in Meilisearch
 )
 
-// indexCheckInterval is how often the service checks that the served vintage is still in Meilisearch.
+// indexCheckInterval is the pause between two checks that the served vintage is still in Meilisearch.
 const indexCheckInterval = 15 * time.Second
 
-// openAddressIndex makes Meilisearch the source of candidates where the config asks for it. The server may still be down.
+// openAddressIndex makes Meilisearch the source of candidates where the config asks for it. It does not connect: the server
+// may still be down.
 func (s *service) openAddressIndex() error {
 	if s.AddressIndex != MeilisearchIndex {
 		return nil
@@ -126,8 +133,9 @@ func (s *service) openAddressIndex() error {
 	return nil
 }
 
-// serveVintage serves a vintage from now on, and owns it. In a running service Meilisearch gets its documents first, so
-// that no search fails meanwhile. When that fails the vintage is served all the same: look-ups by id need no index.
+// serveVintage serves a vintage from now on, and owns it. In a running service it first fills the index in Meilisearch, so
+// that no search fails meanwhile. When that fails the vintage is served all the same: queries by id need no index. At
+// start (s.api is nil) it does not wait for Meilisearch; keepVintageIndexed fills the index later.
 func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
 	if s.addressIndex == nil || s.api == nil {
 		s.atlas.Swap(v)
@@ -146,7 +154,9 @@ func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
 	}
 }
 
-// indexVintage fills Meilisearch with a vintage that is not there yet, and logs it: all of France takes minutes.
+// indexVintage fills Meilisearch with a vintage that is not there yet, and logs the beginning and the end: all of France
+// takes minutes. It does nothing for a vintage that is there. Guard turns a page of the file that cannot be read into an
+// error, which otherwise would end the process.
 func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
 	startedAt, hasStarted := time.Now(), false
 	err := v.Guard(func() error {
@@ -163,7 +173,7 @@ func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
 	return err
 }
 
-// servedDigest is the digest of the served vintage, "" when there is none.
+// servedDigest is the digest of the served vintage, which names its index in Meilisearch; "" when none is served.
 func (s *service) servedDigest() string {
 	e, ok := s.atlas.Use()
 	if !ok {
@@ -173,9 +183,10 @@ func (s *service) servedDigest() string {
 	return e.Vintage().Digest()
 }
 
-// keepVintageIndexed keeps the served vintage in Meilisearch until ctx ends.
+// keepVintageIndexed keeps the served vintage in Meilisearch until ctx ends. A server that was down or has lost the index
+// is filled again.
 func (s *service) keepVintageIndexed(ctx context.Context) error {
-	for reported := ""; ; {
+	for reported := ""; ; { // the problem that the log names, "" for none
 		problem := ""
 		if err := s.indexServedVintage(ctx); err != nil && ctx.Err() == nil {
 			problem = err.Error()
@@ -193,17 +204,19 @@ func (s *service) keepVintageIndexed(ctx context.Context) error {
 	}
 }
 
-// indexServedVintage fills Meilisearch with the served vintage where it is missing, and removes indexes that nobody uses.
+// indexServedVintage fills Meilisearch with the served vintage where it is missing, and removes the indexes of vintages
+// that no instance uses.
 func (s *service) indexServedVintage(ctx context.Context) error {
 	e, ok := s.atlas.Use()
 	if !ok {
 		return nil
 	}
-	defer e.Done()
+	defer e.Done() // keeps the vintage mapped until then, also when another is served meanwhile
 	return errors.Join(s.indexVintage(ctx, e.Vintage()), s.addressIndex.Prune(ctx))
 }
 
-// checkAddressIndex is nil while Meilisearch can give candidates of the served vintage.
+// checkAddressIndex returns nil while Meilisearch can give candidates of the served vintage, and when none is served:
+// checkAddresses reports that.
 func (s *service) checkAddressIndex(ctx context.Context) error {
 	e, ok := s.atlas.Use()
 	if !ok {

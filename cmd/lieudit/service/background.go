@@ -13,15 +13,18 @@ import (
 )
 
 const (
-	closeInterval  = 10 * time.Minute
-	closeBatchSize = 100 // periods read at a time
+	closeInterval  = 10 * time.Minute // mean pause between two rounds of closing
+	closeBatchSize = 100              // periods read at a time
 )
 
-// closePeriods closes periods of usage until ctx ends: each one PeriodGrace after its end, so that late ticks still count.
-// The read model only says which periods to look at; the log decides whether one can be closed.
+// closePeriods closes periods of usage until ctx ends. It closes a period PeriodGrace after the period's end, so that late
+// ticks, the events that count requests, are still in it. The read model only says which periods to try; the log decides
+// whether one can be closed, so several instances may try the same.
 func (s *service) closePeriods(ctx context.Context) error {
 	periods := usagequeries.New(s.registry)
-	for pause := time.Minute; sleep(ctx, pause); pause = closeInterval/2 + rand.N(closeInterval) { // random: instances seldom meet
+	// The first round waits until the read models are likely to have caught up. Later pauses are random, so that instances
+	// seldom work on the same periods at once.
+	for pause := time.Minute; sleep(ctx, pause); pause = closeInterval/2 + rand.N(closeInterval) {
 		if err := s.closeEndedPeriods(ctx, periods); err != nil && ctx.Err() == nil {
 			s.Log.Warn("ended periods are not closed yet", "reason", err)
 		}
@@ -29,7 +32,8 @@ func (s *service) closePeriods(ctx context.Context) error {
 	return nil
 }
 
-// closeEndedPeriods closes all periods that are due now.
+// closeEndedPeriods closes all periods that are due now, batch by batch. It stops at the first error, and returns nil when
+// ctx ends.
 func (s *service) closeEndedPeriods(ctx context.Context, periods *usagequeries.Reader) error {
 	endedBefore := plan.DateOf(s.Now().Add(-s.PeriodGrace))
 	for {
@@ -45,17 +49,18 @@ func (s *service) closeEndedPeriods(ctx context.Context, periods *usagequeries.R
 		if len(ended) < closeBatchSize {
 			return nil
 		}
-		if !sleep(ctx, time.Second) { // gives the read model time to see what was closed
+		if !sleep(ctx, time.Second) { // until the read model no longer lists what was just closed
 			return nil
 		}
 	}
 }
 
-// runLedger runs the usage meter from the key ring's checkpoint on, as soon as the key ring is fresh. No request is let in
-// before that, and what happened up to the checkpoint is in what the key ring lets in.
+// runLedger runs the usage meter as soon as the key ring is fresh. Before that the key ring accepts no key, so no request
+// is counted. The meter follows the core log from the key ring's checkpoint on: the plans and caps that the key ring
+// gives for a request already contain what happened before.
 func (s *service) runLedger(ctx context.Context) error {
 	for !s.keyRing.IsFresh(s.Now()) {
-		if !sleep(ctx, 10*time.Millisecond) {
+		if !sleep(ctx, 10*time.Millisecond) { // short: requests cannot be counted before the meter runs
 			return nil
 		}
 	}
@@ -65,51 +70,52 @@ func (s *service) runLedger(ctx context.Context) error {
 const (
 	// manyBodyBytes is how many bytes of large bodies in memory make garbage collection more frequent.
 	manyBodyBytes = 32 << 20
-	// tightGCPercent is GOGC meanwhile. A body costs some 2.5 times its length while it is decoded and written; the
-	// usual 100 percent would double that.
+	// tightGCPercent is GOGC while there are that many. A body takes some 2.5 times its length in memory while it is
+	// decoded and written; at the default of 100 percent the garbage would double that.
 	tightGCPercent = 25
-	// relaxDelay is how long there must be few bytes before freed memory is returned to the system.
+	// relaxDelay is how long there must be few bytes before GOGC is restored and freed memory returned to the system.
 	relaxDelay = 5 * time.Second
 )
 
-// newBodyBudget is the budget of large request bodies that the API and the customer area share.
+// newBodyBudget returns the budget of large request bodies, in bytes, that the API and the customer area share.
 func (s *service) newBodyBudget() *bodylimit.Budget {
 	total := cmp.Or(s.BodyBudget, DefaultBodyBudget)
 	return bodylimit.NewBudget(total, cmp.Or(s.AccountBodyBudget, total/2))
 }
 
-// gcTuner keeps the memory of the process near what large bodies need, and returns it to the system after them. Each
-// value of crossings says whether the bytes in memory have risen above manyBodyBytes or fallen below.
+// gcTuner makes garbage collection more frequent while many bytes of large bodies are in memory, and returns the memory to
+// the system after them. GOGC is a setting of the process, so there is one gcTuner. crossings receives true when the bytes
+// in memory have risen to manyBodyBytes and false when they have fallen below; it holds the last value only.
 type gcTuner struct{ crossings chan bool }
 
-// newGCTuner watches a budget.
+// newGCTuner returns a gcTuner that watches a budget. The budget must not be in use yet.
 func newGCTuner(b *bodylimit.Budget) gcTuner {
-	m := gcTuner{make(chan bool, 1)}
+	g := gcTuner{make(chan bool, 1)}
 	b.Watch(manyBodyBytes, func(above bool) {
 		select { // the last value replaces one not yet received; the budget's lock makes this the only sender
-		case <-m.crossings:
+		case <-g.crossings:
 		default:
 		}
-		m.crossings <- above
+		g.crossings <- above
 	})
-	return m
+	return g
 }
 
 // run tightens garbage collection while there are many bytes, until ctx ends; then it restores GOGC.
-func (m gcTuner) run(ctx context.Context) {
-	defaultPercent := debug.SetGCPercent(-1)
+func (g gcTuner) run(ctx context.Context) {
+	defaultPercent := debug.SetGCPercent(-1) // the only way to read it is to set it
 	debug.SetGCPercent(defaultPercent)
 	defer func() { debug.SetGCPercent(defaultPercent) }()
 	tightPercent := tightGCPercent
 	if defaultPercent >= 0 { // the operator's GOGC may be lower still
 		tightPercent = min(tightPercent, defaultPercent)
 	}
-	var idle <-chan time.Time
+	var idle <-chan time.Time // receives relaxDelay after the bytes have become few; nil while they are many
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case above := <-m.crossings:
+		case above := <-g.crossings:
 			if above {
 				debug.SetGCPercent(tightPercent)
 				idle = nil
@@ -124,7 +130,7 @@ func (m gcTuner) run(ctx context.Context) {
 	}
 }
 
-// sleep waits for a time and returns true, or false as soon as ctx ends.
+// sleep waits for a duration and returns true, or returns false as soon as ctx ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -10,8 +10,9 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Config is what a service runs on. An empty address of a server means the embedded part in Data. Log, Out and Now are
-// required, and so are the three listeners' addresses.
+// Config is what a service runs on. An empty address of a server means the embedded part, whose files are in Data. Data, Log,
+// Out, Now, TokenPrefixes and the three listeners' addresses are required. Sizes are bytes. Run trusts the values: package
+// cli checks those that depend on each other.
 type Config struct {
 	Data              string        // folder for everything embedded; made when absent
 	Listen            string        // address of the API
@@ -33,7 +34,7 @@ type Config struct {
 	TokenPrefixes     token.Prefixes
 	Log               *slog.Logger
 	Out               io.Writer        // receives the text that people read at start
-	Now               func() time.Time // wall clock
+	Now               func() time.Time // wall clock; called by many goroutines
 	DrainTimeout      time.Duration    // how long running requests may take to end at shutdown
 }
 
@@ -46,7 +47,7 @@ const (
 	MinAccountBodyBudget = api.MaxBodyBytes
 )
 
-// describeLog and the functions after it say for people what each part runs on. They show no secret.
+// describeLog and the other describe functions say in the text at start what each part runs on. They show no secret.
 func (c Config) describeLog() string {
 	if c.EventStore != "" {
 		return hidePassword(c.EventStore)
@@ -68,13 +69,15 @@ func (c Config) describeAddressIndex() string {
 	return "the vintage's own"
 }
 
-// hideKey removes the user from a URL: Meilisearch's key stands there.
+// hideKey removes the user from a URL: that is where Meilisearch's key stands. It cuts at the last @, since a key may
+// contain one that is not escaped.
 func hideKey(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// hidePassword removes the password from a connection string, and its query, which may hold one too.
+// hidePassword removes the password and the query from a connection string; the query may hold a password too. A text that
+// is no URL is hidden whole.
 func hidePassword(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {

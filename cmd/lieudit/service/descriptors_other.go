@@ -2,5 +2,5 @@
 
 package service
 
-// maxDescriptors is not known on this system: the caps of connections stay as configured.
+// maxDescriptors returns false: on this system the limit is not known, and the caps of connections stay as configured.
 func maxDescriptors() (int, bool) { return 0, false }

@@ -4,8 +4,8 @@ package service
 
 import "golang.org/x/sys/unix"
 
-// maxDescriptors is how many file descriptors the process may have. Package os has raised the soft limit to the hard one
-// at start. A limit above 2³⁰ counts as 2³⁰.
+// maxDescriptors returns how many file descriptors the process may have, and whether that is known. It is the soft limit,
+// which package os raises to the hard one when the process starts. A limit above 2³⁰ counts as 2³⁰, so that sums fit.
 func maxDescriptors() (int, bool) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -20,9 +20,10 @@ import (
 	"lieudit/schemas/token"
 )
 
-// firstStart writes the first events of a new log: the operator's token and the demo account. Of several instances that
-// start at once one writes them; the others find them written. A token or key is shown once this instance's key ring holds
-// it, so that the first request with it is not refused.
+// firstStart writes the first events of a new log: the operator's token, without which nobody could use the customer area,
+// and the demo account. Of several instances that start at once one writes them; the others find them written. On a log
+// that has them it writes nothing. A token or key is shown once this instance's
+// key ring holds it, so that the first request with it is not refused.
 type firstStart struct {
 	Config
 	accounts *account.Accounts
@@ -30,14 +31,15 @@ type firstStart struct {
 	keyRing  *keyring.Ring
 }
 
-// systemMetadata names the author of these events.
+// systemMetadata names the author of these events for the audit: no person, and no token.
 var systemMetadata = commands.Metadata{Actor: "system", Reason: "first start"}
 
-// operatorTokenFile lies in the data folder of the instance that issued the first token.
+// operatorTokenFile lies in the data folder of the instance that issued the first token. The command line reads it there.
+// Its presence says that the log has the token.
 const operatorTokenFile = "operator-token"
 
 // writeEvents writes the events that are missing. It returns the demo account's key when this call opened the account,
-// else "".
+// else "". It may be called again after an error.
 func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
 	if err := f.issueOperatorToken(ctx); err != nil || !f.Demo {
 		return "", err
@@ -45,8 +47,9 @@ func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
 	return f.openDemoAccount(ctx)
 }
 
-// issueOperatorToken makes sure that the log has a first operator token. The draft file is written before the log, so
-// that after a crash between the two the next start claims the same token again.
+// issueOperatorToken makes sure that the log has a first operator token. It writes the token into a draft file, then the
+// event, and renames the file last. The log keeps only a hash, so the file comes first: after a crash in between, the next
+// start claims the token of the draft again, and the same token under the same id is no conflict.
 func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	final := filepath.Join(f.Data, operatorTokenFile)
 	if _, err := os.Stat(final); err == nil {
@@ -72,7 +75,8 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	return os.Rename(draft, final)
 }
 
-// readOrCreateToken returns the token in a file. A file that is absent or holds no token gets a new one, synced to disk.
+// readOrCreateToken returns the token in a file. A file that is absent or holds no token gets a new one, which is synced to
+// disk. Only the owner can read the file.
 func readOrCreateToken(path string, prefixes token.Prefixes) (string, error) {
 	if kept, err := os.ReadFile(path); err == nil {
 		if text := strings.TrimSpace(string(kept)); text != "" {
@@ -90,7 +94,8 @@ func readOrCreateToken(path string, prefixes token.Prefixes) (string, error) {
 	return text, errors.Join(err, out.Sync(), out.Close())
 }
 
-// openDemoAccount opens the demo account with a key and returns the key, or "" when the log has the account already.
+// openDemoAccount opens the demo account with a key, in one append, and returns the key. It returns "" when the log has the
+// account already: the key was shown once and is not kept.
 func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	opened, err := f.accounts.OpenAccountWithKey(ctx, systemMetadata,
 		account.OpenRequest{ID: "demo", Name: "Démonstration", Plan: plan.Business},
@@ -107,8 +112,8 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	return opened.Plaintext, nil
 }
 
-// writeFirstStart writes the first events as soon as the log can be written, and prints the demo key. It tries until
-// ctx ends, with pauses that grow from 100 ms to 5 s.
+// writeFirstStart writes the first events as soon as the log can be written, and prints the demo key. A log that cannot be
+// reached does not end the instance: it tries until ctx ends, with pauses that grow from 100 ms to 5 s.
 func (s *service) writeFirstStart(ctx context.Context) error {
 	f, hasWarned := firstStart{s.Config, s.accounts, s.tokens, s.keyRing}, false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
@@ -132,8 +137,8 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 	}
 }
 
-// printWelcome prints what the instance runs on and where its listeners are. Tests and the benchmarks' harness parse
-// these lines.
+// printWelcome prints what the instance runs on and where its listeners are. Tests and the harness of cmd/bench parse these
+// lines.
 func (s *service) printWelcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
@@ -145,7 +150,7 @@ func (s *service) printWelcome(out io.Writer) {
 	}
 }
 
-// printDemo prints the demo key, with calls that work as they stand.
+// printDemo prints the demo key and commands with it that a reader can paste into a shell.
 func (s *service) printDemo(out io.Writer, key string) {
 	base := s.api.url() + "/services/v1"
 	fmt.Fprintf(out, `

@@ -34,7 +34,8 @@ type listener struct {
 	server *http.Server
 }
 
-// newListener opens a socket that takes at most so many connections. It answers once serve runs.
+// newListener opens a socket that takes at most so many connections. It answers once serve runs. The socket is closed with
+// the service.
 func (s *service) newListener(name, address string, connections int, handler http.Handler) (*listener, error) {
 	inner, err := net.Listen("tcp", address)
 	if err != nil {
@@ -77,8 +78,8 @@ func (l *listener) serve(ctx context.Context, drain time.Duration) error {
 	return err
 }
 
-// openListeners opens the sockets of the three listeners and builds their handlers. A connection made now waits until
-// serve runs.
+// openListeners opens the sockets of the three listeners and builds their handlers. A connection made before serve runs
+// waits in the system's queue.
 func (s *service) openListeners() (err error) {
 	limits, err := s.limitConnections()
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *service) openListeners() (err error) {
 	return nil
 }
 
-// countingPolicy decides which answers are billed: in the customer's favour, unless the operator asks for all.
+// countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
 func (s *service) countingPolicy() api.CountingPolicy {
 	if s.CountToTheLetter {
 		return api.CountAll
@@ -136,7 +137,7 @@ const (
 	opsConnections = 64
 	// minConnections is the smallest cap with which a listener is of use.
 	minConnections = 8
-	// minDescriptorReserve and maxDescriptorReserve bound the file descriptors kept back for what is opened later: the
+	// minDescriptorReserve and maxDescriptorReserve bound the file descriptors reserved for what is opened later: the
 	// log's next segments (two each), databases, vintages, connections to servers.
 	minDescriptorReserve, maxDescriptorReserve = 96, 1024
 )
@@ -144,8 +145,9 @@ const (
 // connectionLimits is how many connections each listener takes.
 type connectionLimits struct{ api, area, ops int }
 
-// limitConnections lowers the caps of the listeners to what the file descriptors of the process allow. Where their
-// number is not known, the caps stay as configured.
+// limitConnections lowers the caps of the listeners to what the file descriptors of the process allow, so that idle
+// connections never keep the log from opening a file. Where the number of descriptors is not known, the caps stay as
+// configured. It must run after the log and the databases are open, since it counts their descriptors.
 func (s *service) limitConnections() (connectionLimits, error) {
 	wanted := cmp.Or(s.MaxConnections, DefaultMaxConnections)
 	descriptors, known := maxDescriptors()
@@ -160,7 +162,7 @@ func (s *service) limitConnections() (connectionLimits, error) {
 }
 
 // countOpenDescriptors counts the open file descriptors of the process, those of the log and the databases among them.
-// Where they cannot be counted it guesses.
+// Where /proc does not list them it returns an estimate.
 func countOpenDescriptors() int {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -169,12 +171,13 @@ func countOpenDescriptors() int {
 	return len(open)
 }
 
-// divideDescriptors divides the descriptors that are neither open nor kept back among the listeners. The ops listener
-// comes first, so that probes are answered; the API and the customer area get the same, at most wanted each.
+// divideDescriptors divides the descriptors that are neither open nor reserved among the listeners. The reserve is a quarter
+// of all descriptors within its two bounds. The ops listener comes first, so that probes are answered. The API and the
+// customer area get half of the rest each, at most wanted. Fewer than minConnections for any listener is an error.
 func divideDescriptors(wanted, descriptors, open int) (connectionLimits, error) {
-	left := descriptors - open - min(max(descriptors/4, minDescriptorReserve), maxDescriptorReserve)
-	ops := min(opsConnections, left/8)
-	each := min(wanted, (left-ops)/2)
+	free := descriptors - open - min(max(descriptors/4, minDescriptorReserve), maxDescriptorReserve)
+	ops := min(opsConnections, free/8)
+	each := min(wanted, (free-ops)/2)
 	if min(ops, each) < minConnections {
 		return connectionLimits{}, fmt.Errorf("%d file descriptors are too few: at least %d are needed (ulimit -n)",
 			descriptors, open+max(descriptors/4, minDescriptorReserve)+8*minConnections)
@@ -182,12 +185,13 @@ func divideDescriptors(wanted, descriptors, open int) (connectionLimits, error) 
 	return connectionLimits{each, each, ops}, nil
 }
 
-// checkConnections names the listeners that are at their cap with no idle connection to close; nil: none.
+// checkConnections returns an error that names the listeners that are at their cap and have no idle connection to close,
+// nil when there are none.
 func (s *service) checkConnections(context.Context) error {
 	var full []error
 	for _, l := range []*listener{s.api, s.area} {
-		if st := l.socket.Status(); st.Full {
-			full = append(full, fmt.Errorf("%s: all %d connections are at work", l.name, st.Limit))
+		if status := l.socket.Status(); status.Full {
+			full = append(full, fmt.Errorf("%s: all %d connections are at work", l.name, status.Limit))
 		}
 	}
 	return errors.Join(full...)

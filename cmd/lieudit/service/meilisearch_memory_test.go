@@ -25,14 +25,14 @@ var (
 )
 
 // chainShop is the n-th shop of a chain.
-func chainShop(dice *rand.Rand, n int) table.Site {
-	of := func(words []string) string { return words[dice.IntN(len(words))] }
+func chainShop(random *rand.Rand, n int) table.Site {
+	pick := func(words []string) string { return words[random.IntN(len(words))] }
 	c := locations.Content{
-		Name: of(trades) + " " + of(named), Tags: []string{of(tagged), of(tagged)},
-		Address: &locations.SiteAddress{Line1: fmt.Sprint(1+dice.IntN(180), " ", of(streets)), PostalCode: fmt.Sprint(30000 + dice.IntN(18)*1000), City: of(cities)},
+		Name: pick(trades) + " " + pick(named), Tags: []string{pick(tagged), pick(tagged)},
+		Address: &locations.SiteAddress{Line1: fmt.Sprint(1+random.IntN(180), " ", pick(streets)), PostalCode: fmt.Sprint(30000 + random.IntN(18)*1000), City: pick(cities)},
 	}
 	return searchtest.NewSiteRow("a", "shops", fmt.Sprintf("mag-%05d", n), locations.StoredSite{Content: c,
-		Position: &locations.Position{Lat: 43.5 + dice.Float64()*3, Lon: 2.5 + dice.Float64()*3, Source: locations.SourceBAN}})
+		Position: &locations.Position{Lat: 43.5 + random.Float64()*3, Lon: 2.5 + random.Float64()*3, Source: locations.SourceBAN}})
 }
 
 // TestMemoryAndMeilisearchSideBySide measures how long both engines take to answer the same queries about the largest
@@ -41,14 +41,14 @@ func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 	if !meilitest.UsesRealServer() || os.Getenv("LIEUDIT_TEST_LONG") == "" {
 		t.Skipf("set LIEUDIT_TEST_LONG=1 and %s to compare the two", meilitest.EnvVariable)
 	}
-	s := open(t)
+	s := openFixture(t)
 	const sites = 11_000
-	dice := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	began := time.Now()
 	for from := 0; from < sites; from += 2000 {
 		var rows []table.Site
 		for n := from; n < min(from+2000, sites); n++ {
-			rows = append(rows, chainShop(dice, n))
+			rows = append(rows, chainShop(random, n))
 		}
 		s.WriteSites(nil, rows...)
 	}
@@ -74,15 +74,15 @@ func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 	} {
 		c.q.Account, c.q.Limit = "a", 20
 		for _, name := range []string{"memory", "meilisearch"} {
-			p50, p99, hits := timed(t, engines[name], c.q)
+			p50, p99, hits := measureSearch(t, engines[name], c.q)
 			t.Logf("%-22s %-12s p50 %8.3f ms  p99 %8.3f ms  %d hits", c.name, name, p50, p99, hits)
 		}
 	}
-	s.searchable(t, dice)
+	s.measureIndexing(t, random)
 }
 
-// timed measures a query many times.
-func timed(t *testing.T, e search.Engine, q search.Query) (p50, p99 float64, hits int) {
+// measureSearch runs a query 300 times and returns two percentiles of its duration in milliseconds, and the number of hits.
+func measureSearch(t *testing.T, e search.Engine, q search.Query) (p50, p99 float64, hits int) {
 	t.Helper()
 	const times = 300
 	took := make([]time.Duration, times)
@@ -99,17 +99,17 @@ func timed(t *testing.T, e search.Engine, q search.Query) (p50, p99 float64, hit
 	return ms(took[times/2]), ms(took[times*99/100]), hits
 }
 
-// searchable measures how long it takes until what was applied to the index can be found.
-func (s *fixture) searchable(t *testing.T, dice *rand.Rand) {
+// measureIndexing measures how long it takes until what was applied to the index can be found.
+func (s *fixture) measureIndexing(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	for _, n := range []int{1, 100, 1000} {
 		var took []time.Duration
 		for round := range 10 {
 			var rows []table.Site
 			for i := range n {
-				rows = append(rows, chainShop(dice, round*n+i))
+				rows = append(rows, chainShop(random, round*n+i))
 			}
-			s.write(rows...)
+			s.writeRows(rows...)
 			began := time.Now()
 			s.applyBatch(rows...)
 			took = append(took, time.Since(began))

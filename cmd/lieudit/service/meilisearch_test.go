@@ -40,7 +40,7 @@ type fixture struct {
 	position int64
 }
 
-func open(t testing.TB) *fixture {
+func openFixture(t testing.TB) *fixture {
 	t.Helper()
 	registry, err := sqldb.OpenRegistry(t.TempDir())
 	if err != nil {
@@ -64,8 +64,8 @@ func open(t testing.TB) *fixture {
 	return s
 }
 
-// write writes rows to the read model alone.
-func (s *fixture) write(rows ...table.Site) {
+// writeRows writes rows to the read model alone.
+func (s *fixture) writeRows(rows ...table.Site) {
 	s.t.Helper()
 	s.position++
 	for i := range rows {
@@ -92,7 +92,7 @@ func (s *fixture) applyBatch(rows ...table.Site) {
 
 func (s *fixture) WriteSites(_ *testing.T, rows ...table.Site) {
 	s.t.Helper()
-	s.write(rows...)
+	s.writeRows(rows...)
 	s.applyBatch(rows...)
 }
 
@@ -100,10 +100,10 @@ func (s *fixture) Engine() search.Engine { return s.engine }
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	searchtest.Run(t, func(t *testing.T) searchtest.Fixture { return open(t) })
+	searchtest.Run(t, func(t *testing.T) searchtest.Fixture { return openFixture(t) })
 }
 
-func shop(account, externalID, name string) table.Site {
+func newShop(account, externalID, name string) table.Site {
 	return searchtest.NewSiteRow(account, "shops", externalID, locations.StoredSite{
 		Content: locations.Content{Name: name, Tags: []string{"drive"}}, Position: &locations.Position{Lat: 44.5, Lon: 3.5}})
 }
@@ -125,14 +125,14 @@ func (s *fixture) foundIDs(q search.Query) []string {
 
 func TestAnswersAreWhatTheTablesSayWhateverTheIndexHolds(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	stays, gone, moved, others := shop("a", "stays", "Magasin"), shop("a", "gone", "Magasin"), shop("a", "moved", "Magasin"), shop("b", "others", "Magasin")
+	s := openFixture(t)
+	stays, gone, moved, others := newShop("a", "stays", "Magasin"), newShop("a", "gone", "Magasin"), newShop("a", "moved", "Magasin"), newShop("b", "others", "Magasin")
 	s.WriteSites(nil, stays, gone, moved, others)
 	stolen := others
 	stolen.Account = "a" // as if the index took another account's site for this one's
-	s.applyBatch(stolen, shop("a", "never", "Magasin"))
+	s.applyBatch(stolen, newShop("a", "never", "Magasin"))
 	gone.Active = false
-	s.write(gone, searchtest.NewSiteRow("a", "shops", "moved", locations.StoredSite{Content: locations.Content{Name: "Boutique"}, Position: &locations.Position{Lat: 48, Lon: 2}}))
+	s.writeRows(gone, searchtest.NewSiteRow("a", "shops", "moved", locations.StoredSite{Content: locations.Content{Name: "Boutique"}, Position: &locations.Position{Lat: 48, Lon: 2}}))
 	center := &search.Point{Lat: 44.5, Lon: 3.5}
 	for name, c := range map[string]struct {
 		q    search.Query
@@ -155,16 +155,16 @@ func TestAnswersAreWhatTheTablesSayWhateverTheIndexHolds(t *testing.T) {
 
 func TestPageIsFullThoughWhatTheIndexHoldsIsGone(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := openFixture(t)
 	var rows []table.Site
 	for i := range 60 {
-		rows = append(rows, shop("a", fmt.Sprintf("%02d", i), "Magasin"))
+		rows = append(rows, newShop("a", fmt.Sprintf("%02d", i), "Magasin"))
 	}
 	s.WriteSites(nil, rows...)
 	for i := range rows[:50] {
 		rows[i].Active = false
 	}
-	s.write(rows[:50]...)
+	s.writeRows(rows[:50]...)
 	for _, q := range []search.Query{{}, {Text: "magasin"}, {Center: &search.Point{Lat: 44.5, Lon: 3.5}}} {
 		q.Account, q.Limit = "a", 4
 		var got []string
@@ -209,9 +209,9 @@ func TestIndexThatWasNeverFilledDoesNotAnswer(t *testing.T) {
 
 func TestIndexKnowsHowFarItWasTold(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	s.WriteSites(nil, shop("a", "p", "Magasin"), shop("a", "q", "Magasin"))
-	s.WriteSites(nil, shop("b", "p", "Magasin"))
+	s := openFixture(t)
+	s.WriteSites(nil, newShop("a", "p", "Magasin"), newShop("a", "q", "Magasin"))
+	s.WriteSites(nil, newShop("b", "p", "Magasin"))
 	steps := []struct {
 		gone []string
 		want int
@@ -237,21 +237,21 @@ func TestIndexKnowsHowFarItWasTold(t *testing.T) {
 
 func TestWhatCannotBeTakenIsRefused(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	long := shop("a", strings.Repeat("x", 600), "Magasin") // its id is longer than the server takes
-	broken := shop("a", "broken", "Magasin")
+	s := openFixture(t)
+	long := newShop("a", strings.Repeat("x", 600), "Magasin") // its id is longer than the server takes
+	broken := newShop("a", "broken", "Magasin")
 	broken.Content = "{"
 	for _, bad := range []table.Site{long, broken} {
-		err := s.index.ApplyBatch(t.Context(), searchindex.Batch{Generation: generation, Sites: []table.Site{shop("a", "good", "Magasin"), bad}})
+		err := s.index.ApplyBatch(t.Context(), searchindex.Batch{Generation: generation, Sites: []table.Site{newShop("a", "good", "Magasin"), bad}})
 		if !errors.Is(err, searchindex.ErrRefused) {
 			t.Errorf("got %v, want %v", err, searchindex.ErrRefused)
 		}
 	}
-	odd := shop("a", "odd", "Magasin")
+	odd := newShop("a", "odd", "Magasin")
 	odd.Content = `{"content":{"nom":"Odd","lat":91,"lon":1e300}}`
-	empty := shop("a", "empty", "")
+	empty := newShop("a", "empty", "")
 	empty.Content = "" // its key was destroyed
-	s.WriteSites(nil, odd, shop("a", "good", "Magasin"), empty)
+	s.WriteSites(nil, odd, newShop("a", "good", "Magasin"), empty)
 	if got := s.foundIDs(search.Query{}); !slices.Equal(got, []string{"good", "odd", "empty"}) {
 		t.Errorf("got %v", got)
 	}
@@ -288,8 +288,8 @@ func newServingRegistry(t *testing.T) (*sqldb.Registry, sqldb.Generation) {
 
 func TestIndexThatIsLostIsNoticed(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	s.WriteSites(nil, shop("a", "p", "Magasin"))
+	s := openFixture(t)
+	s.WriteSites(nil, newShop("a", "p", "Magasin"))
 	server := meilisearch.New(s.server.URL, meilisearch.WithAPIKey(s.server.Key), meilisearch.WithCustomClient(&http.Client{Transport: s.server.Transport}))
 	task, err := server.DeleteIndex(s.server.Index)
 	if err == nil {
@@ -298,7 +298,7 @@ func TestIndexThatIsLostIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.index.ApplyBatch(t.Context(), searchindex.Batch{Generation: generation, Sites: []table.Site{shop("a", "q", "Magasin")}})
+	err = s.index.ApplyBatch(t.Context(), searchindex.Batch{Generation: generation, Sites: []table.Site{newShop("a", "q", "Magasin")}})
 	if !errors.Is(err, searchindex.ErrLost) {
 		t.Errorf("got %v, want %v", err, searchindex.ErrLost)
 	}

@@ -18,7 +18,9 @@ import (
 	"lieudit/projections/searchindex"
 )
 
-// components are the parts that readiness reports. While a required one fails, the instance answers 503 on /readyz.
+// components are the parts that readiness reports, checked one after the other. While a required one fails, the instance
+// answers 503 on /readyz: then it cannot check keys, count requests or seal personal fields. The other parts are
+// reported and leave the instance ready, since a part of the requests can be served without them.
 func (s *service) components() []ops.Component {
 	health := func(store eventstore.Store) func(context.Context) error {
 		return func(context.Context) error { return store.Health() }
@@ -43,13 +45,15 @@ func (s *service) components() []ops.Component {
 	return all
 }
 
-// checkReadModels is nil while every read model advances and none has stopped an account or passed over an empty commit.
+// checkReadModels returns nil while every read model advances and none has stopped an account or passed over an empty
+// commit, which is a sync's last event without the id of the sync.
 func (s *service) checkReadModels(ctx context.Context) error {
 	return errors.Join(s.projector.Ready(ctx), s.projector.Incidents(ctx))
 }
 
-// checkKeyRing is nil while the key ring is fresh. A ring that was fresh less than waitlimit.MaxSilence ago reports a
-// stall, for which an instance does not become unready: requests wait for the log.
+// checkKeyRing returns nil while the key ring is fresh: it holds every event up to a moment ago. For a ring whose last
+// successful poll began less than waitlimit.MaxSilence ago it returns an *eventstore.StallError, which does not make the
+// instance unready: the log is silent, and requests wait for it.
 func (s *service) checkKeyRing(context.Context) error {
 	now := s.Now()
 	status := s.keyRing.Status(now)
@@ -64,7 +68,7 @@ func (s *service) checkKeyRing(context.Context) error {
 	}
 }
 
-// checkStarted is nil once the read models have caught up for the first time. Before that an instance would answer from
+// checkStarted returns nil once the read models have caught up for the first time. Before that an instance would answer from
 // old rows; after it a read model that stops leaves the instance ready, since authentication, metering and addresses do
 // not need one.
 func (s *service) checkStarted(ctx context.Context) error {
@@ -78,8 +82,8 @@ func (s *service) checkStarted(ctx context.Context) error {
 	return nil
 }
 
-// registerMetrics registers what can be read of an instance at any moment, part by part. Each value is read when the
-// metrics are scraped; nothing is kept here.
+// registerMetrics registers the metrics of the parts that openService has opened. Each value is read from its part when the
+// metrics are scraped; nothing is kept here. Names, labels and help texts are part of the operator's interface.
 func (s *service) registerMetrics() {
 	s.registerKeyRingMetrics()
 	s.registerUsageMetrics()
@@ -151,8 +155,9 @@ func (s *service) registerAddressMetrics() {
 	})
 }
 
-// registerSiteIndexerMetrics registers the backlog of the search index, whichever instance fills the index. A backlog that
-// cannot be read within a second is NaN.
+// registerSiteIndexerMetrics registers the backlog of the search index: changes of sites that are in the outbox and not yet
+// in the index. The outbox is a table that all instances share, so each of them reports all of it. A backlog that cannot
+// be read within a second is NaN.
 func (s *service) registerSiteIndexerMetrics() {
 	backlog := func(count func(searchindex.Backlog) int) func() float64 {
 		return func() float64 {
@@ -190,8 +195,8 @@ func (s *service) registerConnectionMetrics() {
 	}
 }
 
-// withMetrics counts and times the answers of a listener. It has a recorder of its own because the label is "status":
-// promhttp's instrumentation only knows "code".
+// withMetrics counts and times the answers of a listener, those of handlers that panic too. It has a recorder of its own
+// because the label is "status": promhttp's instrumentation only has "code".
 func (s *service) withMetrics(name string, next http.Handler) http.Handler {
 	labels := prometheus.Labels{"listener": name}
 	responses := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -211,7 +216,7 @@ func (s *service) withMetrics(name string, next http.Handler) http.Handler {
 	})
 }
 
-// statusRecorder is a ResponseWriter that keeps the status.
+// statusRecorder is a ResponseWriter that keeps the status, 200 where the handler sets none.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int

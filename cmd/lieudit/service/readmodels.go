@@ -17,7 +17,8 @@ import (
 )
 
 // coreReadModels are the read models of the core log. A new read model is added here. The read model of usage is not
-// among them: connectParts adds it with its own log.
+// among them: connectParts adds it with its own log. The parameter of the one of locations says whether it writes an
+// outbox; configuredReadModels decides that.
 func coreReadModels() []projector.Model {
 	return []projector.Model{accountprojections.Model, auditprojections.Model, locationsprojections.Model(false)}
 }
@@ -32,11 +33,12 @@ func readModelsOfCategory(category string) (names []string) {
 	return names
 }
 
-// projectionAdmin gives the customer area the projector's maintenance in the terms of its bodies. It implements
-// customerarea.ReadModels.
+// projectionAdmin is the projector's maintenance as the customer area needs it: with bodies in place of the projector's
+// types. It implements customerarea.ReadModels. It is an adapter here because neither package may import the other.
 type projectionAdmin struct{ projector *projector.Projector }
 
-// Status reports every generation with its lag in events and the accounts it has stopped.
+// Status reports every generation of every read model with its lag in events, which is left out where it is not known, and
+// the accounts that it has stopped. Where only those cannot be read, it returns the rest beside the error.
 func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) {
 	all, err := m.projector.Status(ctx)
 	if err != nil {
@@ -57,7 +59,8 @@ func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) 
 	return shown, err
 }
 
-// stoppedAccountsOf are the accounts that a generation of a read model has stopped.
+// stoppedAccountsOf selects the accounts that a generation has stopped: it shows no rows of theirs, because an event of
+// theirs cannot be used or not be read yet.
 func stoppedAccountsOf(generation string, all []projector.StoppedAccount) (shown []body.StoppedAccount) {
 	for _, s := range all {
 		if s.Generation == generation && s.IsStopped() {
@@ -69,7 +72,8 @@ func stoppedAccountsOf(generation string, all []projector.StoppedAccount) (shown
 	return shown
 }
 
-// Refold writes the rows of one account again in every read model, from its streams.
+// Refold requests that the rows of one account are written again from its streams, in every read model that has stopped
+// it. It does not wait for that.
 func (m projectionAdmin) Refold(ctx context.Context, account string) error {
 	return m.projector.Refold(ctx, account)
 }
@@ -96,8 +100,8 @@ func (m projectionAdmin) Prune(ctx context.Context) error {
 const maxReadModelWait = 2 * time.Second
 
 // newReadModelWait returns a function that blocks until the key ring and the read models of a category have passed a
-// position of the core log. When one has stopped, or maxReadModelWait is over, it returns all the same: what the request
-// did is on the log.
+// position of the core log, so that a client reads its own writes. When one has stopped, or maxReadModelWait is over, it
+// returns all the same: what the request did is on the log.
 func (s *service) newReadModelWait(category string) func(context.Context, eventstore.Position) {
 	models := readModelsOfCategory(category)
 	return func(ctx context.Context, at eventstore.Position) {
@@ -115,7 +119,7 @@ const (
 	tokenCategory   = "token"
 )
 
-// waitForUsage blocks until the read model of usage shows all that is counted by now, at most maxReadModelWait.
+// waitForUsage blocks until the read model of usage shows all that the usage log holds now, at most maxReadModelWait.
 func (s *service) waitForUsage(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
 	defer cancel()
@@ -130,7 +134,7 @@ func (s *service) waitForLocations(ctx context.Context, at eventstore.Position) 
 	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
 	defer cancel()
 	err := s.projector.AwaitPosition(ctx, at, table.LocationsModel.Name)
-	if err == nil { // the notifier starts at the read model's checkpoint, so it is asked after it
+	if err == nil { // the notifier starts at the read model's checkpoint, so it is waited for second
 		err = s.changes.AwaitPosition(ctx, at)
 	}
 	if err == nil {

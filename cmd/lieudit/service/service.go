@@ -1,11 +1,14 @@
 // Package service runs one instance of lieudit. Its one job is wiring: it decides which log, databases, searches and
 // listeners an instance runs on, builds every part with what it needs, and starts and stops the parts in order. It is
-// the only package that knows every part; it decides nothing about requests or events.
+// the only package that imports every part; it decides nothing about requests or events.
 //
 // Run takes a Config. openService locks the data folder and opens the parts from the log upwards; service.run then
-// starts what works in the background (key ring, projector, change notifier, vintage watcher, usage meter) and last the
-// three listeners. When the context ends, the listeners drain first, the background parts stop next, and close frees
-// the parts in reverse order.
+// starts what works in the background (key ring, projector, change notifier, vintage watcher, usage meter, closing of
+// periods) and last the three listeners. When the context ends, the listeners drain first, the background parts stop next,
+// and close frees the parts in reverse order.
+//
+// A server that is down at start is no error: the parts connect by themselves, and readiness says what is missing. Only
+// what an operator must decide refuses the start, such as a data folder in use or a vault that lacks keys.
 package service
 
 import (
@@ -77,7 +80,7 @@ type service struct {
 	ledger         *usage.Meter
 	locations      *locations.Locations
 	siteEngine     *meili.Engine        // nil: sites are searched in memory
-	siteIndexer    *searchindex.Indexer // fills the index that siteEngine asks; nil without it
+	siteIndexer    *searchindex.Indexer // fills the index that siteEngine searches; nil without it
 	hasCaughtUp    atomic.Bool          // the read models have caught up once
 	atlas          *atlas.Atlas
 	addressIndex   *directory.Directory // nil: vintages are searched by their own index
@@ -100,8 +103,8 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(s.run(ctx), s.close())
 }
 
-// openService locks the data folder and opens every part. External servers may still be down; the folder must not be in
-// use by another process. After an error every part that was opened is closed again.
+// openService locks the data folder and opens every part, each before the parts that need it. External servers may still be
+// down; the folder must not be in use by another process. After an error every part that was opened is closed again.
 func openService(ctx context.Context, c Config) (_ *service, err error) {
 	s := &service{Config: c, version: Version(), metrics: prometheus.NewRegistry()}
 	defer func() {
@@ -138,7 +141,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 	return s, s.openListeners()
 }
 
-// openDatabases opens the databases of the read models.
+// openDatabases opens the databases of the read models: Postgres, or a folder of SQLite files.
 func (s *service) openDatabases() (err error) {
 	location := s.Postgres
 	if s.Postgres == "" {
@@ -151,7 +154,7 @@ func (s *service) openDatabases() (err error) {
 	return nil
 }
 
-// connectParts builds the parts that need no I/O of their own, from those that openService has opened.
+// connectParts builds the parts that do no I/O before they run, from those that openService has opened.
 func (s *service) connectParts() {
 	codec := eventstore.NewCodec(s.vault)
 	s.keyRing = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
@@ -172,13 +175,13 @@ func (s *service) connectParts() {
 	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
 	s.bodyBudget = s.newBodyBudget()
 	s.gc = newGCTuner(s.bodyBudget)
-	s.registry.InstanceID = s.ledger.InstanceID() // reconciliation asks the registry which instances still run
+	s.registry.InstanceID = s.ledger.InstanceID() // the registry lists the instances that run, for reconciliation
 }
 
-// onClose registers how an opened part is freed.
+// onClose registers the function that frees an opened part. It is called once, by close.
 func (s *service) onClose(f func() error) { s.closers = append(s.closers, f) }
 
-// close frees every part that was opened, the last one first.
+// close frees every part that was opened, the last one first, and joins their errors.
 func (s *service) close() error {
 	var errs []error
 	for _, f := range slices.Backward(s.closers) {
@@ -188,7 +191,8 @@ func (s *service) close() error {
 }
 
 // run starts the background parts and the listeners, and waits for all of them. The background has a context of its
-// own, which ends only after the listeners have drained: running requests need it to the end.
+// own, which ends only after the listeners have drained: running requests need it to the end. A listener that fails ends
+// the others; a background part that fails is noticed by readiness, and its error is returned at the end.
 func (s *service) run(ctx context.Context) error {
 	s.projector.VerifyGenerations(ctx)
 	backgroundCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -217,13 +221,13 @@ func (s *service) run(ctx context.Context) error {
 		foreground.Go(func() error { return l.serve(ctx, s.DrainTimeout) })
 	}
 	foreground.Go(func() error { return s.writeFirstStart(ctx) })
-	foreground.Go(func() error { return s.vault.Run(ctx) })
+	foreground.Go(func() error { return s.vault.Run(ctx) }) // in the foreground: a wrong vault found late ends the instance
 	err := foreground.Wait()
 	stop()
 	return errors.Join(err, background.Wait())
 }
 
-// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it was asked to.
+// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it had to, not because it failed.
 func errorUnlessCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

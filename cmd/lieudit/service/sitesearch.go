@@ -32,8 +32,9 @@ func (s *service) openSiteSearch() error {
 	return nil
 }
 
-// newSearchEngine is the engine that searches sites: Meilisearch, or the engine in memory. The one in memory reloads an
-// account's sites when the change notifier has seen a later change of them.
+// newSearchEngine returns the engine that searches sites: Meilisearch, or the engine in memory. The one in memory keeps the
+// sites of accounts that searched of late, at most DefaultMaxSites; it reloads an account's sites from the read model when
+// the change notifier has seen a later change of them.
 func (s *service) newSearchEngine() search.Engine {
 	if s.siteEngine != nil {
 		return s.siteEngine
@@ -41,8 +42,9 @@ func (s *service) newSearchEngine() search.Engine {
 	return memory.New(s.registry, func(account string) uint64 { return uint64(s.changes.LastChange(account)) }, s.Now, memory.DefaultMaxSites)
 }
 
-// configuredReadModels are the read models of the core log. With Meilisearch, the one of locations also writes an outbox,
-// and the instance that owns it runs the indexer that empties the outbox.
+// configuredReadModels are the read models of the core log as this instance runs them. With Meilisearch, the one of
+// locations also writes each change of a site into an outbox, and the instance that owns it runs the indexer, which sends
+// the changes to Meilisearch and empties the outbox.
 func (s *service) configuredReadModels() []projector.Model {
 	all := coreReadModels()
 	for i, m := range all {
@@ -54,8 +56,9 @@ func (s *service) configuredReadModels() []projector.Model {
 	return all
 }
 
-// waitForSearch blocks until the search finds what the read model of locations held at a position. It is nil at once when
-// Meilisearch is known to be down: the indexer has logged that.
+// waitForSearch blocks until the search finds what the read model of locations held at a position. It returns nil at once
+// without Meilisearch, since the engine in memory reads the read model, and when Meilisearch is known to be down: a write
+// does not wait for it, and the indexer has logged the outage.
 func (s *service) waitForSearch(ctx context.Context, at eventstore.Position) error {
 	if s.siteIndexer == nil {
 		return nil

@@ -1,10 +1,13 @@
-// Package vintages keeps the folder of address vintages in a data folder. Its one job is to change the vintage of a
-// running service safely: an import builds a file, and the service takes it over without a pause. Its one constraint:
-// a damaged vintage is never served, and a folder that ever held real addresses never gets invented ones by itself.
+// Package vintages keeps the folder of address vintages in a data folder. A vintage is one release of the address base,
+// the Base Adresse Nationale (BAN), built into an index file; its millésime is the date of the data. The package's one job
+// is to change the vintage of a running service safely: an import builds a file in a process of its own, and the service
+// takes it over without a pause. Its constraint: a damaged vintage is never served, and a folder that ever held real
+// addresses never gets invented ones unless an import brings them.
 //
-// Import.Run reads Sources, builds a file with Folder.Add and writes its name into the file "current". In the service a
-// Watcher polls that name, verifies the file, hands it to the service by swap and writes its name into "serving/name".
-// Folder.AwaitServed reads that, so that the command line of the import can say who answers from the new vintage.
+// The two processes meet only in files. Import.Run reads Sources, builds a file with Folder.Add and writes its name into
+// the file "current". In the service a Watcher polls that name, verifies the file, passes it to the service by swap and
+// writes its name into "serving/name". Folder.AwaitServed reads that, so that the import can print which vintage the
+// service answers from.
 //
 //	Sources ──> Import.Run ──> Folder.Add ──> current ──> Watcher ──> swap (atlas)
 //	                                                         │
@@ -26,17 +29,20 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
+// Files of the folder. lastVintageFile lies beside the folder.
 const (
-	currentFile      = "current"  // holds the name of the current vintage
-	servingFolder    = "serving"  // locked by the service that answers from this folder
-	vintageExtension = ".vintage" // of a vintage's file, after its name
-	lastVintageFile  = "last-vintage"
+	currentFile      = "current"      // holds the name of the current vintage
+	servingFolder    = "serving"      // locked by the service that answers from this folder
+	vintageExtension = ".vintage"     // of a vintage's file, after its name
+	lastVintageFile  = "last-vintage" // holds the name of the last vintage of real addresses
 )
 
-// DemoMillesime is the millésime of the invented vintage that a service builds for itself.
+// DemoMillesime stands in place of a date in the vintage of invented addresses that a service builds for itself.
 const DemoMillesime = "demo"
 
-// Folder is the folder of vintages in a data folder. Its methods may be called by several processes at a time.
+// Folder is the folder of vintages in a data folder. A vintage's name is its millésime and the time of its import. The
+// methods may be called by several goroutines and processes at a time: those that write lock the folder, and readers see
+// a file whole or not at all.
 type Folder struct{ dir string }
 
 // FolderIn is the folder of vintages in a data folder. It need not exist yet.
@@ -61,7 +67,7 @@ func readNameFile(path string) (string, error) {
 }
 
 // replaceNameFile replaces a file durably and atomically: a reader sees the old name or the new one, never a part. It
-// syncs the file and its folder; google/renameio, which the field knows, does not sync the folder.
+// syncs the file and its folder. The known library for this, google/renameio, does not sync the folder.
 func replaceNameFile(path, name string) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".name-")
 	if err != nil {
@@ -86,7 +92,8 @@ func replaceNameFile(path, name string) (err error) {
 type BuildFunc func(path, current string) (vintage.Summary, error)
 
 // Add builds a vintage, names it by its millésime and the time, and makes it the current one. It locks the folder: a
-// second Add meanwhile is a *dirlock.HeldError. After an error the current vintage is the one before.
+// second Add meanwhile fails with a *dirlock.HeldError. After an error the current vintage is the one before. The vintage
+// before stays on disk until the next Add or RemoveLeftovers.
 func (f Folder) Add(ctx context.Context, now time.Time, build BuildFunc) (name string, s vintage.Summary, err error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return "", s, err
@@ -108,12 +115,12 @@ func (f Folder) Add(ctx context.Context, now time.Time, build BuildFunc) (name s
 	if err := os.Rename(draft, f.Path(name)); err != nil {
 		return "", s, errors.Join(err, os.Remove(draft))
 	}
-	if !s.Synthetic {
+	if !s.Synthetic { // before it is current, so that no crash leaves a current vintage that is not recorded
 		if err := f.recordRealVintage(name); err != nil {
 			return "", s, err
 		}
 	}
-	if unreadable != nil { // a folder, say, where the file should be
+	if unreadable != nil { // for example a folder in place of the file: a rename could not replace it
 		if err := os.RemoveAll(filepath.Join(f.dir, currentFile)); err != nil {
 			return "", s, err
 		}
@@ -121,12 +128,13 @@ func (f Folder) Add(ctx context.Context, now time.Time, build BuildFunc) (name s
 	return name, s, f.setCurrent(name)
 }
 
-// setCurrent makes a vintage the current one, for importers and the watcher that hold the folder's lock.
+// setCurrent makes a vintage the current one. The caller holds the folder's lock.
 func (f Folder) setCurrent(name string) error {
 	return replaceNameFile(filepath.Join(f.dir, currentFile), name)
 }
 
-// RemoveLeftovers removes what killed imports left behind, unless an import holds the folder.
+// RemoveLeftovers removes what killed imports left behind, and vintages that are not current. While an import holds the
+// folder, or where there is no folder, it does nothing.
 func (f Folder) RemoveLeftovers(now time.Time) error {
 	lock, err := dirlock.Acquire(f.dir, now)
 	if _, held := errors.AsType[*dirlock.HeldError](err); held || errors.Is(err, fs.ErrNotExist) {
@@ -139,9 +147,9 @@ func (f Folder) RemoveLeftovers(now time.Time) error {
 	return errors.Join(f.removeUnneeded(current), lock.Close())
 }
 
-// removeUnneeded removes the leftovers of killed imports and the vintages that are not current. A service that still
-// answers from a removed one has it mapped in memory. Where the current vintage is missing, no vintage is removed: one of
-// them may be all that is left.
+// removeUnneeded removes the leftovers of killed imports and the vintages that are not current. A service may still answer
+// from a removed one, which stays mapped in its memory. Where the current vintage is missing, no vintage is removed: one
+// of them may be all that is left.
 func (f Folder) removeUnneeded(current string) error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -149,7 +157,7 @@ func (f Folder) removeUnneeded(current string) error {
 	}
 	_, err = os.Stat(f.Path(current))
 	isLost := current == "" || err != nil
-	err = nil
+	err = nil // from here on the errors of removing
 	for _, e := range entries {
 		isNeeded := slices.Contains([]string{currentFile, servingFolder, "lock", current + vintageExtension}, e.Name()) ||
 			isLost && filepath.Ext(e.Name()) == vintageExtension
@@ -160,10 +168,10 @@ func (f Folder) removeUnneeded(current string) error {
 	return err
 }
 
-// repairAdvice tells an operator how to replace a lost vintage.
+// repairAdvice ends the errors about a lost or damaged vintage: what an operator can do.
 const repairAdvice = "put it back from a backup, or begin anew (the ids it gave are lost): lieudit ban import --fresh FILE"
 
-// LostError says that a folder held a vintage of real addresses, and that no vintage is named as the current one any more.
+// LostError says that a folder held a vintage of real addresses, and that its file "current" names no vintage any more.
 type LostError struct {
 	Last      string   // name of the last one that is known of
 	Remaining []string // names of the vintages whose files are there
@@ -178,14 +186,15 @@ func (e *LostError) Error() string {
 }
 
 // LastRealVintage is the name of the last known vintage of real addresses, "" when there never was one. Older releases did
-// not write the note beside the folder; what they left is known by the other files.
+// not write lastVintageFile; their vintages are found by the other files of the folder. A file that exists and cannot be
+// read counts as a trace of real addresses.
 func (f Folder) LastRealVintage() string {
 	for _, file := range []string{
 		filepath.Join(filepath.Dir(f.dir), lastVintageFile), filepath.Join(f.dir, currentFile), filepath.Join(f.dir, servingFolder, servedNameFile),
 	} {
 		name, err := readNameFile(file)
 		if err != nil {
-			return "it named"
+			return "it named" // in place of a name: LostError's text is then "the vintage it named is gone"
 		}
 		if name != "" && !isDemo(name) {
 			return name
@@ -199,8 +208,8 @@ func (f Folder) LastRealVintage() string {
 	return ""
 }
 
-// recordRealVintage notes that the folder holds real addresses. The note lies beside the folder, which may be a disk of
-// its own that is not mounted one day.
+// recordRealVintage records that the folder holds real addresses. The record lies beside the folder: the folder may be a
+// disk of its own, and when that is not mounted the record must still be there.
 func (f Folder) recordRealVintage(name string) error {
 	path := filepath.Join(filepath.Dir(f.dir), lastVintageFile)
 	if noted, err := readNameFile(path); err == nil && noted == name {
@@ -209,10 +218,10 @@ func (f Folder) recordRealVintage(name string) error {
 	return replaceNameFile(path, name)
 }
 
-// isDemo says whether a name is that of the invented vintage of a service.
+// isDemo says whether a name is that of a vintage that a service built for itself.
 func isDemo(name string) bool { return strings.HasPrefix(name, DemoMillesime+"-") }
 
-// listVintages names the vintages whose files are there, sorted.
+// listVintages returns the names of the vintages whose files are there, sorted; none when the folder cannot be read.
 func (f Folder) listVintages() (names []string) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -226,9 +235,9 @@ func (f Folder) listVintages() (names []string) {
 	return names
 }
 
-// findOnlyVintage finds the vintage that must have been current when the name is gone: the only one there, not counting
-// invented ones beside real ones. It is "" when there is none, when there are several, and when another real one is the
-// last that is known of.
+// findOnlyVintage returns the vintage that must have been the current one when the file "current" is gone: the only one
+// there, where invented ones do not count beside real ones. It is "" when there is none, when there are several, and when
+// the last known vintage of real addresses is another one.
 func (f Folder) findOnlyVintage() string {
 	names := f.listVintages()
 	if found := slices.DeleteFunc(slices.Clone(names), isDemo); len(found) > 0 {
@@ -237,7 +246,7 @@ func (f Folder) findOnlyVintage() string {
 	if len(names) != 1 {
 		return ""
 	}
-	if last := f.LastRealVintage(); last != "" && last != names[0] { // an invented or an older vintage
+	if last := f.LastRealVintage(); last != "" && last != names[0] { // what is left is invented, or older than what was lost
 		return ""
 	}
 	return names[0]
@@ -251,9 +260,9 @@ func (f Folder) CheckLost() error {
 	return nil
 }
 
-// repairCurrent returns the name of the current vintage for an import that holds the folder. When the name is gone and
-// exactly one undamaged vintage is there, it becomes the current one again. The error says that the file with the name
-// exists and cannot be read.
+// repairCurrent returns the name of the current vintage for an import that holds the folder. When the file "current" is
+// gone and findOnlyVintage finds an undamaged vintage, that becomes the current one again. It is "" when there is none.
+// The error says that the file "current" exists and cannot be read.
 func (f Folder) repairCurrent(ctx context.Context) (current string, unreadable error) {
 	current, err := f.Current()
 	if err != nil || current != "" {
@@ -280,8 +289,8 @@ func (e *RefusedError) Error() string {
 	return "the running service refused the vintage and stays with the one before: " + e.Reason
 }
 
-// ServedVintage is the name of the vintage that the running service answers from. Running says whether the service runs:
-// it holds the lock of the serving folder.
+// ServedVintage is the name of the vintage that the running service answers from, "" while it answers from none. Running
+// says whether a service runs: it holds the lock of the serving folder, which ServedVintage tries to take and releases.
 func (f Folder) ServedVintage() (name string, running bool, err error) {
 	dir := filepath.Join(f.dir, servingFolder)
 	lock, err := dirlock.Acquire(dir, time.Now())
@@ -298,10 +307,10 @@ func (f Folder) ServedVintage() (name string, running bool, err error) {
 	return "", false, lock.Close()
 }
 
-// AwaitServed blocks until the running service answers from a vintage. It returns at once when no service runs, and a
-// *RefusedError when the service refused the vintage.
+// AwaitServed blocks until the running service answers from a vintage. It returns false and no error when no service runs,
+// a *RefusedError when the service refused the vintage, and ctx's error when ctx ends first.
 func (f Folder) AwaitServed(ctx context.Context, name string) (running bool, err error) {
-	ticker := time.NewTicker(pollInterval / 5)
+	ticker := time.NewTicker(pollInterval / 5) // adds little to the time that the watcher takes
 	defer ticker.Stop()
 	for {
 		served, running, err := f.ServedVintage()

@@ -15,18 +15,20 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// Import is one import into a folder.
+// Import is one import into a folder: either of CSV files, from which it builds a vintage, or of one finished vintage. The
+// caller closes Sources.
 type Import struct {
 	Folder
 	Sources   *Sources
-	Millesime string                              // of the new vintage; a finished one brings its own
+	Millesime string                              // date of the data, as 2026-11-21; a finished vintage brings its own
 	SHA256    string                              // of a finished vintage, in hexadecimal; "" for CSV files
-	Fresh     bool                                // give every address a new id_ban, even if the current vintage cannot be read
+	Fresh     bool                                // carry no id_ban over; then the current vintage need not be readable
 	Progress  func(stage string, done, total int) // called while rows are read and the file is built; may be nil
-	Now       time.Time
+	Now       time.Time                           // becomes part of the new vintage's name
 }
 
-// UnreadableCurrentError says that the current vintage cannot be read, so that its id_ban cannot be carried over.
+// UnreadableCurrentError says that the current vintage cannot be read, so that its id_ban cannot be carried over. An
+// id_ban identifies an address for customers across vintages. An import without Fresh refuses rather than lose them.
 type UnreadableCurrentError struct{ Err error }
 
 func (e *UnreadableCurrentError) Error() string {
@@ -35,8 +37,9 @@ func (e *UnreadableCurrentError) Error() string {
 
 func (e *UnreadableCurrentError) Unwrap() error { return e.Err }
 
-// Run makes a vintage of the sources the current one: it builds one from CSV files, or copies a finished one. Its errors
-// are those of Folder.Add, *UnreadableCurrentError, *ChecksumError, ErrMixed and ErrUnfinished.
+// Run makes a vintage of the sources the current one: it builds one from CSV files, or copies a finished one. It does not
+// wait for a running service; AwaitServed does. Its errors are those of Folder.Add and of reading the sources,
+// *UnreadableCurrentError, *ChecksumError, ErrMixed and ErrUnfinished.
 func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err error) {
 	isFinished, err := i.Sources.IsFinishedVintage()
 	if err != nil {
@@ -93,7 +96,8 @@ func (i Import) openPrevious(ctx context.Context, current string, synthetic bool
 	return v, nil
 }
 
-// ChecksumError says that a finished vintage is not the one that the operator meant. Want is "" when no sum was given.
+// ChecksumError says that a finished vintage is not the one that the operator meant. Both fields are SHA-256 sums in
+// hexadecimal; Want is "" when no sum was given.
 type ChecksumError struct{ Want, Got string }
 
 func (e *ChecksumError) Error() string {
@@ -103,11 +107,12 @@ func (e *ChecksumError) Error() string {
 var (
 	// ErrMixed says that a finished vintage was named beside other files.
 	ErrMixed = errors.New("a finished vintage is imported alone")
-	// ErrUnfinished says that a SHA-256 was given for files that are no finished vintage.
+	// ErrUnfinished says that a SHA-256 was given and the sources are no finished vintage.
 	ErrUnfinished = errors.New("a SHA-256 is that of a finished vintage, and this is none")
 )
 
-// IsFinishedVintage says whether the source is a finished vintage, by its first bytes. It must be the only source.
+// IsFinishedVintage says whether the source is a finished vintage, by its first bytes. A finished vintage among several
+// sources is ErrMixed. The bytes are kept, so the sources can still be read whole.
 func (s *Sources) IsFinishedVintage() (bool, error) {
 	for _, f := range s.files {
 		text := bufio.NewReader(f.ReadCloser)
@@ -126,11 +131,12 @@ func (s *Sources) IsFinishedVintage() (bool, error) {
 	return false, nil
 }
 
-// importFinished copies the finished vintage to a path, compares its SHA-256 and reads all of it.
+// importFinished copies the finished vintage to a path, compares its SHA-256 and verifies all of the file. After an error
+// no file is left.
 func (s *Sources) importFinished(path, sum string) (out vintage.Summary, err error) {
 	defer func() {
 		if err != nil {
-			os.Remove(path) // when this fails the next import removes it
+			os.Remove(path) // its error is dropped: the next import removes what is left
 		}
 	}()
 	name := s.files[0].name
@@ -160,7 +166,8 @@ func (s *Sources) copyWithChecksum(path string) (sum string, err error) {
 	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Sync(), file.Close())
 }
 
-// Checksum is the SHA-256 of a vintage's file in hexadecimal; another instance imports the file by it.
+// Checksum is the SHA-256 of a vintage's file in hexadecimal, which an import of the file into another data folder needs.
+// It reads the whole file.
 func (f Folder) Checksum(name string) (string, error) {
 	file, err := os.Open(f.Path(name))
 	if err != nil {

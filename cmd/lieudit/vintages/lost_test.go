@@ -14,7 +14,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// watchedService records what a watcher tells its service to do.
+// watchedService records the calls of a watcher: swap and withdraw.
 type watchedService struct {
 	*Watcher
 	current          *vintage.Vintage

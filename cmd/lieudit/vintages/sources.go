@@ -19,12 +19,12 @@ import (
 	"lieudit/queries/address/ban"
 )
 
-// Sources are the open files and URLs that an import reads, in order. One goroutine reads them; BytesRead may be read by
-// others meanwhile.
+// Sources are the open files and URLs that an import reads, in order and once. One goroutine reads them; others may read
+// BytesRead meanwhile. IsFinishedVintage comes first, and then either PeekRows or a copy of the finished vintage.
 type Sources struct {
 	ctx        context.Context // ends reading with the import
 	files      []*source
-	TotalBytes int64        // 0 when the size of a source is not known
+	TotalBytes int64        // of all sources as they are stored, compressed or not; 0 when the size of one is not known
 	BytesRead  atomic.Int64 // so far
 	Report     ban.Report   // rows read, and those left out with their reasons
 }
@@ -48,7 +48,7 @@ func OpenSources(ctx context.Context, names []string) (*Sources, error) {
 		}
 		s.files = append(s.files, f)
 		s.TotalBytes += f.size
-		if f.size < 0 {
+		if f.size < 0 { // so that the sum stays negative whatever is added
 			s.TotalBytes = -1 << 60
 		}
 	}
@@ -56,7 +56,7 @@ func OpenSources(ctx context.Context, names []string) (*Sources, error) {
 	return s, nil
 }
 
-// openSource opens a file or the body of a URL, by how the name begins.
+// openSource opens a URL where the name begins with http:// or https://, else a file.
 func openSource(ctx context.Context, name string) (*source, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return openURL(ctx, name)
@@ -75,7 +75,7 @@ func openSource(ctx context.Context, name string) (*source, error) {
 	return &source{name: filepath.Base(name), ReadCloser: file, unread: file, size: info.Size(), date: info.ModTime()}, nil
 }
 
-// openURL starts a download. Any status but 200 is an error, without the password that the URL may hold.
+// openURL starts a download. Any status but 200 is an error; its text hides the password that the URL may hold.
 func openURL(ctx context.Context, address string) (*source, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -105,11 +105,12 @@ func (s *Sources) Close() error {
 	return errors.Join(errs...)
 }
 
-// datePattern finds a date such as 2026-11-21, 2026_11_21 or 20261121 in a file's name.
+// datePattern finds what looks like a date in a file's name: 2026-11-21, 2026_11_21 or 20261121. Its groups are year, month
+// and day.
 var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
 
-// Millesime is the latest date of the sources, as 2026-11-21: of each one the date in its name, else that of its last
-// change. It is "" when no source has a date.
+// Millesime is the latest date of the sources, as 2026-11-21. The date of a source is the one in its name, else that of
+// its last change, in UTC. It is "" when no source has a date.
 func (s *Sources) Millesime() (latest string) {
 	for _, f := range s.files {
 		date := ""
@@ -124,8 +125,8 @@ func (s *Sources) Millesime() (latest string) {
 	return latest
 }
 
-// Rows yields the rows of all sources in order. Bad rows are left out and noted in Report; an error of reading is yielded
-// and ends the rows.
+// Rows yields the rows of all sources in order. Bad rows are left out and counted in Report; an error of reading is yielded
+// and ends the rows. It can be run once.
 func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	for _, f := range s.files {
 		for row, err := range ban.Read(countingReader{f.unread, s}, f.name, &s.Report) {
@@ -136,7 +137,7 @@ func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	}
 }
 
-// countingReader counts what is read, and fails once the context of the import has ended.
+// countingReader adds what it reads to BytesRead, and fails once the context of the import has ended.
 type countingReader struct {
 	io.Reader
 	sources *Sources
@@ -151,8 +152,8 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// PeekRows reads the first row and returns all rows, that one included. Report then says whether the addresses are
-// invented before the first row is yielded. Stop must be called.
+// PeekRows reads the first row and returns an iterator over all rows, that one included. So Report says whether the
+// addresses are invented before a vintage is built from them. The caller calls stop when it needs no more rows.
 func (s *Sources) PeekRows() (rows iter.Seq2[ban.Row, error], stop func()) {
 	next, stop := iter.Pull2(s.Rows)
 	row, err, ok := next()

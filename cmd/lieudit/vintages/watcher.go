@@ -16,7 +16,8 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// pollInterval is how often a watcher reads which vintage is current and whether the served file has changed.
+// pollInterval is how often a watcher reads which vintage is current and whether the served file has changed. A poll reads
+// one small file and the metadata of another.
 const pollInterval = 250 * time.Millisecond
 
 // Files of the serving folder, beside its lock.
@@ -26,52 +27,56 @@ const (
 	verifiedFile   = "checked" // fingerprint of the file that was found undamaged last
 )
 
-// Watcher keeps a service on the current vintage and off a damaged one. Load looks once before the service starts; Run
-// then polls, and reads all of the served file now and then:
+// Watcher lets a service answer from the current vintage, and never from a damaged one. Load polls once before the service
+// starts. Run then polls every pollInterval, and reads all of the served file once every verifyInterval:
 //
 //	Load, poll ──> loadCurrent ──> openVerified ──> swap      another vintage is current
 //	                    └────> withdrawDamaged ──> withdraw   the served file is damaged or was written to
-//	verifyPeriodically ──> VerifyGently                       notes damage, which the next poll sees
+//	verifyPeriodically ──> VerifyGently                       finds damage, which the next poll sees
 //
-// Load and Run must not overlap; Problem may be called at any time.
+// Load and Run must not overlap; Problem may be called at any time. The folder decides which vintage is current; the
+// Watcher writes "current" only where its content is lost and can be restored without doubt.
 type Watcher struct {
 	folder         Folder
-	swap           func(context.Context, *vintage.Vintage)
-	withdraw       func(error)
+	swap           func(context.Context, *vintage.Vintage) // see NewWatcher
+	withdraw       func(error)                             // see NewWatcher
 	log            *slog.Logger
 	verifyInterval time.Duration // pause between two readings of all of the served file
 
-	servedName string          // name of the served vintage
-	rejected   rejectedVintage // the vintage that was refused last
+	servedName string         // name of the served vintage, "" without one; written by the polling goroutine alone
+	refused    refusedVintage // the vintage that was refused last
 
-	mu      sync.Mutex // guards the fields below
-	served  *vintage.Vintage
-	problem error
+	mu      sync.Mutex       // guards the fields below
+	served  *vintage.Vintage // nil: none
+	problem error            // of the last poll; nil: none
 }
 
-// rejectedVintage is a file that was read and must not be served.
-type rejectedVintage struct {
+// refusedVintage is a file that was read and found damaged. It is remembered, so that a poll does not read it again until
+// it changes.
+type refusedVintage struct {
 	name   string
 	info   os.FileInfo
 	reason error
 }
 
-// matches says whether a file is the rejected one and has not changed since.
-func (r rejectedVintage) matches(name string, info os.FileInfo) bool {
+// matches says whether a file is the refused one and has not changed since.
+func (r refusedVintage) matches(name string, info os.FileInfo) bool {
 	return r.name == name && isUnchanged(r.info, info)
 }
 
-// isUnchanged compares two looks at a file: by inode, size and time of the last write.
+// isUnchanged says whether two os.Stat of a file found the same inode, size and time of the last write. It is false where one
+// of them is nil.
 func isUnchanged(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// ErrChanged says that the file of the served vintage was written to. The vintage is served again once all of the file
-// was read and found undamaged.
+// ErrChanged says that the file of the served vintage was written to, so that what is mapped may be anything. The vintage
+// is served again once all of the file was read and found undamaged.
 var ErrChanged = errors.New("the file of the vintage was changed while it was served")
 
-// NewWatcher returns a watcher of a folder. It passes each vintage that becomes current to swap, which owns it and serves
-// it by the time it returns. It calls withdraw when the served vintage must not answer any more.
+// NewWatcher returns a watcher of a folder. The watcher passes each vintage that becomes current to swap, which owns it
+// from then on and has it served when it returns. It calls withdraw, with the reason, when the served vintage must not
+// answer any more. Both are called by one goroutine, swap and withdraw never at the same time.
 func NewWatcher(f Folder, log *slog.Logger, swap func(context.Context, *vintage.Vintage), withdraw func(error)) *Watcher {
 	return &Watcher{folder: f, swap: swap, withdraw: withdraw, log: log, verifyInterval: 24 * time.Hour}
 }
@@ -83,12 +88,14 @@ func (w *Watcher) Problem() error {
 	return w.problem
 }
 
-// Load serves the current vintage if there is an undamaged one.
+// Load serves the current vintage if there is an undamaged one, and otherwise leaves a Problem. It may take long: it reads
+// all of a file that no earlier start has verified.
 func (w *Watcher) Load(ctx context.Context) {
 	w.recordProblem(w.loadCurrent(ctx, (*vintage.Vintage).Verify))
 }
 
-// recordProblem keeps the problem for readiness and logs each new one once, and its end.
+// recordProblem keeps the outcome of a poll for Problem. It logs each new problem once, and the end of the last one. An
+// interrupted poll says nothing about the vintage and changes nothing.
 func (w *Watcher) recordProblem(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,10 +114,12 @@ func (w *Watcher) recordProblem(err error) {
 	w.problem = err
 }
 
-// verifyFunc reads all of a vintage: fast before the service starts, gently beside its requests.
+// verifyFunc reads all of a vintage and returns its damage: Verify at full speed before the service starts, VerifyGently
+// beside its requests.
 type verifyFunc func(*vintage.Vintage, context.Context) error
 
-// loadCurrent does one poll: it withdraws a damaged vintage and serves the current one.
+// loadCurrent does one poll: it withdraws a damaged vintage and serves the current one. Where the file "current" is gone
+// and one vintage alone can have been current, it serves that one and restores the file. Its error becomes the Problem.
 func (w *Watcher) loadCurrent(ctx context.Context, verify verifyFunc) error {
 	w.withdrawDamaged()
 	name, err := w.folder.Current()
@@ -132,7 +141,9 @@ func (w *Watcher) loadCurrent(ctx context.Context, verify verifyFunc) error {
 	return nil
 }
 
-// withdrawDamaged takes the served vintage out of service when it proved damaged or its file was written to.
+// withdrawDamaged takes the served vintage out of service when a reader found it damaged or when its file was written to.
+// A damaged one is refused until its file changes. One that was only written to is verified again by the same poll.
+// A file that was removed or replaced is no reason: the mapping keeps the old one.
 func (w *Watcher) withdrawDamaged() {
 	v := w.servedVintage()
 	if v == nil {
@@ -140,7 +151,7 @@ func (w *Watcher) withdrawDamaged() {
 	}
 	reason := v.Damage()
 	if reason != nil {
-		w.rejected = rejectedVintage{w.servedName, v.Info(), w.damagedError(w.servedName, reason)}
+		w.refused = refusedVintage{w.servedName, v.Info(), w.damagedError(w.servedName, reason)}
 		w.folder.forgetVerified()
 	} else if info, err := os.Stat(w.folder.Path(w.servedName)); err == nil && os.SameFile(info, v.Info()) && !isUnchanged(info, v.Info()) {
 		reason = ErrChanged
@@ -152,7 +163,7 @@ func (w *Watcher) withdrawDamaged() {
 	w.setServed("", nil)
 }
 
-// damagedError adds to a reason which vintage it is about and how to repair it.
+// damagedError adds to a reason the name of the vintage and how to repair it.
 func (w *Watcher) damagedError(name string, reason error) error {
 	return fmt.Errorf("vintage %s: %w: %s", name, reason, repairAdvice)
 }
@@ -169,7 +180,8 @@ func (w *Watcher) setServed(name string, v *vintage.Vintage) {
 	w.servedName, w.served = name, v
 }
 
-// serveVintage serves a vintage by name, unless it is served already or the same file was rejected before.
+// serveVintage opens a vintage by name, verifies it and passes it to swap. It does nothing when the same file is served
+// already, and returns the reason of the last time when the same file was refused before.
 func (w *Watcher) serveVintage(ctx context.Context, name string, verify verifyFunc) error {
 	info, err := os.Stat(w.folder.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,23 +193,23 @@ func (w *Watcher) serveVintage(ctx context.Context, name string, verify verifyFu
 	if v := w.servedVintage(); v != nil && name == w.servedName && isUnchanged(info, v.Info()) {
 		return nil
 	}
-	if w.rejected.matches(name, info) {
-		return w.rejected.reason
+	if w.refused.matches(name, info) {
+		return w.refused.reason
 	}
 	v, err := w.openVerified(ctx, name, verify)
-	if err != nil && ctx.Err() == nil {
-		w.rejected = rejectedVintage{name, info, w.damagedError(name, err)}
-		return w.rejected.reason
+	if err != nil && ctx.Err() == nil { // an interrupted verification refuses nothing
+		w.refused = refusedVintage{name, info, w.damagedError(name, err)}
+		return w.refused.reason
 	}
 	if err != nil {
 		return err
 	}
 	if err := v.Prefault(); err != nil {
-		w.log.Warn("vintage not read ahead", "reason", err)
+		w.log.Warn("vintage not read ahead", "reason", err) // the first requests are slower, nothing else
 	}
 	w.swap(ctx, v)
 	w.setServed(name, v)
-	w.rejected = rejectedVintage{}
+	w.refused = refusedVintage{}
 	if !v.Synthetic {
 		if err := w.folder.recordRealVintage(name); err != nil {
 			w.log.Warn("vintage of real addresses not noted", "reason", err)
@@ -206,7 +218,8 @@ func (w *Watcher) serveVintage(ctx context.Context, name string, verify verifyFu
 	return nil
 }
 
-// openVerified opens an undamaged vintage. It reads all of the file, unless this very file was found undamaged before.
+// openVerified opens a vintage and verifies all of its file, unless this very file was found undamaged before, by this
+// process or an earlier one. It returns an error for a damaged one.
 func (w *Watcher) openVerified(ctx context.Context, name string, verify verifyFunc) (*vintage.Vintage, error) {
 	v, err := w.folder.Open(name)
 	if err != nil || w.folder.wasVerified(v) {
@@ -219,15 +232,15 @@ func (w *Watcher) openVerified(ctx context.Context, name string, verify verifyFu
 	return v, nil
 }
 
-// recordVerified notes that a vintage is undamaged, so that the next start need not read all of it before it serves it.
+// recordVerified records that a vintage is undamaged, so that the next start serves it without reading all of it first.
 func (w *Watcher) recordVerified(v *vintage.Vintage) {
 	if err := w.folder.recordVerified(v); err != nil {
 		w.log.Warn("check of a vintage not noted: the next start checks it before it serves it", "reason", err)
 	}
 }
 
-// restoreCurrent writes the name of the served vintage into a folder that names none. An import that holds the folder
-// does so itself (Folder.repairCurrent).
+// restoreCurrent writes the name of the served vintage into the file "current" that is gone. While an import holds the
+// folder it does nothing: the import does so itself (Folder.repairCurrent).
 func (w *Watcher) restoreCurrent(name string) error {
 	lock, err := dirlock.Acquire(w.folder.dir, time.Now())
 	if _, held := errors.AsType[*dirlock.HeldError](err); held {
@@ -241,9 +254,10 @@ func (w *Watcher) restoreCurrent(name string) error {
 	return errors.Join(err, lock.Close())
 }
 
-// Run polls until ctx ends, and reads all of the served file now and then. It locks the serving folder and announces there
-// which vintage it serves. Where another service on the same data folder holds the lock, that one announces, and this one
-// polls all the same.
+// Run polls until ctx ends, and reads all of the served file every verifyInterval. It locks the serving folder and announces
+// there which vintage it serves, for Folder.ServedVintage. Where another service on the same data folder holds the lock,
+// that one announces, and this one polls all the same. Run returns when its goroutines have ended, without an error when
+// ctx ended it.
 func (w *Watcher) Run(ctx context.Context) (err error) {
 	dir := filepath.Join(w.folder.dir, servingFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -261,8 +275,8 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 		}
 	}()
 	for announced := ""; ; {
-		if lock == nil { // ServedVintage takes the lock for a moment, and a folder that was gone may be back
-			lock, _ = dirlock.Acquire(dir, time.Now())
+		if lock == nil { // a lock that another process holds may be free later: ServedVintage takes it for a moment
+			lock, _ = dirlock.Acquire(dir, time.Now()) // after an error it is nil, and the next poll tries again
 		}
 		announced = w.poll(ctx, dir, announced, lock != nil)
 		select {
@@ -273,7 +287,9 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	}
 }
 
-// verifyPeriodically reads all of the served vintage every verifyInterval, slowly enough for the requests beside it.
+// verifyPeriodically reads all of the served vintage every verifyInterval, slowly enough for the requests beside it. A disk
+// may damage a file long after it was written. The vintage keeps the damage that it finds (Vintage.Damage), and
+// the next poll withdraws it.
 func (w *Watcher) verifyPeriodically(ctx context.Context) {
 	for {
 		if v := w.servedVintage(); v != nil {
@@ -289,16 +305,17 @@ func (w *Watcher) verifyPeriodically(ctx context.Context) {
 	}
 }
 
-// poll looks once and returns the name that is announced afterwards. With the lock it announces a new rejection, and the
-// served vintage when it is not the announced one.
+// poll does one loadCurrent and returns the name that is announced afterwards. With the lock it writes a new refusal and its
+// reason into refusedFile, and the name of the served vintage into servedNameFile when that has changed. An announcement
+// that fails is tried again by the next poll, a refusal is not.
 func (w *Watcher) poll(ctx context.Context, dir, announced string, holdsLock bool) string {
-	rejectedBefore := w.rejected
+	refusedBefore := w.refused
 	w.recordProblem(w.loadCurrent(ctx, (*vintage.Vintage).VerifyGently))
 	if !holdsLock {
 		return announced
 	}
-	if w.rejected.reason != nil && w.rejected != rejectedBefore {
-		if err := replaceNameFile(filepath.Join(dir, refusedFile), w.rejected.name+" "+w.rejected.reason.Error()); err != nil {
+	if w.refused.reason != nil && w.refused != refusedBefore {
+		if err := replaceNameFile(filepath.Join(dir, refusedFile), w.refused.name+" "+w.refused.reason.Error()); err != nil {
 			w.log.Warn("refusal of a vintage not told", "reason", err)
 		}
 	}
@@ -312,8 +329,8 @@ func (w *Watcher) poll(ctx context.Context, dir, announced string, holdsLock boo
 	return w.servedName
 }
 
-// fileFingerprint is a text that changes whenever a vintage's file is changed or replaced: digest, inode, size and time of
-// the last write.
+// fileFingerprint is a text that changes whenever a vintage's file is written to or replaced. It holds the digest of
+// the file's header, the inode, the size in bytes and the time of the last write.
 func fileFingerprint(v *vintage.Vintage) string {
 	inode := uint64(0)
 	if stat, ok := v.Info().Sys().(*syscall.Stat_t); ok {
@@ -328,7 +345,7 @@ func (f Folder) wasVerified(v *vintage.Vintage) bool {
 	return err == nil && noted == fileFingerprint(v)
 }
 
-// recordVerified notes the fingerprint of an undamaged file beside the served name.
+// recordVerified writes the fingerprint of an undamaged file into verifiedFile.
 func (f Folder) recordVerified(v *vintage.Vintage) error {
 	dir := filepath.Join(f.dir, servingFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -340,5 +357,6 @@ func (f Folder) recordVerified(v *vintage.Vintage) error {
 	return replaceNameFile(filepath.Join(dir, verifiedFile), fileFingerprint(v))
 }
 
-// forgetVerified makes the next start read all of the vintage before it serves it.
+// forgetVerified makes the next start read all of the vintage before it serves it. An error is dropped: a file that cannot
+// be removed is most often not there.
 func (f Folder) forgetVerified() { os.Remove(filepath.Join(f.dir, servingFolder, verifiedFile)) }

@@ -28,40 +28,41 @@ import (
 
 var update = flag.Bool("update", false, "write what is answered now into testdata/api")
 
-const scenePattern = "testdata/api/*.txtar"
+const scenarioPattern = "testdata/api/*.txtar"
 
-// TestAPI plays every scene on the embedded parts: journal and SQLite.
+// TestAPI runs every scenario on the embedded parts: journal and SQLite.
 func TestAPI(t *testing.T) {
 	t.Parallel()
-	playAllScenes(t, func(*testing.T, *service.Config) {})
+	runAllScenarios(t, func(*testing.T, *service.Config) {})
 }
 
-// TestAPIOnServers plays every scene again on a node and Postgres.
+// TestAPIOnServers runs every scenario again on a node and Postgres.
 func TestAPIOnServers(t *testing.T) {
 	t.Parallel()
-	playAllScenes(t, func(t *testing.T, c *service.Config) { withServers(startNode(t), sqldbtest.NewPostgresDatabase(t))(c) })
+	runAllScenarios(t, func(t *testing.T, c *service.Config) { withServers(startNode(t), sqldbtest.NewPostgresDatabase(t))(c) })
 }
 
-func playAllScenes(t *testing.T, change func(*testing.T, *service.Config)) {
+// runAllScenarios runs the scenarios of every route.
+func runAllScenarios(t *testing.T, change func(*testing.T, *service.Config)) {
 	t.Helper()
-	playScenes(t, scenePattern, change)
+	runScenarios(t, scenarioPattern, change)
 }
 
-// playScenes plays the scenes of a pattern in parallel on one service; those that need it get a service of their own.
-func playScenes(t *testing.T, which string, change func(*testing.T, *service.Config)) {
+// runScenarios runs the scenarios of a pattern in parallel on one service; those that need it get a service of their own.
+func runScenarios(t *testing.T, which string, change func(*testing.T, *service.Config)) {
 	t.Helper()
 	files, err := filepath.Glob(which)
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenes: %v", err)
+		t.Fatalf("no scenarios: %v", err)
 	}
 	shared := startService(t, func(c *service.Config) { change(t, c) })
 	withOfficialAddresses := startServiceWithAddresses(t, func(c *service.Config) { change(t, c) })
-	t.Run("scenes", func(t *testing.T) { // returns when all parallel scenes have ended
+	t.Run("scenarios", func(t *testing.T) { // returns when all parallel scenarios have ended
 		for _, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 				t.Parallel()
-				s := parseScene(t, file)
-				compareScene(t, file, s.play(t, s.selectService(t, shared, withOfficialAddresses, change)))
+				s := parseScenario(t, file)
+				compareScenario(t, file, s.run(t, s.selectService(t, shared, withOfficialAddresses, change)))
 			})
 		}
 	})
@@ -73,7 +74,7 @@ func startServiceWithAddresses(t *testing.T, change func(*service.Config)) *test
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(officialtest.Folder(), "ban", "*.csv.gz"))
 	if err != nil || len(files) == 0 {
-		t.Logf("no scenes about addresses: no official data in %s; LIEUDIT_TEST_DATA says where it is", officialtest.Folder())
+		t.Logf("no scenarios about addresses: no official data in %s; LIEUDIT_TEST_DATA says where it is", officialtest.Folder())
 		return nil
 	}
 	svc := startService(t, change)
@@ -81,16 +82,16 @@ func startServiceWithAddresses(t *testing.T, change func(*service.Config)) *test
 	return svc
 }
 
-// selectService returns the service that a scene plays on: the shared one, the one with addresses, one of its own, or one
-// of its own on a node that the scene can stop.
-func (s *scene) selectService(t *testing.T, shared, withOfficialAddresses *testService, change func(*testing.T, *service.Config)) *testService {
+// selectService returns the service that a scenario runs on: the shared one, the one with addresses, one of its own, or one
+// of its own on a node that the scenario can stop.
+func (s *scenario) selectService(t *testing.T, shared, withOfficialAddresses *testService, change func(*testing.T, *service.Config)) *testService {
 	t.Helper()
 	switch s.fixture {
 	case "":
 		return shared
 	case "addresses":
 		if withOfficialAddresses == nil {
-			officialtest.Missing(t, "this scene is about real addresses")
+			officialtest.Missing(t, "this scenario is about real addresses")
 		}
 		return withOfficialAddresses
 	case "node":
@@ -105,7 +106,8 @@ func (s *scene) selectService(t *testing.T, shared, withOfficialAddresses *testS
 	return startService(t, func(c *service.Config) { change(t, c) })
 }
 
-func compareScene(t *testing.T, file string, got []byte) {
+// compareScenario compares a file with what a run of its scenario returned. With -update it writes that into the file.
+func compareScenario(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
@@ -118,21 +120,22 @@ func compareScene(t *testing.T, file string, got []byte) {
 	}
 }
 
-// scene is one file of testdata/api: a rule, the commands that prepare the service (given), requests (when) and the wanted
+// scenario is one file of testdata/api: a rule, the commands that prepare the service (given), requests (when) and the wanted
 // answers (then). A title may follow when and then behind a colon.
-type scene struct {
+type scenario struct {
 	archive   *txtar.Archive
 	fixture   string // "addresses": a service with real ones; "alone": a service of its own; "node": its log is on a node; "": any
 	variables variables
 }
 
-func parseScene(t *testing.T, file string) *scene {
+// parseScenario reads a scenario. A section named addresses, alone or node selects its fixture.
+func parseScenario(t *testing.T, file string) *scenario {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{archive: archive, variables: variables{}}
+	s := &scenario{archive: archive, variables: variables{}}
 	for _, f := range archive.Files {
 		if slices.Contains([]string{"addresses", "alone", "node"}, f.Name) {
 			s.fixture = f.Name
@@ -141,37 +144,37 @@ func parseScene(t *testing.T, file string) *scene {
 	return s
 }
 
-// play sends the requests of a scene and returns its file with the answers that came: the very file when all are right.
-func (s *scene) play(t *testing.T, svc *testService) []byte {
+// run sends the requests of a scenario and returns its file with the answers that came: the very file when all are right.
+func (s *scenario) run(t *testing.T, svc *testService) []byte {
 	t.Helper()
 	s.variables["operator"] = svc.operator
 	for _, name := range []string{"account", "other", "agency"} {
 		s.variables[name] = name + "-" + svc.uniqueName()
 	}
-	played := &txtar.Archive{Comment: s.archive.Comment}
+	answered := &txtar.Archive{Comment: s.archive.Comment}
 	for i, f := range s.archive.Files {
 		switch section, title, _ := strings.Cut(f.Name, ":"); section {
 		case "given":
 			s.runGivenCommands(t, svc, string(f.Data))
-			played.Files = append(played.Files, f)
+			answered.Files = append(answered.Files, f)
 		case "when":
 			answer := s.sendRequest(t, svc, string(f.Data))
 			for tries := 0; tries < 50 && s.isPremature(svc, i, answer); tries++ {
 				time.Sleep(100 * time.Millisecond)
 				answer = s.sendRequest(t, svc, string(f.Data))
 			}
-			played.Files = append(played.Files, f, txtar.File{Name: strings.TrimSuffix("then:"+title, ":"), Data: answer})
+			answered.Files = append(answered.Files, f, txtar.File{Name: strings.TrimSuffix("then:"+title, ":"), Data: answer})
 		case "then": // replaced by the answer that came
 		default:
-			played.Files = append(played.Files, f)
+			answered.Files = append(answered.Files, f)
 		}
 	}
-	return txtar.Format(played)
+	return txtar.Format(answered)
 }
 
 // runGivenCommands runs commands, one a line. "NAME = command" keeps the fields of what it prints as ${NAME.id} and so on,
 // and its token as ${NAME}. "log stop" and "log start" are not commands of the program: they stop the node and start it.
-func (s *scene) runGivenCommands(t *testing.T, svc *testService, commands string) {
+func (s *scenario) runGivenCommands(t *testing.T, svc *testService, commands string) {
 	t.Helper()
 	for line := range strings.Lines(commands) {
 		line = strings.TrimSpace(line)
@@ -194,7 +197,7 @@ func (s *scene) runGivenCommands(t *testing.T, svc *testService, commands string
 }
 
 // sendRequest sends a request: a line "GET /me" (of the API) or "area GET /accounts", headers, an empty line, a body.
-func (s *scene) sendRequest(t *testing.T, svc *testService, text string) []byte {
+func (s *scenario) sendRequest(t *testing.T, svc *testService, text string) []byte {
 	t.Helper()
 	head, content, _ := strings.Cut(s.variables.substitute(t, text), "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")
@@ -226,7 +229,7 @@ func (s *scene) sendRequest(t *testing.T, svc *testService, text string) []byte 
 
 // isPremature says whether a request is to be sent again: the instance had no time to poll its log, or a list is behind the
 // write before, as it may be after a refusal or on a busy machine.
-func (s *scene) isPremature(svc *testService, when int, answer []byte) bool {
+func (s *scenario) isPremature(svc *testService, when int, answer []byte) bool {
 	if svc.node == nil && isKeyRingUnavailable(answer) {
 		return true
 	}
@@ -235,13 +238,13 @@ func (s *scene) isPremature(svc *testService, when int, answer []byte) bool {
 		strings.HasPrefix(follows.Name, "then") && !*update && !bytes.Equal(follows.Data, answer)
 }
 
-// isKeyRingUnavailable says whether the key ring was not fresh. Nothing was done then. How outages are answered has scenes
+// isKeyRingUnavailable says whether the key ring was not fresh. Nothing was done then. How outages are answered has scenarios
 // of its own.
 func isKeyRingUnavailable(answer []byte) bool {
 	return bytes.Contains(answer, []byte("Authentication service unavailable"))
 }
 
-// contractHeaders are the headers that scenes compare.
+// contractHeaders are the headers that scenarios compare.
 func contractHeaders() []string {
 	return []string{
 		"Content-Type", "Allow", "Location", "Retry-After", "X-Request-Id", "Set-Cookie", "Www-Authenticate",
@@ -250,7 +253,7 @@ func contractHeaders() []string {
 	}
 }
 
-// formatResponse formats an answer as scenes hold it: status, contract headers, body with JSON indented.
+// formatResponse formats an answer as scenarios hold it: status, contract headers, body with JSON indented.
 func formatResponse(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	var out strings.Builder
@@ -290,7 +293,7 @@ func mustWriteFile(t *testing.T, file, text string) {
 	}
 }
 
-// variables are texts of a scene that differ from run to run, by name.
+// variables are texts of a scenario that differ from run to run, by name.
 type variables map[string]string
 
 // storeFields stores the texts of an answer as name.field.
@@ -394,11 +397,11 @@ func variablePatterns() []struct {
 	}
 }
 
-// TestEveryRouteHasAScene compares the file names with the routes: get_accounts_id.shows.txtar is a scene of
+// TestEveryRouteHasAScenario compares the file names with the routes: get_accounts_id.shows.txtar is a scenario of
 // GET /accounts/{id}; files that begin with any. or area. are rules that all routes of a listener share.
-func TestEveryRouteHasAScene(t *testing.T) {
+func TestEveryRouteHasAScenario(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(scenePattern)
+	files, err := filepath.Glob(scenarioPattern)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,22 +409,22 @@ func TestEveryRouteHasAScene(t *testing.T) {
 	for _, operation := range slices.Concat(body.API().Operations, body.CustomerArea().Operations) {
 		routes = append(routes, routeFileName(operation.Method, operation.Path))
 	}
-	played := map[string]bool{}
+	hasScenario := map[string]bool{}
 	for _, file := range files {
 		route, _, _ := strings.Cut(filepath.Base(file), ".")
-		played[route] = true
+		hasScenario[route] = true
 		if !slices.Contains(routes, route) {
 			t.Errorf("%s is about no route", file)
 		}
 	}
 	for _, route := range routes {
-		if !played[route] {
-			t.Errorf("there is no scene %s.*.txtar", route)
+		if !hasScenario[route] {
+			t.Errorf("there is no scenario %s.*.txtar", route)
 		}
 	}
 }
 
-// routeFileName is the beginning of the file names of a route's scenes.
+// routeFileName is the beginning of the file names of a route's scenarios.
 func routeFileName(method, path string) string {
 	words := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(path, "_")
 	return strings.ToLower(method) + strings.TrimSuffix(words, "_")
