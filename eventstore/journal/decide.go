@@ -53,7 +53,7 @@ func (w *writer) rollSegment() error {
 	full := w.activeSegment()
 	full.end, full.lastPosition, full.lastCRC = w.pos, w.lastCheckpoint.Position, w.prevCRC
 	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // a new array: views share the old one
-	w.pos, w.isSpareRequested, w.openGroup.filledSegment = next.dataStart(), false, full
+	w.pos, w.isSpareRequested, w.filledSegment = next.dataStart(), false, full
 	return nil
 }
 
@@ -62,6 +62,7 @@ func (w *writer) rollSegment() error {
 func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.AppendResult {
 	g, h := w.openGroup, w.journal.index.head(s)
 	if len(g.appends) == 0 {
+		g.filledSegment, w.filledSegment = w.filledSegment, nil
 		g.buf = w.appendMark(g.buf)
 		w.groupCRC = frame(g.buf).crc()
 	}

@@ -36,7 +36,8 @@ type writer struct {
 	lastTime         int64                 // its time, in microseconds
 	isSpareRequested bool                  // the next segment was requested from the segmentManager
 	freeGroups       []*group
-	inFlight         int // groups dispatched and not completed
+	filledSegment    *segment // the segment before, until an append is placed in its successor
+	inFlight         int      // groups dispatched and not completed
 
 	toFlush chan *group      // large groups to the flusher; closed when the writer ends
 	flushed chan flushResult // what the flusher has written, in the order of the log
