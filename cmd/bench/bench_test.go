@@ -112,7 +112,7 @@ func TestBenchAddressPrintsFiguresAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestBenchAddressCountsWhatIsFoundOfFiles(t *testing.T) {
+func TestBenchAddressScoresDamagedAddressesOfFiles(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv.gz")
 	generateAddresses(t, file)
@@ -148,7 +148,7 @@ func TestBenchAddressCountsWhatIsFoundOfFiles(t *testing.T) {
 	}
 }
 
-func TestBenchesOfProcessesRefuseWhatCannotBeMeant(t *testing.T) {
+func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"usage --instances 0", "usage --cap 0", "usage --seed x", "usage --postgres postgres://x --runs 2",
@@ -171,7 +171,7 @@ func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Logf("seed %d: %d served of %d, %d incidents", rep.Seed, rep.Served, rep.Cap, len(rep.Incidents))
 }
 
-func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
+func TestTheCapIsExactOnProcessesThatShareANode(t *testing.T) {
 	t.Parallel()
 	rep := runMeteringBench(t, "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
 	if rep.Served != 400 || rep.Counted != 400 {
@@ -179,7 +179,7 @@ func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
 	}
 }
 
-func TestBenchAPITellsWhatItMeasured(t *testing.T) {
+func TestBenchAPIReportsSpeedAndUsageEvents(t *testing.T) {
 	t.Parallel()
 	var f struct {
 		Value  float64

@@ -124,26 +124,26 @@ func validate[T any](parse func(string) (T, error)) func(string) error {
 
 // parseSizes reads sizes such as 10k,1M.
 func parseSizes(text string) (all []int, err error) {
-	for word := range strings.SplitSeq(text, ",") {
-		word = strings.TrimSpace(word)
-		times := 1
+	for size := range strings.SplitSeq(text, ",") {
+		size = strings.TrimSpace(size)
+		factor := 1
 		switch {
-		case strings.HasSuffix(word, "k"):
-			times = 1_000
-		case strings.HasSuffix(word, "M"):
-			times = 1_000_000
+		case strings.HasSuffix(size, "k"):
+			factor = 1_000
+		case strings.HasSuffix(size, "M"):
+			factor = 1_000_000
 		}
-		n, err := strconv.Atoi(strings.TrimRight(word, "kM"))
-		if err != nil || n < 1 || n*times > 100_000_000 {
-			return nil, fmt.Errorf("%q is no size such as 10k or 1M", word)
+		n, err := strconv.Atoi(strings.TrimRight(size, "kM"))
+		if err != nil || n < 1 || n*factor > 100_000_000 {
+			return nil, fmt.Errorf("%q is no size such as 10k or 1M", size)
 		}
-		all = append(all, n*times)
+		all = append(all, n*factor)
 	}
 	return all, nil
 }
 
 func (p program) apiCommand() *cli.Command {
-	isLog := terminal.OneOf(api.Journal, api.Node)
+	validateLog := terminal.OneOf(api.Journal, api.Node)
 	return p.newFigureCommand(&cli.Command{
 		Name:  "api",
 		Usage: "Measure the API over HTTP, metered and durable, beside an empty handler",
@@ -156,7 +156,7 @@ behind.
 		Flags: []cli.Flag{
 			&cli.IntSliceFlag{Name: "connections", Value: []int{1, 16, 64, 256}, Usage: "`HOW MANY` clients", Validator: terminal.Each(terminal.AtLeastOne)},
 			&cli.IntSliceFlag{Name: "accounts", Value: []int{1, 1000}, Usage: "over `HOW MANY` accounts the requests are spread", Validator: terminal.Each(terminal.AtLeastOne)},
-			&cli.StringSliceFlag{Name: "log", Value: []string{api.Journal, api.Node}, Usage: "`LOG` of the service: journal, node", Validator: terminal.Each(isLog)},
+			&cli.StringSliceFlag{Name: "log", Value: []string{api.Journal, api.Node}, Usage: "`LOG` of the service: journal, node", Validator: terminal.Each(validateLog)},
 			&cli.StringSliceFlag{Name: "path", Value: []string{"/me", "/address/autocomplete?q=rue+de+la+mairie"}, Usage: "`PATH` that is asked for"},
 			&cli.IntFlag{Name: "seconds", Value: 2, Usage: "`SECONDS` of a turn", Validator: terminal.AtLeastOne},
 			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` for each figure", Validator: terminal.AtLeastOne},

@@ -107,8 +107,8 @@ func (p program) printMeteringReport(rep metering.Report) (err error) {
 		instances = append(instances, []string{i.Name, count(i.Served), fmt.Sprintf("%.1f", i.P50), fmt.Sprintf("%.1f", i.P99)})
 	}
 	processes := terminal.Table{{"LIFE", "INCARNATION", "KILLED", "SERVED", "COUNTED", "BILLED UNANSWERED", "AT MOST"}}
-	for _, l := range rep.Processes {
-		processes = append(processes, []string{l.Name, l.InstanceID, terminal.EmptyIf(!l.Killed, "yes"), count(l.Served), count(l.Counted), count(l.BilledUnanswered), count(l.InFlight + l.OpenRefunds)})
+	for _, process := range rep.Processes {
+		processes = append(processes, []string{process.Name, process.InstanceID, terminal.EmptyIf(!process.Killed, "yes"), count(process.Served), count(process.Counted), count(process.BilledUnanswered), count(process.InFlight + process.OpenRefunds)})
 	}
 	err = errors.Join(err, p.PrintTable(instances), p.PrintLine(""), p.PrintTable(processes), p.PrintLine(""), p.PrintFields(
 		"seed", strconv.FormatUint(rep.Seed, 10),
@@ -193,9 +193,9 @@ func (p program) proveDurability(ctx context.Context, c *cli.Command) error {
 func (p program) printChaosReport(rep chaos.Report) error {
 	t := terminal.Table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "LARGE SYNCS CUT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
 	for _, name := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
-		if f, ran := rep.Totals[name]; ran {
+		if totals, ran := rep.Totals[name]; ran {
 			row := []string{string(name)}
-			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Cut, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Unlisted), int(f.Seconds)} {
+			for _, n := range []int{totals.Kills, totals.NodeKills, totals.Rounds, totals.Requests, totals.Failed, totals.Unanswered, totals.Acknowledged, totals.InDoubt, totals.Cut, totals.Revocations, totals.Accounts, totals.Sites, int(totals.Billed), int(totals.BilledUnanswered), int(totals.Unlisted), int(totals.Seconds)} {
 				row = append(row, terminal.GroupThousands(n))
 			}
 			t = append(t, row)

@@ -71,14 +71,14 @@ func (r *run) labels(where, operation string) []measure.Label {
 type testedEngine struct {
 	name string
 	*address.Engine
-	searchesOnly bool                                  // the index differs only in searches by words
-	queryCounts  func() (requests, searchesOnly int64) // of the index
+	searchesOnly bool                              // the index differs only in searches by words
+	queryCounts  func() (requests, searches int64) // of the index
 }
 
 // measureVintage builds a vintage and measures each operation on each index, the finding of damaged addresses, and each
 // operation over HTTP.
 func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, error)) (err error) {
-	f, err := build()
+	drawn, err := build()
 	if err != nil {
 		return err
 	}
@@ -103,15 +103,15 @@ func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, er
 			if e.searchesOnly && !op.searchesText {
 				continue
 			}
-			if err := r.measureOperation(ctx, e, op, f.questions); err != nil {
+			if err := r.measureOperation(ctx, e, op, drawn.questions); err != nil {
 				return fmt.Errorf("%s: %s: %w", e.name, op.name, err)
 			}
 		}
 	}
-	if err := r.scoreEngines(ctx, engines, f.sample); err != nil {
+	if err := r.scoreEngines(ctx, engines, drawn.sample); err != nil {
 		return err
 	}
-	return r.measureHTTP(ctx, servedVintage, f.questions)
+	return r.measureHTTP(ctx, servedVintage, drawn.questions)
 }
 
 // warmUpQuestions bring into memory what an operation needs, before it is measured.

@@ -52,7 +52,7 @@ func (r *run) measureHTTP(ctx context.Context, servedVintage *atlas.Atlas, quest
 	for _, op := range operations() {
 		r.Progress("http: "+op.name, 0, 0)
 		f, err := measure.Load{
-			Address: address, Connections: r.Connections, Lasts: r.FigureDuration, Accept: []int{http.StatusOK, http.StatusUnprocessableEntity},
+			Address: address, Connections: r.Connections, Duration: r.FigureDuration, Accept: []int{http.StatusOK, http.StatusUnprocessableEntity},
 			Request: func(connection, n int) []byte {
 				q := &questions[(n*r.Connections+connection)%len(questions)]
 				return measure.EncodeGet(address, api.Base+op.path(q), key)

@@ -87,13 +87,13 @@ func (r *run) buildSynthetic(ctx context.Context, rows int) (*questionSet, error
 		written <- err
 	}()
 	r.rows = rows
-	f := &questionSet{}
-	err := r.buildVintage(ctx, "invent and build", f.sampleQuestions(ban.Read(reader, "specimen", &ban.Report{})), vintage.Options{
+	drawn := &questionSet{}
+	err := r.buildVintage(ctx, "invent and build", drawn.sampleQuestions(ban.Read(reader, "specimen", &ban.Report{})), vintage.Options{
 		Millesime: "bench", Synthetic: true,
 		Progress: func(stage string, done, _ int) { r.Progress(fmt.Sprintf("%d rows: %s", rows, stage), done, rows) },
 	})
 	reader.CloseWithError(io.ErrClosedPipe) // ends a writer that nobody reads
-	return f, errors.Join(err, <-written)
+	return drawn, errors.Join(err, <-written)
 }
 
 // buildFiles builds a vintage of the files and draws the questions on the way.
@@ -104,8 +104,8 @@ func (r *run) buildFiles(ctx context.Context) (*questionSet, error) {
 	}
 	defer sources.Close()
 	r.rows = 0
-	f := &questionSet{}
-	return f, r.buildVintage(ctx, "read and build", f.sampleQuestions(f.sampleRows(sources.Rows)), vintage.Options{
+	drawn := &questionSet{}
+	return drawn, r.buildVintage(ctx, "read and build", drawn.sampleQuestions(drawn.sampleRows(sources.Rows)), vintage.Options{
 		Millesime: "bench",
 		Progress:  func(stage string, done, _ int) { r.Progress(stage, done, 0) },
 	})
@@ -132,19 +132,19 @@ const maxSample = 200_000
 
 // sampleRows passes rows on and keeps a uniform sample of those with a house number.
 func (f *questionSet) sampleRows(rows iter.Seq2[ban.Row, error]) iter.Seq2[ban.Row, error] {
-	return sampled(rows, rand.New(rand.NewPCG(3, 4)), maxSample, &f.sample,
+	return reservoirSample(rows, rand.New(rand.NewPCG(3, 4)), maxSample, &f.sample,
 		func(row *ban.Row) bool { return row.Kind == ban.HouseNumber }, func(row *ban.Row) ban.Row { return *row })
 }
 
 // sampleQuestions passes rows on and keeps a uniform sample of them as questions.
 func (f *questionSet) sampleQuestions(rows iter.Seq2[ban.Row, error]) iter.Seq2[ban.Row, error] {
 	rng := rand.New(rand.NewPCG(1, 2))
-	return sampled(rows, rng, questionCount, &f.questions,
+	return reservoirSample(rows, rng, questionCount, &f.questions,
 		func(*ban.Row) bool { return true }, func(row *ban.Row) question { return newQuestion(row, rng) })
 }
 
-// sampled passes rows on and keeps a uniform sample (a reservoir) of those that are accepted. Only what is kept is converted.
-func sampled[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int, sample *[]T, accepts func(*ban.Row) bool, convert func(*ban.Row) T) iter.Seq2[ban.Row, error] {
+// reservoirSample passes rows on and keeps a uniform sample (a reservoir) of those that are accepted. Only what is kept is converted.
+func reservoirSample[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int, sample *[]T, accepts func(*ban.Row) bool, convert func(*ban.Row) T) iter.Seq2[ban.Row, error] {
 	return func(yield func(ban.Row, error) bool) {
 		seen := 0
 		for row, err := range rows {
@@ -174,6 +174,6 @@ func newQuestion(r *ban.Row, rng *rand.Rand) question {
 		}
 	}
 	line := []rune(street + " " + r.CodePostal + " " + r.Commune)
-	typed := line[:min(len(line), 4+rng.IntN(len(line)))]
-	return question{line: string(line), prefix: string(typed), id: r.ID, position: address.Position{Lon: r.Lon, Lat: r.Lat}, locality: r.Commune}
+	prefix := line[:min(len(line), 4+rng.IntN(len(line)))]
+	return question{line: string(line), prefix: string(prefix), id: r.ID, position: address.Position{Lon: r.Lon, Lat: r.Lat}, locality: r.Commune}
 }

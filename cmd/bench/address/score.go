@@ -14,13 +14,13 @@ import (
 // The numbers of a figure that says how one index answers one kind of damaged question, next to Value, the percentage whose
 // address is the first result.
 const (
-	ScoreAsked      = "asked"
-	ScoreFirst      = "first"               // result is the address
-	ScoreTopFive    = "top 5"               // results have the address
-	ScoreExact      = "exact"               // answers are rated exact, right or wrong
-	ScoreFalseExact = "false exact"         // answers are rated exact and wrong
-	scoreSearches   = "searches a question" // of the index, where they are counted
-	scoreMean       = "mean ms"
+	ScoreAsked            = "asked"
+	ScoreFirst            = "first"               // result is the address
+	ScoreTopFive          = "top 5"               // results have the address
+	ScoreExact            = "exact"               // answers are rated exact, right or wrong
+	ScoreFalseExact       = "false exact"         // answers are rated exact and wrong
+	scoreSearches         = "searches a question" // of the index, where they are counted
+	scoreMeanMilliseconds = "mean ms"
 )
 
 // scoreEngines asks every engine the same damaged questions, one after the other, and reports how each answers each kind of
@@ -73,7 +73,7 @@ func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Ques
 	f.Value, f.Unit = 100*float64(t.First)/n, "% first"
 	f.Extra = map[string]float64{
 		ScoreAsked: float64(t.Asked), ScoreFirst: float64(t.First), ScoreTopFive: float64(t.Among), ScoreExact: float64(t.Exact), ScoreFalseExact: float64(t.FalseExact),
-		scoreMean: float64(total.Nanoseconds()) / 1e6 / n, scoreSearches: float64(searchesAfter-searchesBefore) / n,
+		scoreMeanMilliseconds: float64(total.Nanoseconds()) / 1e6 / n, scoreSearches: float64(searchesAfter-searchesBefore) / n,
 	}
 	return f, nil
 }

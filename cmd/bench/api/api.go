@@ -138,7 +138,7 @@ func (r *run) measureRound(ctx context.Context, connections int) ([]measure.Figu
 	if err := r.Admin.WaitCaughtUp(ctx); err != nil {
 		return nil, err
 	}
-	load := measure.Load{Address: r.emptyAddress, Connections: connections, Lasts: r.RoundDuration, Accept: []int{http.StatusOK}}
+	load := measure.Load{Address: r.emptyAddress, Connections: connections, Duration: r.RoundDuration, Accept: []int{http.StatusOK}}
 	request := measure.EncodeGet(r.emptyAddress, "/", "none")
 	load.Request = func(int, int) []byte { return request }
 	empty, err := load.Run(ctx)

@@ -192,7 +192,7 @@ func (r *run) restartMissing(ctx context.Context) error {
 			i.kill()
 			r.bill.recordKill(p)
 		}
-		if err := r.start(ctx, i); err != nil {
+		if err := r.startInstance(ctx, i); err != nil {
 			return fmt.Errorf("with everything healthy again: %w", err)
 		}
 	}

@@ -219,7 +219,7 @@ func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.R
 		}
 		time.Sleep(randomDuration(rng, 0, 200*time.Millisecond))
 		for _, i := range victims {
-			if err := r.restart(ctx, i, f); err != nil {
+			if err := r.restartInstance(ctx, i, f); err != nil {
 				return err
 			}
 		}
@@ -262,9 +262,9 @@ func (r *run) killAtStart(i *instance, after time.Duration) error {
 	return nil
 }
 
-// restart starts an instance. If the fault may have prevented that, it returns nil: restartMissing starts it later.
-func (r *run) restart(ctx context.Context, i *instance, f fault) error {
-	err := r.start(ctx, i)
+// restartInstance starts an instance. If the fault may have prevented that, it returns nil: restartMissing starts it later.
+func (r *run) restartInstance(ctx context.Context, i *instance, f fault) error {
+	err := r.startInstance(ctx, i)
 	if err != nil && f.mayPreventStart() {
 		r.logf("%s does not start while there is %s", i.name, f)
 		return nil

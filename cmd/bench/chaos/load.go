@@ -63,7 +63,7 @@ func (c *client) writeOnce(ctx context.Context, f *referential) {
 	at := c.anyRunning(c.rng)
 	switch {
 	case at == nil || f.excluded:
-	case f.last != nil && f.pending == nil && c.rng.IntN(15) == 0:
+	case f.lastKeyedSync != nil && f.pending == nil && c.rng.IntN(15) == 0:
 		c.repeatLastSync(ctx, at, f)
 	case f.pending != nil && (len(f.possible) > 3 || c.rng.IntN(3) > 0):
 		c.sendWrite(ctx, at, f, *f.pending)
@@ -109,11 +109,11 @@ const stagedRows = 500
 
 // repeatLastSync sends the last sync with an Idempotency-Key again.
 func (c *client) repeatLastSync(ctx context.Context, at *serverProcess, f *referential) {
-	a := c.sendAPI(ctx, at, f.last.write.newRequest(f))
+	a := c.sendAPI(ctx, at, f.lastKeyedSync.write.newRequest(f))
 	if a.status == 0 || a.status >= http.StatusInternalServerError {
 		return
 	}
-	answered, err := outcomeOf(f.last.write, a.status, a.body)
+	answered, err := outcomeOf(f.lastKeyedSync.write, a.status, a.body)
 	if err == nil {
 		err = f.checkRepeat(answered)
 	}
@@ -146,8 +146,8 @@ func (w write) newRequest(f *referential) request {
 }
 
 // batchBody returns the body of a sync or an upsert.
-func (w write) batchBody(dry bool) []byte {
-	all := body.SyncSites{Sites: make([]body.SiteRow, len(w.rows)), ConfirmReduction: w.confirmed, DryRun: dry}
+func (w write) batchBody(isDryRun bool) []byte {
+	all := body.SyncSites{Sites: make([]body.SiteRow, len(w.rows)), ConfirmReduction: w.confirmed, DryRun: isDryRun}
 	for i, r := range w.rows {
 		all.Sites[i] = body.SiteRow{ExternalID: externalID(r.id), Content: contentOf(r)}
 	}
@@ -159,9 +159,9 @@ func (w write) batchBody(dry bool) []byte {
 func (f *referential) drawWrite(rng *rand.Rand) write {
 	now := f.possible[rng.IntN(len(f.possible))]
 	f.edition++
-	if die := rng.IntN(10); die < 4 || now.active == 0 {
+	if kind := rng.IntN(10); kind < 4 || now.active == 0 {
 		return f.drawSync(now, rng)
-	} else if die < 6 {
+	} else if kind < 6 {
 		return f.drawUpsert(now, rng)
 	}
 	one := write{
@@ -175,20 +175,20 @@ func (f *referential) drawWrite(rng *rand.Rand) write {
 // has far fewer sites, or all that the referential may have.
 func (f *referential) drawSync(now state, rng *rand.Rand) write {
 	w := write{action: syncSites, confirmed: rng.IntN(4) > 0}
-	changed := []float64{0, 0.01, 0.2, 1}[rng.IntN(4)]
-	keeps := []float64{1, 0.98, 0.7, 0.3}[rng.IntN(4)]
-	grows := []float64{0, 0.02, 0.5, 1}[rng.IntN(4)]
+	changeShare := []float64{0, 0.01, 0.2, 1}[rng.IntN(4)]
+	keepShare := []float64{1, 0.98, 0.7, 0.3}[rng.IntN(4)]
+	addShare := []float64{0, 0.02, 0.5, 1}[rng.IntN(4)]
 	for id := range f.rows {
 		had, known := now.sites[id]
-		there := known && had.active
+		isActive := known && had.active
 		switch {
-		case there && rng.Float64() < keeps:
+		case isActive && rng.Float64() < keepShare:
 			r := row{id, had.edition}
-			if rng.Float64() < changed {
+			if rng.Float64() < changeShare {
 				r.edition = f.edition
 			}
 			w.rows = append(w.rows, r)
-		case !there && rng.Float64() < grows:
+		case !isActive && rng.Float64() < addShare:
 			w.rows = append(w.rows, row{id, f.edition})
 		}
 	}

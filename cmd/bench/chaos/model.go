@@ -112,7 +112,7 @@ func (w write) apply(s state, l limits) (state, outcome) {
 		next.sites = map[int]siteRecord{}
 	}
 	o := outcome{Status: http.StatusOK, Before: s.active}
-	if alone := w.action != syncSites && w.action != upsert; alone {
+	if isSingleSite := w.action != syncSites && w.action != upsert; isSingleSite {
 		return w.applyOne(s, next, o, l)
 	}
 	named := make(map[int]bool, len(w.rows))
@@ -144,13 +144,13 @@ func (w write) refuseExcess(s, next state, o outcome, l limits) (state, outcome)
 }
 
 // applyRow writes a row to its site. If quiet is set, an inactive site stays inactive.
-func (o *outcome) applyRow(s state, r row, quiet bool) state {
+func (o *outcome) applyRow(s state, r row, keepsInactive bool) state {
 	had, known := s.sites[r.id]
 	switch {
 	case !known:
 		o.Created++
 		return s.with(r.id, siteRecord{r.edition, 1, true})
-	case !had.active && !quiet:
+	case !had.active && !keepsInactive:
 		o.Reactivated++
 		return s.with(r.id, siteRecord{r.edition, had.version + 1, true})
 	case had.edition != r.edition:
@@ -287,14 +287,14 @@ func differences(want, got state) (n int, first string) {
 			continue
 		}
 		if n++; n == 1 {
-			first = fmt.Sprintf("%s: acknowledged %s, found %s", externalID(id), w.text(wanted), g.text(found))
+			first = fmt.Sprintf("%s: acknowledged %s, found %s", externalID(id), w.format(wanted), g.format(found))
 		}
 	}
 	return n, first
 }
 
-func (r siteRecord) text(there bool) string {
-	if !there {
+func (r siteRecord) format(exists bool) string {
+	if !exists {
 		return "nothing"
 	}
 	return fmt.Sprintf("edition %d version %d active %v", r.edition, r.version, r.active)

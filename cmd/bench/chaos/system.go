@@ -80,7 +80,7 @@ func (s *system) startAll(ctx context.Context, o Options) (err error) {
 	for n := range instances {
 		i := &instance{name: fmt.Sprintf("instance-%d", n+1)}
 		s.instances = append(s.instances, i)
-		if err := s.start(ctx, i); err != nil {
+		if err := s.startInstance(ctx, i); err != nil {
 			return err
 		}
 		if err := i.current.Load().process.WaitReady(ctx); err != nil {
@@ -110,7 +110,7 @@ func (s *system) mountDisk(ctx context.Context) error {
 // serveFlags returns the flags of an instance of this profile.
 func (s *system) serveFlags() []string {
 	if s.profile == Servers {
-		return append(s.workDir.OnNode(nodeName), "--postgres", s.postgres.URL)
+		return append(s.workDir.NodeFlags(nodeName), "--postgres", s.postgres.URL)
 	}
 	return nil
 }
@@ -121,8 +121,8 @@ const (
 	limitedStartTimeout = 15 * time.Second
 )
 
-// start starts the next process of an instance.
-func (s *system) start(ctx context.Context, i *instance) error {
+// startInstance starts the next process of an instance.
+func (s *system) startInstance(ctx context.Context, i *instance) error {
 	limit, timeout := int(s.maxDescriptors.Load()), startTimeout
 	if limit > 0 {
 		timeout = limitedStartTimeout

@@ -11,7 +11,7 @@ import (
 )
 
 // A suspended server is silent, a stopped one is gone, and both outages end.
-func TestPostgresCanBeInterruptedAndKeepsItsRows(t *testing.T) {
+func TestPostgresKeepsItsRowsWhenSuspendedOrStopped(t *testing.T) {
 	t.Parallel()
 	bin := harness.FindPostgres()
 	if bin == "" {

@@ -110,11 +110,11 @@ func StartProcess(w WorkDir, name string, command ...string) (*Process, error) {
 
 // command is the program with its arguments. Where descriptors are limited, a shell lowers the hard limit, which the program
 // cannot raise again, and becomes the program.
-func (w WorkDir) command(name string, args ...string) *exec.Cmd {
+func (w WorkDir) command(executable string, args ...string) *exec.Cmd {
 	if w.maxDescriptors == 0 {
-		return exec.Command(name, args...)
+		return exec.Command(executable, args...)
 	}
-	limited := []string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, w.maxDescriptors), name}
+	limited := []string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, w.maxDescriptors), executable}
 	return exec.Command("/bin/sh", append(limited, args...)...)
 }
 

@@ -32,8 +32,8 @@ func StartNode(ctx context.Context, w WorkDir, name string) (*Process, error) {
 	return p, nil
 }
 
-// OnNode are the flags of an instance whose log is on the node of that name.
-func (w WorkDir) OnNode(name string) []string {
+// NodeFlags are the flags of an instance whose log is on the node of that name.
+func (w WorkDir) NodeFlags(name string) []string {
 	return []string{"--eventstore", "esdb+unix://" + w.SocketPath(name)}
 }
 
@@ -190,7 +190,7 @@ func (s *Service) start(ctx context.Context, onNode bool, flags []string) (err e
 		if s.node, err = StartNode(ctx, s.WorkDir, "node"); err != nil {
 			return err
 		}
-		flags = append(flags, s.WorkDir.OnNode("node")...)
+		flags = append(flags, s.WorkDir.NodeFlags("node")...)
 	}
 	if s.Instance, err = StartInstance(ctx, s.WorkDir, "service", AnyPort, flags...); err != nil {
 		return err

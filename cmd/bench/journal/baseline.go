@@ -28,8 +28,8 @@ func newBaselineLog(fs journal.FS) (*baselineLog, error) {
 		return nil, err
 	}
 	zeros := make([]byte, 1<<20)
-	for at := int64(0); at < baselineSize && err == nil; at += int64(len(zeros)) {
-		_, err = f.WriteAt(zeros, at)
+	for offset := int64(0); offset < baselineSize && err == nil; offset += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros, offset)
 	}
 	if err = errors.Join(err, f.Sync()); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -61,7 +61,7 @@ func (b *baselineLog) run() {
 	var event [eventBytes]byte
 	var buf []byte
 	var group []chan error
-	at := int64(0)
+	offset := int64(0)
 	for range b.wake {
 		b.mu.Lock()
 		group, b.pending = b.pending, group[:0]
@@ -69,11 +69,11 @@ func (b *baselineLog) run() {
 		for buf = buf[:0]; len(buf) < len(group)*eventBytes; {
 			buf = append(buf, event[:]...)
 		}
-		if at+int64(len(buf)) > baselineSize {
-			at = 0
+		if offset+int64(len(buf)) > baselineSize {
+			offset = 0
 		}
-		_, err := b.file.WriteAt(buf, at)
-		at += int64(len(buf))
+		_, err := b.file.WriteAt(buf, offset)
+		offset += int64(len(buf))
 		err = errors.Join(err, b.file.Sync())
 		for _, c := range group {
 			c <- err

@@ -112,9 +112,9 @@ func measureReads(ctx context.Context, dir string, o Options, out measure.Output
 		if err != nil {
 			return nil, err
 		}
-		opened := float64(time.Since(began).Microseconds()) / 1e3
-		read, n, err := timeRead(ctx, j, nil, 0)
-		skipped, _, err2 := timeRead(ctx, j, eventstore.Filter{"other"}, n)
+		openMilliseconds := float64(time.Since(began).Microseconds()) / 1e3
+		readSpeed, eventCount, err := timeRead(ctx, j, nil, 0)
+		skipSpeed, _, err2 := timeRead(ctx, j, eventstore.Filter{"other"}, eventCount)
 		if err = errors.Join(err, err2, j.Close()); err != nil {
 			return nil, err
 		}
@@ -122,20 +122,20 @@ func measureReads(ctx context.Context, dir string, o Options, out measure.Output
 		if err := scanSegmentFiles(journal.Dir(dir)); err != nil {
 			return nil, err
 		}
-		raw := float64(n) / time.Since(began).Seconds()
+		raw := float64(eventCount) / time.Since(began).Seconds()
 		return []measure.Figure{
-			{Labels: []measure.Label{label("catch-up read of %d events", o.Events)}, Value: read, Raw: raw, Unit: "events/s"},
-			{Labels: []measure.Label{label("catch-up read past %d unwanted events", o.Events)}, Value: skipped, Raw: raw, Unit: "events/s"},
-			{Labels: []measure.Label{label("opening a log of %d events", o.Events)}, Value: opened, Unit: "ms"},
+			{Labels: []measure.Label{label("catch-up read of %d events", o.Events)}, Value: readSpeed, Raw: raw, Unit: "events/s"},
+			{Labels: []measure.Label{label("catch-up read past %d unwanted events", o.Events)}, Value: skipSpeed, Raw: raw, Unit: "events/s"},
+			{Labels: []measure.Label{label("opening a log of %d events", o.Events)}, Value: openMilliseconds, Unit: "ms"},
 		}, nil
 	})
 }
 
 // timeRead reads the whole log through a filter. The speed is that of the events that appeared, or of inLog events where
 // that is given.
-func timeRead(ctx context.Context, j *journal.Journal, want eventstore.Filter, inLog int) (perSecond float64, appeared int, err error) {
+func timeRead(ctx context.Context, j *journal.Journal, filter eventstore.Filter, eventsInLog int) (perSecond float64, appeared int, err error) {
 	began := time.Now()
-	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, want) {
+	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, filter) {
 		if err != nil {
 			return 0, appeared, err
 		}
@@ -143,7 +143,7 @@ func timeRead(ctx context.Context, j *journal.Journal, want eventstore.Filter, i
 			appeared++
 		}
 	}
-	return float64(max(appeared, inLog)) / time.Since(began).Seconds(), appeared, nil
+	return float64(max(appeared, eventsInLog)) / time.Since(began).Seconds(), appeared, nil
 }
 
 // fillLog writes events in appends of ten, ten or more to a stream.
@@ -178,7 +178,7 @@ func scanSegmentFiles(fs journal.FS) error {
 	if err != nil {
 		return err
 	}
-	b, table := make([]byte, 1<<20), crc32.MakeTable(crc32.Castagnoli)
+	block, table := make([]byte, 1<<20), crc32.MakeTable(crc32.Castagnoli)
 	for _, name := range names {
 		if filepath.Ext(name) != ".log" {
 			continue
@@ -187,11 +187,11 @@ func scanSegmentFiles(fs journal.FS) error {
 		if err != nil {
 			return err
 		}
-		for at, n := int64(0), len(b); n == len(b) && err == nil; at += int64(n) {
-			if n, err = f.ReadAt(b, at); errors.Is(err, io.EOF) {
+		for offset, n := int64(0), len(block); n == len(block) && err == nil; offset += int64(n) {
+			if n, err = f.ReadAt(block, offset); errors.Is(err, io.EOF) {
 				err = nil
 			}
-			crc32.Checksum(b[:n], table)
+			crc32.Checksum(block[:n], table)
 		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err

@@ -168,8 +168,8 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 	return last, err
 }
 
-// freshWrites is how many writes are looked for.
-const freshWrites = 100
+// freshnessWrites is how many writes are looked for.
+const freshnessWrites = 100
 
 // measureFreshness measures how long after its answer a write is found: the last sync, which the search may have to index
 // after others, and writes of one site.
@@ -188,15 +188,15 @@ func (r *run) measureFreshness(ctx context.Context, a account) error {
 	}
 	synced.Record(took)
 	r.Progress("time until a write is found", 0, 0)
-	for n := range freshWrites {
-		one := r.makeSites(1, n, true).Rows[0].Content
-		one.Name = fmt.Sprintf("Fraîcheur %05d", 10000+n)
+	for n := range freshnessWrites {
+		content := r.makeSites(1, n, true).Rows[0].Content
+		content.Name = fmt.Sprintf("Fraîcheur %05d", 10000+n)
 		began := time.Now()
-		if _, err := a.Put(ctx, fmt.Sprintf("%s/sites/fresh-%d", referentialPath, n), one); err != nil {
+		if _, err := a.Put(ctx, fmt.Sprintf("%s/sites/fresh-%d", referentialPath, n), content); err != nil {
 			return err
 		}
 		puts.Record(time.Since(began))
-		took, err := a.waitUntilFound(ctx, one.Name)
+		took, err := a.waitUntilFound(ctx, content.Name)
 		if err != nil {
 			return err
 		}
@@ -242,20 +242,22 @@ type searchKind struct {
 // searchKinds are the searches that a site locator on a web page sends. "typed" and "slip" are what needs a prefix index and
 // a tolerance for typing errors.
 func searchKinds() []searchKind {
-	shopAt := func(n int) string { return shopTypes[n%len(shopTypes)] }
+	shopType := func(n int) string { return shopTypes[n%len(shopTypes)] }
 	near := func(p syntheticAddress, radius string) url.Values {
 		return url.Values{"lat": {fmt.Sprint(p.lat)}, "lon": {fmt.Sprint(p.lon)}, "radius": {radius}}
 	}
 	return []searchKind{
-		{"text", func(p syntheticAddress, n int) url.Values { return url.Values{"q": {shopAt(n) + " " + p.address.City}} }},
-		{"text as far as typed", func(_ syntheticAddress, n int) url.Values { return url.Values{"q": {shopAt(n)[:4]}} }},
+		{"text", func(p syntheticAddress, n int) url.Values {
+			return url.Values{"q": {shopType(n) + " " + p.address.City}}
+		}},
+		{"text as far as typed", func(_ syntheticAddress, n int) url.Values { return url.Values{"q": {shopType(n)[:4]}} }},
 		{"text with a slip", func(p syntheticAddress, n int) url.Values {
-			return url.Values{"q": {shopAt(n)[:2] + shopAt(n)[3:] + " " + p.address.City}}
+			return url.Values{"q": {shopType(n)[:2] + shopType(n)[3:] + " " + p.address.City}}
 		}},
 		{"within 20 km", func(p syntheticAddress, _ int) url.Values { return near(p, "20000") }},
 		{"text within 50 km", func(p syntheticAddress, n int) url.Values {
 			v := near(p, "50000")
-			v.Set("q", shopAt(n))
+			v.Set("q", shopType(n))
 			return v
 		}},
 		{"tag", func(syntheticAddress, int) url.Values { return url.Values{"tags": {"ouvert"}, "sort": {"nom"}} }},
@@ -276,7 +278,7 @@ func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	for _, k := range searchKinds() {
 		r.Progress(title+": "+k.name, 0, 0)
 		f, err := measure.Load{
-			Address: r.API, Connections: r.Connections, Lasts: r.SearchDuration, Accept: []int{http.StatusOK},
+			Address: r.API, Connections: r.Connections, Duration: r.SearchDuration, Accept: []int{http.StatusOK},
 			Request: func(connection, n int) []byte {
 				n = n*r.Connections + connection
 				query := k.query(r.addresses[n*7919%len(r.addresses)], n).Encode() // 7919 is prime: the places are spread

@@ -69,7 +69,7 @@ func (f Figure) ratio() float64 {
 // cell is one number or label of a figure. Cells of a lower column class stand further left.
 type cell struct {
 	name  string
-	class int
+	order int
 	value any // string, int or float64
 }
 
@@ -133,7 +133,7 @@ func newTable(figures []Figure) terminal.Table {
 			}
 		}
 	}
-	slices.SortStableFunc(columns, func(a, b cell) int { return a.class - b.class })
+	slices.SortStableFunc(columns, func(a, b cell) int { return a.order - b.order })
 	rows := make(terminal.Table, 1+len(figures))
 	for _, column := range columns {
 		rows[0] = append(rows[0], strings.ToUpper(column.name))

@@ -61,19 +61,19 @@ func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6
 // Loop lets workers call their operations one call after the other, for as long as it says and each at least once, and
 // returns the calls a second of all of them together and their latencies. n counts the calls of one worker. The first
 // error of an operation ends its worker and is returned when all have ended.
-func Loop(ctx context.Context, workers int, lasts time.Duration, newOperation func(ctx context.Context, worker int) (operation func(n int) error)) (Figure, error) {
+func Loop(ctx context.Context, workers int, duration time.Duration, newOperation func(ctx context.Context, worker int) (operation func(n int) error)) (Figure, error) {
 	latencies := make([]*Latencies, workers)
 	for w := range latencies {
 		latencies[w] = NewLatencies()
 	}
 	var work errgroup.Group
 	began := time.Now()
-	for w, mine := range latencies {
+	for w, ownLatencies := range latencies {
 		work.Go(func() error {
 			ctx, cancel := context.WithCancel(ctx) // its own, as a request has
 			defer cancel()
 			operation := newOperation(ctx, w)
-			for n, last := 0, time.Now(); n == 0 || last.Sub(began) < lasts; n++ {
+			for n, last := 0, time.Now(); n == 0 || last.Sub(began) < duration; n++ {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -81,7 +81,7 @@ func Loop(ctx context.Context, workers int, lasts time.Duration, newOperation fu
 					return err
 				}
 				now := time.Now()
-				mine.Record(now.Sub(last))
+				ownLatencies.Record(now.Sub(last))
 				last = now
 			}
 			return nil
@@ -101,7 +101,7 @@ func Loop(ctx context.Context, workers int, lasts time.Duration, newOperation fu
 type Load struct {
 	Address     string // host and port
 	Connections int
-	Lasts       time.Duration
+	Duration    time.Duration
 	Request     func(connection, n int) []byte // the n-th of a connection, as EncodeGet makes it
 	Accept      []int                          // statuses that are right; any other ends the load with an error
 }
@@ -117,7 +117,7 @@ func (l Load) Run(ctx context.Context) (Figure, error) {
 		defer c.Close()
 		clients[i] = c
 	}
-	return Loop(ctx, l.Connections, l.Lasts, func(_ context.Context, connection int) func(int) error {
+	return Loop(ctx, l.Connections, l.Duration, func(_ context.Context, connection int) func(int) error {
 		return func(n int) error { return clients[connection].sendExpecting(l.Request(connection, n), l.Accept) }
 	})
 }

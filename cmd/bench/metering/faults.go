@@ -47,11 +47,11 @@ func (r *run) injectFaults(ctx context.Context, faults []fault) error {
 		if !r.waitServed(ctx, f.afterServed) {
 			return nil
 		}
-		do := r.killNode
+		kill := r.killNode
 		if f.instance != nil {
-			do = r.killInstance
+			kill = r.killInstance
 		}
-		if err := do(ctx, f); err != nil {
+		if err := kill(ctx, f); err != nil {
 			return err
 		}
 	}

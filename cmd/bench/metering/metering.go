@@ -185,9 +185,9 @@ func (r *run) startReady(ctx context.Context, i *instance) error {
 
 // startInstance starts the next process of an instance.
 func (r *run) startInstance(ctx context.Context, i *instance, listen string) (err error) {
-	flags := append(r.workDir.OnNode(nodeName), "--no-demo")
+	flags := append(r.workDir.NodeFlags(nodeName), "--no-demo")
 	if i.proxy != nil {
-		flags = append(r.workDir.OnNode(i.proxy.name), "--no-demo")
+		flags = append(r.workDir.NodeFlags(i.proxy.name), "--no-demo")
 	}
 	switch {
 	case r.Postgres != "":
@@ -257,11 +257,11 @@ func (r *run) logIncident(format string, args ...any) {
 // stopInstances lets all instances end in good order, so that all their appends are done.
 func (r *run) stopInstances() error {
 	r.pauseCuts(true)
-	var ends errgroup.Group
+	var stops errgroup.Group
 	for _, i := range r.instances {
-		ends.Go(i.service.Stop)
+		stops.Go(i.service.Stop)
 	}
-	return ends.Wait()
+	return stops.Wait()
 }
 
 // killAll ends what is left after an error; after a whole run only the node is.

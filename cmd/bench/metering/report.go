@@ -67,8 +67,8 @@ func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
 		}
 	}
 	until := took
-	if full := r.firstRefusal.Load(); full > 0 {
-		until = time.Duration(full)
+	if refusedAfter := r.firstRefusal.Load(); refusedAfter > 0 {
+		until = time.Duration(refusedAfter)
 	}
 	rep.PerSecond = float64(min(rep.Served, r.Cap)) / until.Seconds()
 	rep.Answered = rep.Served + rep.Refused
@@ -85,30 +85,30 @@ func (i *instance) summary() Instance {
 
 // addProcess checks one process: what it served is counted, and beyond that at most what its end may have left unanswered.
 func (rep *Report) addProcess(p *process, totals *logTotals, connections int64) {
-	v := Process{
+	checked := Process{
 		Name: p.name, InstanceID: totals.instanceByKey[p.key], Killed: p.killed, Served: p.served.Load(),
 		Counted: totals.countedByKey[p.key], InFlight: p.broken.Load(),
 	}
 	if p.killed {
-		v.OpenRefunds = min(p.openRefunds.Load(), connections)
+		checked.OpenRefunds = min(p.openRefunds.Load(), connections)
 	}
-	v.BilledUnanswered = v.Counted - v.Served
+	checked.BilledUnanswered = checked.Counted - checked.Served
 	rep.Refused += p.refused.Load()
 	rep.Retried += p.unavailable.Load() + p.broken.Load()
-	rep.Counted += v.Counted
+	rep.Counted += checked.Counted
 	switch {
-	case v.BilledUnanswered < 0:
-		rep.addViolation("%s: %d requests were served that the log does not count", p.name, -v.BilledUnanswered)
-	case v.BilledUnanswered > v.InFlight+v.OpenRefunds:
-		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", p.name, v.BilledUnanswered, v.InFlight+v.OpenRefunds)
-	case !p.killed && v.InstanceID != "" && !totals.endedInstances[v.InstanceID]:
+	case checked.BilledUnanswered < 0:
+		rep.addViolation("%s: %d requests were served that the log does not count", p.name, -checked.BilledUnanswered)
+	case checked.BilledUnanswered > checked.InFlight+checked.OpenRefunds:
+		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", p.name, checked.BilledUnanswered, checked.InFlight+checked.OpenRefunds)
+	case !p.killed && checked.InstanceID != "" && !totals.endedInstances[checked.InstanceID]:
 		rep.addViolation("%s: it ended in good order, but does not say so on the log", p.name)
 	}
 	if n := p.unexpected.Load(); n > 0 {
 		rep.addViolation("%s: %d answers are neither 200 nor 429 nor 503", p.name, n)
 	}
-	if v.InstanceID != "" || v.Served > 0 || p.killed {
-		rep.Processes = append(rep.Processes, v)
+	if checked.InstanceID != "" || checked.Served > 0 || p.killed {
+		rep.Processes = append(rep.Processes, checked)
 	}
 }
 
