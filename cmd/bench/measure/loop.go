@@ -16,13 +16,13 @@ import (
 // its own.
 type Latencies struct{ histogram *hdrhistogram.Histogram }
 
-// Shorter durations count as 0, longer ones as the longest.
+// The range of a histogram. Shorter durations are not told apart, longer ones count as the longest.
 const (
 	shortestLatency = 16 * time.Nanosecond
 	longestLatency  = time.Hour
 )
 
-// NewLatencies are none yet.
+// NewLatencies returns an empty collection.
 func NewLatencies() *Latencies {
 	return &Latencies{hdrhistogram.New(int64(shortestLatency), int64(longestLatency), 3)}
 }
@@ -58,9 +58,12 @@ func (l *Latencies) Figure(labels ...Label) Figure {
 // milliseconds is the unit of all latencies in figures.
 func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
 
-// Loop lets workers call their operations one call after the other, for as long as it says and each at least once, and
-// returns the calls a second of all of them together and their latencies. n counts the calls of one worker. The first
-// error of an operation ends its worker and is returned when all have ended.
+// Loop runs workers concurrently. Each calls its operation again and again until duration has passed since the beginning, and
+// at least once. The figure has the calls a second of all workers together and the latencies of all calls.
+//
+// newOperation is called once in each worker, before its first call; n counts the calls of that worker from 0. A worker reads
+// the clock once a call, because the end of one call is the beginning of the next.
+// The first error of an operation ends its worker, not the others, and is returned when all have ended.
 func Loop(ctx context.Context, workers int, duration time.Duration, newOperation func(ctx context.Context, worker int) (operation func(n int) error)) (Figure, error) {
 	latencies := make([]*Latencies, workers)
 	for w := range latencies {
@@ -106,7 +109,8 @@ type Load struct {
 	Accept      []int                          // statuses that are right; any other ends the load with an error
 }
 
-// Run opens the connections, sends for as long as Lasts says, and returns requests a second and latencies.
+// Run opens all connections, then sends for Duration, and returns requests a second and latencies; see Loop. An answer with a
+// status that is not in Accept, or a broken connection, is an error.
 func (l Load) Run(ctx context.Context) (Figure, error) {
 	clients := make([]*Client, l.Connections)
 	for i := range clients {
@@ -137,7 +141,8 @@ func SendAll(ctx context.Context, address string, requests [][]byte) error {
 	return nil
 }
 
-// sendExpecting sends a request. Any other status than the accepted ones is an error: a fast refusal must not count.
+// sendExpecting sends a request. Any other status than the accepted ones is an error: a refusal is answered faster than work,
+// so it would improve the figure.
 func (c *Client) sendExpecting(request []byte, accept []int) error {
 	status, err := c.Send(request)
 	if err == nil && !slices.Contains(accept, status) {

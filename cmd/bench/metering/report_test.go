@@ -13,15 +13,15 @@ func TestAProcessWhoseCountsDifferIsAViolation(t *testing.T) {
 		killed, ended                 bool
 		want                          string // in the violation; empty: none
 	}{
-		"exact":                               {counted: 10, served: 10, ended: true},
-		"served and not counted":              {counted: 9, served: 10, ended: true, want: "1 requests were served that the log does not count"},
-		"counted without need":                {counted: 11, served: 10, ended: true, want: "billed without an answer"},
-		"what a kill left unanswered":         {counted: 13, served: 10, broken: 3, killed: true},
-		"more than a kill can have left":      {counted: 14, served: 10, broken: 3, killed: true, want: "no more than 3"},
-		"refused, killed before the refund":   {counted: 15, served: 10, broken: 3, open: 2, killed: true},
+		"exact":                             {counted: 10, served: 10, ended: true},
+		"served and not counted":            {counted: 9, served: 10, ended: true, want: "1 requests were served that the log does not count"},
+		"counted without need":              {counted: 11, served: 10, ended: true, want: "billed without an answer"},
+		"what a kill left unanswered":       {counted: 13, served: 10, broken: 3, killed: true},
+		"more than a kill can have left":    {counted: 14, served: 10, broken: 3, killed: true, want: "no more than 3"},
+		"refused, killed before the refund": {counted: 15, served: 10, broken: 3, open: 2, killed: true},
 		"refused, not refunded, not killed": {counted: 12, served: 10, open: 2, ended: true, want: "billed without an answer"},
-		"refused more than can have waited":   {counted: 15, served: 10, open: 9, killed: true, want: "no more than 4"},
-		"its end is not on the log":                  {counted: 10, served: 10, want: "does not say so"},
+		"refused more than can have waited": {counted: 15, served: 10, open: 9, killed: true, want: "no more than 4"},
+		"its end is not on the log":         {counted: 10, served: 10, want: "does not say so"},
 	} {
 		p := &process{name: "a process", key: "k", killed: c.killed}
 		p.served.Store(c.served)
