@@ -7,21 +7,23 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// baselineSize is the size of the baseline's file, which a round of appends goes round several times.
+// baselineSize is the size of the baseline's file. It is written from the beginning again once it is full, so it need not hold
+// a whole round of appends.
 const baselineSize = 64 << 20
 
-// baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes what has
-// gathered, syncs, and lets the writers go on. A full file is written again from its beginning; nothing reads it.
+// baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes the pending
+// appends as one group, syncs the file, and answers their writers. A full file is written again from its beginning; nothing
+// reads it. The journal is compared with it, so both use the same package for files and group appends in the same way.
 type baselineLog struct {
 	file    journal.File
 	mu      sync.Mutex
-	pending []chan error
-	wake    chan struct{}
-	done    chan struct{}
+	pending []chan error  // of the writers that wait, one an append; guarded by mu
+	wake    chan struct{} // holds a value when pending is no longer empty; closed by close
+	done    chan struct{} // closed when the goroutine has ended
 }
 
-// newBaselineLog makes the file, with every block written, so that an append allocates none, and starts its goroutine.
-// close ends that.
+// newBaselineLog makes the file and starts its goroutine, which close ends. Every block of the file is written first, so that
+// no append has to allocate one.
 func newBaselineLog(fs journal.FS) (*baselineLog, error) {
 	f, err := fs.Open("bare", true)
 	if err != nil {
@@ -46,6 +48,7 @@ func (b *baselineLog) append() error {
 	b.pending = append(b.pending, c)
 	first := len(b.pending) == 1
 	b.mu.Unlock()
+	// Only the first append of a group wakes the goroutine. wake has room for one value: another one would say nothing new.
 	if first {
 		select {
 		case b.wake <- struct{}{}:
@@ -55,7 +58,8 @@ func (b *baselineLog) append() error {
 	return <-c
 }
 
-// run writes what has gathered while the last group was written, as the journal does with its batches.
+// run writes and syncs one group after the other. A group is all appends that arrived while the last group was written, as in
+// the journal. All writers of a group get the same error.
 func (b *baselineLog) run() {
 	defer close(b.done)
 	var event [eventBytes]byte
@@ -81,7 +85,7 @@ func (b *baselineLog) run() {
 	}
 }
 
-// close ends the goroutine. No append may be running.
+// close ends the goroutine and closes the file. No append may be running.
 func (b *baselineLog) close() error {
 	close(b.wake)
 	<-b.done
