@@ -11,8 +11,8 @@ import (
 	"lieudit/queries/address/noise"
 )
 
-// The numbers of a figure that says how one index answers one kind of damaged question, next to Value, the percentage whose
-// address is the first result.
+// The names of the extra numbers of a figure that says how one index answers one kind of damaged question. They are counts,
+// but for the last two. The figure's Value is the percentage of questions whose right address is the first result.
 const (
 	ScoreAsked            = "asked"
 	ScoreFirst            = "first"               // result is the address
@@ -24,13 +24,14 @@ const (
 )
 
 // scoreEngines asks every engine the same damaged questions, one after the other, and reports how each answers each kind of
-// damage.
+// damage. The damage is drawn with a constant seed. Without a sample, that is of invented rows, it does nothing.
 func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample []ban.Row) error {
 	if len(sample) == 0 {
 		return nil
 	}
 	w := noise.WorldOf(sample)
 	if len(sample) == maxSample {
+		// Rows may be missing from the sample, so a number that it lacks may exist. Hardly any street has numbers from 9000 on.
 		w.Unused = 9000
 	}
 	for seed, kind := range noise.Kinds() {
@@ -49,7 +50,7 @@ func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample [
 	return nil
 }
 
-// scoreQuestions asks questions and counts the answers by how right they are.
+// scoreQuestions asks questions and counts the answers by how right they are. Its latencies are those of verify.
 func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Question) (measure.Figure, error) {
 	var t noise.Tally
 	var total time.Duration
