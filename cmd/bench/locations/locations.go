@@ -140,6 +140,7 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 		name      string
 		latencies *measure.Latencies
 	}{{name: "first sync, by address"}, {name: "first sync, with positions"}, {name: "sync of the same"}, {name: "sync with 1 % changed"}}
+	// One collection of latencies a kind of sync, over all rounds.
 	for i := range syncs {
 		syncs[i].latencies = measure.NewLatencies()
 	}
@@ -277,8 +278,9 @@ func searchKinds() []searchKind {
 // concurrentFills is how many accounts are filled at a time. It shortens the preparation and does not touch a figure.
 const concurrentFills = 8
 
-// measureGroup fills accounts and measures each kind of search. Each search is of the account after the last one, so that a
-// service with many accounts cannot answer from what the last search left in memory.
+// measureGroup measures the accounts of one group; groups do not share accounts. It fills the accounts and measures each kind
+// of search. Each search is of the account after the last one, so that a service with many accounts cannot answer from what
+// the last search left in memory.
 func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	title := fmt.Sprintf("%d accounts of %d sites", g.Accounts, g.Sites)
 	accounts, err := r.fillAccounts(ctx, g, title)

@@ -27,6 +27,7 @@ func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The generator writes a file of the address base, which ban.Read parses as the service would.
 	r, w := io.Pipe()
 	written := make(chan error, 1)
 	go func() {

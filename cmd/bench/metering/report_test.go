@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// One process served 10 requests, and the log says something else.
+// The answers of one process are compared with what the log counts for it.
 func TestAProcessWhoseCountsDifferIsAViolation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
