@@ -19,7 +19,8 @@ import (
 	"lieudit/eventstore/deadlinetest"
 )
 
-// asProgramVariable makes the test binary be the program, for the tests and for the processes that it starts.
+// asProgramVariable is an environment variable that makes the test binary run as the program. The processes that it starts
+// inherit the variable.
 const asProgramVariable = "LIEUDIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {

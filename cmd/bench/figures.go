@@ -21,11 +21,13 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// runBenchmark is the part of a command that differs: it turns the flags into options and measures in a folder of its own.
+// runBenchmark is the part of a command that differs from the others: it turns the flags into options and measures. dir is a
+// folder for this run only; out receives the figures.
 type runBenchmark func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error
 
-// newFigureCommand completes a command that measures figures: --dir and --json, a folder that is removed afterwards, a
-// progress bar, and what is measured as tables or as one line of JSON a figure.
+// newFigureCommand completes a command that measures figures. It adds the flags --dir and --json, makes the folder and removes
+// it afterwards, and shows a progress bar. With --json each figure is printed as one line as soon as it is measured. Without,
+// all figures are printed as tables at the end, so an error leaves none of them.
 func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command {
 	c.Flags = append(c.Flags,
 		&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
@@ -64,7 +66,7 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 	return c
 }
 
-// journalCommand is still called log, as all documents call it.
+// journalCommand measures the journal. The command is called log, the word for it in all documents.
 func (p program) journalCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "log",
@@ -83,6 +85,7 @@ minute and leaves nothing behind.
 	})
 }
 
+// addressCommand measures the address engine.
 func (p program) addressCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "address",
@@ -106,6 +109,7 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
 		o := address.Options{FigureDuration: c.Duration("turn"), Connections: c.Int("connections"),
 			Files: c.StringSlice("file"), Questions: c.Int("questions"), Meilisearch: lieuditcli.MeilisearchURL(c, p.LookupEnv)}
+		// The flag is checked as the service checks it, before anything is built.
 		if err := lieuditcli.ValidateMeilisearch(c, service.Config{Meilisearch: o.Meilisearch}); err != nil {
 			return err
 		}
@@ -114,7 +118,8 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 	})
 }
 
-// validate makes a flag's validator of the function that reads its text.
+// validate makes a flag's validator of the function that parses its text. The text is parsed again where it is used, because a
+// validator cannot return a value.
 func validate[T any](parse func(string) (T, error)) func(string) error {
 	return func(text string) error {
 		_, err := parse(text)
@@ -122,7 +127,7 @@ func validate[T any](parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// parseSizes reads sizes such as 10k,1M.
+// parseSizes parses sizes such as 10k,1M: whole numbers from 1 to 100 million, k for thousands and M for millions.
 func parseSizes(text string) (all []int, err error) {
 	for size := range strings.SplitSeq(text, ",") {
 		size = strings.TrimSpace(size)
@@ -142,6 +147,7 @@ func parseSizes(text string) (all []int, err error) {
 	return all, nil
 }
 
+// apiCommand measures the API over HTTP. A turn is one round of measure.Medians.
 func (p program) apiCommand() *cli.Command {
 	validateLog := terminal.OneOf(api.Journal, api.Node)
 	return p.newFigureCommand(&cli.Command{
@@ -169,6 +175,7 @@ behind.
 	})
 }
 
+// locationsCommand measures customers' sites over HTTP. --crowd gives the groups of accounts that are searched.
 func (p program) locationsCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "locations",
@@ -202,7 +209,7 @@ for what it wrote to servers that are named.
 	})
 }
 
-// parseGroup reads ACCOUNTSxSITES.
+// parseGroup parses ACCOUNTSxSITES, both at least 1.
 func parseGroup(text string) (g locations.AccountGroup, err error) {
 	accounts, sites, _ := strings.Cut(text, "x")
 	g.Accounts, err = strconv.Atoi(accounts)

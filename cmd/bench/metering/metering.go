@@ -7,9 +7,9 @@
 //	   ├──> injectFaults: killInstance, killNode; cutProxy between instance and node
 //	   └──> foldLog ──> logTotals ──> buildReport ──> Report with its violations
 //
-// An instance counts requests in memory and appends them as ticks, events that count several requests each. A tick that
-// repeats another or would exceed the quota does not count: it is void. A request that was counted and could not be served
-// is refunded by a later event.
+// An instance counts the requests that wait for it in one event of the log, a tick, and serves them once that event counts. A
+// tick that repeats another or would exceed the quota does not count: it is void. A request that was counted and could not be
+// served is refunded by a later event.
 //
 // A request is answered once a whole answer that is no 5xx has come; a client sends it again until then. Each process of an
 // instance has a key of its own, so that the log says which process counted what.
