@@ -162,7 +162,8 @@ func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 	}
 }
 
-// Instances and the node are killed (kill -9), and connections are cut as ticks pass. The long form is go run ./cmd/bench usage --chaos.
+// Instances and the node are killed (kill -9), and connections are cut as ticks pass. go run ./cmd/bench usage --chaos runs the
+// same for longer.
 func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
@@ -226,7 +227,8 @@ func runBenchProcess(t *testing.T, into any, words ...string) {
 	}
 }
 
-// The instances are killed (kill -9) under load while a part fails besides, in each of the two ways to run. The long form is go run ./cmd/bench chaos.
+// The instances are killed (kill -9) under load while another part fails, in both profiles. go run ./cmd/bench chaos runs the
+// same for longer.
 func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []chaos.Profile{chaos.Embedded, chaos.Servers} {

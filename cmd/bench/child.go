@@ -28,6 +28,7 @@ func (p program) runChild(ctx context.Context, args []string) (code int, isChild
 		io.Copy(io.Discard, p.In)
 		cancel()
 	}()
+	// The name is the program's own in messages. The arguments begin with the word lieudit, which stands for its name here too.
 	if args[0] == harness.LieuditCommand {
 		t := p.Terminal
 		t.Name = "lieudit"

@@ -38,6 +38,7 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		// The bar is cleared before the tables are printed, and also after an error.
 		bar := p.NewProgressBar()
 		defer bar.Clear()
 		var figures measure.Table
@@ -55,6 +56,7 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 			return err
 		}
 		bar.Clear()
+		// With --json the tables are empty: everything is printed.
 		for n, t := range figures.Tables() {
 			if n > 0 {
 				err = errors.Join(err, p.PrintLine(""))
@@ -81,6 +83,7 @@ minute and leaves nothing behind.
 			&cli.IntFlag{Name: "turns", Value: 5, Usage: "`TURNS` of half a second for each figure", Validator: terminal.AtLeastOne},
 		},
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		// Half a second is enough for some thousand syncs of a disk.
 		return journal.Run(ctx, dir, journal.Options{Rounds: c.Int("turns"), RoundDuration: 500 * time.Millisecond, Events: c.Int("events")}, out)
 	})
 }
@@ -129,6 +132,7 @@ func validate[T any](parse func(string) (T, error)) func(string) error {
 
 // parseSizes parses sizes such as 10k,1M: whole numbers from 1 to 100 million, k for thousands and M for millions.
 func parseSizes(text string) (all []int, err error) {
+	// The bound is far above the 26 million rows of the whole address base.
 	for size := range strings.SplitSeq(text, ",") {
 		size = strings.TrimSpace(size)
 		factor := 1

@@ -22,7 +22,7 @@ var (
 	errPromiseBroken = errors.New("the service did not hold what it promises")
 )
 
-// usageCommand tests that metering is exact. Its old name, meter, is still accepted.
+// usageCommand tests that metering is exact. It has the shorter name meter too.
 func (p program) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name:    "usage",
@@ -61,7 +61,8 @@ func seedOf(c *cli.Command) uint64 {
 	if c.IsSet("seed") {
 		return c.Uint64("seed")
 	}
-	return rand.Uint64() >> 12 // exact as a float64, which JSON readers make of numbers
+	// A JSON reader may make a float64 of the seed in a report. It holds 52 bits exactly.
+	return rand.Uint64() >> 12
 }
 
 // proveMetering runs the test as often as --runs says, each time with the next seed. It goes on after a violation: how many
@@ -109,6 +110,7 @@ func (p program) printMeteringReport(rep metering.Report) (err error) {
 	for _, i := range rep.Instances {
 		instances = append(instances, []string{i.Name, count(i.Served), fmt.Sprintf("%.1f", i.P50), fmt.Sprintf("%.1f", i.P99)})
 	}
+	// The table shows a process as a life of its instance, and its id as an incarnation: the words of reports and of the log.
 	processes := terminal.Table{{"LIFE", "INCARNATION", "KILLED", "SERVED", "COUNTED", "BILLED UNANSWERED", "AT MOST"}}
 	for _, process := range rep.Processes {
 		processes = append(processes, []string{process.Name, process.InstanceID, terminal.EmptyIf(!process.Killed, "yes"), count(process.Served), count(process.Counted), count(process.BilledUnanswered), count(process.InFlight + process.OpenRefunds)})
@@ -181,12 +183,14 @@ func (p program) proveDurability(ctx context.Context, c *cli.Command) error {
 	o := chaos.Options{
 		Dir: c.String("dir"), Kills: c.Int("kills"), MaxKillsPerRound: c.Int("per-round"), Instances: c.Int("instances"), Rows: c.Int("rows"),
 		Seed: seedOf(c), TimeLimit: time.Duration(c.Int("minutes")) * time.Minute, KeepGoing: c.Bool("keep-going"), KeepData: c.Bool("keep"),
+		// Between two kills there is time for a start and some writes. The command has no flags for these three.
 		MaxPause: 3500 * time.Millisecond, MinOutage: 5 * time.Second, LongOutage: 50 * time.Second,
 		Log: func(what string) { fmt.Fprintln(p.Err, what) },
 	}
 	for _, name := range c.StringSlice("profile") {
 		o.Profiles = append(o.Profiles, chaos.Profile(name))
 	}
+	// A report with violations makes exit code 1 also where the run itself was completed.
 	rep, err := chaos.Run(ctx, o)
 	if len(rep.Violations) > 0 {
 		err = errors.Join(err, errPromiseBroken)
@@ -199,6 +203,7 @@ func (p program) proveDurability(ctx context.Context, c *cli.Command) error {
 
 // printChaosReport prints a table with the totals of each profile that ran, what was left out, and the violations.
 func (p program) printChaosReport(rep chaos.Report) error {
+	// The columns are in the order of the numbers of a row below.
 	t := terminal.Table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "LARGE SYNCS CUT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
 	for _, name := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
 		if totals, ran := rep.Totals[name]; ran {
