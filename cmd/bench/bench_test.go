@@ -162,8 +162,8 @@ func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 	}
 }
 
-// Instances and the node are killed (kill -9), and connections are cut as ticks pass. go run ./cmd/bench usage --chaos runs the
-// same for longer.
+// Instances and the node are killed (kill -9), and connections are cut as ticks pass. go run ./cmd/bench usage --chaos runs
+// the same for longer.
 func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")

@@ -28,7 +28,8 @@ func (p program) runChild(ctx context.Context, args []string) (code int, isChild
 		io.Copy(io.Discard, p.In)
 		cancel()
 	}()
-	// The name is the program's own in messages. The arguments begin with the word lieudit, which stands for its name here too.
+	// The name is the program's own in messages. The arguments begin with the word lieudit, which stands for its name here
+	// too.
 	if args[0] == harness.LieuditCommand {
 		t := p.Terminal
 		t.Name = "lieudit"
@@ -41,8 +42,8 @@ func (p program) runChild(ctx context.Context, args []string) (code int, isChild
 	return 0, true
 }
 
-// serveEmptyHandler serves a handler that does nothing, on a free port, until ctx ends. Its speed is the raw limit of the API.
-// Package harness reads the address from the line that is printed.
+// serveEmptyHandler serves a handler that does nothing, on a free port, until ctx ends. Its speed is the raw limit of the
+// API. Package harness reads the address from the line that is printed.
 func (p program) serveEmptyHandler(ctx context.Context) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -52,6 +53,7 @@ func (p program) serveEmptyHandler(ctx context.Context) error {
 	if err := p.PrintLine("An empty handler is served at %s", ln.Addr()); err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	// The end of ctx closes the server, and Serve then returns ErrServerClosed.
 	s := http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
 	if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {

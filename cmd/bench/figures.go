@@ -25,9 +25,9 @@ import (
 // folder for this run only; out receives the figures.
 type runBenchmark func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error
 
-// newFigureCommand completes a command that measures figures. It adds the flags --dir and --json, makes the folder and removes
-// it afterwards, and shows a progress bar. With --json each figure is printed as one line as soon as it is measured. Without,
-// all figures are printed as tables at the end, so an error leaves none of them.
+// newFigureCommand completes a command that measures figures. It adds the flags --dir and --json, makes the folder and
+// removes it afterwards, and shows a progress bar. With --json each figure is printed as one line as soon as it is
+// measured. Without, all figures are printed as tables at the end, so an error leaves none of them.
 func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command {
 	c.Flags = append(c.Flags,
 		&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
@@ -121,8 +121,8 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 	})
 }
 
-// validate makes a flag's validator of the function that parses its text. The text is parsed again where it is used, because a
-// validator cannot return a value.
+// validate makes a flag's validator of the function that parses its text. The text is parsed again where it is used,
+// because a validator cannot return a value.
 func validate[T any](parse func(string) (T, error)) func(string) error {
 	return func(text string) error {
 		_, err := parse(text)
@@ -205,6 +205,7 @@ for what it wrote to servers that are named.
 			Node: c.String("log") == api.Node, Postgres: c.String("postgres"), Meilisearch: c.String("meilisearch"),
 			Sites: c.Int("sites"), Rounds: c.Int("turns"), Connections: c.Int("connections"), SearchDuration: time.Duration(c.Int("seconds")) * time.Second,
 		}
+		// No two groups may have the same number of accounts, because it is part of their names.
 		for _, text := range c.StringSlice("crowd") {
 			group, _ := parseGroup(text) // the flag's validator has read it
 			o.Groups = append(o.Groups, group)

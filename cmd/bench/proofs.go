@@ -76,8 +76,10 @@ func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	case o.Cap < 1 || o.Requests < 1:
 		return terminal.NewUsageError(c, "--cap and --requests are at least 1")
 	case o.Postgres != "" && c.Int("runs") > 1:
+		// Read models that were filled from the log of the first run would not fit that of the second.
 		return terminal.NewUsageError(c, "--postgres is of one run: every run has a log of its own, and a database is of one log")
 	}
+	// A violation is returned only after the last run.
 	var violated error
 	for range c.Int("runs") {
 		rep, err := metering.Run(ctx, o)

@@ -118,8 +118,8 @@ func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, er
 	return r.measureHTTP(ctx, servedVintage, drawn.questions)
 }
 
-// warmUpQuestions is how many questions an operation answers before it is measured. They load the parts of the vintage that it
-// needs into memory.
+// warmUpQuestions is how many questions an operation answers before it is measured. They load the parts of the vintage that
+// it needs into memory.
 const warmUpQuestions = 200
 
 // measureOperation measures one operation in one goroutine, on one question after the other.

@@ -72,8 +72,8 @@ func operations() []operation {
 	}
 }
 
-// unexpectedError returns the error of an operation, or nil where the error is a right answer to the question: it is too short
-// or no address.
+// unexpectedError returns the error of an operation, or nil where the error is a right answer to the question: it is too
+// short or no address.
 func unexpectedError(err error) error {
 	if errors.Is(err, address.ErrShort) || errors.Is(err, address.ErrUnparsable) {
 		return nil

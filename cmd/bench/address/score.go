@@ -23,15 +23,16 @@ const (
 	scoreMeanMilliseconds = "mean ms"
 )
 
-// scoreEngines asks every engine the same damaged questions, one after the other, and reports how each answers each kind of
-// damage. The damage is drawn with a constant seed. Without a sample, that is of invented rows, it does nothing.
+// scoreEngines runs the same damaged questions on every engine, one after the other, and reports how each answers each kind
+// of damage. The damage is drawn with a constant seed. Without a sample, that is of invented rows, it does nothing.
 func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample []ban.Row) error {
 	if len(sample) == 0 {
 		return nil
 	}
 	w := noise.WorldOf(sample)
 	if len(sample) == maxSample {
-		// Rows may be missing from the sample, so a number that it lacks may exist. Hardly any street has numbers from 9000 on.
+		// Rows may be missing from the sample, so a number that it lacks may exist. Hardly any street has numbers from 9000
+		// on.
 		w.Unused = 9000
 	}
 	for seed, kind := range noise.Kinds() {
@@ -50,7 +51,7 @@ func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample [
 	return nil
 }
 
-// scoreQuestions asks questions and counts the answers by how right they are. Its latencies are those of verify.
+// scoreQuestions verifies each question and counts the answers by how right they are. Its latencies are those of verify.
 func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Question) (measure.Figure, error) {
 	var t noise.Tally
 	var total time.Duration

@@ -27,6 +27,7 @@ type keyedSync struct {
 	outcome outcome
 }
 
+// newReferential returns the referential of a code without sites, as it is when the service has created it.
 func newReferential(a *account, code string, rows int) *referential {
 	return &referential{account: a, code: code, rows: rows, possible: []state{{}}}
 }
@@ -75,6 +76,7 @@ func (f *referential) acknowledge(w write, answered outcome) error {
 	if again && w.key != "" {
 		from = f.possibleBeforePending // the service answers as it did the first time
 	}
+	// Keep the states from which the model gives the same answer, as they are after the write.
 	var next []state
 	var wanted []outcome
 	changes := false
@@ -85,6 +87,7 @@ func (f *referential) acknowledge(w write, answered outcome) error {
 			changes = changes || o.appends(w)
 		}
 	}
+	// The errors list what each possible state would have answered.
 	if len(next) == 0 {
 		return fmt.Errorf("%s of %d rows to %s/%s is answered %+v; what was acknowledged before gives %+v",
 			w.action, len(w.rows), f.account.id, f.code, answered, wanted)

@@ -56,10 +56,10 @@ func (w WorkDir) WithMaxDescriptors(n int) WorkDir {
 	return w
 }
 
-// Path is the data folder of a process.
+// Path returns the data folder of the process of that name.
 func (w WorkDir) Path(name string) string { return filepath.Join(w.dir, name) }
 
-// SocketPath is the socket of a process.
+// SocketPath returns the path of the socket of the process of that name.
 func (w WorkDir) SocketPath(name string) string { return filepath.Join(w.socketDir, name) }
 
 // Remove removes both folders. The processes must have ended.
@@ -188,10 +188,11 @@ func (p *Process) Stop() error {
 // Signal sends the process a signal. A process that has ended is an error.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// LastStderr is the end of what the process wrote to its standard error, at most 2,000 bytes.
+// LastStderr returns the end of what the processes of its name wrote to standard error, at most 2,000 bytes. Where it
+// cannot be read, the text is the reason.
 func (p *Process) LastStderr() string {
 	text, err := os.ReadFile(p.stderrFile)
 	if err != nil {
@@ -200,5 +201,5 @@ func (p *Process) LastStderr() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// PID is the process's id.
+// PID returns the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

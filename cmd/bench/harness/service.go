@@ -148,7 +148,8 @@ func (a AdminClient) IssueKey(ctx context.Context, account, label string) (key b
 // catchUpTimeout is how long the read models may take to apply what a round of load wrote.
 const catchUpTimeout = 10 * time.Minute
 
-// WaitCaughtUp waits until no read model is known to be behind the log. It gives up at once where the service does not answer.
+// WaitCaughtUp waits until no read model is known to be behind the log. It gives up at once where the service does not
+// answer.
 func (a AdminClient) WaitCaughtUp(ctx context.Context) error {
 	return Retry(ctx, catchUpTimeout, 20*time.Millisecond, func() error {
 		raw, err := a.Get(ctx, "/projections", nil)

@@ -7,8 +7,8 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// baselineSize is the size of the baseline's file. It is written from the beginning again once it is full, so it need not hold
-// a whole round of appends.
+// baselineSize is the size of the baseline's file. It is written from the beginning again once it is full, so it need not
+// hold a whole round of appends.
 const baselineSize = 64 << 20
 
 // baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes the pending

@@ -45,7 +45,8 @@ const (
 )
 
 // Run measures in dir, which should be empty and on the disk that the service is to use. It reports six figures: appends by
-// 1, 32 and 512 writers, two reads, and opening. It removes nothing: with a million events about half a gigabyte stays in dir.
+// 1, 32 and 512 writers, two reads, and opening. It removes nothing: with a million events about half a gigabyte stays in
+// dir.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	if err := measureAppends(ctx, dir, o, out); err != nil {
 		return fmt.Errorf("measure appends: %w", err)
@@ -95,8 +96,8 @@ func label(format string, args ...any) measure.Label {
 	return measure.Label{Name: "figure", Value: fmt.Sprintf(format, args...)}
 }
 
-// newAppender returns an operation that appends one event to the stream of its writer. An id is a random half, drawn once, and
-// the number of the call: random ids for each event would cost time that is not the log's.
+// newAppender returns an operation that appends one event to the stream of its writer. An id is a random half, drawn once,
+// and the number of the call: random ids for each event would cost time that is not the log's.
 func newAppender(ctx context.Context, j *journal.Journal, writer int) func(n int) error {
 	stream, id := fmt.Sprintf("bench-%d", writer), uuid.New()
 	batch := []eventstore.ProposedEvent{{Type: eventType, Data: make([]byte, dataSize), Metadata: make([]byte, metadataSize)}}
@@ -108,9 +109,9 @@ func newAppender(ctx context.Context, j *journal.Journal, writer int) func(n int
 	}
 }
 
-// measureReads measures three things on one log: opening it, a catch-up read of all its events, and a read whose filter matches
-// none of them. Each round opens the log again. The raw limit of both reads is a scan of the same files; opening has none. Where
-// the files fit into the system's cache, the reads measure the processor and not the disk.
+// measureReads measures three things on one log: opening it, a catch-up read of all its events, and a read whose filter
+// matches none of them. Each round opens the log again. The raw limit of both reads is a scan of the same files; opening
+// has none. Where the files fit into the system's cache, the reads measure the processor and not the disk.
 func measureReads(ctx context.Context, dir string, o Options, out measure.Output) error {
 	out.Progress("reads", 0, 0)
 	if err := fillLog(ctx, dir, o.Events); err != nil {
@@ -141,8 +142,9 @@ func measureReads(ctx context.Context, dir string, o Options, out measure.Output
 	})
 }
 
-// timeRead reads the whole log through a filter, and returns the events a second and how many events appeared. eventsInLog is
-// what the speed is computed from where the filter lets none appear; 0 means that all appear. A nil filter matches all events.
+// timeRead reads the whole log through a filter, and returns the events a second and how many events appeared. eventsInLog
+// is what the speed is computed from where the filter lets none appear; 0 means that all appear. A nil filter matches all
+// events.
 func timeRead(ctx context.Context, j *journal.Journal, filter eventstore.Filter, eventsInLog int) (perSecond float64, appeared int, err error) {
 	began := time.Now()
 	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, filter) {
@@ -156,8 +158,8 @@ func timeRead(ctx context.Context, j *journal.Journal, filter eventstore.Filter,
 	return float64(max(appeared, eventsInLog)) / time.Since(began).Seconds(), appeared, nil
 }
 
-// fillLog writes events into a new log, ten in each append, over at most 100,000 streams. It appends from 64 goroutines, whose
-// appends share syncs of the disk.
+// fillLog writes events into a new log, ten in each append, over at most 100,000 streams. It appends from 64 goroutines,
+// whose appends share syncs of the disk.
 func fillLog(ctx context.Context, dir string, events int) (err error) {
 	j, err := journal.Open(dir, journal.Options{})
 	if err != nil {

@@ -177,9 +177,9 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 // freshnessWrites is how many writes of one site are searched for, each until it is found.
 const freshnessWrites = 100
 
-// measureFreshness measures how long after its answer a write is found by the search. It first writes one more sync, which the
-// search may only have indexed after all syncs before it. Then it writes single sites, one after the other, and searches for
-// each.
+// measureFreshness measures how long after its answer a write is found by the search. It first writes one more sync, which
+// the search may only have indexed after all syncs before it. Then it writes single sites, one after the other, and
+// searches for each.
 func (r *run) measureFreshness(ctx context.Context, a account) error {
 	r.Progress("time until the syncs are found", 0, 0)
 	synced, puts, found := measure.NewLatencies(), measure.NewLatencies(), measure.NewLatencies()
@@ -221,8 +221,8 @@ func (r *run) measureFreshness(ctx context.Context, a account) error {
 // searchTimeout is how long a write may take until it is found, before the run fails.
 const searchTimeout = 5 * time.Minute
 
-// waitUntilFound searches for a name without a pause until the site of that name is the first result, and returns how long that
-// took. So the time includes that of the last search.
+// waitUntilFound searches for a name without a pause until the site of that name is the first result, and returns how long
+// that took. So the time includes that of the last search.
 func (a account) waitUntilFound(ctx context.Context, name string) (time.Duration, error) {
 	began := time.Now()
 	for time.Since(began) < searchTimeout {
@@ -248,9 +248,9 @@ type searchKind struct {
 	query func(p syntheticAddress, n int) url.Values
 }
 
-// searchKinds returns the searches that a site locator on a web page sends. "text as far as typed" has the first four bytes of
-// a word and needs a prefix index. "text with a slip" lacks the third byte of a word and needs a tolerance for typing errors.
-// Neither cuts a letter of two bytes in half: the only one in shopTypes is the first of its word.
+// searchKinds returns the searches that a site locator on a web page sends. "text as far as typed" has the first four bytes
+// of a word and needs a prefix index. "text with a slip" lacks the third byte of a word and needs a tolerance for typing
+// errors. Neither cuts a letter of two bytes in half: the only one in shopTypes is the first of its word.
 func searchKinds() []searchKind {
 	shopType := func(n int) string { return shopTypes[n%len(shopTypes)] }
 	near := func(p syntheticAddress, radius string) url.Values {

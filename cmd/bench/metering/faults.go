@@ -27,8 +27,8 @@ type fault struct {
 	pause       time.Duration
 }
 
-// planFaults draws the kills of a seed, in the order in which they happen: every instance once, the node nodeKills times. They
-// happen after 5 to 85 % of the requests that can be served, so that there is load before and after each.
+// planFaults draws the kills of a seed, in the order in which they happen: every instance once, the node nodeKills times.
+// They happen after 5 to 85 % of the requests that can be served, so that there is load before and after each.
 func (r *run) planFaults(rng *rand.Rand) (all []fault) {
 	if !r.Chaos {
 		return nil

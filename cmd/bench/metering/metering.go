@@ -1,5 +1,5 @@
-// Package metering tests that the service counts requests exactly. Several instances share one log node and one account with a
-// small quota, and clients send more requests than the quota allows. If chaos is asked for, processes are killed and
+// Package metering tests that the service counts requests exactly. Several instances share one log node and one account
+// with a small quota, and clients send more requests than the quota allows. If chaos is asked for, processes are killed and
 // connections are cut meanwhile. Then the log is folded again and compared with what the clients were answered. Its
 // constraint: only what the service promises is a violation, so a request without an answer may be billed or not.
 //
@@ -100,7 +100,8 @@ type process struct {
 	request []byte // with its key
 	killed  bool
 
-	// How many of its answers were 200, 429 and 503; how many connections broke before an answer; how many answers were others.
+	// How many of its answers were 200, 429 and 503; how many connections broke before an answer; how many answers were
+	// others.
 	served, refused, unavailable, broken, unexpected atomic.Int64
 
 	// openRefunds is how many requests were answered with 503 since the last one that was served: their ticks may not have

@@ -179,8 +179,8 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 	return totals, nil
 }
 
-// applyRecord folds one event with the fold of the service (package ledger), which says of each tick whether it counts. So this
-// test does not check the rules of the fold. It checks that the answers to clients agree with it.
+// applyRecord folds one event with the fold of the service (package ledger), which says of each tick whether it counts. So
+// this test does not check the rules of the fold. It checks that the answers to clients agree with it.
 func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
 	switch e := e.(type) {
 	case event.InstanceStarted:
