@@ -292,7 +292,8 @@ func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 		f, err := measure.Load{
 			Address: r.API, Connections: r.Connections, Duration: r.SearchDuration, Accept: []int{http.StatusOK},
 			Request: func(connection, n int) []byte {
-				n = n*r.Connections + connection                                   // of all connections together
+				// From here on n counts the searches of all connections together.
+				n = n*r.Connections + connection
 				query := k.query(r.addresses[n*7919%len(r.addresses)], n).Encode() // 7919 is prime: the places are spread
 				return measure.EncodeGet(r.API, api.Base+"/locations/search?"+query, accounts[n%len(accounts)].key)
 			},
