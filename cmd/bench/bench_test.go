@@ -19,7 +19,8 @@ import (
 	"lieudit/eventstore/deadlinetest"
 )
 
-// asProgramVariable makes the test binary be the program, for the tests and for the processes that it starts.
+// asProgramVariable is an environment variable that makes the test binary run as the program. The processes that it starts
+// inherit the variable.
 const asProgramVariable = "LIEUDIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -112,7 +113,7 @@ func TestBenchAddressPrintsFiguresAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestBenchAddressCountsWhatIsFoundOfFiles(t *testing.T) {
+func TestBenchAddressScoresDamagedAddressesOfFiles(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv.gz")
 	generateAddresses(t, file)
@@ -148,7 +149,7 @@ func TestBenchAddressCountsWhatIsFoundOfFiles(t *testing.T) {
 	}
 }
 
-func TestBenchesOfProcessesRefuseWhatCannotBeMeant(t *testing.T) {
+func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"usage --instances 0", "usage --cap 0", "usage --seed x", "usage --postgres postgres://x --runs 2",
@@ -161,7 +162,8 @@ func TestBenchesOfProcessesRefuseWhatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// Instances and the node are killed (kill -9), and connections are cut as ticks pass. The long form is go run ./cmd/bench usage --chaos.
+// Instances and the node are killed (kill -9), and connections are cut as ticks pass. go run ./cmd/bench usage --chaos runs
+// the same for longer.
 func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
@@ -171,7 +173,7 @@ func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Logf("seed %d: %d served of %d, %d incidents", rep.Seed, rep.Served, rep.Cap, len(rep.Incidents))
 }
 
-func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
+func TestTheCapIsExactOnProcessesThatShareANode(t *testing.T) {
 	t.Parallel()
 	rep := runMeteringBench(t, "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
 	if rep.Served != 400 || rep.Counted != 400 {
@@ -179,7 +181,7 @@ func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
 	}
 }
 
-func TestBenchAPITellsWhatItMeasured(t *testing.T) {
+func TestBenchAPIReportsSpeedAndUsageEvents(t *testing.T) {
 	t.Parallel()
 	var f struct {
 		Value  float64
@@ -225,7 +227,8 @@ func runBenchProcess(t *testing.T, into any, words ...string) {
 	}
 }
 
-// The instances are killed (kill -9) under load while a part fails besides, in each of the two ways to run. The long form is go run ./cmd/bench chaos.
+// The instances are killed (kill -9) under load while another part fails, in both profiles. go run ./cmd/bench chaos runs the
+// same for longer.
 func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []chaos.Profile{chaos.Embedded, chaos.Servers} {

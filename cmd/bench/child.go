@@ -13,9 +13,11 @@ import (
 	"lieudit/cmd/lieudit/service"
 )
 
-// runChild runs what package harness starts this program for, and returns its exit code: lieudit itself with the arguments
-// after the word, or the empty handler. It ends when its standard input does. The parent holds the other end of that, so no
-// child outlives it, even when it is killed.
+// runChild runs a command that package harness starts in a process of its own, and returns its exit code: lieudit itself with
+// the arguments that follow, or the empty handler. isChild is false for any other command line, which is then not run.
+//
+// The process ends in good order when its standard input ends. The parent holds the other end of that pipe, and the system
+// closes it when the parent ends, even by a kill. So no child outlives its parent.
 func (p program) runChild(ctx context.Context, args []string) (code int, isChild bool) {
 	if len(args) == 0 || args[0] != harness.LieuditCommand && args[0] != harness.EmptyHandlerCommand {
 		return 0, false
@@ -26,6 +28,8 @@ func (p program) runChild(ctx context.Context, args []string) (code int, isChild
 		io.Copy(io.Discard, p.In)
 		cancel()
 	}()
+	// The name is the program's own in messages. The arguments begin with the word lieudit, which stands for its name here
+	// too.
 	if args[0] == harness.LieuditCommand {
 		t := p.Terminal
 		t.Name = "lieudit"
@@ -38,7 +42,8 @@ func (p program) runChild(ctx context.Context, args []string) (code int, isChild
 	return 0, true
 }
 
-// serveEmptyHandler serves a handler that does nothing, which the service is compared with.
+// serveEmptyHandler serves a handler that does nothing, on a free port, until ctx ends. Its speed is the raw limit of the
+// API. Package harness reads the address from the line that is printed.
 func (p program) serveEmptyHandler(ctx context.Context) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -48,6 +53,7 @@ func (p program) serveEmptyHandler(ctx context.Context) error {
 	if err := p.PrintLine("An empty handler is served at %s", ln.Addr()); err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	// The end of ctx closes the server, and Serve then returns ErrServerClosed.
 	s := http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
 	if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {

@@ -21,11 +21,13 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// runBenchmark is the part of a command that differs: it turns the flags into options and measures in a folder of its own.
+// runBenchmark is the part of a command that differs from the others: it turns the flags into options and measures. dir is a
+// folder for this run only; out receives the figures.
 type runBenchmark func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error
 
-// newFigureCommand completes a command that measures figures: --dir and --json, a folder that is removed afterwards, a
-// progress bar, and what is measured as tables or as one line of JSON a figure.
+// newFigureCommand completes a command that measures figures. It adds the flags --dir and --json, makes the folder and
+// removes it afterwards, and shows a progress bar. With --json each figure is printed as one line as soon as it is
+// measured. Without, all figures are printed as tables at the end, so an error leaves none of them.
 func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command {
 	c.Flags = append(c.Flags,
 		&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
@@ -36,6 +38,7 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		// The bar is cleared before the tables are printed, and also after an error.
 		bar := p.NewProgressBar()
 		defer bar.Clear()
 		var figures measure.Table
@@ -53,6 +56,7 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 			return err
 		}
 		bar.Clear()
+		// With --json the tables are empty: everything is printed.
 		for n, t := range figures.Tables() {
 			if n > 0 {
 				err = errors.Join(err, p.PrintLine(""))
@@ -64,7 +68,7 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 	return c
 }
 
-// journalCommand is still called log, as all documents call it.
+// journalCommand measures the journal. The command is called log, the word for it in all documents.
 func (p program) journalCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "log",
@@ -79,10 +83,12 @@ minute and leaves nothing behind.
 			&cli.IntFlag{Name: "turns", Value: 5, Usage: "`TURNS` of half a second for each figure", Validator: terminal.AtLeastOne},
 		},
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		// Half a second is enough for some thousand syncs of a disk.
 		return journal.Run(ctx, dir, journal.Options{Rounds: c.Int("turns"), RoundDuration: 500 * time.Millisecond, Events: c.Int("events")}, out)
 	})
 }
 
+// addressCommand measures the address engine.
 func (p program) addressCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "address",
@@ -106,6 +112,7 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
 		o := address.Options{FigureDuration: c.Duration("turn"), Connections: c.Int("connections"),
 			Files: c.StringSlice("file"), Questions: c.Int("questions"), Meilisearch: lieuditcli.MeilisearchURL(c, p.LookupEnv)}
+		// The flag is checked as the service checks it, before anything is built.
 		if err := lieuditcli.ValidateMeilisearch(c, service.Config{Meilisearch: o.Meilisearch}); err != nil {
 			return err
 		}
@@ -114,7 +121,8 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 	})
 }
 
-// validate makes a flag's validator of the function that reads its text.
+// validate makes a flag's validator of the function that parses its text. The text is parsed again where it is used,
+// because a validator cannot return a value.
 func validate[T any](parse func(string) (T, error)) func(string) error {
 	return func(text string) error {
 		_, err := parse(text)
@@ -122,28 +130,30 @@ func validate[T any](parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// parseSizes reads sizes such as 10k,1M.
+// parseSizes parses sizes such as 10k,1M: whole numbers from 1 to 100 million, k for thousands and M for millions.
 func parseSizes(text string) (all []int, err error) {
-	for word := range strings.SplitSeq(text, ",") {
-		word = strings.TrimSpace(word)
-		times := 1
+	// The bound is far above the 26 million rows of the whole address base.
+	for size := range strings.SplitSeq(text, ",") {
+		size = strings.TrimSpace(size)
+		factor := 1
 		switch {
-		case strings.HasSuffix(word, "k"):
-			times = 1_000
-		case strings.HasSuffix(word, "M"):
-			times = 1_000_000
+		case strings.HasSuffix(size, "k"):
+			factor = 1_000
+		case strings.HasSuffix(size, "M"):
+			factor = 1_000_000
 		}
-		n, err := strconv.Atoi(strings.TrimRight(word, "kM"))
-		if err != nil || n < 1 || n*times > 100_000_000 {
-			return nil, fmt.Errorf("%q is no size such as 10k or 1M", word)
+		n, err := strconv.Atoi(strings.TrimRight(size, "kM"))
+		if err != nil || n < 1 || n*factor > 100_000_000 {
+			return nil, fmt.Errorf("%q is no size such as 10k or 1M", size)
 		}
-		all = append(all, n*times)
+		all = append(all, n*factor)
 	}
 	return all, nil
 }
 
+// apiCommand measures the API over HTTP. A turn is one round of measure.Medians.
 func (p program) apiCommand() *cli.Command {
-	isLog := terminal.OneOf(api.Journal, api.Node)
+	validateLog := terminal.OneOf(api.Journal, api.Node)
 	return p.newFigureCommand(&cli.Command{
 		Name:  "api",
 		Usage: "Measure the API over HTTP, metered and durable, beside an empty handler",
@@ -156,7 +166,7 @@ behind.
 		Flags: []cli.Flag{
 			&cli.IntSliceFlag{Name: "connections", Value: []int{1, 16, 64, 256}, Usage: "`HOW MANY` clients", Validator: terminal.Each(terminal.AtLeastOne)},
 			&cli.IntSliceFlag{Name: "accounts", Value: []int{1, 1000}, Usage: "over `HOW MANY` accounts the requests are spread", Validator: terminal.Each(terminal.AtLeastOne)},
-			&cli.StringSliceFlag{Name: "log", Value: []string{api.Journal, api.Node}, Usage: "`LOG` of the service: journal, node", Validator: terminal.Each(isLog)},
+			&cli.StringSliceFlag{Name: "log", Value: []string{api.Journal, api.Node}, Usage: "`LOG` of the service: journal, node", Validator: terminal.Each(validateLog)},
 			&cli.StringSliceFlag{Name: "path", Value: []string{"/me", "/address/autocomplete?q=rue+de+la+mairie"}, Usage: "`PATH` that is asked for"},
 			&cli.IntFlag{Name: "seconds", Value: 2, Usage: "`SECONDS` of a turn", Validator: terminal.AtLeastOne},
 			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` for each figure", Validator: terminal.AtLeastOne},
@@ -169,6 +179,7 @@ behind.
 	})
 }
 
+// locationsCommand measures customers' sites over HTTP. --crowd gives the groups of accounts that are searched.
 func (p program) locationsCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "locations",
@@ -194,6 +205,7 @@ for what it wrote to servers that are named.
 			Node: c.String("log") == api.Node, Postgres: c.String("postgres"), Meilisearch: c.String("meilisearch"),
 			Sites: c.Int("sites"), Rounds: c.Int("turns"), Connections: c.Int("connections"), SearchDuration: time.Duration(c.Int("seconds")) * time.Second,
 		}
+		// No two groups may have the same number of accounts, because it is part of their names.
 		for _, text := range c.StringSlice("crowd") {
 			group, _ := parseGroup(text) // the flag's validator has read it
 			o.Groups = append(o.Groups, group)
@@ -202,7 +214,7 @@ for what it wrote to servers that are named.
 	})
 }
 
-// parseGroup reads ACCOUNTSxSITES.
+// parseGroup parses ACCOUNTSxSITES, both at least 1.
 func parseGroup(text string) (g locations.AccountGroup, err error) {
 	accounts, sites, _ := strings.Cut(text, "x")
 	g.Accounts, err = strconv.Atoi(accounts)

@@ -3,9 +3,14 @@
 //
 //	go run ./cmd/bench log|address|api|locations|usage|chaos
 //
-// A command turns its flags into the Options of a package and calls its Run. The first four report figures (figures.go), the
-// last two a proof: what did not hold, and exit code 1 for it (proofs.go). Most of them start services through package
-// harness; these are processes of this very program (child.go).
+// Each command turns its flags into the Options of a package below and calls the Run of that package:
+//
+//	log, address, api, locations   figures.go   measure.Figure, printed as tables or JSON
+//	usage, chaos                   proofs.go    a report with its violations, and exit code 1 where there are any
+//
+// All but log and address start services through package harness. These services are processes of this very program, so that
+// they always have the code under test: child.go runs them. Its constraint: no command leaves a process or a file behind,
+// unless a flag says so.
 package main
 
 import (
@@ -21,7 +26,8 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// main ends gently at the first signal and at once at the second.
+// main cancels the command at the first signal, so that it removes what it made. The second signal ends the program at once,
+// because stop gives signals their usual effect again.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -31,10 +37,11 @@ func main() {
 	}}.run(ctx, os.Args))
 }
 
-// program is the command line of bench.
+// program is the command line of bench on a terminal, which tests replace.
 type program struct{ terminal.Terminal }
 
-// run runs one command line and returns the exit code: 0 done, 1 failed or a check did not hold, 2 wrong usage.
+// run runs one command line, the program's name first, and returns the exit code: 0 done, 1 failed or a check did not hold, 2
+// wrong usage. A command line of package harness is not listed in the help.
 func (p program) run(ctx context.Context, args []string) int {
 	if code, isChild := p.runChild(ctx, args[1:]); isChild {
 		return code

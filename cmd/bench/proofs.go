@@ -15,12 +15,14 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// The commands of this file are proofs: they print a report, and return 1 where something did not hold.
+// The commands of this file are tests: they print a report, and return one of these errors, for exit code 1, where the report
+// has violations.
 var (
 	errNotExact      = errors.New("metering was not exact")
 	errPromiseBroken = errors.New("the service did not hold what it promises")
 )
 
+// usageCommand tests that metering is exact. It has the shorter name meter too.
 func (p program) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name:    "usage",
@@ -54,16 +56,17 @@ the appends lose their connection, half before the node has them, half with the 
 	}
 }
 
-// seedOf is the seed that was given, or a random one.
+// seedOf returns the seed that was given, or a random one of 52 bits.
 func seedOf(c *cli.Command) uint64 {
 	if c.IsSet("seed") {
 		return c.Uint64("seed")
 	}
-	return rand.Uint64() >> 12 // exact as a float64, which JSON readers make of numbers
+	// A JSON reader may make a float64 of the seed in a report. It holds 52 bits exactly.
+	return rand.Uint64() >> 12
 }
 
-// proveMetering runs the test so many times, each with the next seed, and goes on after a violation: how often one happens
-// says where to look.
+// proveMetering runs the test as often as --runs says, each time with the next seed. It goes on after a violation: how many
+// runs have one helps to find its cause. An error of a run itself ends it.
 func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	o := metering.Options{
 		Dir: c.String("dir"), Postgres: c.String("postgres"), Path: c.String("path"), Chaos: c.Bool("chaos"), Seed: seedOf(c),
@@ -73,8 +76,10 @@ func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	case o.Cap < 1 || o.Requests < 1:
 		return terminal.NewUsageError(c, "--cap and --requests are at least 1")
 	case o.Postgres != "" && c.Int("runs") > 1:
+		// Read models that were filled from the log of the first run would not fit that of the second.
 		return terminal.NewUsageError(c, "--postgres is of one run: every run has a log of its own, and a database is of one log")
 	}
+	// A violation is returned only after the last run.
 	var violated error
 	for range c.Int("runs") {
 		rep, err := metering.Run(ctx, o)
@@ -97,6 +102,7 @@ func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	return violated
 }
 
+// printMeteringReport prints the incidents, a table of instances, one of their processes, the totals and the violations.
 func (p program) printMeteringReport(rep metering.Report) (err error) {
 	for _, i := range rep.Incidents {
 		err = errors.Join(err, p.PrintLine("%8.3f s  %s", i.At.Seconds(), i.What))
@@ -106,9 +112,10 @@ func (p program) printMeteringReport(rep metering.Report) (err error) {
 	for _, i := range rep.Instances {
 		instances = append(instances, []string{i.Name, count(i.Served), fmt.Sprintf("%.1f", i.P50), fmt.Sprintf("%.1f", i.P99)})
 	}
+	// The table shows a process as a life of its instance, and its id as an incarnation: the words of reports and of the log.
 	processes := terminal.Table{{"LIFE", "INCARNATION", "KILLED", "SERVED", "COUNTED", "BILLED UNANSWERED", "AT MOST"}}
-	for _, l := range rep.Processes {
-		processes = append(processes, []string{l.Name, l.InstanceID, terminal.EmptyIf(!l.Killed, "yes"), count(l.Served), count(l.Counted), count(l.BilledUnanswered), count(l.InFlight + l.OpenRefunds)})
+	for _, process := range rep.Processes {
+		processes = append(processes, []string{process.Name, process.InstanceID, terminal.EmptyIf(!process.Killed, "yes"), count(process.Served), count(process.Counted), count(process.BilledUnanswered), count(process.InFlight + process.OpenRefunds)})
 	}
 	err = errors.Join(err, p.PrintTable(instances), p.PrintLine(""), p.PrintTable(processes), p.PrintLine(""), p.PrintFields(
 		"seed", strconv.FormatUint(rep.Seed, 10),
@@ -121,6 +128,7 @@ func (p program) printMeteringReport(rep metering.Report) (err error) {
 	return errors.Join(err, p.printViolations(rep.Violations), p.PrintLine(""))
 }
 
+// printViolations prints one line a violation.
 func (p program) printViolations(violations []string) (err error) {
 	for _, v := range violations {
 		err = errors.Join(err, p.PrintLine("VIOLATED: %s", v))
@@ -128,6 +136,7 @@ func (p program) printViolations(violations []string) (err error) {
 	return err
 }
 
+// chaosCommand tests the whole service while its processes are killed and what they depend on fails.
 func (p program) chaosCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "chaos",
@@ -147,6 +156,7 @@ that are made again from the log are the same. Exit 1 when any of that does not 
 			&cli.IntFlag{Name: "per-round", Value: 10, Usage: "`HOW MANY` kills there are between two checks", Validator: terminal.AtLeastOne},
 			&cli.StringSliceFlag{Name: "profile", Value: []string{string(chaos.Embedded), string(chaos.Servers)}, Usage: "`PROFILES` to run: embedded, servers", Validator: terminal.Each(terminal.OneOf(string(chaos.Embedded), string(chaos.Servers)))},
 			&cli.IntFlag{Name: "instances", Value: 2, Usage: "`HOW MANY` instances share the servers", Validator: terminal.AtLeastOne},
+			// An account has a referential of that many sites and one of half as many: with 6,000 they fit a BUSINESS plan.
 			&cli.IntFlag{Name: "rows", Value: 3000, Usage: "`ROWS` of the largest sync, at most 6000", Validator: atMost(6000)},
 			&cli.IntFlag{Name: "minutes", Value: 30, Usage: "`MINUTES` after which the run gives up", Validator: terminal.AtLeastOne},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of what is done; chosen when left out", HideDefault: true},
@@ -159,7 +169,7 @@ that are made again from the log are the same. Exit 1 when any of that does not 
 	}
 }
 
-// atMost is a validator that refuses what is not between 1 and most.
+// atMost returns a validator that refuses a number that is not between 1 and most.
 func atMost(most int) func(int) error {
 	return func(n int) error {
 		if n > most {
@@ -169,17 +179,20 @@ func atMost(most int) func(int) error {
 	}
 }
 
-// proveDurability runs the chaos test. The report is printed after an error too, because the violations until then count.
+// proveDurability runs the chaos test. The report is printed after an error too, because the violations until then are true.
+// The lines of the run's log go to standard error, so that standard output holds only the report.
 func (p program) proveDurability(ctx context.Context, c *cli.Command) error {
 	o := chaos.Options{
 		Dir: c.String("dir"), Kills: c.Int("kills"), MaxKillsPerRound: c.Int("per-round"), Instances: c.Int("instances"), Rows: c.Int("rows"),
 		Seed: seedOf(c), TimeLimit: time.Duration(c.Int("minutes")) * time.Minute, KeepGoing: c.Bool("keep-going"), KeepData: c.Bool("keep"),
+		// Between two kills there is time for a start and some writes. The command has no flags for these three.
 		MaxPause: 3500 * time.Millisecond, MinOutage: 5 * time.Second, LongOutage: 50 * time.Second,
 		Log: func(what string) { fmt.Fprintln(p.Err, what) },
 	}
 	for _, name := range c.StringSlice("profile") {
 		o.Profiles = append(o.Profiles, chaos.Profile(name))
 	}
+	// A report with violations makes exit code 1 also where the run itself was completed.
 	rep, err := chaos.Run(ctx, o)
 	if len(rep.Violations) > 0 {
 		err = errors.Join(err, errPromiseBroken)
@@ -190,12 +203,15 @@ func (p program) proveDurability(ctx context.Context, c *cli.Command) error {
 	return errors.Join(p.printChaosReport(rep), err)
 }
 
+// printChaosReport prints a table with the totals of each profile that ran, what was left out, and the violations.
+// What was left out matters to a reader: a fault that this machine does not allow was not tested.
 func (p program) printChaosReport(rep chaos.Report) error {
+	// The columns are in the order of the numbers of a row below.
 	t := terminal.Table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "LARGE SYNCS CUT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
 	for _, name := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
-		if f, ran := rep.Totals[name]; ran {
+		if totals, ran := rep.Totals[name]; ran {
 			row := []string{string(name)}
-			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Cut, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Unlisted), int(f.Seconds)} {
+			for _, n := range []int{totals.Kills, totals.NodeKills, totals.Rounds, totals.Requests, totals.Failed, totals.Unanswered, totals.Acknowledged, totals.InDoubt, totals.Cut, totals.Revocations, totals.Accounts, totals.Sites, int(totals.Billed), int(totals.BilledUnanswered), int(totals.Unlisted), int(totals.Seconds)} {
 				row = append(row, terminal.GroupThousands(n))
 			}
 			t = append(t, row)

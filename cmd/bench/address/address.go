@@ -1,6 +1,7 @@
-// Package address measures the address engine on invented vintages of any size, or on real files: how fast a vintage is
-// built, throughput and latency of every operation, and how often damaged addresses are found. Its constraint: all indexes,
-// our own and Meilisearch, answer the same questions in the same run.
+// Package address measures the address engine on vintages, the files that hold one edition of the address base. A vintage is
+// built from invented rows, of any number, or from real files. Measured are the speed of the build, throughput and latency of
+// every operation, and, of real files, how often damaged addresses are found. Its constraint: all indexes, the vintage's own
+// and Meilisearch, answer the same questions in the same run.
 //
 //	Run ──> buildSynthetic or buildFiles ──> vintage, questionSet (a sample of its rows)
 //	    ──> measureOperation   one processor, for each testedEngine
@@ -25,7 +26,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// Options say what to measure.
+// Options say what to measure. Either Sizes or Files is required.
 type Options struct {
 	Sizes          []int         // rows that are invented; none with Files
 	Files          []string      // of the address base
@@ -35,7 +36,7 @@ type Options struct {
 	Connections    int           // over HTTP
 }
 
-// Run measures a vintage of the files, or one of each size. It leaves them in dir.
+// Run measures a vintage of the files, or one vintage after the other of each size. It leaves the last one in dir.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	communes, err := commune.Load()
 	if err != nil {
@@ -53,7 +54,7 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	return nil
 }
 
-// run is one run of the benchmark.
+// run is one run of the benchmark. It measures one vintage at a time, in one file.
 type run struct {
 	Options
 	measure.Output
@@ -62,23 +63,25 @@ type run struct {
 	rows     int    // of the vintage
 }
 
-// labels are those of an operation on the vintage. where is engine, meilisearch, http or disk.
+// labels returns the labels of an operation on the vintage. where is engine or meilisearch for a call of the engine on that
+// index, http for the API, and disk for the build.
 func (r *run) labels(where, operation string) []measure.Label {
 	return []measure.Label{{Name: "rows", Value: r.rows}, {Name: "where", Value: where}, {Name: "operation", Value: operation}}
 }
 
-// testedEngine is the address engine on one of the indexes.
+// testedEngine is the address engine on one of the indexes: the vintage's own, or one in Meilisearch that was filled from the
+// vintage.
 type testedEngine struct {
 	name string
 	*address.Engine
-	searchesOnly bool                                  // the index differs only in searches by words
-	queryCounts  func() (requests, searchesOnly int64) // of the index
+	searchesOnly bool                              // the index differs only in searches by words
+	queryCounts  func() (requests, searches int64) // of the index
 }
 
 // measureVintage builds a vintage and measures each operation on each index, the finding of damaged addresses, and each
 // operation over HTTP.
 func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, error)) (err error) {
-	f, err := build()
+	drawn, err := build()
 	if err != nil {
 		return err
 	}
@@ -86,6 +89,7 @@ func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, er
 	if err != nil {
 		return err
 	}
+	// From here on servedVintage owns v and closes it at the deferred Swap.
 	servedVintage := atlas.New(r.communes)
 	servedVintage.Swap(v)
 	defer servedVintage.Swap(nil)
@@ -103,21 +107,22 @@ func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, er
 			if e.searchesOnly && !op.searchesText {
 				continue
 			}
-			if err := r.measureOperation(ctx, e, op, f.questions); err != nil {
+			if err := r.measureOperation(ctx, e, op, drawn.questions); err != nil {
 				return fmt.Errorf("%s: %s: %w", e.name, op.name, err)
 			}
 		}
 	}
-	if err := r.scoreEngines(ctx, engines, f.sample); err != nil {
+	if err := r.scoreEngines(ctx, engines, drawn.sample); err != nil {
 		return err
 	}
-	return r.measureHTTP(ctx, servedVintage, f.questions)
+	return r.measureHTTP(ctx, servedVintage, drawn.questions)
 }
 
-// warmUpQuestions bring into memory what an operation needs, before it is measured.
+// warmUpQuestions is how many questions an operation answers before it is measured. They load the parts of the vintage that
+// it needs into memory.
 const warmUpQuestions = 200
 
-// measureOperation runs one question after the other on one processor.
+// measureOperation measures one operation in one goroutine, on one question after the other.
 func (r *run) measureOperation(ctx context.Context, e testedEngine, op operation, questions []question) error {
 	r.Progress(e.name+": "+op.name, 0, 0)
 	runOne := func(n int) error { return unexpectedError(op.run(ctx, e.Engine, &questions[n%len(questions)])) }
@@ -134,7 +139,7 @@ func (r *run) measureOperation(ctx context.Context, e testedEngine, op operation
 }
 
 // fillMeilisearch fills an index of Meilisearch from a vintage and reports how fast. remove removes the index; it must be
-// called after an error too. The index has a name of its own: it is none of a service, and no service removes it.
+// called after an error too. The index has a random name, so that it is not shared with a service, and no service removes it.
 func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (e testedEngine, remove func() error, err error) {
 	server, err := meiliclient.ParseServer(r.Meilisearch)
 	if err != nil {
@@ -142,6 +147,7 @@ func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (e tested
 	}
 	d := directory.New(server.Client(), "bench", time.Now)
 	d.Name = fmt.Sprintf("lieudit-bench-%x", rand.Uint64())
+	// Two indexes are removed: that of the vintage, and the one named d.Name. A run that was interrupted removes them too.
 	remove = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
@@ -158,7 +164,7 @@ func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (e tested
 	return e, remove, r.Report(durationFigure(documents, took).With(r.labels("meilisearch", "list documents")...))
 }
 
-// durationFigure is the figure of one long operation on n things.
+// durationFigure returns the figure of one long operation on n things: its speed, and its duration as Max.
 func durationFigure(n float64, took time.Duration) measure.Figure {
 	return measure.Figure{Value: n / took.Seconds(), Unit: "/s", Max: float64(took.Microseconds()) / 1e3}
 }

@@ -24,21 +24,21 @@ func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
 		t.Skipf("no Meilisearch: start one and name it in %s, as http://127.0.0.1:7700#KEY", meilitest.EnvVariable)
 	}
 	o := address.Options{Files: files, Questions: 40, Meilisearch: strings.Replace(server, "://", "://"+key+"@", 1), FigureDuration: time.Millisecond, Connections: 1}
-	own := map[string]float64{}
+	firstOfEngine := map[string]float64{}
 	err = address.Run(t.Context(), t.TempDir(), o, measure.Output{Progress: func(string, int, int) {}, Report: func(f measure.Figure) error {
 		kind, index, first := f.Label("damage"), f.Label("index"), f.Extra[address.ScoreFirst]
 		if kind == "" {
 			return nil
 		}
 		if index == "engine" {
-			own[kind] = first
+			firstOfEngine[kind] = first
 		}
-		if f.Extra[address.ScoreFalseExact] > 0 || first < own[kind]-f.Extra[address.ScoreAsked]/20 {
-			t.Errorf("%s, %s: %v; the own index has %v first", kind, index, f.Extra, own[kind])
+		if f.Extra[address.ScoreFalseExact] > 0 || first < firstOfEngine[kind]-f.Extra[address.ScoreAsked]/20 {
+			t.Errorf("%s, %s: %v; the own index has %v first", kind, index, f.Extra, firstOfEngine[kind])
 		}
 		return nil
 	}})
-	if err != nil || len(own) == 0 {
-		t.Errorf("%d kinds, %v", len(own), err)
+	if err != nil || len(firstOfEngine) == 0 {
+		t.Errorf("%d kinds, %v", len(firstOfEngine), err)
 	}
 }

@@ -20,7 +20,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// singleKeyRing is a key ring with one key. It is always fresh.
+// singleKeyRing is a key ring with one secret key of a BUSINESS account. It does not read a log, so it is always fresh and no
+// request waits for it.
 type singleKeyRing struct{ hash token.Hash }
 
 func (k singleKeyRing) FindKey(hash token.Hash, _ time.Time) (access.Grant, bool) {
@@ -29,7 +30,9 @@ func (k singleKeyRing) FindKey(hash token.Hash, _ time.Time) (access.Grant, bool
 
 func (k singleKeyRing) IsFresh(time.Time) bool { return true }
 
-// measureHTTP measures every operation over HTTP, in the API without metering. Clients and server share the machine.
+// measureHTTP measures every operation over HTTP. The server runs in this process: the API with its checks of keys and
+// limits, but without counting requests. Clients and server share the processors. 422 is accepted, because the API gives
+// that answer to a question that no address can be read from.
 func (r *run) measureHTTP(ctx context.Context, servedVintage *atlas.Atlas, questions []question) (err error) {
 	key := token.DefaultPrefixes.New(token.Secret)
 	noLocations := api.Locations{} // no request of the benchmark concerns them
@@ -52,7 +55,7 @@ func (r *run) measureHTTP(ctx context.Context, servedVintage *atlas.Atlas, quest
 	for _, op := range operations() {
 		r.Progress("http: "+op.name, 0, 0)
 		f, err := measure.Load{
-			Address: address, Connections: r.Connections, Lasts: r.FigureDuration, Accept: []int{http.StatusOK, http.StatusUnprocessableEntity},
+			Address: address, Connections: r.Connections, Duration: r.FigureDuration, Accept: []int{http.StatusOK, http.StatusUnprocessableEntity},
 			Request: func(connection, n int) []byte {
 				q := &questions[(n*r.Connections+connection)%len(questions)]
 				return measure.EncodeGet(address, api.Base+op.path(q), key)

@@ -18,7 +18,8 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// questionCount is how many rows become questions at most.
+// questionCount is how many rows become questions at most. Enough of them are drawn that repeated questions do not come from
+// the same few parts of the vintage.
 const questionCount = 5000
 
 // questionSet is a sample of the rows of a vintage, drawn while it is built.
@@ -27,7 +28,8 @@ type questionSet struct {
 	sample    []ban.Row // rows with a house number, of files only, to be damaged
 }
 
-// question is a row as the input of each operation.
+// question is a row as the input of each operation: verify takes line, autocomplete prefix, view id, proximity position, and
+// localities locality.
 type question struct {
 	line     string // the whole address
 	prefix   string // a part of it, as somebody types it
@@ -36,7 +38,7 @@ type question struct {
 	locality string
 }
 
-// operation is one operation of the engine, and the path below the API's base that runs it over HTTP.
+// operation is one operation of the engine, both as a call and as the path below the API's base that runs it over HTTP.
 type operation struct {
 	name         string
 	searchesText bool // by words, so in the index under test
@@ -44,8 +46,9 @@ type operation struct {
 	path         func(*question) string
 }
 
-// operations are all operations of the address API. The engine is called as the API calls it, with the same limits.
+// operations returns all operations of the address API. The engine is called as the API calls it, with the same limits.
 func operations() []operation {
+	// infallible makes an operation of a call that returns no error.
 	infallible := func(run func(*address.Engine, *question)) func(context.Context, *address.Engine, *question) error {
 		return func(_ context.Context, e *address.Engine, q *question) error { run(e, q); return nil }
 	}
@@ -69,7 +72,8 @@ func operations() []operation {
 	}
 }
 
-// unexpectedError is the error of an operation, or nil where the error is a right answer to the question.
+// unexpectedError returns the error of an operation, or nil where the error is a right answer to the question: it is too
+// short or no address.
 func unexpectedError(err error) error {
 	if errors.Is(err, address.ErrShort) || errors.Is(err, address.ErrUnparsable) {
 		return nil
@@ -77,7 +81,8 @@ func unexpectedError(err error) error {
 	return err
 }
 
-// buildSynthetic builds a vintage of invented rows and draws the questions on the way.
+// buildSynthetic builds a vintage of invented rows and draws the questions on the way. The rows go through a pipe from the
+// generator to the build, so that no file holds them. The seed is constant: equal sizes have equal rows.
 func (r *run) buildSynthetic(ctx context.Context, rows int) (*questionSet, error) {
 	reader, writer := io.Pipe()
 	written := make(chan error, 1)
@@ -87,16 +92,16 @@ func (r *run) buildSynthetic(ctx context.Context, rows int) (*questionSet, error
 		written <- err
 	}()
 	r.rows = rows
-	f := &questionSet{}
-	err := r.buildVintage(ctx, "invent and build", f.sampleQuestions(ban.Read(reader, "specimen", &ban.Report{})), vintage.Options{
+	drawn := &questionSet{}
+	err := r.buildVintage(ctx, "invent and build", drawn.sampleQuestions(ban.Read(reader, "specimen", &ban.Report{})), vintage.Options{
 		Millesime: "bench", Synthetic: true,
 		Progress: func(stage string, done, _ int) { r.Progress(fmt.Sprintf("%d rows: %s", rows, stage), done, rows) },
 	})
-	reader.CloseWithError(io.ErrClosedPipe) // ends a writer that nobody reads
-	return f, errors.Join(err, <-written)
+	reader.CloseWithError(io.ErrClosedPipe) // after an error of the build, it ends the generator
+	return drawn, errors.Join(err, <-written)
 }
 
-// buildFiles builds a vintage of the files and draws the questions on the way.
+// buildFiles builds a vintage of the files, draws the questions on the way, and keeps a sample of rows for scoreEngines.
 func (r *run) buildFiles(ctx context.Context) (*questionSet, error) {
 	sources, err := vintages.OpenSources(ctx, r.Files)
 	if err != nil {
@@ -104,14 +109,15 @@ func (r *run) buildFiles(ctx context.Context) (*questionSet, error) {
 	}
 	defer sources.Close()
 	r.rows = 0
-	f := &questionSet{}
-	return f, r.buildVintage(ctx, "read and build", f.sampleQuestions(f.sampleRows(sources.Rows)), vintage.Options{
+	drawn := &questionSet{}
+	return drawn, r.buildVintage(ctx, "read and build", drawn.sampleQuestions(drawn.sampleRows(sources.Rows)), vintage.Options{
 		Millesime: "bench",
 		Progress:  func(stage string, done, _ int) { r.Progress(stage, done, 0) },
 	})
 }
 
-// buildVintage builds a vintage and reports how fast. It counts the rows unless their number is known.
+// buildVintage builds a vintage and reports rows a second and the size of the file. Where r.rows is 0 it becomes the number
+// of addresses in the vintage.
 func (r *run) buildVintage(ctx context.Context, operation string, rows iter.Seq2[ban.Row, error], o vintage.Options) error {
 	began := time.Now()
 	summary, err := vintage.Build(ctx, r.path, rows, o)
@@ -127,24 +133,27 @@ func (r *run) buildVintage(ctx context.Context, operation string, rows iter.Seq2
 	return r.Report(figure.With(r.labels("disk", operation)...))
 }
 
-// maxSample is how many rows with a house number are kept.
+// maxSample is how many rows with a house number are kept at most, so that the memory does not grow with the files.
 const maxSample = 200_000
 
-// sampleRows passes rows on and keeps a uniform sample of those with a house number.
+// sampleRows passes rows on and keeps a uniform sample of those with a house number. Its random numbers have a constant seed:
+// the same files give the same sample.
 func (f *questionSet) sampleRows(rows iter.Seq2[ban.Row, error]) iter.Seq2[ban.Row, error] {
-	return sampled(rows, rand.New(rand.NewPCG(3, 4)), maxSample, &f.sample,
+	return reservoirSample(rows, rand.New(rand.NewPCG(3, 4)), maxSample, &f.sample,
 		func(row *ban.Row) bool { return row.Kind == ban.HouseNumber }, func(row *ban.Row) ban.Row { return *row })
 }
 
 // sampleQuestions passes rows on and keeps a uniform sample of them as questions.
 func (f *questionSet) sampleQuestions(rows iter.Seq2[ban.Row, error]) iter.Seq2[ban.Row, error] {
 	rng := rand.New(rand.NewPCG(1, 2))
-	return sampled(rows, rng, questionCount, &f.questions,
+	return reservoirSample(rows, rng, questionCount, &f.questions,
 		func(*ban.Row) bool { return true }, func(row *ban.Row) question { return newQuestion(row, rng) })
 }
 
-// sampled passes rows on and keeps a uniform sample (a reservoir) of those that are accepted. Only what is kept is converted.
-func sampled[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int, sample *[]T, accepts func(*ban.Row) bool, convert func(*ban.Row) T) iter.Seq2[ban.Row, error] {
+// reservoirSample passes rows on and keeps a uniform sample of those that are accepted, by reservoir sampling: the n-th
+// accepted row replaces a random kept one with the probability size/n. Only rows that are kept are converted. A row that the
+// consumer stops at, or that came with an error, is not sampled.
+func reservoirSample[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int, sample *[]T, accepts func(*ban.Row) bool, convert func(*ban.Row) T) iter.Seq2[ban.Row, error] {
 	return func(yield func(ban.Row, error) bool) {
 		seen := 0
 		for row, err := range rows {
@@ -163,8 +172,8 @@ func sampled[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int, sa
 	}
 }
 
-// newQuestion makes the text that somebody would write of a row, and cuts it somewhere after the fourth letter for
-// autocomplete.
+// newQuestion makes a question of a row: its line as somebody would write the address, such as "12 bis rue du Four 48000
+// Mende", and as prefix the beginning of that line, cut at a random place after the fourth letter.
 func newQuestion(r *ban.Row, rng *rand.Rand) question {
 	street := strings.TrimSpace(r.Rep + " " + r.Voie)
 	if r.Kind == ban.HouseNumber {
@@ -174,6 +183,6 @@ func newQuestion(r *ban.Row, rng *rand.Rand) question {
 		}
 	}
 	line := []rune(street + " " + r.CodePostal + " " + r.Commune)
-	typed := line[:min(len(line), 4+rng.IntN(len(line)))]
-	return question{line: string(line), prefix: string(typed), id: r.ID, position: address.Position{Lon: r.Lon, Lat: r.Lat}, locality: r.Commune}
+	prefix := line[:min(len(line), 4+rng.IntN(len(line)))]
+	return question{line: string(line), prefix: string(prefix), id: r.ID, position: address.Position{Lon: r.Lon, Lat: r.Lat}, locality: r.Commune}
 }

@@ -11,26 +11,28 @@ import (
 	"lieudit/queries/address/noise"
 )
 
-// The numbers of a figure that says how one index answers one kind of damaged question, next to Value, the percentage whose
-// address is the first result.
+// The names of the extra numbers of a figure that says how one index answers one kind of damaged question. They are counts,
+// but for the last two. The figure's Value is the percentage of questions whose right address is the first result.
 const (
-	ScoreAsked      = "asked"
-	ScoreFirst      = "first"               // result is the address
-	ScoreTopFive    = "top 5"               // results have the address
-	ScoreExact      = "exact"               // answers are rated exact, right or wrong
-	ScoreFalseExact = "false exact"         // answers are rated exact and wrong
-	scoreSearches   = "searches a question" // of the index, where they are counted
-	scoreMean       = "mean ms"
+	ScoreAsked            = "asked"
+	ScoreFirst            = "first"               // result is the address
+	ScoreTopFive          = "top 5"               // results have the address
+	ScoreExact            = "exact"               // answers are rated exact, right or wrong
+	ScoreFalseExact       = "false exact"         // answers are rated exact and wrong
+	scoreSearches         = "searches a question" // of the index, where they are counted
+	scoreMeanMilliseconds = "mean ms"
 )
 
-// scoreEngines asks every engine the same damaged questions, one after the other, and reports how each answers each kind of
-// damage.
+// scoreEngines runs the same damaged questions on every engine, one after the other, and reports how each answers each kind
+// of damage. The damage is drawn with a constant seed. Without a sample, that is of invented rows, it does nothing.
 func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample []ban.Row) error {
 	if len(sample) == 0 {
 		return nil
 	}
 	w := noise.WorldOf(sample)
 	if len(sample) == maxSample {
+		// Rows may be missing from the sample, so a number that it lacks may exist. Hardly any street has numbers from 9000
+		// on.
 		w.Unused = 9000
 	}
 	for seed, kind := range noise.Kinds() {
@@ -49,7 +51,7 @@ func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample [
 	return nil
 }
 
-// scoreQuestions asks questions and counts the answers by how right they are.
+// scoreQuestions verifies each question and counts the answers by how right they are. Its latencies are those of verify.
 func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Question) (measure.Figure, error) {
 	var t noise.Tally
 	var total time.Duration
@@ -73,7 +75,7 @@ func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Ques
 	f.Value, f.Unit = 100*float64(t.First)/n, "% first"
 	f.Extra = map[string]float64{
 		ScoreAsked: float64(t.Asked), ScoreFirst: float64(t.First), ScoreTopFive: float64(t.Among), ScoreExact: float64(t.Exact), ScoreFalseExact: float64(t.FalseExact),
-		scoreMean: float64(total.Nanoseconds()) / 1e6 / n, scoreSearches: float64(searchesAfter-searchesBefore) / n,
+		scoreMeanMilliseconds: float64(total.Nanoseconds()) / 1e6 / n, scoreSearches: float64(searchesAfter-searchesBefore) / n,
 	}
 	return f, nil
 }

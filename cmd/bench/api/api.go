@@ -1,6 +1,7 @@
-// Package api measures how many of an empty net/http handler's requests a second the service reaches while it checks
-// keys, counts every request durably and fills its read models. Its constraint: service and handler are processes of their
-// own and take turns under the same clients, so that they meet the same machine; each figure is the median of its turns.
+// Package api measures how many requests a second the API serves while it checks keys, counts every request durably and
+// fills its read models. An empty net/http handler is measured beside it: its speed is the raw limit, because no service
+// written with net/http can be faster. Its constraint: service and handler are processes of their own and take turns under
+// the same clients, so that they meet the same machine; each figure is the median of its turns.
 //
 //	Run ──> harness.StartService, empty handler ──> openAccounts ──> scenarios
 //	    ──> measureRound (one turn of the handler, one of each scenario) ──> measure.Medians ──> figures
@@ -40,10 +41,12 @@ const (
 	Node    = "node"
 )
 
-// EventsPerMillion is the number of a figure that says how many events of usage a million requests wrote.
+// EventsPerMillion is the name of the extra number that says how many events of usage a million requests wrote. It shows how
+// many requests the service counts in one event.
 const EventsPerMillion = "events per million"
 
-// Run measures every combination of the options, with the processes' folders in dir. Raw is the empty handler's speed.
+// Run measures every combination of the options, with the processes' folders in dir, and removes these folders. In a figure,
+// Raw is the empty handler's speed in requests a second.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	for _, log := range o.Logs {
 		if err := measureLog(ctx, dir, log, o, out); err != nil {
@@ -63,15 +66,15 @@ type run struct {
 	scenarios    []scenario
 }
 
-// scenario is what is requested in a turn: one request of each account, again and again.
+// scenario is what is requested in a turn: a path with the key of each account in turn.
 type scenario struct {
 	path     string
 	accounts int
-	requests [][]byte
+	requests [][]byte // one of each account
 }
 
-// measureLog measures every combination of accounts, paths and connections on one log. All its processes and accounts live
-// through all of them: so later rounds meet a log with the usage of the rounds before.
+// measureLog measures every combination of accounts, paths and connections on one log. The same processes and accounts serve
+// all combinations, so later rounds run on a log that holds the usage of the earlier ones.
 func measureLog(ctx context.Context, dir, log string, o Options, out measure.Output) (err error) {
 	r := &run{Options: o, Output: out, log: log}
 	if r.Service, err = harness.StartService(ctx, dir, log == Node); err != nil {
@@ -100,10 +103,12 @@ func measureLog(ctx context.Context, dir, log string, o Options, out measure.Out
 	return nil
 }
 
-// concurrentOpenings is how many accounts are opened at a time: enough to share the syncs of the log.
+// concurrentOpenings is how many accounts are opened at a time. Appends that are made at the same time share one sync of the
+// disk, so many at once take little longer than one.
 const concurrentOpenings = 32
 
-// openAccounts opens accounts, and serves each request of their scenarios once, so that each account's period is loaded.
+// openAccounts opens that many accounts and adds a scenario for each path. It sends each request of a scenario once, so that
+// the service has loaded the usage of every account before a turn begins.
 func (r *run) openAccounts(ctx context.Context, accounts int) error {
 	r.Progress(fmt.Sprintf("%s, %d accounts", r.log, accounts), 0, 0)
 	tokens := make([]string, accounts)
@@ -138,7 +143,7 @@ func (r *run) measureRound(ctx context.Context, connections int) ([]measure.Figu
 	if err := r.Admin.WaitCaughtUp(ctx); err != nil {
 		return nil, err
 	}
-	load := measure.Load{Address: r.emptyAddress, Connections: connections, Lasts: r.RoundDuration, Accept: []int{http.StatusOK}}
+	load := measure.Load{Address: r.emptyAddress, Connections: connections, Duration: r.RoundDuration, Accept: []int{http.StatusOK}}
 	request := measure.EncodeGet(r.emptyAddress, "/", "none")
 	load.Request = func(int, int) []byte { return request }
 	empty, err := load.Run(ctx)
@@ -152,6 +157,7 @@ func (r *run) measureRound(ctx context.Context, connections int) ([]measure.Figu
 		if err != nil {
 			return nil, err
 		}
+		// The difference of the service's counter is what this turn wrote.
 		load.Request = func(connection, n int) []byte { return s.requestOf(connection, connections, n) }
 		f, err := load.Run(ctx)
 		if err != nil {
@@ -171,8 +177,8 @@ func (r *run) measureRound(ctx context.Context, connections int) ([]measure.Figu
 	return figures, nil
 }
 
-// requestOf is the n-th request of a connection: the connections share the accounts out among themselves, and each goes
-// round its share.
+// requestOf returns the n-th request of a connection. A connection uses every connections-th account, from its own number on,
+// and starts over after the last. Where there are fewer accounts than connections, several connections use one account.
 func (s scenario) requestOf(connection, connections, n int) []byte {
 	first := connection % len(s.requests)
 	share := (len(s.requests) - first + connections - 1) / connections

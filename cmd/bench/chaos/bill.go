@@ -22,15 +22,15 @@ type counts struct {
 	doubtful int64 // without an answer, or answered 5xx just before a kill: they may be billed
 }
 
-// bill counts the requests that clients sent, by their answers, for comparison with what the service bills. It is safe for
-// concurrent use.
+// bill counts the requests that clients sent, by their answers, for comparison with what the service bills. It covers all
+// rounds of a run and every request to the API. It is safe for concurrent use.
 type bill struct {
 	mu             sync.Mutex
 	lines          map[billLine]*counts
 	pendingRefunds map[*serverProcess]map[billLine]int64 // answered with 5xx since the account was last answered: their refund may be under way
 }
 
-// newBill is a bill without requests.
+// newBill returns a bill without requests.
 func newBill() *bill {
 	return &bill{lines: map[billLine]*counts{}, pendingRefunds: map[*serverProcess]map[billLine]int64{}}
 }
@@ -74,7 +74,8 @@ func isBilled(status int) bool {
 	return false
 }
 
-// recordKill records that a process was killed: the requests that it had to refund may stay billed.
+// recordKill records that a process was killed or has ended by itself: the requests that it had to refund may stay billed.
+// It is called after the end of the process; a second call does nothing.
 func (b *bill) recordKill(p *serverProcess) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,6 +92,7 @@ func (b *bill) compareBilled(account string, billed map[string]int64) (unanswere
 	defer b.mu.Unlock()
 	unanswered = map[string]int64{}
 	endpoints := maps.Clone(billed)
+	// An endpoint that only one side has is compared with 0 on the other.
 	for l := range b.lines {
 		if l.account == account {
 			endpoints[l.endpoint] += 0
@@ -122,6 +124,7 @@ func (r *run) checkBills(ctx context.Context, at *serverProcess) {
 	for _, d := range found.Differences {
 		r.reportViolation("reconcile: %+v", d)
 	}
+	// Each account is checked even where another one cannot be read.
 	listed := listedUnanswered(found)
 	totals := billTotals{unlisted: map[string]int64{}}
 	for _, a := range r.openedAccounts() {
@@ -164,7 +167,9 @@ type billTotals struct {
 	unlisted           map[string]int64 // by endpoint
 }
 
-// add adds an account. What is billed without an answer should be listed by reconcile; the rest is counted as unlisted.
+// add adds an account. reconcile lists, for instances that did not end in good order, the requests that may have been billed
+// without an answer. What is billed without an answer and not listed is counted as unlisted. It is a figure of the report and
+// no violation.
 func (b *billTotals) add(account string, billed int64, unanswered map[string]int64, listed map[billLine]int64) {
 	b.billed += billed
 	for endpoint, n := range unanswered {
@@ -183,7 +188,8 @@ func (b *billTotals) writeTotals(t *Totals) {
 	}
 }
 
-// usage is what an account is billed in its current period, as the customer area shows it.
+// usage is what an account is billed in its current period, as the customer area shows it. A run that passes the end of a
+// period would compare it with the requests of both.
 type usage struct {
 	total int64
 	lines map[string]int64 // by endpoint

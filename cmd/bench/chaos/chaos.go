@@ -61,8 +61,9 @@ type Options struct {
 // ErrTimeUp: the limit passed before all kills were done.
 var ErrTimeUp = errors.New("the time was up before all kills were done")
 
-// Run runs every profile, one after the other, and reports on it. The error says why a run could not be completed;
-// violations are no error but part of the report.
+// Run runs every profile, one after the other, and reports on it. The kills are shared out evenly. A profile that this
+// machine cannot run is left out and named in the report. The error says why a run could not be completed; the report then
+// has what was found until then. Violations are no error but part of the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	rep := Report{Seed: o.Seed, Violations: []string{}}
 	profiles := []Profile{}
@@ -87,7 +88,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return rep, nil
 }
 
-// run is the run of one profile. It is safe for concurrent use by its clients.
+// run is the run of one profile. Clients, the goroutine that kills, and the goroutine of the fault share it. Only the
+// goroutine of runProfile uses rng; the others draw from generators that it has seeded.
 type run struct {
 	Options
 	*system
@@ -97,7 +99,7 @@ type run struct {
 	began      time.Time
 	givenUp    <-chan struct{} // closed when the run is given up
 	round      atomic.Int64
-	outages    int // of Postgres so far
+	outages    int // of Postgres so far; only the goroutine of the fault uses it
 
 	healthTimeout time.Duration // for everything to become healthy, once faults have ended
 	searchTimeout time.Duration // for the search to find a write, and for a failed request to succeed
@@ -110,7 +112,7 @@ type run struct {
 	violations []string
 }
 
-// newRun prepares the n-th profile. Profiles of one seed draw different random numbers.
+// newRun prepares the run of the n-th profile, and starts nothing. Profiles of one seed draw different random numbers.
 func newRun(o Options, p Profile, n uint64) *run {
 	return &run{
 		Options: o, system: &system{profile: p}, httpClient: newHTTPClient(), rng: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now(),
@@ -129,6 +131,7 @@ func (r *run) runProfile(ctx context.Context) (err error) {
 	if err := r.openAccounts(ctx); err != nil {
 		return err
 	}
+	// load only ends the clients. Their requests have ctx, so that the last ones are not broken off.
 	load, stop := context.WithCancel(ctx)
 	clients := r.startClients(ctx, load.Done())
 	err = r.runRounds(ctx)
@@ -157,9 +160,11 @@ func (r *run) runRounds(ctx context.Context) error {
 	return nil
 }
 
-// runRound runs one round: kills and a fault under load, then a check.
+// runRound runs one round: kills and a fault under load, then a check. An error says that the round could not be completed.
 func (r *run) runRound(ctx context.Context, kills int, f fault) error {
 	r.logf("round %d: %d kills, and %s", r.round.Load(), kills, f)
+	// during ends with the last kill, and short faults end with it. Each goroutine draws from its own random numbers, because
+	// those of r are for one goroutine.
 	during, over := context.WithCancel(ctx)
 	defer over()
 	var work errgroup.Group
@@ -175,13 +180,15 @@ func (r *run) runRound(ctx context.Context, kills int, f fault) error {
 	if err := r.restartMissing(ctx); err != nil {
 		return err
 	}
+	// The lock waits for the running requests and keeps the clients from new ones.
 	r.checkLock.Lock()
 	defer r.checkLock.Unlock()
 	r.checkSystem(ctx)
 	return nil
 }
 
-// restartMissing starts every instance that does not run, or that runs with few descriptors.
+// restartMissing starts every instance that does not run, and restarts one that runs with few descriptors. The faults have
+// ended, so an instance that does not start now is an error.
 func (r *run) restartMissing(ctx context.Context) error {
 	for _, i := range r.instances {
 		p := i.current.Load()
@@ -192,29 +199,29 @@ func (r *run) restartMissing(ctx context.Context) error {
 			i.kill()
 			r.bill.recordKill(p)
 		}
-		if err := r.start(ctx, i); err != nil {
+		if err := r.startInstance(ctx, i); err != nil {
 			return fmt.Errorf("with everything healthy again: %w", err)
 		}
 	}
 	return nil
 }
 
-// logf passes a line to Options.Log, with the profile and the time since the start.
+// logf passes a line to Options.Log, with the profile and the seconds since its start.
 func (r *run) logf(format string, args ...any) {
 	if r.Log != nil {
 		r.Log(fmt.Sprintf("%-8s %7.1f s  %s", r.profile, time.Since(r.began).Seconds(), fmt.Sprintf(format, args...)))
 	}
 }
 
-// updateTotals changes the totals while nobody else does.
+// updateTotals calls f with the totals while it holds recordLock.
 func (r *run) updateTotals(f func(*Totals)) {
 	r.recordLock.Lock()
 	defer r.recordLock.Unlock()
 	f(&r.totals)
 }
 
-// reportViolation records and logs a violation. Once the run is given up it does nothing: requests then fail for that
-// reason.
+// reportViolation records and logs a violation. Once the run is given up, by a signal or its time limit, it does nothing:
+// requests then fail for that reason.
 func (r *run) reportViolation(format string, args ...any) {
 	select {
 	case <-r.givenUp:
@@ -228,9 +235,10 @@ func (r *run) reportViolation(format string, args ...any) {
 	r.violations = append(r.violations, what)
 }
 
-// oneLine returns a text without line breaks.
+// oneLine returns a text with single blanks in place of line breaks and of longer gaps.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
+// hasNoViolations reports whether no violation was recorded so far.
 func (r *run) hasNoViolations() bool { return r.violationCount() == 0 }
 
 // violationCount returns how many violations were recorded.
@@ -240,7 +248,7 @@ func (r *run) violationCount() int {
 	return len(r.violations)
 }
 
-// Totals are the figures of a run, of one profile or of all.
+// Totals are the figures of the run of one profile. A write is in doubt when it was sent without an answer or answered 5xx.
 type Totals struct {
 	Kills        int `json:"kills"`
 	NodeKills    int `json:"node_kills"`

@@ -23,7 +23,8 @@ import (
 const concurrentChecks = 4
 
 // checkSystem compares what the service holds with what it acknowledged, and reports violations. No client sends a request
-// and no fault is injected meanwhile.
+// and no fault is injected meanwhile: the caller holds checkLock. Accounts come first and bills last, so that the requests of
+// the checks are billed and compared too. Where an instance does not become healthy, the rest is not checked.
 func (r *run) checkSystem(ctx context.Context) {
 	began := time.Now()
 	before := r.violationCount()
@@ -53,7 +54,8 @@ func (r *run) checkSystem(ctx context.Context) {
 }
 
 // waitHealthy waits until every part of every instance is healthy and every instance answers every account. It reports
-// what does not become healthy within healthTimeout, and returns false where that is an instance.
+// what does not become healthy within healthTimeout, and returns false where that is an instance. An account that is not
+// answered is excluded from now on.
 func (r *run) waitHealthy(ctx context.Context) bool {
 	allHealthy := true
 	for _, i := range r.instances {
@@ -78,7 +80,7 @@ func (r *run) workingAccounts() []*account {
 	return slices.DeleteFunc(slices.Clone(r.openedAccounts()), func(a *account) bool { return a.excluded })
 }
 
-// logLastOutput logs the end of each instance's error output: it may explain a violation.
+// logLastOutput logs the last 800 bytes of each instance's error output: they may explain a violation.
 func (r *run) logLastOutput() {
 	for _, i := range r.instances {
 		if p := i.current.Load(); p != nil {
@@ -115,7 +117,8 @@ func (r *run) checkAnswered(ctx context.Context, at *serverProcess, a *account) 
 	return fmt.Errorf("GET /me: %s", got)
 }
 
-// retryFailed retries a request that failed, as a client may: on a busy machine a request can fail without any fault.
+// retryFailed calls send until its answer is neither missing nor 5xx, for searchTimeout at most, and returns the last
+// answer. A client may retry as well: on a busy machine a request can fail without any fault.
 func (r *run) retryFailed(ctx context.Context, send func() answer) (last answer) {
 	harness.Retry(ctx, r.searchTimeout, retryInterval, func() error {
 		if last = send(); last.status == 0 || last.status >= http.StatusInternalServerError {
@@ -126,7 +129,8 @@ func (r *run) retryFailed(ctx context.Context, send func() answer) (last answer)
 	return last
 }
 
-// getAPI sends a GET to the API with an account's key, and retries where it fails.
+// getAPI sends a GET to the API with an account's key, and retries where it fails. endpoint is the name under which the
+// request is billed.
 func (r *run) getAPI(ctx context.Context, at *serverProcess, a *account, endpoint, path string) answer {
 	return r.retryFailed(ctx, func() answer {
 		return r.sendAPI(ctx, at, request{account: a, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
@@ -138,7 +142,8 @@ func (r *run) retryArea(ctx context.Context, at *serverProcess, method, path str
 	return r.retryFailed(ctx, func() answer { return r.sendArea(ctx, at, method, path, body) })
 }
 
-// checkAccount checks every referential of an account, its figures and its keys. probe picks the site that is written.
+// checkAccount checks every referential of an account, the number of sites in /me, and its keys. probe is a random number
+// that picks the site that is written. A referential that fails is excluded from now on.
 func (r *run) checkAccount(ctx context.Context, at *serverProcess, a *account, probe int) {
 	for _, f := range a.referentials {
 		if f.excluded {
@@ -158,7 +163,8 @@ func (r *run) checkAccount(ctx context.Context, at *serverProcess, a *account, p
 }
 
 // checkReferential checks one referential in four steps: its list is a possible state; a dry run of a sync of that list
-// changes nothing; a write succeeds; the search finds what was written.
+// changes nothing; a write succeeds; the search finds what was written. The list comes from a read model, the dry run from
+// the write side: so both must hold the same sites. The write is retried, and is in doubt until it is acknowledged.
 func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *referential, probe int) error {
 	got, err := r.listSites(ctx, at, f)
 	if err != nil {
@@ -171,6 +177,7 @@ func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *refere
 		return err
 	}
 	f.edition++
+	// The edition is new, so no earlier write can have put this content there.
 	w := write{action: put, rows: []row{{probe % f.rows, f.edition}}}
 	if had := f.possible[0].sites[w.rows[0].id]; !had.active && f.possible[0].active >= f.account.limits.ceiling {
 		return nil // another active site would exceed the ceiling
@@ -192,7 +199,7 @@ func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *refere
 	return harness.Retry(ctx, r.searchTimeout, retryInterval, func() error { return r.searchSite(ctx, at, f, w.rows[0]) })
 }
 
-// listSites reads the state of a referential from its list.
+// listSites reads the state of a referential from its list, inactive sites included.
 func (r *run) listSites(ctx context.Context, at *serverProcess, f *referential) (state, error) {
 	var all []locations.Site
 	get := func(path string) answer {
@@ -210,7 +217,8 @@ func (r *run) listSites(ctx context.Context, at *serverProcess, f *referential) 
 	return stateOf(all)
 }
 
-// checkUnchanged sends a dry run of a sync of the active sites: the write side must answer that nothing would change.
+// checkUnchanged sends a dry run of a sync of the active sites: the write side must answer that nothing would change. It must
+// follow matchState, which leaves one possible state.
 func (r *run) checkUnchanged(ctx context.Context, at *serverProcess, f *referential) error {
 	now := f.possible[0]
 	w := write{action: syncSites}
@@ -249,7 +257,8 @@ func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential,
 	return fmt.Errorf("%s/%s: %s was written and is not found", f.account.id, f.code, want)
 }
 
-// checkMe compares the number of sites that /me shows with that of the account's referentials.
+// checkMe compares the number of active sites that /me shows with the sum over the account's referentials, and this sum
+// with the ceiling. Where a referential is excluded the sum is not known, so nothing is compared.
 func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error {
 	got := r.getAPI(ctx, at, a, "GET /me", "/me")
 	if a.exhausted && got.status == http.StatusTooManyRequests {
@@ -273,7 +282,8 @@ func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error 
 }
 
 // checkKeys checks that every instance refuses a key whose revocation was acknowledged and serves a key that was never
-// revoked, and that the list of keys agrees.
+// revoked, and that the list of keys agrees. Where a revocation was sent without an answer, the list says whether it
+// happened.
 func (r *run) checkKeys(ctx context.Context, at *serverProcess, a *account) error {
 	listed := map[string]body.Key{}
 	get := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
@@ -322,7 +332,8 @@ func (r *run) checkKey(ctx context.Context, at *serverProcess, a *account, k *is
 	})
 }
 
-// waitCaughtUp waits until every read model has caught up with the log. It reports those that do not, and returns false.
+// waitCaughtUp waits until the serving read models of every instance have caught up with the log. It reports an instance
+// whose read models have not within healthTimeout, and returns false.
 func (r *run) waitCaughtUp(ctx context.Context) bool {
 	allCaughtUp := true
 	for _, i := range r.instances {
@@ -338,8 +349,9 @@ func (r *run) waitCaughtUp(ctx context.Context) bool {
 	return allCaughtUp
 }
 
-// servingGenerations returns the names of the serving copies of read models, by model. The error names one that is stopped or
-// behind the log.
+// servingGenerations returns the names of the generations of read models that serve on an instance, by model. A generation is
+// one copy of a read model; a rebuild fills a new one while the old one serves. The error names one that is stopped or behind
+// the log.
 func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[string]string, error) {
 	a := r.sendArea(ctx, at, http.MethodGet, "/projections", nil)
 	var all body.Projections
@@ -365,7 +377,7 @@ func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[st
 	return serving, nil
 }
 
-// lagText words a lag; nil means that the service does not know it.
+// lagText returns a lag as text for an error; nil means that the service does not know it.
 func lagText(events *int) string {
 	if events == nil {
 		return "nobody knows by how many events"

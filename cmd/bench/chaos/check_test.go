@@ -19,13 +19,15 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// fakeService answers as a fakeService would that holds what was acknowledged. A lie is what it says at a path instead.
+// fakeService answers as a service does that kept every acknowledged write of one referential. overrides replace single
+// answers: by a part of the method and path, and after " as " the end of the key, the status or the body that is sent
+// instead. The key "rebuilt" makes a rebuild lose the history.
 type fakeService struct {
 	mu          sync.Mutex
-	f           *referential
+	referential *referential
 	bill        *bill // what it answered
 	generations int   // rebuilds
-	lies        map[string]string
+	overrides   map[string]string
 }
 
 func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,24 +35,24 @@ func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	path, bearer := r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
 	sent, _ := io.ReadAll(r.Body)
-	status, told := s.answer(path, bearer, sent)
-	text, _ := json.Marshal(told)
-	for about, lie := range s.lies {
-		at, as, _ := strings.Cut(about, " as ")
-		if !strings.Contains(path, at) || !strings.HasSuffix(bearer, as) {
+	status, reply := s.answer(path, bearer, sent)
+	text, _ := json.Marshal(reply)
+	for pattern, override := range s.overrides {
+		pathPart, keySuffix, _ := strings.Cut(pattern, " as ")
+		if !strings.Contains(path, pathPart) || !strings.HasSuffix(bearer, keySuffix) {
 			continue
 		}
-		if code, err := strconv.Atoi(lie); err == nil {
-			status, lie = code, "{}"
+		if code, err := strconv.Atoi(override); err == nil {
+			status, override = code, "{}"
 		}
-		text = []byte(lie)
+		text = []byte(override)
 	}
 	w.WriteHeader(status)
 	w.Write(text)
 }
 
 func (s *fakeService) answer(path, bearer string, sent []byte) (int, any) {
-	now := s.f.possible[0]
+	now := s.referential.possible[0]
 	if strings.HasSuffix(bearer, "revoked") {
 		return http.StatusUnauthorized, nil
 	}
@@ -103,8 +105,8 @@ func (s *fakeService) put(path string, sent []byte) (int, any) {
 	shown := locations.Site{ExternalID: path[strings.LastIndex(path, "/")+1:], Active: true}
 	json.Unmarshal(sent, &shown.Content)
 	id, edition, _ := editionOf(shown)
-	next, o := write{action: put, rows: []row{{id, edition}}}.apply(s.f.possible[0], s.f.account.limits)
-	shown.Version, s.f.possible = o.Version, []state{next}
+	next, o := write{action: put, rows: []row{{id, edition}}}.apply(s.referential.possible[0], s.referential.account.limits)
+	shown.Version, s.referential.possible = o.Version, []state{next}
 	return o.Status, shown
 }
 
@@ -117,7 +119,7 @@ func (s *fakeService) sites(now state) (all []locations.Site) {
 }
 
 func (s *fakeService) history(now state) (all []body.Incident) {
-	if _, forgets := s.lies["rebuilt"]; forgets && s.generations > 0 {
+	if _, isForgotten := s.overrides["rebuilt"]; isForgotten && s.generations > 0 {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(now.sites)) {
@@ -128,14 +130,13 @@ func (s *fakeService) history(now state) (all []body.Incident) {
 	return all
 }
 
-// findViolations is what a run finds wrong with a service that tells lies, each under a part of the method and path it is about,
-// and " as " the key it is told to.
-func findViolations(t *testing.T, lies map[string]string) []string {
+// findViolations returns the violations that the checks of a run report about a fakeService with these overrides.
+func findViolations(t *testing.T, overrides map[string]string) []string {
 	t.Helper()
 	f := newActiveReferential(t, 4)
 	r := newRun(Options{}, Embedded, 0)
-	told := &fakeService{f: newActiveReferential(t, 4), bill: r.bill, lies: lies}
-	server := httptest.NewServer(told)
+	service := &fakeService{referential: newActiveReferential(t, 4), bill: r.bill, overrides: overrides}
+	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	i := &instance{name: "i"}
@@ -155,9 +156,9 @@ func findViolations(t *testing.T, lies map[string]string) []string {
 	return r.violations
 }
 
-// TestACheckFindsWhatDoesNotHold: a service that holds what it acknowledged passes, and one that lies about one thing
-// does not.
-func TestACheckFindsWhatDoesNotHold(t *testing.T) {
+// A service that keeps what it acknowledged passes. One that answers wrongly about one thing
+// is reported for it.
+func TestChecksReportEachBrokenPromise(t *testing.T) {
 	t.Parallel()
 	one := `{"results":[{"external_id":"site-00000","nom":"Comptoir 0 édition 1","telephone":"04 66 000001","version":1,"actif":true}]}`
 	const list = "GET /services/v1/locations/referentiels/ref-1/sites"

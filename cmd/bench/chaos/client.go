@@ -24,7 +24,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// requestTimeout is how long a request may take. The service tries for less than that to find out what became of a write.
+// requestTimeout is how long a request may take. The service answers before: it tries for a shorter time to find out
+// whether a write was appended. So a request that reaches this timeout, while its process runs, is a violation.
 const requestTimeout = 100 * time.Second
 
 // newHTTPClient makes a client that sends each request over a new connection. So the transport never sends one twice, and a
@@ -33,7 +34,8 @@ func newHTTPClient() *http.Client {
 	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 }
 
-// request is a request to the API, or to another server of an instance.
+// request is a request to the API, or to another server of an instance. Only requests to the API have an account and an
+// endpoint.
 type request struct {
 	account        *account
 	key            string // secret
@@ -73,7 +75,8 @@ func (r *run) sendArea(ctx context.Context, at *serverProcess, method, path stri
 	return r.doRequest(ctx, "http://"+at.process.Area+adminclient.CustomerAreaPath, q)
 }
 
-// doRequest sends a request and reads the whole answer. answer.sent is false only where no connection could be made.
+// doRequest sends a request once and reads the whole answer. answer.sent is false only where no request can have reached the
+// service: no connection could be made.
 func (r *run) doRequest(ctx context.Context, base string, q request) answer {
 	req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, bytes.NewReader(q.body))
 	if err != nil {
@@ -96,7 +99,8 @@ func (r *run) doRequest(ctx context.Context, base string, q request) answer {
 	return a
 }
 
-// readPages reads a list page by page with get, and calls each for every item.
+// readPages reads a list page by page with get, and calls each for every item in order. path must have a query, because the
+// cursor is appended to it. The first error of each, or an answer other than 200, ends it.
 func readPages(path string, get func(path string) answer, each func(json.RawMessage) error) error {
 	for cursor := ""; ; {
 		a := get(path + cursor)
@@ -122,7 +126,7 @@ func readPages(path string, get func(path string) answer, each func(json.RawMess
 	}
 }
 
-// String is the answer as text for an error.
+// String returns the answer as text for an error, with at most 300 bytes of its body.
 func (a answer) String() string {
 	if a.status == 0 {
 		return fmt.Sprint(a.err)
@@ -130,7 +134,8 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d %.300s", a.status, a.body)
 }
 
-// account is a customer account that the run opened, with what the run knows of it.
+// account is a customer account that the run opened, with what the run did to it. Each of its referentials
+// is written by one client. excluded changes only in checks, when no client sends a request.
 type account struct {
 	id           string
 	plan         plan.Name
@@ -166,10 +171,11 @@ func newAccount(id string, name plan.Name, quota int64, rows ...int) *account {
 	return a
 }
 
-// smallQuota is the quota of the account that exhausts it.
+// smallQuota is the quota of the account that is to exhaust it.
 const smallQuota = 400
 
-// openAccounts opens the accounts that exist before the load begins.
+// openAccounts opens the accounts that exist before the load begins. alpha and beta stay below their ceiling, gamma and delta
+// can exceed it with one referential, and spent has no sites and exhausts its quota.
 func (r *run) openAccounts(ctx context.Context) error {
 	starter, _ := plan.Lookup(plan.Starter)
 	for _, a := range []*account{
@@ -186,7 +192,8 @@ func (r *run) openAccounts(ctx context.Context) error {
 	return nil
 }
 
-// openAccount opens an account with a key and its referentials, and retries each request until it succeeds.
+// openAccount opens an account with a key and its referentials, and retries each request until it succeeds. 409 is success
+// too: an earlier try was done without an answer. Only then the account is listed in r.accounts, where clients find it.
 func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error {
 	opening := body.OpenAccount{ID: a.id, Name: "Compte " + a.id, Plan: a.plan, Quota: a.quota}
 	if _, err := r.postAreaUntil(ctx, rng, "/accounts", opening, http.StatusCreated, http.StatusConflict); err != nil {
@@ -216,7 +223,7 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 	return nil
 }
 
-// openedAccounts returns the accounts opened so far.
+// openedAccounts returns the accounts opened so far. The slice does not change when another one is opened.
 func (r *run) openedAccounts() []*account {
 	r.recordLock.Lock()
 	defer r.recordLock.Unlock()
@@ -237,7 +244,8 @@ func (r *run) sendUntil(ctx context.Context, rng *rand.Rand, q request, wanted .
 	return err
 }
 
-// retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses.
+// retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses. It returns
+// that answer. A 4xx that is not wanted ends it at once, because the same request would get it again.
 func (r *run) retryUntil(ctx context.Context, rng *rand.Rand, what string, try func(*serverProcess) answer, wanted []int) (last answer, err error) {
 	err = harness.Retry(ctx, r.TimeLimit, retryInterval, func() error {
 		at := r.anyRunning(rng)

@@ -32,7 +32,8 @@ const (
 	nodeKilled      fault = "node killed"
 )
 
-// possibleFaults returns the faults that can be injected into this system. One listed twice is injected twice as often.
+// possibleFaults returns the faults that can be injected into this system. One listed twice is injected twice as often. The
+// disk can be filled only where mountDisk has mounted one.
 func (s *system) possibleFaults() []fault {
 	switch {
 	case s.profile == Servers:
@@ -43,7 +44,8 @@ func (s *system) possibleFaults() []fault {
 	return []fault{fewDescriptors, noFault}
 }
 
-// mayPreventStart reports whether an instance is allowed to end, or not to start, during the fault.
+// mayPreventStart reports whether an instance is allowed to end by itself, or not to start, during the fault. During all
+// other faults it must start and go on.
 func (f fault) mayPreventStart() bool { return f == diskFull || f == fewDescriptors }
 
 // faultSequence draws faults in random order without replacement, and starts over once all were drawn. The same seed gives
@@ -64,12 +66,12 @@ func (s *faultSequence) next() fault {
 	return f
 }
 
-// randomDuration returns a duration from least to most.
+// randomDuration returns a random duration from least to most, both included.
 func randomDuration(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)+1))
 }
 
-// sleep waits for d. It returns false where ctx ended first.
+// sleep waits for d and returns true. It returns false as soon as ctx ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -79,8 +81,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// outageDuration returns how long the next outage of Postgres lasts: one of every four is LongOutage, which outlasts the
-// timeouts of connections and requests.
+// outageDuration returns how long the next outage of Postgres lasts: of every four the second is LongOutage, which outlasts
+// the timeouts of connections and requests. So a run of two outages already has a long one.
 func (r *run) outageDuration(rng *rand.Rand) time.Duration {
 	r.outages++
 	if r.LongOutage > 0 && r.outages%4 == 2 {
@@ -89,8 +91,8 @@ func (r *run) outageDuration(rng *rand.Rand) time.Duration {
 	return randomDuration(rng, r.MinOutage, 2*r.MinOutage)
 }
 
-// injectFault injects a fault and ends it. Short faults are repeated until during ends, that is until the kills are done.
-// An outage of Postgres happens once and runs to its full length.
+// injectFault injects a fault and returns after its end. Short faults are repeated until during ends, that is until the kills
+// are done. An outage of Postgres happens once and runs to its full length, unless the run is given up.
 func (r *run) injectFault(ctx, during context.Context, f fault, rng *rand.Rand) error {
 	switch f {
 	case postgresFrozen:
@@ -104,7 +106,8 @@ func (r *run) injectFault(ctx, during context.Context, f fault, rng *rand.Rand) 
 	return nil
 }
 
-// interruptPostgres makes Postgres unavailable with begin, and available with end after lasts.
+// interruptPostgres makes Postgres unavailable with begin, and available again with end once lasts has passed. It calls end
+// also where ctx ends before, so that Postgres can be removed.
 func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duration, begin, end func() error) error {
 	r.logf("%s for %.1f s", f, lasts.Seconds())
 	if err := begin(); err != nil {
@@ -118,7 +121,8 @@ func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duratio
 	return nil
 }
 
-// repeatFault injects a short fault again and again until ctx ends.
+// repeatFault injects a short fault again and again until ctx ends, with random pauses and lengths. Each fault is undone
+// before it returns.
 func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err error) {
 	for sleep(ctx, randomDuration(rng, 0, 1500*time.Millisecond)) && err == nil {
 		switch f {
@@ -135,7 +139,8 @@ func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err err
 	return err
 }
 
-// fillDisk shrinks the disk for a while so that left bytes are free.
+// fillDisk shrinks the disk for a while so that left bytes are free. The service may write between the measurement and the
+// change of size; then the change fails and the disk is not full this time, which is no error.
 func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(r.mount, &disk); err != nil {
@@ -165,7 +170,7 @@ func resize(mount, size string) error {
 	return nil
 }
 
-// limitDescriptors gives processes that start during lasts only n file descriptors.
+// limitDescriptors gives processes that start during lasts only n file descriptors. They keep that limit until they end.
 func (r *run) limitDescriptors(ctx context.Context, n int64, lasts time.Duration) {
 	r.logf("instances that start have %d descriptors", n)
 	r.maxDescriptors.Store(n)
@@ -185,7 +190,7 @@ func (r *run) stallNode(lasts time.Duration) error {
 	return r.node.Signal(syscall.SIGCONT)
 }
 
-// killNode kills the log node and starts it again after a pause.
+// killNode kills the log node and starts it again after a pause, on the same folder and socket.
 func (r *run) killNode(ctx context.Context, pause time.Duration) (err error) {
 	r.nodeLock.Lock()
 	defer r.nodeLock.Unlock()
@@ -197,8 +202,9 @@ func (r *run) killNode(ctx context.Context, pause time.Duration) (err error) {
 	return err
 }
 
-// killInstances kills instances under load until it has done that many kills, and starts them again: one, now and then two
-// at once, now and then one that is just starting.
+// killInstances kills instances under load until it has done that many kills, and starts them again. Usually it kills one; in
+// one of five cases two at once, where there are two; in one of six cases it kills the next process while that is starting.
+// An instance that had ended by itself is started again and not counted.
 func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.Rand) error {
 	for n := 0; n < kills; {
 		if !sleep(ctx, randomDuration(rng, 100*time.Millisecond, r.MaxPause)) {
@@ -219,7 +225,7 @@ func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.R
 		}
 		time.Sleep(randomDuration(rng, 0, 200*time.Millisecond))
 		for _, i := range victims {
-			if err := r.restart(ctx, i, f); err != nil {
+			if err := r.restartInstance(ctx, i, f); err != nil {
 				return err
 			}
 		}
@@ -249,7 +255,8 @@ func (r *run) killInstance(i *instance, f fault) int {
 	return 1
 }
 
-// killAtStart starts a process on the instance's data folder and kills it while it is still starting.
+// killAtStart starts a process on the instance's data folder and kills it while it is still starting. The instance must
+// have no other process. Clients never see this one.
 func (r *run) killAtStart(i *instance, after time.Duration) error {
 	p, err := harness.LaunchInstance(r.workDir, i.name, harness.AnyPort, r.serveFlags()...)
 	if err != nil {
@@ -262,9 +269,9 @@ func (r *run) killAtStart(i *instance, after time.Duration) error {
 	return nil
 }
 
-// restart starts an instance. If the fault may have prevented that, it returns nil: restartMissing starts it later.
-func (r *run) restart(ctx context.Context, i *instance, f fault) error {
-	err := r.start(ctx, i)
+// restartInstance starts an instance. If the fault may have prevented that, it returns nil: restartMissing starts it later.
+func (r *run) restartInstance(ctx context.Context, i *instance, f fault) error {
+	err := r.startInstance(ctx, i)
 	if err != nil && f.mayPreventStart() {
 		r.logf("%s does not start while there is %s", i.name, f)
 		return nil

@@ -17,7 +17,8 @@ import (
 )
 
 // checkAtEnd runs the checks that are done once, after the last round: the history has every version of every site, rebuilt
-// read models answer the same, and every process stops cleanly.
+// read models answer the same, and every process stops cleanly. The clients have ended. Its first check makes each
+// referential have one possible state, on which the others rely.
 func (r *run) checkAtEnd(ctx context.Context) {
 	r.checkLock.Lock()
 	defer r.checkLock.Unlock()
@@ -38,6 +39,7 @@ func (r *run) checkAtEnd(ctx context.Context) {
 	r.updateTotals(r.recordSize)
 	for _, i := range r.instances {
 		if p := i.current.Load(); p != nil {
+			// Stop is no crash: endedByItself must not report it.
 			p.killed.Store(true)
 			if err := p.process.Stop(); err != nil {
 				r.reportViolation("%s: %v", p.name, err)
@@ -47,7 +49,7 @@ func (r *run) checkAtEnd(ctx context.Context) {
 	}
 }
 
-// recordSize adds the number of accounts and active sites to the totals.
+// recordSize adds the number of accounts and active sites to the totals. It is called with recordLock held, once.
 func (r *run) recordSize(t *Totals) {
 	t.Accounts = len(r.accounts)
 	for _, a := range r.accounts {
@@ -57,7 +59,8 @@ func (r *run) recordSize(t *Totals) {
 	}
 }
 
-// checkHistory checks that the history has each version of a site once, in order, up to the site's present version.
+// checkHistory checks that the history has each version of a site once, in order, up to the site's present version. The
+// subject of an entry about a site is referential/external id; other entries are skipped.
 func (r *run) checkHistory(ctx context.Context, at *serverProcess, a *account) error {
 	versions := map[string]int64{}
 	get := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
@@ -92,7 +95,8 @@ func (r *run) checkHistory(ctx context.Context, at *serverProcess, a *account) e
 // rebuildTimeout is how long the rebuild of all read models may take.
 const rebuildTimeout = 10 * time.Minute
 
-// checkRebuild rebuilds every read model from the log and compares its answers with those before the rebuild.
+// checkRebuild rebuilds every read model from the log and compares its answers with those before the rebuild. No client
+// writes meanwhile, so any difference means that a read model depends on more than the log.
 func (r *run) checkRebuild(ctx context.Context, at *serverProcess) error {
 	began := time.Now()
 	before, err := r.digestLists(ctx, at)
@@ -130,6 +134,7 @@ func (r *run) rebuild(ctx context.Context, at *serverProcess, served map[string]
 			return fmt.Errorf("rebuild of %s: %s", model, a)
 		}
 	}
+	// A rebuilt model serves under a new generation once it has caught up with the log.
 	for _, i := range r.instances {
 		if err := harness.Retry(ctx, rebuildTimeout, retryInterval, func() error {
 			now, err := r.servingGenerations(ctx, i.current.Load())
@@ -146,7 +151,8 @@ func (r *run) rebuild(ctx context.Context, at *serverProcess, served map[string]
 	return nil
 }
 
-// digestLists returns digests of the lists that the read models answer, by path.
+// digestLists returns digests of the lists that the read models answer, by path: accounts, keys, histories and sites. Usage
+// is not among them, because these reads are billed themselves.
 func (r *run) digestLists(ctx context.Context, at *serverProcess) (map[string]string, error) {
 	digests := map[string]string{}
 	area := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
@@ -172,7 +178,8 @@ func (r *run) digestLists(ctx context.Context, at *serverProcess) (map[string]st
 	return digests, nil
 }
 
-// digestList reads a list and puts its number of items and its digest into the map.
+// digestList reads a list and puts its number of items and its digest into the map. The key of the map
+// is the path. Words in of are put before it, where the path alone does not name the account.
 func digestList(into map[string]string, path string, get func(string) answer, of ...string) error {
 	sum, n := sha256.New(), 0
 	err := readPages(path, get, func(one json.RawMessage) error {

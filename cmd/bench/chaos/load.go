@@ -17,14 +17,17 @@ import (
 	"lieudit/schemas/token"
 )
 
-// client is a load client: it repeats one kind of request.
+// client is a load client: it repeats one kind of request with random pauses. It is one goroutine, with random numbers of its
+// own.
 type client struct {
 	*run
 	rng       *rand.Rand
 	meanPause time.Duration // average time between two requests
 }
 
-// startClients starts the load clients. Once end is closed, each finishes its running request and ends.
+// startClients starts the load clients: a writer for each referential, a reader for each account, and one each for keys,
+// for the customer area and for new accounts. Once end is closed, each finishes its running step and ends; the caller waits
+// for the group. ctx is that of their requests, and so is not the one that ends them.
 func (r *run) startClients(ctx context.Context, end <-chan struct{}) *sync.WaitGroup {
 	var all sync.WaitGroup
 	begin := func(meanPause time.Duration, step func(*client, context.Context)) {
@@ -43,7 +46,8 @@ func (r *run) startClients(ctx context.Context, end <-chan struct{}) *sync.WaitG
 	return &all
 }
 
-// repeatStep calls step until end is closed, but not while a check runs.
+// repeatStep calls step until end is closed, but not while a check runs: a check holds checkLock for writing. The pause
+// before a step is random, meanPause on average.
 func (c *client) repeatStep(end <-chan struct{}, step func()) {
 	for {
 		select {
@@ -57,13 +61,14 @@ func (c *client) repeatStep(end <-chan struct{}, step func()) {
 	}
 }
 
-// writeOnce sends one write to a referential: a new one, the last sync with an Idempotency-Key again, or the write that was
-// not acknowledged again.
+// writeOnce sends one write to a referential: a new one, the last sync with an Idempotency-Key again, or the write in doubt
+// again. The latter is sent again in two of three cases, and always where more than three states are possible, because each
+// further write in doubt would multiply them.
 func (c *client) writeOnce(ctx context.Context, f *referential) {
 	at := c.anyRunning(c.rng)
 	switch {
 	case at == nil || f.excluded:
-	case f.last != nil && f.pending == nil && c.rng.IntN(15) == 0:
+	case f.lastKeyedSync != nil && f.pending == nil && c.rng.IntN(15) == 0:
 		c.repeatLastSync(ctx, at, f)
 	case f.pending != nil && (len(f.possible) > 3 || c.rng.IntN(3) > 0):
 		c.sendWrite(ctx, at, f, *f.pending)
@@ -72,7 +77,9 @@ func (c *client) writeOnce(ctx context.Context, f *referential) {
 	}
 }
 
-// sendWrite sends a write and records its answer in the referential: acknowledged, or in doubt.
+// sendWrite sends a write and records its answer in the referential. 200, 201, 404 and 409 are decisions of the service and
+// must follow from a possible state. Without an answer, or after 5xx, the write is in doubt. Any other answer is a
+// violation. After a violation the referential is excluded: later ones would only follow from it.
 func (c *client) sendWrite(ctx context.Context, at *serverProcess, f *referential, w write) {
 	a := c.sendAPI(ctx, at, w.newRequest(f))
 	switch a.status {
@@ -104,16 +111,18 @@ func (c *client) sendWrite(ctx context.Context, at *serverProcess, f *referentia
 	}
 }
 
-// stagedRows is a number of rows that never fits into one event, so that the service stages them.
+// stagedRows is a number of rows that never fits into one event, so that the service stages them: it appends them in several
+// events and makes them real by one more. Totals.Cut counts the syncs that were interrupted on the way.
 const stagedRows = 500
 
-// repeatLastSync sends the last sync with an Idempotency-Key again.
+// repeatLastSync sends the last sync with an Idempotency-Key again. The service must repeat its first answer and change
+// nothing, so the possible states stay as they are, even without an answer.
 func (c *client) repeatLastSync(ctx context.Context, at *serverProcess, f *referential) {
-	a := c.sendAPI(ctx, at, f.last.write.newRequest(f))
+	a := c.sendAPI(ctx, at, f.lastKeyedSync.write.newRequest(f))
 	if a.status == 0 || a.status >= http.StatusInternalServerError {
 		return
 	}
-	answered, err := outcomeOf(f.last.write, a.status, a.body)
+	answered, err := outcomeOf(f.lastKeyedSync.write, a.status, a.body)
 	if err == nil {
 		err = f.checkRepeat(answered)
 	}
@@ -123,7 +132,8 @@ func (c *client) repeatLastSync(ctx context.Context, at *serverProcess, f *refer
 	}
 }
 
-// newRequest returns the request that sends a write.
+// newRequest returns the request that sends a write. A patch sends only the name and the phone, the fields that depend on the
+// edition.
 func (w write) newRequest(f *referential) request {
 	base := "/locations/referentiels/" + f.code + "/sites"
 	const oneSite = "/locations/referentiels/{code}/sites"
@@ -145,9 +155,9 @@ func (w write) newRequest(f *referential) request {
 	return q
 }
 
-// batchBody returns the body of a sync or an upsert.
-func (w write) batchBody(dry bool) []byte {
-	all := body.SyncSites{Sites: make([]body.SiteRow, len(w.rows)), ConfirmReduction: w.confirmed, DryRun: dry}
+// batchBody returns the body of a sync or an upsert, with the content of each row in its edition.
+func (w write) batchBody(isDryRun bool) []byte {
+	all := body.SyncSites{Sites: make([]body.SiteRow, len(w.rows)), ConfirmReduction: w.confirmed, DryRun: isDryRun}
 	for i, r := range w.rows {
 		all.Sites[i] = body.SiteRow{ExternalID: externalID(r.id), Content: contentOf(r)}
 	}
@@ -155,13 +165,14 @@ func (w write) batchBody(dry bool) []byte {
 	return text
 }
 
-// drawWrite returns a random write.
+// drawWrite returns a random write in a new edition: four of ten are syncs, two are upserts, four concern one site. It starts
+// from one of the possible states, so that the write fits the sites that may exist.
 func (f *referential) drawWrite(rng *rand.Rand) write {
 	now := f.possible[rng.IntN(len(f.possible))]
 	f.edition++
-	if die := rng.IntN(10); die < 4 || now.active == 0 {
+	if kind := rng.IntN(10); kind < 4 || now.active == 0 {
 		return f.drawSync(now, rng)
-	} else if die < 6 {
+	} else if kind < 6 {
 		return f.drawUpsert(now, rng)
 	}
 	one := write{
@@ -172,23 +183,25 @@ func (f *referential) drawWrite(rng *rand.Rand) write {
 }
 
 // drawSync returns a random sync. Usually most of its sites exist already, some are changed, missing or new; sometimes it
-// has far fewer sites, or all that the referential may have.
+// has far fewer sites, or all that the referential may have. The three shares say which part of the active sites it
+// changes, which part it keeps, and which part of the other sites it adds. One in four does not confirm a large reduction,
+// so it may be refused; one in three has an Idempotency-Key.
 func (f *referential) drawSync(now state, rng *rand.Rand) write {
 	w := write{action: syncSites, confirmed: rng.IntN(4) > 0}
-	changed := []float64{0, 0.01, 0.2, 1}[rng.IntN(4)]
-	keeps := []float64{1, 0.98, 0.7, 0.3}[rng.IntN(4)]
-	grows := []float64{0, 0.02, 0.5, 1}[rng.IntN(4)]
+	changeShare := []float64{0, 0.01, 0.2, 1}[rng.IntN(4)]
+	keepShare := []float64{1, 0.98, 0.7, 0.3}[rng.IntN(4)]
+	addShare := []float64{0, 0.02, 0.5, 1}[rng.IntN(4)]
 	for id := range f.rows {
 		had, known := now.sites[id]
-		there := known && had.active
+		isActive := known && had.active
 		switch {
-		case there && rng.Float64() < keeps:
+		case isActive && rng.Float64() < keepShare:
 			r := row{id, had.edition}
-			if rng.Float64() < changed {
+			if rng.Float64() < changeShare {
 				r.edition = f.edition
 			}
 			w.rows = append(w.rows, r)
-		case !there && rng.Float64() < grows:
+		case !isActive && rng.Float64() < addShare:
 			w.rows = append(w.rows, row{id, f.edition})
 		}
 	}
@@ -210,7 +223,8 @@ func (f *referential) drawUpsert(now state, rng *rand.Rand) write {
 	return w
 }
 
-// readRequests returns the reads that a client chooses from, with the endpoints under which they are billed.
+// readRequests returns the reads that a client chooses from, with the endpoints under which they are billed. Without a
+// referential (nil) these are the reads that need none.
 func readRequests(f *referential, rng *rand.Rand) []request {
 	all := []request{
 		{endpoint: "GET /me", path: "/me"},
@@ -245,6 +259,7 @@ func (c *client) readOnce(ctx context.Context, a *account) {
 	q := choice[c.rng.IntN(len(choice))]
 	q.account, q.key, q.method = a, a.key, http.MethodGet
 	got := c.sendAPI(ctx, at, q)
+	// Status 0 is a request without an answer.
 	allowed := []int{0, http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable}
 	if f != nil && q.path != "/me" {
 		allowed = append(allowed, http.StatusNotFound) // read models may be behind
@@ -257,10 +272,12 @@ func (c *client) readOnce(ctx context.Context, a *account) {
 	}
 }
 
-// maxRevocationDelay is how long after its revocation an instance may still accept a key.
+// maxRevocationDelay is how long after its revocation an instance may still accept a key: answers rely on data of the log
+// that is at most a second old.
 const maxRevocationDelay = time.Second
 
-// rotateKey issues a key to a random account, or revokes one and checks that it is refused.
+// rotateKey issues a key to a random account, or revokes one and checks that it is refused. An account gets at most eight
+// keys in a run.
 func (c *client) rotateKey(ctx context.Context) {
 	at := c.anyRunning(c.rng)
 	if at == nil {
@@ -289,7 +306,7 @@ func (a *account) unrevokedKey() *issuedKey {
 	return nil
 }
 
-// issueKey issues a key. If the answer does not come, the run does not know the key and does not check it.
+// issueKey issues a key. Without an answer the run cannot learn the key, and does not check it.
 func (c *client) issueKey(ctx context.Context, at *serverProcess, a *account) {
 	got := c.sendArea(ctx, at, http.MethodPost, adminclient.JoinPath("", "accounts", a.id, "keys"), body.IssueKey{Kind: token.Secret, Label: "rotated"})
 	switch {
@@ -305,7 +322,8 @@ func (c *client) issueKey(ctx context.Context, at *serverProcess, a *account) {
 	}
 }
 
-// revokeKey revokes a key and, after maxRevocationDelay, checks that every instance refuses it.
+// revokeKey revokes a key and, after maxRevocationDelay, checks that every instance refuses it. Without an acknowledgement
+// the key stays unrevoked here; checkKeys finds out what happened.
 func (c *client) revokeKey(ctx context.Context, at *serverProcess, a *account, k *issuedKey) {
 	k.revokeSent = true
 	got := c.sendArea(ctx, at, http.MethodPost, adminclient.JoinPath("revoke", "accounts", a.id, "keys", k.id), body.RevokeKey{Reason: "rotation"})
@@ -334,7 +352,7 @@ func (r *run) checkRefused(ctx context.Context, at *serverProcess, a *account, k
 	}
 }
 
-// readAreaOnce sends one random read to the customer area.
+// readAreaOnce sends one random read to the customer area. 404 is allowed: the read model may not have the account yet.
 func (c *client) readAreaOnce(ctx context.Context) {
 	at := c.anyRunning(c.rng)
 	if at == nil {
@@ -350,7 +368,8 @@ func (c *client) readAreaOnce(ctx context.Context) {
 	}
 }
 
-// newAccountsPerRound is the most accounts that are opened in a round.
+// newAccountsPerRound is how many accounts are opened in a round at most. The bound in openNewAccount adds the five of
+// openAccounts.
 const newAccountsPerRound = 2
 
 // openNewAccount opens an account and writes its first sites during a fault, so that its data key is created then.

@@ -24,7 +24,8 @@ type siteRecord struct {
 	active  bool
 }
 
-// state is the content of a referential: every site it ever had, active or not. States are immutable: write.apply copies.
+// state is the content of a referential: every site it ever had, active or not. States are immutable: write.apply copies. The
+// zero state has no site.
 type state struct {
 	sites  map[int]siteRecord
 	active int
@@ -59,7 +60,7 @@ func (r siteRecord) hash(id int) uint64 {
 	return h.Sum64()
 }
 
-// action is a kind of write.
+// action is a kind of write. The values of all but put and patch are the verbs in the paths of the API.
 type action string
 
 const (
@@ -86,7 +87,7 @@ type write struct {
 // several referentials must never reach the ceiling.
 type limits struct{ capacity, ceiling int }
 
-// outcome is what the answer to a write says was done.
+// outcome is what the answer to a write says was done. Two outcomes are the same answer where they are equal.
 type outcome struct {
 	Status                                                int
 	Code                                                  string // of a refusal
@@ -97,7 +98,8 @@ type outcome struct {
 	Active                                                bool
 }
 
-// appends reports whether a write with this outcome appended an event to the log.
+// appends reports whether a write with this outcome appended an event to the log. One with an Idempotency-Key always does,
+// because the service has to keep its answer.
 func (o outcome) appends(w write) bool {
 	if o.Status >= http.StatusBadRequest {
 		return false
@@ -105,14 +107,15 @@ func (o outcome) appends(w write) bool {
 	return w.key != "" || o.Created+o.Updated+o.Reactivated+o.Deactivated > 0
 }
 
-// apply returns the state after a write to s, and the outcome that the service must answer.
+// apply returns the state after a write to s, and the outcome that the service must answer. A refused write leaves s as it
+// is.
 func (w write) apply(s state, l limits) (state, outcome) {
 	next := state{maps.Clone(s.sites), s.active, s.sum}
 	if next.sites == nil {
 		next.sites = map[int]siteRecord{}
 	}
 	o := outcome{Status: http.StatusOK, Before: s.active}
-	if alone := w.action != syncSites && w.action != upsert; alone {
+	if isSingleSite := w.action != syncSites && w.action != upsert; isSingleSite {
 		return w.applyOne(s, next, o, l)
 	}
 	named := make(map[int]bool, len(w.rows))
@@ -120,6 +123,7 @@ func (w write) apply(s state, l limits) (state, outcome) {
 		named[r.id] = true
 		next = o.applyRow(next, r, false)
 	}
+	// A sync replaces the whole list: what it does not name becomes inactive.
 	if w.action == syncSites {
 		for id, r := range s.sites {
 			if r.active && !named[id] {
@@ -133,6 +137,7 @@ func (w write) apply(s state, l limits) (state, outcome) {
 }
 
 // refuseExcess refuses a write that exceeds the ceiling, and an unconfirmed sync that removes more than half of the sites.
+// Above the ceiling, a write that adds no site is allowed.
 func (w write) refuseExcess(s, next state, o outcome, l limits) (state, outcome) {
 	switch {
 	case next.active > s.active && next.active > l.ceiling:
@@ -143,14 +148,14 @@ func (w write) refuseExcess(s, next state, o outcome, l limits) (state, outcome)
 	return next, o
 }
 
-// applyRow writes a row to its site. If quiet is set, an inactive site stays inactive.
-func (o *outcome) applyRow(s state, r row, quiet bool) state {
+// applyRow writes a row to its site, in s, and counts what it did. If keepsInactive is set, an inactive site stays inactive.
+func (o *outcome) applyRow(s state, r row, keepsInactive bool) state {
 	had, known := s.sites[r.id]
 	switch {
 	case !known:
 		o.Created++
 		return s.with(r.id, siteRecord{r.edition, 1, true})
-	case !had.active && !quiet:
+	case !had.active && !keepsInactive:
 		o.Reactivated++
 		return s.with(r.id, siteRecord{r.edition, had.version + 1, true})
 	case had.edition != r.edition:
@@ -195,7 +200,8 @@ func (w write) applyOne(s, next state, o outcome, l limits) (state, outcome) {
 	return next, o
 }
 
-// visible returns the part of an outcome that the answer to the write contains.
+// visible returns the part of an outcome that the answer to the write contains. The answer to a write of one site is the
+// site, without counts.
 func (o outcome) visible(w write) outcome {
 	if w.action == syncSites || w.action == upsert || o.Status >= http.StatusBadRequest {
 		return o
@@ -287,14 +293,15 @@ func differences(want, got state) (n int, first string) {
 			continue
 		}
 		if n++; n == 1 {
-			first = fmt.Sprintf("%s: acknowledged %s, found %s", externalID(id), w.text(wanted), g.text(found))
+			first = fmt.Sprintf("%s: acknowledged %s, found %s", externalID(id), w.format(wanted), g.format(found))
 		}
 	}
 	return n, first
 }
 
-func (r siteRecord) text(there bool) string {
-	if !there {
+// format returns a record as text for a violation.
+func (r siteRecord) format(exists bool) string {
+	if !exists {
 		return "nothing"
 	}
 	return fmt.Sprintf("edition %d version %d active %v", r.edition, r.version, r.active)

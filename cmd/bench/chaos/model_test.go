@@ -16,8 +16,8 @@ func newActiveReferential(t *testing.T, n int) *referential {
 	for id := range n {
 		w.rows = append(w.rows, row{id, 1})
 	}
-	said := outcome{Status: http.StatusOK, Created: n, After: n}
-	if err := f.acknowledge(w, said); err != nil {
+	answered := outcome{Status: http.StatusOK, Created: n, After: n}
+	if err := f.acknowledge(w, answered); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -71,9 +71,9 @@ func TestTheModelAnswersAsTheServiceDoes(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatWasAskedForMayBeThere: what a referential is found to hold is held against what was acknowledged, and what is
-// in doubt.
-func TestOnlyWhatWasAskedForMayBeThere(t *testing.T) {
+// A state that was read must follow from the acknowledged writes and, where a write is in doubt, from that write done or not
+// done.
+func TestAReferentialMatchesOnlyPossibleStates(t *testing.T) {
 	t.Parallel()
 	set := func(edition int, ids ...int) state {
 		s := state{sites: map[int]siteRecord{}}
@@ -114,8 +114,8 @@ func TestOnlyWhatWasAskedForMayBeThere(t *testing.T) {
 	}
 }
 
-// TestAnAnswerMustFollowFromWhatWasAcknowledged: a write that was lost shows in the answer to the next one.
-func TestAnAnswerMustFollowFromWhatWasAcknowledged(t *testing.T) {
+// A write that was lost shows in the answer to the next one.
+func TestAnAnswerMustFollowFromAPossibleState(t *testing.T) {
 	t.Parallel()
 	all := write{action: syncSites, rows: []row{{0, 2}, {1, 2}, {2, 2}, {3, 2}}}
 	keyed := all
@@ -142,8 +142,8 @@ func TestAnAnswerMustFollowFromWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// TestADoubtLastsUntilALaterWriteIsAppended: a write that changed nothing leaves one before it to happen still.
-func TestADoubtLastsUntilALaterWriteIsAppended(t *testing.T) {
+// A write that changed nothing appended nothing, so a write in doubt before it may still happen.
+func TestAWriteStaysInDoubtUntilALaterOneIsAppended(t *testing.T) {
 	t.Parallel()
 	f := newActiveReferential(t, 4)
 	f.recordDoubt(write{action: put, rows: []row{{9, 2}}})
@@ -163,15 +163,15 @@ func TestADoubtLastsUntilALaterWriteIsAppended(t *testing.T) {
 	}
 }
 
-func TestARequestSentAgainWithItsKeyHasOneAnswer(t *testing.T) {
+func TestARepeatedKeyedSyncHasItsFirstAnswer(t *testing.T) {
 	t.Parallel()
 	f := newActiveReferential(t, 4)
 	w := write{action: syncSites, rows: []row{{0, 1}, {1, 1}, {2, 1}}, key: "once"}
-	said := outcome{Status: 200, Unchanged: 3, Deactivated: 1, Before: 4, After: 3}
-	if err := f.acknowledge(w, said); err != nil {
+	answered := outcome{Status: 200, Unchanged: 3, Deactivated: 1, Before: 4, After: 3}
+	if err := f.acknowledge(w, answered); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.checkRepeat(said); err != nil {
+	if err := f.checkRepeat(answered); err != nil {
 		t.Error(err)
 	}
 	if err := f.checkRepeat(outcome{Status: 200, Unchanged: 3, Before: 3, After: 3}); err == nil {
@@ -179,7 +179,7 @@ func TestARequestSentAgainWithItsKeyHasOneAnswer(t *testing.T) {
 	}
 }
 
-func TestBillsHoldWhatWasAnswered(t *testing.T) {
+func TestBilledRequestsMatchTheAnsweredOnes(t *testing.T) {
 	t.Parallel()
 	at := &serverProcess{}
 	for name, c := range map[string]struct {

@@ -26,10 +26,12 @@ const (
 	Servers  Profile = "servers"
 )
 
-// diskSize is the size of the embedded profile's file system, in the notation of mount(8).
+// diskSize is the size of the embedded profile's file system, in the notation of mount(8). fillDisk makes it smaller for
+// a while.
 const diskSize = "4g"
 
-// system starts, kills and stops the processes of one profile.
+// system starts, kills and stops the processes of one profile. The instances are set by startAll and stay the same; each has
+// one process after the other.
 type system struct {
 	profile       Profile
 	workDir       harness.WorkDir
@@ -52,7 +54,8 @@ type instance struct {
 	starts  int
 }
 
-// serverProcess is one process of an instance, from its start to its end.
+// serverProcess is one process of an instance, from its start to its end. killed is set before the kill, so that a request
+// that fails because of it is no violation.
 type serverProcess struct {
 	name    string
 	process *harness.Instance
@@ -60,7 +63,8 @@ type serverProcess struct {
 	killed  atomic.Bool
 }
 
-// startAll starts all processes of the profile and waits until the instances are ready.
+// startAll starts all processes of the profile and waits until the instances are ready. The first instance is ready before
+// the second starts, so it is the one that writes the operator's token. tearDown must be called also after an error.
 func (s *system) startAll(ctx context.Context, o Options) (err error) {
 	if s.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
 		return err
@@ -75,12 +79,13 @@ func (s *system) startAll(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	} else if err := s.mountDisk(ctx); err != nil {
+		// Without a disk of its own the profile runs all other faults.
 		s.leftOut = append(s.leftOut, "disk full: "+oneLine(err.Error()))
 	}
 	for n := range instances {
 		i := &instance{name: fmt.Sprintf("instance-%d", n+1)}
 		s.instances = append(s.instances, i)
-		if err := s.start(ctx, i); err != nil {
+		if err := s.startInstance(ctx, i); err != nil {
 			return err
 		}
 		if err := i.current.Load().process.WaitReady(ctx); err != nil {
@@ -92,6 +97,7 @@ func (s *system) startAll(ctx context.Context, o Options) (err error) {
 	return err
 }
 
+// nodeName is the name of the log node's folder and socket.
 const nodeName = "node"
 
 // mountDisk mounts a small file system as the data folder, so that fillDisk can fill it. That usually needs root.
@@ -107,10 +113,10 @@ func (s *system) mountDisk(ctx context.Context) error {
 	return nil
 }
 
-// serveFlags returns the flags of an instance of this profile.
+// serveFlags returns the flags of an instance of this profile. The embedded profile needs none.
 func (s *system) serveFlags() []string {
 	if s.profile == Servers {
-		return append(s.workDir.OnNode(nodeName), "--postgres", s.postgres.URL)
+		return append(s.workDir.NodeFlags(nodeName), "--postgres", s.postgres.URL)
 	}
 	return nil
 }
@@ -121,8 +127,9 @@ const (
 	limitedStartTimeout = 15 * time.Second
 )
 
-// start starts the next process of an instance.
-func (s *system) start(ctx context.Context, i *instance) error {
+// startInstance starts the next process of an instance on its data folder, and returns once it listens. Its ports may differ
+// from those of the process before: clients read them from the current process.
+func (s *system) startInstance(ctx context.Context, i *instance) error {
 	limit, timeout := int(s.maxDescriptors.Load()), startTimeout
 	if limit > 0 {
 		timeout = limitedStartTimeout
@@ -160,7 +167,7 @@ func (p *serverProcess) endedByItself() bool {
 	}
 }
 
-// anyRunning returns a random process that runs, or nil.
+// anyRunning returns the process of a random instance that was not killed, or nil. The process may just have ended by itself.
 func (s *system) anyRunning(rng *rand.Rand) *serverProcess {
 	first := rng.IntN(len(s.instances))
 	for n := range s.instances {

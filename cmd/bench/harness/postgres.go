@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Postgres is a throw-away Postgres server that listens on a socket in a folder of its own. Like every process of the
-// harness it ends with the one that started it.
+// Postgres is a throw-away Postgres server that listens on a socket in a folder of its own, and on no port. Like every
+// process of the harness it ends with the one that started it. Its methods must not be called concurrently.
 type Postgres struct {
 	URL string // of the database postgres
 
@@ -28,9 +28,11 @@ type Postgres struct {
 	stdin       io.Closer
 }
 
-// FindPostgres is the folder of the newest Postgres server on this machine, or "".
+// FindPostgres is the folder of the programs of the newest Postgres server on this machine, or "" if there is none. Debian
+// keeps every version in a folder of its own and leaves the server out of the PATH, so those folders are searched first.
 func FindPostgres() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	// Shorter names sort first, so that version 9 comes before version 16.
 	sort.Slice(found, func(i, j int) bool {
 		return len(found[i]) < len(found[j]) || len(found[i]) == len(found[j]) && found[i] < found[j]
 	})
@@ -43,7 +45,9 @@ func FindPostgres() string {
 	return ""
 }
 
-// StartPostgres makes a cluster with the programs in bin and starts it.
+// StartPostgres makes a cluster with the programs in bin, a folder as FindPostgres returns it, and starts its server. The
+// cluster has no passwords: only users who may enter its folder can connect. Remove must be called in the end; after an
+// error there is nothing to remove.
 func StartPostgres(ctx context.Context, bin string) (_ *Postgres, err error) {
 	c := &Postgres{binDir: bin}
 	if c.dir, err = os.MkdirTemp("", "lieudit-pg-"); err != nil {
@@ -58,8 +62,8 @@ func StartPostgres(ctx context.Context, bin string) (_ *Postgres, err error) {
 		return nil, err
 	}
 	initdb := c.command(ctx, "initdb", "-D", c.dataDir(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
-	if said, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, said)
+	if output, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, output)
 	}
 	address := url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/postgres", RawQuery: url.Values{"host": {c.dir}}.Encode()}
 	c.URL = address.String()
@@ -68,7 +72,8 @@ func StartPostgres(ctx context.Context, bin string) (_ *Postgres, err error) {
 
 func (c *Postgres) dataDir() string { return filepath.Join(c.dir, "data") }
 
-// serverUser is the user that the server runs as, and makes dir its own. Postgres refuses to run as root.
+// serverUser returns the user that the server runs as, and makes that user the owner of dir. Postgres refuses to run as
+// root, so a root process uses the user postgres. Any other process returns nil: the server runs as the same user.
 func serverUser(dir string) (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -88,7 +93,8 @@ func serverUser(dir string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, int(uid), int(gid))
 }
 
-// command is one of Postgres's programs, in a process group of its own, so that a Ctrl-C does not reach it.
+// command returns one of Postgres's programs with arguments, in a process group of its own, so that a Ctrl-C does not reach
+// it.
 func (c *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.binDir, name), args...)
 	cmd.Dir = c.dir
@@ -96,11 +102,14 @@ func (c *Postgres) command(ctx context.Context, name string, args ...string) *ex
 	return cmd
 }
 
-// serverScript starts the server and shuts it down when its own standard input ends.
+// serverScript starts the server and shuts it down when the script's standard input ends. The caller passes that input as
+// descriptor 3, because a shell gives its background commands an empty standard input. SIGINT makes Postgres end its
+// connections and stop in good order. If the server ends first, the script kills the command that waits for the input.
 const serverScript = `"$0" "$@" </dev/null & server=$!; (cat >/dev/null; kill -INT $server) <&3 & wait $server; kill $!`
 
-// Start starts the server and returns once it answers.
+// Start starts the server and returns once it answers. It is also the way to go on after Stop.
 func (c *Postgres) Start(ctx context.Context) error {
+	// Without fsync it is faster; its rows need not survive a crash of the machine. Several instances share the connections.
 	settings := []string{"-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=300", "-c", "log_min_messages=fatal"}
 	args := append([]string{"-c", "exec 3<&0; " + serverScript, filepath.Join(c.binDir, "postgres"), "-D", c.dataDir(), "-k", c.dir}, settings...)
 	c.server = exec.Command("/bin/sh", args...)
@@ -116,6 +125,7 @@ func (c *Postgres) Start(ctx context.Context) error {
 	return c.waitAccepting(ctx)
 }
 
+// waitAccepting waits until the server accepts connections, for processTimeout at most.
 func (c *Postgres) waitAccepting(ctx context.Context) error {
 	return Retry(ctx, processTimeout, 50*time.Millisecond, func() error {
 		if err := exec.CommandContext(ctx, filepath.Join(c.binDir, "pg_isready"), "-q", "-h", c.dir).Run(); err != nil {
@@ -126,6 +136,7 @@ func (c *Postgres) waitAccepting(ctx context.Context) error {
 }
 
 // Stop ends the server and its connections at once and in good order, and returns when it has ended. Start starts it again.
+// Without a running server it does nothing. It never returns while the server is suspended.
 func (c *Postgres) Stop() {
 	if c.server == nil {
 		return
@@ -168,10 +179,10 @@ func (c *Postgres) signal(s syscall.Signal) error {
 	return nil
 }
 
-// Remove ends the server and removes the cluster.
+// Remove ends the server, suspended or not, and removes the cluster.
 func (c *Postgres) Remove() error {
 	if c.server != nil {
-		c.Resume() // a suspended server does not end; that there is none is no matter
+		c.Resume() // a suspended server does not end; the error says only that no server runs
 	}
 	c.Stop()
 	return os.RemoveAll(c.dir)

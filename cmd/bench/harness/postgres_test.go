@@ -10,8 +10,8 @@ import (
 	"lieudit/cmd/bench/harness"
 )
 
-// A suspended server is silent, a stopped one is gone, and both outages end.
-func TestPostgresCanBeInterruptedAndKeepsItsRows(t *testing.T) {
+// A suspended server does not answer, a stopped one refuses connections, and the rows are there after both outages.
+func TestPostgresKeepsItsRowsWhenSuspendedOrStopped(t *testing.T) {
 	t.Parallel()
 	bin := harness.FindPostgres()
 	if bin == "" {

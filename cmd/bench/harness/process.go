@@ -20,21 +20,22 @@ import (
 	"time"
 )
 
-// The commands of this program that run in processes: lieudit with the arguments after the word, and an empty net/http
-// handler. Both end when their standard input does.
+// The commands of this program that StartProcess can run: lieudit with the arguments that follow, and a server with an empty
+// net/http handler. Both end when their standard input does.
 const (
 	LieuditCommand      = "lieudit"
 	EmptyHandlerCommand = "empty-handler"
 )
 
-// WorkDir is the folder of the processes of one benchmark. Their sockets are in another one, because the name of a socket
-// has to be short.
+// WorkDir is the folder of the processes of one benchmark: each has a data folder and a log file under its name there. Their
+// sockets are in another folder, directly in the system's temporary one, because the path of a socket must not be longer than
+// about a hundred bytes. A WorkDir may be copied; Remove is called once.
 type WorkDir struct {
 	dir, socketDir string
 	maxDescriptors int // that a process may have open; 0: as many as this one
 }
 
-// NewWorkDir makes the folders, that of the processes within dir.
+// NewWorkDir makes both folders, that of the processes within dir. After an error nothing is left.
 func NewWorkDir(dir string) (w WorkDir, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return w, err
@@ -48,24 +49,26 @@ func NewWorkDir(dir string) (w WorkDir, err error) {
 	return w, nil
 }
 
-// WithMaxDescriptors is the same folder for processes that may have no more than n files and connections open.
+// WithMaxDescriptors returns the same folder for processes that may have no more than n files and connections open. 0 means
+// no limit beyond that of this process.
 func (w WorkDir) WithMaxDescriptors(n int) WorkDir {
 	w.maxDescriptors = n
 	return w
 }
 
-// Path is the data folder of a process.
+// Path returns the data folder of the process of that name.
 func (w WorkDir) Path(name string) string { return filepath.Join(w.dir, name) }
 
-// SocketPath is the socket of a process.
+// SocketPath returns the path of the socket of the process of that name.
 func (w WorkDir) SocketPath(name string) string { return filepath.Join(w.socketDir, name) }
 
-// Remove removes both folders.
+// Remove removes both folders. The processes must have ended.
 func (w WorkDir) Remove() error {
 	return errors.Join(os.RemoveAll(w.dir), os.RemoveAll(w.socketDir))
 }
 
-// Process is this program, running one command.
+// Process is this program, running one command in a process of its own. Its methods are safe for concurrent use. Kill or Stop
+// must be called in the end, also for a process that ended by itself.
 type Process struct {
 	cmd        *exec.Cmd
 	stdin      io.Closer
@@ -80,7 +83,9 @@ type Process struct {
 // processTimeout is how long a process may take to start, to become ready, or to end.
 const processTimeout = time.Minute
 
-// StartProcess runs a command of the program. Its standard error goes to a file of the work folder under its name.
+// StartProcess starts this program with the arguments in command, and does not wait for it to do anything. Its standard error
+// goes to the file name.log of the work folder; a later process of the same name appends to that file. Its standard output is
+// kept in memory for WaitForLine.
 func StartProcess(w WorkDir, name string, command ...string) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -108,17 +113,18 @@ func StartProcess(w WorkDir, name string, command ...string) (*Process, error) {
 	return p, nil
 }
 
-// command is the program with its arguments. Where descriptors are limited, a shell lowers the hard limit, which the program
-// cannot raise again, and becomes the program.
-func (w WorkDir) command(name string, args ...string) *exec.Cmd {
+// command returns the program with its arguments. Where descriptors are limited, a shell lowers the hard limit, which the
+// program cannot raise again, and then replaces itself by the program, so that the process id is the program's.
+func (w WorkDir) command(executable string, args ...string) *exec.Cmd {
 	if w.maxDescriptors == 0 {
-		return exec.Command(name, args...)
+		return exec.Command(executable, args...)
 	}
-	limited := []string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, w.maxDescriptors), name}
+	limited := []string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, w.maxDescriptors), executable}
 	return exec.Command("/bin/sh", append(limited, args...)...)
 }
 
-// readOutput collects the lines of the standard output, to their end, and then waits for the process.
+// readOutput collects the lines of the standard output, to their end, and then waits for the process. It is the only caller
+// of Wait, which closes the pipe and so must come after the last read.
 func (p *Process) readOutput(out io.Reader) {
 	defer close(p.exited)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -131,7 +137,9 @@ func (p *Process) readOutput(out io.Reader) {
 	p.cmd.Wait() // how it ended is in its state
 }
 
-// WaitForLine waits for a line of the standard output that begins with prefix, and returns its last word.
+// WaitForLine waits for a line of the standard output that begins with prefix, blanks aside, and returns its last word: an
+// address, in the lines that it is used for. Earlier lines count too, so the order of calls does not matter. It is an error
+// that the process ends first, or that the line does not come within a minute.
 func (p *Process) WaitForLine(ctx context.Context, prefix string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, processTimeout)
 	defer cancel()
@@ -154,15 +162,15 @@ func (p *Process) WaitForLine(ctx context.Context, prefix string) (string, error
 	}
 }
 
-// Kill ends the process with SIGKILL and waits for that.
+// Kill ends the process with SIGKILL and returns when it has ended. It may be called again, and after Stop.
 func (p *Process) Kill() {
 	p.cmd.Process.Kill()
 	<-p.exited
 	p.stdin.Close()
 }
 
-// Stop lets the process end in good order, and kills one that does not within a minute. Any other end than exit code 0 is an
-// error.
+// Stop closes the standard input, on which the process ends in good order, and kills a process that does not end within a
+// minute. Any other end than exit code 0 is an error.
 func (p *Process) Stop() error {
 	p.stdin.Close()
 	select {
@@ -180,10 +188,11 @@ func (p *Process) Stop() error {
 // Signal sends the process a signal. A process that has ended is an error.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// LastStderr is the end of what the process wrote to its standard error, at most 2,000 bytes.
+// LastStderr returns the end of what the processes of its name wrote to standard error, at most 2,000 bytes. Where it
+// cannot be read, the text is the reason.
 func (p *Process) LastStderr() string {
 	text, err := os.ReadFile(p.stderrFile)
 	if err != nil {
@@ -192,5 +201,5 @@ func (p *Process) LastStderr() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// PID is the process's id.
+// PID returns the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

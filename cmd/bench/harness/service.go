@@ -19,7 +19,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// StartNode starts a node on the socket of its name, and returns once it serves.
+// StartNode starts a node, the process that serves one log to several instances, on the socket of its name, and returns once
+// it serves.
 func StartNode(ctx context.Context, w WorkDir, name string) (*Process, error) {
 	p, err := StartProcess(w, name, LieuditCommand, "node", "--data", w.Path(name), "--listen", "unix:"+w.SocketPath(name))
 	if err != nil {
@@ -32,8 +33,8 @@ func StartNode(ctx context.Context, w WorkDir, name string) (*Process, error) {
 	return p, nil
 }
 
-// OnNode are the flags of an instance whose log is on the node of that name.
-func (w WorkDir) OnNode(name string) []string {
+// NodeFlags are the flags of an instance whose log is on the node of that name. Each call returns a new slice.
+func (w WorkDir) NodeFlags(name string) []string {
 	return []string{"--eventstore", "esdb+unix://" + w.SocketPath(name)}
 }
 
@@ -47,13 +48,15 @@ type Instance struct {
 // AnyPort is an address to listen at, on a port that is free.
 const AnyPort = "127.0.0.1:0"
 
-// LaunchInstance starts an instance whose API listens at listen, and does not wait for it.
+// LaunchInstance starts an instance whose API listens at listen, and does not wait for it. Its data folder is that of its
+// name, so an instance of a name that ran before goes on with the same data.
 func LaunchInstance(w WorkDir, name, listen string, flags ...string) (*Process, error) {
 	args := []string{LieuditCommand, "serve", "--data", w.Path(name), "--listen", listen, "--area-listen", AnyPort, "--ops-listen", AnyPort}
 	return StartProcess(w, name, append(args, flags...)...)
 }
 
-// StartInstance starts an instance, and returns once its listeners are open. WaitReady waits for more.
+// StartInstance starts an instance, and returns once its listeners are open. It may not serve yet: WaitReady waits for that.
+// After an error no process is left.
 func StartInstance(ctx context.Context, w WorkDir, name, listen string, flags ...string) (*Instance, error) {
 	in := &Instance{DataDir: w.Path(name)}
 	var err error
@@ -73,7 +76,8 @@ func StartInstance(ctx context.Context, w WorkDir, name, listen string, flags ..
 	return in, nil
 }
 
-// WaitReady waits until the instance says that it is ready. That an instance has ended is an error at once.
+// WaitReady waits until /readyz answers 200, that is until every part that the instance requires works. It gives up after a
+// minute, and at once where the instance has ended.
 func (in *Instance) WaitReady(ctx context.Context) error {
 	return Retry(ctx, processTimeout, 20*time.Millisecond, func() error {
 		select {
@@ -99,17 +103,19 @@ func (in *Instance) WaitReady(ctx context.Context) error {
 }
 
 // Retry calls try at intervals until it returns nil or a backoff.Permanent error, or until the timeout has passed, and
-// returns its last error. It calls try at least once.
+// returns its last error. It calls try at least once, also with a timeout of 0. Once ctx has ended it does not call try again
+// and returns the cause of that end.
 func Retry(ctx context.Context, timeout, interval time.Duration, try func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, try() },
 		backoff.WithBackOff(backoff.NewConstantBackOff(interval)), backoff.WithMaxElapsedTime(max(timeout, 1))) // 0 would be no limit
 	return err
 }
 
-// AdminClient is the customer area of a service, with its operator's token.
+// AdminClient is a client of a service's customer area, with the operator's token. It is safe for concurrent use.
 type AdminClient struct{ *adminclient.Client }
 
-// AdminClient uses the token that the first instance of a log leaves in its data folder.
+// AdminClient makes a client with the token that the first instance of a log writes into its data folder. So it fails for
+// the other instances of that log. The first one has written it once it is ready.
 func (in *Instance) AdminClient() (AdminClient, error) {
 	text, err := os.ReadFile(filepath.Join(in.DataDir, "operator-token"))
 	if err != nil {
@@ -122,7 +128,7 @@ func (in *Instance) AdminClient() (AdminClient, error) {
 // UnlimitedQuota is a quota that no benchmark reaches.
 const UnlimitedQuota = 1_000_000_000_000
 
-// OpenAccount opens an account and issues a secret key of it.
+// OpenAccount opens an account with a monthly quota of requests, and issues a secret key of it.
 func (a AdminClient) OpenAccount(ctx context.Context, id string, name plan.Name, quota int64) (body.Key, error) {
 	if _, err := a.Post(ctx, "/accounts", body.OpenAccount{ID: id, Name: id, Plan: name, Quota: quota}); err != nil {
 		return body.Key{}, err
@@ -142,7 +148,8 @@ func (a AdminClient) IssueKey(ctx context.Context, account, label string) (key b
 // catchUpTimeout is how long the read models may take to apply what a round of load wrote.
 const catchUpTimeout = 10 * time.Minute
 
-// WaitCaughtUp waits until every read model has applied the whole log.
+// WaitCaughtUp waits until no read model is known to be behind the log. It gives up at once where the service does not
+// answer.
 func (a AdminClient) WaitCaughtUp(ctx context.Context) error {
 	return Retry(ctx, catchUpTimeout, 20*time.Millisecond, func() error {
 		raw, err := a.Get(ctx, "/projections", nil)
@@ -171,7 +178,8 @@ type Service struct {
 	node *Process // nil: the log is in the instance's data folder
 }
 
-// StartService starts a service in a folder within dir, and returns once it is ready.
+// StartService starts a service in a folder within dir, and returns once it is ready. Remove ends it; after an error nothing
+// is left.
 func StartService(ctx context.Context, dir string, onNode bool, flags ...string) (*Service, error) {
 	workDir, err := NewWorkDir(dir)
 	if err != nil {
@@ -190,7 +198,7 @@ func (s *Service) start(ctx context.Context, onNode bool, flags []string) (err e
 		if s.node, err = StartNode(ctx, s.WorkDir, "node"); err != nil {
 			return err
 		}
-		flags = append(flags, s.WorkDir.OnNode("node")...)
+		flags = append(flags, s.WorkDir.NodeFlags("node")...)
 	}
 	if s.Instance, err = StartInstance(ctx, s.WorkDir, "service", AnyPort, flags...); err != nil {
 		return err

@@ -7,29 +7,31 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// baselineSize is the size of the baseline's file, which a round of appends goes round several times.
+// baselineSize is the size of the baseline's file. It is written from the beginning again once it is full, so it need not
+// hold a whole round of appends.
 const baselineSize = 64 << 20
 
-// baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes what has
-// gathered, syncs, and lets the writers go on. A full file is written again from its beginning; nothing reads it.
+// baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes the pending
+// appends as one group, syncs the file, and answers their writers. A full file is written again from its beginning; nothing
+// reads it. The journal is compared with it, so both use the same package for files and group appends in the same way.
 type baselineLog struct {
 	file    journal.File
 	mu      sync.Mutex
-	pending []chan error
-	wake    chan struct{}
-	done    chan struct{}
+	pending []chan error  // of the writers that wait, one an append; guarded by mu
+	wake    chan struct{} // holds a value when pending is no longer empty; closed by close
+	done    chan struct{} // closed when the goroutine has ended
 }
 
-// newBaselineLog makes the file, with every block written, so that an append allocates none, and starts its goroutine.
-// close ends that.
+// newBaselineLog makes the file and starts its goroutine, which close ends. Every block of the file is written first, so that
+// no append has to allocate one.
 func newBaselineLog(fs journal.FS) (*baselineLog, error) {
 	f, err := fs.Open("bare", true)
 	if err != nil {
 		return nil, err
 	}
 	zeros := make([]byte, 1<<20)
-	for at := int64(0); at < baselineSize && err == nil; at += int64(len(zeros)) {
-		_, err = f.WriteAt(zeros, at)
+	for offset := int64(0); offset < baselineSize && err == nil; offset += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros, offset)
 	}
 	if err = errors.Join(err, f.Sync()); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -46,6 +48,7 @@ func (b *baselineLog) append() error {
 	b.pending = append(b.pending, c)
 	first := len(b.pending) == 1
 	b.mu.Unlock()
+	// Only the first append of a group wakes the goroutine. wake has room for one value: another one would say nothing new.
 	if first {
 		select {
 		case b.wake <- struct{}{}:
@@ -55,13 +58,14 @@ func (b *baselineLog) append() error {
 	return <-c
 }
 
-// run writes what has gathered while the last group was written, as the journal does with its batches.
+// run writes and syncs one group after the other. A group is all appends that arrived while the last group was written, as in
+// the journal. All writers of a group get the same error.
 func (b *baselineLog) run() {
 	defer close(b.done)
 	var event [eventBytes]byte
 	var buf []byte
 	var group []chan error
-	at := int64(0)
+	offset := int64(0)
 	for range b.wake {
 		b.mu.Lock()
 		group, b.pending = b.pending, group[:0]
@@ -69,11 +73,11 @@ func (b *baselineLog) run() {
 		for buf = buf[:0]; len(buf) < len(group)*eventBytes; {
 			buf = append(buf, event[:]...)
 		}
-		if at+int64(len(buf)) > baselineSize {
-			at = 0
+		if offset+int64(len(buf)) > baselineSize {
+			offset = 0
 		}
-		_, err := b.file.WriteAt(buf, at)
-		at += int64(len(buf))
+		_, err := b.file.WriteAt(buf, offset)
+		offset += int64(len(buf))
 		err = errors.Join(err, b.file.Sync())
 		for _, c := range group {
 			c <- err
@@ -81,7 +85,7 @@ func (b *baselineLog) run() {
 	}
 }
 
-// close ends the goroutine. No append may be running.
+// close ends the goroutine and closes the file. No append may be running.
 func (b *baselineLog) close() error {
 	close(b.wake)
 	<-b.done

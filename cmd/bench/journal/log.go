@@ -1,6 +1,12 @@
-// Package journal measures the journal on the disk at hand. Beside each figure stands the raw limit: what the bare disk,
-// or the bare memory, does with the same bytes in the same minutes, because a figure alone says little on a shared machine.
-// Journal and raw limit take turns, and each figure is the median of its turns (measure.Medians).
+// Package journal measures the journal, the log in a data folder, on the disk at hand: durable appends, a catch-up read, and
+// opening a large log. Beside a figure stands the raw limit: what a minimal program does with the same bytes in the same
+// minutes, because a figure alone says little on a shared machine. Its constraint: journal and raw limit take turns, and each
+// figure is the median of its turns (measure.Medians).
+//
+//	Run ──> measureAppends ──> newAppender ──> Journal.Append    raw limit: baselineLog.append
+//	    └─> measureReads ──> fillLog ──> timeRead                raw limit: scanSegmentFiles
+//
+// The command that runs it is called log.
 package journal
 
 import (
@@ -22,15 +28,15 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// Options are the parameters of a run. All are required. Half a second a turn is enough for some thousand syncs; a million
-// events are some segments of the log, so that a read crosses their borders.
+// Options are the parameters of a run. All are required. Half a second a turn is enough for some thousand syncs of the disk.
+// A million events fill several segment files of the log, so that a read crosses their borders.
 type Options struct {
 	RoundDuration time.Duration // of one turn of appends
 	Rounds        int           // turns of the journal, and of the raw limit
 	Events        int           // in the log that is read and opened
 }
 
-// The events that are appended.
+// The sizes in bytes and the type of the events that are appended.
 const (
 	dataSize     = 200
 	metadataSize = 50
@@ -38,8 +44,9 @@ const (
 	eventBytes   = dataSize + metadataSize + len(eventType)
 )
 
-// Run measures in dir, which should be empty and on the disk that matters. With a million events it leaves about half a
-// gigabyte there.
+// Run measures in dir, which should be empty and on the disk that the service is to use. It reports six figures: appends by
+// 1, 32 and 512 writers, two reads, and opening. It removes nothing: with a million events about half a gigabyte stays in
+// dir.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	if err := measureAppends(ctx, dir, o, out); err != nil {
 		return fmt.Errorf("measure appends: %w", err)
@@ -50,7 +57,8 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	return nil
 }
 
-// measureAppends measures durable appends of one event each, by one writer and by many at once.
+// measureAppends measures durable appends of one event each: by one writer, which waits for a sync of the disk each time, and
+// by many writers, whose appends share syncs.
 func measureAppends(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
 	j, err := journal.Open(filepath.Join(dir, "appends"), journal.Options{})
 	if err != nil {
@@ -83,12 +91,13 @@ func measureAppends(ctx context.Context, dir string, o Options, out measure.Outp
 	return nil
 }
 
-// label is the only label of a figure of this benchmark.
+// label returns the only label of a figure of this benchmark, a description in words.
 func label(format string, args ...any) measure.Label {
 	return measure.Label{Name: "figure", Value: fmt.Sprintf(format, args...)}
 }
 
-// newAppender appends events whose ids cost nothing to make, because making ids is no part of the log.
+// newAppender returns an operation that appends one event to the stream of its writer. An id is a random half, drawn once,
+// and the number of the call: random ids for each event would cost time that is not the log's.
 func newAppender(ctx context.Context, j *journal.Journal, writer int) func(n int) error {
 	stream, id := fmt.Sprintf("bench-%d", writer), uuid.New()
 	batch := []eventstore.ProposedEvent{{Type: eventType, Data: make([]byte, dataSize), Metadata: make([]byte, metadataSize)}}
@@ -100,7 +109,9 @@ func newAppender(ctx context.Context, j *journal.Journal, writer int) func(n int
 	}
 }
 
-// measureReads measures a catch-up read of a whole log, a read past events that are not wanted, and opening it.
+// measureReads measures three things on one log: opening it, a catch-up read of all its events, and a read whose filter
+// matches none of them. Each round opens the log again. The raw limit of both reads is a scan of the same files; opening
+// has none. Where the files fit into the system's cache, the reads measure the processor and not the disk.
 func measureReads(ctx context.Context, dir string, o Options, out measure.Output) error {
 	out.Progress("reads", 0, 0)
 	if err := fillLog(ctx, dir, o.Events); err != nil {
@@ -112,9 +123,9 @@ func measureReads(ctx context.Context, dir string, o Options, out measure.Output
 		if err != nil {
 			return nil, err
 		}
-		opened := float64(time.Since(began).Microseconds()) / 1e3
-		read, n, err := timeRead(ctx, j, nil, 0)
-		skipped, _, err2 := timeRead(ctx, j, eventstore.Filter{"other"}, n)
+		openMilliseconds := float64(time.Since(began).Microseconds()) / 1e3
+		readSpeed, eventCount, err := timeRead(ctx, j, nil, 0)
+		skipSpeed, _, err2 := timeRead(ctx, j, eventstore.Filter{"other"}, eventCount)
 		if err = errors.Join(err, err2, j.Close()); err != nil {
 			return nil, err
 		}
@@ -122,20 +133,21 @@ func measureReads(ctx context.Context, dir string, o Options, out measure.Output
 		if err := scanSegmentFiles(journal.Dir(dir)); err != nil {
 			return nil, err
 		}
-		raw := float64(n) / time.Since(began).Seconds()
+		raw := float64(eventCount) / time.Since(began).Seconds()
 		return []measure.Figure{
-			{Labels: []measure.Label{label("catch-up read of %d events", o.Events)}, Value: read, Raw: raw, Unit: "events/s"},
-			{Labels: []measure.Label{label("catch-up read past %d unwanted events", o.Events)}, Value: skipped, Raw: raw, Unit: "events/s"},
-			{Labels: []measure.Label{label("opening a log of %d events", o.Events)}, Value: opened, Unit: "ms"},
+			{Labels: []measure.Label{label("catch-up read of %d events", o.Events)}, Value: readSpeed, Raw: raw, Unit: "events/s"},
+			{Labels: []measure.Label{label("catch-up read past %d unwanted events", o.Events)}, Value: skipSpeed, Raw: raw, Unit: "events/s"},
+			{Labels: []measure.Label{label("opening a log of %d events", o.Events)}, Value: openMilliseconds, Unit: "ms"},
 		}, nil
 	})
 }
 
-// timeRead reads the whole log through a filter. The speed is that of the events that appeared, or of inLog events where
-// that is given.
-func timeRead(ctx context.Context, j *journal.Journal, want eventstore.Filter, inLog int) (perSecond float64, appeared int, err error) {
+// timeRead reads the whole log through a filter, and returns the events a second and how many events appeared. eventsInLog
+// is what the speed is computed from where the filter lets none appear; 0 means that all appear. A nil filter matches all
+// events.
+func timeRead(ctx context.Context, j *journal.Journal, filter eventstore.Filter, eventsInLog int) (perSecond float64, appeared int, err error) {
 	began := time.Now()
-	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, want) {
+	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, filter) {
 		if err != nil {
 			return 0, appeared, err
 		}
@@ -143,10 +155,11 @@ func timeRead(ctx context.Context, j *journal.Journal, want eventstore.Filter, i
 			appeared++
 		}
 	}
-	return float64(max(appeared, inLog)) / time.Since(began).Seconds(), appeared, nil
+	return float64(max(appeared, eventsInLog)) / time.Since(began).Seconds(), appeared, nil
 }
 
-// fillLog writes events in appends of ten, ten or more to a stream.
+// fillLog writes events into a new log, ten in each append, over at most 100,000 streams. It appends from 64 goroutines,
+// whose appends share syncs of the disk.
 func fillLog(ctx context.Context, dir string, events int) (err error) {
 	j, err := journal.Open(dir, journal.Options{})
 	if err != nil {
@@ -172,13 +185,14 @@ func fillLog(ctx context.Context, dir string, events int) (err error) {
 	return writers.Wait()
 }
 
-// scanSegmentFiles reads the files of a log from end to end, with one CRC over each block.
+// scanSegmentFiles reads the segment files of a log from end to end and computes one CRC over each block of a mebibyte. This
+// is the least that a read must do that notices damage, so its speed is the raw limit of reads.
 func scanSegmentFiles(fs journal.FS) error {
 	names, err := fs.Names()
 	if err != nil {
 		return err
 	}
-	b, table := make([]byte, 1<<20), crc32.MakeTable(crc32.Castagnoli)
+	block, table := make([]byte, 1<<20), crc32.MakeTable(crc32.Castagnoli)
 	for _, name := range names {
 		if filepath.Ext(name) != ".log" {
 			continue
@@ -187,11 +201,12 @@ func scanSegmentFiles(fs journal.FS) error {
 		if err != nil {
 			return err
 		}
-		for at, n := int64(0), len(b); n == len(b) && err == nil; at += int64(n) {
-			if n, err = f.ReadAt(b, at); errors.Is(err, io.EOF) {
+		for offset, n := int64(0), len(block); n == len(block) && err == nil; offset += int64(n) {
+			// The last block is short. Its EOF is no error, and n ends the loop.
+			if n, err = f.ReadAt(block, offset); errors.Is(err, io.EOF) {
 				err = nil
 			}
-			crc32.Checksum(b[:n], table)
+			crc32.Checksum(block[:n], table)
 		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err

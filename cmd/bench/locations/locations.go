@@ -24,7 +24,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Options say what is measured. All but the addresses of servers are required.
+// Options say what is measured. Only Node, Postgres and Meilisearch may be left zero. Sites is at most 11,000, the most that
+// a BUSINESS account may have.
 type Options struct {
 	Node           bool   // the log is on a node, else in the service's own journal
 	Postgres       string // of the read models; "" for SQLite
@@ -39,7 +40,7 @@ type Options struct {
 // AccountGroup is a number of accounts with so many sites each.
 type AccountGroup struct{ Accounts, Sites int }
 
-// run is one run of the benchmark.
+// run is one run of the benchmark. Its one service holds the sites of all measurements, the later ones beside the earlier.
 type run struct {
 	Options
 	measure.Output
@@ -47,7 +48,8 @@ type run struct {
 	addresses []syntheticAddress
 }
 
-// Run measures everything, with the processes' folders in dir.
+// Run measures everything on one service, with the processes' folders in dir, and removes these folders. What the service
+// wrote to the Postgres and the Meilisearch of the options stays there.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
 	r := &run{Options: o, Output: out}
 	var flags []string
@@ -79,12 +81,12 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 	return nil
 }
 
-// report reports a figure about accounts with so many sites each.
+// report reports a figure about a group of accounts with so many sites each.
 func (r *run) report(what string, g AccountGroup, f measure.Figure) error {
 	return r.Report(f.With(measure.Label{Name: "what", Value: what}, measure.Label{Name: "accounts", Value: g.Accounts}, measure.Label{Name: "sites", Value: g.Sites}))
 }
 
-// account is an account with a key and one referential.
+// account is an account with a secret key and one referential, a list of sites that a sync replaces as a whole.
 type account struct {
 	*adminclient.Client
 	key string
@@ -93,7 +95,8 @@ type account struct {
 // referentialPath is the one referential of each account.
 const referentialPath = "/locations/referentiels/shops"
 
-// openAccount opens an account, its key and its referential.
+// openAccount opens an account, issues its key and creates its referential, which is empty. Its client waits for an answer as
+// long as the context allows, because a large sync may take long.
 func (r *run) openAccount(ctx context.Context, id string) (account, error) {
 	key, err := r.Admin.OpenAccount(ctx, id, plan.Business, harness.UnlimitedQuota)
 	if err != nil {
@@ -107,14 +110,14 @@ func (r *run) openAccount(ctx context.Context, id string) (account, error) {
 	return account{c.WithoutTimeout(), key.Token}, err
 }
 
-// syncResult is what the answer to a sync says that it did.
+// syncResult is how many sites a sync created, updated and left unchanged, by its answer.
 type syncResult struct {
 	Created   int `json:"crees"`
 	Updated   int `json:"modifies"`
 	Unchanged int `json:"inchanges"`
 }
 
-// syncSites sends a sync, which must do what is wanted, and returns how long it took.
+// syncSites sends a sync and returns how long its answer took. An answer other than want is an error.
 func (a account) syncSites(ctx context.Context, s syncRequest, want syncResult) (time.Duration, error) {
 	began := time.Now()
 	raw, err := a.Post(ctx, referentialPath+"/sites:sync", s)
@@ -129,13 +132,15 @@ func (a account) syncSites(ctx context.Context, s syncRequest, want syncResult) 
 	return took, err
 }
 
-// measureSyncs measures syncs of whole referentials: the first one by address and with positions, the same again, and one in
-// which a hundredth of the sites has changed. It returns the last account.
+// measureSyncs measures syncs of whole referentials: the first one by address, which the service has to geocode, or with
+// positions; the same sync again; and one in which every hundredth site has changed. Each round runs all of them on two new
+// accounts. It returns the last account, for measureFreshness.
 func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 	syncs := []struct {
 		name      string
 		latencies *measure.Latencies
 	}{{name: "first sync, by address"}, {name: "first sync, with positions"}, {name: "sync of the same"}, {name: "sync with 1 % changed"}}
+	// One collection of latencies a kind of sync, over all rounds.
 	for i := range syncs {
 		syncs[i].latencies = measure.NewLatencies()
 	}
@@ -146,7 +151,8 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 				return last, err
 			}
 			s := r.makeSites(r.Sites, 0, withPositions)
-			changed := (r.Sites + 99) / 100
+			changed := (r.Sites + 99) / 100 // each hundredth site, beginning with the first
+			// sync is the step's index in syncs.
 			for _, step := range []struct {
 				sync int
 				want syncResult
@@ -168,16 +174,18 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 	return last, err
 }
 
-// freshWrites is how many writes are looked for.
-const freshWrites = 100
+// freshnessWrites is how many writes of one site are searched for, each until it is found.
+const freshnessWrites = 100
 
-// measureFreshness measures how long after its answer a write is found: the last sync, which the search may have to index
-// after others, and writes of one site.
+// measureFreshness measures how long after its answer a write is found by the search. It first writes one more sync, which
+// the search may only have indexed after all syncs before it. Then it writes single sites, one after the other, and
+// searches for each.
 func (r *run) measureFreshness(ctx context.Context, a account) error {
 	r.Progress("time until the syncs are found", 0, 0)
 	synced, puts, found := measure.NewLatencies(), measure.NewLatencies(), measure.NewLatencies()
 	s := r.makeSites(r.Sites, 0, true)
 	changed := (r.Sites + 99) / 100 // of the last sync, back to what makeSites returns
+	// A name that no other site has marks this sync, so that a search finds nothing older.
 	s.Rows[0].Name = "Clôture des synchronisations"
 	if _, err := a.syncSites(ctx, s, syncResult{Updated: changed, Unchanged: r.Sites - changed}); err != nil {
 		return err
@@ -188,15 +196,15 @@ func (r *run) measureFreshness(ctx context.Context, a account) error {
 	}
 	synced.Record(took)
 	r.Progress("time until a write is found", 0, 0)
-	for n := range freshWrites {
-		one := r.makeSites(1, n, true).Rows[0].Content
-		one.Name = fmt.Sprintf("Fraîcheur %05d", 10000+n)
+	for n := range freshnessWrites {
+		content := r.makeSites(1, n, true).Rows[0].Content
+		content.Name = fmt.Sprintf("Fraîcheur %05d", 10000+n)
 		began := time.Now()
-		if _, err := a.Put(ctx, fmt.Sprintf("%s/sites/fresh-%d", referentialPath, n), one); err != nil {
+		if _, err := a.Put(ctx, fmt.Sprintf("%s/sites/fresh-%d", referentialPath, n), content); err != nil {
 			return err
 		}
 		puts.Record(time.Since(began))
-		took, err := a.waitUntilFound(ctx, one.Name)
+		took, err := a.waitUntilFound(ctx, content.Name)
 		if err != nil {
 			return err
 		}
@@ -210,10 +218,11 @@ func (r *run) measureFreshness(ctx context.Context, a account) error {
 	)
 }
 
-// searchTimeout is how long a write may take until it is found.
+// searchTimeout is how long a write may take until it is found, before the run fails.
 const searchTimeout = 5 * time.Minute
 
-// waitUntilFound searches without a pause until a site is the first result, and returns how long that took.
+// waitUntilFound searches for a name without a pause until the site of that name is the first result, and returns how long
+// that took. So the time includes that of the last search.
 func (a account) waitUntilFound(ctx context.Context, name string) (time.Duration, error) {
 	began := time.Now()
 	for time.Since(began) < searchTimeout {
@@ -233,29 +242,32 @@ func (a account) waitUntilFound(ctx context.Context, name string) (time.Duration
 	return 0, fmt.Errorf("%s is not found %v after it was written", name, searchTimeout)
 }
 
-// searchKind is a kind of search; p is the place of some site.
+// searchKind is a kind of search. query returns the n-th search of the kind; p is the address of some site.
 type searchKind struct {
 	name  string
 	query func(p syntheticAddress, n int) url.Values
 }
 
-// searchKinds are the searches that a site locator on a web page sends. "typed" and "slip" are what needs a prefix index and
-// a tolerance for typing errors.
+// searchKinds returns the searches that a site locator on a web page sends. "text as far as typed" has the first four bytes
+// of a word and needs a prefix index. "text with a slip" lacks the third byte of a word and needs a tolerance for typing
+// errors. Neither cuts a letter of two bytes in half: the only one in shopTypes is the first of its word.
 func searchKinds() []searchKind {
-	shopAt := func(n int) string { return shopTypes[n%len(shopTypes)] }
+	shopType := func(n int) string { return shopTypes[n%len(shopTypes)] }
 	near := func(p syntheticAddress, radius string) url.Values {
 		return url.Values{"lat": {fmt.Sprint(p.lat)}, "lon": {fmt.Sprint(p.lon)}, "radius": {radius}}
 	}
 	return []searchKind{
-		{"text", func(p syntheticAddress, n int) url.Values { return url.Values{"q": {shopAt(n) + " " + p.address.City}} }},
-		{"text as far as typed", func(_ syntheticAddress, n int) url.Values { return url.Values{"q": {shopAt(n)[:4]}} }},
+		{"text", func(p syntheticAddress, n int) url.Values {
+			return url.Values{"q": {shopType(n) + " " + p.address.City}}
+		}},
+		{"text as far as typed", func(_ syntheticAddress, n int) url.Values { return url.Values{"q": {shopType(n)[:4]}} }},
 		{"text with a slip", func(p syntheticAddress, n int) url.Values {
-			return url.Values{"q": {shopAt(n)[:2] + shopAt(n)[3:] + " " + p.address.City}}
+			return url.Values{"q": {shopType(n)[:2] + shopType(n)[3:] + " " + p.address.City}}
 		}},
 		{"within 20 km", func(p syntheticAddress, _ int) url.Values { return near(p, "20000") }},
 		{"text within 50 km", func(p syntheticAddress, n int) url.Values {
 			v := near(p, "50000")
-			v.Set("q", shopAt(n))
+			v.Set("q", shopType(n))
 			return v
 		}},
 		{"tag", func(syntheticAddress, int) url.Values { return url.Values{"tags": {"ouvert"}, "sort": {"nom"}} }},
@@ -263,10 +275,12 @@ func searchKinds() []searchKind {
 	}
 }
 
-// concurrentFills is how many accounts are filled at a time.
+// concurrentFills is how many accounts are filled at a time. It shortens the preparation and does not touch a figure.
 const concurrentFills = 8
 
-// measureGroup fills accounts and measures each kind of search, of one account after the other.
+// measureGroup measures the accounts of one group; groups do not share accounts. It fills the accounts and measures each kind
+// of search. Each search is of the account after the last one, so that a service with many accounts cannot answer from what
+// the last search left in memory.
 func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	title := fmt.Sprintf("%d accounts of %d sites", g.Accounts, g.Sites)
 	accounts, err := r.fillAccounts(ctx, g, title)
@@ -276,8 +290,9 @@ func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	for _, k := range searchKinds() {
 		r.Progress(title+": "+k.name, 0, 0)
 		f, err := measure.Load{
-			Address: r.API, Connections: r.Connections, Lasts: r.SearchDuration, Accept: []int{http.StatusOK},
+			Address: r.API, Connections: r.Connections, Duration: r.SearchDuration, Accept: []int{http.StatusOK},
 			Request: func(connection, n int) []byte {
+				// From here on n counts the searches of all connections together.
 				n = n*r.Connections + connection
 				query := k.query(r.addresses[n*7919%len(r.addresses)], n).Encode() // 7919 is prime: the places are spread
 				return measure.EncodeGet(r.API, api.Base+"/locations/search?"+query, accounts[n%len(accounts)].key)
@@ -293,7 +308,8 @@ func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	return nil
 }
 
-// fillAccounts opens accounts, fills each with sites and searches it once, so that no figure holds the work of a first search.
+// fillAccounts opens accounts, fills each with sites by one sync, and searches it once, so that no figure includes the work
+// that only the first search of an account causes. Accounts have different sites as far as there are addresses.
 func (r *run) fillAccounts(ctx context.Context, g AccountGroup, title string) ([]account, error) {
 	accounts := make([]account, g.Accounts)
 	var done atomic.Int64

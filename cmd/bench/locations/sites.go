@@ -14,18 +14,20 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// syntheticAddress is an address of the invented vintage that a fresh service serves.
+// syntheticAddress is an address of the invented vintage that a new service serves until it gets a real one.
 type syntheticAddress struct {
 	address  locations.SiteAddress
 	lat, lon float64
 }
 
-// readSyntheticAddresses returns the house numbers of that vintage: so the service finds each address that a site has.
+// readSyntheticAddresses returns the house numbers of that vintage. It makes the same rows again from the same order, instead
+// of asking the service. So the service can geocode the address of every site.
 func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 	communes, err := commune.Load()
 	if err != nil {
 		return nil, err
 	}
+	// The generator writes a file of the address base, which ban.Read parses as the service would.
 	r, w := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
@@ -48,7 +50,7 @@ func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 	return all, <-written
 }
 
-// siteRow is one site in the body of a sync.
+// siteRow is one site in the body of a sync. The external id is the customer's own id of the site.
 type siteRow struct {
 	ExternalID string `json:"external_id"`
 	locations.Content
@@ -59,9 +61,11 @@ type syncRequest struct {
 	Rows []siteRow `json:"sites"`
 }
 
+// shopTypes are the first words of the names of sites, and what the text searches look for.
 var shopTypes = []string{"Boulangerie", "Pharmacie", "Librairie", "Fromagerie", "Opticien", "Quincaillerie", "Fleuriste", "Épicerie"}
 
-// makeSites returns n shops at the addresses from an offset on. Without positions the service has to geocode their addresses.
+// makeSites returns n shops at the addresses from an offset on, and from the first address again after the last. Equal
+// arguments give equal sites. Without positions the service has to geocode their addresses.
 func (r *run) makeSites(n, offset int, withPositions bool) syncRequest {
 	s := syncRequest{Rows: make([]siteRow, n)}
 	for i := range s.Rows {

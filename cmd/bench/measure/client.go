@@ -11,20 +11,21 @@ import (
 	"strconv"
 )
 
-// EncodeGet is the bytes of a GET of a path with a key. host is what Dial connects to.
+// EncodeGet returns the bytes of a GET of a path, query included, with a key. host is the address that Dial connects to. A
+// benchmark makes the bytes once and sends them many times.
 func EncodeGet(host, path, key string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, host, key)
 }
 
-// Client is one connection, which is kept. Of an answer it reads no more than the status and the length. It is not safe for
-// concurrent use.
+// Client is one HTTP/1.1 connection, which is kept open between requests. It parses the status and the length of an answer
+// and discards the rest. It is not safe for concurrent use.
 type Client struct {
 	conn            net.Conn
 	reader          *bufio.Reader
 	stopCloseOnDone func() bool
 }
 
-// Dial connects to host and port. When ctx ends, the connection does.
+// Dial connects to an address of the form host:port. When ctx ends, the connection is closed, which ends a running Send.
 func Dial(ctx context.Context, address string) (*Client, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
@@ -50,6 +51,7 @@ func (c *Client) Send(request []byte) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	// The status is the three digits after the protocol version and a blank.
 	if len(line) < len("HTTP/1.1 200") {
 		return 0, errMalformedAnswer
 	}
@@ -69,7 +71,8 @@ var (
 	lengthHeader       = []byte("Content-Length:")
 )
 
-// readContentLength reads the headers to their end and returns the length that they state.
+// readContentLength reads the headers to their end, which is an empty line, and returns the length that they state. Without a
+// stated length it is an error: chunked answers are not supported.
 func (c *Client) readContentLength() (int, error) {
 	length := -1
 	for {

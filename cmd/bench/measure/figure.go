@@ -58,7 +58,7 @@ func (f Figure) Label(name string) string {
 	return ""
 }
 
-// ratio is the part of the raw limit that is reached, 0 where there is none to compare with.
+// ratio is Value as a share of Raw, 0 where there is no Raw to compare with.
 func (f Figure) ratio() float64 {
 	if f.Raw == 0 {
 		return 0
@@ -66,14 +66,16 @@ func (f Figure) ratio() float64 {
 	return f.Value / f.Raw
 }
 
-// cell is one number or label of a figure. Cells of a lower column class stand further left.
+// cell is one number or label of a figure. Columns are sorted by order; those of equal order stay in the order of their
+// figures.
 type cell struct {
 	name  string
-	class int
+	order int
 	value any // string, int or float64
 }
 
-// cells are the labels, what was measured, and the extra numbers by name.
+// cells returns the labels first, then the numbers that were measured, then the extra numbers, sorted by name. The order 100
+// of extra numbers is above that of every other column.
 func (f Figure) cells() (all []cell) {
 	for _, l := range f.Labels {
 		all = append(all, cell{l.Name, 0, l.Value})
@@ -92,7 +94,8 @@ func (f Figure) cells() (all []cell) {
 	return all
 }
 
-// MarshalJSON is one object of all labels and numbers; a blank in a name becomes an underscore.
+// MarshalJSON writes one object of all labels and numbers; a blank in a name becomes an underscore. Numbers that were not
+// measured are left out.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	fields := map[string]any{}
 	for _, c := range f.cells() {
@@ -101,7 +104,8 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// Table collects figures for people. Figures with the same names of labels share a table.
+// Table collects figures for people. Figures whose labels have the same names in the same order share a table. The zero Table
+// is empty and ready for use.
 type Table struct{ groups [][]Figure }
 
 // Add adds a figure as the last row of its table.
@@ -115,7 +119,8 @@ func (t *Table) Add(f Figure) {
 	t.groups = append(t.groups, []Figure{f})
 }
 
-// Tables are the tables in the order in which their first figures came. A column exists where a figure of the table has it.
+// Tables returns the tables in the order in which their first figures were added. A table has a column for each cell that any
+// of its figures has.
 func (t *Table) Tables() (all []terminal.Table) {
 	for _, group := range t.groups {
 		all = append(all, newTable(group))
@@ -123,7 +128,7 @@ func (t *Table) Tables() (all []terminal.Table) {
 	return all
 }
 
-// newTable leaves a cell empty where a figure does not have the number.
+// newTable returns one table with a head line and a row a figure. A cell is empty where its figure does not have the number.
 func newTable(figures []Figure) terminal.Table {
 	var columns []cell
 	for _, f := range figures {
@@ -133,7 +138,7 @@ func newTable(figures []Figure) terminal.Table {
 			}
 		}
 	}
-	slices.SortStableFunc(columns, func(a, b cell) int { return a.class - b.class })
+	slices.SortStableFunc(columns, func(a, b cell) int { return a.order - b.order })
 	rows := make(terminal.Table, 1+len(figures))
 	for _, column := range columns {
 		rows[0] = append(rows[0], strings.ToUpper(column.name))
@@ -150,7 +155,7 @@ func newTable(figures []Figure) terminal.Table {
 	return rows
 }
 
-// formatCell shows large numbers without decimals: they are not exact to a thousandth.
+// formatCell shows whole numbers, and all from 1,000 on, without decimals: a measurement is not exact to a thousandth.
 func formatCell(value any) string {
 	switch v := value.(type) {
 	case int:
@@ -164,8 +169,10 @@ func formatCell(value any) string {
 	return fmt.Sprint(value)
 }
 
-// Medians runs a round so many times, which measures the same figures in the same order each time, and returns these with
-// the median of each number. What is compared takes turns within a round: so it is measured in the same minutes.
+// Medians runs so many rounds and returns the figures of a round with the median of each of their numbers. Every round must
+// return the same figures in the same order. The first error of a round ends it, without figures. Things that are compared
+// should take turns within a round: a busy minute of the machine then affects all of them. With an even number of rounds a
+// median is the upper of the two middle values.
 func Medians(rounds int, round func() ([]Figure, error)) ([]Figure, error) {
 	var all [][]Figure
 	for range rounds {
@@ -201,7 +208,8 @@ func Medians(rounds int, round func() ([]Figure, error)) ([]Figure, error) {
 	return medians, nil
 }
 
-// Output is where a benchmark reports to.
+// Output is where a benchmark reports to. Report is called by one goroutine at a time and receives each figure as soon as it
+// is complete. Progress may be called concurrently.
 type Output struct {
 	Report   func(Figure) error
 	Progress func(what string, done, total int) // total 0: it is not known

@@ -16,13 +16,13 @@ import (
 // its own.
 type Latencies struct{ histogram *hdrhistogram.Histogram }
 
-// Shorter durations count as 0, longer ones as the longest.
+// The range of a histogram. Shorter durations are not told apart, longer ones count as the longest.
 const (
 	shortestLatency = 16 * time.Nanosecond
 	longestLatency  = time.Hour
 )
 
-// NewLatencies are none yet.
+// NewLatencies returns an empty collection.
 func NewLatencies() *Latencies {
 	return &Latencies{hdrhistogram.New(int64(shortestLatency), int64(longestLatency), 3)}
 }
@@ -58,22 +58,25 @@ func (l *Latencies) Figure(labels ...Label) Figure {
 // milliseconds is the unit of all latencies in figures.
 func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
 
-// Loop lets workers call their operations one call after the other, for as long as it says and each at least once, and
-// returns the calls a second of all of them together and their latencies. n counts the calls of one worker. The first
-// error of an operation ends its worker and is returned when all have ended.
-func Loop(ctx context.Context, workers int, lasts time.Duration, newOperation func(ctx context.Context, worker int) (operation func(n int) error)) (Figure, error) {
+// Loop runs workers concurrently. Each calls its operation again and again until duration has passed since the beginning, and
+// at least once. The figure has the calls a second of all workers together and the latencies of all calls.
+//
+// newOperation is called once in each worker, before its first call; n counts the calls of that worker from 0. A worker reads
+// the clock once a call, because the end of one call is the beginning of the next.
+// The first error of an operation ends its worker, not the others, and is returned when all have ended.
+func Loop(ctx context.Context, workers int, duration time.Duration, newOperation func(ctx context.Context, worker int) (operation func(n int) error)) (Figure, error) {
 	latencies := make([]*Latencies, workers)
 	for w := range latencies {
 		latencies[w] = NewLatencies()
 	}
 	var work errgroup.Group
 	began := time.Now()
-	for w, mine := range latencies {
+	for w, ownLatencies := range latencies {
 		work.Go(func() error {
 			ctx, cancel := context.WithCancel(ctx) // its own, as a request has
 			defer cancel()
 			operation := newOperation(ctx, w)
-			for n, last := 0, time.Now(); n == 0 || last.Sub(began) < lasts; n++ {
+			for n, last := 0, time.Now(); n == 0 || last.Sub(began) < duration; n++ {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -81,7 +84,7 @@ func Loop(ctx context.Context, workers int, lasts time.Duration, newOperation fu
 					return err
 				}
 				now := time.Now()
-				mine.Record(now.Sub(last))
+				ownLatencies.Record(now.Sub(last))
 				last = now
 			}
 			return nil
@@ -101,12 +104,13 @@ func Loop(ctx context.Context, workers int, lasts time.Duration, newOperation fu
 type Load struct {
 	Address     string // host and port
 	Connections int
-	Lasts       time.Duration
+	Duration    time.Duration
 	Request     func(connection, n int) []byte // the n-th of a connection, as EncodeGet makes it
 	Accept      []int                          // statuses that are right; any other ends the load with an error
 }
 
-// Run opens the connections, sends for as long as Lasts says, and returns requests a second and latencies.
+// Run opens all connections, then sends for Duration, and returns requests a second and latencies; see Loop. An answer with a
+// status that is not in Accept, or a broken connection, is an error.
 func (l Load) Run(ctx context.Context) (Figure, error) {
 	clients := make([]*Client, l.Connections)
 	for i := range clients {
@@ -117,7 +121,7 @@ func (l Load) Run(ctx context.Context) (Figure, error) {
 		defer c.Close()
 		clients[i] = c
 	}
-	return Loop(ctx, l.Connections, l.Lasts, func(_ context.Context, connection int) func(int) error {
+	return Loop(ctx, l.Connections, l.Duration, func(_ context.Context, connection int) func(int) error {
 		return func(n int) error { return clients[connection].sendExpecting(l.Request(connection, n), l.Accept) }
 	})
 }
@@ -137,7 +141,8 @@ func SendAll(ctx context.Context, address string, requests [][]byte) error {
 	return nil
 }
 
-// sendExpecting sends a request. Any other status than the accepted ones is an error: a fast refusal must not count.
+// sendExpecting sends a request. Any other status than the accepted ones is an error: a refusal is answered faster than work,
+// so it would improve the figure.
 func (c *Client) sendExpecting(request []byte, accept []int) error {
 	status, err := c.Send(request)
 	if err == nil && !slices.Contains(accept, status) {

@@ -96,7 +96,7 @@ func TestALoopRunsEachWorkerAtLeastOnceAndReturnsItsError(t *testing.T) {
 	}
 }
 
-func TestMediansAreOfEachNumberAndTheRatioOfTheMedians(t *testing.T) {
+func TestMediansAreTakenNumberByNumberAndTheRatioIsThatOfMedians(t *testing.T) {
 	t.Parallel()
 	n := 0
 	figures, err := measure.Medians(3, func() ([]measure.Figure, error) {

@@ -9,7 +9,7 @@ import (
 	"lieudit/cmd/bench/measure"
 )
 
-// runClients runs all clients until every request is answered.
+// runClients runs all clients, Connections for each instance, and returns when every request is answered or ctx has ended.
 func (r *run) runClients(ctx context.Context) {
 	var clients sync.WaitGroup
 	for _, in := range r.instances {
@@ -21,7 +21,7 @@ func (r *run) runClients(ctx context.Context) {
 	clients.Wait()
 }
 
-// client sends requests to one instance, over one connection at a time.
+// client sends requests to one instance, over one connection at a time. It is used by one goroutine.
 type client struct {
 	*run
 	instance  *instance
@@ -33,8 +33,8 @@ type client struct {
 // retryPause is how long a client waits before it sends a request again.
 const retryPause = 5 * time.Millisecond
 
-// sendAll takes requests off the common number until none is left, and sends each until it is answered. A client whose
-// instance is down waits for it: each instance has its own clients, which do not change to another.
+// sendAll takes requests off unsent, the number that all clients share, until none is left, and sends each until it is
+// answered. A client whose instance is down waits for it: each instance has its own clients, which never change to another.
 func (c *client) sendAll(ctx context.Context) {
 	defer c.disconnect()
 	for c.unsent.Add(-1) >= 0 {
@@ -48,8 +48,9 @@ func (c *client) sendAll(ctx context.Context) {
 	}
 }
 
-// sendOnce sends a request and reports whether it was answered. After a broken connection nobody knows whether the request
-// was counted; after a 503 it was not, or its refund follows.
+// sendOnce sends a request, counts its result for the process, and reports whether it was answered. After a broken connection
+// it is not known whether the request was counted. After a 503 it was not, or its refund follows. An instance appends ticks
+// and refunds in order, so a request that is served later shows that the earlier refunds are done.
 func (c *client) sendOnce(ctx context.Context) bool {
 	if c.conn == nil && !c.connect(ctx) {
 		return false
@@ -71,6 +72,7 @@ func (c *client) sendOnce(ctx context.Context) bool {
 		c.served.Add(1)
 		c.latencies.Record(time.Since(began))
 	case status == http.StatusTooManyRequests:
+		// The first 429 ends the time in which PerSecond is measured.
 		c.process.refused.Add(1)
 		c.firstRefusal.CompareAndSwap(0, int64(time.Since(c.began)))
 	default:
@@ -79,8 +81,8 @@ func (c *client) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// connect connects to the instance's present process. If that is still the present one afterwards, no other process listened
-// at the address meanwhile.
+// connect connects to the instance's present process, and reports whether it did. If the process is still the present one
+// afterwards, no other process listened at the address meanwhile, so the answers are those of the process.
 func (c *client) connect(ctx context.Context) bool {
 	c.process = c.instance.current.Load()
 	conn, err := measure.Dial(ctx, c.process.address)
@@ -95,6 +97,7 @@ func (c *client) connect(ctx context.Context) bool {
 	return true
 }
 
+// disconnect closes the connection, if there is one.
 func (c *client) disconnect() {
 	if c.conn != nil {
 		c.conn.Close()

@@ -17,23 +17,25 @@ import (
 	"lieudit/schemas/event"
 )
 
-// nodeKills is how often the node is killed.
+// nodeKills is how often the node is killed in a run with chaos.
 const nodeKills = 2
 
 // fault is a kill of a process, which is started again after a pause.
 type fault struct {
-	afterServed int64     // requests
+	afterServed int64     // requests that all instances have served
 	instance    *instance // nil: the node
 	pause       time.Duration
 }
 
-// planFaults draws the kills of a seed: every instance once, and the node, while there is still something to serve.
+// planFaults draws the kills of a seed, in the order in which they happen: every instance once, the node nodeKills times.
+// They happen after 5 to 85 % of the requests that can be served, so that there is load before and after each.
 func (r *run) planFaults(rng *rand.Rand) (all []fault) {
 	if !r.Chaos {
 		return nil
 	}
 	victims := append(slices.Clone(r.instances), make([]*instance, nodeKills)...)
 	for _, i := range victims {
+		// No more than Cap requests are served, so a kill beyond that would never come.
 		share := 0.05 + 0.8*rng.Float64()
 		all = append(all, fault{int64(share * float64(min(r.Cap, r.Requests))), i, time.Duration(rng.Int64N(int64(300 * time.Millisecond)))})
 	}
@@ -47,11 +49,11 @@ func (r *run) injectFaults(ctx context.Context, faults []fault) error {
 		if !r.waitServed(ctx, f.afterServed) {
 			return nil
 		}
-		do := r.killNode
+		kill := r.killNode
 		if f.instance != nil {
-			do = r.killInstance
+			kill = r.killInstance
 		}
-		if err := do(ctx, f); err != nil {
+		if err := kill(ctx, f); err != nil {
 			return err
 		}
 	}
@@ -73,7 +75,8 @@ func (r *run) waitServed(ctx context.Context, served int64) bool {
 }
 
 // killInstance kills the first process of an instance and starts the second on the same address, so that the clients find it.
-// The clients use the second key from the moment before it starts: nothing of theirs can reach the first any more.
+// The clients use the key of the second process from before its start: the first has ended, so no request with the new key
+// can reach it.
 func (r *run) killInstance(ctx context.Context, f fault) error {
 	i := f.instance
 	i.service.Kill()
@@ -100,14 +103,15 @@ func (r *run) killNode(ctx context.Context, f fault) (err error) {
 	return nil
 }
 
-// cutShare is the share of ticks at which the connection is cut: half of the times before the node has the tick, half of the
-// times after, with the answer on its way.
+// cutShare is the share of ticks at which the connection is cut. Half of the cuts lose the tick before the node has it. The
+// other half lose the node's answer, so the instance does not know whether the tick was appended.
 const cutShare = 0.05
 
 // answerDelay is how long answers are held back before a connection is cut: long enough for a commit.
 const answerDelay = 10 * time.Millisecond
 
-// cutProxy relays between an instance and the node and cuts connections as a tick passes.
+// cutProxy relays between an instance and the node and cuts connections as a tick passes. It listens on a socket that stands
+// for the node's. close ends it and its goroutines.
 type cutProxy struct {
 	name     string // of its socket in the work folder
 	nodePath string
@@ -139,7 +143,7 @@ func newCutProxy(ctx context.Context, r *run, i *instance, seed uint64) (*cutPro
 	return c, nil
 }
 
-// pauseCuts lets connections alone, or cuts them again.
+// pauseCuts sets whether all proxies relay without cuts.
 func (r *run) pauseCuts(isPaused bool) {
 	for _, i := range r.instances {
 		if i.proxy != nil {
@@ -148,7 +152,8 @@ func (r *run) pauseCuts(isPaused bool) {
 	}
 }
 
-// serve accepts connections until the listener is closed.
+// serve accepts connections until the listener is closed. The node needs no proxy of its own for a restart: a connection that
+// cannot be made to it is closed, and the instance connects again.
 func (c *cutProxy) serve() {
 	for {
 		from, err := c.listener.Accept()
@@ -159,7 +164,8 @@ func (c *cutProxy) serve() {
 	}
 }
 
-// relay relays both directions of a connection, until either ends.
+// relay relays both directions of a connection until either ends, and then closes both sides. Each connection of the instance
+// has its own to the node.
 func (c *cutProxy) relay(from net.Conn) {
 	defer from.Close()
 	to, err := net.Dial("unix", c.nodePath)
@@ -190,7 +196,8 @@ func (c *cutProxy) relay(from net.Conn) {
 // tickType is in the bytes of each append of a tick: the protocol sends the type of an event as text.
 var tickType = []byte(event.UsageTicked{}.EventType())
 
-// forward relays what the instance sends, until it ends or is cut. isMuted discards what the node sends.
+// forward relays what the instance sends, until it ends or is cut. It looks for ticks in each chunk that a read returns: one
+// whose type is split between two chunks is not seen and passes. Where isMuted is set, relay discards what the node sends.
 func (c *cutProxy) forward(from, to net.Conn, isMuted *atomic.Bool) {
 	for chunk := make([]byte, 64<<10); ; {
 		n, err := from.Read(chunk)
@@ -215,7 +222,8 @@ func (c *cutProxy) forward(from, to net.Conn, isMuted *atomic.Bool) {
 	}
 }
 
-// drawChance draws a number below 1 where a tick passes; elsewhere it is 1.
+// drawChance draws a number from 0 to below 1 where the chunk contains a tick. It returns 1, which never cuts, for any other
+// chunk and while cuts are paused.
 func (c *cutProxy) drawChance(chunk []byte) float64 {
 	if c.isPaused.Load() || !bytes.Contains(chunk, tickType) {
 		return 1
@@ -225,7 +233,8 @@ func (c *cutProxy) drawChance(chunk []byte) float64 {
 	return c.rng.Float64()
 }
 
-// addConn remembers a connection for close. It returns false where close has been called.
+// addConn registers a connection, so that close can close it. It returns false where close has been called: the caller then
+// closes the connection.
 func (c *cutProxy) addConn(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,7 +248,7 @@ func (c *cutProxy) removeConn(conn net.Conn) {
 	delete(c.open, conn)
 }
 
-// close ends every connection and waits until they have ended.
+// close ends every connection and returns when all goroutines of the proxy have ended.
 func (c *cutProxy) close() {
 	c.listener.Close()
 	c.mu.Lock()

@@ -1,11 +1,15 @@
-// Package metering is the chaos test of metering: several instances on one node, one account with a small quota, clients that
-// want more than it gives, and, where asked for, processes that are killed and connections that are cut meanwhile. Then it
-// folds the log again and compares it with what the clients were answered. Its constraint: only what the service promises is
-// a violation, so a request without an answer may be billed or not.
+// Package metering tests that the service counts requests exactly. Several instances share one log node and one account
+// with a small quota, and clients send more requests than the quota allows. If chaos is asked for, processes are killed and
+// connections are cut meanwhile. Then the log is folded again and compared with what the clients were answered. Its
+// constraint: only what the service promises is a violation, so a request without an answer may be billed or not.
 //
 //	Run ──> startInstances ──> startClients: client ──> measure.Client.Send ──> counters of process
 //	   ├──> injectFaults: killInstance, killNode; cutProxy between instance and node
 //	   └──> foldLog ──> logTotals ──> buildReport ──> Report with its violations
+//
+// An instance counts the requests that wait for it in one event of the log, a tick, and serves them once that event counts. A
+// tick that repeats another or would exceed the quota does not count: it is void. A request that was counted and could not be
+// served is refunded by a later event.
 //
 // A request is answered once a whole answer that is no 5xx has come; a client sends it again until then. Each process of an
 // instance has a key of its own, so that the log says which process counted what.
@@ -30,20 +34,20 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Options are the parameters of a run.
+// Options are the parameters of a run. All but Postgres, Chaos and Seed are required.
 type Options struct {
 	Dir         string // on the disk to use
 	Postgres    string // of the read models; SQLite when empty
 	Instances   int
 	Connections int    // to each instance
-	Cap         int64  // of the account
+	Cap         int64  // requests that the account may make: its quota
 	Requests    int64  // to be answered, of all connections together
 	Path        string // that is requested, below the API's base
 	Chaos       bool   // inject faults
 	Seed        uint64 // of the faults
 }
 
-// Incident is a fault that was injected, or that happened.
+// Incident is a fault that was injected, or the start of a process after one.
 type Incident struct {
 	At   time.Duration `json:"-"` // after the first request
 	Ms   int64         `json:"ms"`
@@ -55,7 +59,8 @@ const (
 	nodeName = "node"
 )
 
-// run is one run of the test. Its atomic fields are shared by all clients; mu guards the incidents; the rest belongs to Run.
+// run is one run of the test. All clients use its atomic fields. mu guards the incidents. The other fields are written by Run
+// before the clients start; only node, and the service of an instance, are replaced later, by injectFaults.
 type run struct {
 	Options
 	workDir      harness.WorkDir
@@ -64,8 +69,8 @@ type run struct {
 	unsent       atomic.Int64 // requests that no client has begun
 	served       atomic.Int64 // requests answered with 200
 	began        time.Time
-	firstRefusal atomic.Int64 // nanoseconds after which the first request was answered with 429; 0: none was
-	done         chan struct{}
+	firstRefusal atomic.Int64  // nanoseconds after which the first request was answered with 429; 0: none was
+	done         chan struct{} // closed when every request is answered
 
 	mu        sync.Mutex
 	incidents []Incident
@@ -76,13 +81,14 @@ type instance struct {
 	name      string
 	number    int // from 1
 	service   *harness.Instance
-	proxy     *cutProxy // to the node; nil: nothing is cut
-	processes []*process
-	current   atomic.Pointer[process]
-	latencies []*measure.Latencies // by connection, of what was served
+	proxy     *cutProxy               // to the node; nil: nothing is cut
+	processes []*process              // in the order in which they run
+	current   atomic.Pointer[process] // that clients connect to
+	latencies []*measure.Latencies    // by connection, of what was served
 }
 
-// processesPerInstance is how many processes an instance has at most, one after the other.
+// processesPerInstance is how many processes an instance has at most, one after the other: planFaults kills each instance
+// once.
 const processesPerInstance = 2
 
 // process is one process of an instance, from its start to its end, and how clients were answered by it.
@@ -91,9 +97,11 @@ type process struct {
 	key     string // the id of its key
 	token   string
 	address string
-	request []byte
+	request []byte // with its key
 	killed  bool
 
+	// How many of its answers were 200, 429 and 503; how many connections broke before an answer; how many answers were
+	// others.
 	served, refused, unavailable, broken, unexpected atomic.Int64
 
 	// openRefunds is how many requests were answered with 503 since the last one that was served: their ticks may not have
@@ -109,6 +117,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	}
 	defer func() { err = errors.Join(err, r.workDir.Remove()) }()
 	r.unsent.Store(o.Requests)
+	// Everything is started before the clock: no fault and no cut connection disturbs a start.
 	defer r.killAll()
 	if err := r.startInstances(ctx, rand.New(rand.NewPCG(o.Seed, 1))); err != nil {
 		return Report{}, err
@@ -124,6 +133,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	if err := work.Wait(); err != nil {
 		return Report{}, err
 	}
+	// The log is complete once the instances have ended: they append what they still hold.
 	if err := r.stopInstances(); err != nil {
 		return Report{}, err
 	}
@@ -131,6 +141,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
+	// Clients also return where ctx ends, and a report on a part of the requests would show false violations.
 	return r.buildReport(totals, took), ctx.Err()
 }
 
@@ -155,6 +166,7 @@ func (r *run) startInstances(ctx context.Context, rng *rand.Rand) (err error) {
 	if err := r.startReady(ctx, r.instances[0]); err != nil {
 		return err
 	}
+	// The keys are issued while the other instances start.
 	var others errgroup.Group
 	others.Go(func() error { return r.openAccount(ctx) })
 	for _, i := range r.instances[1:] {
@@ -183,11 +195,12 @@ func (r *run) startReady(ctx context.Context, i *instance) error {
 	return i.service.WaitReady(ctx)
 }
 
-// startInstance starts the next process of an instance.
+// startInstance starts the next process of an instance, and returns once its listeners are open. Where connections are to be
+// cut, the instance reaches the node through its proxy.
 func (r *run) startInstance(ctx context.Context, i *instance, listen string) (err error) {
-	flags := append(r.workDir.OnNode(nodeName), "--no-demo")
+	flags := append(r.workDir.NodeFlags(nodeName), "--no-demo")
 	if i.proxy != nil {
-		flags = append(r.workDir.OnNode(i.proxy.name), "--no-demo")
+		flags = append(r.workDir.NodeFlags(i.proxy.name), "--no-demo")
 	}
 	switch {
 	case r.Postgres != "":
@@ -199,8 +212,8 @@ func (r *run) startInstance(ctx context.Context, i *instance, listen string) (er
 	return err
 }
 
-// openAccount opens the account with its cap as quota, on the smallest plan that allows it, and issues the keys of all
-// processes before any load: so no key is issued while an instance is down.
+// openAccount opens the account with Cap as its quota, on DISCOVERY where that plan allows it and else on BUSINESS. It issues
+// the keys of all processes before any load: so no key is issued while an instance is down.
 func (r *run) openAccount(ctx context.Context) error {
 	admin, err := r.instances[0].service.AdminClient()
 	if err != nil {
@@ -227,7 +240,8 @@ func (r *run) openAccount(ctx context.Context) error {
 	return nil
 }
 
-// waitKeyKnown waits until an instance knows its last key. A request of an unknown path with a valid key is not counted.
+// waitKeyKnown waits until an instance knows its last key, and so the earlier ones. It requests a path that does not exist:
+// with a valid key the answer is 404, and the request is not counted.
 func (i *instance) waitKeyKnown(ctx context.Context) error {
 	c, err := measure.Dial(ctx, i.service.API)
 	if err != nil {
@@ -247,6 +261,7 @@ func (i *instance) waitKeyKnown(ctx context.Context) error {
 	})
 }
 
+// logIncident records an incident at the present time. It is safe for concurrent use.
 func (r *run) logIncident(format string, args ...any) {
 	at := time.Since(r.began)
 	r.mu.Lock()
@@ -254,17 +269,17 @@ func (r *run) logIncident(format string, args ...any) {
 	r.incidents = append(r.incidents, Incident{at, at.Milliseconds(), fmt.Sprintf(format, args...)})
 }
 
-// stopInstances lets all instances end in good order, so that all their appends are done.
+// stopInstances lets all instances end in good order, so that all their appends are done. Connections are no longer cut.
 func (r *run) stopInstances() error {
 	r.pauseCuts(true)
-	var ends errgroup.Group
+	var stops errgroup.Group
 	for _, i := range r.instances {
-		ends.Go(i.service.Stop)
+		stops.Go(i.service.Stop)
 	}
-	return ends.Wait()
+	return stops.Wait()
 }
 
-// killAll ends what is left after an error; after a whole run only the node is.
+// killAll ends all processes and proxies. After a whole run only the node still runs; after an error anything may.
 func (r *run) killAll() {
 	for _, i := range r.instances {
 		if i.service != nil {

@@ -13,7 +13,8 @@ import (
 	"lieudit/schemas/ledger"
 )
 
-// Report is the result of a run.
+// Report is the result of a run. Without violations, metering was exact. The JSON of a process names its instance id
+// incarnation.
 type Report struct {
 	Seed       uint64     `json:"seed"`
 	Cap        int64      `json:"cap"`
@@ -34,7 +35,7 @@ type Report struct {
 	Violations []string   `json:"violations"`
 }
 
-// Instance is the sum over all processes of an instance.
+// Instance is the sum over all processes of an instance. The latencies are in milliseconds.
 type Instance struct {
 	Name   string  `json:"name"`
 	Served int64   `json:"served"`
@@ -42,19 +43,20 @@ type Instance struct {
 	P99    float64 `json:"p99_ms"`
 }
 
-// Process is one process of an instance.
+// Process is one process of an instance: what clients were answered by it and what the log counts for it.
 type Process struct {
 	Name             string `json:"name"`
 	InstanceID       string `json:"incarnation,omitempty"` // empty: it counted nothing
 	Killed           bool   `json:"killed"`
 	Served           int64  `json:"served"`
 	Counted          int64  `json:"counted"`
-	BilledUnanswered int64  `json:"billed_unanswered"`
-	InFlight         int64  `json:"in_flight"` // requests that its end left without an answer
-	OpenRefunds      int64  `json:"open"`      // requests answered with 503 whose tick it may not have refunded before its end
+	BilledUnanswered int64  `json:"billed_unanswered"` // Counted less Served
+	InFlight         int64  `json:"in_flight"`         // requests that its end left without an answer
+	OpenRefunds      int64  `json:"open"`              // requests answered with 503 whose tick it may not have refunded before its end
 }
 
-// buildReport compares what clients were answered with what the log says.
+// buildReport compares what clients were answered with what the log says. Differences that the service does not promise to
+// avoid are figures of the report; all others are violations. It may be called once.
 func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
 	rep := Report{
 		Seed: r.Seed, Cap: r.Cap, Served: r.served.Load(), Events: totals.events, Ticks: totals.ticks, VoidTicks: totals.void,
@@ -67,8 +69,8 @@ func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
 		}
 	}
 	until := took
-	if full := r.firstRefusal.Load(); full > 0 {
-		until = time.Duration(full)
+	if refusedAfter := r.firstRefusal.Load(); refusedAfter > 0 {
+		until = time.Duration(refusedAfter)
 	}
 	rep.PerSecond = float64(min(rep.Served, r.Cap)) / until.Seconds()
 	rep.Answered = rep.Served + rep.Refused
@@ -83,36 +85,39 @@ func (i *instance) summary() Instance {
 	return Instance{i.name, int64(f.Samples), f.P50, f.P99}
 }
 
-// addProcess checks one process: what it served is counted, and beyond that at most what its end may have left unanswered.
+// addProcess checks one process and adds it to the report. The log must count what it served, and beyond that at most the
+// requests whose connection broke and, if it was killed, those that it answered with 503 and may not have refunded. The
+// latter are at most one a connection. A process that counted and served nothing and was not killed is left out.
 func (rep *Report) addProcess(p *process, totals *logTotals, connections int64) {
-	v := Process{
+	checked := Process{
 		Name: p.name, InstanceID: totals.instanceByKey[p.key], Killed: p.killed, Served: p.served.Load(),
 		Counted: totals.countedByKey[p.key], InFlight: p.broken.Load(),
 	}
 	if p.killed {
-		v.OpenRefunds = min(p.openRefunds.Load(), connections)
+		checked.OpenRefunds = min(p.openRefunds.Load(), connections)
 	}
-	v.BilledUnanswered = v.Counted - v.Served
+	checked.BilledUnanswered = checked.Counted - checked.Served
 	rep.Refused += p.refused.Load()
 	rep.Retried += p.unavailable.Load() + p.broken.Load()
-	rep.Counted += v.Counted
+	rep.Counted += checked.Counted
 	switch {
-	case v.BilledUnanswered < 0:
-		rep.addViolation("%s: %d requests were served that the log does not count", p.name, -v.BilledUnanswered)
-	case v.BilledUnanswered > v.InFlight+v.OpenRefunds:
-		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", p.name, v.BilledUnanswered, v.InFlight+v.OpenRefunds)
-	case !p.killed && v.InstanceID != "" && !totals.endedInstances[v.InstanceID]:
+	case checked.BilledUnanswered < 0:
+		rep.addViolation("%s: %d requests were served that the log does not count", p.name, -checked.BilledUnanswered)
+	case checked.BilledUnanswered > checked.InFlight+checked.OpenRefunds:
+		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", p.name, checked.BilledUnanswered, checked.InFlight+checked.OpenRefunds)
+	case !p.killed && checked.InstanceID != "" && !totals.endedInstances[checked.InstanceID]:
 		rep.addViolation("%s: it ended in good order, but does not say so on the log", p.name)
 	}
 	if n := p.unexpected.Load(); n > 0 {
 		rep.addViolation("%s: %d answers are neither 200 nor 429 nor 503", p.name, n)
 	}
-	if v.InstanceID != "" || v.Served > 0 || p.killed {
-		rep.Processes = append(rep.Processes, v)
+	if checked.InstanceID != "" || checked.Served > 0 || p.killed {
+		rep.Processes = append(rep.Processes, checked)
 	}
 }
 
-// checkTotals checks the sums over all processes.
+// checkTotals checks the sums over all processes. Without chaos, exactly as many requests are served as the cap allows; with
+// chaos, requests without an answer may use up a part of it.
 func (rep *Report) checkTotals(maxCounted, requests int64, chaos bool) {
 	switch {
 	case rep.Served > rep.Cap:
@@ -131,7 +136,7 @@ func (rep *Report) addViolation(format string, args ...any) {
 	rep.Violations = append(rep.Violations, fmt.Sprintf(format, args...))
 }
 
-// logTotals is what the log says.
+// logTotals are the sums that foldLog finds on the log.
 type logTotals struct {
 	countedByKey   map[string]int64  // requests
 	instanceByKey  map[string]string // the id of the instance that counted for the key
@@ -142,7 +147,8 @@ type logTotals struct {
 	refunded       int64             // requests
 }
 
-// foldLog folds the whole log of a node, as the service folds it.
+// foldLog reads the events of usage and of instances from the whole log of a node and folds them, as the service folds them.
+// An account has a stream for each of its periods.
 func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 	store, err := esdb.Open(ctx, "esdb+unix://"+socket, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -164,6 +170,7 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 		}
 		totals.applyRecord(periods, signal.Event, e)
 	}
+	// Only the counts at the end say what is billed: refunds have lowered them by then.
 	for _, period := range periods {
 		for at, n := range period.Lines {
 			totals.countedByKey[at.Key] += n
@@ -172,8 +179,8 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 	return totals, nil
 }
 
-// applyRecord folds one event with the fold of the service (package ledger), which says of each tick whether it counts. That
-// keeps this test from a second opinion on the rules; that the answers agree with the fold is what it proves.
+// applyRecord folds one event with the fold of the service (package ledger), which says of each tick whether it counts. So
+// this test does not check the rules of the fold. It checks that the answers to clients agree with it.
 func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
 	switch e := e.(type) {
 	case event.InstanceStarted:
@@ -187,6 +194,7 @@ func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r events
 		period = ledger.NewPeriodUsage()
 		periods[r.Stream] = period
 	}
+	// maxCounted is taken after each event: a cap that was exceeded for a moment is a violation too.
 	verdict := period.Apply(e, r.Time)
 	t.events++
 	t.maxCounted = max(t.maxCounted, period.Used(period.Contract))
