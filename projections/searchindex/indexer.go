@@ -380,14 +380,14 @@ func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) e
 	})
 }
 
-// deleteRows deletes rows. After the row of a whole account, the sites that the account has again are put into the
-// outbox.
+// deleteRows deletes rows whose position is still the one given: a row that was changed since it was read stays, to be
+// indexed again. After the row of a whole account, the sites that the account has again are put into the outbox.
 func deleteRows(ctx context.Context, tx *sqldb.Tx, rows []table.OutboxEntry) error {
 	for n := 0; len(rows) > 0; rows = rows[n:] {
 		n = min(len(rows), 200)
-		args := make([]any, 0, n)
+		args := make([]any, 0, 2*n)
 		for _, r := range rows[:n] {
-			args = append(args, r.ID)
+			args = append(args, r.ID, r.Position)
 			account, isAccount := strings.CutSuffix(r.ID, "/")
 			if !isAccount {
 				continue
@@ -397,7 +397,7 @@ func deleteRows(ctx context.Context, tx *sqldb.Tx, rows []table.OutboxEntry) err
 				return err
 			}
 		}
-		if _, err := tx.Exec(ctx, "delete from outbox where id in (?"+strings.Repeat(", ?", n-1)+")", args...); err != nil {
+		if _, err := tx.Exec(ctx, "delete from outbox where id = ? and position = ?"+strings.Repeat(" or id = ? and position = ?", n-1), args...); err != nil {
 			return err
 		}
 	}
