@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -76,8 +77,8 @@ func printAuditLog(ctx context.Context, s session) error {
 		return err
 	}
 	// The names of these flags are not those of the service's parameters.
-	for flag, parameter := range map[string]string{"kind": "kind", "subject": "sujet"} {
-		if value := s.String(flag); value != "" {
+	for parameter, value := range map[string]string{"kind": strings.ToLower(s.String("kind")), "sujet": s.String("subject")} {
+		if value != "" {
 			query.Set(parameter, value)
 		}
 	}

@@ -173,7 +173,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		EventStore:        c.String("eventstore"),
 		Postgres:          c.String("postgres"),
 		Meilisearch:       MeilisearchURL(c, p.LookupEnv),
-		AddressIndex:      c.String("address-index"),
+		AddressIndex:      strings.ToLower(c.String("address-index")),
 		AcceptLostKeys:    c.Bool("accept-lost-keys"),
 		Demo:              !c.Bool("no-demo"),
 		PeriodGrace:       c.Duration("grace"),
@@ -183,7 +183,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		BodyBudget:        int64(c.Int("body-budget")) << 20,
 		AccountBodyBudget: int64(c.Int("account-body-budget")) << 20,
 		TokenPrefixes:     token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
-		Log:               p.newLogger(c.String("log")),
+		Log:               p.newLogger(strings.ToLower(c.String("log"))),
 		Out:               p.Out,
 		Now:               time.Now,
 		DrainTimeout:      c.Duration("drain"),
@@ -232,7 +232,7 @@ The protocol is spoken in the clear and without users: keep the address private.
 // serveJournal serves the journal of a folder until the context ends. It owns the journal and closes it after the node has
 // ended; the node closes the listener.
 func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
-	log := p.newLogger(c.String("log"))
+	log := p.newLogger(strings.ToLower(c.String("log")))
 	stall, every := c.Duration("stall"), c.Duration("stall-every")
 	if stall < 0 || stall > 0 && stall >= every { // a silence must end before the next begins
 		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
