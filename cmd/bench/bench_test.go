@@ -38,7 +38,7 @@ func runCommand(t *testing.T, line string) (code int, stdout, stderr string) {
 	for i := range args {
 		args[i] = strings.Trim(args[i], "'")
 	}
-	code = program{newTestTerminal("bench", &out, &errs)}.run(t.Context(), args)
+	code = program{newTestTerminal("bench", &out, &errs)}.runCommand(t.Context(), args)
 	return code, out.String(), errs.String()
 }
 

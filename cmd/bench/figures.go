@@ -102,7 +102,7 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
   go run ./cmd/bench address --sizes 10k,100k,1M,10M,26M --dir /var/tmp --json
   go run ./cmd/bench address --file adresses-48.csv.gz --meilisearch http://KEY@127.0.0.1:7700`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "sizes", Value: "10k,100k,1M", Usage: "`ROWS` of each vintage, k and M for thousands and millions", Validator: validate(parseSizes)},
+			&cli.StringFlag{Name: "sizes", Value: "10k,100k,1M", Usage: "`ROWS` of each vintage, k and M for thousands and millions", Validator: validateParsed(parseSizes)},
 			&cli.StringSliceFlag{Name: "file", Usage: "`FILE` of the base to measure instead, as often as there are files", TakesFile: true},
 			&cli.IntFlag{Name: "questions", Value: 400, Usage: "`HOW MANY` damaged addresses of each kind, with --file", Validator: terminal.AtLeastOne},
 			p.StringFlag("meilisearch", "", "Meilisearch to measure beside, as `http://KEY@HOST:PORT`"),
@@ -121,9 +121,9 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 	})
 }
 
-// validate makes a flag's validator of the function that parses its text. The text is parsed again where it is used,
+// validateParsed makes a flag's validator of the function that parses its text. The text is parsed again where it is used,
 // because a validator cannot return a value.
-func validate[T any](parse func(string) (T, error)) func(string) error {
+func validateParsed[T any](parse func(string) (T, error)) func(string) error {
 	return func(text string) error {
 		_, err := parse(text)
 		return err
@@ -196,7 +196,7 @@ for what it wrote to servers that are named.
 			&cli.StringFlag{Name: "meilisearch", Usage: "search by the Meilisearch at `URL`"},
 			&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites a sync has, at most 11000", Validator: terminal.AtLeastOne},
 			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` of each kind of sync", Validator: terminal.AtLeastOne},
-			&cli.StringSliceFlag{Name: "crowd", Value: []string{"1x11000", "100x10000", "10000x100"}, Usage: "`ACCOUNTSxSITES` that are searched", Validator: terminal.Each(validate(parseGroup))},
+			&cli.StringSliceFlag{Name: "crowd", Value: []string{"1x11000", "100x10000", "10000x100"}, Usage: "`ACCOUNTSxSITES` that are searched", Validator: terminal.Each(validateParsed(parseGroup))},
 			&cli.IntFlag{Name: "connections", Value: 2, Usage: "`HOW MANY` clients search at a time", Validator: terminal.AtLeastOne},
 			&cli.IntFlag{Name: "seconds", Value: 3, Usage: "`SECONDS` of each kind of search", Validator: terminal.AtLeastOne},
 		},

@@ -34,15 +34,15 @@ func main() {
 	os.Exit(program{terminal.Terminal{
 		Name: "bench", In: os.Stdin, Out: os.Stdout, Err: os.Stderr, IsTerminal: isatty.IsTerminal(os.Stdout.Fd()),
 		LookupEnv: os.LookupEnv, TimeZone: time.Local,
-	}}.run(ctx, os.Args))
+	}}.runCommand(ctx, os.Args))
 }
 
 // program is the command line of bench on a terminal, which tests replace.
 type program struct{ terminal.Terminal }
 
-// run runs one command line, the program's name first, and returns the exit code: 0 done, 1 failed or a check did not hold, 2
+// runCommand runs one command line, the program's name first, and returns the exit code: 0 done, 1 failed or a check did not hold, 2
 // wrong usage. A command line of package harness is not listed in the help.
-func (p program) run(ctx context.Context, args []string) int {
+func (p program) runCommand(ctx context.Context, args []string) int {
 	if code, isChild := p.runChild(ctx, args[1:]); isChild {
 		return code
 	}

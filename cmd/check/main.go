@@ -34,7 +34,7 @@ func main() {
 	if *busy {
 		factor = busyFactor
 	}
-	err := run(ctx, factor)
+	err := runChecks(ctx, factor)
 	stop() // os.Exit below runs no deferred call
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "check:", err)
@@ -43,9 +43,9 @@ func main() {
 	fmt.Println("check: all passed")
 }
 
-// run installs missing tools, starts Postgres and runs all steps; it returns the first error. LIEUDIT_CHECK makes a test
+// runChecks installs missing tools, starts Postgres and runs all steps; it returns the first error. LIEUDIT_CHECK makes a test
 // fail that would otherwise skip because a service is missing. The time limits of packages and of tests grow by factor.
-func run(ctx context.Context, factor int) error {
+func runChecks(ctx context.Context, factor int) error {
 	if err := installMissingTools(ctx); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func run(ctx context.Context, factor int) error {
 	defer db.stop()
 	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
 	for _, s := range steps(time.Duration(factor) * testLimit) {
-		if err := s.run(ctx, env); err != nil {
+		if err := s.runCommand(ctx, env); err != nil {
 			return err
 		}
 	}

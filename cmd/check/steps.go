@@ -40,8 +40,8 @@ const (
 	benchPackage        = "lieudit/cmd/bench"
 )
 
-// run runs the command with the variables of env added to the environment. It shows the output as it comes.
-func (s step) run(ctx context.Context, env []string) error {
+// runCommand runs the command with the variables of env added to the environment. It shows the output as it comes.
+func (s step) runCommand(ctx context.Context, env []string) error {
 	startedAt := time.Now()
 	fmt.Printf("== %s: %s\n", s.name, strings.Join(s.command, " "))
 	var output bytes.Buffer

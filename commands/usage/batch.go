@@ -56,7 +56,7 @@ func (p *activePeriod) flushUntilEmpty() {
 			}
 			continue
 		}
-		if succeeded = p.flush(pending); succeeded {
+		if succeeded = p.flushBatch(pending); succeeded {
 			runtime.Gosched() // requests that are about to come share the next batch: a third fewer events under 64 connections
 		} else {
 			sleep(p.meter.runCtx, retryInterval)
@@ -72,9 +72,9 @@ type batch struct {
 	mayBeOnLog               bool              // the last append may be on the log and is not folded
 }
 
-// flush answers requests, however long the log takes: a request whose time is over ends its own wait. It returns false if the
+// flushBatch answers requests, however long the log takes: a request whose time is over ends its own wait. It returns false if the
 // batch failed.
-func (p *activePeriod) flush(pending []*pendingRequest) (succeeded bool) {
+func (p *activePeriod) flushBatch(pending []*pendingRequest) (succeeded bool) {
 	b := batch{activePeriod: p}
 	for _, w := range pending {
 		switch {

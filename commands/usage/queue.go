@@ -86,10 +86,10 @@ type queue struct {
 	isSlow     bool
 }
 
-// enqueue adds a request. isFirst means that no worker flushes the period, and that the caller must start one. slow is closed
+// enqueueRequest adds a request. isFirst means that no worker flushes the period, and that the caller must start one. slow is closed
 // once the current batch is slow. While the log is lost (isLogLost), no request joins a period whose batch is slow. A refund is
 // always accepted.
-func (q *queue) enqueue(w *pendingRequest, isLogLost bool) (isFirst bool, slow <-chan struct{}, err error) {
+func (q *queue) enqueueRequest(w *pendingRequest, isLogLost bool) (isFirst bool, slow <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -186,7 +186,7 @@ func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arriv
 	w := m.requestPool.Get().(*pendingRequest)
 	w.entry, w.kind = e, k
 	w.status.Store(statusWaiting)
-	isFirst, slow, err := p.queue.enqueue(w, m.isLogLost())
+	isFirst, slow, err := p.queue.enqueueRequest(w, m.isLogLost())
 	if err != nil {
 		m.requestPool.Put(w)
 		return e, err

@@ -58,7 +58,7 @@ type connector struct {
 func newConnector(ctx context.Context, t target, log *slog.Logger) *connector {
 	cr := &connector{target: t, log: log, done: make(chan struct{}), probeRequests: make(chan *conn, 1), changed: make(chan struct{})}
 	cr.ctx, cr.cancel = context.WithCancel(ctx)
-	go cr.run()
+	go cr.keepConnected()
 	return cr
 }
 
@@ -68,9 +68,9 @@ func (cr *connector) close() {
 	<-cr.done
 }
 
-// run connects, watches the connection and connects again, until close. The first connection that is lost soon after
+// keepConnected connects, watches the connection and connects again, until close. The first connection that is lost soon after
 // it was made is replaced at once; pauses begin with the second in a row.
-func (cr *connector) run() {
+func (cr *connector) keepConnected() {
 	defer close(cr.done)
 	unstable := newBackoff(minBackoff, maxUnstableBackoff)
 	var pause time.Duration // after the next loss; none after the first one

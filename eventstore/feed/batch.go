@@ -181,15 +181,15 @@ func (q *signalQueue) readLog(ctx context.Context, signals iter.Seq2[eventstore.
 			q.fail(err)
 			return
 		}
-		if !q.enqueue(ctx, s) {
+		if !q.enqueueSignal(ctx, s) {
 			break
 		}
 	}
 	q.fail(errors.Join(ctx.Err(), errEndedWithoutReason))
 }
 
-// enqueue waits for room. It reports false when ctx ends first.
-func (q *signalQueue) enqueue(ctx context.Context, s eventstore.Signal) bool {
+// enqueueSignal waits for room. It reports false when ctx ends first.
+func (q *signalQueue) enqueueSignal(ctx context.Context, s eventstore.Signal) bool {
 	for !q.tryEnqueue(s) {
 		select {
 		case <-q.drained:

@@ -29,7 +29,7 @@ func (j *Journal) Append(ctx context.Context, stream string, expected eventstore
 		return eventstore.AppendResult{}, err
 	}
 	r := j.newRequest(stream, expected, events)
-	if err := j.queue.enqueue(r); err != nil {
+	if err := j.queue.enqueueAppend(r); err != nil {
 		return eventstore.AppendResult{}, err
 	}
 	select {
@@ -128,8 +128,8 @@ type unresolvedAppends struct {
 
 func newAppendQueue() *appendQueue { return &appendQueue{notEmpty: make(chan struct{}, 1)} }
 
-// enqueue adds an append, or returns why none is accepted any more. An append that it added gets its answer through done.
-func (q *appendQueue) enqueue(r *appendRequest) error {
+// enqueueAppend adds an append, or returns why none is accepted any more. An append that it added gets its answer through done.
+func (q *appendQueue) enqueueAppend(r *appendRequest) error {
 	q.mu.Lock()
 	if q.closeErr != nil {
 		defer q.mu.Unlock()

@@ -206,13 +206,13 @@ func newRecentAppends() *recentAppends {
 // last event.
 func (r *recentAppends) addAppend(key streamKey, first eventstore.Revision, last eventstore.Position, ids []uuid.UUID) {
 	m := recentAppend{key: key, firstRevision: first, lastPosition: last, eventCount: len(ids), laterIDsBefore: r.laterIDs.added}
-	if at := r.firstIDs.add(ids[0]); at < len(r.appends) {
+	if at := r.firstIDs.addID(ids[0]); at < len(r.appends) {
 		r.appends[at] = m
 	} else {
 		r.appends = append(r.appends, m)
 	}
 	for _, id := range ids[1:] {
-		r.laterIDs.add(id)
+		r.laterIDs.addID(id)
 	}
 }
 
@@ -264,8 +264,8 @@ func newIDRing(capacity uint64) *idRing {
 	return &idRing{capacity: capacity, places: map[uuid.UUID]uint32{}}
 }
 
-// add stores id in place of the oldest and returns its place in the ring.
-func (r *idRing) add(id uuid.UUID) int {
+// addID stores id in place of the oldest and returns its place in the ring.
+func (r *idRing) addID(id uuid.UUID) int {
 	at := uint32(r.added % r.capacity)
 	if int(at) == len(r.ids) {
 		r.ids = append(r.ids, id)

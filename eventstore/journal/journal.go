@@ -131,7 +131,7 @@ func Open(dir string, o Options) (*Journal, error) {
 // openLog recovers the log and starts the goroutines. After an error no file of the log is open.
 func (j *Journal) openLog() error {
 	r := &recovery{options: j.options, recent: newRecentAppends(), index: newStreamIndex()}
-	last, err := r.run()
+	last, err := r.recoverLog()
 	if err != nil {
 		return errors.Join(err, closeSegments(r.segments))
 	}
@@ -149,8 +149,8 @@ func (j *Journal) openLog() error {
 	j.writer = &writer{
 		journal: j, segments: r.segments, pos: r.tailReplay.wholeEnd, prevCRC: r.tailReplay.lastCRC, lastCheckpoint: last, lastTime: r.lastTime, recent: r.recent,
 	}
-	go j.segmentManager.run()
-	go j.writer.run()
+	go j.segmentManager.maintainSegments()
+	go j.writer.writeGroups()
 	return nil
 }
 
@@ -249,7 +249,7 @@ func (j *Journal) Verify(ctx context.Context) (events int, err error) {
 			events += len(a.ids)
 			return errors.Join(ctx.Err(), j.checkOpen(), x.addAppend(a))
 		})
-		if err := p.run(); err != nil {
+		if err := p.replayAppends(); err != nil {
 			return events, j.translateReadError(p.asCorrupt(err))
 		}
 		if p.wholeEnd != v.segmentEnd(i) {

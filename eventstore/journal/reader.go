@@ -364,7 +364,7 @@ func (r *signalReader) yieldSignal(s eventstore.Signal) error {
 func (j *Journal) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		s := &scan{logReader: j.newLogReader(ctx), view: j.views.load(), yield: yield}
-		if err := s.run(from, dir); err != nil && !errors.Is(err, errReaderDone) {
+		if err := s.scanEvents(from, dir); err != nil && !errors.Is(err, errReaderDone) {
 			yield(eventstore.RecordedEvent{}, j.translateReadError(err))
 		}
 	}
@@ -377,8 +377,8 @@ type scan struct {
 	yield func(eventstore.RecordedEvent, error) bool
 }
 
-// run yields the events from a position on, or those before it. It checks first that the position is one that Scan allows.
-func (s *scan) run(from eventstore.Position, dir eventstore.Direction) error {
+// scanEvents yields the events from a position on, or those before it. It checks first that the position is one that Scan allows.
+func (s *scan) scanEvents(from eventstore.Position, dir eventstore.Direction) error {
 	last := s.view.lastCheckpoint.Position
 	if err := s.checkRunning(); err != nil || last == 0 || from > last && dir == eventstore.Forward {
 		return err

@@ -32,8 +32,8 @@ type recovery struct {
 	lastTime   int64   // of the last event, in microseconds
 }
 
-// run opens every segment, the last of which is the one to write on, and returns the checkpoint of the last event.
-func (r *recovery) run() (eventstore.Checkpoint, error) {
+// recoverLog opens every segment, the last of which is the one to write on, and returns the checkpoint of the last event.
+func (r *recovery) recoverLog() (eventstore.Checkpoint, error) {
 	bases, err := r.listSegments()
 	if err == nil && len(bases) == 0 {
 		err = r.createLog()
@@ -224,7 +224,7 @@ func (r *recovery) rebuildIndex(i int) error {
 	c := view{segments: r.segments}.newCursor(i, r.crcSeed)
 	r.index.activeBase = s.base
 	p := newReplay(&c, r.index.addAppend)
-	if err := p.run(); err != nil {
+	if err := p.replayAppends(); err != nil {
 		return p.asCorrupt(err)
 	}
 	if p.wholeEnd != s.end || p.lastCRC != s.lastCRC {
@@ -249,7 +249,7 @@ func (r *recovery) recoverTail() error {
 	})
 	// An invalid frame is the usual end, since zeros follow the last one. Whether it is a torn tail or damage the marks
 	// behind it decide.
-	err := r.tailReplay.run()
+	err := r.tailReplay.replayAppends()
 	var corrupt *eventstore.CorruptError
 	if err != nil && !errors.As(err, &corrupt) {
 		return r.tailReplay.asCorrupt(err)
@@ -335,9 +335,9 @@ func newReplay(c *cursor, onAppend func(replayedAppend) error) *replay {
 	return &replay{cursor: c, onAppend: onAppend, wholeEnd: c.pos, lastCRC: c.prevCRC, provenEnd: c.pos, keepEnd: c.pos}
 }
 
-// run goes on to the cursor's end, or to the first frame that is invalid or out of place. It returns nil, the *CorruptError
+// replayAppends goes on to the cursor's end, or to the first frame that is invalid or out of place. It returns nil, the *CorruptError
 // that names that frame, or the error of a read or of onAppend. The cursor stays at a frame that was refused.
-func (r *replay) run() error {
+func (r *replay) replayAppends() error {
 	for {
 		before := r.cursor.pos
 		f, err := r.cursor.nextFrame()

@@ -223,9 +223,9 @@ func (m *segmentManager) wakeUp() {
 	}
 }
 
-// run makes segments and writes indexes until close. A spare that could not be made is tried again after a pause even when
+// maintainSegments makes segments and writes indexes until close. A spare that could not be made is tried again after a pause even when
 // nobody wakes it, so that the journal recovers without an append.
-func (m *segmentManager) run() {
+func (m *segmentManager) maintainSegments() {
 	defer close(m.done)
 	var retry <-chan time.Time
 	for {

@@ -56,8 +56,8 @@ const minFlusherAppends = 64
 // activeSegment is the segment that the open group is in.
 func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1] }
 
-// run is the writer's goroutine. It ends when the queue is closed or a write has failed.
-func (w *writer) run() {
+// writeGroups is the writer's goroutine. It ends when the queue is closed or a write has failed.
+func (w *writer) writeGroups() {
 	defer close(w.journal.writerDone)
 	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
 	// The room for a few results lets the flusher go on writing while the writer decides.

@@ -125,7 +125,7 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 	case !item.deadline.IsZero() && !b.node.options.Clock().Before(item.deadline):
 		return b.sendResponse(item, batchTimeout())
 	case req.GetIsFinal():
-		return b.enqueue(ctx, item)
+		return b.enqueueBatch(ctx, item)
 	case len(b.openBatches) == maxOpenBatches || b.openBytes+item.size > maxInFlightBytes:
 		return b.sendResponse(item, invalidArgument("Too many batches are open.").batchResponse())
 	}
@@ -180,15 +180,15 @@ func (b *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) 
 	return nil
 }
 
-// enqueue puts a batch at the end of its stream's queue and starts a worker for the queue where none runs. It waits
+// enqueueBatch puts a batch at the end of its stream's queue and starts a worker for the queue where none runs. It waits
 // while maxInFlightBytes are in flight, and so stops receiving from the client.
-func (b *batchAppender) enqueue(ctx context.Context, item *batch) error {
-	if b.node.options.Faults.RepeatTimeout > 0 && !b.node.inFlight.add(item.events) {
+func (b *batchAppender) enqueueBatch(ctx context.Context, item *batch) error {
+	if b.node.options.Faults.RepeatTimeout > 0 && !b.node.inFlight.addAppend(item.events) {
 		b.workers.Go(func() { b.answerDroppedRepeat(ctx, item) })
 		return nil
 	}
 	if err := b.inFlightBytes.Acquire(ctx, item.weight()); err != nil {
-		b.node.inFlight.remove(item.events)
+		b.node.inFlight.removeAppend(item.events)
 		return err
 	}
 	b.mu.Lock()
@@ -235,7 +235,7 @@ func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
 		result, err = b.node.append(ctx, item.stream, item.expected, item.events)
 		return err
 	})
-	b.node.inFlight.remove(item.events) // before the answer: a client that has it may send the same append again
+	b.node.inFlight.removeAppend(item.events) // before the answer: a client that has it may send the same append again
 	if err != nil {
 		_ = b.sendResponse(item, batchFailure(item, err))
 		return

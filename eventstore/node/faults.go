@@ -81,9 +81,9 @@ type inFlightAppends struct {
 	ids map[uuid.UUID]bool
 }
 
-// add records an append as in flight. It reports false when one with the same first id is in flight already. An append
+// addAppend records an append as in flight. It reports false when one with the same first id is in flight already. An append
 // of no events is never recorded.
-func (a *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
+func (a *inFlightAppends) addAppend(events []eventstore.ProposedEvent) bool {
 	if len(events) == 0 {
 		return true
 	}
@@ -99,8 +99,8 @@ func (a *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
 	return true
 }
 
-// remove makes room for the same append again.
-func (a *inFlightAppends) remove(events []eventstore.ProposedEvent) {
+// removeAppend makes room for the same append again.
+func (a *inFlightAppends) removeAppend(events []eventstore.ProposedEvent) {
 	if len(events) == 0 {
 		return
 	}

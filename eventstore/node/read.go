@@ -179,8 +179,8 @@ func (n *Node) readRange(ctx context.Context, q *query, v revisionRange, out rea
 	return nil
 }
 
-// position is the position of a start; the end is the greatest one.
-func (p readStart) position() eventstore.Position {
+// startPosition is the startPosition of a start; the end is the greatest one.
+func (p readStart) startPosition() eventstore.Position {
 	if p.fromEnd {
 		return math.MaxUint64
 	}
@@ -193,7 +193,7 @@ func (n *Node) readAll(ctx context.Context, q *query, out readResponder) error {
 		return nil
 	}
 	remaining := q.count
-	for e, err := range n.log.Scan(ctx, q.from.position(), q.dir) {
+	for e, err := range n.log.Scan(ctx, q.from.startPosition(), q.dir) {
 		if err != nil {
 			return err
 		}

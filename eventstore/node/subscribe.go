@@ -119,7 +119,7 @@ func (n *Node) subscribeToAll(ctx context.Context, q *query, out readResponder) 
 	}
 	s := &allSubscription{out: out, filter: q.filter}
 	if !q.from.fromStart {
-		s.after = min(q.from.position(), math.MaxInt64)
+		s.after = min(q.from.startPosition(), math.MaxInt64)
 	}
 	if q.from.fromEnd {
 		s.after = end

@@ -274,7 +274,7 @@ func bigAppends(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	c := newCategory()
-	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	s, err := l.startSubscription(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}

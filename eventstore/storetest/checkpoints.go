@@ -147,7 +147,7 @@ func everyCheckpointResumes(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	f := cats[:1]
-	s, err := l.subscribe(ctx, from, f)
+	s, err := l.startSubscription(ctx, from, f)
 	if err != nil {
 		return err
 	}

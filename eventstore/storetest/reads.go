@@ -284,7 +284,7 @@ func (l *storeUnderTest) checkDelivered(ctx context.Context, from eventstore.Che
 	if err := checkOrder(fmt.Sprintf("read with filter %q", f), idsOf(read.events, recordedID), want); err != nil {
 		return err
 	}
-	s, err := l.subscribe(ctx, from, f)
+	s, err := l.startSubscription(ctx, from, f)
 	if err != nil {
 		return err
 	}

@@ -232,8 +232,8 @@ type subscription struct {
 	stop func()
 }
 
-// subscribe starts a subscription. It begins to run when the first signal is read.
-func (l *storeUnderTest) subscribe(ctx context.Context, after eventstore.Checkpoint, f eventstore.Filter) (*subscription, error) {
+// startSubscription starts a subscription. It begins to run when the first signal is read.
+func (l *storeUnderTest) startSubscription(ctx context.Context, after eventstore.Checkpoint, f eventstore.Filter) (*subscription, error) {
 	id, err := l.Identity(ctx)
 	if err != nil {
 		return nil, err

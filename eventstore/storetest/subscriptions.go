@@ -32,7 +32,7 @@ func pastThenLive(ctx context.Context, l *storeUnderTest) error {
 	if err != nil {
 		return err
 	}
-	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	s, err := l.startSubscription(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func notTooEarly(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	return runParallel(4, func(int) error {
-		s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+		s, err := l.startSubscription(ctx, from, eventstore.Filter{c})
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func noGapWhileWriting(ctx context.Context, l *storeUnderTest) error {
 		})
 	}()
 	err = runParallel(6, func(int) error {
-		s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+		s, err := l.startSubscription(ctx, from, eventstore.Filter{c})
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func resumesSubscription(ctx context.Context, l *storeUnderTest) error {
 	}()
 	whole := &subscription{readSignals: readSignals{filter: eventstore.Filter{c}}}
 	for checkpoint, length := from, 1; len(whole.events) < 400; length++ {
-		s, err := l.subscribe(ctx, checkpoint, whole.filter)
+		s, err := l.startSubscription(ctx, checkpoint, whole.filter)
 		if err != nil {
 			return errors.Join(err, <-done)
 		}
@@ -185,7 +185,7 @@ func checkpointsGoOn(ctx context.Context, l *storeUnderTest) error {
 // checkThreeCheckpoints waits for three CheckpointReached, each later than the one before, and reads the log after each.
 func (l *storeUnderTest) checkThreeCheckpoints(ctx context.Context, from eventstore.Checkpoint) error {
 	f := eventstore.Filter{newCategory()}
-	s, err := l.subscribe(ctx, from, f)
+	s, err := l.startSubscription(ctx, from, f)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func fromTheEnd(ctx context.Context, l *storeUnderTest) error {
 	if err != nil {
 		return err
 	}
-	s, err := l.subscribe(ctx, end, eventstore.Filter{c})
+	s, err := l.startSubscription(ctx, end, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func manySubscribers(ctx context.Context, l *storeUnderTest) error {
 		if i%2 == 1 {
 			f = append(f, newCategory())
 		}
-		s, err := l.subscribe(ctx, from, f)
+		s, err := l.startSubscription(ctx, from, f)
 		if err != nil {
 			return err
 		}
@@ -283,7 +283,7 @@ func slowSubscriber(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	var slow, quick *subscription
 	for _, s := range []**subscription{&slow, &quick} {
-		if *s, err = l.subscribe(ctx, from, eventstore.Filter{c}); err != nil {
+		if *s, err = l.startSubscription(ctx, from, eventstore.Filter{c}); err != nil {
 			return err
 		}
 		defer (*s).stop()
@@ -313,7 +313,7 @@ func slowMissesNothing(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	c := newCategory()
-	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	s, err := l.startSubscription(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
@@ -352,7 +352,7 @@ func deliveredIsReadable(ctx context.Context, l *storeUnderTest) error {
 			return err
 		})
 	}()
-	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	s, err := l.startSubscription(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return errors.Join(err, <-done)
 	}
@@ -390,7 +390,7 @@ func caughtUpAgain(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	c := newCategory()
-	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	s, err := l.startSubscription(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}

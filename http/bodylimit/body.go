@@ -44,7 +44,7 @@ func (b *Budget) Limit(r *http.Request, a Admission) (release func()) {
 		l.ReadCloser = http.MaxBytesReader(nil, r.Body, a.Limit)
 	}
 	r.Body = l
-	return l.release
+	return l.releaseBudget
 }
 
 // limitedBody is the body that Limit puts in place. One goroutine reads it.
@@ -94,8 +94,8 @@ func (l *limitedBody) admit() (err error) {
 	return err
 }
 
-// release gives the share back, if the body holds one.
-func (l *limitedBody) release() {
+// releaseBudget gives the share back, if the body holds one.
+func (l *limitedBody) releaseBudget() {
 	if l.releaseShare != nil {
 		l.releaseShare()
 	}

@@ -103,7 +103,7 @@ func (n *Notifier) addWaiter(at eventstore.Position) chan struct{} {
 func (n *Notifier) Run(ctx context.Context) error {
 	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		seen := n.Position()
-		err := n.subscribe(ctx)
+		err := n.followChanges(ctx)
 		if ctx.Err() != nil || errors.Is(err, eventstore.ErrClosed) {
 			return err
 		}
@@ -135,8 +135,8 @@ func (n *Notifier) Position() eventstore.Position {
 	return n.checkpoint.Position
 }
 
-// subscribe handles the signals of one subscription until it ends.
-func (n *Notifier) subscribe(ctx context.Context) error {
+// followChanges handles the signals of one subscription until it ends.
+func (n *Notifier) followChanges(ctx context.Context) error {
 	from, err := n.resumeCheckpoint(ctx)
 	if err != nil {
 		return err

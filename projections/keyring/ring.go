@@ -117,14 +117,14 @@ func (r *Ring) FindToken(hash token.Hash) (access.TokenGrant, bool) {
 	if !ok || k.kind != areaToken {
 		return access.TokenGrant{}, false
 	}
-	grant := access.TokenGrant{TokenID: k.id(), Hint: k.hint(), Role: access.Role(s.words.text(k.role))}
+	grant := access.TokenGrant{TokenID: k.id(), Hint: k.hint(), Role: access.Role(s.words.textOf(k.role))}
 	if s.isStopped("token", grant.TokenID) {
 		return access.TokenGrant{}, false
 	}
 	if k.account == 0 {
 		return grant, true
 	}
-	p, i := s.accounts.at(k.account - 1)
+	p, i := s.accounts.pageOf(k.account - 1)
 	grant.Account = p.text(i)
 	return grant, p.rows[i].isOpen() && !s.isStopped("account", grant.Account)
 }

@@ -256,10 +256,10 @@ func (c *cursor) accountRows(s *state) {
 	f := pagesBuilder[account]{table: &s.accounts}
 	for n := uint64(0); n < c.accounts && !c.bad; n++ {
 		a, id := c.account(), c.bytes(c.upTo(maxText))
-		s.byID.add(uint32(maphash.Bytes(s.seed, id)), uint32(n))
-		f.add(a, id, nil)
+		s.byID.addEntry(uint32(maphash.Bytes(s.seed, id)), uint32(n))
+		f.addRow(a, id, nil)
 	}
-	f.flush()
+	f.flushPage()
 }
 
 // keyRows reads the keys into the table and its index. expected sizes the index and need not be exact.
@@ -267,12 +267,12 @@ func (c *cursor) keyRows(s *state, expected int) {
 	s.byHash.resize(expected)
 	f := pagesBuilder[key]{table: &s.keys}
 	for kind := c.kind(); kind != freeRow && !c.bad; kind = c.kind() {
-		k, text, origins := c.key(kind), c.bytes(c.upTo(maxText)), c.texts()
+		k, text, origins := c.readKey(kind), c.bytes(c.upTo(maxText)), c.texts()
 		c.bad = c.bad || int(k.idLen) > len(text)
-		s.byHash.add(fingerprint(&k.hash), s.keys.rows)
-		f.add(k, text, origins)
+		s.byHash.addEntry(fingerprint(&k.hash), s.keys.rows)
+		f.addRow(k, text, origins)
 	}
-	f.flush()
+	f.flushPage()
 }
 
 func (c *cursor) account() account {
@@ -304,7 +304,7 @@ func (c *cursor) upTo(limit uint64) uint64 {
 
 func (c *cursor) kind() credentialKind { return credentialKind(c.upTo(uint64(areaToken))) }
 
-func (c *cursor) key(kind credentialKind) key {
+func (c *cursor) readKey(kind credentialKind) key {
 	k := key{kind: kind}
 	copy(k.hash[:], c.bytes(uint64(len(k.hash))))
 	k.account, k.idLen, k.role = c.row(), uint16(c.upTo(maxText)), c.word()

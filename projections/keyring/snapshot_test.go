@@ -265,7 +265,7 @@ func FuzzASnapshotWithTheRightChecksumIsReadOrRefused(f *testing.F) {
 			return
 		}
 		for n := range s.keys.rows { // whatever was accepted can be asked
-			p, i := s.keys.at(n)
+			p, i := s.keys.pageOf(n)
 			s.findKey(&p.rows[i].hash)
 			if owner := p.rows[i].account; owner != 0 {
 				s.termsAt(owner-1, time.Now())

@@ -72,7 +72,7 @@ func fingerprint(h *token.Hash) uint32 { return binary.LittleEndian.Uint32(h[:])
 // findKey finds the key with a hash, which it compares in constant time.
 func (s *state) findKey(h *token.Hash) (foundKey, bool) {
 	for n := range s.byHash.rows(fingerprint(h)) {
-		p, i := s.keys.at(n)
+		p, i := s.keys.pageOf(n)
 		if k := &p.rows[i]; k.kind != freeRow && subtle.ConstantTimeCompare(k.hash[:], h[:]) == 1 {
 			return foundKey{k, n, p.text(i), p.list(i)}, true
 		}
@@ -95,7 +95,7 @@ func (s *state) putKey(k key, text string, origins []string) error {
 		n, s.freeRows = s.freeRows[last], s.freeRows[:last]
 	}
 	s.keys.set(n, k, text, origins)
-	s.byHash.add(fingerprint(&k.hash), n)
+	s.byHash.addEntry(fingerprint(&k.hash), n)
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (s *state) dropKey(h token.Hash) {
 // findAccount finds the row of an account by its id.
 func (s *state) findAccount(id string) (uint32, bool) {
 	for n := range s.byID.rows(uint32(maphash.String(s.seed, id))) {
-		if p, i := s.accounts.at(n); p.text(i) == id {
+		if p, i := s.accounts.pageOf(n); p.text(i) == id {
 			return n, true
 		}
 	}
@@ -128,7 +128,7 @@ func (s *state) ensureAccount(id string) (uint32, error) {
 	}
 	n := s.accounts.rows
 	s.accounts.set(n, account{}, id, nil)
-	s.byID.add(uint32(maphash.String(s.seed, id)), n)
+	s.byID.addEntry(uint32(maphash.String(s.seed, id)), n)
 	return n, nil
 }
 
@@ -138,8 +138,8 @@ type internedTexts struct{ list atomic.Pointer[[]string] }
 // textID is the number of an interned text; 0 is "".
 type textID uint16
 
-// text returns the text of a number that intern returned.
-func (w *internedTexts) text(n textID) string {
+// textOf returns the text of a number that intern returned.
+func (w *internedTexts) textOf(n textID) string {
 	if n == 0 {
 		return ""
 	}
@@ -242,7 +242,7 @@ func (s *state) updateAccount(id string, f func(*account)) error {
 	if err != nil {
 		return err
 	}
-	p, i := s.accounts.at(n)
+	p, i := s.accounts.pageOf(n)
 	changed := p.rows[i]
 	f(&changed)
 	s.accounts.set(n, changed, p.text(i), nil)
@@ -319,7 +319,7 @@ type scheduled[T any] struct {
 
 // set makes value hold from an instant on; recorded is when that was decided. It replaces what has not begun by then.
 func (s *scheduled[T]) set(value T, from, recorded time.Time) {
-	s.value, s.from = s.at(recorded.UnixMicro()), 0
+	s.value, s.from = s.valueAt(recorded.UnixMicro()), 0
 	if from.After(recorded) {
 		s.next, s.from = value, from.UnixMicro()
 		return
@@ -327,8 +327,8 @@ func (s *scheduled[T]) set(value T, from, recorded time.Time) {
 	s.value = value
 }
 
-// at is the value at an instant.
-func (s *scheduled[T]) at(t int64) T {
+// valueAt is the value at an instant.
+func (s *scheduled[T]) valueAt(t int64) T {
 	if s.from != 0 && s.from <= t {
 		return s.next
 	}
@@ -338,12 +338,12 @@ func (s *scheduled[T]) at(t int64) T {
 // termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open; the
 // id and the terms are those of the row all the same.
 func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok bool) {
-	p, i := s.accounts.at(n)
+	p, i := s.accounts.pageOf(n)
 	a, at := &p.rows[i], now.UnixMicro()
-	own := a.own.at(at)
-	t = access.Terms{Plan: plan.Name(s.words.text(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
+	own := a.own.valueAt(at)
+	t = access.Terms{Plan: plan.Name(s.words.textOf(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
 	ok = a.isOpen()
-	if agency := a.agency.at(at); agency != 0 {
+	if agency := a.agency.valueAt(at); agency != 0 {
 		ok = s.inheritTerms(&t, agency-1, at) && ok
 	}
 	return p.text(i), t, ok
@@ -352,9 +352,9 @@ func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok 
 // inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, but not its quota. The agency's
 // own agency does not matter.
 func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
-	p, i := s.accounts.at(n)
+	p, i := s.accounts.pageOf(n)
 	agency := &p.rows[i]
-	t.Plan = plan.Name(s.words.text(agency.own.at(at).plan))
+	t.Plan = plan.Name(s.words.textOf(agency.own.valueAt(at).plan))
 	t.Anchor = unpackDate(agency.anchor)
 	t.Agency = p.text(i)
 	return agency.isOpen()

@@ -67,8 +67,8 @@ type pages[R any] struct {
 	rows uint32 // rows ever used; only the writer reads it
 }
 
-// at finds the page of row n, and the row's index in it. The row must have been set.
-func (t *pages[R]) at(n uint32) (*page[R], int) {
+// pageOf finds the page of row n, and the row's index in it. The row must have been set.
+func (t *pages[R]) pageOf(n uint32) (*page[R], int) {
 	return (*t.root.Load())[n/pageRows].Load(), int(n % pageRows)
 }
 
@@ -76,7 +76,7 @@ func (t *pages[R]) at(n uint32) (*page[R], int) {
 func (t *pages[R]) set(n uint32, row R, text string, list []string) {
 	changed := new(page[R])
 	if n < t.rows || n%pageRows != 0 {
-		p, _ := t.at(n)
+		p, _ := t.pageOf(n)
 		*changed = *p
 	}
 	t.rows = max(t.rows, n+1)
@@ -136,8 +136,8 @@ type pagesBuilder[R any] struct {
 	texts []byte
 }
 
-// add appends a row. It copies the text.
-func (f *pagesBuilder[R]) add(row R, text []byte, list []string) {
+// addRow appends a row. It copies the text.
+func (f *pagesBuilder[R]) addRow(row R, text []byte, list []string) {
 	i := int(f.table.rows % pageRows)
 	if i == 0 {
 		f.page, f.texts = new(page[R]), f.texts[:0]
@@ -150,12 +150,12 @@ func (f *pagesBuilder[R]) add(row R, text []byte, list []string) {
 	f.page.putList(i, list)
 	f.table.rows++
 	if i == pageRows-1 {
-		f.flush()
+		f.flushPage()
 	}
 }
 
-// flush publishes the last page, which may not be full.
-func (f *pagesBuilder[R]) flush() {
+// flushPage publishes the last page, which may not be full.
+func (f *pagesBuilder[R]) flushPage() {
 	if f.page != nil {
 		f.page.texts = string(f.texts)
 		f.table.replace(int(f.table.rows-1)/pageRows, f.page)
@@ -195,8 +195,8 @@ func (x *index) rows(fingerprint uint32) iter.Seq[uint32] {
 	}
 }
 
-// add adds a row. It counts tombstones as used, so a table with many of them is made anew without them.
-func (x *index) add(fingerprint, row uint32) {
+// addEntry adds a row. It counts tombstones as used, so a table with many of them is made anew without them.
+func (x *index) addEntry(fingerprint, row uint32) {
 	if slots := x.slots.Load(); slots == nil || 2*(x.used+1) > len(*slots) {
 		x.resize(x.live + 1)
 	}

@@ -94,7 +94,7 @@ func (o *Indexer) Run(ctx context.Context, owned projector.OwnedGeneration) {
 	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
 		d := &session{Indexer: o, owned: owned, generation: generationID(owned.Generation), refused: map[string]retry{}}
 		startedAt := time.Now()
-		err := d.run(ctx)
+		err := d.runSession(ctx)
 		o.recordFailure(ctx, err)
 		if time.Since(startedAt) > maxBackoff || errors.Is(err, ErrLost) {
 			backoff = minBackoff
@@ -165,9 +165,9 @@ const (
 	saveInterval     = 5 * time.Second
 )
 
-// run drains the outbox until ctx ends or something fails. The channel of changes is taken before the outbox is read, so
+// runSession drains the outbox until ctx ends or something fails. The channel of changes is taken before the outbox is read, so
 // that a change in between ends the wait.
-func (d *session) run(ctx context.Context) error {
+func (d *session) runSession(ctx context.Context) error {
 	if err := d.awaitCheckpoint(ctx); err != nil {
 		return err
 	}

@@ -151,12 +151,12 @@ func (TokenIssued) EventType() string  { return "token.issued.v1" }
 func (TokenRevoked) EventType() string { return "token.revoked.v1" }
 
 // Folds find keys and tokens by their hash, so Decode refuses each of these events without a complete SHA-256.
-func (e SecretKeyIssued) validate() error      { return checkHash(e.Hash) }
-func (e PublishableKeyIssued) validate() error { return checkHash(e.Hash) }
-func (e KeyOriginsChanged) validate() error    { return checkHash(e.Hash) }
-func (e KeyRevoked) validate() error           { return checkHash(e.Hash) }
-func (e TokenIssued) validate() error          { return checkHash(e.Hash) }
-func (e TokenRevoked) validate() error         { return checkHash(e.Hash) }
+func (e SecretKeyIssued) validateFields() error      { return checkHash(e.Hash) }
+func (e PublishableKeyIssued) validateFields() error { return checkHash(e.Hash) }
+func (e KeyOriginsChanged) validateFields() error    { return checkHash(e.Hash) }
+func (e KeyRevoked) validateFields() error           { return checkHash(e.Hash) }
+func (e TokenIssued) validateFields() error          { return checkHash(e.Hash) }
+func (e TokenRevoked) validateFields() error         { return checkHash(e.Hash) }
 
 func checkHash(hash []byte) error {
 	if len(hash) != sha256.Size {

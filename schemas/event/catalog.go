@@ -20,7 +20,7 @@ type Event interface{ EventType() string }
 
 // validator is an event with a rule that the types of its fields do not express. Decode refuses an event that breaks its
 // rule, so that no fold has to check it.
-type validator interface{ validate() error }
+type validator interface{ validateFields() error }
 
 // Personal is text about a person. On the log it is encrypted with the data key of the subject whose stream it is in, and
 // it reads as "" once that key is destroyed.
@@ -118,7 +118,7 @@ func define[E Event](sentence string) Type {
 				return e, err
 			}
 			if v, ok := any(e).(validator); ok {
-				return e, v.validate()
+				return e, v.validateFields()
 			}
 			return e, nil
 		},

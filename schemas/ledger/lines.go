@@ -28,16 +28,16 @@ func (l Lines) Apply(e event.Event, v Verdict) {
 	}
 	switch e := e.(type) {
 	case event.UsageTicked:
-		l.add(e.Day, e.Counts, 1)
+		l.addCounts(e.Day, e.Counts, 1)
 	case event.UsageRefunded:
-		l.add(e.Day, e.Counts, -1)
+		l.addCounts(e.Day, e.Counts, -1)
 	case event.UsageAdjusted:
-		l.add(e.Day, []event.UsageCount{{Account: e.Account, Key: e.Key, Endpoint: e.Endpoint, Requests: e.Requests}}, 1)
+		l.addCounts(e.Day, []event.UsageCount{{Account: e.Account, Key: e.Key, Endpoint: e.Endpoint, Requests: e.Requests}}, 1)
 	}
 }
 
-// add adds counts to the lines of a day, or with sign -1 takes them away.
-func (l Lines) add(day plan.Date, counts []event.UsageCount, sign int64) {
+// addCounts adds counts to the lines of a day, or with sign -1 takes them away.
+func (l Lines) addCounts(day plan.Date, counts []event.UsageCount, sign int64) {
 	for _, c := range counts {
 		at := LineKey{day, c.Account, c.Key, c.Endpoint}
 		if l[at] += sign * c.Requests; l[at] == 0 {

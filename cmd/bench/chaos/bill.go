@@ -140,7 +140,7 @@ func (r *run) checkBills(ctx context.Context, at *serverProcess) {
 		if usage.total > a.quota {
 			r.reportViolation("%s is billed %d requests, its quota is %d", a.id, usage.total, a.quota)
 		}
-		totals.add(a.id, usage.total, unanswered, listed)
+		totals.addBill(a.id, usage.total, unanswered, listed)
 	}
 	r.updateTotals(totals.writeTotals)
 	if len(totals.unlisted) > 0 {
@@ -167,10 +167,10 @@ type billTotals struct {
 	unlisted           map[string]int64 // by endpoint
 }
 
-// add adds an account. reconcile lists, for instances that did not end in good order, the requests that may have been billed
+// addBill adds an account. reconcile lists, for instances that did not end in good order, the requests that may have been billed
 // without an answer. What is billed without an answer and not listed is counted as unlisted. It is a figure of the report and
 // no violation.
-func (b *billTotals) add(account string, billed int64, unanswered map[string]int64, listed map[billLine]int64) {
+func (b *billTotals) addBill(account string, billed int64, unanswered map[string]int64, listed map[billLine]int64) {
 	b.billed += billed
 	for endpoint, n := range unanswered {
 		b.unanswered += n

@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		r := newRun(o, p, uint64(n))
 		r.Kills = o.Kills*(n+1)/len(profiles) - o.Kills*n/len(profiles)
 		err := r.runProfile(ctx)
-		rep.add(r)
+		rep.addRun(r)
 		if err != nil {
 			return rep, fmt.Errorf("%s: %w", p, err)
 		}
@@ -149,7 +149,7 @@ func (r *run) runRounds(ctx context.Context) error {
 	for done := 0; done < r.Kills && (r.hasNoViolations() || r.KeepGoing); {
 		r.round.Add(1)
 		kills := min(r.MaxKillsPerRound, r.Kills-done)
-		if err := r.runRound(ctx, kills, faults.next()); err != nil {
+		if err := r.runRound(ctx, kills, faults.nextFault()); err != nil {
 			return err
 		}
 		done += kills
@@ -270,8 +270,8 @@ type Totals struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// add counts an answer. A request whose connection could not be made was never sent and counts as a request only.
-func (t *Totals) add(a answer) {
+// addAnswer counts an answer. A request whose connection could not be made was never sent and counts as a request only.
+func (t *Totals) addAnswer(a answer) {
 	t.Requests++
 	switch {
 	case a.status == 0 && a.sent:
@@ -289,8 +289,8 @@ type Report struct {
 	Violations []string           `json:"violations"`
 }
 
-// add adds the result of a profile.
-func (rep *Report) add(r *run) {
+// addRun adds the result of a profile.
+func (rep *Report) addRun(r *run) {
 	if rep.Totals == nil {
 		rep.Totals = map[Profile]Totals{}
 	}

@@ -59,7 +59,7 @@ func (r *run) sendAPI(ctx context.Context, at *serverProcess, q request) answer 
 	if a.sent || a.status > 0 {
 		r.bill.recordAnswer(at, billLine{q.account.id, q.endpoint}, a.status)
 	}
-	r.updateTotals(func(t *Totals) { t.add(a) })
+	r.updateTotals(func(t *Totals) { t.addAnswer(a) })
 	if a.status == 0 && !at.killed.Load() && errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
 		r.reportViolation("%s of %s has no answer after %v", q.endpoint, q.account.id, requestTimeout)
 	}
@@ -208,7 +208,7 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 		return err
 	}
 	a.key = key.Token
-	sleep(ctx, waitlimit.MaxStaleness) // until then an instance may not know the key; from then on each one does
+	pauseFor(ctx, waitlimit.MaxStaleness) // until then an instance may not know the key; from then on each one does
 	for _, f := range a.referentials {
 		if err := r.sendUntil(ctx, rng, request{
 			account: a, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",

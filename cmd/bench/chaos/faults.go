@@ -55,8 +55,8 @@ type faultSequence struct {
 	rng            *rand.Rand
 }
 
-// next returns the fault of the next round.
-func (s *faultSequence) next() fault {
+// nextFault returns the fault of the next round.
+func (s *faultSequence) nextFault() fault {
 	if len(s.remaining) == 0 {
 		s.remaining = slices.Clone(s.all)
 		s.rng.Shuffle(len(s.remaining), func(i, j int) { s.remaining[i], s.remaining[j] = s.remaining[j], s.remaining[i] })
@@ -71,8 +71,8 @@ func randomDuration(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)+1))
 }
 
-// sleep waits for d and returns true. It returns false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
+// pauseFor waits for d and returns true. It returns false as soon as ctx ends.
+func pauseFor(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -113,7 +113,7 @@ func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duratio
 	if err := begin(); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
 	}
-	sleep(ctx, lasts)
+	pauseFor(ctx, lasts)
 	r.logf("postgres is back")
 	if err := end(); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
@@ -124,7 +124,7 @@ func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duratio
 // repeatFault injects a short fault again and again until ctx ends, with random pauses and lengths. Each fault is undone
 // before it returns.
 func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err error) {
-	for sleep(ctx, randomDuration(rng, 0, 1500*time.Millisecond)) && err == nil {
+	for pauseFor(ctx, randomDuration(rng, 0, 1500*time.Millisecond)) && err == nil {
 		switch f {
 		case diskFull:
 			err = r.fillDisk(ctx, randomDuration(rng, time.Second, 4*time.Second), rng.Int64N(2<<20))
@@ -150,7 +150,7 @@ func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) err
 	r.logf("disk full but for %d KiB for %.1f s", left>>10, lasts.Seconds())
 	err := resize(r.mount, fmt.Sprint(used+left))
 	if err == nil {
-		sleep(ctx, lasts)
+		pauseFor(ctx, lasts)
 	}
 	if err := resize(r.mount, diskSize); err != nil {
 		return err
@@ -174,7 +174,7 @@ func resize(mount, size string) error {
 func (r *run) limitDescriptors(ctx context.Context, n int64, lasts time.Duration) {
 	r.logf("instances that start have %d descriptors", n)
 	r.maxDescriptors.Store(n)
-	sleep(ctx, lasts)
+	pauseFor(ctx, lasts)
 	r.maxDescriptors.Store(0)
 }
 
@@ -207,7 +207,7 @@ func (r *run) killNode(ctx context.Context, pause time.Duration) (err error) {
 // An instance that had ended by itself is started again and not counted.
 func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.Rand) error {
 	for n := 0; n < kills; {
-		if !sleep(ctx, randomDuration(rng, 100*time.Millisecond, r.MaxPause)) {
+		if !pauseFor(ctx, randomDuration(rng, 100*time.Millisecond, r.MaxPause)) {
 			return nil
 		}
 		victims := []*instance{r.instances[rng.IntN(len(r.instances))]}

@@ -335,7 +335,7 @@ func (c *client) revokeKey(ctx context.Context, at *serverProcess, a *account, k
 	}
 	k.revoked = time.Now()
 	c.updateTotals(func(t *Totals) { t.Revocations++ })
-	sleep(ctx, maxRevocationDelay)
+	pauseFor(ctx, maxRevocationDelay)
 	for _, i := range c.instances {
 		if p := i.current.Load(); p != nil {
 			c.checkRefused(ctx, p, a, k)

@@ -37,7 +37,7 @@ func newBaselineLog(fs journal.FS) (*baselineLog, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	b := &baselineLog{file: f, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go b.run()
+	go b.writeBatches()
 	return b, nil
 }
 
@@ -58,9 +58,9 @@ func (b *baselineLog) append() error {
 	return <-c
 }
 
-// run writes and syncs one group after the other. A group is all appends that arrived while the last group was written, as in
+// writeBatches writes and syncs one group after the other. A group is all appends that arrived while the last group was written, as in
 // the journal. All writers of a group get the same error.
-func (b *baselineLog) run() {
+func (b *baselineLog) writeBatches() {
 	defer close(b.done)
 	var event [eventBytes]byte
 	var buf []byte

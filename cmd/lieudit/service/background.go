@@ -101,8 +101,8 @@ func newGCTuner(b *bodylimit.Budget) gcTuner {
 	return g
 }
 
-// run tightens garbage collection while there are many bytes, until ctx ends; then it restores GOGC.
-func (g gcTuner) run(ctx context.Context) {
+// tuneUntilDone tightens garbage collection while there are many bytes, until ctx ends; then it restores GOGC.
+func (g gcTuner) tuneUntilDone(ctx context.Context) {
 	defaultPercent := debug.SetGCPercent(-1) // the only way to read it is to set it
 	debug.SetGCPercent(defaultPercent)
 	defer func() { debug.SetGCPercent(defaultPercent) }()

@@ -203,7 +203,7 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	})
 	background.Go(func() error {
-		s.gc.run(backgroundCtx)
+		s.gc.tuneUntilDone(backgroundCtx)
 		return nil
 	})
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.projector.Run(backgroundCtx)) })
@@ -211,7 +211,7 @@ func (s *service) run(ctx context.Context) error {
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.runLedger(backgroundCtx)) })
 	background.Go(func() error { return s.closePeriods(backgroundCtx) })
-	background.Go(func() error { return s.newReopener().run(backgroundCtx) })
+	background.Go(func() error { return s.newReopener().reopenAccounts(backgroundCtx) })
 	if s.addressIndex != nil {
 		background.Go(func() error { return s.keepVintageIndexed(backgroundCtx) })
 	}

@@ -116,9 +116,9 @@ func (s *service) newReopener() *accountReopener {
 	}
 }
 
-// run does a round every reopenInterval until ctx ends. An error of a round is dropped: the accounts stay stopped, which
+// reopenAccounts does a round every reopenInterval until ctx ends. An error of a round is dropped: the accounts stay stopped, which
 // readiness reports, and a later round tries them again. A valid vault makes all accounts due at once.
-func (r *accountReopener) run(ctx context.Context) error {
+func (r *accountReopener) reopenAccounts(ctx context.Context) error {
 	for {
 		r.reopenDueAccounts(ctx, time.Now())
 		select {

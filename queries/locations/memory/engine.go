@@ -85,7 +85,7 @@ func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 	if hasCursor {
 		execution.after = &after
 	}
-	return execution.run()
+	return execution.findSites()
 }
 
 // cacheKey names an index: an account's sites of a status.

@@ -30,8 +30,8 @@ func (a candidate) compare(b candidate) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.distance, b.distance), cmp.Compare(a.ordinal, b.ordinal))
 }
 
-// run ranks all sites of the index, drops those that a filter excludes, and builds the page of the first that are left.
-func (s *indexSearch) run() (search.Result, error) {
+// findSites ranks all sites of the index, drops those that a filter excludes, and builds the page of the first that are left.
+func (s *indexSearch) findSites() (search.Result, error) {
 	if text := s.TrimmedText(); text != "" {
 		s.buffers.rankByText(s.index, text, s.MatchExternalIDs)
 	} else {
