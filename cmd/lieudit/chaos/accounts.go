@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/backoffice"
+	"lieudit/eventstore/waiting"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
@@ -86,6 +87,7 @@ func (r *run) openAccount(ctx context.Context, a *account, dice *rand.Rand) erro
 		return err
 	}
 	a.key = key.Token
+	sleep(ctx, waiting.Staleness) // until then an instance may not know the key; from then on each one does
 	for _, f := range a.referentials {
 		if err := r.sendUntil(ctx, dice, request{
 			account: a, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",
@@ -115,17 +117,9 @@ func (r *run) postAreaUntil(ctx context.Context, dice *rand.Rand, path string, b
 	return r.retryUntil(ctx, dice, "POST "+path, func(at *serverProcess) answer { return r.sendArea(ctx, at, http.MethodPost, path, body) }, wanted)
 }
 
-// sendUntil sends a request to the API until the answer has one of the wanted statuses. Any other 4xx is an error; but 401
-// is retried for 5 seconds, because a new key takes time to reach every instance.
+// sendUntil sends a request to the API until the answer has one of the wanted statuses. Any other 4xx is an error.
 func (r *run) sendUntil(ctx context.Context, dice *rand.Rand, q request, wanted ...int) error {
-	fresh := time.Now().Add(5 * time.Second)
-	_, err := r.retryUntil(ctx, dice, q.endpoint, func(at *serverProcess) answer {
-		a := r.sendAPI(ctx, at, q)
-		if a.status == http.StatusUnauthorized && time.Now().Before(fresh) {
-			return answer{err: fmt.Errorf("key not known yet")}
-		}
-		return a
-	}, wanted)
+	_, err := r.retryUntil(ctx, dice, q.endpoint, func(at *serverProcess) answer { return r.sendAPI(ctx, at, q) }, wanted)
 	return err
 }
 
