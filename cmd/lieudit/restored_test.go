@@ -124,7 +124,7 @@ func (r *restored) play(t *testing.T) {
 	if got := strings.Count(r.send(t, key, "GET "+sites+"?limit=1000", ""), `"external_id"`); got != 50+newSites {
 		t.Errorf("%d sites are shown, want the 50 that the log holds and the %d written since", got, newSites)
 	}
-	r.send(t, key, "GET /locations/search?q=paul", "")
+	r.await(t, "the search to have loaded the rebuilt sites", func() bool { return r.answered(t, "/locations/search?q=paul", key) == http.StatusOK })
 	if got := r.run(t, `key list paul`); !strings.Contains(got, "kept") || strings.Contains(got, "lost") {
 		t.Errorf("the list is %q, want the kept key and not the lost one", got)
 	}
