@@ -108,7 +108,9 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 	if got := strings.Count(r.mustSend(t, key, "GET "+sites+"?limit=1000", ""), `"external_id"`); got != 50+newSiteCount {
 		t.Errorf("%d sites are shown, want the 50 that the log holds and the %d written since", got, newSiteCount)
 	}
-	r.mustSend(t, key, "GET /locations/search?q=paul", "")
+	waitUntil(t, "the search has loaded the rebuilt sites", func() bool {
+		return r.statusOf(t, key, "GET /locations/search?q=paul", "") == http.StatusOK
+	})
 	if got := r.runCommand(t, `key list paul`); !strings.Contains(got, "kept") || strings.Contains(got, "lost") {
 		t.Errorf("the list is %q, want the kept key and not the lost one", got)
 	}
