@@ -17,6 +17,8 @@ package locations
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // Plans returns the plan that limits an account now. It is read before a command locks the stream: a change of plan that is
@@ -73,3 +76,13 @@ func (l *Locations) CountLocations(ctx context.Context, account string) (Counts,
 
 // streamOf returns the name of an account's stream.
 func streamOf(account string) string { return Aggregate.Category + "-" + account }
+
+// These errors mean that what a command is about does not exist. Archived referentials and inactive sites exist. Both errors
+// are refusal.NotFound for the client.
+var (
+	ErrUnknownReferential = fmt.Errorf("unknown referential: %w", refusal.NotFound)
+	ErrUnknownSite        = fmt.Errorf("unknown site: %w", refusal.NotFound)
+)
+
+// ErrDuplicateExternalID: a batch has an external id in two rows.
+var ErrDuplicateExternalID = errors.New("external id is given twice")

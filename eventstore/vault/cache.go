@@ -133,7 +133,7 @@ func (v *Vault) prefetchAfter(ctx context.Context, r row) {
 	for _, next := range rows {
 		if next.Destroyed != 0 {
 			v.cache.put(next.Subject, nil, queriedAt)
-		} else if key, err := v.wrapper.open(next.Subject, next.Key); err == nil {
+		} else if key, err := v.wrapper.unwrapKey(next.Subject, next.Key); err == nil {
 			v.cache.put(next.Subject, key, queriedAt)
 		}
 	}

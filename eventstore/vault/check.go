@@ -179,7 +179,7 @@ func (b *Bound) requireMasterKey(current databaseState) error {
 	}
 	ok := w.opensProof(current.Master)
 	if ok && current.wrappedRow != nil {
-		_, err := w.open(current.wrappedRow.Subject, current.wrappedRow.Key)
+		_, err := w.unwrapKey(current.wrappedRow.Subject, current.wrappedRow.Key)
 		ok = err == nil
 	}
 	if !ok {

@@ -58,8 +58,8 @@ func (w wrapper) seal(subject string, key []byte) []byte {
 	return w.aead.Seal(nil, nil, key, []byte(subject))
 }
 
-// open is the inverse of seal. It fails with a *wrappedError.
-func (w wrapper) open(subject string, stored []byte) ([]byte, error) {
+// unwrapKey is the inverse of seal. It fails with a *wrappedError.
+func (w wrapper) unwrapKey(subject string, stored []byte) ([]byte, error) {
 	if len(stored) == keyLen {
 		return stored, nil
 	}
@@ -95,7 +95,7 @@ func (w wrapper) opensProof(proof []byte) bool {
 	if len(proof) == 0 {
 		return true
 	}
-	_, err := w.open(proofSubject, proof)
+	_, err := w.unwrapKey(proofSubject, proof)
 	return err == nil
 }
 
@@ -162,7 +162,7 @@ func rewrapKeys(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx, before, after w
 			if r.Destroyed != 0 {
 				continue
 			}
-			key, err := before.open(r.Subject, r.Key)
+			key, err := before.unwrapKey(r.Subject, r.Key)
 			if err != nil {
 				return 0, fmt.Errorf("nothing was changed: %w", err)
 			}

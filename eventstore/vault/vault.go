@@ -98,7 +98,7 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 	}
 	var key []byte
 	if r.Destroyed == 0 {
-		if key, err = v.wrapper.open(subject, r.Key); err != nil {
+		if key, err = v.wrapper.unwrapKey(subject, r.Key); err != nil {
 			return nil, fmt.Errorf("vault: %w", err)
 		}
 	}

@@ -160,13 +160,13 @@ type RestorableLog struct {
 func NewRestorableLog(t testing.TB) *RestorableLog {
 	t.Helper()
 	r := &RestorableLog{dir: t.TempDir()}
-	r.open(t)
+	r.openJournal(t)
 	t.Cleanup(func() { r.current().Close() })
 	return r
 }
 
-// open opens the log in dir.
-func (r *RestorableLog) open(t testing.TB) {
+// openJournal opens the log in dir.
+func (r *RestorableLog) openJournal(t testing.TB) {
 	t.Helper()
 	j, err := journal.Open(r.dir, journal.Options{SegmentSize: 4 << 20})
 	if err != nil {

@@ -66,8 +66,8 @@ type postingIterator struct {
 	ordinal uint32
 }
 
-// next is the next site, or false at the end. It decodes varints itself, as encoding/binary does not read strings.
-func (p *postingIterator) next() (ordinal uint32, field search.Field, ok bool) {
+// nextPosting is the next site, or false at the end. It decodes varints itself, as encoding/binary does not read strings.
+func (p *postingIterator) nextPosting() (ordinal uint32, field search.Field, ok bool) {
 	if p.rest == "" {
 		return 0, 0, false
 	}
@@ -177,10 +177,10 @@ type renumberedPostings struct {
 // droppedOrdinal is the new ordinal of a site that is left out.
 const droppedOrdinal = ^uint32(0)
 
-// next is the next site that is not left out, or false at the end, with an ordinal that sorts last.
-func (m *renumberedPostings) next() (ordinal uint32, field search.Field, ok bool) {
+// nextPosting is the next site that is not left out, or false at the end, with an ordinal that sorts last.
+func (m *renumberedPostings) nextPosting() (ordinal uint32, field search.Field, ok bool) {
 	for {
-		ordinal, field, ok = m.postingIterator.next()
+		ordinal, field, ok = m.postingIterator.nextPosting()
 		if !ok {
 			return droppedOrdinal, 0, false
 		}
@@ -192,15 +192,15 @@ func (m *renumberedPostings) next() (ordinal uint32, field search.Field, ok bool
 
 // mergeWord writes a word whose postings come from both sides. No ordinal is on both: a site is either old or added.
 func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
-	a, fieldA, moreLeft := left.next()
-	b, fieldB, moreRight := right.next()
+	a, fieldA, moreLeft := left.nextPosting()
+	b, fieldB, moreRight := right.nextPosting()
 	for moreLeft || moreRight {
 		if a < b {
 			w.addPosting(word, a, fieldA)
-			a, fieldA, moreLeft = left.next()
+			a, fieldA, moreLeft = left.nextPosting()
 		} else {
 			w.addPosting(word, b, fieldB)
-			b, fieldB, moreRight = right.next()
+			b, fieldB, moreRight = right.nextPosting()
 		}
 	}
 	w.endWord()

@@ -250,7 +250,7 @@ func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 // rankPostings ranks the sites of a list, each at its best.
 func (s *rankBuffers) rankPostings(list postingIterator, rank uint32) {
 	for {
-		n, field, ok := list.next()
+		n, field, ok := list.nextPosting()
 		if !ok {
 			return
 		}
@@ -264,7 +264,7 @@ func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
 	s.termCounts = fillSlice(s.termCounts, len(x.recordRefs), 0)
 	for i, term := range terms {
 		for list := x.words.lookup(term); ; {
-			n, field, ok := list.next()
+			n, field, ok := list.nextPosting()
 			if !ok {
 				break
 			}
@@ -301,7 +301,7 @@ func (s *rankBuffers) keepOnly(x *index, facet string) {
 	list := x.facets.lookup(facet)
 	next := uint32(0)
 	for {
-		n, _, ok := list.next()
+		n, _, ok := list.nextPosting()
 		if !ok {
 			n = uint32(len(s.ranks))
 		}
