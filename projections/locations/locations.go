@@ -2,6 +2,9 @@
 // engine outside is fed from. Its one constraint: what the log says of a site is personal, so an erasure of the account
 // deletes its sites for good.
 //
+// The rows of a large sync are staged: SyncStaged events on a stream of their own, which count once SyncCommitted names that
+// stream. The projector hands them over when it reads the commit, as if they stood there.
+//
 // The projector calls the handlers of Model with each decoded event; a rowWriter turns it into rows of the changeset:
 //
 //	SitesChanged ─────────────┐

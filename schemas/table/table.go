@@ -1,5 +1,5 @@
-// Package table declares the tables of the read models: columns, rows, versions and the views for people. Projections
-// write these rows and queries read them, so a change of a table or of what is written in it is a new Version of its
+// Package table declares the tables of the read models: columns, rows, versions, and the SQL views through which people who
+// query the database by hand read microseconds as times. Projections write these rows and queries read them, so a change of a table or of what is written in it is a new Version of its
 // ReadModel. Nothing here opens a database: eventstore/sqldb does.
 package table
 
