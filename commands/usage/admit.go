@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/access"
 	"lieudit/schemas/event"
 )
 
 // CheckQuota says whether a request would count now, and counts nothing. A refusal is never decided on memory
 // alone: the log is read first. The errors are those of CountRequest.
-func (m *Meter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
-	_, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
+func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) error {
+	_, err := m.withCurrentPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		if p.hasQuotaLeft(e) {
 			return e, nil
 		}
-		return p.submit(ctx, probeRequest, e, arrivedAt)
+		return p.submit(ctx, wait, probeRequest, e)
 	})
 	return err
 }
@@ -37,15 +38,15 @@ func (u QuotaUsage) Refund(ctx context.Context) error {
 	if u.reservation.period == nil {
 		return nil
 	}
-	_, err := u.reservation.period.submit(ctx, refundRequest, u.reservation.entry, time.Now())
+	_, err := u.reservation.period.submit(ctx, nil, refundRequest, u.reservation.entry)
 	return err
 }
 
-// CountRequest counts one request, durably, and returns the usage of its account, this request included. It fails with
-// *QuotaExceededError, ErrRevoked or ErrUnavailable, and then the request must not be served.
-func (m *Meter) CountRequest(ctx context.Context, g access.Grant, endpoint string) (QuotaUsage, error) {
-	r, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
-		return p.submit(ctx, chargeRequest, e, arrivedAt)
+// CountRequest counts one request, durably, and returns the usage of its account, this request included. It waits as long as the
+// request may. It fails with *QuotaExceededError, ErrRevoked or ErrUnavailable, and then the request must not be served.
+func (m *Meter) CountRequest(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) (QuotaUsage, error) {
+	r, err := m.withCurrentPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
+		return p.submit(ctx, wait, chargeRequest, e)
 	})
 	if err != nil {
 		return QuotaUsage{}, err
@@ -63,9 +64,9 @@ type Reservation struct {
 
 // Reserve is CountRequest for a request whose work comes after. Confirm or Refund must be called once: until then the period
 // is not evicted.
-func (m *Meter) Reserve(ctx context.Context, g access.Grant, endpoint string) (Reservation, error) {
-	return m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
-		e, err := p.submit(ctx, chargeRequest, e, arrivedAt)
+func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) (Reservation, error) {
+	return m.withCurrentPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
+		e, err := p.submit(ctx, wait, chargeRequest, e)
 		if err == nil {
 			p.openReservations.Add(1)
 		}
@@ -79,7 +80,7 @@ func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
 // Refund takes back what was counted and ends the reservation. It returns when that is durable. If it fails, it is tried again
 // as QuotaUsage.Refund is.
 func (r Reservation) Refund(ctx context.Context) error {
-	_, err := r.period.submit(ctx, refundRequest, r.entry, time.Now())
+	_, err := r.period.submit(ctx, nil, refundRequest, r.entry)
 	r.Confirm()
 	return err
 }
@@ -87,12 +88,13 @@ func (r Reservation) Refund(ctx context.Context) error {
 // ReadQuotaUsage returns how much of its quota the grant's account has used in the current period, by all that is on the log.
 // It counts nothing.
 func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage, error) {
-	arrivedAt := time.Now()
-	p, err := m.currentPeriod(ctx, g, arrivedAt)
+	wait := m.waitLimiter.NewWait(g.Account)
+	defer wait.Begin(waitlimit.UncountedWait)()
+	p, err := m.currentPeriod(ctx, wait, g)
 	if err != nil {
 		return QuotaUsage{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	_, err = p.submit(ctx, probeRequest, entry{count: event.UsageCount{Account: g.Account, Key: g.KeyID}}, arrivedAt)
+	_, err = p.submit(ctx, wait, probeRequest, entry{count: event.UsageCount{Account: g.Account, Key: g.KeyID}})
 	if exceeded := new(QuotaExceededError); err != nil && !errors.As(err, &exceeded) {
 		return QuotaUsage{}, err
 	}
@@ -104,16 +106,16 @@ func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage,
 const maxPeriodTries = 5
 
 // withCurrentPeriod calls do with the current period of the grant's contract and the entry of one request, and calls it again
-// with the next period if that one is retired. A request waits once for all of it, counted from its arrival.
-func (m *Meter) withCurrentPeriod(ctx context.Context, g access.Grant, endpoint string, do func(*activePeriod, entry, time.Time) (entry, error)) (Reservation, error) {
-	arrivedAt := time.Now()
+// with the next period if that one is retired. The request's wait is one for all of it.
+func (m *Meter) withCurrentPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
+	defer wait.Begin(waitlimit.UncountedWait)()
 	for tries := 1; ; tries++ {
-		p, err := m.currentPeriod(ctx, g, arrivedAt)
+		p, err := m.currentPeriod(ctx, wait, g)
 		if err != nil {
 			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		e := entry{p.billingDay(m.clock()), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
-		if e, err = do(p, e, arrivedAt); !errors.Is(err, errRetired) {
+		if e, err = do(p, e); !errors.Is(err, errRetired) {
 			return Reservation{p, e}, err
 		}
 		if tries == maxPeriodTries || ctx.Err() != nil {
@@ -123,18 +125,18 @@ func (m *Meter) withCurrentPeriod(ctx context.Context, g access.Grant, endpoint 
 }
 
 // currentPeriod returns the open period of a grant's contract, with the cap of the grant's account in it.
-func (m *Meter) currentPeriod(ctx context.Context, g access.Grant, arrivedAt time.Time) (*activePeriod, error) {
+func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant) (*activePeriod, error) {
 	now := m.clock()
 	c := m.findOrAddContract(contractID(g))
 	p := c.current.Load()
 	if p == nil || now.UnixMicro() >= c.switchAt.Load() || p.isRetired() {
-		if err := m.openShared(ctx, g, c, now, arrivedAt); err != nil {
+		if err := m.openShared(ctx, wait, g, c, now); err != nil {
 			return nil, err
 		}
 		p = c.current.Load()
 	}
 	p.lastUsedAt.Store(now.Unix())
-	return p, p.ensureCap(ctx, g, now, arrivedAt)
+	return p, p.ensureCap(ctx, wait, g, now)
 }
 
 // capRecheckInterval is how often the cap of an account is read again while the key ring and the period disagree on it. One of
@@ -142,7 +144,7 @@ func (m *Meter) currentPeriod(ctx context.Context, g access.Grant, arrivedAt tim
 const capRecheckInterval = 100 * time.Millisecond
 
 // ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it.
-func (p *activePeriod) ensureCap(ctx context.Context, g access.Grant, now, arrivedAt time.Time) error {
+func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time) error {
 	p.mu.RLock()
 	requests, _, known := p.fold.Cap(g.Account)
 	checkedAt := p.capCheckedAt[g.Account]
@@ -150,13 +152,13 @@ func (p *activePeriod) ensureCap(ctx context.Context, g access.Grant, now, arriv
 	if known && (requests == g.Quota || now.Sub(checkedAt) < capRecheckInterval && !now.Before(checkedAt)) {
 		return nil
 	}
-	return p.refreshCapShared(ctx, g.Account, now, arrivedAt)
+	return p.refreshCapShared(ctx, wait, g.Account, now)
 }
 
 // refreshCapShared waits for one refreshCap that all requests of the account share. It notes the time also where the cap was
 // right, so that a disagreement is not read again at once.
-func (p *activePeriod) refreshCapShared(ctx context.Context, account string, now, arrivedAt time.Time) error {
-	return p.meter.awaitShared(ctx, account, "cap "+p.stream+" "+account, arrivedAt, func(ctx context.Context) error {
+func (p *activePeriod) refreshCapShared(ctx context.Context, wait *waitlimit.Wait, account string, now time.Time) error {
+	return p.meter.awaitShared(ctx, wait, "cap "+p.stream+" "+account, func(ctx context.Context) error {
 		if err := p.refreshCap(ctx, account, now); err != nil {
 			return err
 		}
@@ -190,7 +192,9 @@ func (p *activePeriod) appendAndFold(ctx context.Context, account, name string, 
 	if err := p.meter.appendNamed(ctx, p.stream, name, eventstore.Any, e); err != nil {
 		return err
 	}
-	_, err := p.submit(ctx, probeRequest, entry{count: event.UsageCount{Account: account}}, time.Now())
+	wait := p.meter.waitLimiter.NewWait(account)
+	defer wait.Begin(waitlimit.UncountedWait)()
+	_, err := p.submit(ctx, wait, probeRequest, entry{count: event.UsageCount{Account: account}})
 	if exceeded := new(QuotaExceededError); errors.As(err, &exceeded) || errors.Is(err, ErrRevoked) {
 		return nil
 	}

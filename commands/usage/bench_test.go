@@ -23,12 +23,14 @@ func BenchmarkCount(b *testing.B) {
 				grants = append(grants, grantOf(id, 1<<50))
 			}
 			m := startMeter(b, log, log, &fakeQuotas{caps: caps}, time.Now)
+			limiter := newLimiter()
 			var next atomic.Int64
 			var clients sync.WaitGroup
 			for range 64 {
 				clients.Go(func() {
 					for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
-						if _, err := m.CountRequest(b.Context(), grants[n%int64(accounts)], "GET /me"); err != nil {
+						g := grants[n%int64(accounts)]
+						if _, err := m.CountRequest(b.Context(), limiter.NewWait(g.Account), g, "GET /me"); err != nil {
 							b.Error(err)
 							return
 						}

@@ -43,9 +43,9 @@ func TestARevokedKeyCountsUpToItsRevocationInTheStream(t *testing.T) {
 		mustCount(t, informed, "a", 1000)
 		appendEvent(t, core, "account-a", e)
 		waitUntil(t, func() bool {
-			return errors.Is(informed.CheckQuota(t.Context(), grantOf("a", 1000), "GET /me"), usage.ErrRevoked)
+			return errors.Is(informed.CheckQuota(t.Context(), newWait("a"), grantOf("a", 1000), "GET /me"), usage.ErrRevoked)
 		})
-		if _, err := uninformed.CountRequest(t.Context(), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrRevoked) {
+		if _, err := uninformed.CountRequest(t.Context(), newWait("a"), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrRevoked) {
 			t.Errorf("%T: got %v at an instance that follows another log, want ErrRevoked", e, err)
 		}
 		checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 2)
@@ -108,7 +108,7 @@ func TestRequestsWithoutAnAnswerAreRefunded(t *testing.T) {
 		for range 20 {
 			all.Go(func() {
 				begun := time.Now()
-				if _, err := m.CountRequest(t.Context(), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrUnavailable) {
+				if _, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrUnavailable) {
 					t.Errorf("got %v, want ErrUnavailable", err)
 				}
 				if took := time.Since(begun); took < waitlimit.MaxWait || took > 2*waitlimit.MaxWait {
@@ -190,7 +190,7 @@ func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T)
 	spendQuota(t, meters, limit, &kept)
 	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	waitUntil(t, func() bool {
-		return errors.Is(meters[0].CheckQuota(t.Context(), grantOf("a", limit), "GET /me"), usage.ErrRevoked)
+		return errors.Is(meters[0].CheckQuota(t.Context(), newWait("a"), grantOf("a", limit), "GET /me"), usage.ErrRevoked)
 	})
 	for _, end := range running {
 		end()
@@ -218,7 +218,7 @@ func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.I
 		for range 4 {
 			clients.Go(func() {
 				for n := 1; ; n++ {
-					r, err := m.Reserve(t.Context(), grantOf("a", limit), "GET /me")
+					r, err := m.Reserve(t.Context(), newWait("a"), grantOf("a", limit), "GET /me")
 					var spent *usage.QuotaExceededError
 					switch {
 					case errors.As(err, &spent):
@@ -244,7 +244,7 @@ func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.I
 // startStoppableMeter starts a meter and returns the function that ends it in good order.
 func startStoppableMeter(t *testing.T, log, core eventstore.Store, quotas usage.Quotas) (*usage.Meter, func()) {
 	t.Helper()
-	m := usage.New(log, eventstore.NewCodec(noVault{}), quotas, time.Now, slog.New(slog.DiscardHandler))
+	m := usage.New(log, eventstore.NewCodec(noVault{}), quotas, newLimiter(), time.Now, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/access"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
@@ -40,8 +41,8 @@ func (m *Meter) findOrAddContract(id string) *contract {
 
 // openShared waits for one switchPeriod that all requests of the contract share. The task is named after the contract's address
 // too: a contract that was evicted is another one than that of the same id after it.
-func (m *Meter) openShared(ctx context.Context, g access.Grant, c *contract, now, arrivedAt time.Time) error {
-	return m.awaitShared(ctx, g.Account, fmt.Sprintf("open %s %p", c.id, c), arrivedAt, func(ctx context.Context) error {
+func (m *Meter) openShared(ctx context.Context, wait *waitlimit.Wait, g access.Grant, c *contract, now time.Time) error {
+	return m.awaitShared(ctx, wait, fmt.Sprintf("open %s %p", c.id, c), func(ctx context.Context) error {
 		return m.switchPeriod(ctx, c, g.Anchor, now)
 	})
 }

@@ -178,10 +178,10 @@ func (q *queue) retireIfIdle() bool {
 	return q.isRetired
 }
 
-// submit puts a request into the period's next batch and waits for the answer, for as long as a request that arrived at an
-// instant may. The first of several starts a worker; those that come while a batch is under way share the next one. It
-// returns the entry as it was counted, which may be under another day.
-func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arrivedAt time.Time) (entry, error) {
+// submit puts a request into the period's next batch and waits for the answer, for as long as the request may; a refund has no
+// Wait. The first of several starts a worker; those that come while a batch is under way share the next one. It returns the
+// entry as it was counted, which may be under another day.
+func (p *activePeriod) submit(ctx context.Context, wait *waitlimit.Wait, k requestKind, e entry) (entry, error) {
 	m := p.meter
 	w := m.requestPool.Get().(*pendingRequest)
 	w.entry, w.kind = e, k
@@ -197,7 +197,7 @@ func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arriv
 	if k == refundRequest {
 		return e, p.awaitRefund(ctx, w)
 	}
-	err, ok := p.awaitResponse(ctx, w, slow, arrivedAt)
+	err, ok := p.awaitResponse(ctx, wait, w, slow)
 	if !ok { // not back into the pool: a batch may still look at the request
 		return e, err
 	}
@@ -207,14 +207,14 @@ func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arriv
 }
 
 // awaitResponse waits for the answer: without a place in the wait limiter until the batch is slow, and then with one for as
-// long as a request may. ok is false if the request was abandoned; response is ErrUnavailable then.
-func (p *activePeriod) awaitResponse(ctx context.Context, w *pendingRequest, slow <-chan struct{}, arrivedAt time.Time) (response error, ok bool) {
+// long as the request may. ok is false if the request was abandoned; response is ErrUnavailable then.
+func (p *activePeriod) awaitResponse(ctx context.Context, wait *waitlimit.Wait, w *pendingRequest, slow <-chan struct{}) (response error, ok bool) {
 	select {
 	case response = <-w.done:
 		return response, true
 	case <-slow:
 	}
-	waiting, stop := p.meter.startWait(ctx, w.count.Account, arrivedAt)
+	waiting, stop := wait.Start(ctx, p.meter.logSilence())
 	defer stop()
 	select {
 	case response = <-w.done:
@@ -225,7 +225,7 @@ func (p *activePeriod) awaitResponse(ctx context.Context, w *pendingRequest, slo
 		}
 		response = <-w.done
 	}
-	if !errors.Is(response, ErrUnavailable) { // startWait began a silence; the log may have answered just before
+	if !errors.Is(response, ErrUnavailable) { // logSilence began a silence; the log may have answered just before
 		p.meter.clearSilence()
 	}
 	return response, true

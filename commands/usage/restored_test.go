@@ -106,7 +106,7 @@ func (r *restorableStore) Subscribe(ctx context.Context, after eventstore.Checkp
 func countUntil(t *testing.T, m *usage.Meter, account string, limit int64, n int) (served int) {
 	t.Helper()
 	for refused := 0; served < n; {
-		_, err := m.CountRequest(t.Context(), grantOf(account, limit), "GET /me")
+		_, err := m.CountRequest(t.Context(), newWait(account), grantOf(account, limit), "GET /me")
 		var spent *usage.QuotaExceededError
 		switch {
 		case err == nil:
@@ -163,7 +163,7 @@ func TestRevocationsAreFollowedOnARestoredLog(t *testing.T) {
 	core.restore(older)
 	revoked := func() bool {
 		appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
-		_, err := m.CountRequest(t.Context(), grantOf("a", 100), "GET /me")
+		_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 100), "GET /me")
 		return errors.Is(err, usage.ErrRevoked)
 	}
 	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
@@ -197,7 +197,7 @@ func TestRevocationsAreFollowedOnceTheRightLogIsBack(t *testing.T) {
 	countUntil(t, m, "a", 100, 1)
 	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	revoked := func() bool {
-		_, err := m.CountRequest(t.Context(), grantOf("a", 100), "GET /me")
+		_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 100), "GET /me")
 		return errors.Is(err, usage.ErrRevoked)
 	}
 	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {

@@ -52,7 +52,7 @@ func streamOf(account, first string) string {
 
 func mustCount(t *testing.T, m *usage.Meter, account string, quota int64) {
 	t.Helper()
-	if _, err := m.CountRequest(t.Context(), grantOf(account, quota), "GET /me"); err != nil {
+	if _, err := m.CountRequest(t.Context(), newWait(account), grantOf(account, quota), "GET /me"); err != nil {
 		t.Errorf("not counted: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestTheAgencysVolumeAndTheSubClientsQuotaBothHold(t *testing.T) {
 			g.Agency = "agency"
 		}
 		for ; ; n++ {
-			_, err := m.CountRequest(t.Context(), g, "GET /me")
+			_, err := m.CountRequest(t.Context(), newWait(account), g, "GET /me")
 			if capped := new(usage.QuotaExceededError); errors.As(err, &capped) {
 				return n, capped.Limit
 			} else if err != nil {
@@ -154,11 +154,11 @@ func TestARefundedRequestCanBeUsedAgain(t *testing.T) {
 	log := openLog(t)
 	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 1}}, time.Now)
 	for range 3 {
-		r, err := m.Reserve(t.Context(), grantOf("a", 1), "PUT /x")
+		r, err := m.Reserve(t.Context(), newWait("a"), grantOf("a", 1), "PUT /x")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.CheckQuota(t.Context(), grantOf("a", 1), "GET /me"); err == nil {
+		if err := m.CheckQuota(t.Context(), newWait("a"), grantOf("a", 1), "GET /me"); err == nil {
 			t.Error("admitted at the cap")
 		}
 		if err := r.Refund(t.Context()); err != nil {
@@ -175,16 +175,16 @@ func TestARaisedQuotaIsInForceAtOnce(t *testing.T) {
 	quotas := &fakeQuotas{caps: map[string]int64{"a": 1}}
 	m, other := startMeter(t, log, log, quotas, time.Now), startMeter(t, log, log, quotas, time.Now)
 	mustCount(t, m, "a", 1)
-	if err := other.CheckQuota(t.Context(), grantOf("a", 1), "GET /me"); err == nil {
+	if err := other.CheckQuota(t.Context(), newWait("a"), grantOf("a", 1), "GET /me"); err == nil {
 		t.Error("admitted above the cap")
 	}
 	quotas.set("a", 3)
 	mustCount(t, m, "a", 3)
 	mustCount(t, other, "a", 3)
-	if _, err := other.CountRequest(t.Context(), grantOf("a", 3), "GET /me"); err == nil {
+	if _, err := other.CountRequest(t.Context(), newWait("a"), grantOf("a", 3), "GET /me"); err == nil {
 		t.Error("counted above the raised cap")
 	}
-	if _, err := m.CountRequest(t.Context(), grantOf("a", 1), "GET /me"); err == nil { // its key ring still has the old quota
+	if _, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 1), "GET /me"); err == nil { // its key ring still has the old quota
 		t.Error("counted above the raised cap")
 	}
 }

@@ -100,10 +100,11 @@ func (s *silentStore) ReadStream(ctx context.Context, stream string, from events
 type simulation struct {
 	*testing.T
 	*usage.Meter
-	log   *silentStore
-	wall  *fakeClock
-	begun time.Time
-	work  sync.WaitGroup
+	log     *silentStore
+	limiter *waitlimit.Limiter
+	wall    *fakeClock
+	begun   time.Time
+	work    sync.WaitGroup
 }
 
 func runSimulation(t *testing.T, appendsInSilence bool, maxWaiting int, run func(*simulation)) {
@@ -112,11 +113,11 @@ func runSimulation(t *testing.T, appendsInSilence bool, maxWaiting int, run func
 		c := newFakeClock(parseTime(t, "2026-03-01T12:00:00+01:00"))
 		log := &silentStore{Store: openLogWithClock(t, c), appendsInSilence: appendsInSilence}
 		quotas := &fakeQuotas{caps: map[string]int64{"a": 100_000, "b": 100_000, "cold": 100_000}}
-		m := startMeter(t, log, log.Store, quotas, c.now)
-		m.SetWaitLimiter(waitlimit.New(maxWaiting))
+		limiter := waitlimit.New(maxWaiting)
+		m := startLimitedMeter(t, log, log.Store, quotas, limiter, c.now)
 		mustCount(t, m, "a", 100_000)
 		mustCount(t, m, "b", 100_000)
-		s := &simulation{T: t, Meter: m, log: log, wall: c, begun: time.Now()}
+		s := &simulation{T: t, Meter: m, log: log, limiter: limiter, wall: c, begun: time.Now()}
 		run(s)
 		s.work.Wait()
 	})
@@ -132,7 +133,7 @@ type requestOutcome struct {
 func (s *simulation) startRequest(ctx context.Context, account string, to *requestOutcome) {
 	to.arrivedAt = time.Since(s.begun)
 	s.work.Go(func() {
-		_, to.err = s.CountRequest(ctx, grantOf(account, 100_000), "GET /me")
+		_, to.err = s.CountRequest(ctx, s.limiter.NewWait(account), grantOf(account, 100_000), "GET /me")
 		to.answeredAt = time.Since(s.begun)
 	})
 }
@@ -339,7 +340,7 @@ func TestAReservationWhoseTickIsAppendedInTimeCanBeRefunded(t *testing.T) {
 	runSimulation(t, true, waitlimit.MaxRequests, func(s *simulation) {
 		s.log.beginSilence()
 		time.AfterFunc(2*time.Second, s.log.endSilence)
-		r, err := s.Reserve(s.Context(), grantOf("a", 100_000), "PUT /x")
+		r, err := s.Reserve(s.Context(), s.limiter.NewWait("a"), grantOf("a", 100_000), "PUT /x")
 		if err != nil {
 			s.Fatal(err)
 		}

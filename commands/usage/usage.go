@@ -90,11 +90,12 @@ type Meter struct {
 	goroutines  sync.WaitGroup // workers and shared tasks; Run waits for them
 }
 
-// New returns the meter of a new run of an instance, over the log that has the usage streams.
-func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, clock func() time.Time, log *slog.Logger) *Meter {
+// New returns the meter of a new run of an instance, over the log that has the usage streams. The meter takes places in the
+// limiter of the instance's requests also for what it does by itself.
+func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, limiter *waitlimit.Limiter, clock func() time.Time, log *slog.Logger) *Meter {
 	m := &Meter{
 		store: store, codec: codec, quotas: quotas, clock: clock, log: log, instanceID: uuid.New(),
-		waitLimiter: waitlimit.New(waitlimit.MaxRequests), epoch: time.Now().Add(-time.Hour),
+		waitLimiter: limiter, epoch: time.Now().Add(-time.Hour),
 		requestPool: sync.Pool{New: func() any { return newPendingRequest() }}, tasks: sharedTasks{running: map[string]*sharedTask{}},
 	}
 	m.idleWorkers = make(chan *activePeriod)
@@ -105,10 +106,6 @@ func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, clock f
 
 // InstanceID is the id of this run of the program in all the events that it appends.
 func (m *Meter) InstanceID() string { return m.instanceID.String() }
-
-// SetWaitLimiter makes requests wait in a limiter that other parts of the service use too. It must be called before the first
-// request.
-func (m *Meter) SetWaitLimiter(limiter *waitlimit.Limiter) { m.waitLimiter = limiter }
 
 // Totals returns how many events this instance has appended to count, and how many requests it has counted, since it started.
 func (m *Meter) Totals() (events, requests int64) {

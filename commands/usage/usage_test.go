@@ -18,6 +18,7 @@ import (
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/access"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
@@ -73,7 +74,19 @@ func openLog(t testing.TB) *journal.Journal {
 // startMeter starts a meter that runs until the test ends.
 func startMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	m := usage.New(store, eventstore.NewCodec(noVault{}), quotas, clock, slog.New(slog.DiscardHandler))
+	return startLimitedMeter(t, store, core, quotas, newLimiter(), clock)
+}
+
+// newLimiter returns the wait limiter of an instance.
+func newLimiter() *waitlimit.Limiter { return waitlimit.New(waitlimit.MaxRequests) }
+
+// newWait returns the wait of a request of an account that has a limiter for itself.
+func newWait(account string) *waitlimit.Wait { return newLimiter().NewWait(account) }
+
+// startLimitedMeter starts a meter with a wait limiter.
+func startLimitedMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas, limiter *waitlimit.Limiter, clock func() time.Time) *usage.Meter {
+	t.Helper()
+	m := usage.New(store, eventstore.NewCodec(noVault{}), quotas, limiter, clock, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -137,7 +150,7 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 				for range 16 {
 					clients.Go(func() {
 						for range 100 {
-							_, err := m.CountRequest(t.Context(), grantOf("a", 2000), "GET /me")
+							_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 2000), "GET /me")
 							capped := new(usage.QuotaExceededError)
 							switch {
 							case err == nil:
@@ -243,7 +256,7 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 				for range 16 {
 					clients.Go(func() {
 						for answered := 0; answered < 18; {
-							_, err := m.CountRequest(t.Context(), grantOf("a", limit), "GET /me")
+							_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", limit), "GET /me")
 							if clientsCounted.record(err); !errors.Is(err, usage.ErrUnavailable) {
 								answered++
 							}

@@ -10,21 +10,6 @@ import (
 	"lieudit/eventstore/waitlimit"
 )
 
-// startWait begins the wait of a request that arrived at an instant, for a log that does not answer at once. The first
-// waitlimit.UncountedWait is over by then. From now on the request takes a place in the wait limiter.
-//
-// The context that it returns ends when the request's time is over, its client goes away, or the log counts as lost. It has
-// ended already if there is no place. stop gives the place back; it must be called.
-func (m *Meter) startWait(ctx context.Context, account string, arrivedAt time.Time) (waiting context.Context, stop func()) {
-	remaining := min(waitlimit.MaxWait-time.Since(arrivedAt), waitlimit.MaxSilence-m.logSilence())
-	release, ok := m.waitLimiter.Acquire(account)
-	if !ok {
-		remaining, release = 0, func() {}
-	}
-	waiting, cancel := context.WithTimeout(ctx, remaining)
-	return waiting, func() { cancel(); release() }
-}
-
 // sleep pauses. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -38,7 +23,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // logSilence returns how long the log has not answered, and begins to count a silence if there is none. A silence that begins
-// is counted from waitlimit.UncountedWait ago: a request waits that long before it calls logSilence. A batch calls it at its
+// is counted from waitlimit.UncountedWait ago: a request waits that long before its waitlimit.Wait starts. A batch calls it at its
 // first failure, so the silence may then be counted as longer than it is by as much.
 func (m *Meter) logSilence() time.Duration {
 	now := int64(time.Since(m.epoch))
@@ -103,9 +88,9 @@ func (m *Meter) startShared(name string, do func(context.Context) error) *shared
 	return t
 }
 
-// awaitShared waits for a task for as long as a request of an account that arrived at an instant may, and starts it again while
-// the log is unavailable. The error is the task's, or ErrUnavailable if the request's time is over first.
-func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt time.Time, do func(context.Context) error) error {
+// awaitShared waits for a task for as long as a request may, and starts it again while the log is unavailable. The error is the
+// task's, or ErrUnavailable if the request's time is over first.
+func (m *Meter) awaitShared(ctx context.Context, wait *waitlimit.Wait, name string, do func(context.Context) error) error {
 	t := m.startShared(name, do)
 	briefTimer := time.NewTimer(waitlimit.UncountedWait)
 	defer briefTimer.Stop()
@@ -116,7 +101,7 @@ func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt
 		}
 	case <-briefTimer.C:
 	}
-	waiting, stop := m.startWait(ctx, account, arrivedAt)
+	waiting, stop := wait.Start(ctx, m.logSilence())
 	defer stop()
 	for {
 		select {
@@ -124,7 +109,7 @@ func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt
 		case <-waiting.Done():
 			return ErrUnavailable
 		}
-		if t.err == nil { // startWait began a silence; the task may have ended just before
+		if t.err == nil { // logSilence began a silence; the task may have ended just before
 			m.clearSilence()
 		}
 		if !isTransient(t.err) || m.isLogLost() {

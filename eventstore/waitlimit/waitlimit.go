@@ -1,11 +1,13 @@
 // Package waitlimit limits how requests wait for a log that does not answer for a moment: for how long, how many at
 // a time, and how many of one account. Its constraint: an instance of the service has one Limiter for all its
-// requests, so that one account cannot use up the limit, whatever part of the service it waits in.
+// requests, so that one account cannot use up the limit, and a request has one Wait for all that it waits for, whatever
+// part of the service it waits in.
 //
-//	request ─> Limiter.RetryUntilAvailable: Acquire ─> read (the call on the log), repeated while it is unavailable ─> release
+//	request ─> Limiter.NewWait ─> Wait.Begin ─> Wait.Start ─> stop ─> end ─> Wait.Begin, for the next that it waits for
+//	           its account        it asks a log  there is no answer
 //
-// A request that waits in another way calls Acquire itself. x/sync/semaphore bounds the number of requests, but
-// knows no share of one account.
+// A read that is only repeated until the log answers is Wait.RetryUntilAvailable. x/sync/semaphore bounds the number of
+// requests, but knows no share of one account.
 package waitlimit
 
 import (
@@ -45,13 +47,13 @@ func New(maxRequests int) *Limiter {
 	return &Limiter{maxRequests: maxRequests, waitingBy: map[string]int{}}
 }
 
-// Acquire counts a request of an account as waiting; ok is false where the limit is reached, and release is nil
-// then. release ends the wait, and may be called more than once.
-func (l *Limiter) Acquire(account string) (release func(), ok bool) {
+// acquire counts a request of an account as waiting until release, which may be called more than once; ok is false where
+// the limit is reached.
+func (l *Limiter) acquire(account string) (release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waiting >= l.maxRequests || l.waitingBy[account] >= l.maxRequests/2 {
-		return nil, false
+		return func() {}, false
 	}
 	l.waiting++
 	l.waitingBy[account]++
@@ -74,16 +76,61 @@ func (l *Limiter) Waiting() int {
 	return l.waiting
 }
 
-// RetryUntilAvailable calls read, which reads the log for an account, and calls it again while it fails with
-// eventstore.ErrUnavailable. It returns the last error of read after MaxWait, or after UncountedWait where the
-// limit is reached.
-func (l *Limiter) RetryUntilAvailable(ctx context.Context, account string, read func(context.Context) error) error {
+// Wait is how long one request may still wait, over all that it waits for: MaxWait in all. It is not safe for concurrent
+// use.
+type Wait struct {
+	limiter   *Limiter
+	account   string
+	remaining time.Duration // at begunAt
+	begunAt   time.Time     // when Begin was called last
+	free      time.Duration // as given to it
+}
+
+// NewWait returns the Wait of a request of an account that has not waited yet.
+func (l *Limiter) NewWait(account string) *Wait {
+	return &Wait{limiter: l, account: account, remaining: MaxWait}
+}
+
+// Begin begins something that the request may have to wait for, and returns the function that ends it and takes the time
+// that it took from the Wait. At least free is left for it, and nothing is taken if it took no longer than free.
+func (w *Wait) Begin(free time.Duration) (end func()) {
+	w.begunAt, w.free = time.Now(), free
+	return w.end
+}
+
+func (w *Wait) end() {
+	if took := time.Since(w.begunAt); took > w.free {
+		w.remaining -= took
+	}
+}
+
+// left returns how long the request may wait for what Begin began.
+func (w *Wait) left() time.Duration { return max(w.remaining, w.free) - time.Since(w.begunAt) }
+
+// Start counts the request as waiting, for a log that has been silent for a while, until stop, which must be called. The
+// context that it returns ends when the request's time is over, its client goes away, or the silence reaches MaxSilence.
+// It has ended already if the limit is reached.
+func (w *Wait) Start(ctx context.Context, silence time.Duration) (waiting context.Context, stop func()) {
+	left := min(w.left(), MaxSilence-silence)
+	release, ok := w.limiter.acquire(w.account)
+	if !ok {
+		left = 0
+	}
+	waiting, cancel := context.WithTimeout(ctx, left)
+	return waiting, func() { cancel(); release() }
+}
+
+// RetryUntilAvailable calls read, which reads the log, and calls it again while it fails with eventstore.ErrUnavailable.
+// It returns the last error of read when the request's time is over, or after UncountedWait where the limit is reached.
+func (w *Wait) RetryUntilAvailable(ctx context.Context, read func(context.Context) error) error {
+	defer w.Begin(UncountedWait)()
 	limit := UncountedWait
-	if release, ok := l.Acquire(account); ok {
-		defer release()
+	release, ok := w.limiter.acquire(w.account)
+	defer release()
+	if ok {
 		limit = MaxWait
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, min(limit, w.left()))
 	defer cancel()
 	for {
 		err := read(ctx)
@@ -98,4 +145,10 @@ func (l *Limiter) RetryUntilAvailable(ctx context.Context, account string, read 
 			return err
 		}
 	}
+}
+
+// Detach returns a context in which something is taken back, though the client may be gone. It ends when the request's
+// time is over, and no sooner than in UncountedWait.
+func (w *Wait) Detach(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), max(w.remaining, UncountedWait))
 }

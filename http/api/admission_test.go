@@ -12,8 +12,8 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
+	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
-	"lieudit/schemas/access"
 	"lieudit/schemas/refusal"
 )
 
@@ -58,31 +58,32 @@ func sleepOrCancel(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// waitForLog waits as a meter does for a log that answers after d: at most waitlimit.MaxWait, then it refuses.
-func waitForLog(ctx context.Context, d time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
-	defer cancel()
-	if sleepOrCancel(ctx, d) != nil {
+// waitForLog waits as a meter does for a log that answers after d: as long as the request may, then it refuses.
+func waitForLog(ctx context.Context, a *auth.Authentication, d time.Duration) error {
+	defer a.Wait.Begin(waitlimit.UncountedWait)()
+	waiting, stop := a.Wait.Start(ctx, 0)
+	defer stop()
+	if sleepOrCancel(waiting, d) != nil {
 		return refusal.AuthUnavailable
 	}
 	return nil
 }
 
-func (s *stalledLogs) Admit(ctx context.Context, _ access.Grant, _ string, writes bool) (api.SettleFunc, error) {
+func (s *stalledLogs) Admit(ctx context.Context, a *auth.Authentication, _ string, writes bool) (api.SettleFunc, error) {
 	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
 		if writes && status == http.StatusServiceUnavailable {
-			return usage.QuotaUsage{}, waitForLog(ctx, s.undo)
+			return usage.QuotaUsage{}, sleepOrCancel(ctx, s.undo)
 		}
-		return usage.QuotaUsage{}, waitForLog(ctx, s.settle)
-	}, waitForLog(ctx, s.admit)
+		return usage.QuotaUsage{}, waitForLog(ctx, a, s.settle)
+	}, waitForLog(ctx, a, s.admit)
 }
 
-func (s *stalledLogs) CheckQuota(ctx context.Context, _ access.Grant, _ string) error {
-	return waitForLog(ctx, s.known)
+func (s *stalledLogs) CheckQuota(ctx context.Context, a *auth.Authentication, _ string) error {
+	return waitForLog(ctx, a, s.known)
 }
 
-func (s *stalledLogs) CountRefused(ctx context.Context, _ access.Grant, _ string) error {
-	return waitForLog(ctx, s.settle)
+func (s *stalledLogs) CountRefused(ctx context.Context, a *auth.Authentication, _ string) error {
+	return waitForLog(ctx, a, s.settle)
 }
 
 // TestARequestWaitsThreeSecondsOverAllThatItWaitsFor: waitlimit.UncountedWait for each wait comes on top.

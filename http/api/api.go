@@ -81,9 +81,9 @@ type handler struct {
 
 // caller is who makes a request that passed every check.
 type caller struct {
-	access.Grant           // what its key gives
-	now          time.Time // when it was admitted
-	budget       *waitBudget
+	access.Grant                 // what its key gives
+	now          time.Time       // when it was admitted
+	wait         *waitlimit.Wait // how long it may still wait for the logs
 }
 
 type call = kit.Call[caller]

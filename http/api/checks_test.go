@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"lieudit/http/api"
+	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
 	"lieudit/http/connlimit"
-	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
@@ -410,9 +410,9 @@ type budgetRecordingMeter struct {
 	used int64
 }
 
-func (h *budgetRecordingMeter) Admit(ctx context.Context, g access.Grant, endpoint string, writes bool) (api.SettleFunc, error) {
+func (h *budgetRecordingMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, writes bool) (api.SettleFunc, error) {
 	h.used = h.Status().Used
-	return h.fakeMeter.Admit(ctx, g, endpoint, writes)
+	return h.fakeMeter.Admit(ctx, a, endpoint, writes)
 }
 
 func TestTheShareOfABodyIsHeldWhileTheRequestIsAtWork(t *testing.T) {

@@ -53,17 +53,15 @@ func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaU
 }
 
 // countLocations is how many active sites and referentials the caller's account has. Where that is not cached it reads the log,
-// and waits for it within the caller's budget. A log that does not answer in time is eventstore.ErrUnavailable.
+// and waits for it as long as the request may. A log that does not answer in time is eventstore.ErrUnavailable.
 func (h *handler) countLocations(ctx context.Context, c call) (counts locations.Counts, err error) {
 	account := c.Principal.Account
 	if counts, _, isCached := h.counts.cached(account); isCached {
 		return counts, nil
 	}
-	err = c.Principal.budget.runWithin(ctx, func(ctx context.Context) error {
-		return h.Limiter.RetryUntilAvailable(ctx, account, func(ctx context.Context) (err error) {
-			counts, err = h.counts.count(ctx, account)
-			return err
-		})
+	err = c.Principal.wait.RetryUntilAvailable(ctx, func(ctx context.Context) (err error) {
+		counts, err = h.counts.count(ctx, account)
+		return err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)

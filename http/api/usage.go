@@ -7,24 +7,24 @@ import (
 	"net/http"
 
 	"lieudit/commands/usage"
-	"lieudit/schemas/access"
+	"lieudit/http/auth"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 )
 
-// RequestMeter counts requests against the quotas of accounts. An endpoint is a method and a path of routes.go, such as
+// RequestMeter counts requests against the quotas of accounts, and waits for a log as long as their Wait allows. An endpoint is a method and a path of routes.go, such as
 // "GET /me". Its errors are refusals: of the quota, of a key that is no longer valid, or refusal.AuthUnavailable where the count
 // cannot be recorded. It must be safe for concurrent use.
 type RequestMeter interface {
 	// Admit admits a request to its work, or refuses it. Requests that write are counted before their work, the others
 	// after it. The SettleFunc must be called once, after the work and before the answer is sent.
-	Admit(ctx context.Context, g access.Grant, endpoint string, writes bool) (SettleFunc, error)
+	Admit(ctx context.Context, a *auth.Authentication, endpoint string, writes bool) (SettleFunc, error)
 
 	// CheckQuota refuses an account that is known to be at its cap. It counts nothing.
-	CheckQuota(ctx context.Context, g access.Grant, endpoint string) error
+	CheckQuota(ctx context.Context, a *auth.Authentication, endpoint string) error
 
 	// CountRefused counts a request that is refused before its work and not for its quota.
-	CountRefused(ctx context.Context, g access.Grant, endpoint string) error
+	CountRefused(ctx context.Context, a *auth.Authentication, endpoint string) error
 }
 
 // SettleFunc ends the metering of a request with the status of the answer that is about to be sent, and returns what is used
@@ -68,32 +68,32 @@ func NewRequestMeter(m *usage.Meter, c CountingPolicy, log *slog.Logger) Request
 }
 
 // Admit implements RequestMeter. Of a request that reads it only checks the quota: the SettleFunc counts it, if its answer counts.
-func (m policyMeter) Admit(ctx context.Context, g access.Grant, endpoint string, writes bool) (SettleFunc, error) {
+func (m policyMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, writes bool) (SettleFunc, error) {
 	if writes {
-		return m.admitWrite(ctx, g, endpoint)
+		return m.admitWrite(ctx, a, endpoint)
 	}
-	if err := m.Meter.CheckQuota(ctx, g, endpoint); err != nil {
-		return nil, m.toRefusal(g, err)
+	if err := m.Meter.CheckQuota(ctx, a.Wait, a.Grant, endpoint); err != nil {
+		return nil, m.toRefusal(a, err)
 	}
 	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
 		if !m.policy.isCounted(status) {
 			return usage.QuotaUsage{}, nil
 		}
-		spent, err := m.CountRequest(ctx, g, endpoint)
-		return spent, m.toRefusal(g, err)
+		spent, err := m.CountRequest(ctx, a.Wait, a.Grant, endpoint)
+		return spent, m.toRefusal(a, err)
 	}, nil
 }
 
 // CheckQuota implements RequestMeter.
-func (m policyMeter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
-	return m.toRefusal(g, m.Meter.CheckQuota(ctx, g, endpoint))
+func (m policyMeter) CheckQuota(ctx context.Context, a *auth.Authentication, endpoint string) error {
+	return m.toRefusal(a, m.Meter.CheckQuota(ctx, a.Wait, a.Grant, endpoint))
 }
 
 // admitWrite counts before the work, and refunds before the answer what does not count after all.
-func (m policyMeter) admitWrite(ctx context.Context, g access.Grant, endpoint string) (SettleFunc, error) {
-	receipt, err := m.Reserve(ctx, g, endpoint)
+func (m policyMeter) admitWrite(ctx context.Context, a *auth.Authentication, endpoint string) (SettleFunc, error) {
+	receipt, err := m.Reserve(ctx, a.Wait, a.Grant, endpoint)
 	if err != nil {
-		return nil, m.toRefusal(g, err)
+		return nil, m.toRefusal(a, err)
 	}
 	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
 		if m.policy.isCounted(status) {
@@ -103,7 +103,7 @@ func (m policyMeter) admitWrite(ctx context.Context, g access.Grant, endpoint st
 		ctx, cancel := detachFromClient(ctx)
 		defer cancel()
 		if err := receipt.Refund(ctx); err != nil {
-			m.log.Warn("a refund is not durable yet", "account", g.Account, "endpoint", endpoint, "reason", err)
+			m.log.Warn("a refund is not durable yet", "account", a.Account, "endpoint", endpoint, "reason", err)
 		}
 		return usage.QuotaUsage{}, nil
 	}, nil
@@ -119,26 +119,26 @@ func detachFromClient(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // CountRefused implements RequestMeter. At the cap it counts nothing and returns nil: the request keeps the refusal that it has.
-func (m policyMeter) CountRefused(ctx context.Context, g access.Grant, endpoint string) error {
+func (m policyMeter) CountRefused(ctx context.Context, a *auth.Authentication, endpoint string) error {
 	if !m.policy.Refusals {
 		return nil
 	}
-	_, err := m.CountRequest(ctx, g, endpoint)
+	_, err := m.CountRequest(ctx, a.Wait, a.Grant, endpoint)
 	if spent := new(usage.QuotaExceededError); errors.As(err, &spent) {
 		return nil
 	}
-	return m.toRefusal(g, err)
+	return m.toRefusal(a, err)
 }
 
 // toRefusal turns an error of the usage.Meter into the refusal to answer with. An error that is neither about the quota nor about
 // the key means that the count could not be recorded, so the request cannot be served for now.
-func (m policyMeter) toRefusal(g access.Grant, err error) error {
+func (m policyMeter) toRefusal(a *auth.Authentication, err error) error {
 	spent := new(usage.QuotaExceededError)
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &spent):
-		return quotaSpent(g.Plan, spent.Limit)
+		return quotaSpent(a.Plan, spent.Limit)
 	case errors.Is(err, usage.ErrRevoked):
 		return refusal.KeyInvalid
 	default:
@@ -158,12 +158,12 @@ func quotaSpent(p plan.Name, limit int64) error {
 type Unmetered struct{}
 
 // Admit implements RequestMeter. It shows the quota of the grant, and none of it used.
-func (Unmetered) Admit(_ context.Context, g access.Grant, _ string, _ bool) (SettleFunc, error) {
-	return func(context.Context, int) (usage.QuotaUsage, error) { return usage.QuotaUsage{Limit: g.Quota}, nil }, nil
+func (Unmetered) Admit(_ context.Context, a *auth.Authentication, _ string, _ bool) (SettleFunc, error) {
+	return func(context.Context, int) (usage.QuotaUsage, error) { return usage.QuotaUsage{Limit: a.Quota}, nil }, nil
 }
 
 // CheckQuota implements RequestMeter.
-func (Unmetered) CheckQuota(context.Context, access.Grant, string) error { return nil }
+func (Unmetered) CheckQuota(context.Context, *auth.Authentication, string) error { return nil }
 
 // CountRefused implements RequestMeter.
-func (Unmetered) CountRefused(context.Context, access.Grant, string) error { return nil }
+func (Unmetered) CountRefused(context.Context, *auth.Authentication, string) error { return nil }

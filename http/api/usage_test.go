@@ -15,7 +15,9 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
+	"lieudit/http/auth"
 	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
@@ -43,7 +45,7 @@ func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) 
 		t.Fatal(err)
 	}
 	log, now := slog.New(slog.DiscardHandler), func() time.Time { return noon }
-	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), now, log)
+	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), waitlimit.New(waitlimit.MaxRequests), now, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { l.Run(ctx, j, eventstore.Checkpoint{}) })
@@ -176,24 +178,24 @@ func (l *fakeMeter) recordCall(line string) {
 	l.calls = append(l.calls, line)
 }
 
-func (l *fakeMeter) CountRefused(_ context.Context, _ access.Grant, endpoint string) error {
+func (l *fakeMeter) CountRefused(_ context.Context, _ *auth.Authentication, endpoint string) error {
 	l.recordCall("refused " + endpoint)
 	return nil
 }
 
-func (l *fakeMeter) CheckQuota(context.Context, access.Grant, string) error {
+func (l *fakeMeter) CheckQuota(context.Context, *auth.Authentication, string) error {
 	l.recordCall("known")
 	return l.admitErr
 }
 
-func (l *fakeMeter) Admit(_ context.Context, g access.Grant, endpoint string, _ bool) (api.SettleFunc, error) {
-	l.recordCall("admit " + g.Account + " " + endpoint)
+func (l *fakeMeter) Admit(_ context.Context, a *auth.Authentication, endpoint string, _ bool) (api.SettleFunc, error) {
+	l.recordCall("admit " + a.Account + " " + endpoint)
 	if l.admitErr != nil {
 		return nil, l.admitErr
 	}
 	return func(_ context.Context, status int) (usage.QuotaUsage, error) {
 		l.recordCall(fmt.Sprint("settle ", status))
-		return usage.QuotaUsage{Used: 9, Limit: g.Quota}, l.settleErr
+		return usage.QuotaUsage{Used: 9, Limit: a.Quota}, l.settleErr
 	}, nil
 }
 

@@ -58,7 +58,7 @@ func (g *Authenticator) Authenticate(h http.Header, r *http.Request) (Authentica
 	if kind, ok := g.tokens.KindOf(text); !ok || kind == token.Area {
 		return Authentication{}, refusal.KeyInvalid
 	}
-	found, err := g.lookUpKey(r.Context(), token.HashOf(text), waitlimit.MaxWait)
+	found, err := g.lookUpKey(r.Context(), token.HashOf(text), nil)
 	if err != nil || found.Kind != token.Publishable {
 		return found, err
 	}

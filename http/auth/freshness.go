@@ -20,35 +20,32 @@ type FreshnessSource interface {
 	AwaitFresh(ctx context.Context) error
 }
 
-// Authentication is what the key of a request gave, and until when that may be relied on.
+// Authentication is what the key of a request gave, and until when that may be relied on: an answer rests on a ring no older
+// than waitlimit.MaxStaleness when it is sent, so that a revocation takes effect everywhere within that time.
 type Authentication struct {
 	access.Grant
-	Waited time.Duration // until the ring was fresh
+	Wait *waitlimit.Wait // of the request, for the ring and for all that comes after
 
 	hash       token.Hash
 	freshUntil time.Time
 }
 
-// CanGoStale reports whether an Authentication may be relied on for a limited time only.
-func (g *Authenticator) CanGoStale() bool { return g.freshness != nil }
-
-// Revalidate checks that an authentication may still be relied on at an instant. If it is too old, the key is looked up again
-// in a fresh ring, for which it waits at most left; the wait is added to a.Waited. An error refuses the request.
-func (g *Authenticator) Revalidate(ctx context.Context, a *Authentication, now time.Time, left time.Duration) error {
-	if g.freshness == nil || now.Before(a.freshUntil) {
+// Revalidate checks that an authentication may still be relied on. If it is too old, the key is looked up again in a fresh ring,
+// for which the request waits. An error refuses the request.
+func (g *Authenticator) Revalidate(ctx context.Context, a *Authentication) error {
+	if g.freshness == nil || g.now().Before(a.freshUntil) {
 		return nil
 	}
-	again, err := g.lookUpKey(ctx, a.hash, left)
+	again, err := g.lookUpKey(ctx, a.hash, a.Wait)
 	a.freshUntil = again.freshUntil
-	a.Waited += again.Waited
 	return err
 }
 
 // lookUpKey looks a key up. A stale ring cannot even show that a key is unknown: the key may have been issued a moment ago. A
-// request with a key that the stale ring holds waits at most left until the ring is fresh, and the key is looked up again; any
-// other is refused at once. The hash, the wait and freshUntil are set beside an error too.
-func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, left time.Duration) (Authentication, error) {
-	for a := (Authentication{hash: hash}); ; {
+// request with a key that the stale ring holds waits until the ring is fresh, and the key is looked up again; any other is
+// refused at once. A nil wait begins with the key's account. freshUntil is set beside an error too.
+func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, wait *waitlimit.Wait) (Authentication, error) {
+	for a := (Authentication{hash: hash, Wait: wait}); ; {
 		now, fresh := g.now(), false
 		if g.freshness != nil {
 			a.freshUntil = g.freshness.FreshUntil() // read before the key is looked up: what the ring learns after that is only more
@@ -57,6 +54,9 @@ func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, left tim
 			fresh = g.keys.IsFresh(now)
 		}
 		found, known := g.keys.FindKey(hash, now)
+		if known && a.Wait == nil {
+			a.Wait = g.limiter.NewWait(found.Account)
+		}
 		// A ring that began to read the log again meanwhile was perhaps not complete when the key was looked up.
 		if fresh && g.freshness != nil && g.freshness.FreshUntil().Before(a.freshUntil) {
 			fresh = false
@@ -72,29 +72,21 @@ func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, left tim
 		case !known || g.freshness == nil:
 			return a, refusal.AuthUnavailable
 		}
-		isFresh := WaitUntilFresh(ctx, g.freshness, g.limiter, found.Account, now, left-a.Waited)
-		a.Waited += g.now().Sub(now)
-		if !isFresh {
+		if !WaitUntilFresh(ctx, g.freshness, a.Wait, now) {
 			return a, refusal.AuthUnavailable
 		}
 	}
 }
 
-// WaitUntilFresh waits for a stale ring, as one of the account's requests that the limiter admits, and reports whether the
-// ring is fresh. It waits at most left, and not at all for a log that has been silent for waitlimit.MaxSilence.
-func WaitUntilFresh(ctx context.Context, source FreshnessSource, limiter *waitlimit.Limiter, account string, now time.Time, left time.Duration) bool {
+// WaitUntilFresh waits for a ring that is stale at an instant for as long as a request may, and reports whether the ring is
+// fresh.
+func WaitUntilFresh(ctx context.Context, source FreshnessSource, wait *waitlimit.Wait, now time.Time) bool {
 	until := source.FreshUntil()
-	silence := now.Sub(until) + waitlimit.MaxStaleness
-	left = min(left, waitlimit.MaxSilence-silence)
-	if until.IsZero() || left <= 0 {
+	if until.IsZero() {
 		return false
 	}
-	release, ok := limiter.Acquire(account)
-	if !ok {
-		return false
-	}
-	defer release()
-	ctx, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
-	return source.AwaitFresh(ctx) == nil
+	defer wait.Begin(0)()
+	waiting, stop := wait.Start(ctx, now.Sub(until)+waitlimit.MaxStaleness)
+	defer stop()
+	return waiting.Err() == nil && source.AwaitFresh(waiting) == nil
 }

@@ -166,7 +166,7 @@ func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
 	if accountID == "" {
 		accountID = "token " + known.TokenID // no account has this id: ids have no spaces
 	}
-	return auth.WaitUntilFresh(ctx, source, h.Limiter, accountID, h.Now(), waitlimit.MaxWait)
+	return auth.WaitUntilFresh(ctx, source, h.Limiter.NewWait(accountID), h.Now())
 }
 
 // scope is on whose accounts a route may be used.

@@ -2,7 +2,7 @@
 // event that changed the account's locations. Its one constraint: it decodes no event, and keeps one position an
 // account.
 //
-// Run subscribes to the log where the read model's tables are (LoadCheckpoint) and hands each signal to handleSignal,
+// Run subscribes to the log where the read model's tables are (loadCheckpoint) and hands each signal to handleSignal,
 // which notes positions and wakes who waits. A reader calls LastChange to find out whether what it keeps is still true,
 // and AwaitPosition to see its own write.
 //
@@ -24,12 +24,9 @@ import (
 
 // Notifier knows which accounts' locations changed, and up to which position that holds. It is safe for concurrent use.
 type Notifier struct {
-	// LoadCheckpoint returns where to begin: earlier changes are in the tables that sites are read from. It is called until
-	// it succeeds and the log holds its checkpoint. It may be set before Run; without it that is the log's beginning.
-	LoadCheckpoint func(context.Context) (eventstore.Checkpoint, error)
-
-	store eventstore.Store
-	log   *slog.Logger
+	store          eventstore.Store
+	loadCheckpoint func(context.Context) (eventstore.Checkpoint, error)
+	log            *slog.Logger
 
 	mu               sync.RWMutex
 	hasStarted       bool
@@ -41,11 +38,11 @@ type Notifier struct {
 	hasLoggedFailure bool                                  // the failure that is under way is logged
 }
 
-// New returns a notifier of the locations in a log. It knows nothing before Run.
-func New(store eventstore.Store, log *slog.Logger) *Notifier {
+// New returns a notifier of the locations in a log. It knows nothing before Run. loadCheckpoint returns where to begin: earlier
+// changes are in the tables that sites are read from. It is called until it succeeds and the log holds its checkpoint.
+func New(store eventstore.Store, loadCheckpoint func(context.Context) (eventstore.Checkpoint, error), log *slog.Logger) *Notifier {
 	return &Notifier{
-		LoadCheckpoint: func(context.Context) (eventstore.Checkpoint, error) { return eventstore.Checkpoint{}, nil },
-		store:          store, log: log,
+		store: store, loadCheckpoint: loadCheckpoint, log: log,
 		lastChanges: map[string]eventstore.Position{}, waiters: map[chan struct{}]eventstore.Position{},
 	}
 }
@@ -168,7 +165,7 @@ func (n *Notifier) resumeCheckpoint(ctx context.Context) (eventstore.Checkpoint,
 	if hasStarted {
 		return checkpoint, nil
 	}
-	return n.LoadCheckpoint(ctx)
+	return n.loadCheckpoint(ctx)
 }
 
 // reset forgets what was seen on a log that is gone.

@@ -32,6 +32,9 @@ func runNotifier(t *testing.T, n *changes.Notifier) {
 	})
 }
 
+// beginning is the checkpoint of tables that are empty.
+func beginning(context.Context) (eventstore.Checkpoint, error) { return eventstore.Checkpoint{}, nil }
+
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func awaitPosition(t *testing.T, n *changes.Notifier, at eventstore.Position) {
@@ -49,7 +52,7 @@ func openReferential(t *testing.T, log eventstore.Store, account, code string) e
 func TestLastChangeIsThePositionOfTheLastLocationsEvent(t *testing.T) {
 	t.Parallel()
 	log := projectortest.OpenJournal(t)
-	n := changes.New(log, discardLog())
+	n := changes.New(log, beginning, discardLog())
 	if got := n.LastChange("a"); got != 0 {
 		t.Errorf("got %d before anything", got)
 	}
@@ -67,7 +70,7 @@ func TestLastChangeIsThePositionOfTheLastLocationsEvent(t *testing.T) {
 func TestOfAccountEventsOnlyAnErasureIsAChange(t *testing.T) {
 	t.Parallel()
 	log := projectortest.OpenJournal(t)
-	n := changes.New(log, discardLog())
+	n := changes.New(log, beginning, discardLog())
 	runNotifier(t, n)
 	places := openReferential(t, log, "a", "m")
 	closed := projectortest.Append(t, log, codec, "account-a", event.AccountClosed{})
@@ -84,7 +87,7 @@ func TestOfAccountEventsOnlyAnErasureIsAChange(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	n := changes.New(projectortest.OpenJournal(t), discardLog())
+	n := changes.New(projectortest.OpenJournal(t), beginning, discardLog())
 	runNotifier(t, n)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -101,14 +104,13 @@ func TestRunStartsAtTheGivenCheckpoint(t *testing.T) {
 	for s := range log.ReadAll(t.Context(), eventstore.Checkpoint{}, nil) {
 		checkpoint = s.Checkpoint
 	}
-	n := changes.New(log, discardLog())
 	var asked atomic.Int32
-	n.LoadCheckpoint = func(context.Context) (eventstore.Checkpoint, error) {
+	n := changes.New(log, func(context.Context) (eventstore.Checkpoint, error) {
 		if asked.Add(1) < 3 {
 			return eventstore.Checkpoint{}, errors.New("the database is away")
 		}
 		return checkpoint, nil
-	}
+	}, discardLog())
 	runNotifier(t, n)
 	awaitPosition(t, n, before)
 	after := openReferential(t, log, "b", "m")
@@ -142,7 +144,7 @@ func (f *flakyLog) Subscribe(ctx context.Context, after eventstore.Checkpoint, w
 func TestNoChangeIsMissedWhenTheSubscriptionEnds(t *testing.T) {
 	t.Parallel()
 	log := &flakyLog{Store: projectortest.OpenJournal(t)}
-	n := changes.New(log, discardLog())
+	n := changes.New(log, beginning, discardLog())
 	runNotifier(t, n)
 	accounts := []string{"a", "b", "c", "d", "e"}
 	var last eventstore.Position
@@ -164,7 +166,7 @@ func TestRunEndsWhenTheLogIsClosed(t *testing.T) {
 	t.Parallel()
 	log := projectortest.OpenJournal(t)
 	log.Close()
-	if err := changes.New(log, discardLog()).Run(t.Context()); !errors.Is(err, eventstore.ErrClosed) {
+	if err := changes.New(log, beginning, discardLog()).Run(t.Context()); !errors.Is(err, eventstore.ErrClosed) {
 		t.Errorf("got %v, want %v", err, eventstore.ErrClosed)
 	}
 }
@@ -176,8 +178,8 @@ func TestRunRestartsAtTheReadModelsCheckpointOnARestoredLog(t *testing.T) {
 	older := log.Backup(t)
 	lost := openReferential(t, log, "b", "m")
 	var rebuilt atomic.Pointer[eventstore.Checkpoint]
-	n := changes.New(log, discardLog())
-	n.LoadCheckpoint = func(context.Context) (eventstore.Checkpoint, error) {
+	var n *changes.Notifier
+	n = changes.New(log, func(context.Context) (eventstore.Checkpoint, error) {
 		if m := rebuilt.Load(); m != nil {
 			return *m, nil
 		}
@@ -185,7 +187,7 @@ func TestRunRestartsAtTheReadModelsCheckpointOnARestoredLog(t *testing.T) {
 			return eventstore.Checkpoint{}, errors.New("the read model holds what is not on the log")
 		}
 		return eventstore.Checkpoint{}, nil
-	}
+	}, discardLog())
 	runNotifier(t, n)
 	awaitPosition(t, n, lost)
 	log.Restore(t, older, func() {})

@@ -136,8 +136,7 @@ func startFixture(t *testing.T, address string) *fixture {
 		t.Fatal(err)
 	}
 	w := &fixture{t: t, index: newMemoryIndex(), log: &logBuffer{}}
-	w.indexer = searchindex.New(w.index, registry)
-	w.indexer.Log = slog.New(slog.NewTextHandler(w.log, nil))
+	w.indexer = searchindex.New(w.index, registry, slog.New(slog.NewTextHandler(w.log, nil)))
 	w.model = locations.Model(true)
 	w.model.OwnerTask = w.indexer.Run
 	w.Fixture = projectortest.Start(t, address, w.model)

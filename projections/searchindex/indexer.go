@@ -65,10 +65,9 @@ var (
 
 // Indexer drains the outbox of the locations read model into an index. It is safe for concurrent use.
 type Indexer struct {
-	Log *slog.Logger // gets one line when the index cannot be written and one when it can again; slog.Default() unless set before use
-
 	index    Index
 	registry *sqldb.Registry
+	log      *slog.Logger
 
 	mu              sync.Mutex
 	isActive        bool          // this instance writes to the index
@@ -77,9 +76,10 @@ type Indexer struct {
 	stalledPosition int64         // the oldest position that somebody waited for in vain
 }
 
-// New returns an indexer of the locations in a registry. Nothing happens before Run.
-func New(index Index, registry *sqldb.Registry) *Indexer {
-	return &Indexer{Log: slog.Default(), index: index, registry: registry, progressed: make(chan struct{})}
+// New returns an indexer of the locations in a registry. Nothing happens before Run. log gets one line when the index cannot be
+// written and one when it can again.
+func New(index Index, registry *sqldb.Registry, log *slog.Logger) *Indexer {
+	return &Indexer{index: index, registry: registry, log: log, progressed: make(chan struct{})}
 }
 
 const (
@@ -127,7 +127,7 @@ func (o *Indexer) recordFailure(ctx context.Context, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.reason == "" {
-		o.Log.Warn("site search cannot be told of changes", "reason", err)
+		o.log.Warn("site search cannot be told of changes", "reason", err)
 	}
 	o.reason = err.Error()
 }
@@ -137,7 +137,7 @@ func (o *Indexer) recordRecovery() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.reason != "" {
-		o.Log.Info("site search is told of changes again")
+		o.log.Info("site search is told of changes again")
 	}
 	o.reason = ""
 }
@@ -420,7 +420,7 @@ const (
 func (d *session) setRowAside(ctx context.Context, row table.OutboxEntry, cause error) error {
 	t := d.refused[row.ID]
 	if row.Position > 0 {
-		d.Log.Error("site search refuses a site; it is set aside", "site", row.ID, "reason", cause)
+		d.log.Error("site search refuses a site; it is set aside", "site", row.ID, "reason", cause)
 		if _, err := d.owned.DB.Exec(ctx, "update outbox set position = -position where id = ? and position = ?", row.ID, row.Position); err != nil {
 			return err
 		}

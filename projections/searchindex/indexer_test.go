@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -199,7 +200,7 @@ func TestOneInstanceUpdatesTheIndex(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := searchindex.New(w.index, registry)
+			o := searchindex.New(w.index, registry, slog.Default())
 			model := locations.Model(true)
 			model.OwnerTask = o.Run
 			ctx, stop := context.WithCancel(t.Context())

@@ -161,16 +161,14 @@ func (s *service) connectParts() {
 	s.projector = projector.New(s.logs.core, codec, s.registry, s.configuredReadModels()...)
 	s.projector.AddModelFrom(s.logs.usage, usageprojections.Model)
 	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // nobody else opens a SQLite file of a locked folder
-	s.changes = changes.New(s.logs.core, s.Log)
-	s.changes.LoadCheckpoint = func(ctx context.Context) (eventstore.Checkpoint, error) {
+	s.changes = changes.New(s.logs.core, func(ctx context.Context) (eventstore.Checkpoint, error) {
 		return s.projector.Checkpoint(ctx, table.LocationsModel.Name)
-	}
+	}, s.Log)
 	s.accounts = account.New(s.logs.core, codec, s.TokenPrefixes, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.TokenPrefixes, s.Now)
 	s.repairs = repair.New(s.logs.core, codec)
 	s.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
-	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
-	s.ledger.SetWaitLimiter(s.waitLimiter)
+	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.waitLimiter, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, geocode.New(s.atlas), s.Now)
 	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
 	s.bodyBudget = s.newBodyBudget()

@@ -27,8 +27,7 @@ func (s *service) openSiteSearch() error {
 		return err
 	}
 	s.siteEngine = meili.New(server, s.registry)
-	s.siteIndexer = searchindex.New(meiliindex.New(server, s.registry, meili.NewDocument), s.registry)
-	s.siteIndexer.Log = s.Log
+	s.siteIndexer = searchindex.New(meiliindex.New(server, s.registry, meili.NewDocument), s.registry, s.Log)
 	return nil
 }
 
