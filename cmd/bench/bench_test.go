@@ -117,7 +117,7 @@ func TestBenchAddressScoresDamagedAddressesOfFiles(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv.gz")
 	generateAddresses(t, file)
-	line := "bench address --file " + file + " --questions 3 --turn 5ms --connections 2 --dir " + dir
+	line := "bench address --file " + file + " --damaged 3 --turn 5ms --connections 2 --dir " + dir
 	code, out, stderr := runCommand(t, line)
 	if code != 0 || !strings.Contains(out, "FALSE EXACT") || !strings.Contains(out, "wrong postcode") {
 		t.Errorf("exit %d: %s%s", code, out, stderr)
@@ -142,7 +142,7 @@ func TestBenchAddressScoresDamagedAddressesOfFiles(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	for _, wrong := range []string{"--questions 0", "--meilisearch 127.0.0.1", "--meilisearch http://"} {
+	for _, wrong := range []string{"--damaged 0", "--meilisearch 127.0.0.1", "--meilisearch http://"} {
 		if code, out, _ := runCommand(t, "bench address "+wrong); code != 2 || out != "" {
 			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
 		}
