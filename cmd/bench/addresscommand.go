@@ -30,12 +30,14 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
   go run ./cmd/bench address --file adresses-48.csv.gz --meilisearch http://KEY@127.0.0.1:7700
 
 With --questions a vintage is built of all files and of invented rows, and stored questions are asked of it. Their answers
-are judged. --vintage keeps that vintage, and the next run starts at once. On the data set for tests:
+are judged. --absent asks for addresses that the vintage does not have, --exact for its own in many writings. --vintage
+keeps the vintage, and the next run starts at once. --peer reads what --out wrote, of an earlier run or another geocoder.
+On the data set for tests:
 
   D=../shared/data
   go run ./cmd/bench address --vintage /var/tmp/bench.vintage --file $D/questions/real-rows.csv.gz \
     --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
-    --questions $D/questions/questions.csv --out results.csv`,
+    --questions $D/questions/questions.csv --absent 4000 --exact 400 --out results.csv`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "sizes", Value: "10k,100k,1M", Usage: "`ROWS` of each vintage, k and M for thousands and millions", Validator: validateParsed(parseSizes)},
 			&cli.StringSliceFlag{Name: "file", Usage: "`FILE` of the base to measure instead, as often as there are files", TakesFile: true},
@@ -67,10 +69,13 @@ are judged. --vintage keeps that vintage, and the next run starts at once. On th
 func accuracyFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "questions", Usage: "`FILE` of questions to ask: set;kind;q;lat;lon;id;label", TakesFile: true},
+		&cli.IntFlag{Name: "absent", Usage: "`HOW MANY` addresses to ask for that the vintage does not have", Validator: terminal.AtLeastOne},
+		&cli.IntFlag{Name: "exact", Usage: "`HOW MANY` addresses of the vintage to ask for in each kind of writing and damage", Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "invented", Value: 1_000_000, Usage: "`HOW MANY` invented rows beside the files", Validator: terminal.AtLeastOne},
 		&cli.Uint64Flag{Name: "seed", Value: 11, Usage: "`SEED` of what is invented and drawn"},
 		&cli.StringFlag{Name: "vintage", Usage: "`FILE` of the vintage to ask, built and kept where there is none", TakesFile: true},
 		&cli.StringFlag{Name: "out", Usage: "write each question with its answer to `FILE`", TakesFile: true},
+		&cli.StringFlag{Name: "peer", Usage: "`FILE` of such results to compare with", TakesFile: true},
 	}
 }
 
@@ -78,14 +83,14 @@ func accuracyFlags() []cli.Flag {
 func newAccuracyOptions(c *cli.Command) accuracy.Options {
 	return accuracy.Options{
 		Files: c.StringSlice("file"), Invented: c.Int("invented"), Seed: c.Uint64("seed"), Vintage: c.String("vintage"),
-		Questions: c.StringSlice("questions"), Out: c.String("out"),
+		Questions: c.StringSlice("questions"), Absent: c.Int("absent"), Exact: c.Int("exact"), Out: c.String("out"), Peer: c.String("peer"),
 	}
 }
 
 // isAccuracyRun says whether right answers are to be counted. It refuses flags that the chosen run would ignore.
 func isAccuracyRun(c *cli.Command) (bool, error) {
-	asks := []string{"questions"}
-	isAccuracy, ignored := false, []string{"invented", "seed", "vintage", "out"}
+	asks := []string{"questions", "absent", "exact"}
+	isAccuracy, ignored := false, []string{"invented", "seed", "vintage", "out", "peer"}
 	for _, name := range asks {
 		isAccuracy = isAccuracy || c.IsSet(name)
 	}

@@ -3,15 +3,18 @@
 // and Engine.Complete, so that it judges any engine behind them.
 //
 //	Run ──> openVintage           files of the base and invented rows, built once and kept
-//	    ──> readQuestionFiles ──> groups of questions, each with its judge
-//	    ──> askGroup          ──> judgement of each question ──> measure.Figure, one a group
-//	                                                         ──> resultWriter, one line a question
+//	    ──> readQuestionFiles ─┐
+//	        drawAbsent         ├──> groups of questions, each with its judge
+//	        drawExact ─────────┘
+//	    ──> askGroup ──> judgement of each question ──> measure.Figure, one a group
+//	                                                ──> resultWriter, one line a question
 //
-// The command on the data set for tests, with a vintage that the next run uses again:
+// Of the last two, drawAbsent makes addresses that the vintage does not have, and drawExact writes those that it has in other
+// ways and damages them. The command on the data set for tests, with a vintage that the next run uses again:
 //
 //	D=../shared/data; go run ./cmd/bench address --vintage /var/tmp/bench.vintage \
 //	    --file $D/questions/real-rows.csv.gz --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
-//	    --questions $D/questions/questions.csv --out results.csv
+//	    --questions $D/questions/questions.csv --absent 4000 --exact 400 --out results.csv
 package accuracy
 
 import (
@@ -19,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,13 +39,20 @@ type Options struct {
 	Seed      uint64   // of the invented rows
 	Vintage   string   // that is used, or built and kept; empty: one is built in the folder of the run
 	Questions []string // files of questions
+	Absent    int      // addresses to ask for that the vintage does not have
+	Exact     int      // addresses of the vintage to ask for in each kind of writing and damage
 	Out       string   // file of results; empty: none
+	Peer      string   // file of another geocoder's results; empty: none
 }
 
 // Run asks all questions, one after the other, and reports a figure for each kind of each set. Its value is the percentage of
 // questions whose first answer is right.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
 	questions, err := readQuestionFiles(o.Questions)
+	if err != nil {
+		return err
+	}
+	p, err := readPeerFile(o.Peer)
 	if err != nil {
 		return err
 	}
@@ -60,8 +71,8 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, results.close()) }()
-	r := run{Output: out, engine: engine, results: results}
-	groups := storedGroups(engine, questions)
+	r := run{Output: out, engine: engine, results: results, peer: p}
+	groups := slices.Concat(storedGroups(engine, questions), drawAbsent(v, o.Seed, o.Absent), drawExact(v, engine, o.Seed, o.Exact))
 	if err := r.warmUp(ctx, groups); err != nil {
 		return err
 	}
@@ -114,6 +125,7 @@ type run struct {
 	measure.Output
 	engine  *address.Engine
 	results *resultWriter
+	peer    peer
 }
 
 // answerLimit is how many answers are asked for.
@@ -192,6 +204,7 @@ func (r *run) askGroup(ctx context.Context, g group) error {
 	for _, name := range g.counters {
 		f.Extra[name] = float64(counts[name])
 	}
+	r.peer.addTo(f, g)
 	return r.Report(f)
 }
 

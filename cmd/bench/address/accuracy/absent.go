@@ -1,0 +1,169 @@
+package accuracy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"lieudit/queries/address"
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+const (
+	absentSet      = "vintage absent"
+	countAnswered  = "answered"        // any answer came
+	countElsewhere = "found elsewhere" // the first answer lies in a commune that was not typed
+)
+
+// maxTries is how often an address is drawn for each question that is wanted, before fewer are made.
+const maxTries = 100
+
+// drawAbsent makes so many questions about addresses that the vintage does not have, the same ones for the same seed. Each is
+// a number and a street of one commune, written with another commune that has no such street. The four writings take turns.
+func drawAbsent(v *vintage.Vintage, seed uint64, n int) []group {
+	d := absentDrawer{v: v, rng: rand.New(rand.NewPCG(seed, 1)), communesOf: listCommunesByStreet(v), communesNamed: listCommunesByName(v)}
+	groups := make([]group, len(absentWritings))
+	for i, w := range absentWritings {
+		groups[i] = group{set: absentSet, kind: w.kind, counters: []string{countAnswered, countElsewhere, countFalseExact, countFalseResolved}}
+	}
+	made := 0
+	for try := 0; made < n && try < maxTries*n; try++ {
+		w := made % len(absentWritings)
+		if q, ok := d.draw(absentWritings[w]); ok {
+			groups[w].questions = append(groups[w].questions, q)
+			made++
+		}
+	}
+	return groups
+}
+
+// absentWriting is a way to write an address.
+type absentWriting struct {
+	kind                    string
+	hasPostcode, hasCommune bool
+	unaccented              bool // and in lower case
+}
+
+var absentWritings = []absentWriting{
+	{"commune", false, true, false},
+	{"postcode + commune", true, true, false},
+	{"postcode + commune, unaccented", true, true, true},
+	{"postcode", true, false, false},
+}
+
+// absentDrawer draws addresses that do not exist.
+type absentDrawer struct {
+	v             *vintage.Vintage
+	rng           *rand.Rand
+	communesOf    map[string][]uint32 // that have a street, by nameKey
+	communesNamed map[string][]uint32 // that are known by a name, by its folded text; there may be several
+}
+
+// draw draws a row and a commune. It returns false where a commune that the writing may mean has such a street. Communes are
+// drawn by the number of their streets, as people ask about them.
+func (d *absentDrawer) draw(w absentWriting) (question, bool) {
+	v := d.v
+	row := uint32(d.rng.IntN(v.Addresses))
+	typed := v.StreetCommune(uint32(d.rng.IntN(v.Streets + v.Localities)))
+	postcodes := v.CommunePostcodes(typed)
+	if postcodes.Len() == 0 || postcodes.At(0) == 0 {
+		return question{}, false
+	}
+	postcode := postcodes.At(d.rng.IntN(postcodes.Len()))
+	city := string(v.Name(v.Commune(typed).Name))
+	var meant []uint32
+	if w.hasCommune {
+		meant = append(meant, d.communesNamed[text.Fold(city)]...)
+	}
+	if w.hasPostcode {
+		meant = appendColumn(meant, v.PostcodeCommunes(postcode))
+	}
+	street := string(v.Name(v.StreetName(v.StreetOf(row))))
+	key := nameKey(street)
+	for _, commune := range d.communesOf[key] {
+		if slices.Contains(meant, commune) {
+			return question{}, false
+		}
+	}
+	line := fmt.Sprintf("%d%s %s", v.Number(row), v.Rep(row), street)
+	if w.hasPostcode {
+		line += fmt.Sprintf(" %05d", postcode)
+	}
+	if w.hasCommune {
+		line += " " + city
+	}
+	if w.unaccented {
+		line = text.Fold(line)
+	}
+	return question{set: absentSet, kind: w.kind, text: line, judge: d.newJudge(city, meant)}, key != ""
+}
+
+// newJudge judges the answers to an absent address. No answer is right. An answer lies elsewhere unless its commune is one of
+// those that may be meant or goes by the typed name.
+func (d *absentDrawer) newJudge(city string, meant []uint32) func([]address.Match) judgement {
+	return func(answers []address.Match) (result judgement) {
+		result.first, result.topFive = len(answers) == 0, len(answers) == 0
+		if len(answers) == 0 {
+			return result
+		}
+		best := answers[0]
+		result.counted = append(result.counted, countAnswered)
+		isMeant := slices.ContainsFunc(meant, func(commune uint32) bool { return d.v.Commune(commune).String() == best.CityCode })
+		if !isMeant && text.Fold(best.City) != text.Fold(city) {
+			result.counted = append(result.counted, countElsewhere)
+		}
+		if best.Verdict == address.Exact {
+			result.counted = append(result.counted, countFalseExact)
+		}
+		if isResolvable(best) {
+			result.counted = append(result.counted, countFalseResolved)
+		}
+		return result
+	}
+}
+
+// listCommunesByStreet lists the communes that have a street or locality of a name.
+func listCommunesByStreet(v *vintage.Vintage) map[string][]uint32 {
+	communes := map[string][]uint32{}
+	for street := range uint32(v.Streets + v.Localities) {
+		key := nameKey(string(v.Name(v.StreetName(street))))
+		communes[key] = append(communes[key], v.StreetCommune(street))
+	}
+	return communes
+}
+
+// listCommunesByName lists the communes that are known by a name: their own, that of a former commune, of a post office or of
+// the city of an arrondissement.
+func listCommunesByName(v *vintage.Vintage) map[string][]uint32 {
+	communes := map[string][]uint32{}
+	for commune := range uint32(v.Communes) {
+		from, to := v.CommunePlaces(commune)
+		for place := from; place < to; place++ {
+			name := text.Fold(string(v.Name(v.Place(place).Name)))
+			communes[name] = append(communes[name], commune)
+		}
+	}
+	return communes
+}
+
+// nameKey returns the words of a street's name without its type and its links, so that "Chemin de l'Église" and "Rue Église"
+// are equal. It is empty for a name of nothing else.
+func nameKey(name string) string {
+	var words []string
+	for _, t := range text.Terms(name) {
+		if text.ClassOf(t.Text) == text.Plain {
+			words = append(words, t.Text)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// appendColumn appends the numbers of a column.
+func appendColumn(numbers []uint32, column vintage.Column) []uint32 {
+	for i := range column.Len() {
+		numbers = append(numbers, column.At(i))
+	}
+	return numbers
+}
