@@ -71,7 +71,7 @@ func accuracyFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "questions", Usage: "`FILE` of questions to ask: set;kind;q;lat;lon;id;label", TakesFile: true},
 		&cli.IntFlag{Name: "absent", Usage: "`HOW MANY` addresses to ask for that the vintage does not have", Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "exact", Usage: "`HOW MANY` addresses of the vintage to ask for in each kind of writing and damage", Validator: terminal.AtLeastOne},
-		&cli.IntFlag{Name: "invented", Value: 1_000_000, Usage: "`HOW MANY` invented rows beside the files", Validator: terminal.AtLeastOne},
+		&cli.UintFlag{Name: "invented", Value: 1_000_000, Usage: "`HOW MANY` invented rows beside the files"},
 		&cli.Uint64Flag{Name: "seed", Value: 11, Usage: "`SEED` of what is invented and drawn"},
 		&cli.StringFlag{Name: "vintage", Usage: "`FILE` of the vintage to ask, built and kept where there is none", TakesFile: true},
 		&cli.StringFlag{Name: "out", Usage: "write each question with its answer to `FILE`", TakesFile: true},
@@ -82,7 +82,7 @@ func accuracyFlags() []cli.Flag {
 // newAccuracyOptions turns the flags into the options of package accuracy.
 func newAccuracyOptions(c *cli.Command) accuracy.Options {
 	return accuracy.Options{
-		Files: c.StringSlice("file"), Invented: c.Int("invented"), Seed: c.Uint64("seed"), Vintage: c.String("vintage"),
+		Files: c.StringSlice("file"), Invented: int(c.Uint("invented")), Seed: c.Uint64("seed"), Vintage: c.String("vintage"),
 		Questions: c.StringSlice("questions"), Absent: c.Int("absent"), Exact: c.Int("exact"), Out: c.String("out"), Peer: c.String("peer"),
 	}
 }

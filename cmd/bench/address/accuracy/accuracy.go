@@ -168,44 +168,60 @@ func (r *run) warmUp(ctx context.Context, groups []group) error {
 
 // askGroup asks the questions of a group and reports its figure.
 func (r *run) askGroup(ctx context.Context, g group) error {
-	var first, topFive int
-	counts := map[string]int{}
-	latencies := measure.NewLatencies()
-	var processor time.Duration
+	t := tally{counts: map[string]int{}, latencies: measure.NewLatencies()}
 	for i, q := range g.questions {
 		r.Progress(g.set+": "+g.kind, i, len(g.questions))
 		processorBefore, began := processorTime(), time.Now()
 		answers, err := r.answer(ctx, q)
 		took := time.Since(began)
-		processor += processorTime() - processorBefore
+		t.processor += processorTime() - processorBefore
 		if err != nil {
 			return fmt.Errorf("%q: %w", q.text, err)
 		}
-		latencies.Record(took)
-		result := q.judge(answers)
-		first += count(result.first)
-		topFive += count(result.topFive)
-		for _, name := range result.counted {
-			counts[name]++
-		}
-		if err := r.results.write(q, answers, result.first, took); err != nil {
+		t.latencies.Record(took)
+		judged := q.judge(answers)
+		t.add(judged)
+		if err := r.results.write(q, answers, judged.first, took); err != nil {
 			return err
 		}
 	}
+	f := t.figure(g)
+	r.peer.addTo(f, g)
+	return r.Report(f)
+}
+
+// tally adds up the judgements of a group.
+type tally struct {
+	first, topFive int
+	counts         map[string]int // by counter
+	latencies      *measure.Latencies
+	processor      time.Duration
+}
+
+// add adds one judgement.
+func (t *tally) add(j judgement) {
+	t.first += count(j.first)
+	t.topFive += count(j.topFive)
+	for _, name := range j.counted {
+		t.counts[name]++
+	}
+}
+
+// figure returns the figure of a group, with each of its counters, also those that are 0.
+func (t *tally) figure(g group) measure.Figure {
 	n := len(g.questions)
 	f := measure.Figure{
 		Labels: []measure.Label{{Name: "set", Value: g.set}, {Name: "kind", Value: g.kind}},
-		Value:  percent(first, n), Unit: "% first", Samples: n,
+		Value:  percent(t.first, n), Unit: "% first", Samples: n,
 		Extra: map[string]float64{
-			"top 5 %": percent(topFive, n), "p50 us": microseconds(latencies, 0.5), "p99 us": microseconds(latencies, 0.99),
-			"processor us": float64(processor.Microseconds() / int64(max(n, 1))),
+			"top 5 %": percent(t.topFive, n), "p50 us": microseconds(t.latencies, 0.5), "p99 us": microseconds(t.latencies, 0.99),
+			"processor us": float64(t.processor.Microseconds() / int64(max(n, 1))),
 		},
 	}
 	for _, name := range g.counters {
-		f.Extra[name] = float64(counts[name])
+		f.Extra[name] = float64(t.counts[name])
 	}
-	r.peer.addTo(f, g)
-	return r.Report(f)
+	return f
 }
 
 // processorTime returns the processor time of the process so far, of all its threads. So the work of the garbage collector
