@@ -2,6 +2,8 @@ package accuracy
 
 import (
 	"encoding/csv"
+	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -112,6 +114,39 @@ func TestAVintageOfOtherContentsIsRefused(t *testing.T) {
 	err := Run(t.Context(), dir, o, measure.Output{Progress: func(string, int, int) {}})
 	if err == nil || !strings.Contains(err.Error(), "rows.csv (10 bytes), 100 invented rows of seed 3") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnInventedStreetWithTheIDOfARealOneIsLeftOut(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	rowsOf := func(end error, ids ...string) iter.Seq2[ban.Row, error] {
+		return func(yield func(ban.Row, error) bool) {
+			for _, id := range ids {
+				if !yield(ban.Row{ID: id}, nil) {
+					return
+				}
+			}
+			if end != nil {
+				yield(ban.Row{}, end)
+			}
+		}
+	}
+	real := []string{"48095_0001_00012", "48095_0002"}
+	var got []string
+	var last error
+	for row, err := range addInvented(rowsOf(nil, real...), rowsOf(broken, "48095_0001_00014", "48095_0002_00003", "48095_0003_00012")) {
+		if last = err; err == nil {
+			got = append(got, row.ID)
+		}
+	}
+	if want := append(real, "48095_0003_00012"); !slices.Equal(got, want) || !errors.Is(last, broken) {
+		t.Errorf("got %q, %v, want %q, %v", got, last, want, broken)
+	}
+	for _, err := range addInvented(rowsOf(broken), rowsOf(nil, "48095_0003_00012")) {
+		if !errors.Is(err, broken) {
+			t.Errorf("rows after an error: %v", err)
+		}
 	}
 }
 

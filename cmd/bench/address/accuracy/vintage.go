@@ -64,25 +64,31 @@ func buildVintage(ctx context.Context, path, contents string, communes *commune.
 		return err
 	}
 	defer func() { err = errors.Join(err, sources.Close()) }()
-	rows := []iter.Seq2[ban.Row, error]{sources.Rows}
+	rows := iter.Seq2[ban.Row, error](sources.Rows)
 	if o.Invented > 0 {
-		rows = append(rows, specimen.Rows(ctx, communes, specimen.Order{Addresses: o.Invented, Seed: o.Seed}))
+		rows = addInvented(rows, specimen.Rows(ctx, communes, specimen.Order{Addresses: o.Invented, Seed: o.Seed}))
 	}
-	_, err = vintage.Build(ctx, path, concatRows(rows), vintage.Options{
+	_, err = vintage.Build(ctx, path, rows, vintage.Options{
 		Millesime: contents,
 		Progress:  func(stage string, done, _ int) { out.Progress(stage, done, 0) },
 	})
 	return err
 }
 
-// concatRows yields the rows of each source in turn, up to the first error.
-func concatRows(sources []iter.Seq2[ban.Row, error]) iter.Seq2[ban.Row, error] {
+// addInvented yields the real rows and then the invented ones, up to the first error. It leaves out invented streets that have
+// the id of a real one: a vintage keeps one row of each id, so a real row that a question means could be missing.
+func addInvented(real, invented iter.Seq2[ban.Row, error]) iter.Seq2[ban.Row, error] {
 	return func(yield func(ban.Row, error) bool) {
-		for _, rows := range sources {
-			for row, err := range rows {
-				if !yield(row, err) || err != nil {
-					return
-				}
+		streets := map[string]bool{} // of the real rows, by id
+		for row, err := range real {
+			if !yield(row, err) || err != nil {
+				return
+			}
+			streets[streetID(row.ID)] = true
+		}
+		for row, err := range invented {
+			if !streets[streetID(row.ID)] && !yield(row, err) || err != nil {
+				return
 			}
 		}
 	}
