@@ -117,7 +117,7 @@ func TestBenchAddressScoresDamagedAddressesOfFiles(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv.gz")
 	generateAddresses(t, file)
-	line := "bench address --file " + file + " --questions 3 --turn 5ms --connections 2 --dir " + dir
+	line := "bench address --file " + file + " --damaged 3 --turn 5ms --connections 2 --dir " + dir
 	code, out, stderr := runCommand(t, line)
 	if code != 0 || !strings.Contains(out, "FALSE EXACT") || !strings.Contains(out, "wrong postcode") {
 		t.Errorf("exit %d: %s%s", code, out, stderr)
@@ -142,7 +142,38 @@ func TestBenchAddressScoresDamagedAddressesOfFiles(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	for _, wrong := range []string{"--questions 0", "--meilisearch 127.0.0.1", "--meilisearch http://"} {
+	for _, wrong := range []string{"--damaged 0", "--meilisearch 127.0.0.1", "--meilisearch http://"} {
+		if code, out, _ := runCommand(t, "bench address "+wrong); code != 2 || out != "" {
+			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
+		}
+	}
+}
+
+func TestBenchAddressCountsRightAnswersAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out.csv")
+	questions := filepath.Join(t.TempDir(), "questions.csv")
+	if err := os.WriteFile(questions, []byte("set;kind;q;lat;lon;id;label\nabsent;words;xyzzy;;;;\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line := "bench address --questions " + questions + " --invented 500 --absent 8 --exact 2 --dir " + dir
+	code, got, stderr := runCommand(t, line+" --out "+out)
+	if code != 0 || !strings.Contains(got, "PROCESSOR US") || !strings.Contains(got, "FOUND ELSEWHERE") {
+		t.Errorf("exit %d: %s%s", code, got, stderr)
+	}
+	_, got, _ = runCommand(t, line+" --json --peer "+out)
+	var f struct {
+		Set, Kind string
+		Value     float64
+		Peer      float64 `json:"peer_first_%"`
+	}
+	if first, _, _ := strings.Cut(got, "\n"); json.Unmarshal([]byte(first), &f) != nil || f.Set != "absent" || f.Kind != "words" || f.Value != 100 || f.Peer != 100 {
+		t.Errorf("%+v of %s", f, first)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, wrong := range []string{"--exact 0", "--absent -1", "--invented -1", "--out x.csv", "--exact 1 --sizes 10k"} {
 		if code, out, _ := runCommand(t, "bench address "+wrong); code != 2 || out != "" {
 			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
 		}

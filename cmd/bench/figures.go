@@ -11,13 +11,10 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"lieudit/cmd/bench/address"
 	"lieudit/cmd/bench/api"
 	"lieudit/cmd/bench/journal"
 	"lieudit/cmd/bench/locations"
 	"lieudit/cmd/bench/measure"
-	lieuditcli "lieudit/cmd/lieudit/cli"
-	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
 )
 
@@ -85,39 +82,6 @@ minute and leaves nothing behind.
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
 		// Half a second is enough for some thousand syncs of a disk.
 		return journal.Run(ctx, dir, journal.Options{Rounds: c.Int("turns"), RoundDuration: 500 * time.Millisecond, Events: c.Int("events")}, out)
-	})
-}
-
-// addressCommand measures the address engine.
-func (p program) addressCommand() *cli.Command {
-	return p.newFigureCommand(&cli.Command{
-		Name:  "address",
-		Usage: "Measure the address engine and its API on invented vintages of several sizes, or on real files",
-		Description: `Each size is invented and built, then every operation is asked about random rows of it: in the engine on one
-processor, and over HTTP on all of them, the clients on the same machine. With real files it is also counted how often
-an address is found that was damaged in so many ways; with Meilisearch the same is asked of it. It leaves nothing behind.
-A vintage takes 60 bytes a row of --dir, three times that while it is built.
-
-  go run ./cmd/bench address
-  go run ./cmd/bench address --sizes 10k,100k,1M,10M,26M --dir /var/tmp --json
-  go run ./cmd/bench address --file adresses-48.csv.gz --meilisearch http://KEY@127.0.0.1:7700`,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "sizes", Value: "10k,100k,1M", Usage: "`ROWS` of each vintage, k and M for thousands and millions", Validator: validateParsed(parseSizes)},
-			&cli.StringSliceFlag{Name: "file", Usage: "`FILE` of the base to measure instead, as often as there are files", TakesFile: true},
-			&cli.IntFlag{Name: "questions", Value: 400, Usage: "`HOW MANY` damaged addresses of each kind, with --file", Validator: terminal.AtLeastOne},
-			p.StringFlag("meilisearch", "", "Meilisearch to measure beside, as `http://KEY@HOST:PORT`"),
-			&cli.DurationFlag{Name: "turn", Value: 2 * time.Second, Usage: "`TIME` for each figure"},
-			&cli.IntFlag{Name: "connections", Value: 16, Usage: "`HOW MANY` clients over HTTP", Validator: terminal.AtLeastOne},
-		},
-	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
-		o := address.Options{FigureDuration: c.Duration("turn"), Connections: c.Int("connections"),
-			Files: c.StringSlice("file"), Questions: c.Int("questions"), Meilisearch: lieuditcli.MeilisearchURL(c, p.LookupEnv)}
-		// The flag is checked as the service checks it, before anything is built.
-		if err := lieuditcli.ValidateMeilisearch(c, service.Config{Meilisearch: o.Meilisearch}); err != nil {
-			return err
-		}
-		o.Sizes, _ = parseSizes(c.String("sizes")) // the flag's validator has read them
-		return address.Run(ctx, dir, o, out)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math/rand/v2"
 	"net/url"
@@ -81,24 +80,16 @@ func unexpectedError(err error) error {
 	return err
 }
 
-// buildSynthetic builds a vintage of invented rows and draws the questions on the way. The rows go through a pipe from the
-// generator to the build, so that no file holds them. The seed is constant: equal sizes have equal rows.
+// buildSynthetic builds a vintage of invented rows and draws the questions on the way. The seed is constant: equal sizes have
+// equal rows.
 func (r *run) buildSynthetic(ctx context.Context, rows int) (*questionSet, error) {
-	reader, writer := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := specimen.Write(ctx, writer, r.communes, specimen.Order{Addresses: rows, Seed: 1})
-		writer.CloseWithError(err)
-		written <- err
-	}()
 	r.rows = rows
 	drawn := &questionSet{}
-	err := r.buildVintage(ctx, "invent and build", drawn.sampleQuestions(ban.Read(reader, "specimen", &ban.Report{})), vintage.Options{
+	invented := specimen.Rows(ctx, r.communes, specimen.Order{Addresses: rows, Seed: 1})
+	return drawn, r.buildVintage(ctx, "invent and build", drawn.sampleQuestions(invented), vintage.Options{
 		Millesime: "bench", Synthetic: true,
 		Progress: func(stage string, done, _ int) { r.Progress(fmt.Sprintf("%d rows: %s", rows, stage), done, rows) },
 	})
-	reader.CloseWithError(io.ErrClosedPipe) // after an error of the build, it ends the generator
-	return drawn, errors.Join(err, <-written)
 }
 
 // buildFiles builds a vintage of the files, draws the questions on the way, and keeps a sample of rows for scoreEngines.

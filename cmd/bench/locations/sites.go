@@ -2,9 +2,7 @@ package locations
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"lieudit/cmd/lieudit/service"
@@ -27,18 +25,10 @@ func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The generator writes a file of the address base, which ban.Read parses as the service would.
-	r, w := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := specimen.Write(ctx, w, communes, service.DemoVintage())
-		w.CloseWithError(err)
-		written <- err
-	}()
 	var all []syntheticAddress
-	for row, err := range ban.Read(r, "specimen", &ban.Report{}) {
+	for row, err := range specimen.Rows(ctx, communes, service.DemoVintage()) {
 		if err != nil {
-			return nil, errors.Join(err, r.CloseWithError(io.ErrClosedPipe), <-written)
+			return nil, err
 		}
 		if row.Kind == ban.HouseNumber {
 			all = append(all, syntheticAddress{locations.SiteAddress{
@@ -47,7 +37,7 @@ func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 			}, row.Lat, row.Lon})
 		}
 	}
-	return all, <-written
+	return all, nil
 }
 
 // siteRow is one site in the body of a sync. The external id is the customer's own id of the site.

@@ -1,0 +1,253 @@
+// Package accuracy asks the address engine questions whose answers are known, and counts how often it is right, how fast it
+// answers, and which wrong answers a client would act upon. Its constraint: it calls only what the API calls, Engine.Verify
+// and Engine.Complete, so that it judges any engine behind them.
+//
+//	Run ──> openVintage           files of the base and invented rows, built once and kept
+//	    ──> readQuestionFiles ─┐
+//	        drawAbsent         ├──> groups of questions, each with its judge
+//	        drawExact ─────────┘
+//	    ──> askGroup ──> judgement of each question ──> measure.Figure, one a group
+//	                                                ──> resultWriter, one line a question
+//
+// Of the last two, drawAbsent makes addresses that the vintage does not have, and drawExact writes those that it has in other
+// ways and damages them. The command on the data set for tests, with a vintage that the next run uses again:
+//
+//	D=../shared/data; go run ./cmd/bench address --vintage /var/tmp/bench.vintage \
+//	    --file $D/questions/real-rows.csv.gz --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
+//	    --questions $D/questions/questions.csv --absent 4000 --exact 400 --out results.csv
+package accuracy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lieudit/cmd/bench/measure"
+	"lieudit/queries/address"
+	"lieudit/queries/address/commune"
+)
+
+// Options say what is asked, and of which vintage. Files and invented rows are not read where Vintage exists.
+type Options struct {
+	Files     []string // of the address base
+	Invented  int      // rows beside them
+	Seed      uint64   // of the invented rows
+	Vintage   string   // that is used, or built and kept; empty: one is built in the folder of the run
+	Questions []string // files of questions
+	Absent    int      // addresses to ask for that the vintage does not have
+	Exact     int      // addresses of the vintage to ask for in each kind of writing and damage
+	Out       string   // file of results; empty: none
+	Peer      string   // file of another geocoder's results; empty: none
+}
+
+// Run asks all questions, one after the other, and reports a figure for each kind of each set. Its value is the percentage of
+// questions whose first answer is right.
+func Run(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
+	questions, err := readQuestionFiles(o.Questions)
+	if err != nil {
+		return err
+	}
+	p, err := readPeerFile(o.Peer)
+	if err != nil {
+		return err
+	}
+	communes, err := commune.Load()
+	if err != nil {
+		return err
+	}
+	v, err := openVintage(ctx, dir, communes, o, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	engine := address.New(v, communes)
+	results, err := newResultWriter(o.Out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, results.close()) }()
+	r := run{Output: out, engine: engine, results: results, peer: p}
+	groups := slices.Concat(storedGroups(engine, questions), drawAbsent(v, o.Seed, o.Absent), drawExact(v, engine, o.Seed, o.Exact))
+	if err := r.warmUp(ctx, groups); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err := r.askGroup(ctx, g); err != nil {
+			return fmt.Errorf("%s: %s: %w", g.set, g.kind, err)
+		}
+	}
+	return nil
+}
+
+// question is a text and the answer that is meant.
+type question struct {
+	set, kind string
+	text      string
+	bias      *address.Position
+	completes bool   // it is the beginning of an address, for Complete
+	id        string // of the record that is meant; empty: no answer is right
+	judge     func([]address.Match) judgement
+}
+
+// group is the questions of one kind.
+type group struct {
+	set, kind string
+	counters  []string // names of what its judges count
+	questions []question
+}
+
+// storedGroups groups stored questions and gives each its judge.
+func storedGroups(engine *address.Engine, questions []question) []group {
+	j := storedJudge{exists: func(id string) bool { _, ok := engine.View(id); return ok }}
+	groups := groupQuestions(questions)
+	for _, g := range groups {
+		for i := range g.questions {
+			q := &g.questions[i]
+			q.judge = func(answers []address.Match) judgement { return j.judge(*q, answers) }
+		}
+	}
+	for i := range groups {
+		groups[i].counters = []string{countFalseExact, countFalseResolved, countOtherNumber}
+		if groups[i].set == completionSet { // suggestions have no verdict
+			groups[i].counters = []string{countOtherNumber}
+		}
+	}
+	return groups
+}
+
+// run is one run of the benchmark.
+type run struct {
+	measure.Output
+	engine  *address.Engine
+	results *resultWriter
+	peer    peer
+}
+
+// answerLimit is how many answers are asked for.
+const answerLimit = 5
+
+// answer asks one question. Suggestions are returned as matches, which then have no verdict. A text without an address has no
+// answers.
+func (r *run) answer(ctx context.Context, q question) (answers []address.Match, err error) {
+	query := address.Query{Text: q.text, Limit: answerLimit, Bias: q.bias}
+	if q.completes {
+		var suggestions []address.Suggestion
+		suggestions, err = r.engine.Complete(ctx, query)
+		for _, s := range suggestions {
+			answers = append(answers, address.Match{Record: s.Record, Score: s.Score})
+		}
+	} else {
+		answers, err = r.engine.Verify(ctx, query)
+	}
+	if errors.Is(err, address.ErrShort) || errors.Is(err, address.ErrUnparsable) {
+		return nil, nil
+	}
+	return answers, err
+}
+
+// warmUpQuestions is how many questions of each group are answered before the measurement. They load the parts of the vintage
+// that are needed into memory.
+const warmUpQuestions = 20
+
+// warmUp answers some questions of each group.
+func (r *run) warmUp(ctx context.Context, groups []group) error {
+	for _, g := range groups {
+		for _, q := range g.questions[:min(warmUpQuestions, len(g.questions))] {
+			if _, err := r.answer(ctx, q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// askGroup asks the questions of a group and reports its figure.
+func (r *run) askGroup(ctx context.Context, g group) error {
+	t := tally{counts: map[string]int{}, latencies: measure.NewLatencies()}
+	for i, q := range g.questions {
+		r.Progress(g.set+": "+g.kind, i, len(g.questions))
+		processorBefore, began := processorTime(), time.Now()
+		answers, err := r.answer(ctx, q)
+		took := time.Since(began)
+		t.processor += processorTime() - processorBefore
+		if err != nil {
+			return fmt.Errorf("%q: %w", q.text, err)
+		}
+		t.latencies.Record(took)
+		judged := q.judge(answers)
+		t.add(judged)
+		if err := r.results.write(q, answers, judged.first, took); err != nil {
+			return err
+		}
+	}
+	f := t.figure(g)
+	r.peer.addTo(f, g)
+	return r.Report(f)
+}
+
+// tally adds up the judgements of a group.
+type tally struct {
+	first, topFive int
+	counts         map[string]int // by counter
+	latencies      *measure.Latencies
+	processor      time.Duration
+}
+
+// add adds one judgement.
+func (t *tally) add(j judgement) {
+	t.first += count(j.first)
+	t.topFive += count(j.topFive)
+	for _, name := range j.counted {
+		t.counts[name]++
+	}
+}
+
+// figure returns the figure of a group, with each of its counters, also those that are 0.
+func (t *tally) figure(g group) measure.Figure {
+	n := len(g.questions)
+	f := measure.Figure{
+		Labels: []measure.Label{{Name: "set", Value: g.set}, {Name: "kind", Value: g.kind}},
+		Value:  percent(t.first, n), Unit: "% first", Samples: n,
+		Extra: map[string]float64{
+			"top 5 %": percent(t.topFive, n), "p50 us": microseconds(t.latencies, 0.5), "p99 us": microseconds(t.latencies, 0.99),
+			"processor us": float64(t.processor.Microseconds() / int64(max(n, 1))),
+		},
+	}
+	for _, name := range g.counters {
+		f.Extra[name] = float64(t.counts[name])
+	}
+	return f
+}
+
+// processorTime returns the processor time of the process so far, of all its threads. So the work of the garbage collector
+// counts too.
+func processorTime() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(unix.TimevalToNsec(usage.Utime) + unix.TimevalToNsec(usage.Stime))
+}
+
+// count returns 1 for true.
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// percent returns a share in percent with one decimal.
+func percent(part, whole int) float64 {
+	return math.Round(1000*float64(part)/float64(max(whole, 1))) / 10
+}
+
+// microseconds returns a quantile in whole microseconds.
+func microseconds(l *measure.Latencies, share float64) float64 {
+	return math.Round(1000 * l.Quantile(share))
+}

@@ -1,0 +1,172 @@
+package accuracy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/queries/address"
+)
+
+// judgement says how right the answers to one question are.
+type judgement struct {
+	first   bool     // the first answer is right, or no answer is right and none came
+	topFive bool     // one of the answers is right
+	counted []string // the counters of the group that count this question
+}
+
+// The counters of answers that do harm: a client may act on them without asking anybody.
+const (
+	countFalseExact    = "false exact"    // the first answer is rated exact and is wrong
+	countFalseResolved = "false resolved" // the first answer is wrong and good enough to be acted upon
+	countOtherNumber   = "other number"   // the first answer is wrong and a house number that was not meant
+)
+
+// fairSet begins the names of the sets whose expected ids are another geocoder's answers. They are judged by isFairlyRight.
+const fairSet = "dpe69"
+
+// storedJudge judges answers to stored questions.
+type storedJudge struct {
+	exists func(id string) bool // whether the vintage has a record of that id
+}
+
+// judge compares the answers with the id that is meant.
+func (j storedJudge) judge(q question, answers []address.Match) (result judgement) {
+	if q.id == "" {
+		result.first = len(answers) == 0
+		result.topFive = result.first
+	} else if i := slices.IndexFunc(answers, func(m address.Match) bool { return j.isRight(q, m.Record) }); i >= 0 {
+		result.first, result.topFive = i == 0, true
+	}
+	if result.first || len(answers) == 0 {
+		return result
+	}
+	best := answers[0]
+	if best.Verdict == address.Exact {
+		result.counted = append(result.counted, countFalseExact)
+	}
+	if !q.completes && isResolvable(best) { // a suggestion is chosen by a person
+		result.counted = append(result.counted, countFalseResolved)
+	}
+	if q.id != "" && best.Type == address.HouseNumber && (houseNumber{best.Number, best.Rep}) != numberOfID(q.id) {
+		result.counted = append(result.counted, countOtherNumber)
+	}
+	return result
+}
+
+// isRight says whether an answer is the one that is meant. An id of two parts is that of a street, and every answer on that
+// street is right.
+func (j storedJudge) isRight(q question, r address.Record) bool {
+	if r.ID == q.id {
+		return true
+	}
+	if len(strings.Split(q.id, "_")) == 2 {
+		return streetID(r.ID) == q.id
+	}
+	return strings.HasPrefix(q.set, fairSet) && j.isFairlyRight(q, r)
+}
+
+// isFairlyRight says whether an answer is right although another one is expected: on the expected street, it is one of the
+// typed numbers, or the street itself where it has none of them.
+func (j storedJudge) isFairlyRight(q question, r address.Record) bool {
+	street := streetID(q.id)
+	if streetID(r.ID) != street {
+		return false
+	}
+	var known []houseNumber // of the typed numbers
+	for _, n := range typedNumbers(q.text) {
+		if !j.exists(n.id(street)) {
+			n.rep = ""
+		}
+		if j.exists(n.id(street)) {
+			known = append(known, n)
+		}
+	}
+	if r.Type == address.HouseNumber {
+		return slices.Contains(known, houseNumber{r.Number, r.Rep})
+	}
+	return len(known) == 0
+}
+
+// The least score of an answer that is acted upon without asking, and the least distance to the next answer's score.
+const (
+	resolvableScore    = 0.70
+	resolvableDistance = 0.05
+)
+
+// isResolvable says whether a match would be taken for the address that was typed: it is exact or clearly the best, and every
+// typed component is in the base.
+func isResolvable(m address.Match) bool {
+	c := m.Components
+	for _, part := range []address.Component{c.Number, c.Rep, c.Street, c.Postcode, c.City} {
+		if part.Status == address.Unconfirmed {
+			return false
+		}
+	}
+	// The scores have four decimals; without rounding, 0.80 - 0.75 would be less than 0.05.
+	const scale = 10000
+	distance := int(m.Score*scale+0.5) - int(m.Next*scale+0.5)
+	return m.Verdict == address.Exact || m.Score >= resolvableScore && distance >= resolvableDistance*scale
+}
+
+// houseNumber is a number such as 12 with a repetition index such as bis, or "".
+type houseNumber struct{ number, rep string }
+
+// id returns the id of the number on a street.
+func (n houseNumber) id(street string) string {
+	id := fmt.Sprintf("%s_%05s", street, n.number)
+	if n.rep != "" {
+		id += "_" + n.rep
+	}
+	return id
+}
+
+// streetID returns the id of the street of an id: its first two parts.
+func streetID(id string) string {
+	parts := strings.SplitN(id, "_", 3)
+	return strings.Join(parts[:min(2, len(parts))], "_")
+}
+
+// numberOfID returns the house number of an id, which is empty for a street or a commune.
+func numberOfID(id string) (n houseNumber) {
+	parts := strings.SplitN(id, "_", 4)
+	if len(parts) > 2 {
+		if number, err := strconv.Atoi(parts[2]); err == nil {
+			n.number = strconv.Itoa(number)
+		}
+	}
+	if len(parts) > 3 {
+		n.rep = parts[3]
+	}
+	return n
+}
+
+// wordPattern finds words and numbers in lower case; 12bis is a number and a word.
+var wordPattern = regexp.MustCompile(`[0-9]+|\p{L}+`)
+
+// maxNumberDigits keeps postcodes out of typedNumbers.
+const maxNumberDigits = 4
+
+// typedNumbers returns the first house numbers of a text: 10 and 12 of "Villa 10-12 rue du 8 Mai". A single letter, bis, ter
+// or quater behind a number is its repetition index. The à of "10 à 12" is read as one too. That does no harm: no street has
+// such a number.
+func typedNumbers(line string) (all []houseNumber) {
+	for _, word := range wordPattern.FindAllString(strings.ToLower(line), -1) {
+		isNumber := word[0] >= '0' && word[0] <= '9'
+		switch {
+		case isNumber && len(word) <= maxNumberDigits:
+			all = append(all, houseNumber{number: strings.TrimLeft(word, "0")})
+		case len(all) == 0 || word == "et":
+		case utf8.RuneCountInString(word) == 1 || word == "bis" || word == "ter" || word == "quater":
+			if last := &all[len(all)-1]; last.rep == "" {
+				last.rep = word
+			}
+		default:
+			return all
+		}
+	}
+	return all
+}
