@@ -119,9 +119,12 @@ func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocal
 		if q.PopulationMax != nil {
 			query.MaxPopulation = uint32(*q.PopulationMax)
 		}
-		found := e.Localities(query)
-		if len(found) == 0 {
-			return kit.OK(body.NoResultsAnswer)
+		found, err := e.Localities(query)
+		switch {
+		case errors.Is(err, address.ErrUnparsable):
+			return kit.Response{}, refusal.AddressUnparsable
+		case err != nil || len(found) == 0:
+			return kit.Response{Body: body.NoResultsAnswer}, err
 		}
 		return kit.OK(body.Localities{Envelope: body.OKEnvelope, Results: mapSlice(found, toLocality)})
 	})
