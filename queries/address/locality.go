@@ -8,9 +8,10 @@ import (
 // LocalityQuery asks for communes.
 type LocalityQuery = commune.Query
 
-// Locality is a commune of the table, and how well its name fits.
+// Locality is a commune of the table, where it lies, and how well its name fits.
 type Locality struct {
 	*commune.Commune
+	Lon, Lat   float64 // the commune's own where the table has them, else those of the vintage
 	Department commune.Division
 	Region     commune.Division
 	Score      float64
@@ -25,7 +26,11 @@ func (e *Engine) Localities(query LocalityQuery) ([]Locality, error) {
 	matches := e.table.Search(query)
 	found := make([]Locality, len(matches))
 	for i, m := range matches {
-		found[i] = Locality{Commune: m.Commune, Score: m.Score}
+		found[i] = Locality{Commune: m.Commune, Lon: m.Lon, Lat: m.Lat, Score: m.Score}
+		if ordinal, ok := e.v.CommuneOf(m.Code); ok && !m.Located() {
+			p := e.v.Commune(ordinal).Point
+			found[i].Lon, found[i].Lat = float64(p.Lon)/1e6, float64(p.Lat)/1e6
+		}
 		found[i].Department, _ = commune.Department(m.Department())
 		found[i].Region, _ = commune.RegionOf(m.Department())
 	}

@@ -30,8 +30,19 @@ func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
 	e.addCommune(&r)
 	if known, ok := e.table.ByCode(r.CityCode); ok {
 		r.Population = int(known.Population)
+		setCentre(&r, known)
 	}
 	return r
+}
+
+// setCentre puts a commune's record where the table has its centre, so that a commune lies at one place whoever shows it.
+// A record of one that the table cannot place stays where it is.
+func setCentre(r *Record, c *commune.Commune) {
+	if !c.Located() {
+		return
+	}
+	r.Lon, r.Lat = c.Lon, c.Lat
+	r.X, r.Y, _ = c.Projected()
 }
 
 // addCommune adds what the table of communes knows.

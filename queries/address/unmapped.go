@@ -9,7 +9,8 @@ func (e *Engine) unmapped(code string) (Record, bool) {
 		return Record{}, false
 	}
 	r := Record{ID: c.Code, Type: Municipality, Label: c.Name, CityCode: c.Code, City: c.Name, Population: int(c.Population),
-		Lon: c.Lon, Lat: c.Lat, Vintage: e.v.Millesime}
+		Vintage: e.v.Millesime}
+	setCentre(&r, c)
 	if codes := c.Postcodes(); len(codes) > 0 {
 		r.Postcode = codes[0]
 	}

@@ -98,3 +98,14 @@ func (t *Table) Children(code string) (found []*Commune) {
 	}
 	return found
 }
+
+// Around are the communes, former ones among them, whose bounds hold a position, by code. Bounds of neighbours overlap.
+func (t *Table) Around(lon, lat float64) (found []*Commune) {
+	for i := range t.communes {
+		c := &t.communes[i]
+		if b := &c.Bounds; b.West <= lon && lon <= b.East && b.South <= lat && lat <= b.North && c.Located() {
+			found = append(found, c)
+		}
+	}
+	return found
+}
