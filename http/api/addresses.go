@@ -188,7 +188,7 @@ func noResults(format string) any {
 // the commune for a commune, and nom_voie for all else.
 func toFeature(r *address.Record, score float64) body.Feature {
 	p := body.Properties{
-		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: withoutNilBanID(r.BanID), Name: r.Street,
+		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: r.BanID, Name: r.Street,
 		PostCode: r.Postcode, CityCode: r.CityCode, OldCityCode: r.OldCityCode, OldCity: r.OldCity, X: r.X, Y: r.Y,
 		City: r.City, District: r.District, Context: r.Context(), Type: string(r.Type), Population: r.Population,
 	}
@@ -213,19 +213,11 @@ func toNeighbourFeature(n address.Neighbour) body.Feature {
 // toAddressCore is the part of a record that every answer shows.
 func toAddressCore(r *address.Record) body.AddressCore {
 	return body.AddressCore{
-		ID: r.ID, BanID: withoutNilBanID(r.BanID), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
+		ID: r.ID, BanID: r.BanID, BanIDOrigin: string(r.BanIDOrigin), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
 		Street: r.Street, Locality: r.Locality, PostalCode: r.Postcode, InseeCode: r.CityCode, City: r.City,
 		OldCityCode: r.OldCityCode, OldCity: r.OldCity, District: r.District,
 		Department: toDivision(r.Department), Region: toDivision(r.Region), Lon: r.Lon, Lat: r.Lat,
 	}
-}
-
-// withoutNilBanID is an id_ban; the nil UUID, which the base has for addresses without one, becomes "".
-func withoutNilBanID(id string) string {
-	if id == "00000000-0000-0000-0000-000000000000" {
-		return ""
-	}
-	return id
 }
 
 // toDivision shows a department or a region; nil where the record has none.

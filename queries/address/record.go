@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
@@ -66,7 +68,7 @@ func (e *Engine) streetRecord(street uint32, f vintage.Facet) Record {
 		r.Type, r.Locality = LocalityType, r.Street
 	}
 	entity := e.v.StreetEntity(street)
-	r.ID, r.BanID = e.v.ID(entity), e.v.UUID(entity).String()
+	e.identify(&r, entity)
 	setPoint(&r, s.Point)
 	finish(&r)
 	return r
@@ -77,7 +79,8 @@ func (e *Engine) rowRecord(row, street uint32) Record {
 	f := e.v.RowFacet(row, s)
 	r := e.base(s, f)
 	entity := vintage.RowEntity(row)
-	r.Type, r.ID, r.BanID = HouseNumber, e.v.ID(entity), e.v.UUID(entity).String()
+	r.Type = HouseNumber
+	e.identify(&r, entity)
 	r.Number, r.Rep = fmt.Sprint(e.v.Number(row)), string(e.v.Rep(row))
 	position, certified := e.v.RowKind(row)
 	r.PositionType, r.Certified = string(e.v.Name(position)), certified
@@ -85,6 +88,19 @@ func (e *Engine) rowRecord(row, street uint32) Record {
 	setPoint(&r, e.v.RowPoint(row))
 	finish(&r)
 	return r
+}
+
+// identify sets the ids of a record. Vintages of the first format may hold a UUID of zeros, which is none.
+func (e *Engine) identify(r *Record, entity vintage.Entity) {
+	r.ID = e.v.ID(entity)
+	u := e.v.UUID(entity)
+	if u == uuid.Nil {
+		return
+	}
+	r.BanID, r.BanIDOrigin = u.String(), BAN
+	if e.v.IsInvented(entity) {
+		r.BanIDOrigin = Lieudit
+	}
 }
 
 // base is what a row shares with its street.

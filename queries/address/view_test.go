@@ -48,8 +48,13 @@ func TestEveryIDBanFindsItsRecord(t *testing.T) {
 			t.Errorf("%s leads to %s, want %s", r.BanID, again.ID, id)
 		}
 	}
-	if r, ok := e.View(rows[0].IDBan); !ok || r.ID != rows[0].ID {
-		t.Errorf("an id_ban of the file leads to %q", r.ID)
+	if r, ok := e.View(rows[0].IDBan); !ok || r.ID != rows[0].ID || r.BanIDOrigin != BAN {
+		t.Errorf("an id_ban of the file leads to %q, made by %q", r.ID, r.BanIDOrigin)
+	}
+	for id, want := range map[string]Origin{"48095_0010_00014": Lieudit, "48095_0010": Lieudit, "48095": ""} {
+		if r, ok := e.View(id); !ok || r.BanIDOrigin != want || (r.BanID == "") != (want == "") {
+			t.Errorf("the id_ban %q of %s is made by %q, want %q", r.BanID, id, r.BanIDOrigin, want)
+		}
 	}
 }
 

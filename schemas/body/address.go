@@ -27,6 +27,7 @@ type Address struct {
 type AddressCore struct {
 	ID          string    `json:"id" doc:"May change between vintages"`
 	BanID       string    `json:"id_ban,omitempty" doc:"Keep this one"`
+	BanIDOrigin string    `json:"id_ban_origine,omitempty" enum:"ban lieudit" doc:"Who made id_ban: the base, or lieudit where the base has none"`
 	Type        string    `json:"type" enum:"housenumber street locality municipality"`
 	Label       string    `json:"label"`
 	Number      string    `json:"numero,omitempty"`
