@@ -40,7 +40,7 @@ func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAd
 		case errors.Is(err, address.ErrUnparsable):
 			return kit.Response{}, refusal.AddressUnparsable
 		case err != nil || len(found) == 0:
-			return kit.Response{Body: body.NoResultsAnswer}, err
+			return kit.Response{Body: noResults(q.Format)}, err
 		case q.Format == geoJSON:
 			return kit.OK(toFeatureCollection(found, func(s address.Suggestion) body.Feature { return toFeature(&s.Record, s.Score) }))
 		}
@@ -56,7 +56,7 @@ func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddres
 		case errors.Is(err, address.ErrUnparsable):
 			return kit.Response{}, refusal.AddressUnparsable
 		case err != nil || len(found) == 0:
-			return kit.Response{Body: body.NoResultsAnswer}, err
+			return kit.Response{Body: noResults(q.Format)}, err
 		case q.Format == geoJSON:
 			return kit.OK(toFeatureCollection(found, func(m address.Match) body.Feature { return toFeature(&m.Record, m.Score) }))
 		}
@@ -98,9 +98,11 @@ func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAd
 		if err != nil {
 			return kit.Response{}, err
 		}
-		found := e.Near(address.Position{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, toAddressTypes(q.Types)...)
+		found := e.Near(address.Position{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, address.Filter{
+			Types: toAddressTypes(q.Types), Postcodes: firstNonEmpty(q.PostalCodes, q.Postcodes), CityCodes: firstNonEmpty(q.InseeCodes, q.CityCodes),
+		})
 		if len(found) == 0 {
-			return kit.OK(body.NoResultsAnswer)
+			return kit.OK(noResults(q.Format))
 		}
 		if q.Format == geoJSON {
 			return kit.OK(toFeatureCollection(found, toNeighbourFeature))
@@ -119,9 +121,12 @@ func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocal
 		if q.PopulationMax != nil {
 			query.MaxPopulation = uint32(*q.PopulationMax)
 		}
-		found := e.Localities(query)
-		if len(found) == 0 {
-			return kit.OK(body.NoResultsAnswer)
+		found, err := e.Localities(query)
+		switch {
+		case errors.Is(err, address.ErrUnparsable):
+			return kit.Response{}, refusal.AddressUnparsable
+		case err != nil || len(found) == 0:
+			return kit.Response{Body: body.NoResultsAnswer}, err
 		}
 		return kit.OK(body.Localities{Envelope: body.OKEnvelope, Results: mapSlice(found, toLocality)})
 	})
@@ -163,17 +168,27 @@ const geoJSON = "geojson"
 // toFeatureCollection is the answer to a search as GeoJSON, in the form of the former national address API, whose clients can
 // keep their code.
 func toFeatureCollection[A any](found []A, toFeature func(A) body.Feature) body.FeatureCollection {
-	return body.FeatureCollection{
-		Type: "FeatureCollection", Envelope: body.OKEnvelope, Features: mapSlice(found, toFeature),
-		Attribution: "BAN", Licence: "Licence Ouverte 2.0",
+	return newFeatureCollection(body.OKEnvelope, mapSlice(found, toFeature))
+}
+
+func newFeatureCollection(e body.Envelope, features []body.Feature) body.FeatureCollection {
+	return body.FeatureCollection{Type: "FeatureCollection", Envelope: e, Features: features, Attribution: "BAN", Licence: "Licence Ouverte 2.0"}
+}
+
+// noResults is the answer to a search that found nothing: as GeoJSON a collection without features, which clients that read
+// features can go on reading.
+func noResults(format string) any {
+	if format != geoJSON {
+		return body.NoResultsAnswer
 	}
+	return newFeatureCollection(body.NoResultsAnswer.Envelope, []body.Feature{})
 }
 
 // toFeature shows a record with the names of the former national API. The member name is number and street for a house number,
 // the commune for a commune, and nom_voie for all else.
 func toFeature(r *address.Record, score float64) body.Feature {
 	p := body.Properties{
-		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: withoutNilBanID(r.BanID), Name: r.Street,
+		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: r.BanID, Name: r.Street,
 		PostCode: r.Postcode, CityCode: r.CityCode, OldCityCode: r.OldCityCode, OldCity: r.OldCity, X: r.X, Y: r.Y,
 		City: r.City, District: r.District, Context: r.Context(), Type: string(r.Type), Population: r.Population,
 	}
@@ -198,19 +213,11 @@ func toNeighbourFeature(n address.Neighbour) body.Feature {
 // toAddressCore is the part of a record that every answer shows.
 func toAddressCore(r *address.Record) body.AddressCore {
 	return body.AddressCore{
-		ID: r.ID, BanID: withoutNilBanID(r.BanID), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
+		ID: r.ID, BanID: r.BanID, BanIDOrigin: string(r.BanIDOrigin), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
 		Street: r.Street, Locality: r.Locality, PostalCode: r.Postcode, InseeCode: r.CityCode, City: r.City,
 		OldCityCode: r.OldCityCode, OldCity: r.OldCity, District: r.District,
 		Department: toDivision(r.Department), Region: toDivision(r.Region), Lon: r.Lon, Lat: r.Lat,
 	}
-}
-
-// withoutNilBanID is an id_ban; the nil UUID, which the base has for addresses without one, becomes "".
-func withoutNilBanID(id string) string {
-	if id == "00000000-0000-0000-0000-000000000000" {
-		return ""
-	}
-	return id
 }
 
 // toDivision shows a department or a region; nil where the record has none.

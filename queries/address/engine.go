@@ -11,16 +11,15 @@ import (
 type Engine struct {
 	v      *vintage.Vintage
 	table  *commune.Table
-	source Source                // nil: the vintage's own index
-	places func() []namedCommune // of the table, by name
+	source Source // nil: the vintage's own index
 
 	departments func() map[string][]uint32 // the communes of each
 }
 
 // New makes an engine of a vintage. What the table knows of communes is added to what the vintage does.
 func New(v *vintage.Vintage, table *commune.Table) *Engine {
-	return &Engine{v: v, table: table, places: sync.OnceValue(func() []namedCommune { return byName(table) }),
-		departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
+	table.PrepareSearch()
+	return &Engine{v: v, table: table, departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
 }
 
 // NewOn makes one whose candidates come from a source that knows the same vintage.

@@ -26,7 +26,9 @@ func TestLocalitiesAreFoundByNameAndNarrowedByRules(t *testing.T) {
 	} {
 		c.Limit = 3
 		got := "nothing"
-		if found := e.Localities(c.LocalityQuery); len(found) > 0 {
+		if found, err := e.Localities(c.LocalityQuery); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if len(found) > 0 {
 			got = found[0].Code
 		}
 		if got != c.want {
@@ -35,9 +37,22 @@ func TestLocalitiesAreFoundByNameAndNarrowedByRules(t *testing.T) {
 	}
 }
 
+func TestATextWithoutALetterOrDigitNamesNoCommune(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet())
+	for _, line := range []string{"!!!", " ", "-'", "…", "\u0301"} {
+		if found, err := e.Localities(LocalityQuery{Text: line, Limit: 5, MinPopulation: 1}); err != ErrUnparsable || len(found) > 0 {
+			t.Errorf("%q: %v, %v", line, found, err)
+		}
+	}
+	if found, err := e.Localities(LocalityQuery{Text: "zxwvtq", Limit: 5}); err != nil || len(found) > 0 {
+		t.Errorf("words that name no commune: %v, %v", found, err)
+	}
+}
+
 func TestLocalitiesAreInOrderAndOnce(t *testing.T) {
 	t.Parallel()
-	found := engineOf(t, hamlet()).Localities(LocalityQuery{Text: "saint", Limit: 50})
+	found, _ := engineOf(t, hamlet()).Localities(LocalityQuery{Text: "saint", Limit: 50})
 	seen := map[string]bool{}
 	for i, l := range found {
 		if seen[l.Code] {

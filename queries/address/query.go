@@ -58,6 +58,7 @@ type Position struct{ Lon, Lat float64 }
 type Record struct {
 	ID           string
 	BanID        string
+	BanIDOrigin  Origin // of BanID; empty where there is none
 	Type         Type
 	Label        string
 	Number       string
@@ -83,6 +84,14 @@ type Record struct {
 	StreetLine, ComplementLine, CityLine string // as La Poste writes them
 	Vintage                              string
 }
+
+// Origin is who made an id_ban.
+type Origin string
+
+const (
+	BAN     Origin = "ban"     // the base, in a column of its file, of this vintage or an earlier one
+	Lieudit Origin = "lieudit" // the program, where the file had none
+)
 
 // Verdict is what the engine says of a match.
 type Verdict string

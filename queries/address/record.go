@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
@@ -30,8 +32,19 @@ func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
 	e.addCommune(&r)
 	if known, ok := e.table.ByCode(r.CityCode); ok {
 		r.Population = int(known.Population)
+		setCentre(&r, known)
 	}
 	return r
+}
+
+// setCentre puts a commune's record where the table has its centre, so that a commune lies at one place whoever shows it.
+// A record of one that the table cannot place stays where it is.
+func setCentre(r *Record, c *commune.Commune) {
+	if !c.Located() {
+		return
+	}
+	r.Lon, r.Lat = c.Lon, c.Lat
+	r.X, r.Y, _ = c.Projected()
 }
 
 // addCommune adds what the table of communes knows.
@@ -55,7 +68,7 @@ func (e *Engine) streetRecord(street uint32, f vintage.Facet) Record {
 		r.Type, r.Locality = LocalityType, r.Street
 	}
 	entity := e.v.StreetEntity(street)
-	r.ID, r.BanID = e.v.ID(entity), e.v.UUID(entity).String()
+	e.identify(&r, entity)
 	setPoint(&r, s.Point)
 	finish(&r)
 	return r
@@ -66,7 +79,8 @@ func (e *Engine) rowRecord(row, street uint32) Record {
 	f := e.v.RowFacet(row, s)
 	r := e.base(s, f)
 	entity := vintage.RowEntity(row)
-	r.Type, r.ID, r.BanID = HouseNumber, e.v.ID(entity), e.v.UUID(entity).String()
+	r.Type = HouseNumber
+	e.identify(&r, entity)
 	r.Number, r.Rep = fmt.Sprint(e.v.Number(row)), string(e.v.Rep(row))
 	position, certified := e.v.RowKind(row)
 	r.PositionType, r.Certified = string(e.v.Name(position)), certified
@@ -74,6 +88,19 @@ func (e *Engine) rowRecord(row, street uint32) Record {
 	setPoint(&r, e.v.RowPoint(row))
 	finish(&r)
 	return r
+}
+
+// identify sets the ids of a record. Vintages of the first format may hold a UUID of zeros, which is none.
+func (e *Engine) identify(r *Record, entity vintage.Entity) {
+	r.ID = e.v.ID(entity)
+	u := e.v.UUID(entity)
+	if u == uuid.Nil {
+		return
+	}
+	r.BanID, r.BanIDOrigin = u.String(), BAN
+	if e.v.IsInvented(entity) {
+		r.BanIDOrigin = Lieudit
+	}
 }
 
 // base is what a row shares with its street.

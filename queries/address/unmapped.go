@@ -1,10 +1,6 @@
 package address
 
-import (
-	"strings"
-
-	"lieudit/queries/address/commune"
-)
+import "lieudit/queries/address/commune"
 
 // unmapped is a commune of which the vintage has no address, as those outside a vintage that does not cover France.
 func (e *Engine) unmapped(code string) (Record, bool) {
@@ -13,7 +9,8 @@ func (e *Engine) unmapped(code string) (Record, bool) {
 		return Record{}, false
 	}
 	r := Record{ID: c.Code, Type: Municipality, Label: c.Name, CityCode: c.Code, City: c.Name, Population: int(c.Population),
-		Lon: c.Lon, Lat: c.Lat, Vintage: e.v.Millesime}
+		Vintage: e.v.Millesime}
+	setCentre(&r, c)
 	if codes := c.Postcodes(); len(codes) > 0 {
 		r.Postcode = codes[0]
 	}
@@ -23,12 +20,4 @@ func (e *Engine) unmapped(code string) (Record, bool) {
 }
 
 // knows says whether a line is the name of a commune, or as far as it is typed the beginning of one.
-func (e *Engine) knows(line string, growing bool) bool {
-	name := bare(line)
-	for _, p := range e.places() {
-		if p.name == name || growing && strings.HasPrefix(p.name, name) {
-			return name != ""
-		}
-	}
-	return false
-}
+func (e *Engine) knows(line string, growing bool) bool { return e.table.IsName(line, growing) }

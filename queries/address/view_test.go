@@ -1,13 +1,12 @@
 package address
 
 import (
-	"math"
 	"slices"
 	"testing"
 
 	"github.com/google/uuid"
 
-	"lieudit/queries/address/vintage"
+	"lieudit/queries/address/addresstest"
 )
 
 func TestEveryKindOfIDFindsItsRecord(t *testing.T) {
@@ -49,8 +48,13 @@ func TestEveryIDBanFindsItsRecord(t *testing.T) {
 			t.Errorf("%s leads to %s, want %s", r.BanID, again.ID, id)
 		}
 	}
-	if r, ok := e.View(rows[0].IDBan); !ok || r.ID != rows[0].ID {
-		t.Errorf("an id_ban of the file leads to %q", r.ID)
+	if r, ok := e.View(rows[0].IDBan); !ok || r.ID != rows[0].ID || r.BanIDOrigin != BAN {
+		t.Errorf("an id_ban of the file leads to %q, made by %q", r.ID, r.BanIDOrigin)
+	}
+	for id, want := range map[string]Origin{"48095_0010_00014": Lieudit, "48095_0010": Lieudit, "48095": ""} {
+		if r, ok := e.View(id); !ok || r.BanIDOrigin != want || (r.BanID == "") != (want == "") {
+			t.Errorf("the id_ban %q of %s is made by %q, want %q", r.BanID, id, r.BanIDOrigin, want)
+		}
 	}
 }
 
@@ -77,49 +81,45 @@ func TestARecordSaysAllThatIsKnown(t *testing.T) {
 	}
 }
 
-func TestNeighboursComeNearestFirst(t *testing.T) {
+func TestACommuneLiesAtOnePlaceWhoeverShowsIt(t *testing.T) {
 	t.Parallel()
-	e := lozere(t)
-	at := Position{3.4985, 44.5177}
-	for _, c := range []struct {
-		metres float64
-		limit  int
-		types  []Type
-	}{{500, 10, nil}, {60, 100, nil}, {10_000, 100, []Type{StreetType}}, {10_000, 100, []Type{Municipality}}, {700, 100, []Type{HouseNumber, StreetType}}} {
-		got := e.Near(at, c.metres, c.limit, c.types...)
-		want := e.byHand(at, c.metres, c.types)
-		if len(got) != min(c.limit, len(want)) {
-			t.Fatalf("%+v: %d, want %d", c, len(got), min(c.limit, len(want)))
+	rows := append(hamlet(), addresstest.House(addresstest.Where("49270", "49126", "Orée d'Anjou"), "0010", "Rue des Lilas", 5, ""))
+	e := engineOf(t, rows)
+	for _, code := range []string{"48095", "48039", "75113", "75056", "49126", "31555"} {
+		viewed, _ := e.View(code)
+		if viewed.Lon == 0 || viewed.Lat == 0 {
+			t.Errorf("%s lies nowhere", code)
 		}
-		for i := range got {
-			if got[i].Distance != want[i].metres || got[i].ID != want[i].id {
-				t.Errorf("%+v: %d is %s at %d m, want %s at %d m", c, i, got[i].ID, got[i].Distance, want[i].id, want[i].metres)
+		found, err := e.Localities(LocalityQuery{Text: viewed.City, Limit: 20})
+		i := slices.IndexFunc(found, func(l Locality) bool { return l.Code == code })
+		if err != nil || i < 0 || found[i].Lon != viewed.Lon || found[i].Lat != viewed.Lat {
+			t.Errorf("%s: listed %+v, %v, viewed at %v %v", code, found, err, viewed.Lon, viewed.Lat)
+		}
+		for name, r := range e.shownAs(t, code) {
+			if r.Lon != viewed.Lon || r.Lat != viewed.Lat || r.X != viewed.X || r.Y != viewed.Y {
+				t.Errorf("%s lies at %v %v for %s, viewed at %v %v", code, r.Lon, r.Lat, name, viewed.Lon, viewed.Lat)
 			}
 		}
 	}
 }
 
-// byHand looks at everything there is, one after the other.
-func (e *Engine) byHand(at Position, metres float64, types []Type) (found []near) {
-	if types == nil {
-		types = []Type{HouseNumber, StreetType, LocalityType}
+// shownAs is a commune as questions show it.
+func (e *Engine) shownAs(t *testing.T, code string) map[string]Record {
+	t.Helper()
+	shown := map[string]Record{}
+	matches, err := e.Verify(t.Context(), Query{CityCode: code, Limit: 1, Filter: Filter{Types: []Type{Municipality}}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	add := func(id string, kind Type, p vintage.Point) {
-		d := vintage.Metres(vintage.Point{Lon: degrees(at.Lon), Lat: degrees(at.Lat)}, p)
-		if d <= metres && slices.Contains(types, kind) {
-			found = append(found, near{metres: int(math.Round(d)), id: id})
+	for _, n := range e.Near(Position{Lon: 3.501, Lat: 44.5}, 10_000, 100, Filter{Types: []Type{Municipality}}) {
+		if n.CityCode == code {
+			shown["proximity"] = n.Record
 		}
 	}
-	for row := range uint32(e.v.Addresses) {
-		add(e.v.ID(vintage.RowEntity(row)), HouseNumber, e.v.RowPoint(row))
+	for _, m := range matches {
+		if m.ID == code {
+			shown["verify"] = m.Record
+		}
 	}
-	for i := range uint32(e.v.Streets + e.v.Localities) {
-		c := candidateOf(e.v, e.v.StreetEntity(i))
-		add(e.v.ID(e.v.StreetEntity(i)), c.kind, e.v.Street(i).Point)
-	}
-	for i := range uint32(e.v.Communes) {
-		add(e.v.Commune(i).String(), Municipality, e.v.Commune(i).Point)
-	}
-	sortNear(found)
-	return found
+	return shown
 }

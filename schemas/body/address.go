@@ -27,6 +27,7 @@ type Address struct {
 type AddressCore struct {
 	ID          string    `json:"id" doc:"May change between vintages"`
 	BanID       string    `json:"id_ban,omitempty" doc:"Keep this one"`
+	BanIDOrigin string    `json:"id_ban_origine,omitempty" enum:"ban lieudit" doc:"Who made id_ban: the base, or lieudit where the base has none"`
 	Type        string    `json:"type" enum:"housenumber street locality municipality"`
 	Label       string    `json:"label"`
 	Number      string    `json:"numero,omitempty"`
@@ -132,7 +133,7 @@ type Center struct {
 // Neighbour is an address near the centre.
 type Neighbour struct {
 	Address
-	Distance int `json:"distance" doc:"Metres"`
+	Distance int `json:"distance" doc:"Metres; of a municipality, to its nearest address"`
 }
 
 // Localities is the answer of GET /locality/search.
@@ -206,13 +207,16 @@ func (q VerifyAddress) IsEmpty() bool {
 
 // NearAddress is the request of /address/proximity.
 type NearAddress struct {
-	Center string   `json:"center,omitempty" min:"1" max:"200" syntax:"true" doc:"An address, its id or its id_ban"`
-	Lat    *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon, in the place of center"`
-	Lon    *float64 `json:"lon,omitempty" min:"-180" max:"180"`
-	Radius int      `json:"radius,omitempty" min:"1" max:"10000" default:"500" doc:"Metres"`
-	Limit  int      `json:"limit,omitempty" min:"1" max:"100" default:"10"`
-	Types  []string `json:"type,omitempty" enum:"housenumber street locality municipality" max:"4" doc:"Only these; all but municipality when left out"`
-	Format string   `json:"format,omitempty" enum:"json geojson"`
+	Center      string   `json:"center,omitempty" min:"1" max:"200" syntax:"true" doc:"An address, its id or its id_ban"`
+	Lat         *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon, in the place of center"`
+	Lon         *float64 `json:"lon,omitempty" min:"-180" max:"180"`
+	Radius      int      `json:"radius,omitempty" min:"1" max:"10000" default:"500" doc:"Metres"`
+	Limit       int      `json:"limit,omitempty" min:"1" max:"100" default:"10"`
+	Types       []string `json:"type,omitempty" enum:"housenumber street locality municipality" max:"4" doc:"Only these; all but municipality when left out"`
+	PostalCodes []string `json:"code_postal,omitempty" pattern:"^[0-9]{5}$" max:"50" doc:"Only with one of these"`
+	InseeCodes  []string `json:"code_insee,omitempty" pattern:"^[0-9][0-9AB][0-9]{3}$" max:"50" doc:"Only in one of these communes"`
+	Format      string   `json:"format,omitempty" enum:"json geojson"`
+	LegacyParameters
 }
 
 // IsEmpty reports whether no centre was sent.

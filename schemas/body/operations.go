@@ -38,7 +38,7 @@ func API() openapi.API {
 			{Method: "POST", Path: "/address/proximity", Summary: "What lies near an address or a position; format=geojson: a FeatureCollection",
 				Body: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(refusal.AddressUnresolved, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/locality/search", Summary: "Communes by name, postcode, department, region, population",
-				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures()},
+				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures(refusal.AddressUnparsable)},
 		}, referentialOperations(), batchOperations(), siteOperations(), searchOperations(),
 			routeOperations("compute", "matrix", "isochrone", "nearest", "optimize")),
 	}

@@ -62,7 +62,7 @@ func operations() []operation {
 		}, func(q *question) string { return "/address/autocomplete?q=" + url.QueryEscape(q.prefix) }},
 		{"view", false, infallible(func(e *address.Engine, q *question) { e.View(q.id) }),
 			func(q *question) string { return "/address/view/" + q.id }},
-		{"proximity", false, infallible(func(e *address.Engine, q *question) { e.Near(q.position, 500, 10) }),
+		{"proximity", false, infallible(func(e *address.Engine, q *question) { e.Near(q.position, 500, 10, address.Filter{}) }),
 			func(q *question) string {
 				return fmt.Sprintf("/address/proximity?lon=%v&lat=%v", q.position.Lon, q.position.Lat)
 			}},

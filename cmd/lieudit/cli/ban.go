@@ -87,7 +87,11 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 		Fresh: c.Bool("fresh"), Now: time.Now(), Progress: newImportProgress(bar, sources),
 	}
 	if i.Millesime == "" { // the data itself holds no date
-		i.Millesime = sources.Millesime()
+		var isFileDate bool
+		i.Millesime, isFileDate = sources.Millesime()
+		if isFileDate && i.SHA256 == "" { // a finished vintage brings its own
+			fmt.Fprintf(p.Err, "warning: the millésime %s is the file's own date, since its name holds none; --millesime DATE sets it\n", i.Millesime)
+		}
 	}
 	name, summary, err := i.Run(ctx)
 	bar.Clear()

@@ -80,6 +80,19 @@ func TestBanImportAndStatusShowTheVintage(t *testing.T) {
 	}
 }
 
+func TestBanImportWarnsWhereTheMillesimeIsTheFilesDate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	dated := generateAddressFile(t, dir, "adresses-2026-10-02.csv", "--addresses 500")
+	undated := generateAddressFile(t, dir, "adresses.csv", "--addresses 500")
+	for flags, isWarned := range map[string]bool{undated: true, dated: false, "--millesime 2026-11-01 " + undated: false} {
+		code, _, stderr := runCommand(t, nil, "lieudit ban import --json --data "+t.TempDir()+" "+flags)
+		if got := strings.Contains(stderr, "warning: the millésime"); code != 0 || got != isWarned || strings.Count(stderr, "\n") > 1 {
+			t.Errorf("%s: exit %d, %q", flags, code, stderr)
+		}
+	}
+}
+
 func TestBanStatusWithoutAVintageSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := runCommand(t, nil, "lieudit ban status --data "+t.TempDir())

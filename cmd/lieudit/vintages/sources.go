@@ -110,19 +110,31 @@ func (s *Sources) Close() error {
 var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
 
 // Millesime is the latest date of the sources, as 2026-11-21. The date of a source is the one in its name, else that of
-// its last change, in UTC. It is "" when no source has a date.
-func (s *Sources) Millesime() (latest string) {
+// its last change, in UTC: then isFileDate is true, and the data may be older. It is "" when no source has a date.
+func (s *Sources) Millesime() (latest string, isFileDate bool) {
 	for _, f := range s.files {
-		date := ""
-		if m := datePattern.FindStringSubmatch(f.name); m != nil {
-			date = strings.Join(m[1:], "-")
-		}
-		if _, err := time.Parse(time.DateOnly, date); err != nil && !f.date.IsZero() {
+		date, isNamed := dateInName(f.name)
+		if !isNamed && !f.date.IsZero() {
 			date = f.date.UTC().Format(time.DateOnly)
 		}
-		latest = max(latest, date)
+		if date > latest || date == latest && isNamed {
+			latest, isFileDate = date, !isNamed
+		}
 	}
-	return latest
+	return latest, isFileDate
+}
+
+// dateInName is the date in a file's name, as 2026-11-21.
+func dateInName(name string) (date string, ok bool) {
+	m := datePattern.FindStringSubmatch(name)
+	if m == nil {
+		return "", false
+	}
+	date = strings.Join(m[1:], "-")
+	if _, err := time.Parse(time.DateOnly, date); err != nil {
+		return "", false
+	}
+	return date, true
 }
 
 // Rows yields the rows of all sources in order. Bad rows are left out and counted in Report; an error of reading is yielded

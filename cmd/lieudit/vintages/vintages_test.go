@@ -39,7 +39,8 @@ func tryImport(t *testing.T, f Folder, now time.Time, fresh bool) (string, error
 		t.Fatal(err)
 	}
 	defer sources.Close()
-	name, _, err := Import{Folder: f, Sources: sources, Millesime: sources.Millesime(), Fresh: fresh, Now: now}.Run(t.Context())
+	millesime, _ := sources.Millesime()
+	name, _, err := Import{Folder: f, Sources: sources, Millesime: millesime, Fresh: fresh, Now: now}.Run(t.Context())
 	return name, err
 }
 
@@ -75,6 +76,40 @@ func TestMillesimeIsTheDateInAName(t *testing.T) {
 	t.Parallel()
 	if got := mustImport(t, FolderIn(t.TempDir()), time.UnixMilli(7)); got != "2026-01-02-7" {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestMillesimeSaysWhetherItIsTheDateOfAFile(t *testing.T) {
+	t.Parallel()
+	dir, changed := t.TempDir(), time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		names      []string
+		want       string
+		isFileDate bool
+	}{
+		{[]string{"adresses-2026-01-02.csv"}, "2026-01-02", false},
+		{[]string{"adresses-48.csv"}, "2026-03-04", true},
+		{[]string{"adresses-2026-13-45.csv"}, "2026-03-04", true},
+		{[]string{"adresses-2026-01-02.csv", "lieux-dits.csv"}, "2026-03-04", true},
+		{[]string{"lieux-dits.csv", "adresses-20260304.csv"}, "2026-03-04", false},
+		{[]string{"lieux-dits.csv", "adresses-2026-05-06.csv"}, "2026-05-06", false},
+	} {
+		var paths []string
+		for _, name := range c.names {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, changed, changed)); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+		sources, err := OpenSources(t.Context(), paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, isFileDate := sources.Millesime(); got != c.want || isFileDate != c.isFileDate {
+			t.Errorf("%v: %s, of the file %v, want %s, %v", c.names, got, isFileDate, c.want, c.isFileDate)
+		}
+		sources.Close()
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 // where is the part of a row that tells where it lies.
 type where struct{ postcode, code, city string }
 
+// Where is a commune that a row lies in.
+func Where(postcode, code, city string) where { return where{postcode, code, city} }
+
 func mende() where  { return where{"48000", "48095", "Mende"} }
 func chanac() where { return where{"48230", "48039", "Chanac"} }
 func badaro() where { return where{"48000", "48016", "Balsièges"} }

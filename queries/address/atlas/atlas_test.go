@@ -106,7 +106,9 @@ func questions(ctx context.Context) map[string]func(*Edition) (any, error) {
 		"verify":     func(e *Edition) (any, error) { return e.Verify(ctx, address.Query{Text: text}) },
 		"verify own": func(e *Edition) (any, error) { return e.Own.Verify(ctx, address.Query{Text: text}) },
 		"view":       func(e *Edition) (any, error) { r, _ := e.View("48095_0275_00003"); return r, nil },
-		"near":       func(e *Edition) (any, error) { return e.Near(address.Position{Lon: 3.5, Lat: 44.52}, 500, 5), nil },
+		"near": func(e *Edition) (any, error) {
+			return e.Near(address.Position{Lon: 3.5, Lat: 44.52}, 500, 5, address.Filter{}), nil
+		},
 	}
 }
 

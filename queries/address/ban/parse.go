@@ -176,7 +176,7 @@ func (p *parser) words(r *Row) (Fault, bool) {
 	}
 	p.set(&r.Voie, name)
 	p.set(&r.ID, fieldID)
-	p.set(&r.IDBan, fieldIDBan)
+	p.idBan(r)
 	p.set(&r.Rep, fieldRep)
 	p.set(&r.LieuDit, fieldLieuDit)
 	p.set(&r.Alias, fieldAlias)
@@ -191,6 +191,16 @@ func (p *parser) words(r *Row) (Fault, bool) {
 	p.certified(r)
 	p.parcels(r)
 	return 0, true
+}
+
+// noIDBan is what the base writes for some addresses that have no id_ban; for others it writes nothing.
+const noIDBan = "00000000-0000-0000-0000-000000000000"
+
+func (p *parser) idBan(r *Row) {
+	p.set(&r.IDBan, fieldIDBan)
+	if r.IDBan == noIDBan {
+		r.IDBan = ""
+	}
 }
 
 func (p *parser) certified(r *Row) {

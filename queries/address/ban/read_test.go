@@ -207,3 +207,13 @@ func TestAReaderThatStopsIsLeftAtOnce(t *testing.T) {
 		t.Errorf("saw %d", seen)
 	}
 }
+
+func TestAUUIDOfZerosIsNone(t *testing.T) {
+	t.Parallel()
+	text := "lat;lon;numero;nom_voie;nom_commune;code_insee;id;id_ban_adresse\n44.52;3.5;3;Rue Haute;Mende;48095;a;u\n" +
+		"44.52;3.5;4;Rue Haute;Mende;48095;b;" + noIDBan + "\n44.52;3.5;5;Rue Haute;Mende;48095;c;u\n"
+	rows, _, err := all(t, strings.NewReader(text))
+	if err != nil || len(rows) != 3 || rows[0].IDBan != "u" || rows[1].IDBan != "" || rows[2].IDBan != "u" {
+		t.Errorf("%v, %+v", err, rows)
+	}
+}

@@ -3,17 +3,19 @@ package commune
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
 
 const postcodeLength = 5
 
-// Table answers by code, postcode and parent. It is safe for concurrent use.
+// Table answers by code, postcode, parent and name. It is safe for concurrent use.
 type Table struct {
 	communes []Commune
 	children []int32 // those with a parent, ordered by it
 	posts    []post  // ordered by postcode
+	names    func() *names
 }
 
 // post is one postcode of one commune.
@@ -41,6 +43,7 @@ func (t *Table) index() {
 	})
 	slices.SortStableFunc(t.posts, func(a, b post) int { return slices.Compare(a.code[:], b.code[:]) })
 	t.children, t.posts = slices.Clip(t.children), slices.Clip(t.posts)
+	t.names = sync.OnceValue(func() *names { return indexNames(t) })
 }
 
 // Len is how many entries there are.
@@ -48,23 +51,32 @@ func (t *Table) Len() int { return len(t.communes) }
 
 // ByCode is the commune with an INSEE code, the current one where a delegated one shares it.
 func (t *Table) ByCode(code string) (*Commune, bool) {
-	i, ok := slices.BinarySearchFunc(t.communes, code, func(c Commune, code string) int { return cmp.Compare(c.Code, code) })
+	i, ok := t.at(code)
 	if !ok {
 		return nil, false
 	}
 	return &t.communes[i], true
 }
 
+// at is where the commune with a code stands.
+func (t *Table) at(code string) (int, bool) {
+	i := sort.Search(len(t.communes), func(i int) bool { return t.communes[i].Code >= code })
+	return i, i < len(t.communes) && t.communes[i].Code == code
+}
+
 // ByPostcode are the communes a postcode serves, by code.
 func (t *Table) ByPostcode(postcode string) (found []*Commune) {
-	from, _ := slices.BinarySearchFunc(t.posts, postcode, func(p post, code string) int { return strings.Compare(string(p.code[:]), code) })
-	for _, p := range t.posts[from:] {
-		if string(p.code[:]) != postcode {
-			break
-		}
+	for _, p := range t.postsOf(postcode) {
 		found = append(found, &t.communes[p.commune])
 	}
 	return found
+}
+
+// postsOf are the communes of a postcode, by code.
+func (t *Table) postsOf(postcode string) []post {
+	from := sort.Search(len(t.posts), func(i int) bool { return string(t.posts[i].code[:]) >= postcode })
+	to := sort.Search(len(t.posts), func(i int) bool { return string(t.posts[i].code[:]) > postcode })
+	return t.posts[from:to]
 }
 
 // Parent is the commune that one is part of.
@@ -83,6 +95,17 @@ func (t *Table) Children(code string) (found []*Commune) {
 			break
 		}
 		found = append(found, &t.communes[i])
+	}
+	return found
+}
+
+// Around are the communes, former ones among them, whose bounds hold a position, by code. Bounds of neighbours overlap.
+func (t *Table) Around(lon, lat float64) (found []*Commune) {
+	for i := range t.communes {
+		c := &t.communes[i]
+		if b := &c.Bounds; b.West <= lon && lon <= b.East && b.South <= lat && lat <= b.North && c.Located() {
+			found = append(found, c)
+		}
 	}
 	return found
 }

@@ -143,3 +143,11 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPrepareSearch is what the first vintage waits for.
+func BenchmarkPrepareSearch(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		indexNames(table(b))
+	}
+}

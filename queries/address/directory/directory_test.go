@@ -66,7 +66,7 @@ func sources(t *testing.T, rows []ban.Row) map[string]*address.Engine {
 		t.Fatal(err)
 	}
 	v := vintageOf(t, rows)
-	d := instance(meilitest.Server(t), "one", noon())
+	d := instance(server(t), "one", noon())
 	fill(t, d, v)
 	return map[string]*address.Engine{"own": address.New(v, table), "meilisearch": address.NewOn(v, table, d.Of(v))}
 }
@@ -138,7 +138,7 @@ func TestBothIndexesComplete(t *testing.T) {
 func TestAVintageIsListedOnceAndWhole(t *testing.T) {
 	t.Parallel()
 	v := vintageOf(t, addresstest.Hamlet())
-	s := meilitest.Server(t)
+	s := server(t)
 	one, other := instance(s, "one", noon()), instance(s, "other", noon())
 	forgotten(t, one, v)
 	if err := one.Ready(t.Context(), v); !errors.Is(err, directory.ErrIncomplete) {
@@ -162,7 +162,7 @@ func TestAVintageIsListedOnceAndWhole(t *testing.T) {
 func TestIndexesGoWhenNobodyUsesThem(t *testing.T) {
 	t.Parallel()
 	old, next := vintageOf(t, addresstest.Hamlet()), vintageOf(t, addresstest.Hamlet()[1:])
-	s, c := meilitest.Server(t), noon()
+	s, c := server(t), noon()
 	one, other := instance(s, "one", c), instance(s, "other", c)
 	for _, v := range []*vintage.Vintage{old, next} {
 		fill(t, one, v)
@@ -201,7 +201,7 @@ func ready(t *testing.T, d *directory.Directory, v *vintage.Vintage, want error)
 func TestQuestionsAreCounted(t *testing.T) {
 	t.Parallel()
 	v := vintageOf(t, addresstest.Hamlet())
-	d := instance(meilitest.Server(t), "one", noon())
+	d := instance(server(t), "one", noon())
 	fill(t, d, v)
 	asks := []address.Ask{{Words: []string{"rue", "lilas"}, Limit: 48}, {Words: []string{"mende"}, Communes: true, Limit: 16}}
 	if _, err := d.Of(v).Find(t.Context(), asks); err != nil {

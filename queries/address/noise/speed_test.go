@@ -94,7 +94,7 @@ func operations() []operation {
 		{"view id", view(func(r *ban.Row) string { return r.ID })},
 		{"view id_ban", view(func(r *ban.Row) string { return r.IDBan })},
 		{"near", func(e *address.Engine, _ *rand.Rand, a Question) error {
-			e.Near(address.Position{Lon: a.Row.Lon, Lat: a.Row.Lat}, 500, 10)
+			e.Near(address.Position{Lon: a.Row.Lon, Lat: a.Row.Lat}, 500, 10, address.Filter{})
 			return nil
 		}},
 	}

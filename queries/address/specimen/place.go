@@ -124,7 +124,7 @@ func (p *place) lay(w *way) {
 	w.lat = between(p.Lat+p.rand.NormFloat64()*(b.North-b.South)/6, b.South, b.North)
 	w.dy, w.dx = math.Sincos(p.rand.Float64() * 2 * math.Pi)
 	if w.mainland = w.lat > 40 && w.lon > -6; w.mainland {
-		w.x, w.y = lambert(w.lon, w.lat)
+		w.x, w.y = commune.Lambert93(w.lon, w.lat)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -121,16 +120,6 @@ func TestNothingIsWrittenForNothing(t *testing.T) {
 	cancel()
 	if err := Write(ctx, io.Discard, table(t), Order{Addresses: 100}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestLambert93IsTheLegalProjection(t *testing.T) {
-	t.Parallel()
-	// Two rows of the official file of Lozère and Seine-Saint-Denis.
-	for _, p := range [][4]float64{{3.24568, 44.897472, 719394.83, 6422061.73}, {2.488881, 48.893494, 662524.1, 6866064.08}} {
-		if x, y := lambert(p[0], p[1]); math.Hypot(x-p[2], y-p[3]) > 0.5 {
-			t.Errorf("got %.2f %.2f, want %.2f %.2f", x, y, p[2], p[3])
-		}
 	}
 }
 

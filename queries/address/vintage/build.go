@@ -1,7 +1,6 @@
 package vintage
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -99,17 +98,26 @@ type builder struct {
 	prior     *lineage
 	facets    uint32
 
-	space       uuid.UUID
-	streetUUIDs []uint64 // the first half of each street's
-	uuidFile    *os.File // the first half of each row's
-	uuids       *bufio.Writer
-	uuidErr     error
+	space         uuid.UUID
+	streetUUIDs   []uint64 // the first half of each street's
+	uuids         *keyFile // the first half of each row's
+	formers       *keyFile // the first half of each that a row has no more
+	streetFormers []keyed  // the same of streets
+	givenFormers  []givenFormer
 }
 
-// owned is an entity and the UUID it was given.
-type owned struct {
+// givenFormer is a UUID that a row or street has no more, and that is not made of the id it has now.
+type givenFormer struct {
+	uuid   uuid.UUID
 	entity uint32
-	uuid   [16]byte
+	street bool // entity is the ordinal of a street
+}
+
+// owned is a street, by its ordinal, and the UUID that it was given.
+type owned struct {
+	entity   uint32
+	uuid     uuid.UUID
+	invented bool
 }
 
 // alias is an id that cannot be told from the street and the number, or one of an earlier vintage.
@@ -131,11 +139,14 @@ func (b *builder) run(ctx context.Context, dir string, rows iter.Seq2[ban.Row, e
 		return err
 	}
 	defer file.Close()
-	if b.uuidFile, err = os.Create(filepath.Join(dir, "uuids")); err != nil {
+	if b.uuids, err = newKeyFile(filepath.Join(dir, "uuids")); err != nil {
 		return err
 	}
-	defer b.uuidFile.Close()
-	b.uuids = bufio.NewWriterSize(&paced{file: b.uuidFile}, 1<<20)
+	defer b.uuids.close()
+	if b.formers, err = newKeyFile(filepath.Join(dir, "formers")); err != nil {
+		return err
+	}
+	defer b.formers.close()
 	s := newSpill(file)
 	if err := b.fill(ctx, s, rows); err != nil {
 		return err

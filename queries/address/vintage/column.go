@@ -26,6 +26,12 @@ func (c Column) From(least uint32) Column {
 	return c[i*4:]
 }
 
+// find is where a number stands in a sorted column.
+func (c Column) find(n uint32) (i int, ok bool) {
+	i = sort.Search(c.Len(), func(i int) bool { return c.At(i) >= n })
+	return i, i < c.Len() && c.At(i) == n
+}
+
 // Within is the part of a sorted column that lies in [from, to).
 func (c Column) Within(from, to uint32) Column {
 	c = c.From(from)

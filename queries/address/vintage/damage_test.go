@@ -125,6 +125,7 @@ func touch(v *Vintage, i uint32, word string) {
 	v.Parcels(i, i)
 	v.ID(Entity(i))
 	v.UUID(Entity(i))
+	v.IsInvented(Entity(i))
 	v.ByID(word)
 	v.ByUUID(uuid.NewSHA1(uuid.Nil, []byte(word)))
 	v.CommuneOf(word)

@@ -29,6 +29,7 @@ type Vintage struct {
 	file    *os.File // for Verify
 	info    os.FileInfo
 	data    []byte
+	format  uint32
 	table   [sectionEnd]entry
 	parts   [sectionEnd][]byte
 	digest  string
@@ -47,6 +48,7 @@ type Vintage struct {
 	facets      records
 	aliases     texts
 	uuids       records
+	formers     records
 }
 
 // Open maps a vintage after a look at its header and at its small sections. The file must not be changed while it is
@@ -101,10 +103,10 @@ func (v *Vintage) Prefault() error { return unix.Madvise(v.data, unix.MADV_WILLN
 
 // lay checks the file and lays the views over its sections.
 func (v *Vintage) lay(small int) (err error) {
-	if v.table, err = cut(v.data); err != nil {
+	if v.format, v.table, err = cut(v.data); err != nil {
 		return err
 	}
-	v.digest = digestOf(v.data[:headerSize+sections*entrySize])
+	v.digest = digestOf(v.data[:headLength(v.format)])
 	for id, e := range v.table {
 		part := v.data[e.offset : e.offset+e.length : e.offset+e.length]
 		if len(part) <= small && checksum(part) != e.sum {
@@ -136,5 +138,6 @@ func (v *Vintage) layViews() {
 	v.streets = records{p[secStreets], streetSize}
 	v.facets = records{p[secFacets], facetSize}
 	v.uuids = records{p[secUUIDs], 16}
+	v.formers = records{p[secFormerUUIDs], 16}
 	v.aliases = texts{Column(p[secAliasFirst]), p[secAliasText]}
 }

@@ -17,7 +17,8 @@ import (
 //	table:  id u32, checksum u32, offset u64, length u64
 const (
 	magic         = "lieudit-vintage\n"
-	formatVersion = 1
+	formatVersion = 2 // of the files that are written; those of firstFormat are read
+	firstFormat   = 1 // knows neither who made an id_ban nor those of earlier vintages
 	headerSize    = 40
 	entrySize     = 24
 	smallSection  = 8 << 20 // sections up to here are checked at opening
@@ -76,10 +77,25 @@ const (
 	secAliasText
 	secAliasRows
 	secOddRows
+	secInvented
+	secFormerEntities
+	secFormerGiven
+	secFormerUUIDs
 	sectionEnd
 )
 
 const sections = int(sectionEnd) - 1
+
+// sectionsOf is how many sections a file of a format has. A later format adds to the end; what a file has not is empty.
+func sectionsOf(format uint32) int {
+	if format == firstFormat {
+		return int(secOddRows)
+	}
+	return sections
+}
+
+// headLength is how long header and table are in a file of a format.
+func headLength(format uint32) int { return headerSize + sectionsOf(format)*entrySize }
 
 // none stands for no ordinal.
 const none = ^uint32(0)
@@ -120,30 +136,36 @@ func head(entries []entry, size uint64) []byte {
 	return append(out, table...)
 }
 
-// cut checks the header and the table of a whole file and says where its sections lie.
-func cut(data []byte) (found [sectionEnd]entry, err error) {
+// cut checks the header and the table of a whole file and says which format it has and where its sections lie.
+func cut(data []byte) (format uint32, found [sectionEnd]entry, err error) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
-		return found, ErrNotVintage
+		return 0, found, ErrNotVintage
 	}
-	if v := binary.LittleEndian.Uint32(data[16:]); v != formatVersion {
-		return found, fmt.Errorf("%w: its format is %d, this program reads %d", ErrNotVintage, v, formatVersion)
+	format = binary.LittleEndian.Uint32(data[16:])
+	if format < firstFormat || format > formatVersion {
+		return 0, found, fmt.Errorf("%w: its format is %d, this program reads %d to %d", ErrNotVintage, format, firstFormat, formatVersion)
 	}
+	end, err := checkHead(data, format)
+	if err == nil {
+		found, err = cutTable(data, data[headerSize:end])
+	}
+	return format, found, err
+}
+
+// checkHead checks the header and the table of a file of a format and says where the table ends.
+func checkHead(data []byte, format uint32) (end uint64, err error) {
 	if checksum(data[:headerSize-4]) != binary.LittleEndian.Uint32(data[headerSize-4:]) {
-		return found, fmt.Errorf("%w: header", ErrDamaged)
+		return 0, fmt.Errorf("%w: header", ErrDamaged)
 	}
 	count, size := binary.LittleEndian.Uint32(data[20:]), binary.LittleEndian.Uint64(data[24:])
 	if size != uint64(len(data)) {
-		return found, fmt.Errorf("%w: it has %d bytes and should have %d", ErrDamaged, len(data), size)
+		return 0, fmt.Errorf("%w: it has %d bytes and should have %d", ErrDamaged, len(data), size)
 	}
-	end := uint64(headerSize) + uint64(count)*entrySize
-	if int(count) != sections || end > size {
-		return found, fmt.Errorf("%w: table of sections", ErrDamaged)
+	end = uint64(headLength(format))
+	if int(count) != sectionsOf(format) || end > size || checksum(data[headerSize:end]) != binary.LittleEndian.Uint32(data[32:]) {
+		return 0, fmt.Errorf("%w: table of sections", ErrDamaged)
 	}
-	table := data[headerSize:end]
-	if checksum(table) != binary.LittleEndian.Uint32(data[32:]) {
-		return found, fmt.Errorf("%w: table of sections", ErrDamaged)
-	}
-	return cutTable(data, table)
+	return end, nil
 }
 
 func cutTable(data, table []byte) (found [sectionEnd]entry, err error) {

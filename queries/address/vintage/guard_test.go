@@ -13,7 +13,7 @@ import (
 // flipped is a whole file with one bit of a section flipped.
 func flipped(t *testing.T, data []byte, id section) []byte {
 	t.Helper()
-	table, err := cut(data)
+	_, table, err := cut(data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func (m *matching) settle(i, j int, row uint32) {
 	m.settled[i][j], m.taken[row-m.first] = true, true
 	m.open--
 	_, owned := m.l.v.owner(e)
-	if owned && r.IDBan == "" || len(m.l.olds[uint32(e)]) > 0 || m.byID != nil {
+	if owned && r.IDBan == "" || len(m.l.olds[uint32(e)]) > 0 || m.l.hasFormers(e) || m.byID != nil {
 		m.l.rows[r.ID] = m.l.former(e)
 	}
 }
@@ -171,6 +171,17 @@ func (m *matching) run(i int, rule func(*gathered, *ban.Row) *candidate) {
 		if c := rule(s, &s.rows[j]); c != nil && m.free(c.row) {
 			m.settle(i, j, c.row)
 			m.inherit(s, c.street)
+		}
+	}
+}
+
+// markFresh marks the rows that have no predecessor.
+func (m *matching) markFresh() {
+	for i, settled := range m.settled {
+		for j, done := range settled {
+			if !done {
+				m.l.fresh[m.streets[i].rows[j].ID] = true
+			}
 		}
 	}
 }

@@ -77,11 +77,26 @@ func (v *Vintage) uuidIn(space uuid.UUID, e Entity) uuid.UUID {
 	return madeUUID(space, v.ID(e))
 }
 
+// IsInvented says whether the program made the id_ban of an entity, in this vintage or in an earlier one, and not the base.
+// A file of the first format does not hold it. There the version of the UUID tells: those that are made are of version 5,
+// and the base makes others.
+func (v *Vintage) IsInvented(e Entity) bool {
+	i, isGiven := v.owner(e)
+	switch {
+	case !isGiven:
+		return true
+	case v.format == firstFormat:
+		u := v.uuids.at(i)
+		return len(u) == 16 && u[6]>>4 == 5
+	}
+	_, ok := Column(v.parts[secInvented]).find(uint32(e))
+	return ok
+}
+
 // owner is where the UUID stands that an entity was given, if it was.
 func (v *Vintage) owner(e Entity) (uint32, bool) {
-	owners := Column(v.parts[secUUIDOwners])
-	i := sort.Search(owners.Len(), func(i int) bool { return owners.At(i) >= uint32(e) })
-	return uint32(i), i < owners.Len() && owners.At(i) == uint32(e)
+	i, ok := Column(v.parts[secUUIDOwners]).find(uint32(e))
+	return uint32(i), ok
 }
 
 // ByID finds what an id names, or named in an earlier vintage.
@@ -92,6 +107,11 @@ func (v *Vintage) ByID(id string) (Entity, bool) {
 	if e, ok := v.regular(id); ok {
 		return e, true
 	}
+	return v.byAlias(id)
+}
+
+// byAlias finds what an irregular id names, or one of an earlier vintage.
+func (v *Vintage) byAlias(id string) (Entity, bool) {
 	i := sort.Search(v.aliases.len(), func(i int) bool { return string(v.aliases.at(uint32(i))) >= id })
 	if i < v.aliases.len() && string(v.aliases.at(uint32(i))) == id {
 		return Entity(Column(v.parts[secAliasRows]).At(i)), true
@@ -155,17 +175,42 @@ func (v *Vintage) FirstNumber(s Street, number uint32) uint32 {
 	return s.From + uint32(n)
 }
 
-// ByUUID finds what an id_ban names.
+// ByUUID finds what an id_ban names: that of an entity, else one that the program made for it before the base gave its own.
 func (v *Vintage) ByUUID(u uuid.UUID) (Entity, bool) {
-	byUUID, space := Column(v.parts[secByUUID]), space()
-	half := func(i int) int {
-		at := v.uuidIn(space, Entity(byUUID.At(i)))
-		return bytes.Compare(at[:8], u[:8])
+	if u == uuid.Nil { // which the base writes where it has none
+		return 0, false
 	}
-	for i := sort.Search(byUUID.Len(), func(i int) bool { return half(i) >= 0 }); i < byUUID.Len() && half(i) == 0; i++ {
-		if e := Entity(byUUID.At(i)); v.uuidIn(space, e) == u {
-			return e, true
+	space, own, former := space(), Column(v.parts[secByUUID]), Column(v.parts[secFormerEntities])
+	if i, ok := searchUUID(own.Len(), u, func(i int) uuid.UUID { return v.uuidIn(space, Entity(own.At(i))) }); ok {
+		return Entity(own.At(i)), true
+	}
+	if i, ok := searchUUID(former.Len(), u, func(i int) uuid.UUID { return v.formerUUID(space, i) }); ok {
+		return Entity(former.At(i)), true
+	}
+	return 0, false
+}
+
+// searchUUID finds a UUID among n that are sorted by their first halves.
+func searchUUID(n int, u uuid.UUID, at func(int) uuid.UUID) (int, bool) {
+	half := func(i int) int {
+		other := at(i)
+		return bytes.Compare(other[:8], u[:8])
+	}
+	for i := sort.Search(n, func(i int) bool { return half(i) >= 0 }); i < n && half(i) == 0; i++ {
+		if at(i) == u {
+			return i, true
 		}
 	}
 	return 0, false
+}
+
+// formerUUID is an id_ban that the program made and that its entity has no more. Nearly all are made of the id that the
+// entity still has; the others stand in the file.
+func (v *Vintage) formerUUID(space uuid.UUID, i int) uuid.UUID {
+	if given, ok := Column(v.parts[secFormerGiven]).find(uint32(i)); ok {
+		var u uuid.UUID
+		copy(u[:], v.formers.at(uint32(given)))
+		return u
+	}
+	return madeUUID(space, v.ID(Entity(Column(v.parts[secFormerEntities]).At(i))))
 }

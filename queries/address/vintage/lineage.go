@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/google/uuid"
-
-	"lieudit/queries/address/ban"
 )
 
 // How far the predecessor of an address may lie.
@@ -20,14 +18,21 @@ type lineage struct {
 	space uuid.UUID
 	olds  map[uint32][]string // what rows and streets were called even before
 
+	superseded []uint64               // a bit for each row or street whose id made an id_ban that it has no more
+	formers    map[uint32][]uuid.UUID // the other ones that were made and are no more
+
 	rows    map[string]former // by the new id; of the commune under way
 	streets map[string]former
+	fresh   map[string]bool // the new ids of rows that were not there before
 }
 
-// former is what an address or street was: its UUID and its ids, the latest first.
+// former is what an address or street was: its ids, the latest first, its UUID, who made it, and those that the program
+// made before.
 type former struct {
-	uuid uuid.UUID
-	ids  []string
+	uuid     uuid.UUID
+	invented bool
+	formers  []uuid.UUID
+	ids      []string
 }
 
 func newLineage(v *Vintage) *lineage {
@@ -36,27 +41,51 @@ func newLineage(v *Vintage) *lineage {
 	for i := range v.aliases.len() {
 		l.olds[rows.At(i)] = append(l.olds[rows.At(i)], string(v.aliases.at(uint32(i))))
 	}
+	l.readFormers()
 	return l
 }
 
-func (l *lineage) of(r *ban.Row) (former, bool) {
-	f, ok := l.rows[r.ID]
-	return f, ok
+// readFormers sorts the id_ban of earlier vintages by what they led to. After the base has brought its own for all of
+// France there are as many as addresses, so that those that an id makes take a bit each.
+func (l *lineage) readFormers() {
+	entities, given := Column(l.v.parts[secFormerEntities]), Column(l.v.parts[secFormerGiven])
+	l.superseded, l.formers = make([]uint64, (l.v.Addresses+l.v.Streets+l.v.Localities+63)/64), map[uint32][]uuid.UUID{}
+	for i := range entities.Len() {
+		e := entities.At(i)
+		if _, ok := given.find(uint32(i)); ok {
+			l.formers[e] = append(l.formers[e], l.v.formerUUID(l.space, i))
+		} else if int(e/64) < len(l.superseded) {
+			l.superseded[e/64] |= 1 << (e % 64)
+		}
+	}
 }
 
-func (l *lineage) ofStreet(s *gathered) (former, bool) {
-	f, ok := l.streets[s.key]
-	return f, ok
+func (l *lineage) isSuperseded(e Entity) bool { return l.superseded[e/64]&(1<<(e%64)) != 0 }
+
+// hasFormers says whether an id_ban of an earlier vintage leads to a row or street.
+func (l *lineage) hasFormers(e Entity) bool {
+	return l.isSuperseded(e) || len(l.formers[uint32(e)]) > 0
+}
+
+// isReused says whether an id, of what has no predecessor, was another's once. The id_ban that is made of it is that
+// other's, or was.
+func (l *lineage) isReused(id string) bool {
+	_, ok := l.v.byAlias(id)
+	return ok
 }
 
 func (l *lineage) former(e Entity) former {
-	ids := append([]string{l.v.ID(e)}, l.olds[uint32(e)]...)
-	return former{l.v.uuidIn(l.space, e), ids}
+	id := l.v.ID(e)
+	f := former{uuid: l.v.uuidIn(l.space, e), invented: l.v.IsInvented(e), formers: l.formers[uint32(e)], ids: append([]string{id}, l.olds[uint32(e)]...)}
+	if l.isSuperseded(e) {
+		f.formers = append([]uuid.UUID{madeUUID(l.space, id)}, f.formers...)
+	}
+	return f
 }
 
 // enter matches all addresses of a commune with those it had before.
 func (l *lineage) enter(code string, streets []gathered) {
-	l.rows, l.streets = map[string]former{}, map[string]former{}
+	l.rows, l.streets, l.fresh = map[string]former{}, map[string]former{}, map[string]bool{}
 	ordinal, ok := l.v.CommuneOf(code)
 	if !ok {
 		return
@@ -66,6 +95,7 @@ func (l *lineage) enter(code string, streets []gathered) {
 	m.keep()
 	if m.open > 0 {
 		m.match()
+		m.markFresh()
 	}
 	l.enterStreets(old, streets, m.heirs)
 }

@@ -47,7 +47,7 @@ func (v *Vintage) verify(ctx context.Context, rest func(worked time.Duration)) e
 
 // verifyHead checks that the header and the table of sections are those that were opened.
 func (v *Vintage) verifyHead() error {
-	head := make([]byte, headerSize+sections*entrySize)
+	head := make([]byte, headLength(v.format))
 	if _, err := v.file.ReadAt(head, 0); err != nil {
 		return err
 	}
