@@ -35,9 +35,11 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request) (ki
 	if !planIncludes(g.Plan, route.service) {
 		return kit.Response{}, h.countRefusal(r.Context(), budget, route.endpointName(), refusal.PlanInsufficient.With(refusal.Details{Plan: g.Plan}))
 	}
-	defer h.Bodies.Limit(r, bodylimit.Admission{Account: g.Account, Limit: route.bodyLimit, Allow: func() error {
-		return h.checkLargeBody(r.Context(), budget, route.endpointName())
-	}})()
+	if !route.isFile() {
+		defer h.Bodies.Limit(r, bodylimit.Admission{Account: g.Account, Limit: route.bodyLimit, Allow: func() error {
+			return h.checkLargeBody(r.Context(), budget, route.endpointName())
+		}})()
+	}
 	do, decodeErr := route.endpoint(r)
 	if isAnsweredBeforeQuota(problem.StatusOf(decodeErr)) {
 		return kit.Response{}, decodeErr
@@ -134,10 +136,14 @@ func (h *handler) admitMetered(ctx context.Context, rt route, b *waitBudget) (se
 	return nil, refused
 }
 
-// settleUsage ends the metering of a request, with the status of its answer. The key of a request that only read is checked once
+// settleUsage ends the metering of a request, with the status of its answer. A file that is answered is not counted here: its rows
+// were. The key of a request that only read is checked once
 // more: if it is no longer valid, the request is refused and what was counted is refunded. A write has been done by now, so its
 // answer is sent whatever became of the key.
 func (h *handler) settleUsage(ctx context.Context, rt route, b *waitBudget, settle SettleFunc, status int) (spent usage.QuotaUsage, err error) {
+	if rt.isFile() && status == http.StatusOK {
+		return usage.QuotaUsage{}, nil
+	}
 	if rt.isWrite() {
 		return settle(ctx, status)
 	}

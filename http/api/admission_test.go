@@ -81,6 +81,9 @@ func (s *stalledLogs) CheckQuota(ctx context.Context, _ access.Grant, _ string) 
 	return waitForLog(ctx, s.known)
 }
 
+func (s *stalledLogs) ReserveRows(ctx context.Context, g access.Grant, endpoint string, _ int64) (api.SettleRowsFunc, error) {
+	return func(context.Context, int64) {}, s.CheckQuota(ctx, g, endpoint)
+}
 func (s *stalledLogs) CountRefused(ctx context.Context, _ access.Grant, _ string) error {
 	return waitForLog(ctx, s.settle)
 }

@@ -21,6 +21,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	locationscommands "lieudit/commands/locations"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
@@ -48,6 +50,7 @@ type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Throttle *throttle.Throttle // of publishable keys
 	Bodies   *bodylimit.Budget  // of large bodies
+	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time
 	Log      *slog.Logger // tokens are redacted before they get to it
@@ -61,6 +64,7 @@ func New(keys auth.KeyRing, meter RequestMeter, addresses *atlas.Atlas, location
 	h := &handler{
 		Env: env, meter: meter, addresses: addresses, locations: locations,
 		authenticator: auth.NewAuthenticator(keys, env.Limiter, env.Prefixes, searchPath, env.Now),
+		fileWorkers:   newFileWorkers(),
 	}
 	h.counts = &countCache{lastChange: locations.LastChange, load: func(ctx context.Context, account string) (locationscommands.Counts, error) {
 		return locations.Commands.CountLocations(ctx, account)
@@ -77,6 +81,7 @@ type handler struct {
 	authenticator *auth.Authenticator
 	table         *router.Table[route]
 	counts        *countCache
+	fileWorkers   *semaphore.Weighted // of all files together
 }
 
 // caller is who makes a request that passed every check.

@@ -6,16 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"lieudit/http/csvupload"
 	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 )
 
-// The most bytes a body may have: largeBody for whole sets of sites, smallBody for all others.
+// The most bytes a body may have: largeBody for whole sets of sites, fileBody for a form with a file of rows, smallBody for all
+// others.
 const (
 	smallBody = 1 << 20
 	largeBody = MaxBodyBytes
+	fileBody  = csvupload.MaxBodyBytes
 )
 
 // MaxBodyBytes is the most bytes that any body may have.
@@ -63,6 +66,8 @@ func (h *handler) formerRoutes() (all []route) {
 		all = append(all,
 			route{"GET", "/search" + slash, plan.Addresses, kit.OpenQueryEndpoint(h.searchAsFormerAPI), smallBody},
 			route{"GET", "/reverse" + slash, plan.Addresses, kit.OpenQueryEndpoint(h.reverseAsFormerAPI), smallBody},
+			route{"POST", "/search/csv" + slash, plan.Addresses, h.formerFileEndpoint("POST /search/csv", prepareFormerSearch), fileBody},
+			route{"POST", "/reverse/csv" + slash, plan.Addresses, h.formerFileEndpoint("POST /reverse/csv", prepareFormerReverse), fileBody},
 		)
 	}
 	return all
@@ -122,6 +127,10 @@ func (r route) endpointName() string { return r.method + " " + strings.TrimSuffi
 // isWrite reports whether the work changes something. A write is counted before its work, so that nothing is written that was not
 // counted. POST on an address only reads: it carries the query in its body.
 func (r route) isWrite() bool { return r.service == plan.Locations && r.method != http.MethodGet }
+
+// isFile reports whether the body is a file, whose rows are counted and which is spooled to disk: it takes no part of the budget of
+// bodies in memory.
+func (r route) isFile() bool { return r.bodyLimit == fileBody }
 
 func (r route) pattern() router.Pattern { return router.Pattern{Method: r.method, Path: r.path} }
 

@@ -186,6 +186,11 @@ func (l *fakeMeter) CheckQuota(context.Context, access.Grant, string) error {
 	return l.admitErr
 }
 
+func (l *fakeMeter) ReserveRows(_ context.Context, _ access.Grant, endpoint string, rows int64) (api.SettleRowsFunc, error) {
+	l.recordCall(fmt.Sprint("reserve ", rows, " ", endpoint))
+	return func(_ context.Context, unanswered int64) { l.recordCall(fmt.Sprint("refund ", unanswered)) }, l.admitErr
+}
+
 func (l *fakeMeter) Admit(_ context.Context, g access.Grant, endpoint string, _ bool) (api.SettleFunc, error) {
 	l.recordCall("admit " + g.Account + " " + endpoint)
 	if l.admitErr != nil {

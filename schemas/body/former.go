@@ -70,6 +70,24 @@ type FormerReverse struct {
 // several names.
 func (q FormerReverse) IsEmpty() bool { return q.Coordinates() == nil }
 
+// FormerFileFields are the fields of POST /search/csv and POST /reverse/csv beside the file. All but the two lists are the names of
+// columns of the file, whose cells are used row by row.
+type FormerFileFields struct {
+	Columns       []string `json:"columns,omitempty" max:"200" doc:"Columns with the address, in order; all when left out. Repeat the field for each"`
+	ResultColumns []string `json:"result_columns,omitempty" max:"200" doc:"Columns to add; all when left out. Repeat the field for each"`
+	Type          string   `json:"type,omitempty" max:"200" doc:"Column with the type that an answer must have"`
+	Postcode      string   `json:"postcode,omitempty" max:"200" doc:"Column with the postcode that an answer must have"`
+	CityCode      string   `json:"citycode,omitempty" max:"200" doc:"Column with the commune's INSEE code that an answer must have"`
+	Lat           string   `json:"lat,omitempty" max:"200" doc:"Column with the latitude; of a search: what lies nearer comes first. Else latitude or lat, of a reverse search"`
+	Lon           string   `json:"lon,omitempty" max:"200" doc:"Column with the longitude. Else longitude, lon, lng or long, of a reverse search"`
+}
+
+// FormerFile is the form of POST /search/csv and POST /reverse/csv.
+type FormerFile struct {
+	Data string `json:"data" doc:"The CSV file: UTF-8, Windows-1252, or UTF-16 with a byte order mark; at most 50 MiB, 200,000 rows and 1 MiB a row"`
+	FormerFileFields
+}
+
 // FormerCollection is the answer of GET /search and GET /reverse: a FeatureCollection with the foreign members of the former API.
 // Query, Filters and Center repeat the request.
 type FormerCollection struct {

@@ -51,6 +51,10 @@ func formerOperations() []openapi.Operation {
 			Query: FormerSearch{}, Answer: FormerCollection{}, Failures: apiFailures()},
 		{Method: "GET", Path: "/reverse", Summary: "The address nearest to a point as the former API Adresse finds it; /reverse/ is the same, undeclared parameters are ignored",
 			Query: FormerReverse{}, Answer: FormerCollection{}, Failures: apiFailures()},
+		{Method: "POST", Path: "/search/csv", Summary: "Search the addresses of a CSV file; each row counts as a request, all rows are admitted or none",
+			Form: FormerFile{}, OtherMediaTypes: []string{"text/csv"}, Failures: apiFailures(refusal.BodyTooLarge)},
+		{Method: "POST", Path: "/reverse/csv", Summary: "The addresses nearest to the points of a CSV file; each row counts as a request, all rows are admitted or none",
+			Form: FormerFile{}, OtherMediaTypes: []string{"text/csv"}, Failures: apiFailures(refusal.BodyTooLarge)},
 	}
 }
 

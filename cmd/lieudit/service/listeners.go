@@ -9,10 +9,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"lieudit/cmd/lieudit/ops"
 	"lieudit/http/api"
+	"lieudit/http/bodylimit"
 	"lieudit/http/connlimit"
 	"lieudit/http/customerarea"
 	"lieudit/http/throttle"
@@ -85,11 +87,16 @@ func (s *service) openListeners() (err error) {
 	if err != nil {
 		return err
 	}
+	uploads, err := s.openUploads()
+	if err != nil {
+		return err
+	}
 	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.atlas, api.Locations{
 		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), CursorSecret: s.cursorKey,
 		LastChange: s.changes.LastChange, Wait: s.waitForLocations,
 	}, api.Env{
-		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log, Version: s.version,
+		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Uploads: uploads, Prefixes: s.TokenPrefixes,
+		Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler)); err != nil {
 		return err
@@ -113,6 +120,23 @@ func (s *service) openListeners() (err error) {
 	}
 	s.registerConnectionMetrics()
 	return nil
+}
+
+const (
+	// maxUploads is how many files of clients may be on disk at once, each with a descriptor and at most csvupload.MaxFileBytes;
+	// maxAccountUploads is how many of them may be of one account.
+	maxUploads        = 16
+	maxAccountUploads = maxUploads / 2
+)
+
+// openUploads makes the folder for files of clients, which is beside the data so that they are on a disk and not in memory. What a
+// killed process left there is removed.
+func (s *service) openUploads() (api.Uploads, error) {
+	folder := filepath.Join(s.Data, "uploads")
+	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
+		return api.Uploads{}, fmt.Errorf("folder of uploads: %w", err)
+	}
+	return api.Uploads{Folder: folder, Budget: bodylimit.NewBudget(maxUploads, maxAccountUploads)}, nil
 }
 
 // countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
