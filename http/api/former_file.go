@@ -89,11 +89,8 @@ type columnFinder struct {
 	violations []problem.Violation
 }
 
-// find is the place of a column in a row; -1 where the field names none.
+// find is the place in a row of a column that the work needs.
 func (f *columnFinder) find(field, column string) int {
-	if column == "" {
-		return -1
-	}
 	i := f.table.Column(column)
 	if i < 0 {
 		f.addMissing(field, "the file has no column "+strconv.Quote(column), map[string]any{field: column})
@@ -113,11 +110,21 @@ func (f *columnFinder) err() error {
 	return problem.Violations(f.violations...)
 }
 
-// filterColumns are the places of the columns with the filters of a row.
+// filterColumns are the places of the columns with the filters of a row; -1: there is none.
 type filterColumns struct{ types, postcode, cityCode int }
 
-func (f *columnFinder) findFilters(form body.FormerFileFields) filterColumns {
-	return filterColumns{f.find("type", form.Type), f.find("postcode", form.Postcode), f.find("citycode", form.CityCode)}
+// findFilters finds the columns of filters. As in the former API, one that the file lacks filters nothing: its own client names a
+// column of filters although no row of the file has any.
+func findFilters(t *csvupload.Table, form body.FormerFileFields) filterColumns {
+	return filterColumns{findNamed(t, form.Type), findNamed(t, form.Postcode), findNamed(t, form.CityCode)}
+}
+
+// findNamed is the place of a column; -1 where it is not named, or the file lacks it.
+func findNamed(t *csvupload.Table, column string) int {
+	if column == "" {
+		return -1
+	}
+	return t.Column(column)
 }
 
 // filter is the filter of a row. An empty cell filters nothing.
@@ -166,7 +173,7 @@ func prepareFormerSearch(t *csvupload.Table, form body.FormerFileFields) ([]stri
 			parts = append(parts, i)
 		}
 	}
-	filters, lat, lon := f.findFilters(form), f.find("lat", form.Lat), f.find("lon", form.Lon)
+	filters, lat, lon := findFilters(t, form), findNamed(t, form.Lat), findNamed(t, form.Lon)
 	return chooseColumns(form.ResultColumns, formerSearchColumns), func(ctx context.Context, e *address.Engine, row []string) (formerResult, error) {
 		query := address.Query{Text: joinCells(row, parts), Limit: 1, Filter: filters.filter(row), Bias: positionAt(row, lat, lon)}
 		if query.Text == "" {
@@ -200,7 +207,7 @@ func prepareFormerReverse(t *csvupload.Table, form body.FormerFileFields) ([]str
 	f := &columnFinder{table: t}
 	lat := f.findCoordinate("lat", form.Lat, "latitude", "lat")
 	lon := f.findCoordinate("lon", form.Lon, "longitude", "lon", "lng", "long")
-	filters := f.findFilters(form)
+	filters := findFilters(t, form)
 	return chooseColumns(form.ResultColumns, formerReverseColumns), func(_ context.Context, e *address.Engine, row []string) (formerResult, error) {
 		at := positionAt(row, lat, lon)
 		if at == nil {
