@@ -1,6 +1,6 @@
-// Package api is the HTTP surface of the service: addresses, locations, routes, and what a key gives. Each row of
-// routes.go names the method and path of an operation, what the plan must include, and the function that does the work.
-// Its constraint: requests are matched as they were sent. No path is ever cleaned or redirected: a redirect would be an answer
+// Package api is the HTTP surface of the service: addresses, locations, routes, and what a key gives. It answers addresses in the
+// words of the former national API too (former*.go). Each row of routes.go names the method and path of an operation, what the
+// plan must include, and the function that does the work. Its constraint: requests are matched as they were sent. No path is ever cleaned or redirected: a redirect would be an answer
 // before the key is checked.
 //
 //	request ─> ServeHTTP ─> auth.Authenticate ─> router.Match ─> plan ─> bodylimit.Limit ─> kit.Endpoint (decode)
@@ -12,6 +12,7 @@
 //
 // Every check can end the request with an error, which kit.WriteError answers. The checks keep this order whatever else is
 // wrong with a request. admission.go holds the steps from auth.Authenticate to the settling, usage.go the meter.
+// A file of rows is read by its operation, which counts the rows before anything is answered (upload.go).
 package api
 
 import (
