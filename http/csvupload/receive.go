@@ -56,7 +56,13 @@ func Receive(r *http.Request, folder string) (*Upload, error) {
 		return nil, refusal.RequestMalformed
 	}
 	u := &Upload{Fields: url.Values{}}
-	if err := u.readParts(form, folder); err != nil {
+	err = u.readParts(form, folder)
+	if err == nil { // the server notices that a client leaves once the body was read to its end
+		if _, err = io.Copy(io.Discard, r.Body); err != nil {
+			err = readProblem(err)
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, u.Close())
 	}
 	return u, nil
