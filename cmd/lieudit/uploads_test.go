@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/schemas/body"
@@ -152,5 +153,20 @@ func TestFilesOfManyClientsWaitForTheirTurn(t *testing.T) {
 	}
 	if used := svc.requestsUsed(t, key); used != 20*2000+1 {
 		t.Errorf("%d requests were counted, want %d", used, 20*2000+1)
+	}
+}
+
+func TestRowsThatAShutdownCutsAreRefunded(t *testing.T) {
+	t.Parallel()
+	svc := startService(t, func(c *service.Config) { c.Demo, c.DrainTimeout = true, 10*time.Millisecond })
+	svc.runCommand(t, "account open Acme --plan BUSINESS --id acme")
+	key := strings.TrimSpace(svc.runCommand(t, "key issue acme --label backend"))
+	for range 3 {
+		startUpload(t.Context(), t, svc, key, uploadedRows)
+	}
+	svc.stop()
+	again := startService(t, func(c *service.Config) { c.Data, c.Demo = svc.data, true })
+	if used := again.requestsUsed(t, key); used >= uploadedRows {
+		t.Errorf("%d requests stay counted for files of %d rows that were cut", used, uploadedRows)
 	}
 }

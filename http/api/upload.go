@@ -60,11 +60,21 @@ func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*file
 		upload.Close() // nobody reads it any more
 		release()
 	})
-	if j.table, err = upload.ReadTable(); err != nil {
+	if err := j.readTable(r.Context()); err != nil {
 		j.free()
 		return nil, toFileProblem(err, upload.FileName)
 	}
 	return j, nil
+}
+
+// readTable reads the whole file once, which is work that other requests must not wait for.
+func (j *fileJob) readTable(ctx context.Context) (err error) {
+	if err := j.h.fileWorkers.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer j.h.fileWorkers.Release(1)
+	j.table, err = j.upload.ReadTable()
+	return err
 }
 
 // toFileProblem is the answer to a file that is no CSV: a broken rule of the field that holds it.

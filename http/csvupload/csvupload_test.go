@@ -95,7 +95,7 @@ func TestAFileKeepsItsEncodingItsSeparatorAndItsLineEnds(t *testing.T) {
 		{"Windows-1252", encode(t, windows, "é;b\nœuf €;2\n"), encode(t, windows, "é;b;n\nœuf €;2;8\n"), "windows-1252"},
 		{"UTF-16", encode(t, utf16, "é\tb\nà\t2\n"), encode(t, utf16, "é\tb\tn\nà\t2\t2\n"), "utf-16le"},
 		{"no line end behind the last row", "a|b\n1|2", "a|b|n\n1|2|1\n", "utf-8"},
-		{"a separator within quotes", "\"a;;;;\",b\nx,2\n", "a;;;;,b,n\nx,2,1\n", "utf-8"},
+		{"a separator within quotes", "\"a;;;;\",b\nx,2\n", "\"a;;;;\",b,n\nx,2,1\n", "utf-8"},
 		{"one column", "adresse\n1 rue\n", "adresse,n\n1 rue,5\n", "utf-8"},
 		{"empty lines", "a,b\n\n1,2\n\n\n3,4\n", "a,b,n\n1,2,1\n3,4,1\n", "utf-8"},
 		{"quotes within a cell", "a,b\n5\" x,2\n", "a,b,n\n\"5\"\" x\",2,4\n", "utf-8"},

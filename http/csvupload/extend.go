@@ -141,7 +141,7 @@ func (t *Table) writeBatches(ctx context.Context, out io.Writer, batches <-chan 
 		return 0, err
 	}
 	places := t.placeColumns(columns)
-	if err := t.writeRows(encoder, [][]string{slices.Clone(t.header)}, [][]string{columns}, places); err != nil {
+	if err := t.writeHeader(encoder, columns, places); err != nil {
 		return 0, err
 	}
 	for b := range batches {
@@ -168,6 +168,28 @@ func (t *Table) placeColumns(columns []string) []int {
 		}
 	}
 	return places
+}
+
+// writeHeader writes the header with the names of the added columns. A name with any separator in it is quoted, so that whoever
+// reads the answer finds the same separator as was found in the file.
+func (t *Table) writeHeader(out io.Writer, columns []string, places []int) error {
+	names := slices.Clone(t.header)
+	for i, name := range columns {
+		if places[i] >= len(t.header) {
+			names = append(names, name)
+		}
+	}
+	for i, name := range names {
+		if strings.ContainsAny(name, "\"\r\n"+separators) || strings.TrimSpace(name) != name {
+			names[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		}
+	}
+	lineEnd := "\n"
+	if t.useCRLF {
+		lineEnd = "\r\n"
+	}
+	_, err := io.WriteString(out, strings.Join(names, string(t.separator))+lineEnd)
+	return err
 }
 
 // writeRows writes rows with the cells of the added columns at their places.

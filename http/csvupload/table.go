@@ -83,6 +83,9 @@ func trimAll(cells []string) []string {
 	return trimmed
 }
 
+// separators are those that a file may have.
+const separators = ",;\t|"
+
 // detectDialect finds the separator and the line end in the first line: of comma, semicolon, tab and bar the separator is the one
 // that occurs most often outside quotes.
 func (t *Table) detectDialect() error {
@@ -101,7 +104,7 @@ func (t *Table) detectDialect() error {
 		}
 	}
 	t.separator = ','
-	for _, c := range []byte(";\t|") {
+	for _, c := range []byte(separators) {
 		if counts[c] > counts[byte(t.separator)] {
 			t.separator = rune(c)
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"lieudit/cmd/lieudit/ops"
@@ -34,6 +35,7 @@ type listener struct {
 	name   string
 	socket *connlimit.Listener
 	server *http.Server
+	active atomic.Int64 // requests that are being answered
 }
 
 // newListener opens a socket that takes at most so many connections. It answers once serve runs. The socket is closed with
@@ -48,14 +50,20 @@ func (s *service) newListener(name, address string, connections int, handler htt
 		socket.Close() // its error is dropped: after serve it is closed already
 		return nil
 	})
-	return &listener{name, socket, &http.Server{
-		Handler:                      handler,
+	l := &listener{name: name, socket: socket}
+	l.server = &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			l.active.Add(1)
+			defer l.active.Add(-1)
+			handler.ServeHTTP(w, r)
+		}),
 		DisableGeneralOptionsHandler: true, // the handler answers OPTIONS * too
 		ReadHeaderTimeout:            readHeaderTimeout,
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               64 << 10,
 		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
-	}}, nil
+	}
+	return l, nil
 }
 
 // url is the base URL of the listener, with the port that the system chose for :0.
@@ -75,9 +83,24 @@ func (l *listener) serve(ctx context.Context, drain time.Duration) error {
 	err := l.server.Shutdown(shutdownCtx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = l.server.Close()
+		l.awaitCutRequests()
 	}
 	<-done
 	return err
+}
+
+// cutTimeout is how long requests that were cut have to end, and cutPoll how often they are looked at.
+const (
+	cutTimeout = 3 * time.Second
+	cutPoll    = 10 * time.Millisecond
+)
+
+// awaitCutRequests gives requests that were cut the time to settle what was counted for them: their handlers end once they notice,
+// which Server.Close does not wait for.
+func (l *listener) awaitCutRequests() {
+	for end := time.Now().Add(cutTimeout); l.active.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(cutPoll)
+	}
 }
 
 // openListeners opens the sockets of the three listeners and builds their handlers. A connection made before serve runs
