@@ -151,6 +151,7 @@ func TestFilesOfManyClientsWaitForTheirTurn(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	waitUntil(t, "no file is kept", func() bool { return svc.metricValue(t, "lieudit_uploads") == "0" })
 	if used := svc.requestsUsed(t, key); used != 20*2000+1 {
 		t.Errorf("%d requests were counted, want %d", used, 20*2000+1)
 	}

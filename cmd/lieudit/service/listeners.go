@@ -15,7 +15,6 @@ import (
 
 	"lieudit/cmd/lieudit/ops"
 	"lieudit/http/api"
-	"lieudit/http/bodylimit"
 	"lieudit/http/connlimit"
 	"lieudit/http/customerarea"
 	"lieudit/http/throttle"
@@ -159,7 +158,7 @@ func (s *service) openUploads() (api.Uploads, error) {
 	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
 		return api.Uploads{}, fmt.Errorf("folder of uploads: %w", err)
 	}
-	return api.Uploads{Folder: folder, Budget: bodylimit.NewBudget(maxUploads, maxAccountUploads)}, nil
+	return api.Uploads{Folder: folder, Budget: s.uploadBudget}, nil
 }
 
 // countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
