@@ -141,7 +141,7 @@ func (j *fileJob) stream(ctx context.Context, w http.ResponseWriter, x csvupload
 		out.connection.SetWriteDeadline(time.Time{})
 		return
 	}
-	if ctx.Err() == nil {
+	if out.err == nil && ctx.Err() == nil {
 		j.h.Log.Error("answer to a file broken off", "endpoint", j.endpoint, "rows", j.table.Rows, "answered", answered, "error", err)
 	}
 	kit.AbortResponse(w)
@@ -164,14 +164,16 @@ type fileWriter struct {
 	out        http.ResponseWriter
 	connection *http.ResponseController
 	budget     *waitBudget
+	err        error // the client is gone or too slow, or its key has ended: no fault of the service
 }
 
-func (f *fileWriter) Write(text []byte) (int, error) {
-	if err := f.budget.revalidate(f.ctx); err != nil {
-		return 0, err
+func (f *fileWriter) Write(text []byte) (n int, err error) {
+	if f.err = f.budget.revalidate(f.ctx); f.err != nil {
+		return 0, f.err
 	}
 	f.connection.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every test's writer has deadlines
-	return f.out.Write(text)
+	n, f.err = f.out.Write(text)
+	return n, f.err
 }
 
 // revalidate checks that the key of a long answer is still valid. Each check may wait for the log as long as a request may.

@@ -110,14 +110,12 @@ func (nopCloser) Close() error { return nil }
 
 // toWindows1252 is a character of Windows-1252 that stands for r.
 func toWindows1252(r rune) rune {
-	for _, candidate := range norm.NFD.String(string(r)) {
-		if _, ok := charmap.Windows1252.EncodeRune(r); ok {
-			return r
-		}
-		if _, ok := charmap.Windows1252.EncodeRune(candidate); ok {
-			return candidate
-		}
-		break
+	if _, ok := charmap.Windows1252.EncodeRune(r); ok {
+		return r
+	}
+	letter, _ := utf8.DecodeRuneInString(norm.NFD.String(string(r))) // accents follow it
+	if _, ok := charmap.Windows1252.EncodeRune(letter); ok {
+		return letter
 	}
 	return '?'
 }
