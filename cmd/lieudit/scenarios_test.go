@@ -247,7 +247,7 @@ func isKeyRingUnavailable(answer []byte) bool {
 // contractHeaders are the headers that scenarios compare.
 func contractHeaders() []string {
 	return []string{
-		"Content-Type", "Allow", "Location", "Retry-After", "X-Request-Id", "Set-Cookie", "Www-Authenticate",
+		"Content-Type", "Content-Disposition", "Allow", "Location", "Retry-After", "X-Request-Id", "Set-Cookie", "Www-Authenticate",
 		"Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers",
 		"Access-Control-Max-Age", "Access-Control-Allow-Credentials",
 	}

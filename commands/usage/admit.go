@@ -56,7 +56,7 @@ func (m *Meter) CountRequest(ctx context.Context, wait *waitlimit.Wait, g access
 	return u, nil
 }
 
-// Reservation is what was counted for one request that may still be refunded.
+// Reservation is what was counted for a request, or for several together, and may still be refunded.
 type Reservation struct {
 	period *activePeriod
 	entry  entry // as it was counted
@@ -65,7 +65,14 @@ type Reservation struct {
 // Reserve is CountRequest for a request whose work comes after. Confirm or Refund must be called once: until then the period
 // is not evicted.
 func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) (Reservation, error) {
+	return m.ReserveRequests(ctx, wait, g, endpoint, 1)
+}
+
+// ReserveRequests is Reserve for so many requests at once, at least one. All of them are counted or none: where the quota does not
+// suffice for all it fails with *QuotaExceededError, and what is left of the quota stays for other requests.
+func (m *Meter) ReserveRequests(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, requests int64) (Reservation, error) {
 	return m.withCurrentPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
+		e.count.Requests = requests
 		e, err := p.submit(ctx, wait, chargeRequest, e)
 		if err == nil {
 			p.openReservations.Add(1)
@@ -80,8 +87,18 @@ func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
 // Refund takes back what was counted and ends the reservation. It returns when that is durable. If it fails, it is tried again
 // as QuotaUsage.Refund is.
 func (r Reservation) Refund(ctx context.Context) error {
-	_, err := r.period.submit(ctx, nil, refundRequest, r.entry)
-	r.Confirm()
+	return r.RefundRequests(ctx, r.entry.count.Requests)
+}
+
+// RefundRequests is Refund for some of the requests that were counted. The others stay counted.
+func (r Reservation) RefundRequests(ctx context.Context, requests int64) error {
+	defer r.Confirm()
+	if requests <= 0 {
+		return nil
+	}
+	part := r.entry
+	part.count.Requests = min(requests, part.count.Requests)
+	_, err := r.period.submit(ctx, nil, refundRequest, part)
 	return err
 }
 

@@ -146,7 +146,7 @@ func (b *batch) draftTick() (counts []event.UsageCount, refused []refusedRequest
 	b.charges = slices.DeleteFunc(b.charges, (*pendingRequest).isAbandoned)
 	d := b.fold.DraftTick()
 	for _, w := range b.charges {
-		if v := d.AddRequest(w.count.Account, w.count.Key); v != ledger.Counted {
+		if v := d.AddRequests(w.count.Account, w.count.Key, w.count.Requests); v != ledger.Counted {
 			refused = append(refused, refusedRequest{w, v})
 			continue
 		}
@@ -174,7 +174,7 @@ func addCount(counts []event.UsageCount, c event.UsageCount) []event.UsageCount 
 func (b *batch) respondRefused(refused []refusedRequest) {
 	for _, r := range refused {
 		b.charges = slices.DeleteFunc(b.charges, func(w *pendingRequest) bool { return w == r.pendingRequest })
-		r.respond(b.refusalError(r.count.Account, r.verdict))
+		r.respond(b.refusalError(r.count, r.verdict))
 	}
 }
 
@@ -182,7 +182,7 @@ func (b *batch) respondRefused(refused []refusedRequest) {
 func (b *batch) respondProbes() {
 	for _, w := range b.probes {
 		if _, v := b.fold.Remaining(w.count.Account, w.count.Key); v != ledger.Counted {
-			w.respond(b.refusalError(w.count.Account, v))
+			w.respond(b.refusalError(w.count, v))
 		} else {
 			w.respond(nil)
 		}
@@ -190,12 +190,12 @@ func (b *batch) respondProbes() {
 	b.probes = nil
 }
 
-// refusalError returns the error of a request that the ledger does not count. A closed period is retired: the request tries
-// again with the next one.
-func (b *batch) refusalError(account string, v ledger.Verdict) error {
+// refusalError returns the error of requests that the ledger does not count. A closed period is retired: they are tried again
+// with the next one.
+func (b *batch) refusalError(c event.UsageCount, v ledger.Verdict) error {
 	switch v {
 	case ledger.CapReached:
-		return &QuotaExceededError{b.fold.LimitingCap(account)}
+		return &QuotaExceededError{b.fold.LimitingCap(c.Account, max(c.Requests, 1))}
 	case ledger.KeyRevoked, ledger.AccountClosed:
 		return ErrRevoked
 	case ledger.PeriodClosed:
@@ -221,11 +221,13 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 	}
 	var lateRefunds []*pendingRequest
 	for _, w := range b.charges {
+		counted := w.entry // a copy: the request may be in the pool again once it is answered
 		if !w.respond(nil) {
-			lateRefunds = append(lateRefunds, newRefund(w.entry))
+			lateRefunds = append(lateRefunds, newRefund(counted))
+			continue
 		}
+		b.meter.requestsCounted.Add(counted.count.Requests)
 	}
-	b.meter.requestsCounted.Add(int64(len(b.charges) - len(lateRefunds)))
 	b.charges = nil
 	b.queue.requeue(lateRefunds)
 	b.meter.clearSilence() // as in flush

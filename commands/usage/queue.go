@@ -17,7 +17,7 @@ import (
 // that was folded. A request tries again with the contract's next period.
 var errRetired = errors.New("period is not in use any more")
 
-// entry is one request as it is counted in a period.
+// entry is one request, or several of one account that are counted together or not at all, as a period counts them.
 type entry struct {
 	day   plan.Date
 	count event.UsageCount

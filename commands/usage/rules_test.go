@@ -9,6 +9,7 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/schemas/access"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
@@ -186,5 +187,52 @@ func TestARaisedQuotaIsInForceAtOnce(t *testing.T) {
 	}
 	if _, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 1), "GET /me"); err == nil { // its key ring still has the old quota
 		t.Error("counted above the raised cap")
+	}
+}
+
+func TestRequestsThatAreReservedTogetherCountWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	log := openLog(t)
+	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"agency": 1000, "a": 100}}, time.Now)
+	g := grantOf("a", 100)
+	g.Agency = "agency"
+	mustCountWith(t, m, g, 40)
+	_, err := m.ReserveRequests(t.Context(), newWait(g.Account), g, "POST /search/csv", 61)
+	if exceeded := new(usage.QuotaExceededError); !errors.As(err, &exceeded) || exceeded.Limit != 100 {
+		t.Errorf("61 of 60 left: %v, want the limit of the account itself", err)
+	}
+	mustCountWith(t, m, g, 60)
+	if err := m.CheckQuota(t.Context(), newWait(g.Account), g, "GET /me"); err == nil {
+		t.Error("admitted at the cap")
+	}
+	checkTotal(t, log, ledger.StreamName("agency", plan.PeriodAt(anchor, time.Now()).First), 100)
+	if _, counted := m.Totals(); counted != 100 {
+		t.Errorf("the instance counted %d requests, want 100", counted)
+	}
+}
+
+// mustCountWith counts requests together and keeps them.
+func mustCountWith(t *testing.T, m *usage.Meter, g access.Grant, requests int64) {
+	t.Helper()
+	r, err := m.ReserveRequests(t.Context(), newWait(g.Account), g, "POST /search/csv", requests)
+	if err != nil {
+		t.Fatalf("%d requests are not counted: %v", requests, err)
+	}
+	r.Confirm()
+}
+
+func TestAPartOfWhatWasReservedIsRefunded(t *testing.T) {
+	t.Parallel()
+	log := openLog(t)
+	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 100}}, time.Now)
+	for _, c := range []struct{ reserved, refunded, used int64 }{{100, 70, 30}, {70, 0, 100}} {
+		r, err := m.ReserveRequests(t.Context(), newWait("a"), grantOf("a", 100), "POST /search/csv", c.reserved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.RefundRequests(t.Context(), c.refunded); err != nil {
+			t.Fatal(err)
+		}
+		checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), c.used)
 	}
 }

@@ -285,3 +285,43 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 		})
 	}
 }
+
+// TestACapIsExactForRequestsThatAreReservedTogether: files of rows and single requests use up one quota on several instances,
+// while replies of the log are lost. Some rows are refunded.
+func TestACapIsExactForRequestsThatAreReservedTogether(t *testing.T) {
+	t.Parallel()
+	const limit = 5000
+	log := openLog(t)
+	quotas := &fakeQuotas{caps: map[string]int64{"a": limit}}
+	var served atomic.Int64
+	var clients sync.WaitGroup
+	for range 3 {
+		m := startMeter(t, lossyStore{log, 5}, log, quotas, time.Now)
+		for client := range 8 {
+			clients.Go(func() {
+				for n := range 60 {
+					requests := int64(1 + client*n%97)
+					r, err := m.ReserveRequests(t.Context(), newWait("a"), grantOf("a", limit), "POST /search/csv", requests)
+					if capped := new(usage.QuotaExceededError); errors.As(err, &capped) {
+						continue
+					} else if err != nil {
+						t.Error(err)
+						return
+					}
+					refunded := requests * int64(n%2) / 3
+					if err := r.RefundRequests(t.Context(), refunded); err != nil {
+						t.Error(err)
+						return
+					}
+					served.Add(requests - refunded)
+				}
+			})
+		}
+	}
+	clients.Wait()
+	f, events := foldStream(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
+	t.Logf("served %d, %d events", served.Load(), events)
+	if n := f.Lines.Total(); n != served.Load() || n > limit || n < limit*9/10 {
+		t.Errorf("%d counted for %d served, cap %d", n, served.Load(), limit)
+	}
+}

@@ -32,9 +32,11 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request) (ki
 	if !planIncludes(a.Plan, route.service) {
 		return kit.Response{}, h.countRefusal(r.Context(), &a, route.endpointName(), refusal.PlanInsufficient.With(refusal.Details{Plan: a.Plan}))
 	}
-	defer h.Bodies.Limit(r, bodylimit.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
-		return h.checkLargeBody(r.Context(), &a, route.endpointName())
-	}})()
+	if !route.isFile() {
+		defer h.Bodies.Limit(r, bodylimit.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
+			return h.checkLargeBody(r.Context(), &a, route.endpointName())
+		}})()
+	}
 	do, decodeErr := route.endpoint(r)
 	if isAnsweredBeforeQuota(problem.StatusOf(decodeErr)) {
 		return kit.Response{}, decodeErr
@@ -43,7 +45,7 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request) (ki
 		if decodeErr != nil {
 			return kit.Response{}, decodeErr
 		}
-		return do(ctx, call{Principal: caller{a.Grant, h.Now(), a.Wait}, Vars: vars})
+		return do(ctx, call{Principal: caller{a.Grant, h.Now(), &a}, Vars: vars})
 	})
 }
 
@@ -130,10 +132,14 @@ func (h *handler) admitMetered(ctx context.Context, a *auth.Authentication, rt r
 	return nil, refused
 }
 
-// settleUsage ends the metering of a request, with the status of its answer. The key of a request that only read is checked once
+// settleUsage ends the metering of a request, with the status of its answer. A file that is answered is not counted here: its rows
+// were. The key of a request that only read is checked once
 // more: if it is no longer valid, the request is refused and what was counted is refunded. A write has been done by now, so its
 // answer is sent whatever became of the key.
 func (h *handler) settleUsage(ctx context.Context, a *auth.Authentication, rt route, settle SettleFunc, status int) (usage.QuotaUsage, error) {
+	if rt.isFile() && status == http.StatusOK {
+		return usage.QuotaUsage{}, nil
+	}
 	spent, err := settle(ctx, status)
 	if rt.isWrite() {
 		return spent, err

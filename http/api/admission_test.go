@@ -82,6 +82,10 @@ func (s *stalledLogs) CheckQuota(ctx context.Context, a *auth.Authentication, _ 
 	return waitForLog(ctx, a, s.known)
 }
 
+func (s *stalledLogs) ReserveRows(ctx context.Context, a *auth.Authentication, endpoint string, _ int64) (api.SettleRowsFunc, error) {
+	return func(context.Context, int64) {}, s.CheckQuota(ctx, a, endpoint)
+}
+
 func (s *stalledLogs) CountRefused(ctx context.Context, a *auth.Authentication, _ string) error {
 	return waitForLog(ctx, a, s.settle)
 }

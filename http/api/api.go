@@ -1,6 +1,6 @@
-// Package api is the HTTP surface of the service: addresses, locations, routes, and what a key gives. Each row of
-// routes.go names the method and path of an operation, what the plan must include, and the function that does the work.
-// Its constraint: requests are matched as they were sent. No path is ever cleaned or redirected: a redirect would be an answer
+// Package api is the HTTP surface of the service: addresses, locations, routes, and what a key gives. It answers addresses in the
+// words of the former national API too (former*.go). Each row of routes.go names the method and path of an operation, what the
+// plan must include, and the function that does the work. Its constraint: requests are matched as they were sent. No path is ever cleaned or redirected: a redirect would be an answer
 // before the key is checked.
 //
 //	request ─> ServeHTTP ─> auth.Authenticate ─> router.Match ─> plan ─> bodylimit.Limit ─> kit.Endpoint (decode)
@@ -12,6 +12,7 @@
 //
 // Every check can end the request with an error, which kit.WriteError answers. The checks keep this order whatever else is
 // wrong with a request. admission.go holds the steps from auth.Authenticate to the settling, usage.go the meter.
+// A file of rows is read by its operation, which counts the rows before anything is answered (upload.go).
 package api
 
 import (
@@ -20,6 +21,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	locationscommands "lieudit/commands/locations"
 	"lieudit/eventstore/waitlimit"
@@ -48,6 +51,7 @@ type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Throttle *throttle.Throttle // of publishable keys
 	Bodies   *bodylimit.Budget  // of large bodies
+	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time
 	Log      *slog.Logger // tokens are redacted before they get to it
@@ -61,6 +65,7 @@ func New(keys auth.KeyRing, meter RequestMeter, addresses *atlas.Atlas, location
 	h := &handler{
 		Env: env, meter: meter, addresses: addresses, locations: locations,
 		authenticator: auth.NewAuthenticator(keys, env.Limiter, env.Prefixes, searchPath, env.Now),
+		fileWorkers:   newFileWorkers(),
 	}
 	h.counts = &countCache{lastChange: locations.LastChange, load: func(ctx context.Context, account string) (locationscommands.Counts, error) {
 		return locations.Commands.CountLocations(ctx, account)
@@ -77,13 +82,14 @@ type handler struct {
 	authenticator *auth.Authenticator
 	table         *router.Table[route]
 	counts        *countCache
+	fileWorkers   *semaphore.Weighted // of all files together
 }
 
 // caller is who makes a request that passed every check.
 type caller struct {
-	access.Grant                 // what its key gives
-	now          time.Time       // when it was admitted
-	wait         *waitlimit.Wait // how long it may still wait for the logs
+	access.Grant                        // what its key gives
+	now            time.Time            // when it was admitted
+	authentication *auth.Authentication // with how long it may still wait for the logs
 }
 
 type call = kit.Call[caller]

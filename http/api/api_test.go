@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,7 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 		},
 		env: api.Env{
 			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Bodies: bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
+			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: bodylimit.NewBudget(1, 1)},
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
 		},
 	}

@@ -4,17 +4,21 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
+	"lieudit/http/csvupload"
 	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 )
 
-// The most bytes a body may have: largeBody for whole sets of sites, smallBody for all others.
+// The most bytes a body may have: largeBody for whole sets of sites, fileBody for a form with a file of rows, smallBody for all
+// others.
 const (
 	smallBody = 1 << 20
 	largeBody = MaxBodyBytes
+	fileBody  = csvupload.MaxBodyBytes
 )
 
 // MaxBodyBytes is the most bytes that any body may have.
@@ -36,7 +40,7 @@ type route struct {
 
 // routes is section 4 of the specification as a table.
 func (h *handler) routes() []route {
-	return slices.Concat(h.addressRoutes(), h.locationRoutes(), routingRoutes("compute", "matrix", "isochrone", "nearest", "optimize"))
+	return slices.Concat(h.addressRoutes(), h.formerRoutes(), h.locationRoutes(), routingRoutes("compute", "matrix", "isochrone", "nearest", "optimize"))
 }
 
 // addressRoutes include GET /version, which ServeHTTP answers before any key is asked for.
@@ -53,6 +57,20 @@ func (h *handler) addressRoutes() []route {
 		{"POST", "/address/proximity", plan.Addresses, kit.NonEmptyBodyEndpoint(h.findNearbyAddresses), smallBody},
 		{"GET", "/locality/search", plan.Addresses, kit.NonEmptyQueryEndpoint(h.searchLocalities), smallBody},
 	}
+}
+
+// formerRoutes are those of the former national API. Its documentation writes the paths with a slash at the end and its clients
+// write them either way, so both are routes. They are one endpoint: endpointName has no slash.
+func (h *handler) formerRoutes() (all []route) {
+	for _, slash := range []string{"", "/"} {
+		all = append(all,
+			route{"GET", "/search" + slash, plan.Addresses, kit.OpenQueryEndpoint(h.searchAsFormerAPI), smallBody},
+			route{"GET", "/reverse" + slash, plan.Addresses, kit.OpenQueryEndpoint(h.reverseAsFormerAPI), smallBody},
+			route{"POST", "/search/csv" + slash, plan.Addresses, h.formerFileEndpoint("POST /search/csv", prepareFormerSearch), fileBody},
+			route{"POST", "/reverse/csv" + slash, plan.Addresses, h.formerFileEndpoint("POST /reverse/csv", prepareFormerReverse), fileBody},
+		)
+	}
+	return all
 }
 
 func (h *handler) locationRoutes() []route {
@@ -92,21 +110,27 @@ func routingRoutes(names ...string) (all []route) {
 	return all
 }
 
-// Routes is every method and path of the API, such as "GET /me"; paths follow Base.
+// Routes is every endpoint of the API once, as the method and the path, such as "GET /me"; paths follow Base.
 func Routes() []string {
 	var all []string
 	for _, rt := range (&handler{}).routes() {
-		all = append(all, rt.method+" "+rt.path)
+		if name := rt.endpointName(); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
 	}
 	return all
 }
 
 // endpointName is the name under which the route's requests are counted and invoiced. It holds the variables, not their texts.
-func (r route) endpointName() string { return r.method + " " + r.path }
+func (r route) endpointName() string { return r.method + " " + strings.TrimSuffix(r.path, "/") }
 
 // isWrite reports whether the work changes something. A write is counted before its work, so that nothing is written that was not
 // counted. POST on an address only reads: it carries the query in its body.
 func (r route) isWrite() bool { return r.service == plan.Locations && r.method != http.MethodGet }
+
+// isFile reports whether the body is a file, whose rows are counted and which is spooled to disk: it takes no part of the budget of
+// bodies in memory.
+func (r route) isFile() bool { return r.bodyLimit == fileBody }
 
 func (r route) pattern() router.Pattern { return router.Pattern{Method: r.method, Path: r.path} }
 

@@ -20,6 +20,10 @@ type RequestMeter interface {
 	// after it. The SettleFunc must be called once, after the work and before the answer is sent.
 	Admit(ctx context.Context, a *auth.Authentication, endpoint string, writes bool) (SettleFunc, error)
 
+	// ReserveRows counts the rows of a file before they are answered, each as a request: all of them, or none where the quota does
+	// not suffice. The SettleRowsFunc must be called once.
+	ReserveRows(ctx context.Context, a *auth.Authentication, endpoint string, rows int64) (SettleRowsFunc, error)
+
 	// CheckQuota refuses an account that is known to be at its cap. It counts nothing.
 	CheckQuota(ctx context.Context, a *auth.Authentication, endpoint string) error
 
@@ -30,6 +34,9 @@ type RequestMeter interface {
 // SettleFunc ends the metering of a request with the status of the answer that is about to be sent, and returns what is used
 // of the quota by then. Its error is answered in place of the answer.
 type SettleFunc func(ctx context.Context, status int) (usage.QuotaUsage, error)
+
+// SettleRowsFunc ends the metering of a file. Of the rows that were counted those that were not answered are refunded.
+type SettleRowsFunc func(ctx context.Context, unanswered int64)
 
 // bodyWithUsage makes the body of an answer that shows what is used of the quota, this request included.
 type bodyWithUsage func(usage.QuotaUsage) any
@@ -47,9 +54,11 @@ type CountingPolicy struct {
 var CountAll = CountingPolicy{Refusals: true, Failures: true}
 
 // isCounted reports whether a request that was admitted to its work counts, by the status of its answer. One whose key turns
-// out to be no longer valid, or cannot be checked, never does.
+// out to be no longer valid, or cannot be checked, never does, nor does a file, which is read after the quota was checked, that turns out to be
+// malformed or to have more rows than are left.
 func (c CountingPolicy) isCounted(status int) bool {
-	if status == http.StatusUnauthorized || status == http.StatusServiceUnavailable {
+	switch status {
+	case http.StatusUnauthorized, http.StatusServiceUnavailable, http.StatusBadRequest, http.StatusTooManyRequests:
 		return false
 	}
 	return c.Failures || status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
@@ -109,6 +118,19 @@ func (m policyMeter) admitWrite(ctx context.Context, a *auth.Authentication, end
 	}, nil
 }
 
+// ReserveRows implements RequestMeter.
+func (m policyMeter) ReserveRows(ctx context.Context, a *auth.Authentication, endpoint string, rows int64) (SettleRowsFunc, error) {
+	receipt, err := m.ReserveRequests(ctx, a.Wait, a.Grant, endpoint, rows)
+	if err != nil {
+		return nil, m.toRefusal(a, err)
+	}
+	return func(ctx context.Context, unanswered int64) {
+		if err := receipt.RefundRequests(ctx, unanswered); err != nil {
+			m.log.Warn("a refund is not durable yet", "account", a.Account, "endpoint", endpoint, "reason", err)
+		}
+	}, nil
+}
+
 // detachFromClient is a context with a request's deadline, which does not end when the client goes away.
 func detachFromClient(ctx context.Context) (context.Context, context.CancelFunc) {
 	detached := context.WithoutCancel(ctx)
@@ -160,6 +182,11 @@ type Unmetered struct{}
 // Admit implements RequestMeter. It shows the quota of the grant, and none of it used.
 func (Unmetered) Admit(_ context.Context, a *auth.Authentication, _ string, _ bool) (SettleFunc, error) {
 	return func(context.Context, int) (usage.QuotaUsage, error) { return usage.QuotaUsage{Limit: a.Quota}, nil }, nil
+}
+
+// ReserveRows implements RequestMeter.
+func (Unmetered) ReserveRows(context.Context, *auth.Authentication, string, int64) (SettleRowsFunc, error) {
+	return func(context.Context, int64) {}, nil
 }
 
 // CheckQuota implements RequestMeter.

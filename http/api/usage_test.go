@@ -188,6 +188,11 @@ func (l *fakeMeter) CheckQuota(context.Context, *auth.Authentication, string) er
 	return l.admitErr
 }
 
+func (l *fakeMeter) ReserveRows(_ context.Context, _ *auth.Authentication, endpoint string, rows int64) (api.SettleRowsFunc, error) {
+	l.recordCall(fmt.Sprint("reserve ", rows, " ", endpoint))
+	return func(_ context.Context, unanswered int64) { l.recordCall(fmt.Sprint("refund ", unanswered)) }, l.admitErr
+}
+
 func (l *fakeMeter) Admit(_ context.Context, a *auth.Authentication, endpoint string, _ bool) (api.SettleFunc, error) {
 	l.recordCall("admit " + a.Account + " " + endpoint)
 	if l.admitErr != nil {

@@ -27,6 +27,7 @@ const Small = 64 << 10
 type Admission struct {
 	Account string       // whose part of the budget a large body takes
 	Limit   int64        // bytes of the largest body that is read
+	Cost    int64        // what a large body takes of the budget, where that counts something other than bytes; 0: its bytes
 	Allow   func() error // called once before a large body is read; an error refuses it; nil: every body may be read
 }
 
@@ -85,11 +86,15 @@ func (l *limitedBody) admit() (err error) {
 			return err
 		}
 	}
-	bytes := l.declared
-	if bytes < 0 {
-		bytes = l.admission.Limit
+	cost := l.admission.Cost
+	switch {
+	case cost > 0:
+	case l.declared < 0:
+		cost = l.admission.Limit
+	default:
+		cost = l.declared
 	}
-	l.releaseShare, err = l.budget.Acquire(l.ctx, l.admission.Account, bytes)
+	l.releaseShare, err = l.budget.Acquire(l.ctx, l.admission.Account, cost)
 	l.admitted = err == nil
 	return err
 }

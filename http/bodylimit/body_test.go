@@ -57,6 +57,20 @@ func TestALargeBodyTakesItsShareAndASmallOneNone(t *testing.T) {
 	}
 }
 
+func TestABudgetMayCountSomethingOtherThanBytes(t *testing.T) {
+	t.Parallel()
+	b := bodylimit.NewBudget(1, 1)
+	first, _ := request(limit, limit)
+	release := b.Limit(first, bodylimit.Admission{Account: "a", Limit: limit, Cost: 1})
+	if _, err := io.ReadAll(first.Body); err != nil || b.Status().Used != 1 {
+		t.Errorf("%d of the budget are in use, %v, want 1", b.Status().Used, err)
+	}
+	release()
+	if used := b.Status().Used; used != 0 {
+		t.Errorf("%d are not given back", used)
+	}
+}
+
 func TestNothingOfALargeBodyIsReadThatIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	refusal := errors.New("not now")

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"unicode/utf8"
@@ -96,7 +97,7 @@ func readAll(body io.Reader, contentLength int64) ([]byte, error) {
 // rejectQuery returns the broken rules of a query where no parameter is declared: every parameter in it breaks one.
 func rejectQuery(raw string) error {
 	var nothing struct{}
-	return decodeRawQuery(raw, &shape.Shape{Kind: shape.Object}, reflect.ValueOf(&nothing).Elem())
+	return decodeRawQuery(raw, strictQuery, &shape.Shape{Kind: shape.Object}, reflect.ValueOf(&nothing).Elem())
 }
 
 func isBadRequest(err error) bool { return errors.Is(err, refusal.RequestMalformed) }
@@ -123,11 +124,30 @@ func (d Decoder[T]) DecodeText(text []byte) (T, error) {
 // DecodeQuery decodes the query of a request. Items of a list are repeated parameters or separated by commas. An optional
 // parameter without a value counts as left out.
 func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
+	return d.decodeRawQuery(r.URL.RawQuery, strictQuery)
+}
+
+// DecodeOpenQuery is DecodeQuery, but ignores parameters that T does not declare.
+func (d Decoder[T]) DecodeOpenQuery(r *http.Request) (T, error) {
+	return d.decodeRawQuery(r.URL.RawQuery, openQuery)
+}
+
+func (d Decoder[T]) decodeRawQuery(raw string, mode paramMode) (T, error) {
 	var v T
 	if d.shapeErr != nil {
 		return v, d.shapeErr
 	}
-	return v, decodeRawQuery(r.URL.RawQuery, d.shape, reflect.ValueOf(&v).Elem())
+	return v, decodeRawQuery(raw, mode, d.shape, reflect.ValueOf(&v).Elem())
+}
+
+// DecodeForm decodes the fields of a form that was sent as a body. It ignores fields that T does not declare. Items of a list are
+// repeated fields: a comma may be part of an item.
+func (d Decoder[T]) DecodeForm(fields url.Values) (T, error) {
+	var v T
+	if d.shapeErr != nil {
+		return v, d.shapeErr
+	}
+	return v, decodeParams(fields, len(fields.Encode()) > maxEchoedInput, openForm, d.shape, reflect.ValueOf(&v).Elem())
 }
 
 // byteOrderMark is what some editors write before a text. It is skipped.

@@ -55,6 +55,11 @@ func NonEmptyQueryEndpoint[P any, Q emptiable](do func(context.Context, Call[P],
 	return NewEndpoint(refuseEmpty(NewDecoder[Q]().DecodeQuery), do)
 }
 
+// OpenQueryEndpoint is a NonEmptyQueryEndpoint that ignores parameters which Q does not declare.
+func OpenQueryEndpoint[P any, Q emptiable](do func(context.Context, Call[P], Q) (Response, error)) Endpoint[P] {
+	return NewEndpoint(refuseEmpty(NewDecoder[Q]().DecodeOpenQuery), do)
+}
+
 // NonEmptyBodyEndpoint is a BodyEndpoint that refuses a request with none of its members.
 func NonEmptyBodyEndpoint[P any, B emptiable](do func(context.Context, Call[P], B) (Response, error)) Endpoint[P] {
 	return NewEndpoint(refuseEmpty(NewDecoder[B]().DecodeBody), do)

@@ -18,20 +18,44 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// decodeRawQuery decodes the text of a query into a struct. An error is refusal.RequestMalformed, or all broken rules. As in a
-// body, the rules over several fields are checked only where no field broke a rule of its own.
-func decodeRawQuery(raw string, s *shape.Shape, into reflect.Value) error {
+// paramMode is how the parameters of one kind of request are decoded.
+type paramMode struct {
+	part             string // of the request: what loc begins with
+	ignoreUndeclared bool   // parameters that the struct does not declare are skipped; else each breaks a rule
+	keepCommas       bool   // a value is one item of a list; else it holds items separated by commas
+}
+
+var (
+	strictQuery = paramMode{part: "query"}
+	openQuery   = paramMode{part: "query", ignoreUndeclared: true}
+	openForm    = paramMode{part: "body", ignoreUndeclared: true, keepCommas: true}
+)
+
+// decodeRawQuery decodes the text of a query into a struct, as decodeParams does.
+func decodeRawQuery(raw string, mode paramMode, s *shape.Shape, into reflect.Value) error {
 	params, err := url.ParseQuery(raw)
-	if err != nil || !isValidUTF8(params) {
+	if err != nil {
 		return refusal.RequestMalformed
 	}
-	q := queryDecoder{params: params, isLarge: len(raw) > maxEchoedInput}
+	return decodeParams(params, len(raw) > maxEchoedInput, mode, s, into)
+}
+
+// decodeParams decodes parameters into a struct. An error is refusal.RequestMalformed, or all broken rules. As in a JSON body,
+// the rules over several fields are checked only where no field broke a rule of its own. Of large parameters a violation echoes
+// one alone.
+func decodeParams(params url.Values, isLarge bool, mode paramMode, s *shape.Shape, into reflect.Value) error {
+	if !isValidUTF8(params) {
+		return refusal.RequestMalformed
+	}
+	q := queryDecoder{params: params, paramMode: mode, isLarge: isLarge}
 	for i := range s.Fields {
 		if err := q.decodeField(&s.Fields[i], into.FieldByIndex(s.Fields[i].Index)); err != nil {
 			return err
 		}
 	}
-	q.rejectUndeclared(s)
+	if !mode.ignoreUndeclared {
+		q.rejectUndeclared(s)
+	}
 	if len(q.violations) == 0 {
 		checkRules(into.Addr().Interface(), q.addViolation)
 	}
@@ -68,7 +92,8 @@ func paramsAsObject(params url.Values, names iter.Seq[string]) map[string]any {
 
 // queryDecoder decodes parameters into a struct. It goes on after a broken rule, to find all of them. It serves one query.
 type queryDecoder struct {
-	params     url.Values
+	params url.Values
+	paramMode
 	isLarge    bool // too large to be echoed whole
 	violations []problem.Violation
 }
@@ -79,7 +104,7 @@ func (q *queryDecoder) addViolation(f violation, loc ...any) {
 		return
 	}
 	q.violations = append(q.violations, problem.Violation{
-		Type: f.rule, Loc: append([]any{"query"}, loc...), Msg: f.msg, Input: q.echoInput(loc),
+		Type: f.rule, Loc: append([]any{q.part}, loc...), Msg: f.msg, Input: q.echoInput(loc),
 	})
 }
 
@@ -123,9 +148,13 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	return nil
 }
 
-// decodeList splits the values at commas, and skips items without text. A list of a wrong length has no other violation.
+// decodeList splits the values at commas, unless the mode keeps them, and skips items without text. A list of a wrong length has
+// no other violation.
 func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.Value) {
-	items := strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' })
+	items := values
+	if !q.keepCommas {
+		items = strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' })
+	}
 	if broken := checkLength(f.Shape, len(items)); broken != noViolation {
 		q.addViolation(broken, f.Name)
 		return

@@ -144,3 +144,41 @@ func FuzzQuery(f *testing.F) {
 		}
 	})
 }
+
+func TestAnOpenQueryIgnoresUndeclaredParametersAndKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	decode := func(raw string) (filter, error) {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.URL.RawQuery = raw
+		return filterDecoder.DecodeOpenQuery(r)
+	}
+	got, err := decode("q=x&index=address&%5B=1")
+	if want := (filter{Q: "x", Limit: 5, Auto: true, Sort: "nom"}); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if status, violations := problemOf(t, errorOf(decode("q=x&index=address&limit=x"))); status != 422 || len(violations) != 1 {
+		t.Errorf("got %d %q", status, violations)
+	}
+	if status, _ := problemOf(t, errorOf(decode("index=address"))); status != malformed {
+		t.Errorf("got %d, want 400", status)
+	}
+}
+
+func TestAFormKeepsTheCommasOfItsFields(t *testing.T) {
+	t.Parallel()
+	type form struct {
+		Columns []string `json:"columns,omitempty" max:"2"`
+		Sort    string   `json:"sort,omitempty" enum:"nom"`
+	}
+	decoder := kit.NewDecoder[form]()
+	got, err := decoder.DecodeForm(map[string][]string{"columns": {"rue, numéro", "ville"}, "other": {"x"}})
+	if want := (form{Columns: []string{"rue, numéro", "ville"}}); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	_, err = decoder.DecodeForm(map[string][]string{"columns": {"a", "b", "c"}, "sort": {"x"}})
+	status, violations := problemOf(t, err)
+	const input = ` {"columns":["a","b","c"],"sort":"x"}`
+	if want := []string{`too_long ["body","columns"]` + input, `literal_error ["body","sort"]` + input}; status != 422 || !slices.Equal(violations, want) {
+		t.Errorf("got %d %q, want %q", status, violations, want)
+	}
+}

@@ -39,8 +39,22 @@ func API() openapi.API {
 				Body: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(refusal.AddressUnresolved, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/locality/search", Summary: "Communes by name, postcode, department, region, population",
 				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures(refusal.AddressUnparsable)},
-		}, referentialOperations(), batchOperations(), siteOperations(), searchOperations(),
+		}, formerOperations(), referentialOperations(), batchOperations(), siteOperations(), searchOperations(),
 			routeOperations("compute", "matrix", "isochrone", "nearest", "optimize")),
+	}
+}
+
+// formerOperations are those of the former national API. Each answers under its path with a slash at the end too.
+func formerOperations() []openapi.Operation {
+	return []openapi.Operation{
+		{Method: "GET", Path: "/search", Summary: "Search an address as the former API Adresse does; /search/ is the same, undeclared parameters are ignored",
+			Query: FormerSearch{}, Answer: FormerCollection{}, Failures: apiFailures()},
+		{Method: "GET", Path: "/reverse", Summary: "The address nearest to a point as the former API Adresse finds it; /reverse/ is the same, undeclared parameters are ignored",
+			Query: FormerReverse{}, Answer: FormerCollection{}, Failures: apiFailures()},
+		{Method: "POST", Path: "/search/csv", Summary: "Search the addresses of a CSV file; each row counts as a request, all rows are admitted or none",
+			Form: FormerFile{}, OtherMediaTypes: []string{"text/csv"}, Failures: apiFailures(refusal.BodyTooLarge)},
+		{Method: "POST", Path: "/reverse/csv", Summary: "The addresses nearest to the points of a CSV file; each row counts as a request, all rows are admitted or none",
+			Form: FormerFile{}, OtherMediaTypes: []string{"text/csv"}, Failures: apiFailures(refusal.BodyTooLarge)},
 	}
 }
 

@@ -58,6 +58,9 @@ func (q NearAddress) BrokenRules() []string {
 	return append(rules, brokenIf(q.Center != "" && (q.Lat != nil || q.Lon != nil), "center and lat with lon exclude each other")...)
 }
 
+// BrokenRules checks that a bias has both coordinates or none.
+func (q FormerSearch) BrokenRules() []string { return latLonRule(q.Lat, q.longitude()) }
+
 // BrokenRules checks that a lower bound is not above the upper one.
 func (q SearchLocality) BrokenRules() []string {
 	return brokenIf(q.PopulationMin != nil && q.PopulationMax != nil && *q.PopulationMin > *q.PopulationMax,

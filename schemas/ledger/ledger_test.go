@@ -157,7 +157,7 @@ func TestSnapshotGivesTheSameVerdictsAsTheWholeStream(t *testing.T) {
 	}
 }
 
-// What a draft accepts counts when it is appended next, and one request more would not.
+// What a draft accepts counts when it is appended next, and what it refused would not count with it.
 func TestDraftAcceptsExactlyWhatWouldCount(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -169,22 +169,23 @@ func TestDraftAcceptsExactlyWhatWouldCount(t *testing.T) {
 			b.Apply(randomEvent(r, n+1), noon)
 		}
 		d, accepted := b.DraftTick(), map[string]int64{}
-		refused := ""
+		var refused event.UsageCount
 		for range 40 {
 			account := string(rune('a' + r.IntN(4)))
-			if d.AddRequest(account, "key-"+account) == ledger.Counted {
-				accepted[account]++
+			requests := 1 + int64(r.IntN(4))
+			if d.AddRequests(account, "key-"+account, requests) == ledger.Counted {
+				accepted[account] += requests
 			} else {
-				refused = account
+				refused = newCount(account, requests)
 			}
 		}
 		var counts []event.UsageCount
 		for account, n := range accepted {
 			counts = append(counts, newCount(account, n))
 		}
-		more := append(counts, newCount(refused, 1))
-		if refused != "" && ledger.RestorePeriod(b.Snapshot(0)).Apply(newTick(1000, more...), noon) == ledger.Counted {
-			t.Fatalf("seed %d: %+v counts, but the draft refused %s", seed, more, refused)
+		more := append(counts, refused)
+		if refused.Account != "" && ledger.RestorePeriod(b.Snapshot(0)).Apply(newTick(1000, more...), noon) == ledger.Counted {
+			t.Fatalf("seed %d: %+v counts, but the draft refused %+v", seed, more, refused)
 		}
 		if v := b.Apply(newTick(1000, counts...), noon); len(counts) > 0 && v != ledger.Counted {
 			t.Fatalf("seed %d: %+v got verdict %d", seed, counts, v)

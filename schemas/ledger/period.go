@@ -136,13 +136,14 @@ func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int6
 	return Counted
 }
 
-// LimitingCap is the cap that an account at its limit has reached: its own if that is used up, and else its contract's.
-func (p *PeriodState) LimitingCap(account string) int64 {
-	if a := p.accounts[account]; a != nil && account != p.Contract && a.used >= a.cap {
+// LimitingCap is the cap that so many more requests of an account would exceed: its own if they exceed that, and else its
+// contract's.
+func (p *PeriodState) LimitingCap(account string, requests int64) int64 {
+	if a := p.accounts[account]; a != nil && account != p.Contract && a.used+requests > a.cap {
 		return a.cap
 	}
-	requests, _, _ := p.Cap(p.Contract)
-	return requests
+	limit, _, _ := p.Cap(p.Contract)
+	return limit
 }
 
 // Apply folds the next event of the stream and says whether it counts. recorded is when the log recorded it; only UsageOpened
@@ -319,13 +320,14 @@ type draftAccount struct {
 // DraftTick begins a tick.
 func (p *PeriodState) DraftTick() *TickDraft { return &TickDraft{period: p} }
 
-// AddRequest adds one request with a key of an account if it would count. Else the verdict says why it would not.
-func (d *TickDraft) AddRequest(account, key string) Verdict {
+// AddRequests adds requests with a key of an account if all of them would count. Else it adds none, and the verdict says why they
+// would not.
+func (d *TickDraft) AddRequests(account, key string, requests int64) Verdict {
 	a := d.accountOf(account)
-	v := d.period.verdictFor(account, key, d.used+1, a.used+1)
+	v := d.period.verdictFor(account, key, d.used+requests, a.used+requests)
 	if v == Counted {
-		d.used++
-		a.used++
+		d.used += requests
+		a.used += requests
 	}
 	return v
 }

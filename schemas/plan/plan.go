@@ -16,7 +16,7 @@ const (
 type Service uint8
 
 const (
-	Addresses   Service = iota // /address/*, /locality/search, /me
+	Addresses   Service = iota // /address/*, /search, /reverse, /locality/search, /me
 	Locations                  // /locations/*
 	RouteTools                 // /route/matrix, isochrone, nearest, optimize
 	RouteDirect                // /route/compute

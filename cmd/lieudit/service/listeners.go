@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"lieudit/cmd/lieudit/ops"
@@ -32,6 +34,7 @@ type listener struct {
 	name   string
 	socket *connlimit.Listener
 	server *http.Server
+	active atomic.Int64 // requests that are being answered
 }
 
 // newListener opens a socket that takes at most so many connections. It answers once serve runs. The socket is closed with
@@ -46,14 +49,20 @@ func (s *service) newListener(name, address string, connections int, handler htt
 		socket.Close() // its error is dropped: after serve it is closed already
 		return nil
 	})
-	return &listener{name, socket, &http.Server{
-		Handler:                      handler,
+	l := &listener{name: name, socket: socket}
+	l.server = &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			l.active.Add(1)
+			defer l.active.Add(-1)
+			handler.ServeHTTP(w, r)
+		}),
 		DisableGeneralOptionsHandler: true, // the handler answers OPTIONS * too
 		ReadHeaderTimeout:            readHeaderTimeout,
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               64 << 10,
 		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
-	}}, nil
+	}
+	return l, nil
 }
 
 // url is the base URL of the listener, with the port that the system chose for :0.
@@ -73,9 +82,24 @@ func (l *listener) serve(ctx context.Context, drain time.Duration) error {
 	err := l.server.Shutdown(shutdownCtx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = l.server.Close()
+		l.awaitCutRequests()
 	}
 	<-done
 	return err
+}
+
+// cutTimeout is how long requests that were cut have to end, and cutPoll how often they are looked at.
+const (
+	cutTimeout = 3 * time.Second
+	cutPoll    = 10 * time.Millisecond
+)
+
+// awaitCutRequests gives requests that were cut the time to settle what was counted for them: their handlers end once they notice,
+// which Server.Close does not wait for.
+func (l *listener) awaitCutRequests() {
+	for end := time.Now().Add(cutTimeout); l.active.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(cutPoll)
+	}
 }
 
 // openListeners opens the sockets of the three listeners and builds their handlers. A connection made before serve runs
@@ -85,11 +109,16 @@ func (s *service) openListeners() (err error) {
 	if err != nil {
 		return err
 	}
+	uploads, err := s.openUploads()
+	if err != nil {
+		return err
+	}
 	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.atlas, api.Locations{
 		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), CursorSecret: s.cursorKey,
 		LastChange: s.changes.LastChange, Wait: s.waitForLocations,
 	}, api.Env{
-		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log, Version: s.version,
+		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Uploads: uploads, Prefixes: s.TokenPrefixes,
+		Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler)); err != nil {
 		return err
@@ -113,6 +142,23 @@ func (s *service) openListeners() (err error) {
 	}
 	s.registerConnectionMetrics()
 	return nil
+}
+
+const (
+	// maxUploads is how many files of clients may be on disk at once, each with a descriptor and at most csvupload.MaxFileBytes;
+	// maxAccountUploads is how many of them may be of one account.
+	maxUploads        = 16
+	maxAccountUploads = maxUploads / 2
+)
+
+// openUploads makes the folder for files of clients, which is beside the data so that they are on a disk and not in memory. What a
+// killed process left there is removed.
+func (s *service) openUploads() (api.Uploads, error) {
+	folder := filepath.Join(s.Data, "uploads")
+	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
+		return api.Uploads{}, fmt.Errorf("folder of uploads: %w", err)
+	}
+	return api.Uploads{Folder: folder, Budget: s.uploadBudget}, nil
 }
 
 // countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.

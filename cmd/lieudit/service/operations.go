@@ -185,6 +185,12 @@ func (s *service) registerConnectionMetrics() {
 	s.registerCounter("lieudit_bodies_overloaded_total", "Large request bodies that got no share of the budget.", nil, func() float64 {
 		return float64(s.bodyBudget.Status().Overloaded)
 	})
+	s.registerGauge("lieudit_uploads", "Files of clients that are on disk while they are answered.", nil, func() float64 {
+		return float64(s.uploadBudget.Status().Used)
+	})
+	s.registerGauge("lieudit_uploads_waiting", "Files that wait for their turn to be read.", nil, func() float64 {
+		return float64(s.uploadBudget.Status().Waiting)
+	})
 	for name, l := range map[string]*listener{"api": s.api, "area": s.area, "ops": s.ops} {
 		labels := prometheus.Labels{"listener": name}
 		s.registerGauge("lieudit_connections", "Connections that are open.", labels, func() float64 { return float64(l.socket.Status().Open) })

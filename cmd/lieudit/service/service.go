@@ -87,6 +87,7 @@ type service struct {
 	vintageWatcher *vintages.Watcher
 
 	bodyBudget     *bodylimit.Budget
+	uploadBudget   *bodylimit.Budget // of files on disk
 	gc             gcTuner
 	api, area, ops *listener
 }
@@ -172,6 +173,7 @@ func (s *service) connectParts() {
 	s.locations = locations.New(s.logs.core, codec, s.accounts, geocode.New(s.atlas), s.Now)
 	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
 	s.bodyBudget = s.newBodyBudget()
+	s.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
 	s.gc = newGCTuner(s.bodyBudget)
 	s.registry.InstanceID = s.ledger.InstanceID() // the registry lists the instances that run, for reconciliation
 }

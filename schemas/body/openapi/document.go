@@ -2,7 +2,10 @@ package openapi
 
 import "github.com/google/jsonschema-go/jsonschema"
 
-const mediaType = "application/json"
+const (
+	mediaType     = "application/json"
+	formMediaType = "multipart/form-data"
+)
 
 // document is the part of OpenAPI 3.1 that is used here, in the order in which it is written. Paths are by path, then by method
 // in lower case. The other types of this file are the objects of OpenAPI of the same names; a reference names a component.
@@ -44,7 +47,7 @@ type parameter struct {
 	Schema      *jsonschema.Schema `json:"schema"`
 }
 
-// request is the body of a request, JSON alone.
+// request is the body of a request, JSON or a form.
 type request struct {
 	Required bool               `json:"required"`
 	Content  map[string]content `json:"content"`

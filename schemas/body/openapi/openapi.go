@@ -32,12 +32,13 @@ type API struct {
 	Variables          map[string]Variable // of the paths
 }
 
-// Operation is a method of a path. Query, Body and Answer are zero values of structs, from whose types the schemas are made; nil:
+// Operation is a method of a path. Query, Body, Form and Answer are zero values of structs, from whose types the schemas are made; nil:
 // it has none. Several Failures may have one status.
 type Operation struct {
 	Method, Path, Summary string
 	IsPublic              bool // needs no token
 	Query, Body, Answer   any
+	Form                  any      // the body as a multipart form, in the place of Body
 	OtherAnswers          []any    // other answers of success
 	Status                int      // of success; 0 is 200
 	OtherStatus           int      // another status of success; 0: none
@@ -128,6 +129,13 @@ func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) 
 			return out, err
 		}
 		out.Body = &request{Required: w.hasRequiredMembers(s), Content: jsonContent(content{Schema: s})}
+	}
+	if op.Form != nil {
+		s, err := w.schemaFor(op.Form, false)
+		if err != nil {
+			return out, err
+		}
+		out.Body = &request{Required: true, Content: map[string]content{formMediaType: {Schema: s}}}
 	}
 	return out, w.writeResponses(op, out.Responses)
 }

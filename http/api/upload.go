@@ -1,0 +1,184 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"lieudit/http/bodylimit"
+	"lieudit/http/csvfile"
+	"lieudit/http/csvupload"
+	"lieudit/http/kit"
+	"lieudit/http/problem"
+)
+
+// Uploads is where files that clients send are kept while they are answered.
+type Uploads struct {
+	Folder string            // of the files that are too large for memory
+	Budget *bodylimit.Budget // in files: how many of those there may be at once
+}
+
+// newFileWorkers bounds how many goroutines answer rows of files. One processor stays free for all other requests, where there are
+// several.
+func newFileWorkers() *semaphore.Weighted {
+	return semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)-1)))
+}
+
+// writeTimeout is how long a client may take to read a batch of rows. A client that stops reading would hold its file on disk.
+const writeTimeout = 2 * time.Minute
+
+// fileJob is a file that is being answered. Its steps are receive, reserve and stream; free must be called.
+type fileJob struct {
+	h        *handler
+	caller   caller
+	endpoint string
+	upload   *csvupload.Upload
+	table    *csvupload.Table
+	settle   SettleRowsFunc // nil: no row was counted
+	free     func()         // may be called more than once
+}
+
+// receiveFile reads the form of a request, and the file in it. After an error there is nothing to free.
+func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*fileJob, error) {
+	release := h.Uploads.Budget.Limit(r, bodylimit.Admission{Account: c.Account, Limit: fileBody, Cost: 1})
+	upload, err := csvupload.Receive(r, h.Uploads.Folder)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	j := &fileJob{h: h, caller: c, endpoint: endpoint, upload: upload}
+	j.free = sync.OnceFunc(func() {
+		upload.Close() // nobody reads it any more
+		release()
+	})
+	if err := j.readTable(r.Context()); err != nil {
+		j.free()
+		return nil, toFileProblem(err, upload.FileName)
+	}
+	return j, nil
+}
+
+// readTable reads the whole file once, which is work that other requests must not wait for.
+func (j *fileJob) readTable(ctx context.Context) (err error) {
+	if err := j.h.fileWorkers.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer j.h.fileWorkers.Release(1)
+	j.table, err = j.upload.ReadTable()
+	return err
+}
+
+// toFileProblem is the answer to a file that is no CSV: a broken rule of the field that holds it.
+func toFileProblem(err error, fileName string) error {
+	if bad, ok := errors.AsType[*csvupload.FormatError](err); ok {
+		return problem.BrokenRule("body", "data", "value_error", "Value error, "+bad.Error(), map[string]any{"data": fileName})
+	}
+	return err
+}
+
+// reserve counts the rows, all or none. Counting may wait for the log, so the key is checked again. If it is no longer valid, what
+// was counted is refunded.
+func (j *fileJob) reserve(ctx context.Context) error {
+	if j.table.Rows == 0 {
+		return nil
+	}
+	a := j.caller.authentication
+	settle, err := j.h.meter.ReserveRows(ctx, a, j.endpoint, int64(j.table.Rows))
+	j.settle = settle
+	refused := j.h.authenticator.Revalidate(ctx, a)
+	if refused != nil && err == nil {
+		j.refund(ctx, j.table.Rows)
+	}
+	if refused != nil {
+		return refused
+	}
+	return err
+}
+
+// refund ends the metering, and refunds the rows that were not answered, though the client may be gone.
+func (j *fileJob) refund(ctx context.Context, unanswered int) {
+	if j.settle != nil {
+		ctx, cancel := j.caller.authentication.Wait.Detach(ctx)
+		defer cancel()
+		j.settle(ctx, int64(unanswered))
+	}
+}
+
+// respond is the answer: the file with the columns of an extension, sent while its rows are answered.
+func (j *fileJob) respond(x csvupload.Extension) kit.Response {
+	x.Workers = j.h.fileWorkers
+	return kit.Response{
+		Stream: func(ctx context.Context, w http.ResponseWriter) error {
+			defer j.free()
+			j.stream(ctx, w, x)
+			return nil
+		},
+		Discard: func() {
+			j.refund(context.Background(), j.table.Rows)
+			j.free()
+		},
+	}
+}
+
+// stream sends the answer. The status is sent first, so what fails later breaks the answer off.
+func (j *fileJob) stream(ctx context.Context, w http.ResponseWriter, x csvupload.Extension) {
+	answered := 0
+	defer func() { j.refund(ctx, j.table.Rows-answered) }()
+	w.Header().Set("Content-Type", strings.Replace(csvfile.MediaType, "utf-8", j.table.Charset(), 1))
+	w.Header().Set("Content-Disposition", attachmentName(j.upload.FileName))
+	w.WriteHeader(http.StatusOK)
+	out := &fileWriter{ctx: ctx, out: w, connection: http.NewResponseController(w), isValid: j.revalidate}
+	answered, err := j.table.Extend(ctx, out, x)
+	if err == nil {
+		out.connection.SetWriteDeadline(time.Time{})
+		return
+	}
+	if out.err == nil && ctx.Err() == nil {
+		j.h.Log.Error("answer to a file broken off", "endpoint", j.endpoint, "rows", j.table.Rows, "answered", answered, "error", err)
+	}
+	kit.AbortResponse(w)
+}
+
+// attachmentName is the Content-Disposition of the answer to a file: its name, with .geocoded before the suffix.
+func attachmentName(fileName string) string {
+	name := path.Base(strings.ReplaceAll(fileName, `\`, "/"))
+	name = strings.TrimSuffix(name, path.Ext(name))
+	if name == "" || name == "/" || name == "." {
+		name = "data"
+	}
+	return mime.FormatMediaType("attachment", map[string]string{"filename": name + ".geocoded.csv"})
+}
+
+// fileWriter writes batches of rows to a client that may read slowly. Before each it checks that the key is still valid: a file may
+// take longer than a revocation.
+type fileWriter struct {
+	ctx        context.Context // of the request
+	out        http.ResponseWriter
+	connection *http.ResponseController
+	isValid    func(context.Context) error
+	err        error // the client is gone or too slow, or its key has ended: no fault of the service
+}
+
+func (f *fileWriter) Write(text []byte) (n int, err error) {
+	if f.err = f.isValid(f.ctx); f.err != nil {
+		return 0, f.err
+	}
+	f.connection.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every test's writer has deadlines
+	n, f.err = f.out.Write(text)
+	return n, f.err
+}
+
+// revalidate checks that the key of a long answer is still valid. Each check may wait for the log as long as a request may.
+func (j *fileJob) revalidate(ctx context.Context) error {
+	a := j.caller.authentication
+	a.Wait = j.h.Limiter.NewWait(a.Account)
+	return j.h.authenticator.Revalidate(ctx, a)
+}
