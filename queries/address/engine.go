@@ -1,33 +1,170 @@
 package address
 
 import (
+	"math"
+	"slices"
 	"sync"
 
 	"lieudit/queries/address/commune"
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/search"
 	"lieudit/queries/address/vintage"
 )
 
 // Engine answers from one vintage and the table of communes. It is safe for concurrent use, until the vintage is closed.
 type Engine struct {
-	v      *vintage.Vintage
-	table  *commune.Table
-	source Source // nil: the vintage's own index
+	v     *vintage.Vintage
+	table *commune.Table
+	index *search.Index
 
 	departments func() map[string][]uint32 // the communes of each
 }
 
 // New makes an engine of a vintage. What the table knows of communes is added to what the vintage does.
-func New(v *vintage.Vintage, table *commune.Table) *Engine {
-	table.PrepareSearch()
-	return &Engine{v: v, table: table, departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
-}
+func New(v *vintage.Vintage, table *commune.Table) *Engine { return NewOn(v, table, nil) }
 
 // NewOn makes one whose candidates come from a source that knows the same vintage.
 func NewOn(v *vintage.Vintage, table *commune.Table, source Source) *Engine {
-	e := New(v, table)
-	e.source = source
-	return e
+	table.PrepareSearch()
+	return &Engine{v: v, table: table, index: search.New(v, table, source),
+		departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
 }
 
 // Vintage is what the engine answers from.
 func (e *Engine) Vintage() *vintage.Vintage { return e.v }
+
+// parse reads a query.
+func (q *Query) parse(completing bool) *parse.Question {
+	if q.Text != "" {
+		return parse.Line(q.Text, completing)
+	}
+	street := q.Street
+	if street == "" {
+		street = q.Complement // what the base has is not in it otherwise
+	}
+	return parse.Fields(parse.Parts{Number: q.Number, Street: street, Postcode: q.Postcode, Commune: q.Commune})
+}
+
+// scopeOf is what narrows a query: its filter, a code, a position. A postcode that no commune has and that is the INSEE code
+// of one is taken for the code.
+func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
+	s := search.Scope{Types: query.Types, Communes: e.areaOf(query.Filter), Postcodes: query.Postcodes, Departments: query.Departments}
+	code := query.CityCode
+	if code == "" && q.Postcode.Code != 0 && e.v.PostcodeCommunes(q.Postcode.Code).Len() == 0 {
+		typed := search.PostcodeText(q.Postcode.Code)
+		if len(e.ordinals(typed)) > 0 && len(e.table.ByPostcode(typed)) == 0 {
+			code = typed
+		}
+	}
+	if code != "" {
+		s.Cited = search.NewArea(e.ordinals(code))
+	}
+	if query.Bias != nil {
+		s.Near = &vintage.Point{Lon: degrees(query.Bias.Lon), Lat: degrees(query.Bias.Lat)}
+		s.Around = e.communesAround(*s.Near)
+	}
+	return s
+}
+
+// degrees counts in millionths.
+func degrees(d float64) int32 { return int32(math.Round(d * 1e6)) }
+
+const (
+	firstCircle = 500 // metres searched for the communes around a position, doubled until there are some
+	lastCircle  = 16_000
+)
+
+// communesAround are the communes of the streets nearest to a point.
+func (e *Engine) communesAround(p vintage.Point) search.Area {
+	all := []uint32{}
+	for radius := float64(firstCircle); len(all) == 0 && radius <= lastCircle; radius *= 2 {
+		e.v.StreetsAround(p.Lon, p.Lat, radius, func(street uint32, at vintage.Point) {
+			if vintage.Metres(p, at) <= radius {
+				all = append(all, e.v.StreetCommune(street))
+			}
+		})
+	}
+	return search.NewArea(all)
+}
+
+// areaOf are the communes a filter lets through. What a filter says that names no commune lets none through.
+func (e *Engine) areaOf(f Filter) search.Area {
+	var parts []search.Area
+	if len(f.CityCodes) > 0 {
+		parts = append(parts, e.communesOf(f.CityCodes))
+	}
+	if len(f.Postcodes) > 0 {
+		parts = append(parts, e.servedBy(f.Postcodes))
+	}
+	if len(f.Departments) > 0 {
+		parts = append(parts, e.communesIn(f.Departments))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	both := parts[0]
+	for _, part := range parts[1:] {
+		both = slices.DeleteFunc(both, func(commune uint32) bool { return !part.Has(commune) })
+	}
+	return both
+}
+
+// communesOf are the communes with those codes: a city stands for its arrondissements, a former commune for the one it
+// is part of.
+func (e *Engine) communesOf(codes []string) search.Area {
+	var all []uint32
+	for _, code := range codes {
+		all = append(all, e.ordinals(code)...)
+	}
+	return search.NewArea(all)
+}
+
+// ordinals are the communes of the vintage that a code stands for.
+func (e *Engine) ordinals(code string) (all []uint32) {
+	if ordinal, ok := e.v.CommuneOf(code); ok {
+		return []uint32{ordinal}
+	}
+	known, ok := e.table.ByCode(code)
+	if !ok {
+		return nil
+	}
+	for _, part := range e.table.Children(code) {
+		if ordinal, ok := e.v.CommuneOf(part.Code); ok && part.Kind == commune.Arrondissement {
+			all = append(all, ordinal)
+		}
+	}
+	if ordinal, ok := e.v.CommuneOf(known.Parent); ok && known.Parent != "" {
+		all = append(all, ordinal)
+	}
+	return all
+}
+
+func (e *Engine) servedBy(postcodes []string) search.Area {
+	var all []uint32
+	for _, code := range postcodes {
+		communes := e.v.PostcodeCommunes(parse.Number(code))
+		for i := range communes.Len() {
+			all = append(all, communes.At(i))
+		}
+	}
+	return search.NewArea(all)
+}
+
+func (e *Engine) communesIn(departments []string) search.Area {
+	byDepartment := e.departments()
+	var all []uint32
+	for _, d := range departments {
+		all = append(all, byDepartment[d]...)
+	}
+	return search.NewArea(all)
+}
+
+// byDepartment lists the communes of a vintage by the department they lie in.
+func byDepartment(v *vintage.Vintage) map[string][]uint32 {
+	all := map[string][]uint32{}
+	for i := range uint32(v.Communes) {
+		d := commune.DepartmentOf(v.Commune(i).String())
+		all[d] = append(all[d], i)
+	}
+	return all
+}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"lieudit/queries/address/addresstest"
+	"lieudit/queries/address/search"
 	"lieudit/queries/address/vintage"
 )
 
@@ -160,10 +161,10 @@ func TestTheWorkOnAQuestionIsBounded(t *testing.T) {
 	t.Parallel()
 	e := lozere(t)
 	for name, line := range hostile() {
-		q := e.ask(Query{Text: line}, true)
-		q.search()
-		if q.steps < -maxSteps/10 {
-			t.Errorf("%s: %d steps, want at most %d", name, maxSteps-q.steps, maxSteps)
+		query := Query{Text: line}
+		found, err := e.index.Search(t.Context(), query.parse(true), search.Scope{})
+		if err != nil || found.Steps() > search.MaxSteps*11/10 {
+			t.Errorf("%s: %d steps, want at most %d (%v)", name, found.Steps(), search.MaxSteps, err)
 		}
 	}
 }

@@ -11,7 +11,7 @@ type LocalityQuery = commune.Query
 // Locality is a commune of the table, where it lies, and how well its name fits.
 type Locality struct {
 	*commune.Commune
-	Lon, Lat   float64 // the commune's own where the table has them, else those of the vintage
+	Lon, Lat   float64 // the middle of its addresses in the vintage, or the table's where it has none there
 	Department commune.Division
 	Region     commune.Division
 	Score      float64
@@ -27,7 +27,7 @@ func (e *Engine) Localities(query LocalityQuery) ([]Locality, error) {
 	found := make([]Locality, len(matches))
 	for i, m := range matches {
 		found[i] = Locality{Commune: m.Commune, Lon: m.Lon, Lat: m.Lat, Score: m.Score}
-		if ordinal, ok := e.v.CommuneOf(m.Code); ok && !m.Located() {
+		if ordinal, ok := e.v.CommuneOf(m.Code); ok {
 			p := e.v.Commune(ordinal).Point
 			found[i].Lon, found[i].Lat = float64(p.Lon)/1e6, float64(p.Lat)/1e6
 		}

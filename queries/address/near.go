@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/search"
 	"lieudit/queries/address/vintage"
 )
 
@@ -42,7 +44,7 @@ type nearSearch struct {
 	centre    vintage.Point
 	types     []Type
 	postcodes []uint32
-	within    area
+	within    search.Area
 	rows      [][2]uint32 // of the communes within, in their order
 }
 
@@ -59,7 +61,7 @@ func (e *Engine) newNearSearch(at Position, f Filter) *nearSearch {
 		s.types = []Type{HouseNumber, StreetType, LocalityType}
 	}
 	for _, code := range f.Postcodes {
-		s.postcodes = append(s.postcodes, number(code))
+		s.postcodes = append(s.postcodes, parse.Number(code))
 	}
 	for _, c := range s.within {
 		if from, to := e.v.CommuneStreets(c); from < to {
@@ -143,7 +145,7 @@ func (s *nearSearch) admitsRow(row uint32) bool {
 
 // admitsStreet says whether a street passes the filter.
 func (s *nearSearch) admitsStreet(street uint32) bool {
-	return s.within.has(s.e.v.StreetCommune(street)) && (len(s.postcodes) == 0 || s.isServed(s.facet(street)))
+	return s.within.Has(s.e.v.StreetCommune(street)) && (len(s.postcodes) == 0 || s.isServed(s.facet(street)))
 }
 
 func (s *nearSearch) isServed(f vintage.Facet) bool { return slices.Contains(s.postcodes, f.Postcode) }
@@ -203,7 +205,7 @@ func (s *nearSearch) holding() []near {
 	row, toRow, isNumbered := s.nearestRow(lastCircle)
 	for _, c := range s.e.table.Around(s.at.Lon, s.at.Lat) {
 		commune, ok := s.e.v.CommuneOf(c.Code)
-		if !ok || !s.within.has(commune) {
+		if !ok || !s.within.Has(commune) {
 			continue
 		}
 		if isNumbered && s.e.v.StreetCommune(s.e.v.StreetOf(row)) == commune {

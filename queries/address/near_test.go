@@ -52,8 +52,7 @@ func (e *Engine) nearByHand(at Position, metres float64, f Filter) (found []neig
 	communes := map[string]float64{}
 	nearestRow, ofCommune := metres, ""
 	for i := range uint32(e.v.Addresses + e.v.Streets + e.v.Localities) {
-		c := candidateOf(e.v, vintage.Entity(i))
-		r := e.record(&c, &question{v: e.v})
+		r := e.entityRecord(vintage.Entity(i))
 		d := vintage.Metres(centre, vintage.Point{Lon: degrees(r.Lon), Lat: degrees(r.Lat)})
 		if d > metres || len(f.Postcodes) > 0 && !slices.Contains(f.Postcodes, r.Postcode) || len(f.CityCodes) > 0 && !slices.Contains(f.CityCodes, r.CityCode) {
 			continue

@@ -1,12 +1,20 @@
 // Package address answers questions about addresses from one vintage: what was typed is read, compared and judged in
-// one way, whichever the question. The same question has the same answer every time, to the last tie; how long it may
-// take is counted in steps, not in time.
+// one way, whichever the question. The same question has the same answer every time, to the last tie.
+//
+// A question passes through three packages:
+//
+//	Query ──> parse.Question     which words, numbers and signs were typed, and what they may be
+//	      ──> search.Result      the candidates of the vintage, scored, in their order
+//	      ──> Match, Suggestion  records, with what became of each part that was typed
+//
+// View, Near and Localities look up by id, by position and by name of a commune; they do not search.
 package address
 
 import (
 	"errors"
 
 	"lieudit/queries/address/commune"
+	"lieudit/queries/address/search"
 )
 
 var (
@@ -17,14 +25,21 @@ var (
 )
 
 // Type is what a record is.
-type Type string
+type Type = search.Type
 
 // The types, from the most to the least precise.
 const (
-	HouseNumber  Type = "housenumber"
-	StreetType   Type = "street"
-	LocalityType Type = "locality"
-	Municipality Type = "municipality"
+	HouseNumber  = search.HouseNumber
+	StreetType   = search.Street
+	LocalityType = search.Locality
+	Municipality = search.Municipality
+)
+
+// Source, Ask and Found are how candidates come from an index outside.
+type (
+	Source = search.Source
+	Ask    = search.Ask
+	Found  = search.Found
 )
 
 // Query is a question. Text holds all in one line, or the other fields hold the parts.
@@ -41,6 +56,8 @@ type Query struct {
 	Limit int // at least 1
 	Filter
 	Bias *Position // what lies nearer comes first among what fits about as well
+
+	CommuneFallback bool // Verify answers with the typed commune where it does not have the address
 }
 
 // Filter keeps answers out. An empty list lets everything pass.
@@ -121,7 +138,10 @@ type Component struct {
 }
 
 // Components are the parts of an address.
-type Components struct{ Number, Rep, Street, Postcode, City Component }
+type Components struct {
+	Number, Rep, Street, Postcode, City Component
+	Complement                          string // building, floor, post box, CEDEX: read and not in the base
+}
 
 // Match is an answer to Verify.
 type Match struct {
@@ -130,6 +150,7 @@ type Match struct {
 	Next        float64 // the score of the best other answer
 	Verdict     Verdict
 	Precision   Type
+	IsResolved  bool // it stands for what was typed without a look: placing, routing and proximity use it
 	NumberTyped bool
 	NumberFound bool
 	Nearby      []string // numbers of the street close to one that is missing

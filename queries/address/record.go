@@ -7,19 +7,33 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/queries/address/commune"
+	"lieudit/queries/address/search"
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
 
 // record is a candidate as an answer.
-func (e *Engine) record(c *candidate, q *question) Record {
-	switch c.kind {
-	case Municipality:
-		return e.communeRecord(c.commune, q.communePostcode(c.commune))
-	case HouseNumber:
-		return e.rowRecord(c.row, c.street)
+func (e *Engine) record(c *search.Candidate) Record {
+	switch {
+	case c.IsCity:
+		return e.cityRecord(c.Commune)
+	case c.Type == Municipality:
+		return e.communeRecord(c.Commune, c.Facet().Postcode)
+	case c.Type == HouseNumber:
+		return e.rowRecord(c.Row, c.Street)
 	}
-	return e.streetRecord(c.street, q.facet(c, e.v.Street(c.street)))
+	return e.streetRecord(c.Street, c.Facet())
+}
+
+// cityRecord is Paris, Lyon or Marseille as a whole, of one of its arrondissements.
+func (e *Engine) cityRecord(arrondissement uint32) Record {
+	known, ok := e.table.ByCode(e.v.Commune(arrondissement).String())
+	if ok && known.Parent != "" {
+		if r, ok := e.viewCommune(known.Parent); ok {
+			return r
+		}
+	}
+	return e.communeRecord(arrondissement, e.v.CommunePostcodes(arrondissement).At(0))
 }
 
 func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
@@ -32,13 +46,12 @@ func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
 	e.addCommune(&r)
 	if known, ok := e.table.ByCode(r.CityCode); ok {
 		r.Population = int(known.Population)
-		setCentre(&r, known)
 	}
 	return r
 }
 
-// setCentre puts a commune's record where the table has its centre, so that a commune lies at one place whoever shows it.
-// A record of one that the table cannot place stays where it is.
+// setCentre puts the record of a commune that has no addresses of its own where the table has its centre. All others lie in
+// the middle of their addresses, which is in town, for all endpoints: the table's centres are those of the territories.
 func setCentre(r *Record, c *commune.Commune) {
 	if !c.Located() {
 		return

@@ -4,13 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	"lieudit/queries/address/text"
+	"lieudit/queries/address/search"
 )
 
-// line is the question in one line. A complement is read where no street is given: it is not in the base otherwise.
-func (q Query) line() string {
+// The rule by which a match stands for what was typed without a look, where it is not exact. Measured on real questions: it
+// refuses 8 in 100 right answers.
+const (
+	resolvedScore = 0.70
+	resolvedAhead = 0.05 // of the next other address
+)
+
+// line is the question in one line.
+func (q *Query) line() string {
 	if q.Text != "" {
 		return q.Text
 	}
@@ -24,100 +30,84 @@ func (q Query) line() string {
 // Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
 // The context bounds a source outside; the vintage's own index does not wait.
 func (e *Engine) Verify(ctx context.Context, query Query) ([]Match, error) {
-	q := e.ask(query, false)
-	found, err := e.find(ctx, q)
+	found, err := e.search(ctx, &query, false)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 && !q.parsable() && !e.knows(query.line(), false) {
-		return nil, ErrUnparsable
-	}
 	var out []Match
-	for i := range found {
-		if found[i].score < accepted || len(out) == query.Limit {
+	for i := range found.Best {
+		if found.Best[i].Score < search.Accepted || len(out) == query.Limit {
 			break
 		}
-		out = append(out, e.match(q, found, i))
+		out = append(out, e.match(&query, found, i))
+	}
+	if len(out) == 0 && query.CommuneFallback {
+		if c, ok := found.NamedCommune(); ok {
+			found.Best = append(found.Best[:0], c)
+			out = append(out, e.match(&query, found, 0))
+		}
 	}
 	return out, nil
 }
 
-// parsable says whether anything of an address was typed.
-func (q *question) parsable() bool {
-	if q.postcode != 0 || q.citedAs != "" {
-		return true
+// search finds the candidates of a query. What names no part of an address is ErrUnparsable.
+func (e *Engine) search(ctx context.Context, query *Query, completing bool) (*search.Result, error) {
+	q := query.parse(completing)
+	found, err := e.index.Search(ctx, q, e.scopeOf(query, q))
+	if err != nil {
+		return nil, err
 	}
-	for i := range q.terms {
-		if q.terms[i].Digits || len(q.alts[i]) > 0 || text.ClassOf(q.terms[i].Text) == text.Way {
-			return true
-		}
+	if len(found.Best) == 0 && !found.IsParsable && !e.knows(query.line(), completing) {
+		return nil, ErrUnparsable
 	}
-	return false
+	return found, nil
 }
 
-// wants says whether answers of a type are let through.
-func (q *question) wants(t Type) bool {
-	return len(q.filter.Types) == 0 || slices.Contains(q.filter.Types, t)
-}
-
-// passes says whether the question's filter lets a candidate through.
-func (q *question) passes(c *candidate) bool {
-	if !q.wants(c.kind) || !q.area.has(c.commune) {
-		return false
-	}
-	return len(q.filter.Postcodes) == 0 || slices.Contains(q.filter.Postcodes, postcodeText(q.postcodeOf(c)))
-}
-
-// postcodeOf is the postcode a candidate is shown with.
-func (q *question) postcodeOf(c *candidate) uint32 {
-	if c.kind == Municipality {
-		return q.communePostcode(c.commune)
-	}
-	return q.facet(c, q.v.Street(c.street)).Postcode
-}
-
-func (e *Engine) match(q *question, found []candidate, i int) Match {
-	c := &found[i]
-	m := Match{Record: e.record(c, q), Score: float64(c.score) / 10000, Verdict: Probable, Precision: c.kind,
-		NumberTyped: c.typed(), NumberFound: c.kind == HouseNumber}
+func (e *Engine) match(query *Query, found *search.Result, i int) Match {
+	c := &found.Best[i]
+	x := found.Explain(c)
+	m := Match{Record: e.record(c), Score: float64(c.Score) / 10000, Verdict: Probable, Precision: c.Type,
+		NumberTyped: x.IsNumberTyped, NumberFound: c.Type == HouseNumber}
 	next := 0
 	if i == 0 {
 		next = 1
 	}
-	if next < len(found) {
-		m.Next = float64(found[next].score) / 10000
+	if next < len(found.Best) {
+		m.Next = float64(found.Best[next].Score) / 10000
 	}
-	if c.missing && c.kind == StreetType {
-		m.Nearby = e.nearby(c)
+	if number, ok := c.MissingNumber(); ok {
+		m.Nearby = e.nearby(c.Street, number)
 	}
-	m.Components = e.components(q, c, &m.Record)
-	if q.alone(found, i) {
+	m.Components = components(&x, &m.Record)
+	if query.CityCode != "" && x.City == "" {
+		m.Components.City = e.codeComponent(query.CityCode, &m.Record)
+	}
+	if found.IsExact(i) {
 		m.Verdict = Exact
 		m.Components.confirm()
 	}
+	m.IsResolved = m.Verdict == Exact || i == 0 && m.isResolved() && !c.IsDoubted && !x.IsFromPlace
 	return m
 }
 
-// alone says whether a candidate is confirmed, and no other is.
-func (q *question) alone(found []candidate, i int) bool {
-	if q.steps <= 0 || q.cut || !found[i].sound || slices.Contains(q.leftOut, found[i].kind == Municipality) {
-		return false
-	}
-	for j := range found {
-		if j != i && found[j].kind == found[i].kind && found[j].sound {
+// isResolved applies the rule to what a match shows.
+func (m *Match) isResolved() bool {
+	c := &m.Components
+	for _, part := range [...]*Component{&c.Number, &c.Rep, &c.Street, &c.Postcode, &c.City} {
+		if part.Status == Unconfirmed {
 			return false
 		}
 	}
-	return true
+	return m.Score >= resolvedScore && m.Score-m.Next >= resolvedAhead && (!m.NumberTyped || m.NumberFound)
 }
 
 // nearby are the numbers of a street closest to one it does not have, at most six, in their order.
-func (e *Engine) nearby(c *candidate) []string {
-	s := e.v.Street(c.street)
-	at := e.v.FirstNumber(s, c.number)
+func (e *Engine) nearby(street, number uint32) []string {
+	s := e.v.Street(street)
+	at := e.v.FirstNumber(s, number)
 	from, to := at, at
 	for to-from < 6 && (from > s.From || to < s.To) {
-		before := to == s.To || from > s.From && c.number-e.v.Number(from-1) <= e.v.Number(to)-c.number
+		before := to == s.To || from > s.From && number-e.v.Number(from-1) <= e.v.Number(to)-number
 		if before {
 			from--
 		} else {
@@ -131,33 +121,30 @@ func (e *Engine) nearby(c *candidate) []string {
 	return out
 }
 
-// typed is the text of terms, as folded.
-func (q *question) typed(at mask) string {
-	var words []string
-	for i := range q.terms {
-		if at.has(i) && !q.terms[i].Part {
-			words = append(words, q.terms[i].Typed)
-		}
+// components compares part by part.
+func components(x *search.Explanation, r *Record) (out Components) {
+	out.Number = component(x.Number, r.Number, !x.IsOtherNumber)
+	out.Rep = component(x.Rep, r.Rep, x.IsRepKept)
+	out.Street = component(x.Street, r.Street, x.IsStreetSame)
+	out.Postcode = component(x.Postcode, r.Postcode, x.Postcode == r.Postcode)
+	out.City = component(x.City, r.City, x.IsCitySame)
+	if x.IsCode && x.City == "" {
+		out.City = component(r.CityCode, r.City, true)
 	}
-	return strings.Join(words, " ")
+	if x.IsCityUnknown {
+		out.City.Status = Unconfirmed
+	}
+	out.Complement = x.Complement
+	return out
 }
 
-// components compares part by part.
-func (e *Engine) components(q *question, c *candidate, r *Record) (out Components) {
-	street := q.words() &^ c.span &^ c.numberAt &^ c.repAt
-	out.Number = component(q.typed(c.numberAt), r.Number, !c.missing && !c.ranged)
-	out.Rep = component(c.rep, r.Rep, c.rep == r.Rep || !c.missing && c.rep != "")
-	out.Street = component(q.typed(street), r.Street, c.certain && c.loose == 0 && q.explained(c))
-	postcode := q.typed(q.postcodeMask)
-	if postcode == q.citedAs { // it was read as the code of the commune
-		postcode = ""
+// codeComponent compares a commune that was given by its code alone.
+func (e *Engine) codeComponent(code string, r *Record) Component {
+	ordinal, ok := e.v.CommuneOf(r.CityCode)
+	if ok && slices.Contains(e.ordinals(code), ordinal) {
+		return Component{code, r.City, Confirmed}
 	}
-	out.Postcode = component(postcode, r.Postcode, postcode == r.Postcode)
-	out.City = component(q.typed(c.span), r.City, c.sim >= confirmedSim)
-	if c.span == 0 {
-		out.City = component(q.citedAs, r.City, q.cited.has(c.commune))
-	}
-	return out
+	return Component{code, r.City, Unconfirmed}
 }
 
 // confirm takes what is written in another way for what it is, once every word is known to be confirmed.

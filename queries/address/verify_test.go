@@ -45,7 +45,7 @@ func TestWhatIsNotConfirmedIsProbable(t *testing.T) {
 		"12 lilas 48000 mende":                  "48095_0010_00012", // a word too few
 		"12-14 rue des lilas 48000 mende":       "48095_0010_00012", // two numbers
 		"13 rue des lilas 48000 mende":          "48095_0010",       // no such number
-		"12 quater rue des lilas 48000 mende":   "48095_0010",       // no such repetition index
+		"12 quater rue des lilas 48000 mende":   "48095_0010_00012", // no such repetition index
 		"12 rue des lilas 48900 mende cedex":    "48095_0010_00012", // no postcode of the base
 		"3 rue de l'église 48000":               "48095_0040_00003", // two communes have one
 		"2 place du foirail 48230 la canourgue": "48039_0060_00002", // another commune

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"lieudit/queries/address/vintage"
 )
 
 // View is the record an id names: of a commune, a street, a locality or a house number, of this vintage or an earlier
@@ -21,8 +23,17 @@ func (e *Engine) View(id string) (Record, bool) {
 	if !ok {
 		return Record{}, false
 	}
-	c := candidateOf(e.v, entity)
-	return e.record(&c, &question{v: e.v}), true
+	return e.entityRecord(entity), true
+}
+
+// entityRecord is an entity as an answer.
+func (e *Engine) entityRecord(entity vintage.Entity) Record {
+	street := e.v.StreetOfEntity(entity)
+	if row, ok := e.v.Row(entity); ok {
+		return e.rowRecord(row, street)
+	}
+	first, _ := e.v.StreetFacets(street)
+	return e.streetRecord(street, e.v.Facet(first))
 }
 
 // viewCommune is the commune of a code. That of Paris, Lyon or Marseille is the city, which the base knows by its

@@ -72,10 +72,17 @@ func misspell(rng *rand.Rand, w string) string {
 }
 
 func wrongPostcode(rng *rand.Rand, w World, a *Question) bool {
-	other := w.postcodes[rng.IntN(len(w.postcodes))]
-	changed := other != a.postcode
-	a.postcode = other
-	return changed
+	var near []string // a commune elsewhere is another one, whose name is the same
+	for _, code := range w.postcodes {
+		if code[:2] == a.postcode[:2] && code != a.postcode {
+			near = append(near, code)
+		}
+	}
+	if len(near) == 0 {
+		return false
+	}
+	a.postcode = near[rng.IntN(len(near))]
+	return true
 }
 
 // repetition writes bis and ter in another way.

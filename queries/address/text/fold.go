@@ -17,7 +17,21 @@ type Word struct {
 	Tail   string // what was glued to a number and makes it an ordinal: er, e, eme…
 	Glued  bool   // nothing stood between this word and the one before
 	Elided bool   // an apostrophe follows
+	Before Sign   // the signs between the word before and this one
 }
+
+// Sign is a set of the signs between two words that say how they belong together.
+type Sign uint8
+
+const (
+	// Break ends a part of an address: a comma, a semicolon, a line end, a dash between spaces.
+	Break Sign = 1 << iota
+	// Join makes several numbers one: 13/15, 12-14, 1&2, 2_4.
+	Join
+	// Open and Close are parentheses and brackets.
+	Open
+	Close
+)
 
 // Number says whether the word is written in digits.
 func (w Word) Number() bool { return w.Text != "" && w.Text[0] >= '0' && w.Text[0] <= '9' }
@@ -60,6 +74,8 @@ type cutter struct {
 	start  int // its first character
 	end    int // one past its last character
 	digits bool
+	signs  Sign // since the last word
+	spaced bool // a space came since the last word
 }
 
 func (c *cutter) take(r rune, at int) {
@@ -69,6 +85,7 @@ func (c *cutter) take(r rune, at int) {
 		if !unicode.Is(unicode.Mn, r) {
 			c.flush()
 			c.elide(r, at)
+			c.noteSign(r)
 		} else if c.from < before {
 			c.end = at + 1
 		}
@@ -92,6 +109,27 @@ func (c *cutter) flush() {
 	}
 }
 
+// noteSign keeps what a sign says of the words around it. A dash after a space ends a part; one between words joins.
+func (c *cutter) noteSign(r rune) {
+	switch r {
+	case ',', ';', '\n', '\r', '\t', '|', '·', '•':
+		c.signs |= Break
+	case '/', '&', '+', '_':
+		c.signs |= Join
+	case '-', '–', '—', '‐', '‑':
+		if c.spaced {
+			c.signs |= Break
+		}
+		c.signs |= Join
+	case '(', '[', '{':
+		c.signs |= Open
+	case ')', ']', '}':
+		c.signs |= Close
+	case ' ', '\u00a0', '\u202f':
+		c.spaced = true
+	}
+}
+
 // elide marks the word that an apostrophe follows.
 func (c *cutter) elide(r rune, at int) {
 	if n := len(c.words); n > 0 && c.words[n-1].End == at && (r == '\'' || r == '’' || r == 'ʼ' || r == '`') {
@@ -109,7 +147,8 @@ func (c *cutter) emit(word []byte) {
 			return
 		}
 	}
-	c.words = append(c.words, Word{Text: string(word), Start: c.start, End: c.end, Glued: glued})
+	c.words = append(c.words, Word{Text: string(word), Start: c.start, End: c.end, Glued: glued, Before: c.signs})
+	c.signs, c.spaced = 0, false
 }
 
 func ordinal(tail string) bool {

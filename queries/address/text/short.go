@@ -1,5 +1,7 @@
 package text
 
+import "strings"
+
 // short writes an abbreviation out. The list is that of the postal standard for address lines (AFNOR NF Z 10-011) and
 // of the ways people shorten by themselves; a word that is none stands for itself.
 func short(w string) (first, second string) {
@@ -189,6 +191,40 @@ func numeral(w string) string {
 	return ""
 }
 
+// IsTitle says whether a term is a title, which people write before a name or leave away.
+func IsTitle(term string) bool {
+	switch term {
+	case "general", "marechal", "colonel", "commandant", "capitaine", "lieutenant", "sergent", "president", "docteur", "professeur",
+		"monseigneur", "madame", "mademoiselle", "abbe", "amiral", "maitre", "pere", "soeur", "frere", "cure", "comte", "duc", "roi", "adjudant", "chanoine":
+		return true
+	}
+	return false
+}
+
+// IsQualifier says whether a term before a name makes it another one: rue du Pont, rue du Vieux Pont.
+func IsQualifier(term string) bool {
+	switch term {
+	case "grand", "grande", "grands", "grandes", "petit", "petite", "petits", "petites", "haut", "haute", "hauts", "hautes", "bas", "basse",
+		"vieux", "vieille", "vieil", "nouveau", "nouvelle", "nouvel", "ancien", "ancienne", "beau", "belle", "long", "longue", "gros", "grosse",
+		"saint", "sainte", "rond", "neuf", "neuve", "bon", "bonne":
+		return true
+	}
+	return false
+}
+
+// BegunNumeral is the number whose name begins with what was typed, as the terms of the base write it.
+func BegunNumeral(typed string) (digits string, ok bool) {
+	if len(typed) < 3 {
+		return "", false
+	}
+	for _, name := range [...]string{"deux", "trois", "quatre", "cinq", "sept", "huit", "neuf", "onze", "douze", "quatorze", "quinze", "premier"} {
+		if strings.HasPrefix(name, typed) {
+			return numeral(name), true
+		}
+	}
+	return "", false
+}
+
 // shortPair writes out what stands for two words.
 func shortPair(w string) (first, second string) {
 	switch w {
@@ -227,7 +263,8 @@ func ClassOf(term string) Class {
 		return Link
 	case "rue", "avenue", "boulevard", "chemin", "route", "place", "impasse", "allee", "square", "cours", "faubourg",
 		"lotissement", "residence", "quartier", "passage", "esplanade", "promenade", "hameau", "village", "ruelle",
-		"sentier", "traverse", "montee", "domaine", "chaussee", "immeuble", "quai", "voie", "cite", "parc", "zone":
+		"sentier", "traverse", "montee", "domaine", "chaussee", "immeuble", "quai", "voie", "cite", "parc", "zone", "clos", "cour", "venelle",
+		"sente", "villa", "carrefour", "corniche", "levee", "mail", "parvis", "galerie", "rampe", "rocade":
 		return Way
 	}
 	return Plain

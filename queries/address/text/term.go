@@ -11,6 +11,7 @@ type Term struct {
 	Glued  bool   // nothing stood between this word and the one before
 	Elided bool   // an apostrophe follows
 	Part   bool   // a further term of the word before
+	Before Sign   // the signs between the word before and this one
 }
 
 // Terms are the terms of a text, in its order. The same function reads the base and the questions.
@@ -33,10 +34,10 @@ func appendTerms(terms []Term, words []Word, i int) []Term {
 		first, second = second, ""
 	}
 	t := Term{Text: first, Typed: w.Text, Start: w.Start, End: w.End, Digits: w.Number(), Tail: w.Tail,
-		Glued: w.Glued, Elided: w.Elided}
+		Glued: w.Glued, Elided: w.Elided, Before: w.Before}
 	terms = append(terms, t)
 	if second != "" {
-		t.Text, t.Part = second, true
+		t.Text, t.Part, t.Before = second, true, 0
 		terms = append(terms, t)
 	}
 	return terms
@@ -60,7 +61,8 @@ func expand(words []Word, i int) (first, second string) {
 	if w == "pt" && i > 0 && (words[i-1].Text == "rd" || words[i-1].Text == "rond") {
 		return "point", ""
 	}
-	if i > 0 && ClassOf(words[i-1].Text) == Link && (shortWay(w) != "" || w == "cap") {
+	isSuffix := i > 1 && words[i-1].Glued && words[i-2].Number() // 12a imp
+	if i > 0 && !isSuffix && ClassOf(words[i-1].Text) == Link && (shortWay(w) != "" || w == "cap") {
 		return w, ""
 	}
 	return short(w)

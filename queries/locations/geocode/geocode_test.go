@@ -70,7 +70,7 @@ func TestASiteIsGeocodedOnlyWhereOneAddressCanBeMeant(t *testing.T) {
 		"with a slip":                {at("5 rue de l'Ermitaje", "", "48000", "Mende"), 44.52, 0.8},
 		"behind a building":          {at("Bâtiment C", "3 rue de l'Ermitage", "48000", "Mende"), 44.51, 1},
 		"with a floor":               {at("5 rue de l'Ermitage", "2e étage", "48000", "Mende"), 44.52, 1},
-		"by its commune alone":       {at("", "", "48000", "Mende"), 44.535, 0.9},
+		"by its commune alone":       {at("", "", "48000", "Mende"), 44.5, 0.9},
 		"not by a commune it is in":  {at("14 boulevard du Nulle Part", "", "48000", "Mende"), 0, 0},
 		"not where several fit":      {at("1 rue Haute", "", "", ""), 0, 0},
 		"by what tells them apart":   {at("1 rue Haute", "", "48200", ""), 44.80, 0.9},

@@ -1,0 +1,64 @@
+package parse
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/unicode/norm"
+)
+
+// clean undoes what forms, files and keyboards did to a line: another encoding, full-width letters, words typed without a
+// space between, a telephone number. What the base publishes is never cleaned so: the terms of an index do not depend on it.
+func clean(line string) string {
+	if isPlain(line) {
+		return line
+	}
+	if !utf8.ValidString(line) {
+		if decoded, err := charmap.Windows1252.NewDecoder().String(line); err == nil {
+			line = decoded
+		}
+	}
+	line = norm.NFKC.String(mojibake.Replace(line))
+	return splitCamel(numberSign.ReplaceAllString(telephone.ReplaceAllString(line, ", "), " no "))
+}
+
+var (
+	telephone  = regexp.MustCompile(`(?i)(\btel[.: ]*)?(\+33|\b0)[ .]?[1-9]([ .-]?[0-9]{2}){4}\b`)
+	numberSign = regexp.MustCompile(`(?i)\bn° ?`)
+
+	// mojibake writes what became of UTF-8 that was read as Windows-1252 as it was.
+	mojibake = strings.NewReplacer("â€™", "'", "â€˜", "'", "\u0092", "'", "Ã©", "é", "Ã¨", "è", "Ãª", "ê", "Ã«", "ë", "Ã®", "î", "Ã¯", "ï",
+		"Ã´", "ô", "Ã§", "ç", "Ã¢", "â", "Ã¹", "ù", "Ã»", "û", "Ã‰", "É", "Å“", "œ", "Â°", "°", "Â ", " ", "\x00", " ")
+)
+
+// isPlain says whether a line needs no cleaning.
+func isPlain(line string) bool {
+	digits := 0
+	for i := range len(line) {
+		c := line[i]
+		if c >= utf8.RuneSelf || c < ' ' || i > 0 && 'A' <= c && c <= 'Z' && 'a' <= line[i-1] && line[i-1] <= 'z' {
+			return false
+		}
+		if '0' <= c && c <= '9' {
+			digits++
+		}
+	}
+	return digits < 10
+}
+
+// splitCamel puts a space where a capital follows a small letter: RueTurgot.
+func splitCamel(line string) string {
+	var out strings.Builder
+	before := ' '
+	for _, r := range line {
+		if unicode.IsLower(before) && unicode.IsUpper(r) {
+			out.WriteByte(' ')
+		}
+		out.WriteRune(r)
+		before = r
+	}
+	return out.String()
+}

@@ -1,0 +1,225 @@
+// Package parse reads what was typed as an address: which words may name a street, which may name a commune, which numbers
+// may be the house number, what belongs to a complement (building, staircase, floor, post box) and to no street. It knows
+// words and signs, not the address base; what only the base can decide stays open, as several readings in their order.
+//
+// How a question passes through it:
+//
+//	Line or Fields ──> clean ──> text.Terms ──> readPostcode, readPostal, readComplements, readRoles, readNumbers ──> Question
+//
+// A Question is not changed afterwards. The search compares streets with it, and asks Question.HouseNumber for each street
+// which of the numbers is the house's: the one next to the street.
+package parse
+
+import (
+	"math/bits"
+	"strings"
+
+	"lieudit/queries/address/text"
+)
+
+// MaxTerms bounds the words that are looked at; a longer question is cut.
+const MaxTerms = 32
+
+// Mask is a set of terms of a question.
+type Mask uint32
+
+// Bit is the set of one term.
+func Bit(i int) Mask { return 1 << i }
+
+// Span is the set of the terms from one on, up to and without another.
+func Span(from, to int) Mask { return Mask(uint64(1)<<to - uint64(1)<<from) }
+
+// Has says whether a term is in the set.
+func (m Mask) Has(i int) bool { return m&Bit(i) != 0 }
+
+// Count is how many terms are in the set.
+func (m Mask) Count() int { return bits.OnesCount32(uint32(m)) }
+
+// First is the first term of a set that is not empty.
+func (m Mask) First() int { return bits.TrailingZeros32(uint32(m)) }
+
+// Last is the last term of a set that is not empty.
+func (m Mask) Last() int { return 31 - bits.LeadingZeros32(uint32(m)) }
+
+// Parts are the fields of an address that was typed into a form.
+type Parts struct{ Number, Street, Postcode, Commune string }
+
+// Question is a line that was read. Its sets of terms do not overlap, but for Phrases, which may be read as a street too.
+type Question struct {
+	Terms      []text.Term
+	IsCut      bool // more was typed than is looked at
+	Completing bool // the line may not be finished
+	Growing    int  // the term that may still grow, or -1
+
+	All        Mask // every term
+	Postal     Mask // post boxes and CEDEX with their numbers, the country
+	HasCedex   bool
+	Complement Mask // words such as "bâtiment", each with the numbers and letters it owns
+	Phrases    Mask // words that may name a residence, a company or a person
+	InParens   Mask
+	PlaceOnly  Mask // may name a place and no street
+	StreetOnly Mask // may name a street and no commune
+	Reps       Mask // repetition indexes, which are never words of a street
+
+	Postcode Postcode
+
+	units  []unit
+	fields []field
+	isForm bool
+}
+
+// field is a text that was typed by itself, and the terms it holds.
+type field struct {
+	text     string
+	from, to int
+}
+
+// Line reads an address in one line. completing says that its last word may be unfinished.
+func Line(line string, completing bool) *Question {
+	q := &Question{Completing: completing, Growing: -1}
+	q.add(clean(line))
+	q.read()
+	return q
+}
+
+// Fields reads an address typed into a form: each field keeps its role.
+func Fields(p Parts) *Question {
+	q := &Question{Growing: -1, isForm: true}
+	for _, text := range [...]string{p.Number, p.Street, p.Postcode, p.Commune} {
+		q.add(clean(text))
+	}
+	q.read()
+	return q
+}
+
+func (q *Question) add(line string) {
+	from := len(q.Terms)
+	q.Terms = append(q.Terms, text.Terms(line)...)
+	if from > 0 && from < len(q.Terms) {
+		q.Terms[from].Before |= text.Break
+	}
+	q.fields = append(q.fields, field{line, from, len(q.Terms)})
+}
+
+// Rewrite reads the question anew with other text in the place of some terms of one field.
+func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
+	other := &Question{Completing: q.Completing, Growing: -1, isForm: q.isForm}
+	isFound := false
+	for _, f := range q.fields {
+		line := f.text
+		if f.from <= from && to <= f.to && to <= len(q.Terms) {
+			runes := []rune(line)
+			line = string(runes[:q.Terms[from].Start]) + with + string(runes[q.Terms[to-1].End:])
+			isFound = true
+		}
+		other.add(line)
+	}
+	other.read()
+	return other, isFound
+}
+
+// readFields gives the terms of a form's fields their roles. A street that no commune follows may name one itself.
+func (q *Question) readFields() {
+	if !q.isForm || q.fields[3].from >= len(q.Terms) {
+		return
+	}
+	q.StreetOnly = Span(q.fields[1].from, min(q.fields[1].to, MaxTerms))
+	q.PlaceOnly = Span(min(q.fields[3].from, MaxTerms), min(q.fields[3].to, MaxTerms))
+}
+
+func (q *Question) read() {
+	if len(q.Terms) > MaxTerms {
+		q.Terms, q.IsCut = q.Terms[:MaxTerms], true
+	}
+	q.All = Span(0, len(q.Terms))
+	if q.Completing {
+		q.Growing = len(q.Terms) - 1
+	}
+	q.readFields()
+	q.readParens()
+	q.readPostcode()
+	q.readPostal()
+	q.readComplements()
+	q.readRoles()
+	if q.Growing >= 0 && (q.Postal | q.Postcode.At).Has(q.Growing) {
+		q.Growing = -1
+	}
+	q.readNumbers()
+}
+
+// Words are the terms that may name a street or a commune.
+func (q *Question) Words() Mask { return q.All &^ q.Postal &^ q.Postcode.At }
+
+// Telling are the words that tell streets apart: no links, no kinds of streets, no numbers, no single letters.
+func (q *Question) Telling(words Mask) (out Mask) {
+	for i, t := range q.Terms {
+		if words.Has(i) && !t.Digits && (len(t.Typed) > 1 || i == q.Growing) && text.ClassOf(t.Text) == text.Plain {
+			out |= Bit(i)
+		}
+	}
+	return out
+}
+
+// HasStreetType says whether a word of the set is a kind of street.
+func (q *Question) HasStreetType(words Mask) bool {
+	for i := range q.Terms {
+		if words.Has(i) && text.ClassOf(q.Terms[i].Text) == text.Way {
+			return true
+		}
+	}
+	return false
+}
+
+// IsLink says whether a term only joins others and may be missing.
+func (q *Question) IsLink(i int) bool {
+	return text.ClassOf(q.Terms[i].Text) == text.Link && len(q.Terms[i].Typed) > 1
+}
+
+// Typed is the text of a set of terms, as folded.
+func (q *Question) Typed(at Mask) string {
+	var words []string
+	for i := range q.Terms {
+		if at.Has(i) && !q.Terms[i].Part {
+			words = append(words, q.Terms[i].Typed)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// readParens finds what stands in parentheses. One that is not closed ends with the line.
+func (q *Question) readParens() {
+	isOpen := false
+	for i, t := range q.Terms {
+		if t.Before&text.Close != 0 {
+			isOpen = false
+		}
+		if t.Before&text.Open != 0 {
+			isOpen = true
+		}
+		if isOpen {
+			q.InParens |= Bit(i)
+		}
+	}
+}
+
+// readRoles finds the words that may only name a place: those behind the postcode, where a street with its type stands
+// before it.
+func (q *Question) readRoles() {
+	if q.PlaceOnly|q.StreetOnly != 0 || q.Postcode.At == 0 {
+		return
+	}
+	before := q.Words() & Span(0, q.Postcode.At.First())
+	if q.HasStreetType(before) && q.Telling(before)|before&q.Digits() != 0 {
+		q.PlaceOnly = q.Words() & Span(q.Postcode.At.Last()+1, len(q.Terms)) &^ q.Complement
+	}
+}
+
+// Digits are the terms that were typed in digits.
+func (q *Question) Digits() (out Mask) {
+	for i := range q.Terms {
+		if q.Terms[i].Digits {
+			out |= Bit(i)
+		}
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package parse
+
+import (
+	"strconv"
+
+	"lieudit/queries/address/text"
+)
+
+// Postcode is the postcode that was typed, or what may be one.
+type Postcode struct {
+	Code uint32 // five digits; 0: none were typed
+	At   Mask   // its terms
+
+	// Short are four digits behind words, of a postcode that lacks one. 0: none. ShortAt is their term: it may as well be
+	// a number in the name of a street.
+	Short   uint32
+	ShortAt Mask
+
+	// The postcodes that digits at the end of an unfinished line may become lie in [From, To). StemAt is their term.
+	From, To uint32
+	StemAt   Mask
+}
+
+// readPostcode takes the last word of five digits, or of two and three, for the postcode.
+func (q *Question) readPostcode() {
+	for i := len(q.Terms) - 1; i >= 0; i-- {
+		t := q.Terms[i]
+		if !t.Digits || t.Tail != "" {
+			continue
+		}
+		if len(t.Typed) == 5 {
+			q.setPostcode(t.Typed, Bit(i))
+			return
+		}
+		if i > 1 && len(t.Typed) == 3 && len(q.Terms[i-1].Typed) == 2 && q.Terms[i-1].Digits && !t.Glued &&
+			(t.Before|q.Terms[i-1].Before)&(text.Join|text.Open) == 0 && !q.Terms[i-2].Digits {
+			q.setPostcode(q.Terms[i-1].Typed+t.Typed, Bit(i)|Bit(i-1))
+			return
+		}
+	}
+	q.readShort()
+}
+
+func (q *Question) setPostcode(code string, at Mask) {
+	q.Postcode.Code, q.Postcode.At = Number(code), at
+	// A letter glued before five digits is the country's: F-48000, FR 48000.
+	if i := at.First() - 1; i > 0 && q.Terms[at.First()].Before&text.Join != 0 && (q.Terms[i].Typed == "f" || q.Terms[i].Typed == "fr") {
+		q.Postcode.At |= Bit(i)
+	}
+}
+
+// readShort reads digits at the end of an unfinished line as the beginning of a postcode, and four digits behind words as
+// one that lacks a digit.
+func (q *Question) readShort() {
+	for i := len(q.Terms) - 1; i > 0; i-- {
+		t := q.Terms[i]
+		if !t.Digits || t.Tail != "" || t.Glued && q.Terms[i-1].Digits || len(t.Typed) > 4 || !isDigits(t.Typed) {
+			continue
+		}
+		if i == q.Growing && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
+			from, to := Number(t.Typed), Number(t.Typed)+1
+			for range 5 - len(t.Typed) {
+				from, to = from*10, to*10
+			}
+			q.Postcode.From, q.Postcode.To, q.Postcode.StemAt = from, to, Bit(i)
+		}
+		if len(t.Typed) == 4 && q.Telling(Span(0, i)) != 0 && !q.isRoadNumber(i) {
+			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)
+		}
+		return
+	}
+	q.readLeading()
+}
+
+// readLeading reads four digits that open the line before the name of a place: a postcode that lost its nought.
+func (q *Question) readLeading() {
+	if len(q.Terms) < 2 || !q.Terms[0].Digits || len(q.Terms[0].Typed) != 4 || q.Terms[0].Tail != "" || q.HasStreetType(q.All) {
+		return
+	}
+	q.Postcode.Short, q.Postcode.ShortAt = Number(q.Terms[0].Typed), Bit(0)
+}
+
+// isRoadNumber says whether digits belong to a road (RD 1006) or to a year (8 mai 1945).
+func (q *Question) isRoadNumber(i int) bool {
+	switch q.Terms[i-1].Text {
+	case "departementale", "nationale", "communale", "rural", "mai", "novembre", "juin", "aout", "mars", "avril", "juillet", "janvier",
+		"fevrier", "septembre", "octobre", "decembre":
+		return true
+	}
+	return false
+}
+
+// Number reads digits; what is no number is 0.
+func Number(digits string) uint32 {
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
+}
+
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,207 @@
+package search
+
+import (
+	"sort"
+
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/vintage"
+)
+
+const (
+	maxTogether = 10_000 // streets with the rarest word that are asked for the others
+	maxPivots   = 500    // streets that are looked at
+	fewOfEach   = 64     // streets looked at for each term an unfinished word may become
+	pivotedMore = 4      // readings of a word
+	fewBegun    = 256    // terms an unfinished word may become before streets are looked at instead
+)
+
+// judgeEverywhere judges the streets of the whole vintage that the words may name, when nothing says in which commune.
+// Streets are looked at in the order of importance, so that a name the country over is found where most people live.
+func (s *run) judgeEverywhere() {
+	if s.stems != nil && s.scope.Communes == nil {
+		s.judgeArea(s.stems)
+		if s.list.top() >= placed {
+			return
+		}
+	}
+	s.judgeArea(s.scope.Communes)
+}
+
+// judgeArea does so in an area.
+func (s *run) judgeArea(area Area) {
+	words := s.streetWords(place{})
+	telling := s.q.Telling(words)
+	pivot := s.rarest(telling &^ s.growing())
+	if pivot < 0 {
+		pivot = s.rarest(telling)
+	}
+	if pivot < 0 {
+		pivot = s.rarest(words)
+	}
+	if pivot < 0 {
+		return
+	}
+	all := s.holdingAll(pivot, words, area)
+	if len(all) == 0 {
+		all = s.holding(pivot, area)
+	}
+	for i := range s.q.Terms {
+		if words.Has(i) && i != pivot {
+			s.share(all, i)
+		}
+	}
+	for _, h := range s.best(all, words) {
+		s.judge(place{commune: s.v.StreetCommune(h.street), name: vintage.None}, h.street)
+	}
+}
+
+// rarest is the word that the fewest streets hold, or -1.
+func (s *run) rarest(words parse.Mask) int {
+	least, pivot := 0, -1
+	for i := range s.q.Terms {
+		if !words.Has(i) {
+			continue
+		}
+		n := 0
+		for _, a := range s.words.alternatives[i] {
+			n += s.v.StreetsWith(a.term).Len()
+		}
+		if n == 0 && s.words.begun.Has(i) {
+			n = 1 << 20
+		}
+		if n > 0 && (pivot < 0 || n < least) {
+			least, pivot = n, i
+		}
+	}
+	return pivot
+}
+
+// holding are the streets of an area that hold one word.
+func (s *run) holding(pivot int, area Area) []rough {
+	all := s.scratch[:0]
+	weight := s.words.weight[pivot]
+	of := s.words.alternatives[pivot]
+	for _, a := range of[:min(len(of), pivotedMore)] {
+		all = s.gatherSome(all, s.v.StreetsWith(a.term), rough{weight: weight * a.sim}, maxPivots, area)
+	}
+	switch begun := s.words.begun.Has(pivot); {
+	case !begun:
+	case s.words.high[pivot]-s.words.low[pivot] > fewBegun:
+		all = s.scanArea(all, parse.Bit(pivot), area)
+	default:
+		for t := s.words.low[pivot]; t < s.words.high[pivot] && s.budget.steps > 0; t++ {
+			all = s.gatherSome(all, s.v.StreetsWith(t), rough{weight: weight * s.words.begunSim(pivot)}, fewOfEach, area)
+		}
+	}
+	all = once(all)
+	s.scratch = all
+	return all
+}
+
+// holdingAll are the streets of an area that hold all the words that tell streets apart, if there are several; each is given
+// what the rarest is worth.
+func (s *run) holdingAll(pivot int, words parse.Mask, area Area) []rough {
+	all := s.scratch[:0]
+	var others []cursor
+	for i := range s.q.Terms {
+		if !(s.q.Telling(words) &^ s.growing()).Has(i) || i == pivot {
+			continue
+		}
+		if len(s.words.alternatives[i]) == 0 {
+			return nil
+		}
+		others = append(others, cursor{column: s.v.StreetsWith(s.words.alternatives[i][0].term)})
+	}
+	if len(others) == 0 || len(s.words.alternatives[pivot]) == 0 {
+		return nil
+	}
+	first := s.words.alternatives[pivot][0]
+	streets := s.v.StreetsWith(first.term)
+	s.budget.isCut = s.budget.isCut || streets.Len() > maxTogether
+	for j := range min(streets.Len(), maxTogether) {
+		street := streets.At(j)
+		if len(all) == maxPivots || s.budget.steps <= 0 {
+			s.budget.isCut = true
+			break
+		}
+		if s.budget.steps--; inAll(others, street) && area.Has(s.v.StreetCommune(street)) {
+			all = append(all, rough{street, s.words.weight[pivot] * first.sim})
+		}
+	}
+	s.scratch = all
+	return all
+}
+
+func inAll(cursors []cursor, street uint32) bool {
+	for i := range cursors {
+		if !cursors[i].seek(street) {
+			return false
+		}
+	}
+	return true
+}
+
+// gatherSome adds the first streets of a posting that lie in an area.
+func (s *run) gatherSome(all []rough, streets vintage.Column, r rough, most int, area Area) []rough {
+	before := len(all)
+	for from, to := range area.ranges(s.v) {
+		streets = streets.From(from)
+		for j := 0; j < streets.Len() && streets.At(j) < to; j++ {
+			if len(all)-before == most {
+				s.budget.isCut = true
+				return all
+			}
+			s.budget.steps--
+			all = append(all, rough{streets.At(j), r.weight})
+		}
+		if s.budget.steps -= 2; s.budget.steps <= 0 || streets.Len() == 0 {
+			break
+		}
+	}
+	return all
+}
+
+// scanArea looks at the first streets of an area, name by name.
+func (s *run) scanArea(all []rough, words parse.Mask, area Area) []rough {
+	left := uint32(maxBegun)
+	for from, to := range area.ranges(s.v) {
+		n := min(to-from, left)
+		all = s.scanNames(all, words, from, from+n)
+		if left -= n; left == 0 {
+			break
+		}
+	}
+	return all
+}
+
+// share adds what one more word is worth to the streets that hold it.
+func (s *run) share(all []rough, i int) {
+	if s.words.begun.Has(i) && (i == s.q.Growing || len(s.words.alternatives[i]) == 0) {
+		s.shareBegun(all, i)
+		return
+	}
+	for k, a := range s.words.alternatives[i] {
+		if k == pivotedMore || s.budget.steps <= 0 {
+			return
+		}
+		s.shareTerm(all, s.v.StreetsWith(a.term), s.words.weight[i]*a.sim)
+	}
+}
+
+// cursor finds growing numbers in a sorted column.
+type cursor struct {
+	column vintage.Column
+	at     int
+}
+
+// seek moves to the first number that is no less, and says whether it is the one.
+func (c *cursor) seek(n uint32) bool {
+	step := 1
+	for c.at+step < c.column.Len() && c.column.At(c.at+step) < n {
+		c.at += step
+		step *= 2
+	}
+	width := min(step, c.column.Len()-c.at)
+	c.at += sort.Search(width, func(i int) bool { return c.column.At(c.at+i) >= n })
+	return c.at < c.column.Len() && c.column.At(c.at) == n
+}

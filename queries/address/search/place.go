@@ -1,0 +1,398 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+const (
+	maxPlaces    = 64 // communes a question is tried in
+	fewCommunes  = 24 // those a filter lets through are all tried
+	maxNamesakes = 40 // places of one name that are looked at
+	maxShortened = 12 // places whose name begins with the words that end a line: Boissy for Boissy-Saint-Léger
+
+	maxBegunNames = 24   // places with a name that begins as typed that are looked at
+	maxScanned    = 1000 // of so many
+
+	confirmedSim = 98 // how alike the name of a place is that is no other
+	boundSim     = 70 // and one that says all the same where the address lies
+)
+
+// place is a commune that a question may be about, and why.
+type place struct {
+	commune uint32
+	name    uint32     // the place whose name was typed, or vintage.None
+	at      parse.Mask // the terms that name it, with those of its department
+	behind  parse.Mask // of these, those of its department
+	sim     int32      // how well they do, in hundredths; 0 when only the postcode speaks for it
+	coded   bool       // the typed postcode is one of the commune's, or its INSEE code
+	isLate  bool       // the name stands where a commune is expected: after the postcode or at the end
+}
+
+// rank orders places by how much speaks for them.
+func (p place) rank() int32 {
+	r := p.sim * int32(2+min(p.at.Count(), 3))
+	if p.coded {
+		r += 300
+	}
+	if p.isLate {
+		r += 120
+	}
+	return r
+}
+
+// namedPart is a run of words that name a commune, of the vintage or of the table.
+type namedPart struct {
+	at     parse.Mask
+	sim    int32
+	isLate bool
+	known  []*commune.Commune // of the table; none where the vintage alone has the name
+}
+
+// recognize finds the communes that the words name, the likeliest first, and what of the line names one.
+func (s *run) recognize() (places []place, parts []namedPart) {
+	var all []place
+	for i := range s.q.Terms {
+		if s.mayName(i) {
+			all = s.spell(all, s.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
+		}
+	}
+	for i := range all {
+		all[i].isLate = s.isLate(all[i].at)
+	}
+	parts = s.namedParts(all)
+	return s.ordered(s.addUnnamed(s.addCoded(all))), parts
+}
+
+// mayName says whether a term may belong to the name of a commune.
+func (s *run) mayName(i int) bool {
+	return (s.q.Words() &^ s.q.StreetOnly &^ s.q.Complement &^ s.q.Reps).Has(i)
+}
+
+// ordered are the places that the scope lets through, the likeliest first, each once.
+func (s *run) ordered(all []place) []place {
+	all = slices.DeleteFunc(all, func(p place) bool { return !s.scope.Communes.Has(p.commune) })
+	slices.SortFunc(all, func(x, y place) int {
+		return cmp.Or(cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.commune, y.commune), cmp.Compare(x.name, y.name), cmp.Compare(x.at, y.at))
+	})
+	all = slices.Compact(all)
+	named := 0
+	return slices.DeleteFunc(all, func(p place) bool {
+		if p.name == vintage.None {
+			return false
+		}
+		named++
+		s.budget.isCut = s.budget.isCut || named > maxPlaces
+		return named > maxPlaces
+	})
+}
+
+// addUnnamed adds communes that nothing typed names: those of the code, those around, those of a narrow filter.
+func (s *run) addUnnamed(all []place) []place {
+	narrow := s.scope.Communes
+	if len(narrow) > fewCommunes {
+		narrow = nil
+	}
+	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCodes} {
+		for _, c := range communes[:min(len(communes), fewCommunes)] {
+			all = append(all, place{commune: c, name: vintage.None, coded: s.hasPostcode(c)})
+		}
+	}
+	return all
+}
+
+// addCoded adds the communes of the postcode.
+func (s *run) addCoded(all []place) []place {
+	if s.postcode == 0 {
+		return all
+	}
+	communes := s.v.PostcodeCommunes(s.postcode)
+	for i := range communes.Len() {
+		all = append(all, place{commune: communes.At(i), name: vintage.None, coded: true})
+	}
+	return all
+}
+
+// reading is a name of a place as far as it has been read: terms [from, to), and how well they fit.
+type reading struct {
+	from, to int
+	sim      int32 // the worst of its words
+}
+
+// spell adds the places whose name is read from term i on.
+func (s *run) spell(all []place, g vintage.Gazetteer, i int, r reading) []place {
+	if i >= len(s.q.Terms) || !s.mayName(i) || s.budget.steps <= 0 {
+		return all
+	}
+	if i > r.from && s.words.isLink(i) {
+		all = s.spell(all, g, i+1, r)
+		if text.ClassOf(s.q.Terms[i].Text) == text.Link {
+			return all
+		}
+	} else if i > r.from && len(s.q.Terms[i].Typed) == 1 && !s.q.Terms[i].Digits {
+		all = s.spell(all, g, i+1, reading{r.from, r.to, min(r.sim, literal-1)})
+	}
+	if i > r.from && s.q.Terms[i].Digits && s.q.Terms[i].Before&(text.Break|text.Open) != 0 {
+		return all // a department, no arrondissement
+	}
+	for _, a := range s.words.alternatives[i] {
+		all = s.follow(all, g.Next(a.term, a.term+1), i, reading{r.from, i + 1, min(r.sim, a.sim)})
+	}
+	if i == s.q.Growing && s.words.begun.Has(i) {
+		all = s.follow(all, g.Next(s.words.low[i], s.words.high[i]), i, reading{r.from, i + 1, min(r.sim, growSim)})
+	}
+	return all
+}
+
+// follow takes the places that are read whole, or as far as the question goes, and reads on.
+func (s *run) follow(all []place, g vintage.Gazetteer, i int, r reading) []place {
+	s.budget.steps -= 4
+	if g.Len() == 0 {
+		return all
+	}
+	limit, begun := g.Whole(), s.mayGoOn(i)
+	s.budget.isCut = s.budget.isCut || limit > maxNamesakes && s.postcode == 0 && !begun
+	isShort := limit == 0 && !begun && g.Len() <= maxShortened && s.isLate(parse.Span(r.from, r.to))
+	if begun || isShort || s.postcode != 0 && g.Len() <= maxNamesakes {
+		limit = g.Len()
+	}
+	for _, j := range s.foremost(g, limit, begun) {
+		name, unnamed := g.Place(int(j))
+		c := s.v.Place(name).Commune
+		coded := s.hasPostcode(c)
+		if unnamed > 0 && !begun && !coded && !isShort {
+			continue
+		}
+		s.budget.steps--
+		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*8, coded: coded || s.isCode(c)}
+		p.behind = s.departmentBehind(c, r.to)
+		p.at |= p.behind
+		all = append(all, p)
+	}
+	return s.spell(all, g, i+1, r)
+}
+
+// mayGoOn says whether a name read as far as a word may go on: that word may grow, or only links follow and may.
+func (s *run) mayGoOn(i int) bool {
+	for ; i < s.q.Growing; i++ {
+		if text.ClassOf(s.q.Terms[i+1].Text) != text.Link {
+			return false
+		}
+	}
+	return i == s.q.Growing
+}
+
+// foremost are the places of a range to look at, by where they stand in it: those named whole, which come first, and where
+// the name is not typed to its end those of the most important communes, each once.
+func (s *run) foremost(g vintage.Gazetteer, limit int, begun bool) []uint64 {
+	all := make([]uint64, min(limit, maxScanned))
+	for j := range all {
+		all[j] = uint64(j)
+	}
+	if !begun || limit <= maxBegunNames {
+		return all[:min(len(all), maxNamesakes)]
+	}
+	whole := min(g.Whole(), maxNamesakes, len(all))
+	rest := all[whole:]
+	for j := range rest {
+		rest[j] |= uint64(g.PlaceAt(whole+j)) << 32
+	}
+	slices.Sort(rest)
+	s.budget.steps -= len(all) / 4
+	var seen []uint32
+	for _, packed := range rest {
+		if c := s.v.Place(uint32(packed >> 32)).Commune; len(seen) < maxBegunNames && !slices.Contains(seen, c) {
+			all[whole+len(seen)] = packed & (1<<32 - 1)
+			seen = append(seen, c)
+		}
+	}
+	return all[:whole+len(seen)]
+}
+
+// hasPostcode says whether the typed postcode is one of a commune's.
+func (s *run) hasPostcode(commune uint32) bool {
+	return s.postcode != 0 && hasPostcode(s.v, commune, s.postcode)
+}
+
+func hasPostcode(v *vintage.Vintage, commune, postcode uint32) bool {
+	codes := v.CommunePostcodes(commune)
+	for i := range codes.Len() {
+		if codes.At(i) == postcode {
+			return true
+		}
+	}
+	return false
+}
+
+// isCode says whether the five digits that were typed are the INSEE code of a commune.
+func (s *run) isCode(commune uint32) bool {
+	return s.q.Postcode.Code != 0 && s.v.Commune(commune).String() == PostcodeText(s.q.Postcode.Code)
+}
+
+// departmentBehind are the terms behind the name of a commune that name its department or region, by code or by name.
+func (s *run) departmentBehind(c uint32, to int) (out parse.Mask) {
+	if to >= len(s.q.Terms) || s.postcodeIsNext(to) {
+		return 0
+	}
+	department := commune.DepartmentOf(s.v.Commune(c).String())
+	if at := s.departmentCode(department, to); at != 0 {
+		return at
+	}
+	for range 2 {
+		for _, name := range s.x.divisions[department] {
+			if at := s.sameWords(name, to); at != 0 {
+				out |= at
+				to = at.Last() + 1
+			}
+		}
+	}
+	return out
+}
+
+func (s *run) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
+
+// departmentCode are the terms that are the code of a department: digits at the end of the line, or in parentheses.
+func (s *run) departmentCode(code string, i int) parse.Mask {
+	t := s.q.Terms[i]
+	switch {
+	case t.Digits && t.Typed == code && (i+1 == len(s.q.Terms) || t.Before&text.Open != 0 || s.q.Terms[i+1].Before&text.Break != 0):
+		return parse.Bit(i)
+	case t.Digits && t.Typed == "2" && i+1 < len(s.q.Terms) && "2"+strings.ToUpper(s.q.Terms[i+1].Typed) == code:
+		return parse.Bit(i) | parse.Bit(i+1)
+	}
+	return 0
+}
+
+// sameWords are the terms from one on that are the words of a name.
+func (s *run) sameWords(words []string, from int) parse.Mask {
+	if len(words) == 0 || from+len(words) > len(s.q.Terms) {
+		return 0
+	}
+	for k, w := range words {
+		if s.q.Terms[from+k].Typed != w || !s.q.Words().Has(from+k) {
+			return 0
+		}
+	}
+	return parse.Span(from, from+len(words))
+}
+
+// isLate says whether nothing but what is left aside follows, or the postcode came just before.
+func (s *run) isLate(at parse.Mask) bool {
+	if at == 0 {
+		return false
+	}
+	rest := s.q.Words() &^ s.q.Complement &^ s.q.Phrases &^ s.q.Digits() &^ s.q.Reps &^ parse.Span(0, at.Last()+1)
+	first := at.First()
+	return rest == 0 || first > 0 && s.q.Postcode.At.Has(first-1) || at&s.q.PlaceOnly != 0 && s.q.PlaceOnly.First() >= first-1
+}
+
+// namedParts are the runs of words that name a commune.
+func (s *run) namedParts(all []place) (parts []namedPart) {
+	add := func(n namedPart) {
+		for i := range parts {
+			if parts[i].at == n.at {
+				parts[i].sim = max(parts[i].sim, n.sim)
+				parts[i].known = append(parts[i].known, n.known...)
+				return
+			}
+		}
+		parts = append(parts, n)
+	}
+	for i := range all {
+		if all[i].name != vintage.None && all[i].sim >= boundSim {
+			add(namedPart{at: all[i].at &^ all[i].behind, sim: all[i].sim, isLate: all[i].isLate})
+		}
+	}
+	for i := range s.q.Terms {
+		if !s.mayName(i) {
+			continue
+		}
+		for to := i + 1; to <= min(len(s.q.Terms), i+6) && s.mayName(to-1); to++ {
+			at := parse.Span(i, to)
+			if !s.isLate(at) {
+				continue
+			}
+			if known := s.x.names.named(s.q, i, to); len(known) > 0 {
+				add(namedPart{at: at, sim: 100, isLate: true, known: known})
+			}
+		}
+	}
+	for i := range parts {
+		if parts[i].sim >= literal && s.q.Postcode.Code != 0 && !s.isInDepartment(parts[i], all) {
+			parts[i].sim = literal - 1 // rather a misspelt name of one in the department of the postcode
+		}
+	}
+	return parts
+}
+
+// isInDepartment says whether one of the communes that words name lies in the department of the typed postcode.
+func (s *run) isInDepartment(part namedPart, all []place) bool {
+	typed := PostcodeText(s.q.Postcode.Code)
+	agrees := func(code string) bool {
+		return commune.DepartmentOf(code) == commune.DepartmentOf(typed) || len(code) > 1 && code[:1] == "2" && typed[:2] == "20" && code[1] > '9'
+	}
+	for _, known := range part.known {
+		if agrees(known.Code) {
+			return true
+		}
+	}
+	for i := range all {
+		if p := &all[i]; p.name != vintage.None && p.at&^p.behind == part.at && p.sim >= literal && agrees(s.v.Commune(p.commune).String()) {
+			return true
+		}
+	}
+	return false
+}
+
+// bareName is a name's terms, links left out.
+func bareName(terms []text.Term) string {
+	var words []string
+	for _, t := range terms {
+		if text.ClassOf(t.Text) != text.Link {
+			words = append(words, t.Text)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// tableNames finds communes of the table by their names. It is not changed once it is made.
+type tableNames map[string][]*commune.Commune
+
+func newTableNames(table *commune.Table) tableNames {
+	names := make(tableNames, table.Len())
+	for c := range table.All() {
+		if name := bareName(text.Terms(c.Name)); name != "" {
+			names[name] = append(names[name], c)
+		}
+	}
+	return names
+}
+
+// named are the communes whose name is that of terms [from, to), and nothing else.
+func (n tableNames) named(q *parse.Question, from, to int) []*commune.Commune {
+	if q.Terms[from].Part || text.ClassOf(q.Terms[from].Text) == text.Link || text.ClassOf(q.Terms[to-1].Text) == text.Link {
+		return nil
+	}
+	return n[bareName(q.Terms[from:to])]
+}
+
+// divisionWords are the words of the name of each department and of its region, by the department's code.
+func divisionWords(table *commune.Table) map[string][2][]string {
+	all := map[string][2][]string{}
+	for c := range table.All() {
+		code := c.Department()
+		if _, known := all[code]; known {
+			continue
+		}
+		d, _ := commune.Department(code)
+		r, _ := commune.RegionOf(code)
+		all[code] = [2][]string{strings.Fields(text.Fold(d.Name)), strings.Fields(text.Fold(r.Name))}
+	}
+	return all
+}

@@ -1,0 +1,229 @@
+// Package search finds the addresses of one vintage that a parsed question may mean. The same question has the same answer
+// every time, to the last tie; how long it may take is counted in steps, not in time.
+//
+// How a question passes through it:
+//
+//	parse.Question ──> lexicon      the terms each word may stand for: letter for letter first, loosely where that finds too little
+//	               ──> recognize    the communes that the words name (place), and which words do (namedPart)
+//	               ──> retrieve     streets of those communes, or of all, whose names share words with the question
+//	               ──> judge        one street and one place: alignment, house number, postcode, as a Candidate
+//	               ──> admits       an address is found where it was typed, or not found
+//	               ──> evidence     its score
+//	               ──> shortlist    the best candidates in their order ──> Result
+//
+// The candidates come from the vintage's own index or from a Source outside, which names streets and communes; what either
+// names is judged in the same way.
+package search
+
+import (
+	"context"
+	"fmt"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/vintage"
+)
+
+// MaxSteps bounds the work on one question: looks at terms, places, streets and numbers count one each.
+const MaxSteps = 60_000
+
+const (
+	// Accepted is the score from which on an answer is worth showing.
+	Accepted = 5000
+	// sure is the score at which nothing better is looked for.
+	sure = 9700
+	// placed is the score from which on the place is believed.
+	placed = 7000
+	// likely is the score at which words that fit are taken at their word.
+	likely = 8000
+)
+
+// Index is a vintage with what is known of communes beside it. It is safe for concurrent use.
+type Index struct {
+	v         *vintage.Vintage
+	table     *commune.Table
+	source    Source // nil: the vintage's own index
+	names     tableNames
+	divisions map[string][2][]string
+}
+
+// New makes the index of a vintage. With a source the candidates come from there.
+func New(v *vintage.Vintage, table *commune.Table, source Source) *Index {
+	known := knownNames(table)
+	return &Index{v: v, table: table, source: source, names: known.names, divisions: known.divisions}
+}
+
+// Scope narrows a search.
+type Scope struct {
+	Types       []Type         // none: all
+	Communes    Area           // where answers may lie; nil: anywhere
+	Postcodes   []string       // that answers may have; none: any
+	Departments []string       // they lie in; none: any. Communes holds their communes already
+	Cited       Area           // the communes whose code was given beside the words, if one was
+	Near        *vintage.Point // what lies nearer comes first among what fits about as well
+	Around      Area           // the communes there
+}
+
+// Result is what a search found.
+type Result struct {
+	Best        []Candidate // the best first
+	IsParsable  bool        // a number, a street, a postcode or a commune can be told from the words
+	IsTruncated bool        // there may be other answers that were not looked at
+	leftOut     []bool      // a source may have left out communes (true), or streets (false)
+	run         *run
+}
+
+// Steps is the work that the search took.
+func (r *Result) Steps() int { return r.run.budget.most - r.run.budget.steps }
+
+// budget bounds the work on one question.
+type budget struct {
+	steps int
+	most  int
+	isCut bool // more fits than was looked at
+}
+
+// run is one search under way.
+type run struct {
+	x         *Index
+	v         *vintage.Vintage
+	q         *parse.Question
+	scope     Scope
+	words     *lexicon
+	budget    *budget
+	from      retriever
+	postcode  uint32   // the typed one, where the vintage or the table has it
+	near      []uint32 // else those one digit away that the vintage has
+	nearCodes Area     // their communes
+	stems     Area     // the communes of the postcodes that unfinished digits may become
+	parts     []namedPart
+	list      shortlist
+	scratch   []rough
+}
+
+// retriever is where the candidates of a question come from.
+type retriever interface {
+	dictionary
+	// collect judges what the words may mean as they are read by now.
+	collect(s *run)
+}
+
+// Search finds the candidates of a question, the best first. An error is one of the source.
+func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Result, error) {
+	best, err := x.searchOne(ctx, q, scope, MaxSteps)
+	if err != nil || best.run.isSettled() || best.run.budget.steps < MaxSteps/2 {
+		return best, err
+	}
+	for _, other := range best.run.rewrites() {
+		found, err := x.searchOne(ctx, other, scope, rewriteSteps)
+		if err != nil {
+			return nil, err
+		}
+		if found.run.list.top() > best.run.list.top()+rewriteCost {
+			found.takeForRewritten()
+			best = found
+		}
+	}
+	return best, nil
+}
+
+func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
+	s := &run{x: x, v: x.v, q: q, scope: scope, budget: &budget{steps: steps, most: steps, isCut: q.IsCut}, from: ownIndex{x.v}}
+	s.words = newLexicon(x.v, q, s.from, s.budget)
+	s.readPostcode()
+	result := &Result{run: s}
+	if x.source == nil {
+		s.search()
+	} else if err := s.searchSource(ctx, result); err != nil {
+		return nil, fmt.Errorf("find candidates: %w", err)
+	}
+	result.Best, result.IsParsable = s.list.best, s.isParsable()
+	result.IsTruncated = s.budget.steps <= 0 || s.budget.isCut
+	return result, nil
+}
+
+// search looks more and more loosely, until nothing better can be found. What can be read letter for letter is not read
+// otherwise.
+func (s *run) search() {
+	for i := range s.q.Terms {
+		if len(s.words.alternatives[i]) == 0 && i != s.q.Growing && !s.q.Completing {
+			s.words.loosen(i)
+		}
+	}
+	s.from.collect(s)
+	if s.q.Completing && !s.isSettled() {
+		if s.words.growAll(s.q.Words()) {
+			s.from.collect(s)
+		}
+		s.words.loosenAll(s.unknown())
+	}
+	if !s.isSettled() && s.words.loosenAll(s.unused()) {
+		s.from.collect(s)
+	}
+	if s.list.top() < s.doubtful() && s.words.loosenAll(s.q.Telling(s.q.Words())) {
+		s.from.collect(s)
+	}
+}
+
+// unknown are the words that stand for nothing.
+func (s *run) unknown() (out parse.Mask) {
+	for i := range s.q.Terms {
+		if len(s.words.alternatives[i]) == 0 && !s.words.begun.Has(i) {
+			out |= parse.Bit(i)
+		}
+	}
+	return out
+}
+
+// doubtful is the score below which words that fit are not taken at their word. Who is still typing will see.
+func (s *run) doubtful() int32 {
+	if s.q.Completing {
+		return placed
+	}
+	return likely
+}
+
+// isSettled says whether no looser reading can be better: all is found, or all words are and only the number, the postcode
+// or the name of the commune is another.
+func (s *run) isSettled() bool {
+	return s.list.top() >= sure || s.list.top() >= likely && s.unused()&^s.words.loosened == 0
+}
+
+// unused are the words that the best candidate does not hold as they are.
+func (s *run) unused() parse.Mask {
+	b := s.list.first()
+	if b == nil {
+		return s.q.Words()
+	}
+	held := b.used&^b.loose | b.other&^b.loose | b.terms() | b.stem
+	if b.sim >= literal {
+		held |= b.at
+	}
+	return s.q.Words() &^ held &^ s.q.Complement
+}
+
+// isParsable says whether anything of an address was typed.
+func (s *run) isParsable() bool {
+	if s.q.Postcode.Code != 0 || s.scope.Cited != nil || s.q.HasStreetType(s.q.All) || len(s.parts) > 0 {
+		return true
+	}
+	for i := range s.q.Terms {
+		if s.q.Terms[i].Digits || len(s.words.alternatives[i]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// wants says whether answers of a type are let through.
+func (s *run) wants(t Type) bool {
+	if len(s.scope.Types) == 0 {
+		return true
+	}
+	for _, wanted := range s.scope.Types {
+		if wanted == t {
+			return true
+		}
+	}
+	return false
+}

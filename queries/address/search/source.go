@@ -1,0 +1,398 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+// Source says which streets, localities and communes of a vintage may be meant by words. It is safe for concurrent use.
+type Source interface {
+	// Find answers all asks in one go, in their order. What it names need not fit: the search judges it.
+	Find(ctx context.Context, asks []Ask) ([]Found, error)
+}
+
+// Ask asks for what holds all of some words in its own names or in those of its commune, letter for letter or nearly so.
+// The last word may be the beginning of one.
+type Ask struct {
+	Words       []string // as terms of the vintage are written; none asks for all that the rest lets through
+	Communes    bool     // communes are asked for; else streets and localities
+	Within      []uint32 // ordinals of the communes it lies in; nil: any
+	Postcodes   []string // one of which its commune has; none: any
+	Departments []string // one of which it lies in; none: any
+	Limit       int
+
+	whole bool // all of its kind that the question's words confirm is among what is asked for
+}
+
+// Found is what an ask led to.
+type Found struct {
+	Entities []uint32 // ordinals of streets, or of communes, the likeliest first
+	More     bool     // there may be others
+}
+
+const (
+	askedStreets  = 96   // streets an ask may lead to
+	askedShort    = 256  // streets when a word is left out, which may be the one that tells
+	askedCommunes = 16   // communes
+	maxWithin     = 1000 // communes an ask is confined to by name
+	maxDropped    = 6    // words that are left out in turn
+)
+
+// searchSource asks the source less and less strictly, until what it names cannot be bettered.
+func (s *run) searchSource(ctx context.Context, result *Result) error {
+	n := &namedEntities{v: s.v}
+	for asks := range s.rounds() {
+		found, err := s.x.source.Find(ctx, asks)
+		if err == nil && len(found) != len(asks) {
+			err = fmt.Errorf("%d answers to %d asks", len(found), len(asks))
+		}
+		if err != nil {
+			return err
+		}
+		n.add(asks, found)
+		for i, a := range asks {
+			if a.whole && found[i].More {
+				result.leftOut = append(result.leftOut, a.Communes)
+			}
+		}
+		s.from, s.budget.steps, s.list.best = n, s.budget.most, s.list.best[:0]
+		s.words.reset(n)
+		if s.search(); len(s.list.best) > 0 && s.isSettled() {
+			break
+		}
+	}
+	return nil
+}
+
+// rounds are the asks of a question: all its words where its postcode says, then anywhere, then without the kind of
+// street, then with one word less. What was asked before is not asked again; where the scope lets nothing through nothing
+// is asked.
+func (s *run) rounds() iter.Seq[[]Ask] {
+	words, numbers := s.askable()
+	telling := s.q.Telling(words) | words&s.growing()
+	rounds := [...]func() []Ask{
+		func() []Ask { return s.asksStrictly(words, numbers) },
+		func() []Ask { return []Ask{s.ask(words)} },
+		func() []Ask { return append(s.asksLoosely(telling), s.askCommunes(words)) },
+		func() []Ask { return s.asksShortened(words) },
+	}
+	return func(yield func([]Ask) bool) {
+		var before []Ask
+		for i := 0; i < len(rounds) && (s.scope.Communes == nil || len(s.scope.Communes) > 0); i++ {
+			known := len(before)
+			for _, a := range rounds[i]() {
+				if !a.isIdle() && !slices.ContainsFunc(before, a.isSame) {
+					before = append(before, a)
+				}
+			}
+			if fresh := before[known:]; len(fresh) > 0 && !yield(fresh) {
+				return
+			}
+		}
+	}
+}
+
+// askable are the words that lead to an address: no links, no complements, no numbers and what goes with them. Numbers may
+// be part of a name, unless they come first or lead to the kind of a street.
+func (s *run) askable() (words, numbers parse.Mask) {
+	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.StemAt
+	for i, t := range s.q.Terms {
+		switch {
+		case !all.Has(i):
+		case t.Digits && s.leadsToStreet(i):
+		case t.Digits:
+			numbers |= parse.Bit(i)
+		case i == s.q.Growing:
+			words |= parse.Bit(i)
+		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.Link || i > 0 && s.q.Terms[i-1].Digits && s.q.IsRep(i):
+		default:
+			words |= parse.Bit(i)
+		}
+	}
+	if words != 0 {
+		numbers &^= parse.Bit(all.First())
+	}
+	return words, numbers
+}
+
+// leadsToStreet says whether a number stands before a kind of street, as house numbers do.
+func (s *run) leadsToStreet(i int) bool {
+	if i++; i < len(s.q.Terms) && s.q.IsRep(i) {
+		i++
+	}
+	return i < len(s.q.Terms) && text.ClassOf(s.q.Terms[i].Text) == text.Way
+}
+
+// asksStrictly asks for all words. Who is still typing is also shown streets of another kind; communes are left for later
+// where a number comes first.
+func (s *run) asksStrictly(words, numbers parse.Mask) []Ask {
+	streets := s.confine(s.ask(words))
+	streets.whole = true
+	asks := []Ask{streets}
+	if numbers != 0 {
+		asks = append(asks, s.confine(s.ask(words|numbers)))
+	}
+	if s.q.Completing {
+		asks = append(asks, s.confine(s.ask(s.q.Telling(words)|words&s.growing())))
+	}
+	if s.scope.Around != nil {
+		near := s.ask(words)
+		near.Within = s.scope.Around
+		asks = append(asks, near)
+	}
+	if words != 0 && s.q.Terms[(s.q.Words() &^ s.q.Complement).First()].Digits {
+		return asks
+	}
+	return append(asks, s.askCommunes(words))
+}
+
+// askCommunes asks for communes by all words.
+func (s *run) askCommunes(words parse.Mask) Ask {
+	if !s.wants(Municipality) {
+		return Ask{} // is not asked
+	}
+	a := s.ask(words)
+	if words == 0 {
+		a = s.confine(a)
+	}
+	a.Communes, a.Limit, a.whole = true, askedCommunes, true
+	return a
+}
+
+// asksLoosely asks for some words or others, where the postcode says and anywhere.
+func (s *run) asksLoosely(of ...parse.Mask) (asks []Ask) {
+	for _, words := range of {
+		asks = append(asks, s.confine(s.ask(words)), s.ask(words))
+	}
+	return asks
+}
+
+// asksShortened asks for words with one of those that tell left out, each in turn.
+func (s *run) asksShortened(words parse.Mask) []Ask {
+	var all []parse.Mask
+	telling := s.q.Telling(words)
+	for i := range s.q.Terms {
+		if rest := words &^ parse.Bit(i); telling.Has(i) && rest != 0 && len(all) < maxDropped {
+			all = append(all, rest)
+		}
+	}
+	asks := s.asksLoosely(all...)
+	for i := range asks {
+		asks[i].Limit = askedShort
+	}
+	return asks
+}
+
+// ask asks for words in all that the scope lets through.
+func (s *run) ask(words parse.Mask) Ask {
+	a := Ask{Postcodes: s.scope.Postcodes, Departments: s.scope.Departments, Limit: askedStreets}
+	if len(s.scope.Communes) <= maxWithin {
+		a.Within = s.scope.Communes
+	}
+	for i, t := range s.q.Terms {
+		if words.Has(i) {
+			a.Words = append(a.Words, t.Text)
+		}
+	}
+	return a
+}
+
+// confine leads an ask no further than the code of a commune, the postcode or what it may have been meant to be, if one was
+// typed that the vintage knows.
+func (s *run) confine(a Ask) Ask {
+	switch {
+	case s.scope.Cited != nil && len(s.scope.Cited) <= maxWithin:
+		a.Within = s.scope.Cited
+	case s.postcode != 0 && s.v.PostcodeCommunes(s.postcode).Len() > 0:
+		a.Postcodes = []string{PostcodeText(s.postcode)}
+	case s.stems != nil && len(s.stems) <= maxWithin:
+		a.Within = s.stems
+	case len(s.nearCodes) > 0 && len(s.nearCodes) <= maxWithin:
+		a.Within = s.nearCodes
+	}
+	return a
+}
+
+// isIdle says whether an ask would lead to whatever there is.
+func (a Ask) isIdle() bool { return len(a.Words) == 0 && len(a.Postcodes) == 0 && len(a.Within) == 0 }
+
+// isSame says whether an ask leads where another does.
+func (a Ask) isSame(b Ask) bool {
+	return a.Communes == b.Communes && slices.Equal(a.Words, b.Words) && slices.Equal(a.Within, b.Within) &&
+		slices.Equal(a.Postcodes, b.Postcodes) && slices.Equal(a.Departments, b.Departments)
+}
+
+// namedEntities is what a source named for a question: nothing else is considered, and a word stands for no other terms
+// than theirs.
+type namedEntities struct {
+	v        *vintage.Vintage
+	streets  []uint32 // in their order, which is that of communes
+	communes Area     // theirs, and those named themselves
+	terms    []uint32 // of all their names
+	sounds   map[string][]uint32
+}
+
+// add takes in what asks led to.
+func (n *namedEntities) add(asks []Ask, found []Found) {
+	for i, f := range found {
+		if asks[i].Communes {
+			n.communes = append(n.communes, f.Entities...)
+			continue
+		}
+		n.streets = append(n.streets, f.Entities...)
+		for _, street := range f.Entities {
+			n.communes = append(n.communes, n.v.StreetCommune(street))
+		}
+	}
+	n.streets, n.communes, n.terms = NewArea(n.streets), NewArea(n.communes), n.terms[:0]
+	n.addTerms()
+}
+
+// addTerms takes in the terms of all their names.
+func (n *namedEntities) addTerms() {
+	for _, c := range n.communes {
+		for p, to := n.v.CommunePlaces(c); p < to; p++ {
+			n.addName(n.v.Place(p).Name)
+		}
+	}
+	for _, street := range n.streets {
+		n.addName(n.v.StreetName(street))
+		for f, to := n.v.StreetFacets(street); f < to; f++ {
+			n.addName(n.v.Facet(f).LieuDit)
+		}
+	}
+	n.terms, n.sounds = NewArea(n.terms), nil
+}
+
+// addName takes in the terms of a name.
+func (n *namedEntities) addName(name uint32) {
+	terms := n.v.NameTerms(name)
+	for i := range terms.Len() {
+		n.terms = append(n.terms, terms.At(i))
+	}
+}
+
+// Like calls yield with their terms within so many edits.
+func (n *namedEntities) Like(term string, edits int, yield func(uint32, int) bool) {
+	for _, t := range n.terms {
+		other := string(n.v.Term(t))
+		if d := text.Distance(term, other, edits); d <= edits && !isNumber(other) && !yield(t, d) {
+			return
+		}
+	}
+}
+
+// isNumber says whether a term is a number, which has no misspellings.
+func isNumber(term string) bool { return term != "" && term[0] >= '0' && term[0] <= '9' }
+
+// Sounding calls yield with their terms that sound the same.
+func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
+	if n.sounds == nil {
+		n.sounds = make(map[string][]uint32, len(n.terms))
+		for _, t := range n.terms {
+			of := text.Sound(string(n.v.Term(t)))
+			n.sounds[of] = append(n.sounds[of], t)
+		}
+	}
+	for _, t := range n.sounds[sound] {
+		if !yield(t) {
+			return
+		}
+	}
+}
+
+// collect judges them in the communes that the words name or that are expected, then wherever they lie.
+func (n *namedEntities) collect(s *run) {
+	_, s.parts = s.recognize()
+	for _, p := range s.ordered(n.places(s)) {
+		words := s.streetWords(p)
+		if p.at&s.growing() == 0 || p.sim >= literal || s.q.Telling(words) != 0 {
+			n.judge(s, p)
+		}
+		s.judgeCommune(p)
+	}
+	if s.mayLieElsewhere() {
+		for _, c := range n.communes {
+			n.judge(s, place{commune: c, name: vintage.None})
+		}
+	}
+}
+
+// judge judges the streets of a place.
+func (n *namedEntities) judge(s *run, p place) {
+	from, to := n.v.CommuneStreets(p.commune)
+	at, _ := slices.BinarySearch(n.streets, from)
+	for ; at < len(n.streets) && n.streets[at] < to && s.budget.steps > 0; at++ {
+		s.judge(p, n.streets[at])
+	}
+}
+
+// places are their communes, as often as the words name them, and once more where nothing need name them.
+func (n *namedEntities) places(s *run) (all []place) {
+	for _, c := range n.communes {
+		p := place{commune: c, name: vintage.None, coded: s.hasPostcode(c) || s.isCode(c)}
+		if p.coded || s.isExpected(c) {
+			all = append(all, p)
+		}
+		for name, to := n.v.CommunePlaces(c); name < to; name++ {
+			p.name = name
+			all = s.readName(all, p, n.v.BareTerms(n.v.Place(name).Name))
+		}
+	}
+	for i := range all {
+		all[i].isLate = s.isLate(all[i].at)
+	}
+	return all
+}
+
+// isExpected says whether answers may lie in a commune that nothing typed names.
+func (s *run) isExpected(commune uint32) bool {
+	for _, a := range [...]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.nearCodes} {
+		if a != nil && a.Has(commune) {
+			return true
+		}
+	}
+	return false
+}
+
+// readName adds a place for each word from which on its name is read, whole or as far as the question goes.
+func (s *run) readName(all []place, p place, name []uint32) []place {
+	for i := range s.q.Terms {
+		all = s.readNameFrom(all, p, name, i)
+	}
+	return all
+}
+
+// readNameFrom does so for one word.
+func (s *run) readNameFrom(all []place, p place, name []uint32, from int) []place {
+	p.sim = 100
+	at := from
+	for k, term := range name {
+		for at > from && at < len(s.q.Terms) && s.mayName(at) && text.ClassOf(s.q.Terms[at].Text) == text.Link {
+			at++
+		}
+		if at == len(s.q.Terms) || !s.mayName(at) {
+			return all
+		}
+		sim := s.words.sim(at, term)
+		if sim == 0 {
+			return all
+		}
+		p.sim = min(p.sim, sim)
+		unnamed := len(name) - k - 1
+		if unnamed == 0 || p.coded || s.mayGoOn(at) {
+			r := p
+			r.behind = s.departmentBehind(p.commune, at+1)
+			r.at, r.sim = parse.Span(from, at+1)|r.behind, p.sim-int32(min(unnamed, 3))*8
+			all = append(all, r)
+		}
+		at++
+	}
+	return all
+}
