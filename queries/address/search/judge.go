@@ -264,15 +264,6 @@ func (s *run) streetZone(c *Candidate) parse.Mask {
 	return zone
 }
 
-func (s *run) links() (out parse.Mask) {
-	for i := range s.q.Terms {
-		if s.q.IsLink(i) {
-			out |= parse.Bit(i)
-		}
-	}
-	return out
-}
-
 // aside is how much of its weight a word has that may belong to a complement, in percent.
 const aside = 15
 

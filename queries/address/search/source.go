@@ -146,7 +146,7 @@ func (s *run) asksStrictly(words, numbers parse.Mask) []Ask {
 		near.Within = s.scope.Around
 		asks = append(asks, near)
 	}
-	if words != 0 && s.q.Terms[(s.q.Words() &^ s.q.Complement).First()].Digits {
+	if words != 0 && s.q.Terms[(s.q.Words()&^s.q.Complement).First()].Digits {
 		return asks
 	}
 	return append(asks, s.askCommunes(words))
