@@ -36,7 +36,7 @@ func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAd
 		})
 		switch {
 		case errors.Is(err, address.ErrShort):
-			return kit.OK(body.Suggestions{Envelope: body.TooShortEnvelope, Suggestions: []body.Suggestion{}})
+			return kit.OK(tooShort(q.Format))
 		case errors.Is(err, address.ErrUnparsable):
 			return kit.Response{}, refusal.AddressUnparsable
 		case err != nil || len(found) == 0:
@@ -67,7 +67,7 @@ func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddres
 // buildVerifyQuery is the engine's query for a request. With q, an address in one line, postcode and commune code are filters,
 // which every match must fit. Without q they are parts of the address, which a match may correct.
 func buildVerifyQuery(q body.VerifyAddress) address.Query {
-	query := address.Query{Text: q.Q, Limit: q.Limit, Bias: biasPosition(q.Bias), Filter: address.Filter{
+	query := address.Query{Text: q.Q, Limit: q.Limit, Bias: biasPosition(q.Bias), CommuneFallback: isCommuneFallback(q.Fallback), Filter: address.Filter{
 		Types: toAddressTypes(q.Types), Postcodes: q.Postcodes, CityCodes: q.CityCodes,
 	}}
 	if q.Q != "" {
@@ -79,6 +79,9 @@ func buildVerifyQuery(q body.VerifyAddress) address.Query {
 	query.Commune, query.CityCode = q.City, q.InseeCode
 	return query
 }
+
+// isCommuneFallback reports whether the parameter repli asks for the commune where an address is not found.
+func isCommuneFallback(repli string) bool { return repli == "commune" }
 
 // viewAddress shows the record of an id or of an id_ban.
 func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Response, error) {
@@ -136,9 +139,8 @@ func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocal
 // first.
 var addressIDPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// resolveCenter is the centre of a search: a position, an id, or the one verified address that a text means. A house number
-// that the base does not have, or several addresses that fit equally well, are refused with refusal.AddressUnresolved. The
-// caller checks that q has a centre or both coordinates.
+// resolveCenter is the centre of a search: a position, an id, or the one address that a text resolves to (Engine.Resolve). A text
+// that resolves to none is refused with refusal.AddressUnresolved. The caller checks that q has a centre or both coordinates.
 func resolveCenter(ctx context.Context, e *address.Engine, q body.NearAddress) (*body.Center, error) {
 	if q.Center == "" {
 		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
@@ -148,14 +150,14 @@ func resolveCenter(ctx context.Context, e *address.Engine, q body.NearAddress) (
 			return newCenter(q.Center, &r, 1), nil
 		}
 	}
-	found, err := e.Verify(ctx, address.Query{Text: q.Center, Limit: 1})
-	if err != nil && !errors.Is(err, address.ErrUnparsable) {
+	m, ok, err := e.Resolve(ctx, address.Query{Text: q.Center})
+	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 || found[0].NumberTyped && !found[0].NumberFound || found[0].Next >= found[0].Score {
+	if !ok {
 		return nil, refusal.AddressUnresolved.With(refusal.Details{Typed: q.Center})
 	}
-	return newCenter(q.Center, &found[0].Record, found[0].Score), nil
+	return newCenter(q.Center, &m.Record, m.Score), nil
 }
 
 func newCenter(typed string, r *address.Record, score float64) *body.Center {
@@ -173,6 +175,14 @@ func toFeatureCollection[A any](found []A, toFeature func(A) body.Feature) body.
 
 func newFeatureCollection(e body.Envelope, features []body.Feature) body.FeatureCollection {
 	return body.FeatureCollection{Type: "FeatureCollection", Envelope: e, Features: features, Attribution: "BAN", Licence: "Licence Ouverte 2.0"}
+}
+
+// tooShort is the answer to a completion of too few letters, which is no error.
+func tooShort(format string) any {
+	if format != geoJSON {
+		return body.Suggestions{Envelope: body.TooShortEnvelope, Suggestions: []body.Suggestion{}}
+	}
+	return newFeatureCollection(body.TooShortEnvelope, []body.Feature{})
 }
 
 // noResults is the answer to a search that found nothing: as GeoJSON a collection without features, which clients that read
@@ -245,7 +255,7 @@ func toSuggestion(s address.Suggestion) body.Suggestion {
 		func(h address.Highlight) body.Highlight { return body.Highlight{Start: h.Start, Length: h.Length} })}
 }
 
-// toMatch shows a match. NumberFound is left out where no house number was typed.
+// toMatch shows a match. NumberFound and the complement are left out where none was typed.
 func toMatch(m address.Match) body.Match {
 	out := body.Match{
 		Address: toAddress(&m.Record), Score: m.Score, NextScore: m.Next, Verdict: string(m.Verdict), Precision: string(m.Precision),
@@ -256,6 +266,10 @@ func toMatch(m address.Match) body.Match {
 	}
 	if m.NumberTyped {
 		out.NumberFound = &m.NumberFound
+	}
+	if m.Components.Complement.Typed != "" {
+		complement := toComponent(m.Components.Complement)
+		out.Components.Complement = &complement
 	}
 	return out
 }

@@ -175,7 +175,7 @@ func prepareFormerSearch(t *csvupload.Table, form body.FormerFileFields) ([]stri
 	}
 	filters, lat, lon := findFilters(t, form), findNamed(t, form.Lat), findNamed(t, form.Lon)
 	return chooseColumns(form.ResultColumns, formerSearchColumns), func(ctx context.Context, e *address.Engine, row []string) (formerResult, error) {
-		query := address.Query{Text: joinCells(row, parts), Limit: 1, Filter: filters.filter(row), Bias: positionAt(row, lat, lon)}
+		query := address.Query{Text: joinCells(row, parts), Limit: 1, Filter: filters.filter(row), Bias: positionAt(row, lat, lon), CommuneFallback: isCommuneFallback(form.Fallback)}
 		if query.Text == "" {
 			return formerResult{status: statusSkipped}, nil
 		}

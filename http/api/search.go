@@ -13,7 +13,6 @@ import (
 
 	"lieudit/http/kit"
 	"lieudit/http/problem"
-	"lieudit/queries/address"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
@@ -31,9 +30,12 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	if isPublic && in.Status != "" {
 		return kit.Response{}, problem.BrokenRule("query", "statut", "extra_forbidden", "Extra inputs are not permitted", map[string]any{"statut": in.Status})
 	}
-	q, found, err := h.buildSiteQuery(ctx, in)
-	if err != nil || !found {
-		return kit.Response{Body: body.NoResultsAnswer}, err
+	q, center, err := h.buildSiteQuery(ctx, in)
+	if errors.Is(err, refusal.AddressUnresolved) {
+		return kit.OK(noSites(in.Format))
+	}
+	if err != nil {
+		return kit.Response{}, err
 	}
 	q.Account, q.MatchExternalIDs = c.Principal.Account, !isPublic
 	// The engine's cursor names a site, so a client gets it encrypted, and it is decrypted only for the same search.
@@ -46,18 +48,28 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	case errors.Is(err, search.ErrInvalidCursor):
 		return kit.Response{}, invalidCursor(in.Cursor)
 	case err != nil || len(r.Hits) == 0:
-		return kit.Response{Body: body.NoResultsAnswer}, err
+		return kit.Response{Body: noSites(in.Format)}, err
 	}
-	page := resultPage{hits: r.Hits, hasCenter: q.Center != nil}
+	page := resultPage{hits: r.Hits, center: center, hasCenter: q.Center != nil}
 	if page.next, err = sealer.seal(ctx, r.Next); err != nil {
 		return kit.Response{}, err
 	}
 	return kit.OK(page.render(isPublic, in.Format == geoJSON))
 }
 
-// buildSiteQuery is the engine's query for a request; false: its centre is an address that cannot be resolved, so nothing is
-// found.
-func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (search.Query, bool, error) {
+// noSites is the answer to a search that found no site: as GeoJSON a collection without features.
+func noSites(format string) any {
+	if format != geoJSON {
+		return body.NoResultsAnswer
+	}
+	return body.LocationCollection{
+		CollectionEnvelope: body.CollectionEnvelope{Type: "FeatureCollection", Envelope: body.NoResultsAnswer.Envelope}, Features: []body.LocationFeature{},
+	}
+}
+
+// buildSiteQuery is the engine's query for a request, and the address that its centre was resolved to, nil where it is none. A
+// centre that resolves to no address is refusal.AddressUnresolved.
+func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (search.Query, *body.Center, error) {
 	q := search.Query{
 		Text: in.Q, Referential: in.Referential, Tags: in.Tags, Limit: in.Limit,
 		Status: search.Status(in.Status), Sort: search.Sort(in.Sort),
@@ -65,55 +77,54 @@ func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (
 	if in.BBox != "" {
 		box, err := body.ParseBoundingBox(in.BBox)
 		if err != nil {
-			return q, false, err
+			return q, nil, err
 		}
 		b := search.Box(box)
 		q.Box = &b
 	}
-	center, err := h.resolveSearchCenter(ctx, in)
-	if errors.Is(err, refusal.AddressUnresolved) {
-		return q, false, nil
+	if in.Lat != nil {
+		q.Center = &search.Point{Lat: *in.Lat, Lon: *in.Lon}
 	}
-	if err != nil || center == nil {
-		return q, true, err
+	near, err := h.resolveNear(ctx, in.Near)
+	if err != nil {
+		return q, nil, err
 	}
-	q.Center, q.Radius = center, defaultRadius
+	if near != nil {
+		q.Center = &search.Point{Lat: near.Lat, Lon: near.Lon}
+	}
+	if q.Center != nil {
+		q.Radius = defaultRadius
+	}
 	if in.Radius != nil {
 		q.Radius = float64(*in.Radius)
 	}
-	return q, true, nil
+	return q, near, nil
 }
 
-// resolveSearchCenter is the centre of a search, nil where it has none.
-func (h *handler) resolveSearchCenter(ctx context.Context, in body.SearchLocations) (*search.Point, error) {
-	switch {
-	case in.Lat != nil:
-		return &search.Point{Lat: *in.Lat, Lon: *in.Lon}, nil
-	case in.Near == "":
+// resolveNear is the centre that the parameter near means, nil without it.
+func (h *handler) resolveNear(ctx context.Context, near string) (*body.Center, error) {
+	if near == "" {
 		return nil, nil
 	}
-	return queryAddresses(h, func(e *atlas.Edition) (*search.Point, error) { return resolvePoint(ctx, e.Engine, in.Near) })
-}
-
-// resolvePoint resolves a text to the position of the one address that it means.
-func resolvePoint(ctx context.Context, e *address.Engine, near string) (*search.Point, error) {
-	c, err := resolveCenter(ctx, e, body.NearAddress{Center: near})
-	if err != nil {
-		return nil, err
-	}
-	return &search.Point{Lat: c.Lat, Lon: c.Lon}, nil
+	return queryAddresses(h, func(e *atlas.Edition) (*body.Center, error) {
+		return resolveCenter(ctx, e.Engine, body.NearAddress{Center: near})
+	})
 }
 
 // resultPage is one page of what was found.
 type resultPage struct {
 	hits      []search.Hit
 	next      string
+	center    *body.Center // that near was resolved to; nil without near
 	hasCenter bool
 }
 
 // render shows a page in one of four bodies: for a secret or a publishable key, as a list or as GeoJSON.
 func (p resultPage) render(isPublic, isGeoJSON bool) any {
-	collection := body.CollectionEnvelope{Type: "FeatureCollection", Envelope: body.OKEnvelope, Cursor: p.next}
+	if isPublic {
+		p.center = toPublicCenter(p.center)
+	}
+	collection := body.CollectionEnvelope{Type: "FeatureCollection", Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next}
 	switch {
 	case isPublic && isGeoJSON:
 		return body.PublicCollection{CollectionEnvelope: collection, Features: mapSlice(p.hits, func(h search.Hit) body.PublicFeature {
@@ -124,13 +135,22 @@ func (p resultPage) render(isPublic, isGeoJSON bool) any {
 			return body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(h.Site.Lat, h.Site.Lon), Properties: body.FoundSite{Site: h.Site, Distance: p.distance(h)}}
 		})}
 	case isPublic:
-		return body.PublicLocations{Envelope: body.OKEnvelope, Cursor: p.next, Results: mapSlice(p.hits, func(h search.Hit) body.PublicSite {
+		return body.PublicLocations{Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, func(h search.Hit) body.PublicSite {
 			return toPublicSite(h, p.distance(h))
 		})}
 	}
-	return body.Locations{Envelope: body.OKEnvelope, Cursor: p.next, Results: mapSlice(p.hits, func(h search.Hit) body.FoundSite {
+	return body.Locations{Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, func(h search.Hit) body.FoundSite {
 		return body.FoundSite{Site: h.Site, Distance: p.distance(h)}
 	})}
+}
+
+// toPublicCenter is what a publishable key may see of a centre: where it lies. The record is for secret keys, to which
+// /address/* is open.
+func toPublicCenter(c *body.Center) *body.Center {
+	if c == nil {
+		return nil
+	}
+	return &body.Center{Input: c.Input, Lon: c.Lon, Lat: c.Lat}
 }
 
 // distance is how many metres a site is from the centre; nil where either has no position.

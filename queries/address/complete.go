@@ -23,7 +23,7 @@ func (e *Engine) Complete(ctx context.Context, query Query) ([]Suggestion, error
 	if letters < shortest {
 		return nil, ErrShort
 	}
-	found, err := e.search(ctx, &query, true)
+	found, err := e.search(ctx, &query, query.parse(true))
 	if err != nil {
 		return nil, err
 	}

@@ -45,18 +45,10 @@ func (q *Query) parse(completing bool) *parse.Question {
 	return parse.Fields(parse.Parts{Number: q.Number, Street: street, Postcode: q.Postcode, Commune: q.Commune})
 }
 
-// scopeOf is what narrows a query: its filter, a code, a position. A postcode that no commune has and that is the INSEE code
-// of one is taken for the code.
+// scopeOf is what narrows a query: its filter, a code, a position.
 func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 	s := search.Scope{Types: query.Types, Communes: e.areaOf(query.Filter), Postcodes: query.Postcodes, Departments: query.Departments}
-	code := query.CityCode
-	if code == "" && q.Postcode.Code != 0 && e.v.PostcodeCommunes(q.Postcode.Code).Len() == 0 {
-		typed := search.PostcodeText(q.Postcode.Code)
-		if len(e.ordinals(typed)) > 0 && len(e.table.ByPostcode(typed)) == 0 {
-			code = typed
-		}
-	}
-	if code != "" {
+	if code := e.codeOf(query, q); code != "" {
 		s.Cited = search.NewArea(e.ordinals(code))
 	}
 	if query.Bias != nil {
@@ -64,6 +56,21 @@ func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 		s.Around = e.communesAround(*s.Near)
 	}
 	return s
+}
+
+// codeOf is the INSEE code that was typed, or empty. A postcode that no commune has and that is the INSEE code of one is taken
+// for the code.
+func (e *Engine) codeOf(query *Query, q *parse.Question) string {
+	if query.CityCode != "" {
+		return query.CityCode
+	}
+	if q.Postcode.Code != 0 && e.v.PostcodeCommunes(q.Postcode.Code).Len() == 0 {
+		typed := search.PostcodeText(q.Postcode.Code)
+		if len(e.ordinals(typed)) > 0 && len(e.table.ByPostcode(typed)) == 0 {
+			return typed
+		}
+	}
+	return ""
 }
 
 // degrees counts in millionths.
@@ -137,6 +144,31 @@ func (e *Engine) ordinals(code string) (all []uint32) {
 		all = append(all, ordinal)
 	}
 	return all
+}
+
+// AdmitsPostcode says whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
+// it, as those of CEDEX, one of its department. What is no postcode binds nothing.
+func (e *Engine) AdmitsPostcode(typed string, r *Record) bool {
+	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || e.serves(typed, r.CityCode) {
+		return true
+	}
+	isServed := len(e.table.ByPostcode(typed)) > 0 || e.v.PostcodeCommunes(parse.Number(typed)).Len() > 0
+	department, of := commune.DepartmentOf(typed), r.Department.Code
+	return !isServed && (department == of || department == "20" && (of == "2A" || of == "2B"))
+}
+
+// serves says whether a postcode is one of a commune's, in the vintage or in the table.
+func (e *Engine) serves(postcode, code string) bool {
+	if known, ok := e.table.ByCode(code); ok && known.HasPostcode(postcode) {
+		return true
+	}
+	communes := e.v.PostcodeCommunes(parse.Number(postcode))
+	for i := range communes.Len() {
+		if e.v.Commune(communes.At(i)).String() == code {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *Engine) servedBy(postcodes []string) search.Area {

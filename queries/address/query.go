@@ -128,7 +128,7 @@ const (
 	Corrected   Status = "corrige"      // typed otherwise than in the base
 	Added       Status = "ajoute"       // not typed, known to the base
 	Unconfirmed Status = "non_confirme" // typed, and not in the base
-	Absent      Status = "absent"       // neither typed nor known
+	Absent      Status = "absent"       // not known, and not typed but for a complement
 )
 
 // Component compares one part of what was typed with what was found.
@@ -140,7 +140,10 @@ type Component struct {
 // Components are the parts of an address.
 type Components struct {
 	Number, Rep, Street, Postcode, City Component
-	Complement                          string // building, floor, post box, CEDEX: read and not in the base
+
+	// Complement is what was typed of building, floor, post box and CEDEX. The base has none of these: it is Absent, and says
+	// nothing against a match. It is Confirmed where it is the lieu-dit of the address.
+	Complement Component
 }
 
 // Match is an answer to Verify.
@@ -150,7 +153,7 @@ type Match struct {
 	Next        float64 // the score of the best other answer
 	Verdict     Verdict
 	Precision   Type
-	IsResolved  bool // it stands for what was typed without a look: placing, routing and proximity use it
+	IsResolved  bool // it stands for what was typed without a look: what Engine.Resolve goes by
 	NumberTyped bool
 	NumberFound bool
 	Nearby      []string // numbers of the street close to one that is missing

@@ -2,10 +2,14 @@ package address
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"math"
+	"strings"
 
+	"lieudit/queries/address/parse"
 	"lieudit/queries/address/search"
+	"lieudit/queries/address/text"
 )
 
 // The rule by which a match stands for what was typed without a look, where it is not exact. Measured on real questions: it
@@ -30,34 +34,47 @@ func (q *Query) line() string {
 // Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
 // The context bounds a source outside; the vintage's own index does not wait.
 func (e *Engine) Verify(ctx context.Context, query Query) ([]Match, error) {
-	found, err := e.search(ctx, &query, false)
+	q := query.parse(false)
+	found, err := e.search(ctx, &query, q)
 	if err != nil {
 		return nil, err
 	}
 	var out []Match
 	for i := range found.Best {
-		if found.Best[i].Score < search.Accepted || len(out) == query.Limit {
+		if found.Best[i].Score < search.Accepted || len(out) == query.Limit || e.isUnmapped(query.CityCode) {
 			break
 		}
 		out = append(out, e.match(&query, found, i))
 	}
 	if len(out) == 0 && query.CommuneFallback {
-		if c, ok := found.NamedCommune(); ok {
-			found.Best = append(found.Best[:0], c)
-			out = append(out, e.match(&query, found, 0))
+		if m, ok := e.fallback(&query, q, found); ok {
+			out = append(out, m)
 		}
 	}
 	return out, nil
 }
 
+// Resolve is the one address that a text stands for, if there is one that can be taken for it without a look: what is near,
+// placed or routed goes by this rule and by no other. What is no address resolves to none.
+func (e *Engine) Resolve(ctx context.Context, query Query) (m Match, ok bool, err error) {
+	query.Limit, query.CommuneFallback = 1, false
+	found, err := e.Verify(ctx, query)
+	if errors.Is(err, ErrUnparsable) {
+		return m, false, nil
+	}
+	if err != nil || len(found) == 0 || !found[0].IsResolved {
+		return m, false, err
+	}
+	return found[0], true, nil
+}
+
 // search finds the candidates of a query. What names no part of an address is ErrUnparsable.
-func (e *Engine) search(ctx context.Context, query *Query, completing bool) (*search.Result, error) {
-	q := query.parse(completing)
+func (e *Engine) search(ctx context.Context, query *Query, q *parse.Question) (*search.Result, error) {
 	found, err := e.index.Search(ctx, q, e.scopeOf(query, q))
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Best) == 0 && !found.IsParsable && !e.knows(query.line(), completing) {
+	if len(found.Best) == 0 && !found.IsParsable && !e.knows(query.line(), q.Completing) {
 		return nil, ErrUnparsable
 	}
 	return found, nil
@@ -79,14 +96,13 @@ func (e *Engine) match(query *Query, found *search.Result, i int) Match {
 		m.Nearby = e.nearby(c.Street, number)
 	}
 	m.Components = components(&x, &m.Record)
-	if query.CityCode != "" && x.City == "" {
-		m.Components.City = e.codeComponent(query.CityCode, &m.Record)
-	}
+	m.Components.Complement = complement(joined(query.complement(), x.Complement), &m.Record)
+	m.Components.citeCode(query.CityCode, len(e.ordinals(query.CityCode)) > 0)
 	if found.IsExact(i) {
 		m.Verdict = Exact
 		m.Components.confirm()
 	}
-	m.IsResolved = m.Verdict == Exact || i == 0 && m.isResolved() && !c.IsDoubted && !x.IsFromPlace
+	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !c.IsDoubted && !x.IsFromPlace
 	return m
 }
 
@@ -98,7 +114,16 @@ func (m *Match) isResolved() bool {
 			return false
 		}
 	}
-	return m.Score >= resolvedScore && m.Score-m.Next >= resolvedAhead && (!m.NumberTyped || m.NumberFound)
+	const scale = 10_000 // scores have four decimals; unrounded, 0.85 - 0.80 would be less than 0.05
+	ahead := math.Round(m.Score*scale) - math.Round(m.Next*scale)
+	return m.Score >= resolvedScore && ahead >= resolvedAhead*scale && (!m.NumberTyped || m.NumberFound) && m.isCommuneAlone()
+}
+
+// isCommuneAlone is false where a commune matches and more than a commune was typed: a building is not its commune's centre.
+// CEDEX belongs to the name of a commune.
+func (m *Match) isCommuneAlone() bool {
+	c := &m.Components
+	return m.Precision != Municipality || c.Street.Typed == "" && (c.Complement.Typed == "" || strings.HasPrefix(c.Complement.Typed, "cedex"))
 }
 
 // nearby are the numbers of a street closest to one it does not have, at most six, in their order.
@@ -134,17 +159,38 @@ func components(x *search.Explanation, r *Record) (out Components) {
 	if x.IsCityUnknown {
 		out.City.Status = Unconfirmed
 	}
-	out.Complement = x.Complement
 	return out
 }
 
-// codeComponent compares a commune that was given by its code alone.
-func (e *Engine) codeComponent(code string, r *Record) Component {
-	ordinal, ok := e.v.CommuneOf(r.CityCode)
-	if ok && slices.Contains(e.ordinals(code), ordinal) {
-		return Component{code, r.City, Confirmed}
+// citeCode shows a code that stands alone for the commune, and marks one that is none: the name beside it is another than
+// it says, and alone it names nothing.
+func (c *Components) citeCode(code string, isKnown bool) {
+	switch {
+	case code == "":
+	case isKnown && c.City.Typed == "":
+		c.City = Component{code, c.City.Kept, Confirmed}
+	case isKnown:
+	case c.City.Typed == "":
+		c.City = Component{code, c.City.Kept, Unconfirmed}
+	default:
+		c.City.Status = Unconfirmed
 	}
-	return Component{code, r.City, Unconfirmed}
+}
+
+// complement is what became of a complement: the lieu-dit of the record, or nothing that the base has.
+func complement(typed string, r *Record) Component {
+	if locality := text.Fold(r.Locality); typed != "" && typed == locality && r.Type == HouseNumber {
+		return Component{typed, r.Locality, Confirmed}
+	}
+	return Component{typed, "", Absent}
+}
+
+// complement is the complement of an address in parts, folded. Without a street it is read as one.
+func (q *Query) complement() string {
+	if q.Text != "" || q.Street == "" {
+		return ""
+	}
+	return text.Fold(q.Complement)
 }
 
 // confirm takes what is written in another way for what it is, once every word is known to be confirmed.

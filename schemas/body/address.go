@@ -97,11 +97,12 @@ type Match struct {
 
 // Components compares the parts of an address, as typed and as the base has them.
 type Components struct {
-	Number     Component `json:"numero"`
-	Rep        Component `json:"rep"`
-	Street     Component `json:"voie"`
-	PostalCode Component `json:"code_postal"`
-	City       Component `json:"commune"`
+	Number     Component  `json:"numero"`
+	Rep        Component  `json:"rep"`
+	Street     Component  `json:"voie"`
+	PostalCode Component  `json:"code_postal"`
+	City       Component  `json:"commune"`
+	Complement *Component `json:"complement,omitempty" doc:"Building, floor, BP, CS or CEDEX, when typed: absent from the base, which counts against no match, or confirme as its lieu-dit"`
 }
 
 // Component is one part of an address, as typed and as it was matched. Its status: confirme, typed and so in the base; corrige,
@@ -195,6 +196,7 @@ type VerifyAddress struct {
 	InseeCode  string   `json:"code_insee,omitempty" pattern:"^[0-9][0-9AB][0-9]{3}$"`
 	Limit      int      `json:"limit,omitempty" min:"1" max:"20" default:"5"`
 	Types      []string `json:"type,omitempty" enum:"housenumber street locality municipality" max:"4" doc:"Only these"`
+	Fallback   string   `json:"repli,omitempty" enum:"aucun commune" default:"aucun" doc:"commune: where the address is not found, the commune that was typed answers, precision municipality"`
 	Format     string   `json:"format,omitempty" enum:"json geojson"`
 	Bias
 	LegacyParameters

@@ -70,7 +70,7 @@ type FormerReverse struct {
 // several names.
 func (q FormerReverse) IsEmpty() bool { return q.Coordinates() == nil }
 
-// FormerFileFields are the fields of POST /search/csv and POST /reverse/csv beside the file. All but the two lists are the names of
+// FormerFileFields are the fields of POST /search/csv and POST /reverse/csv beside the file. All but the two lists and repli are the names of
 // columns of the file, whose cells are used row by row.
 type FormerFileFields struct {
 	Columns       []string `json:"columns,omitempty" max:"200" doc:"Columns with the address, in order; all when left out. Repeat the field for each"`
@@ -79,6 +79,7 @@ type FormerFileFields struct {
 	Postcode      string   `json:"postcode,omitempty" max:"200" doc:"Column with the postcode that an answer must have"`
 	CityCode      string   `json:"citycode,omitempty" max:"200" doc:"Column with the commune's INSEE code that an answer must have"`
 	Lat           string   `json:"lat,omitempty" max:"200" doc:"Column with the latitude; of a search: what lies nearer comes first. Else latitude or lat, of a reverse search"`
+	Fallback      string   `json:"repli,omitempty" enum:"aucun commune" default:"aucun" doc:"Of a search, and no column: commune lets the commune that was typed answer where the address is not found"`
 	Lon           string   `json:"lon,omitempty" max:"200" doc:"Column with the longitude. Else longitude, lon, lng or long, of a reverse search"`
 }
 

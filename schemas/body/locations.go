@@ -178,6 +178,7 @@ type SearchLocations struct {
 // Locations is the answer of GET /locations/search to a secret key.
 type Locations struct {
 	Envelope
+	Center  *Center     `json:"center,omitempty" doc:"What near was resolved to"`
 	Results []FoundSite `json:"results"`
 	Cursor  string      `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
@@ -191,6 +192,7 @@ type FoundSite struct {
 // PublicLocations is the answer of GET /locations/search to a publishable key.
 type PublicLocations struct {
 	Envelope
+	Center  *Center      `json:"center,omitempty" doc:"Where the address of near lies"`
 	Results []PublicSite `json:"results"`
 	Cursor  string       `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
@@ -234,7 +236,8 @@ type PublicCollection struct {
 type CollectionEnvelope struct {
 	Type string `json:"type" enum:"FeatureCollection"`
 	Envelope
-	Cursor string `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
+	Center *Center `json:"center,omitempty" doc:"What near was resolved to; to a publishable key, where it lies"`
+	Cursor string  `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
 
 // LocationFeature is a site as GeoJSON.

@@ -36,6 +36,7 @@ Run it again after an interruption, of whatever kind, and it goes on where it wa
 			&cli.StringSliceFlag{Name: "columns", Usage: "`COLUMNS` that hold the address, in order; all when left out"},
 			&cli.StringFlag{Name: "postcode", Usage: "`COLUMN` with a postcode that the answer must have"},
 			&cli.StringFlag{Name: "citycode", Usage: "`COLUMN` with a commune's code (INSEE) that the answer must have"},
+			&cli.StringFlag{Name: "repli", Value: "aucun", Usage: "`ANSWER` where the address is not found: aucun (none), or commune: the commune that was typed", Validator: terminal.OneOf("aucun", "commune")},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` for the result; FILE.geocoded.csv when left out", TakesFile: true},
 			&cli.StringFlag{Name: "separator", Usage: "`SIGN` between fields; the one the header has when left out", Validator: validateSeparator},
 			&cli.StringFlag{Name: "encoding", Value: csvgeocode.UTF8, Usage: "`ENCODING` of the file: utf-8 or windows-1252 (Latin-1)", Validator: terminal.OneOf(csvgeocode.UTF8, csvgeocode.Windows1252)},
@@ -69,7 +70,7 @@ func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	// The name of the vintage is part of the job: a run that is resumed must not mix results of two vintages.
 	job := csvgeocode.Job{
 		In: c.Args().First(), Out: c.String("out"), Columns: c.StringSlice("columns"), Postcode: c.String("postcode"), CityCode: c.String("citycode"),
-		Encoding: strings.ToLower(c.String("encoding")), Restart: c.Bool("restart"), Engine: engine, Vintage: name,
+		Encoding: strings.ToLower(c.String("encoding")), Fallback: strings.EqualFold(c.String("repli"), "commune"), Restart: c.Bool("restart"), Engine: engine, Vintage: name,
 	}
 	if separator := c.String("separator"); separator != "" { // one character, as validateSeparator demands
 		job.Separator, _ = utf8.DecodeRuneInString(separator)

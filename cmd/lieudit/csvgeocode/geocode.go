@@ -36,6 +36,7 @@ type Job struct {
 	CityCode  string   // column with the commune's INSEE code that a match must have; "": no such filter
 	Separator rune     // between fields; 0: the one that the header uses
 	Encoding  string   // UTF8 or Windows1252
+	Fallback  bool     // the commune that was typed answers where the address is not found
 	Restart   bool     // drop the rows of an unfinished run and begin with the first
 	Engine    *address.Engine
 	Vintage   string              // name of the engine's vintage; a resumed run must have the same

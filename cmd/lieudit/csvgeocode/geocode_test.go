@@ -151,6 +151,21 @@ func TestOnlyNamedColumnsAndFiltersAreUsed(t *testing.T) {
 	}
 }
 
+func TestTheCommuneAnswersWhereTheJobSaysSo(t *testing.T) {
+	t.Parallel()
+	text := "a\n7 boulevard zxwvtq 48000 Mende\n7 boulevard zxwvtq 31000 Toulouse\n7 boulevard zxwvtq\n3 rue de l'Ermitage Mende\n"
+	got, counts := runJob(t, newTestJob(t, text))
+	if want := (Counts{Rows: 4, Exact: 1, NotFound: 3}); counts != want {
+		t.Errorf("without: %+v, want %+v:\n%s", counts, want, got)
+	}
+	j := newTestJob(t, text)
+	j.Fallback = true
+	got, counts = runJob(t, j)
+	if want := (Counts{Rows: 4, Exact: 1, Probable: 2, NotFound: 1}); counts != want || !strings.Contains(got, ",municipality,31555,") || !strings.Contains(got, ",match_probable,false,ok") {
+		t.Errorf("with: %+v, want %+v:\n%s", counts, want, got)
+	}
+}
+
 func TestAFileThatIsNoCSVIsRefusedWithItsKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -32,17 +32,18 @@ type inputIdentity struct {
 	Separator string    `json:"separateur"`
 	Encoding  string    `json:"codage"`
 	Vintage   string    `json:"millesime"`
+	Fallback  bool      `json:"repli,omitempty"`
 }
 
 // isEqual compares times as instants: JSON keeps the instant and loses the location.
 func (i inputIdentity) isEqual(o inputIdentity) bool {
 	i.Columns, o.Columns = slices.Clip(i.Columns), slices.Clip(o.Columns)
 	return i.Size == o.Size && i.Modified.Equal(o.Modified) && slices.Equal(i.Columns, o.Columns) && i.Filters == o.Filters &&
-		i.Separator == o.Separator && i.Encoding == o.Encoding && i.Vintage == o.Vintage
+		i.Separator == o.Separator && i.Encoding == o.Encoding && i.Vintage == o.Vintage && i.Fallback == o.Fallback
 }
 
 // ErrRunMismatch says that the unfinished run beside Out was of another input. Restart drops that run.
-var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns or another vintage")
+var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns, another fallback or another vintage")
 
 // ErrRunInProgress says that another process writes the same result.
 var ErrRunInProgress = errors.New("another run is at work on it")
@@ -64,7 +65,7 @@ func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	input := inputIdentity{info.Size(), info.ModTime().UTC(), j.Columns, [2]string{j.Postcode, j.CityCode}, string(h.separator), j.Encoding, j.Vintage}
+	input := inputIdentity{info.Size(), info.ModTime().UTC(), j.Columns, [2]string{j.Postcode, j.CityCode}, string(h.separator), j.Encoding, j.Vintage, j.Fallback}
 	file, err := os.OpenFile(j.Out+".part", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ type result struct {
 // verifyRow verifies the address of a row. A row that cannot be verified is a result, not an error: an error is one of the
 // engine and ends the run.
 func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
-	query := address.Query{Text: h.joinAddress(r), Limit: 1}
+	query := address.Query{Text: h.joinAddress(r), Limit: 1, CommuneFallback: j.Fallback}
 	if code := r.trimmedField(h.postcodeColumn); code != "" {
 		query.Filter.Postcodes = []string{code}
 	}

@@ -1,9 +1,9 @@
 // Package geocode finds the position of a customer's site by its address. What it finds is stored, so its one
-// constraint is to accept only what a careful person would: an address that several others fit as well, or of which
-// only the commune was understood, has no position.
+// constraint is to accept only what a careful person would.
 //
-// Geocode makes an address.Query of each way to read the site's address, has the vintage verify them, and takes the
-// best match that is certain.
+// Geocode makes an address.Query of each way to read the site's address, has the vintage resolve them by the rule that
+// holds for every text (address.Engine.Resolve), and takes the best. The codes beside an address bind: what lies outside of
+// the commune of its INSEE code, of those of its postcode or of their department is no position of it.
 package geocode
 
 import (
@@ -45,9 +45,9 @@ func geocodeSite(ctx context.Context, e *atlas.Edition, c locations.Content) loc
 	}
 	var best address.Match
 	for _, query := range addressQueries(*c.Address) {
-		found, err := e.Own.Verify(ctx, query)
-		if err == nil && len(found) > 0 && isCertain(&found[0], query.Street == "") && found[0].Score > best.Score {
-			best = found[0]
+		m, ok, err := e.Own.Resolve(ctx, query)
+		if err == nil && ok && m.Score > best.Score && e.Own.AdmitsPostcode(query.Postcode, &m.Record) {
+			best = m
 		}
 		if best.Verdict == address.Exact {
 			break
@@ -63,7 +63,7 @@ func positionOf(r *address.Record, score float64) locations.Position {
 // addressQueries are the ways to read an address, the likeliest first: with the street in the first line, or, where
 // that says something else (a building, a shopping centre), in the second.
 func addressQueries(a locations.SiteAddress) []address.Query {
-	query := address.Query{Street: a.Line1, Postcode: a.PostalCode, Commune: a.City, CityCode: a.InseeCode, Limit: 1}
+	query := address.Query{Street: a.Line1, Postcode: a.PostalCode, Commune: a.City, CityCode: a.InseeCode}
 	if strings.TrimSpace(a.Line2) == "" {
 		return []address.Query{query}
 	}
@@ -73,19 +73,6 @@ func addressQueries(a locations.SiteAddress) []address.Query {
 		return []address.Query{secondLine}
 	}
 	return []address.Query{query, secondLine}
-}
-
-// minCertainScore is the least score of a match that is accepted without being exact. Measured on Lozère: nine in ten
-// addresses with a typo in the street's name reach it, and one in seventy of streets that exist elsewhere only. At the
-// score from which a verification answers, every second one of these would get a position.
-const minCertainScore = 0.8
-
-// isCertain says whether a match can stand for the address. A commune can only where nothing else was given.
-func isCertain(m *address.Match, isCommuneOnly bool) bool {
-	if m.Precision == address.Municipality && !isCommuneOnly {
-		return false
-	}
-	return m.Verdict == address.Exact || m.Score >= minCertainScore && m.Next < m.Score
 }
 
 // isFrenchCountry says whether addresses of a country are in the BAN: France as people write it, or the name or ISO

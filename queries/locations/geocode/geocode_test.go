@@ -2,9 +2,13 @@ package geocode_test
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
@@ -81,6 +85,17 @@ func TestASiteIsGeocodedOnlyWhereOneAddressCanBeMeant(t *testing.T) {
 		"not without an address":     {locations.Content{Name: "Mende"}, 0, 0},
 		"not by an empty address":    {at("", "", "", ""), 0, 0},
 		"not by what is no address":  {at("-", "", "", ""), 0, 0},
+		"not by a building alone":    {at("Bâtiment C", "", "48000", "Mende"), 0, 0},
+		"with a post box":            {at("3 rue de l'Ermitage", "BP 12", "48001", "Mende cedex"), 44.51, 0.8},
+		"not without its number":     {at("99 rue de l'Ermitage", "", "48000", "Mende"), 0, 0},
+		"by a street":                {at("rue de l'Ermitage", "", "48000", "Mende"), 44.51, 1},
+		"by its INSEE code":          {coded(at("1 rue Haute", "", "", ""), "48146"), 44.36, 0.9},
+		"not in another commune":     {coded(at("3 rue de l'Ermitage", "", "48000", "Mende"), "48140"), 0, 0},
+		"not by a code of none":      {coded(at("3 rue de l'Ermitage", "", "48000", "Mende"), "48999"), 0, 0},
+		"not with another's code":    {coded(at("3 rue de l'Ermitage", "", "48000", "Mende"), "31555"), 0, 0},
+		"not with another postcode":  {at("3 rue de l'Ermitage", "", "48200", "Mende"), 0, 0},
+		"not in another department":  {at("3 rue de l'Ermitage", "", "75999", "Mende"), 0, 0},
+		"not where the code differs": {coded(at("3 rue de l'Ermitage", "", "31000", ""), "48095"), 0, 0},
 	} {
 		p, ok, err := s.Geocode(t.Context(), c.content)
 		if err != nil {
@@ -95,12 +110,56 @@ func TestASiteIsGeocodedOnlyWhereOneAddressCanBeMeant(t *testing.T) {
 	}
 }
 
+// Real addresses are placed where they are, and streets of another town nowhere.
+func TestRealAddressesArePlacedWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	o := addresstest.Lozere(t)
+	communes, err := commune.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := atlas.New(communes)
+	a.Swap(o.Vintage)
+	t.Cleanup(func() { a.Swap(nil) })
+	s := geocode.New(a)
+	asked, placed := 0, 0
+	for i := 0; i < len(o.Rows); i += 101 {
+		r := &o.Rows[i]
+		if r.Kind == ban.Locality || r.Numero == 0 {
+			continue
+		}
+		line := strings.TrimSpace(fmt.Sprintf("%d%s %s", r.Numero, r.Rep, r.Voie))
+		p, ok, err := s.Geocode(t.Context(), at(line, "2e étage", r.CodePostal, r.Commune))
+		asked++
+		if ok && math.Hypot(p.Lon-r.Lon, p.Lat-r.Lat) < 0.001 {
+			placed++
+		} else if ok || err != nil {
+			t.Errorf("%s %s %s is placed at %+v, want %v %v (%v)", line, r.CodePostal, r.Commune, p, r.Lat, r.Lon, err)
+		}
+		town := [2]string{"48000", "Mende"}
+		if r.CodeInsee != "93010" {
+			town = [2]string{"93140", "Bondy"}
+		}
+		if p, ok, err := s.Geocode(t.Context(), at(line, "", town[0], town[1])); err != nil || ok && (p.Lat > 46) != (town[1] == "Bondy") {
+			t.Errorf("%s %s is placed at %+v (%v)", line, town[1], p, err)
+		}
+	}
+	if placed*100 < asked*95 {
+		t.Errorf("%d of %d rows are placed, want 95 in 100", placed, asked)
+	}
+}
+
 func at(line1, line2, postcode, city string) locations.Content {
 	return locations.Content{Address: &locations.SiteAddress{Line1: line1, Line2: line2, PostalCode: postcode, City: city}}
 }
 
 func abroad(c locations.Content, country string) locations.Content {
 	c.Address.Country = country
+	return c
+}
+
+func coded(c locations.Content, code string) locations.Content {
+	c.Address.InseeCode = code
 	return c
 }
 

@@ -202,7 +202,7 @@ func TestAnAnswerToAnAbsentAddressLiesElsewhereUnlessItsCommuneWasTyped(t *testi
 		"of the typed name": {address.Record{CityCode: "99999", City: "MENDE"}, []string{countAnswered, countFalseResolved}},
 		"another":           {address.Record{CityCode: "48039", City: "Chanac"}, []string{countAnswered, countElsewhere, countFalseResolved}},
 	} {
-		got := judge([]address.Match{{Record: c.record, Score: 0.9}})
+		got := judge([]address.Match{{Record: c.record, Score: 0.9, IsResolved: true}})
 		if got.first || !slices.Equal(got.counted, c.want) {
 			t.Errorf("%s: got %+v, want %q", name, got, c.want)
 		}

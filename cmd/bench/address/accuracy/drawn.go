@@ -128,7 +128,7 @@ func (d *absentDrawer) newJudge(city string, meant []uint32) func([]address.Matc
 		if best.Verdict == address.Exact {
 			result.counted = append(result.counted, countFalseExact)
 		}
-		if isResolvable(best) {
+		if best.IsResolved {
 			result.counted = append(result.counted, countFalseResolved)
 		}
 		return result

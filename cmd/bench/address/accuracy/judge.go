@@ -48,7 +48,7 @@ func (j storedJudge) judge(q question, answers []address.Match) (result judgemen
 	if best.Verdict == address.Exact {
 		result.counted = append(result.counted, countFalseExact)
 	}
-	if !q.completes && isResolvable(best) { // a suggestion is chosen by a person
+	if !q.completes && best.IsResolved { // a suggestion is chosen by a person
 		result.counted = append(result.counted, countFalseResolved)
 	}
 	if q.id != "" && best.Type == address.HouseNumber && (houseNumber{best.Number, best.Rep}) != numberOfID(q.id) {
@@ -89,27 +89,6 @@ func (j storedJudge) isFairlyRight(q question, r address.Record) bool {
 		return slices.Contains(known, houseNumber{r.Number, r.Rep})
 	}
 	return len(known) == 0
-}
-
-// The least score of an answer that is acted upon without asking, and the least distance to the next answer's score.
-const (
-	resolvableScore    = 0.70
-	resolvableDistance = 0.05
-)
-
-// isResolvable says whether a match would be taken for the address that was typed: it is exact or clearly the best, and every
-// typed component is in the base.
-func isResolvable(m address.Match) bool {
-	c := m.Components
-	for _, part := range []address.Component{c.Number, c.Rep, c.Street, c.Postcode, c.City} {
-		if part.Status == address.Unconfirmed {
-			return false
-		}
-	}
-	// The scores have four decimals; without rounding, 0.80 - 0.75 would be less than 0.05.
-	const scale = 10000
-	distance := int(m.Score*scale+0.5) - int(m.Next*scale+0.5)
-	return m.Verdict == address.Exact || m.Score >= resolvableScore && distance >= resolvableDistance*scale
 }
 
 // houseNumber is a number such as 12 with a repetition index such as bis, or "".

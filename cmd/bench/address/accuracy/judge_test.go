@@ -10,7 +10,7 @@ import (
 // matchOf is an answer with a high score, as far as the judge looks at it.
 func matchOf(id string) address.Match {
 	n := numberOfID(id)
-	m := address.Match{Record: address.Record{ID: id, Type: address.StreetType, Number: n.number, Rep: n.rep}, Score: 0.9, Verdict: address.Probable}
+	m := address.Match{Record: address.Record{ID: id, Type: address.StreetType, Number: n.number, Rep: n.rep}, Score: 0.9, Verdict: address.Probable, IsResolved: true}
 	if n.number != "" {
 		m.Type = address.HouseNumber
 	}
@@ -81,29 +81,6 @@ func TestOnlyAWrongExactIsFalse(t *testing.T) {
 		got := j.judge(question{id: id}, []address.Match{exact})
 		if slices.Contains(got.counted, countFalseExact) != want {
 			t.Errorf("%q is meant: got %+v, want false exact %v", id, got, want)
-		}
-	}
-}
-
-func TestAMatchIsResolvableWhereItIsClearlyTheBestAndNothingIsUnconfirmed(t *testing.T) {
-	t.Parallel()
-	unconfirmed := address.Components{Postcode: address.Component{Typed: "48000", Status: address.Unconfirmed}}
-	corrected := address.Components{Street: address.Component{Typed: "lila", Kept: "Rue des Lilas", Status: address.Corrected}}
-	for name, c := range map[string]struct {
-		match address.Match
-		want  bool
-	}{
-		"far from the next":        {address.Match{Score: 0.70, Next: 0.60}, true},
-		"just far enough":          {address.Match{Score: 0.80, Next: 0.75}, true},
-		"too near the next":        {address.Match{Score: 0.80, Next: 0.7501}, false},
-		"a low score":              {address.Match{Score: 0.6999}, false},
-		"exact beside its like":    {address.Match{Score: 1, Next: 1, Verdict: address.Exact}, true},
-		"an unconfirmed component": {address.Match{Score: 0.9, Components: unconfirmed}, false},
-		"exact, but unconfirmed":   {address.Match{Score: 1, Verdict: address.Exact, Components: unconfirmed}, false},
-		"a corrected component":    {address.Match{Score: 0.9, Components: corrected}, true},
-	} {
-		if got := isResolvable(c.match); got != c.want {
-			t.Errorf("%s: got %v", name, got)
 		}
 	}
 }
