@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"lieudit/http/kit"
 	"lieudit/queries/address"
@@ -48,13 +50,34 @@ func searchFeatures(ctx context.Context, e *address.Engine, query address.Query,
 func (h *handler) reverseAsFormerAPI(_ context.Context, _ call, q body.FormerReverse) (kit.Response, error) {
 	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		at := *toPosition(q.Coordinates())
-		found := e.Near(at, reverseRadius, q.Limit, toFilter(q.FormerFilters))
+		found := nearestAddresses(e.Engine, at, q.Limit, toFilter(q.FormerFilters))
 		return kit.OK(newFormerCollection(mapSlice(found, toNeighbourFeature), q.FormerFilters, q.Coordinates(), q.Limit))
 	})
 }
 
 // reverseRadius is how far away the nearest address may be, in metres. The former API sets no limit; a point at sea is nowhere.
 const reverseRadius = 10_000
+
+// nearestAddresses is what lies nearest to a point and passes a filter, at most limit of it: of what is as far, house numbers come
+// first. A street lies where one of its numbers does, and the number says more.
+func nearestAddresses(e *address.Engine, at address.Position, limit int, f address.Filter) []address.Neighbour {
+	others := slices.DeleteFunc(slices.Clone(f.Types), func(t address.Type) bool { return t == address.HouseNumber })
+	switch {
+	case len(f.Types) == 0:
+		others = []address.Type{address.StreetType, address.LocalityType}
+	case len(others) == 0 || len(others) == len(f.Types):
+		return e.Near(at, reverseRadius, limit, f)
+	}
+	f.Types = []address.Type{address.HouseNumber}
+	found, radius := e.Near(at, reverseRadius, limit, f), float64(reverseRadius)
+	if len(found) == limit {
+		radius = float64(found[limit-1].Distance) + 1 // what lies further away is not answered
+	}
+	f.Types = others
+	found = append(found, e.Near(at, radius, limit, f)...)
+	slices.SortStableFunc(found, func(x, y address.Neighbour) int { return cmp.Compare(x.Distance, y.Distance) })
+	return found[:min(len(found), limit)]
+}
 
 // newFormerCollection is an answer in the form of the former national API, which repeats what was asked.
 func newFormerCollection(features []body.Feature, f body.FormerFilters, center []float64, limit int) body.FormerCollection {

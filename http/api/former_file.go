@@ -213,7 +213,7 @@ func prepareFormerReverse(t *csvupload.Table, form body.FormerFileFields) ([]str
 		if at == nil {
 			return formerResult{status: statusSkipped}, nil
 		}
-		found := e.Near(*at, reverseRadius, 1, filters.filter(row))
+		found := nearestAddresses(e, *at, 1, filters.filter(row))
 		if len(found) == 0 {
 			return formerResult{status: statusNotFound}, nil
 		}
