@@ -21,7 +21,7 @@ import (
 	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/eventstore/sqldb"
 	"lieudit/queries/address/addresstest"
-	"lieudit/queries/address/directory"
+	"lieudit/queries/address/meili"
 	"lieudit/schemas/body"
 	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
@@ -170,7 +170,7 @@ func meilisearchForAddresses(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		later := directory.New(at.Client(), "later", func() time.Time { return time.Now().Add(time.Hour) })
+		later := meili.New(at.Client(), "later", func() time.Time { return time.Now().Add(time.Hour) })
 		if err := later.Prune(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -222,18 +222,18 @@ func TestInstancesThatIndexAVintageAtOnceFillItOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := addresstest.Memory(addresstest.Hamlet())
+	v, err := addresstest.BuildVintage(addresstest.Hamlet())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { v.Close() })
 	var all errgroup.Group
 	for name := range 4 {
-		d := directory.New(at.Client(), fmt.Sprint("instance-", name), time.Now)
+		d := meili.New(at.Client(), fmt.Sprint("instance-", name), time.Now)
 		d.Name = "lieudit-addresses-at-once"
 		if name == 0 {
 			t.Cleanup(func() {
-				err := d.Forget(context.Background(), v)
+				err := d.Delete(context.Background(), v)
 				if _, gone := at.Client().DeleteIndex(d.Name); err != nil || gone != nil {
 					t.Error(err, gone)
 				}

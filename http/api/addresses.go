@@ -9,17 +9,17 @@ import (
 
 	"lieudit/http/kit"
 	"lieudit/queries/address"
-	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/commune"
+	"lieudit/queries/address/live"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
 )
 
 // queryAddresses runs a query on the address base that is served now, and keeps that edition open meanwhile. Where none is
 // served the error is refusal.Internal: readiness reports the cause to operators, and clients can do nothing about it.
-func queryAddresses[T any](h *handler, query func(*atlas.Edition) (T, error)) (result T, err error) {
-	result, err = atlas.Ask(h.addresses, query)
-	if errors.Is(err, atlas.ErrNone) {
+func queryAddresses[T any](h *handler, query func(*live.Engine) (T, error)) (result T, err error) {
+	result, err = live.Query(h.addresses, query)
+	if errors.Is(err, live.ErrNone) {
 		return result, refusal.Internal
 	}
 	return result, err
@@ -28,7 +28,7 @@ func queryAddresses[T any](h *handler, query func(*atlas.Edition) (T, error)) (r
 // completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is no error:
 // an input field sends the first letters too.
 func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAddress) (kit.Response, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		found, err := e.Complete(ctx, address.Query{
 			Text: q.Q, Limit: q.Limit, Bias: biasPosition(q.Bias),
 			Filter: address.Filter{Types: toAddressTypes(q.Types), Postcodes: firstNonEmpty(q.PostalCodes, q.Postcodes),
@@ -50,7 +50,7 @@ func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAd
 
 // verifyAddress finds the addresses that are meant by what was typed, each with a score and a verdict, the best first.
 func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddress) (kit.Response, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		found, err := e.Verify(ctx, buildVerifyQuery(q))
 		switch {
 		case errors.Is(err, address.ErrUnparsable):
@@ -85,7 +85,7 @@ func isCommuneFallback(repli string) bool { return repli == "commune" }
 
 // viewAddress shows the record of an id or of an id_ban.
 func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Response, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		r, ok := e.View(c.Vars["id"])
 		if !ok {
 			return kit.Response{}, refusal.NotFound
@@ -96,7 +96,7 @@ func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Resp
 
 // findNearbyAddresses lists the addresses around a centre, the nearest first. The radius is in metres.
 func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAddress) (kit.Response, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		center, err := resolveCenter(ctx, e.Engine, q)
 		if err != nil {
 			return kit.Response{}, err
@@ -116,7 +116,7 @@ func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAd
 
 // searchLocalities lists communes by name, postcode, department, region and population.
 func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocality) (kit.Response, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		query := address.LocalityQuery{Text: q.Q, Limit: q.Limit, Postcodes: q.PostalCodes, Departments: q.Departments, Regions: q.Regions}
 		if q.PopulationMin != nil {
 			query.MinPopulation = uint32(*q.PopulationMin)

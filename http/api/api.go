@@ -31,7 +31,7 @@ import (
 	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/http/throttle"
-	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/live"
 	"lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
@@ -60,7 +60,7 @@ type Env struct {
 
 // New is the API over a key ring, a meter, the address base that is served, and the customers' locations. A ring that is
 // an auth.FreshnessSource makes requests wait while it is stale. A panic is answered with a 500.
-func New(keys auth.KeyRing, meter RequestMeter, addresses *atlas.Atlas, locations Locations, env Env) http.Handler {
+func New(keys auth.KeyRing, meter RequestMeter, addresses *live.Vintage, locations Locations, env Env) http.Handler {
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
 	h := &handler{
 		Env: env, meter: meter, addresses: addresses, locations: locations,
@@ -77,7 +77,7 @@ func New(keys auth.KeyRing, meter RequestMeter, addresses *atlas.Atlas, location
 type handler struct {
 	Env
 	meter         RequestMeter
-	addresses     *atlas.Atlas
+	addresses     *live.Vintage
 	locations     Locations
 	authenticator *auth.Authenticator
 	table         *router.Table[route]
@@ -138,8 +138,8 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, v kit.Response, 
 // newer one does not close it.
 func (h *handler) showVersion(context.Context, call, body.Empty) (kit.Response, error) {
 	v := body.Version{Version: h.Version}
-	if e, ok := h.addresses.Use(); ok {
-		defer e.Done()
+	if e, ok := h.addresses.Acquire(); ok {
+		defer e.Release()
 		v.Vintage, v.Addresses = e.Meta.Millesime, int64(e.Meta.Addresses)
 	}
 	return kit.OK(v)

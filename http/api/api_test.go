@@ -20,7 +20,7 @@ import (
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
 	"lieudit/http/throttle"
-	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/live"
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/access"
@@ -95,7 +95,7 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 		},
 	}
 	change(&p)
-	b.Handler = api.New(p.keyRing, p.meter, atlas.New(nil), p.locations, p.env)
+	b.Handler = api.New(p.keyRing, p.meter, live.New(nil), p.locations, p.env)
 }
 
 // noLocations refuses every command and query on locations, counts none and finds none.

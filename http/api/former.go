@@ -8,14 +8,14 @@ import (
 
 	"lieudit/http/kit"
 	"lieudit/queries/address"
-	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/live"
 	"lieudit/schemas/body"
 )
 
 // searchAsFormerAPI finds addresses in the words of the former national API. What finds nothing is an empty collection there, a
 // text without any address in it as well.
 func (h *handler) searchAsFormerAPI(ctx context.Context, _ call, q body.FormerSearch) (kit.Response, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		query := address.Query{Text: q.Q, Limit: q.Limit, Bias: toPosition(q.Coordinates()), Filter: toFilter(q.FormerFilters)}
 		features, err := searchFeatures(ctx, e.Engine, query, q.Autocomplete)
 		if err != nil {
@@ -48,7 +48,7 @@ func searchFeatures(ctx context.Context, e *address.Engine, query address.Query,
 
 // reverseAsFormerAPI finds the addresses nearest to a point, in the words of the former national API.
 func (h *handler) reverseAsFormerAPI(_ context.Context, _ call, q body.FormerReverse) (kit.Response, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		at := *toPosition(q.Coordinates())
 		found := nearestAddresses(e.Engine, at, q.Limit, toFilter(q.FormerFilters))
 		return kit.OK(newFormerCollection(mapSlice(found, toNeighbourFeature), q.FormerFilters, q.Coordinates(), q.Limit))

@@ -12,7 +12,7 @@ import (
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/queries/address"
-	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/live"
 	"lieudit/schemas/body"
 )
 
@@ -28,7 +28,7 @@ func (h *handler) formerFileEndpoint(endpoint string, prepare prepareRows) kit.E
 	decoder := kit.NewDecoder[body.FormerFileFields]()
 	return func(r *http.Request) (kit.Operation[caller], error) {
 		return func(ctx context.Context, c call) (kit.Response, error) {
-			if _, err := queryAddresses(h, func(*atlas.Edition) (struct{}, error) { return struct{}{}, nil }); err != nil {
+			if _, err := queryAddresses(h, func(*live.Engine) (struct{}, error) { return struct{}{}, nil }); err != nil {
 				return kit.Response{}, err
 			}
 			job, err := h.receiveFile(r, c.Principal, endpoint)
@@ -65,13 +65,13 @@ func (j *fileJob) answerFormer(ctx context.Context, decoder kit.Decoder[body.For
 // fillFormerRows answers some rows from the address base that is served now. A row that is no text is not answered.
 func fillFormerRows(ctx context.Context, h *handler, rows [][]string, columns []string, answer rowAnswerer) ([][]string, int, error) {
 	answered := 0
-	cells, err := queryAddresses(h, func(e *atlas.Edition) ([][]string, error) {
+	cells, err := queryAddresses(h, func(e *live.Engine) ([][]string, error) {
 		cells := make([][]string, len(rows))
 		for i, row := range rows {
 			result := formerResult{status: statusNotText}
 			if utf8.ValidString(strings.Join(row, "")) {
 				var err error
-				if result, err = answer(ctx, e.Own, row); err != nil {
+				if result, err = answer(ctx, e.OwnIndex, row); err != nil {
 					return nil, err
 				}
 				answered++

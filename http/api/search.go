@@ -13,7 +13,7 @@ import (
 
 	"lieudit/http/kit"
 	"lieudit/http/problem"
-	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/live"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
@@ -106,7 +106,7 @@ func (h *handler) resolveNear(ctx context.Context, near string) (*body.Center, e
 	if near == "" {
 		return nil, nil
 	}
-	return queryAddresses(h, func(e *atlas.Edition) (*body.Center, error) {
+	return queryAddresses(h, func(e *live.Engine) (*body.Center, error) {
 		return resolveCenter(ctx, e.Engine, body.NearAddress{Center: near})
 	})
 }

@@ -19,7 +19,7 @@ func lozere(t testing.TB) *Engine {
 
 func engineOf(t testing.TB, rows []ban.Row) *Engine {
 	t.Helper()
-	v, err := addresstest.Memory(rows)
+	v, err := addresstest.BuildVintage(rows)
 	if err != nil {
 		t.Fatal(err)
 	}

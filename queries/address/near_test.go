@@ -84,9 +84,9 @@ func (e *Engine) nearByHand(at Position, metres float64, f Filter) (found []neig
 func TestACommuneIsFoundWhereverInItOneStands(t *testing.T) {
 	t.Parallel()
 	rows := hamlet()
-	far := addresstest.House(addresstest.Where("48000", "48095", "Mende"), "0070", "Chemin du Haut", 1, "")
+	far := addresstest.NewHouse(addresstest.NewArea("48000", "48095", "Mende"), "0070", "Chemin du Haut", 1, "")
 	far.Lon, far.Lat = 3.47, 44.555
-	neighbour := addresstest.House(addresstest.Where("48190", "48030", "Brenoux"), "0010", "Rue Haute", 1, "")
+	neighbour := addresstest.NewHouse(addresstest.NewArea("48190", "48030", "Brenoux"), "0010", "Rue Haute", 1, "")
 	neighbour.Lon, neighbour.Lat = 3.52, 44.49
 	e := engineOf(t, append(rows, far, neighbour))
 	for name, c := range map[string]struct {

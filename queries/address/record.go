@@ -111,7 +111,7 @@ func (e *Engine) identify(r *Record, entity vintage.Entity) {
 		return
 	}
 	r.BanID, r.BanIDOrigin = u.String(), BAN
-	if e.v.IsInvented(entity) {
+	if e.v.IsGenerated(entity) {
 		r.BanIDOrigin = Lieudit
 	}
 }

@@ -83,7 +83,7 @@ func TestARecordSaysAllThatIsKnown(t *testing.T) {
 
 func TestACommuneLiesAtOnePlaceWhoeverShowsIt(t *testing.T) {
 	t.Parallel()
-	rows := append(hamlet(), addresstest.House(addresstest.Where("49270", "49126", "Orée d'Anjou"), "0010", "Rue des Lilas", 5, ""))
+	rows := append(hamlet(), addresstest.NewHouse(addresstest.NewArea("49270", "49126", "Orée d'Anjou"), "0010", "Rue des Lilas", 5, ""))
 	e := engineOf(t, rows)
 	for _, code := range []string{"48095", "48039", "75113", "75056", "49126", "31555"} {
 		viewed, _ := e.View(code)

@@ -20,9 +20,9 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
-	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/commune"
-	"lieudit/queries/address/directory"
+	"lieudit/queries/address/live"
+	"lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
 )
 
@@ -90,7 +90,7 @@ func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, er
 		return err
 	}
 	// From here on servedVintage owns v and closes it at the deferred Swap.
-	servedVintage := atlas.New(r.communes)
+	servedVintage := live.New(r.communes)
 	servedVintage.Swap(v)
 	defer servedVintage.Swap(nil)
 	engines := []testedEngine{{name: "engine", Engine: address.New(v, r.communes), queryCounts: func() (int64, int64) { return 0, 0 }}}
@@ -145,21 +145,21 @@ func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (e tested
 	if err != nil {
 		return e, func() error { return nil }, err
 	}
-	d := directory.New(server.Client(), "bench", time.Now)
+	d := meili.New(server.Client(), "bench", time.Now)
 	d.Name = fmt.Sprintf("lieudit-bench-%x", rand.Uint64())
 	// Two indexes are removed: that of the vintage, and the one named d.Name. A run that was interrupted removes them too.
 	remove = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		_, err := server.Client().DeleteIndexWithContext(ctx, d.Name)
-		return errors.Join(d.Forget(ctx, v), err)
+		return errors.Join(d.Delete(ctx, v), err)
 	}
 	began := time.Now()
 	if err := d.Fill(ctx, v, func(done, total int) { r.Progress("meilisearch: list", done, total) }); err != nil {
 		return e, remove, err
 	}
 	took := time.Since(began)
-	e = testedEngine{name: "meilisearch", Engine: address.NewOn(v, r.communes, d.Of(v)), searchesOnly: true, queryCounts: d.Asked}
+	e = testedEngine{name: "meilisearch", Engine: address.NewOn(v, r.communes, d.Index(v)), searchesOnly: true, queryCounts: d.RequestCounts}
 	documents := float64(v.Streets + v.Localities + v.Communes)
 	return e, remove, r.Report(durationFigure(documents, took).With(r.labels("meilisearch", "list documents")...))
 }

@@ -14,7 +14,7 @@ import (
 	"lieudit/http/api"
 	"lieudit/http/bodylimit"
 	"lieudit/http/throttle"
-	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/live"
 	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
@@ -33,7 +33,7 @@ func (k singleKeyRing) IsFresh(time.Time) bool { return true }
 // measureHTTP measures every operation over HTTP. The server runs in this process: the API with its checks of keys and
 // limits, but without counting requests. Clients and server share the processors. 422 is accepted, because the API gives
 // that answer to a question that no address can be read from.
-func (r *run) measureHTTP(ctx context.Context, servedVintage *atlas.Atlas, questions []question) (err error) {
+func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, questions []question) (err error) {
 	key := token.DefaultPrefixes.New(token.Secret)
 	noLocations := api.Locations{} // no request of the benchmark concerns them
 	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, noLocations, api.Env{

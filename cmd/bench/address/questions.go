@@ -13,7 +13,7 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
-	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/synthetic"
 	"lieudit/queries/address/vintage"
 )
 
@@ -85,7 +85,7 @@ func unexpectedError(err error) error {
 func (r *run) buildSynthetic(ctx context.Context, rows int) (*questionSet, error) {
 	r.rows = rows
 	drawn := &questionSet{}
-	invented := specimen.Rows(ctx, r.communes, specimen.Order{Addresses: rows, Seed: 1})
+	invented := synthetic.Rows(ctx, r.communes, synthetic.Options{Addresses: rows, Seed: 1})
 	return drawn, r.buildVintage(ctx, "invent and build", drawn.sampleQuestions(invented), vintage.Options{
 		Millesime: "bench", Synthetic: true,
 		Progress: func(stage string, done, _ int) { r.Progress(fmt.Sprintf("%d rows: %s", rows, stage), done, rows) },

@@ -8,7 +8,7 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
-	"lieudit/queries/address/noise"
+	"lieudit/queries/address/perturb"
 )
 
 // The names of the extra numbers of a figure that says how one index answers one kind of damaged question. They are counts,
@@ -29,14 +29,14 @@ func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample [
 	if len(sample) == 0 {
 		return nil
 	}
-	w := noise.WorldOf(sample)
+	w := perturb.NewReference(sample)
 	if len(sample) == maxSample {
 		// Rows may be missing from the sample, so a number that it lacks may exist. Hardly any street has numbers from 9000
 		// on.
 		w.Unused = 9000
 	}
-	for seed, kind := range noise.Kinds() {
-		questions := kind.Draw(w, sample, uint64(seed), r.Questions)
+	for seed, kind := range perturb.Kinds() {
+		questions := kind.Sample(w, sample, uint64(seed), r.Questions)
 		for _, e := range engines {
 			r.Progress(e.name+": "+kind.Name, 0, 0)
 			f, err := e.scoreQuestions(ctx, questions)
@@ -52,8 +52,8 @@ func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample [
 }
 
 // scoreQuestions verifies each question and counts the answers by how right they are. Its latencies are those of verify.
-func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Question) (measure.Figure, error) {
-	var t noise.Tally
+func (e testedEngine) scoreQuestions(ctx context.Context, questions []perturb.Question) (measure.Figure, error) {
+	var t perturb.Accuracy
 	var total time.Duration
 	latencies := measure.NewLatencies()
 	_, searchesBefore := e.queryCounts()
@@ -67,14 +67,14 @@ func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Ques
 		}
 		latencies.Record(took)
 		total += took
-		t.Count(q, found)
+		t.Add(q, found)
 	}
 	_, searchesAfter := e.queryCounts()
 	n := float64(max(len(questions), 1))
 	f := latencies.Figure()
-	f.Value, f.Unit = 100*float64(t.First)/n, "% first"
+	f.Value, f.Unit = 100*float64(t.Top1)/n, "% first"
 	f.Extra = map[string]float64{
-		ScoreAsked: float64(t.Asked), ScoreFirst: float64(t.First), ScoreTopFive: float64(t.Among), ScoreExact: float64(t.Exact), ScoreFalseExact: float64(t.FalseExact),
+		ScoreAsked: float64(t.Questions), ScoreFirst: float64(t.Top1), ScoreTopFive: float64(t.TopN), ScoreExact: float64(t.Exact), ScoreFalseExact: float64(t.FalseExact),
 		scoreMeanMilliseconds: float64(total.Nanoseconds()) / 1e6 / n, scoreSearches: float64(searchesAfter-searchesBefore) / n,
 	}
 	return f, nil

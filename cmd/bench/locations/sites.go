@@ -8,7 +8,7 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
-	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/synthetic"
 	"lieudit/schemas/locations"
 )
 
@@ -26,7 +26,7 @@ func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 		return nil, err
 	}
 	var all []syntheticAddress
-	for row, err := range specimen.Rows(ctx, communes, service.DemoVintage()) {
+	for row, err := range synthetic.Rows(ctx, communes, service.DemoVintage()) {
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ import (
 	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
-	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/synthetic"
 	"lieudit/queries/address/vintage"
 )
 
@@ -158,7 +158,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 		"communes", terminal.GroupThousands(r.Communes), "size", terminal.FormatBytes(r.Bytes), "invented", syntheticNotice(r.Synthetic),
 		"id_ban kept", terminal.EmptyIf(r.Inherited == 0, terminal.GroupThousands(r.Inherited)+" of addresses whose id has changed"),
 		"repeated ids", terminal.EmptyIf(r.Duplicates == 0, terminal.GroupThousands(r.Duplicates)+" rows left out"),
-		"mended", terminal.EmptyIf(r.report.Mended == 0, terminal.GroupThousands(r.report.Mended)+" rows whose letters were encoded twice"), "left out", r.describeBadRows())
+		"mended", terminal.EmptyIf(r.report.Repaired == 0, terminal.GroupThousands(r.report.Repaired)+" rows whose letters were encoded twice"), "left out", r.describeBadRows())
 	if err != nil {
 		return err
 	}
@@ -191,14 +191,14 @@ func (r importResult) jsonBody() any {
 	return struct {
 		Name string `json:"nom"`
 		vintage.Meta
-		Bytes      int64     `json:"octets"`
-		Inherited  int       `json:"id_ban_repris"`
-		Duplicates int       `json:"doublons"`
-		Mended     int       `json:"lignes_reparees"`
-		Bad        int       `json:"lignes_ecartees"`
-		First      []ban.Bad `json:"premieres,omitempty"`
-		Served     bool      `json:"servi"`
-	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Mended, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
+		Bytes      int64        `json:"octets"`
+		Inherited  int          `json:"id_ban_repris"`
+		Duplicates int          `json:"doublons"`
+		Mended     int          `json:"lignes_reparees"`
+		Bad        int          `json:"lignes_ecartees"`
+		First      []ban.BadRow `json:"premieres,omitempty"`
+		Served     bool         `json:"servi"`
+	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Repaired, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
 }
 
 // banStatusCommand is lieudit ban status. It reads the data folder, whether a service runs or not.
@@ -323,7 +323,7 @@ func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err err
 		return err
 	}
 	total, bar := c.Int("addresses"), p.NewProgressBar()
-	err = specimen.Write(ctx, out, communes, specimen.Order{Addresses: total, Seed: c.Uint64("seed"), Progress: func(rows int) {
+	err = synthetic.Write(ctx, out, communes, synthetic.Options{Addresses: total, Seed: c.Uint64("seed"), Progress: func(rows int) {
 		bar.Update(fmt.Sprintf("%s of %s rows", terminal.GroupThousands(rows), terminal.GroupThousands(total)), int64(rows), int64(total))
 	}})
 	bar.Clear()

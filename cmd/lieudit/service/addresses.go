@@ -13,17 +13,17 @@ import (
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
-	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
-	"lieudit/queries/address/directory"
-	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/live"
+	"lieudit/queries/address/meili"
+	"lieudit/queries/address/synthetic"
 	"lieudit/queries/address/vintage"
 )
 
 // DemoVintage says which invented addresses a service builds that never had real ones. The seed makes them the same on
 // every machine, so that examples in the documentation and tests can name them.
-func DemoVintage() specimen.Order { return specimen.Order{Addresses: 20_000, Seed: 2026} }
+func DemoVintage() synthetic.Options { return synthetic.Options{Addresses: 20_000, Seed: 2026} }
 
 // openAddresses makes the atlas, which answers address queries from one vintage at a time, and serves the current vintage.
 // A vintage that cannot be served is no error: the watcher reports it, and the rest of the service works. Invented
@@ -33,7 +33,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.atlas = atlas.New(communes)
+	s.liveVintage = live.New(communes)
 	if err := s.openAddressIndex(); err != nil {
 		return err
 	}
@@ -48,10 +48,10 @@ func (s *service) openAddresses(ctx context.Context) error {
 		}
 	}
 	s.onClose(func() error {
-		s.atlas.Swap(nil) // unmaps the vintage once the last query on it has ended
+		s.liveVintage.Swap(nil) // unmaps the vintage once the last query on it has ended
 		return nil
 	})
-	s.vintageWatcher = vintages.NewWatcher(folder, s.Log, s.serveVintage, s.atlas.Withdraw)
+	s.vintageWatcher = vintages.NewWatcher(folder, s.Log, s.serveVintage, s.liveVintage.Withdraw)
 	s.vintageWatcher.Load(ctx)
 	return nil
 }
@@ -64,7 +64,7 @@ func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, co
 		r, w := io.Pipe()
 		written := make(chan error, 1)
 		go func() {
-			err := specimen.Write(ctx, w, communes, DemoVintage())
+			err := synthetic.Write(ctx, w, communes, DemoVintage())
 			written <- err // has room for it, so the goroutine never waits for the build to end
 			w.CloseWithError(err)
 		}()
@@ -85,8 +85,8 @@ func (s *service) checkAddresses(context.Context) error {
 		return err
 	}
 	// An empty query fails as every query would: no vintage is served, or it was withdrawn.
-	_, err := atlas.Ask(s.atlas, func(*atlas.Edition) (struct{}, error) { return struct{}{}, nil })
-	if _, withdrawn := errors.AsType[*atlas.WithdrawnError](err); err != nil && !withdrawn {
+	_, err := live.Query(s.liveVintage, func(*live.Engine) (struct{}, error) { return struct{}{}, nil })
+	if _, withdrawn := errors.AsType[*live.WithdrawnError](err); err != nil && !withdrawn {
 		return fmt.Errorf("%w: lieudit ban import FILE", err)
 	}
 	return err
@@ -94,14 +94,14 @@ func (s *service) checkAddresses(context.Context) error {
 
 // describeVintage says in the text at start which addresses are served.
 func (s *service) describeVintage() string {
-	e, ok := s.atlas.Use()
+	e, ok := s.liveVintage.Acquire()
 	if !ok {
 		if err := s.vintageWatcher.Problem(); err != nil {
 			return "NONE IS SERVED: " + err.Error()
 		}
 		return "none yet: lieudit ban import FILE"
 	}
-	defer e.Done()
+	defer e.Release()
 	if e.Meta.Synthetic {
 		return fmt.Sprintf("%d SYNTHETIC addresses: the streets are invented; lieudit ban import FILE loads real ones", e.Meta.Addresses)
 	}
@@ -128,8 +128,8 @@ func (s *service) openAddressIndex() error {
 	if err != nil {
 		return fmt.Errorf("address index: %w", err)
 	}
-	s.addressIndex = directory.New(server.Client(), uuid.NewString(), s.Now)
-	s.atlas.Source = func(v *vintage.Vintage) address.Source { return s.addressIndex.Of(v) }
+	s.addressIndex = meili.New(server.Client(), uuid.NewString(), s.Now)
+	s.liveVintage.NewSource = func(v *vintage.Vintage) address.Source { return s.addressIndex.Index(v) }
 	return nil
 }
 
@@ -138,14 +138,14 @@ func (s *service) openAddressIndex() error {
 // start (s.api is nil) it does not wait for Meilisearch; keepVintageIndexed fills the index later.
 func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
 	if s.addressIndex == nil || s.api == nil {
-		s.atlas.Swap(v)
+		s.liveVintage.Swap(v)
 		return
 	}
 	if err := s.indexVintage(ctx, v); err != nil {
 		s.Log.Warn("vintage served before it is listed", "reason", err)
 	}
 	old := s.servedDigest()
-	s.atlas.Swap(v)
+	s.liveVintage.Swap(v)
 	if old == "" || old == v.Digest() {
 		return
 	}
@@ -175,11 +175,11 @@ func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
 
 // servedDigest is the digest of the served vintage, which names its index in Meilisearch; "" when none is served.
 func (s *service) servedDigest() string {
-	e, ok := s.atlas.Use()
+	e, ok := s.liveVintage.Acquire()
 	if !ok {
 		return ""
 	}
-	defer e.Done()
+	defer e.Release()
 	return e.Vintage().Digest()
 }
 
@@ -207,21 +207,21 @@ func (s *service) keepVintageIndexed(ctx context.Context) error {
 // indexServedVintage fills Meilisearch with the served vintage where it is missing, and removes the indexes of vintages
 // that no instance uses.
 func (s *service) indexServedVintage(ctx context.Context) error {
-	e, ok := s.atlas.Use()
+	e, ok := s.liveVintage.Acquire()
 	if !ok {
 		return nil
 	}
-	defer e.Done() // keeps the vintage mapped until then, also when another is served meanwhile
+	defer e.Release() // keeps the vintage mapped until then, also when another is served meanwhile
 	return errors.Join(s.indexVintage(ctx, e.Vintage()), s.addressIndex.Prune(ctx))
 }
 
 // checkAddressIndex returns nil while Meilisearch can give candidates of the served vintage, and when none is served:
 // checkAddresses reports that.
 func (s *service) checkAddressIndex(ctx context.Context) error {
-	e, ok := s.atlas.Use()
+	e, ok := s.liveVintage.Acquire()
 	if !ok {
 		return nil
 	}
-	defer e.Done()
+	defer e.Release()
 	return s.addressIndex.Ready(ctx, e.Vintage())
 }

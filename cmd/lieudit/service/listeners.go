@@ -113,7 +113,7 @@ func (s *service) openListeners() (err error) {
 	if err != nil {
 		return err
 	}
-	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.atlas, api.Locations{
+	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.liveVintage, api.Locations{
 		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), CursorSecret: s.cursorKey,
 		LastChange: s.changes.LastChange, Wait: s.waitForLocations,
 	}, api.Env{

@@ -135,22 +135,22 @@ func (s *service) registerUsageMetrics() {
 
 func (s *service) registerAddressMetrics() {
 	s.registerGauge("lieudit_addresses", "Addresses of the vintage that is served.", nil, func() float64 {
-		e, ok := s.atlas.Use()
+		e, ok := s.liveVintage.Acquire()
 		if !ok {
 			return 0
 		}
-		defer e.Done()
+		defer e.Release()
 		return float64(e.Meta.Addresses)
 	})
 	if s.addressIndex == nil {
 		return
 	}
 	s.registerCounter("lieudit_address_index_requests_total", "Requests for candidates of addresses.", nil, func() float64 {
-		requests, _ := s.addressIndex.Asked()
+		requests, _ := s.addressIndex.RequestCounts()
 		return float64(requests)
 	})
 	s.registerCounter("lieudit_address_index_searches_total", "Searches in those requests.", nil, func() float64 {
-		_, searches := s.addressIndex.Asked()
+		_, searches := s.addressIndex.RequestCounts()
 		return float64(searches)
 	})
 }

@@ -43,8 +43,8 @@ import (
 	"lieudit/projections/projector"
 	"lieudit/projections/searchindex"
 	usageprojections "lieudit/projections/usage"
-	"lieudit/queries/address/atlas"
-	"lieudit/queries/address/directory"
+	"lieudit/queries/address/live"
+	addressmeili "lieudit/queries/address/meili"
 	"lieudit/queries/locations/geocode"
 	"lieudit/queries/locations/meili"
 	"lieudit/schemas/table"
@@ -82,8 +82,8 @@ type service struct {
 	siteEngine     *meili.Engine        // nil: sites are searched in memory
 	siteIndexer    *searchindex.Indexer // fills the index that siteEngine searches; nil without it
 	hasCaughtUp    atomic.Bool          // the read models have caught up once
-	atlas          *atlas.Atlas
-	addressIndex   *directory.Directory // nil: vintages are searched by their own index
+	liveVintage    *live.Vintage
+	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
 	vintageWatcher *vintages.Watcher
 
 	bodyBudget     *bodylimit.Budget
@@ -170,7 +170,7 @@ func (s *service) connectParts() {
 	s.repairs = repair.New(s.logs.core, codec)
 	s.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.waitLimiter, s.Now, s.Log)
-	s.locations = locations.New(s.logs.core, codec, s.accounts, geocode.New(s.atlas), s.Now)
+	s.locations = locations.New(s.logs.core, codec, s.accounts, geocode.New(s.liveVintage), s.Now)
 	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
 	s.bodyBudget = s.newBodyBudget()
 	s.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)

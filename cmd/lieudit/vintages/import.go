@@ -121,7 +121,7 @@ func (s *Sources) IsFinishedVintage() (bool, error) {
 			return false, fmt.Errorf("read %s: %w", f.name, err)
 		}
 		f.unread = text
-		if vintage.Signed(head) {
+		if vintage.HasMagic(head) {
 			if len(s.files) > 1 {
 				return false, fmt.Errorf("%s: %w", f.name, ErrMixed)
 			}

@@ -20,19 +20,19 @@ func TestHostileFilesCostNoMemoryAndHideNoRow(t *testing.T) { // not parallel: t
 		"header alone": {func(w io.Writer) { io.WriteString(w, header) }, 0, 0, 0},
 		"bytes of zero": {func(w io.Writer) {
 			io.WriteString(w, header+strings.Replace(one, "Soubeyran", "Soub\x00eyran", 1)+one)
-		}, 1, Encoding, 1},
+		}, 1, BadEncoding, 1},
 		"a line of 10 MB": {func(w io.Writer) {
 			io.WriteString(w, header+one)
 			io.WriteString(w, strings.Repeat("x", 10<<20)+"\n"+one)
-		}, 2, Quoting, 1},
+		}, 2, BadQuoting, 1},
 		"latin-1 throughout": {func(w io.Writer) {
 			io.WriteString(w, header+strings.Repeat(strings.Replace(one, "é", "\xe9", 1), times))
-		}, 0, Encoding, times},
+		}, 0, BadEncoding, times},
 		"all in the sea": {func(w io.Writer) {
 			io.WriteString(w, header+strings.Repeat(strings.Replace(one, ";3.5;44.52;", ";-12.1;45.0;", 1), times))
-		}, 0, Position, times},
-		"quotes alone":      {func(w io.Writer) { io.WriteString(w, header+strings.Repeat("\"\n", times)+one) }, 1, Short, -1},
-		"a bomb of a line":  {func(w io.Writer) { io.WriteString(w, header+one); fill(w, "x", 32<<20) }, 1, Quoting, 1},
+		}, 0, BadPosition, times},
+		"quotes alone":      {func(w io.Writer) { io.WriteString(w, header+strings.Repeat("\"\n", times)+one) }, 1, TooFewColumns, -1},
+		"a bomb of a line":  {func(w io.Writer) { io.WriteString(w, header+one); fill(w, "x", 32<<20) }, 1, BadQuoting, 1},
 		"a bomb of nothing": {func(w io.Writer) { io.WriteString(w, header+one); fill(w, "\n", 4<<20) }, 1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,12 +23,12 @@ func TestLettersEncodedTwiceAreMended(t *testing.T) {
 		"Ã": "Ã", "été, RÃ©publique": "été, République", "ÅÃ": "ÅÃ",
 		double("Île Saint-Hélène, l’Œuvre"): "Île Saint-Hélène, l’Œuvre",
 	} {
-		if got := string(mend([]byte(broken))); got != want {
+		if got := string(repairEncoding([]byte(broken))); got != want {
 			t.Errorf("%q became %q, want %q", broken, got, want)
 		}
 	}
 	rows, report, err := all(t, strings.NewReader(header+strings.Replace(one, "Rue du Soubeyran", double("Allée Été"), 1)))
-	if err != nil || len(rows) != 1 || rows[0].Voie != "Allée Été" || report.Mended != 1 {
+	if err != nil || len(rows) != 1 || rows[0].Voie != "Allée Été" || report.Repaired != 1 {
 		t.Errorf("%v, %+v, %v", rows, report, err)
 	}
 }
@@ -38,7 +38,7 @@ func FuzzMend(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := mend([]byte(s))
+		got := repairEncoding([]byte(s))
 		if len(got) > len(s) || utf8.ValidString(s) && !utf8.Valid(got) {
 			t.Errorf("%q became %q", s, got)
 		}

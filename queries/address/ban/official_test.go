@@ -56,8 +56,8 @@ func FuzzCoordinate(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, ok := coordinate(b)
-		want, known := slow(b)
+		got, ok := parseCoordinate(b)
+		want, known := parseSlowly(b)
 		if known && (!ok || got != want) {
 			t.Errorf("%q: %v %v, want %v", b, got, ok, want)
 		}

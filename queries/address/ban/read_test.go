@@ -95,24 +95,24 @@ func TestBadRowsAreCountedNamedAndPassedOver(t *testing.T) {
 		line  string
 		fault Fault
 	}{
-		"short":             {"48095_0275_00003;;3\n", Short},
-		"no id":             {with("48095_0275_00003_bis", ""), NoCode},
-		"no commune":        {with(";48095;", ";;"), NoCode},
-		"odd commune":       {with(";48095;", ";2C095;"), NoCode},
-		"no street":         {with("Rue du Soubeyran", " "), NoName},
-		"no number":         {with(";3;bis", ";;bis"), Number},
-		"number of letters": {with(";3;bis", ";3a;bis"), Number},
-		"number too high":   {with(";3;bis", ";10000;bis"), Number},
-		"negative number":   {with(";3;bis", ";-3;bis"), Number},
-		"no longitude":      {with(";3.5;", ";;"), Position},
-		"not a longitude":   {with(";3.5;", ";NaN;"), Position},
-		"swapped":           {with(";3.5;44.52;", ";44.52;3.5;"), Position},
-		"in the gulf":       {with(";3.5;44.52;", ";0;0;"), Position},
-		"latin-1":           {with("entrée", "entr\xe9e"), Encoding},
-		"replacement":       {with("entrée", "entr\uFFFDe"), Encoding},
-		"control":           {with("Mende", "Men\x01de"), Encoding},
-		"open quote":        {with("Rue du", "\"Rue du"), Quoting},
-		"endless":           {with("Rue du", strings.Repeat("x", window)), Quoting},
+		"short":             {"48095_0275_00003;;3\n", TooFewColumns},
+		"no id":             {with("48095_0275_00003_bis", ""), MissingCode},
+		"no commune":        {with(";48095;", ";;"), MissingCode},
+		"odd commune":       {with(";48095;", ";2C095;"), MissingCode},
+		"no street":         {with("Rue du Soubeyran", " "), MissingName},
+		"no number":         {with(";3;bis", ";;bis"), BadNumber},
+		"number of letters": {with(";3;bis", ";3a;bis"), BadNumber},
+		"number too high":   {with(";3;bis", ";10000;bis"), BadNumber},
+		"negative number":   {with(";3;bis", ";-3;bis"), BadNumber},
+		"no longitude":      {with(";3.5;", ";;"), BadPosition},
+		"not a longitude":   {with(";3.5;", ";NaN;"), BadPosition},
+		"swapped":           {with(";3.5;44.52;", ";44.52;3.5;"), BadPosition},
+		"in the gulf":       {with(";3.5;44.52;", ";0;0;"), BadPosition},
+		"latin-1":           {with("entrée", "entr\xe9e"), BadEncoding},
+		"replacement":       {with("entrée", "entr\uFFFDe"), BadEncoding},
+		"control":           {with("Mende", "Men\x01de"), BadEncoding},
+		"open quote":        {with("Rue du", "\"Rue du"), BadQuoting},
+		"endless":           {with("Rue du", strings.Repeat("x", maxLineLength)), BadQuoting},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestBadRowsAreCountedNamedAndPassedOver(t *testing.T) {
 			if diff := cmp.Diff([]Row{oneRow(), oneRow()}, rows); diff != "" {
 				t.Error(diff)
 			}
-			want := []Bad{{"f.csv", 3, c.fault}}
+			want := []BadRow{{"f.csv", 3, c.fault}}
 			if diff := cmp.Diff(want, report.First); diff != "" || report.Bad() != 1 || report.Good != 2 {
 				t.Errorf("%d good, %d bad: %s", report.Good, report.Bad(), diff)
 			}
@@ -152,8 +152,8 @@ func TestOverseasAddressesAreInFrance(t *testing.T) {
 func TestOnlyTheFirstBadRowsAreNamed(t *testing.T) {
 	t.Parallel()
 	_, report, err := all(t, strings.NewReader(header+strings.Repeat("x;y\n", 50)))
-	if err != nil || report.Counts[Short] != 50 || len(report.First) != Named {
-		t.Errorf("%v, %d short, %d named", err, report.Counts[Short], len(report.First))
+	if err != nil || report.Counts[TooFewColumns] != 50 || len(report.First) != MaxListed {
+		t.Errorf("%v, %d short, %d named", err, report.Counts[TooFewColumns], len(report.First))
 	}
 	if got, want := report.First[1].String(), "f.csv:3: too few columns"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -178,7 +178,7 @@ func TestAFileThatIsNoBaseIsRefusedForWhatItIs(t *testing.T) {
 		"other columns":  {"a;b;c\n1;2;3\n", "no column id, numero, nom_voie"},
 		"half":           {strings.Replace(header, "lon;", "longitude;", 1) + one, "no column lon;"},
 		"commas":         {strings.ReplaceAll(header+one, ";", ","), "separated by commas"},
-		"no line":        {strings.Repeat("x", 2*window), "no end"},
+		"no line":        {strings.Repeat("x", 2*maxLineLength), "no end"},
 		"truncated gzip": {whole[:len(whole)/2], "breaks off"},
 		"short gzip":     {whole[:15], "breaks off"},
 		"damaged gzip":   {string(damaged), "damaged"},

@@ -2,15 +2,15 @@ package commune
 
 import "math"
 
-// The ellipsoid GRS 80, which all French projections stand on.
+// The ellipsoid GRS 80, on which all French projections are defined.
 const (
 	eccentricity = 0.0818191910428
 	majorAxis    = 6378137.0
 	flattening   = 1 / 298.257222101
 )
 
-// utmZones are the meridians in the middle of the UTM zones that are legal overseas, by department, and whether they are
-// those of the southern half of the globe.
+// utmZones are the central meridians of the legal UTM zones overseas, by department, and whether a zone is in the
+// southern hemisphere.
 var utmZones = map[string]struct {
 	meridian float64
 	south    bool
@@ -22,8 +22,8 @@ var utmZones = map[string]struct {
 	"976": {45, true},   // RGM04, zone 38 south
 }
 
-// Projected is the centre in metres of the projection that is legal where the commune lies. It is not known where the
-// centre is not, and in the territories of the Pacific and the southern seas.
+// Projected is the centre in metres of the projection that is legal where the commune lies. It is unknown when the
+// centre is, and in the territories of the Pacific and the southern seas.
 func (c *Commune) Projected() (x, y float64, ok bool) {
 	department := c.Department()
 	zone, overseas := utmZones[department]
@@ -31,7 +31,7 @@ func (c *Commune) Projected() (x, y float64, ok bool) {
 	case !c.Located():
 		return 0, 0, false
 	case overseas:
-		x, y = utm(c.Lon, c.Lat, zone.meridian, zone.south)
+		x, y = projectUTM(c.Lon, c.Lat, zone.meridian, zone.south)
 	case len(department) == 2:
 		x, y = Lambert93(c.Lon, c.Lat)
 	default:
@@ -40,7 +40,7 @@ func (c *Commune) Projected() (x, y float64, ok bool) {
 	return math.Round(x*100) / 100, math.Round(y*100) / 100, true
 }
 
-// Lambert93 projects degrees of the mainland and Corsica to metres (IGN, NTG_71: a conformal cone over GRS 80).
+// Lambert93 projects degrees of the mainland and Corsica to metres (IGN, NTG_71: conformal conic projection of GRS 80).
 func Lambert93(lon, lat float64) (x, y float64) {
 	const (
 		n  = 0.7256077650
@@ -49,26 +49,26 @@ func Lambert93(lon, lat float64) (x, y float64) {
 		ys = 12655612.050
 	)
 	sin, cos := math.Sincos(n * (lon - 3) * math.Pi / 180)
-	r := c * math.Exp(-n*isometric(lat))
+	r := c * math.Exp(-n*isometricLatitude(lat))
 	return xs + r*sin, ys - r*cos
 }
 
-// isometric is the isometric latitude of a latitude in degrees.
-func isometric(lat float64) float64 {
+// isometricLatitude is the isometric latitude of a latitude in degrees.
+func isometricLatitude(lat float64) float64 {
 	sin := math.Sin(lat * math.Pi / 180)
 	return math.Atanh(sin) - eccentricity*math.Atanh(eccentricity*sin)
 }
 
-// utm projects degrees to metres around a meridian, by Krüger's series to the third power of n, good to a millimetre
-// within a zone.
-func utm(lon, lat, meridian float64, south bool) (x, y float64) {
+// projectUTM projects degrees to metres around a meridian by Krüger's series to the third power of n, exact to a
+// millimetre within a zone.
+func projectUTM(lon, lat, meridian float64, south bool) (x, y float64) {
 	const (
 		n      = flattening / (2 - flattening)
 		radius = majorAxis / (1 + n) * (1 + n*n/4 + n*n*n*n/64)
 		scale  = 0.9996
 	)
 	series := [...]float64{n/2 - n*n*2/3 + n*n*n*5/16, n*n*13/48 - n*n*n*3/5, n * n * n * 61 / 240}
-	t := math.Sinh(isometric(lat))
+	t := math.Sinh(isometricLatitude(lat))
 	sin, cos := math.Sincos((lon - meridian) * math.Pi / 180)
 	xi, eta := math.Atan2(t, cos), math.Atanh(sin/math.Hypot(1, t))
 	east, north := eta, xi

@@ -28,7 +28,7 @@ func TestUTMIsTheLegalProjectionOverseas(t *testing.T) {
 		{57, -45, 57, true, 500_000, 10_000_000 - 0.9996*4984944.378},
 		{-(79 + 23/60. + 13.7/3600), 43 + 38/60. + 33.24/3600, -81, false, 630_084, 4_833_438},
 	} {
-		if x, y := utm(p.lon, p.lat, p.meridian, p.south); math.Hypot(x-p.x, y-p.y) > 1 {
+		if x, y := projectUTM(p.lon, p.lat, p.meridian, p.south); math.Hypot(x-p.x, y-p.y) > 1 {
 			t.Errorf("got %.2f %.2f, want %.2f %.2f", x, y, p.x, p.y)
 		}
 	}

@@ -6,16 +6,16 @@ import (
 	"sort"
 )
 
-// Query asks for communes. What is zero asks nothing.
+// Query asks for communes. A zero field does not filter.
 type Query struct {
-	Text        string // a name, or the beginning of one or of one of its words
+	Text        string // a name, or the beginning of a name or of one of its words
 	Limit       int    // at least 1
 	Postcodes   []string
 	Departments []string
 	Regions     []string
 
 	MinPopulation uint32
-	MaxPopulation uint32 // 0 is no bound
+	MaxPopulation uint32 // 0 means no bound
 }
 
 // Match is a commune and how well its name fits, from 0 to 1.
@@ -24,92 +24,93 @@ type Match struct {
 	Score float64
 }
 
-// The scores: the whole name, its beginning, the beginning of another of its words; and where no name fits so, one letter
-// wrong, another spelling of the same sound, two letters wrong.
+// literalScores are for the whole name, its beginning, the beginning of a later word. fuzzyScores apply when no name fits
+// so: one edit, the same sound, two edits.
 var (
 	literalScores = [...]float64{1, 0.9, 0.7}
-	looseScores   = [...]float64{0.7, 0.65, 0.6}
+	fuzzyScores   = [...]float64{0.7, 0.65, 0.6}
 )
 
-// Search is the communes that fit, the best first; of as good ones the most populous, then by code. A former commune's name
-// finds the one it is part of now. One letter of a name may be wrong where it has four, two where it has eight. A text
-// without a letter or digit asks for no name.
+// Search returns the communes that fit, the best first, equal ones by population and then by code. The name of a former
+// commune finds the one it is part of. A name may differ by one edit from four letters on, by two from eight letters
+// on. A text without a letter or digit matches every commune.
 func (t *Table) Search(q Query) []Match {
 	n := t.names()
-	admitted := n.admitted(t, &q)
-	line := bareName(q.Text)
+	admitted := n.filterRanks(t, &q)
+	line := normalizeName(q.Text)
 	if line == "" {
-		return n.matches([]rankSet{admitted}, literalScores[:], q.Limit)
+		return n.collectMatches([]rankSet{admitted}, literalScores[:], q.Limit)
 	}
-	tiers := n.literal(line)
-	found := n.matches(intersected(tiers, admitted), literalScores[:], q.Limit)
+	tiers := n.literalTiers(line)
+	found := n.collectMatches(intersectAll(tiers, admitted), literalScores[:], q.Limit)
 	if len(found) == 0 {
-		found = n.matches(intersected(n.loose(line), admitted), looseScores[:], q.Limit)
+		found = n.collectMatches(intersectAll(n.fuzzyTiers(line), admitted), fuzzyScores[:], q.Limit)
 	}
 	return found
 }
 
-// IsName says whether a line is the name of a commune, or the beginning of one where that is enough.
+// IsName reports whether a line is the name of a commune, or with isBeginning the beginning of one.
 func (t *Table) IsName(line string, isBeginning bool) bool {
-	n, name := t.names(), bareName(line)
+	n, name := t.names(), normalizeName(line)
 	if name == "" {
 		return false
 	}
-	found, whole := n.begunBy(name)
+	found, whole := n.findPrefix(name)
 	if !isBeginning {
 		found = found[:whole]
 	}
 	return slices.ContainsFunc(found, func(w wordStart) bool { return w.rank&startsName != 0 })
 }
 
-// PrepareSearch does now what the first search would else wait for.
+// PrepareSearch builds the index of names now instead of in the first search.
 func (t *Table) PrepareSearch() { t.names() }
 
-// answerFor is the commune that is the answer where the name of one fits: a former commune's is the one it is part of.
-func (t *Table) answerFor(i int) int {
+// currentCommune is the index of the commune that answers for the one at i: a former commune's is the one it is part
+// of.
+func (t *Table) currentCommune(i int) int {
 	c := &t.communes[i]
 	if c.Kind != Delegated && c.Kind != Associated {
 		return i
 	}
-	if parent, ok := t.at(c.Parent); ok {
+	if parent, ok := t.indexOf(c.Parent); ok {
 		return parent
 	}
 	return i
 }
 
-// rankSet is a set of ranks, a bit each.
+// rankSet is a bit set of ranks.
 type rankSet []uint64
 
-func (n *names) newSet() rankSet { return make(rankSet, (len(n.ranked)+63)/64) }
+func (n *nameIndex) newRankSet() rankSet { return make(rankSet, (len(n.ranked)+63)/64) }
 
 func (s rankSet) add(rank uint32) { s[rank/64] |= 1 << (rank % 64) }
 
-// and keeps what is in both sets.
-func (s rankSet) and(other rankSet) {
+// intersect removes what is not in the other set.
+func (s rankSet) intersect(other rankSet) {
 	for i := range s {
 		s[i] &= other[i]
 	}
 }
 
-// intersected keeps of each set what is admitted.
-func intersected(sets []rankSet, admitted rankSet) []rankSet {
+// intersectAll intersects each set with another one.
+func intersectAll(sets []rankSet, admitted rankSet) []rankSet {
 	for _, s := range sets {
-		s.and(admitted)
+		s.intersect(admitted)
 	}
 	return sets
 }
 
-// admitted is what the filters of a query let through.
-func (n *names) admitted(t *Table, q *Query) rankSet {
-	s := n.populated(q.MinPopulation, q.MaxPopulation)
+// filterRanks is the set of communes that pass the filters of a query.
+func (n *nameIndex) filterRanks(t *Table, q *Query) rankSet {
+	s := n.withPopulation(q.MinPopulation, q.MaxPopulation)
 	if len(q.Postcodes) > 0 {
-		s.and(n.served(t, q.Postcodes))
+		s.intersect(n.withPostcodes(t, q.Postcodes))
 	}
 	if len(q.Departments) > 0 {
-		s.and(n.inDepartments(func(code string) bool { return slices.Contains(q.Departments, code) }))
+		s.intersect(n.inDepartments(func(code string) bool { return slices.Contains(q.Departments, code) }))
 	}
 	if len(q.Regions) > 0 {
-		s.and(n.inDepartments(func(code string) bool {
+		s.intersect(n.inDepartments(func(code string) bool {
 			r, _ := RegionOf(code)
 			return slices.Contains(q.Regions, r.Code)
 		}))
@@ -117,9 +118,10 @@ func (n *names) admitted(t *Table, q *Query) rankSet {
 	return s
 }
 
-// populated is the set of those with so many people; the rank falls as the population grows.
-func (n *names) populated(least, most uint32) rankSet {
-	s := n.newSet()
+// withPopulation is the set of communes within bounds of population. Ranks fall as the population grows, so it is a
+// range.
+func (n *nameIndex) withPopulation(least, most uint32) rankSet {
+	s := n.newRankSet()
 	from := 0
 	if most > 0 {
 		from = sort.Search(len(n.ranked), func(i int) bool { return n.population[i] <= most })
@@ -136,11 +138,11 @@ func (n *names) populated(least, most uint32) rankSet {
 	return s
 }
 
-// served is the set of those with one of some postcodes.
-func (n *names) served(t *Table, postcodes []string) rankSet {
-	s := n.newSet()
+// withPostcodes is the set of communes with one of the postcodes.
+func (n *nameIndex) withPostcodes(t *Table, postcodes []string) rankSet {
+	s := n.newRankSet()
 	for _, code := range postcodes {
-		for _, p := range t.postsOf(code) {
+		for _, p := range t.findPostcode(code) {
 			if rank := n.rankOf[p.commune]; rank != unranked {
 				s.add(rank)
 			}
@@ -149,10 +151,10 @@ func (n *names) served(t *Table, postcodes []string) rankSet {
 	return s
 }
 
-// inDepartments is the set of those whose department fits.
-func (n *names) inDepartments(fits func(code string) bool) rankSet {
-	s := n.newSet()
-	for code, members := range n.members {
+// inDepartments is the set of communes in the departments that fit.
+func (n *nameIndex) inDepartments(fits func(code string) bool) rankSet {
+	s := n.newRankSet()
+	for code, members := range n.byDepartment {
 		if !fits(code) {
 			continue
 		}
@@ -163,10 +165,10 @@ func (n *names) inDepartments(fits func(code string) bool) rankSet {
 	return s
 }
 
-// literal is a set for each of literalScores.
-func (n *names) literal(line string) []rankSet {
-	whole, beginning, inside := n.newSet(), n.newSet(), n.newSet()
-	found, ended := n.begunBy(line)
+// literalTiers has a set for each of literalScores.
+func (n *nameIndex) literalTiers(line string) []rankSet {
+	whole, beginning, inside := n.newRankSet(), n.newRankSet(), n.newRankSet()
+	found, ended := n.findPrefix(line)
 	for i, w := range found {
 		switch {
 		case w.rank&startsName == 0:
@@ -180,11 +182,11 @@ func (n *names) literal(line string) []rankSet {
 	return []rankSet{whole, beginning, inside}
 }
 
-// loose is a set for each of looseScores. One letter may be wrong of four, or two of eight. What is no edit away is left
-// out: it was found by its letters, or the filters do not let it through.
-func (n *names) loose(line string) []rankSet {
-	oneEdit, sameSound, twoEdits := n.newSet(), n.newSet(), n.newSet()
-	n.within(line, min(len(line)/4, 2), func(rank uint32, edits int) {
+// fuzzyTiers has a set for each of fuzzyScores: one edit allowed for every four letters, two at most. Names without an
+// edit are left out: literalTiers found them, or the filters exclude them.
+func (n *nameIndex) fuzzyTiers(line string) []rankSet {
+	oneEdit, sameSound, twoEdits := n.newRankSet(), n.newRankSet(), n.newRankSet()
+	n.scanWithin(line, min(len(line)/4, 2), func(rank uint32, edits int) {
 		switch edits {
 		case 1:
 			oneEdit.add(rank)
@@ -192,12 +194,12 @@ func (n *names) loose(line string) []rankSet {
 			twoEdits.add(rank)
 		}
 	})
-	n.sounding(line, sameSound.add)
+	n.scanSounding(line, sameSound.add)
 	return []rankSet{oneEdit, sameSound, twoEdits}
 }
 
-// matches is the communes of some sets, the first set first, each commune once. The sets are used up.
-func (n *names) matches(sets []rankSet, scores []float64, limit int) []Match {
+// collectMatches returns the communes of the sets, the first set first, each commune once. It empties the sets.
+func (n *nameIndex) collectMatches(sets []rankSet, scores []float64, limit int) []Match {
 	var found []Match
 	for i, s := range sets {
 		for w := range s {

@@ -19,14 +19,14 @@ type byHand struct {
 func newByHand(t *Table) *byHand {
 	h := &byHand{Table: t}
 	for c := range t.All() {
-		h.names = append(h.names, bareName(c.Name))
-		h.sounds = append(h.sounds, soundOf(bareName(c.Name)))
+		h.names = append(h.names, normalizeName(c.Name))
+		h.sounds = append(h.sounds, phoneticKey(normalizeName(c.Name)))
 	}
 	return h
 }
 
 func (h *byHand) search(q Query) []Match {
-	line := bareName(q.Text)
+	line := normalizeName(q.Text)
 	found := h.matches(&q, func(i int) float64 {
 		name := h.names[i]
 		switch {
@@ -40,7 +40,7 @@ func (h *byHand) search(q Query) []Match {
 		return 0
 	})
 	if len(found) == 0 {
-		most, sound := min(len(line)/4, 2), soundOf(line)
+		most, sound := min(len(line)/4, 2), phoneticKey(line)
 		found = h.matches(&q, func(i int) float64 {
 			switch d := text.Distance(line, h.names[i], most); {
 			case d <= most:

@@ -148,6 +148,6 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkPrepareSearch(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		indexNames(table(b))
+		newNameIndex(table(b))
 	}
 }

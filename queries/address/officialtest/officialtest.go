@@ -1,5 +1,6 @@
-// Package officialtest finds the official data that tests read: in LIEUDIT_TEST_DATA, else in the folder shared/data beside
-// the project. Without it a test is skipped, but under cmd/check, which skips nothing, it fails.
+// Package officialtest opens the official data files that tests read: in the folder LIEUDIT_TEST_DATA, else in the
+// folder shared/data beside the project. Its one constraint: a test without the data is skipped on a laptop and fails
+// under cmd/check, which skips nothing.
 package officialtest
 
 import (
@@ -8,7 +9,7 @@ import (
 	"testing"
 )
 
-// Folder is where the data is, or would be.
+// Folder is the folder of the data, whether it exists or not.
 func Folder() string {
 	if dir := os.Getenv("LIEUDIT_TEST_DATA"); dir != "" {
 		return dir
@@ -20,19 +21,19 @@ func Folder() string {
 	}
 }
 
-// Open opens a file of the data, such as ban/adresses-48.csv.gz.
+// Open opens a file of the data, such as ban/adresses-48.csv.gz, until the test ends.
 func Open(t testing.TB, name string) *os.File {
 	t.Helper()
 	file, err := os.Open(filepath.Join(Folder(), filepath.FromSlash(name)))
 	if err != nil {
-		Missing(t, err)
+		SkipOrFail(t, err)
 	}
 	t.Cleanup(func() { file.Close() })
 	return file
 }
 
-// Missing ends a test that needs data which is not there.
-func Missing(t testing.TB, why any) {
+// SkipOrFail ends a test whose data is missing.
+func SkipOrFail(t testing.TB, why any) {
 	t.Helper()
 	if os.Getenv("LIEUDIT_CHECK") == "1" {
 		t.Fatalf("no official data: name its folder in LIEUDIT_TEST_DATA: %v", why)

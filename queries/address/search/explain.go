@@ -101,7 +101,7 @@ func (c *Candidate) Facet() vintage.Facet { return c.facet }
 // TypedOf is how many characters of a word of a label were typed.
 func (r *Result) TypedOf(t text.Term) int {
 	s := r.run
-	id, ok := s.v.Find(t.Text)
+	id, ok := s.v.FindTerm(t.Text)
 	if !ok {
 		for i := range s.q.Terms {
 			if s.q.Terms[i].Typed == t.Typed {

@@ -100,11 +100,11 @@ func (l *lexicon) weigh(words parse.Mask) (sum int32) {
 // readExactly looks a word up as it is: written out, and as typed when that is another word.
 func (l *lexicon) readExactly(i int) {
 	t := l.q.Terms[i]
-	if id, ok := l.v.Find(t.Text); ok {
+	if id, ok := l.v.FindTerm(t.Text); ok {
 		l.alternatives[i] = append(l.alternatives[i], alternative{id, 100})
 	}
 	if t.Typed != t.Text && !t.Part && !t.Digits {
-		if id, ok := l.v.Find(t.Typed); ok {
+		if id, ok := l.v.FindTerm(t.Typed); ok {
 			l.alternatives[i] = append(l.alternatives[i], alternative{id, 98})
 		}
 	}
@@ -117,7 +117,7 @@ func (l *lexicon) readYear(i int) {
 	if i < 2 || !l.q.Terms[i].Digits || len(l.q.Terms[i].Typed) != 2 || !l.q.Terms[i-2].Digits || l.q.Terms[i-1].Digits {
 		return
 	}
-	if id, ok := l.v.Find("19" + l.q.Terms[i].Typed); ok {
+	if id, ok := l.v.FindTerm("19" + l.q.Terms[i].Typed); ok {
 		l.alternatives[i] = append(l.alternatives[i], alternative{id, literal})
 	}
 }
@@ -128,7 +128,7 @@ func (l *lexicon) readElided(i int) {
 	if len(l.alternatives[i]) > 0 || len(w) < 5 || w[0] != 'l' && w[0] != 'd' {
 		return
 	}
-	if id, ok := l.v.Find(w[1:]); ok {
+	if id, ok := l.v.FindTerm(w[1:]); ok {
 		l.alternatives[i] = append(l.alternatives[i], alternative{id, literal})
 	}
 }
@@ -136,12 +136,12 @@ func (l *lexicon) readElided(i int) {
 // growWord lets a word stand for all terms that it begins.
 func (l *lexicon) growWord(i int) {
 	if t := l.q.Terms[i]; !t.Part {
-		l.low[i], l.high[i] = l.v.Prefix(t.Typed)
+		l.low[i], l.high[i] = l.v.TermsWithPrefix(t.Typed)
 		if l.high[i] > l.low[i] {
 			l.begun |= parse.Bit(i)
 		}
-		if digits, ok := text.BegunNumeral(t.Typed); ok {
-			if id, ok := l.v.Find(digits); ok {
+		if digits, ok := text.CompleteNumeral(t.Typed); ok {
+			if id, ok := l.v.FindTerm(digits); ok {
 				l.add(i, alternative{id, prefixSim})
 			}
 		}
@@ -233,7 +233,7 @@ func likeness(letters, edits int) int32 {
 }
 
 func (l *lexicon) addSounding(i int, w string) {
-	sound := text.Sound(w)
+	sound := text.PhoneticKey(w)
 	if sound == "" {
 		return
 	}

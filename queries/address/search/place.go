@@ -142,10 +142,10 @@ func (s *run) spell(all []place, g vintage.Gazetteer, i int, r reading) []place 
 		return all // a department, no arrondissement
 	}
 	for _, a := range s.words.alternatives[i] {
-		all = s.follow(all, g.Next(a.term, a.term+1), i, reading{r.from, i + 1, min(r.sim, a.sim)})
+		all = s.follow(all, g.Narrow(a.term, a.term+1), i, reading{r.from, i + 1, min(r.sim, a.sim)})
 	}
 	if i == s.q.Growing && s.words.begun.Has(i) {
-		all = s.follow(all, g.Next(s.words.low[i], s.words.high[i]), i, reading{r.from, i + 1, min(r.sim, growSim)})
+		all = s.follow(all, g.Narrow(s.words.low[i], s.words.high[i]), i, reading{r.from, i + 1, min(r.sim, growSim)})
 	}
 	return all
 }
@@ -156,7 +156,7 @@ func (s *run) follow(all []place, g vintage.Gazetteer, i int, r reading) []place
 	if g.Len() == 0 {
 		return all
 	}
-	limit, begun := g.Whole(), s.mayGoOn(i)
+	limit, begun := g.CountComplete(), s.mayGoOn(i)
 	s.budget.isCut = s.budget.isCut || limit > maxNamesakes && s.postcode == 0 && !begun
 	isShort := limit == 0 && !begun && g.Len() <= maxShortened && s.isLate(parse.Span(r.from, r.to))
 	if begun || isShort || s.postcode != 0 && g.Len() <= maxNamesakes {
@@ -198,7 +198,7 @@ func (s *run) foremost(g vintage.Gazetteer, limit int, begun bool) []uint64 {
 	if !begun || limit <= maxBegunNames {
 		return all[:min(len(all), maxNamesakes)]
 	}
-	whole := min(g.Whole(), maxNamesakes, len(all))
+	whole := min(g.CountComplete(), maxNamesakes, len(all))
 	rest := all[whole:]
 	for j := range rest {
 		rest[j] |= uint64(g.PlaceAt(whole+j)) << 32

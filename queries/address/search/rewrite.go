@@ -70,7 +70,7 @@ func (s *run) holders(word string) (n int) {
 	if len(terms) == 0 {
 		return 0
 	}
-	id, ok := s.v.Find(terms[0].Text)
+	id, ok := s.v.FindTerm(terms[0].Text)
 	if !ok {
 		return 0
 	}

@@ -296,7 +296,7 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 	if n.sounds == nil {
 		n.sounds = make(map[string][]uint32, len(n.terms))
 		for _, t := range n.terms {
-			of := text.Sound(string(n.v.Term(t)))
+			of := text.PhoneticKey(string(n.v.Term(t)))
 			n.sounds[of] = append(n.sounds[of], t)
 		}
 	}

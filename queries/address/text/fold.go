@@ -1,5 +1,11 @@
-// Package text turns what people type, and what the base publishes, into the same words: accents, case, apostrophes,
-// hyphens and abbreviations are gone, on both sides alike. It holds pure functions and knows no data.
+// Package text turns typed text and the names of the address base into the same terms, so that the two can be compared.
+// Its one constraint: it holds pure functions without data of their own, and both sides pass through the same ones, so
+// a change here changes the terms of every vintage that is built.
+//
+//	string ── Words ──► Word… (folded: no accents, no case, no signs) ── Terms ──► Term… (abbreviations expanded)
+//	Term.Text ── Deletes, Distance ──► terms within some edits
+//	          ── PhoneticKey ──► terms that sound alike
+//	          ── ClassOf ──► what the term says about a place
 package text
 
 import (
@@ -9,37 +15,37 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Word is a run of letters or of digits, folded, and where it stood.
+// Word is a run of letters or of digits, folded, with its position in the text.
 type Word struct {
 	Text   string // lower case, without accents
 	Start  int    // in characters of the text
 	End    int    // one past the last character
-	Tail   string // what was glued to a number and makes it an ordinal: er, e, eme…
-	Glued  bool   // nothing stood between this word and the one before
-	Elided bool   // an apostrophe follows
+	Tail   string // the suffix that makes a number an ordinal: er, e, eme…
+	Glued  bool   // no character separates the word from the one before
+	Elided bool   // an apostrophe follows the word
 	Before Sign   // the signs between the word before and this one
 }
 
-// Sign is a set of the signs between two words that say how they belong together.
+// Sign is a set of the signs between two words that say how the words belong together.
 type Sign uint8
 
 const (
 	// Break ends a part of an address: a comma, a semicolon, a line end, a dash between spaces.
 	Break Sign = 1 << iota
-	// Join makes several numbers one: 13/15, 12-14, 1&2, 2_4.
+	// Join connects several numbers: 13/15, 12-14, 1&2, 2_4.
 	Join
 	// Open and Close are parentheses and brackets.
 	Open
 	Close
 )
 
-// Number says whether the word is written in digits.
+// Number reports whether the word is written in digits.
 func (w Word) Number() bool { return w.Text != "" && w.Text[0] >= '0' && w.Text[0] <= '9' }
 
-// Words cuts a text into its words. Invalid UTF-8, signs and spaces separate; digits and letters separate each other,
-// save for the tail of an ordinal.
+// Words splits a text into words. Invalid UTF-8, signs and spaces separate words. Digits and letters separate each
+// other, except for the suffix of an ordinal.
 func Words(s string) []Word {
-	var c cutter
+	var c tokenizer
 	c.buf = make([]byte, 0, len(s)+8)
 	at := 0
 	for i := 0; i < len(s); at++ {
@@ -47,14 +53,14 @@ func Words(s string) []Word {
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(s[i:])
 		}
-		c.take(r, at)
+		c.addRune(r, at)
 		i += size
 	}
-	c.flush()
+	c.endWord()
 	return c.words
 }
 
-// Fold is a text's words in a row, one space between.
+// Fold joins the words of a text with single spaces.
 func Fold(s string) string {
 	var out []byte
 	for i, w := range Words(s) {
@@ -66,58 +72,59 @@ func Fold(s string) string {
 	return string(out)
 }
 
-// cutter gathers words out of characters.
-type cutter struct {
-	words  []Word
-	buf    []byte
-	from   int // where in buf the word under way begins
-	start  int // its first character
-	end    int // one past its last character
-	digits bool
-	signs  Sign // since the last word
-	spaced bool // a space came since the last word
+// tokenizer builds words from characters.
+type tokenizer struct {
+	words     []Word
+	buf       []byte
+	wordStart int // start of the current word in buf
+	start     int // first character of the current word
+	end       int // one past the last character of the current word
+	isNumber  bool
+	signs     Sign // since the last word
+	hasSpace  bool // a space came since the last word
 }
 
-func (c *cutter) take(r rune, at int) {
+func (c *tokenizer) addRune(r rune, at int) {
 	before := len(c.buf)
 	c.buf = appendFolded(c.buf, r)
 	if len(c.buf) == before {
 		if !unicode.Is(unicode.Mn, r) {
-			c.flush()
-			c.elide(r, at)
-			c.noteSign(r)
-		} else if c.from < before {
+			c.endWord()
+			c.markElided(r, at)
+			c.addSign(r)
+		} else if c.wordStart < before {
 			c.end = at + 1
 		}
 		return
 	}
 	digit := c.buf[before] >= '0' && c.buf[before] <= '9'
-	if before > c.from && digit != c.digits {
-		c.emit(c.buf[c.from:before])
-		c.from = before
+	if before > c.wordStart && digit != c.isNumber {
+		c.emitWord(c.buf[c.wordStart:before])
+		c.wordStart = before
 	}
-	if before == c.from {
-		c.start, c.digits = at, digit
+	if before == c.wordStart {
+		c.start, c.isNumber = at, digit
 	}
 	c.end = at + 1
 }
 
-func (c *cutter) flush() {
-	if len(c.buf) > c.from {
-		c.emit(c.buf[c.from:])
-		c.from = len(c.buf)
+func (c *tokenizer) endWord() {
+	if len(c.buf) > c.wordStart {
+		c.emitWord(c.buf[c.wordStart:])
+		c.wordStart = len(c.buf)
 	}
 }
 
-// noteSign keeps what a sign says of the words around it. A dash after a space ends a part; one between words joins.
-func (c *cutter) noteSign(r rune) {
+// addSign records a sign before the next word. A dash after a space ends a part of the address; one between words joins
+// them.
+func (c *tokenizer) addSign(r rune) {
 	switch r {
 	case ',', ';', '\n', '\r', '\t', '|', '·', '•':
 		c.signs |= Break
 	case '/', '&', '+', '_':
 		c.signs |= Join
 	case '-', '–', '—', '‐', '‑':
-		if c.spaced {
+		if c.hasSpace {
 			c.signs |= Break
 		}
 		c.signs |= Join
@@ -126,32 +133,32 @@ func (c *cutter) noteSign(r rune) {
 	case ')', ']', '}':
 		c.signs |= Close
 	case ' ', '\u00a0', '\u202f':
-		c.spaced = true
+		c.hasSpace = true
 	}
 }
 
-// elide marks the word that an apostrophe follows.
-func (c *cutter) elide(r rune, at int) {
+// markElided marks the word before an apostrophe.
+func (c *tokenizer) markElided(r rune, at int) {
 	if n := len(c.words); n > 0 && c.words[n-1].End == at && (r == '\'' || r == '’' || r == 'ʼ' || r == '`') {
 		c.words[n-1].Elided = true
 	}
 }
 
-func (c *cutter) emit(word []byte) {
+func (c *tokenizer) emitWord(word []byte) {
 	glued := false
 	if n := len(c.words); n > 0 && c.words[n-1].End == c.start {
 		before := &c.words[n-1]
 		glued = true
-		if before.Number() && before.Tail == "" && ordinal(string(word)) {
+		if before.Number() && before.Tail == "" && isOrdinalSuffix(string(word)) {
 			before.Tail, before.End = string(word), c.end
 			return
 		}
 	}
 	c.words = append(c.words, Word{Text: string(word), Start: c.start, End: c.end, Glued: glued, Before: c.signs})
-	c.signs, c.spaced = 0, false
+	c.signs, c.hasSpace = 0, false
 }
 
-func ordinal(tail string) bool {
+func isOrdinalSuffix(tail string) bool {
 	switch tail {
 	case "er", "ere", "re", "e", "eme", "ieme", "nd", "nde":
 		return true
@@ -159,7 +166,7 @@ func ordinal(tail string) bool {
 	return false
 }
 
-// appendFolded appends the plain letters of a character, or nothing for a sign.
+// appendFolded appends the plain letters of a character. It appends nothing for a sign.
 func appendFolded(buf []byte, r rune) []byte {
 	switch {
 	case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
@@ -170,7 +177,7 @@ func appendFolded(buf []byte, r rune) []byte {
 		return buf
 	}
 	n := len(buf)
-	if buf = appendSpelt(buf, r); len(buf) > n {
+	if buf = appendLigature(buf, r); len(buf) > n {
 		return buf
 	}
 	if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -179,8 +186,8 @@ func appendFolded(buf []byte, r rune) []byte {
 	return appendBase(buf, r)
 }
 
-// appendSpelt appends a letter that stands for others, as these.
-func appendSpelt(buf []byte, r rune) []byte {
+// appendLigature appends the letters that a ligature or foreign letter stands for.
+func appendLigature(buf []byte, r rune) []byte {
 	switch r {
 	case 'œ', 'Œ':
 		return append(buf, "oe"...)
@@ -194,13 +201,13 @@ func appendSpelt(buf []byte, r rune) []byte {
 	return buf
 }
 
-// appendBase appends a letter without its marks.
+// appendBase appends a letter without its diacritics.
 func appendBase(buf []byte, r rune) []byte {
 	var whole, parts [utf8.UTFMax * 4]byte
 	n := utf8.EncodeRune(whole[:], r)
 	base, _ := utf8.DecodeRune(norm.NFD.Append(parts[:0], whole[:n]...))
 	n = len(buf)
-	if buf = appendSpelt(buf, base); len(buf) > n {
+	if buf = appendLigature(buf, base); len(buf) > n {
 		return buf
 	}
 	return utf8.AppendRune(buf, unicode.ToLower(base))

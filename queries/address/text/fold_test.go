@@ -44,12 +44,12 @@ func TestWordsThatSoundAlikeHaveOneSound(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][]string{{"fontaine", "fontene"}, {"philippe", "filipe"}, {"chene", "chaine"}, {"martin", "martain"}} {
 		for _, w := range same[1:] {
-			if Sound(w) != Sound(same[0]) && len(w) > 2 && len(same[0]) > 2 {
-				t.Errorf("%s is said %q, %s %q", w, Sound(w), same[0], Sound(same[0]))
+			if PhoneticKey(w) != PhoneticKey(same[0]) && len(w) > 2 && len(same[0]) > 2 {
+				t.Errorf("%s is said %q, %s %q", w, PhoneticKey(w), same[0], PhoneticKey(same[0]))
 			}
 		}
 	}
-	if Sound("moulin") == Sound("marin") {
+	if PhoneticKey("moulin") == PhoneticKey("marin") {
 		t.Error("moulin and marin sound alike")
 	}
 }
@@ -97,7 +97,7 @@ func FuzzTerms(f *testing.F) {
 			if term.Text == "" || term.End > n {
 				t.Fatalf("%q: %+v", s, term)
 			}
-			Sound(term.Text)
+			PhoneticKey(term.Text)
 		}
 		if folded := Fold(s); Fold(folded) != folded && !strings.ContainsAny(folded, "0123456789") {
 			t.Fatalf("%q folds to %q, then to %q", s, folded, Fold(folded))

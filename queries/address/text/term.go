@@ -1,20 +1,24 @@
 package text
 
-// Term is a word as the index knows it: abbreviations written out, ordinals as plain numbers.
+import (
+	"strings"
+)
+
+// Term is a word in the form of the index: abbreviations expanded, ordinals as plain numbers.
 type Term struct {
 	Text   string
-	Typed  string // the word it came from, folded
+	Typed  string // the word that it comes from, folded
 	Start  int    // in characters of the text
 	End    int
 	Digits bool   // typed in digits
-	Tail   string // what made a typed number an ordinal
-	Glued  bool   // nothing stood between this word and the one before
+	Tail   string // the suffix that made a typed number an ordinal
+	Glued  bool   // no character separates the word from the one before
 	Elided bool   // an apostrophe follows
-	Part   bool   // a further term of the word before
+	Part   bool   // the second term of the same word
 	Before Sign   // the signs between the word before and this one
 }
 
-// Terms are the terms of a text, in its order. The same function reads the base and the questions.
+// Terms returns the terms of a text in order. Names of the base and questions pass through it alike.
 func Terms(s string) []Term {
 	words := Words(s)
 	terms := make([]Term, 0, len(words)+2)
@@ -26,7 +30,7 @@ func Terms(s string) []Term {
 
 func appendTerms(terms []Term, words []Word, i int) []Term {
 	w := words[i]
-	first, second := expand(words, i)
+	first, second := expandWord(words, i)
 	if first == "" {
 		return terms
 	}
@@ -43,8 +47,8 @@ func appendTerms(terms []Term, words []Word, i int) []Term {
 	return terms
 }
 
-// expand is what the word at i stands for: one term, two, or none.
-func expand(words []Word, i int) (first, second string) {
+// expandWord expands the word at i into one term, two terms or none.
+func expandWord(words []Word, i int) (first, second string) {
 	w := words[i].Text
 	if words[i].Number() {
 		return trimZeros(w), ""
@@ -62,13 +66,13 @@ func expand(words []Word, i int) (first, second string) {
 		return "point", ""
 	}
 	isSuffix := i > 1 && words[i-1].Glued && words[i-2].Number() // 12a imp
-	if i > 0 && !isSuffix && ClassOf(words[i-1].Text) == Link && (shortWay(w) != "" || w == "cap") {
+	if i > 0 && !isSuffix && ClassOf(words[i-1].Text) == Link && (expandStreetType(w) != "" || w == "cap") {
 		return w, ""
 	}
-	return short(w)
+	return expandAbbreviation(w)
 }
 
-// expandNumbered reads a word before a number: roads of a class, and the sign of a house number, which says nothing.
+// expandNumbered expands a word before a number: the class of a road, or the sign of a house number, which has no term.
 func expandNumbered(w string, leads bool) (first, second string, ok bool) {
 	switch w {
 	case "no", "num", "numero":
@@ -95,4 +99,272 @@ func trimZeros(digits string) string {
 		digits = digits[1:]
 	}
 	return digits
+}
+
+// expandAbbreviation writes an abbreviation out. The list is that of the postal standard for address lines (AFNOR NF Z
+// 10-011) and of abbreviations that people use beside it. Any other word is returned as it is.
+func expandAbbreviation(w string) (first, second string) {
+	if len(w) > 10 {
+		return w, ""
+	}
+	if first = expandStreetType(w); first != "" {
+		return first, ""
+	}
+	if first = expandTitle(w); first != "" {
+		return first, ""
+	}
+	if first = numeralDigits(w); first != "" {
+		return first, ""
+	}
+	return expandPair(w)
+}
+
+// expandStreetType writes the abbreviation of a street type out.
+func expandStreetType(w string) string {
+	switch w {
+	case "r":
+		return "rue"
+	case "av", "ave", "aven":
+		return "avenue"
+	case "bd", "bld", "bvd", "blvd", "boul", "boulev":
+		return "boulevard"
+	case "ch", "che", "chem", "chm":
+		return "chemin"
+	case "rte", "rt":
+		return "route"
+	case "pl", "plc":
+		return "place"
+	case "imp":
+		return "impasse"
+	case "all", "allees":
+		return "allee"
+	case "sq":
+		return "square"
+	case "crs":
+		return "cours"
+	case "fg", "fbg", "faub":
+		return "faubourg"
+	}
+	return expandRareStreetType(w)
+}
+
+// expandRareStreetType writes the abbreviation of a rarer street type or kind of place out.
+func expandRareStreetType(w string) string {
+	switch w {
+	case "lot", "lots":
+		return "lotissement"
+	case "res", "resid":
+		return "residence"
+	case "quar", "qu", "qua", "qrt", "quart":
+		return "quartier"
+	case "pas", "pass", "psg":
+		return "passage"
+	case "esp":
+		return "esplanade"
+	case "prom":
+		return "promenade"
+	case "ham":
+		return "hameau"
+	case "vlge", "vlg", "vge":
+		return "village"
+	case "rlle":
+		return "ruelle"
+	case "sen", "sent":
+		return "sentier"
+	case "tra", "trav":
+		return "traverse"
+	case "mte":
+		return "montee"
+	case "dom":
+		return "domaine"
+	case "chs":
+		return "chaussee"
+	case "imm":
+		return "immeuble"
+	}
+	return ""
+}
+
+// expandTitle writes the abbreviation of a title before a name out.
+func expandTitle(w string) string {
+	switch w {
+	case "st":
+		return "saint"
+	case "ste":
+		return "sainte"
+	case "sts":
+		return "saints"
+	case "stes":
+		return "saintes"
+	case "gal", "gen":
+		return "general"
+	case "mal", "mar":
+		return "marechal"
+	case "col":
+		return "colonel"
+	case "cdt", "cmdt":
+		return "commandant"
+	case "cap", "cne":
+		return "capitaine"
+	case "lt":
+		return "lieutenant"
+	case "sgt":
+		return "sergent"
+	case "pdt", "pres", "prst":
+		return "president"
+	case "dr", "doct":
+		return "docteur"
+	case "pr", "prof":
+		return "professeur"
+	case "mgr":
+		return "monseigneur"
+	}
+	return expandQualifier(w)
+}
+
+// expandQualifier writes the abbreviation of a word out that tells similar names apart.
+func expandQualifier(w string) string {
+	switch w {
+	case "mme":
+		return "madame"
+	case "mlle":
+		return "mademoiselle"
+	case "gd":
+		return "grand"
+	case "gde":
+		return "grande"
+	case "pte":
+		return "petite"
+	case "vx":
+		return "vieux"
+	case "ht":
+		return "haut"
+	case "hte":
+		return "haute"
+	case "mt":
+		return "mont"
+	case "egl":
+		return "eglise"
+	case "s":
+		return "sur"
+	case "ss":
+		return "sous"
+	case "lez", "les":
+		return "les"
+	}
+	return ""
+}
+
+// numeralDigits writes a number in digits that street names spell out.
+func numeralDigits(w string) string {
+	switch w {
+	case "deux":
+		return "2"
+	case "trois":
+		return "3"
+	case "quatre":
+		return "4"
+	case "cinq":
+		return "5"
+	case "six":
+		return "6"
+	case "sept":
+		return "7"
+	case "huit":
+		return "8"
+	case "neuf":
+		return "9"
+	case "dix":
+		return "10"
+	case "onze":
+		return "11"
+	case "douze":
+		return "12"
+	case "quatorze":
+		return "14"
+	case "quinze":
+		return "15"
+	case "premier":
+		return "1"
+	}
+	return ""
+}
+
+// IsTitle reports whether a term is a title, which people may leave out before a name.
+func IsTitle(term string) bool {
+	switch term {
+	case "general", "marechal", "colonel", "commandant", "capitaine", "lieutenant", "sergent", "president", "docteur", "professeur",
+		"monseigneur", "madame", "mademoiselle", "abbe", "amiral", "maitre", "pere", "soeur", "frere", "cure", "comte", "duc", "roi", "adjudant", "chanoine":
+		return true
+	}
+	return false
+}
+
+// IsQualifier reports whether a term before a name makes another name of it: rue du Pont, rue du Vieux Pont.
+func IsQualifier(term string) bool {
+	switch term {
+	case "grand", "grande", "grands", "grandes", "petit", "petite", "petits", "petites", "haut", "haute", "hauts", "hautes", "bas", "basse",
+		"vieux", "vieille", "vieil", "nouveau", "nouvelle", "nouvel", "ancien", "ancienne", "beau", "belle", "long", "longue", "gros", "grosse",
+		"saint", "sainte", "rond", "neuf", "neuve", "bon", "bonne":
+		return true
+	}
+	return false
+}
+
+// CompleteNumeral is the number, in digits, whose French name begins with the typed letters.
+func CompleteNumeral(typed string) (digits string, ok bool) {
+	if len(typed) < 3 {
+		return "", false
+	}
+	for _, name := range [...]string{"deux", "trois", "quatre", "cinq", "sept", "huit", "neuf", "onze", "douze", "quatorze", "quinze", "premier"} {
+		if strings.HasPrefix(name, typed) {
+			return numeralDigits(name), true
+		}
+	}
+	return "", false
+}
+
+// expandPair writes an abbreviation of two words out.
+func expandPair(w string) (first, second string) {
+	switch w {
+	case "nd":
+		return "notre", "dame"
+	case "ld", "lieudit":
+		return "lieu", "dit"
+	case "za", "zae":
+		return "zone", "artisanale"
+	case "zi":
+		return "zone", "industrielle"
+	case "rpt", "rdpt":
+		return "rond", "point"
+	case "hlm":
+		return "hlm", ""
+	}
+	return w, ""
+}
+
+// Class is how much a term says about a place.
+type Class uint8
+
+const (
+	// Plain terms identify the place.
+	Plain Class = iota
+	// Way terms are street types and kinds of places: rue, chemin, place.
+	Way
+	// Link terms are stop words, which may be missing: de, la, lieu-dit.
+	Link
+)
+
+// ClassOf is the class of a term.
+func ClassOf(term string) Class {
+	switch term {
+	case "de", "du", "des", "d", "la", "le", "les", "l", "et", "a", "au", "aux", "en", "sur", "sous", "lieu", "dit":
+		return Link
+	case "rue", "avenue", "boulevard", "chemin", "route", "place", "impasse", "allee", "square", "cours", "faubourg",
+		"lotissement", "residence", "quartier", "passage", "esplanade", "promenade", "hameau", "village", "ruelle",
+		"sentier", "traverse", "montee", "domaine", "chaussee", "immeuble", "quai", "voie", "cite", "parc", "zone", "clos", "cour", "venelle",
+		"sente", "villa", "carrefour", "corniche", "levee", "mail", "parvis", "galerie", "rampe", "rocade":
+		return Way
+	}
+	return Plain
 }

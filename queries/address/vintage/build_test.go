@@ -10,14 +10,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/officialtest"
 )
 
-// official reads rows of the official data for tests; the test is skipped where the data is not.
-func official(t testing.TB, name string) []ban.Row {
+// readOfficialRows reads rows of the readOfficialRows data for tests; the test is skipped where the data is not.
+func readOfficialRows(t testing.TB, name string) []ban.Row {
 	t.Helper()
 	plain, err := gzip.NewReader(officialtest.Open(t, "ban/"+name))
 	if err != nil {
@@ -48,7 +49,7 @@ func rowOf(f []string) ban.Row {
 	return row
 }
 
-func each(rows []ban.Row) iter.Seq2[ban.Row, error] {
+func yieldRows(rows []ban.Row) iter.Seq2[ban.Row, error] {
 	return func(yield func(ban.Row, error) bool) {
 		for _, r := range rows {
 			if !yield(r, nil) {
@@ -58,11 +59,11 @@ func each(rows []ban.Row) iter.Seq2[ban.Row, error] {
 	}
 }
 
-// built builds and opens a vintage of rows.
-func built(t testing.TB, rows []ban.Row, o Options) *Vintage {
+// buildVintage builds and opens a vintage of rows.
+func buildVintage(t testing.TB, rows []ban.Row, o Options) *Vintage {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vintage")
-	if _, err := Build(context.Background(), path, each(rows), o); err != nil {
+	if _, err := Build(context.Background(), path, yieldRows(rows), o); err != nil {
 		t.Fatal(err)
 	}
 	v, err := Open(path)
@@ -75,8 +76,8 @@ func built(t testing.TB, rows []ban.Row, o Options) *Vintage {
 
 func TestEveryRowIsFoundByItsIDAndItsUUIDAsItWas(t *testing.T) {
 	t.Parallel()
-	rows := official(t, "adresses-48.csv.gz")
-	v := built(t, rows, Options{Millesime: "2024-10-01"})
+	rows := readOfficialRows(t, "adresses-48.csv.gz")
+	v := buildVintage(t, rows, Options{Millesime: "2024-10-01"})
 	if v.Addresses != len(rows) {
 		t.Fatalf("%d addresses, want %d", v.Addresses, len(rows))
 	}
@@ -110,18 +111,18 @@ func checkRow(t *testing.T, v *Vintage, e Entity, want *ban.Row) {
 	if f.Old != None {
 		got.CommuneAncienne, got.CodeInseeAncienne = string(v.Name(v.Place(f.Old).Name)), v.Place(f.Old).String()
 	}
-	if postcode(want.CodePostal) != f.Postcode || compareRows(got, *want) != 0 {
+	if parsePostcode(want.CodePostal) != f.Postcode || compareRows(got, *want) != 0 {
 		t.Fatalf("got  %+v\nwant %+v", got, *want)
 	}
 }
 
 func TestTheSameRowsInAnyOrderMakeTheSameBytes(t *testing.T) {
 	t.Parallel()
-	rows := official(t, "adresses-93010-bondy.csv.gz")
+	rows := readOfficialRows(t, "adresses-93010-bondy.csv.gz")
 	files := make([][]byte, 2)
 	for i := range files {
 		path := filepath.Join(t.TempDir(), "vintage")
-		if _, err := Build(context.Background(), path, each(rows), Options{}); err != nil {
+		if _, err := Build(context.Background(), path, yieldRows(rows), Options{}); err != nil {
 			t.Fatal(err)
 		}
 		files[i], _ = os.ReadFile(path)
@@ -132,4 +133,30 @@ func TestTheSameRowsInAnyOrderMakeTheSameBytes(t *testing.T) {
 	if len(files[0]) == 0 || !bytes.Equal(files[0], files[1]) {
 		t.Error("the bytes differ")
 	}
+}
+
+// BenchmarkBuild builds a vintage of the file LIEUDIT_TEST_ROWS, plain CSV in the official format, or of Bondy's.
+func BenchmarkBuild(b *testing.B) {
+	path := os.Getenv("LIEUDIT_TEST_ROWS")
+	for b.Loop() {
+		from := yieldRows(readOfficialRows(b, "adresses-93010-bondy.csv.gz"))
+		if path != "" {
+			file, err := os.Open(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer file.Close()
+			from = ban.Read(file, path, &ban.Report{})
+		}
+		s, err := Build(context.Background(), filepath.Join(b.TempDir(), "vintage"), from, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(s.Bytes)/float64(s.Addresses), "bytes/address")
+	}
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(usage.Maxrss)/1024, "MB-at-most")
 }

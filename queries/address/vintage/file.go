@@ -1,143 +1,336 @@
+// Package vintage holds one vintage of the address base as one immutable file, mapped into memory: built with bounded
+// memory, the same bytes for the same rows, checked when opened: small sections by Open, all of it by Verify. Damage is
+// an error that names the section; a damaged file that passes the quick look gives wrong answers at worst, never a crash,
+// and one that is cut short while it is mapped ends what runs in Guard, not the process.
 package vintage
 
 import (
-	"encoding/json"
+	"bufio"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
-	"sync/atomic"
-	"time"
-
-	"golang.org/x/sys/unix"
+	"path/filepath"
 )
 
-// Meta is what a vintage says of itself.
-type Meta struct {
-	Millesime  string `json:"millesime"`
-	Addresses  int    `json:"adresses"`
-	Streets    int    `json:"voies"`
-	Localities int    `json:"lieux_dits"`
-	Communes   int    `json:"communes"`
-	Synthetic  bool   `json:"synthetique,omitempty"`
-}
+// The file is a header, a table of sections and the sections, each at a multiple of 8. All numbers are little-endian.
+//
+//	header: magic [16], format version u32, sections u32, file size u64, checksum of the table u32, checksum of the header u32
+//	table:  id u32, checksum u32, offset u64, length u64
+const (
+	magic            = "lieudit-vintage\n"
+	formatVersion    = 2 // of the files that are written; those of firstFormat are read
+	firstFormat      = 1 // knows neither who made an id_ban nor those of earlier vintages
+	headerSize       = 40
+	sectionEntrySize = 24
+	maxCheckedAtOpen = 8 << 20 // sections up to here are checked at opening
+)
 
-// Vintage is an open file. It is safe for concurrent use until it is closed; what its methods return as bytes or
-// columns lies in the mapping and must not be used after Close. Who reads it while the file may change under it does
-// so in Guard.
-type Vintage struct {
-	Meta
-	file    *os.File // for Verify
-	info    os.FileInfo
-	data    []byte
-	format  uint32
-	table   [sectionEnd]entry
-	parts   [sectionEnd][]byte
-	digest  string
-	damaged atomic.Pointer[error]
+// section names a part of the file.
+type section uint32
 
-	terms       texts
-	termStreets lists
-	termPlaces  lists
-	deletes     lists
-	sounds      lists
-	names       texts
-	nameTerms   lists
-	communes    records
-	places      records
-	streets     records
-	facets      records
-	aliases     texts
-	uuids       records
-	formers     records
-}
+const (
+	secMeta section = iota + 1
+	secTermFirst
+	secTermText
+	secTermStreetsFirst
+	secTermStreets
+	secTermPlacesFirst
+	secTermPlaces
+	secDeletesFirst
+	secDeletes
+	secSoundsFirst
+	secSounds
+	secNameFirst
+	secNameText
+	secNameTermsFirst
+	secNameTerms
+	secCommunes
+	secCommunePostcodes
+	secCommunesByCode
+	secPlaces
+	secPlaceKeysFirst
+	secPlaceKeys
+	secPlacesByName
+	secPostcodes
+	secPostcodesFirst
+	secPostcodeCommunes
+	secStreets
+	secStreetKeys
+	secStreetsByKey
+	secFacets
+	secNumbers
+	secReps
+	secRepNames
+	secRowFacets
+	secRowKinds
+	secPositions
+	secLons
+	secLats
+	secXs
+	secYs
+	secParcels
+	secRowsByPosition
+	secStreetsByPosition
+	secStoredUUIDEntities
+	secStoredUUIDs
+	secByUUID
+	secAliasFirst
+	secAliasText
+	secAliasEntities
+	secIrregularRows
+	secGenerated
+	secFormerEntities
+	secFormerStored
+	secFormerUUIDs
+	sectionEnd
+)
 
-// Open maps a vintage after a look at its header and at its small sections. The file must not be changed while it is
-// open: vintages are written beside each other and renamed into place.
-func Open(path string) (*Vintage, error) { return open(path, smallSection) }
+const sectionCount = int(sectionEnd) - 1
 
-func open(path string, small int) (v *Vintage, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// sectionCountOf is how many sections a file of a format has. A later format adds to the end; what a file has not is empty.
+func sectionCountOf(format uint32) int {
+	if format == firstFormat {
+		return int(secIrregularRows)
 	}
-	defer func() {
-		if err != nil {
-			file.Close()
+	return sectionCount
+}
+
+// headerLength is how long header and table are in a file of a format.
+func headerLength(format uint32) int { return headerSize + sectionCountOf(format)*sectionEntrySize }
+
+// none stands for no ordinal.
+const none = ^uint32(0)
+
+var (
+	// ErrNotVintage: the file is no vintage, or one of another format.
+	ErrNotVintage = errors.New("not a vintage of this format")
+	// ErrDamaged: the file was a vintage and is no longer whole.
+	ErrDamaged = errors.New("the vintage is damaged")
+)
+
+func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+func checksum(data []byte) uint32 { return crc32.Checksum(data, crcTable()) }
+
+// sectionEntry is a line of the section table.
+type sectionEntry struct {
+	id             section
+	sum            uint32
+	offset, length uint64
+}
+
+// encodeHeader encodes the header and the table of a file of that size.
+func encodeHeader(entries []sectionEntry, size uint64) []byte {
+	table := make([]byte, 0, len(entries)*sectionEntrySize)
+	for _, e := range entries {
+		table = binary.LittleEndian.AppendUint32(table, uint32(e.id))
+		table = binary.LittleEndian.AppendUint32(table, e.sum)
+		table = binary.LittleEndian.AppendUint64(table, e.offset)
+		table = binary.LittleEndian.AppendUint64(table, e.length)
+	}
+	out := append(make([]byte, 0, headerSize+len(table)), magic...)
+	out = binary.LittleEndian.AppendUint32(out, formatVersion)
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(entries)))
+	out = binary.LittleEndian.AppendUint64(out, size)
+	out = binary.LittleEndian.AppendUint32(out, checksum(table))
+	out = binary.LittleEndian.AppendUint32(out, checksum(out))
+	return append(out, table...)
+}
+
+// parseHeader checks the header and the table of a whole file and says which format it has and where its sections lie.
+func parseHeader(data []byte) (format uint32, entries [sectionEnd]sectionEntry, err error) {
+	if len(data) < headerSize || string(data[:len(magic)]) != magic {
+		return 0, entries, ErrNotVintage
+	}
+	format = binary.LittleEndian.Uint32(data[16:])
+	if format < firstFormat || format > formatVersion {
+		return 0, entries, fmt.Errorf("%w: its format is %d, this program reads %d to %d", ErrNotVintage, format, firstFormat, formatVersion)
+	}
+	end, err := checkHeader(data, format)
+	if err == nil {
+		entries, err = parseSectionTable(data, data[headerSize:end])
+	}
+	return format, entries, err
+}
+
+// checkHeader checks the header and the table of a file of a format and says where the table ends.
+func checkHeader(data []byte, format uint32) (end uint64, err error) {
+	if checksum(data[:headerSize-4]) != binary.LittleEndian.Uint32(data[headerSize-4:]) {
+		return 0, fmt.Errorf("%w: header", ErrDamaged)
+	}
+	count, size := binary.LittleEndian.Uint32(data[20:]), binary.LittleEndian.Uint64(data[24:])
+	if size != uint64(len(data)) {
+		return 0, fmt.Errorf("%w: it has %d bytes and should have %d", ErrDamaged, len(data), size)
+	}
+	end = uint64(headerLength(format))
+	if int(count) != sectionCountOf(format) || end > size || checksum(data[headerSize:end]) != binary.LittleEndian.Uint32(data[32:]) {
+		return 0, fmt.Errorf("%w: table of sections", ErrDamaged)
+	}
+	return end, nil
+}
+
+func parseSectionTable(data, table []byte) (entries [sectionEnd]sectionEntry, err error) {
+	for ; len(table) >= sectionEntrySize; table = table[sectionEntrySize:] {
+		id := section(binary.LittleEndian.Uint32(table))
+		offset, length := binary.LittleEndian.Uint64(table[8:]), binary.LittleEndian.Uint64(table[16:])
+		size := uint64(len(data))
+		if id == 0 || id >= sectionEnd || offset > size || length > size-offset {
+			return entries, fmt.Errorf("%w: bounds of section %d", ErrDamaged, id)
 		}
-	}()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
+		entries[id] = sectionEntry{id, binary.LittleEndian.Uint32(table[4:]), offset, length}
 	}
-	if !info.Mode().IsRegular() || info.Size() < headerSize {
-		return nil, fmt.Errorf("%s: %w", path, ErrNotVintage)
-	}
-	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("map %s: %w", path, err)
-	}
-	v = &Vintage{file: file, info: info, data: data}
-	if err := v.Guard(func() error { return v.lay(small) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unix.Munmap(data))
-	}
-	return v, nil
+	return entries, nil
 }
 
-// Close unmaps the file. No reader may be left but a Verify, which ends.
-func (v *Vintage) Close() error { return errors.Join(v.file.Close(), unix.Munmap(v.data)) }
+// sectionWriter gathers the sections of a file under construction, each in a temporary file of its own, so that many
+// can grow at once.
+type sectionWriter struct {
+	dir   string
+	files [sectionEnd]*sectionFile
+}
 
-// Size is the size of the file in bytes.
-func (v *Vintage) Size() int64 { return v.info.Size() }
+// sectionFile is a section that grows.
+type sectionFile struct {
+	file   *os.File
+	w      *bufio.Writer
+	length uint64
+	sum    uint32
+	err    error // the first that happened; later writes do nothing
+}
 
-// Digest tells a vintage from every other. The same file has the same one wherever it is.
-func (v *Vintage) Digest() string { return v.digest }
+func newSectionWriter(dir string) (*sectionWriter, error) {
+	s := &sectionWriter{dir: dir}
+	for id := secMeta; id < sectionEnd; id++ {
+		file, err := os.Create(filepath.Join(dir, fmt.Sprintf("section-%02d", id)))
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.files[id] = &sectionFile{file: file, w: bufio.NewWriterSize(&pacedWriter{file: file}, 64<<10)}
+	}
+	return s, nil
+}
 
-// Modified is when the file was written.
-func (v *Vintage) Modified() time.Time { return v.info.ModTime() }
+func (s *sectionWriter) close() error {
+	var errs []error
+	for _, p := range s.files {
+		if p != nil {
+			errs = append(errs, p.file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
 
-// Info is the file as it was when it was opened.
-func (v *Vintage) Info() os.FileInfo { return v.info }
+func (s *sectionWriter) appendBytes(id section, data []byte) {
+	p := s.files[id]
+	if p.err != nil {
+		return
+	}
+	p.length += uint64(len(data))
+	p.sum = crc32.Update(p.sum, crcTable(), data)
+	_, p.err = p.w.Write(data)
+}
 
-// Prefault asks the system to read the file ahead, so that the first questions find it in memory.
-func (v *Vintage) Prefault() error { return unix.Madvise(v.data, unix.MADV_WILLNEED) }
+func (s *sectionWriter) appendU32(id section, values ...uint32) {
+	var buf [64]byte
+	out := buf[:0]
+	for _, v := range values {
+		out = binary.LittleEndian.AppendUint32(out, v)
+	}
+	s.appendBytes(id, out)
+}
 
-// lay checks the file and lays the views over its sections.
-func (v *Vintage) lay(small int) (err error) {
-	if v.format, v.table, err = cut(v.data); err != nil {
+func (s *sectionWriter) appendU16(id section, v uint16) {
+	s.appendBytes(id, []byte{byte(v), byte(v >> 8)})
+}
+
+// appendColumn writes a whole appendColumn.
+func (s *sectionWriter) appendColumn(id section, values []uint32) {
+	for len(values) > 0 {
+		n := min(len(values), 16)
+		s.appendU32(id, values[:n]...)
+		values = values[n:]
+	}
+}
+
+func (s *sectionWriter) length(id section) uint32 { return uint32(s.files[id].length) }
+
+// assemble writes the finished file and makes it durable.
+func (s *sectionWriter) assemble(path string) (err error) {
+	out, err := os.Create(path)
+	if err != nil {
 		return err
 	}
-	v.digest = digestOf(v.data[:headLength(v.format)])
-	for id, e := range v.table {
-		part := v.data[e.offset : e.offset+e.length : e.offset+e.length]
-		if len(part) <= small && checksum(part) != e.sum {
-			return fmt.Errorf("%w: section %d", ErrDamaged, id)
+	defer func() { err = errors.Join(err, out.Close()) }()
+	entries, size := s.layOut()
+	if _, err := out.Write(encodeHeader(entries, size)); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := s.copySection(out, e); err != nil {
+			return fmt.Errorf("write section %d: %w", e.id, err)
 		}
-		v.parts[id] = part
 	}
-	if err := json.Unmarshal(v.parts[secMeta], &v.Meta); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err := out.Truncate(int64(size)); err != nil {
+		return err
 	}
-	v.layViews()
-	if v.Addresses != len(v.parts[secNumbers])/2 || v.Communes != v.communes.len()-1 || v.streets.len() < 1 {
-		return fmt.Errorf("%w: its counts contradict each other", ErrDamaged)
-	}
-	return nil
+	return out.Sync()
 }
 
-func (v *Vintage) layViews() {
-	p := &v.parts
-	v.terms = texts{Column(p[secTermFirst]), p[secTermText]}
-	v.termStreets = lists{Column(p[secTermStreetsFirst]), Column(p[secTermStreets])}
-	v.termPlaces = lists{Column(p[secTermPlacesFirst]), Column(p[secTermPlaces])}
-	v.deletes = lists{Column(p[secDeletesFirst]), Column(p[secDeletes])}
-	v.sounds = lists{Column(p[secSoundsFirst]), Column(p[secSounds])}
-	v.names = texts{Column(p[secNameFirst]), p[secNameText]}
-	v.nameTerms = lists{Column(p[secNameTermsFirst]), Column(p[secNameTerms])}
-	v.communes = records{p[secCommunes], communeSize}
-	v.places = records{p[secPlaces], placeSize}
-	v.streets = records{p[secStreets], streetSize}
-	v.facets = records{p[secFacets], facetSize}
-	v.uuids = records{p[secUUIDs], 16}
-	v.formers = records{p[secFormerUUIDs], 16}
-	v.aliases = texts{Column(p[secAliasFirst]), p[secAliasText]}
+// layOut gives each section its place.
+func (s *sectionWriter) layOut() (entries []sectionEntry, size uint64) {
+	size = headerSize + uint64(sectionCount)*sectionEntrySize
+	for id := secMeta; id < sectionEnd; id++ {
+		p := s.files[id]
+		entries = append(entries, sectionEntry{id, p.sum, size, p.length})
+		size = (size + p.length + 7) &^ 7
+	}
+	return entries, size
 }
+
+func (s *sectionWriter) copySection(out *os.File, e sectionEntry) error {
+	p := s.files[e.id]
+	if err := errors.Join(p.err, p.w.Flush()); err != nil {
+		return err
+	}
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	n, err := io.CopyBuffer(&pacedWriter{file: out, offset: int64(e.offset)}, onlyReader{p.file}, make([]byte, 256<<10))
+	if err == nil && uint64(n) != e.length {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// onlyReader keeps a copy from going past the writer's own way to write.
+type onlyReader struct{ io.Reader }
+
+// writebackStride is how many bytes a build writes before it waits until they are on the disk. What is written to a file
+// otherwise gathers in memory and goes to the disk by the gigabyte, and every other write of the machine waits behind
+// it: those of a service that answers meanwhile among them.
+const writebackStride = 1 << 20
+
+// pacedWriter writes to a file from a place on, at the pace of the disk.
+type pacedWriter struct {
+	file    *os.File
+	offset  int64 // where the next byte goes
+	pending int64 // bytes that may not be on the disk yet
+}
+
+// Write is io.Writer's.
+func (p *pacedWriter) Write(data []byte) (n int, err error) {
+	n, err = p.file.WriteAt(data, p.offset)
+	p.offset, p.pending = p.offset+int64(n), p.pending+int64(n)
+	if err == nil && p.pending >= writebackStride {
+		waitForWriteback(p.file, p.offset-p.pending, p.pending)
+		p.pending = 0
+	}
+	return n, err
+}
+
+// HasMagic says whether a file that begins so is a vintage, of this format or another.
+func HasMagic(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }

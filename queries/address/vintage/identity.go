@@ -1,13 +1,20 @@
 package vintage
 
 import (
-	"bytes"
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"slices"
 	"sort"
-	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
+
+	"lieudit/queries/address/ban"
 )
 
 // Entity is a row, or a street after all the rows.
@@ -30,13 +37,13 @@ func (v *Vintage) StreetOfEntity(e Entity) uint32 {
 	return uint32(e) - uint32(v.Addresses)
 }
 
-// space is the namespace of the ids the program makes by itself.
-func space() uuid.UUID {
+// uuidNamespace is the namespace of the ids the program makes by itself.
+func uuidNamespace() uuid.UUID {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://adresse.data.gouv.fr/"))
 }
 
-// madeUUID is the UUID of an id that was given none.
-func madeUUID(space uuid.UUID, id string) uuid.UUID { return uuid.NewSHA1(space, []byte(id)) }
+// uuidOfID is the UUID of an id that was given none.
+func uuidOfID(space uuid.UUID, id string) uuid.UUID { return uuid.NewSHA1(space, []byte(id)) }
 
 // rowID is the regular id of a row: the street's key, the number in five digits, the repetition index.
 func rowID(key []byte, number uint32, rep []byte) string {
@@ -52,165 +59,311 @@ func (v *Vintage) ID(e Entity) string {
 	if !ok {
 		return string(v.StreetKey(uint32(e) - uint32(v.Addresses)))
 	}
-	if alias, ok := v.odd(row); ok {
-		return string(v.aliases.at(alias))
+	if alias, ok := v.irregularAlias(row); ok {
+		return string(v.aliases.text(alias))
 	}
 	return rowID(v.StreetKey(v.StreetOf(row)), v.Number(row), v.Rep(row))
 }
 
-// odd is the alias that is the id of a row whose id is made otherwise than most are.
-func (v *Vintage) odd(row uint32) (alias uint32, ok bool) {
-	odd := Column(v.parts[secOddRows])
+// irregularAlias is the alias that is the id of a row whose id is made otherwise than most are.
+func (v *Vintage) irregularAlias(row uint32) (alias uint32, ok bool) {
+	odd := Column(v.sections[secIrregularRows])
 	i := sort.Search(odd.Len()/2, func(i int) bool { return odd.At(2*i) >= row })
 	return odd.At(2*i + 1), i < odd.Len()/2 && odd.At(2*i) == row
 }
 
 // UUID is the id_ban of an entity.
-func (v *Vintage) UUID(e Entity) uuid.UUID { return v.uuidIn(space(), e) }
+func (v *Vintage) UUID(e Entity) uuid.UUID { return v.uuidInNamespace(uuidNamespace(), e) }
 
-func (v *Vintage) uuidIn(space uuid.UUID, e Entity) uuid.UUID {
-	if i, ok := v.owner(e); ok {
+func (v *Vintage) uuidInNamespace(space uuid.UUID, e Entity) uuid.UUID {
+	if i, ok := v.storedUUID(e); ok {
 		var u uuid.UUID
-		copy(u[:], v.uuids.at(i))
+		copy(u[:], v.storedUUIDs.record(i))
 		return u
 	}
-	return madeUUID(space, v.ID(e))
+	return uuidOfID(space, v.ID(e))
 }
 
-// IsInvented says whether the program made the id_ban of an entity, in this vintage or in an earlier one, and not the base.
+// IsGenerated says whether the program made the id_ban of an entity, in this vintage or in an earlier one, and not the base.
 // A file of the first format does not hold it. There the version of the UUID tells: those that are made are of version 5,
 // and the base makes others.
-func (v *Vintage) IsInvented(e Entity) bool {
-	i, isGiven := v.owner(e)
+func (v *Vintage) IsGenerated(e Entity) bool {
+	i, isGiven := v.storedUUID(e)
 	switch {
 	case !isGiven:
 		return true
 	case v.format == firstFormat:
-		u := v.uuids.at(i)
+		u := v.storedUUIDs.record(i)
 		return len(u) == 16 && u[6]>>4 == 5
 	}
-	_, ok := Column(v.parts[secInvented]).find(uint32(e))
+	_, ok := Column(v.sections[secGenerated]).indexOf(uint32(e))
 	return ok
 }
 
-// owner is where the UUID stands that an entity was given, if it was.
-func (v *Vintage) owner(e Entity) (uint32, bool) {
-	i, ok := Column(v.parts[secUUIDOwners]).find(uint32(e))
+// storedUUID is where the UUID stands that an entity was given, if it was.
+func (v *Vintage) storedUUID(e Entity) (uint32, bool) {
+	i, ok := Column(v.sections[secStoredUUIDEntities]).indexOf(uint32(e))
 	return uint32(i), ok
-}
-
-// ByID finds what an id names, or named in an earlier vintage.
-func (v *Vintage) ByID(id string) (Entity, bool) {
-	if s, ok := v.streetByKey(id); ok {
-		return v.StreetEntity(s), true
-	}
-	if e, ok := v.regular(id); ok {
-		return e, true
-	}
-	return v.byAlias(id)
-}
-
-// byAlias finds what an irregular id names, or one of an earlier vintage.
-func (v *Vintage) byAlias(id string) (Entity, bool) {
-	i := sort.Search(v.aliases.len(), func(i int) bool { return string(v.aliases.at(uint32(i))) >= id })
-	if i < v.aliases.len() && string(v.aliases.at(uint32(i))) == id {
-		return Entity(Column(v.parts[secAliasRows]).At(i)), true
-	}
-	return 0, false
-}
-
-func (v *Vintage) streetByKey(key string) (uint32, bool) {
-	byKey := Column(v.parts[secStreetsByKey])
-	i := v.searchKey(key)
-	if i == byKey.Len() || string(v.StreetKey(byKey.At(i))) != key {
-		return 0, false
-	}
-	return byKey.At(i), true
-}
-
-func (v *Vintage) searchKey(key string) int {
-	byKey := Column(v.parts[secStreetsByKey])
-	return sort.Search(byKey.Len(), func(i int) bool {
-		return bytes.Compare(v.StreetKey(byKey.At(i)), []byte(key)) >= 0
-	})
-}
-
-// regular finds a row by an id that is made like most are.
-func (v *Vintage) regular(id string) (Entity, bool) {
-	key, number, rep, ok := splitID(id)
-	if !ok {
-		return 0, false
-	}
-	byKey := Column(v.parts[secStreetsByKey])
-	for i := v.searchKey(key); i < byKey.Len() && string(v.StreetKey(byKey.At(i))) == key; i++ {
-		s := v.Street(byKey.At(i))
-		for row := v.FirstNumber(s, number); row < s.To && v.Number(row) == number; row++ {
-			if string(v.Rep(row)) == rep && v.ID(RowEntity(row)) == id {
-				return RowEntity(row), true
-			}
-		}
-	}
-	return 0, false
-}
-
-// splitID cuts a regular id into the street's key, the number and the repetition index.
-func splitID(id string) (key string, number uint32, rep string, ok bool) {
-	parts := strings.SplitN(id, "_", 4)
-	if len(parts) < 3 || len(parts[2]) != 5 {
-		return "", 0, "", false
-	}
-	n, err := strconv.ParseUint(parts[2], 10, 16)
-	if err != nil {
-		return "", 0, "", false
-	}
-	if len(parts) == 4 {
-		rep = parts[3]
-	}
-	return id[:len(parts[0])+1+len(parts[1])], uint32(n), rep, true
-}
-
-// FirstNumber is the first row of a street with that number or a higher one.
-func (v *Vintage) FirstNumber(s Street, number uint32) uint32 {
-	n := sort.Search(int(s.To-s.From), func(i int) bool { return v.Number(s.From+uint32(i)) >= number })
-	return s.From + uint32(n)
-}
-
-// ByUUID finds what an id_ban names: that of an entity, else one that the program made for it before the base gave its own.
-func (v *Vintage) ByUUID(u uuid.UUID) (Entity, bool) {
-	if u == uuid.Nil { // which the base writes where it has none
-		return 0, false
-	}
-	space, own, former := space(), Column(v.parts[secByUUID]), Column(v.parts[secFormerEntities])
-	if i, ok := searchUUID(own.Len(), u, func(i int) uuid.UUID { return v.uuidIn(space, Entity(own.At(i))) }); ok {
-		return Entity(own.At(i)), true
-	}
-	if i, ok := searchUUID(former.Len(), u, func(i int) uuid.UUID { return v.formerUUID(space, i) }); ok {
-		return Entity(former.At(i)), true
-	}
-	return 0, false
-}
-
-// searchUUID finds a UUID among n that are sorted by their first halves.
-func searchUUID(n int, u uuid.UUID, at func(int) uuid.UUID) (int, bool) {
-	half := func(i int) int {
-		other := at(i)
-		return bytes.Compare(other[:8], u[:8])
-	}
-	for i := sort.Search(n, func(i int) bool { return half(i) >= 0 }); i < n && half(i) == 0; i++ {
-		if at(i) == u {
-			return i, true
-		}
-	}
-	return 0, false
 }
 
 // formerUUID is an id_ban that the program made and that its entity has no more. Nearly all are made of the id that the
 // entity still has; the others stand in the file.
 func (v *Vintage) formerUUID(space uuid.UUID, i int) uuid.UUID {
-	if given, ok := Column(v.parts[secFormerGiven]).find(uint32(i)); ok {
+	if given, ok := Column(v.sections[secFormerStored]).indexOf(uint32(i)); ok {
 		var u uuid.UUID
-		copy(u[:], v.formers.at(uint32(given)))
+		copy(u[:], v.formerUUIDs.record(uint32(given)))
 		return u
 	}
-	return madeUUID(space, v.ID(Entity(Column(v.parts[secFormerEntities]).At(i))))
+	return uuidOfID(space, v.ID(Entity(Column(v.sections[secFormerEntities]).At(i))))
+}
+
+// keyedEntity is a row or street and the number it is sorted by.
+type keyedEntity struct {
+	key    uint64
+	entity uint32
+}
+
+func sortByKey(all []keyedEntity) {
+	slices.SortFunc(all, func(x, y keyedEntity) int { return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.entity, y.entity)) })
+}
+
+// identity is the id_ban of a row or street, whether the program made it, and those that it made before.
+type identity struct {
+	uuid        uuid.UUID
+	isGenerated bool
+	formers     []uuid.UUID
+}
+
+// chooseIdentity settles an id_ban: the one that the file gives, else the predecessor's, else one that is made of the id. What
+// was made once goes on leading here when the base brings its own.
+func (b *builder) chooseIdentity(given string, generated uuid.UUID, previous predecessor) identity {
+	chosen := identity{uuid: generated, isGenerated: true}
+	if u, err := uuid.Parse(given); err == nil && u != uuid.Nil {
+		chosen.uuid, chosen.isGenerated = u, false
+	} else if previous.uuid != uuid.Nil {
+		chosen.uuid, chosen.isGenerated = previous.uuid, previous.isGenerated
+	}
+	chosen.formers = slices.DeleteFunc(slices.Clone(previous.formers), func(u uuid.UUID) bool { return u == chosen.uuid })
+	if previous.isGenerated && previous.uuid != chosen.uuid {
+		chosen.formers = append(chosen.formers, previous.uuid)
+	}
+	return chosen
+}
+
+// generateUUID is the UUID of an id that was given none. One that was another's once is made with the vintage before, so
+// that no two have the same.
+func (b *builder) generateUUID(id string, isReused bool) uuid.UUID {
+	if isReused {
+		id += " " + b.Previous.Digest()
+	}
+	return uuidOfID(b.namespace, id)
+}
+
+// identifyRow settles the id_ban of a row, and by which other ids it is found.
+func (b *builder) identifyRow(s *streetRows, r *ban.Row, row uint32) {
+	if !hasRegularID(r, s.key) {
+		b.aliases = append(b.aliases, alias{id: r.ID, entity: row, isOwnID: true})
+	}
+	previous, isReused := predecessor{}, false
+	if b.predecessors != nil {
+		previous = b.predecessors.rows[r.ID]
+		isReused = b.predecessors.isNew[r.ID] && b.predecessors.isReused(r.ID)
+		b.addFormerIDs(previous, r.ID, row, false)
+	}
+	chosen, generated := b.chooseIdentity(r.IDBan, b.generateUUID(r.ID, isReused), previous), uuidOfID(b.namespace, r.ID)
+	if chosen.uuid != generated {
+		b.out.appendU32(secStoredUUIDEntities, row)
+		b.out.appendBytes(secStoredUUIDs, chosen.uuid[:])
+		if chosen.isGenerated {
+			b.out.appendU32(secGenerated, row)
+		}
+	}
+	b.rowUUIDs.append(firstHalf(chosen.uuid), row)
+	for _, u := range chosen.formers {
+		b.rowFormers.append(firstHalf(u), row)
+		if u != generated {
+			b.storedFormers = append(b.storedFormers, storedFormer{uuid: u, entity: row})
+		}
+	}
+}
+
+// identifyStreet does the same for a street.
+func (b *builder) identifyStreet(s *streetRows, street uint32) {
+	previous, isReused, given := predecessor{}, false, ""
+	if b.predecessors != nil {
+		var found bool
+		previous, found = b.predecessors.streets[s.key]
+		isReused = !found && b.predecessors.isReused(s.key)
+		b.addFormerIDs(previous, s.key, street, true)
+	}
+	if s.isLocality {
+		given = s.rows[0].IDBan
+	}
+	chosen, generated := b.chooseIdentity(given, b.generateUUID(s.key, isReused), previous), uuidOfID(b.namespace, s.key)
+	if chosen.uuid != generated {
+		b.storedStreetUUIDs = append(b.storedStreetUUIDs, storedStreetUUID{street, chosen.uuid, chosen.isGenerated})
+	}
+	b.streetUUIDs = append(b.streetUUIDs, firstHalf(chosen.uuid))
+	for _, u := range chosen.formers {
+		b.streetFormers = append(b.streetFormers, keyedEntity{firstHalf(u), street})
+		if u != generated {
+			b.storedFormers = append(b.storedFormers, storedFormer{uuid: u, entity: street, isStreet: true})
+		}
+	}
+}
+
+// firstHalf is the first half of a UUID, by which they are sorted.
+func firstHalf(u uuid.UUID) uint64 { return binary.BigEndian.Uint64(u[:8]) }
+
+// addFormerIDs keeps the ids under which something was known before.
+func (b *builder) addFormerIDs(previous predecessor, id string, entity uint32, isStreet bool) {
+	for _, old := range previous.ids {
+		if old != id {
+			b.aliases = append(b.aliases, alias{id: old, entity: entity, isStreet: isStreet})
+		}
+	}
+	if len(previous.ids) > 0 && previous.ids[0] != id && !isStreet {
+		b.summary.Inherited++
+	}
+}
+
+// writeIdentity writes the order of the UUIDs and the ids that lead to other entities than they say.
+func (b *builder) writeIdentity(ctx context.Context) error {
+	rows := uint32(b.summary.Addresses)
+	for _, o := range b.storedStreetUUIDs {
+		b.out.appendU32(secStoredUUIDEntities, rows+o.street)
+		b.out.appendBytes(secStoredUUIDs, o.uuid[:])
+		if o.isGenerated {
+			b.out.appendU32(secGenerated, rows+o.street)
+		}
+	}
+	b.writeAliases(rows)
+	all, err := b.rowUUIDs.readAll(len(b.streetUUIDs))
+	if err != nil {
+		return err
+	}
+	for i, key := range b.streetUUIDs {
+		all = append(all, keyedEntity{key, rows + uint32(i)})
+	}
+	sortByKey(all)
+	for _, k := range all {
+		b.out.appendU32(secByUUID, k.entity)
+	}
+	return errors.Join(b.writeFormers(rows), ctx.Err())
+}
+
+// writeFormers writes the id_ban that the program made and that were replaced, with the UUIDs that no id makes any more.
+func (b *builder) writeFormers(rows uint32) error {
+	all, err := b.rowFormers.readAll(len(b.streetFormers))
+	if err != nil {
+		return err
+	}
+	for _, f := range b.streetFormers {
+		all = append(all, keyedEntity{f.key, rows + f.entity})
+	}
+	given := map[keyedEntity]uuid.UUID{}
+	for _, f := range b.storedFormers {
+		if f.isStreet {
+			f.entity += rows
+		}
+		given[keyedEntity{firstHalf(f.uuid), f.entity}] = f.uuid
+	}
+	sortByKey(all)
+	for i, k := range all {
+		b.out.appendU32(secFormerEntities, k.entity)
+		if u, ok := given[k]; ok {
+			b.out.appendU32(secFormerStored, uint32(i))
+			b.out.appendBytes(secFormerUUIDs, u[:])
+		}
+	}
+	return nil
+}
+
+// keyFile keeps keys of rows on disk until all are known.
+type keyFile struct {
+	file *os.File
+	w    *bufio.Writer
+	n    int
+	err  error // the first that happened
+}
+
+func newKeyFile(path string) (*keyFile, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &keyFile{file: file, w: bufio.NewWriterSize(&pacedWriter{file: file}, 1<<20)}, nil
+}
+
+func (k *keyFile) close() error { return k.file.Close() }
+
+func (k *keyFile) append(key uint64, row uint32) {
+	var buf [12]byte
+	binary.LittleEndian.PutUint64(buf[:], key)
+	binary.LittleEndian.PutUint32(buf[8:], row)
+	_, err := k.w.Write(buf[:])
+	k.n++
+	if k.err == nil {
+		k.err = err
+	}
+}
+
+// readAll gives all keys back, in a slice that has room for some more.
+func (k *keyFile) readAll(more int) ([]keyedEntity, error) {
+	if err := errors.Join(k.err, k.w.Flush()); err != nil {
+		return nil, err
+	}
+	if _, err := k.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	all := make([]keyedEntity, k.n, k.n+more)
+	r := bufio.NewReaderSize(k.file, 1<<20)
+	var buf [12]byte
+	for i := range all {
+		if _, err := io.ReadFull(r, buf[:]); err != nil {
+			return nil, err
+		}
+		all[i] = keyedEntity{binary.LittleEndian.Uint64(buf[:]), binary.LittleEndian.Uint32(buf[8:])}
+	}
+	return all, nil
+}
+
+// writeAliases writes the irregular and the old ids, sorted. One that two entities had goes to the one that has it now,
+// else to the first.
+func (b *builder) writeAliases(rows uint32) {
+	for i := range b.aliases {
+		if a := &b.aliases[i]; a.isStreet {
+			a.entity += rows
+		}
+	}
+	slices.SortFunc(b.aliases, func(x, y alias) int {
+		return cmp.Or(cmp.Compare(x.id, y.id), -compareBools(x.isOwnID, y.isOwnID), cmp.Compare(x.entity, y.entity))
+	})
+	b.aliases = slices.CompactFunc(b.aliases, func(x, y alias) bool { return x.id == y.id && !y.isOwnID })
+	at := uint32(0)
+	b.out.appendU32(secAliasFirst, at)
+	var odd [][2]uint32
+	for i, a := range b.aliases {
+		b.out.appendBytes(secAliasText, []byte(a.id))
+		at += uint32(len(a.id))
+		b.out.appendU32(secAliasFirst, at)
+		b.out.appendU32(secAliasEntities, a.entity)
+		if a.isOwnID {
+			odd = append(odd, [2]uint32{a.entity, uint32(i)})
+		}
+	}
+	slices.SortFunc(odd, func(x, y [2]uint32) int { return cmp.Compare(x[0], y[0]) })
+	for _, o := range odd {
+		b.out.appendU32(secIrregularRows, o[0], o[1])
+	}
+}
+
+func compareBools(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return 1
+	}
+	return -1
 }

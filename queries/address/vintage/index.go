@@ -3,8 +3,11 @@ package vintage
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
+	"io"
 	"math/bits"
+	"os"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -12,10 +15,10 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// failed is the first error of a write.
-func (s *sectionWriter) failed() error {
+// firstError is the first error of a write.
+func (s *sectionWriter) firstError() error {
 	var errs []error
-	for _, p := range s.parts {
+	for _, p := range s.files {
 		if p != nil && p.err != nil {
 			errs = append(errs, p.err)
 		}
@@ -26,47 +29,47 @@ func (s *sectionWriter) failed() error {
 // writeIndex writes everything that is known only when all rows are: the dictionary, what it leads to, and the orders
 // in which rows and streets can be searched.
 func (b *builder) writeIndex(ctx context.Context) error {
-	terms := b.names.settle()
+	terms := b.names.sortTerms()
 	b.writeTerms(terms)
 	b.writeNameTerms()
 	b.writePlacesTable(uint32(len(terms)))
 	b.writePlaceKeys(terms)
 	b.writeStreetPostings(uint32(len(terms)))
-	b.writeHashed(secDeletesFirst, secDeletes, terms, eachDelete)
-	b.writeHashed(secSoundsFirst, secSounds, terms, eachSound)
-	b.names.all, b.names.first = nil, nil
+	b.writeHashTable(secDeletesFirst, secDeletes, terms, yieldDeletes)
+	b.writeHashTable(secSoundsFirst, secSounds, terms, yieldPhoneticKey)
+	b.names.allTerms, b.names.firstTerm = nil, nil
 	b.writePostcodeTable()
 	b.writeOrders()
-	if err := errors.Join(ctx.Err(), b.w.failed()); err != nil {
+	if err := errors.Join(ctx.Err(), b.out.firstError()); err != nil {
 		return err
 	}
 	var both errgroup.Group
 	both.Go(func() error { return b.writeIdentity(ctx) })
-	both.Go(func() error { return b.writeCurves(ctx) })
-	return errors.Join(both.Wait(), b.w.failed())
+	both.Go(func() error { return b.writePositionOrders(ctx) })
+	return errors.Join(both.Wait(), b.out.firstError())
 }
 
 func (b *builder) writeTerms(terms []string) {
 	at := uint32(0)
-	b.w.u32(secTermFirst, at)
+	b.out.appendU32(secTermFirst, at)
 	for _, t := range terms {
-		b.w.bytes(secTermText, []byte(t))
+		b.out.appendBytes(secTermText, []byte(t))
 		at += uint32(len(t))
-		b.w.u32(secTermFirst, at)
+		b.out.appendU32(secTermFirst, at)
 	}
 }
 
 func (b *builder) writeNameTerms() {
-	b.w.column(secNameTermsFirst, b.names.first)
-	b.w.column(secNameTerms, b.names.all)
+	b.out.appendColumn(secNameTermsFirst, b.names.firstTerm)
+	b.out.appendColumn(secNameTerms, b.names.allTerms)
 }
 
 func (b *builder) writePlacesTable(terms uint32) {
 	names := make([]uint32, len(b.places))
 	for i, p := range b.places {
 		names[i] = p.Name
-		b.w.u32(secPlaces, p.Name, p.Commune, uint32(p.Kind))
-		b.w.bytes(secPlaces, p.Code[:])
+		b.out.appendU32(secPlaces, p.Name, p.Commune, uint32(p.Kind))
+		b.out.appendBytes(secPlaces, p.Code[:])
 	}
 	b.writePostings(secTermPlacesFirst, secTermPlaces, names, terms)
 }
@@ -77,15 +80,15 @@ func (b *builder) writePlaceKeys(terms []string) {
 	for i, p := range b.places {
 		keys[i] = withoutLinks(b.names.termsOf(p.Name), func(t uint32) string { return terms[t] })
 	}
-	order := ordered(len(keys), func(i, j uint32) int { return slices.Compare(keys[i], keys[j]) })
+	order := sortOrdinals(len(keys), func(i, j uint32) int { return slices.Compare(keys[i], keys[j]) })
 	at := uint32(0)
-	b.w.u32(secPlaceKeysFirst, at)
+	b.out.appendU32(secPlaceKeysFirst, at)
 	for _, i := range order {
-		b.w.column(secPlaceKeys, keys[i])
+		b.out.appendColumn(secPlaceKeys, keys[i])
 		at += uint32(len(keys[i]))
-		b.w.u32(secPlaceKeysFirst, at)
+		b.out.appendU32(secPlaceKeysFirst, at)
 	}
-	b.w.column(secPlacesByName, order)
+	b.out.appendColumn(secPlacesByName, order)
 }
 
 // withoutLinks are the terms that are no links, or all when there are no others.
@@ -103,33 +106,33 @@ func withoutLinks(terms []uint32, of func(uint32) string) []uint32 {
 }
 
 func (b *builder) writeStreetPostings(terms uint32) {
-	b.writePostings(secTermStreetsFirst, secTermStreets, b.streets, terms)
+	b.writePostings(secTermStreetsFirst, secTermStreets, b.streetNames, terms)
 }
 
 // writePostings turns what has which name into what each term is part of.
 func (b *builder) writePostings(first, items section, names []uint32, terms uint32) {
 	starts := make([]uint32, terms+1)
 	for _, name := range names {
-		for _, t := range unique(b.names.termsOf(name)) {
+		for _, t := range distinct(b.names.termsOf(name)) {
 			starts[t+1]++
 		}
 	}
 	for i := range terms {
 		starts[i+1] += starts[i]
 	}
-	b.w.column(first, starts)
+	b.out.appendColumn(first, starts)
 	out := make([]uint32, starts[terms])
 	for i, name := range names {
-		for _, t := range unique(b.names.termsOf(name)) {
+		for _, t := range distinct(b.names.termsOf(name)) {
 			out[starts[t]] = uint32(i)
 			starts[t]++
 		}
 	}
-	b.w.column(items, out)
+	b.out.appendColumn(items, out)
 }
 
-// unique are the terms without those said before.
-func unique(terms []uint32) []uint32 {
+// distinct are the terms without those said before.
+func distinct(terms []uint32) []uint32 {
 	for i, t := range terms {
 		if slices.Contains(terms[:i], t) {
 			out := slices.Clone(terms)
@@ -140,26 +143,26 @@ func unique(terms []uint32) []uint32 {
 	return terms
 }
 
-// eachDelete gives what is left of a term when letters are dropped: two letters of a long term, one of a short one.
+// yieldDeletes gives what is left of a term when letters are dropped: two letters of a long term, one of a short one.
 // Numbers have no misspellings.
-func eachDelete(term string, yield func([]byte)) {
+func yieldDeletes(term string, yield func([]byte)) {
 	switch {
 	case len(term) < 3 || term[0] >= '0' && term[0] <= '9':
-	case len(term) >= longTerm:
+	case len(term) >= minTwoEditTerm:
 		text.Deletes(term, 2, yield)
 	default:
 		text.Deletes(term, 1, yield)
 	}
 }
 
-func eachSound(term string, yield func([]byte)) {
-	if sound := text.Sound(term); sound != "" {
+func yieldPhoneticKey(term string, yield func([]byte)) {
+	if sound := text.PhoneticKey(term); sound != "" {
 		yield([]byte(sound))
 	}
 }
 
-// writeHashed writes a table of buckets that leads from keys of terms to the terms.
-func (b *builder) writeHashed(first, items section, terms []string, each func(string, func([]byte))) {
+// writeHashTable writes a table of buckets that leads from keys of terms to the terms.
+func (b *builder) writeHashTable(first, items section, terms []string, each func(string, func([]byte))) {
 	total := 0
 	for _, t := range terms {
 		each(t, func([]byte) { total++ })
@@ -170,13 +173,13 @@ func (b *builder) writeHashed(first, items section, terms []string, each func(st
 	for i := range buckets {
 		starts[i+1] += starts[i]
 	}
-	b.w.column(first, starts)
+	b.out.appendColumn(first, starts)
 	out := make([]uint32, starts[buckets])
 	b.eachBucket(terms, each, buckets, func(term, bucket uint32) {
 		out[starts[bucket]] = term
 		starts[bucket]++
 	})
-	b.w.column(items, out)
+	b.out.appendColumn(items, out)
 }
 
 // eachBucket gives each term the buckets of its keys, each once.
@@ -198,13 +201,13 @@ func (b *builder) writePostcodeTable() {
 		codes = append(codes, code)
 	}
 	slices.Sort(codes)
-	b.w.column(secPostcodes, codes)
+	b.out.appendColumn(secPostcodes, codes)
 	at := uint32(0)
-	b.w.u32(secPostcodesFirst, at)
+	b.out.appendU32(secPostcodesFirst, at)
 	for _, code := range codes {
-		b.w.column(secPostcodeCommunes, b.postcodes[code])
+		b.out.appendColumn(secPostcodeCommunes, b.postcodes[code])
 		at += uint32(len(b.postcodes[code]))
-		b.w.u32(secPostcodesFirst, at)
+		b.out.appendU32(secPostcodesFirst, at)
 	}
 }
 
@@ -216,16 +219,99 @@ func (b *builder) writeOrders() {
 			codes[p.Commune] = p.Code
 		}
 	}
-	b.w.column(secCommunesByCode, ordered(len(codes), func(i, j uint32) int { return slices.Compare(codes[i][:], codes[j][:]) }))
-	b.w.column(secStreetsByKey, ordered(len(b.keys), func(i, j uint32) int { return cmp.Compare(b.keys[i], b.keys[j]) }))
+	b.out.appendColumn(secCommunesByCode, sortOrdinals(len(codes), func(i, j uint32) int { return slices.Compare(codes[i][:], codes[j][:]) }))
+	b.out.appendColumn(secStreetsByKey, sortOrdinals(len(b.streetKeys), func(i, j uint32) int { return cmp.Compare(b.streetKeys[i], b.streetKeys[j]) }))
 }
 
-// ordered are the numbers below n in an order, ties by themselves.
-func ordered(n int, compare func(i, j uint32) int) []uint32 {
+// sortOrdinals are the numbers below n in an order, ties by themselves.
+func sortOrdinals(n int, compare func(i, j uint32) int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {
 		out[i] = uint32(i)
 	}
 	slices.SortFunc(out, func(i, j uint32) int { return cmp.Or(compare(i, j), cmp.Compare(i, j)) })
 	return out
+}
+
+// writePositionOrders writes the order of rows and of streets along the curve, from the columns already written.
+func (b *builder) writePositionOrders(ctx context.Context) error {
+	rows, err := b.readCurveKeys(secLons, secLats, 4, 0)
+	if err != nil {
+		return err
+	}
+	sortByKey(rows)
+	for _, k := range rows {
+		b.out.appendU32(secRowsByPosition, k.entity)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	streets, err := b.readCurveKeys(secStreets, secStreets, streetSize, 32)
+	if err != nil {
+		return err
+	}
+	streets = streets[:len(b.streetNames)]
+	sortByKey(streets)
+	for _, k := range streets {
+		b.out.appendU32(secStreetsByPosition, k.entity)
+	}
+	return ctx.Err()
+}
+
+// readCurveKeys reads the longitudes and latitudes back: one a record of that size, the second section's 4 bytes further
+// when both are one.
+func (b *builder) readCurveKeys(lons, lats section, size int64, at int64) ([]keyedEntity, error) {
+	x, err := b.out.flushedFile(lons)
+	if err != nil {
+		return nil, err
+	}
+	y, further := x, at+4
+	if lons != lats {
+		if y, err = b.out.flushedFile(lats); err != nil {
+			return nil, err
+		}
+		further = at
+	}
+	all := make([]keyedEntity, int64(b.out.files[lons].length)/size)
+	xr, yr := newPointReader(x, size), newPointReader(y, size)
+	for i := range all {
+		lon, lat := xr.readInt32(int64(i)*size+at), yr.readInt32(int64(i)*size+further)
+		all[i] = keyedEntity{zOrder(lon, lat), uint32(i)}
+	}
+	return all, errors.Join(xr.err, yr.err)
+}
+
+// pointReader reads numbers from a file at growing offsets.
+type pointReader struct {
+	file  *os.File
+	buf   []byte
+	start int64
+	size  int64
+	err   error
+}
+
+func newPointReader(file *os.File, size int64) *pointReader {
+	return &pointReader{file: file, size: size, buf: make([]byte, 0, size*16384)}
+}
+
+func (s *pointReader) readInt32(at int64) int32 {
+	if at+4 > s.start+int64(len(s.buf)) {
+		s.start = at / s.size * s.size
+		n, err := s.file.ReadAt(s.buf[:cap(s.buf)], s.start)
+		if err != nil && !errors.Is(err, io.EOF) {
+			s.err = errors.Join(s.err, err)
+		}
+		s.buf = s.buf[:n]
+	}
+	if at+4 > s.start+int64(len(s.buf)) {
+		s.err = io.ErrUnexpectedEOF
+		return 0
+	}
+	return int32(binary.LittleEndian.Uint32(s.buf[at-s.start:]))
+}
+
+// flushedFile gives the file of a section, with all that was written to it.
+func (s *sectionWriter) flushedFile(id section) (*os.File, error) {
+	p := s.files[id]
+	return p.file, errors.Join(p.err, p.w.Flush())
 }

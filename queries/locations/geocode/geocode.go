@@ -12,29 +12,29 @@ import (
 	"strings"
 
 	"lieudit/queries/address"
-	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/live"
 	"lieudit/queries/address/text"
 	"lieudit/schemas/locations"
 )
 
 // Geocoder finds positions in the vintage that serves at the moment. It is safe for concurrent use.
-type Geocoder struct{ atlas *atlas.Atlas }
+type Geocoder struct{ addresses *live.Vintage }
 
 // New makes a Geocoder that uses an atlas's vintages.
-func New(a *atlas.Atlas) *Geocoder { return &Geocoder{a} }
+func New(a *live.Vintage) *Geocoder { return &Geocoder{a} }
 
 // Geocode is the position of a site's address, with the score of its verification. found is false where the BAN does
 // not have the address, or where no vintage was ever imported. An id_ban that the vintage knows stands for the address.
 // A vintage that was withdrawn is an error.
 func (s *Geocoder) Geocode(ctx context.Context, c locations.Content) (p locations.Position, found bool, err error) {
-	best, err := atlas.Ask(s.atlas, func(e *atlas.Edition) (locations.Position, error) { return geocodeSite(ctx, e, c), nil })
-	if _, withdrawn := errors.AsType[*atlas.WithdrawnError](err); errors.Is(err, atlas.ErrNone) && !withdrawn {
+	best, err := live.Query(s.addresses, func(e *live.Engine) (locations.Position, error) { return geocodeSite(ctx, e, c), nil })
+	if _, withdrawn := errors.AsType[*live.WithdrawnError](err); errors.Is(err, live.ErrNone) && !withdrawn {
 		return locations.Position{}, false, nil
 	}
 	return best, best.Score > 0, err
 }
 
-func geocodeSite(ctx context.Context, e *atlas.Edition, c locations.Content) locations.Position {
+func geocodeSite(ctx context.Context, e *live.Engine, c locations.Content) locations.Position {
 	if c.IDBan != "" {
 		if r, ok := e.View(c.IDBan); ok {
 			return positionOf(&r, 1)
@@ -45,8 +45,8 @@ func geocodeSite(ctx context.Context, e *atlas.Edition, c locations.Content) loc
 	}
 	var best address.Match
 	for _, query := range addressQueries(*c.Address) {
-		m, ok, err := e.Own.Resolve(ctx, query)
-		if err == nil && ok && m.Score > best.Score && e.Own.AdmitsPostcode(query.Postcode, &m.Record) {
+		m, ok, err := e.OwnIndex.Resolve(ctx, query)
+		if err == nil && ok && m.Score > best.Score && e.OwnIndex.AdmitsPostcode(query.Postcode, &m.Record) {
 			best = m
 		}
 		if best.Verdict == address.Exact {

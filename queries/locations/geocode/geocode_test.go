@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"lieudit/queries/address/addresstest"
-	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
+	"lieudit/queries/address/live"
 	"lieudit/queries/address/vintage"
 	"lieudit/queries/locations/geocode"
 	"lieudit/schemas/locations"
@@ -19,8 +19,8 @@ import (
 
 const banID = "5c1a1f0e-3c0f-4a53-9d36-6b5b0e7f0a01"
 
-// newAtlas is an atlas of a handful of addresses.
-func newAtlas(t *testing.T) *atlas.Atlas {
+// newAddresses is an atlas of a handful of addresses.
+func newAddresses(t *testing.T) *live.Vintage {
 	t.Helper()
 	mende := ban.Row{CodePostal: "48000", CodeInsee: "48095", Commune: "Mende"}
 	at := func(row ban.Row, id string, numero uint32, voie string, lat float64) ban.Row {
@@ -56,7 +56,7 @@ func newAtlas(t *testing.T) *atlas.Atlas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := atlas.New(communes)
+	a := live.New(communes)
 	a.Swap(v)
 	t.Cleanup(func() { a.Swap(nil) })
 	return a
@@ -64,7 +64,7 @@ func newAtlas(t *testing.T) *atlas.Atlas {
 
 func TestASiteIsGeocodedOnlyWhereOneAddressCanBeMeant(t *testing.T) {
 	t.Parallel()
-	s := geocode.New(newAtlas(t))
+	s := geocode.New(newAddresses(t))
 	for name, c := range map[string]struct {
 		content locations.Content
 		lat     float64 // 0: not placed
@@ -118,7 +118,7 @@ func TestRealAddressesArePlacedWhereTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := atlas.New(communes)
+	a := live.New(communes)
 	a.Swap(o.Vintage)
 	t.Cleanup(func() { a.Swap(nil) })
 	s := geocode.New(a)
@@ -174,14 +174,14 @@ func TestWithoutAVintageNothingIsGeocoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, ok, err := geocode.New(atlas.New(communes)).Geocode(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || err != nil {
+	if p, ok, err := geocode.New(live.New(communes)).Geocode(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || err != nil {
 		t.Errorf("placed at %+v, %v", p, err)
 	}
 }
 
 func TestAWithdrawnVintageIsAnError(t *testing.T) {
 	t.Parallel()
-	a := newAtlas(t)
+	a := newAddresses(t)
 	reason := errors.New("the vintage is damaged")
 	a.Withdraw(reason)
 	if p, ok, err := geocode.New(a).Geocode(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || !errors.Is(err, reason) {

@@ -16,7 +16,7 @@ import (
 
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
-	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/synthetic"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
@@ -267,7 +267,7 @@ var frenchAddresses = sync.OnceValues(func() ([]ban.Row, error) {
 		return nil, err
 	}
 	var file bytes.Buffer
-	if err := specimen.Write(context.Background(), &file, communes, specimen.Order{Addresses: 150_000, Seed: 1}); err != nil {
+	if err := synthetic.Write(context.Background(), &file, communes, synthetic.Options{Addresses: 150_000, Seed: 1}); err != nil {
 		return nil, err
 	}
 	var rows []ban.Row

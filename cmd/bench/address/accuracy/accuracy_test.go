@@ -36,7 +36,7 @@ func runForTest(t *testing.T, dir string, o Options) (figures []measure.Figure) 
 // openHamlet returns the vintage of a few rows and an engine on it.
 func openHamlet(t *testing.T) (*vintage.Vintage, *address.Engine) {
 	t.Helper()
-	v, err := addresstest.Memory(addresstest.Hamlet())
+	v, err := addresstest.BuildVintage(addresstest.Hamlet())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
-	"lieudit/queries/address/noise"
+	"lieudit/queries/address/perturb"
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
@@ -204,11 +204,11 @@ func drawExact(v *vintage.Vintage, engine *address.Engine, seed uint64, n int) (
 	if len(rows) == 0 {
 		return nil
 	}
-	w := noise.WorldOf(rows)
+	w := perturb.NewReference(rows)
 	w.Unused = unusedNumber
-	for i, kind := range noise.Kinds() {
+	for i, kind := range perturb.Kinds() {
 		g := group{set: exactSet, kind: kind.Name, counters: []string{countExact, countFalseExact}}
-		for _, q := range kind.Draw(w, rows, uint64(i), n) {
+		for _, q := range kind.Sample(w, rows, uint64(i), n) {
 			g.questions = append(g.questions, question{set: exactSet, kind: kind.Name, text: q.Line(), id: q.Row.ID,
 				judge: func(answers []address.Match) judgement { return judgeDamaged(q, answers) }})
 		}
@@ -239,10 +239,10 @@ func drawRows(v *vintage.Vintage, engine *address.Engine, seed uint64, n int) (r
 }
 
 // judgeDamaged judges the answers to a damaged question as package noise does.
-func judgeDamaged(q noise.Question, answers []address.Match) (result judgement) {
-	var t noise.Tally
-	t.Count(q, answers)
-	result.first, result.topFive = t.First > 0, t.Among > 0
+func judgeDamaged(q perturb.Question, answers []address.Match) (result judgement) {
+	var t perturb.Accuracy
+	t.Add(q, answers)
+	result.first, result.topFive = t.Top1 > 0, t.TopN > 0
 	if t.Exact > 0 {
 		result.counted = append(result.counted, countExact)
 	}

@@ -14,7 +14,7 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
-	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/synthetic"
 	"lieudit/queries/address/vintage"
 )
 
@@ -66,7 +66,7 @@ func buildVintage(ctx context.Context, path, contents string, communes *commune.
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	rows := iter.Seq2[ban.Row, error](sources.Rows)
 	if o.Invented > 0 {
-		rows = addInvented(rows, specimen.Rows(ctx, communes, specimen.Order{Addresses: o.Invented, Seed: o.Seed}))
+		rows = addInvented(rows, synthetic.Rows(ctx, communes, synthetic.Options{Addresses: o.Invented, Seed: o.Seed}))
 	}
 	_, err = vintage.Build(ctx, path, rows, vintage.Options{
 		Millesime: contents,

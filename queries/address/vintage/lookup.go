@@ -1,0 +1,345 @@
+package vintage
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"lieudit/queries/address/text"
+)
+
+// Terms of so many letters and more are found across two edits, shorter ones across one.
+const minTwoEditTerm = 8
+
+// Terms is how many terms the dictionary holds. They are sorted, so that a prefix is a range of them.
+func (v *Vintage) Terms() uint32 { return uint32(v.terms.count()) }
+
+// Term is the text of a term.
+func (v *Vintage) Term(i uint32) []byte { return v.terms.text(i) }
+
+// FindTerm is the ordinal of a term.
+func (v *Vintage) FindTerm(term string) (uint32, bool) {
+	i := v.searchTerm(term)
+	return i, i < v.Terms() && string(v.terms.text(i)) == term
+}
+
+func (v *Vintage) searchTerm(term string) uint32 {
+	return uint32(sort.Search(v.terms.count(), func(i int) bool { return string(v.terms.text(uint32(i))) >= term }))
+}
+
+// TermsWithPrefix is the range of the terms that begin so.
+func (v *Vintage) TermsWithPrefix(prefix string) (from, to uint32) {
+	from = v.searchTerm(prefix)
+	rest := v.terms.count() - int(from)
+	return from, from + uint32(sort.Search(rest, func(i int) bool {
+		return !bytes.HasPrefix(v.terms.text(from+uint32(i)), []byte(prefix))
+	}))
+}
+
+// Like calls yield with the terms within so many edits, some more than once, and stops when yield answers false. It
+// counts a step for each term it looks at.
+func (v *Vintage) Like(term string, edits int, yield func(term uint32, distance int) bool) {
+	going := true
+	text.Deletes(term, edits, func(left []byte) {
+		if !going {
+			return
+		}
+		bucket := v.deletes.list(bucketOf(left, v.deletes.first.Len()-1))
+		for i := 0; i < bucket.Len() && going; i++ {
+			id := bucket.At(i)
+			going = yield(id, text.Distance(term, string(v.terms.text(id)), edits))
+		}
+	})
+}
+
+// Sounding calls yield with the terms that sound the same.
+func (v *Vintage) Sounding(sound string, yield func(term uint32) bool) {
+	bucket := v.sounds.list(bucketOf([]byte(sound), v.sounds.first.Len()-1))
+	for i := range bucket.Len() {
+		if id := bucket.At(i); text.PhoneticKey(string(v.terms.text(id))) == sound && !yield(id) {
+			return
+		}
+	}
+}
+
+// bucketOf spreads keys over a power of two of buckets (FNV-1a, folded).
+func bucketOf(key []byte, buckets int) uint32 {
+	if buckets < 1 {
+		return none
+	}
+	h := uint64(14695981039346656037)
+	for _, c := range key {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	h ^= h >> 32
+	return uint32(h) & uint32(1<<(bits.Len(uint(buckets))-1)-1)
+}
+
+// StreetsWith are the streets whose name holds a term, sorted: the most important communes first.
+func (v *Vintage) StreetsWith(term uint32) Column { return v.termStreets.list(term) }
+
+// PlacesWith are the places whose name holds a term, sorted likewise.
+func (v *Vintage) PlacesWith(term uint32) Column { return v.termPlaces.list(term) }
+
+// PostcodeCommunes are the communes that have addresses of a postcode.
+func (v *Vintage) PostcodeCommunes(postcode uint32) Column {
+	codes := Column(v.sections[secPostcodes])
+	i := sort.Search(codes.Len(), func(i int) bool { return codes.At(i) >= postcode })
+	if codes.At(i) != postcode {
+		return nil
+	}
+	return lists{Column(v.sections[secPostcodesFirst]), Column(v.sections[secPostcodeCommunes])}.list(uint32(i))
+}
+
+// PostcodesCommunes are the communes that have addresses of the postcodes in [from, to), once for each of those.
+func (v *Vintage) PostcodesCommunes(from, to uint32) Column {
+	codes, first := Column(v.sections[secPostcodes]), Column(v.sections[secPostcodesFirst])
+	i := sort.Search(codes.Len(), func(i int) bool { return codes.At(i) >= from })
+	j := sort.Search(codes.Len(), func(i int) bool { return codes.At(i) >= to })
+	items := Column(v.sections[secPostcodeCommunes])
+	a, b := bounded(first.At(i), first.At(j), items.Len())
+	return items[a*4 : b*4]
+}
+
+// CommuneOf is the commune of a code.
+func (v *Vintage) CommuneOf(code string) (uint32, bool) {
+	byCode, want := Column(v.sections[secCommunesByCode]), CodeOf(code)
+	i := sort.Search(byCode.Len(), func(i int) bool {
+		c := v.communes.record(byCode.At(i)).code(0)
+		return bytes.Compare(c[:], want[:]) >= 0
+	})
+	if i == byCode.Len() || v.communes.record(byCode.At(i)).code(0) != want {
+		return 0, false
+	}
+	return byCode.At(i), true
+}
+
+// Gazetteer is a range of the places in the order of their names, links left out, that begin with the same terms.
+type Gazetteer struct {
+	v        *Vintage
+	depth    int
+	from, to int
+}
+
+// Gazetteer is the range of all places.
+func (v *Vintage) Gazetteer() Gazetteer {
+	return Gazetteer{v: v, to: Column(v.sections[secPlacesByName]).Len()}
+}
+
+// Len is how many places there are.
+func (g Gazetteer) Len() int { return g.to - g.from }
+
+func (g Gazetteer) key(i int) Column {
+	return lists{Column(g.v.sections[secPlaceKeysFirst]), Column(g.v.sections[secPlaceKeys])}.list(uint32(i))
+}
+
+// Narrow narrows the range to names that go on with a term in [from, to).
+func (g Gazetteer) Narrow(from, to uint32) Gazetteer {
+	search := func(least uint32) int {
+		return g.from + sort.Search(g.to-g.from, func(i int) bool {
+			key := g.key(g.from + i)
+			return key.Len() > g.depth && key.At(g.depth) >= least
+		})
+	}
+	lo := search(from)
+	return Gazetteer{g.v, g.depth + 1, lo, max(lo, search(to))}
+}
+
+// CountComplete is how many of the places have been named whole; they come first.
+func (g Gazetteer) CountComplete() int {
+	return sort.Search(g.to-g.from, func(i int) bool { return g.key(g.from+i).Len() > g.depth })
+}
+
+// PlaceAt is the ordinal of the place at i of the range. Ordinals follow the importance of communes.
+func (g Gazetteer) PlaceAt(i int) uint32 { return Column(g.v.sections[secPlacesByName]).At(g.from + i) }
+
+// Place is the same, and how many of its terms have not been named.
+func (g Gazetteer) Place(i int) (place uint32, unnamed int) {
+	return g.PlaceAt(i), g.key(g.from+i).Len() - g.depth
+}
+
+// zOrder is the place of a position on a Z-order zOrder.
+func zOrder(lon, lat int32) uint64 {
+	return spreadBits(uint32(lon)^(1<<31)) | spreadBits(uint32(lat)^(1<<31))<<1
+}
+
+// spreadBits puts a zero bit before each bit.
+func spreadBits(x uint32) uint64 {
+	v := uint64(x)
+	v = (v | v<<16) & 0x0000ffff0000ffff
+	v = (v | v<<8) & 0x00ff00ff00ff00ff
+	v = (v | v<<4) & 0x0f0f0f0f0f0f0f0f
+	v = (v | v<<2) & 0x3333333333333333
+	return (v | v<<1) & 0x5555555555555555
+}
+
+// RowsAround calls yield with the rows in a box that holds the circle of so many metres, and some beyond it.
+func (v *Vintage) RowsAround(lon, lat int32, metres float64, yield func(row uint32, p Point)) {
+	scanAround(Column(v.sections[secRowsByPosition]), v.RowPoint, box{lon, lat, metres}, yield)
+}
+
+// StreetsAround does the same for streets and localities.
+func (v *Vintage) StreetsAround(lon, lat int32, metres float64, yield func(street uint32, p Point)) {
+	at := func(i uint32) Point {
+		r := v.streets.record(i)
+		return Point{r.i32(32), r.i32(36), r.i32(40), r.i32(44)}
+	}
+	scanAround(Column(v.sections[secStreetsByPosition]), at, box{lon, lat, metres}, yield)
+}
+
+// box is a circle, in millionths of degrees and metres.
+type box struct {
+	lon, lat int32
+	metres   float64
+}
+
+const metresPerDegree = 111_320
+
+// halfSize are the box's half width and half height.
+func (b box) halfSize() (w, h float64) {
+	h = b.metres / metresPerDegree * 1e6
+	return h / max(math.Cos(float64(b.lat)/1e6*math.Pi/180), 0.01), h
+}
+
+// scanAround walks the cells of the curve that touch the box: squares of the least size that keeps them few.
+func scanAround(order Column, at func(uint32) Point, b box, yield func(uint32, Point)) {
+	w, h := b.halfSize()
+	level := uint(0)
+	for float64(uint64(1)<<level) < max(w, h) && level < 31 {
+		level++
+	}
+	west, east := curveCoordinate(float64(b.lon)-w), curveCoordinate(float64(b.lon)+w)
+	south, north := curveCoordinate(float64(b.lat)-h), curveCoordinate(float64(b.lat)+h)
+	for y := south >> level; y <= north>>level; y++ {
+		for x := west >> level; x <= east>>level; x++ {
+			scanCell(order, at, (spreadBits(uint32(x<<level)) | spreadBits(uint32(y<<level))<<1), 2*level, yield)
+		}
+	}
+}
+
+// curveCoordinate is a coordinate as the curve counts it.
+func curveCoordinate(f float64) uint64 { return uint64(min(max(f+(1<<31), 0), 1<<32-1)) }
+
+func scanCell(order Column, at func(uint32) Point, from uint64, bits uint, yield func(uint32, Point)) {
+	i := sort.Search(order.Len(), func(i int) bool {
+		p := at(order.At(i))
+		return zOrder(p.Lon, p.Lat) >= from
+	})
+	for ; i < order.Len(); i++ {
+		p := at(order.At(i))
+		if c := zOrder(p.Lon, p.Lat); c>>bits != from>>bits {
+			return
+		}
+		yield(order.At(i), p)
+	}
+}
+
+// ByID finds what an id names, or named in an earlier vintage.
+func (v *Vintage) ByID(id string) (Entity, bool) {
+	if s, ok := v.findStreet(id); ok {
+		return v.StreetEntity(s), true
+	}
+	if e, ok := v.findRegular(id); ok {
+		return e, true
+	}
+	return v.findAlias(id)
+}
+
+// findAlias finds what an irregular id names, or one of an earlier vintage.
+func (v *Vintage) findAlias(id string) (Entity, bool) {
+	i := sort.Search(v.aliases.count(), func(i int) bool { return string(v.aliases.text(uint32(i))) >= id })
+	if i < v.aliases.count() && string(v.aliases.text(uint32(i))) == id {
+		return Entity(Column(v.sections[secAliasEntities]).At(i)), true
+	}
+	return 0, false
+}
+
+func (v *Vintage) findStreet(key string) (uint32, bool) {
+	byKey := Column(v.sections[secStreetsByKey])
+	i := v.searchKey(key)
+	if i == byKey.Len() || string(v.StreetKey(byKey.At(i))) != key {
+		return 0, false
+	}
+	return byKey.At(i), true
+}
+
+func (v *Vintage) searchKey(key string) int {
+	byKey := Column(v.sections[secStreetsByKey])
+	return sort.Search(byKey.Len(), func(i int) bool {
+		return bytes.Compare(v.StreetKey(byKey.At(i)), []byte(key)) >= 0
+	})
+}
+
+// findRegular finds a row by an id that is made like most are.
+func (v *Vintage) findRegular(id string) (Entity, bool) {
+	key, number, rep, ok := splitID(id)
+	if !ok {
+		return 0, false
+	}
+	byKey := Column(v.sections[secStreetsByKey])
+	for i := v.searchKey(key); i < byKey.Len() && string(v.StreetKey(byKey.At(i))) == key; i++ {
+		s := v.Street(byKey.At(i))
+		for row := v.FirstNumber(s, number); row < s.To && v.Number(row) == number; row++ {
+			if string(v.Rep(row)) == rep && v.ID(RowEntity(row)) == id {
+				return RowEntity(row), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// splitID cuts a regular id into the street's key, the number and the repetition index.
+func splitID(id string) (key string, number uint32, rep string, ok bool) {
+	parts := strings.SplitN(id, "_", 4)
+	if len(parts) < 3 || len(parts[2]) != 5 {
+		return "", 0, "", false
+	}
+	n, err := strconv.ParseUint(parts[2], 10, 16)
+	if err != nil {
+		return "", 0, "", false
+	}
+	if len(parts) == 4 {
+		rep = parts[3]
+	}
+	return id[:len(parts[0])+1+len(parts[1])], uint32(n), rep, true
+}
+
+// FirstNumber is the first row of a street with that number or a higher one.
+func (v *Vintage) FirstNumber(s Street, number uint32) uint32 {
+	n := sort.Search(int(s.To-s.From), func(i int) bool { return v.Number(s.From+uint32(i)) >= number })
+	return s.From + uint32(n)
+}
+
+// ByUUID finds what an id_ban names: that of an entity, else one that the program made for it before the base gave its own.
+func (v *Vintage) ByUUID(u uuid.UUID) (Entity, bool) {
+	if u == uuid.Nil { // which the base writes where it has none
+		return 0, false
+	}
+	space, own, former := uuidNamespace(), Column(v.sections[secByUUID]), Column(v.sections[secFormerEntities])
+	if i, ok := searchUUID(own.Len(), u, func(i int) uuid.UUID { return v.uuidInNamespace(space, Entity(own.At(i))) }); ok {
+		return Entity(own.At(i)), true
+	}
+	if i, ok := searchUUID(former.Len(), u, func(i int) uuid.UUID { return v.formerUUID(space, i) }); ok {
+		return Entity(former.At(i)), true
+	}
+	return 0, false
+}
+
+// searchUUID finds a UUID among n that are sorted by their first halves.
+func searchUUID(n int, u uuid.UUID, at func(int) uuid.UUID) (int, bool) {
+	half := func(i int) int {
+		other := at(i)
+		return bytes.Compare(other[:8], u[:8])
+	}
+	for i := sort.Search(n, func(i int) bool { return half(i) >= 0 }); i < n && half(i) == 0; i++ {
+		if at(i) == u {
+			return i, true
+		}
+	}
+	return 0, false
+}

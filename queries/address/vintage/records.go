@@ -1,0 +1,365 @@
+package vintage
+
+import (
+	"encoding/binary"
+	"math"
+	"sort"
+)
+
+// Column is a sequence of 32-bit numbers in the file. Outside of its bounds all is zero.
+type Column []byte
+
+// Len is how many numbers there are.
+func (c Column) Len() int { return len(c) / 4 }
+
+// At is the number at i.
+func (c Column) At(i int) uint32 {
+	at := i * 4
+	if i < 0 || at+4 > len(c) {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(c[at:])
+}
+
+// From is the column without what is below least, for a sorted column.
+func (c Column) From(least uint32) Column {
+	i := sort.Search(c.Len(), func(i int) bool { return c.At(i) >= least })
+	return c[i*4:]
+}
+
+// indexOf is where a number stands in a sorted column.
+func (c Column) indexOf(n uint32) (i int, ok bool) {
+	i = sort.Search(c.Len(), func(i int) bool { return c.At(i) >= n })
+	return i, i < c.Len() && c.At(i) == n
+}
+
+// Within is the part of a sorted column that lies in [from, to).
+func (c Column) Within(from, to uint32) Column {
+	c = c.From(from)
+	i := sort.Search(c.Len(), func(i int) bool { return c.At(i) >= to })
+	return c[:i*4]
+}
+
+// column16 is a column of 16-bit numbers.
+type column16 []byte
+
+func (c column16) value(i int) uint16 {
+	at := i * 2
+	if i < 0 || at+2 > len(c) {
+		return 0
+	}
+	return binary.LittleEndian.Uint16(c[at:])
+}
+
+// lists is a sequence of lists of numbers: list i lies between first[i] and first[i+1].
+type lists struct{ first, items Column }
+
+func (l lists) list(i uint32) Column {
+	if uint64(i)+1 >= uint64(l.first.Len()) {
+		return nil
+	}
+	from, to := int(l.first.At(int(i))), int(l.first.At(int(i)+1))
+	if from > to || to > l.items.Len() {
+		return nil
+	}
+	return l.items[from*4 : to*4 : to*4]
+}
+
+// texts is a sequence of texts, laid out like lists.
+type texts struct {
+	first Column
+	bytes []byte
+}
+
+func (t texts) count() int { return max(t.first.Len()-1, 0) }
+
+func (t texts) text(i uint32) []byte {
+	if uint64(i)+1 >= uint64(t.first.Len()) {
+		return nil
+	}
+	from, to := int(t.first.At(int(i))), int(t.first.At(int(i)+1))
+	if from > to || to > len(t.bytes) {
+		return nil
+	}
+	return t.bytes[from:to:to]
+}
+
+// records is a sequence of records of one size; what lies outside is all zero.
+type records struct {
+	bytes []byte
+	size  int
+}
+
+func (r records) count() int { return len(r.bytes) / r.size }
+
+func (r records) record(i uint32) record {
+	at := int(i) * r.size
+	if at+r.size > len(r.bytes) {
+		return nil
+	}
+	return record(r.bytes[at : at+r.size : at+r.size])
+}
+
+// record is one record; fields are read by their offset.
+type record []byte
+
+func (r record) u32(at int) uint32 {
+	if at+4 > len(r) {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(r[at:])
+}
+
+func (r record) i32(at int) int32 { return int32(r.u32(at)) }
+
+func (r record) code(at int) Code {
+	var c Code
+	if at+len(c) <= len(r) {
+		copy(c[:], r[at:])
+	}
+	return c
+}
+
+// Code is a commune's INSEE code, padded with zero bytes.
+type Code [8]byte
+
+// CodeOf is a code as read.
+func CodeOf(s string) (c Code) {
+	copy(c[:], s)
+	return c
+}
+
+func (c Code) String() string {
+	n := 0
+	for n < len(c) && c[n] != 0 {
+		n++
+	}
+	return string(c[:n])
+}
+
+// The sizes of the records. Communes, streets and facets end in one that only says where the last but one ends.
+const (
+	communeSize = 40
+	placeSize   = 20
+	streetSize  = 52
+	facetSize   = 16
+)
+
+// Point is a position: millionths of degrees, and centimetres in the legal projection.
+type Point struct{ Lon, Lat, X, Y int32 }
+
+// Commune is a commune of the vintage. They are sorted by the number of their addresses, the largest first, so that
+// ordinals sort by importance.
+type Commune struct {
+	Code
+	Name     uint32 // a name
+	From, To uint32 // its streets
+	Rows     uint32 // how many addresses it has
+	Point
+}
+
+// Commune is the commune of an ordinal.
+func (v *Vintage) Commune(i uint32) Commune {
+	r := v.communes.record(i)
+	from, to := v.CommuneStreets(i)
+	return Commune{Code: r.code(0), Name: r.u32(8), From: from, To: to, Rows: r.u32(16),
+		Point: Point{r.i32(20), r.i32(24), r.i32(28), r.i32(32)}}
+}
+
+// CommuneStreets are the streets of a commune.
+func (v *Vintage) CommuneStreets(i uint32) (from, to uint32) {
+	return bounded(v.communes.record(i).u32(12), v.communes.record(i+1).u32(12), v.Streets+v.Localities)
+}
+
+// bounded is a range that lies within n, or an empty one.
+func bounded(from, to uint32, n int) (uint32, uint32) {
+	if from > to || uint64(to) > uint64(n) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// CommunePostcodes are the postcodes of a commune's addresses, sorted.
+func (v *Vintage) CommunePostcodes(i uint32) Column {
+	all := Column(v.sections[secCommunePostcodes])
+	from, to := bounded(v.communes.record(i).u32(36), v.communes.record(i+1).u32(36), all.Len())
+	return all[from*4 : to*4]
+}
+
+// PlaceKind tells why a name stands for a commune.
+type PlaceKind uint32
+
+const (
+	// Current is the commune's own name.
+	Current PlaceKind = iota
+	// Old is the name of a former commune that is part of it now.
+	Old
+	// Delivery is what La Poste writes on the last line.
+	Delivery
+	// Parent is the city an arrondissement belongs to.
+	Parent
+)
+
+// Place is a name under which a commune is known.
+type Place struct {
+	Name    uint32
+	Commune uint32
+	Kind    PlaceKind
+	Code    // of the former commune
+}
+
+// Place is the place of an ordinal.
+func (v *Vintage) Place(i uint32) Place {
+	r := v.places.record(i)
+	return Place{Name: r.u32(0), Commune: r.u32(4), Kind: PlaceKind(r.u32(8)), Code: r.code(12)}
+}
+
+// CommunePlaces are the places that a commune is known as.
+func (v *Vintage) CommunePlaces(commune uint32) (from, to uint32) {
+	first := func(least uint32) uint32 {
+		return uint32(sort.Search(v.places.count(), func(i int) bool { return v.places.record(uint32(i)).u32(4) >= least }))
+	}
+	return first(commune), first(commune + 1)
+}
+
+// Street is a named way of one commune, or a locality, which has no rows.
+type Street struct {
+	Commune  uint32
+	Name     uint32 // a name
+	AFNOR    uint32 // a name, or none
+	From, To uint32 // its rows, sorted by number and repetition index
+	Facets   uint32 // its first facet
+	Locality bool
+	Point
+	key uint32
+}
+
+// Street is the street of an ordinal. Streets are sorted by commune.
+func (v *Vintage) Street(i uint32) Street {
+	r, next := v.streets.record(i), v.streets.record(i+1)
+	from, to := bounded(r.u32(8), next.u32(8), v.Addresses)
+	return Street{Commune: r.u32(0), Name: r.u32(4), From: from, To: to, Facets: r.u32(12), AFNOR: r.u32(24),
+		Locality: r.u32(28) != 0, Point: Point{r.i32(32), r.i32(36), r.i32(40), r.i32(44)}, key: r.u32(20)}
+}
+
+// StreetName is the name of a street.
+func (v *Vintage) StreetName(i uint32) uint32 { return v.streets.record(i).u32(4) }
+
+// StreetCommune is the commune of a street.
+func (v *Vintage) StreetCommune(i uint32) uint32 { return v.streets.record(i).u32(0) }
+
+// StreetFacets is how many facets a street has.
+func (v *Vintage) StreetFacets(i uint32) (from, to uint32) {
+	return bounded(v.streets.record(i).u32(12), v.streets.record(i+1).u32(12), v.facets.count())
+}
+
+// StreetKey is the interoperability key of a street or locality.
+func (v *Vintage) StreetKey(i uint32) []byte {
+	from, to := bounded(v.streets.record(i).u32(20), v.streets.record(i+1).u32(20), len(v.sections[secStreetKeys]))
+	return v.sections[secStreetKeys][from:to]
+}
+
+// StreetOf is the street that holds a row.
+func (v *Vintage) StreetOf(row uint32) uint32 {
+	lo, hi := uint32(0), uint32(max(v.streets.count()-1, 0))
+	for lo < hi {
+		if mid := (lo + hi) / 2; v.streets.record(mid+1).u32(8) <= row {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// Facet is what many rows of a street share.
+type Facet struct {
+	Postcode uint32 // 0 when there is none
+	Old      uint32 // the place of the former commune, or none
+	LieuDit  uint32 // a name, or none
+	Delivery uint32 // a name, or none
+}
+
+// None is the ordinal of what is absent.
+const None = none
+
+// Facet is the facet of an ordinal.
+func (v *Vintage) Facet(i uint32) Facet {
+	r := v.facets.record(i)
+	return Facet{r.u32(0), r.u32(4), r.u32(8), r.u32(12)}
+}
+
+// Number is the house number of a row.
+func (v *Vintage) Number(row uint32) uint32 {
+	return uint32(column16(v.sections[secNumbers]).value(int(row)))
+}
+
+// Rep is the repetition index of a row.
+func (v *Vintage) Rep(row uint32) []byte {
+	rep := column16(v.sections[secReps]).value(int(row))
+	if rep == 0 {
+		return nil
+	}
+	return v.Name(Column(v.sections[secRepNames]).At(int(rep) - 1))
+}
+
+// RowFacet is the facet of a row of a street.
+func (v *Vintage) RowFacet(row uint32, s Street) Facet {
+	return v.Facet(s.Facets + uint32(column16(v.sections[secRowFacets]).value(int(row))))
+}
+
+// RowKind is what the position of a row is of, a name or none, and whether the commune certified it.
+func (v *Vintage) RowKind(row uint32) (position uint32, certified bool) {
+	kinds := v.sections[secRowKinds]
+	if int(row) >= len(kinds) {
+		return none, false
+	}
+	position = none
+	if at := int(kinds[row] >> 1); at > 0 {
+		position = Column(v.sections[secPositions]).At(at - 1)
+	}
+	return position, kinds[row]&1 != 0
+}
+
+// RowPoint is where a row stands.
+func (v *Vintage) RowPoint(row uint32) Point {
+	at := func(s section) int32 { return int32(Column(v.sections[s]).At(int(row))) }
+	return Point{at(secLons), at(secLats), at(secXs), at(secYs)}
+}
+
+// Name is the text of a name.
+func (v *Vintage) Name(i uint32) []byte {
+	if i == none {
+		return nil
+	}
+	return v.names.text(i)
+}
+
+// BareTerms are the terms of a name without links, or all of them when there are no others.
+func (v *Vintage) BareTerms(name uint32) []uint32 {
+	column := v.NameTerms(name)
+	terms := make([]uint32, column.Len())
+	for i := range terms {
+		terms[i] = column.At(i)
+	}
+	return withoutLinks(terms, func(t uint32) string { return string(v.Term(t)) })
+}
+
+// NameTerms are the terms of a name, in its order.
+func (v *Vintage) NameTerms(i uint32) Column {
+	if i == none {
+		return nil
+	}
+	return v.nameTerms.list(i)
+}
+
+// Metres is the distance between two points, good to a millimetre over the distances that matter here.
+func Metres(a, b Point) float64 {
+	const degree = math.Pi / 180 / 1e6
+	const earth = 6_371_008.8
+	dlat := float64(a.Lat-b.Lat) * degree
+	dlon := float64(a.Lon-b.Lon) * degree
+	s1, s2 := math.Sin(dlat/2), math.Sin(dlon/2)
+	h := s1*s1 + math.Cos(float64(a.Lat)*degree)*math.Cos(float64(b.Lat)*degree)*s2*s2
+	return 2 * earth * math.Asin(math.Sqrt(min(h, 1)))
+}
