@@ -15,7 +15,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// queryAddresses runs a query on the address base that is served now, and keeps that edition open meanwhile. Where none is
+// queryAddresses runs a query on the address base that is served now, and keeps that vintage open meanwhile. Where none is
 // served the error is refusal.Internal: readiness reports the cause to operators, and clients can do nothing about it.
 func queryAddresses[T any](h *handler, query func(*live.Engine) (T, error)) (result T, err error) {
 	result, err = live.Query(h.addresses, query)

@@ -134,7 +134,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, v kit.Response, 
 	}
 }
 
-// showVersion shows what is running, and which address base it serves, if any. The edition is held while it is read, so that a
+// showVersion shows what is running, and which address base it serves, if any. The vintage is held while it is read, so that a
 // newer one does not close it.
 func (h *handler) showVersion(context.Context, call, body.Empty) (kit.Response, error) {
 	v := body.Version{Version: h.Version}

@@ -291,7 +291,7 @@ func syntheticNotice(synthetic bool) string {
 	return terminal.EmptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
 }
 
-// banGenerateCommand is lieudit ban generate: specimen.Write, which invents addresses. It needs neither a data folder nor a
+// banGenerateCommand is lieudit ban generate: synthetic.Write, which invents addresses. It needs neither a data folder nor a
 // service.
 func (p Program) banGenerateCommand() *cli.Command {
 	return &cli.Command{
@@ -300,7 +300,7 @@ func (p Program) banGenerateCommand() *cli.Command {
 		Description: `Communes and postcodes are real, streets, numbers and lieux-dits are not; every row says so and the service
 shows it. The same count and seed give the same bytes.
 
-  lieudit ban generate --addresses 100000 --out specimen.csv.gz
+  lieudit ban generate --addresses 100000 --out synthetic.csv.gz
   lieudit ban generate --addresses 26000000 --seed 7 --out - | gzip >france.csv.gz`,
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "addresses", Value: 100_000, Usage: "`HOW MANY` rows", Validator: terminal.AtLeastOne},

@@ -25,7 +25,7 @@ import (
 // every machine, so that examples in the documentation and tests can name them.
 func DemoVintage() synthetic.Options { return synthetic.Options{Addresses: 20_000, Seed: 2026} }
 
-// openAddresses makes the atlas, which answers address queries from one vintage at a time, and serves the current vintage.
+// openAddresses makes liveVintage, which answers address queries from one vintage at a time, and serves the current vintage.
 // A vintage that cannot be served is no error: the watcher reports it, and the rest of the service works. Invented
 // addresses are made only in a folder that never held real ones.
 func (s *service) openAddresses(ctx context.Context) error {

@@ -51,10 +51,10 @@ import (
 )
 
 // service is the parts of one instance. A request enters at a listener on the left and ends at a log, at the tables of
-// the registry or at the atlas; events leave the logs to the right and come back as rows.
+// the registry or at the live vintage; events leave the logs to the right and come back as rows.
 //
 //	api.Handler ──> keyring.Ring <───────────────────────────┐
-//	   │   └──> atlas.Atlas <── vintages.Watcher             │
+//	   │   └──> live.Vintage <── vintages.Watcher            │
 //	   │                                                     │
 //	customerarea.Handler ──> commands ──> logs ──> feed ─────┤
 //	   │                                                     │

@@ -9,7 +9,7 @@
 // writes its name into "serving/name". Folder.AwaitServed reads that, so that the import can print which vintage the
 // service answers from.
 //
-//	Sources ──> Import.Run ──> Folder.Add ──> current ──> Watcher ──> swap (atlas)
+//	Sources ──> Import.Run ──> Folder.Add ──> current ──> Watcher ──> swap (live)
 //	                                                         │
 //	Folder.AwaitServed <──────── serving/{name,refused} <────┘
 package vintages

@@ -98,7 +98,7 @@ func TestBadRowsAreCountedNamedAndPassedOver(t *testing.T) {
 		"short":             {"48095_0275_00003;;3\n", TooFewColumns},
 		"no id":             {with("48095_0275_00003_bis", ""), MissingCode},
 		"no commune":        {with(";48095;", ";;"), MissingCode},
-		"odd commune":       {with(";48095;", ";2C095;"), MissingCode},
+		"malformed commune": {with(";48095;", ";2C095;"), MissingCode},
 		"no street":         {with("Rue du Soubeyran", " "), MissingName},
 		"no number":         {with(";3;bis", ";;bis"), BadNumber},
 		"number of letters": {with(";3;bis", ";3a;bis"), BadNumber},

@@ -40,7 +40,7 @@ func (l *Index) Find(ctx context.Context, asks []address.Ask) ([]address.Found, 
 		return nil, wrapError("search", err)
 	}
 	if len(response.Results) != len(asks) {
-		return nil, fmt.Errorf("meilisearch: search: %d answers to %d questions", len(response.Results), len(asks))
+		return nil, fmt.Errorf("meilisearch: search: %d results for %d searches", len(response.Results), len(asks))
 	}
 	found := make([]address.Found, len(asks))
 	for i := range asks {

@@ -62,7 +62,7 @@ func engineFor(t testing.TB, v *vintage.Vintage) *address.Engine {
 func measure(t *testing.T, e *address.Engine, ref Reference, rows []ban.Row, each int) {
 	t.Helper()
 	var table strings.Builder
-	fmt.Fprintf(&table, "\n%-30s %7s %8s %8s %8s %12s\n", "noise", "asked", "top-1", "top-5", "exact", "false exact")
+	fmt.Fprintf(&table, "\n%-30s %7s %8s %8s %8s %12s\n", "perturbation", "asked", "top-1", "top-5", "exact", "false exact")
 	for seed, k := range Kinds() {
 		var c Accuracy
 		for _, q := range k.Sample(ref, rows, uint64(seed), each) {

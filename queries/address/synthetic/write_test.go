@@ -36,7 +36,7 @@ func readRows(t *testing.T, o Options) []ban.Row {
 	t.Helper()
 	report := &ban.Report{}
 	var rows []ban.Row
-	for row, err := range ban.Read(bytes.NewReader(writeRows(t, o)), "specimen", report) {
+	for row, err := range ban.Read(bytes.NewReader(writeRows(t, o)), "synthetic rows", report) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,28 +17,28 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// Options say what a build cannot learn from the rows. All may be left out.
+// Options is what a build cannot learn from the rows. The zero value is valid.
 type Options struct {
 	Millesime string
 	Synthetic bool
-	Previous  *Vintage // whose id_ban and old ids live on
-	// Progress is told how far a stage has come; total is 0 while unknown. It is called from one goroutine at a time.
+	Previous  *Vintage // the vintage whose id_ban and ids the new one inherits
+	// Progress reports how many items of a stage are done; total is 0 while unknown. Calls do not overlap.
 	Progress func(stage string, done, total int)
 }
 
-// Summary tells what a build made.
+// Summary describes what a build wrote.
 type Summary struct {
 	Meta
 	Bytes      int64
-	Duplicates int // rows left out because another had their id
-	Inherited  int // rows that kept the id_ban of an earlier vintage under another id
+	Duplicates int // rows left out because another row had their id
+	Inherited  int // rows whose predecessor had another id
 }
 
-// ErrEmpty: the files held no row that could be used.
+// ErrEmpty says that the files held no usable row.
 var ErrEmpty = errors.New("no address in the files")
 
-// Build writes a vintage of the rows to a file, which appears whole or not at all. The same rows make the same bytes,
-// in whatever order they come. Rows wait on disk beside the file; memory holds names, streets and one commune.
+// Build writes a vintage of the rows to a file. The file appears when it is complete, or not at all. Temporary files
+// lie in a folder beside it and are removed.
 func Build(ctx context.Context, out string, rows iter.Seq2[ban.Row, error], o Options) (s Summary, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
@@ -69,7 +69,7 @@ func Build(ctx context.Context, out string, rows iter.Seq2[ban.Row, error], o Op
 	return b.summary, renameDurably(whole, out)
 }
 
-// renameDurably puts the finished file into place and makes the name durable.
+// renameDurably renames the finished file and syncs the folder.
 func renameDurably(whole, out string) error {
 	if err := os.Rename(whole, out); err != nil {
 		return err
@@ -81,7 +81,7 @@ func renameDurably(whole, out string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// builder holds what a build remembers of the whole.
+// builder is the state of a build.
 type builder struct {
 	Options
 	out     *sectionWriter
@@ -89,42 +89,42 @@ type builder struct {
 
 	names             *nameTable
 	places            []Place
-	postcodes         map[uint32][]uint32 // the communes of each
-	streetNames       []uint32            // the name of each
-	streetKeys        []string            // the key of each
+	postcodes         map[uint32][]uint32 // communes by postcode
+	streetNames       []uint32            // by ordinal
+	streetKeys        []string            // by ordinal
 	reps              map[string]uint16
 	positions         map[string]byte
-	storedStreetUUIDs []storedStreetUUID // streets that were given a UUID
+	storedStreetUUIDs []storedStreetUUID // streets whose UUID is not generated from their key
 	aliases           []alias
 	predecessors      *predecessorIndex
 	facetCount        uint32
 
 	namespace     uuid.UUID
-	streetUUIDs   []uint64      // the first half of each street's
-	rowUUIDs      *keyFile      // the first half of each row's
-	rowFormers    *keyFile      // the first half of each that a row has no more
-	streetFormers []keyedEntity // the same of streets
+	streetUUIDs   []uint64      // first halves, by ordinal
+	rowUUIDs      *keyFile      // first halves
+	rowFormers    *keyFile      // first halves of the replaced UUIDs of rows
+	streetFormers []keyedEntity // the same for streets
 	storedFormers []storedFormer
 }
 
-// storedFormer is a UUID that a row or street has no more, and that is not made of the id it has now.
+// storedFormer is a replaced UUID that the entity's present id does not generate.
 type storedFormer struct {
 	uuid     uuid.UUID
 	entity   uint32
 	isStreet bool // entity is the ordinal of a street
 }
 
-// storedStreetUUID is a street, by its ordinal, and the UUID that it was given.
+// storedStreetUUID is the UUID of a street that its key does not generate.
 type storedStreetUUID struct {
 	street      uint32
 	uuid        uuid.UUID
 	isGenerated bool
 }
 
-// alias is an id that cannot be told from the street and the number, or one of an earlier vintage.
+// alias is an irregular id, or an id of an earlier vintage.
 type alias struct {
 	id       string
-	entity   uint32 // of a street: its ordinal, counted from the rows at the end
+	entity   uint32 // of a street: its ordinal, until the number of rows is known
 	isStreet bool
 	isOwnID  bool // it is the row's own id
 }
@@ -173,7 +173,7 @@ func (b *builder) build(ctx context.Context, dir string, rows iter.Seq2[ban.Row,
 	return err
 }
 
-// spillRows spills all rows, while they are read ahead.
+// spillRows writes all rows to the spill file while the next ones are read.
 func (b *builder) spillRows(ctx context.Context, s *rowSpill, rows iter.Seq2[ban.Row, error]) error {
 	n := 0
 	err := consumeBatches(ctx, rows, 256, func(batch []ban.Row) error {
@@ -192,7 +192,7 @@ func (b *builder) spillRows(ctx context.Context, s *rowSpill, rows iter.Seq2[ban
 	return errors.Join(err, s.w.Flush())
 }
 
-// byImportance are the communes' codes, those with most rows first.
+// byImportance returns the communes' codes, those with most rows first.
 func byImportance(rows map[string]int) []string {
 	codes := make([]string, 0, len(rows))
 	for code := range rows {
@@ -202,7 +202,7 @@ func byImportance(rows map[string]int) []string {
 	return codes
 }
 
-// writeCommunes writes one commune after the other, while the next ones are sorted.
+// writeCommunes writes one commune after the other while the next ones are read and grouped.
 func (b *builder) writeCommunes(ctx context.Context, s *rowSpill) error {
 	codes := byImportance(s.rowCounts)
 	err := consumeBatches(ctx, s.groupCommunes(codes), 1, func(batch []communeRows) error {
@@ -219,7 +219,7 @@ func (b *builder) writeCommunes(ctx context.Context, s *rowSpill) error {
 	return errors.Join(err, b.out.firstError())
 }
 
-// guardPrevious does what may read the vintage before.
+// guardPrevious runs f, which may read the previous vintage.
 func (b *builder) guardPrevious(f func() error) error {
 	if b.Previous == nil {
 		return f()
@@ -230,7 +230,7 @@ func (b *builder) guardPrevious(f func() error) error {
 	return nil
 }
 
-// writeEndRecords ends communes and streets with a record that says where the last one ends.
+// writeEndRecords writes the records after the last commune and the last street, which hold the end of the last ranges.
 func (b *builder) writeEndRecords() {
 	s := len(b.streetNames)
 	b.out.appendU32(secCommunes, 0, 0, none, uint32(s), 0, 0, 0, 0, 0, b.out.length(secCommunePostcodes)/4)
@@ -238,13 +238,14 @@ func (b *builder) writeEndRecords() {
 		b.out.length(secStreetKeys), none, 0, 0, 0, 0, 0, 0)
 }
 
-// nameTable gives names and terms their ordinals. Names are written as they come; terms are numbered at the end, in order.
+// nameTable numbers names and terms. Names are written to the file when they first come. Terms are numbered in the
+// order they come; sortTerms renumbers them in sorted order.
 type nameTable struct {
 	w            *sectionWriter
 	ordinals     map[string]uint32
 	textLength   uint32
-	termOrdinals map[string]uint32 // in the order they came
-	firstTerm    []uint32          // where each name's terms begin
+	termOrdinals map[string]uint32 // by first occurrence
+	firstTerm    []uint32          // start of each name's terms in allTerms
 	allTerms     []uint32          // the terms of all names
 }
 
@@ -253,7 +254,7 @@ func newNameTable(w *sectionWriter) *nameTable {
 	return &nameTable{w: w, ordinals: map[string]uint32{}, termOrdinals: map[string]uint32{}, firstTerm: []uint32{0}}
 }
 
-// intern is the ordinal of a name.
+// intern is the ordinal of a name. It writes a new name to the file.
 func (n *nameTable) intern(name string) uint32 {
 	if at, ok := n.ordinals[name]; ok {
 		return at
@@ -275,7 +276,7 @@ func (n *nameTable) intern(name string) uint32 {
 	return at
 }
 
-// sortTerms numbers the terms in their order and gives them back sorted.
+// sortTerms renumbers the terms in sorted order and returns them.
 func (n *nameTable) sortTerms() []string {
 	sorted := make([]string, 0, len(n.termOrdinals))
 	for t := range n.termOrdinals {
@@ -293,7 +294,7 @@ func (n *nameTable) sortTerms() []string {
 	return sorted
 }
 
-// termsOf are the terms of a name, after settle.
+// termsOf returns the terms of a name, after sortTerms.
 func (n *nameTable) termsOf(name uint32) []uint32 {
 	return n.allTerms[n.firstTerm[name]:n.firstTerm[name+1]]
 }

@@ -17,7 +17,7 @@ import (
 	"lieudit/queries/address/officialtest"
 )
 
-// readOfficialRows reads rows of the readOfficialRows data for tests; the test is skipped where the data is not.
+// readOfficialRows reads official rows with another parser than package ban; without the files the test is skipped.
 func readOfficialRows(t testing.TB, name string) []ban.Row {
 	t.Helper()
 	plain, err := gzip.NewReader(officialtest.Open(t, "ban/"+name))

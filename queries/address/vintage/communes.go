@@ -17,9 +17,9 @@ type communeState struct {
 	ordinal      uint32
 	code         string
 	postcodes    map[uint32]bool
-	formerPlaces map[[2]string]uint32 // places of former communes
-	facets       map[Facet]uint16     // of the street under way
-	firstFacet   uint32               // first facet of the street under way
+	formerPlaces map[[2]string]uint32 // places of former communes, by code and name
+	facets       map[Facet]uint16     // of the current street
+	firstFacet   uint32               // first facet of the current street
 }
 
 // writeCommune writes a commune with its streets and rows.
@@ -59,7 +59,7 @@ func (b *builder) writePostcodes(w *communeState) {
 	}
 }
 
-// addPlaces adds the names under which a commune is known.
+// addPlaces adds the names by which a commune is known.
 func (b *builder) addPlaces(w *communeState, name, delivery string) {
 	b.addPlace(w, name, Current, w.code)
 	if delivery != "" && text.Fold(delivery) != text.Fold(name) {
@@ -72,7 +72,7 @@ func (b *builder) addPlaces(w *communeState, name, delivery string) {
 	}
 }
 
-// arrondissement is the city and the number of a municipal arrondissement, or zero.
+// arrondissement is the city and the number of a municipal arrondissement, 0 for any other commune.
 func arrondissement(code string) (city string, n int) {
 	number, err := strconv.Atoi(code)
 	switch {
@@ -119,7 +119,7 @@ func (b *builder) writeStreet(w *communeState, s *streetRows) {
 	}
 }
 
-// addFacet is the ordinal, within its street, of what a row shares with others.
+// addFacet returns the number of a row's facet within its street and adds the facet when it is new.
 func (b *builder) addFacet(w *communeState, r *ban.Row) uint16 {
 	f := Facet{Postcode: parsePostcode(r.CodePostal), Old: none, LieuDit: none, Delivery: none}
 	if f.Postcode != 0 {
@@ -146,6 +146,7 @@ func (b *builder) addFacet(w *communeState, r *ban.Row) uint16 {
 	return at
 }
 
+// addFormerPlace returns the place of a row's former commune and adds it when it is new.
 func (b *builder) addFormerPlace(w *communeState, r *ban.Row) uint32 {
 	key := [2]string{r.CodeInseeAncienne, r.CommuneAncienne}
 	at, known := w.formerPlaces[key]
@@ -156,7 +157,7 @@ func (b *builder) addFormerPlace(w *communeState, r *ban.Row) uint32 {
 	return at
 }
 
-// parsePostcode reads a parsePostcode; 0 is none.
+// parsePostcode parses a postcode; 0 is none.
 func parsePostcode(s string) uint32 {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || len(s) != 5 {
@@ -180,7 +181,7 @@ func (b *builder) writeRow(s *streetRows, r *ban.Row, facet uint16) {
 	b.identifyRow(s, r, row)
 }
 
-// encodeRowKind is what the position of a row is of, with the certification in the lowest bit.
+// encodeRowKind is the position type of a row with the certification in the lowest bit.
 func (b *builder) encodeRowKind(r *ban.Row) byte {
 	kind := byte(0)
 	if r.TypePosition != "" {
@@ -198,7 +199,7 @@ func (b *builder) encodeRowKind(r *ban.Row) byte {
 	return kind
 }
 
-// addRep is the ordinal of a repetition index, counted from 1; 0 is none.
+// addRep returns the number of a repetition index, counted from 1, and adds it when it is new; 0 is none.
 func (b *builder) addRep(rep string) uint16 {
 	if rep == "" {
 		return 0
@@ -212,14 +213,14 @@ func (b *builder) addRep(rep string) uint16 {
 	return n
 }
 
-// A cadastral parcel is 14 characters: the commune's code, three digits of a former commune, two letters or digits of
-// a section, four digits. Where the commune's code is the address's own, the rest is one number.
+// A cadastral parcel has 14 characters: the commune's code, three digits of a former commune, two letters or digits of a
+// section, four digits. When the code is that of the address's commune, the rest is stored as one number.
 const (
 	parcelLength = 14
 	sectionBase  = 36
 )
 
-// appendParcels encodes the parcels of one address, with the size of what follows before it.
+// appendParcels encodes the parcels of one address after the length of their encoding.
 func appendParcels(buf []byte, code string, parcels []string) []byte {
 	var body []byte
 	for _, p := range parcels {
@@ -272,7 +273,7 @@ func parcelText(code string, n uint64) string {
 	return fmt.Sprintf("%s%03d%c%c%04d", code, n, digits[first], digits[second], number)
 }
 
-// parcelsOf decodes the parcels of one address; what is damaged is left out.
+// parcelsOf decodes the parcels of one address. It leaves out what is damaged.
 func parcelsOf(code string, body []byte) (parcels []string) {
 	for len(body) > 0 {
 		n, size := binary.Uvarint(body)
@@ -292,7 +293,7 @@ func parcelsOf(code string, body []byte) (parcels []string) {
 	return parcels
 }
 
-// Parcels are the cadastral parcels of a row of a street.
+// Parcels returns the cadastral parcels of a row of a street.
 func (v *Vintage) Parcels(row, street uint32) []string {
 	from, to := bounded(v.streets.record(street).u32(16), v.streets.record(street+1).u32(16), len(v.sections[secParcels]))
 	blob := v.sections[secParcels][from:to]
@@ -308,7 +309,7 @@ func (v *Vintage) Parcels(row, street uint32) []string {
 	}
 }
 
-// mostFrequent is the value that most rows have; of as many, the first in order.
+// mostFrequent is the value that most rows have; of equally frequent ones the first in order.
 func mostFrequent(streets []streetRows, of func(*ban.Row) string) string {
 	counts := map[string]int{}
 	best := ""
@@ -325,7 +326,7 @@ func mostFrequent(streets []streetRows, of func(*ban.Row) string) string {
 	return best
 }
 
-// centralPoint is the position of the row nearest to the middle of all.
+// centralPoint is the position of the row nearest to the mean of all positions.
 func centralPoint(rows []ban.Row) (p Point) {
 	var lon, lat float64
 	for i := range rows {

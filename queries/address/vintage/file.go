@@ -1,7 +1,20 @@
-// Package vintage holds one vintage of the address base as one immutable file, mapped into memory: built with bounded
-// memory, the same bytes for the same rows, checked when opened: small sections by Open, all of it by Verify. Damage is
-// an error that names the section; a damaged file that passes the quick look gives wrong answers at worst, never a crash,
-// and one that is cut short while it is mapped ends what runs in Guard, not the process.
+// Package vintage stores one vintage of the address base as one immutable file that is mapped into memory. Its one
+// constraint: the same rows make the same bytes, in whatever order they come, and wait on disk rather than in memory.
+//
+//	ban.Row… ── rowSpill ──► communeRows… ── builder ──► sectionWriter ── assemble ──► the file         (Build)
+//	   on disk, by commune    by street, largest first   a temporary file each section
+//	                              ▲
+//	   previous vintage ── predecessorIndex: which id and id_ban each address had before
+//	the file ── Open, mapped ──► Vintage ── FindTerm, StreetsWith, ByID, RowsAround… ──► ordinals
+//	                                └──── Street, Commune, Number, RowPoint… ──► records and columns of an ordinal
+//
+// Communes, streets and rows are numbered: ordinals are positions in the file. Communes come with the largest number of
+// addresses first, streets by commune, rows by street and house number, so every list of ordinals is sorted by
+// importance.
+//
+// Open checks the small sections and Verify checks all. Damage is an error that names the section. A damaged section
+// that Open does not check gives wrong answers at worst, never a crash. A file that is cut short while it is mapped
+// ends the function that runs in Guard, not the process.
 package vintage
 
 import (
@@ -16,20 +29,21 @@ import (
 	"path/filepath"
 )
 
-// The file is a header, a table of sections and the sections, each at a multiple of 8. All numbers are little-endian.
+// The file is a header, a table of sections and the sections, each at a multiple of 8 bytes. Numbers are little-endian.
 //
 //	header: magic [16], format version u32, sections u32, file size u64, checksum of the table u32, checksum of the header u32
 //	table:  id u32, checksum u32, offset u64, length u64
 const (
 	magic            = "lieudit-vintage\n"
-	formatVersion    = 2 // of the files that are written; those of firstFormat are read
-	firstFormat      = 1 // knows neither who made an id_ban nor those of earlier vintages
+	formatVersion    = 2 // written; files from firstFormat on are read
+	firstFormat      = 1 // has no sections for the origin of an id_ban and for former ones
 	headerSize       = 40
 	sectionEntrySize = 24
-	maxCheckedAtOpen = 8 << 20 // sections up to here are checked at opening
+	maxCheckedAtOpen = 8 << 20 // sections up to this size are checked by Open
 )
 
-// section names a part of the file.
+// section identifies a part of the file. A name that ends in First holds offsets: the part of item i in the section of
+// the same name lies between First[i] and First[i+1].
 type section uint32
 
 const (
@@ -91,7 +105,8 @@ const (
 
 const sectionCount = int(sectionEnd) - 1
 
-// sectionCountOf is how many sections a file of a format has. A later format adds to the end; what a file has not is empty.
+// sectionCountOf is the number of sections in a file of a format. A later format adds sections at the end; in an older
+// file those are empty.
 func sectionCountOf(format uint32) int {
 	if format == firstFormat {
 		return int(secIrregularRows)
@@ -99,16 +114,16 @@ func sectionCountOf(format uint32) int {
 	return sectionCount
 }
 
-// headerLength is how long header and table are in a file of a format.
+// headerLength is the length of header and table in a file of a format.
 func headerLength(format uint32) int { return headerSize + sectionCountOf(format)*sectionEntrySize }
 
-// none stands for no ordinal.
+// none is the ordinal of what is absent.
 const none = ^uint32(0)
 
 var (
-	// ErrNotVintage: the file is no vintage, or one of another format.
+	// ErrNotVintage says that the file is no vintage, or has another format.
 	ErrNotVintage = errors.New("not a vintage of this format")
-	// ErrDamaged: the file was a vintage and is no longer whole.
+	// ErrDamaged says that the file is a vintage and not as it was written.
 	ErrDamaged = errors.New("the vintage is damaged")
 )
 
@@ -116,7 +131,7 @@ func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func checksum(data []byte) uint32 { return crc32.Checksum(data, crcTable()) }
 
-// sectionEntry is a line of the section table.
+// sectionEntry is an entry of the table of sections.
 type sectionEntry struct {
 	id             section
 	sum            uint32
@@ -141,7 +156,7 @@ func encodeHeader(entries []sectionEntry, size uint64) []byte {
 	return append(out, table...)
 }
 
-// parseHeader checks the header and the table of a whole file and says which format it has and where its sections lie.
+// parseHeader checks the header and the table of a file and returns its format and its sections.
 func parseHeader(data []byte) (format uint32, entries [sectionEnd]sectionEntry, err error) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return 0, entries, ErrNotVintage
@@ -157,7 +172,7 @@ func parseHeader(data []byte) (format uint32, entries [sectionEnd]sectionEntry, 
 	return format, entries, err
 }
 
-// checkHeader checks the header and the table of a file of a format and says where the table ends.
+// checkHeader checks the checksums and the size in the header and returns where the table ends.
 func checkHeader(data []byte, format uint32) (end uint64, err error) {
 	if checksum(data[:headerSize-4]) != binary.LittleEndian.Uint32(data[headerSize-4:]) {
 		return 0, fmt.Errorf("%w: header", ErrDamaged)
@@ -186,20 +201,19 @@ func parseSectionTable(data, table []byte) (entries [sectionEnd]sectionEntry, er
 	return entries, nil
 }
 
-// sectionWriter gathers the sections of a file under construction, each in a temporary file of its own, so that many
-// can grow at once.
+// sectionWriter writes the sections of a file at the same time, each to a temporary file. assemble joins them.
 type sectionWriter struct {
 	dir   string
 	files [sectionEnd]*sectionFile
 }
 
-// sectionFile is a section that grows.
+// sectionFile is the temporary file of one section.
 type sectionFile struct {
 	file   *os.File
 	w      *bufio.Writer
 	length uint64
 	sum    uint32
-	err    error // the first that happened; later writes do nothing
+	err    error // the first error; later writes do nothing
 }
 
 func newSectionWriter(dir string) (*sectionWriter, error) {
@@ -247,7 +261,7 @@ func (s *sectionWriter) appendU16(id section, v uint16) {
 	s.appendBytes(id, []byte{byte(v), byte(v >> 8)})
 }
 
-// appendColumn writes a whole appendColumn.
+// appendColumn appends a whole column of numbers.
 func (s *sectionWriter) appendColumn(id section, values []uint32) {
 	for len(values) > 0 {
 		n := min(len(values), 16)
@@ -258,7 +272,7 @@ func (s *sectionWriter) appendColumn(id section, values []uint32) {
 
 func (s *sectionWriter) length(id section) uint32 { return uint32(s.files[id].length) }
 
-// assemble writes the finished file and makes it durable.
+// assemble writes the finished file and syncs it.
 func (s *sectionWriter) assemble(path string) (err error) {
 	out, err := os.Create(path)
 	if err != nil {
@@ -280,7 +294,7 @@ func (s *sectionWriter) assemble(path string) (err error) {
 	return out.Sync()
 }
 
-// layOut gives each section its place.
+// layOut assigns each section its offset.
 func (s *sectionWriter) layOut() (entries []sectionEntry, size uint64) {
 	size = headerSize + uint64(sectionCount)*sectionEntrySize
 	for id := secMeta; id < sectionEnd; id++ {
@@ -306,22 +320,22 @@ func (s *sectionWriter) copySection(out *os.File, e sectionEntry) error {
 	return err
 }
 
-// onlyReader keeps a copy from going past the writer's own way to write.
+// onlyReader hides the other methods of a file, so that io.CopyBuffer cannot bypass pacedWriter.Write.
 type onlyReader struct{ io.Reader }
 
-// writebackStride is how many bytes a build writes before it waits until they are on the disk. What is written to a file
-// otherwise gathers in memory and goes to the disk by the gigabyte, and every other write of the machine waits behind
-// it: those of a service that answers meanwhile among them.
+// writebackStride is the number of bytes after which a build waits until they are on the disk. Without the wait a build
+// fills the page cache by the gigabyte, and every other write of the machine waits behind it, also those of a service
+// that answers meanwhile.
 const writebackStride = 1 << 20
 
-// pacedWriter writes to a file from a place on, at the pace of the disk.
+// pacedWriter writes to a file from an offset on, at the speed of the disk.
 type pacedWriter struct {
 	file    *os.File
-	offset  int64 // where the next byte goes
+	offset  int64 // of the next byte
 	pending int64 // bytes that may not be on the disk yet
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (p *pacedWriter) Write(data []byte) (n int, err error) {
 	n, err = p.file.WriteAt(data, p.offset)
 	p.offset, p.pending = p.offset+int64(n), p.pending+int64(n)
@@ -332,5 +346,5 @@ func (p *pacedWriter) Write(data []byte) (n int, err error) {
 	return n, err
 }
 
-// HasMagic says whether a file that begins so is a vintage, of this format or another.
+// HasMagic reports whether a file that begins with these bytes is a vintage, of this format or another.
 func HasMagic(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }

@@ -17,19 +17,19 @@ import (
 	"lieudit/queries/address/ban"
 )
 
-// Entity is a row, or a street after all the rows.
+// Entity is a row or a street: rows have their ordinal, streets follow after all rows.
 type Entity uint32
 
-// RowEntity is a row as an entity.
+// RowEntity is the entity of a row.
 func RowEntity(row uint32) Entity { return Entity(row) }
 
-// StreetEntity is a street as an entity.
+// StreetEntity is the entity of a street.
 func (v *Vintage) StreetEntity(street uint32) Entity { return Entity(uint32(v.Addresses) + street) }
 
-// Row is the row an entity is, if it is one.
+// Row is the row of an entity; false for a street.
 func (v *Vintage) Row(e Entity) (uint32, bool) { return uint32(e), int(e) < v.Addresses }
 
-// StreetOfEntity is the street an entity is, or the one that holds it.
+// StreetOfEntity is the street that an entity is, or the street of a row.
 func (v *Vintage) StreetOfEntity(e Entity) uint32 {
 	if row, ok := v.Row(e); ok {
 		return v.StreetOf(row)
@@ -37,12 +37,12 @@ func (v *Vintage) StreetOfEntity(e Entity) uint32 {
 	return uint32(e) - uint32(v.Addresses)
 }
 
-// uuidNamespace is the namespace of the ids the program makes by itself.
+// uuidNamespace is the namespace of the UUIDs that the program generates.
 func uuidNamespace() uuid.UUID {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://adresse.data.gouv.fr/"))
 }
 
-// uuidOfID is the UUID of an id that was given none.
+// uuidOfID is the UUID (version 5) that is generated from an id. It needs no place in the file.
 func uuidOfID(space uuid.UUID, id string) uuid.UUID { return uuid.NewSHA1(space, []byte(id)) }
 
 // rowID is the regular id of a row: the street's key, the number in five digits, the repetition index.
@@ -65,11 +65,11 @@ func (v *Vintage) ID(e Entity) string {
 	return rowID(v.StreetKey(v.StreetOf(row)), v.Number(row), v.Rep(row))
 }
 
-// irregularAlias is the alias that is the id of a row whose id is made otherwise than most are.
+// irregularAlias is the alias that holds the id of a row whose id is not regular.
 func (v *Vintage) irregularAlias(row uint32) (alias uint32, ok bool) {
-	odd := Column(v.sections[secIrregularRows])
-	i := sort.Search(odd.Len()/2, func(i int) bool { return odd.At(2*i) >= row })
-	return odd.At(2*i + 1), i < odd.Len()/2 && odd.At(2*i) == row
+	irregular := Column(v.sections[secIrregularRows])
+	i := sort.Search(irregular.Len()/2, func(i int) bool { return irregular.At(2*i) >= row })
+	return irregular.At(2*i + 1), i < irregular.Len()/2 && irregular.At(2*i) == row
 }
 
 // UUID is the id_ban of an entity.
@@ -84,9 +84,9 @@ func (v *Vintage) uuidInNamespace(space uuid.UUID, e Entity) uuid.UUID {
 	return uuidOfID(space, v.ID(e))
 }
 
-// IsGenerated says whether the program made the id_ban of an entity, in this vintage or in an earlier one, and not the base.
-// A file of the first format does not hold it. There the version of the UUID tells: those that are made are of version 5,
-// and the base makes others.
+// IsGenerated reports whether the program generated the id_ban of an entity, in this vintage or an earlier one, and not
+// the base. A file of the first format does not store it. There the version of the UUID decides: generated ones have
+// version 5, those of the base another.
 func (v *Vintage) IsGenerated(e Entity) bool {
 	i, isGiven := v.storedUUID(e)
 	switch {
@@ -100,14 +100,14 @@ func (v *Vintage) IsGenerated(e Entity) bool {
 	return ok
 }
 
-// storedUUID is where the UUID stands that an entity was given, if it was.
+// storedUUID is the position of an entity's UUID among the stored ones. Entities without one have uuidOfID of their id.
 func (v *Vintage) storedUUID(e Entity) (uint32, bool) {
 	i, ok := Column(v.sections[secStoredUUIDEntities]).indexOf(uint32(e))
 	return uint32(i), ok
 }
 
-// formerUUID is an id_ban that the program made and that its entity has no more. Nearly all are made of the id that the
-// entity still has; the others stand in the file.
+// formerUUID is the i-th generated id_ban that its entity no longer has. Nearly all are uuidOfID of the entity's id;
+// the others are stored.
 func (v *Vintage) formerUUID(space uuid.UUID, i int) uuid.UUID {
 	if given, ok := Column(v.sections[secFormerStored]).indexOf(uint32(i)); ok {
 		var u uuid.UUID
@@ -117,7 +117,7 @@ func (v *Vintage) formerUUID(space uuid.UUID, i int) uuid.UUID {
 	return uuidOfID(space, v.ID(Entity(Column(v.sections[secFormerEntities]).At(i))))
 }
 
-// keyedEntity is a row or street and the number it is sorted by.
+// keyedEntity is an entity with the number that it is sorted by.
 type keyedEntity struct {
 	key    uint64
 	entity uint32
@@ -127,15 +127,15 @@ func sortByKey(all []keyedEntity) {
 	slices.SortFunc(all, func(x, y keyedEntity) int { return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.entity, y.entity)) })
 }
 
-// identity is the id_ban of a row or street, whether the program made it, and those that it made before.
+// identity is the id_ban of an entity, whether the program generated it, and the generated ones that it replaced.
 type identity struct {
 	uuid        uuid.UUID
 	isGenerated bool
 	formers     []uuid.UUID
 }
 
-// chooseIdentity settles an id_ban: the one that the file gives, else the predecessor's, else one that is made of the id. What
-// was made once goes on leading here when the base brings its own.
+// chooseIdentity chooses the id_ban of an entity: the one in the file, else the predecessor's, else the generated one.
+// A generated id_ban stays findable when the base later brings its own.
 func (b *builder) chooseIdentity(given string, generated uuid.UUID, previous predecessor) identity {
 	chosen := identity{uuid: generated, isGenerated: true}
 	if u, err := uuid.Parse(given); err == nil && u != uuid.Nil {
@@ -150,8 +150,8 @@ func (b *builder) chooseIdentity(given string, generated uuid.UUID, previous pre
 	return chosen
 }
 
-// generateUUID is the UUID of an id that was given none. One that was another's once is made with the vintage before, so
-// that no two have the same.
+// generateUUID generates the UUID of an id. An id that belonged to another entity before gets a UUID that also depends
+// on the previous vintage, so that no two entities have the same.
 func (b *builder) generateUUID(id string, isReused bool) uuid.UUID {
 	if isReused {
 		id += " " + b.Previous.Digest()
@@ -159,7 +159,7 @@ func (b *builder) generateUUID(id string, isReused bool) uuid.UUID {
 	return uuidOfID(b.namespace, id)
 }
 
-// identifyRow settles the id_ban of a row, and by which other ids it is found.
+// identifyRow chooses the id_ban of a row and records the other ids that lead to it.
 func (b *builder) identifyRow(s *streetRows, r *ban.Row, row uint32) {
 	if !hasRegularID(r, s.key) {
 		b.aliases = append(b.aliases, alias{id: r.ID, entity: row, isOwnID: true})
@@ -212,10 +212,10 @@ func (b *builder) identifyStreet(s *streetRows, street uint32) {
 	}
 }
 
-// firstHalf is the first half of a UUID, by which they are sorted.
+// firstHalf is the first half of a UUID, by which UUIDs are sorted.
 func firstHalf(u uuid.UUID) uint64 { return binary.BigEndian.Uint64(u[:8]) }
 
-// addFormerIDs keeps the ids under which something was known before.
+// addFormerIDs makes the ids of the predecessor lead to its successor.
 func (b *builder) addFormerIDs(previous predecessor, id string, entity uint32, isStreet bool) {
 	for _, old := range previous.ids {
 		if old != id {
@@ -227,7 +227,7 @@ func (b *builder) addFormerIDs(previous predecessor, id string, entity uint32, i
 	}
 }
 
-// writeIdentity writes the order of the UUIDs and the ids that lead to other entities than they say.
+// writeIdentity writes the order of the UUIDs and the aliases. It runs when the number of rows is known.
 func (b *builder) writeIdentity(ctx context.Context) error {
 	rows := uint32(b.summary.Addresses)
 	for _, o := range b.storedStreetUUIDs {
@@ -252,7 +252,7 @@ func (b *builder) writeIdentity(ctx context.Context) error {
 	return errors.Join(b.writeFormers(rows), ctx.Err())
 }
 
-// writeFormers writes the id_ban that the program made and that were replaced, with the UUIDs that no id makes any more.
+// writeFormers writes the generated id_ban that were replaced, and stores those that cannot be generated again.
 func (b *builder) writeFormers(rows uint32) error {
 	all, err := b.rowFormers.readAll(len(b.streetFormers))
 	if err != nil {
@@ -279,12 +279,12 @@ func (b *builder) writeFormers(rows uint32) error {
 	return nil
 }
 
-// keyFile keeps keys of rows on disk until all are known.
+// keyFile keeps the sort keys of rows on disk until the last row.
 type keyFile struct {
 	file *os.File
 	w    *bufio.Writer
 	n    int
-	err  error // the first that happened
+	err  error // the first error
 }
 
 func newKeyFile(path string) (*keyFile, error) {
@@ -308,7 +308,7 @@ func (k *keyFile) append(key uint64, row uint32) {
 	}
 }
 
-// readAll gives all keys back, in a slice that has room for some more.
+// readAll returns all keys in a slice with room for some more.
 func (k *keyFile) readAll(more int) ([]keyedEntity, error) {
 	if err := errors.Join(k.err, k.w.Flush()); err != nil {
 		return nil, err
@@ -328,7 +328,7 @@ func (k *keyFile) readAll(more int) ([]keyedEntity, error) {
 	return all, nil
 }
 
-// writeAliases writes the irregular and the old ids, sorted. One that two entities had goes to the one that has it now,
+// writeAliases writes the irregular and the former ids, sorted. An id of two entities leads to the one that has it now,
 // else to the first.
 func (b *builder) writeAliases(rows uint32) {
 	for i := range b.aliases {
@@ -342,18 +342,18 @@ func (b *builder) writeAliases(rows uint32) {
 	b.aliases = slices.CompactFunc(b.aliases, func(x, y alias) bool { return x.id == y.id && !y.isOwnID })
 	at := uint32(0)
 	b.out.appendU32(secAliasFirst, at)
-	var odd [][2]uint32
+	var irregular [][2]uint32
 	for i, a := range b.aliases {
 		b.out.appendBytes(secAliasText, []byte(a.id))
 		at += uint32(len(a.id))
 		b.out.appendU32(secAliasFirst, at)
 		b.out.appendU32(secAliasEntities, a.entity)
 		if a.isOwnID {
-			odd = append(odd, [2]uint32{a.entity, uint32(i)})
+			irregular = append(irregular, [2]uint32{a.entity, uint32(i)})
 		}
 	}
-	slices.SortFunc(odd, func(x, y [2]uint32) int { return cmp.Compare(x[0], y[0]) })
-	for _, o := range odd {
+	slices.SortFunc(irregular, func(x, y [2]uint32) int { return cmp.Compare(x[0], y[0]) })
+	for _, o := range irregular {
 		b.out.appendU32(secIrregularRows, o[0], o[1])
 	}
 }

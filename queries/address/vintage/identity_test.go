@@ -14,7 +14,7 @@ import (
 	"lieudit/queries/address/ban"
 )
 
-// villageRows is a small commune: streets of numbered rows a few metres apart.
+// villageRows are the rows of a small commune: streets of numbered rows a few metres apart.
 func villageRows() []ban.Row {
 	var rows []ban.Row
 	for s, name := range []string{"Rue des Buis", "Rue Haute", "Place du Pont"} {
@@ -27,7 +27,7 @@ func villageRows() []ban.Row {
 	return rows
 }
 
-// change is what becomes of the village in the next vintage.
+// change is a change to the village in the next vintage.
 type change struct {
 	name string
 	make func([]ban.Row)
@@ -74,7 +74,7 @@ func TestAnOldIDAndAnIDBanFindTheirAddressInTheNextVintage(t *testing.T) {
 	}
 }
 
-// checkSuccessor wants an old id, and the id_ban it had, to lead to a row.
+// checkSuccessor checks that a former id, and the id_ban it had, lead to a row.
 func checkSuccessor(t *testing.T, before, after *Vintage, old string, want ban.Row) {
 	t.Helper()
 	was, _ := before.ByID(old)
@@ -128,8 +128,8 @@ func TestStreetsKeepTheirIDBanUnderAnotherName(t *testing.T) {
 	}
 }
 
-// changeDepartment is what a department may look like a vintage later: a third of the streets have another code, some of them
-// another name, and numbers have moved a little.
+// changeDepartment changes a department as the next vintage may: a third of the streets have another code, some of them
+// another name, and some numbers have moved a little.
 func changeDepartment(rows []ban.Row) []ban.Row {
 	rng, next := rand.New(rand.NewPCG(4, 4)), slices.Clone(rows)
 	codes := map[string]string{}
@@ -196,7 +196,7 @@ func villageWithLocality() []ban.Row {
 		Commune: "Mende", Lon: 3.6, Lat: 44.6})
 }
 
-// checkFormerUUIDs wants every id_ban of a vintage to lead to the entity of a later one that has the id it had.
+// checkFormerUUIDs checks that every id_ban of a vintage leads to the entity of a later one that its id leads to.
 func checkFormerUUIDs(t *testing.T, before, after *Vintage) {
 	t.Helper()
 	for i := range before.Addresses + before.Streets + before.Localities {
@@ -229,7 +229,7 @@ func TestAGeneratedIDBanStaysFindableWhenTheBaseBringsItsOwn(t *testing.T) {
 				}
 				for i := range v.Addresses {
 					if v.IsGenerated(Entity(i)) || v.UUID(Entity(i)) != given.UUID(Entity(i)) {
-						t.Errorf("millésime %s: %s has %s, invented: %v", v.Millesime, v.ID(Entity(i)), v.UUID(Entity(i)), v.IsGenerated(Entity(i)))
+						t.Errorf("millésime %s: %s has %s, generated: %v", v.Millesime, v.ID(Entity(i)), v.UUID(Entity(i)), v.IsGenerated(Entity(i)))
 					}
 				}
 			}
@@ -259,7 +259,7 @@ func TestWhoMadeAnIDBanIsKept(t *testing.T) {
 		for i, r := range rows {
 			e, _ := v.ByID(r.ID)
 			if want := i != 7 && i != 15; v.IsGenerated(e) != want || v.UUID(e) != before.UUID(entityOf(before.ByID(r.ID))) {
-				t.Errorf("%s: id_ban %s, invented %v, want %v", r.ID, v.UUID(e), v.IsGenerated(e), want)
+				t.Errorf("%s: id_ban %s, generated %v, want %v", r.ID, v.UUID(e), v.IsGenerated(e), want)
 			}
 		}
 	}
@@ -323,7 +323,7 @@ func TestAFileOfTheFirstFormatIsReadAndInheritedFrom(t *testing.T) {
 	for i, r := range renameStreet(villageRows()) {
 		e, ok := v.ByID(r.ID)
 		if byUUID, found := v.ByUUID(v.UUID(e)); !ok || !found || byUUID != e || v.IsGenerated(e) != (i != 7) {
-			t.Errorf("%s: %v, its id_ban %v, invented %v", r.ID, ok, found, v.IsGenerated(e))
+			t.Errorf("%s: %v, its id_ban %v, generated %v", r.ID, ok, found, v.IsGenerated(e))
 		}
 	}
 	after := buildVintage(t, withBANIDs(renameStreet(villageRows())), Options{Previous: v})

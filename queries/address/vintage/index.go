@@ -15,7 +15,7 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// firstError is the first error of a write.
+// firstError is the first error of each section's writes.
 func (s *sectionWriter) firstError() error {
 	var errs []error
 	for _, p := range s.files {
@@ -26,8 +26,7 @@ func (s *sectionWriter) firstError() error {
 	return errors.Join(errs...)
 }
 
-// writeIndex writes everything that is known only when all rows are: the dictionary, what it leads to, and the orders
-// in which rows and streets can be searched.
+// writeIndex writes what needs all rows: the terms and their postings, the lookups, and the orders of rows and streets.
 func (b *builder) writeIndex(ctx context.Context) error {
 	terms := b.names.sortTerms()
 	b.writeTerms(terms)
@@ -74,7 +73,7 @@ func (b *builder) writePlacesTable(terms uint32) {
 	b.writePostings(secTermPlacesFirst, secTermPlaces, names, terms)
 }
 
-// writePlaceKeys writes the places in the order of their names, links left out.
+// writePlaceKeys writes the places in the order of their names without stop words (see Gazetteer).
 func (b *builder) writePlaceKeys(terms []string) {
 	keys := make([][]uint32, len(b.places))
 	for i, p := range b.places {
@@ -91,7 +90,7 @@ func (b *builder) writePlaceKeys(terms []string) {
 	b.out.appendColumn(secPlacesByName, order)
 }
 
-// withoutLinks are the terms that are no links, or all when there are no others.
+// withoutLinks returns the terms that are no stop words, or all when there are no others.
 func withoutLinks(terms []uint32, of func(uint32) string) []uint32 {
 	var out []uint32
 	for _, t := range terms {
@@ -109,7 +108,7 @@ func (b *builder) writeStreetPostings(terms uint32) {
 	b.writePostings(secTermStreetsFirst, secTermStreets, b.streetNames, terms)
 }
 
-// writePostings turns what has which name into what each term is part of.
+// writePostings inverts the names: for each term it writes the ordinals of the items whose name has the term.
 func (b *builder) writePostings(first, items section, names []uint32, terms uint32) {
 	starts := make([]uint32, terms+1)
 	for _, name := range names {
@@ -131,7 +130,7 @@ func (b *builder) writePostings(first, items section, names []uint32, terms uint
 	b.out.appendColumn(items, out)
 }
 
-// distinct are the terms without those said before.
+// distinct returns the terms without repetitions, sorted when there were any.
 func distinct(terms []uint32) []uint32 {
 	for i, t := range terms {
 		if slices.Contains(terms[:i], t) {
@@ -143,8 +142,8 @@ func distinct(terms []uint32) []uint32 {
 	return terms
 }
 
-// yieldDeletes gives what is left of a term when letters are dropped: two letters of a long term, one of a short one.
-// Numbers have no misspellings.
+// yieldDeletes yields the keys under which a misspelt term is found: two letters deleted of a long term, one of a short
+// one. Numbers have none.
 func yieldDeletes(term string, yield func([]byte)) {
 	switch {
 	case len(term) < 3 || term[0] >= '0' && term[0] <= '9':
@@ -155,13 +154,14 @@ func yieldDeletes(term string, yield func([]byte)) {
 	}
 }
 
+// yieldPhoneticKey yields the phonetic key of a term.
 func yieldPhoneticKey(term string, yield func([]byte)) {
 	if sound := text.PhoneticKey(term); sound != "" {
 		yield([]byte(sound))
 	}
 }
 
-// writeHashTable writes a table of buckets that leads from keys of terms to the terms.
+// writeHashTable writes a hash table from keys of terms to the terms. Keys are not stored: readers compare the terms.
 func (b *builder) writeHashTable(first, items section, terms []string, each func(string, func([]byte))) {
 	total := 0
 	for _, t := range terms {
@@ -182,7 +182,7 @@ func (b *builder) writeHashTable(first, items section, terms []string, each func
 	b.out.appendColumn(items, out)
 }
 
-// eachBucket gives each term the buckets of its keys, each once.
+// eachBucket yields each term with the buckets of its keys, each bucket once.
 func (b *builder) eachBucket(terms []string, each func(string, func([]byte)), buckets int, yield func(term, bucket uint32)) {
 	var seen []uint32
 	for i, t := range terms {
@@ -211,7 +211,7 @@ func (b *builder) writePostcodeTable() {
 	}
 }
 
-// writeOrders writes the order of communes by code and of streets by key.
+// writeOrders writes the communes in the order of their codes and the streets in the order of their keys.
 func (b *builder) writeOrders() {
 	codes := make([]Code, b.summary.Communes)
 	for _, p := range b.places {
@@ -223,7 +223,7 @@ func (b *builder) writeOrders() {
 	b.out.appendColumn(secStreetsByKey, sortOrdinals(len(b.streetKeys), func(i, j uint32) int { return cmp.Compare(b.streetKeys[i], b.streetKeys[j]) }))
 }
 
-// sortOrdinals are the numbers below n in an order, ties by themselves.
+// sortOrdinals returns the numbers below n, sorted, equal ones by number.
 func sortOrdinals(n int, compare func(i, j uint32) int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {
@@ -233,7 +233,8 @@ func sortOrdinals(n int, compare func(i, j uint32) int) []uint32 {
 	return out
 }
 
-// writePositionOrders writes the order of rows and of streets along the curve, from the columns already written.
+// writePositionOrders writes rows and streets in their order along the Z-order curve. It reads the positions back from
+// the written sections.
 func (b *builder) writePositionOrders(ctx context.Context) error {
 	rows, err := b.readCurveKeys(secLons, secLats, 4, 0)
 	if err != nil {
@@ -258,8 +259,8 @@ func (b *builder) writePositionOrders(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// readCurveKeys reads the longitudes and latitudes back: one a record of that size, the second section's 4 bytes further
-// when both are one.
+// readCurveKeys reads the positions of records of one size back from their sections, at an offset in each record. When
+// both coordinates are in one section, the latitude follows 4 bytes after the longitude.
 func (b *builder) readCurveKeys(lons, lats section, size int64, at int64) ([]keyedEntity, error) {
 	x, err := b.out.flushedFile(lons)
 	if err != nil {
@@ -310,7 +311,7 @@ func (s *pointReader) readInt32(at int64) int32 {
 	return int32(binary.LittleEndian.Uint32(s.buf[at-s.start:]))
 }
 
-// flushedFile gives the file of a section, with all that was written to it.
+// flushedFile is the file of a section with all that was written to it.
 func (s *sectionWriter) flushedFile(id section) (*os.File, error) {
 	p := s.files[id]
 	return p.file, errors.Join(p.err, p.w.Flush())

@@ -19,8 +19,9 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// rowSpill keeps the rows of a build on disk until all have been seen. Rows of one commune that follow each other make a
-// segment; within one, a field that repeats the row before costs one bit.
+// rowSpill keeps the rows of a build on disk until all have come, because rows of one commune may be anywhere in the
+// files. Rows of a commune that follow each other make a segment. Within a segment a field that repeats the row before
+// costs one bit.
 type rowSpill struct {
 	file      *os.File
 	w         *bufio.Writer
@@ -32,7 +33,7 @@ type rowSpill struct {
 	rowCounts map[string]int
 }
 
-// segment is a run of rows of one commune in the file.
+// segment is a run of rows of one commune in the spill file.
 type segment struct {
 	offset, length int64
 	rows           int
@@ -60,7 +61,7 @@ func (s *rowSpill) append(r *ban.Row) error {
 	return err
 }
 
-// readCommune gives back all rows of a commune.
+// readCommune returns all rows of a commune.
 func (s *rowSpill) readCommune(code string) ([]ban.Row, error) {
 	rows := make([]ban.Row, 0, s.rowCounts[code])
 	for _, run := range s.segments[code] {
@@ -81,7 +82,7 @@ func (s *rowSpill) readCommune(code string) ([]ban.Row, error) {
 	return rows, nil
 }
 
-// rowTexts are the texts of a row, the commune's code aside.
+// rowTexts are the text fields of a row in the order of the encoding.
 func rowTexts(r *ban.Row) [13]*string {
 	return [...]*string{&r.ID, &r.IDBan, &r.Rep, &r.Voie, &r.LieuDit, &r.NomAFNOR, &r.CodePostal, &r.CodeInsee, &r.Commune,
 		&r.CodeInseeAncienne, &r.CommuneAncienne, &r.Acheminement, &r.TypePosition}
@@ -112,7 +113,7 @@ func appendRow(buf []byte, r, last *ban.Row) []byte {
 	return appendText(buf, strings.Join(r.Parcelles, "|"))
 }
 
-// roundInt32 rounds to the nearest number that fits, and makes nothing of what is none.
+// roundInt32 rounds to the nearest int32; NaN becomes 0.
 func roundInt32(f float64) int32 {
 	if math.IsNaN(f) {
 		return 0
@@ -124,7 +125,7 @@ func appendText(buf []byte, s string) []byte {
 	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
 }
 
-// decodeRow reads one row and says how many bytes it took, or 0 when it is cut short.
+// decodeRow decodes one row and returns how many bytes it has, or 0 when it is cut short.
 func decodeRow(data []byte, last *ban.Row) (r ban.Row, n int) {
 	d := &rowDecoder{rest: data}
 	r = *last
@@ -148,7 +149,7 @@ func decodeRow(data []byte, last *ban.Row) (r ban.Row, n int) {
 	return r, len(data) - len(d.rest)
 }
 
-// rowDecoder reads fields one after the other and remembers when they ran out.
+// rowDecoder reads fields one after the other and remembers whether the data ended early.
 type rowDecoder struct {
 	rest        []byte
 	isTruncated bool
@@ -176,11 +177,11 @@ func (d *rowDecoder) uvarint() uint64 {
 
 func (d *rowDecoder) text() string { return string(d.next(d.uvarint())) }
 
-// maxWaiting is how many maxWaiting may wait to be used.
+// maxWaiting is the number of batches that may wait to be consumed.
 const maxWaiting = 4
 
-// consumeBatches draws items in one goroutine and uses them, in batches of a size and in their order, in another; it returns when
-// both are done. The first error of either stops both.
+// consumeBatches produces items in one goroutine and consumes them, in batches and in order, in another. It returns
+// when both have ended. The first error of either stops both.
 func consumeBatches[T any](ctx context.Context, items iter.Seq2[T, error], size int, consume func([]T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	waiting := make(chan []T, maxWaiting)
@@ -199,7 +200,7 @@ func consumeBatches[T any](ctx context.Context, items iter.Seq2[T, error], size 
 	return group.Wait()
 }
 
-// produceBatches sends items in batches until there are no more or the context ends.
+// produceBatches sends items in batches until there are no more or ctx ends.
 func produceBatches[T any](ctx context.Context, items iter.Seq2[T, error], size int, to chan<- []T) error {
 	batch := make([]T, 0, size)
 	send := func() error {
@@ -224,14 +225,14 @@ func produceBatches[T any](ctx context.Context, items iter.Seq2[T, error], size 
 	return send()
 }
 
-// communeRows is a commune with its rows communeRows into streets.
+// communeRows is a commune with its rows grouped by street.
 type communeRows struct {
 	code       string
 	streets    []streetRows
 	duplicates int
 }
 
-// groupCommunes gives the groupCommunes back one by one.
+// groupCommunes yields the communes one by one in the given order.
 func (s *rowSpill) groupCommunes(codes []string) iter.Seq2[communeRows, error] {
 	return func(yield func(communeRows, error) bool) {
 		for _, code := range codes {
@@ -247,14 +248,15 @@ func (s *rowSpill) groupCommunes(codes []string) iter.Seq2[communeRows, error] {
 	}
 }
 
-// streetRows is a street with its rows, or a locality with one.
+// streetRows is a street with its rows, or a locality with its one row.
 type streetRows struct {
 	key, name  string
 	isLocality bool
 	rows       []ban.Row
 }
 
-// groupByStreet sorts the rows of a commune into streets. It depends on what the rows are, not on how they came.
+// groupByStreet groups the rows of a commune by street and drops rows with the same id. The result depends on the rows
+// and not on their order.
 func groupByStreet(rows []ban.Row) (streets []streetRows, duplicates int) {
 	index := map[[2]string]int{}
 	for i := range rows {
@@ -281,7 +283,7 @@ func groupByStreet(rows []ban.Row) (streets []streetRows, duplicates int) {
 	return streets, duplicates
 }
 
-// compareRows is a total order: rows that compare equal are equal in all that is kept.
+// compareRows is a total order: rows that compare as equal are equal in all stored fields.
 func compareRows(x, y ban.Row) int {
 	if c := cmp.Or(cmp.Compare(x.Numero, y.Numero), cmp.Compare(x.Rep, y.Rep), cmp.Compare(x.ID, y.ID)); c != 0 {
 		return c
@@ -295,7 +297,8 @@ func compareRows(x, y ban.Row) int {
 		slices.Compare(x.Parcelles, y.Parcelles))
 }
 
-// streetKey is the part of an id that names the street: what stands before the number.
+// streetKey is the part of a row's id that identifies the street: all before the number. Irregular ids are cut at the
+// second underscore; those without one get a key of the commune and the street's name.
 func streetKey(r *ban.Row) string {
 	if r.Kind == ban.Locality {
 		return r.ID
@@ -310,7 +313,7 @@ func streetKey(r *ban.Row) string {
 	return r.CodeInsee + "_" + strings.ReplaceAll(text.Fold(r.Voie), " ", "-")
 }
 
-// regularKey is the street's key when number and repetition index follow it the usual way.
+// regularKey is the street's key in a regular id.
 func regularKey(r *ban.Row) (string, bool) {
 	key, ok := r.ID, true
 	if r.Rep != "" {
@@ -325,7 +328,8 @@ func regularKey(r *ban.Row) (string, bool) {
 	return key, ok
 }
 
-// hasRegularID says whether a row's id is the street's key, the number in five digits and the repetition index.
+// hasRegularID reports whether a row's id is the street's key, the number in five digits and the repetition index, so
+// that it need not be stored.
 func hasRegularID(r *ban.Row, key string) bool {
 	rest, ok := strings.CutPrefix(r.ID, key)
 	if !ok || len(rest) < 6 || rest[0] != '_' {

@@ -13,26 +13,27 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// Terms of so many letters and more are found across two edits, shorter ones across one.
+// minTwoEditTerm is the length from which on terms are found within two edits; shorter ones are found within one.
 const minTwoEditTerm = 8
 
-// Terms is how many terms the dictionary holds. They are sorted, so that a prefix is a range of them.
+// Terms is the number of terms. Terms are sorted, so that those with a common prefix are a range.
 func (v *Vintage) Terms() uint32 { return uint32(v.terms.count()) }
 
 // Term is the text of a term.
 func (v *Vintage) Term(i uint32) []byte { return v.terms.text(i) }
 
-// FindTerm is the ordinal of a term.
+// FindTerm returns the ordinal of a term.
 func (v *Vintage) FindTerm(term string) (uint32, bool) {
 	i := v.searchTerm(term)
 	return i, i < v.Terms() && string(v.terms.text(i)) == term
 }
 
+// searchTerm is the ordinal of the first term that is not before the given one.
 func (v *Vintage) searchTerm(term string) uint32 {
 	return uint32(sort.Search(v.terms.count(), func(i int) bool { return string(v.terms.text(uint32(i))) >= term }))
 }
 
-// TermsWithPrefix is the range of the terms that begin so.
+// TermsWithPrefix is the range of the terms that begin with a prefix.
 func (v *Vintage) TermsWithPrefix(prefix string) (from, to uint32) {
 	from = v.searchTerm(prefix)
 	rest := v.terms.count() - int(from)
@@ -41,8 +42,8 @@ func (v *Vintage) TermsWithPrefix(prefix string) (from, to uint32) {
 	}))
 }
 
-// Like calls yield with the terms within so many edits, some more than once, and stops when yield answers false. It
-// counts a step for each term it looks at.
+// Like calls yield with the terms near a term and their distance in edits, edits+1 for one that is farther. Some terms
+// come more than once. It stops when yield returns false.
 func (v *Vintage) Like(term string, edits int, yield func(term uint32, distance int) bool) {
 	going := true
 	text.Deletes(term, edits, func(left []byte) {
@@ -57,7 +58,7 @@ func (v *Vintage) Like(term string, edits int, yield func(term uint32, distance 
 	})
 }
 
-// Sounding calls yield with the terms that sound the same.
+// Sounding calls yield with the terms that have a phonetic key. It stops when yield returns false.
 func (v *Vintage) Sounding(sound string, yield func(term uint32) bool) {
 	bucket := v.sounds.list(bucketOf([]byte(sound), v.sounds.first.Len()-1))
 	for i := range bucket.Len() {
@@ -67,7 +68,7 @@ func (v *Vintage) Sounding(sound string, yield func(term uint32) bool) {
 	}
 }
 
-// bucketOf spreads keys over a power of two of buckets (FNV-1a, folded).
+// bucketOf is the bucket of a key among a power of two of buckets (FNV-1a, folded).
 func bucketOf(key []byte, buckets int) uint32 {
 	if buckets < 1 {
 		return none
@@ -80,13 +81,13 @@ func bucketOf(key []byte, buckets int) uint32 {
 	return uint32(h) & uint32(1<<(bits.Len(uint(buckets))-1)-1)
 }
 
-// StreetsWith are the streets whose name holds a term, sorted: the most important communes first.
+// StreetsWith returns the streets whose name has a term, sorted, so that those of the largest communes come first.
 func (v *Vintage) StreetsWith(term uint32) Column { return v.termStreets.list(term) }
 
-// PlacesWith are the places whose name holds a term, sorted likewise.
+// PlacesWith returns the places whose name has a term, sorted alike.
 func (v *Vintage) PlacesWith(term uint32) Column { return v.termPlaces.list(term) }
 
-// PostcodeCommunes are the communes that have addresses of a postcode.
+// PostcodeCommunes returns the communes that have addresses with a postcode.
 func (v *Vintage) PostcodeCommunes(postcode uint32) Column {
 	codes := Column(v.sections[secPostcodes])
 	i := sort.Search(codes.Len(), func(i int) bool { return codes.At(i) >= postcode })
@@ -96,7 +97,8 @@ func (v *Vintage) PostcodeCommunes(postcode uint32) Column {
 	return lists{Column(v.sections[secPostcodesFirst]), Column(v.sections[secPostcodeCommunes])}.list(uint32(i))
 }
 
-// PostcodesCommunes are the communes that have addresses of the postcodes in [from, to), once for each of those.
+// PostcodesCommunes returns the communes that have addresses with the postcodes in [from, to). A commune comes once for
+// each of its postcodes.
 func (v *Vintage) PostcodesCommunes(from, to uint32) Column {
 	codes, first := Column(v.sections[secPostcodes]), Column(v.sections[secPostcodesFirst])
 	i := sort.Search(codes.Len(), func(i int) bool { return codes.At(i) >= from })
@@ -106,7 +108,7 @@ func (v *Vintage) PostcodesCommunes(from, to uint32) Column {
 	return items[a*4 : b*4]
 }
 
-// CommuneOf is the commune of a code.
+// CommuneOf returns the commune with an INSEE code.
 func (v *Vintage) CommuneOf(code string) (uint32, bool) {
 	byCode, want := Column(v.sections[secCommunesByCode]), CodeOf(code)
 	i := sort.Search(byCode.Len(), func(i int) bool {
@@ -119,26 +121,27 @@ func (v *Vintage) CommuneOf(code string) (uint32, bool) {
 	return byCode.At(i), true
 }
 
-// Gazetteer is a range of the places in the order of their names, links left out, that begin with the same terms.
+// Gazetteer is the places whose names begin with the same terms, as a range of all places in the order of their names.
+// Stop words are left out. Narrow extends the terms by one.
 type Gazetteer struct {
 	v        *Vintage
 	depth    int
 	from, to int
 }
 
-// Gazetteer is the range of all places.
+// Gazetteer returns the range of all places.
 func (v *Vintage) Gazetteer() Gazetteer {
 	return Gazetteer{v: v, to: Column(v.sections[secPlacesByName]).Len()}
 }
 
-// Len is how many places there are.
+// Len is the number of places.
 func (g Gazetteer) Len() int { return g.to - g.from }
 
 func (g Gazetteer) key(i int) Column {
 	return lists{Column(g.v.sections[secPlaceKeysFirst]), Column(g.v.sections[secPlaceKeys])}.list(uint32(i))
 }
 
-// Narrow narrows the range to names that go on with a term in [from, to).
+// Narrow is the range of the places whose name goes on with a term in [from, to).
 func (g Gazetteer) Narrow(from, to uint32) Gazetteer {
 	search := func(least uint32) int {
 		return g.from + sort.Search(g.to-g.from, func(i int) bool {
@@ -150,25 +153,25 @@ func (g Gazetteer) Narrow(from, to uint32) Gazetteer {
 	return Gazetteer{g.v, g.depth + 1, lo, max(lo, search(to))}
 }
 
-// CountComplete is how many of the places have been named whole; they come first.
+// CountComplete is the number of places whose name has no further term. They come first.
 func (g Gazetteer) CountComplete() int {
 	return sort.Search(g.to-g.from, func(i int) bool { return g.key(g.from+i).Len() > g.depth })
 }
 
-// PlaceAt is the ordinal of the place at i of the range. Ordinals follow the importance of communes.
+// PlaceAt is the ordinal of the place at i of the range.
 func (g Gazetteer) PlaceAt(i int) uint32 { return Column(g.v.sections[secPlacesByName]).At(g.from + i) }
 
-// Place is the same, and how many of its terms have not been named.
+// Place is PlaceAt with the number of terms that the name has beyond the range's.
 func (g Gazetteer) Place(i int) (place uint32, unnamed int) {
 	return g.PlaceAt(i), g.key(g.from+i).Len() - g.depth
 }
 
-// zOrder is the place of a position on a Z-order zOrder.
+// zOrder is the position of a point on a Z-order curve.
 func zOrder(lon, lat int32) uint64 {
 	return spreadBits(uint32(lon)^(1<<31)) | spreadBits(uint32(lat)^(1<<31))<<1
 }
 
-// spreadBits puts a zero bit before each bit.
+// spreadBits inserts a zero bit before each bit.
 func spreadBits(x uint32) uint64 {
 	v := uint64(x)
 	v = (v | v<<16) & 0x0000ffff0000ffff
@@ -178,12 +181,13 @@ func spreadBits(x uint32) uint64 {
 	return (v | v<<1) & 0x5555555555555555
 }
 
-// RowsAround calls yield with the rows in a box that holds the circle of so many metres, and some beyond it.
+// RowsAround calls yield with the rows in a box around a circle of so many metres, and with some beyond it. The caller
+// checks the distance.
 func (v *Vintage) RowsAround(lon, lat int32, metres float64, yield func(row uint32, p Point)) {
 	scanAround(Column(v.sections[secRowsByPosition]), v.RowPoint, box{lon, lat, metres}, yield)
 }
 
-// StreetsAround does the same for streets and localities.
+// StreetsAround is RowsAround for streets and localities.
 func (v *Vintage) StreetsAround(lon, lat int32, metres float64, yield func(street uint32, p Point)) {
 	at := func(i uint32) Point {
 		r := v.streets.record(i)
@@ -192,7 +196,7 @@ func (v *Vintage) StreetsAround(lon, lat int32, metres float64, yield func(stree
 	scanAround(Column(v.sections[secStreetsByPosition]), at, box{lon, lat, metres}, yield)
 }
 
-// box is a circle, in millionths of degrees and metres.
+// box is a circle: its centre in millionths of degrees, its radius in metres.
 type box struct {
 	lon, lat int32
 	metres   float64
@@ -200,13 +204,14 @@ type box struct {
 
 const metresPerDegree = 111_320
 
-// halfSize are the box's half width and half height.
+// halfSize is half the width and half the height of the box around the circle, in millionths of degrees.
 func (b box) halfSize() (w, h float64) {
 	h = b.metres / metresPerDegree * 1e6
 	return h / max(math.Cos(float64(b.lat)/1e6*math.Pi/180), 0.01), h
 }
 
-// scanAround walks the cells of the curve that touch the box: squares of the least size that keeps them few.
+// scanAround scans the cells of the curve that touch the box. Cells are squares, of the smallest size that needs few of
+// them.
 func scanAround(order Column, at func(uint32) Point, b box, yield func(uint32, Point)) {
 	w, h := b.halfSize()
 	level := uint(0)
@@ -222,9 +227,10 @@ func scanAround(order Column, at func(uint32) Point, b box, yield func(uint32, P
 	}
 }
 
-// curveCoordinate is a coordinate as the curve counts it.
+// curveCoordinate shifts a coordinate into the unsigned range of the curve.
 func curveCoordinate(f float64) uint64 { return uint64(min(max(f+(1<<31), 0), 1<<32-1)) }
 
+// scanCell calls yield with the points of one cell: a contiguous range of the order.
 func scanCell(order Column, at func(uint32) Point, from uint64, bits uint, yield func(uint32, Point)) {
 	i := sort.Search(order.Len(), func(i int) bool {
 		p := at(order.At(i))
@@ -239,7 +245,7 @@ func scanCell(order Column, at func(uint32) Point, from uint64, bits uint, yield
 	}
 }
 
-// ByID finds what an id names, or named in an earlier vintage.
+// ByID finds the entity that an id names, or named in an earlier vintage.
 func (v *Vintage) ByID(id string) (Entity, bool) {
 	if s, ok := v.findStreet(id); ok {
 		return v.StreetEntity(s), true
@@ -250,7 +256,7 @@ func (v *Vintage) ByID(id string) (Entity, bool) {
 	return v.findAlias(id)
 }
 
-// findAlias finds what an irregular id names, or one of an earlier vintage.
+// findAlias finds the entity of an irregular id or of an id of an earlier vintage.
 func (v *Vintage) findAlias(id string) (Entity, bool) {
 	i := sort.Search(v.aliases.count(), func(i int) bool { return string(v.aliases.text(uint32(i))) >= id })
 	if i < v.aliases.count() && string(v.aliases.text(uint32(i))) == id {
@@ -259,6 +265,7 @@ func (v *Vintage) findAlias(id string) (Entity, bool) {
 	return 0, false
 }
 
+// findStreet finds a street by its key.
 func (v *Vintage) findStreet(key string) (uint32, bool) {
 	byKey := Column(v.sections[secStreetsByKey])
 	i := v.searchKey(key)
@@ -275,7 +282,7 @@ func (v *Vintage) searchKey(key string) int {
 	})
 }
 
-// findRegular finds a row by an id that is made like most are.
+// findRegular finds a row by a regular id.
 func (v *Vintage) findRegular(id string) (Entity, bool) {
 	key, number, rep, ok := splitID(id)
 	if !ok {
@@ -293,7 +300,7 @@ func (v *Vintage) findRegular(id string) (Entity, bool) {
 	return 0, false
 }
 
-// splitID cuts a regular id into the street's key, the number and the repetition index.
+// splitID splits a regular id into the street's key, the number and the repetition index.
 func splitID(id string) (key string, number uint32, rep string, ok bool) {
 	parts := strings.SplitN(id, "_", 4)
 	if len(parts) < 3 || len(parts[2]) != 5 {
@@ -309,15 +316,16 @@ func splitID(id string) (key string, number uint32, rep string, ok bool) {
 	return id[:len(parts[0])+1+len(parts[1])], uint32(n), rep, true
 }
 
-// FirstNumber is the first row of a street with that number or a higher one.
+// FirstNumber is the first row of a street with a number or a higher one.
 func (v *Vintage) FirstNumber(s Street, number uint32) uint32 {
 	n := sort.Search(int(s.To-s.From), func(i int) bool { return v.Number(s.From+uint32(i)) >= number })
 	return s.From + uint32(n)
 }
 
-// ByUUID finds what an id_ban names: that of an entity, else one that the program made for it before the base gave its own.
+// ByUUID finds the entity with an id_ban: its current one, else one that the program generated before the base had its
+// own.
 func (v *Vintage) ByUUID(u uuid.UUID) (Entity, bool) {
-	if u == uuid.Nil { // which the base writes where it has none
+	if u == uuid.Nil { // the base uses it for addresses without an id_ban
 		return 0, false
 	}
 	space, own, former := uuidNamespace(), Column(v.sections[secByUUID]), Column(v.sections[secFormerEntities])

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Meta is what a vintage says of itself.
+// Meta describes a vintage. It is stored in the file.
 type Meta struct {
 	Millesime  string `json:"millesime"`
 	Addresses  int    `json:"adresses"`
@@ -29,12 +29,11 @@ type Meta struct {
 	Synthetic  bool   `json:"synthetique,omitempty"`
 }
 
-// Vintage is an open file. It is safe for concurrent use until it is closed; what its methods return as bytes or
-// columns lies in the mapping and must not be used after Close. Who reads it while the file may change under it does
-// so in Guard.
+// Vintage is an open file. It is safe for concurrent use until Close. Byte slices and columns that its methods return
+// lie in the mapping and must not be used after Close. Reads of a file that may change meanwhile belong in Guard.
 type Vintage struct {
 	Meta
-	file     *os.File // for Verify
+	file     *os.File // which Verify reads
 	info     os.FileInfo
 	data     []byte
 	format   uint32
@@ -59,10 +58,11 @@ type Vintage struct {
 	formerUUIDs records
 }
 
-// Open maps a vintage after a look at its header and at its small sections. The file must not be changed while it is
-// open: vintages are written beside each other and renamed into place.
+// Open maps a file after it has checked the header and the small sections. The file must not be changed while it is
+// open: new vintages are written beside it and renamed into place.
 func Open(path string) (*Vintage, error) { return openChecked(path, maxCheckedAtOpen) }
 
+// openChecked opens a file and checks the sections up to a size.
 func openChecked(path string, checkedUpTo int) (v *Vintage, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -91,25 +91,25 @@ func openChecked(path string, checkedUpTo int) (v *Vintage, err error) {
 	return v, nil
 }
 
-// Close unmaps the file. No reader may be left but a Verify, which ends.
+// Close unmaps the file. No reader may be left, except a Verify, which then ends with an error.
 func (v *Vintage) Close() error { return errors.Join(v.file.Close(), unix.Munmap(v.data)) }
 
 // Size is the size of the file in bytes.
 func (v *Vintage) Size() int64 { return v.info.Size() }
 
-// Digest tells a vintage from every other. The same file has the same one wherever it is.
+// Digest identifies the content of the file. Copies of a file have the same digest.
 func (v *Vintage) Digest() string { return v.digest }
 
-// Modified is when the file was written.
+// Modified is the modification time of the file.
 func (v *Vintage) Modified() time.Time { return v.info.ModTime() }
 
-// Info is the file as it was when it was opened.
+// Info is the file's metadata from when it was opened.
 func (v *Vintage) Info() os.FileInfo { return v.info }
 
-// Prefault asks the system to read the file ahead, so that the first questions find it in memory.
+// Prefault asks the system to read the file into memory, so that the first queries do not wait for the disk.
 func (v *Vintage) Prefault() error { return unix.Madvise(v.data, unix.MADV_WILLNEED) }
 
-// lay checks the file and lays the views over its sections.
+// loadSections checks the file and slices its sections.
 func (v *Vintage) loadSections(checkedUpTo int) (err error) {
 	if v.format, v.entries, err = parseHeader(v.data); err != nil {
 		return err
@@ -132,6 +132,7 @@ func (v *Vintage) loadSections(checkedUpTo int) (err error) {
 	return nil
 }
 
+// bindViews lays the typed views over the sections.
 func (v *Vintage) bindViews() {
 	p := &v.sections
 	v.terms = texts{Column(p[secTermFirst]), p[secTermText]}
@@ -150,10 +151,9 @@ func (v *Vintage) bindViews() {
 	v.aliases = texts{Column(p[secAliasFirst]), p[secAliasText]}
 }
 
-// Guard runs f, which reads the vintage. Where a page of the file is not there any more, because it was cut short or the
-// disk fails, f ends and the vintage is damaged for good; the process goes on. What f came to in a vintage that is
-// damaged by then is not to be relied on: Guard returns the damage. It holds for one goroutine; one that f starts needs
-// its own.
+// Guard runs f, which reads the vintage. When a page of the file cannot be read, because the file was cut short or the
+// disk fails, f ends, the vintage is marked as damaged and the process goes on. Guard returns the damage also when f
+// ended well, because f may have read damaged data. It covers one goroutine: one that f starts needs its own Guard.
 func (v *Vintage) Guard(f func() error) (err error) {
 	if err := v.Damage(); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (v *Vintage) Guard(f func() error) (err error) {
 	return err
 }
 
-// isMappingFault says whether a panic is that of a read of the mapping.
+// isMappingFault reports whether a panic comes from a read of the mapping.
 func (v *Vintage) isMappingFault(cause any) bool {
 	err, ok := cause.(error)
 	if !ok {
@@ -191,13 +191,13 @@ func (v *Vintage) isMappingFault(cause any) bool {
 	return fault.Addr() >= first && fault.Addr()-first < uintptr(len(v.data))
 }
 
-// MarkDamaged says that the vintage must not be asked any more, and why. It returns what was said first.
+// MarkDamaged marks the vintage as damaged for good. It returns the reason that was given first.
 func (v *Vintage) MarkDamaged(reason error) error {
 	v.damaged.CompareAndSwap(nil, &reason)
 	return v.Damage()
 }
 
-// Damage is why the vintage must not be asked any more; nil while it can be.
+// Damage is the reason why the vintage must not be read, nil while it may be.
 func (v *Vintage) Damage() error {
 	if reason := v.damaged.Load(); reason != nil {
 		return *reason
@@ -205,16 +205,16 @@ func (v *Vintage) Damage() error {
 	return nil
 }
 
-// verifyChunk is how much of a file is checked between two looks at the context.
+// verifyChunk is the number of bytes that Verify reads before it checks the context.
 const verifyChunk = 256 << 10
 
-// Verify reads the whole file and checks every section. It reads the file and not the mapping, so that a slow disk
-// stops no other reader, and one that fails is an error. What it finds is damage for good.
+// Verify reads the whole file and checks every section. It reads the file and not the mapping: so a slow disk blocks no
+// other reader, and a failing disk is an error. Damage that it finds is marked.
 func (v *Vintage) Verify(ctx context.Context) error { return v.verify(ctx, func(time.Duration) {}) }
 
-// VerifyGently is Verify beside questions: it leaves them three quarters of a core and of the disk.
+// VerifyGently is Verify beside queries: it leaves them three quarters of a core and of the disk.
 func (v *Vintage) VerifyGently(ctx context.Context) error {
-	const longest = 2 * time.Millisecond // a disk that is slow rests while it is waited for
+	const longest = 2 * time.Millisecond // on a slow disk the reads themselves leave the core idle
 	return v.verify(ctx, func(worked time.Duration) { time.Sleep(min(3*worked, longest)) })
 }
 
@@ -238,7 +238,7 @@ func (v *Vintage) verify(ctx context.Context, pause func(worked time.Duration)) 
 	return v.MarkDamaged(err)
 }
 
-// verifyHeader checks that the header and the table of sections are those that were opened.
+// verifyHeader checks that header and table are still those of the opened file.
 func (v *Vintage) verifyHeader() error {
 	head := make([]byte, headerLength(v.format))
 	if _, err := v.file.ReadAt(head, 0); err != nil {
@@ -250,12 +250,13 @@ func (v *Vintage) verifyHeader() error {
 	return nil
 }
 
-// digestOf is the digest of a vintage, by its header and table of sections.
+// digestOf is the digest of a vintage by its header and table, which hold the checksums of all sections.
 func digestOf(head []byte) string {
 	sum := sha256.Sum256(head)
 	return hex.EncodeToString(sum[:8])
 }
 
+// readChecksum computes the checksum of a section and pauses between chunks.
 func (v *Vintage) readChecksum(ctx context.Context, e sectionEntry, buf []byte, pause func(time.Duration)) (sum uint32, err error) {
 	table := crcTable()
 	for from := e.offset; from < e.offset+e.length; {

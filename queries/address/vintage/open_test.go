@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// buildFile is a small finished file.
+// buildFile is the content of a small vintage.
 func buildFile(t testing.TB) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vintage")
@@ -27,7 +27,7 @@ func buildFile(t testing.TB) []byte {
 	return data
 }
 
-// openBytes opens bytes as a vintage.
+// openBytes writes bytes to a file and opens it.
 func openBytes(t testing.TB, data []byte) (*Vintage, string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "damaged")
@@ -57,10 +57,10 @@ func TestAFlippedByteIsRefusedOrHarmless(t *testing.T) {
 	data := buildFile(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
-		spoilt := append([]byte(nil), data...)
-		at := rng.IntN(len(spoilt))
-		spoilt[at] ^= byte(1 + rng.IntN(255))
-		v, _, err := openBytes(t, spoilt)
+		damaged := append([]byte(nil), data...)
+		at := rng.IntN(len(damaged))
+		damaged[at] ^= byte(1 + rng.IntN(255))
+		v, _, err := openBytes(t, damaged)
 		if err == nil {
 			if inSection(v, at) {
 				t.Fatalf("byte %d was flipped and the file opens", at)
@@ -85,7 +85,7 @@ func inSection(v *Vintage, at int) bool {
 	return false
 }
 
-// FuzzReader lays views over sections of any bytes: what it reads may be wrong, it may not crash.
+// FuzzReader replaces a section by any bytes: reads may give wrong values and must not crash.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("00000000000000000000000000000000"), uint32(3), "48095_0000_00001")
 	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0, 1, 0, 0, 0, 255, 0, 0, 0}, uint32(0), "a")
@@ -108,7 +108,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// readEverything reads everything about one ordinal.
+// readEverything reads everything about one ordinal and one word.
 func readEverything(v *Vintage, i uint32, word string) {
 	c, s := v.Commune(i), v.Street(i)
 	v.CommunePostcodes(i)
@@ -147,7 +147,7 @@ func readEverything(v *Vintage, i uint32, word string) {
 	v.StreetsAround(3_500_000, 44_500_000, 1000, func(uint32, Point) { n++ })
 }
 
-// flipBit is a whole file with one bit of a section flipBit.
+// flipBit is the file with one bit of a section flipped, nil when the section is empty.
 func flipBit(t *testing.T, data []byte, id section) []byte {
 	t.Helper()
 	_, table, err := parseHeader(data)
@@ -157,24 +157,24 @@ func flipBit(t *testing.T, data []byte, id section) []byte {
 	if table[id].length == 0 {
 		return nil
 	}
-	spoilt := append([]byte(nil), data...)
-	spoilt[table[id].offset+table[id].length/2] ^= 4
-	return spoilt
+	damaged := append([]byte(nil), data...)
+	damaged[table[id].offset+table[id].length/2] ^= 4
+	return damaged
 }
 
 func TestABitInAnySectionIsFoundByOpenOrByVerify(t *testing.T) {
 	t.Parallel()
 	data := buildFile(t)
 	for id := secMeta; id < sectionEnd; id++ {
-		spoilt := flipBit(t, data, id)
-		if spoilt == nil {
+		damaged := flipBit(t, data, id)
+		if damaged == nil {
 			continue
 		}
-		if _, _, err := openBytes(t, spoilt); !errors.Is(err, ErrDamaged) {
+		if _, _, err := openBytes(t, damaged); !errors.Is(err, ErrDamaged) {
 			t.Errorf("section %d: opened with %v, want %v", id, err, ErrDamaged)
 		}
 		path := filepath.Join(t.TempDir(), "v")
-		if err := os.WriteFile(path, spoilt, 0o600); err != nil {
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		v, err := openChecked(path, -1) // as if each section were too large to be looked at
@@ -187,14 +187,14 @@ func TestABitInAnySectionIsFoundByOpenOrByVerify(t *testing.T) {
 		if err := v.Verify(t.Context()); !errors.Is(err, ErrDamaged) || !errors.Is(v.Damage(), ErrDamaged) {
 			t.Errorf("section %d: verified with %v, want %v", id, err, ErrDamaged)
 		}
-		if err := v.Guard(func() error { t.Error("it is asked"); return nil }); !errors.Is(err, ErrDamaged) {
-			t.Errorf("section %d: asked with %v, want %v", id, err, ErrDamaged)
+		if err := v.Guard(func() error { t.Error("it is read"); return nil }); !errors.Is(err, ErrDamaged) {
+			t.Errorf("section %d: read with %v, want %v", id, err, ErrDamaged)
 		}
 		v.Close()
 	}
 }
 
-// openVillage is a whole vintage in a file.
+// openVillage opens a small vintage.
 func openVillage(t *testing.T) (*Vintage, string) {
 	t.Helper()
 	v, path, err := openBytes(t, buildFile(t))
@@ -236,8 +236,8 @@ func TestAFileCutShortUnderAReaderEndsTheReadAndNotTheProcess(t *testing.T) {
 	if err := read(); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("got %v, want %v", err, ErrDamaged)
 	}
-	if err := v.Guard(func() error { t.Error("it is asked again"); return nil }); !errors.Is(err, ErrDamaged) {
-		t.Errorf("asked again: %v, want %v", err, ErrDamaged)
+	if err := v.Guard(func() error { t.Error("it is read again"); return nil }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("read again: %v, want %v", err, ErrDamaged)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestABuildWhosePredecessorIsCutShortFailsAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkGuard is what it costs a question to be guarded.
+// BenchmarkGuard measures what Guard costs a query.
 func BenchmarkGuard(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "v")
 	if _, err := Build(context.Background(), path, yieldRows(villageRows()), Options{}); err != nil {

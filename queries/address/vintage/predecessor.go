@@ -9,28 +9,29 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// How far the predecessor of an address may lie.
+// The largest distance between an address and its predecessor: in a street of the same name, and by number alone.
 const (
 	sameStreetMetres = 50
 	sameNumberMetres = 5
 )
 
-// predecessorIndex finds what an address was called in the vintage before. An address there has one heir at most.
+// predecessorIndex finds what each address and street was in the previous vintage, its predecessor. A predecessor has
+// one successor at most. matchCommune fills the maps for one commune at a time.
 type predecessorIndex struct {
 	v         *Vintage
 	namespace uuid.UUID
-	formerIDs map[uint32][]string // what rows and streets were called even before
+	formerIDs map[uint32][]string // ids of rows and streets in still earlier vintages
 
-	superseded []uint64               // a bit for each row or street whose id made an id_ban that it has no more
-	formers    map[uint32][]uuid.UUID // the other ones that were made and are no more
+	superseded []uint64               // a bit for each entity whose generated id_ban was replaced
+	formers    map[uint32][]uuid.UUID // other generated id_ban that were replaced
 
-	rows    map[string]predecessor // by the new id; of the commune under way
+	rows    map[string]predecessor // by the new id; of the current commune
 	streets map[string]predecessor
-	isNew   map[string]bool // the new ids of rows that were not there before
+	isNew   map[string]bool // the new ids of rows without a predecessor
 }
 
-// predecessor is what an address or street was: its ids, the latest first, its UUID, who made it, and those that the program
-// made before.
+// predecessor is what an address or street was before: its ids, the latest first, its id_ban, whether the program
+// generated it, and the generated ones before it.
 type predecessor struct {
 	uuid        uuid.UUID
 	isGenerated bool
@@ -48,8 +49,8 @@ func newPredecessorIndex(v *Vintage) *predecessorIndex {
 	return l
 }
 
-// readFormerUUIDs sorts the id_ban of earlier vintages by what they led to. After the base has brought its own for all of
-// France there are as many as addresses, so that those that an id makes take a bit each.
+// readFormerUUIDs reads the replaced id_ban by entity. When the base brings its own for all of France there is one for
+// each address, so those that an id generates take one bit each.
 func (l *predecessorIndex) readFormerUUIDs() {
 	entities, given := Column(l.v.sections[secFormerEntities]), Column(l.v.sections[secFormerStored])
 	l.superseded, l.formers = make([]uint64, (l.v.Addresses+l.v.Streets+l.v.Localities+63)/64), map[uint32][]uuid.UUID{}
@@ -65,13 +66,13 @@ func (l *predecessorIndex) readFormerUUIDs() {
 
 func (l *predecessorIndex) isSuperseded(e Entity) bool { return l.superseded[e/64]&(1<<(e%64)) != 0 }
 
-// hasFormerUUIDs says whether an id_ban of an earlier vintage leads to a row or street.
+// hasFormerUUIDs reports whether a replaced id_ban leads to an entity.
 func (l *predecessorIndex) hasFormerUUIDs(e Entity) bool {
 	return l.isSuperseded(e) || len(l.formers[uint32(e)]) > 0
 }
 
-// isReused says whether an id, of what has no predecessor, was another's once. The id_ban that is made of it is that
-// other's, or was.
+// isReused reports whether an id without a predecessor belonged to another entity before, which has or had the id_ban
+// that the id generates.
 func (l *predecessorIndex) isReused(id string) bool {
 	_, ok := l.v.findAlias(id)
 	return ok
@@ -86,7 +87,7 @@ func (l *predecessorIndex) predecessorOf(e Entity) predecessor {
 	return f
 }
 
-// matchCommune matches all addresses of a commune with those it had before.
+// matchCommune finds the predecessors of all addresses and streets of a commune.
 func (l *predecessorIndex) matchCommune(code string, streets []streetRows) {
 	l.rows, l.streets, l.isNew = map[string]predecessor{}, map[string]predecessor{}, map[string]bool{}
 	ordinal, ok := l.v.CommuneOf(code)
@@ -103,9 +104,10 @@ func (l *predecessorIndex) matchCommune(code string, streets []streetRows) {
 	l.matchStreets(old, streets, m.successors)
 }
 
-// matchStreets gives streets their predecessors: the same key, else the same name, else the street whose rows they got.
+// matchStreets finds the predecessors of streets by one rule after the other: the same key, the same name, the street
+// whose rows they got.
 func (l *predecessorIndex) matchStreets(old Commune, streets []streetRows, successors map[uint32]*streetRows) {
-	byKey, byName := map[string][]string{}, map[string][]string{} // the keys of the streets with a key or name, in order
+	byKey, byName := map[string][]string{}, map[string][]string{} // the keys of the streets with that key or name, in order
 	for i := range streets {
 		byKey[streets[i].key] = []string{streets[i].key}
 		byName[streets[i].name] = append(byName[streets[i].name], streets[i].key)
@@ -125,7 +127,7 @@ func (l *predecessorIndex) matchStreets(old Commune, streets []streetRows, succe
 	}
 }
 
-// assignStreets gives the old streets that have none an heir, by one rule.
+// assignStreets assigns old streets to new ones by one rule.
 func (l *predecessorIndex) assignStreets(old Commune, taken map[uint32]bool, fitting func(uint32) []string) {
 	for s := old.From; s < old.To; s++ {
 		if taken[s] {
@@ -141,28 +143,28 @@ func (l *predecessorIndex) assignStreets(old Commune, taken map[uint32]bool, fit
 	}
 }
 
-// candidate is a row of the vintage before that has no heir yet.
+// candidate is a row of the previous vintage that has no successor yet.
 type candidate struct {
 	row, street uint32
 	id, name    string
 }
 
-// houseNumber is what two addresses share at least, to be one.
+// houseNumber is what two addresses must share to be the same one.
 type houseNumber struct {
 	number uint32
 	rep    string
 }
 
-// communeMatcher is the work on one commune: which old row each new one goes on with.
+// communeMatcher assigns the old rows of one commune to its new rows.
 type communeMatcher struct {
 	predecessors   *predecessorIndex
 	old            Commune
 	firstRow       uint32 // its first row
 	streets        []streetRows
-	isMatched      [][]bool // of each new row, by street
-	unmatched      int      // new rows that are not
-	isTaken        []bool   // of each old row
-	hasSourceUUIDs bool     // new rows have an id_ban of their own
+	isMatched      [][]bool // of each new row, by street: it has a predecessor
+	unmatched      int      // number of new rows without a predecessor
+	isTaken        []bool   // of each old row: it has a successor
+	hasSourceUUIDs bool     // the new rows come with an id_ban
 	successors     map[uint32]*streetRows
 
 	byID     map[string]*candidate
@@ -187,12 +189,14 @@ func newCommuneMatcher(l *predecessorIndex, old Commune, streets []streetRows) *
 	return m
 }
 
-// isFree says whether an old row has no heir. One that lies outside of the commune, in a damaged file, has.
+// isFree reports whether an old row has no successor. A row outside of the commune, which a damaged file may name, is
+// never free.
 func (m *communeMatcher) isFree(row uint32) bool {
 	return row >= m.firstRow && row-m.firstRow < uint32(len(m.isTaken)) && !m.isTaken[row-m.firstRow]
 }
 
-// matchUnchanged settles the rows whose id and id_ban are what they were, which most are: both sides are in the same order.
+// matchUnchanged matches the rows whose id and id_ban are unchanged, which are most. Both vintages have them in the
+// same order.
 func (m *communeMatcher) matchUnchanged() {
 	byKey := map[string][]uint32{}
 	for s := m.old.From; s < m.old.To; s++ {
@@ -222,18 +226,18 @@ func (m *communeMatcher) matchUnchangedStreet(i int, old uint32) {
 	}
 }
 
-// precedes says whether an old row comes precedes a new one in the order of a street.
+// precedes reports whether an old row comes before a new one in the order of a street.
 func (m *communeMatcher) precedes(row uint32, r *ban.Row) bool {
 	n := m.predecessors.v.Number(row)
 	return n < r.Numero || n == r.Numero && string(m.predecessors.v.Rep(row)) < r.Rep
 }
 
-// isUnchanged says whether an old row of a street of the same key has the id and the id_ban of a new one.
+// isUnchanged reports whether an old row, in a street of the same key, has the id and the id_ban of a new one.
 func (m *communeMatcher) isUnchanged(row uint32, r *ban.Row) bool {
 	if m.predecessors.v.Number(row) != r.Numero || string(m.predecessors.v.Rep(row)) != r.Rep {
 		return false
 	}
-	if _, odd := m.predecessors.v.irregularAlias(row); odd {
+	if _, isIrregular := m.predecessors.v.irregularAlias(row); isIrregular {
 		return false
 	}
 	if !m.hasSourceUUIDs {
@@ -243,7 +247,8 @@ func (m *communeMatcher) isUnchanged(row uint32, r *ban.Row) bool {
 	return err == nil && given == m.predecessors.v.uuidInNamespace(m.predecessors.namespace, RowEntity(row))
 }
 
-// assign gives a new row its predecessor. What it says by itself is not kept.
+// assign makes an old row the predecessor of a new one. A predecessor whose identity the new row has anyway is not
+// recorded.
 func (m *communeMatcher) assign(i, j int, row uint32) {
 	r, e := &m.streets[i].rows[j], RowEntity(row)
 	m.isMatched[i][j], m.isTaken[row-m.firstRow] = true, true
@@ -254,14 +259,14 @@ func (m *communeMatcher) assign(i, j int, row uint32) {
 	}
 }
 
-// recordSuccessor notes the first street that got a row of an old one.
+// recordSuccessor records the first street that got a row of an old street.
 func (m *communeMatcher) recordSuccessor(s *streetRows, old uint32) {
 	if m.successors[old] == nil {
 		m.successors[old] = s
 	}
 }
 
-// applyRules settles the other rows, by one rule after the other.
+// applyRules matches the other rows by one rule after the other.
 func (m *communeMatcher) applyRules() {
 	m.indexCandidates()
 	for _, rule := range [...]func(*streetRows, *ban.Row) *candidate{m.findByUUID, m.findByID, m.findInSameStreet, m.findByNumber} {
@@ -271,7 +276,7 @@ func (m *communeMatcher) applyRules() {
 	}
 }
 
-// indexCandidates makes candidates of the old rows that have no heir.
+// indexCandidates indexes the old rows that have no successor.
 func (m *communeMatcher) indexCandidates() {
 	v := m.predecessors.v
 	m.byID, m.byUUID, m.byNumber = map[string]*candidate{}, map[uuid.UUID]*candidate{}, map[houseNumber][]*candidate{}
@@ -293,7 +298,7 @@ func (m *communeMatcher) indexCandidates() {
 	}
 }
 
-// applyRule gives the rows of a street that have none their predecessors, by one rule.
+// applyRule matches rows of a street by one rule.
 func (m *communeMatcher) applyRule(i int, rule func(*streetRows, *ban.Row) *candidate) {
 	s := &m.streets[i]
 	for j, done := range m.isMatched[i] {
@@ -307,10 +312,10 @@ func (m *communeMatcher) applyRule(i int, rule func(*streetRows, *ban.Row) *cand
 	}
 }
 
-// markNew marks the rows that have no predecessor.
+// markNew marks the rows without a predecessor.
 func (m *communeMatcher) markNew() {
-	for i, settled := range m.isMatched {
-		for j, done := range settled {
+	for i, isMatched := range m.isMatched {
+		for j, done := range isMatched {
 			if !done {
 				m.predecessors.isNew[m.streets[i].rows[j].ID] = true
 			}
@@ -336,7 +341,7 @@ func (m *communeMatcher) findByNumber(_ *streetRows, r *ban.Row) *candidate {
 	return m.findNearest(r, sameNumberMetres, func(*candidate) bool { return true })
 }
 
-// findNearest is the free candidate of the same number that lies findNearest, within so many metres.
+// findNearest is the nearest free candidate with the same house number, within so many metres.
 func (m *communeMatcher) findNearest(r *ban.Row, metres float64, fits func(*candidate) bool) *candidate {
 	var best *candidate
 	at := pointOf(r)

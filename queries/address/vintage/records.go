@@ -6,13 +6,14 @@ import (
 	"sort"
 )
 
-// Column is a sequence of 32-bit numbers in the file. Outside of its bounds all is zero.
+// Column is a sequence of 32-bit numbers in the file. Positions outside of it read as zero, so a damaged file cannot
+// crash a reader.
 type Column []byte
 
-// Len is how many numbers there are.
+// Len is the number of items.
 func (c Column) Len() int { return len(c) / 4 }
 
-// At is the number at i.
+// At is the item at i.
 func (c Column) At(i int) uint32 {
 	at := i * 4
 	if i < 0 || at+4 > len(c) {
@@ -21,19 +22,19 @@ func (c Column) At(i int) uint32 {
 	return binary.LittleEndian.Uint32(c[at:])
 }
 
-// From is the column without what is below least, for a sorted column.
+// From is the part of a sorted column from the first item that is at least least.
 func (c Column) From(least uint32) Column {
 	i := sort.Search(c.Len(), func(i int) bool { return c.At(i) >= least })
 	return c[i*4:]
 }
 
-// indexOf is where a number stands in a sorted column.
+// indexOf is the position of a number in a sorted column.
 func (c Column) indexOf(n uint32) (i int, ok bool) {
 	i = sort.Search(c.Len(), func(i int) bool { return c.At(i) >= n })
 	return i, i < c.Len() && c.At(i) == n
 }
 
-// Within is the part of a sorted column that lies in [from, to).
+// Within is the part of a sorted column with the items in [from, to).
 func (c Column) Within(from, to uint32) Column {
 	c = c.From(from)
 	i := sort.Search(c.Len(), func(i int) bool { return c.At(i) >= to })
@@ -51,7 +52,7 @@ func (c column16) value(i int) uint16 {
 	return binary.LittleEndian.Uint16(c[at:])
 }
 
-// lists is a sequence of lists of numbers: list i lies between first[i] and first[i+1].
+// lists is a sequence of lists of numbers: list i lies between first[i] and first[i+1] of items.
 type lists struct{ first, items Column }
 
 func (l lists) list(i uint32) Column {
@@ -84,7 +85,7 @@ func (t texts) text(i uint32) []byte {
 	return t.bytes[from:to:to]
 }
 
-// records is a sequence of records of one size; what lies outside is all zero.
+// records is a sequence of records of one size. Records outside of it are nil and read as zero.
 type records struct {
 	bytes []byte
 	size  int
@@ -100,7 +101,7 @@ func (r records) record(i uint32) record {
 	return record(r.bytes[at : at+r.size : at+r.size])
 }
 
-// record is one record; fields are read by their offset.
+// record is the bytes of one record. Fields are read by their offset.
 type record []byte
 
 func (r record) u32(at int) uint32 {
@@ -120,10 +121,10 @@ func (r record) code(at int) Code {
 	return c
 }
 
-// Code is a commune's INSEE code, padded with zero bytes.
+// Code is the INSEE code of a commune, padded with zero bytes.
 type Code [8]byte
 
-// CodeOf is a code as read.
+// CodeOf converts an INSEE code.
 func CodeOf(s string) (c Code) {
 	copy(c[:], s)
 	return c
@@ -137,7 +138,7 @@ func (c Code) String() string {
 	return string(c[:n])
 }
 
-// The sizes of the records. Communes, streets and facets end in one that only says where the last but one ends.
+// The sizes of the records. Communes, streets and facets have one record more at the end, with the end of the last range.
 const (
 	communeSize = 40
 	placeSize   = 20
@@ -145,20 +146,20 @@ const (
 	facetSize   = 16
 )
 
-// Point is a position: millionths of degrees, and centimetres in the legal projection.
+// Point is a position: millionths of degrees (WGS 84), and centimetres in the legal projection.
 type Point struct{ Lon, Lat, X, Y int32 }
 
-// Commune is a commune of the vintage. They are sorted by the number of their addresses, the largest first, so that
-// ordinals sort by importance.
+// Commune is a commune of the vintage. Communes are sorted by the number of their addresses, the largest first, so that
+// their ordinals rank them.
 type Commune struct {
 	Code
 	Name     uint32 // a name
-	From, To uint32 // its streets
-	Rows     uint32 // how many addresses it has
+	From, To uint32 // range of its streets
+	Rows     uint32 // number of its addresses
 	Point
 }
 
-// Commune is the commune of an ordinal.
+// Commune returns the commune of an ordinal.
 func (v *Vintage) Commune(i uint32) Commune {
 	r := v.communes.record(i)
 	from, to := v.CommuneStreets(i)
@@ -166,12 +167,12 @@ func (v *Vintage) Commune(i uint32) Commune {
 		Point: Point{r.i32(20), r.i32(24), r.i32(28), r.i32(32)}}
 }
 
-// CommuneStreets are the streets of a commune.
+// CommuneStreets is the range of a commune's streets.
 func (v *Vintage) CommuneStreets(i uint32) (from, to uint32) {
 	return bounded(v.communes.record(i).u32(12), v.communes.record(i+1).u32(12), v.Streets+v.Localities)
 }
 
-// bounded is a range that lies within n, or an empty one.
+// bounded is a range that lies within n, or an empty range.
 func bounded(from, to uint32, n int) (uint32, uint32) {
 	if from > to || uint64(to) > uint64(n) {
 		return 0, 0
@@ -179,7 +180,7 @@ func bounded(from, to uint32, n int) (uint32, uint32) {
 	return from, to
 }
 
-// CommunePostcodes are the postcodes of a commune's addresses, sorted.
+// CommunePostcodes returns the postcodes of a commune's addresses, sorted.
 func (v *Vintage) CommunePostcodes(i uint32) Column {
 	all := Column(v.sections[secCommunePostcodes])
 	from, to := bounded(v.communes.record(i).u32(36), v.communes.record(i+1).u32(36), all.Len())
@@ -208,13 +209,13 @@ type Place struct {
 	Code    // of the former commune
 }
 
-// Place is the place of an ordinal.
+// Place returns the place of an ordinal.
 func (v *Vintage) Place(i uint32) Place {
 	r := v.places.record(i)
 	return Place{Name: r.u32(0), Commune: r.u32(4), Kind: PlaceKind(r.u32(8)), Code: r.code(12)}
 }
 
-// CommunePlaces are the places that a commune is known as.
+// CommunePlaces is the range of the places that name a commune.
 func (v *Vintage) CommunePlaces(commune uint32) (from, to uint32) {
 	first := func(least uint32) uint32 {
 		return uint32(sort.Search(v.places.count(), func(i int) bool { return v.places.record(uint32(i)).u32(4) >= least }))
@@ -222,19 +223,19 @@ func (v *Vintage) CommunePlaces(commune uint32) (from, to uint32) {
 	return first(commune), first(commune + 1)
 }
 
-// Street is a named way of one commune, or a locality, which has no rows.
+// Street is a named street of one commune, or a locality, which has no rows.
 type Street struct {
 	Commune  uint32
 	Name     uint32 // a name
 	AFNOR    uint32 // a name, or none
-	From, To uint32 // its rows, sorted by number and repetition index
+	From, To uint32 // range of its rows, sorted by number and repetition index
 	Facets   uint32 // its first facet
 	Locality bool
 	Point
 	key uint32
 }
 
-// Street is the street of an ordinal. Streets are sorted by commune.
+// Street returns the street of an ordinal. Streets are sorted by commune.
 func (v *Vintage) Street(i uint32) Street {
 	r, next := v.streets.record(i), v.streets.record(i+1)
 	from, to := bounded(r.u32(8), next.u32(8), v.Addresses)
@@ -242,24 +243,24 @@ func (v *Vintage) Street(i uint32) Street {
 		Locality: r.u32(28) != 0, Point: Point{r.i32(32), r.i32(36), r.i32(40), r.i32(44)}, key: r.u32(20)}
 }
 
-// StreetName is the name of a street.
+// StreetName is the name of a street, as an ordinal of Name.
 func (v *Vintage) StreetName(i uint32) uint32 { return v.streets.record(i).u32(4) }
 
 // StreetCommune is the commune of a street.
 func (v *Vintage) StreetCommune(i uint32) uint32 { return v.streets.record(i).u32(0) }
 
-// StreetFacets is how many facets a street has.
+// StreetFacets is the range of a street's facets.
 func (v *Vintage) StreetFacets(i uint32) (from, to uint32) {
 	return bounded(v.streets.record(i).u32(12), v.streets.record(i+1).u32(12), v.facets.count())
 }
 
-// StreetKey is the interoperability key of a street or locality.
+// StreetKey is the interoperability key of a street or locality: the beginning of the ids of its rows.
 func (v *Vintage) StreetKey(i uint32) []byte {
 	from, to := bounded(v.streets.record(i).u32(20), v.streets.record(i+1).u32(20), len(v.sections[secStreetKeys]))
 	return v.sections[secStreetKeys][from:to]
 }
 
-// StreetOf is the street that holds a row.
+// StreetOf is the street of a row.
 func (v *Vintage) StreetOf(row uint32) uint32 {
 	lo, hi := uint32(0), uint32(max(v.streets.count()-1, 0))
 	for lo < hi {
@@ -272,10 +273,11 @@ func (v *Vintage) StreetOf(row uint32) uint32 {
 	return lo
 }
 
-// Facet is what many rows of a street share.
+// Facet is a combination of values that many rows of a street share. A row stores the number of its facet, which saves
+// the values themselves.
 type Facet struct {
-	Postcode uint32 // 0 when there is none
-	Old      uint32 // the place of the former commune, or none
+	Postcode uint32 // 0 for none
+	Old      uint32 // the place of the former commune, or None
 	LieuDit  uint32 // a name, or none
 	Delivery uint32 // a name, or none
 }
@@ -283,7 +285,7 @@ type Facet struct {
 // None is the ordinal of what is absent.
 const None = none
 
-// Facet is the facet of an ordinal.
+// Facet returns the facet of an ordinal.
 func (v *Vintage) Facet(i uint32) Facet {
 	r := v.facets.record(i)
 	return Facet{r.u32(0), r.u32(4), r.u32(8), r.u32(12)}
@@ -303,12 +305,13 @@ func (v *Vintage) Rep(row uint32) []byte {
 	return v.Name(Column(v.sections[secRepNames]).At(int(rep) - 1))
 }
 
-// RowFacet is the facet of a row of a street.
+// RowFacet returns the facet of a row of a street.
 func (v *Vintage) RowFacet(row uint32, s Street) Facet {
 	return v.Facet(s.Facets + uint32(column16(v.sections[secRowFacets]).value(int(row))))
 }
 
-// RowKind is what the position of a row is of, a name or none, and whether the commune certified it.
+// RowKind returns what the position of a row is the position of, a name or None, and whether the commune certified the
+// row.
 func (v *Vintage) RowKind(row uint32) (position uint32, certified bool) {
 	kinds := v.sections[secRowKinds]
 	if int(row) >= len(kinds) {
@@ -321,13 +324,13 @@ func (v *Vintage) RowKind(row uint32) (position uint32, certified bool) {
 	return position, kinds[row]&1 != 0
 }
 
-// RowPoint is where a row stands.
+// RowPoint is the position of a row.
 func (v *Vintage) RowPoint(row uint32) Point {
 	at := func(s section) int32 { return int32(Column(v.sections[s]).At(int(row))) }
 	return Point{at(secLons), at(secLats), at(secXs), at(secYs)}
 }
 
-// Name is the text of a name.
+// Name is the text of a name, nil for None.
 func (v *Vintage) Name(i uint32) []byte {
 	if i == none {
 		return nil
@@ -335,7 +338,7 @@ func (v *Vintage) Name(i uint32) []byte {
 	return v.names.text(i)
 }
 
-// BareTerms are the terms of a name without links, or all of them when there are no others.
+// BareTerms returns the terms of a name without stop words, or all of them when there are no others.
 func (v *Vintage) BareTerms(name uint32) []uint32 {
 	column := v.NameTerms(name)
 	terms := make([]uint32, column.Len())
@@ -345,7 +348,7 @@ func (v *Vintage) BareTerms(name uint32) []uint32 {
 	return withoutLinks(terms, func(t uint32) string { return string(v.Term(t)) })
 }
 
-// NameTerms are the terms of a name, in its order.
+// NameTerms returns the terms of a name in their order.
 func (v *Vintage) NameTerms(i uint32) Column {
 	if i == none {
 		return nil
@@ -353,7 +356,8 @@ func (v *Vintage) NameTerms(i uint32) Column {
 	return v.nameTerms.list(i)
 }
 
-// Metres is the distance between two points, good to a millimetre over the distances that matter here.
+// Metres is the distance between two points on a sphere (haversine formula), exact to a millimetre over the distances
+// within a commune.
 func Metres(a, b Point) float64 {
 	const degree = math.Pi / 180 / 1e6
 	const earth = 6_371_008.8

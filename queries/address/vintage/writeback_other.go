@@ -4,5 +4,5 @@ package vintage
 
 import "os"
 
-// await does without what only some systems offer.
-func await(*os.File, int64, int64) {}
+// waitForWriteback does nothing where the system has no such call.
+func waitForWriteback(*os.File, int64, int64) {}

@@ -20,7 +20,7 @@ import (
 // Geocoder finds positions in the vintage that serves at the moment. It is safe for concurrent use.
 type Geocoder struct{ addresses *live.Vintage }
 
-// New makes a Geocoder that uses an atlas's vintages.
+// New makes a Geocoder that uses the live vintage.
 func New(a *live.Vintage) *Geocoder { return &Geocoder{a} }
 
 // Geocode is the position of a site's address, with the score of its verification. found is false where the BAN does

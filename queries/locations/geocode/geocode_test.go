@@ -19,7 +19,7 @@ import (
 
 const banID = "5c1a1f0e-3c0f-4a53-9d36-6b5b0e7f0a01"
 
-// newAddresses is an atlas of a handful of addresses.
+// newAddresses is a live vintage of a handful of addresses.
 func newAddresses(t *testing.T) *live.Vintage {
 	t.Helper()
 	mende := ban.Row{CodePostal: "48000", CodeInsee: "48095", Commune: "Mende"}

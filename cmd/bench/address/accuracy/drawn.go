@@ -196,7 +196,7 @@ const (
 // a number that they lack may exist.
 const unusedNumber = 9000
 
-// drawExact draws so many rows of the vintage and makes as many questions of each kind of package noise about them, the clean
+// drawExact draws so many rows of the vintage and makes as many questions of each kind of package perturb about them, the clean
 // ones first. The same seed makes the same questions. A false exact is an answer that is rated exact, has another id, and does
 // not go by the same words.
 func drawExact(v *vintage.Vintage, engine *address.Engine, seed uint64, n int) (groups []group) {
@@ -238,7 +238,7 @@ func drawRows(v *vintage.Vintage, engine *address.Engine, seed uint64, n int) (r
 	return rows
 }
 
-// judgeDamaged judges the answers to a damaged question as package noise does.
+// judgeDamaged judges the answers to a damaged question as package perturb does.
 func judgeDamaged(q perturb.Question, answers []address.Match) (result judgement) {
 	var t perturb.Accuracy
 	t.Add(q, answers)
