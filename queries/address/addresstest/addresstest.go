@@ -113,6 +113,7 @@ func NewHouse(w area, key, street string, number int, rep string) ban.Row {
 		Acheminement: w.city, Lon: 3.5 + float64(number)/10000, Lat: 44.5, TypePosition: "entrée"}
 }
 
+// newLocality is the row of a locality.
 func newLocality(w area, key, name string) ban.Row {
 	return ban.Row{ID: w.code + "_" + key, Voie: name, CodePostal: w.postcode, CodeInsee: w.code, Commune: w.city, Kind: ban.Locality,
 		Lon: 3.6, Lat: 44.6}

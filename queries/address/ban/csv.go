@@ -242,6 +242,7 @@ func readHeader(file string, line []byte) (columns, error) {
 	return c, nil
 }
 
+// findColumn is the index of the first wanted title among the titles of a file, -1 without one.
 func findColumn(titles, wanted []string) int {
 	for _, name := range wanted {
 		for i, t := range titles {

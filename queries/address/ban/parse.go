@@ -69,6 +69,7 @@ func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError
 }
 
+// column is the trimmed value of a field in the current record, nil without a column.
 func (p *parser) column(f field) []byte {
 	if i := p.index[f]; i >= 0 {
 		return bytes.TrimSpace(p.records.fields[i])
@@ -159,6 +160,7 @@ func parseCoordinate(b []byte) (float64, bool) {
 	return v, true
 }
 
+// parseSlowly parses the numbers that parseCoordinate cannot round exactly.
 func parseSlowly(b []byte) (float64, bool) {
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
@@ -199,6 +201,7 @@ func (p *parser) parseTexts(r *Row) (Fault, bool) {
 // noIDBan is the id_ban of some addresses that have none. Others have an empty column.
 const noIDBan = "00000000-0000-0000-0000-000000000000"
 
+// parseIDBan sets the id_ban, which stays empty for noIDBan.
 func (p *parser) parseIDBan(r *Row) {
 	p.setText(&r.IDBan, fieldIDBan)
 	if r.IDBan == noIDBan {
@@ -206,6 +209,7 @@ func (p *parser) parseIDBan(r *Row) {
 	}
 }
 
+// parseCertified sets the certification, which the files write as 1 or true.
 func (p *parser) parseCertified(r *Row) {
 	b := p.column(fieldCertifie)
 	r.Certifie = len(b) > 0 && (b[0] == '1' || b[0] == 't')
@@ -299,6 +303,7 @@ var territories = [...]box{
 	{-109.35, 10.2, -109.15, 10.45}, // Clipperton
 }
 
+// inFrance reports whether a position lies in one of the territories.
 func inFrance(lon, lat float64) bool {
 	for _, b := range territories {
 		if lon >= b.west && lon <= b.east && lat >= b.south && lat <= b.north {

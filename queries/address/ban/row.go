@@ -109,6 +109,7 @@ func (r *Report) Faults(yield func(Fault, int) bool) {
 	}
 }
 
+// addBadRow counts a bad row and lists it when it is among the first MaxListed.
 func (r *Report) addBadRow(b BadRow) {
 	r.Counts[b.Fault]++
 	if len(r.First) < MaxListed {

@@ -41,8 +41,10 @@ const unranked = ^uint32(0)
 // maxName is the length of the longest name that is compared letter by letter, as in text.Distance.
 const maxName = 48
 
+// lengthEntry is a name by its position in the text; its length follows from its place in byLength.
 type lengthEntry struct{ at, rank uint32 }
 
+// soundEntry is the phonetic key of a name of one word.
 type soundEntry struct {
 	sound string
 	rank  uint32

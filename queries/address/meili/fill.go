@@ -203,6 +203,7 @@ func documents(v *vintage.Vintage) iter.Seq[document] {
 	}
 }
 
+// newCommuneDocument is the document of a commune. The documents of its streets start as copies of it.
 func newCommuneDocument(v *vintage.Vintage, ordinal uint32, c vintage.Commune) document {
 	d := document{ID: fmt.Sprint(communePrefix, ordinal), Type: address.Municipality, Name: normalizeName(v, c.Name), Rank: ordinal,
 		CityCode: c.String(), Department: commune.DepartmentOf(c.String())}

@@ -207,10 +207,12 @@ func (d *Indexes) Release(ctx context.Context, digest string) error {
 	return d.deleteLeases(ctx, d.leaseID(d.Name+formatInfix+digest))
 }
 
+// leaseID is the id of this instance's lease on an index.
 func (d *Indexes) leaseID(index string) string {
 	return d.instance + "_" + strings.TrimPrefix(index, d.Name+formatInfix)
 }
 
+// deleteLeases deletes leases. It is no error when no lease was ever written.
 func (d *Indexes) deleteLeases(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil

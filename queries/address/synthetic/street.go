@@ -26,6 +26,7 @@ type generator struct {
 	buf            []byte
 }
 
+// newGenerator returns the generator of a commune. Its random numbers depend only on the seed and the commune's code.
 func newGenerator(t *commune.Table, c *commune.Commune, seed uint64) *generator {
 	h := fnv.New64a()
 	h.Write([]byte(c.Code))

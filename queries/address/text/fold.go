@@ -84,6 +84,7 @@ type tokenizer struct {
 	hasSpace  bool // a space came since the last word
 }
 
+// addRune adds the character at a position of the text.
 func (c *tokenizer) addRune(r rune, at int) {
 	before := len(c.buf)
 	c.buf = appendFolded(c.buf, r)
@@ -108,6 +109,7 @@ func (c *tokenizer) addRune(r rune, at int) {
 	c.end = at + 1
 }
 
+// endWord ends the current word, if there is one.
 func (c *tokenizer) endWord() {
 	if len(c.buf) > c.wordStart {
 		c.emitWord(c.buf[c.wordStart:])
@@ -144,6 +146,7 @@ func (c *tokenizer) markElided(r rune, at int) {
 	}
 }
 
+// emitWord appends a word, or joins the suffix of an ordinal to the number before it.
 func (c *tokenizer) emitWord(word []byte) {
 	glued := false
 	if n := len(c.words); n > 0 && c.words[n-1].End == c.start {

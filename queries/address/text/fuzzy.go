@@ -55,6 +55,8 @@ func Deletes(term string, depth int, yield func([]byte)) {
 	dropLetters(buf[:copy(buf[:], term)], 0, depth, yield)
 }
 
+// dropLetters yields the letters and what remains when up to depth of those from an index on are deleted. It deletes
+// from left to right, so that no set of positions comes twice.
 func dropLetters(letters []byte, from, depth int, yield func([]byte)) {
 	yield(letters)
 	if depth == 0 || len(letters) < 3 {
@@ -96,6 +98,7 @@ var spellings = []struct{ spelt, said string }{
 	{"ill", "i"}, {"tion", "sion"},
 }
 
+// encodeNext encodes the longest group of letters at the position, or one letter.
 func (s *phoneticEncoder) encodeNext() {
 	rest := s.in[s.at:]
 	for _, g := range spellings {
@@ -128,6 +131,7 @@ func (s *phoneticEncoder) peek(n int) byte {
 	return 0
 }
 
+// encodeLetter encodes one letter. A vowel before n or m without a vowel after it is nasal.
 func (s *phoneticEncoder) encodeLetter(rest string) {
 	next := s.peek(1)
 	switch c := rest[0]; c {
@@ -156,6 +160,7 @@ func (s *phoneticEncoder) encodeLetter(rest string) {
 	}
 }
 
+// consonantSound is the sound of c or g before a letter.
 func consonantSound(c, next byte) string {
 	soft := next == 'e' || next == 'i' || next == 'y'
 	switch {
@@ -169,6 +174,7 @@ func consonantSound(c, next byte) string {
 	return "g"
 }
 
+// nasalSound is the sound of a nasal vowel, which the key writes as a digit.
 func nasalSound(c byte) string {
 	switch c {
 	case 'a', 'e':

@@ -28,6 +28,7 @@ func Terms(s string) []Term {
 	return terms
 }
 
+// appendTerms appends the terms of the word at i. "route rn 7" has one route only.
 func appendTerms(terms []Term, words []Word, i int) []Term {
 	w := words[i]
 	first, second := expandWord(words, i)
@@ -94,6 +95,7 @@ func expandNumbered(w string, leads bool) (first, second string, ok bool) {
 	return "", "", false
 }
 
+// trimZeros drops leading zeros, except from numbers of five digits, which may be postcodes.
 func trimZeros(digits string) string {
 	for len(digits) > 1 && digits[0] == '0' && len(digits) != 5 {
 		digits = digits[1:]

@@ -134,6 +134,8 @@ func newBuilder(o Options, w *sectionWriter) *builder {
 		positions: map[string]byte{}}
 }
 
+// build reads the rows, writes the communes one by one, and then the indexes over all of them. The meta section comes
+// last, because it holds the counts.
 func (b *builder) build(ctx context.Context, dir string, rows iter.Seq2[ban.Row, error]) error {
 	file, err := os.Create(filepath.Join(dir, "rows"))
 	if err != nil {

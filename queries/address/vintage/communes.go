@@ -47,6 +47,7 @@ func (b *builder) writeCommune(ordinal uint32, group *communeRows) {
 	b.out.appendU32(secCommunes, b.names.intern(name), firstStreet, uint32(count), uint32(p.Lon), uint32(p.Lat), uint32(p.X), uint32(p.Y), firstPostcode)
 }
 
+// writePostcodes writes the postcodes of a commune and adds the commune to each postcode's list.
 func (b *builder) writePostcodes(w *communeState) {
 	codes := make([]uint32, 0, len(w.postcodes))
 	for code := range w.postcodes {
@@ -87,11 +88,13 @@ func arrondissement(code string) (city string, n int) {
 	return "", 0
 }
 
+// addPlace adds a name of a commune and returns its ordinal.
 func (b *builder) addPlace(w *communeState, name string, kind PlaceKind, code string) uint32 {
 	b.places = append(b.places, Place{Name: b.names.intern(name), Commune: w.ordinal, Kind: kind, Code: CodeOf(code)})
 	return uint32(len(b.places) - 1)
 }
 
+// writeStreet writes a street with its facets and its rows. A locality has a facet and no row.
 func (b *builder) writeStreet(w *communeState, s *streetRows) {
 	ordinal := uint32(len(b.streetNames))
 	name := b.names.intern(s.name)
@@ -166,6 +169,7 @@ func parsePostcode(s string) uint32 {
 	return uint32(n)
 }
 
+// writeRow appends one row to each of the columns.
 func (b *builder) writeRow(s *streetRows, r *ban.Row, facet uint16) {
 	row, p := uint32(b.summary.Addresses), pointOf(r)
 	b.summary.Addresses++
@@ -343,6 +347,7 @@ func centralPoint(rows []ban.Row) (p Point) {
 	return p
 }
 
+// pointOf is the position of a row in the units of the file.
 func pointOf(r *ban.Row) Point {
 	return Point{roundInt32(r.Lon * 1e6), roundInt32(r.Lat * 1e6), roundInt32(r.X * 100), roundInt32(r.Y * 100)}
 }

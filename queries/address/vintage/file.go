@@ -188,6 +188,7 @@ func checkHeader(data []byte, format uint32) (end uint64, err error) {
 	return end, nil
 }
 
+// parseSectionTable parses the table and checks that each section lies within the file.
 func parseSectionTable(data, table []byte) (entries [sectionEnd]sectionEntry, err error) {
 	for ; len(table) >= sectionEntrySize; table = table[sectionEntrySize:] {
 		id := section(binary.LittleEndian.Uint32(table))
@@ -216,6 +217,7 @@ type sectionFile struct {
 	err    error // the first error; later writes do nothing
 }
 
+// newSectionWriter creates the temporary files in a folder, which the caller removes.
 func newSectionWriter(dir string) (*sectionWriter, error) {
 	s := &sectionWriter{dir: dir}
 	for id := secMeta; id < sectionEnd; id++ {
@@ -270,6 +272,7 @@ func (s *sectionWriter) appendColumn(id section, values []uint32) {
 	}
 }
 
+// length is the number of bytes in a section so far.
 func (s *sectionWriter) length(id section) uint32 { return uint32(s.files[id].length) }
 
 // assemble writes the finished file and syncs it.
@@ -305,6 +308,7 @@ func (s *sectionWriter) layOut() (entries []sectionEntry, size uint64) {
 	return entries, size
 }
 
+// copySection copies a temporary file to its offset in the finished file.
 func (s *sectionWriter) copySection(out *os.File, e sectionEntry) error {
 	p := s.files[e.id]
 	if err := errors.Join(p.err, p.w.Flush()); err != nil {

@@ -75,6 +75,7 @@ func (v *Vintage) irregularAlias(row uint32) (alias uint32, ok bool) {
 // UUID is the id_ban of an entity.
 func (v *Vintage) UUID(e Entity) uuid.UUID { return v.uuidInNamespace(uuidNamespace(), e) }
 
+// uuidInNamespace is UUID for callers in a loop, which compute the namespace once.
 func (v *Vintage) uuidInNamespace(space uuid.UUID, e Entity) uuid.UUID {
 	if i, ok := v.storedUUID(e); ok {
 		var u uuid.UUID
@@ -297,6 +298,7 @@ func newKeyFile(path string) (*keyFile, error) {
 
 func (k *keyFile) close() error { return k.file.Close() }
 
+// append writes the key of a row.
 func (k *keyFile) append(key uint64, row uint32) {
 	var buf [12]byte
 	binary.LittleEndian.PutUint64(buf[:], key)

@@ -48,6 +48,7 @@ func (b *builder) writeIndex(ctx context.Context) error {
 	return errors.Join(both.Wait(), b.out.firstError())
 }
 
+// writeTerms writes the dictionary: all terms in sorted order.
 func (b *builder) writeTerms(terms []string) {
 	at := uint32(0)
 	b.out.appendU32(secTermFirst, at)
@@ -58,11 +59,13 @@ func (b *builder) writeTerms(terms []string) {
 	}
 }
 
+// writeNameTerms writes the terms of each name.
 func (b *builder) writeNameTerms() {
 	b.out.appendColumn(secNameTermsFirst, b.names.firstTerm)
 	b.out.appendColumn(secNameTerms, b.names.allTerms)
 }
 
+// writePlacesTable writes the places and the postings of their names.
 func (b *builder) writePlacesTable(terms uint32) {
 	names := make([]uint32, len(b.places))
 	for i, p := range b.places {
@@ -195,6 +198,7 @@ func (b *builder) eachBucket(terms []string, each func(string, func([]byte)), bu
 	}
 }
 
+// writePostcodeTable writes the postcodes in order, each with its communes.
 func (b *builder) writePostcodeTable() {
 	codes := make([]uint32, 0, len(b.postcodes))
 	for code := range b.postcodes {

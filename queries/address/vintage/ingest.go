@@ -88,6 +88,7 @@ func rowTexts(r *ban.Row) [13]*string {
 		&r.CodeInseeAncienne, &r.CommuneAncienne, &r.Acheminement, &r.TypePosition}
 }
 
+// appendRow encodes a row. A bit mask says which texts equal those of the row before; only the others follow.
 func appendRow(buf []byte, r, last *ban.Row) []byte {
 	now, before := rowTexts(r), rowTexts(last)
 	var same uint16
@@ -155,6 +156,7 @@ type rowDecoder struct {
 	isTruncated bool
 }
 
+// next returns the next n bytes, zeros when fewer are left.
 func (d *rowDecoder) next(n uint64) []byte {
 	if n > uint64(len(d.rest)) {
 		d.isTruncated, d.rest = true, nil

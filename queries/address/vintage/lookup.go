@@ -137,6 +137,7 @@ func (v *Vintage) Gazetteer() Gazetteer {
 // Len is the number of places.
 func (g Gazetteer) Len() int { return g.to - g.from }
 
+// key is the terms of the place at i in the order of names.
 func (g Gazetteer) key(i int) Column {
 	return lists{Column(g.v.sections[secPlaceKeysFirst]), Column(g.v.sections[secPlaceKeys])}.list(uint32(i))
 }
@@ -275,6 +276,7 @@ func (v *Vintage) findStreet(key string) (uint32, bool) {
 	return byKey.At(i), true
 }
 
+// searchKey is the position of the first street whose key is not before the given one.
 func (v *Vintage) searchKey(key string) int {
 	byKey := Column(v.sections[secStreetsByKey])
 	return sort.Search(byKey.Len(), func(i int) bool {

@@ -218,6 +218,7 @@ func (v *Vintage) VerifyGently(ctx context.Context) error {
 	return v.verify(ctx, func(worked time.Duration) { time.Sleep(min(3*worked, longest)) })
 }
 
+// verify checks all sections. It calls pause after each chunk with the time that the chunk took.
 func (v *Vintage) verify(ctx context.Context, pause func(worked time.Duration)) error {
 	err := v.verifyHeader()
 	buf := make([]byte, verifyChunk)

@@ -78,6 +78,7 @@ func (l *predecessorIndex) isReused(id string) bool {
 	return ok
 }
 
+// predecessorOf returns what an entity of the previous vintage was.
 func (l *predecessorIndex) predecessorOf(e Entity) predecessor {
 	id := l.v.ID(e)
 	f := predecessor{uuid: l.v.uuidInNamespace(l.namespace, e), isGenerated: l.v.IsGenerated(e), formers: l.formers[uint32(e)], ids: append([]string{id}, l.formerIDs[uint32(e)]...)}
@@ -212,6 +213,7 @@ func (m *communeMatcher) matchUnchanged() {
 	}
 }
 
+// matchUnchangedStreet walks the rows of a new street and of an old one side by side.
 func (m *communeMatcher) matchUnchangedStreet(i int, old uint32) {
 	s, rows := m.predecessors.v.Street(old), m.streets[i].rows
 	row := s.From
@@ -323,6 +325,7 @@ func (m *communeMatcher) markNew() {
 	}
 }
 
+// findByUUID is the rule for rows that keep their id_ban.
 func (m *communeMatcher) findByUUID(_ *streetRows, r *ban.Row) *candidate {
 	if u, err := uuid.Parse(r.IDBan); err == nil {
 		return m.byUUID[u]
@@ -330,13 +333,16 @@ func (m *communeMatcher) findByUUID(_ *streetRows, r *ban.Row) *candidate {
 	return nil
 }
 
+// findByID is the rule for rows that keep their id.
 func (m *communeMatcher) findByID(_ *streetRows, r *ban.Row) *candidate { return m.byID[r.ID] }
 
+// findInSameStreet is the rule for the same number in a street of the same name, within sameStreetMetres.
 func (m *communeMatcher) findInSameStreet(s *streetRows, r *ban.Row) *candidate {
 	name := text.Fold(s.name)
 	return m.findNearest(r, sameStreetMetres, func(c *candidate) bool { return c.name == name })
 }
 
+// findByNumber is the rule for the same number at nearly the same position, whatever the street's name.
 func (m *communeMatcher) findByNumber(_ *streetRows, r *ban.Row) *candidate {
 	return m.findNearest(r, sameNumberMetres, func(*candidate) bool { return true })
 }
