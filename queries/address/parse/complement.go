@@ -56,7 +56,7 @@ func isPhraseWord(word string) bool {
 	switch word {
 	case "residence", "res", "resid", "immeuble", "imm", "chez", "villa", "hlm", "copropriete", "centre", "galerie", "ets", "societe",
 		"sarl", "sas", "eurl", "sci", "cabinet", "mairie", "tour", "batiment", "bat", "clos", "domaine", "lotissement", "lot", "parc",
-		"camping", "ecole", "pavillon", "rdc", "tel":
+		"camping", "ecole", "pavillon", "rdc", "tel", "zac", "zup", "espace", "technopole", "usine", "foyer", "college", "lycee":
 		return true
 	}
 	return false
@@ -78,15 +78,87 @@ func (q *Question) readComplements() {
 			q.Complement |= Bit(i - 1)
 			q.Complement |= Bit(i)
 		}
-		if t.Typed == "rdc" {
-			q.Complement |= Bit(i)
+		q.Complement |= q.groundFloor(i)
+		if q.isIDBehindNumber(i) || q.isIDInParens(i) {
+			q.Complement |= Bit(i) | Bit(i+1)
 		}
-		if isPhraseWord(t.Typed) && (i == 0 || !q.IsLink(i-1)) {
+		if isPhraseWord(t.Typed) && (i == 0 || !q.IsLink(i-1) && !text.IsQualifier(q.Terms[i-1].Text)) {
 			q.Phrases |= q.phrase(i)
 		}
 	}
+	q.readSides()
 	q.Complement &^= q.Postal | q.Postcode.At
 	q.Phrases &^= q.Complement
+	if q.isStreetPhrase() {
+		q.Phrases = 0
+	}
+}
+
+// isStreetPhrase says whether a phrase stands where the street does and nothing else can be one: right behind the number that
+// opens the line, or at its beginning.
+func (q *Question) isStreetPhrase() bool {
+	if q.Phrases == 0 || q.HasStreetType(q.Words()&^q.Phrases) || !q.HasStreetType(Bit(q.Phrases.First())) {
+		return false
+	}
+	for i := range q.Phrases.First() {
+		if t := q.Terms[i]; !t.Digits && !isLetter(t) && !isRepWord(t.Typed) {
+			return false
+		}
+	}
+	return q.Digits()&^q.Postcode.At&Span(q.Phrases.First(), len(q.Terms)) == 0
+}
+
+// readSides finds the words behind a part of a building that say on which side of it: 3e étage gauche. They have no part word
+// before them that owns something where the side is the name: porte droite.
+func (q *Question) readSides() {
+	for i := 1; i < len(q.Terms); i++ {
+		isPart := isPartWord(q.Terms[i-1].Typed) && (i == 1 || !q.IsLink(i-2))
+		if isSide(q.Terms[i].Typed) && (q.Complement.Has(i-1) || isPart) && q.Terms[i].Before&text.Open == 0 {
+			q.Complement |= Bit(i) | Bit(i-1)
+		}
+	}
+}
+
+func isSide(word string) bool {
+	switch word {
+	case "gauche", "droite", "face", "fond", "milieu", "gche", "dte":
+		return true
+	}
+	return false
+}
+
+// isIDInParens says whether letters and digits in one word are all that stands in parentheses: (C2).
+func (q *Question) isIDInParens(i int) bool {
+	if i+1 >= len(q.Terms) || !q.InParens.Has(i) || q.Terms[i].Before&text.Open == 0 || len(q.Terms[i].Typed) > 2 {
+		return false
+	}
+	id := q.Terms[i+1]
+	isEnd := i+2 == len(q.Terms) || q.Terms[i+2].Before&text.Close != 0
+	return !q.Terms[i].Digits && id.Digits && id.Glued && len(id.Typed) <= 4 && isEnd
+}
+
+// isIDBehindNumber says whether a letter and digits in one word with the number before them name a building: 12C7 route.
+func (q *Question) isIDBehindNumber(i int) bool {
+	if i == 0 || i+1 >= len(q.Terms) || !q.Terms[i-1].Digits || q.Terms[i-1].Tail != "" || len(q.Terms[i-1].Typed) > 4 {
+		return false
+	}
+	t, id := q.Terms[i], q.Terms[i+1]
+	return t.Glued && isLetter(t) && t.Before&text.Join == 0 && id.Glued && id.Digits && id.Before == 0 && len(id.Typed) <= 4
+}
+
+// groundFloor are the terms that name it from one on.
+func (q *Question) groundFloor(i int) Mask {
+	if q.Terms[i].Typed == "rdc" {
+		return Bit(i)
+	}
+	to := i + 1
+	for to < len(q.Terms) && q.Terms[to].Typed == "de" {
+		to++
+	}
+	if q.Terms[i].Typed == "rez" && to < len(q.Terms) && q.Terms[to].Text == "chaussee" {
+		return Span(i, to+1)
+	}
+	return 0
 }
 
 func isFloor(word string) bool { return word == "etage" || word == "etg" || word == "et" }

@@ -32,7 +32,6 @@ type unit struct {
 	isOwned  bool // by a word of a complement, or a letter before it
 	inParens bool
 	opens    bool // nothing but such numbers stands before it
-	isWord   bool // written in letters: douze
 }
 
 func (u *unit) mask() Mask { return Span(u.from, u.to) }
@@ -113,11 +112,26 @@ func (q *Question) readOther(i int) (u unit, ok bool) {
 		return unit{from: i, to: i + 2, choices: []Choice{{Number: m}, {Number: Number(q.Terms[i+1].Typed)}}}, true
 	}
 	if i == 0 {
-		if n, to := q.spelledNumber(); n > 0 && to < len(q.Terms) && text.ClassOf(q.Terms[to].Text) == text.Way {
-			return unit{from: 0, to: to, choices: []Choice{{Number: n}}, isWord: true}, true
+		if u, ok := q.readSpelled(); ok {
+			return u, true
 		}
 	}
 	return u, false
+}
+
+// readSpelled reads a number in letters that opens the line before a kind of street: vingt-quatre bis rue.
+func (q *Question) readSpelled() (u unit, ok bool) {
+	n, to := q.spelledNumber()
+	c := Choice{Number: n}
+	if n > 0 && to < len(q.Terms) && q.IsRep(to) {
+		c.Rep, c.RepAt = q.Terms[to].Typed, Bit(to)
+		to++
+	}
+	if n == 0 || to >= len(q.Terms) || text.ClassOf(q.Terms[to].Text) != text.Way {
+		return u, false
+	}
+	q.Reps |= c.RepAt
+	return unit{from: 0, to: to, choices: []Choice{c}}, true
 }
 
 // readDate takes a month behind a number for what a spreadsheet made of the second number: 3-avr is 3/4.
@@ -214,11 +228,15 @@ func numeral(word string) uint32 {
 // building: 15C43.
 func (q *Question) IsRep(i int) bool {
 	t := q.Terms[i]
-	switch t.Typed {
+	return isRepWord(t.Typed) || q.isLoneLetter(i) && (t.Glued || !isShortening(t.Typed))
+}
+
+func isRepWord(word string) bool {
+	switch word {
 	case "bis", "ter", "quater", "quinquies", "sexies", "septies", "octies":
 		return true
 	}
-	return q.isLoneLetter(i) && (t.Glued || !isShortening(t.Typed))
+	return false
 }
 
 // mayBeRep says whether a letter that also shortens words can be a repetition index, if the street has it.

@@ -135,6 +135,7 @@ func (q *Question) read() {
 	if q.Completing {
 		q.Growing = len(q.Terms) - 1
 	}
+	q.spellBehindNumbers()
 	q.readFields()
 	q.readParens()
 	q.readPostcode()
@@ -145,6 +146,34 @@ func (q *Question) read() {
 		q.Growing = -1
 	}
 	q.readNumbers()
+}
+
+// spellBehindNumbers writes out words that people shorten behind a number and that stand for something else elsewhere: the
+// arrondissement, and the months of streets named by a date.
+func (q *Question) spellBehindNumbers() {
+	for i := 1; i < len(q.Terms); i++ {
+		if before := q.Terms[i-1]; !before.Digits || len(before.Typed) > 2 || q.Terms[i].Before&text.Join != 0 {
+			continue
+		}
+		switch q.Terms[i].Typed {
+		case "arr", "ard", "ardt", "arrt", "arrd", "arrdt", "arrond", "arrondt", "arrondis", "arrondissemt":
+			q.Terms[i].Text = "arrondissement"
+		case "janv":
+			q.Terms[i].Text = "janvier"
+		case "fev", "fevr":
+			q.Terms[i].Text = "fevrier"
+		case "juil":
+			q.Terms[i].Text = "juillet"
+		case "sept":
+			q.Terms[i].Text = "septembre"
+		case "oct":
+			q.Terms[i].Text = "octobre"
+		case "nov":
+			q.Terms[i].Text = "novembre"
+		case "dec":
+			q.Terms[i].Text = "decembre"
+		}
+	}
 }
 
 // Words are the terms that may name a street or a commune.

@@ -58,18 +58,35 @@ func (q *Question) readShort() {
 			continue
 		}
 		if i == q.Growing && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
-			from, to := Number(t.Typed), Number(t.Typed)+1
-			for range 5 - len(t.Typed) {
-				from, to = from*10, to*10
-			}
-			q.Postcode.From, q.Postcode.To, q.Postcode.StemAt = from, to, Bit(i)
+			q.setStem(i)
 		}
 		if len(t.Typed) == 4 && q.Telling(Span(0, i)) != 0 && !q.isRoadNumber(i) {
 			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)
 		}
 		return
 	}
-	q.readLeading()
+	if !q.readLone() {
+		q.readLeading()
+	}
+}
+
+// readLone reads digits that are all there is as the beginning of a postcode.
+func (q *Question) readLone() bool {
+	if q.Growing != 0 || len(q.Terms) != 1 || !q.Terms[0].Digits || q.Terms[0].Tail != "" || len(q.Terms[0].Typed) > 4 {
+		return false
+	}
+	q.setStem(0)
+	return true
+}
+
+// setStem takes the digits of a term for the beginning of a postcode.
+func (q *Question) setStem(i int) {
+	typed := q.Terms[i].Typed
+	from, to := Number(typed), Number(typed)+1
+	for range 5 - len(typed) {
+		from, to = from*10, to*10
+	}
+	q.Postcode.From, q.Postcode.To, q.Postcode.StemAt = from, to, Bit(i)
 }
 
 // readLeading reads four digits that open the line before the name of a place: a postcode that lost its nought.

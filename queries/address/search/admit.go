@@ -112,6 +112,9 @@ func (s *run) opensWithType(c *Candidate) bool {
 // binds says whether a part of the line that names a commune stands where communes stand. The only word that could name a
 // street belongs to it: place du Marcé.
 func (s *run) binds(part namedPart) bool {
+	if part.isAway && part.at&^s.q.PlaceOnly == 0 && s.q.Telling(s.q.PlaceOnly&^part.at) != 0 {
+		return false // a word of another name, as of a business district: Paris La Défense
+	}
 	if part.isLate {
 		before := s.q.Words() & parse.Span(0, part.at.First()) &^ s.q.Complement
 		isAlone := s.q.HasStreetType(before) && s.q.Telling(before)|s.innerTypes(before)|s.streetDigits(before) == 0
@@ -147,13 +150,14 @@ func (s *run) hasUnread(c *Candidate) bool {
 func (s *run) isConfirmed(c *Candidate) bool {
 	hasName := c.name == vintage.None || c.sim >= confirmedSim
 	return c.certain && c.loose == 0 && !c.isMissing && !c.IsList && !c.IsOpen && !c.noRep && !c.IsDoubted && hasName &&
-		s.isExplained(c) && s.isPlaceConfirmed(c) && !s.hasComplementNumber(c)
+		s.isExplained(c.unread) && s.isPlaceConfirmed(c) && !s.hasComplementNumber(c)
 }
 
-// isExplained says whether a candidate leaves no word aside but links and complements.
-func (s *run) isExplained(c *Candidate) bool {
+// isExplained says whether none of the words that a candidate leaves aside is more than a link or a complement.
+func (s *run) isExplained(unread parse.Mask) bool {
 	for i := range s.q.Terms {
-		if (c.unread &^ s.q.Complement).Has(i) && !s.q.IsLink(i) {
+		isArticle := s.q.Terms[i].Elided && text.ClassOf(s.q.Terms[i].Text) == text.Link
+		if (unread &^ s.q.Complement).Has(i) && !s.q.IsLink(i) && !isArticle {
 			return false
 		}
 	}
@@ -178,7 +182,7 @@ func (s *run) hasComplementNumber(c *Candidate) (any bool) {
 		return false
 	}
 	of := s.v.Street(c.Street)
-	s.q.ComplementNumbers(c.terms(), func(n uint32) bool {
+	s.q.ComplementNumbers(c.terms()|c.place.at, func(n uint32) bool {
 		row := s.v.FirstNumber(of, n)
 		any = row < of.To && s.v.Number(row) == n
 		return !any

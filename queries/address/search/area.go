@@ -66,7 +66,7 @@ func (s *run) readPostcode() {
 	case p.Code != 0 && s.isKnownPostcode(p.Code):
 		s.postcode = p.Code
 		return
-	case s.q.HasCedex:
+	case s.isCedex():
 		return
 	}
 	var communes []uint32
@@ -79,6 +79,13 @@ func (s *run) readPostcode() {
 		}
 	}
 	s.nearCodes = NewArea(communes)
+}
+
+// isCedex says whether the typed postcode is one of post offices alone: CEDEX was typed, or no commune has it and it is of
+// the nine hundreds that they have. Of such a one the department says where the address lies.
+func (s *run) isCedex() bool {
+	code := s.q.Postcode.Code
+	return s.q.HasCedex || code/100%10 == 9 && !s.isKnownPostcode(code)
 }
 
 func (s *run) isKnownPostcode(code uint32) bool {

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
 
@@ -36,6 +37,9 @@ func (s *run) judgeArea(area Area) {
 		pivot = s.rarest(telling)
 	}
 	if pivot < 0 {
+		pivot = s.rarest(words &^ (s.q.Digits() & parse.Bit(0))) // what opens the line is the house number
+	}
+	if pivot < 0 {
 		pivot = s.rarest(words)
 	}
 	if pivot < 0 {
@@ -50,9 +54,65 @@ func (s *run) judgeArea(area Area) {
 			s.share(all, i)
 		}
 	}
+	s.shareBegunPlaces(all)
 	for _, h := range s.best(all, words) {
-		s.judge(place{commune: s.v.StreetCommune(h.street), name: vintage.None}, h.street)
+		commune := s.v.StreetCommune(h.street)
+		if p, ok := s.begunPlace(commune); ok {
+			s.judge(p, h.street)
+		}
+		s.judge(place{commune: commune, name: vintage.None}, h.street)
 	}
+}
+
+// shareBegunPlaces adds what the last word is worth to the streets of communes whose name it begins. Such communes are too
+// many to be looked through, and few have a street of the name.
+func (s *run) shareBegunPlaces(all []rough) {
+	if s.growing() == 0 {
+		return
+	}
+	for j := range all {
+		if _, ok := s.begunPlace(s.v.StreetCommune(all[j].street)); ok {
+			all[j].weight += s.words.weight[s.q.Growing] * growSim
+		}
+	}
+}
+
+// begunPlace is a commune as the place that the last words of an unfinished line begin to name.
+func (s *run) begunPlace(commune uint32) (p place, ok bool) {
+	last := s.q.Growing
+	if last < 1 || !s.words.begun.Has(last) || !s.mayName(last) {
+		return p, false
+	}
+	for name, to := s.v.CommunePlaces(commune); name < to && s.budget.steps > 0; name++ {
+		terms := s.v.NameTerms(s.v.Place(name).Name)
+		s.budget.steps--
+		for k := range terms.Len() {
+			if t := terms.At(k); t < s.words.low[last] || t >= s.words.high[last] {
+				continue
+			}
+			if at := s.endsWith(terms, k); at != 0 {
+				return place{commune: commune, name: name, at: at, sim: growSim, isLate: true, coded: s.hasPostcode(commune)}, true
+			}
+		}
+	}
+	return p, false
+}
+
+// endsWith are the words at the end of the line where those before the unfinished one are the first terms of a name, but for
+// links; none where they are not.
+func (s *run) endsWith(name vintage.Column, terms int) parse.Mask {
+	i := s.q.Growing
+	for k := terms - 1; k >= 0; k-- {
+		if text.ClassOf(string(s.v.Term(name.At(k)))) == text.Link {
+			continue
+		}
+		for i--; i > 0 && text.ClassOf(s.q.Terms[i].Text) == text.Link; i-- {
+		}
+		if i < 1 || !s.mayName(i) || s.words.sim(i, name.At(k)) < literal {
+			return 0
+		}
+	}
+	return parse.Span(i, s.q.Growing+1)
 }
 
 // rarest is the word that the fewest streets hold, or -1.

@@ -38,7 +38,8 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	}
 	x.City = s.q.Typed(cityWords)
 	x.IsCitySame = c.sim >= confirmedSim && !c.IsDoubted
-	aside := s.q.Complement | s.q.Postal
+	apart := s.apart(c)
+	aside := s.q.Complement | s.q.Postal | apart
 	postcode := s.q.Postcode.At
 	if c.postcode == nearPostcode {
 		postcode |= s.shortcode(c.used)
@@ -46,10 +47,23 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	if !x.IsCode || s.postcode != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode {
 		x.Postcode, x.IsCode = s.q.Typed(postcode), false
 	}
-	x.Street = s.q.Typed(s.q.Words() &^ c.place.at &^ strange &^ c.terms() &^ aside &^ postcode &^ c.stem)
-	x.IsStreetSame = c.certain && c.loose == 0 && s.isExplained(c)
+	street := s.q.Words() &^ c.place.at &^ strange &^ c.terms() &^ aside &^ postcode &^ c.stem
+	if c.Street != vintage.None || !s.isExplained(street) {
+		x.Street = s.q.Typed(street)
+	}
+	x.IsStreetSame = c.certain && c.loose == 0 && s.isExplained(c.unread&^strange&^apart)
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
+}
+
+// apart are the words before the house number that are none of the street's: they name what stands there. Another street is
+// no complement.
+func (s *run) apart(c *Candidate) parse.Mask {
+	before := c.unread & s.beforeNumber(c) &^ s.q.PlaceOnly
+	if !c.IsTyped() || c.Street == vintage.None || s.q.Telling(before)|before&s.q.Digits() == 0 || s.q.HasStreetType(before&^s.q.Phrases) {
+		return 0
+	}
+	return before
 }
 
 // strangePlace are words that stand where a commune does and name none that a candidate lies in.

@@ -132,8 +132,8 @@ func (s *run) settle(c Candidate, of vintage.Street) {
 func (s *run) readOthers(c *Candidate, words parse.Mask) (held int32) {
 	left := words &^ c.used &^ s.q.Complement
 	for i, name := range [...]uint32{c.facet.LieuDit, s.oldName(c.facet), c.facet.Delivery} {
-		if left == 0 || name == vintage.None {
-			continue
+		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None {
+			continue // a delivery office that was typed alone is a place by itself
 		}
 		extra := s.words.align(s.v.NameTerms(name), left)
 		if s.words.weigh(extra.used) <= int32(extra.used.Count())*linkWeight || extra.tellingHeld*100 < leastOther*extra.tellingWhole ||
@@ -166,7 +166,8 @@ func (s *run) tells(c *Candidate, words parse.Mask) bool {
 	words &= s.streetZone(c)
 	telling := s.q.Telling(words) | s.innerTypes(words)
 	if telling == 0 {
-		return true
+		isUnnamed := c.tellingWhole > 0 && c.tellingHeld == 0 && c.other == 0
+		return !isUnnamed || s.q.Completing || !s.q.HasStreetType(words) // of a name nothing but its kind was typed
 	}
 	held := telling & c.used
 	if s.q.Completing && held != 0 {
@@ -182,7 +183,7 @@ func (s *run) tells(c *Candidate, words parse.Mask) bool {
 		return false
 	case missing.Has(telling.Last()) && missing.Count() >= held.Count():
 		return false // what it shares is a first name
-	case c.numbersLeft && words&s.q.Digits()&^c.used&^c.terms() != 0:
+	case c.numbersLeft && (words&s.q.Digits()|s.years(all))&^c.used&^c.terms() != 0:
 		return false // another date
 	}
 	typed, isQualified := s.typedShare(c, telling)
@@ -197,6 +198,16 @@ func (s *run) tells(c *Candidate, words parse.Mask) bool {
 		named = c.tellingHeld * 100 / c.tellingWhole
 	}
 	return typed >= leastTyped && 2*typed+named >= leastBoth
+}
+
+// years are the words that are a year, which no house number is where a street is named by a date.
+func (s *run) years(words parse.Mask) (out parse.Mask) {
+	for i := range s.q.Terms {
+		if n := parse.Number(s.q.Terms[i].Typed); words.Has(i) && s.q.Terms[i].Digits && n >= 1700 && n < 2030 {
+			out |= parse.Bit(i)
+		}
+	}
+	return out
 }
 
 // innerTypes are the kinds of streets but the first one: they tell streets apart, as in rue du Parc.
@@ -232,7 +243,7 @@ func (s *run) typedShare(c *Candidate, telling parse.Mask) (share int32, isQuali
 			continue
 		}
 		w := int32(100)
-		if text.IsTitle(s.q.Terms[i].Text) || isSaint(s.q.Terms[i].Text) || s.mayBeType(c, i) {
+		if text.IsTitle(s.q.Terms[i].Text) || text.IsQualifier(s.q.Terms[i].Text) && c.used.Has(i) || s.mayBeType(c, i) {
 			w = titleShare
 		}
 		whole += w
@@ -283,21 +294,30 @@ func (s *run) lightWords(c *Candidate) parse.Mask {
 	return (s.q.Phrases | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c)) &^ c.used &^ c.other &^ s.q.Complement
 }
 
-// secondStreet are the terms behind a street from the next number or kind of street on: 5 rue A, 6 rue B.
+// secondStreet are the terms behind a street from the next number on, or from the next kind of street that a name follows:
+// 5 rue A, 6 rue B. In rue du Grand Hameau none does. What a comma parts from a street whose place is known is no more of it.
 func (s *run) secondStreet(c *Candidate) parse.Mask {
 	if s.q.Telling(c.run) == 0 {
 		return 0
 	}
 	free := s.q.Words() &^ c.place.at &^ c.used &^ c.terms() &^ s.q.Complement
+	named := s.q.Telling(free&^s.q.PlaceOnly) | s.innerTypes(free&^s.q.PlaceOnly)
 	for i := c.run.Last() + 1; i < len(s.q.Terms); i++ {
 		if c.place.at.Has(i) || s.q.Postcode.At.Has(i) {
 			return 0
 		}
-		if free.Has(i) && (s.q.Terms[i].Digits || text.ClassOf(s.q.Terms[i].Text) == text.Way) {
+		isType := text.ClassOf(s.q.Terms[i].Text) == text.Way && named&parse.Span(i+1, len(s.q.Terms)) != 0
+		isApart := s.q.Terms[i].Before&text.Break != 0 && s.isPlaced(c)
+		if free.Has(i) && (s.q.Terms[i].Digits || isType || isApart) {
 			return free & parse.Span(i, len(s.q.Terms))
 		}
 	}
 	return 0
+}
+
+// isPlaced says whether a name or the typed postcode says that a candidate lies where it does.
+func (s *run) isPlaced(c *Candidate) bool {
+	return c.name != vintage.None && c.sim >= literal || s.postcode != 0 && c.facet.Postcode == s.postcode
 }
 
 // beforeNumber are the terms before the house number, or without one those before the kind of street that opens its name.
@@ -358,7 +378,7 @@ func (s *run) relatePostcode(c *Candidate) postcodeRelation {
 		return noPostcode
 	case of == p.Code || s.isCode(c.Commune) || s.isCited(c.Commune):
 		return samePostcode
-	case s.hasPostcode(c.Commune), s.q.HasCedex && of/1000 == p.Code/1000:
+	case s.hasPostcode(c.Commune), s.isCedex() && of/1000 == p.Code/1000:
 		return cityPostcode
 	case of/1000 == p.Code/1000:
 		return regionPostcode

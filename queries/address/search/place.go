@@ -20,6 +20,7 @@ const (
 	maxBegunNames = 24   // places with a name that begins as typed that are looked at
 	maxScanned    = 1000 // of so many
 
+	shortCost    = 5  // how much less alike a name is for each word that was not typed; less than a letter of a name costs
 	confirmedSim = 98 // how alike the name of a place is that is no other
 	boundSim     = 70 // and one that says all the same where the address lies
 )
@@ -52,6 +53,7 @@ type namedPart struct {
 	at     parse.Mask
 	sim    int32
 	isLate bool
+	isAway bool               // no commune of the name lies in the department of the typed postcode
 	known  []*commune.Commune // of the table; none where the vintage alone has the name
 }
 
@@ -67,7 +69,30 @@ func (s *run) recognize() (places []place, parts []namedPart) {
 		all[i].isLate = s.isLate(all[i].at)
 	}
 	parts = s.namedParts(all)
+	all = s.withoutEchoes(all)
 	return s.ordered(s.addUnnamed(s.addCoded(all))), parts
+}
+
+// withoutEchoes leaves out looser readings of a commune that is named in full where communes stand: in route du Bourg 26300
+// Bourg-de-Péage the first word names it no more, nor in avenue de Mende 48000 Mende.
+func (s *run) withoutEchoes(all []place) []place {
+	var named []uint32
+	for i := range all {
+		if p := &all[i]; p.sim >= literal && p.at&^s.q.PlaceOnly&^p.behind == 0 {
+			named = append(named, p.commune)
+		}
+	}
+	if len(named) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(p place) bool {
+		return p.at != 0 && p.at&s.q.PlaceOnly == 0 && (p.sim < literal || s.isJoined(p.at.First())) && slices.Contains(named, p.commune)
+	})
+}
+
+// isJoined says whether a word goes on with the name of a street: what stands before it is a link or a kind of street.
+func (s *run) isJoined(i int) bool {
+	return i > 0 && (s.q.IsLink(i-1) || s.q.HasStreetType(parse.Bit(i-1))) && s.q.Terms[i].Before&text.Break == 0
 }
 
 // mayName says whether a term may belong to the name of a commune.
@@ -99,7 +124,11 @@ func (s *run) addUnnamed(all []place) []place {
 	if len(narrow) > fewCommunes {
 		narrow = nil
 	}
-	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCodes} {
+	var begun Area
+	if s.q.Postcode.StemAt == s.q.All {
+		begun = s.stems
+	}
+	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCodes, begun} {
 		for _, c := range communes[:min(len(communes), fewCommunes)] {
 			all = append(all, place{commune: c, name: vintage.None, coded: s.hasPostcode(c)})
 		}
@@ -170,7 +199,7 @@ func (s *run) follow(all []place, g vintage.Gazetteer, i int, r reading) []place
 			continue
 		}
 		s.budget.steps--
-		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*8, coded: coded || s.isCode(c)}
+		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*shortCost, coded: coded || s.isCode(c)}
 		p.behind = s.departmentBehind(c, r.to)
 		p.at |= p.behind
 		all = append(all, p)
@@ -325,6 +354,7 @@ func (s *run) namedParts(all []place) (parts []namedPart) {
 	}
 	for i := range parts {
 		if parts[i].sim >= literal && s.q.Postcode.Code != 0 && !s.isInDepartment(parts[i], all) {
+			parts[i].isAway = true
 			parts[i].sim = literal - 1 // rather a misspelt name of one in the department of the postcode
 		}
 	}

@@ -94,7 +94,7 @@ func (s *run) hasSound() bool {
 // words the other way round.
 func (s *run) judgeStreets(p place) {
 	words := s.streetWords(p)
-	if p.at&s.growing() == 0 || p.sim >= literal || s.q.Telling(words) != 0 {
+	if p.at&s.growing() == 0 || p.sim >= literal || s.q.Telling(words)|s.innerTypes(words) != 0 {
 		hits := s.hits(p, words)
 		for i, h := range hits {
 			weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && s.hasSound()

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"lieudit/queries/address/parse"
@@ -33,10 +35,10 @@ func (s *run) rewrites() (all []*parse.Question) {
 		if !s.isWord(i) {
 			continue
 		}
-		if !s.words.isExact(i) {
-			add(i, i+1, s.split(s.q.Terms[i].Typed))
+		if apart := s.split(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.words.isExact(i) || areLinks(apart)) {
+			add(i, i+1, apart)
 		}
-		if i+1 < len(s.q.Terms) && s.isWord(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
+		if i+1 < len(s.q.Terms) && s.isWord(i+1) && !s.namesCommune(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
 			add(i, i+2, s.join(i))
 		}
 	}
@@ -61,18 +63,50 @@ func (s *run) split(word string) (best string) {
 			best, most = left+" "+right, n
 		}
 	}
+	if best == "" {
+		return s.splitType(word)
+	}
 	return best
+}
+
+// splitType is a word as a kind of street and two more words: ruedesfleurs.
+func (s *run) splitType(word string) string {
+	for at := 3; at < len(word) && len(word) <= longestSplit; at++ {
+		if text.ClassOf(word[:at]) != text.Way {
+			continue
+		}
+		if rest := s.split(word[at:]); rest != "" {
+			return word[:at] + " " + rest
+		}
+	}
+	return ""
+}
+
+// namesCommune says whether a word belongs to the name of a commune as it is, where communes stand.
+func (s *run) namesCommune(i int) bool {
+	return slices.ContainsFunc(s.parts, func(part namedPart) bool {
+		return part.at.Has(i) && part.isLate && (part.sim >= literal || len(part.known) > 0)
+	})
+}
+
+// areLinks says whether two words only join others. Written as one they are none of a name, be the base full of slips: dela.
+func areLinks(words string) bool {
+	first, second, ok := strings.Cut(words, " ")
+	return ok && text.ClassOf(first) == text.Link && text.ClassOf(second) == text.Link
 }
 
 // holders is how many streets or places hold a word.
 func (s *run) holders(word string) (n int) {
 	terms := text.Terms(word)
-	if len(terms) == 0 {
+	if len(terms) == 0 || len(terms) > 1 && !terms[1].Part {
 		return 0
 	}
 	id, ok := s.v.FindTerm(terms[0].Text)
 	if !ok {
 		return 0
+	}
+	if text.ClassOf(terms[0].Text) == text.Link {
+		return math.MaxInt // links have no postings
 	}
 	return s.v.StreetsWith(id).Len() + s.v.PlacesWith(id).Len()
 }
@@ -93,10 +127,29 @@ func (s *run) mixedRun(i int) int {
 		to++
 	}
 	digits := s.q.Digits() & parse.Span(i, to)
+	if s.isNumberWithID(i, to) {
+		return i
+	}
 	if to == i+1 || digits == 0 || digits == parse.Span(i, to) || parse.Span(i, to)&^s.q.Words() != 0 || s.q.Terms[i].Digits && to == i+2 {
 		return i
 	}
 	return to
+}
+
+// hasMixed says whether the best candidate leaves a word aside that digits and letters make up.
+func (s *run) hasMixed() bool {
+	left := s.unused()
+	for i := range s.q.Terms {
+		if left.Has(i) && s.list.top() < sure && s.mixedRun(i) > i {
+			return true
+		}
+	}
+	return false
+}
+
+// isNumberWithID says whether terms are a house number with the name of a building behind it, which is no word: 12C7.
+func (s *run) isNumberWithID(from, to int) bool {
+	return to == from+3 && s.q.Terms[from].Digits && len(s.q.Terms[from+1].Typed) == 1 && s.q.Terms[from+2].Digits
 }
 
 // withoutDigits is a run of digits and letters as a word that the base has, and as a number; empty where it is none.

@@ -18,6 +18,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/parse"
@@ -111,7 +112,7 @@ type retriever interface {
 // Search finds the candidates of a question, the best first. An error is one of the source.
 func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Result, error) {
 	best, err := x.searchOne(ctx, q, scope, MaxSteps)
-	if err != nil || best.run.isSettled() || best.run.budget.steps < MaxSteps/2 {
+	if err != nil || best.run.isSettled() && !best.run.hasMixed() || best.run.budget.steps < MaxSteps/2 {
 		return best, err
 	}
 	for _, other := range best.run.rewrites() {
@@ -137,9 +138,35 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 	} else if err := s.searchSource(ctx, result); err != nil {
 		return nil, fmt.Errorf("find candidates: %w", err)
 	}
+	s.preferNumbered()
 	result.Best, result.IsParsable = s.list.best, s.isParsable()
 	result.IsTruncated = s.budget.steps <= 0 || s.budget.isCut
 	return result, nil
+}
+
+// preferNumbered lets the house number decide between streets of one commune that share a name and differ in their kind: the
+// typed one does not have it, another does. Both stay as likely, so that neither stands for what was typed without a look.
+func (s *run) preferNumbered() {
+	first := s.list.first()
+	if first == nil || !first.isMissing || first.IsOpen || first.IsList || s.q.Telling(first.used) == 0 {
+		return
+	}
+	for i := range s.list.best {
+		if c := &s.list.best[i]; s.isNumberedTwin(c, first) {
+			found := *c
+			found.Score, found.Bonus = first.Score, first.Bonus
+			s.list.best = slices.Insert(slices.Delete(s.list.best, i, i+1), 0, found)
+			return
+		}
+	}
+}
+
+// isNumberedTwin says whether a candidate bears the typed number on a street that differs from another in its kind alone.
+func (s *run) isNumberedTwin(c, of *Candidate) bool {
+	if c.Type != HouseNumber || c.Commune != of.Commune || c.noRep || c.IsOpen || c.loose != of.loose {
+		return false
+	}
+	return c.isTold && of.isTold && s.q.Telling(c.used) == s.q.Telling(of.used) && c.numbersLeft == of.numbersLeft
 }
 
 // search looks more and more loosely, until nothing better can be found. What can be read letter for letter is not read
