@@ -5,12 +5,13 @@ import "lieudit/queries/address/text"
 // readPostal finds what belongs to an address on paper and not to the base: CEDEX, post boxes, the country.
 func (q *Question) readPostal() {
 	for i := range q.Terms {
+		if isBoxWord(q.Terms[i].Typed) {
+			q.Postal |= Bit(i) | q.idBehind(i, 5)
+		}
 		switch q.Terms[i].Typed {
 		case "cedex":
 			q.HasCedex = true
 			q.Postal |= Bit(i) | q.idBehind(i, 2)
-		case "bp", "cs", "tsa", "cidex":
-			q.Postal |= Bit(i) | q.idBehind(i, 5)
 		case "boite":
 			if i+1 < len(q.Terms) && q.Terms[i+1].Typed == "postale" {
 				q.Postal |= Bit(i) | Bit(i+1) | q.idBehind(i+1, 5)
@@ -30,6 +31,9 @@ func (q *Question) readPostal() {
 		q.Postcode.StemAt, q.Postcode.From, q.Postcode.To = 0, 0, 0
 	}
 }
+
+// isBoxWord says whether a word stands before the number of a post box.
+func isBoxWord(word string) bool { return word == "bp" || word == "cs" || word == "tsa" || word == "cidex" }
 
 // idBehind is the number behind a word that has one, of at most so many digits.
 func (q *Question) idBehind(i, digits int) Mask {

@@ -79,7 +79,7 @@ func (q *Question) readUnit(i int) (u unit, ok bool) {
 	if !t.Digits {
 		return q.readOther(i)
 	}
-	if len(t.Typed) > 4 || t.Tail != "" && t.Tail != "e" {
+	if len(t.Typed) > 4 || t.Tail != "" && t.Tail != "e" || q.isRoadNumber(i) {
 		return u, false
 	}
 	c := Choice{Number: Number(t.Typed), Rep: t.Tail}

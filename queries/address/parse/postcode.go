@@ -28,7 +28,7 @@ func (q *Question) readPostcode() {
 		if !t.Digits || t.Tail != "" {
 			continue
 		}
-		if len(t.Typed) == 5 {
+		if len(t.Typed) == 5 && (i == 0 || !isBoxWord(q.Terms[i-1].Typed)) {
 			q.setPostcode(t.Typed, Bit(i))
 			return
 		}
@@ -60,7 +60,7 @@ func (q *Question) readShort() {
 		if i == q.Growing && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
 			q.setStem(i)
 		}
-		if len(t.Typed) == 4 && q.Telling(Span(0, i)) != 0 && !q.isRoadNumber(i) {
+		if len(t.Typed) == 4 && q.Telling(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) {
 			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)
 		}
 		return
@@ -97,11 +97,22 @@ func (q *Question) readLeading() {
 	q.Postcode.Short, q.Postcode.ShortAt = Number(q.Terms[0].Typed), Bit(0)
 }
 
-// isRoadNumber says whether digits belong to a road (RD 1006) or to a year (8 mai 1945).
+// isRoadNumber says whether digits belong to a road: RD 1006.
 func (q *Question) isRoadNumber(i int) bool {
+	if i == 0 {
+		return false
+	}
 	switch q.Terms[i-1].Text {
-	case "departementale", "nationale", "communale", "rural", "mai", "novembre", "juin", "aout", "mars", "avril", "juillet", "janvier",
-		"fevrier", "septembre", "octobre", "decembre":
+	case "departementale", "nationale", "communale", "rural":
+		return true
+	}
+	return false
+}
+
+// isYear says whether digits stand behind a month: 8 mai 1945.
+func (q *Question) isYear(i int) bool {
+	switch q.Terms[i-1].Text {
+	case "janvier", "fevrier", "mars", "avril", "mai", "juin", "juillet", "aout", "septembre", "octobre", "novembre", "decembre":
 		return true
 	}
 	return false

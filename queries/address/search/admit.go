@@ -21,6 +21,7 @@ func (s *run) admits(c *Candidate) bool {
 		c.IsDoubted = true
 		return true
 	}
+	c.IsDoubted = c.isContradicted
 	return s.admitsPostcode(c)
 }
 
@@ -74,7 +75,8 @@ func (s *run) isElsewhere(c *Candidate) bool {
 		}
 		if isExplained {
 			if part.sim >= literal && !s.isNamed(c.Commune, part) {
-				if !s.opensWithType(c) && c.Street != vintage.None {
+				isAlone := s.q.Words()&^part.at == 0
+				if !isAlone && !s.opensWithType(c) && c.Street != vintage.None {
 					return true
 				}
 				c.takesPlace = true
@@ -100,13 +102,14 @@ func (s *run) isBetter(part namedPart, c *Candidate) bool {
 	return part.at != c.place.at || c.sim < literal
 }
 
-// opensWithType says whether the words of a street begin with its kind, be it misspelt, or with a link.
+// opensWithType says whether the words of a street begin with its kind, be it misspelt.
 func (s *run) opensWithType(c *Candidate) bool {
-	if c.run == 0 {
-		return false
+	for i := range s.q.Terms {
+		if class := text.ClassOf(s.q.Terms[i].Text); c.run.Has(i) && class != text.Link {
+			return class == text.Way || c.loose.Has(i)
+		}
 	}
-	first := c.run.First()
-	return text.ClassOf(s.q.Terms[first].Text) != text.Plain || c.loose.Has(first)
+	return false
 }
 
 // binds says whether a part of the line that names a commune stands where communes stand. The only word that could name a

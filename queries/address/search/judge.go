@@ -166,8 +166,8 @@ func (s *run) tells(c *Candidate, words parse.Mask) bool {
 	words &= s.streetZone(c)
 	telling := s.q.Telling(words) | s.innerTypes(words)
 	if telling == 0 {
-		isUnnamed := c.tellingWhole > 0 && c.tellingHeld == 0 && c.other == 0
-		return !isUnnamed || s.q.Completing || !s.q.HasStreetType(words) // of a name nothing but its kind was typed
+		isUnnamed := c.tellingWhole > 0 && c.tellingHeld == 0 && c.other == 0 // of its name nothing but its kind was typed
+		return !isUnnamed || s.q.Completing && s.q.HasStreetType(words) && !s.followsLink(c.place.at)
 	}
 	held := telling & c.used
 	if s.q.Completing && held != 0 {
@@ -183,7 +183,7 @@ func (s *run) tells(c *Candidate, words parse.Mask) bool {
 		return false
 	case missing.Has(telling.Last()) && missing.Count() >= held.Count():
 		return false // what it shares is a first name
-	case c.numbersLeft && (words&s.q.Digits()|s.years(all))&^c.used&^c.terms() != 0:
+	case c.numbersLeft && (all&s.q.Digits()|s.years(all))&^c.used&^c.terms() != 0:
 		return false // another date
 	}
 	typed, isQualified := s.typedShare(c, telling)
@@ -193,11 +193,19 @@ func (s *run) tells(c *Candidate, words parse.Mask) bool {
 	if missing == 0 && c.isTold {
 		return true
 	}
+	if held&^c.loose == 0 && c.Type != HouseNumber {
+		return false // all misspelt, and words are missing
+	}
 	named := int32(100)
 	if c.tellingWhole > 0 {
 		named = c.tellingHeld * 100 / c.tellingWhole
 	}
 	return typed >= leastTyped && 2*typed+named >= leastBoth
+}
+
+// followsLink says whether a link stands before words: they belong to the name of a street, as in rue de Strasbourg.
+func (s *run) followsLink(words parse.Mask) bool {
+	return words != 0 && words.First() > 0 && text.ClassOf(s.q.Terms[words.First()-1].Text) == text.Link
 }
 
 // years are the words that are a year, which no house number is where a street is named by a date.

@@ -34,6 +34,8 @@ type place struct {
 	sim     int32      // how well they do, in hundredths; 0 when only the postcode speaks for it
 	coded   bool       // the typed postcode is one of the commune's, or its INSEE code
 	isLate  bool       // the name stands where a commune is expected: after the postcode or at the end
+
+	isContradicted bool // another department stands in parentheses behind it
 }
 
 // rank orders places by how much speaks for them.
@@ -201,6 +203,7 @@ func (s *run) follow(all []place, g vintage.Gazetteer, i int, r reading) []place
 		s.budget.steps--
 		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*shortCost, coded: coded || s.isCode(c)}
 		p.behind = s.departmentBehind(c, r.to)
+		p.isContradicted = p.behind == 0 && s.isDepartmentInParens(r.to)
 		p.at |= p.behind
 		all = append(all, p)
 	}
@@ -282,6 +285,15 @@ func (s *run) departmentBehind(c uint32, to int) (out parse.Mask) {
 		}
 	}
 	return out
+}
+
+// isDepartmentInParens says whether digits in parentheses are the code of a department.
+func (s *run) isDepartmentInParens(i int) bool {
+	if i >= len(s.q.Terms) || s.q.Terms[i].Before&text.Open == 0 || !s.q.Terms[i].Digits {
+		return false
+	}
+	_, ok := commune.Department(s.q.Terms[i].Typed)
+	return ok
 }
 
 func (s *run) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
