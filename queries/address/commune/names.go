@@ -27,6 +27,9 @@ type nameIndex struct {
 	byLength    []lengthEntry // sorted by length; names of length n begin at lengthStart[n]
 	letterMasks []uint64      // the letterMask of each entry of byLength
 	bySound     []soundEntry  // names of one word, sorted by phonetic key
+
+	whole         map[string][]*Commune  // communes, former ones too, by their whole normalized name
+	divisionWords map[string][2][]string // the words of the name of each department and of its region, folded
 }
 
 // wordStart is the position in the text where a word of a name begins. The flag startsName in rank says that the name
@@ -75,6 +78,7 @@ func newNameIndex(t *Table) *nameIndex {
 	}
 	n.text = b.String()
 	n.sortEntries()
+	n.indexWholeNames(t)
 	return n
 }
 
@@ -178,9 +182,10 @@ func letterMask(name string) (marks uint64) {
 }
 
 // normalizeName joins the terms of a name without stop words.
-func normalizeName(name string) string {
+func normalizeName(name string) string { return normalizeTerms(text.Terms(name)) }
+
+func normalizeTerms(terms []text.Term) string {
 	var words []string
-	terms := text.Terms(name)
 	for _, t := range terms {
 		if text.ClassOf(t.Text) != text.Link {
 			words = append(words, t.Text)
@@ -192,6 +197,29 @@ func normalizeName(name string) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// indexWholeNames adds the names of the communes, and those of their departments and regions.
+func (n *nameIndex) indexWholeNames(t *Table) {
+	n.whole, n.divisionWords = make(map[string][]*Commune, t.Len()), map[string][2][]string{}
+	for i := range t.communes {
+		c := &t.communes[i]
+		name := normalizeName(c.Name)
+		n.whole[name] = append(n.whole[name], c)
+		if code := c.Department(); n.divisionWords[code][0] == nil {
+			department, _ := Department(code)
+			region, _ := RegionOf(code)
+			n.divisionWords[code] = [2][]string{strings.Fields(text.Fold(department.Name)), strings.Fields(text.Fold(region.Name))}
+		}
+	}
+}
+
+// Named returns the communes whose whole name consists of some terms, stop words aside. Former ones are among them.
+func (t *Table) Named(terms []text.Term) []*Commune { return t.names().whole[normalizeTerms(terms)] }
+
+// DivisionWords returns the folded words of the names of a department and of its region.
+func (t *Table) DivisionWords(department string) [2][]string {
+	return t.names().divisionWords[department]
 }
 
 // phoneticKey is the phonetic key of a name of one word, "" for others.

@@ -33,7 +33,9 @@ func (q *Question) readPostal() {
 }
 
 // isBoxWord says whether a word stands before the number of a post box.
-func isBoxWord(word string) bool { return word == "bp" || word == "cs" || word == "tsa" || word == "cidex" }
+func isBoxWord(word string) bool {
+	return word == "bp" || word == "cs" || word == "tsa" || word == "cidex"
+}
 
 // idBehind is the number behind a word that has one, of at most so many digits.
 func (q *Question) idBehind(i, digits int) Mask {

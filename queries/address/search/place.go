@@ -50,15 +50,6 @@ func (p place) rank() int32 {
 	return r
 }
 
-// namedPart is a run of words that name a commune, of the vintage or of the table.
-type namedPart struct {
-	at     parse.Mask
-	sim    int32
-	isLate bool
-	isAway bool               // no commune of the name lies in the department of the typed postcode
-	known  []*commune.Commune // of the table; none where the vintage alone has the name
-}
-
 // recognize finds the communes that the words name, the likeliest first, and what of the line names one.
 func (s *run) recognize() (places []place, parts []namedPart) {
 	var all []place
@@ -247,26 +238,6 @@ func (s *run) foremost(g vintage.Gazetteer, limit int, begun bool) []uint64 {
 	return all[:whole+len(seen)]
 }
 
-// hasPostcode says whether the typed postcode is one of a commune's.
-func (s *run) hasPostcode(commune uint32) bool {
-	return s.postcode != 0 && hasPostcode(s.v, commune, s.postcode)
-}
-
-func hasPostcode(v *vintage.Vintage, commune, postcode uint32) bool {
-	codes := v.CommunePostcodes(commune)
-	for i := range codes.Len() {
-		if codes.At(i) == postcode {
-			return true
-		}
-	}
-	return false
-}
-
-// isCode says whether the five digits that were typed are the INSEE code of a commune.
-func (s *run) isCode(commune uint32) bool {
-	return s.q.Postcode.Code != 0 && s.v.Commune(commune).String() == PostcodeText(s.q.Postcode.Code)
-}
-
 // departmentBehind are the terms behind the name of a commune that name its department or region, by code or by name.
 func (s *run) departmentBehind(c uint32, to int) (out parse.Mask) {
 	if to >= len(s.q.Terms) || s.postcodeIsNext(to) {
@@ -277,7 +248,7 @@ func (s *run) departmentBehind(c uint32, to int) (out parse.Mask) {
 		return at
 	}
 	for range 2 {
-		for _, name := range s.x.divisions[department] {
+		for _, name := range s.x.table.DivisionWords(department) {
 			if at := s.sameWords(name, to); at != 0 {
 				out |= at
 				to = at.Last() + 1
@@ -295,8 +266,6 @@ func (s *run) isDepartmentInParens(i int) bool {
 	_, ok := commune.Department(s.q.Terms[i].Typed)
 	return ok
 }
-
-func (s *run) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
 
 // departmentCode are the terms that are the code of a department: digits at the end of the line, or in parentheses.
 func (s *run) departmentCode(code string, i int) parse.Mask {
@@ -333,6 +302,51 @@ func (s *run) isLate(at parse.Mask) bool {
 	return rest == 0 || first > 0 && s.q.Postcode.At.Has(first-1) || at&s.q.PlaceOnly != 0 && s.q.PlaceOnly.First() >= first-1
 }
 
+// isNamed says whether a commune bears the name that some words say, now or formerly.
+func (s *run) isNamed(c uint32, part namedPart) bool {
+	code := s.v.Commune(c).String()
+	for _, known := range part.known {
+		if known.Code == code || known.Parent == code {
+			return true
+		}
+		if of, ok := s.x.table.ByCode(code); ok && of.Parent != "" && of.Parent == known.Code {
+			return true
+		}
+	}
+	for p, to := s.v.CommunePlaces(c); p < to; p++ {
+		if s.saysName(part.at, s.v.Place(p).Name, min(part.sim, literal)) {
+			return true
+		}
+	}
+	return false
+}
+
+// saysName says whether words stand for all that tells in a name, at least so alike, and for nothing else.
+func (s *run) saysName(words parse.Mask, name uint32, least int32) bool {
+	terms := s.v.BareTerms(name)
+	k := 0
+	for i := range s.q.Terms {
+		if !words.Has(i) || text.ClassOf(s.q.Terms[i].Text) == text.Link {
+			continue
+		}
+		if k < len(terms) && s.words.sim(i, terms[k]) >= least {
+			k++
+		} else {
+			return false
+		}
+	}
+	return k == len(terms) || k > 0 && s.q.Growing >= 0 && words.Has(s.q.Growing)
+}
+
+// namedPart is a run of words that name a commune, of the vintage or of the table.
+type namedPart struct {
+	at     parse.Mask
+	sim    int32
+	isLate bool
+	isAway bool               // no commune of the name lies in the department of the typed postcode
+	known  []*commune.Commune // of the table; none where the vintage alone has the name
+}
+
 // namedParts are the runs of words that name a commune.
 func (s *run) namedParts(all []place) (parts []namedPart) {
 	add := func(n namedPart) {
@@ -359,7 +373,7 @@ func (s *run) namedParts(all []place) (parts []namedPart) {
 			if !s.isLate(at) {
 				continue
 			}
-			if known := s.x.names.named(s.q, i, to); len(known) > 0 {
+			if known := s.namedInTable(i, to); len(known) > 0 {
 				add(namedPart{at: at, sim: 100, isLate: true, known: known})
 			}
 		}
@@ -392,49 +406,11 @@ func (s *run) isInDepartment(part namedPart, all []place) bool {
 	return false
 }
 
-// bareName is a name's terms, links left out.
-func bareName(terms []text.Term) string {
-	var words []string
-	for _, t := range terms {
-		if text.ClassOf(t.Text) != text.Link {
-			words = append(words, t.Text)
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// tableNames finds communes of the table by their names. It is not changed once it is made.
-type tableNames map[string][]*commune.Commune
-
-func newTableNames(table *commune.Table) tableNames {
-	names := make(tableNames, table.Len())
-	for c := range table.All() {
-		if name := bareName(text.Terms(c.Name)); name != "" {
-			names[name] = append(names[name], c)
-		}
-	}
-	return names
-}
-
-// named are the communes whose name is that of terms [from, to), and nothing else.
-func (n tableNames) named(q *parse.Question, from, to int) []*commune.Commune {
-	if q.Terms[from].Part || text.ClassOf(q.Terms[from].Text) == text.Link || text.ClassOf(q.Terms[to-1].Text) == text.Link {
+// namedInTable are the communes of the table whose name is that of terms [from, to), and nothing else.
+func (s *run) namedInTable(from, to int) []*commune.Commune {
+	first, last := s.q.Terms[from], s.q.Terms[to-1]
+	if first.Part || text.ClassOf(first.Text) == text.Link || text.ClassOf(last.Text) == text.Link {
 		return nil
 	}
-	return n[bareName(q.Terms[from:to])]
-}
-
-// divisionWords are the words of the name of each department and of its region, by the department's code.
-func divisionWords(table *commune.Table) map[string][2][]string {
-	all := map[string][2][]string{}
-	for c := range table.All() {
-		code := c.Department()
-		if _, known := all[code]; known {
-			continue
-		}
-		d, _ := commune.Department(code)
-		r, _ := commune.RegionOf(code)
-		all[code] = [2][]string{strings.Fields(text.Fold(d.Name)), strings.Fields(text.Fold(r.Name))}
-	}
-	return all
+	return s.x.table.Named(s.q.Terms[from:to])
 }

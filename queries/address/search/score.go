@@ -8,34 +8,6 @@ const (
 	numberShare   = 10
 )
 
-// postcodeRelation is what the typed postcode is to a candidate.
-type postcodeRelation uint8
-
-const (
-	noPostcode     postcodeRelation = iota // none was typed
-	samePostcode                           // it is the candidate's, or the INSEE code of its commune
-	begunPostcode                          // the candidate's goes on with the digits typed
-	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
-	nearPostcode                           // no commune has it, and the candidate's is one digit away
-	regionPostcode                         // another of the same department
-	otherPostcode
-)
-
-// worth is what a relation is worth, in thousandths.
-func (r postcodeRelation) worth() int32 {
-	switch r {
-	case samePostcode, begunPostcode:
-		return 1000
-	case cityPostcode:
-		return 800
-	case nearPostcode:
-		return 600
-	case regionPostcode:
-		return 300
-	}
-	return 0
-}
-
 // evidence is all that the score of a candidate depends on. What was not typed does not count.
 type evidence struct {
 	hasStreet  bool

@@ -18,6 +18,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"lieudit/queries/address/commune"
@@ -41,17 +42,14 @@ const (
 
 // Index is a vintage with what is known of communes beside it. It is safe for concurrent use.
 type Index struct {
-	v         *vintage.Vintage
-	table     *commune.Table
-	source    Source // nil: the vintage's own index
-	names     tableNames
-	divisions map[string][2][]string
+	v      *vintage.Vintage
+	table  *commune.Table
+	source Source // nil: the vintage's own index
 }
 
 // New makes the index of a vintage. With a source the candidates come from there.
 func New(v *vintage.Vintage, table *commune.Table, source Source) *Index {
-	known := knownNames(table)
-	return &Index{v: v, table: table, source: source, names: known.names, divisions: known.divisions}
+	return &Index{v: v, table: table, source: source}
 }
 
 // Scope narrows a search.
@@ -253,4 +251,37 @@ func (s *run) wants(t Type) bool {
 		}
 	}
 	return false
+}
+
+// Area is where answers may lie: communes by their ordinals, in their order. A nil one is everywhere.
+type Area []uint32
+
+// NewArea makes an area of ordinals that is no nil one.
+func NewArea(ordinals []uint32) Area {
+	slices.Sort(ordinals)
+	return append(Area{}, slices.Compact(ordinals)...)
+}
+
+// Has says whether a commune lies in the area.
+func (a Area) Has(commune uint32) bool {
+	if a == nil {
+		return true
+	}
+	_, ok := slices.BinarySearch(a, commune)
+	return ok
+}
+
+// ranges are the streets of the area.
+func (a Area) ranges(v *vintage.Vintage) iter.Seq2[uint32, uint32] {
+	return func(yield func(from, to uint32) bool) {
+		if a == nil {
+			yield(0, uint32(v.Streets+v.Localities))
+			return
+		}
+		for _, ordinal := range a {
+			if c := v.Commune(ordinal); !yield(c.From, c.To) {
+				return
+			}
+		}
+	}
 }

@@ -1,0 +1,185 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/vintage"
+)
+
+// PostcodeText writes a postcode as it is typed.
+func PostcodeText(code uint32) string { return fmt.Sprintf("%05d", code) }
+
+// readPostcode finds what the typed digits may be: a postcode of the vintage or of the table, else those one digit away; of
+// an unfinished line, the postcodes that begin so.
+func (s *run) readPostcode() {
+	p := &s.q.Postcode
+	if p.StemAt != 0 {
+		communes := s.v.PostcodesCommunes(p.From, p.To)
+		all := make([]uint32, communes.Len())
+		for i := range all {
+			all[i] = communes.At(i)
+		}
+		s.stems = NewArea(all)
+	}
+	switch {
+	case p.Code == 0 && p.Short == 0:
+		return
+	case p.Code != 0 && s.isKnownPostcode(p.Code):
+		s.postcode = p.Code
+		return
+	case s.isCedex():
+		return
+	}
+	var communes []uint32
+	for _, code := range variants(*p) {
+		if of := s.v.PostcodeCommunes(code); of.Len() > 0 && !slices.Contains(s.near, code) {
+			s.near = append(s.near, code)
+			for i := range of.Len() {
+				communes = append(communes, of.At(i))
+			}
+		}
+	}
+	s.nearCodes = NewArea(communes)
+}
+
+// isCedex says whether the typed postcode is one of post offices alone: CEDEX was typed, or no commune has it and it is of
+// the nine hundreds that they have. Of such a one the department says where the address lies.
+func (s *run) isCedex() bool {
+	code := s.q.Postcode.Code
+	return s.q.HasCedex || code/100%10 == 9 && !s.isKnownPostcode(code)
+}
+
+func (s *run) isKnownPostcode(code uint32) bool {
+	return s.v.PostcodeCommunes(code).Len() > 0 || len(s.x.table.ByPostcode(PostcodeText(code))) > 0
+}
+
+// variants are the postcodes that a typed one may have been meant to be: with another digit, with two digits swapped, or
+// with one more where four were typed.
+func variants(p parse.Postcode) (all []uint32) {
+	typed := []byte(PostcodeText(p.Code))
+	if p.Code == 0 {
+		typed = fmt.Appendf(nil, "%04d", p.Short)
+		for at := range 5 {
+			for d := byte('0'); d <= '9'; d++ {
+				all = append(all, parse.Number(string(slices.Insert(slices.Clone(typed), at, d))))
+			}
+		}
+		return all
+	}
+	for at := range typed {
+		other := slices.Clone(typed)
+		for d := byte('0'); d <= '9'; d++ {
+			other[at] = d
+			all = append(all, parse.Number(string(other)))
+		}
+		if at > 0 {
+			other = slices.Clone(typed)
+			other[at-1], other[at] = other[at], other[at-1]
+			all = append(all, parse.Number(string(other)))
+		}
+	}
+	return all
+}
+
+// relatePostcode says what the typed postcode is to a candidate.
+func (s *run) relatePostcode(c *Candidate) postcodeRelation {
+	p, of := &s.q.Postcode, c.facet.Postcode
+	switch {
+	case c.stem != 0 && of >= p.From && of < p.To:
+		return begunPostcode
+	case len(s.near) > 0 && (p.Code != 0 || s.shortcode(c.used) != 0):
+		if slices.Contains(s.near, of) {
+			return nearPostcode
+		}
+		if p.Code == 0 {
+			return otherPostcode
+		}
+	case c.stem != 0:
+		return otherPostcode
+	}
+	switch {
+	case p.Code == 0:
+		return noPostcode
+	case of == p.Code || s.isCode(c.Commune) || s.isCited(c.Commune):
+		return samePostcode
+	case s.hasPostcode(c.Commune), s.isCedex() && of/1000 == p.Code/1000:
+		return cityPostcode
+	case of/1000 == p.Code/1000:
+		return regionPostcode
+	}
+	return otherPostcode
+}
+
+// isCited says whether the typed digits are a code that the caller read as one of a commune.
+func (s *run) isCited(c uint32) bool {
+	return s.scope.Cited != nil && s.postcode == 0 && s.scope.Cited.Has(c)
+}
+
+// communePostcode is the typed postcode when the commune has it, or one that begins as it, else its first.
+func (s *run) communePostcode(commune uint32) uint32 {
+	if s.hasPostcode(commune) {
+		return s.postcode
+	}
+	codes := s.v.CommunePostcodes(commune)
+	if begun := codes.Within(s.q.Postcode.From, s.q.Postcode.To); begun.Len() > 0 {
+		return begun.At(0)
+	}
+	for i := range codes.Len() {
+		if slices.Contains(s.near, codes.At(i)) {
+			return codes.At(i)
+		}
+	}
+	return codes.At(0)
+}
+
+// hasPostcode says whether the typed postcode is one of a commune's.
+func (s *run) hasPostcode(commune uint32) bool {
+	return s.postcode != 0 && hasPostcode(s.v, commune, s.postcode)
+}
+
+func hasPostcode(v *vintage.Vintage, commune, postcode uint32) bool {
+	codes := v.CommunePostcodes(commune)
+	for i := range codes.Len() {
+		if codes.At(i) == postcode {
+			return true
+		}
+	}
+	return false
+}
+
+// isCode says whether the five digits that were typed are the INSEE code of a commune.
+func (s *run) isCode(commune uint32) bool {
+	return s.q.Postcode.Code != 0 && s.v.Commune(commune).String() == PostcodeText(s.q.Postcode.Code)
+}
+
+func (s *run) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
+
+// postcodeRelation is what the typed postcode is to a candidate.
+type postcodeRelation uint8
+
+// worth is what a relation is worth, in thousandths.
+func (r postcodeRelation) worth() int32 {
+	switch r {
+	case samePostcode, begunPostcode:
+		return 1000
+	case cityPostcode:
+		return 800
+	case nearPostcode:
+		return 600
+	case regionPostcode:
+		return 300
+	}
+	return 0
+}
+
+const (
+	noPostcode     postcodeRelation = iota // none was typed
+	samePostcode                           // it is the candidate's, or the INSEE code of its commune
+	begunPostcode                          // the candidate's goes on with the digits typed
+	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
+	nearPostcode                           // no commune has it, and the candidate's is one digit away
+	regionPostcode                         // another of the same department
+	otherPostcode
+)
