@@ -123,7 +123,7 @@ func placeSpans(q *parse.Question, department parse.Mask) (spans []parse.Mask) {
 	words := q.Words() &^ q.Complement &^ q.StreetOnly &^ q.Reps &^ department
 	for from := 0; words != 0 && from <= words.Last(); from++ {
 		span, before := parse.Span(from, words.Last()+1), words&parse.Span(0, from)
-		if words.Has(from) && span&^words&^q.Postcode.At == 0 && (!q.HasStreetType(before) || q.Telling(before) != 0) {
+		if words.Has(from) && span&^words&^q.Postcode.At == 0 && (!q.HasStreetType(before) || q.Distinctive(before) != 0) {
 			spans = append(spans, span&words)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 var (
 	// ErrShort: too little was typed to search for.
 	ErrShort = errors.New("too short to search for")
-	// ErrUnparsable: no number, street, postcode or commune can be told from what was typed.
+	// ErrUnparsable: no number, street, postcode or commune can be read from what was typed.
 	ErrUnparsable = errors.New("no address in it")
 )
 

@@ -11,13 +11,13 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// told is a source that is a function.
-type told func(context.Context, []Ask) ([]Found, error)
+// sourceFunc is a source that is a function.
+type sourceFunc func(context.Context, []Ask) ([]Found, error)
 
-func (f told) Find(ctx context.Context, asks []Ask) ([]Found, error) { return f(ctx, asks) }
+func (f sourceFunc) Find(ctx context.Context, asks []Ask) ([]Found, error) { return f(ctx, asks) }
 
 // everything names all that there is, whatever is asked.
-func everything(v *vintage.Vintage) told {
+func everything(v *vintage.Vintage) sourceFunc {
 	upTo := func(n int) (all []uint32) {
 		for i := range uint32(n) {
 			all = append(all, i)
@@ -38,7 +38,7 @@ func everything(v *vintage.Vintage) told {
 
 // onAsMany is an engine on a source that names as many as it may, whatever they are.
 func onAsMany(own *Engine) *Engine {
-	return NewOn(own.v, own.table, told(func(_ context.Context, asks []Ask) (found []Found, err error) {
+	return NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []Ask) (found []Found, err error) {
 		for k, a := range asks {
 			of, f := own.v.Streets, Found{More: true}
 			if a.Communes {
@@ -91,7 +91,7 @@ func TestASourceThatNamesEverythingAnswersAsTheOwnIndex(t *testing.T) {
 func TestNothingButWhatASourceNamesIsAnswered(t *testing.T) {
 	t.Parallel()
 	own := engineOf(t, hamlet())
-	e := NewOn(own.v, own.table, told(func(_ context.Context, asks []Ask) ([]Found, error) { return make([]Found, len(asks)), nil }))
+	e := NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []Ask) ([]Found, error) { return make([]Found, len(asks)), nil }))
 	if found, err := e.Verify(t.Context(), Query{Text: "12 rue des lilas 48000 mende", Limit: 5}); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v, want nothing", found, err)
 	}
@@ -101,7 +101,7 @@ func TestWhatASourceMayHaveLeftOutIsNotExact(t *testing.T) {
 	t.Parallel()
 	own := engineOf(t, hamlet())
 	all := everything(own.v)
-	e := NewOn(own.v, own.table, told(func(ctx context.Context, asks []Ask) ([]Found, error) {
+	e := NewOn(own.v, own.table, sourceFunc(func(ctx context.Context, asks []Ask) ([]Found, error) {
 		found, err := all(ctx, asks)
 		for i := range found {
 			found[i].More = true
@@ -118,7 +118,7 @@ func TestASourceThatFailsFailsWhatIsSearchedAlone(t *testing.T) {
 	t.Parallel()
 	own := engineOf(t, hamlet())
 	away := errors.New("away")
-	for name, source := range map[string]told{
+	for name, source := range map[string]sourceFunc{
 		"an error":        func(context.Context, []Ask) ([]Found, error) { return nil, away },
 		"too few answers": func(context.Context, []Ask) ([]Found, error) { return nil, nil },
 	} {
@@ -144,7 +144,7 @@ func TestASourceThatFailsFailsWhatIsSearchedAlone(t *testing.T) {
 // asks are the rounds a question takes when nothing is found.
 func asks(t *testing.T, e *Engine, q Query) (rounds [][]Ask) {
 	t.Helper()
-	other := NewOn(e.v, e.table, told(func(_ context.Context, asks []Ask) ([]Found, error) {
+	other := NewOn(e.v, e.table, sourceFunc(func(_ context.Context, asks []Ask) ([]Found, error) {
 		rounds = append(rounds, slices.Clone(asks))
 		return make([]Found, len(asks)), nil
 	}))

@@ -102,7 +102,7 @@ func (e *Engine) match(query *Query, found *search.Result, i int) Match {
 		m.Verdict = Exact
 		m.Components.confirm()
 	}
-	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !c.IsDoubted && !c.IsOpen && !x.IsFromPlace
+	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !c.IsDoubted && !c.IsAmbiguous && !x.IsFromPlace
 	return m
 }
 

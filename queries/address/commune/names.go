@@ -187,7 +187,7 @@ func normalizeName(name string) string { return normalizeTerms(text.Terms(name))
 func normalizeTerms(terms []text.Term) string {
 	var words []string
 	for _, t := range terms {
-		if text.ClassOf(t.Text) != text.Link {
+		if text.ClassOf(t.Text) != text.StopWord {
 			words = append(words, t.Text)
 		}
 	}

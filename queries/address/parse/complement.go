@@ -17,7 +17,7 @@ func (q *Question) readPostal() {
 				q.Postal |= Bit(i) | Bit(i+1) | q.idBehind(i+1, 5)
 			}
 		case "france":
-			if i == len(q.Terms)-1 && i > 0 && text.ClassOf(q.Terms[i-1].Text) != text.Link && len(q.Terms[i-1].Typed) > 2 {
+			if i == len(q.Terms)-1 && i > 0 && text.ClassOf(q.Terms[i-1].Text) != text.StopWord && len(q.Terms[i-1].Typed) > 2 {
 				q.Postal |= Bit(i)
 			}
 		}
@@ -27,8 +27,8 @@ func (q *Question) readPostal() {
 	if q.Postcode.ShortAt == 0 {
 		q.Postcode.Short = 0
 	}
-	if q.Postcode.StemAt&q.Postal != 0 {
-		q.Postcode.StemAt, q.Postcode.From, q.Postcode.To = 0, 0, 0
+	if q.Postcode.PrefixAt&q.Postal != 0 {
+		q.Postcode.PrefixAt, q.Postcode.From, q.Postcode.To = 0, 0, 0
 	}
 }
 
@@ -77,7 +77,7 @@ func (q *Question) readComplements() {
 			continue
 		}
 		isCounted := isFloor(t.Typed) && i > 0 && q.Terms[i-1].Digits && q.Terms[i-1].Tail != ""
-		if owned := q.owned(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) {
+		if owned := q.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) {
 			q.Complement |= Bit(i) | owned
 		}
 		if isFloor(t.Typed) && i > 0 && (q.Terms[i-1].Digits || q.Terms[i-1].Typed == "premier" || q.Terms[i-1].Typed == "dernier") && q.isOrdinal(i-1) {
@@ -171,12 +171,12 @@ func isFloor(word string) bool { return word == "etage" || word == "etg" || word
 
 // isOrdinal says whether digits are an ordinal: 1er, 3e, 2eme. A bare number before "étage" is taken for one, too.
 func (q *Question) isOrdinal(i int) bool {
-	return q.Terms[i].Tail != "" || !q.Terms[i].Digits || q.Terms[i+1].Typed != "et" && (i > 0 || i+2 >= len(q.Terms) || q.owned(i+2) == 0)
+	return q.Terms[i].Tail != "" || !q.Terms[i].Digits || q.Terms[i+1].Typed != "et" && (i > 0 || i+2 >= len(q.Terms) || q.idBehindWord(i+2) == 0)
 }
 
-// owned are the number and letters that belong to a word before them: B2, 3, A, 3 B where nothing stands between. Letters
+// idBehindWord are the number and letters that belong to a word before them: B2, 3, A, 3 B where nothing stands between. Letters
 // that only shorten words (d', l') are none.
-func (q *Question) owned(i int) (out Mask) {
+func (q *Question) idBehindWord(i int) (out Mask) {
 	for i < len(q.Terms) && (q.Terms[i].Typed == "no" || q.Terms[i].Typed == "n") && i+1 < len(q.Terms) && q.Terms[i+1].Digits {
 		i++
 	}
@@ -204,7 +204,7 @@ func (q *Question) phrase(i int) Mask {
 	out := Bit(i)
 	for j := i + 1; j < len(q.Terms) && j <= i+5; j++ {
 		t := q.Terms[j]
-		if t.Before&(text.Break|text.Close) != 0 || t.Digits || q.Postcode.At.Has(j) || text.ClassOf(t.Text) == text.Way {
+		if t.Before&(text.Break|text.Close) != 0 || t.Digits || q.Postcode.At.Has(j) || text.ClassOf(t.Text) == text.StreetType {
 			break
 		}
 		out |= Bit(j)

@@ -15,18 +15,18 @@ type Choice struct {
 
 // HouseNumber is the house number as one street reads it: what is part of its name is no number.
 type HouseNumber struct {
-	At      Mask // its terms, with those of its repetition index and of the rest of a list
-	Choices [maxChoices]Choice
-	Count   int  // of the choices; they are tried in their order
-	IsList  bool // several numbers were typed
-	IsOpen  bool // the number may as well belong to a complement
+	At          Mask // its terms, with those of its repetition index and of the rest of a list
+	Choices     [maxChoices]Choice
+	Count       int  // of the choices; they are tried in their order
+	IsList      bool // several numbers were typed
+	IsAmbiguous bool // the number may as well belong to a complement
 }
 
 // IsTyped says whether there is a number.
 func (n *HouseNumber) IsTyped() bool { return n.Count > 0 }
 
-// unit is one number, or several that a sign makes one: 13/15, 4 à 6, 3-avr.
-type unit struct {
+// numberGroup is one number, or several that a sign makes one: 13/15, 4 à 6, 3-avr.
+type numberGroup struct {
 	from, to int // terms
 	choices  []Choice
 	isOwned  bool // by a word of a complement, or a letter before it
@@ -34,13 +34,13 @@ type unit struct {
 	opens    bool // nothing but such numbers stands before it
 }
 
-func (u *unit) mask() Mask { return Span(u.from, u.to) }
+func (u *numberGroup) mask() Mask { return Span(u.from, u.to) }
 
 // readNumbers finds all that can be a house number, whichever street is meant.
 func (q *Question) readNumbers() {
 	opens := true
 	for i := 0; i < len(q.Terms); {
-		u, ok := q.readUnit(i)
+		u, ok := q.readNumberGroup(i)
 		if !ok {
 			opens = opens && (q.Terms[i].Part || q.InParens.Has(i))
 			i++
@@ -48,15 +48,15 @@ func (q *Question) readNumbers() {
 		}
 		u.opens = opens && !u.inParens
 		opens = opens && (!u.isOwned || u.inParens)
-		q.addUnit(u)
+		q.addNumberGroup(u)
 		i = u.to
 	}
 }
 
-// addUnit adds a number. One that a comma or the word "et" joins to the one before goes on with it.
-func (q *Question) addUnit(u unit) {
-	if n := len(q.units); n > 0 {
-		last := &q.units[n-1]
+// addNumberGroup adds a number. One that a comma or the word "et" joins to the one before goes on with it.
+func (q *Question) addNumberGroup(u numberGroup) {
+	if n := len(q.numberGroups); n > 0 {
+		last := &q.numberGroups[n-1]
 		isNext := last.to == u.from && q.Terms[u.from].Before&text.Join != 0 ||
 			last.to == u.from && last.opens && q.Terms[u.from].Before&text.Break != 0 ||
 			last.to+1 == u.from && isListWord(q.Terms[last.to].Typed)
@@ -65,13 +65,13 @@ func (q *Question) addUnit(u unit) {
 			return
 		}
 	}
-	q.units = append(q.units, u)
+	q.numberGroups = append(q.numberGroups, u)
 }
 
 func isListWord(word string) bool { return word == "a" || word == "et" || word == "ou" || word == "au" }
 
-// readUnit reads a number with its repetition index from a term on.
-func (q *Question) readUnit(i int) (u unit, ok bool) {
+// readNumberGroup reads a number with its repetition index from a term on.
+func (q *Question) readNumberGroup(i int) (u numberGroup, ok bool) {
 	t := q.Terms[i]
 	if (q.Postal | q.Postcode.At).Has(i) {
 		return u, false
@@ -83,7 +83,7 @@ func (q *Question) readUnit(i int) (u unit, ok bool) {
 		return u, false
 	}
 	c := Choice{Number: Number(t.Typed), Rep: t.Tail}
-	u = unit{from: i, to: i + 1, inParens: q.InParens.Has(i)}
+	u = numberGroup{from: i, to: i + 1, inParens: q.InParens.Has(i)}
 	u.isOwned = q.Complement.Has(i) || i > 0 && t.Glued && isLetter(q.Terms[i-1]) && !q.isRepBehind(i-1)
 	if u.to < len(q.Terms) && c.Rep == "" && !q.Complement.Has(u.to) {
 		switch {
@@ -106,10 +106,10 @@ func isLetter(t text.Term) bool { return len(t.Typed) == 1 && !t.Digits && !t.El
 
 // readOther reads a number that is written in letters before a kind of street, and a date that opens with its month, as a
 // spreadsheet writes 4/13: avr-13.
-func (q *Question) readOther(i int) (u unit, ok bool) {
+func (q *Question) readOther(i int) (u numberGroup, ok bool) {
 	t := q.Terms[i]
 	if m := month(t.Typed); m > 0 && i+1 < len(q.Terms) && q.Terms[i+1].Digits && q.Terms[i+1].Before&text.Join != 0 && len(q.Terms[i+1].Typed) <= 2 {
-		return unit{from: i, to: i + 2, choices: []Choice{{Number: m}, {Number: Number(q.Terms[i+1].Typed)}}}, true
+		return numberGroup{from: i, to: i + 2, choices: []Choice{{Number: m}, {Number: Number(q.Terms[i+1].Typed)}}}, true
 	}
 	if i == 0 {
 		if u, ok := q.readSpelled(); ok {
@@ -120,22 +120,22 @@ func (q *Question) readOther(i int) (u unit, ok bool) {
 }
 
 // readSpelled reads a number in letters that opens the line before a kind of street: vingt-quatre bis rue.
-func (q *Question) readSpelled() (u unit, ok bool) {
+func (q *Question) readSpelled() (u numberGroup, ok bool) {
 	n, to := q.spelledNumber()
 	c := Choice{Number: n}
 	if n > 0 && to < len(q.Terms) && q.IsRep(to) {
 		c.Rep, c.RepAt = q.Terms[to].Typed, Bit(to)
 		to++
 	}
-	if n == 0 || to >= len(q.Terms) || text.ClassOf(q.Terms[to].Text) != text.Way {
+	if n == 0 || to >= len(q.Terms) || text.ClassOf(q.Terms[to].Text) != text.StreetType {
 		return u, false
 	}
 	q.Reps |= c.RepAt
-	return unit{from: 0, to: to, choices: []Choice{c}}, true
+	return numberGroup{from: 0, to: to, choices: []Choice{c}}, true
 }
 
 // readDate takes a month behind a number for what a spreadsheet made of the second number: 3-avr is 3/4.
-func (q *Question) readDate(u unit) unit {
+func (q *Question) readDate(u numberGroup) numberGroup {
 	if i := u.to; i < len(q.Terms) && q.Terms[i].Before&text.Join != 0 {
 		if m := month(q.Terms[i].Typed); m > 0 {
 			u.to++
@@ -271,11 +271,11 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 	if name != 0 {
 		first, last = name.First(), name.Last()
 	}
-	var before, owned, behind *unit
-	for i := range q.units {
-		u := &q.units[i]
+	var before, owned, behind *numberGroup
+	for i := range q.numberGroups {
+		u := &q.numberGroups[i]
 		switch {
-		case u.mask()&taken != 0 || u.inParens && len(q.units) > 1:
+		case u.mask()&taken != 0 || u.inParens && len(q.numberGroups) > 1:
 		case u.from >= first && behind == nil && u.from > last && !u.isOwned:
 			behind = u
 		case u.from >= first:
@@ -292,26 +292,26 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 		return q.trailing(behind, last)
 	case owned != nil && q.isPlainID(owned):
 		n := q.chosen(owned)
-		n.IsOpen = true
+		n.IsAmbiguous = true
 		return n
 	}
 	return HouseNumber{}
 }
 
 // isPlainID says whether what a complement owns could be a house number: digits without a letter before.
-func (q *Question) isPlainID(u *unit) bool {
+func (q *Question) isPlainID(u *numberGroup) bool {
 	return q.Terms[u.from].Digits && !(u.from > 0 && q.Terms[u.from].Glued)
 }
 
 // leading reads the number before a street. Several that open the line are a list; a number that was typed twice is one.
-func (q *Question) leading(u *unit, first int) HouseNumber {
+func (q *Question) leading(u *numberGroup, first int) HouseNumber {
 	n := q.chosen(u)
 	if !u.opens {
-		n.IsOpen = q.isApart(u, first)
+		n.IsAmbiguous = q.isApart(u, first)
 		return n
 	}
-	for i := range q.units {
-		o := &q.units[i]
+	for i := range q.numberGroups {
+		o := &q.numberGroups[i]
 		if o == u || !o.opens || o.isOwned || o.from > u.from {
 			continue
 		}
@@ -330,7 +330,7 @@ func (q *Question) leading(u *unit, first int) HouseNumber {
 }
 
 // isApart says whether words that are neither a complement nor links stand between a number and its street.
-func (q *Question) isApart(u *unit, first int) bool {
+func (q *Question) isApart(u *numberGroup, first int) bool {
 	between := Span(u.to, first) &^ q.Complement &^ q.InParens
 	for i := range q.Terms {
 		if between.Has(i) && !q.IsLink(i) && len(q.Terms[i].Typed) > 1 {
@@ -341,18 +341,18 @@ func (q *Question) isApart(u *unit, first int) bool {
 }
 
 // trailing reads a number behind a street.
-func (q *Question) trailing(u *unit, last int) HouseNumber {
+func (q *Question) trailing(u *numberGroup, last int) HouseNumber {
 	n := q.chosen(u)
 	between := Span(last+1, u.from)
 	for i := range q.Terms {
 		if between.Has(i) && !q.IsLink(i) {
-			n.IsOpen = true
+			n.IsAmbiguous = true
 		}
 	}
 	return n
 }
 
-func (q *Question) chosen(u *unit) HouseNumber {
+func (q *Question) chosen(u *numberGroup) HouseNumber {
 	n := HouseNumber{At: u.mask(), IsList: len(u.choices) > 1}
 	n.Count = copy(n.Choices[:], u.choices)
 	return n
@@ -367,8 +367,8 @@ func (n *HouseNumber) prepend(choices []Choice) {
 
 // ComplementNumbers calls yield with each number that a complement owns, but those at terms of the house number.
 func (q *Question) ComplementNumbers(house Mask, yield func(uint32) bool) {
-	for i := range q.units {
-		u := &q.units[i]
+	for i := range q.numberGroups {
+		u := &q.numberGroups[i]
 		if u.mask()&house != 0 || !u.isOwned && !u.inParens {
 			continue
 		}

@@ -49,7 +49,7 @@ type Question struct {
 	Terms      []text.Term
 	IsCut      bool // more was typed than is looked at
 	Completing bool // the line may not be finished
-	Growing    int  // the term that may still grow, or -1
+	Unfinished int  // the term that may still grow, or -1
 
 	All        Mask // every term
 	Postal     Mask // post boxes and CEDEX with their numbers, the country
@@ -63,9 +63,9 @@ type Question struct {
 
 	Postcode Postcode
 
-	units  []unit
-	fields []field
-	isForm bool
+	numberGroups []numberGroup
+	fields       []field
+	isForm       bool
 }
 
 // field is a text that was typed by itself, and the terms it holds.
@@ -76,7 +76,7 @@ type field struct {
 
 // Line reads an address in one line. completing says that its last word may be unfinished.
 func Line(line string, completing bool) *Question {
-	q := &Question{Completing: completing, Growing: -1}
+	q := &Question{Completing: completing, Unfinished: -1}
 	q.add(clean(line))
 	q.read()
 	return q
@@ -84,7 +84,7 @@ func Line(line string, completing bool) *Question {
 
 // Fields reads an address typed into a form: each field keeps its role.
 func Fields(p Parts) *Question {
-	q := &Question{Growing: -1, isForm: true}
+	q := &Question{Unfinished: -1, isForm: true}
 	for _, text := range [...]string{p.Number, p.Street, p.Postcode, p.Commune} {
 		q.add(clean(text))
 	}
@@ -103,7 +103,7 @@ func (q *Question) add(line string) {
 
 // Rewrite reads the question anew with other text in the place of some terms of one field.
 func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
-	other := &Question{Completing: q.Completing, Growing: -1, isForm: q.isForm}
+	other := &Question{Completing: q.Completing, Unfinished: -1, isForm: q.isForm}
 	isFound := false
 	for _, f := range q.fields {
 		line := f.text
@@ -133,7 +133,7 @@ func (q *Question) read() {
 	}
 	q.All = Span(0, len(q.Terms))
 	if q.Completing {
-		q.Growing = len(q.Terms) - 1
+		q.Unfinished = len(q.Terms) - 1
 	}
 	q.spellBehindNumbers()
 	q.readFields()
@@ -142,8 +142,8 @@ func (q *Question) read() {
 	q.readPostal()
 	q.readComplements()
 	q.readRoles()
-	if q.Growing >= 0 && (q.Postal | q.Postcode.At).Has(q.Growing) {
-		q.Growing = -1
+	if q.Unfinished >= 0 && (q.Postal | q.Postcode.At).Has(q.Unfinished) {
+		q.Unfinished = -1
 	}
 	q.readNumbers()
 }
@@ -179,10 +179,10 @@ func (q *Question) spellBehindNumbers() {
 // Words are the terms that may name a street or a commune.
 func (q *Question) Words() Mask { return q.All &^ q.Postal &^ q.Postcode.At }
 
-// Telling are the words that tell streets apart: no links, no kinds of streets, no numbers, no single letters.
-func (q *Question) Telling(words Mask) (out Mask) {
+// Distinctive are the distinctive words: no links, no kinds of streets, no numbers, no single letters.
+func (q *Question) Distinctive(words Mask) (out Mask) {
 	for i, t := range q.Terms {
-		if words.Has(i) && !t.Digits && (len(t.Typed) > 1 || i == q.Growing) && text.ClassOf(t.Text) == text.Plain {
+		if words.Has(i) && !t.Digits && (len(t.Typed) > 1 || i == q.Unfinished) && text.ClassOf(t.Text) == text.Content {
 			out |= Bit(i)
 		}
 	}
@@ -192,7 +192,7 @@ func (q *Question) Telling(words Mask) (out Mask) {
 // HasStreetType says whether a word of the set is a kind of street.
 func (q *Question) HasStreetType(words Mask) bool {
 	for i := range q.Terms {
-		if words.Has(i) && text.ClassOf(q.Terms[i].Text) == text.Way {
+		if words.Has(i) && text.ClassOf(q.Terms[i].Text) == text.StreetType {
 			return true
 		}
 	}
@@ -201,7 +201,7 @@ func (q *Question) HasStreetType(words Mask) bool {
 
 // IsLink says whether a term only joins others and may be missing.
 func (q *Question) IsLink(i int) bool {
-	return text.ClassOf(q.Terms[i].Text) == text.Link && len(q.Terms[i].Typed) > 1
+	return text.ClassOf(q.Terms[i].Text) == text.StopWord && len(q.Terms[i].Typed) > 1
 }
 
 // Typed is the text of a set of terms, as folded.
@@ -238,7 +238,7 @@ func (q *Question) readRoles() {
 		return
 	}
 	before := q.Words() & Span(0, q.Postcode.At.First())
-	if q.HasStreetType(before) && q.Telling(before)|before&q.Digits() != 0 {
+	if q.HasStreetType(before) && q.Distinctive(before)|before&q.Digits() != 0 {
 		q.PlaceOnly = q.Words() & Span(q.Postcode.At.Last()+1, len(q.Terms)) &^ q.Complement
 	}
 }

@@ -14,7 +14,7 @@ func parts(q *Question, street string) string {
 		numbers = append(numbers, fmt.Sprint(c.Number)+c.Rep)
 	}
 	out := strings.Join(numbers, "+")
-	if n.IsOpen {
+	if n.IsAmbiguous {
 		out += "?"
 	}
 	if complement := q.Typed(q.Complement | q.Postal); complement != "" {

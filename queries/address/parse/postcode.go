@@ -18,7 +18,7 @@ type Postcode struct {
 
 	// The postcodes that digits at the end of an unfinished line may become lie in [From, To). StemAt is their term.
 	From, To uint32
-	StemAt   Mask
+	PrefixAt Mask
 }
 
 // readPostcode takes the last word of five digits, or of two and three, for the postcode.
@@ -57,10 +57,10 @@ func (q *Question) readShort() {
 		if !t.Digits || t.Tail != "" || t.Glued && q.Terms[i-1].Digits || len(t.Typed) > 4 || !isDigits(t.Typed) {
 			continue
 		}
-		if i == q.Growing && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
+		if i == q.Unfinished && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
 			q.setStem(i)
 		}
-		if len(t.Typed) == 4 && q.Telling(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) {
+		if len(t.Typed) == 4 && q.Distinctive(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) {
 			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)
 		}
 		return
@@ -72,7 +72,7 @@ func (q *Question) readShort() {
 
 // readLone reads digits that are all there is as the beginning of a postcode.
 func (q *Question) readLone() bool {
-	if q.Growing != 0 || len(q.Terms) != 1 || !q.Terms[0].Digits || q.Terms[0].Tail != "" || len(q.Terms[0].Typed) > 4 {
+	if q.Unfinished != 0 || len(q.Terms) != 1 || !q.Terms[0].Digits || q.Terms[0].Tail != "" || len(q.Terms[0].Typed) > 4 {
 		return false
 	}
 	q.setStem(0)
@@ -86,7 +86,7 @@ func (q *Question) setStem(i int) {
 	for range 5 - len(typed) {
 		from, to = from*10, to*10
 	}
-	q.Postcode.From, q.Postcode.To, q.Postcode.StemAt = from, to, Bit(i)
+	q.Postcode.From, q.Postcode.To, q.Postcode.PrefixAt = from, to, Bit(i)
 }
 
 // readLeading reads four digits that open the line before the name of a place: a postcode that lost its nought.

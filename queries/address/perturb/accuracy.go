@@ -59,7 +59,7 @@ func isConfirmed(c address.Components) bool {
 func contentTerms(s string) string {
 	var out []string
 	for _, t := range text.Terms(s) {
-		if text.ClassOf(t.Text) != text.Link {
+		if text.ClassOf(t.Text) != text.StopWord {
 			out = append(out, t.Text)
 		}
 	}

@@ -171,7 +171,7 @@ func rewriteRep(rng *rand.Rand, _ Reference, a *Question) bool {
 // dropStreetType drops the street type.
 func dropStreetType(_ *rand.Rand, _ Reference, a *Question) bool {
 	first, rest, ok := strings.Cut(a.street, " ")
-	if !ok || text.ClassOf(text.Fold(first)) != text.Way {
+	if !ok || text.ClassOf(text.Fold(first)) != text.StreetType {
 		return false
 	}
 	a.street = rest

@@ -39,24 +39,24 @@ type Candidate struct {
 	place
 	alignment
 	number
-	postcode   postcodeRelation
-	facet      vintage.Facet
-	other      parse.Mask // words that name a place within the commune: lieu-dit, former commune, delivery office
-	unread     parse.Mask // words that nothing of the candidate explains
-	stem       parse.Mask // a word read as the beginning of a postcode
-	streetFits int32      // how well the name of the street fits, in thousandths
-	takesPlace bool       // words of its street name a commune that it does not lie in
+	postcode       postcodeRelation
+	facet          vintage.Facet
+	otherNames     parse.Mask // words that name a place within the commune: lieu-dit, former commune, delivery office
+	unread         parse.Mask // words that nothing of the candidate explains
+	postcodePrefix parse.Mask // a word read as the beginning of a postcode
+	streetFit      int32      // how well the name of the street fits, in thousandths
+	borrowsCommune bool       // words of its street name a commune that it does not lie in
 }
 
 // number is the house number as one street has it.
 type number struct {
 	parse.HouseNumber
-	chosen    int        // the choice that the street has, or 0
-	repAt     parse.Mask // a letter that is the repetition index, since the street has it
-	rep       string     // the repetition index, as typed
-	otherRep  bool       // the street writes it otherwise
-	noRep     bool       // the street has the number, without that index
-	isMissing bool       // the street has none of the numbers
+	chosen      int        // the choice that the street has, or 0
+	repAt       parse.Mask // a letter that is the repetition index, since the street has it
+	rep         string     // the repetition index, as typed
+	hasOtherRep bool       // the street writes it otherwise
+	lacksRep    bool       // the street has the number, without that index
+	isMissing   bool       // the street has none of the numbers
 }
 
 // terms are the words that say the number.
@@ -164,8 +164,8 @@ type Explanation struct {
 // Explain says so of a candidate.
 func (r *Result) Explain(c *Candidate) Explanation {
 	s := r.run
-	x := Explanation{IsNumberTyped: c.IsTyped(), IsOtherNumber: c.chosen > 0, Rep: c.rep, IsRepKept: c.rep != "" && !c.isMissing && !c.noRep,
-		IsCode: s.isCode(c.Commune) || s.isCited(c.Commune), IsFromPlace: c.takesPlace}
+	x := Explanation{IsNumberTyped: c.IsTyped(), IsOtherNumber: c.chosen > 0, Rep: c.rep, IsRepKept: c.rep != "" && !c.isMissing && !c.lacksRep,
+		IsCode: s.isCode(c.Commune) || s.isCited(c.Commune), IsFromPlace: c.borrowsCommune}
 	x.Number = s.q.Typed(c.At &^ s.q.Reps)
 	if c.IsList {
 		x.Number = s.q.Typed(c.At)
@@ -181,35 +181,35 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	aside := s.q.Complement | s.q.Postal | apart
 	postcode := s.q.Postcode.At
 	if c.postcode == nearPostcode {
-		postcode |= s.shortcode(c.used)
+		postcode |= s.shortPostcode(c.used)
 	}
 	if !x.IsCode || s.postcode != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode {
 		x.Postcode, x.IsCode = s.q.Typed(postcode), false
 	}
-	street := s.q.Words() &^ c.place.at &^ strange &^ c.terms() &^ aside &^ postcode &^ c.stem
+	street := s.q.Words() &^ c.place.at &^ strange &^ c.terms() &^ aside &^ postcode &^ c.postcodePrefix
 	if c.Street != vintage.None || !s.isExplained(street) {
 		x.Street = s.q.Typed(street)
 	}
-	x.IsStreetSame = c.certain && c.loose == 0 && s.isExplained(c.unread&^strange&^apart)
+	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(c.unread&^strange&^apart)
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
 }
 
 // apart are the words before the house number that are none of the street's: they name what stands there. Another street is
 // no complement.
-func (s *run) apart(c *Candidate) parse.Mask {
+func (s *searcher) apart(c *Candidate) parse.Mask {
 	before := c.unread & s.beforeNumber(c) &^ s.q.PlaceOnly
-	if !c.IsTyped() || c.Street == vintage.None || s.q.Telling(before)|before&s.q.Digits() == 0 || s.q.HasStreetType(before&^s.q.Phrases) {
+	if !c.IsTyped() || c.Street == vintage.None || s.q.Distinctive(before)|before&s.q.Digits() == 0 || s.q.HasStreetType(before&^s.q.Phrases) {
 		return 0
 	}
 	return before
 }
 
 // strangePlace are words that stand where a commune does and name none that a candidate lies in.
-func (s *run) strangePlace(c *Candidate) (out parse.Mask) {
+func (s *searcher) strangePlace(c *Candidate) (out parse.Mask) {
 	out = c.unread & s.q.PlaceOnly &^ s.q.Phrases
-	for _, part := range s.parts {
-		if s.binds(part) && part.at&c.place.at == 0 && part.at&^c.unread == 0 {
+	for _, part := range s.mentions {
+		if s.isBinding(part) && part.at&c.place.at == 0 && part.at&^c.unread == 0 {
 			out |= part.at
 		}
 	}
@@ -217,7 +217,7 @@ func (s *run) strangePlace(c *Candidate) (out parse.Mask) {
 }
 
 // country is the term that names the country.
-func (s *run) country() (out parse.Mask) {
+func (s *searcher) country() (out parse.Mask) {
 	for i := range s.q.Terms {
 		if s.q.Terms[i].Typed == "france" {
 			out |= parse.Bit(i) & s.q.Postal
@@ -267,7 +267,7 @@ func (r *Result) TypedOf(t text.Term) int {
 	for i := range s.q.Terms {
 		switch sim := s.words.sim(i, id); {
 		case sim == 0:
-		case s.words.begun.Has(i) && sim == s.words.begunSim(i):
+		case s.words.prefixes.Has(i) && sim == s.words.prefixSimOf(i):
 			most = max(most, min(t.End-t.Start, s.q.Terms[i].End-s.q.Terms[i].Start))
 		default:
 			return t.End - t.Start
@@ -284,7 +284,7 @@ func (r *Result) NamedCommune() (Candidate, bool) {
 	places, _ := s.recognize()
 	for i, p := range places {
 		isNamed := p.name != vintage.None && p.isLate && p.sim >= confirmedSim
-		if (isNamed || p.coded && s.postcode != 0) && (best < 0 || p.rank() > places[best].rank()) {
+		if (isNamed || p.hasTypedCode && s.postcode != 0) && (best < 0 || p.rank() > places[best].rank()) {
 			best = i
 		}
 	}

@@ -18,10 +18,10 @@ const (
 
 // judgeEverywhere judges the streets of the whole vintage that the words may name, when nothing says in which commune.
 // Streets are looked at in the order of importance, so that a name the country over is found where most people live.
-func (s *run) judgeEverywhere() {
-	if s.stems != nil && s.scope.Communes == nil {
-		s.judgeArea(s.stems)
-		if s.list.top() >= placed {
+func (s *searcher) judgeEverywhere() {
+	if s.prefixCommunes != nil && s.scope.Communes == nil {
+		s.judgeArea(s.prefixCommunes)
+		if s.list.top() >= placedScore {
 			return
 		}
 	}
@@ -29,33 +29,33 @@ func (s *run) judgeEverywhere() {
 }
 
 // judgeArea does so in an area.
-func (s *run) judgeArea(area Area) {
+func (s *searcher) judgeArea(area Area) {
 	words := s.streetWords(place{})
-	telling := s.q.Telling(words)
-	pivot := s.rarest(telling &^ s.growing())
+	distinctive := s.q.Distinctive(words)
+	pivot := s.rarestWord(distinctive &^ s.unfinishedWord())
 	if pivot < 0 {
-		pivot = s.rarest(telling)
+		pivot = s.rarestWord(distinctive)
 	}
 	if pivot < 0 {
-		pivot = s.rarest(words &^ (s.q.Digits() & parse.Bit(0))) // what opens the line is the house number
+		pivot = s.rarestWord(words &^ (s.q.Digits() & parse.Bit(0))) // what opens the line is the house number
 	}
 	if pivot < 0 {
-		pivot = s.rarest(words)
+		pivot = s.rarestWord(words)
 	}
 	if pivot < 0 {
 		return
 	}
-	all := s.holdingAll(pivot, words, area)
+	all := s.streetsWithAllWords(pivot, words, area)
 	if len(all) == 0 {
-		all = s.holding(pivot, area)
+		all = s.streetsWithWord(pivot, area)
 	}
 	for i := range s.q.Terms {
 		if words.Has(i) && i != pivot {
-			s.share(all, i)
+			s.addWordWeight(all, i)
 		}
 	}
 	s.shareBegunPlaces(all)
-	for _, h := range s.best(all, words) {
+	for _, h := range s.rankHits(all, words) {
 		commune := s.v.StreetCommune(h.street)
 		if p, ok := s.begunPlace(commune); ok {
 			s.judge(p, h.street)
@@ -66,21 +66,21 @@ func (s *run) judgeArea(area Area) {
 
 // shareBegunPlaces adds what the last word is worth to the streets of communes whose name it begins. Such communes are too
 // many to be looked through, and few have a street of the name.
-func (s *run) shareBegunPlaces(all []rough) {
-	if s.growing() == 0 {
+func (s *searcher) shareBegunPlaces(all []hit) {
+	if s.unfinishedWord() == 0 {
 		return
 	}
 	for j := range all {
 		if _, ok := s.begunPlace(s.v.StreetCommune(all[j].street)); ok {
-			all[j].weight += s.words.weight[s.q.Growing] * growSim
+			all[j].weight += s.words.weight[s.q.Unfinished] * growSim
 		}
 	}
 }
 
 // begunPlace is a commune as the place that the last words of an unfinished line begin to name.
-func (s *run) begunPlace(commune uint32) (p place, ok bool) {
-	last := s.q.Growing
-	if last < 1 || !s.words.begun.Has(last) || !s.mayName(last) {
+func (s *searcher) begunPlace(commune uint32) (p place, ok bool) {
+	last := s.q.Unfinished
+	if last < 1 || !s.words.prefixes.Has(last) || !s.mayName(last) {
 		return p, false
 	}
 	for name, to := s.v.CommunePlaces(commune); name < to && s.budget.steps > 0; name++ {
@@ -91,7 +91,7 @@ func (s *run) begunPlace(commune uint32) (p place, ok bool) {
 				continue
 			}
 			if at := s.endsWith(terms, k); at != 0 {
-				return place{commune: commune, name: name, at: at, sim: growSim, isLate: true, coded: s.hasPostcode(commune)}, true
+				return place{commune: commune, name: name, at: at, sim: growSim, isLate: true, hasTypedCode: s.hasPostcode(commune)}, true
 			}
 		}
 	}
@@ -100,23 +100,23 @@ func (s *run) begunPlace(commune uint32) (p place, ok bool) {
 
 // endsWith are the words at the end of the line where those before the unfinished one are the first terms of a name, but for
 // links; none where they are not.
-func (s *run) endsWith(name vintage.Column, terms int) parse.Mask {
-	i := s.q.Growing
+func (s *searcher) endsWith(name vintage.Column, terms int) parse.Mask {
+	i := s.q.Unfinished
 	for k := terms - 1; k >= 0; k-- {
-		if text.ClassOf(string(s.v.Term(name.At(k)))) == text.Link {
+		if text.ClassOf(string(s.v.Term(name.At(k)))) == text.StopWord {
 			continue
 		}
-		for i--; i > 0 && text.ClassOf(s.q.Terms[i].Text) == text.Link; i-- {
+		for i--; i > 0 && text.ClassOf(s.q.Terms[i].Text) == text.StopWord; i-- {
 		}
-		if i < 1 || !s.mayName(i) || s.words.sim(i, name.At(k)) < literal {
+		if i < 1 || !s.mayName(i) || s.words.sim(i, name.At(k)) < literalSim {
 			return 0
 		}
 	}
-	return parse.Span(i, s.q.Growing+1)
+	return parse.Span(i, s.q.Unfinished+1)
 }
 
-// rarest is the word that the fewest streets hold, or -1.
-func (s *run) rarest(words parse.Mask) int {
+// rarestWord is the word that the fewest streets hold, or -1.
+func (s *searcher) rarestWord(words parse.Mask) int {
 	least, pivot := 0, -1
 	for i := range s.q.Terms {
 		if !words.Has(i) {
@@ -126,7 +126,7 @@ func (s *run) rarest(words parse.Mask) int {
 		for _, a := range s.words.alternatives[i] {
 			n += s.v.StreetsWith(a.term).Len()
 		}
-		if n == 0 && s.words.begun.Has(i) {
+		if n == 0 && s.words.prefixes.Has(i) {
 			n = 1 << 20
 		}
 		if n > 0 && (pivot < 0 || n < least) {
@@ -136,35 +136,35 @@ func (s *run) rarest(words parse.Mask) int {
 	return pivot
 }
 
-// holding are the streets of an area that hold one word.
-func (s *run) holding(pivot int, area Area) []rough {
+// streetsWithWord are the streets of an area that hold one word.
+func (s *searcher) streetsWithWord(pivot int, area Area) []hit {
 	all := s.scratch[:0]
 	weight := s.words.weight[pivot]
 	of := s.words.alternatives[pivot]
 	for _, a := range of[:min(len(of), pivotedMore)] {
-		all = s.gatherSome(all, s.v.StreetsWith(a.term), rough{weight: weight * a.sim}, maxPivots, area)
+		all = s.appendFirstStreets(all, s.v.StreetsWith(a.term), hit{weight: weight * a.sim}, maxPivots, area)
 	}
-	switch begun := s.words.begun.Has(pivot); {
-	case !begun:
+	switch prefixed := s.words.prefixes.Has(pivot); {
+	case !prefixed:
 	case s.words.high[pivot]-s.words.low[pivot] > fewBegun:
 		all = s.scanArea(all, parse.Bit(pivot), area)
 	default:
 		for t := s.words.low[pivot]; t < s.words.high[pivot] && s.budget.steps > 0; t++ {
-			all = s.gatherSome(all, s.v.StreetsWith(t), rough{weight: weight * s.words.begunSim(pivot)}, fewOfEach, area)
+			all = s.appendFirstStreets(all, s.v.StreetsWith(t), hit{weight: weight * s.words.prefixSimOf(pivot)}, fewOfEach, area)
 		}
 	}
-	all = once(all)
+	all = dedupeHits(all)
 	s.scratch = all
 	return all
 }
 
-// holdingAll are the streets of an area that hold all the words that tell streets apart, if there are several; each is given
+// streetsWithAllWords are the streets of an area that hold all the distinctive words, if there are several; each is given
 // what the rarest is worth.
-func (s *run) holdingAll(pivot int, words parse.Mask, area Area) []rough {
+func (s *searcher) streetsWithAllWords(pivot int, words parse.Mask, area Area) []hit {
 	all := s.scratch[:0]
 	var others []cursor
 	for i := range s.q.Terms {
-		if !(s.q.Telling(words) &^ s.growing()).Has(i) || i == pivot {
+		if !(s.q.Distinctive(words) &^ s.unfinishedWord()).Has(i) || i == pivot {
 			continue
 		}
 		if len(s.words.alternatives[i]) == 0 {
@@ -185,7 +185,7 @@ func (s *run) holdingAll(pivot int, words parse.Mask, area Area) []rough {
 			break
 		}
 		if s.budget.steps--; inAll(others, street) && area.Has(s.v.StreetCommune(street)) {
-			all = append(all, rough{street, s.words.weight[pivot] * first.sim})
+			all = append(all, hit{street, s.words.weight[pivot] * first.sim})
 		}
 	}
 	s.scratch = all
@@ -201,8 +201,8 @@ func inAll(cursors []cursor, street uint32) bool {
 	return true
 }
 
-// gatherSome adds the first streets of a posting that lie in an area.
-func (s *run) gatherSome(all []rough, streets vintage.Column, r rough, most int, area Area) []rough {
+// appendFirstStreets adds the first streets of a posting that lie in an area.
+func (s *searcher) appendFirstStreets(all []hit, streets vintage.Column, r hit, most int, area Area) []hit {
 	before := len(all)
 	for from, to := range area.ranges(s.v) {
 		streets = streets.From(from)
@@ -212,7 +212,7 @@ func (s *run) gatherSome(all []rough, streets vintage.Column, r rough, most int,
 				return all
 			}
 			s.budget.steps--
-			all = append(all, rough{streets.At(j), r.weight})
+			all = append(all, hit{streets.At(j), r.weight})
 		}
 		if s.budget.steps -= 2; s.budget.steps <= 0 || streets.Len() == 0 {
 			break
@@ -222,7 +222,7 @@ func (s *run) gatherSome(all []rough, streets vintage.Column, r rough, most int,
 }
 
 // scanArea looks at the first streets of an area, name by name.
-func (s *run) scanArea(all []rough, words parse.Mask, area Area) []rough {
+func (s *searcher) scanArea(all []hit, words parse.Mask, area Area) []hit {
 	left := uint32(maxBegun)
 	for from, to := range area.ranges(s.v) {
 		n := min(to-from, left)
@@ -234,17 +234,17 @@ func (s *run) scanArea(all []rough, words parse.Mask, area Area) []rough {
 	return all
 }
 
-// share adds what one more word is worth to the streets that hold it.
-func (s *run) share(all []rough, i int) {
-	if s.words.begun.Has(i) && (i == s.q.Growing || len(s.words.alternatives[i]) == 0) {
-		s.shareBegun(all, i)
+// addWordWeight adds what one more word is worth to the streets that hold it.
+func (s *searcher) addWordWeight(all []hit, i int) {
+	if s.words.prefixes.Has(i) && (i == s.q.Unfinished || len(s.words.alternatives[i]) == 0) {
+		s.addPrefixWeight(all, i)
 		return
 	}
 	for k, a := range s.words.alternatives[i] {
 		if k == pivotedMore || s.budget.steps <= 0 {
 			return
 		}
-		s.shareTerm(all, s.v.StreetsWith(a.term), s.words.weight[i]*a.sim)
+		s.addTermWeight(all, s.v.StreetsWith(a.term), s.words.weight[i]*a.sim)
 	}
 }
 

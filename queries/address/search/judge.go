@@ -10,7 +10,7 @@ import (
 
 // judge compares a street with the words that its place left over, and shortlists the rows that bear the typed number, or
 // the street itself.
-func (s *run) judge(p place, street uint32) {
+func (s *searcher) judge(p place, street uint32) {
 	of := s.v.Street(street)
 	name := s.v.NameTerms(of.Name)
 	s.budget.steps -= 8 + len(s.q.Terms)*name.Len()/6
@@ -23,25 +23,25 @@ func (s *run) judge(p place, street uint32) {
 	if c.used == 0 {
 		return
 	}
-	c.stem = s.q.Postcode.StemAt &^ c.used
-	c.HouseNumber = s.q.HouseNumber(c.run, c.used|p.at|c.stem|s.shortcode(c.used))
-	if c.IsTyped() && !of.Locality && s.judgeRows(c, of) && s.wants(HouseNumber) {
+	c.postcodePrefix = s.q.Postcode.PrefixAt &^ c.used
+	c.HouseNumber = s.q.HouseNumber(c.contiguous, c.used|p.at|c.postcodePrefix|s.shortPostcode(c.used))
+	if c.IsTyped() && !of.Locality && s.judgeRows(c, of) && s.wantsType(HouseNumber) {
 		return
 	}
 	c.isMissing = c.IsTyped()
 	if c.isMissing {
 		c.rep = c.Choices[0].Rep
 	}
-	s.settle(c, of)
+	s.assess(c, of)
 }
 
 // streetWords are the words that may name a street where a place is named by others.
-func (s *run) streetWords(p place) parse.Mask {
+func (s *searcher) streetWords(p place) parse.Mask {
 	return s.q.Words() &^ p.at &^ s.q.PlaceOnly &^ s.q.Complement &^ s.q.Reps
 }
 
-// shortcode is the term of a postcode of four digits, unless it is a word of the street.
-func (s *run) shortcode(used parse.Mask) parse.Mask {
+// shortPostcode is the term of a postcode of four digits, unless it is a word of the street.
+func (s *searcher) shortPostcode(used parse.Mask) parse.Mask {
 	if len(s.near) == 0 {
 		return 0
 	}
@@ -50,10 +50,10 @@ func (s *run) shortcode(used parse.Mask) parse.Mask {
 
 // judgeRows shortlists the rows of a street that bear the first of the typed numbers that it has, and says whether any does.
 // A repetition index that no row of the number bears is left aside.
-func (s *run) judgeRows(c Candidate, of vintage.Street) (any bool) {
+func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 	for k := range c.Count {
 		choice := c.Choices[k]
-		from, to := s.rows(of, choice.Number)
+		from, to := s.rowsWithNumber(of, choice.Number)
 		for row := from; row < to; row++ {
 			r, rep := c, string(s.v.Rep(row))
 			r.chosen, r.rep = k, choice.Rep
@@ -61,16 +61,16 @@ func (s *run) judgeRows(c Candidate, of vintage.Street) (any bool) {
 				r.rep, r.repAt = rep, letter
 			}
 			if sameRep(r.rep, rep) {
-				r.otherRep = r.rep != text.Fold(rep)
-				s.settleRow(r, of, row)
+				r.hasOtherRep = r.rep != text.Fold(rep)
+				s.assessRow(r, of, row)
 				any = true
 			}
 		}
 		for row := from; row < to && !any && choice.Rep != ""; row++ {
 			if len(s.v.Rep(row)) == 0 {
 				r := c
-				r.chosen, r.rep, r.noRep = k, choice.Rep, true
-				s.settleRow(r, of, row)
+				r.chosen, r.rep, r.lacksRep = k, choice.Rep, true
+				s.assessRow(r, of, row)
 				any = true
 			}
 		}
@@ -81,13 +81,13 @@ func (s *run) judgeRows(c Candidate, of vintage.Street) (any bool) {
 	return false
 }
 
-func (s *run) settleRow(c Candidate, of vintage.Street, row uint32) {
+func (s *searcher) assessRow(c Candidate, of vintage.Street, row uint32) {
 	c.Type, c.Row = HouseNumber, row
-	s.settle(c, of)
+	s.assess(c, of)
 }
 
-// rows are the rows of a street that bear a number.
-func (s *run) rows(of vintage.Street, number uint32) (from, to uint32) {
+// rowsWithNumber are the rows of a street that bear a number.
+func (s *searcher) rowsWithNumber(of vintage.Street, number uint32) (from, to uint32) {
 	from = s.v.FirstNumber(of, number)
 	for to = from; to < of.To && s.v.Number(to) == number; to++ {
 		s.budget.steps--
@@ -96,9 +96,9 @@ func (s *run) rows(of vintage.Street, number uint32) (from, to uint32) {
 }
 
 // sameRep says whether a typed repetition index stands for one of the base: b is bis, t is ter.
-func sameRep(typed, kept string) bool { return wholeRep(typed) == wholeRep(kept) }
+func sameRep(typed, kept string) bool { return expandRep(typed) == expandRep(kept) }
 
-func wholeRep(rep string) string {
+func expandRep(rep string) string {
 	rep = text.Fold(rep)
 	switch rep {
 	case "b":
@@ -111,45 +111,45 @@ func wholeRep(rep string) string {
 	return rep
 }
 
-// settle reads what the street left over, and shortlists the candidate if it is one.
-func (s *run) settle(c Candidate, of vintage.Street) {
+// assess reads what the street left over, and shortlists the candidate if it is one.
+func (s *searcher) assess(c Candidate, of vintage.Street) {
 	c.facet = s.facetOf(&c, of)
-	words := s.q.Words() &^ c.at &^ c.stem &^ c.terms() &^ s.shortcode(c.used)
-	held := c.held + s.readOthers(&c, words)
-	if !s.tells(&c, words) {
+	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.shortPostcode(c.used)
+	matched := c.typedWeight + s.readOthers(&c, words)
+	if !s.fitsWords(&c, words) {
 		return
 	}
 	c.unread = c.unreadIn(words)
-	c.streetFits = streetFits(held, s.weighTyped(&c, words), &c.alignment, s.q.Completing)
+	c.streetFit = fitStreet(matched, s.weighTyped(&c, words), &c.alignment, s.q.Completing)
 	c.postcode = s.relatePostcode(&c)
 	if s.admits(&c) {
-		s.enlist(&c, s.evidenceOf(&c))
+		s.addCandidate(&c, s.evidenceOf(&c))
 	}
 }
 
 // readOthers reads words that the street left over as the other names of where it lies: its lieu-dit, its former commune,
 // its delivery office. It answers what they weigh.
-func (s *run) readOthers(c *Candidate, words parse.Mask) (held int32) {
+func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 	left := words &^ c.used &^ s.q.Complement
 	for i, name := range [...]uint32{c.facet.LieuDit, s.oldName(c.facet), c.facet.Delivery} {
 		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None {
 			continue // a delivery office that was typed alone is a place by itself
 		}
 		extra := s.words.align(s.v.NameTerms(name), left)
-		if s.words.weigh(extra.used) <= int32(extra.used.Count())*linkWeight || extra.tellingHeld*100 < leastOther*extra.tellingWhole ||
-			i > 0 && extra.loose != 0 {
+		if s.words.weigh(extra.used) <= int32(extra.used.Count())*linkWeight || extra.distinctiveMatched*100 < leastOther*extra.distinctiveTotal ||
+			i > 0 && extra.fuzzy != 0 {
 			continue
 		}
-		c.other |= extra.used
+		c.otherNames |= extra.used
 		left &^= extra.used
-		held += extra.held * 95 / 100
-		c.loose |= extra.loose
+		matched += extra.typedWeight * 95 / 100
+		c.fuzzy |= extra.fuzzy
 	}
-	return held
+	return matched
 }
 
 // facetOf is what a candidate's row is part of; a street stands for the facet that was asked for, or its first.
-func (s *run) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
+func (s *searcher) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
 	if c.Type == HouseNumber {
 		return s.v.RowFacet(c.Row, of)
 	}
@@ -163,11 +163,11 @@ func (s *run) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
 	return s.v.Facet(from)
 }
 
-func (s *run) isOld(name uint32) bool {
+func (s *searcher) isOld(name uint32) bool {
 	return name != vintage.None && s.v.Place(name).Kind == vintage.Old
 }
 
-func (s *run) oldName(f vintage.Facet) uint32 {
+func (s *searcher) oldName(f vintage.Facet) uint32 {
 	if f.Old == vintage.None {
 		return vintage.None
 	}
@@ -175,15 +175,15 @@ func (s *run) oldName(f vintage.Facet) uint32 {
 }
 
 // judgeCommune shortlists the commune itself.
-func (s *run) judgeCommune(p place) {
-	if !s.wants(Municipality) {
+func (s *searcher) judgeCommune(p place) {
+	if !s.wantsType(Municipality) {
 		return
 	}
-	c := Candidate{place: p, Type: Municipality, Commune: p.commune, Street: vintage.None, Row: vintage.None, stem: s.q.Postcode.StemAt}
-	c.alignment = alignment{certain: true}
+	c := Candidate{place: p, Type: Municipality, Commune: p.commune, Street: vintage.None, Row: vintage.None, postcodePrefix: s.q.Postcode.PrefixAt}
+	c.alignment = alignment{isCertain: true}
 	c.facet = vintage.Facet{Postcode: s.communePostcode(p.commune), Old: vintage.None}
-	words := s.q.Words() &^ p.at &^ c.stem &^ s.shortcode(0)
-	c.HouseNumber = s.q.HouseNumber(0, p.at|c.stem|s.shortcode(0))
+	words := s.q.Words() &^ p.at &^ c.postcodePrefix &^ s.shortPostcode(0)
+	c.HouseNumber = s.q.HouseNumber(0, p.at|c.postcodePrefix|s.shortPostcode(0))
 	c.isMissing = c.IsTyped()
 	if c.isMissing {
 		c.rep = c.Choices[0].Rep
@@ -198,13 +198,13 @@ func (s *run) judgeCommune(p place) {
 		e.number = numberImpossible
 	}
 	if s.admits(&c) {
-		s.enlist(&c, e)
+		s.addCandidate(&c, e)
 	}
 }
 
 // isWholeCity says whether a commune stands for the city whose arrondissement it is: Paris was typed, without a postcode of
 // one of them.
-func (s *run) isWholeCity(c *Candidate) bool {
+func (s *searcher) isWholeCity(c *Candidate) bool {
 	if c.name == vintage.None || c.postcode == samePostcode || s.scope.Cited != nil {
 		return false
 	}
@@ -216,35 +216,35 @@ func (s *run) isWholeCity(c *Candidate) bool {
 const strangeSim = 50
 
 // evidenceOf is what the score of a candidate depends on.
-func (s *run) evidenceOf(c *Candidate) evidence {
-	e := evidence{hasStreet: c.Street != vintage.None, streetFits: c.streetFits, postcode: c.postcode, isElsewhere: c.IsDoubted,
+func (s *searcher) evidenceOf(c *Candidate) evidence {
+	e := evidence{hasStreet: c.Street != vintage.None, streetFit: c.streetFit, postcode: c.postcode, isElsewhere: c.IsDoubted,
 		hasCode: s.scope.Cited != nil, isCoded: s.scope.Cited.Has(c.Commune), hasNumber: c.IsTyped()}
 	if c.name != vintage.None {
 		e.hasPlace, e.placeSim, e.isLate = true, c.sim, c.isLate
 		e.isOldOther = s.isOld(c.name) && c.Type != Municipality && c.facet.Old != c.name
 	}
-	if c.name == vintage.None && c.Street != vintage.None && s.q.Telling(c.unread&s.q.PlaceOnly&^s.q.Phrases) != 0 {
+	if c.name == vintage.None && c.Street != vintage.None && s.q.Distinctive(c.unread&s.q.PlaceOnly&^s.q.Phrases) != 0 {
 		e.hasPlace, e.placeSim, e.isLate = true, strangeSim, true
 	}
 	switch {
 	case c.isMissing:
 		e.number = numberMissing
-	case c.IsOpen:
+	case c.IsAmbiguous:
 		e.number = numberOpen
-	case c.noRep:
+	case c.lacksRep:
 		e.number = numberNoRep
 	case c.IsList:
 		e.number = numberInList
-	case c.otherRep:
+	case c.hasOtherRep:
 		e.number = numberOtherRep
 	}
 	return e
 }
 
-// enlist settles a candidate's score and shortlists it if the scope lets it through.
-func (s *run) enlist(c *Candidate, e evidence) {
+// addCandidate settles a candidate's score and shortlists it if the scope lets it through.
+func (s *searcher) addCandidate(c *Candidate, e evidence) {
 	c.Score = e.score()
-	if c.Score < Accepted/2 || !s.passes(c) {
+	if c.Score < Accepted/2 || !s.passesScope(c) {
 		return
 	}
 	c.IsSound = s.isConfirmed(c)
@@ -254,9 +254,9 @@ func (s *run) enlist(c *Candidate, e evidence) {
 	s.list.add(c)
 }
 
-// passes says whether the scope lets a candidate through.
-func (s *run) passes(c *Candidate) bool {
-	if !s.wants(c.Type) || !s.scope.Communes.Has(c.Commune) {
+// passesScope says whether the scope lets a candidate through.
+func (s *searcher) passesScope(c *Candidate) bool {
+	if !s.wantsType(c.Type) || !s.scope.Communes.Has(c.Commune) {
 		return false
 	}
 	return len(s.scope.Postcodes) == 0 || slices.Contains(s.scope.Postcodes, PostcodeText(c.facet.Postcode))
@@ -271,7 +271,7 @@ const (
 func bonus(metres float64) int32 { return int32(mostBonus * halfBonus / (halfBonus + metres)) }
 
 // pointOf is where a candidate lies.
-func (s *run) pointOf(c *Candidate) vintage.Point {
+func (s *searcher) pointOf(c *Candidate) vintage.Point {
 	switch c.Type {
 	case HouseNumber:
 		return s.v.RowPoint(c.Row)

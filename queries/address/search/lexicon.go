@@ -13,11 +13,11 @@ const (
 	maxAlternatives = 16 // terms that one typed word may stand for
 	maxFound        = 96 // of which those are the likeliest
 
-	literal   = 97 // how alike two words are that are the same but for an article or an abbreviation
-	soundSim  = 72 // how alike words are that sound the same
-	bothSim   = 3  // and how much more when they are spelt much the same, too
-	growSim   = 90 // how alike the last word of an unfinished line is to a term that it begins
-	prefixSim = 86 // how alike any other word of such a line is to one
+	literalSim = 97 // how alike two words are that are the same but for an article or an abbreviation
+	soundSim   = 72 // how alike words are that sound the same
+	bothSim    = 3  // and how much more when they are spelt much the same, too
+	growSim    = 90 // how alike the last word of an unfinished line is to a term that it begins
+	prefixSim  = 86 // how alike any other word of such a line is to one
 
 	linkWeight  = 5 // of a term that may be missing
 	typeWeight  = 35
@@ -50,8 +50,8 @@ type lexicon struct {
 	alternatives [parse.MaxTerms][]alternative
 	weight       [parse.MaxTerms]int32
 	low, high    [parse.MaxTerms]uint32 // the range of the terms that a word may be the beginning of
-	begun        parse.Mask             // the words with such a range
-	loosened     parse.Mask
+	prefixes     parse.Mask             // the words with such a range
+	fuzzied      parse.Mask
 }
 
 func newLexicon(v *vintage.Vintage, q *parse.Question, dict dictionary, b *budget) *lexicon {
@@ -62,23 +62,23 @@ func newLexicon(v *vintage.Vintage, q *parse.Question, dict dictionary, b *budge
 
 // reset forgets all loose readings.
 func (l *lexicon) reset(dict dictionary) {
-	l.dict, l.loosened, l.begun = dict, 0, 0
+	l.dict, l.fuzzied, l.prefixes = dict, 0, 0
 	for i := range l.q.Terms {
 		l.alternatives[i] = l.alternatives[i][:0]
 		l.weight[i] = weightOf(l.q.Terms[i].Text)
-		l.readExactly(i)
+		l.addExact(i)
 	}
-	if i := l.q.Growing; i >= 0 {
-		l.growWord(i)
+	if i := l.q.Unfinished; i >= 0 {
+		l.addPrefix(i)
 	}
 }
 
 // weightOf is how much a term counts.
 func weightOf(term string) int32 {
 	switch text.ClassOf(term) {
-	case text.Link:
+	case text.StopWord:
 		return linkWeight
-	case text.Way:
+	case text.StreetType:
 		return typeWeight
 	}
 	if len(term) <= 2 && (term[0] < '0' || term[0] > '9') {
@@ -97,8 +97,8 @@ func (l *lexicon) weigh(words parse.Mask) (sum int32) {
 	return sum
 }
 
-// readExactly looks a word up as it is: written out, and as typed when that is another word.
-func (l *lexicon) readExactly(i int) {
+// addExact looks a word up as it is: written out, and as typed when that is another word.
+func (l *lexicon) addExact(i int) {
 	t := l.q.Terms[i]
 	if id, ok := l.v.FindTerm(t.Text); ok {
 		l.alternatives[i] = append(l.alternatives[i], alternative{id, 100})
@@ -108,37 +108,37 @@ func (l *lexicon) readExactly(i int) {
 			l.alternatives[i] = append(l.alternatives[i], alternative{id, 98})
 		}
 	}
-	l.readElided(i)
-	l.readYear(i)
+	l.addElided(i)
+	l.addYear(i)
 }
 
-// readYear reads the last two digits of a year: 8 mai 45.
-func (l *lexicon) readYear(i int) {
+// addYear reads the last two digits of a year: 8 mai 45.
+func (l *lexicon) addYear(i int) {
 	if i < 2 || !l.q.Terms[i].Digits || len(l.q.Terms[i].Typed) != 2 || !l.q.Terms[i-2].Digits || l.q.Terms[i-1].Digits {
 		return
 	}
 	if id, ok := l.v.FindTerm("19" + l.q.Terms[i].Typed); ok {
-		l.alternatives[i] = append(l.alternatives[i], alternative{id, literal})
+		l.alternatives[i] = append(l.alternatives[i], alternative{id, literalSim})
 	}
 }
 
-// readElided reads a word whose article stuck to it: leglise, dapcher.
-func (l *lexicon) readElided(i int) {
+// addElided reads a word whose article stuck to it: leglise, dapcher.
+func (l *lexicon) addElided(i int) {
 	w := l.q.Terms[i].Text
 	if len(l.alternatives[i]) > 0 || len(w) < 5 || w[0] != 'l' && w[0] != 'd' {
 		return
 	}
 	if id, ok := l.v.FindTerm(w[1:]); ok {
-		l.alternatives[i] = append(l.alternatives[i], alternative{id, literal})
+		l.alternatives[i] = append(l.alternatives[i], alternative{id, literalSim})
 	}
 }
 
-// growWord lets a word stand for all terms that it begins.
-func (l *lexicon) growWord(i int) {
+// addPrefix lets a word stand for all terms that it begins.
+func (l *lexicon) addPrefix(i int) {
 	if t := l.q.Terms[i]; !t.Part {
 		l.low[i], l.high[i] = l.v.TermsWithPrefix(t.Typed)
 		if l.high[i] > l.low[i] {
-			l.begun |= parse.Bit(i)
+			l.prefixes |= parse.Bit(i)
 		}
 		if digits, ok := text.CompleteNumeral(t.Typed); ok {
 			if id, ok := l.v.FindTerm(digits); ok {
@@ -150,33 +150,33 @@ func (l *lexicon) growWord(i int) {
 
 // isLink says whether a word joins others and may be missing, as it is or misspelt.
 func (l *lexicon) isLink(i int) bool {
-	return text.ClassOf(l.q.Terms[i].Text) == text.Link || len(l.q.Terms[i].Text) <= 3 && l.isLike(i, text.Link)
+	return text.ClassOf(l.q.Terms[i].Text) == text.StopWord || len(l.q.Terms[i].Text) <= 3 && l.isLike(i, text.StopWord)
 }
 
 // isLike says whether a word is none of the base and may be a misspelt one of a class.
 func (l *lexicon) isLike(i int, class text.Class) bool {
 	all := l.alternatives[i]
-	return len(all) > 0 && all[0].sim < literal && slices.ContainsFunc(all, func(a alternative) bool {
+	return len(all) > 0 && all[0].sim < literalSim && slices.ContainsFunc(all, func(a alternative) bool {
 		return text.ClassOf(string(l.v.Term(a.term))) == class
 	})
 }
 
-// growAll does so for all words of an unfinished line, and says whether any was added.
-func (l *lexicon) growAll(words parse.Mask) bool {
-	before := l.begun
+// addPrefixes does so for all words of an unfinished line, and says whether any was added.
+func (l *lexicon) addPrefixes(words parse.Mask) bool {
+	before := l.prefixes
 	for i, t := range l.q.Terms {
 		if words.Has(i) && !before.Has(i) && !t.Digits && len(t.Typed) > 1 && !l.q.IsLink(i) {
-			l.growWord(i)
+			l.addPrefix(i)
 		}
 	}
-	return l.begun != before
+	return l.prefixes != before
 }
 
-// loosen adds what a word may have been meant to be. Two letters may be wrong in a long word that fits nothing better.
-func (l *lexicon) loosen(i int) {
+// addFuzzy adds what a word may have been meant to be. Two letters may be wrong in a long word that fits nothing better.
+func (l *lexicon) addFuzzy(i int) {
 	w := l.q.Terms[i].Text
-	l.loosened |= parse.Bit(i)
-	if l.q.Terms[i].Digits || len(w) < 2 || i == l.q.Growing && len(w) < 5 || text.ClassOf(w) == text.Link || l.q.Reps.Has(i) {
+	l.fuzzied |= parse.Bit(i)
+	if l.q.Terms[i].Digits || len(w) < 2 || i == l.q.Unfinished && len(w) < 5 || text.ClassOf(w) == text.StopWord || l.q.Reps.Has(i) {
 		return
 	}
 	before := len(l.alternatives[i])
@@ -184,7 +184,7 @@ func (l *lexicon) loosen(i int) {
 	if typed != w && !l.q.Terms[i].Part && len(typed) > 2 {
 		l.addLike(i, typed, 1)
 	}
-	if before > 0 && text.ClassOf(w) == text.Way {
+	if before > 0 && text.ClassOf(w) == text.StreetType {
 		return // a kind of street is no other one
 	}
 	l.addLike(i, w, 1)
@@ -195,13 +195,13 @@ func (l *lexicon) loosen(i int) {
 	l.alternatives[i] = append(l.alternatives[i][:before], l.likeliest(l.alternatives[i][before:])...)
 }
 
-// loosenAll reads words loosely that were not yet, and says whether they may be others than they say.
-func (l *lexicon) loosenAll(words parse.Mask) (more bool) {
-	words &^= l.loosened
+// addFuzzyAll reads words loosely that were not yet, and says whether they may be others than they say.
+func (l *lexicon) addFuzzyAll(words parse.Mask) (more bool) {
+	words &^= l.fuzzied
 	for i := range l.q.Terms {
 		if words.Has(i) {
 			before := len(l.alternatives[i])
-			l.loosen(i)
+			l.addFuzzy(i)
 			more = more || len(l.alternatives[i]) > before
 		}
 	}
@@ -238,7 +238,7 @@ func (l *lexicon) addSounding(i int, w string) {
 		return
 	}
 	l.dict.Sounding(sound, func(term uint32) bool {
-		l.add(i, alternative{term, min(max(soundSim, l.sim(i, term)+bothSim), literal-1)})
+		l.add(i, alternative{term, min(max(soundSim, l.sim(i, term)+bothSim), literalSim-1)})
 		l.budget.steps--
 		return l.budget.steps > 0
 	})
@@ -264,15 +264,15 @@ func (l *lexicon) sim(i int, term uint32) int32 {
 			return a.sim
 		}
 	}
-	if l.begun.Has(i) && term >= l.low[i] && term < l.high[i] {
-		return l.begunSim(i)
+	if l.prefixes.Has(i) && term >= l.low[i] && term < l.high[i] {
+		return l.prefixSimOf(i)
 	}
 	return 0
 }
 
-// begunSim is how alike a word is to the terms that it begins.
-func (l *lexicon) begunSim(i int) int32 {
-	if i == l.q.Growing {
+// prefixSimOf is how alike a word is to the terms that it begins.
+func (l *lexicon) prefixSimOf(i int) int32 {
+	if i == l.q.Unfinished {
 		return growSim
 	}
 	return prefixSim

@@ -27,13 +27,13 @@ const (
 
 // place is a commune that a question may be about, and why.
 type place struct {
-	commune uint32
-	name    uint32     // the place whose name was typed, or vintage.None
-	at      parse.Mask // the terms that name it, with those of its department
-	behind  parse.Mask // of these, those of its department
-	sim     int32      // how well they do, in hundredths; 0 when only the postcode speaks for it
-	coded   bool       // the typed postcode is one of the commune's, or its INSEE code
-	isLate  bool       // the name stands where a commune is expected: after the postcode or at the end
+	commune      uint32
+	name         uint32     // the place whose name was typed, or vintage.None
+	at           parse.Mask // the terms that name it, with those of its department
+	departmentAt parse.Mask // of these, those of its department
+	sim          int32      // how well they do, in hundredths; 0 when only the postcode speaks for it
+	hasTypedCode bool       // the typed postcode is one of the commune's, or its INSEE code
+	isLate       bool       // the name stands where a commune is expected: after the postcode or at the end
 
 	isContradicted bool // another department stands in parentheses behind it
 }
@@ -41,7 +41,7 @@ type place struct {
 // rank orders places by how much speaks for them.
 func (p place) rank() int32 {
 	r := p.sim * int32(2+min(p.at.Count(), 3))
-	if p.coded {
+	if p.hasTypedCode {
 		r += 300
 	}
 	if p.isLate {
@@ -51,27 +51,27 @@ func (p place) rank() int32 {
 }
 
 // recognize finds the communes that the words name, the likeliest first, and what of the line names one.
-func (s *run) recognize() (places []place, parts []namedPart) {
+func (s *searcher) recognize() (places []place, parts []mention) {
 	var all []place
 	for i := range s.q.Terms {
 		if s.mayName(i) {
-			all = s.spell(all, s.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
+			all = s.readPlaceName(all, s.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
 		}
 	}
 	for i := range all {
 		all[i].isLate = s.isLate(all[i].at)
 	}
-	parts = s.namedParts(all)
+	parts = s.findMentions(all)
 	all = s.withoutEchoes(all)
-	return s.ordered(s.addUnnamed(s.addCoded(all))), parts
+	return s.orderPlaces(s.addUnnamed(s.addCoded(all))), parts
 }
 
 // withoutEchoes leaves out looser readings of a commune that is named in full where communes stand: in route du Bourg 26300
 // Bourg-de-Péage the first word names it no more, nor in avenue de Mende 48000 Mende.
-func (s *run) withoutEchoes(all []place) []place {
+func (s *searcher) withoutEchoes(all []place) []place {
 	var named []uint32
 	for i := range all {
-		if p := &all[i]; p.sim >= literal && p.at&^s.q.PlaceOnly&^p.behind == 0 {
+		if p := &all[i]; p.sim >= literalSim && p.at&^s.q.PlaceOnly&^p.departmentAt == 0 {
 			named = append(named, p.commune)
 		}
 	}
@@ -79,22 +79,22 @@ func (s *run) withoutEchoes(all []place) []place {
 		return all
 	}
 	return slices.DeleteFunc(all, func(p place) bool {
-		return p.at != 0 && p.at&s.q.PlaceOnly == 0 && (p.sim < literal || s.isJoined(p.at.First())) && slices.Contains(named, p.commune)
+		return p.at != 0 && p.at&s.q.PlaceOnly == 0 && (p.sim < literalSim || s.isJoined(p.at.First())) && slices.Contains(named, p.commune)
 	})
 }
 
 // isJoined says whether a word goes on with the name of a street: what stands before it is a link or a kind of street.
-func (s *run) isJoined(i int) bool {
+func (s *searcher) isJoined(i int) bool {
 	return i > 0 && (s.q.IsLink(i-1) || s.q.HasStreetType(parse.Bit(i-1))) && s.q.Terms[i].Before&text.Break == 0
 }
 
 // mayName says whether a term may belong to the name of a commune.
-func (s *run) mayName(i int) bool {
+func (s *searcher) mayName(i int) bool {
 	return (s.q.Words() &^ s.q.StreetOnly &^ s.q.Complement &^ s.q.Reps).Has(i)
 }
 
-// ordered are the places that the scope lets through, the likeliest first, each once.
-func (s *run) ordered(all []place) []place {
+// orderPlaces are the places that the scope lets through, the likeliest first, each once.
+func (s *searcher) orderPlaces(all []place) []place {
 	all = slices.DeleteFunc(all, func(p place) bool { return !s.scope.Communes.Has(p.commune) })
 	slices.SortFunc(all, func(x, y place) int {
 		return cmp.Or(cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.commune, y.commune), cmp.Compare(x.name, y.name), cmp.Compare(x.at, y.at))
@@ -112,31 +112,31 @@ func (s *run) ordered(all []place) []place {
 }
 
 // addUnnamed adds communes that nothing typed names: those of the code, those around, those of a narrow filter.
-func (s *run) addUnnamed(all []place) []place {
+func (s *searcher) addUnnamed(all []place) []place {
 	narrow := s.scope.Communes
 	if len(narrow) > fewCommunes {
 		narrow = nil
 	}
-	var begun Area
-	if s.q.Postcode.StemAt == s.q.All {
-		begun = s.stems
+	var prefixed Area
+	if s.q.Postcode.PrefixAt == s.q.All {
+		prefixed = s.prefixCommunes
 	}
-	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCodes, begun} {
+	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCodes, prefixed} {
 		for _, c := range communes[:min(len(communes), fewCommunes)] {
-			all = append(all, place{commune: c, name: vintage.None, coded: s.hasPostcode(c)})
+			all = append(all, place{commune: c, name: vintage.None, hasTypedCode: s.hasPostcode(c)})
 		}
 	}
 	return all
 }
 
 // addCoded adds the communes of the postcode.
-func (s *run) addCoded(all []place) []place {
+func (s *searcher) addCoded(all []place) []place {
 	if s.postcode == 0 {
 		return all
 	}
 	communes := s.v.PostcodeCommunes(s.postcode)
 	for i := range communes.Len() {
-		all = append(all, place{commune: communes.At(i), name: vintage.None, coded: true})
+		all = append(all, place{commune: communes.At(i), name: vintage.None, hasTypedCode: true})
 	}
 	return all
 }
@@ -147,78 +147,78 @@ type reading struct {
 	sim      int32 // the worst of its words
 }
 
-// spell adds the places whose name is read from term i on.
-func (s *run) spell(all []place, g vintage.Gazetteer, i int, r reading) []place {
+// readPlaceName adds the places whose name is read from term i on.
+func (s *searcher) readPlaceName(all []place, g vintage.Gazetteer, i int, r reading) []place {
 	if i >= len(s.q.Terms) || !s.mayName(i) || s.budget.steps <= 0 {
 		return all
 	}
 	if i > r.from && s.words.isLink(i) {
-		all = s.spell(all, g, i+1, r)
-		if text.ClassOf(s.q.Terms[i].Text) == text.Link {
+		all = s.readPlaceName(all, g, i+1, r)
+		if text.ClassOf(s.q.Terms[i].Text) == text.StopWord {
 			return all
 		}
 	} else if i > r.from && len(s.q.Terms[i].Typed) == 1 && !s.q.Terms[i].Digits {
-		all = s.spell(all, g, i+1, reading{r.from, r.to, min(r.sim, literal-1)})
+		all = s.readPlaceName(all, g, i+1, reading{r.from, r.to, min(r.sim, literalSim-1)})
 	}
 	if i > r.from && s.q.Terms[i].Digits && s.q.Terms[i].Before&(text.Break|text.Open) != 0 {
 		return all // a department, no arrondissement
 	}
 	for _, a := range s.words.alternatives[i] {
-		all = s.follow(all, g.Narrow(a.term, a.term+1), i, reading{r.from, i + 1, min(r.sim, a.sim)})
+		all = s.extendPlaceName(all, g.Narrow(a.term, a.term+1), i, reading{r.from, i + 1, min(r.sim, a.sim)})
 	}
-	if i == s.q.Growing && s.words.begun.Has(i) {
-		all = s.follow(all, g.Narrow(s.words.low[i], s.words.high[i]), i, reading{r.from, i + 1, min(r.sim, growSim)})
+	if i == s.q.Unfinished && s.words.prefixes.Has(i) {
+		all = s.extendPlaceName(all, g.Narrow(s.words.low[i], s.words.high[i]), i, reading{r.from, i + 1, min(r.sim, growSim)})
 	}
 	return all
 }
 
-// follow takes the places that are read whole, or as far as the question goes, and reads on.
-func (s *run) follow(all []place, g vintage.Gazetteer, i int, r reading) []place {
+// extendPlaceName takes the places that are read whole, or as far as the question goes, and reads on.
+func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r reading) []place {
 	s.budget.steps -= 4
 	if g.Len() == 0 {
 		return all
 	}
-	limit, begun := g.CountComplete(), s.mayGoOn(i)
-	s.budget.isCut = s.budget.isCut || limit > maxNamesakes && s.postcode == 0 && !begun
-	isShort := limit == 0 && !begun && g.Len() <= maxShortened && s.isLate(parse.Span(r.from, r.to))
-	if begun || isShort || s.postcode != 0 && g.Len() <= maxNamesakes {
+	limit, prefixed := g.CountComplete(), s.mayContinue(i)
+	s.budget.isCut = s.budget.isCut || limit > maxNamesakes && s.postcode == 0 && !prefixed
+	isShort := limit == 0 && !prefixed && g.Len() <= maxShortened && s.isLate(parse.Span(r.from, r.to))
+	if prefixed || isShort || s.postcode != 0 && g.Len() <= maxNamesakes {
 		limit = g.Len()
 	}
-	for _, j := range s.foremost(g, limit, begun) {
+	for _, j := range s.selectPlaces(g, limit, prefixed) {
 		name, unnamed := g.Place(int(j))
 		c := s.v.Place(name).Commune
 		coded := s.hasPostcode(c)
-		if unnamed > 0 && !begun && !coded && !isShort {
+		if unnamed > 0 && !prefixed && !coded && !isShort {
 			continue
 		}
 		s.budget.steps--
-		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*shortCost, coded: coded || s.isCode(c)}
-		p.behind = s.departmentBehind(c, r.to)
-		p.isContradicted = p.behind == 0 && s.isDepartmentInParens(r.to)
-		p.at |= p.behind
+		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*shortCost, hasTypedCode: coded || s.isCode(c)}
+		p.departmentAt = s.departmentBehind(c, r.to)
+		p.isContradicted = p.departmentAt == 0 && s.isDepartmentInParens(r.to)
+		p.at |= p.departmentAt
 		all = append(all, p)
 	}
-	return s.spell(all, g, i+1, r)
+	return s.readPlaceName(all, g, i+1, r)
 }
 
-// mayGoOn says whether a name read as far as a word may go on: that word may grow, or only links follow and may.
-func (s *run) mayGoOn(i int) bool {
-	for ; i < s.q.Growing; i++ {
-		if text.ClassOf(s.q.Terms[i+1].Text) != text.Link {
+// mayContinue says whether a name read as far as a word may go on: that word may grow, or only links follow and may.
+func (s *searcher) mayContinue(i int) bool {
+	for ; i < s.q.Unfinished; i++ {
+		if text.ClassOf(s.q.Terms[i+1].Text) != text.StopWord {
 			return false
 		}
 	}
-	return i == s.q.Growing
+	return i == s.q.Unfinished
 }
 
-// foremost are the places of a range to look at, by where they stand in it: those named whole, which come first, and where
+// selectPlaces are the places of a range to look at, by where they stand in it: those named whole, which come first, and where
 // the name is not typed to its end those of the most important communes, each once.
-func (s *run) foremost(g vintage.Gazetteer, limit int, begun bool) []uint64 {
+func (s *searcher) selectPlaces(g vintage.Gazetteer, limit int, prefixed bool) []uint64 {
 	all := make([]uint64, min(limit, maxScanned))
 	for j := range all {
 		all[j] = uint64(j)
 	}
-	if !begun || limit <= maxBegunNames {
+	if !prefixed || limit <= maxBegunNames {
 		return all[:min(len(all), maxNamesakes)]
 	}
 	whole := min(g.CountComplete(), maxNamesakes, len(all))
@@ -239,7 +239,7 @@ func (s *run) foremost(g vintage.Gazetteer, limit int, begun bool) []uint64 {
 }
 
 // departmentBehind are the terms behind the name of a commune that name its department or region, by code or by name.
-func (s *run) departmentBehind(c uint32, to int) (out parse.Mask) {
+func (s *searcher) departmentBehind(c uint32, to int) (out parse.Mask) {
 	if to >= len(s.q.Terms) || s.postcodeIsNext(to) {
 		return 0
 	}
@@ -259,7 +259,7 @@ func (s *run) departmentBehind(c uint32, to int) (out parse.Mask) {
 }
 
 // isDepartmentInParens says whether digits in parentheses are the code of a department.
-func (s *run) isDepartmentInParens(i int) bool {
+func (s *searcher) isDepartmentInParens(i int) bool {
 	if i >= len(s.q.Terms) || s.q.Terms[i].Before&text.Open == 0 || !s.q.Terms[i].Digits {
 		return false
 	}
@@ -268,7 +268,7 @@ func (s *run) isDepartmentInParens(i int) bool {
 }
 
 // departmentCode are the terms that are the code of a department: digits at the end of the line, or in parentheses.
-func (s *run) departmentCode(code string, i int) parse.Mask {
+func (s *searcher) departmentCode(code string, i int) parse.Mask {
 	t := s.q.Terms[i]
 	switch {
 	case t.Digits && t.Typed == code && (i+1 == len(s.q.Terms) || t.Before&text.Open != 0 || s.q.Terms[i+1].Before&text.Break != 0):
@@ -280,7 +280,7 @@ func (s *run) departmentCode(code string, i int) parse.Mask {
 }
 
 // sameWords are the terms from one on that are the words of a name.
-func (s *run) sameWords(words []string, from int) parse.Mask {
+func (s *searcher) sameWords(words []string, from int) parse.Mask {
 	if len(words) == 0 || from+len(words) > len(s.q.Terms) {
 		return 0
 	}
@@ -293,7 +293,7 @@ func (s *run) sameWords(words []string, from int) parse.Mask {
 }
 
 // isLate says whether nothing but what is left aside follows, or the postcode came just before.
-func (s *run) isLate(at parse.Mask) bool {
+func (s *searcher) isLate(at parse.Mask) bool {
 	if at == 0 {
 		return false
 	}
@@ -303,7 +303,7 @@ func (s *run) isLate(at parse.Mask) bool {
 }
 
 // isNamed says whether a commune bears the name that some words say, now or formerly.
-func (s *run) isNamed(c uint32, part namedPart) bool {
+func (s *searcher) isNamed(c uint32, part mention) bool {
 	code := s.v.Commune(c).String()
 	for _, known := range part.known {
 		if known.Code == code || known.Parent == code {
@@ -314,7 +314,7 @@ func (s *run) isNamed(c uint32, part namedPart) bool {
 		}
 	}
 	for p, to := s.v.CommunePlaces(c); p < to; p++ {
-		if s.saysName(part.at, s.v.Place(p).Name, min(part.sim, literal)) {
+		if s.saysName(part.at, s.v.Place(p).Name, min(part.sim, literalSim)) {
 			return true
 		}
 	}
@@ -322,11 +322,11 @@ func (s *run) isNamed(c uint32, part namedPart) bool {
 }
 
 // saysName says whether words stand for all that tells in a name, at least so alike, and for nothing else.
-func (s *run) saysName(words parse.Mask, name uint32, least int32) bool {
+func (s *searcher) saysName(words parse.Mask, name uint32, least int32) bool {
 	terms := s.v.BareTerms(name)
 	k := 0
 	for i := range s.q.Terms {
-		if !words.Has(i) || text.ClassOf(s.q.Terms[i].Text) == text.Link {
+		if !words.Has(i) || text.ClassOf(s.q.Terms[i].Text) == text.StopWord {
 			continue
 		}
 		if k < len(terms) && s.words.sim(i, terms[k]) >= least {
@@ -335,11 +335,11 @@ func (s *run) saysName(words parse.Mask, name uint32, least int32) bool {
 			return false
 		}
 	}
-	return k == len(terms) || k > 0 && s.q.Growing >= 0 && words.Has(s.q.Growing)
+	return k == len(terms) || k > 0 && s.q.Unfinished >= 0 && words.Has(s.q.Unfinished)
 }
 
-// namedPart is a run of words that name a commune, of the vintage or of the table.
-type namedPart struct {
+// mention is a run of words that name a commune, of the vintage or of the table.
+type mention struct {
 	at     parse.Mask
 	sim    int32
 	isLate bool
@@ -347,9 +347,9 @@ type namedPart struct {
 	known  []*commune.Commune // of the table; none where the vintage alone has the name
 }
 
-// namedParts are the runs of words that name a commune.
-func (s *run) namedParts(all []place) (parts []namedPart) {
-	add := func(n namedPart) {
+// findMentions are the runs of words that name a commune.
+func (s *searcher) findMentions(all []place) (parts []mention) {
+	add := func(n mention) {
 		for i := range parts {
 			if parts[i].at == n.at {
 				parts[i].sim = max(parts[i].sim, n.sim)
@@ -361,7 +361,7 @@ func (s *run) namedParts(all []place) (parts []namedPart) {
 	}
 	for i := range all {
 		if all[i].name != vintage.None && all[i].sim >= boundSim {
-			add(namedPart{at: all[i].at &^ all[i].behind, sim: all[i].sim, isLate: all[i].isLate})
+			add(mention{at: all[i].at &^ all[i].departmentAt, sim: all[i].sim, isLate: all[i].isLate})
 		}
 	}
 	for i := range s.q.Terms {
@@ -374,21 +374,21 @@ func (s *run) namedParts(all []place) (parts []namedPart) {
 				continue
 			}
 			if known := s.namedInTable(i, to); len(known) > 0 {
-				add(namedPart{at: at, sim: 100, isLate: true, known: known})
+				add(mention{at: at, sim: 100, isLate: true, known: known})
 			}
 		}
 	}
 	for i := range parts {
-		if parts[i].sim >= literal && s.q.Postcode.Code != 0 && !s.isInDepartment(parts[i], all) {
+		if parts[i].sim >= literalSim && s.q.Postcode.Code != 0 && !s.isInDepartment(parts[i], all) {
 			parts[i].isAway = true
-			parts[i].sim = literal - 1 // rather a misspelt name of one in the department of the postcode
+			parts[i].sim = literalSim - 1 // rather a misspelt name of one in the department of the postcode
 		}
 	}
 	return parts
 }
 
 // isInDepartment says whether one of the communes that words name lies in the department of the typed postcode.
-func (s *run) isInDepartment(part namedPart, all []place) bool {
+func (s *searcher) isInDepartment(part mention, all []place) bool {
 	typed := PostcodeText(s.q.Postcode.Code)
 	agrees := func(code string) bool {
 		return commune.DepartmentOf(code) == commune.DepartmentOf(typed) || len(code) > 1 && code[:1] == "2" && typed[:2] == "20" && code[1] > '9'
@@ -399,7 +399,7 @@ func (s *run) isInDepartment(part namedPart, all []place) bool {
 		}
 	}
 	for i := range all {
-		if p := &all[i]; p.name != vintage.None && p.at&^p.behind == part.at && p.sim >= literal && agrees(s.v.Commune(p.commune).String()) {
+		if p := &all[i]; p.name != vintage.None && p.at&^p.departmentAt == part.at && p.sim >= literalSim && agrees(s.v.Commune(p.commune).String()) {
 			return true
 		}
 	}
@@ -407,9 +407,9 @@ func (s *run) isInDepartment(part namedPart, all []place) bool {
 }
 
 // namedInTable are the communes of the table whose name is that of terms [from, to), and nothing else.
-func (s *run) namedInTable(from, to int) []*commune.Commune {
+func (s *searcher) namedInTable(from, to int) []*commune.Commune {
 	first, last := s.q.Terms[from], s.q.Terms[to-1]
-	if first.Part || text.ClassOf(first.Text) == text.Link || text.ClassOf(last.Text) == text.Link {
+	if first.Part || text.ClassOf(first.Text) == text.StopWord || text.ClassOf(last.Text) == text.StopWord {
 		return nil
 	}
 	return s.x.table.Named(s.q.Terms[from:to])

@@ -13,15 +13,15 @@ func PostcodeText(code uint32) string { return fmt.Sprintf("%05d", code) }
 
 // readPostcode finds what the typed digits may be: a postcode of the vintage or of the table, else those one digit away; of
 // an unfinished line, the postcodes that begin so.
-func (s *run) readPostcode() {
+func (s *searcher) readPostcode() {
 	p := &s.q.Postcode
-	if p.StemAt != 0 {
+	if p.PrefixAt != 0 {
 		communes := s.v.PostcodesCommunes(p.From, p.To)
 		all := make([]uint32, communes.Len())
 		for i := range all {
 			all[i] = communes.At(i)
 		}
-		s.stems = NewArea(all)
+		s.prefixCommunes = NewArea(all)
 	}
 	switch {
 	case p.Code == 0 && p.Short == 0:
@@ -46,12 +46,12 @@ func (s *run) readPostcode() {
 
 // isCedex says whether the typed postcode is one of post offices alone: CEDEX was typed, or no commune has it and it is of
 // the nine hundreds that they have. Of such a one the department says where the address lies.
-func (s *run) isCedex() bool {
+func (s *searcher) isCedex() bool {
 	code := s.q.Postcode.Code
 	return s.q.HasCedex || code/100%10 == 9 && !s.isKnownPostcode(code)
 }
 
-func (s *run) isKnownPostcode(code uint32) bool {
+func (s *searcher) isKnownPostcode(code uint32) bool {
 	return s.v.PostcodeCommunes(code).Len() > 0 || len(s.x.table.ByPostcode(PostcodeText(code))) > 0
 }
 
@@ -84,19 +84,19 @@ func variants(p parse.Postcode) (all []uint32) {
 }
 
 // relatePostcode says what the typed postcode is to a candidate.
-func (s *run) relatePostcode(c *Candidate) postcodeRelation {
+func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	p, of := &s.q.Postcode, c.facet.Postcode
 	switch {
-	case c.stem != 0 && of >= p.From && of < p.To:
+	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
 		return begunPostcode
-	case len(s.near) > 0 && (p.Code != 0 || s.shortcode(c.used) != 0):
+	case len(s.near) > 0 && (p.Code != 0 || s.shortPostcode(c.used) != 0):
 		if slices.Contains(s.near, of) {
 			return nearPostcode
 		}
 		if p.Code == 0 {
 			return otherPostcode
 		}
-	case c.stem != 0:
+	case c.postcodePrefix != 0:
 		return otherPostcode
 	}
 	switch {
@@ -113,18 +113,18 @@ func (s *run) relatePostcode(c *Candidate) postcodeRelation {
 }
 
 // isCited says whether the typed digits are a code that the caller read as one of a commune.
-func (s *run) isCited(c uint32) bool {
+func (s *searcher) isCited(c uint32) bool {
 	return s.scope.Cited != nil && s.postcode == 0 && s.scope.Cited.Has(c)
 }
 
 // communePostcode is the typed postcode when the commune has it, or one that begins as it, else its first.
-func (s *run) communePostcode(commune uint32) uint32 {
+func (s *searcher) communePostcode(commune uint32) uint32 {
 	if s.hasPostcode(commune) {
 		return s.postcode
 	}
 	codes := s.v.CommunePostcodes(commune)
-	if begun := codes.Within(s.q.Postcode.From, s.q.Postcode.To); begun.Len() > 0 {
-		return begun.At(0)
+	if prefixed := codes.Within(s.q.Postcode.From, s.q.Postcode.To); prefixed.Len() > 0 {
+		return prefixed.At(0)
 	}
 	for i := range codes.Len() {
 		if slices.Contains(s.near, codes.At(i)) {
@@ -135,7 +135,7 @@ func (s *run) communePostcode(commune uint32) uint32 {
 }
 
 // hasPostcode says whether the typed postcode is one of a commune's.
-func (s *run) hasPostcode(commune uint32) bool {
+func (s *searcher) hasPostcode(commune uint32) bool {
 	return s.postcode != 0 && hasPostcode(s.v, commune, s.postcode)
 }
 
@@ -150,11 +150,11 @@ func hasPostcode(v *vintage.Vintage, commune, postcode uint32) bool {
 }
 
 // isCode says whether the five digits that were typed are the INSEE code of a commune.
-func (s *run) isCode(commune uint32) bool {
+func (s *searcher) isCode(commune uint32) bool {
 	return s.q.Postcode.Code != 0 && s.v.Commune(commune).String() == PostcodeText(s.q.Postcode.Code)
 }
 
-func (s *run) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
+func (s *searcher) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
 
 // postcodeRelation is what the typed postcode is to a candidate.
 type postcodeRelation uint8

@@ -18,7 +18,7 @@ const (
 
 // rewrites are other ways to write a question whose words do not all fit: a space put in or left out (noisyle grand, belle
 // vue), letters for the digits that stand for them (b0ndy) and digits for letters (l2 rue).
-func (s *run) rewrites() (all []*parse.Question) {
+func (s *searcher) rewrites() (all []*parse.Question) {
 	add := func(from, to int, with string) {
 		if other, ok := s.q.Rewrite(from, to, with); ok && with != "" && len(all) < maxRewrites {
 			all = append(all, other)
@@ -35,31 +35,31 @@ func (s *run) rewrites() (all []*parse.Question) {
 		if !s.isWord(i) {
 			continue
 		}
-		if apart := s.split(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.words.isExact(i) || areLinks(apart)) {
+		if apart := s.splitWord(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.words.hasExact(i) || areLinks(apart)) {
 			add(i, i+1, apart)
 		}
 		if i+1 < len(s.q.Terms) && s.isWord(i+1) && !s.namesCommune(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
-			add(i, i+2, s.join(i))
+			add(i, i+2, s.joinWords(i))
 		}
 	}
 	return all
 }
 
 // isWord says whether a term is a word that may be written otherwise.
-func (s *run) isWord(i int) bool {
+func (s *searcher) isWord(i int) bool {
 	t := s.q.Terms[i]
 	return !t.Digits && !t.Part && s.q.Words().Has(i) && (i+1 == len(s.q.Terms) || !s.q.Terms[i+1].Part)
 }
 
-// split is a word as two that the base has, of those that most streets hold; empty where there are none.
-func (s *run) split(word string) (best string) {
+// splitWord is a word as two that the base has, of those that most streets hold; empty where there are none.
+func (s *searcher) splitWord(word string) (best string) {
 	most := 0
 	for at := 1; at < len(word) && len(word) <= longestSplit; at++ {
 		left, right := word[:at], word[at:]
 		if len(left) < 2 && left != "d" && left != "l" || len(right) < 2 {
 			continue
 		}
-		if n := min(s.holders(left), s.holders(right)); n > most {
+		if n := min(s.countHolders(left), s.countHolders(right)); n > most {
 			best, most = left+" "+right, n
 		}
 	}
@@ -70,12 +70,12 @@ func (s *run) split(word string) (best string) {
 }
 
 // splitType is a word as a kind of street and two more words: ruedesfleurs.
-func (s *run) splitType(word string) string {
+func (s *searcher) splitType(word string) string {
 	for at := 3; at < len(word) && len(word) <= longestSplit; at++ {
-		if text.ClassOf(word[:at]) != text.Way {
+		if text.ClassOf(word[:at]) != text.StreetType {
 			continue
 		}
-		if rest := s.split(word[at:]); rest != "" {
+		if rest := s.splitWord(word[at:]); rest != "" {
 			return word[:at] + " " + rest
 		}
 	}
@@ -83,20 +83,20 @@ func (s *run) splitType(word string) string {
 }
 
 // namesCommune says whether a word belongs to the name of a commune as it is, where communes stand.
-func (s *run) namesCommune(i int) bool {
-	return slices.ContainsFunc(s.parts, func(part namedPart) bool {
-		return part.at.Has(i) && part.isLate && (part.sim >= literal || len(part.known) > 0)
+func (s *searcher) namesCommune(i int) bool {
+	return slices.ContainsFunc(s.mentions, func(part mention) bool {
+		return part.at.Has(i) && part.isLate && (part.sim >= literalSim || len(part.known) > 0)
 	})
 }
 
 // areLinks says whether two words only join others. Written as one they are none of a name, be the base full of slips: dela.
 func areLinks(words string) bool {
 	first, second, ok := strings.Cut(words, " ")
-	return ok && text.ClassOf(first) == text.Link && text.ClassOf(second) == text.Link
+	return ok && text.ClassOf(first) == text.StopWord && text.ClassOf(second) == text.StopWord
 }
 
-// holders is how many streets or places hold a word.
-func (s *run) holders(word string) (n int) {
+// countHolders is how many streets or places hold a word.
+func (s *searcher) countHolders(word string) (n int) {
 	terms := text.Terms(word)
 	if len(terms) == 0 || len(terms) > 1 && !terms[1].Part {
 		return 0
@@ -105,23 +105,23 @@ func (s *run) holders(word string) (n int) {
 	if !ok {
 		return 0
 	}
-	if text.ClassOf(terms[0].Text) == text.Link {
+	if text.ClassOf(terms[0].Text) == text.StopWord {
 		return math.MaxInt // links have no postings
 	}
 	return s.v.StreetsWith(id).Len() + s.v.PlacesWith(id).Len()
 }
 
-// join is a word and the next one as one that the base has, or empty.
-func (s *run) join(i int) string {
+// joinWords is a word and the next one as one that the base has, or empty.
+func (s *searcher) joinWords(i int) string {
 	word := s.q.Terms[i].Typed + s.q.Terms[i+1].Typed
-	if len(word) < 4 || s.holders(word) == 0 {
+	if len(word) < 4 || s.countHolders(word) == 0 {
 		return ""
 	}
 	return word
 }
 
 // mixedRun is the end of the terms from one on that are digits and letters in one word, or the term itself.
-func (s *run) mixedRun(i int) int {
+func (s *searcher) mixedRun(i int) int {
 	to := i + 1
 	for to < len(s.q.Terms) && s.q.Terms[to].Glued && !s.q.Terms[to-1].Elided {
 		to++
@@ -137,10 +137,10 @@ func (s *run) mixedRun(i int) int {
 }
 
 // hasMixed says whether the best candidate leaves a word aside that digits and letters make up.
-func (s *run) hasMixed() bool {
+func (s *searcher) hasMixed() bool {
 	left := s.unused()
 	for i := range s.q.Terms {
-		if left.Has(i) && s.list.top() < sure && s.mixedRun(i) > i {
+		if left.Has(i) && s.list.top() < sureScore && s.mixedRun(i) > i {
 			return true
 		}
 	}
@@ -148,18 +148,18 @@ func (s *run) hasMixed() bool {
 }
 
 // isNumberWithID says whether terms are a house number with the name of a building behind it, which is no word: 12C7.
-func (s *run) isNumberWithID(from, to int) bool {
+func (s *searcher) isNumberWithID(from, to int) bool {
 	return to == from+3 && s.q.Terms[from].Digits && len(s.q.Terms[from+1].Typed) == 1 && s.q.Terms[from+2].Digits
 }
 
 // withoutDigits is a run of digits and letters as a word that the base has, and as a number; empty where it is none.
-func (s *run) withoutDigits(from, to int) (word, number string) {
+func (s *searcher) withoutDigits(from, to int) (word, number string) {
 	var letters, digits strings.Builder
 	for _, t := range s.q.Terms[from:to] {
 		letters.WriteString(strings.Map(letterFor, t.Typed+t.Tail))
 		digits.WriteString(strings.Map(digitFor, t.Typed+t.Tail))
 	}
-	if s.holders(letters.String()) > 0 {
+	if s.countHolders(letters.String()) > 0 {
 		word = letters.String()
 	}
 	if !s.q.Terms[from].Digits && parse.Number(digits.String()) > 0 && digits.Len() <= 5 {

@@ -10,8 +10,8 @@ const (
 
 // evidence is all that the score of a candidate depends on. What was not typed does not count.
 type evidence struct {
-	hasStreet  bool
-	streetFits int32 // in thousandths
+	hasStreet bool
+	streetFit int32 // in thousandths
 
 	hasPlace   bool
 	placeSim   int32 // in hundredths
@@ -54,7 +54,7 @@ const elsewhereMost = 7900
 func (e *evidence) score() int32 {
 	var sum shares
 	if e.hasStreet {
-		sum.add(streetShare, e.streetFits)
+		sum.add(streetShare, e.streetFit)
 	}
 	if e.hasPlace {
 		worth := e.placeSim * 10
@@ -103,12 +103,12 @@ func (s *shares) score() int32 {
 	return s.worth * 10 / s.of
 }
 
-// streetFits is how well a name fits, in thousandths: how much of what was typed it holds, and how much of it was typed.
-func streetFits(held, total int32, a *alignment, completing bool) int32 {
-	if total == 0 || a.whole == 0 {
+// fitStreet is how well a name fits, in thousandths: how much of what was typed it holds, and how much of it was typed.
+func fitStreet(matched, total int32, a *alignment, completing bool) int32 {
+	if total == 0 || a.totalWeight == 0 {
 		return 0
 	}
-	typed, named := min(held*10/total, 1000), min(a.named*10/a.whole, 1000)
+	typed, named := min(matched*10/total, 1000), min(a.nameWeight*10/a.totalWeight, 1000)
 	if completing {
 		return typed * (800 + named/5) / 1000
 	}

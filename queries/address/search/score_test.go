@@ -4,7 +4,7 @@ import "testing"
 
 // whole is the evidence of an address that is there, typed with all its parts.
 func whole() evidence {
-	return evidence{hasStreet: true, streetFits: 1000, hasPlace: true, placeSim: 100, isLate: true, postcode: samePostcode, hasNumber: true}
+	return evidence{hasStreet: true, streetFit: 1000, hasPlace: true, placeSim: 100, isLate: true, postcode: samePostcode, hasNumber: true}
 }
 
 func TestAnAddressTypedInFullScoresAll(t *testing.T) {
@@ -17,7 +17,7 @@ func TestAnAddressTypedInFullScoresAll(t *testing.T) {
 
 func TestWhatWasNotTypedDoesNotCount(t *testing.T) {
 	t.Parallel()
-	e := evidence{hasStreet: true, streetFits: 900}
+	e := evidence{hasStreet: true, streetFit: 900}
 	if got := e.score(); got != 9000 {
 		t.Errorf("a street alone: %d, want 9000", got)
 	}
@@ -29,7 +29,7 @@ func TestWhatWasNotTypedDoesNotCount(t *testing.T) {
 func TestEachLossLowersTheScore(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*evidence){
-		"a street that fits less":      func(e *evidence) { e.streetFits = 900 },
+		"a street that fits less":      func(e *evidence) { e.streetFit = 900 },
 		"a misspelt commune":           func(e *evidence) { e.placeSim = 85 },
 		"a commune that stands before": func(e *evidence) { e.isLate = false },
 		"another former commune":       func(e *evidence) { e.isOldOther = true },
@@ -78,7 +78,7 @@ func TestANameFitsByWhatWasTypedAndByWhatItHas(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name               string
-		held, total        int32
+		matched, total     int32
 		named, whole, want int32
 		completing         bool
 	}{
@@ -88,7 +88,7 @@ func TestANameFitsByWhatWasTypedAndByWhatItHas(t *testing.T) {
 		{"half of the name typed so far", 10000, 100, 10000, 200, 900, true},
 		{"nothing typed", 0, 0, 0, 100, 0, false},
 	} {
-		if got := streetFits(c.held, c.total, &alignment{named: c.named, whole: c.whole}, c.completing); got != c.want {
+		if got := fitStreet(c.matched, c.total, &alignment{nameWeight: c.named, totalWeight: c.whole}, c.completing); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

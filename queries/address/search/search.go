@@ -3,13 +3,18 @@
 //
 // How a question passes through it:
 //
-//	parse.Question ──> lexicon      the terms each word may stand for: letter for letter first, loosely where that finds too little
-//	               ──> recognize    the communes that the words name (place), and which words do (namedPart)
-//	               ──> retrieve     streets of those communes, or of all, whose names share words with the question
-//	               ──> judge        one street and one place: alignment, house number, postcode, as a Candidate
-//	               ──> admits       an address is found where it was typed, or not found
-//	               ──> evidence     its score
-//	               ──> shortlist    the best candidates in their order ──> Result
+//	parse.Question ──> lexicon        the terms that each word may stand for: letter for letter first, loosely where that finds too little
+//	               ──> recognize      the communes that words name (place), and the words that name one (mention)
+//	               ──> findStreets    streets of those communes, or of all, whose names share words with the question (hit)
+//	               ──> judge          one street in one place: alignment of words, house number, postcode, as a Candidate
+//	               ──> fitsWords      the street is meant, and not another that shares a first name or a kind
+//	               ──> admits         the address lies where it was typed
+//	               ──> evidence       its score
+//	               ──> shortlist      the best candidates in their order ──> Result
+//
+// Words here are those of the question, terms those of the vintage. A distinctive word tells streets apart: it is no kind of
+// street, no stop word, no number. A fuzzy word was taken for another than it says. What the question does not settle letter
+// for letter is looked for again with prefixes, then with fuzzy words, at last written otherwise (rewrites).
 //
 // The candidates come from the vintage's own index or from a Source outside, which names streets and communes; what either
 // names is judged in the same way.
@@ -32,12 +37,12 @@ const MaxSteps = 60_000
 const (
 	// Accepted is the score from which on an answer is worth showing.
 	Accepted = 5000
-	// sure is the score at which nothing better is looked for.
-	sure = 9700
-	// placed is the score from which on the place is believed.
-	placed = 7000
-	// likely is the score at which words that fit are taken at their word.
-	likely = 8000
+	// sureScore is the score at which nothing better is looked for.
+	sureScore = 9700
+	// placedScore is the score from which on the place is believed.
+	placedScore = 7000
+	// likelyScore is the score at which words that fit are taken at their word.
+	likelyScore = 8000
 )
 
 // Index is a vintage with what is known of communes beside it. It is safe for concurrent use.
@@ -66,10 +71,10 @@ type Scope struct {
 // Result is what a search found.
 type Result struct {
 	Best        []Candidate // the best first
-	IsParsable  bool        // a number, a street, a postcode or a commune can be told from the words
+	IsParsable  bool        // a number, a street, a postcode or a commune can be read from the words
 	IsTruncated bool        // there may be other answers that were not looked at
 	leftOut     []bool      // a source may have left out communes (true), or streets (false)
-	run         *run
+	run         *searcher
 }
 
 // Steps is the work that the search took.
@@ -82,29 +87,29 @@ type budget struct {
 	isCut bool // more fits than was looked at
 }
 
-// run is one search under way.
-type run struct {
-	x         *Index
-	v         *vintage.Vintage
-	q         *parse.Question
-	scope     Scope
-	words     *lexicon
-	budget    *budget
-	from      retriever
-	postcode  uint32   // the typed one, where the vintage or the table has it
-	near      []uint32 // else those one digit away that the vintage has
-	nearCodes Area     // their communes
-	stems     Area     // the communes of the postcodes that unfinished digits may become
-	parts     []namedPart
-	list      shortlist
-	scratch   []rough
+// searcher is one search under way.
+type searcher struct {
+	x              *Index
+	v              *vintage.Vintage
+	q              *parse.Question
+	scope          Scope
+	words          *lexicon
+	budget         *budget
+	from           retriever
+	postcode       uint32   // the typed one, where the vintage or the table has it
+	near           []uint32 // else those one digit away that the vintage has
+	nearCodes      Area     // their communes
+	prefixCommunes Area     // the communes of the postcodes that unfinished digits may become
+	mentions       []mention
+	list           shortlist
+	scratch        []hit
 }
 
 // retriever is where the candidates of a question come from.
 type retriever interface {
 	dictionary
 	// collect judges what the words may mean as they are read by now.
-	collect(s *run)
+	collect(s *searcher)
 }
 
 // Search finds the candidates of a question, the best first. An error is one of the source.
@@ -127,7 +132,7 @@ func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Re
 }
 
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
-	s := &run{x: x, v: x.v, q: q, scope: scope, budget: &budget{steps: steps, most: steps, isCut: q.IsCut}, from: ownIndex{x.v}}
+	s := &searcher{x: x, v: x.v, q: q, scope: scope, budget: &budget{steps: steps, most: steps, isCut: q.IsCut}, from: ownIndex{x.v}}
 	s.words = newLexicon(x.v, q, s.from, s.budget)
 	s.readPostcode()
 	result := &Result{run: s}
@@ -144,9 +149,9 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 
 // preferNumbered lets the house number decide between streets of one commune that share a name and differ in their kind: the
 // typed one does not have it, another does. Both stay as likely, so that neither stands for what was typed without a look.
-func (s *run) preferNumbered() {
+func (s *searcher) preferNumbered() {
 	first := s.list.first()
-	if first == nil || !first.isMissing || first.IsOpen || first.IsList || s.q.Telling(first.used) == 0 {
+	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || s.q.Distinctive(first.used) == 0 {
 		return
 	}
 	for i := range s.list.best {
@@ -160,40 +165,40 @@ func (s *run) preferNumbered() {
 }
 
 // isNumberedTwin says whether a candidate bears the typed number on a street that differs from another in its kind alone.
-func (s *run) isNumberedTwin(c, of *Candidate) bool {
-	if c.Type != HouseNumber || c.Commune != of.Commune || c.noRep || c.IsOpen || c.loose != of.loose {
+func (s *searcher) isNumberedTwin(c, of *Candidate) bool {
+	if c.Type != HouseNumber || c.Commune != of.Commune || c.lacksRep || c.IsAmbiguous || c.fuzzy != of.fuzzy {
 		return false
 	}
-	return c.isTold && of.isTold && s.q.Telling(c.used) == s.q.Telling(of.used) && c.numbersLeft == of.numbersLeft
+	return c.isWhollyTyped && of.isWhollyTyped && s.q.Distinctive(c.used) == s.q.Distinctive(of.used) && c.hasUntypedNumber == of.hasUntypedNumber
 }
 
 // search looks more and more loosely, until nothing better can be found. What can be read letter for letter is not read
 // otherwise.
-func (s *run) search() {
+func (s *searcher) search() {
 	for i := range s.q.Terms {
-		if len(s.words.alternatives[i]) == 0 && i != s.q.Growing && !s.q.Completing {
-			s.words.loosen(i)
+		if len(s.words.alternatives[i]) == 0 && i != s.q.Unfinished && !s.q.Completing {
+			s.words.addFuzzy(i)
 		}
 	}
 	s.from.collect(s)
 	if s.q.Completing && !s.isSettled() {
-		if s.words.growAll(s.q.Words()) {
+		if s.words.addPrefixes(s.q.Words()) {
 			s.from.collect(s)
 		}
-		s.words.loosenAll(s.unknown())
+		s.words.addFuzzyAll(s.unknown())
 	}
-	if !s.isSettled() && s.words.loosenAll(s.unused()) {
+	if !s.isSettled() && s.words.addFuzzyAll(s.unused()) {
 		s.from.collect(s)
 	}
-	if s.list.top() < s.doubtful() && s.words.loosenAll(s.q.Telling(s.q.Words())) {
+	if s.list.top() < s.doubtful() && s.words.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
 		s.from.collect(s)
 	}
 }
 
 // unknown are the words that stand for nothing.
-func (s *run) unknown() (out parse.Mask) {
+func (s *searcher) unknown() (out parse.Mask) {
 	for i := range s.q.Terms {
-		if len(s.words.alternatives[i]) == 0 && !s.words.begun.Has(i) {
+		if len(s.words.alternatives[i]) == 0 && !s.words.prefixes.Has(i) {
 			out |= parse.Bit(i)
 		}
 	}
@@ -201,35 +206,35 @@ func (s *run) unknown() (out parse.Mask) {
 }
 
 // doubtful is the score below which words that fit are not taken at their word. Who is still typing will see.
-func (s *run) doubtful() int32 {
+func (s *searcher) doubtful() int32 {
 	if s.q.Completing {
-		return placed
+		return placedScore
 	}
-	return likely
+	return likelyScore
 }
 
 // isSettled says whether no looser reading can be better: all is found, or all words are and only the number, the postcode
 // or the name of the commune is another.
-func (s *run) isSettled() bool {
-	return s.list.top() >= sure || s.list.top() >= likely && s.unused()&^s.words.loosened == 0
+func (s *searcher) isSettled() bool {
+	return s.list.top() >= sureScore || s.list.top() >= likelyScore && s.unused()&^s.words.fuzzied == 0
 }
 
 // unused are the words that the best candidate does not hold as they are.
-func (s *run) unused() parse.Mask {
+func (s *searcher) unused() parse.Mask {
 	b := s.list.first()
 	if b == nil {
 		return s.q.Words()
 	}
-	held := b.used&^b.loose | b.other&^b.loose | b.terms() | b.stem
-	if b.sim >= literal {
-		held |= b.at
+	matched := b.used&^b.fuzzy | b.otherNames&^b.fuzzy | b.terms() | b.postcodePrefix
+	if b.sim >= literalSim {
+		matched |= b.at
 	}
-	return s.q.Words() &^ held &^ s.q.Complement
+	return s.q.Words() &^ matched &^ s.q.Complement
 }
 
 // isParsable says whether anything of an address was typed.
-func (s *run) isParsable() bool {
-	if s.q.Postcode.Code != 0 || s.scope.Cited != nil || s.q.HasStreetType(s.q.All) || len(s.parts) > 0 {
+func (s *searcher) isParsable() bool {
+	if s.q.Postcode.Code != 0 || s.scope.Cited != nil || s.q.HasStreetType(s.q.All) || len(s.mentions) > 0 {
 		return true
 	}
 	for i := range s.q.Terms {
@@ -240,8 +245,8 @@ func (s *run) isParsable() bool {
 	return false
 }
 
-// wants says whether answers of a type are let through.
-func (s *run) wants(t Type) bool {
+// wantsType says whether answers of a type are let through.
+func (s *searcher) wantsType(t Type) bool {
 	if len(s.scope.Types) == 0 {
 		return true
 	}

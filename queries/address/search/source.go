@@ -38,14 +38,14 @@ type Found struct {
 
 const (
 	askedStreets  = 96   // streets an ask may lead to
-	askedShort    = 256  // streets when a word is left out, which may be the one that tells
+	askedShort    = 256  // streets when a word is left out, which may be the distinctive one
 	askedCommunes = 16   // communes
 	maxWithin     = 1000 // communes an ask is confined to by name
 	maxDropped    = 6    // words that are left out in turn
 )
 
 // searchSource asks the source less and less strictly, until what it names cannot be bettered.
-func (s *run) searchSource(ctx context.Context, result *Result) error {
+func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 	n := &namedEntities{v: s.v}
 	for asks := range s.rounds() {
 		found, err := s.x.source.Find(ctx, asks)
@@ -73,13 +73,13 @@ func (s *run) searchSource(ctx context.Context, result *Result) error {
 // rounds are the asks of a question: all its words where its postcode says, then anywhere, then without the kind of
 // street, then with one word less. What was asked before is not asked again; where the scope lets nothing through nothing
 // is asked.
-func (s *run) rounds() iter.Seq[[]Ask] {
+func (s *searcher) rounds() iter.Seq[[]Ask] {
 	words, numbers := s.askable()
-	telling := s.q.Telling(words) | words&s.growing()
+	distinctive := s.q.Distinctive(words) | words&s.unfinishedWord()
 	rounds := [...]func() []Ask{
 		func() []Ask { return s.asksStrictly(words, numbers) },
 		func() []Ask { return []Ask{s.ask(words)} },
-		func() []Ask { return append(s.asksLoosely(telling), s.askCommunes(words)) },
+		func() []Ask { return append(s.asksLoosely(distinctive), s.askCommunes(words)) },
 		func() []Ask { return s.asksShortened(words) },
 	}
 	return func(yield func([]Ask) bool) {
@@ -100,17 +100,17 @@ func (s *run) rounds() iter.Seq[[]Ask] {
 
 // askable are the words that lead to an address: no links, no complements, no numbers and what goes with them. Numbers may
 // be part of a name, unless they come first or lead to the kind of a street.
-func (s *run) askable() (words, numbers parse.Mask) {
-	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.StemAt
+func (s *searcher) askable() (words, numbers parse.Mask) {
+	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.PrefixAt
 	for i, t := range s.q.Terms {
 		switch {
 		case !all.Has(i):
 		case t.Digits && s.leadsToStreet(i):
 		case t.Digits:
 			numbers |= parse.Bit(i)
-		case i == s.q.Growing:
+		case i == s.q.Unfinished:
 			words |= parse.Bit(i)
-		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.Link || i > 0 && s.q.Terms[i-1].Digits && s.q.IsRep(i):
+		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.StopWord || i > 0 && s.q.Terms[i-1].Digits && s.q.IsRep(i):
 		default:
 			words |= parse.Bit(i)
 		}
@@ -122,16 +122,16 @@ func (s *run) askable() (words, numbers parse.Mask) {
 }
 
 // leadsToStreet says whether a number stands before a kind of street, as house numbers do.
-func (s *run) leadsToStreet(i int) bool {
+func (s *searcher) leadsToStreet(i int) bool {
 	if i++; i < len(s.q.Terms) && s.q.IsRep(i) {
 		i++
 	}
-	return i < len(s.q.Terms) && text.ClassOf(s.q.Terms[i].Text) == text.Way
+	return i < len(s.q.Terms) && text.ClassOf(s.q.Terms[i].Text) == text.StreetType
 }
 
 // asksStrictly asks for all words. Who is still typing is also shown streets of another kind; communes are left for later
 // where a number comes first.
-func (s *run) asksStrictly(words, numbers parse.Mask) []Ask {
+func (s *searcher) asksStrictly(words, numbers parse.Mask) []Ask {
 	streets := s.confine(s.ask(words))
 	streets.whole = true
 	asks := []Ask{streets}
@@ -139,7 +139,7 @@ func (s *run) asksStrictly(words, numbers parse.Mask) []Ask {
 		asks = append(asks, s.confine(s.ask(words|numbers)))
 	}
 	if s.q.Completing {
-		asks = append(asks, s.confine(s.ask(s.q.Telling(words)|words&s.growing())))
+		asks = append(asks, s.confine(s.ask(s.q.Distinctive(words)|words&s.unfinishedWord())))
 	}
 	if s.scope.Around != nil {
 		near := s.ask(words)
@@ -153,8 +153,8 @@ func (s *run) asksStrictly(words, numbers parse.Mask) []Ask {
 }
 
 // askCommunes asks for communes by all words.
-func (s *run) askCommunes(words parse.Mask) Ask {
-	if !s.wants(Municipality) {
+func (s *searcher) askCommunes(words parse.Mask) Ask {
+	if !s.wantsType(Municipality) {
 		return Ask{} // is not asked
 	}
 	a := s.ask(words)
@@ -166,19 +166,19 @@ func (s *run) askCommunes(words parse.Mask) Ask {
 }
 
 // asksLoosely asks for some words or others, where the postcode says and anywhere.
-func (s *run) asksLoosely(of ...parse.Mask) (asks []Ask) {
+func (s *searcher) asksLoosely(of ...parse.Mask) (asks []Ask) {
 	for _, words := range of {
 		asks = append(asks, s.confine(s.ask(words)), s.ask(words))
 	}
 	return asks
 }
 
-// asksShortened asks for words with one of those that tell left out, each in turn.
-func (s *run) asksShortened(words parse.Mask) []Ask {
+// asksShortened asks for words with one of the distinctive ones left out, each in turn.
+func (s *searcher) asksShortened(words parse.Mask) []Ask {
 	var all []parse.Mask
-	telling := s.q.Telling(words)
+	distinctive := s.q.Distinctive(words)
 	for i := range s.q.Terms {
-		if rest := words &^ parse.Bit(i); telling.Has(i) && rest != 0 && len(all) < maxDropped {
+		if rest := words &^ parse.Bit(i); distinctive.Has(i) && rest != 0 && len(all) < maxDropped {
 			all = append(all, rest)
 		}
 	}
@@ -190,7 +190,7 @@ func (s *run) asksShortened(words parse.Mask) []Ask {
 }
 
 // ask asks for words in all that the scope lets through.
-func (s *run) ask(words parse.Mask) Ask {
+func (s *searcher) ask(words parse.Mask) Ask {
 	a := Ask{Postcodes: s.scope.Postcodes, Departments: s.scope.Departments, Limit: askedStreets}
 	if len(s.scope.Communes) <= maxWithin {
 		a.Within = s.scope.Communes
@@ -205,14 +205,14 @@ func (s *run) ask(words parse.Mask) Ask {
 
 // confine leads an ask no further than the code of a commune, the postcode or what it may have been meant to be, if one was
 // typed that the vintage knows.
-func (s *run) confine(a Ask) Ask {
+func (s *searcher) confine(a Ask) Ask {
 	switch {
 	case s.scope.Cited != nil && len(s.scope.Cited) <= maxWithin:
 		a.Within = s.scope.Cited
 	case s.postcode != 0 && s.v.PostcodeCommunes(s.postcode).Len() > 0:
 		a.Postcodes = []string{PostcodeText(s.postcode)}
-	case s.stems != nil && len(s.stems) <= maxWithin:
-		a.Within = s.stems
+	case s.prefixCommunes != nil && len(s.prefixCommunes) <= maxWithin:
+		a.Within = s.prefixCommunes
 	case len(s.nearCodes) > 0 && len(s.nearCodes) <= maxWithin:
 		a.Within = s.nearCodes
 	}
@@ -308,11 +308,11 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 }
 
 // collect judges them in the communes that the words name or that are expected, then wherever they lie.
-func (n *namedEntities) collect(s *run) {
-	_, s.parts = s.recognize()
-	for _, p := range s.ordered(n.places(s)) {
+func (n *namedEntities) collect(s *searcher) {
+	_, s.mentions = s.recognize()
+	for _, p := range s.orderPlaces(n.places(s)) {
 		words := s.streetWords(p)
-		if p.at&s.growing() == 0 || p.sim >= literal || s.q.Telling(words) != 0 {
+		if p.at&s.unfinishedWord() == 0 || p.sim >= literalSim || s.q.Distinctive(words) != 0 {
 			n.judge(s, p)
 		}
 		s.judgeCommune(p)
@@ -325,7 +325,7 @@ func (n *namedEntities) collect(s *run) {
 }
 
 // judge judges the streets of a place.
-func (n *namedEntities) judge(s *run, p place) {
+func (n *namedEntities) judge(s *searcher, p place) {
 	from, to := n.v.CommuneStreets(p.commune)
 	at, _ := slices.BinarySearch(n.streets, from)
 	for ; at < len(n.streets) && n.streets[at] < to && s.budget.steps > 0; at++ {
@@ -334,10 +334,10 @@ func (n *namedEntities) judge(s *run, p place) {
 }
 
 // places are their communes, as often as the words name them, and once more where nothing need name them.
-func (n *namedEntities) places(s *run) (all []place) {
+func (n *namedEntities) places(s *searcher) (all []place) {
 	for _, c := range n.communes {
-		p := place{commune: c, name: vintage.None, coded: s.hasPostcode(c) || s.isCode(c)}
-		if p.coded || s.isExpected(c) {
+		p := place{commune: c, name: vintage.None, hasTypedCode: s.hasPostcode(c) || s.isCode(c)}
+		if p.hasTypedCode || s.isExpected(c) {
 			all = append(all, p)
 		}
 		for name, to := n.v.CommunePlaces(c); name < to; name++ {
@@ -352,7 +352,7 @@ func (n *namedEntities) places(s *run) (all []place) {
 }
 
 // isExpected says whether answers may lie in a commune that nothing typed names.
-func (s *run) isExpected(commune uint32) bool {
+func (s *searcher) isExpected(commune uint32) bool {
 	for _, a := range [...]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.nearCodes} {
 		if a != nil && a.Has(commune) {
 			return true
@@ -362,7 +362,7 @@ func (s *run) isExpected(commune uint32) bool {
 }
 
 // readName adds a place for each word from which on its name is read, whole or as far as the question goes.
-func (s *run) readName(all []place, p place, name []uint32) []place {
+func (s *searcher) readName(all []place, p place, name []uint32) []place {
 	for i := range s.q.Terms {
 		all = s.readNameFrom(all, p, name, i)
 	}
@@ -370,11 +370,11 @@ func (s *run) readName(all []place, p place, name []uint32) []place {
 }
 
 // readNameFrom does so for one word.
-func (s *run) readNameFrom(all []place, p place, name []uint32, from int) []place {
+func (s *searcher) readNameFrom(all []place, p place, name []uint32, from int) []place {
 	p.sim = 100
 	at := from
 	for k, term := range name {
-		for at > from && at < len(s.q.Terms) && s.mayName(at) && text.ClassOf(s.q.Terms[at].Text) == text.Link {
+		for at > from && at < len(s.q.Terms) && s.mayName(at) && text.ClassOf(s.q.Terms[at].Text) == text.StopWord {
 			at++
 		}
 		if at == len(s.q.Terms) || !s.mayName(at) {
@@ -386,10 +386,10 @@ func (s *run) readNameFrom(all []place, p place, name []uint32, from int) []plac
 		}
 		p.sim = min(p.sim, sim)
 		unnamed := len(name) - k - 1
-		if unnamed == 0 || p.coded || s.mayGoOn(at) {
+		if unnamed == 0 || p.hasTypedCode || s.mayContinue(at) {
 			r := p
-			r.behind = s.departmentBehind(p.commune, at+1)
-			r.at, r.sim = parse.Span(from, at+1)|r.behind, p.sim-int32(min(unnamed, 3))*8
+			r.departmentAt = s.departmentBehind(p.commune, at+1)
+			r.at, r.sim = parse.Span(from, at+1)|r.departmentAt, p.sim-int32(min(unnamed, 3))*8
 			all = append(all, r)
 		}
 		at++

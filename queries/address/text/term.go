@@ -67,7 +67,7 @@ func expandWord(words []Word, i int) (first, second string) {
 		return "point", ""
 	}
 	isSuffix := i > 1 && words[i-1].Glued && words[i-2].Number() // 12a imp
-	if i > 0 && !isSuffix && ClassOf(words[i-1].Text) == Link && (expandStreetType(w) != "" || w == "cap") {
+	if i > 0 && !isSuffix && ClassOf(words[i-1].Text) == StopWord && (expandStreetType(w) != "" || w == "cap") {
 		return w, ""
 	}
 	return expandAbbreviation(w)
@@ -349,24 +349,24 @@ func expandPair(w string) (first, second string) {
 type Class uint8
 
 const (
-	// Plain terms identify the place.
-	Plain Class = iota
-	// Way terms are street types and kinds of places: rue, chemin, place.
-	Way
-	// Link terms are stop words, which may be missing: de, la, lieu-dit.
-	Link
+	// Content terms identify the place.
+	Content Class = iota
+	// StreetType terms are street types and kinds of places: rue, chemin, place.
+	StreetType
+	// StopWord terms are stop words, which may be missing: de, la, lieu-dit.
+	StopWord
 )
 
 // ClassOf is the class of a term.
 func ClassOf(term string) Class {
 	switch term {
 	case "de", "du", "des", "d", "la", "le", "les", "l", "et", "a", "au", "aux", "en", "sur", "sous", "lieu", "dit":
-		return Link
+		return StopWord
 	case "rue", "avenue", "boulevard", "chemin", "route", "place", "impasse", "allee", "square", "cours", "faubourg",
 		"lotissement", "residence", "quartier", "passage", "esplanade", "promenade", "hameau", "village", "ruelle",
 		"sentier", "traverse", "montee", "domaine", "chaussee", "immeuble", "quai", "voie", "cite", "parc", "zone", "clos", "cour", "venelle",
 		"sente", "villa", "carrefour", "corniche", "levee", "mail", "parvis", "galerie", "rampe", "rocade":
-		return Way
+		return StreetType
 	}
-	return Plain
+	return Content
 }

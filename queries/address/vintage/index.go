@@ -97,7 +97,7 @@ func (b *builder) writePlaceKeys(terms []string) {
 func withoutLinks(terms []uint32, of func(uint32) string) []uint32 {
 	var out []uint32
 	for _, t := range terms {
-		if text.ClassOf(of(t)) != text.Link {
+		if text.ClassOf(of(t)) != text.StopWord {
 			out = append(out, t)
 		}
 	}

@@ -168,7 +168,7 @@ func nameKeys(name string) (keys []string) {
 	for from := range min(2, len(terms)) {
 		var words []string
 		for _, t := range terms[from:] {
-			if text.ClassOf(t.Text) == text.Plain {
+			if text.ClassOf(t.Text) == text.Content {
 				words = append(words, t.Text)
 			}
 		}
