@@ -21,8 +21,31 @@ func clean(line string) string {
 			line = decoded
 		}
 	}
-	line = norm.NFKC.String(mojibake.Replace(line))
-	return splitCamel(numberSign.ReplaceAllString(telephone.ReplaceAllString(line, ", "), " no "))
+	if strings.ContainsAny(line, "âÃÅÂ\u0092\x00") {
+		line = mojibake.Replace(line)
+	}
+	if !norm.NFKC.IsNormalString(line) {
+		line = norm.NFKC.String(line)
+	}
+	if countDigits(line) >= telephoneDigits {
+		line = telephone.ReplaceAllString(line, ", ")
+	}
+	if strings.Contains(line, "°") {
+		line = numberSign.ReplaceAllString(line, " no ")
+	}
+	return splitCamel(line)
+}
+
+// telephoneDigits is how many digits a line has at least that holds a telephone number.
+const telephoneDigits = 10
+
+func countDigits(line string) (n int) {
+	for i := range len(line) {
+		if '0' <= line[i] && line[i] <= '9' {
+			n++
+		}
+	}
+	return n
 }
 
 var (
@@ -36,29 +59,30 @@ var (
 
 // isPlain says whether a line needs no cleaning.
 func isPlain(line string) bool {
-	digits := 0
 	for i := range len(line) {
 		c := line[i]
 		if c >= utf8.RuneSelf || c < ' ' || i > 0 && 'A' <= c && c <= 'Z' && 'a' <= line[i-1] && line[i-1] <= 'z' {
 			return false
 		}
-		if '0' <= c && c <= '9' {
-			digits++
-		}
 	}
-	return digits < 10
+	return countDigits(line) < telephoneDigits
 }
 
 // splitCamel puts a space where a capital follows a small letter: RueTurgot.
 func splitCamel(line string) string {
 	var out strings.Builder
-	before := ' '
-	for _, r := range line {
+	before, from := ' ', 0
+	for i, r := range line {
 		if unicode.IsLower(before) && unicode.IsUpper(r) {
+			out.WriteString(line[from:i])
 			out.WriteByte(' ')
+			from = i
 		}
-		out.WriteRune(r)
 		before = r
 	}
+	if from == 0 {
+		return line
+	}
+	out.WriteString(line[from:])
 	return out.String()
 }

@@ -63,6 +63,8 @@ type Question struct {
 
 	Postcode Postcode
 
+	digits, stopWords, streetTypes, distinctive Mask // by the class of the terms
+
 	numberGroups []numberGroup
 	fields       []field
 	isForm       bool
@@ -136,6 +138,7 @@ func (q *Question) read() {
 		q.Unfinished = len(q.Terms) - 1
 	}
 	q.spellBehindNumbers()
+	q.classify()
 	q.readFields()
 	q.readParens()
 	q.readPostcode()
@@ -179,24 +182,39 @@ func (q *Question) spellBehindNumbers() {
 // Words are the terms that may name a street or a commune.
 func (q *Question) Words() Mask { return q.All &^ q.Postal &^ q.Postcode.At }
 
-// Distinctive are the distinctive words: no links, no kinds of streets, no numbers, no single letters.
-func (q *Question) Distinctive(words Mask) (out Mask) {
-	for i, t := range q.Terms {
-		if words.Has(i) && !t.Digits && (len(t.Typed) > 1 || i == q.Unfinished) && text.ClassOf(t.Text) == text.Content {
-			out |= Bit(i)
-		}
-	}
-	return out
-}
+// Distinctive are the words that tell streets apart: no stop words, no kinds of streets, no numbers, no single letters.
+func (q *Question) Distinctive(words Mask) Mask { return words & q.distinctive }
+
+// StreetTypes are the words that are a kind of street.
+func (q *Question) StreetTypes(words Mask) Mask { return words & q.streetTypes }
 
 // HasStreetType says whether a word of the set is a kind of street.
-func (q *Question) HasStreetType(words Mask) bool {
-	for i := range q.Terms {
-		if words.Has(i) && text.ClassOf(q.Terms[i].Text) == text.StreetType {
-			return true
+func (q *Question) HasStreetType(words Mask) bool { return words&q.streetTypes != 0 }
+
+// IsStreetType says whether a term is a kind of street.
+func (q *Question) IsStreetType(i int) bool { return q.streetTypes.Has(i) }
+
+// IsStopWord says whether a term only joins others.
+func (q *Question) IsStopWord(i int) bool { return q.stopWords.Has(i) }
+
+// Digits are the terms that were typed in digits.
+func (q *Question) Digits() Mask { return q.digits }
+
+// classify sorts the terms by what they say of a place.
+func (q *Question) classify() {
+	for i, t := range q.Terms {
+		switch class := text.ClassOf(t.Text); {
+		case class == text.StopWord:
+			q.stopWords |= Bit(i)
+		case class == text.StreetType:
+			q.streetTypes |= Bit(i)
+		case !t.Digits && (len(t.Typed) > 1 || i == q.Unfinished):
+			q.distinctive |= Bit(i)
+		}
+		if t.Digits {
+			q.digits |= Bit(i)
 		}
 	}
-	return false
 }
 
 // IsLink says whether a term only joins others and may be missing.
@@ -241,14 +259,4 @@ func (q *Question) readRoles() {
 	if q.HasStreetType(before) && q.Distinctive(before)|before&q.Digits() != 0 {
 		q.PlaceOnly = q.Words() & Span(q.Postcode.At.Last()+1, len(q.Terms)) &^ q.Complement
 	}
-}
-
-// Digits are the terms that were typed in digits.
-func (q *Question) Digits() (out Mask) {
-	for i := range q.Terms {
-		if q.Terms[i].Digits {
-			out |= Bit(i)
-		}
-	}
-	return out
 }

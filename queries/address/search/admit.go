@@ -139,7 +139,7 @@ func (s *searcher) streetDigits(words parse.Mask) (out parse.Mask) {
 	hasType := false
 	for i := range s.q.Terms {
 		if words.Has(i) {
-			hasType = hasType || text.ClassOf(s.q.Terms[i].Text) == text.StreetType
+			hasType = hasType || s.q.IsStreetType(i)
 			if hasType && s.q.Terms[i].Digits {
 				out |= parse.Bit(i)
 			}
@@ -163,7 +163,7 @@ func (s *searcher) isConfirmed(c *Candidate) bool {
 // isExplained says whether none of the words that a candidate leaves aside is more than a link or a complement.
 func (s *searcher) isExplained(unread parse.Mask) bool {
 	for i := range s.q.Terms {
-		isArticle := s.q.Terms[i].Elided && text.ClassOf(s.q.Terms[i].Text) == text.StopWord
+		isArticle := s.q.Terms[i].Elided && s.q.IsStopWord(i)
 		if (unread &^ s.q.Complement).Has(i) && !s.q.IsLink(i) && !isArticle {
 			return false
 		}
@@ -254,7 +254,7 @@ func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 
 // followsLink says whether a link stands before words: they belong to the name of a street, as in rue de Strasbourg.
 func (s *searcher) followsLink(words parse.Mask) bool {
-	return words != 0 && words.First() > 0 && text.ClassOf(s.q.Terms[words.First()-1].Text) == text.StopWord
+	return words != 0 && words.First() > 0 && s.q.IsStopWord(words.First()-1)
 }
 
 // years are the words that are a year, which no house number is where a street is named by a date.
@@ -268,27 +268,15 @@ func (s *searcher) years(words parse.Mask) (out parse.Mask) {
 }
 
 // innerTypes are the kinds of streets but the first one: they are distinctive, as in rue du Parc.
-func (s *searcher) innerTypes(words parse.Mask) (out parse.Mask) {
-	isFirst := true
-	for i := range s.q.Terms {
-		if words.Has(i) && text.ClassOf(s.q.Terms[i].Text) == text.StreetType {
-			if !isFirst {
-				out |= parse.Bit(i)
-			}
-			isFirst = false
-		}
-	}
-	return out
+func (s *searcher) innerTypes(words parse.Mask) parse.Mask {
+	types := s.q.StreetTypes(words)
+	return types & (types - 1) // without the lowest bit
 }
 
 // hasOtherType says whether a kind of street was typed that is not that of the candidate.
 func (s *searcher) hasOtherType(c *Candidate, words parse.Mask) bool {
-	for i := range s.q.Terms {
-		if words.Has(i) && text.ClassOf(s.q.Terms[i].Text) == text.StreetType {
-			return !c.used.Has(i)
-		}
-	}
-	return false
+	types := s.q.StreetTypes(words)
+	return types != 0 && !c.used.Has(types.First())
 }
 
 // typedShare is how much of the distinctive words a street holds, in hundredths, and whether one such as "old" or "saint" is none
@@ -363,7 +351,7 @@ func (s *searcher) secondStreet(c *Candidate) parse.Mask {
 		if c.place.at.Has(i) || s.q.Postcode.At.Has(i) {
 			return 0
 		}
-		isType := text.ClassOf(s.q.Terms[i].Text) == text.StreetType && named&parse.Span(i+1, len(s.q.Terms)) != 0
+		isType := s.q.IsStreetType(i) && named&parse.Span(i+1, len(s.q.Terms)) != 0
 		isApart := s.q.Terms[i].Before&text.Break != 0 && s.isPlaced(c)
 		if free.Has(i) && (s.q.Terms[i].Digits || isType || isApart) {
 			return free & parse.Span(i, len(s.q.Terms))
@@ -382,7 +370,7 @@ func (s *searcher) beforeNumber(c *Candidate) parse.Mask {
 	if c.IsTyped() && c.At != 0 && c.contiguous != 0 && c.At.First() < c.contiguous.First() {
 		return parse.Span(0, c.At.First())
 	}
-	if c.contiguous != 0 && text.ClassOf(s.q.Terms[c.contiguous.First()].Text) == text.StreetType {
+	if c.contiguous != 0 && s.q.IsStreetType(c.contiguous.First()) {
 		return parse.Span(0, c.contiguous.First())
 	}
 	return 0

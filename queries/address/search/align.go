@@ -81,8 +81,8 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 		i, sim = l.findMisspelt(term, words&^a.used&l.fuzzied)
 	}
 	if w > typeWeight || w == typeWeight && l.hasTypeBefore(name, j) {
-		isBeforeType := j+1 < name.Len() && text.ClassOf(string(l.v.Term(name.At(j+1)))) == text.StreetType
-		a.countDistinctive(string(l.v.Term(term)), i >= 0, isBeforeType, sim)
+		isBeforeType := j+1 < name.Len() && text.ClassOf(viewString(l.v.Term(name.At(j+1)))) == text.StreetType
+		a.countDistinctive(viewString(l.v.Term(term)), i >= 0, isBeforeType, sim)
 	}
 	if i < 0 {
 		a.isCertain = a.isCertain && w == linkWeight
@@ -165,7 +165,7 @@ const twiceSim = 55
 
 // findMisspelt is the word that has two letters wrong, among those that fit nothing better. It leads to no street by itself.
 func (l *lexicon) findMisspelt(term uint32, words parse.Mask) (at int, sim int32) {
-	full := string(l.v.Term(term))
+	full := viewString(l.v.Term(term))
 	if len(full) < 5 || isNumber(full) {
 		return -1, 0
 	}

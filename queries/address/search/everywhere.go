@@ -103,10 +103,10 @@ func (s *searcher) begunPlace(commune uint32) (p place, ok bool) {
 func (s *searcher) endsWith(name vintage.Column, terms int) parse.Mask {
 	i := s.q.Unfinished
 	for k := terms - 1; k >= 0; k-- {
-		if text.ClassOf(string(s.v.Term(name.At(k)))) == text.StopWord {
+		if text.ClassOf(viewString(s.v.Term(name.At(k)))) == text.StopWord {
 			continue
 		}
-		for i--; i > 0 && text.ClassOf(s.q.Terms[i].Text) == text.StopWord; i-- {
+		for i--; i > 0 && s.q.IsStopWord(i); i-- {
 		}
 		if i < 1 || !s.mayName(i) || s.words.sim(i, name.At(k)) < literalSim {
 			return 0

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"lieudit/queries/address/parse"
 	"lieudit/queries/address/text"
@@ -150,14 +151,14 @@ func (l *lexicon) addPrefix(i int) {
 
 // isLink says whether a word joins others and may be missing, as it is or misspelt.
 func (l *lexicon) isLink(i int) bool {
-	return text.ClassOf(l.q.Terms[i].Text) == text.StopWord || len(l.q.Terms[i].Text) <= 3 && l.isLike(i, text.StopWord)
+	return l.q.IsStopWord(i) || len(l.q.Terms[i].Text) <= 3 && l.isLike(i, text.StopWord)
 }
 
 // isLike says whether a word is none of the base and may be a misspelt one of a class.
 func (l *lexicon) isLike(i int, class text.Class) bool {
 	all := l.alternatives[i]
 	return len(all) > 0 && all[0].sim < literalSim && slices.ContainsFunc(all, func(a alternative) bool {
-		return text.ClassOf(string(l.v.Term(a.term))) == class
+		return text.ClassOf(viewString(l.v.Term(a.term))) == class
 	})
 }
 
@@ -285,5 +286,8 @@ func (l *lexicon) weightOfTerm(term uint32) int32 {
 			return l.weight[i]
 		}
 	}
-	return weightOf(string(l.v.Term(term)))
+	return weightOf(viewString(l.v.Term(term)))
 }
+
+// viewString is a text of the vintage without a copy. It is valid as long as the vintage is mapped, and is not kept.
+func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -154,7 +154,7 @@ func (s *searcher) readPlaceName(all []place, g vintage.Gazetteer, i int, r read
 	}
 	if i > r.from && s.words.isLink(i) {
 		all = s.readPlaceName(all, g, i+1, r)
-		if text.ClassOf(s.q.Terms[i].Text) == text.StopWord {
+		if s.q.IsStopWord(i) {
 			return all
 		}
 	} else if i > r.from && len(s.q.Terms[i].Typed) == 1 && !s.q.Terms[i].Digits {
@@ -204,7 +204,7 @@ func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r re
 // mayContinue says whether a name read as far as a word may go on: that word may grow, or only links follow and may.
 func (s *searcher) mayContinue(i int) bool {
 	for ; i < s.q.Unfinished; i++ {
-		if text.ClassOf(s.q.Terms[i+1].Text) != text.StopWord {
+		if !s.q.IsStopWord(i + 1) {
 			return false
 		}
 	}
@@ -326,7 +326,7 @@ func (s *searcher) saysName(words parse.Mask, name uint32, least int32) bool {
 	terms := s.v.BareTerms(name)
 	k := 0
 	for i := range s.q.Terms {
-		if !words.Has(i) || text.ClassOf(s.q.Terms[i].Text) == text.StopWord {
+		if !words.Has(i) || s.q.IsStopWord(i) {
 			continue
 		}
 		if k < len(terms) && s.words.sim(i, terms[k]) >= least {
@@ -370,7 +370,7 @@ func (s *searcher) findMentions(all []place) (parts []mention) {
 		}
 		for to := i + 1; to <= min(len(s.q.Terms), i+6) && s.mayName(to-1); to++ {
 			at := parse.Span(i, to)
-			if !s.isLate(at) {
+			if !s.isLate(at) || isMentioned(parts, at) {
 				continue
 			}
 			if known := s.namedInTable(i, to); len(known) > 0 {
@@ -387,19 +387,32 @@ func (s *searcher) findMentions(all []place) (parts []mention) {
 	return parts
 }
 
+// isMentioned says whether words name a commune of the vintage letter for letter. Then the table is not asked.
+func isMentioned(parts []mention, at parse.Mask) bool {
+	for i := range parts {
+		if parts[i].at == at && parts[i].sim >= confirmedSim {
+			return true
+		}
+	}
+	return false
+}
+
 // isInDepartment says whether one of the communes that words name lies in the department of the typed postcode.
 func (s *searcher) isInDepartment(part mention, all []place) bool {
 	typed := PostcodeText(s.q.Postcode.Code)
 	agrees := func(code string) bool {
 		return commune.DepartmentOf(code) == commune.DepartmentOf(typed) || len(code) > 1 && code[:1] == "2" && typed[:2] == "20" && code[1] > '9'
 	}
-	for _, known := range part.known {
-		if agrees(known.Code) {
+	for i := range all {
+		if p := &all[i]; p.name != vintage.None && p.at&^p.departmentAt == part.at && p.sim >= literalSim && agrees(s.v.Commune(p.commune).String()) {
 			return true
 		}
 	}
-	for i := range all {
-		if p := &all[i]; p.name != vintage.None && p.at&^p.departmentAt == part.at && p.sim >= literalSim && agrees(s.v.Commune(p.commune).String()) {
+	if len(part.known) == 0 {
+		part.known = s.namedInTable(part.at.First(), part.at.Last()+1)
+	}
+	for _, known := range part.known {
+		if agrees(known.Code) {
 			return true
 		}
 	}

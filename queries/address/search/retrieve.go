@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"lieudit/queries/address/parse"
-	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
 
@@ -168,7 +167,7 @@ func (s *searcher) findStreets(p place, words parse.Mask) []hit {
 func (s *searcher) addTypeWeights(all []hit, words parse.Mask, from, to uint32) {
 	for i := range s.q.Terms {
 		of := s.words.alternatives[i]
-		if words.Has(i) && i != s.q.Unfinished && len(of) > 0 && text.ClassOf(s.q.Terms[i].Text) == text.StreetType {
+		if words.Has(i) && i != s.q.Unfinished && len(of) > 0 && s.q.IsStreetType(i) {
 			s.addTermWeight(all, s.v.StreetsWith(of[0].term).Within(from, to), s.words.weight[i]*of[0].sim)
 		}
 	}

@@ -126,7 +126,7 @@ func (s *searcher) leadsToStreet(i int) bool {
 	if i++; i < len(s.q.Terms) && s.q.IsRep(i) {
 		i++
 	}
-	return i < len(s.q.Terms) && text.ClassOf(s.q.Terms[i].Text) == text.StreetType
+	return i < len(s.q.Terms) && s.q.IsStreetType(i)
 }
 
 // asksStrictly asks for all words. Who is still typing is also shown streets of another kind; communes are left for later
@@ -374,7 +374,7 @@ func (s *searcher) readNameFrom(all []place, p place, name []uint32, from int) [
 	p.sim = 100
 	at := from
 	for k, term := range name {
-		for at > from && at < len(s.q.Terms) && s.mayName(at) && text.ClassOf(s.q.Terms[at].Text) == text.StopWord {
+		for at > from && at < len(s.q.Terms) && s.mayName(at) && s.q.IsStopWord(at) {
 			at++
 		}
 		if at == len(s.q.Terms) || !s.mayName(at) {
