@@ -10,8 +10,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// clean undoes what forms, files and keyboards did to a line: another encoding, full-width letters, words typed without a
-// space between, a telephone number. What the base publishes is never cleaned so: the terms of an index do not depend on it.
+// clean repairs a typed line before it is split into terms. It decodes another encoding, turns full-width letters
+// into plain ones, parts words that were typed without a space, and drops telephone numbers.
+// Only questions are cleaned. The names of the base are not, so the terms of an index do not depend on it.
 func clean(line string) string {
 	if isPlain(line) {
 		return line
@@ -49,15 +50,18 @@ func countDigits(line string) (n int) {
 }
 
 var (
-	telephone  = regexp.MustCompile(`(?i)(\btel[.: ]*)?(\+33|\b0)[ .]?[1-9]([ .-]?[0-9]{2}){4}\b`)
+	// telephone matches a French telephone number. Its digits would be read as house numbers and postcodes.
+	telephone = regexp.MustCompile(`(?i)(\btel[.: ]*)?(\+33|\b0)[ .]?[1-9]([ .-]?[0-9]{2}){4}\b`)
+	// numberSign matches the sign that stands before a house number.
 	numberSign = regexp.MustCompile(`(?i)\bn° ?`)
 
-	// mojibake writes what became of UTF-8 that was read as Windows-1252 as it was.
+	// mojibake restores letters whose UTF-8 bytes were decoded as Windows-1252.
 	mojibake = strings.NewReplacer("â€™", "'", "â€˜", "'", "\u0092", "'", "Ã©", "é", "Ã¨", "è", "Ãª", "ê", "Ã«", "ë", "Ã®", "î", "Ã¯", "ï",
 		"Ã´", "ô", "Ã§", "ç", "Ã¢", "â", "Ã¹", "ù", "Ã»", "û", "Ã‰", "É", "Å“", "œ", "Â°", "°", "Â ", " ", "\x00", " ")
 )
 
-// isPlain says whether a line needs no cleaning.
+// isPlain says whether a line needs no cleaning. It is the fast path of nearly every line: only ASCII, no capital
+// behind a small letter, and fewer digits than a telephone number has.
 func isPlain(line string) bool {
 	for i := range len(line) {
 		c := line[i]

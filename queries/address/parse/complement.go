@@ -2,7 +2,8 @@ package parse
 
 import "lieudit/queries/address/text"
 
-// readPostal finds what belongs to an address on paper and not to the base: CEDEX, post boxes, the country.
+// readPostal finds what belongs to an address on paper and not to the base: CEDEX, post boxes, the country. Their
+// numbers are no postcode, so a postcode that was guessed from one of them is withdrawn.
 func (q *Question) readPostal() {
 	for i := range q.Terms {
 		if isBoxWord(q.Terms[i].Typed) {
@@ -37,7 +38,8 @@ func isBoxWord(word string) bool {
 	return word == "bp" || word == "cs" || word == "tsa" || word == "cidex"
 }
 
-// idBehind is the number behind a word that has one, of at most so many digits.
+// idBehind is the number that stands right behind term i and has at most the given number of digits. It is empty
+// where there is none.
 func (q *Question) idBehind(i, digits int) Mask {
 	if j := i + 1; j < len(q.Terms) && q.Terms[j].Digits && len(q.Terms[j].Typed) <= digits && !q.Postcode.At.Has(j) {
 		return Bit(j)
@@ -45,7 +47,8 @@ func (q *Question) idBehind(i, digits int) Mask {
 	return 0
 }
 
-// isPartWord says whether a word names a part of a building and owns the numbers and letters behind it.
+// isPartWord says whether a word names a part of a building. The numbers and letters behind such a word belong to
+// it, and are no house number.
 func isPartWord(word string) bool {
 	switch word {
 	case "bat", "batiment", "batiments", "batim", "bt", "apt", "appt", "app", "appart", "appartement", "appartements", "porte", "pte",
@@ -57,7 +60,8 @@ func isPartWord(word string) bool {
 	return false
 }
 
-// isPhraseWord says whether a word begins the name of a residence, a company or a person, which no street bears.
+// isPhraseWord says whether a word begins a phrase that may name a residence, a company or a person beside the
+// street.
 func isPhraseWord(word string) bool {
 	switch word {
 	case "residence", "res", "resid", "immeuble", "imm", "chez", "villa", "hlm", "copropriete", "centre", "galerie", "ets", "societe",
@@ -68,8 +72,8 @@ func isPhraseWord(word string) bool {
 	return false
 }
 
-// readComplements finds the words that name a part of a building, with the numbers and letters they own, and the phrases
-// that may be the name of a building. Behind a link such a word belongs to a street: rue du Pavillon.
+// readComplements finds the words that name a part of a building, with the numbers and letters they own. It also
+// finds the phrases that may name a building. Behind a link such a word belongs to a street: rue du Pavillon.
 func (q *Question) readComplements() {
 	for i := range q.Terms {
 		t := q.Terms[i]
@@ -100,8 +104,8 @@ func (q *Question) readComplements() {
 	}
 }
 
-// isStreetPhrase says whether a phrase stands where the street does and nothing else can be one: right behind the number that
-// opens the line, or at its beginning.
+// isStreetPhrase says whether the only phrase of a line must be its street. The phrase holds the only kind of
+// street, nothing but a house number stands before it, and no number follows that could belong to another street.
 func (q *Question) isStreetPhrase() bool {
 	if q.Phrases == 0 || q.HasStreetType(q.Words()&^q.Phrases) || !q.HasStreetType(Bit(q.Phrases.First())) {
 		return false
@@ -114,8 +118,8 @@ func (q *Question) isStreetPhrase() bool {
 	return q.Digits()&^q.Postcode.At&Span(q.Phrases.First(), len(q.Terms)) == 0
 }
 
-// readSides finds the words behind a part of a building that say on which side of it: 3e étage gauche. They have no part word
-// before them that owns something where the side is the name: porte droite.
+// readSides finds the words that say on which side of a part of a building: 3e étage gauche. A part word without a
+// number takes the side itself as its name: porte droite.
 func (q *Question) readSides() {
 	for i := 1; i < len(q.Terms); i++ {
 		isPart := isPartWord(q.Terms[i-1].Typed) && (i == 1 || !q.IsLink(i-2))
@@ -125,6 +129,7 @@ func (q *Question) readSides() {
 	}
 }
 
+// isSide says whether a word is a side of a building, written out or shortened.
 func isSide(word string) bool {
 	switch word {
 	case "gauche", "droite", "face", "fond", "milieu", "gche", "dte":
@@ -152,7 +157,8 @@ func (q *Question) isIDBehindNumber(i int) bool {
 	return t.Glued && isLetter(t) && t.Before&text.Join == 0 && id.Glued && id.Digits && id.Before == 0 && len(id.Typed) <= 4
 }
 
-// groundFloor are the terms that name it from one on.
+// groundFloor are the terms from i on that name the ground floor: rdc, rez de chaussée. It is empty where they
+// name none.
 func (q *Question) groundFloor(i int) Mask {
 	if q.Terms[i].Typed == "rdc" {
 		return Bit(i)
@@ -167,15 +173,18 @@ func (q *Question) groundFloor(i int) Mask {
 	return 0
 }
 
+// isFloor says whether a word means a floor. The abbreviation "et" is also a link, so callers ask for an ordinal
+// before it.
 func isFloor(word string) bool { return word == "etage" || word == "etg" || word == "et" }
 
-// isOrdinal says whether digits are an ordinal: 1er, 3e, 2eme. A bare number before "étage" is taken for one, too.
+// isOrdinal says whether term i numbers the floor behind it: 1er, 3e, premier. A bare number does so before
+// "étage". Before "et" it does so only where that word does not join two numbers at the beginning of the line.
 func (q *Question) isOrdinal(i int) bool {
 	return q.Terms[i].Tail != "" || !q.Terms[i].Digits || q.Terms[i+1].Typed != "et" && (i > 0 || i+2 >= len(q.Terms) || q.idBehindWord(i+2) == 0)
 }
 
-// idBehindWord are the number and letters that belong to a word before them: B2, 3, A, 3 B where nothing stands between. Letters
-// that only shorten words (d', l') are none.
+// idBehindWord are the terms from i on that number or letter the word before them: B2, 3, A. Several terms belong
+// together only where no space parts them. A letter with an apostrophe (d', l') is an article and no name.
 func (q *Question) idBehindWord(i int) (out Mask) {
 	for i < len(q.Terms) && (q.Terms[i].Typed == "no" || q.Terms[i].Typed == "n") && i+1 < len(q.Terms) && q.Terms[i+1].Digits {
 		i++
@@ -199,7 +208,8 @@ func (q *Question) isID(i int) bool {
 	return len(t.Typed) == 1 && !t.Elided
 }
 
-// phrase is a word and those behind it up to a number, a sign that ends a part, a kind of street or the postcode.
+// phrase is a phrase word with up to five words behind it. It ends at a number, at a sign that ends a part of the
+// address, at a kind of street and at the postcode. The limit keeps a line without signs from being one phrase.
 func (q *Question) phrase(i int) Mask {
 	out := Bit(i)
 	for j := i + 1; j < len(q.Terms) && j <= i+5; j++ {

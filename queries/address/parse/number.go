@@ -2,7 +2,8 @@ package parse
 
 import "lieudit/queries/address/text"
 
-// maxChoices bounds the numbers of a list that are tried.
+// maxChoices bounds the numbers of a list that are tried. Each is looked up in each street, and longer lists are
+// rare.
 const maxChoices = 4
 
 // Choice is one number of an address as it was typed.
@@ -10,10 +11,11 @@ type Choice struct {
 	Number uint32
 	Rep    string // the repetition index, as typed; empty: none
 	RepAt  Mask
-	Letter Mask // a letter that is a repetition index only where the street has it
+	Letter Mask // a letter that may also shorten a word; it is a repetition index only where the street has it
 }
 
-// HouseNumber is the house number as one street reads it: what is part of its name is no number.
+// HouseNumber is the house number of a question for one street. It depends on the street, because numbers in the
+// name of the street are no house number.
 type HouseNumber struct {
 	At          Mask // its terms, with those of its repetition index and of the rest of a list
 	Choices     [maxChoices]Choice
@@ -29,98 +31,105 @@ func (n *HouseNumber) IsTyped() bool { return n.Count > 0 }
 type numberGroup struct {
 	from, to int // terms
 	choices  []Choice
-	isOwned  bool // by a word of a complement, or a letter before it
+	isOwned  bool // a word of a complement or a letter before it owns it
 	inParens bool
-	opens    bool // nothing but such numbers stands before it
+	opens    bool // nothing but numbers that no complement owns stands before it
 }
 
-func (u *numberGroup) mask() Mask { return Span(u.from, u.to) }
+func (group *numberGroup) mask() Mask { return Span(group.from, group.to) }
 
-// readNumbers finds all that can be a house number, whichever street is meant.
+// readNumbers finds every number that may be a house number. HouseNumber chooses among them once a street is
+// known.
 func (q *Question) readNumbers() {
 	opens := true
 	for i := 0; i < len(q.Terms); {
-		u, ok := q.readNumberGroup(i)
+		group, ok := q.readNumberGroup(i)
 		if !ok {
 			opens = opens && (q.Terms[i].Part || q.InParens.Has(i))
 			i++
 			continue
 		}
-		u.opens = opens && !u.inParens
-		opens = opens && (!u.isOwned || u.inParens)
-		q.addNumberGroup(u)
-		i = u.to
+		group.opens = opens && !group.inParens
+		opens = opens && (!group.isOwned || group.inParens)
+		q.addNumberGroup(group)
+		i = group.to
 	}
 }
 
-// addNumberGroup adds a number. One that a comma or the word "et" joins to the one before goes on with it.
-func (q *Question) addNumberGroup(u numberGroup) {
+// addNumberGroup adds a number. A number that a sign or a word such as "et" joins to the one before extends that
+// group. A comma joins numbers only at the beginning of the line, where no street has been named yet.
+func (q *Question) addNumberGroup(group numberGroup) {
 	if n := len(q.numberGroups); n > 0 {
 		last := &q.numberGroups[n-1]
-		isNext := last.to == u.from && q.Terms[u.from].Before&text.Join != 0 ||
-			last.to == u.from && last.opens && q.Terms[u.from].Before&text.Break != 0 ||
-			last.to+1 == u.from && isListWord(q.Terms[last.to].Typed)
-		if isNext && last.isOwned == u.isOwned && last.inParens == u.inParens && len(last.choices) < maxChoices {
-			last.to, last.choices = u.to, append(last.choices, u.choices...)
+		isNext := last.to == group.from && q.Terms[group.from].Before&text.Join != 0 ||
+			last.to == group.from && last.opens && q.Terms[group.from].Before&text.Break != 0 ||
+			last.to+1 == group.from && isListWord(q.Terms[last.to].Typed)
+		if isNext && last.isOwned == group.isOwned && last.inParens == group.inParens && len(last.choices) < maxChoices {
+			last.to, last.choices = group.to, append(last.choices, group.choices...)
 			return
 		}
 	}
-	q.numberGroups = append(q.numberGroups, u)
+	q.numberGroups = append(q.numberGroups, group)
 }
 
+// isListWord says whether a word between two numbers makes them a list or a range: 4 à 6, 4 et 6.
 func isListWord(word string) bool { return word == "a" || word == "et" || word == "ou" || word == "au" }
 
-// readNumberGroup reads a number with its repetition index from a term on.
-func (q *Question) readNumberGroup(i int) (u numberGroup, ok bool) {
+// readNumberGroup reads a number with its repetition index from term i on. A number of more than four digits is no
+// house number, and neither is that of a road (RD 1006). The tail "e" is allowed, because 5e is also written for 5
+// E.
+func (q *Question) readNumberGroup(i int) (group numberGroup, ok bool) {
 	t := q.Terms[i]
 	if (q.Postal | q.Postcode.At).Has(i) {
-		return u, false
+		return group, false
 	}
 	if !t.Digits {
-		return q.readOther(i)
+		return q.readNumberInLetters(i)
 	}
 	if len(t.Typed) > 4 || t.Tail != "" && t.Tail != "e" || q.isRoadNumber(i) {
-		return u, false
+		return group, false
 	}
 	c := Choice{Number: Number(t.Typed), Rep: t.Tail}
-	u = numberGroup{from: i, to: i + 1, inParens: q.InParens.Has(i)}
-	u.isOwned = q.Complement.Has(i) || i > 0 && t.Glued && isLetter(q.Terms[i-1]) && !q.isRepBehind(i-1)
-	if u.to < len(q.Terms) && c.Rep == "" && !q.Complement.Has(u.to) {
+	group = numberGroup{from: i, to: i + 1, inParens: q.InParens.Has(i)}
+	group.isOwned = q.Complement.Has(i) || i > 0 && t.Glued && isLetter(q.Terms[i-1]) && !q.isRepBehind(i-1)
+	if group.to < len(q.Terms) && c.Rep == "" && !q.Complement.Has(group.to) {
 		switch {
-		case q.IsRep(u.to):
-			c.Rep, c.RepAt = q.Terms[u.to].Typed, Bit(u.to)
+		case q.IsRep(group.to):
+			c.Rep, c.RepAt = q.Terms[group.to].Typed, Bit(group.to)
 			q.Reps |= c.RepAt
-			u.to++
-		case q.mayBeRep(u.to):
-			c.Letter = Bit(u.to)
+			group.to++
+		case q.mayBeLetterRep(group.to):
+			c.Letter = Bit(group.to)
 		}
 	}
-	u.choices = append(make([]Choice, 0, 2), c)
-	return q.readDate(u), true
+	group.choices = append(make([]Choice, 0, 2), c)
+	return q.readDate(group), true
 }
 
 // isRepBehind says whether a letter belongs to the number before it: 2A 2.
 func (q *Question) isRepBehind(i int) bool { return i > 0 && q.Terms[i-1].Digits && !q.Terms[i].Glued }
 
+// isLetter says whether a term is a single letter that stands for itself.
 func isLetter(t text.Term) bool { return len(t.Typed) == 1 && !t.Digits && !t.Elided }
 
-// readOther reads a number that is written in letters before a kind of street, and a date that opens with its month, as a
-// spreadsheet writes 4/13: avr-13.
-func (q *Question) readOther(i int) (u numberGroup, ok bool) {
+// readNumberInLetters reads a number that does not begin with a digit: a date into which a spreadsheet changed
+// 4/13 (avr-13), or a number in words at the beginning of the line.
+func (q *Question) readNumberInLetters(i int) (group numberGroup, ok bool) {
 	t := q.Terms[i]
 	if m := month(t.Typed); m > 0 && i+1 < len(q.Terms) && q.Terms[i+1].Digits && q.Terms[i+1].Before&text.Join != 0 && len(q.Terms[i+1].Typed) <= 2 {
 		return numberGroup{from: i, to: i + 2, choices: []Choice{{Number: m}, {Number: Number(q.Terms[i+1].Typed)}}}, true
 	}
 	if i == 0 {
-		if u, ok := q.readSpelled(); ok {
-			return u, true
+		if group, ok := q.readSpelled(); ok {
+			return group, true
 		}
 	}
-	return u, false
+	return group, false
 }
 
-// readSpelled reads a number in letters that opens the line before a kind of street: vingt-quatre bis rue.
-func (q *Question) readSpelled() (u numberGroup, ok bool) {
+// readSpelled reads a number in words that opens the line: vingt-quatre bis rue. A kind of street must follow,
+// since many names begin with a numeral: Quatre Vents.
+func (q *Question) readSpelled() (group numberGroup, ok bool) {
 	n, to := q.spelledNumber()
 	c := Choice{Number: n}
 	if n > 0 && to < len(q.Terms) && q.IsRep(to) {
@@ -128,23 +137,24 @@ func (q *Question) readSpelled() (u numberGroup, ok bool) {
 		to++
 	}
 	if n == 0 || to >= len(q.Terms) || text.ClassOf(q.Terms[to].Text) != text.StreetType {
-		return u, false
+		return group, false
 	}
 	q.Reps |= c.RepAt
 	return numberGroup{from: 0, to: to, choices: []Choice{c}}, true
 }
 
-// readDate takes a month behind a number for what a spreadsheet made of the second number: 3-avr is 3/4.
-func (q *Question) readDate(u numberGroup) numberGroup {
-	if i := u.to; i < len(q.Terms) && q.Terms[i].Before&text.Join != 0 {
+// readDate reads the name of a month behind a number as the second number. A spreadsheet changes 3/4 into 3-avr.
+func (q *Question) readDate(group numberGroup) numberGroup {
+	if i := group.to; i < len(q.Terms) && q.Terms[i].Before&text.Join != 0 {
 		if m := month(q.Terms[i].Typed); m > 0 {
-			u.to++
-			u.choices = append(u.choices, Choice{Number: m})
+			group.to++
+			group.choices = append(group.choices, Choice{Number: m})
 		}
 	}
-	return u
+	return group
 }
 
+// month is the number of a month that is shortened as spreadsheets shorten it, or 0.
 func month(word string) uint32 {
 	switch word {
 	case "janv", "jan":
@@ -175,7 +185,8 @@ func month(word string) uint32 {
 	return 0
 }
 
-// spelledNumber is the number in letters that opens the line, and the term behind it; 0 is none.
+// spelledNumber is the number in words that opens the line, and the first term behind it. The number is 0 where
+// the line opens with none. It reads at most five words.
 func (q *Question) spelledNumber() (n uint32, to int) {
 	for to < len(q.Terms) && to < 5 {
 		t := q.Terms[to]
@@ -199,10 +210,11 @@ func (q *Question) spelledNumber() (n uint32, to int) {
 	return n, to
 }
 
+// numeral is the number that one French word stands for, or 0.
 func numeral(word string) uint32 {
 	units := [...]string{"un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze", "douze", "treize", "quatorze", "quinze", "seize"}
-	for i, u := range units {
-		if word == u {
+	for i, group := range units {
+		if word == group {
 			return uint32(i + 1)
 		}
 	}
@@ -223,14 +235,15 @@ func numeral(word string) uint32 {
 	return 0
 }
 
-// IsRep says whether a word after a number is its repetition index: one of those there are, or a letter by itself. The
-// letters that also shorten words are one only where they stick to the number. A letter with digits behind it names a
-// building: 15C43.
+// IsRep says whether the word behind a number is its repetition index: "bis" and the like, or a single letter. A
+// letter that also shortens words is one only where no space parts it from the number. A letter with digits right
+// behind it names a building: 15C43.
 func (q *Question) IsRep(i int) bool {
 	t := q.Terms[i]
 	return isRepWord(t.Typed) || q.isLoneLetter(i) && (t.Glued || !isShortening(t.Typed))
 }
 
+// isRepWord says whether a word is a Latin repetition index.
 func isRepWord(word string) bool {
 	switch word {
 	case "bis", "ter", "quater", "quinquies", "sexies", "septies", "octies":
@@ -239,12 +252,14 @@ func isRepWord(word string) bool {
 	return false
 }
 
-// mayBeRep says whether a letter that also shortens words can be a repetition index, if the street has it.
-func (q *Question) mayBeRep(i int) bool {
+// mayBeLetterRep says whether a letter that also shortens words may be a repetition index. Only the numbers of the
+// street can tell.
+func (q *Question) mayBeLetterRep(i int) bool {
 	return q.isLoneLetter(i) && !q.Terms[i].Glued && isShortening(q.Terms[i].Typed)
 }
 
-// isLoneLetter says whether a term is a letter that goes on with no other. The one of "4 à 6" joins two numbers.
+// isLoneLetter says whether a term is a single letter with nothing attached behind it. The letter "a" between two
+// numbers joins them (4 à 6) and is none.
 func (q *Question) isLoneLetter(i int) bool {
 	t := q.Terms[i]
 	if !isLetter(t) || t.Before&(text.Break|text.Open) != 0 {
@@ -263,9 +278,10 @@ func isShortening(letter string) bool {
 	return false
 }
 
-// HouseNumber finds the house number of a street whose words stand at name. taken are all the terms that name the street,
-// its commune or another place. The number that stands next to the street is the house's; one behind the street is taken
-// where none stands before it.
+// HouseNumber finds the house number of a street whose words stand at name. The set taken holds all terms that
+// name the street, its commune or another place; no number is read from them.
+// The last free number before the street is chosen, then the first free one behind it. A number that a complement
+// owns is chosen last, and as ambiguous, since the complement word may be part of the address by mistake.
 func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 	first, last := len(q.Terms), -1
 	if name != 0 {
@@ -273,16 +289,16 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 	}
 	var before, owned, behind *numberGroup
 	for i := range q.numberGroups {
-		u := &q.numberGroups[i]
+		group := &q.numberGroups[i]
 		switch {
-		case u.mask()&taken != 0 || u.inParens && len(q.numberGroups) > 1:
-		case u.from >= first && behind == nil && u.from > last && !u.isOwned:
-			behind = u
-		case u.from >= first:
-		case u.isOwned:
-			owned = u
+		case group.mask()&taken != 0 || group.inParens && len(q.numberGroups) > 1:
+		case group.from >= first && behind == nil && group.from > last && !group.isOwned:
+			behind = group
+		case group.from >= first:
+		case group.isOwned:
+			owned = group
 		default:
-			before = u
+			before = group
 		}
 	}
 	switch {
@@ -291,33 +307,35 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 	case behind != nil:
 		return q.trailing(behind, last)
 	case owned != nil && q.isPlainID(owned):
-		n := q.chosen(owned)
+		n := q.houseNumberOf(owned)
 		n.IsAmbiguous = true
 		return n
 	}
 	return HouseNumber{}
 }
 
-// isPlainID says whether what a complement owns could be a house number: digits without a letter before.
-func (q *Question) isPlainID(u *numberGroup) bool {
-	return q.Terms[u.from].Digits && !(u.from > 0 && q.Terms[u.from].Glued)
+// isPlainID says whether a number that a complement owns may be a house number after all: it consists of digits,
+// and no letter is attached before them.
+func (q *Question) isPlainID(group *numberGroup) bool {
+	return q.Terms[group.from].Digits && !(group.from > 0 && q.Terms[group.from].Glued)
 }
 
-// leading reads the number before a street. Several that open the line are a list; a number that was typed twice is one.
-func (q *Question) leading(u *numberGroup, first int) HouseNumber {
-	n := q.chosen(u)
-	if !u.opens {
-		n.IsAmbiguous = q.isApart(u, first)
+// leading reads the number before a street. Several numbers that open the line form a list; a number that was
+// typed twice counts once. A number further in is ambiguous where other words part it from the street.
+func (q *Question) leading(group *numberGroup, first int) HouseNumber {
+	n := q.houseNumberOf(group)
+	if !group.opens {
+		n.IsAmbiguous = q.isApart(group, first)
 		return n
 	}
 	for i := range q.numberGroups {
 		o := &q.numberGroups[i]
-		if o == u || !o.opens || o.isOwned || o.from > u.from {
+		if o == group || !o.opens || o.isOwned || o.from > group.from {
 			continue
 		}
 		isTwice := false
 		for _, c := range o.choices {
-			isTwice = isTwice || c.Number == u.choices[0].Number
+			isTwice = isTwice || c.Number == group.choices[0].Number
 		}
 		n.At |= o.mask()
 		if !isTwice {
@@ -330,8 +348,8 @@ func (q *Question) leading(u *numberGroup, first int) HouseNumber {
 }
 
 // isApart says whether words that are neither a complement nor links stand between a number and its street.
-func (q *Question) isApart(u *numberGroup, first int) bool {
-	between := Span(u.to, first) &^ q.Complement &^ q.InParens
+func (q *Question) isApart(group *numberGroup, first int) bool {
+	between := Span(group.to, first) &^ q.Complement &^ q.InParens
 	for i := range q.Terms {
 		if between.Has(i) && !q.IsLink(i) && len(q.Terms[i].Typed) > 1 {
 			return true
@@ -340,10 +358,11 @@ func (q *Question) isApart(u *numberGroup, first int) bool {
 	return false
 }
 
-// trailing reads a number behind a street.
-func (q *Question) trailing(u *numberGroup, last int) HouseNumber {
-	n := q.chosen(u)
-	between := Span(last+1, u.from)
+// trailing reads a number behind a street. It is ambiguous where other words part it from the street, because they
+// may own it.
+func (q *Question) trailing(group *numberGroup, last int) HouseNumber {
+	n := q.houseNumberOf(group)
+	between := Span(last+1, group.from)
 	for i := range q.Terms {
 		if between.Has(i) && !q.IsLink(i) {
 			n.IsAmbiguous = true
@@ -352,27 +371,29 @@ func (q *Question) trailing(u *numberGroup, last int) HouseNumber {
 	return n
 }
 
-func (q *Question) chosen(u *numberGroup) HouseNumber {
-	n := HouseNumber{At: u.mask(), IsList: len(u.choices) > 1}
-	n.Count = copy(n.Choices[:], u.choices)
+// houseNumberOf makes a house number of one group.
+func (q *Question) houseNumberOf(group *numberGroup) HouseNumber {
+	n := HouseNumber{At: group.mask(), IsList: len(group.choices) > 1}
+	n.Count = copy(n.Choices[:], group.choices)
 	return n
 }
 
-// prepend puts numbers before those there are, as far as there is room.
+// prepend puts choices before those of a house number. Those that exceed maxChoices are dropped from the end.
 func (n *HouseNumber) prepend(choices []Choice) {
 	all := append(append(make([]Choice, 0, 2*maxChoices), choices...), n.Choices[:n.Count]...)
 	n.Count = copy(n.Choices[:], all)
 	n.IsList = true
 }
 
-// ComplementNumbers calls yield with each number that a complement owns, but those at terms of the house number.
+// ComplementNumbers calls yield with each number that a complement owns or that stands in parentheses, except for
+// numbers at terms of the house number. It stops when yield answers false.
 func (q *Question) ComplementNumbers(house Mask, yield func(uint32) bool) {
 	for i := range q.numberGroups {
-		u := &q.numberGroups[i]
-		if u.mask()&house != 0 || !u.isOwned && !u.inParens {
+		group := &q.numberGroups[i]
+		if group.mask()&house != 0 || !group.isOwned && !group.inParens {
 			continue
 		}
-		for _, c := range u.choices {
+		for _, c := range group.choices {
 			if !yield(c.Number) {
 				return
 			}

@@ -4,7 +4,8 @@
 //
 // How a question passes through it:
 //
-//	Line or Fields ──> clean ──> text.Terms ──> readPostcode, readPostal, readComplements, readRoles, readNumbers ──> Question
+//	Line or Fields ──> clean ──> text.Terms ──> readFields ──> readPostcode ──> readPostal ──> readComplements
+//	               ──> readRoles ──> readNumbers ──> Question
 //
 // A Question is not changed afterwards. The search compares streets with it, and asks Question.HouseNumber for each street
 // which of the numbers is the house's: the one next to the street.
@@ -17,7 +18,7 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// MaxTerms bounds the words that are looked at; a longer question is cut.
+// MaxTerms bounds the words that are read; a longer question is cut. It is the number of bits of a Mask.
 const MaxTerms = 32
 
 // Mask is a set of terms of a question.
@@ -44,12 +45,13 @@ func (m Mask) Last() int { return 31 - bits.LeadingZeros32(uint32(m)) }
 // Parts are the fields of an address that was typed into a form.
 type Parts struct{ Number, Street, Postcode, Commune string }
 
-// Question is a line that was read. Its sets of terms do not overlap, but for Phrases, which may be read as a street too.
+// Question is an address that was read. No term is in two of Postal, Complement and the terms of the postcode. The
+// other sets may share terms with each other and with these.
 type Question struct {
 	Terms      []text.Term
-	IsCut      bool // more was typed than is looked at
-	Completing bool // the line may not be finished
-	Unfinished int  // the term that may still grow, or -1
+	IsCut      bool // more words were typed than are read
+	Completing bool // the user may still be typing
+	Unfinished int  // the term that the user may still be typing, or -1
 
 	All        Mask // every term
 	Postal     Mask // post boxes and CEDEX with their numbers, the country
@@ -94,6 +96,7 @@ func Fields(p Parts) *Question {
 	return q
 }
 
+// add appends the terms of one field. A field begins a new part of the address, as a comma does.
 func (q *Question) add(line string) {
 	from := len(q.Terms)
 	q.Terms = append(q.Terms, text.Terms(line)...)
@@ -103,7 +106,8 @@ func (q *Question) add(line string) {
 	q.fields = append(q.fields, field{line, from, len(q.Terms)})
 }
 
-// Rewrite reads the question anew with other text in the place of some terms of one field.
+// Rewrite reads the question again with other text in place of the terms [from, to). It answers false where no
+// single field holds all these terms.
 func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
 	other := &Question{Completing: q.Completing, Unfinished: -1, isForm: q.isForm}
 	isFound := false
@@ -120,7 +124,8 @@ func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
 	return other, isFound
 }
 
-// readFields gives the terms of a form's fields their roles. A street that no commune follows may name one itself.
+// readFields gives the terms of a form their roles: the street field names a street only, the commune field a
+// place only. A form without a commune keeps the street field open, since people type the commune there.
 func (q *Question) readFields() {
 	if !q.isForm || q.fields[3].from >= len(q.Terms) {
 		return
@@ -129,6 +134,8 @@ func (q *Question) readFields() {
 	q.PlaceOnly = Span(min(q.fields[3].from, MaxTerms), min(q.fields[3].to, MaxTerms))
 }
 
+// read finds the sets of terms. The order matters: a postcode is found before the numbers that post boxes and
+// complements own, and house numbers are what these leave.
 func (q *Question) read() {
 	if len(q.Terms) > MaxTerms {
 		q.Terms, q.IsCut = q.Terms[:MaxTerms], true
@@ -151,8 +158,8 @@ func (q *Question) read() {
 	q.readNumbers()
 }
 
-// spellBehindNumbers writes out words that people shorten behind a number and that stand for something else elsewhere: the
-// arrondissement, and the months of streets named by a date.
+// spellBehindNumbers writes out words that are shortened behind a number and mean something else elsewhere: the
+// arrondissement, and the months of streets that are named after a date.
 func (q *Question) spellBehindNumbers() {
 	for i := 1; i < len(q.Terms); i++ {
 		if before := q.Terms[i-1]; !before.Digits || len(before.Typed) > 2 || q.Terms[i].Before&text.Join != 0 {
@@ -179,7 +186,8 @@ func (q *Question) spellBehindNumbers() {
 	}
 }
 
-// Words are the terms that may name a street or a commune.
+// Words are the terms that may name a street or a commune. Those of a complement are among them, because its words
+// also occur in names.
 func (q *Question) Words() Mask { return q.All &^ q.Postal &^ q.Postcode.At }
 
 // Distinctive are the words that tell streets apart: no stop words, no kinds of streets, no numbers, no single letters.
@@ -217,12 +225,12 @@ func (q *Question) classify() {
 	}
 }
 
-// IsLink says whether a term only joins others and may be missing.
+// IsLink says whether a term is a stop word of two letters or more, which joins others and may be missing.
 func (q *Question) IsLink(i int) bool {
 	return text.ClassOf(q.Terms[i].Text) == text.StopWord && len(q.Terms[i].Typed) > 1
 }
 
-// Typed is the text of a set of terms, as folded.
+// Typed is the text of a set of terms, in small letters without accents. A word of two terms is written once.
 func (q *Question) Typed(at Mask) string {
 	var words []string
 	for i := range q.Terms {
@@ -249,8 +257,8 @@ func (q *Question) readParens() {
 	}
 }
 
-// readRoles finds the words that may only name a place: those behind the postcode, where a street with its type stands
-// before it.
+// readRoles finds the words of a line that may only name a place: those behind the postcode, where a street stands
+// before it. The street needs a kind and something more, because the kind alone may be part of a name of a place.
 func (q *Question) readRoles() {
 	if q.PlaceOnly|q.StreetOnly != 0 || q.Postcode.At == 0 {
 		return

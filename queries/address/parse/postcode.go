@@ -11,17 +11,19 @@ type Postcode struct {
 	Code uint32 // five digits; 0: none were typed
 	At   Mask   // its terms
 
-	// Short are four digits behind words, of a postcode that lacks one. 0: none. ShortAt is their term: it may as well be
-	// a number in the name of a street.
+	// Short is a number of four digits that may be a postcode with one digit missing. It stands behind words, or opens
+	// a line without a kind of street. 0 means none. ShortAt is its term; it may as well be a number in the name of a
+	// street.
 	Short   uint32
 	ShortAt Mask
 
-	// The postcodes that digits at the end of an unfinished line may become lie in [From, To). StemAt is their term.
+	// The digits at the end of an unfinished line may become a postcode in [From, To). PrefixAt is their term.
 	From, To uint32
 	PrefixAt Mask
 }
 
-// readPostcode takes the last word of five digits, or of two and three, for the postcode.
+// readPostcode reads the last word of five digits as the postcode, or the last words of two and three digits: 48
+// 000. The number of a post box is none. Without a postcode it reads a partial one.
 func (q *Question) readPostcode() {
 	for i := len(q.Terms) - 1; i >= 0; i-- {
 		t := q.Terms[i]
@@ -38,9 +40,11 @@ func (q *Question) readPostcode() {
 			return
 		}
 	}
-	q.readShort()
+	q.readPartialPostcode()
 }
 
+// setPostcode keeps a postcode and its terms. A letter that a dash joins to it is the country's and belongs to it:
+// Mende F-48000.
 func (q *Question) setPostcode(code string, at Mask) {
 	q.Postcode.Code, q.Postcode.At = Number(code), at
 	// A letter glued before five digits is the country's: F-48000, FR 48000.
@@ -49,38 +53,40 @@ func (q *Question) setPostcode(code string, at Mask) {
 	}
 }
 
-// readShort reads digits at the end of an unfinished line as the beginning of a postcode, and four digits behind words as
-// one that lacks a digit.
-func (q *Question) readShort() {
+// readPartialPostcode reads digits at the end of an unfinished line as the beginning of a postcode, and four
+// digits behind words as a postcode with a digit missing. Only the last number is read: those before it are house
+// numbers.
+func (q *Question) readPartialPostcode() {
 	for i := len(q.Terms) - 1; i > 0; i-- {
 		t := q.Terms[i]
 		if !t.Digits || t.Tail != "" || t.Glued && q.Terms[i-1].Digits || len(t.Typed) > 4 || !isDigits(t.Typed) {
 			continue
 		}
 		if i == q.Unfinished && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
-			q.setStem(i)
+			q.setPrefix(i)
 		}
 		if len(t.Typed) == 4 && q.Distinctive(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) {
 			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)
 		}
 		return
 	}
-	if !q.readLone() {
-		q.readLeading()
+	if !q.readLonePrefix() {
+		q.readLeadingShort()
 	}
 }
 
-// readLone reads digits that are all there is as the beginning of a postcode.
-func (q *Question) readLone() bool {
+// readLonePrefix reads digits as the beginning of a postcode where nothing else was typed.
+func (q *Question) readLonePrefix() bool {
 	if q.Unfinished != 0 || len(q.Terms) != 1 || !q.Terms[0].Digits || q.Terms[0].Tail != "" || len(q.Terms[0].Typed) > 4 {
 		return false
 	}
-	q.setStem(0)
+	q.setPrefix(0)
 	return true
 }
 
-// setStem takes the digits of a term for the beginning of a postcode.
-func (q *Question) setStem(i int) {
+// setPrefix takes the digits of a term for the beginning of a postcode, and finds the range of the postcodes they
+// begin.
+func (q *Question) setPrefix(i int) {
 	typed := q.Terms[i].Typed
 	from, to := Number(typed), Number(typed)+1
 	for range 5 - len(typed) {
@@ -89,15 +95,16 @@ func (q *Question) setStem(i int) {
 	q.Postcode.From, q.Postcode.To, q.Postcode.PrefixAt = from, to, Bit(i)
 }
 
-// readLeading reads four digits that open the line before the name of a place: a postcode that lost its nought.
-func (q *Question) readLeading() {
+// readLeadingShort reads four digits that open the line before the name of a place as a postcode with a digit
+// missing. A spreadsheet drops the zero of 01000.
+func (q *Question) readLeadingShort() {
 	if len(q.Terms) < 2 || !q.Terms[0].Digits || len(q.Terms[0].Typed) != 4 || q.Terms[0].Tail != "" || q.HasStreetType(q.All) {
 		return
 	}
 	q.Postcode.Short, q.Postcode.ShortAt = Number(q.Terms[0].Typed), Bit(0)
 }
 
-// isRoadNumber says whether digits belong to a road: RD 1006.
+// isRoadNumber says whether digits number a road: RD 1006. The abbreviations of roads are already written out.
 func (q *Question) isRoadNumber(i int) bool {
 	if i == 0 {
 		return false
@@ -118,7 +125,7 @@ func (q *Question) isYear(i int) bool {
 	return false
 }
 
-// Number reads digits; what is no number is 0.
+// Number is the value of a string of digits. It is 0 for any other string, and for a number of more than 32 bits.
 func Number(digits string) uint32 {
 	n, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// fitsFairly is how well the name of a street must fit, in thousandths, to be believed beside a wrong postcode.
+// fitsFairly is the least fit of a street's name, in thousandths, at which a wrong postcode of the same department
+// is forgiven.
 const fitsFairly = 700
 
-// admits says whether a candidate lies where the question says. An address is found where it was typed, or not found: the
-// commune that is named is its own, or the postcode is. A house number that is confirmed in another commune of the same
-// typed postcode is let through as doubted.
+// admits says whether a candidate lies where the question says: the named commune is its own, or the postcode is.
+// An address is never shown in a place that was not typed. One exception is marked as doubted: a house number that
+// fits letter for letter, in another commune of the typed postcode.
 func (s *searcher) admits(c *Candidate) bool {
 	if s.isElsewhere(c) {
 		isConfirmed := c.Type == HouseNumber && c.isCertain && !c.IsAmbiguous && !c.lacksRep
@@ -37,9 +38,9 @@ func (s *searcher) admitsPostcode(c *Candidate) bool {
 	return true
 }
 
-// isElsewhere says whether words name a commune, and the candidate lies in another. Words do so behind a postcode, in a field
-// of their own, at the end or at the beginning of the line; not where the name of the street holds them and every other
-// distinctive word is explained.
+// isElsewhere says whether words name a commune that the candidate does not lie in. Words name one behind a
+// postcode, in a field of their own, and at the end or the beginning of the line. They name none where the name of
+// the street holds them and all other distinctive words are explained.
 func (s *searcher) isElsewhere(c *Candidate) bool {
 	if len(s.scope.Cited) > 0 {
 		return !s.scope.Cited.Has(c.Commune) // a code says more than a name
@@ -47,29 +48,30 @@ func (s *searcher) isElsewhere(c *Candidate) bool {
 	if c.place.at != 0 && !c.isLate && c.used != 0 && c.used.First() < c.place.at.First() && c.place.at.Last() < c.used.Last() {
 		return true // the name of the commune would stand within that of the street
 	}
-	for _, part := range s.mentions {
-		if s.contradicts(part, c) {
+	for _, m := range s.mentions {
+		if s.contradicts(m, c) {
 			return true
 		}
 	}
 	return false
 }
 
-// contradicts says whether a part of the line names a commune that a candidate does not lie in.
-func (s *searcher) contradicts(part mention, c *Candidate) bool {
-	if part.at&c.place.at != 0 {
-		return s.isBetter(part, c) && (part.at&c.used == 0 || s.hasUnread(c)) && !s.isNamed(c.Commune, part)
+// contradicts says whether a mention names a commune that the candidate does not lie in. A mention that shares
+// words with the candidate's own place counts only where it reads these words better.
+func (s *searcher) contradicts(m mention, c *Candidate) bool {
+	if m.at&c.place.at != 0 {
+		return s.isBetter(m, c) && (m.at&c.used == 0 || s.hasUnread(c)) && !s.isNamed(c.Commune, m)
 	}
 	hasLate := c.name != vintage.None && c.isLate && c.sim >= boundSim
-	if !s.isBinding(part) || hasLate && !part.isLate {
+	if !s.isBinding(m) || hasLate && !m.isLate {
 		return false
 	}
-	distinctive := s.q.Distinctive(part.at)
+	distinctive := s.q.Distinctive(m.at)
 	if distinctive == 0 {
-		distinctive = part.at
+		distinctive = m.at
 	}
 	matched := c.used
-	if part.sim >= literalSim && (!c.isWhollyTyped || part.at&c.lastWord == 0) {
+	if m.sim >= literalSim && (!c.isWhollyTyped || m.at&c.lastWord == 0) {
 		matched &^= c.fuzzy // it is rather the commune than a misspelt word of the street
 	}
 	isExplained := distinctive&^(matched|c.otherNames) == 0
@@ -79,17 +81,17 @@ func (s *searcher) contradicts(part mention, c *Candidate) bool {
 	case distinctive&matched != 0 && s.hasUnread(c):
 		return true
 	case isExplained:
-		return part.sim >= literalSim && !s.isNamed(c.Commune, part) && !s.mayTakePlace(part, c)
-	case part.sim < literalSim && distinctive&c.unread == 0:
+		return m.sim >= literalSim && !s.isNamed(c.Commune, m) && !s.mayTakePlace(m, c)
+	case m.sim < literalSim && distinctive&c.unread == 0:
 		return false // a looser reading of a word that the street holds
 	}
-	return !s.isNamed(c.Commune, part)
+	return !s.isNamed(c.Commune, m)
 }
 
-// mayTakePlace says whether the name of a street may hold words that name a commune elsewhere: behind a kind of street, or
-// where nothing else was typed. It notes so, since such a street never stands for what was typed without a look.
-func (s *searcher) mayTakePlace(part mention, c *Candidate) bool {
-	isAlone := s.q.Words()&^part.at == 0
+// mayTakePlace says whether the name of a street may hold words that name a commune elsewhere: behind a kind of
+// street, or where nothing else was typed. It then sets borrowsCommune, because such an answer is never certain.
+func (s *searcher) mayTakePlace(m mention, c *Candidate) bool {
+	isAlone := s.q.Words()&^m.at == 0
 	if !isAlone && !s.opensWithType(c) && c.Street != vintage.None {
 		return false
 	}
@@ -97,16 +99,17 @@ func (s *searcher) mayTakePlace(part mention, c *Candidate) bool {
 	return true
 }
 
-// isBetter says whether a part names a commune by the words that name the candidate's and more, or by the same ones letter for
-// letter. Words that may still grow are no better than they are.
-func (s *searcher) isBetter(part mention, c *Candidate) bool {
-	if part.sim < literalSim || c.place.at&^part.at != 0 || part.at&s.unfinishedWord() != 0 {
+// isBetter says whether a mention reads the words of the candidate's place better: it has more of them, or the
+// same ones letter for letter. A mention with the unfinished word is no better, since that word may grow into
+// another.
+func (s *searcher) isBetter(m mention, c *Candidate) bool {
+	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&s.unfinishedWord() != 0 {
 		return false
 	}
-	return part.at != c.place.at || c.sim < literalSim
+	return m.at != c.place.at || c.sim < literalSim
 }
 
-// opensWithType says whether the words of a street begin with its kind, be it misspelt.
+// opensWithType says whether the words of a street begin with its kind. A misspelt first word is taken for one.
 func (s *searcher) opensWithType(c *Candidate) bool {
 	for i := range s.q.Terms {
 		if class := text.ClassOf(s.q.Terms[i].Text); c.contiguous.Has(i) && class != text.StopWord {
@@ -116,21 +119,21 @@ func (s *searcher) opensWithType(c *Candidate) bool {
 	return false
 }
 
-// isBinding says whether a part of the line that names a commune stands where communes stand. The only word that could name a
-// street belongs to it: place du Marcé.
-func (s *searcher) isBinding(part mention) bool {
-	if part.isAway && part.at&^s.q.PlaceOnly == 0 && s.q.Distinctive(s.q.PlaceOnly&^part.at) != 0 {
+// isBinding says whether a mention stands where communes stand, so that an address must lie in one it names. The
+// only word that could name a street belongs to the street: place du Marcé.
+func (s *searcher) isBinding(m mention) bool {
+	if m.isAway && m.at&^s.q.PlaceOnly == 0 && s.q.Distinctive(s.q.PlaceOnly&^m.at) != 0 {
 		return false // a word of another name, as of a business district: Paris La Défense
 	}
-	if part.isLate {
-		before := s.q.Words() & parse.Span(0, part.at.First()) &^ s.q.Complement
+	if m.isLate {
+		before := s.q.Words() & parse.Span(0, m.at.First()) &^ s.q.Complement
 		isAlone := s.q.HasStreetType(before) && s.q.Distinctive(before)|s.innerTypes(before)|s.streetDigits(before) == 0
-		return !isAlone || part.at&s.q.PlaceOnly != 0
+		return !isAlone || m.at&s.q.PlaceOnly != 0
 	}
-	if part.at.First() != 0 || part.sim < literalSim {
+	if m.at.First() != 0 || m.sim < literalSim {
 		return false
 	}
-	next := part.at.Last() + 1
+	next := m.at.Last() + 1
 	return next < len(s.q.Terms) && (s.q.Terms[next].Digits || s.q.HasStreetType(parse.Bit(next)))
 }
 
@@ -148,19 +151,20 @@ func (s *searcher) streetDigits(words parse.Mask) (out parse.Mask) {
 	return out
 }
 
-// hasUnread says whether a distinctive word is left over, and no complement.
+// hasUnread says whether a distinctive word is explained neither by the candidate nor as a complement.
 func (s *searcher) hasUnread(c *Candidate) bool {
 	return s.q.Distinctive(c.unread)&^s.q.Complement&^s.q.Phrases&^s.q.InParens&^s.beforeNumber(c) != 0
 }
 
-// isConfirmed says whether every word that was typed is confirmed by a candidate, letter for letter.
+// isConfirmed says whether a candidate confirms every typed word letter for letter. Only such a candidate may be
+// answered as exact.
 func (s *searcher) isConfirmed(c *Candidate) bool {
 	hasName := c.name == vintage.None || c.sim >= confirmedSim
 	return c.isCertain && c.fuzzy == 0 && !c.isMissing && !c.IsList && !c.IsAmbiguous && !c.lacksRep && !c.IsDoubted && hasName &&
 		s.isExplained(c.unread) && s.isPlaceConfirmed(c) && !s.hasComplementNumber(c)
 }
 
-// isExplained says whether none of the words that a candidate leaves aside is more than a link or a complement.
+// isExplained says whether the words that a candidate leaves unread are only links, articles and complements.
 func (s *searcher) isExplained(unread parse.Mask) bool {
 	for i := range s.q.Terms {
 		isArticle := s.q.Terms[i].Elided && s.q.IsStopWord(i)
@@ -171,19 +175,20 @@ func (s *searcher) isExplained(unread parse.Mask) bool {
 	return true
 }
 
-// isPlaceConfirmed says whether postcode and former commune are those of the candidate.
+// isPlaceConfirmed says whether the typed code, postcode and former commune are those of the candidate.
 func (s *searcher) isPlaceConfirmed(c *Candidate) bool {
 	if !s.scope.Cited.Has(c.Commune) {
 		return false
 	}
-	isRight := c.postcode == noPostcode || c.postcode == samePostcode || c.postcode == begunPostcode
+	isRight := c.postcode == noPostcode || c.postcode == samePostcode || c.postcode == prefixPostcode
 	if c.Type == Municipality {
 		return isRight || c.postcode == cityPostcode && s.hasPostcode(c.Commune)
 	}
 	return isRight && (!s.isOld(c.name) || c.facet.Old == c.name)
 }
 
-// hasComplementNumber says whether a number that a complement owns is one of the street's, too.
+// hasComplementNumber says whether the street has a number that was read as part of a complement. That number may
+// be the house number, so the candidate is not certain.
 func (s *searcher) hasComplementNumber(c *Candidate) (any bool) {
 	if c.Street == vintage.None {
 		return false
@@ -197,16 +202,16 @@ func (s *searcher) hasComplementNumber(c *Candidate) (any bool) {
 	return any
 }
 
-// How much of the distinctive words must be alike, in hundredths: of those typed, and twice that with what they
-// make of the name.
+// How much must be alike for a street to be meant, in percent of the distinctive words. The first two work together: a name
+// that holds few of the typed words is meant only where nearly all of the name was typed.
 const (
-	leastTyped = 50
-	leastBoth  = 175
-	leastOther = 60 // of the name of a lieu-dit, a former commune, a delivery office
+	leastTyped     = 50  // of the typed words
+	leastBoth      = 175 // twice the share of the typed words, plus the share of the name
+	leastOtherName = 60  // of the name of a lieu-dit, a former commune, a delivery office
 )
 
-// fitsWords says whether a street is meant by the words, and is not just another of the same kind, or another that shares a
-// first name.
+// fitsWords says whether the words mean a street. A street is not meant that only has the same kind, or that only
+// shares a first name with the one that is.
 func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	all := words & s.streetWords(c.place) &^ s.beforeNumber(c)
 	if c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && s.q.Distinctive(all) != 0 && (s.q.Distinctive(c.otherNames) == 0 || s.q.HasStreetType(all&^c.otherNames)) {
@@ -252,12 +257,13 @@ func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	return typed >= leastTyped && 2*typed+named >= leastBoth
 }
 
-// followsLink says whether a link stands before words: they belong to the name of a street, as in rue de Strasbourg.
+// followsLink says whether a link stands before words. They then belong to the name of a street: rue de
+// Strasbourg.
 func (s *searcher) followsLink(words parse.Mask) bool {
 	return words != 0 && words.First() > 0 && s.q.IsStopWord(words.First()-1)
 }
 
-// years are the words that are a year, which no house number is where a street is named by a date.
+// years are the words that are a year. In a street named after a date a year is no house number.
 func (s *searcher) years(words parse.Mask) (out parse.Mask) {
 	for i := range s.q.Terms {
 		if n := parse.Number(s.q.Terms[i].Typed); words.Has(i) && s.q.Terms[i].Digits && n >= 1700 && n < 2030 {
@@ -273,14 +279,15 @@ func (s *searcher) innerTypes(words parse.Mask) parse.Mask {
 	return types & (types - 1) // without the lowest bit
 }
 
-// hasOtherType says whether a kind of street was typed that is not that of the candidate.
+// hasOtherType says whether the first kind of street among the words is not that of the candidate.
 func (s *searcher) hasOtherType(c *Candidate, words parse.Mask) bool {
 	types := s.q.StreetTypes(words)
 	return types != 0 && !c.used.Has(types.First())
 }
 
-// typedShare is how much of the distinctive words a street holds, in hundredths, and whether one such as "old" or "saint" is none
-// of its.
+// typedShare is how much of the distinctive words a street holds, in percent. isQualified says whether it lacks a
+// typed qualifier such as "vieux", which makes another name of it. Words that people add or confuse freely count
+// less: titles, held qualifiers, and what may be a misspelt kind of street.
 func (s *searcher) typedShare(c *Candidate, distinctive parse.Mask) (share int32, isQualified bool) {
 	var matched, whole int32
 	for i := range s.q.Terms {
@@ -304,14 +311,15 @@ func (s *searcher) typedShare(c *Candidate, distinctive parse.Mask) (share int32
 	return matched * 100 / whole, isQualified
 }
 
-// mayBeType says whether a word may be a misspelt kind of street: one that opens the street, is short or like such a kind, and
-// stands for no distinctive word of its name.
+// mayBeType says whether a word may be a misspelt kind of street. It opens the street, stands for no distinctive
+// word of the name, and is short or resembles a kind.
 func (s *searcher) mayBeType(c *Candidate, i int) bool {
 	isFirst := i == 0 || !s.q.Words().Has(i-1) || c.terms().Has(i-1)
-	return isFirst && !(c.used &^ c.fuzzy).Has(i) && i+1 < len(s.q.Terms) && (len(s.q.Terms[i].Text) <= 4 || s.words.isLike(i, text.StreetType))
+	return isFirst && !(c.used &^ c.fuzzy).Has(i) && i+1 < len(s.q.Terms) && (len(s.q.Terms[i].Text) <= 4 || s.lexicon.isLike(i, text.StreetType))
 }
 
-// streetZone are the words that stand where the street does: behind the number, before the commune, and no complement.
+// streetZone are the words that stand where the street does: behind the number, before the commune, and outside
+// complements.
 func (s *searcher) streetZone(c *Candidate) parse.Mask {
 	zone := s.streetWords(c.place) &^ c.otherNames &^ s.lightWords(c)
 	if c.place.at != 0 && c.contiguous != 0 && c.contiguous.Last() < c.place.at.First() {
@@ -320,27 +328,30 @@ func (s *searcher) streetZone(c *Candidate) parse.Mask {
 	return zone
 }
 
-// asidePercent is how much of its weight a word has that may belong to a complement, in percent.
-const asidePercent = 15
+// lightPercent is the share of its weight, in percent, that a word keeps that may belong to a complement. It is
+// not 0, so that of two streets the one that holds the word fits better.
+const lightPercent = 15
 
-// weighTyped is the weight of what was typed of a street. Words before its number, phrases that may name a building and a
-// second street weigh little when the street does not hold them; those of a complement nothing.
+// weighTyped is the weight of the words that the street should hold. Words of complements weigh nothing. Words
+// that may belong to something else weigh little where the street does not hold them.
 func (s *searcher) weighTyped(c *Candidate, words parse.Mask) int32 {
 	words &^= s.q.Complement | s.q.PlaceOnly&c.unreadIn(words)
 	light := words & s.lightWords(c)
-	return s.words.weigh(words&^light) + s.words.weigh(light)*asidePercent/100
+	return s.lexicon.weigh(words&^light) + s.lexicon.weigh(light)*lightPercent/100
 }
 
 // unreadIn are the words of a set that nothing of the candidate explains.
 func (c *Candidate) unreadIn(words parse.Mask) parse.Mask { return words &^ c.used &^ c.otherNames }
 
-// lightWords are words that a street does not hold and that may belong to something else.
+// lightWords are words that the street does not hold and that may belong to something else: a phrase, parentheses,
+// what stands before the number, a second street.
 func (s *searcher) lightWords(c *Candidate) parse.Mask {
 	return (s.q.Phrases | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c)) &^ c.used &^ c.otherNames &^ s.q.Complement
 }
 
-// secondStreet are the terms behind a street from the next number on, or from the next kind of street that a name follows:
-// 5 rue A, 6 rue B. In rue du Grand Hameau none does. What a comma parts from a street whose place is known is no more of it.
+// secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, or
+// at the next kind of street that a name follows; in rue du Grand Hameau none does. It also begins at a comma
+// where the place is already certain.
 func (s *searcher) secondStreet(c *Candidate) parse.Mask {
 	if s.q.Distinctive(c.contiguous) == 0 {
 		return 0
@@ -360,12 +371,14 @@ func (s *searcher) secondStreet(c *Candidate) parse.Mask {
 	return 0
 }
 
-// isPlaced says whether a name or the typed postcode says that a candidate lies where it does.
+// isPlaced says whether the place of a candidate is certain: a name says it letter for letter, or the postcode is
+// its own.
 func (s *searcher) isPlaced(c *Candidate) bool {
 	return c.name != vintage.None && c.sim >= literalSim || s.postcode != 0 && c.facet.Postcode == s.postcode
 }
 
-// beforeNumber are the terms before the house number, or without one those before the kind of street that opens its name.
+// beforeNumber are the terms before the house number. Without a number before the street they are those before the
+// kind of street that opens its name.
 func (s *searcher) beforeNumber(c *Candidate) parse.Mask {
 	if c.IsTyped() && c.At != 0 && c.contiguous != 0 && c.At.First() < c.contiguous.First() {
 		return parse.Span(0, c.At.First())

@@ -6,27 +6,28 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// alignment says which of the typed words a name holds.
+// alignment says which of the typed words the name of a street holds, and which of its terms were not typed.
 type alignment struct {
 	used        parse.Mask // the words it holds
-	contiguous  parse.Mask // those of them that stand together
-	lastWord    parse.Mask // the one that stands for the last term
-	typedWeight int32      // weight of those words, times how alike, in hundredths
-	nameWeight  int32      // weight of the terms of the name that were typed, likewise
+	contiguous  parse.Mask // of these, the words that stand together around the anchor
+	lastWord    parse.Mask // the word that stands for the last term of the name
+	typedWeight int32      // sum of the weights of those words times their likeness in hundredths
+	nameWeight  int32      // the same for the terms of the name that they stand for
 	totalWeight int32      // weight of all terms of the name
-	isCertain   bool       // all but links were typed, as good as letter for letter
-	fuzzy       parse.Mask // words that were taken for another than they say
+	isCertain   bool       // all terms but links were typed, and none is fuzzy
+	fuzzy       parse.Mask // words that stand for a term they do not spell
 
-	fuzzySim            int32 // how alike the least alike of those are
-	distinctiveMatched  int32 // how alike the distinctive terms are to the words that stand for them, summed
-	distinctiveTotal    int32 // what that sum would be if all were typed; titles count less
-	isWhollyTyped       bool  // all of them were typed, as they are or alike
-	hasUntypedNumber    bool  // a number was not typed
-	hasUntypedQualifier bool  // a term such as "old" or "saint" was not typed
+	fuzzySim            int32 // the least likeness among the fuzzy words
+	distinctiveMatched  int32 // sum of the likenesses of the distinctive terms that were typed
+	distinctiveTotal    int32 // that sum if all were typed letter for letter; titles count less
+	isWhollyTyped       bool  // all distinctive terms were typed, letter for letter or misspelt
+	hasUntypedNumber    bool  // a number of the name was not typed
+	hasUntypedQualifier bool  // a term such as "vieux" or "saint" was not typed
 }
 
-// align compares a name with words. The first distinctive term is looked for first; those behind it are
-// looked for behind it, those before it before it, so that of two streets in one line each takes its own words.
+// align compares a name with words. It looks for the first distinctive term first, the anchor. It looks for the
+// terms behind the anchor behind its word and for those before it before its word, so that of two streets in one
+// line each takes its own words.
 func (l *lexicon) align(name vintage.Column, words parse.Mask) alignment {
 	a := alignment{isCertain: true, isWhollyTyped: true}
 	n := min(name.Len(), parse.MaxTerms)
@@ -52,8 +53,9 @@ func (l *lexicon) align(name vintage.Column, words parse.Mask) alignment {
 	return a
 }
 
-// findAnchor is the first term of a name that tells streets apart and was typed, and the word that stands for it; no number,
-// since that may be the house's. In a name of nothing but kinds of streets and numbers it is the last one that was typed.
+// findAnchor finds the first distinctive term of a name that was typed, and the word that stands for it. A number
+// is no anchor, since it may be the house number. A name of nothing but kinds and numbers is anchored at the last
+// term that was typed.
 func (l *lexicon) findAnchor(name vintage.Column, n int, words parse.Mask) (term, at int) {
 	term = -1
 	for j := range n {
@@ -71,7 +73,8 @@ func (l *lexicon) findAnchor(name vintage.Column, n int, words parse.Mask) (term
 	return term, at
 }
 
-// alignTerm finds the word for one term of a name, the nearest in a direction from a word on.
+// alignTerm finds the word that stands for term j of a name and adds it to the alignment. It answers the word, or
+// -1. The search begins at the word from and goes in the direction of step.
 func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words parse.Mask, from, step int) int {
 	term := name.At(j)
 	w := l.weightOfTerm(term)
@@ -103,15 +106,19 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 	return i
 }
 
-// titleShare is how much of a distinctive word a title is, in percent: people leave it away.
+// titleShare is the share of a distinctive word that a title counts, in percent. It is low because people leave
+// titles out.
 const titleShare = 30
 
+// isSaint says whether a term is "saint" or "sainte", which people leave out as they do titles.
 func isSaint(term string) bool { return term == "saint" || term == "sainte" }
 
-// numberTermShare is how much of a distinctive word a number is that a name has and that was not typed.
+// numberTermShare is the share of a distinctive word that an untyped number of a name counts, in percent. People
+// leave out the date or the ordinal of a name more often than its nouns.
 const numberTermShare = 50
 
-// hasTypeBefore says whether a kind of street stands before a term of a name: the second one is distinctive, rue du Parc.
+// hasTypeBefore says whether a kind of street stands before term j of a name. A second kind is part of the name
+// and distinctive: rue du Parc.
 func (l *lexicon) hasTypeBefore(name vintage.Column, j int) bool {
 	for k := range j {
 		if l.weightOfTerm(name.At(k)) == typeWeight {
@@ -121,7 +128,8 @@ func (l *lexicon) hasTypeBefore(name vintage.Column, j int) bool {
 	return false
 }
 
-// countDistinctive counts a distinctive term. One such as "petite" before the kind of street may be left away.
+// countDistinctive counts a distinctive term of the name. A number that was typed counts nothing, since it may be
+// the house number. A term before the kind of street counts as little as a title: petite rue.
 func (a *alignment) countDistinctive(term string, isHeld, isBeforeType bool, sim int32) {
 	share := int32(100)
 	switch {
@@ -141,7 +149,8 @@ func (a *alignment) countDistinctive(term string, isHeld, isBeforeType bool, sim
 	a.hasUntypedQualifier = a.hasUntypedQualifier || text.IsQualifier(term) && !isBeforeType
 }
 
-// findWord is the word that stands for a term: the likeliest, of as likely ones the first in a direction from a word on.
+// findWord finds the word that is most like a term. Of equally like words it takes the first one from a word on,
+// in the direction of step.
 func (l *lexicon) findWord(term uint32, words parse.Mask, from, step int) (at int, sim int32) {
 	at = -1
 	n := len(l.q.Terms)
@@ -160,10 +169,11 @@ func (l *lexicon) findWord(term uint32, words parse.Mask, from, step int) (at in
 	return at, sim
 }
 
-// twiceSim is how alike a word of few letters is to a term when two of them are wrong.
-const twiceSim = 55
+// twoEditsSim is the least likeness of a word to a term that differs from it in two letters.
+const twoEditsSim = 55
 
-// findMisspelt is the word that has two letters wrong, among those that fit nothing better. It leads to no street by itself.
+// findMisspelt finds a word with two letters wrong for a term. It compares only words that no term spells, within
+// a street that other words led to, because over the whole vintage two letters find too much.
 func (l *lexicon) findMisspelt(term uint32, words parse.Mask) (at int, sim int32) {
 	full := viewString(l.v.Term(term))
 	if len(full) < 5 || isNumber(full) {
@@ -172,25 +182,27 @@ func (l *lexicon) findMisspelt(term uint32, words parse.Mask) (at int, sim int32
 	for i := range l.q.Terms {
 		t := &l.q.Terms[i]
 		if words.Has(i) && !t.Digits && len(t.Text) >= 4 && text.ClassOf(t.Text) == text.Content && !l.hasExact(i) && text.Distance(t.Text, full, 2) <= 2 {
-			return i, max(twiceSim, likeness(len(full), 2))
+			return i, max(twoEditsSim, likeness(len(full), 2))
 		}
 	}
 	return -1, 0
 }
 
-// hasExact says whether a word stands for a term of the base as it is.
+// hasExact says whether a term of the vintage spells a word as it was typed.
 func (l *lexicon) hasExact(i int) bool {
 	all := l.alternatives[i]
 	return len(all) > 0 && all[0].sim >= literalSim
 }
 
-// sticksToNumber says whether a word is a letter written right after a number, which belongs to no name.
+// sticksToNumber says whether a word is a letter attached to a number. It is a repetition index and belongs to no
+// name.
 func (l *lexicon) sticksToNumber(i int) bool {
 	t := l.q.Terms[i]
 	return t.Glued && len(t.Typed) == 1 && !t.Digits && i > 0 && l.q.Terms[i-1].Digits
 }
 
-// findInitial lets a single letter stand for a word that begins with it: J. Jaurès.
+// findInitial finds a single letter that stands for a term which begins with it: J. Jaurès. It looks at two words
+// only, since a letter says little.
 func (l *lexicon) findInitial(term uint32, words parse.Mask, next int) (at int, sim int32) {
 	for i := max(next, 0); i < min(next+2, len(l.q.Terms)); i++ {
 		t := l.q.Terms[i]
@@ -203,7 +215,7 @@ func (l *lexicon) findInitial(term uint32, words parse.Mask, next int) (at int, 
 	return -1, 0
 }
 
-// contiguousAround is the part of some words around one of them in which nothing but links and letters stands between.
+// contiguousAround are the used words around one of them, as far as only links and letters part them.
 func (l *lexicon) contiguousAround(used parse.Mask, at int) parse.Mask {
 	if used == 0 {
 		return 0

@@ -20,8 +20,9 @@ const (
 	Municipality Type = "municipality"
 )
 
-// shortlisted is how many candidates are kept: the longest answer, and rivals to judge it by.
-const shortlisted = 32
+// maxShortlisted is how many candidates are kept: as many as the longest answer has, and rivals that show whether
+// the best one is unique.
+const maxShortlisted = 32
 
 // Candidate is an answer under consideration: a street, a row of it, or a commune.
 type Candidate struct {
@@ -32,9 +33,9 @@ type Candidate struct {
 	IsCity  bool   // Paris, Lyon or Marseille as a whole; Commune is one of its arrondissements
 
 	Score     int32 // of 10,000
-	Bonus     int32 // for lying near
-	IsSound   bool  // every typed word is confirmed
-	IsDoubted bool  // it may not stand for what was typed without a look: another commune, an open reading
+	Bonus     int32 // for lying near the point of the scope
+	IsSound   bool  // every typed word is confirmed letter for letter
+	IsDoubted bool  // a user must confirm it: it lies in another commune, or a reading is open
 
 	place
 	alignment
@@ -62,11 +63,11 @@ type number struct {
 // terms are the words that say the number.
 func (n *number) terms() parse.Mask { return n.At | n.repAt }
 
-// compareCandidates is the order of answers: by score and nearness, then by importance, which is the order of communes and
-// streets.
+// compareCandidates is the order of answers: by score and nearness, then by importance, which is the order of
+// communes and streets. The remaining keys only make the order total.
 func compareCandidates(x, y *Candidate) int {
 	return cmp.Or(cmp.Compare(y.Score+y.Bonus, x.Score+x.Bonus), compareDoubt(x, y), compareCities(x, y), cmp.Compare(x.Commune, y.Commune),
-		-cmp.Compare(x.Street, y.Street)*municipal(x, y), cmp.Compare(x.Row, y.Row), cmp.Compare(y.rank(), x.rank()),
+		-cmp.Compare(x.Street, y.Street)*streetOrderSign(x, y), cmp.Compare(x.Row, y.Row), cmp.Compare(y.rank(), x.rank()),
 		cmp.Compare(x.name, y.name), cmp.Compare(x.at, y.at))
 }
 
@@ -92,8 +93,9 @@ func compareCities(x, y *Candidate) int {
 	return 1
 }
 
-// municipal puts a commune before its streets, and streets in their order.
-func municipal(x, y *Candidate) int {
+// streetOrderSign is the factor that makes compareCandidates put a commune before its streets and keep streets in
+// their order. A commune has the highest street ordinal, so its comparison is reversed.
+func streetOrderSign(x, y *Candidate) int {
 	if x.Street == vintage.None || y.Street == vintage.None {
 		return 1
 	}
@@ -103,9 +105,9 @@ func municipal(x, y *Candidate) int {
 // shortlist holds the best candidates, the best first, each address once.
 type shortlist struct{ best []Candidate }
 
-// add takes a candidate in, unless others are better or it is known from a better reading.
+// add takes a candidate in, unless the list is full of better ones or holds a better reading of the same address.
 func (l *shortlist) add(c *Candidate) {
-	if n := len(l.best); n == shortlisted && compareCandidates(c, &l.best[n-1]) >= 0 {
+	if n := len(l.best); n == maxShortlisted && compareCandidates(c, &l.best[n-1]) >= 0 {
 		return
 	}
 	for i := range l.best {
@@ -118,12 +120,13 @@ func (l *shortlist) add(c *Candidate) {
 		}
 	}
 	at, _ := slices.BinarySearchFunc(l.best, c, func(b Candidate, c *Candidate) int { return compareCandidates(&b, c) })
-	if len(l.best) == shortlisted {
-		l.best = l.best[:shortlisted-1]
+	if len(l.best) == maxShortlisted {
+		l.best = l.best[:maxShortlisted-1]
 	}
 	l.best = slices.Insert(l.best, at, *c)
 }
 
+// isSameAddress says whether two candidates are readings of one address.
 func isSameAddress(x, y *Candidate) bool {
 	if x.IsCity || y.IsCity {
 		return x.IsCity && y.IsCity
@@ -131,7 +134,7 @@ func isSameAddress(x, y *Candidate) bool {
 	return x.Commune == y.Commune && x.Street == y.Street && x.Row == y.Row
 }
 
-// top is the score of the best.
+// top is the score of the best candidate, or 0.
 func (l *shortlist) top() int32 {
 	if len(l.best) == 0 {
 		return 0
@@ -154,14 +157,15 @@ type Explanation struct {
 	IsNumberTyped bool
 	IsOtherNumber bool // the number is not the first of those typed
 	IsRepKept     bool // the repetition index is the street's
-	IsStreetSame  bool // letter for letter, and nothing typed is left over
+	IsStreetSame  bool // the street fits letter for letter, and no typed word is left over
 	IsCitySame    bool
-	IsCityUnknown bool // the typed commune is not this one
+	IsCityUnknown bool // City holds words that do not name the commune of the candidate
 	IsCode        bool // the typed digits are the INSEE code of the commune
-	IsFromPlace   bool // words of the street name a commune elsewhere
+	IsFromPlace   bool // words of the street also name a commune elsewhere
 }
 
-// Explain says so of a candidate.
+// Explain says which typed words a candidate takes for which part of the address. Each word is in one part at
+// most.
 func (r *Result) Explain(c *Candidate) Explanation {
 	s := r.run
 	x := Explanation{IsNumberTyped: c.IsTyped(), IsOtherNumber: c.chosen > 0, Rep: c.rep, IsRepKept: c.rep != "" && !c.isMissing && !c.lacksRep,
@@ -171,14 +175,14 @@ func (r *Result) Explain(c *Candidate) Explanation {
 		x.Number = s.q.Typed(c.At)
 	}
 	cityWords := c.place.at
-	strange := s.strangePlace(c)
-	if cityWords == 0 && strange != 0 {
-		cityWords, x.IsCityUnknown = strange, true
+	unknown := s.unknownPlaceWords(c)
+	if cityWords == 0 && unknown != 0 {
+		cityWords, x.IsCityUnknown = unknown, true
 	}
 	x.City = s.q.Typed(cityWords)
 	x.IsCitySame = c.sim >= confirmedSim && !c.IsDoubted
-	apart := s.apart(c)
-	aside := s.q.Complement | s.q.Postal | apart
+	building := s.buildingWords(c)
+	aside := s.q.Complement | s.q.Postal | building
 	postcode := s.q.Postcode.At
 	if c.postcode == nearPostcode {
 		postcode |= s.shortPostcode(c.used)
@@ -186,18 +190,18 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	if !x.IsCode || s.postcode != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode {
 		x.Postcode, x.IsCode = s.q.Typed(postcode), false
 	}
-	street := s.q.Words() &^ c.place.at &^ strange &^ c.terms() &^ aside &^ postcode &^ c.postcodePrefix
+	street := s.q.Words() &^ c.place.at &^ unknown &^ c.terms() &^ aside &^ postcode &^ c.postcodePrefix
 	if c.Street != vintage.None || !s.isExplained(street) {
 		x.Street = s.q.Typed(street)
 	}
-	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(c.unread&^strange&^apart)
+	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(c.unread&^unknown&^building)
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
 }
 
-// apart are the words before the house number that are none of the street's: they name what stands there. Another street is
-// no complement.
-func (s *searcher) apart(c *Candidate) parse.Mask {
+// buildingWords are unread words before the house number. They name a building or a company there. They are empty
+// where they hold a kind of street, since another street is no complement.
+func (s *searcher) buildingWords(c *Candidate) parse.Mask {
 	before := c.unread & s.beforeNumber(c) &^ s.q.PlaceOnly
 	if !c.IsTyped() || c.Street == vintage.None || s.q.Distinctive(before)|before&s.q.Digits() == 0 || s.q.HasStreetType(before&^s.q.Phrases) {
 		return 0
@@ -205,12 +209,12 @@ func (s *searcher) apart(c *Candidate) parse.Mask {
 	return before
 }
 
-// strangePlace are words that stand where a commune does and name none that a candidate lies in.
-func (s *searcher) strangePlace(c *Candidate) (out parse.Mask) {
+// unknownPlaceWords are the words that stand where a commune does and do not name that of the candidate.
+func (s *searcher) unknownPlaceWords(c *Candidate) (out parse.Mask) {
 	out = c.unread & s.q.PlaceOnly &^ s.q.Phrases
-	for _, part := range s.mentions {
-		if s.isBinding(part) && part.at&c.place.at == 0 && part.at&^c.unread == 0 {
-			out |= part.at
+	for _, m := range s.mentions {
+		if s.isBinding(m) && m.at&c.place.at == 0 && m.at&^c.unread == 0 {
+			out |= m.at
 		}
 	}
 	return out
@@ -226,7 +230,8 @@ func (s *searcher) country() (out parse.Mask) {
 	return out
 }
 
-// IsExact says whether a candidate is confirmed, and no other is.
+// IsExact says whether candidate i is confirmed and no other of its type is. It is false where other answers may
+// have been left out.
 func (r *Result) IsExact(i int) bool {
 	c := &r.Best[i]
 	if r.IsTruncated || !c.IsSound || slices.Contains(r.leftOut, c.Type == Municipality) {
@@ -251,7 +256,7 @@ func (c *Candidate) MissingNumber() (number uint32, ok bool) {
 // Facet is what the address shares with others of its street: postcode, former commune, lieu-dit.
 func (c *Candidate) Facet() vintage.Facet { return c.facet }
 
-// TypedOf is how many characters of a word of a label were typed.
+// TypedOf is how many characters of a word of a label were typed. A label shows the rest as completed.
 func (r *Result) TypedOf(t text.Term) int {
 	s := r.run
 	id, ok := s.v.FindTerm(t.Text)
@@ -265,9 +270,9 @@ func (r *Result) TypedOf(t text.Term) int {
 	}
 	most := 0
 	for i := range s.q.Terms {
-		switch sim := s.words.sim(i, id); {
+		switch sim := s.lexicon.sim(i, id); {
 		case sim == 0:
-		case s.words.prefixes.Has(i) && sim == s.words.prefixSimOf(i):
+		case s.lexicon.prefixes.Has(i) && sim == s.lexicon.prefixSimOf(i):
 			most = max(most, min(t.End-t.Start, s.q.Terms[i].End-s.q.Terms[i].Start))
 		default:
 			return t.End - t.Start
@@ -276,8 +281,8 @@ func (r *Result) TypedOf(t text.Term) int {
 	return most
 }
 
-// NamedCommune is the commune that was typed beside a street, or that has the typed postcode alone: what may answer for an
-// address that is not there.
+// NamedCommune is the commune that was typed beside a street, or one that has the typed postcode. It may answer
+// for an address that was not found.
 func (r *Result) NamedCommune() (Candidate, bool) {
 	s := r.run
 	best := -1

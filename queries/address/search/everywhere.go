@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	maxTogether = 10_000 // streets with the rarest word that are asked for the others
-	maxPivots   = 500    // streets that are looked at
-	fewOfEach   = 64     // streets looked at for each term an unfinished word may become
-	pivotedMore = 4      // readings of a word
-	fewBegun    = 256    // terms an unfinished word may become before streets are looked at instead
+	maxIntersected   = 10_000 // streets with the rarest word that are tested for the other words
+	maxPivotStreets  = 500    // streets that are kept of those with the rarest word
+	maxPerPrefixTerm = 64     // streets that are kept for each term that a prefix stands for
+	maxPivotReadings = 4      // alternatives of a word that are looked up
+	fewPrefixTerms   = 256    // terms that a prefix may stand for before names are read one by one
 )
 
-// judgeEverywhere judges the streets of the whole vintage that the words may name, when nothing says in which commune.
-// Streets are looked at in the order of importance, so that a name the country over is found where most people live.
+// judgeEverywhere judges the streets that the words may name where no commune is certain. It looks at streets in
+// the order of importance, so a name that many communes have is found where most people live. The communes of a
+// postcode that was begun come first.
 func (s *searcher) judgeEverywhere() {
 	if s.prefixCommunes != nil && s.scope.Communes == nil {
 		s.judgeArea(s.prefixCommunes)
@@ -28,7 +29,9 @@ func (s *searcher) judgeEverywhere() {
 	s.judgeArea(s.scope.Communes)
 }
 
-// judgeArea does so in an area.
+// judgeArea judges the streets of an area that hold the rarest word, the pivot. A finished distinctive word is the
+// pivot where there is one, because few streets hold it. The number that opens the line comes last, since it is
+// the house number.
 func (s *searcher) judgeArea(area Area) {
 	words := s.streetWords(place{})
 	distinctive := s.q.Distinctive(words)
@@ -54,53 +57,53 @@ func (s *searcher) judgeArea(area Area) {
 			s.addWordWeight(all, i)
 		}
 	}
-	s.shareBegunPlaces(all)
+	s.addPlacePrefixWeights(all)
 	for _, h := range s.rankHits(all, words) {
 		commune := s.v.StreetCommune(h.street)
-		if p, ok := s.begunPlace(commune); ok {
+		if p, ok := s.placeByPrefix(commune); ok {
 			s.judge(p, h.street)
 		}
 		s.judge(place{commune: commune, name: vintage.None}, h.street)
 	}
 }
 
-// shareBegunPlaces adds what the last word is worth to the streets of communes whose name it begins. Such communes are too
-// many to be looked through, and few have a street of the name.
-func (s *searcher) shareBegunPlaces(all []hit) {
+// addPlacePrefixWeights adds the weight of the unfinished word to streets of communes whose name it begins. Such
+// communes are too many to be searched one by one.
+func (s *searcher) addPlacePrefixWeights(all []hit) {
 	if s.unfinishedWord() == 0 {
 		return
 	}
 	for j := range all {
-		if _, ok := s.begunPlace(s.v.StreetCommune(all[j].street)); ok {
-			all[j].weight += s.words.weight[s.q.Unfinished] * growSim
+		if _, ok := s.placeByPrefix(s.v.StreetCommune(all[j].street)); ok {
+			all[j].weight += s.lexicon.weight[s.q.Unfinished] * unfinishedSim
 		}
 	}
 }
 
-// begunPlace is a commune as the place that the last words of an unfinished line begin to name.
-func (s *searcher) begunPlace(commune uint32) (p place, ok bool) {
+// placeByPrefix is a commune as the place whose name the last words of an unfinished line begin.
+func (s *searcher) placeByPrefix(commune uint32) (p place, ok bool) {
 	last := s.q.Unfinished
-	if last < 1 || !s.words.prefixes.Has(last) || !s.mayName(last) {
+	if last < 1 || !s.lexicon.prefixes.Has(last) || !s.mayName(last) {
 		return p, false
 	}
-	for name, to := s.v.CommunePlaces(commune); name < to && s.budget.steps > 0; name++ {
+	for name, to := s.v.CommunePlaces(commune); name < to && s.budget.left > 0; name++ {
 		terms := s.v.NameTerms(s.v.Place(name).Name)
-		s.budget.steps--
+		s.budget.left--
 		for k := range terms.Len() {
-			if t := terms.At(k); t < s.words.low[last] || t >= s.words.high[last] {
+			if t := terms.At(k); t < s.lexicon.low[last] || t >= s.lexicon.high[last] {
 				continue
 			}
-			if at := s.endsWith(terms, k); at != 0 {
-				return place{commune: commune, name: name, at: at, sim: growSim, isLate: true, hasTypedCode: s.hasPostcode(commune)}, true
+			if at := s.trailingWords(terms, k); at != 0 {
+				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: s.hasPostcode(commune)}, true
 			}
 		}
 	}
 	return p, false
 }
 
-// endsWith are the words at the end of the line where those before the unfinished one are the first terms of a name, but for
-// links; none where they are not.
-func (s *searcher) endsWith(name vintage.Column, terms int) parse.Mask {
+// trailingWords are the words at the end of the line that spell the first terms of a name, the last of them being
+// the unfinished word. Links do not count. It is empty where the words before the unfinished one are others.
+func (s *searcher) trailingWords(name vintage.Column, terms int) parse.Mask {
 	i := s.q.Unfinished
 	for k := terms - 1; k >= 0; k-- {
 		if text.ClassOf(viewString(s.v.Term(name.At(k)))) == text.StopWord {
@@ -108,14 +111,15 @@ func (s *searcher) endsWith(name vintage.Column, terms int) parse.Mask {
 		}
 		for i--; i > 0 && s.q.IsStopWord(i); i-- {
 		}
-		if i < 1 || !s.mayName(i) || s.words.sim(i, name.At(k)) < literalSim {
+		if i < 1 || !s.mayName(i) || s.lexicon.sim(i, name.At(k)) < literalSim {
 			return 0
 		}
 	}
 	return parse.Span(i, s.q.Unfinished+1)
 }
 
-// rarestWord is the word that the fewest streets hold, or -1.
+// rarestWord is the word that the fewest streets hold, or -1. A word that is only a prefix counts as the most
+// frequent.
 func (s *searcher) rarestWord(words parse.Mask) int {
 	least, pivot := 0, -1
 	for i := range s.q.Terms {
@@ -123,10 +127,10 @@ func (s *searcher) rarestWord(words parse.Mask) int {
 			continue
 		}
 		n := 0
-		for _, a := range s.words.alternatives[i] {
+		for _, a := range s.lexicon.alternatives[i] {
 			n += s.v.StreetsWith(a.term).Len()
 		}
-		if n == 0 && s.words.prefixes.Has(i) {
+		if n == 0 && s.lexicon.prefixes.Has(i) {
 			n = 1 << 20
 		}
 		if n > 0 && (pivot < 0 || n < least) {
@@ -136,21 +140,21 @@ func (s *searcher) rarestWord(words parse.Mask) int {
 	return pivot
 }
 
-// streetsWithWord are the streets of an area that hold one word.
+// streetsWithWord are the hits of the pivot in an area.
 func (s *searcher) streetsWithWord(pivot int, area Area) []hit {
 	all := s.scratch[:0]
-	weight := s.words.weight[pivot]
-	of := s.words.alternatives[pivot]
-	for _, a := range of[:min(len(of), pivotedMore)] {
-		all = s.appendFirstStreets(all, s.v.StreetsWith(a.term), hit{weight: weight * a.sim}, maxPivots, area)
+	weight := s.lexicon.weight[pivot]
+	of := s.lexicon.alternatives[pivot]
+	for _, a := range of[:min(len(of), maxPivotReadings)] {
+		all = s.appendFirstStreets(all, s.v.StreetsWith(a.term), hit{weight: weight * a.sim}, maxPivotStreets, area)
 	}
-	switch prefixed := s.words.prefixes.Has(pivot); {
+	switch prefixed := s.lexicon.prefixes.Has(pivot); {
 	case !prefixed:
-	case s.words.high[pivot]-s.words.low[pivot] > fewBegun:
+	case s.lexicon.high[pivot]-s.lexicon.low[pivot] > fewPrefixTerms:
 		all = s.scanArea(all, parse.Bit(pivot), area)
 	default:
-		for t := s.words.low[pivot]; t < s.words.high[pivot] && s.budget.steps > 0; t++ {
-			all = s.appendFirstStreets(all, s.v.StreetsWith(t), hit{weight: weight * s.words.prefixSimOf(pivot)}, fewOfEach, area)
+		for t := s.lexicon.low[pivot]; t < s.lexicon.high[pivot] && s.budget.left > 0; t++ {
+			all = s.appendFirstStreets(all, s.v.StreetsWith(t), hit{weight: weight * s.lexicon.prefixSimOf(pivot)}, maxPerPrefixTerm, area)
 		}
 	}
 	all = dedupeHits(all)
@@ -158,8 +162,8 @@ func (s *searcher) streetsWithWord(pivot int, area Area) []hit {
 	return all
 }
 
-// streetsWithAllWords are the streets of an area that hold all the distinctive words, if there are several; each is given
-// what the rarest is worth.
+// streetsWithAllWords are the streets of an area that hold all finished distinctive words, each with the weight of
+// the pivot. It is empty where there is only one such word, or where the vintage lacks one.
 func (s *searcher) streetsWithAllWords(pivot int, words parse.Mask, area Area) []hit {
 	all := s.scratch[:0]
 	var others []cursor
@@ -167,31 +171,33 @@ func (s *searcher) streetsWithAllWords(pivot int, words parse.Mask, area Area) [
 		if !(s.q.Distinctive(words) &^ s.unfinishedWord()).Has(i) || i == pivot {
 			continue
 		}
-		if len(s.words.alternatives[i]) == 0 {
+		if len(s.lexicon.alternatives[i]) == 0 {
 			return nil
 		}
-		others = append(others, cursor{column: s.v.StreetsWith(s.words.alternatives[i][0].term)})
+		others = append(others, cursor{column: s.v.StreetsWith(s.lexicon.alternatives[i][0].term)})
 	}
-	if len(others) == 0 || len(s.words.alternatives[pivot]) == 0 {
+	if len(others) == 0 || len(s.lexicon.alternatives[pivot]) == 0 {
 		return nil
 	}
-	first := s.words.alternatives[pivot][0]
+	first := s.lexicon.alternatives[pivot][0]
 	streets := s.v.StreetsWith(first.term)
-	s.budget.isCut = s.budget.isCut || streets.Len() > maxTogether
-	for j := range min(streets.Len(), maxTogether) {
+	s.budget.isCut = s.budget.isCut || streets.Len() > maxIntersected
+	for j := range min(streets.Len(), maxIntersected) {
 		street := streets.At(j)
-		if len(all) == maxPivots || s.budget.steps <= 0 {
+		if len(all) == maxPivotStreets || s.budget.left <= 0 {
 			s.budget.isCut = true
 			break
 		}
-		if s.budget.steps--; inAll(others, street) && area.Has(s.v.StreetCommune(street)) {
-			all = append(all, hit{street, s.words.weight[pivot] * first.sim})
+		if s.budget.left--; inAll(others, street) && area.Has(s.v.StreetCommune(street)) {
+			all = append(all, hit{street, s.lexicon.weight[pivot] * first.sim})
 		}
 	}
 	s.scratch = all
 	return all
 }
 
+// inAll says whether all columns hold a street. Calls must pass streets in ascending order, as the cursors only
+// move forward.
 func inAll(cursors []cursor, street uint32) bool {
 	for i := range cursors {
 		if !cursors[i].seek(street) {
@@ -211,19 +217,19 @@ func (s *searcher) appendFirstStreets(all []hit, streets vintage.Column, r hit, 
 				s.budget.isCut = true
 				return all
 			}
-			s.budget.steps--
+			s.budget.left--
 			all = append(all, hit{streets.At(j), r.weight})
 		}
-		if s.budget.steps -= 2; s.budget.steps <= 0 || streets.Len() == 0 {
+		if s.budget.left -= 2; s.budget.left <= 0 || streets.Len() == 0 {
 			break
 		}
 	}
 	return all
 }
 
-// scanArea looks at the first streets of an area, name by name.
+// scanArea adds hits from the names of the first streets of an area, up to maxPrefixTerms streets.
 func (s *searcher) scanArea(all []hit, words parse.Mask, area Area) []hit {
-	left := uint32(maxBegun)
+	left := uint32(maxPrefixTerms)
 	for from, to := range area.ranges(s.v) {
 		n := min(to-from, left)
 		all = s.scanNames(all, words, from, from+n)
@@ -236,25 +242,26 @@ func (s *searcher) scanArea(all []hit, words parse.Mask, area Area) []hit {
 
 // addWordWeight adds what one more word is worth to the streets that hold it.
 func (s *searcher) addWordWeight(all []hit, i int) {
-	if s.words.prefixes.Has(i) && (i == s.q.Unfinished || len(s.words.alternatives[i]) == 0) {
+	if s.lexicon.prefixes.Has(i) && (i == s.q.Unfinished || len(s.lexicon.alternatives[i]) == 0) {
 		s.addPrefixWeight(all, i)
 		return
 	}
-	for k, a := range s.words.alternatives[i] {
-		if k == pivotedMore || s.budget.steps <= 0 {
+	for k, a := range s.lexicon.alternatives[i] {
+		if k == maxPivotReadings || s.budget.left <= 0 {
 			return
 		}
-		s.addTermWeight(all, s.v.StreetsWith(a.term), s.words.weight[i]*a.sim)
+		s.addTermWeight(all, s.v.StreetsWith(a.term), s.lexicon.weight[i]*a.sim)
 	}
 }
 
-// cursor finds growing numbers in a sorted column.
+// cursor finds ascending numbers in a sorted column. It only moves forward.
 type cursor struct {
 	column vintage.Column
 	at     int
 }
 
-// seek moves to the first number that is no less, and says whether it is the one.
+// seek moves to the first number that is not less than n, and says whether it is n. It doubles its step, then
+// searches between the last two positions.
 func (c *cursor) seek(n uint32) bool {
 	step := 1
 	for c.at+step < c.column.Len() && c.column.At(c.at+step) < n {

@@ -8,18 +8,18 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// judge compares a street with the words that its place left over, and shortlists the rows that bear the typed number, or
-// the street itself.
+// judge compares a street with the words that do not name its place. It shortlists the rows that have the typed
+// number, or the street itself where no row does.
 func (s *searcher) judge(p place, street uint32) {
 	of := s.v.Street(street)
 	name := s.v.NameTerms(of.Name)
-	s.budget.steps -= 8 + len(s.q.Terms)*name.Len()/6
+	s.budget.left -= 8 + len(s.q.Terms)*name.Len()/6
 	c := Candidate{place: p, Type: Street, Commune: p.commune, Street: street, Row: vintage.None}
 	if of.Locality {
 		c.Type = Locality
 	}
 	words := s.streetWords(p)
-	c.alignment = s.words.align(name, words)
+	c.alignment = s.lexicon.align(name, words)
 	if c.used == 0 {
 		return
 	}
@@ -40,16 +40,16 @@ func (s *searcher) streetWords(p place) parse.Mask {
 	return s.q.Words() &^ p.at &^ s.q.PlaceOnly &^ s.q.Complement &^ s.q.Reps
 }
 
-// shortPostcode is the term of a postcode of four digits, unless it is a word of the street.
+// shortPostcode is the term of a postcode of four digits, unless it stands for a word of the street.
 func (s *searcher) shortPostcode(used parse.Mask) parse.Mask {
-	if len(s.near) == 0 {
+	if len(s.nearPostcodes) == 0 {
 		return 0
 	}
 	return s.q.Postcode.ShortAt &^ used
 }
 
-// judgeRows shortlists the rows of a street that bear the first of the typed numbers that it has, and says whether any does.
-// A repetition index that no row of the number bears is left aside.
+// judgeRows shortlists the rows of a street that have the first typed number it knows, and says whether there are
+// any. Where no row has the typed repetition index, it takes the row without one.
 func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 	for k := range c.Count {
 		choice := c.Choices[k]
@@ -81,6 +81,7 @@ func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 	return false
 }
 
+// assessRow assesses one row of a street as a house number.
 func (s *searcher) assessRow(c Candidate, of vintage.Street, row uint32) {
 	c.Type, c.Row = HouseNumber, row
 	s.assess(c, of)
@@ -90,7 +91,7 @@ func (s *searcher) assessRow(c Candidate, of vintage.Street, row uint32) {
 func (s *searcher) rowsWithNumber(of vintage.Street, number uint32) (from, to uint32) {
 	from = s.v.FirstNumber(of, number)
 	for to = from; to < of.To && s.v.Number(to) == number; to++ {
-		s.budget.steps--
+		s.budget.left--
 	}
 	return from, to
 }
@@ -98,6 +99,7 @@ func (s *searcher) rowsWithNumber(of vintage.Street, number uint32) (from, to ui
 // sameRep says whether a typed repetition index stands for one of the base: b is bis, t is ter.
 func sameRep(typed, kept string) bool { return expandRep(typed) == expandRep(kept) }
 
+// expandRep writes the letters for bis, ter and quater out, since bases and people use both.
 func expandRep(rep string) string {
 	rep = text.Fold(rep)
 	switch rep {
@@ -111,7 +113,8 @@ func expandRep(rep string) string {
 	return rep
 }
 
-// assess reads what the street left over, and shortlists the candidate if it is one.
+// assess explains the words that the street does not hold, and shortlists the candidate if the words mean it and
+// it lies where they say.
 func (s *searcher) assess(c Candidate, of vintage.Street) {
 	c.facet = s.facetOf(&c, of)
 	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.shortPostcode(c.used)
@@ -127,16 +130,16 @@ func (s *searcher) assess(c Candidate, of vintage.Street) {
 	}
 }
 
-// readOthers reads words that the street left over as the other names of where it lies: its lieu-dit, its former commune,
-// its delivery office. It answers what they weigh.
+// readOthers reads words that the street does not hold as other names of where it lies: its lieu-dit, its former
+// commune, its delivery office. It answers their weight, a little less than in the name of the street.
 func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 	left := words &^ c.used &^ s.q.Complement
 	for i, name := range [...]uint32{c.facet.LieuDit, s.oldName(c.facet), c.facet.Delivery} {
 		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None {
 			continue // a delivery office that was typed alone is a place by itself
 		}
-		extra := s.words.align(s.v.NameTerms(name), left)
-		if s.words.weigh(extra.used) <= int32(extra.used.Count())*linkWeight || extra.distinctiveMatched*100 < leastOther*extra.distinctiveTotal ||
+		extra := s.lexicon.align(s.v.NameTerms(name), left)
+		if s.lexicon.weigh(extra.used) <= int32(extra.used.Count())*linkWeight || extra.distinctiveMatched*100 < leastOtherName*extra.distinctiveTotal ||
 			i > 0 && extra.fuzzy != 0 {
 			continue
 		}
@@ -148,7 +151,8 @@ func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 	return matched
 }
 
-// facetOf is what a candidate's row is part of; a street stands for the facet that was asked for, or its first.
+// facetOf is the facet of a candidate's row. A street has the facet that fits the typed postcode and former
+// commune, or its first.
 func (s *searcher) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
 	if c.Type == HouseNumber {
 		return s.v.RowFacet(c.Row, of)
@@ -163,10 +167,12 @@ func (s *searcher) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
 	return s.v.Facet(from)
 }
 
+// isOld says whether a name is that of a former commune.
 func (s *searcher) isOld(name uint32) bool {
 	return name != vintage.None && s.v.Place(name).Kind == vintage.Old
 }
 
+// oldName is the name of the former commune of a facet, or vintage.None.
 func (s *searcher) oldName(f vintage.Facet) uint32 {
 	if f.Old == vintage.None {
 		return vintage.None
@@ -174,7 +180,8 @@ func (s *searcher) oldName(f vintage.Facet) uint32 {
 	return s.v.Place(f.Old).Name
 }
 
-// judgeCommune shortlists the commune itself.
+// judgeCommune shortlists the commune itself. Words that it leaves unread count as a street that does not fit, and
+// a house number counts as impossible, so that a commune never scores like a street that was found.
 func (s *searcher) judgeCommune(p place) {
 	if !s.wantsType(Municipality) {
 		return
@@ -193,7 +200,7 @@ func (s *searcher) judgeCommune(p place) {
 	c.IsCity = s.isWholeCity(&c)
 	rest := c.unread &^ s.q.Complement
 	e := s.evidenceOf(&c)
-	e.hasStreet = s.words.weigh(rest) > int32(rest.Count())*linkWeight
+	e.hasStreet = s.lexicon.weigh(rest) > int32(rest.Count())*linkWeight
 	if e.hasNumber {
 		e.number = numberImpossible
 	}
@@ -212,10 +219,11 @@ func (s *searcher) isWholeCity(c *Candidate) bool {
 	return p.Kind == vintage.Parent && s.v.NameTerms(p.Name).Len() == 1
 }
 
-// strangeSim is what words behind a postcode are worth that name no place: they may be a name that the base does not have.
-const strangeSim = 50
+// unknownPlaceSim is the likeness of words behind a postcode that name no known place. It is not 0, since the base
+// may lack a name that people use.
+const unknownPlaceSim = 50
 
-// evidenceOf is what the score of a candidate depends on.
+// evidenceOf collects what the score of a candidate depends on.
 func (s *searcher) evidenceOf(c *Candidate) evidence {
 	e := evidence{hasStreet: c.Street != vintage.None, streetFit: c.streetFit, postcode: c.postcode, isElsewhere: c.IsDoubted,
 		hasCode: s.scope.Cited != nil, isCoded: s.scope.Cited.Has(c.Commune), hasNumber: c.IsTyped()}
@@ -224,7 +232,7 @@ func (s *searcher) evidenceOf(c *Candidate) evidence {
 		e.isOldOther = s.isOld(c.name) && c.Type != Municipality && c.facet.Old != c.name
 	}
 	if c.name == vintage.None && c.Street != vintage.None && s.q.Distinctive(c.unread&s.q.PlaceOnly&^s.q.Phrases) != 0 {
-		e.hasPlace, e.placeSim, e.isLate = true, strangeSim, true
+		e.hasPlace, e.placeSim, e.isLate = true, unknownPlaceSim, true
 	}
 	switch {
 	case c.isMissing:
@@ -241,7 +249,8 @@ func (s *searcher) evidenceOf(c *Candidate) evidence {
 	return e
 }
 
-// addCandidate settles a candidate's score and shortlists it if the scope lets it through.
+// addCandidate scores a candidate and shortlists it if the scope lets it through. The list also keeps candidates
+// with half of the accepted score; the caller decides which ones to show.
 func (s *searcher) addCandidate(c *Candidate, e evidence) {
 	c.Score = e.score()
 	if c.Score < Accepted/2 || !s.passesScope(c) {
@@ -263,12 +272,15 @@ func (s *searcher) passesScope(c *Candidate) bool {
 }
 
 const (
-	mostBonus = 400   // what lying right here is worth, of 10,000
-	halfBonus = 2_000 // metres at which it is worth half of that
+	maxBonus        = 400   // what lying at the very point is worth, of 10,000
+	halfBonusMetres = 2_000 // the distance at which it is worth half of that
 )
 
-// bonus is what lying so near is worth: less than one wrong letter in a street's name.
-func bonus(metres float64) int32 { return int32(mostBonus * halfBonus / (halfBonus + metres)) }
+// bonus is what nearness is worth. It is small, so that it decides only between candidates whose words fit about
+// as well.
+func bonus(metres float64) int32 {
+	return int32(maxBonus * halfBonusMetres / (halfBonusMetres + metres))
+}
 
 // pointOf is where a candidate lies.
 func (s *searcher) pointOf(c *Candidate) vintage.Point {

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	maxAlternatives = 16 // terms that one typed word may stand for
-	maxFound        = 96 // of which those are the likeliest
+	maxAlternatives = 16 // terms that are kept for one misspelt word
+	maxFound        = 96 // terms of which those are the likeliest
 
-	literalSim = 97 // how alike two words are that are the same but for an article or an abbreviation
-	soundSim   = 72 // how alike words are that sound the same
-	bothSim    = 3  // and how much more when they are spelt much the same, too
-	growSim    = 90 // how alike the last word of an unfinished line is to a term that it begins
-	prefixSim  = 86 // how alike any other word of such a line is to one
+	literalSim    = 97 // least likeness of a word that counts as typed letter for letter; an article or an abbreviation may differ
+	soundSim      = 72 // least likeness of words that sound the same
+	soundBonus    = 3  // what it adds to the likeness of their letters
+	unfinishedSim = 90 // likeness of the unfinished word to a term that it begins
+	prefixSim     = 86 // the same for any other word of an unfinished line; less, since people finish those
 
-	linkWeight  = 5 // of a term that may be missing
-	typeWeight  = 35
-	shortWeight = 40 // of a word of two letters
-	plainWeight = 100
+	linkWeight  = 5   // a link, which may be missing
+	typeWeight  = 35  // a kind of street, which many streets share
+	shortWeight = 40  // a word of two letters; one letter weighs half
+	plainWeight = 100 // any other word
 )
 
 // alternative is a term of the vintage that a typed word may stand for, and how alike they are, in hundredths.
@@ -32,7 +32,7 @@ type alternative struct {
 	sim  int32
 }
 
-// dictionary finds the terms that a word may have been meant to be.
+// dictionary finds the terms that a misspelt word may mean.
 type dictionary interface {
 	// Like calls yield with terms within so many edits, some more than once, until it answers false.
 	Like(term string, edits int, yield func(term uint32, distance int) bool)
@@ -40,8 +40,8 @@ type dictionary interface {
 	Sounding(sound string, yield func(term uint32) bool)
 }
 
-// lexicon says what the words of one question may stand for. It begins with what they are letter for letter, and reads
-// them more loosely when it is asked to.
+// lexicon says which terms of the vintage the words of a question may stand for. It begins with those that spell
+// them, and adds looser readings on demand.
 type lexicon struct {
 	v      *vintage.Vintage
 	q      *parse.Question
@@ -50,11 +50,12 @@ type lexicon struct {
 
 	alternatives [parse.MaxTerms][]alternative
 	weight       [parse.MaxTerms]int32
-	low, high    [parse.MaxTerms]uint32 // the range of the terms that a word may be the beginning of
+	low, high    [parse.MaxTerms]uint32 // the range [low, high) of the terms that a word begins
 	prefixes     parse.Mask             // the words with such a range
-	fuzzied      parse.Mask
+	fuzzied      parse.Mask             // the words for which misspellings were looked up
 }
 
+// newLexicon makes the lexicon of a question with the terms that spell its words.
 func newLexicon(v *vintage.Vintage, q *parse.Question, dict dictionary, b *budget) *lexicon {
 	l := &lexicon{v: v, q: q, dict: dict, budget: b}
 	l.reset(dict)
@@ -74,7 +75,7 @@ func (l *lexicon) reset(dict dictionary) {
 	}
 }
 
-// weightOf is how much a term counts.
+// weightOf is the weight of a term: how much it says about which street is meant.
 func weightOf(term string) int32 {
 	switch text.ClassOf(term) {
 	case text.StopWord:
@@ -98,7 +99,8 @@ func (l *lexicon) weigh(words parse.Mask) (sum int32) {
 	return sum
 }
 
-// addExact looks a word up as it is: written out, and as typed when that is another word.
+// addExact adds the term that spells a word, with its abbreviation written out, and the one that spells it as
+// typed.
 func (l *lexicon) addExact(i int) {
 	t := l.q.Terms[i]
 	if id, ok := l.v.FindTerm(t.Text); ok {
@@ -113,7 +115,8 @@ func (l *lexicon) addExact(i int) {
 	l.addYear(i)
 }
 
-// addYear reads the last two digits of a year: 8 mai 45.
+// addYear adds the year that two digits at the end of a date shorten: 8 mai 45. Streets are named after dates of
+// the twentieth century.
 func (l *lexicon) addYear(i int) {
 	if i < 2 || !l.q.Terms[i].Digits || len(l.q.Terms[i].Typed) != 2 || !l.q.Terms[i-2].Digits || l.q.Terms[i-1].Digits {
 		return
@@ -123,7 +126,7 @@ func (l *lexicon) addYear(i int) {
 	}
 }
 
-// addElided reads a word whose article stuck to it: leglise, dapcher.
+// addElided adds the term of a word whose article is attached to it: leglise, dapcher.
 func (l *lexicon) addElided(i int) {
 	w := l.q.Terms[i].Text
 	if len(l.alternatives[i]) > 0 || len(w) < 5 || w[0] != 'l' && w[0] != 'd' {
@@ -134,7 +137,8 @@ func (l *lexicon) addElided(i int) {
 	}
 }
 
-// addPrefix lets a word stand for all terms that it begins.
+// addPrefix adds all terms that a word begins. The base writes numerals in digits, so a word that begins one also
+// stands for its digits.
 func (l *lexicon) addPrefix(i int) {
 	if t := l.q.Terms[i]; !t.Part {
 		l.low[i], l.high[i] = l.v.TermsWithPrefix(t.Typed)
@@ -149,12 +153,12 @@ func (l *lexicon) addPrefix(i int) {
 	}
 }
 
-// isLink says whether a word joins others and may be missing, as it is or misspelt.
+// isLink says whether a word is a link, or a short word that may be a misspelt one.
 func (l *lexicon) isLink(i int) bool {
 	return l.q.IsStopWord(i) || len(l.q.Terms[i].Text) <= 3 && l.isLike(i, text.StopWord)
 }
 
-// isLike says whether a word is none of the base and may be a misspelt one of a class.
+// isLike says whether no term spells a word, and it may be a misspelt term of a class.
 func (l *lexicon) isLike(i int, class text.Class) bool {
 	all := l.alternatives[i]
 	return len(all) > 0 && all[0].sim < literalSim && slices.ContainsFunc(all, func(a alternative) bool {
@@ -162,7 +166,8 @@ func (l *lexicon) isLike(i int, class text.Class) bool {
 	})
 }
 
-// addPrefixes does so for all words of an unfinished line, and says whether any was added.
+// addPrefixes adds the terms that the words of an unfinished line begin, and says whether there are any. People
+// shorten words in the middle of a line, too.
 func (l *lexicon) addPrefixes(words parse.Mask) bool {
 	before := l.prefixes
 	for i, t := range l.q.Terms {
@@ -173,7 +178,9 @@ func (l *lexicon) addPrefixes(words parse.Mask) bool {
 	return l.prefixes != before
 }
 
-// addFuzzy adds what a word may have been meant to be. Two letters may be wrong in a long word that fits nothing better.
+// addFuzzy adds the terms that a misspelt word may mean: those with one letter wrong, and those that sound the
+// same. It allows two wrong letters in a long word for which there are none. Numbers and links have no
+// misspellings, because every other number or link is as likely.
 func (l *lexicon) addFuzzy(i int) {
 	w := l.q.Terms[i].Text
 	l.fuzzied |= parse.Bit(i)
@@ -196,7 +203,7 @@ func (l *lexicon) addFuzzy(i int) {
 	l.alternatives[i] = append(l.alternatives[i][:before], l.likeliest(l.alternatives[i][before:])...)
 }
 
-// addFuzzyAll reads words loosely that were not yet, and says whether they may be others than they say.
+// addFuzzyAll adds such terms for all words that it has not treated yet, and says whether there are new ones.
 func (l *lexicon) addFuzzyAll(words parse.Mask) (more bool) {
 	words &^= l.fuzzied
 	for i := range l.q.Terms {
@@ -206,10 +213,10 @@ func (l *lexicon) addFuzzyAll(words parse.Mask) (more bool) {
 			more = more || len(l.alternatives[i]) > before
 		}
 	}
-	return more && l.budget.steps > 0
+	return more && l.budget.left > 0
 }
 
-// likeliest are the alternatives that are most alike; of as like ones those that more streets hold.
+// likeliest are the alternatives that are most like the word; of equally like ones, those that more streets hold.
 func (l *lexicon) likeliest(all []alternative) []alternative {
 	common := func(a alternative) int { return l.v.StreetsWith(a.term).Len() }
 	slices.SortFunc(all, func(x, y alternative) int {
@@ -218,34 +225,38 @@ func (l *lexicon) likeliest(all []alternative) []alternative {
 	return all[:min(len(all), maxAlternatives)]
 }
 
+// addLike adds the terms within a number of edits.
 func (l *lexicon) addLike(i int, w string, edits int) {
 	l.dict.Like(w, edits, func(term uint32, distance int) bool {
 		if distance <= edits && distance > 0 {
 			l.add(i, alternative{term, likeness(len(w), distance)})
 		}
-		l.budget.steps--
-		return l.budget.steps > 0
+		l.budget.left--
+		return l.budget.left > 0
 	})
 }
 
-// likeness is how alike two words are that differ by so many letters.
+// likeness is how alike two words are that differ by some edits, in hundredths. An edit costs slightly more than
+// one letter's share, and the likeness is never below one half.
 func likeness(letters, edits int) int32 {
 	return max(100-int32(110*edits/letters), 50)
 }
 
+// addSounding adds the terms that sound like a word. Their likeness stays below that of a word typed letter for
+// letter.
 func (l *lexicon) addSounding(i int, w string) {
 	sound := text.PhoneticKey(w)
 	if sound == "" {
 		return
 	}
 	l.dict.Sounding(sound, func(term uint32) bool {
-		l.add(i, alternative{term, min(max(soundSim, l.sim(i, term)+bothSim), literalSim-1)})
-		l.budget.steps--
-		return l.budget.steps > 0
+		l.add(i, alternative{term, min(max(soundSim, l.sim(i, term)+soundBonus), literalSim-1)})
+		l.budget.left--
+		return l.budget.left > 0
 	})
 }
 
-// add keeps an alternative, the likelier reading of one that was there.
+// add keeps an alternative; of two for the same term it keeps the higher likeness.
 func (l *lexicon) add(i int, a alternative) {
 	for j := range l.alternatives[i] {
 		if l.alternatives[i][j].term == a.term {
@@ -274,12 +285,13 @@ func (l *lexicon) sim(i int, term uint32) int32 {
 // prefixSimOf is how alike a word is to the terms that it begins.
 func (l *lexicon) prefixSimOf(i int) int32 {
 	if i == l.q.Unfinished {
-		return growSim
+		return unfinishedSim
 	}
 	return prefixSim
 }
 
-// weightOfTerm is the weight of a term of the vintage; what the question holds needs no look.
+// weightOfTerm is the weight of a term. A term that a word of the question spells has the weight of that word,
+// which saves reading the term.
 func (l *lexicon) weightOfTerm(term uint32) int32 {
 	for i := range l.q.Terms {
 		if len(l.alternatives[i]) > 0 && l.alternatives[i][0] == (alternative{term, 100}) {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	maxPlaces    = 64 // communes a question is tried in
-	fewCommunes  = 24 // those a filter lets through are all tried
-	maxNamesakes = 40 // places of one name that are looked at
-	maxShortened = 12 // places whose name begins with the words that end a line: Boissy for Boissy-Saint-Léger
+	maxPlaces    = 64 // named places that a question is tried in
+	fewCommunes  = 24 // communes of a filter, if no more, that are all tried
+	maxNamesakes = 40 // places of one name that are tried
+	maxShortened = 12 // places that the words at the end of a line may shorten: Boissy for Boissy-Saint-Léger
 
-	maxBegunNames = 24   // places with a name that begins as typed that are looked at
-	maxScanned    = 1000 // of so many
+	maxPrefixNames = 24   // communes that are tried of those whose name begins as typed
+	maxScanned     = 1000 // names that are read to find the most important of those
 
-	shortCost    = 5  // how much less alike a name is for each word that was not typed; less than a letter of a name costs
-	confirmedSim = 98 // how alike the name of a place is that is no other
-	boundSim     = 70 // and one that says all the same where the address lies
+	untypedWordCost = 5  // what each word of a name that was not typed takes from its likeness
+	confirmedSim    = 98 // least likeness at which a name confirms the place
+	boundSim        = 70 // least likeness at which a name binds the address to the place
 )
 
 // place is a commune that a question may be about, and why.
@@ -30,7 +30,7 @@ type place struct {
 	commune      uint32
 	name         uint32     // the place whose name was typed, or vintage.None
 	at           parse.Mask // the terms that name it, with those of its department
-	departmentAt parse.Mask // of these, those of its department
+	departmentAt parse.Mask // of these, the terms that name its department or region
 	sim          int32      // how well they do, in hundredths; 0 when only the postcode speaks for it
 	hasTypedCode bool       // the typed postcode is one of the commune's, or its INSEE code
 	isLate       bool       // the name stands where a commune is expected: after the postcode or at the end
@@ -50,8 +50,10 @@ func (p place) rank() int32 {
 	return r
 }
 
-// recognize finds the communes that the words name, the likeliest first, and what of the line names one.
-func (s *searcher) recognize() (places []place, parts []mention) {
+// recognize finds the communes that the question may mean, the likeliest first, and the mentions of communes in
+// it. Mentions include communes that the vintage does not have, since an address in one of those must not be found
+// elsewhere.
+func (s *searcher) recognize() (places []place, mentions []mention) {
 	var all []place
 	for i := range s.q.Terms {
 		if s.mayName(i) {
@@ -61,14 +63,14 @@ func (s *searcher) recognize() (places []place, parts []mention) {
 	for i := range all {
 		all[i].isLate = s.isLate(all[i].at)
 	}
-	parts = s.findMentions(all)
-	all = s.withoutEchoes(all)
-	return s.orderPlaces(s.addUnnamed(s.addCoded(all))), parts
+	mentions = s.findMentions(all)
+	all = s.withoutRepeatedNames(all)
+	return s.orderPlaces(s.addUnnamed(s.addCoded(all))), mentions
 }
 
-// withoutEchoes leaves out looser readings of a commune that is named in full where communes stand: in route du Bourg 26300
-// Bourg-de-Péage the first word names it no more, nor in avenue de Mende 48000 Mende.
-func (s *searcher) withoutEchoes(all []place) []place {
+// withoutRepeatedNames drops looser readings of a commune that is named in full where communes stand. In route du
+// Bourg 26300 Bourg-de-Péage the first word does not name it again, nor in avenue de Mende 48000 Mende.
+func (s *searcher) withoutRepeatedNames(all []place) []place {
 	var named []uint32
 	for i := range all {
 		if p := &all[i]; p.sim >= literalSim && p.at&^s.q.PlaceOnly&^p.departmentAt == 0 {
@@ -83,7 +85,8 @@ func (s *searcher) withoutEchoes(all []place) []place {
 	})
 }
 
-// isJoined says whether a word goes on with the name of a street: what stands before it is a link or a kind of street.
+// isJoined says whether a link or a kind of street stands before a word. The word then belongs to the name of a
+// street.
 func (s *searcher) isJoined(i int) bool {
 	return i > 0 && (s.q.IsLink(i-1) || s.q.HasStreetType(parse.Bit(i-1))) && s.q.Terms[i].Before&text.Break == 0
 }
@@ -93,7 +96,8 @@ func (s *searcher) mayName(i int) bool {
 	return (s.q.Words() &^ s.q.StreetOnly &^ s.q.Complement &^ s.q.Reps).Has(i)
 }
 
-// orderPlaces are the places that the scope lets through, the likeliest first, each once.
+// orderPlaces are the places that the scope lets through, the likeliest first, each once. Only named places are
+// limited in number, since the others are few.
 func (s *searcher) orderPlaces(all []place) []place {
 	all = slices.DeleteFunc(all, func(p place) bool { return !s.scope.Communes.Has(p.commune) })
 	slices.SortFunc(all, func(x, y place) int {
@@ -111,7 +115,8 @@ func (s *searcher) orderPlaces(all []place) []place {
 	})
 }
 
-// addUnnamed adds communes that nothing typed names: those of the code, those around, those of a narrow filter.
+// addUnnamed adds communes that no word names: those of the given code, those around the point, those of a narrow
+// filter, those of a misspelt postcode and those of one that was begun.
 func (s *searcher) addUnnamed(all []place) []place {
 	narrow := s.scope.Communes
 	if len(narrow) > fewCommunes {
@@ -121,7 +126,7 @@ func (s *searcher) addUnnamed(all []place) []place {
 	if s.q.Postcode.PrefixAt == s.q.All {
 		prefixed = s.prefixCommunes
 	}
-	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCodes, prefixed} {
+	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCommunes, prefixed} {
 		for _, c := range communes[:min(len(communes), fewCommunes)] {
 			all = append(all, place{commune: c, name: vintage.None, hasTypedCode: s.hasPostcode(c)})
 		}
@@ -147,12 +152,13 @@ type reading struct {
 	sim      int32 // the worst of its words
 }
 
-// readPlaceName adds the places whose name is read from term i on.
+// readPlaceName adds the places whose name goes on at term i. It skips links, and single letters at a cost,
+// because the gazetteer holds names without stop words.
 func (s *searcher) readPlaceName(all []place, g vintage.Gazetteer, i int, r reading) []place {
-	if i >= len(s.q.Terms) || !s.mayName(i) || s.budget.steps <= 0 {
+	if i >= len(s.q.Terms) || !s.mayName(i) || s.budget.left <= 0 {
 		return all
 	}
-	if i > r.from && s.words.isLink(i) {
+	if i > r.from && s.lexicon.isLink(i) {
 		all = s.readPlaceName(all, g, i+1, r)
 		if s.q.IsStopWord(i) {
 			return all
@@ -163,18 +169,20 @@ func (s *searcher) readPlaceName(all []place, g vintage.Gazetteer, i int, r read
 	if i > r.from && s.q.Terms[i].Digits && s.q.Terms[i].Before&(text.Break|text.Open) != 0 {
 		return all // a department, no arrondissement
 	}
-	for _, a := range s.words.alternatives[i] {
+	for _, a := range s.lexicon.alternatives[i] {
 		all = s.extendPlaceName(all, g.Narrow(a.term, a.term+1), i, reading{r.from, i + 1, min(r.sim, a.sim)})
 	}
-	if i == s.q.Unfinished && s.words.prefixes.Has(i) {
-		all = s.extendPlaceName(all, g.Narrow(s.words.low[i], s.words.high[i]), i, reading{r.from, i + 1, min(r.sim, growSim)})
+	if i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
+		all = s.extendPlaceName(all, g.Narrow(s.lexicon.low[i], s.lexicon.high[i]), i, reading{r.from, i + 1, min(r.sim, unfinishedSim)})
 	}
 	return all
 }
 
-// extendPlaceName takes the places that are read whole, or as far as the question goes, and reads on.
+// extendPlaceName adds the places whose names are read to their end with term i, and reads on for longer names. A
+// name that is typed in part is added where the line may go on, where the commune has the typed postcode, or where
+// few names begin so at the end of a line.
 func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r reading) []place {
-	s.budget.steps -= 4
+	s.budget.left -= 4
 	if g.Len() == 0 {
 		return all
 	}
@@ -191,8 +199,8 @@ func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r re
 		if unnamed > 0 && !prefixed && !coded && !isShort {
 			continue
 		}
-		s.budget.steps--
-		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*shortCost, hasTypedCode: coded || s.isCode(c)}
+		s.budget.left--
+		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*untypedWordCost, hasTypedCode: coded || s.isCode(c)}
 		p.departmentAt = s.departmentBehind(c, r.to)
 		p.isContradicted = p.departmentAt == 0 && s.isDepartmentInParens(r.to)
 		p.at |= p.departmentAt
@@ -201,7 +209,8 @@ func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r re
 	return s.readPlaceName(all, g, i+1, r)
 }
 
-// mayContinue says whether a name read as far as a word may go on: that word may grow, or only links follow and may.
+// mayContinue says whether the name read up to term i may go on. That term is the unfinished one, or only links
+// follow it up to the unfinished one.
 func (s *searcher) mayContinue(i int) bool {
 	for ; i < s.q.Unfinished; i++ {
 		if !s.q.IsStopWord(i + 1) {
@@ -211,14 +220,15 @@ func (s *searcher) mayContinue(i int) bool {
 	return i == s.q.Unfinished
 }
 
-// selectPlaces are the places of a range to look at, by where they stand in it: those named whole, which come first, and where
-// the name is not typed to its end those of the most important communes, each once.
+// selectPlaces are the positions in a range of the places to try. Names that end there come first. Of names that
+// were typed in part it takes those of the most important communes, each commune once, because the range holds
+// more than can be tried.
 func (s *searcher) selectPlaces(g vintage.Gazetteer, limit int, prefixed bool) []uint64 {
 	all := make([]uint64, min(limit, maxScanned))
 	for j := range all {
 		all[j] = uint64(j)
 	}
-	if !prefixed || limit <= maxBegunNames {
+	if !prefixed || limit <= maxPrefixNames {
 		return all[:min(len(all), maxNamesakes)]
 	}
 	whole := min(g.CountComplete(), maxNamesakes, len(all))
@@ -227,10 +237,10 @@ func (s *searcher) selectPlaces(g vintage.Gazetteer, limit int, prefixed bool) [
 		rest[j] |= uint64(g.PlaceAt(whole+j)) << 32
 	}
 	slices.Sort(rest)
-	s.budget.steps -= len(all) / 4
+	s.budget.left -= len(all) / 4
 	var seen []uint32
 	for _, packed := range rest {
-		if c := s.v.Place(uint32(packed >> 32)).Commune; len(seen) < maxBegunNames && !slices.Contains(seen, c) {
+		if c := s.v.Place(uint32(packed >> 32)).Commune; len(seen) < maxPrefixNames && !slices.Contains(seen, c) {
 			all[whole+len(seen)] = packed & (1<<32 - 1)
 			seen = append(seen, c)
 		}
@@ -238,7 +248,8 @@ func (s *searcher) selectPlaces(g vintage.Gazetteer, limit int, prefixed bool) [
 	return all[:whole+len(seen)]
 }
 
-// departmentBehind are the terms behind the name of a commune that name its department or region, by code or by name.
+// departmentBehind are the terms behind the name of a commune that name its department or its region, by code or
+// by name. It reads twice, since both may be named.
 func (s *searcher) departmentBehind(c uint32, to int) (out parse.Mask) {
 	if to >= len(s.q.Terms) || s.postcodeIsNext(to) {
 		return 0
@@ -267,7 +278,8 @@ func (s *searcher) isDepartmentInParens(i int) bool {
 	return ok
 }
 
-// departmentCode are the terms that are the code of a department: digits at the end of the line, or in parentheses.
+// departmentCode are the terms that spell the code of a department: digits at the end of a part of the line, or in
+// parentheses. The codes of Corsica (2A, 2B) are two terms.
 func (s *searcher) departmentCode(code string, i int) parse.Mask {
 	t := s.q.Terms[i]
 	switch {
@@ -279,7 +291,7 @@ func (s *searcher) departmentCode(code string, i int) parse.Mask {
 	return 0
 }
 
-// sameWords are the terms from one on that are the words of a name.
+// sameWords are the terms from one on that spell the words of a name, or none.
 func (s *searcher) sameWords(words []string, from int) parse.Mask {
 	if len(words) == 0 || from+len(words) > len(s.q.Terms) {
 		return 0
@@ -292,7 +304,8 @@ func (s *searcher) sameWords(words []string, from int) parse.Mask {
 	return parse.Span(from, from+len(words))
 }
 
-// isLate says whether nothing but what is left aside follows, or the postcode came just before.
+// isLate says whether words stand where a commune does: the postcode stands just before them, or nothing follows
+// but complements, phrases and numbers.
 func (s *searcher) isLate(at parse.Mask) bool {
 	if at == 0 {
 		return false
@@ -302,10 +315,11 @@ func (s *searcher) isLate(at parse.Mask) bool {
 	return rest == 0 || first > 0 && s.q.Postcode.At.Has(first-1) || at&s.q.PlaceOnly != 0 && s.q.PlaceOnly.First() >= first-1
 }
 
-// isNamed says whether a commune bears the name that some words say, now or formerly.
-func (s *searcher) isNamed(c uint32, part mention) bool {
+// isNamed says whether a commune has the name that a mention says. Former communes and arrondissements count as
+// the commune they belong to, and the other way round.
+func (s *searcher) isNamed(c uint32, m mention) bool {
 	code := s.v.Commune(c).String()
-	for _, known := range part.known {
+	for _, known := range m.known {
 		if known.Code == code || known.Parent == code {
 			return true
 		}
@@ -314,14 +328,15 @@ func (s *searcher) isNamed(c uint32, part mention) bool {
 		}
 	}
 	for p, to := s.v.CommunePlaces(c); p < to; p++ {
-		if s.saysName(part.at, s.v.Place(p).Name, min(part.sim, literalSim)) {
+		if s.saysName(m.at, s.v.Place(p).Name, min(m.sim, literalSim)) {
 			return true
 		}
 	}
 	return false
 }
 
-// saysName says whether words stand for all that tells in a name, at least so alike, and for nothing else.
+// saysName says whether words spell all terms of a name but links, with at least the given likeness, and nothing
+// else. The unfinished word may stand for the rest of the name.
 func (s *searcher) saysName(words parse.Mask, name uint32, least int32) bool {
 	terms := s.v.BareTerms(name)
 	k := 0
@@ -329,7 +344,7 @@ func (s *searcher) saysName(words parse.Mask, name uint32, least int32) bool {
 		if !words.Has(i) || s.q.IsStopWord(i) {
 			continue
 		}
-		if k < len(terms) && s.words.sim(i, terms[k]) >= least {
+		if k < len(terms) && s.lexicon.sim(i, terms[k]) >= least {
 			k++
 		} else {
 			return false
@@ -347,17 +362,18 @@ type mention struct {
 	known  []*commune.Commune // of the table; none where the vintage alone has the name
 }
 
-// findMentions are the runs of words that name a commune.
-func (s *searcher) findMentions(all []place) (parts []mention) {
+// findMentions finds the runs of words that name a commune, of the places that were read and of the table. A name
+// that no commune of the typed department has is taken for a misspelt one of that department.
+func (s *searcher) findMentions(all []place) (mentions []mention) {
 	add := func(n mention) {
-		for i := range parts {
-			if parts[i].at == n.at {
-				parts[i].sim = max(parts[i].sim, n.sim)
-				parts[i].known = append(parts[i].known, n.known...)
+		for i := range mentions {
+			if mentions[i].at == n.at {
+				mentions[i].sim = max(mentions[i].sim, n.sim)
+				mentions[i].known = append(mentions[i].known, n.known...)
 				return
 			}
 		}
-		parts = append(parts, n)
+		mentions = append(mentions, n)
 	}
 	for i := range all {
 		if all[i].name != vintage.None && all[i].sim >= boundSim {
@@ -370,7 +386,7 @@ func (s *searcher) findMentions(all []place) (parts []mention) {
 		}
 		for to := i + 1; to <= min(len(s.q.Terms), i+6) && s.mayName(to-1); to++ {
 			at := parse.Span(i, to)
-			if !s.isLate(at) || isMentioned(parts, at) {
+			if !s.isLate(at) || isMentioned(mentions, at) {
 				continue
 			}
 			if known := s.namedInTable(i, to); len(known) > 0 {
@@ -378,13 +394,13 @@ func (s *searcher) findMentions(all []place) (parts []mention) {
 			}
 		}
 	}
-	for i := range parts {
-		if parts[i].sim >= literalSim && s.q.Postcode.Code != 0 && !s.isInDepartment(parts[i], all) {
-			parts[i].isAway = true
-			parts[i].sim = literalSim - 1 // rather a misspelt name of one in the department of the postcode
+	for i := range mentions {
+		if mentions[i].sim >= literalSim && s.q.Postcode.Code != 0 && !s.isInDepartment(mentions[i], all) {
+			mentions[i].isAway = true
+			mentions[i].sim = literalSim - 1 // rather a misspelt name of one in the department of the postcode
 		}
 	}
-	return parts
+	return mentions
 }
 
 // isMentioned says whether words name a commune of the vintage letter for letter. Then the table is not asked.
@@ -419,7 +435,8 @@ func (s *searcher) isInDepartment(part mention, all []place) bool {
 	return false
 }
 
-// namedInTable are the communes of the table whose name is that of terms [from, to), and nothing else.
+// namedInTable are the communes of the table whose whole name is terms [from, to). A name neither begins nor ends
+// with a link.
 func (s *searcher) namedInTable(from, to int) []*commune.Commune {
 	first, last := s.q.Terms[from], s.q.Terms[to-1]
 	if first.Part || text.ClassOf(first.Text) == text.StopWord || text.ClassOf(last.Text) == text.StopWord {

@@ -11,8 +11,9 @@ import (
 // PostcodeText writes a postcode as it is typed.
 func PostcodeText(code uint32) string { return fmt.Sprintf("%05d", code) }
 
-// readPostcode finds what the typed digits may be: a postcode of the vintage or of the table, else those one digit away; of
-// an unfinished line, the postcodes that begin so.
+// readPostcode finds what the typed digits mean: a postcode that the vintage or the table has, or else the
+// postcodes one digit away. It also finds the communes of the postcodes that digits of an unfinished line begin. A
+// CEDEX postcode has no neighbours, because it is no misspelling.
 func (s *searcher) readPostcode() {
 	p := &s.q.Postcode
 	if p.PrefixAt != 0 {
@@ -34,29 +35,30 @@ func (s *searcher) readPostcode() {
 	}
 	var communes []uint32
 	for _, code := range variants(*p) {
-		if of := s.v.PostcodeCommunes(code); of.Len() > 0 && !slices.Contains(s.near, code) {
-			s.near = append(s.near, code)
+		if of := s.v.PostcodeCommunes(code); of.Len() > 0 && !slices.Contains(s.nearPostcodes, code) {
+			s.nearPostcodes = append(s.nearPostcodes, code)
 			for i := range of.Len() {
 				communes = append(communes, of.At(i))
 			}
 		}
 	}
-	s.nearCodes = NewArea(communes)
+	s.nearCommunes = NewArea(communes)
 }
 
-// isCedex says whether the typed postcode is one of post offices alone: CEDEX was typed, or no commune has it and it is of
-// the nine hundreds that they have. Of such a one the department says where the address lies.
+// isCedex says whether the typed postcode is one of post offices alone. CEDEX was typed, or no commune has the
+// postcode and its hundreds digit is 9, as in most of theirs. Only its department says where the address lies.
 func (s *searcher) isCedex() bool {
 	code := s.q.Postcode.Code
 	return s.q.HasCedex || code/100%10 == 9 && !s.isKnownPostcode(code)
 }
 
+// isKnownPostcode says whether a commune of the vintage or of the table has a postcode.
 func (s *searcher) isKnownPostcode(code uint32) bool {
 	return s.v.PostcodeCommunes(code).Len() > 0 || len(s.x.table.ByPostcode(PostcodeText(code))) > 0
 }
 
-// variants are the postcodes that a typed one may have been meant to be: with another digit, with two digits swapped, or
-// with one more where four were typed.
+// variants are the postcodes that a typed one may be a misspelling of. One digit differs or two neighbours are
+// swapped. Where four digits were typed, one is missing.
 func variants(p parse.Postcode) (all []uint32) {
 	typed := []byte(PostcodeText(p.Code))
 	if p.Code == 0 {
@@ -83,14 +85,15 @@ func variants(p parse.Postcode) (all []uint32) {
 	return all
 }
 
-// relatePostcode says what the typed postcode is to a candidate.
+// relatePostcode says how the typed postcode relates to that of a candidate. The INSEE code of the commune counts
+// as its postcode, because people mix the two up.
 func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	p, of := &s.q.Postcode, c.facet.Postcode
 	switch {
 	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
-		return begunPostcode
-	case len(s.near) > 0 && (p.Code != 0 || s.shortPostcode(c.used) != 0):
-		if slices.Contains(s.near, of) {
+		return prefixPostcode
+	case len(s.nearPostcodes) > 0 && (p.Code != 0 || s.shortPostcode(c.used) != 0):
+		if slices.Contains(s.nearPostcodes, of) {
 			return nearPostcode
 		}
 		if p.Code == 0 {
@@ -112,12 +115,14 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	return otherPostcode
 }
 
-// isCited says whether the typed digits are a code that the caller read as one of a commune.
+// isCited says whether a commune has the code that was given, where no postcode is known. The typed digits are
+// then that code.
 func (s *searcher) isCited(c uint32) bool {
 	return s.scope.Cited != nil && s.postcode == 0 && s.scope.Cited.Has(c)
 }
 
-// communePostcode is the typed postcode when the commune has it, or one that begins as it, else its first.
+// communePostcode is the postcode of a commune that fits what was typed: the same, one that begins so, or one a
+// digit away. Otherwise it is the first.
 func (s *searcher) communePostcode(commune uint32) uint32 {
 	if s.hasPostcode(commune) {
 		return s.postcode
@@ -127,7 +132,7 @@ func (s *searcher) communePostcode(commune uint32) uint32 {
 		return prefixed.At(0)
 	}
 	for i := range codes.Len() {
-		if slices.Contains(s.near, codes.At(i)) {
+		if slices.Contains(s.nearPostcodes, codes.At(i)) {
 			return codes.At(i)
 		}
 	}
@@ -154,15 +159,16 @@ func (s *searcher) isCode(commune uint32) bool {
 	return s.q.Postcode.Code != 0 && s.v.Commune(commune).String() == PostcodeText(s.q.Postcode.Code)
 }
 
+// postcodeIsNext says whether term i belongs to the postcode.
 func (s *searcher) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
 
 // postcodeRelation is what the typed postcode is to a candidate.
 type postcodeRelation uint8
 
-// worth is what a relation is worth, in thousandths.
+// worth is what a relation adds to the score, in thousandths of the share of the postcode.
 func (r postcodeRelation) worth() int32 {
 	switch r {
-	case samePostcode, begunPostcode:
+	case samePostcode, prefixPostcode:
 		return 1000
 	case cityPostcode:
 		return 800
@@ -177,7 +183,7 @@ func (r postcodeRelation) worth() int32 {
 const (
 	noPostcode     postcodeRelation = iota // none was typed
 	samePostcode                           // it is the candidate's, or the INSEE code of its commune
-	begunPostcode                          // the candidate's goes on with the digits typed
+	prefixPostcode                         // the candidate's goes on with the digits typed
 	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
 	nearPostcode                           // no commune has it, and the candidate's is one digit away
 	regionPostcode                         // another of the same department

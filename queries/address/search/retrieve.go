@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	maxAligned = 48    // streets that are compared word by word
-	fewHits    = 8     // streets that are all compared, however little speaks for them
-	maxPosting = 4_000 // streets looked at for one word
-	maxRare    = 256   // streets that may hold a word which leads to them though it says little
-	maxBegun   = 2_000 // terms an unfinished word may become, or streets looked at instead
-	maxScan    = 8_000 // streets of a commune whose names are read one by one
+	maxAligned     = 48    // streets of a place that are compared word by word
+	fewHits        = 8     // best hits that are compared even when a confirmed candidate is found
+	maxPosting     = 4_000 // streets that are read for one term
+	maxRare        = 256   // streets that may hold a link or a kind of street for it to be looked up
+	maxPrefixTerms = 2_000 // terms that prefixes may stand for before names are read one by one
+	maxScan        = 8_000 // streets of a commune whose names are read one by one
 )
 
-// hit is a street and how much of what was typed its name may hold.
+// hit is a street and the weight of the typed words that its name holds. The weight is in hundredths, since it
+// counts how alike the words are.
 type hit struct {
 	street uint32
 	weight int32
@@ -26,13 +27,14 @@ type hit struct {
 // ownIndex is the vintage's own index.
 type ownIndex struct{ *vintage.Vintage }
 
-// collect gathers candidates in all communes the question may be about, then everywhere. A commune that only has the
-// postcode is searched for rivals alone when one that was named has all the words.
+// collect judges the streets of all communes that the question may mean, then those of everywhere. A place is
+// skipped where even its best street would score less than the best candidate. Once a confirmed candidate lies in
+// a named commune, a commune that only has the postcode is searched for rivals alone.
 func (ownIndex) collect(s *searcher) {
-	places, parts := s.recognize()
-	s.mentions = parts
+	places, mentions := s.recognize()
+	s.mentions = mentions
 	for _, p := range places {
-		if s.budget.steps <= 0 {
+		if s.budget.left <= 0 {
 			return
 		}
 		best, isNamed := s.namedBest()
@@ -49,7 +51,8 @@ func (ownIndex) collect(s *searcher) {
 	}
 }
 
-// mayLieElsewhere says whether the communes that were tried do not settle where the address lies.
+// mayLieElsewhere says whether the communes that were tried leave open where the address lies. A typed postcode
+// settles it at a lower score, because the address must lie there.
 func (s *searcher) mayLieElsewhere() bool {
 	c := s.list.first()
 	if s.list.top() < placedScore || s.scope.Around != nil && !s.isLocated(c) {
@@ -58,7 +61,8 @@ func (s *searcher) mayLieElsewhere() bool {
 	return s.list.top() < likelyScore && !c.isCertain && s.q.Postcode.Code == 0
 }
 
-// scoreBound is the best score that a street of a place can have.
+// scoreBound is the highest score that a street of a place can have. It assumes that the street and the number fit
+// perfectly.
 func (s *searcher) scoreBound(p place) int32 {
 	e := evidence{hasStreet: true, streetFit: 1000, hasNumber: true, hasPlace: p.name != vintage.None, placeSim: p.sim, isLate: true,
 		hasCode: s.scope.Cited != nil, isCoded: s.scope.Cited.Has(p.commune)}
@@ -76,7 +80,7 @@ func (s *searcher) isLocated(c *Candidate) bool {
 	return c.name != vintage.None || c.hasTypedCode || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
 }
 
-// namedBest is the best candidate when it is sound and its commune was named.
+// namedBest is the best candidate, and whether it is confirmed and lies in a commune that the words name.
 func (s *searcher) namedBest() (c *Candidate, ok bool) {
 	c = s.list.first()
 	return c, c != nil && c.IsSound && c.name != vintage.None && s.q.Distinctive(c.used) != 0
@@ -88,9 +92,10 @@ func (s *searcher) hasSound() bool {
 	return c != nil && c.IsSound
 }
 
-// judgeStreets judges the streets of a place that the words left over may name, and the commune itself. Those that promise
-// most come first; all are judged when the best one needs words that are not in its name, since others may hold the same
-// words the other way round.
+// judgeStreets judges the commune and its streets that the remaining words may name, the heaviest hits first. It
+// stops at a hit that weighs less than three fifths of the best, and after a few hits at one below nine tenths
+// once a candidate is confirmed. It judges all hits while the best candidate needs a lieu-dit or the like for some
+// words, since another street may hold the same words the other way round.
 func (s *searcher) judgeStreets(p place) {
 	words := s.streetWords(p)
 	if p.at&s.unfinishedWord() == 0 || p.sim >= literalSim || s.q.Distinctive(words)|s.innerTypes(words) != 0 {
@@ -114,35 +119,36 @@ func (s *searcher) unfinishedWord() parse.Mask {
 	return parse.Bit(s.q.Unfinished)
 }
 
-// isSplit says whether the best candidate is sound by words that are not in its name.
+// isSplit says whether the best candidate is confirmed with words that are not in the name of its street.
 func (s *searcher) isSplit() bool {
 	c := s.list.first()
 	return c != nil && c.IsSound && c.otherNames != 0
 }
 
-// judgeRivals judges the streets of a place that hold all the words that the name of the best candidate holds: nothing else
-// can be as good.
+// judgeRivals judges the streets of a place that hold nine tenths of the distinctive words that the best candidate
+// holds. No other street can score as well.
 func (s *searcher) judgeRivals(p place, name parse.Mask) {
 	from, to := s.v.CommuneStreets(p.commune)
 	name = s.q.Distinctive(name)
 	for _, h := range s.rankHits(s.sumHits(s.gatherAll(name, from, to)), name) {
-		if h.weight < 90*s.words.weigh(name) {
+		if h.weight < 90*s.lexicon.weigh(name) {
 			return
 		}
 		s.judge(p, h.street)
 	}
 }
 
-// findStreets are the streets of a place whose names share words with the question, the most promising first. The distinctive words
-// streets apart lead there; words that are not finished, and the others, when those do not find all they say. The others lead
-// nowhere in a commune that little speaks for.
+// findStreets are the streets of a place whose names share words with the question, the heaviest first. Finished
+// distinctive words are looked up first, because few streets hold them. Prefixes, links and kinds of streets are
+// looked up only where those do not find nearly all. Links and kinds are not looked up in a commune for which only
+// a doubtful name speaks.
 func (s *searcher) findStreets(p place, words parse.Mask) []hit {
 	from, to := s.v.CommuneStreets(p.commune)
 	distinctive := s.q.Distinctive(words)
-	prefixed := distinctive & s.words.prefixes
+	prefixed := distinctive & s.lexicon.prefixes
 	finished := distinctive &^ s.unfinishedWord()
 	all := s.sumHits(s.gatherAll(finished, from, to))
-	if len(all) > 0 && maxWeight(all) >= 90*s.words.weigh(finished) && prefixed&finished == 0 {
+	if len(all) > 0 && maxWeight(all) >= 90*s.lexicon.weigh(finished) && prefixed&finished == 0 {
 		if distinctive != finished {
 			s.addPrefixWeight(all, s.q.Unfinished)
 		}
@@ -163,17 +169,18 @@ func (s *searcher) findStreets(p place, words parse.Mask) []hit {
 	return s.rankHits(s.sumHits(s.gatherRare(all, words&^distinctive, from, to)), words)
 }
 
-// addTypeWeights adds what kinds of streets are worth.
+// addTypeWeights adds the weight of the kinds of streets that were typed. They order many hits that hold the same
+// distinctive words.
 func (s *searcher) addTypeWeights(all []hit, words parse.Mask, from, to uint32) {
 	for i := range s.q.Terms {
-		of := s.words.alternatives[i]
+		of := s.lexicon.alternatives[i]
 		if words.Has(i) && i != s.q.Unfinished && len(of) > 0 && s.q.IsStreetType(i) {
-			s.addTermWeight(all, s.v.StreetsWith(of[0].term).Within(from, to), s.words.weight[i]*of[0].sim)
+			s.addTermWeight(all, s.v.StreetsWith(of[0].term).Within(from, to), s.lexicon.weight[i]*of[0].sim)
 		}
 	}
 }
 
-// addTermWeight adds what a word is worth to the streets that hold it.
+// addTermWeight adds the weight of a word to the hits that are among the streets given.
 func (s *searcher) addTermWeight(all []hit, streets vintage.Column, weight int32) {
 	c := cursor{column: streets}
 	for j := range all {
@@ -181,10 +188,10 @@ func (s *searcher) addTermWeight(all []hit, streets vintage.Column, weight int32
 			all[j].weight += weight
 		}
 	}
-	s.budget.steps -= len(all)
+	s.budget.left -= len(all)
 }
 
-// gatherAll are the streets in a range with one of some words, once for each word.
+// gatherAll are the hits of some words in a range of streets. A street occurs once for each word that it holds.
 func (s *searcher) gatherAll(words parse.Mask, from, to uint32) []hit {
 	all := s.scratch[:0]
 	for i := range s.q.Terms {
@@ -196,36 +203,38 @@ func (s *searcher) gatherAll(words parse.Mask, from, to uint32) []hit {
 	return all
 }
 
-// gatherWord adds the streets in a range with a word, the best reading of it for each.
+// gatherWord adds the hits of one word in a range of streets. A street that holds several terms the word may stand
+// for is kept once, with the likeliest.
 func (s *searcher) gatherWord(all []hit, i int, from, to uint32) []hit {
 	before := len(all)
-	for _, a := range s.words.alternatives[i] {
-		all = s.appendStreets(all, s.v.StreetsWith(a.term), hit{from, s.promise(i) * a.sim}, to)
+	for _, a := range s.lexicon.alternatives[i] {
+		all = s.appendStreets(all, s.v.StreetsWith(a.term), hit{from, s.retrievalWeight(i) * a.sim}, to)
 	}
-	if len(s.words.alternatives[i]) < 2 {
+	if len(s.lexicon.alternatives[i]) < 2 {
 		return all
 	}
 	return all[:before+len(dedupeHits(all[before:]))]
 }
 
-// promise is how much a word speaks for a street that holds it. Digits may be the house number.
-func (s *searcher) promise(i int) int32 {
+// retrievalWeight is the weight of a word in a hit. Digits weigh as little as a kind of street, because they may
+// be the house number.
+func (s *searcher) retrievalWeight(i int) int32 {
 	if s.q.Terms[i].Digits {
 		return typeWeight
 	}
-	return s.words.weight[i]
+	return s.lexicon.weight[i]
 }
 
-// gatherRare adds the streets in a range with words that say little, as far as few hold them; when there is nothing else,
-// those with the rarest.
+// gatherRare adds the hits of links and kinds of streets, as far as few streets hold them. Where there are no
+// other hits at all, it adds those of the rarest word.
 func (s *searcher) gatherRare(all []hit, words parse.Mask, from, to uint32) []hit {
 	rarest, least := -1, 0
 	for i := range s.q.Terms {
-		if !words.Has(i) || len(s.words.alternatives[i]) == 0 {
+		if !words.Has(i) || len(s.lexicon.alternatives[i]) == 0 {
 			continue
 		}
-		n := s.v.StreetsWith(s.words.alternatives[i][0].term).Within(from, to).Len()
-		s.budget.steps -= 4
+		n := s.v.StreetsWith(s.lexicon.alternatives[i][0].term).Within(from, to).Len()
+		s.budget.left -= 4
 		switch {
 		case n == 0:
 		case n <= maxRare:
@@ -241,16 +250,16 @@ func (s *searcher) gatherRare(all []hit, words parse.Mask, from, to uint32) []hi
 	return all
 }
 
-// gatherByPrefix adds the streets in a range with terms that words may become. Where these are many, the names of the range are
-// read one by one instead.
+// gatherByPrefix adds the hits of words that are prefixes. Where the prefixes stand for too many terms, it reads
+// the names of the range one by one instead, which is cheaper.
 func (s *searcher) gatherByPrefix(all []hit, prefixed, finished parse.Mask, from, to uint32) []hit {
 	var terms uint32
 	for i := range s.q.Terms {
 		if prefixed.Has(i) {
-			terms += s.words.high[i] - s.words.low[i]
+			terms += s.lexicon.high[i] - s.lexicon.low[i]
 		}
 	}
-	if terms > min(to-from, maxBegun) {
+	if terms > min(to-from, maxPrefixTerms) {
 		return s.scanNames(all[:0], prefixed|finished, from, min(to, from+maxScan))
 	}
 	for i := range s.q.Terms {
@@ -258,26 +267,27 @@ func (s *searcher) gatherByPrefix(all []hit, prefixed, finished parse.Mask, from
 			continue
 		}
 		before := len(all)
-		for t := s.words.low[i]; t < s.words.high[i] && s.budget.steps > 0; t++ {
-			all = s.appendStreets(all, s.v.StreetsWith(t), hit{from, s.words.weight[i] * s.words.prefixSimOf(i)}, to)
+		for t := s.lexicon.low[i]; t < s.lexicon.high[i] && s.budget.left > 0; t++ {
+			all = s.appendStreets(all, s.v.StreetsWith(t), hit{from, s.lexicon.weight[i] * s.lexicon.prefixSimOf(i)}, to)
 		}
 		all = all[:before+len(dedupeHits(all[before:]))]
 	}
 	return all
 }
 
-// scanNames adds the streets of a range whose names hold some of the words, or terms that those may become.
+// scanNames adds the streets of a range whose names hold some of the words, letter for letter, misspelt or as a
+// prefix.
 func (s *searcher) scanNames(all []hit, words parse.Mask, from, to uint32) []hit {
-	for street := from; street < to && s.budget.steps > 0; street++ {
+	for street := from; street < to && s.budget.left > 0; street++ {
 		if w := s.weighName(s.v.NameTerms(s.v.StreetName(street)), words); w > 0 {
 			all = append(all, hit{street, w})
 		}
-		s.budget.steps--
+		s.budget.left--
 	}
 	return all
 }
 
-// weighName is what the words are worth that a name holds.
+// weighName is the weight of the words that a name holds.
 func (s *searcher) weighName(name vintage.Column, words parse.Mask) (sum int32) {
 	for i := range s.q.Terms {
 		if !words.Has(i) {
@@ -285,9 +295,9 @@ func (s *searcher) weighName(name vintage.Column, words parse.Mask) (sum int32) 
 		}
 		best := int32(0)
 		for j := range name.Len() {
-			best = max(best, s.words.sim(i, name.At(j)))
+			best = max(best, s.lexicon.sim(i, name.At(j)))
 		}
-		sum += s.promise(i) * best
+		sum += s.retrievalWeight(i) * best
 	}
 	return sum
 }
@@ -296,38 +306,39 @@ func (s *searcher) weighName(name vintage.Column, words parse.Mask) (sum int32) 
 func (s *searcher) nameHasPrefix(street uint32, i int) bool {
 	name := s.v.NameTerms(s.v.StreetName(street))
 	for j := range name.Len() {
-		if t := name.At(j); t >= s.words.low[i] && t < s.words.high[i] {
+		if t := name.At(j); t >= s.lexicon.low[i] && t < s.lexicon.high[i] {
 			return true
 		}
 	}
 	return false
 }
 
-// addPrefixWeight adds what an unfinished word is worth to the streets that hold a term it may become.
+// addPrefixWeight adds the weight of an unfinished word to the hits whose names hold a term that it begins.
 func (s *searcher) addPrefixWeight(all []hit, i int) {
 	for j := range all {
 		if s.nameHasPrefix(all[j].street, i) {
-			all[j].weight += s.words.weight[i] * growSim
+			all[j].weight += s.lexicon.weight[i] * unfinishedSim
 		}
 	}
-	s.budget.steps -= 2 * len(all)
+	s.budget.left -= 2 * len(all)
 }
 
+// appendStreets adds the streets of a posting from r.street on and before to, each with the weight of r.
 func (s *searcher) appendStreets(all []hit, streets vintage.Column, r hit, to uint32) []hit {
-	s.budget.steps -= 2
+	s.budget.left -= 2
 	streets = streets.From(r.street)
 	for j := range min(streets.Len(), maxPosting) {
 		street := streets.At(j)
-		if street >= to || s.budget.steps <= 0 {
+		if street >= to || s.budget.left <= 0 {
 			break
 		}
-		s.budget.steps--
+		s.budget.left--
 		all = append(all, hit{street, r.weight})
 	}
 	return all
 }
 
-// dedupeHits keeps the best reading of one word for each street.
+// dedupeHits keeps the heaviest hit of each street.
 func dedupeHits(of []hit) []hit {
 	slices.SortFunc(of, func(x, y hit) int {
 		return cmp.Or(cmp.Compare(x.street, y.street), cmp.Compare(y.weight, x.weight))
@@ -335,7 +346,7 @@ func dedupeHits(of []hit) []hit {
 	return slices.CompactFunc(of, func(x, y hit) bool { return x.street == y.street })
 }
 
-// maxWeight is the weight of the most promising street.
+// maxWeight is the weight of the heaviest hit.
 func maxWeight(all []hit) (most int32) {
 	for _, r := range all {
 		most = max(most, r.weight)
@@ -343,7 +354,7 @@ func maxWeight(all []hit) (most int32) {
 	return most
 }
 
-// sumHits sums what speaks for each street.
+// sumHits merges the hits of each street and sums their weights.
 func (s *searcher) sumHits(all []hit) []hit {
 	slices.SortFunc(all, func(x, y hit) int { return cmp.Compare(x.street, y.street) })
 	kept := all[:0]
@@ -357,15 +368,15 @@ func (s *searcher) sumHits(all []hit) []hit {
 	return kept
 }
 
-// rankHits are the most promising streets for some words, the first first. When as promising ones are left out, there may be
-// more answers than are looked at.
+// rankHits are the heaviest hits, in descending order. Where a hit that is left out weighs nearly as much as those
+// kept, the answer is marked as cut.
 func (s *searcher) rankHits(all []hit, words parse.Mask) []hit {
 	slices.SortFunc(all, func(x, y hit) int {
 		return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(x.street, y.street))
 	})
 	if len(all) > maxAligned {
 		w := all[maxAligned].weight
-		s.budget.isCut = s.budget.isCut || w*5 >= all[0].weight*3 && w >= 50*s.words.weigh(s.q.Distinctive(words))
+		s.budget.isCut = s.budget.isCut || w*5 >= all[0].weight*3 && w >= 50*s.lexicon.weigh(s.q.Distinctive(words))
 		all = all[:maxAligned]
 	}
 	return all

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	maxRewrites  = 4
-	rewriteSteps = MaxSteps / 4
-	rewriteCost  = 150 // how much better the answer to other words must score than the one to those typed
-	longestSplit = 20
+	maxRewrites  = 4            // each costs a search
+	rewriteSteps = MaxSteps / 4 // together they cost as much as the first reading
+	rewriteCost  = 150          // how much better a rewriting must score than the words that were typed
+	longestSplit = 20           // letters of the longest word that is split; each position is looked up
 )
 
-// rewrites are other ways to write a question whose words do not all fit: a space put in or left out (noisyle grand, belle
-// vue), letters for the digits that stand for them (b0ndy) and digits for letters (l2 rue).
+// rewrites are other ways to write a question whose words do not all fit. A space is put in or left out (noisyle
+// grand, belle vue). Letters replace digits (b0ndy), and digits replace letters (l2 rue). Words that name a
+// commune are kept.
 func (s *searcher) rewrites() (all []*parse.Question) {
 	add := func(from, to int, with string) {
 		if other, ok := s.q.Rewrite(from, to, with); ok && with != "" && len(all) < maxRewrites {
@@ -26,7 +27,7 @@ func (s *searcher) rewrites() (all []*parse.Question) {
 	}
 	for i := 0; i < len(s.q.Terms); i++ {
 		if to := s.mixedRun(i); to > i {
-			word, digits := s.withoutDigits(i, to)
+			word, digits := s.readMixedRun(i, to)
 			add(i, to, word)
 			add(i, to, digits)
 			i = to - 1
@@ -35,7 +36,7 @@ func (s *searcher) rewrites() (all []*parse.Question) {
 		if !s.isWord(i) {
 			continue
 		}
-		if apart := s.splitWord(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.words.hasExact(i) || areLinks(apart)) {
+		if apart := s.splitWord(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.lexicon.hasExact(i) || areLinks(apart)) {
 			add(i, i+1, apart)
 		}
 		if i+1 < len(s.q.Terms) && s.isWord(i+1) && !s.namesCommune(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
@@ -51,7 +52,8 @@ func (s *searcher) isWord(i int) bool {
 	return !t.Digits && !t.Part && s.q.Words().Has(i) && (i+1 == len(s.q.Terms) || !s.q.Terms[i+1].Part)
 }
 
-// splitWord is a word as two that the base has, of those that most streets hold; empty where there are none.
+// splitWord splits a word into two that the base has. Of several splits it takes the one whose rarer half most
+// streets hold. Where there is none it tries three words.
 func (s *searcher) splitWord(word string) (best string) {
 	most := 0
 	for at := 1; at < len(word) && len(word) <= longestSplit; at++ {
@@ -69,7 +71,7 @@ func (s *searcher) splitWord(word string) (best string) {
 	return best
 }
 
-// splitType is a word as a kind of street and two more words: ruedesfleurs.
+// splitType splits a word into a kind of street and two more words: ruedesfleurs.
 func (s *searcher) splitType(word string) string {
 	for at := 3; at < len(word) && len(word) <= longestSplit; at++ {
 		if text.ClassOf(word[:at]) != text.StreetType {
@@ -82,20 +84,21 @@ func (s *searcher) splitType(word string) string {
 	return ""
 }
 
-// namesCommune says whether a word belongs to the name of a commune as it is, where communes stand.
+// namesCommune says whether a word belongs to the name of a commune that stands where communes do.
 func (s *searcher) namesCommune(i int) bool {
-	return slices.ContainsFunc(s.mentions, func(part mention) bool {
-		return part.at.Has(i) && part.isLate && (part.sim >= literalSim || len(part.known) > 0)
+	return slices.ContainsFunc(s.mentions, func(m mention) bool {
+		return m.at.Has(i) && m.isLate && (m.sim >= literalSim || len(m.known) > 0)
 	})
 }
 
-// areLinks says whether two words only join others. Written as one they are none of a name, be the base full of slips: dela.
+// areLinks says whether two words are both links: dela. Such a word is split even where the base has it, because
+// the base has misspellings, too.
 func areLinks(words string) bool {
 	first, second, ok := strings.Cut(words, " ")
 	return ok && text.ClassOf(first) == text.StopWord && text.ClassOf(second) == text.StopWord
 }
 
-// countHolders is how many streets or places hold a word.
+// countHolders is how many streets and places hold a word. It is 0 for what is not exactly one word.
 func (s *searcher) countHolders(word string) (n int) {
 	terms := text.Terms(word)
 	if len(terms) == 0 || len(terms) > 1 && !terms[1].Part {
@@ -111,7 +114,7 @@ func (s *searcher) countHolders(word string) (n int) {
 	return s.v.StreetsWith(id).Len() + s.v.PlacesWith(id).Len()
 }
 
-// joinWords is a word and the next one as one that the base has, or empty.
+// joinWords joins term i and the next one to a word that the base has. It is empty where the base has none.
 func (s *searcher) joinWords(i int) string {
 	word := s.q.Terms[i].Typed + s.q.Terms[i+1].Typed
 	if len(word) < 4 || s.countHolders(word) == 0 {
@@ -120,7 +123,8 @@ func (s *searcher) joinWords(i int) string {
 	return word
 }
 
-// mixedRun is the end of the terms from one on that are digits and letters in one word, or the term itself.
+// mixedRun is the end of a run of attached digits and letters that begins at term i. It is i itself where there is
+// no such run, or where the run is a house number with its letter.
 func (s *searcher) mixedRun(i int) int {
 	to := i + 1
 	for to < len(s.q.Terms) && s.q.Terms[to].Glued && !s.q.Terms[to-1].Elided {
@@ -136,9 +140,10 @@ func (s *searcher) mixedRun(i int) int {
 	return to
 }
 
-// hasMixed says whether the best candidate leaves a word aside that digits and letters make up.
-func (s *searcher) hasMixed() bool {
-	left := s.unused()
+// hasMixedWord says whether the best candidate leaves a word of digits and letters unread. Such a word is worth a
+// rewriting even where the score is high.
+func (s *searcher) hasMixedWord() bool {
+	left := s.unusedWords()
 	for i := range s.q.Terms {
 		if left.Has(i) && s.list.top() < sureScore && s.mixedRun(i) > i {
 			return true
@@ -147,13 +152,14 @@ func (s *searcher) hasMixed() bool {
 	return false
 }
 
-// isNumberWithID says whether terms are a house number with the name of a building behind it, which is no word: 12C7.
+// isNumberWithID says whether terms are a house number with the name of a building attached: 12C7.
 func (s *searcher) isNumberWithID(from, to int) bool {
 	return to == from+3 && s.q.Terms[from].Digits && len(s.q.Terms[from+1].Typed) == 1 && s.q.Terms[from+2].Digits
 }
 
-// withoutDigits is a run of digits and letters as a word that the base has, and as a number; empty where it is none.
-func (s *searcher) withoutDigits(from, to int) (word, number string) {
+// readMixedRun reads a run of digits and letters as a word of the base, and as a number. Either is empty where the
+// run is none.
+func (s *searcher) readMixedRun(from, to int) (word, number string) {
 	var letters, digits strings.Builder
 	for _, t := range s.q.Terms[from:to] {
 		letters.WriteString(strings.Map(letterFor, t.Typed+t.Tail))
@@ -168,7 +174,7 @@ func (s *searcher) withoutDigits(from, to int) (word, number string) {
 	return word, number
 }
 
-// letterFor is the letter that a digit is taken for.
+// letterFor is the letter that looks like a digit.
 func letterFor(r rune) rune {
 	switch r {
 	case '0':
@@ -187,7 +193,7 @@ func letterFor(r rune) rune {
 	return r
 }
 
-// digitFor is the digit that a letter is taken for.
+// digitFor is the digit that looks like a letter.
 func digitFor(r rune) rune {
 	switch r {
 	case 'o':
@@ -200,8 +206,8 @@ func digitFor(r rune) rune {
 	return r
 }
 
-// takeForRewritten makes what was found for other words than those typed an answer to look at.
-func (r *Result) takeForRewritten() {
+// markRewritten lowers the answers to a rewriting and makes none of them certain, since other words were typed.
+func (r *Result) markRewritten() {
 	for i := range r.Best {
 		r.Best[i].IsSound = false
 		r.Best[i].Score = max(r.Best[i].Score-rewriteCost, 0)

@@ -1,6 +1,7 @@
 package search
 
-// How much each part of an address weighs in the score, of those that were typed.
+// How much each part of an address weighs in the score. Only the parts that were typed count, so the shares need no fixed
+// sum. The street weighs most, because the other parts are easier to get wrong.
 const (
 	streetShare   = 50
 	cityShare     = 25
@@ -8,7 +9,7 @@ const (
 	numberShare   = 10
 )
 
-// evidence is all that the score of a candidate depends on. What was not typed does not count.
+// evidence is all that the score of a candidate depends on. Parts that were not typed do not count.
 type evidence struct {
 	hasStreet bool
 	streetFit int32 // in thousandths
@@ -16,10 +17,10 @@ type evidence struct {
 	hasPlace   bool
 	placeSim   int32 // in hundredths
 	isLate     bool  // the name stands where a commune is expected
-	isOldOther bool  // it is that of a former commune that the address is not in
+	isOldOther bool  // it is the name of a former commune that the address is not in
 
-	hasCode bool // a commune's code was given
-	isCoded bool // and it is this commune's
+	hasCode bool // an INSEE code was given
+	isCoded bool // it is that of the commune
 
 	postcode postcodeRelation
 
@@ -42,15 +43,17 @@ const (
 	numberImpossible
 )
 
-// worth is what a fit is worth, in thousandths.
+// worth is what a fit adds to the score, in thousandths of the share of the number.
 func (f numberFit) worth() int32 {
 	return [...]int32{1000, 970, 900, 800, 700, 300, 0}[f]
 }
 
-// elsewhereMost is the highest score of an address in another commune than the typed one.
-const elsewhereMost = 7900
+// maxElsewhereScore is the highest score of an address in another commune than the typed one. It lies below
+// likelyScore, so the search goes on.
+const maxElsewhereScore = 7900
 
-// score sums what the typed parts are worth, of 10,000.
+// score is the weighted mean of what the typed parts are worth, of 10,000. A name of a place counts slightly less
+// where no commune is expected, since it may belong to the street.
 func (e *evidence) score() int32 {
 	var sum shares
 	if e.hasStreet {
@@ -76,11 +79,12 @@ func (e *evidence) score() int32 {
 		sum.add(numberShare, e.number.worth())
 	}
 	if e.isElsewhere {
-		return min(sum.score(), elsewhereMost)
+		return min(sum.score(), maxElsewhereScore)
 	}
 	return sum.score()
 }
 
+// thousandIf is the full worth if ok, else none.
 func thousandIf(ok bool) int32 {
 	if ok {
 		return 1000
@@ -88,7 +92,7 @@ func thousandIf(ok bool) int32 {
 	return 0
 }
 
-// shares sums parts, in thousandths of their shares.
+// shares sums what parts are worth, and their shares, for a weighted mean.
 type shares struct{ worth, of int32 }
 
 func (s *shares) add(share, thousandths int32) {
@@ -103,7 +107,9 @@ func (s *shares) score() int32 {
 	return s.worth * 10 / s.of
 }
 
-// fitStreet is how well a name fits, in thousandths: how much of what was typed it holds, and how much of it was typed.
+// fitStreet is how well a name fits, in thousandths. It multiplies the share of the typed words that the name
+// holds with a factor for the share of the name that was typed. That factor is milder for an unfinished line,
+// where the rest of the name may still follow.
 func fitStreet(matched, total int32, a *alignment, completing bool) int32 {
 	if total == 0 || a.totalWeight == 0 {
 		return 0

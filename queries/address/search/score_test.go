@@ -49,7 +49,7 @@ func TestEachLossLowersTheScore(t *testing.T) {
 func TestPostcodesAndNumbersAreWorthLessTheFurtherTheyAre(t *testing.T) {
 	t.Parallel()
 	for last, r := int32(1001), samePostcode; r <= otherPostcode; r++ {
-		if r == begunPostcode {
+		if r == prefixPostcode {
 			continue // worth as much as the whole one
 		}
 		if r.worth() >= last {
@@ -69,8 +69,8 @@ func TestAnAddressElsewhereStaysBelowWhatIsSure(t *testing.T) {
 	t.Parallel()
 	e := whole()
 	e.isElsewhere = true
-	if got := e.score(); got != elsewhereMost || got >= 8000 {
-		t.Errorf("got %d, want %d", got, elsewhereMost)
+	if got := e.score(); got != maxElsewhereScore || got >= 8000 {
+		t.Errorf("got %d, want %d", got, maxElsewhereScore)
 	}
 }
 

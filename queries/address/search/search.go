@@ -12,9 +12,10 @@
 //	               ──> evidence       its score
 //	               ──> shortlist      the best candidates in their order ──> Result
 //
-// Words here are those of the question, terms those of the vintage. A distinctive word tells streets apart: it is no kind of
-// street, no stop word, no number. A fuzzy word was taken for another than it says. What the question does not settle letter
-// for letter is looked for again with prefixes, then with fuzzy words, at last written otherwise (rewrites).
+// A word is one of the question, a term one of the vintage. A distinctive word tells streets apart: it is no kind of street, no
+// stop word and no number. A fuzzy word is read as a term that it does not spell. Likeness (sim) is in hundredths. A weight says
+// how much a word counts. A candidate is sound when it confirms every typed word. Words that do not all fit as typed are read
+// as prefixes, then as misspelt, and at last the question is written otherwise (rewrites).
 //
 // The candidates come from the vintage's own index or from a Source outside, which names streets and communes; what either
 // names is judged in the same way.
@@ -31,17 +32,18 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// MaxSteps bounds the work on one question: looks at terms, places, streets and numbers count one each.
+// MaxSteps bounds the work on one reading of a question. A look at a term, a place, a street or a number counts
+// one step. Each round of a source and each rewriting has a budget of its own.
 const MaxSteps = 60_000
 
 const (
-	// Accepted is the score from which on an answer is worth showing.
+	// Accepted is the least score of an answer that is worth showing.
 	Accepted = 5000
-	// sureScore is the score at which nothing better is looked for.
+	// sureScore is the least score at which the search ends at once.
 	sureScore = 9700
-	// placedScore is the score from which on the place is believed.
+	// placedScore is the least score at which the search does not look beyond the communes that the words name.
 	placedScore = 7000
-	// likelyScore is the score at which words that fit are taken at their word.
+	// likelyScore is the least score at which words that all fit as typed are not read more loosely.
 	likelyScore = 8000
 )
 
@@ -63,9 +65,9 @@ type Scope struct {
 	Communes    Area           // where answers may lie; nil: anywhere
 	Postcodes   []string       // that answers may have; none: any
 	Departments []string       // they lie in; none: any. Communes holds their communes already
-	Cited       Area           // the communes whose code was given beside the words, if one was
-	Near        *vintage.Point // what lies nearer comes first among what fits about as well
-	Around      Area           // the communes there
+	Cited       Area           // the communes of an INSEE code that was given beside the words; nil: none was given
+	Near        *vintage.Point // of answers that fit about as well, the one nearer to this point comes first
+	Around      Area           // the communes around that point
 }
 
 // Result is what a search found.
@@ -73,32 +75,32 @@ type Result struct {
 	Best        []Candidate // the best first
 	IsParsable  bool        // a number, a street, a postcode or a commune can be read from the words
 	IsTruncated bool        // there may be other answers that were not looked at
-	leftOut     []bool      // a source may have left out communes (true), or streets (false)
+	leftOut     []bool      // for each ask that a source answered in part: whether communes (true) or streets (false) may be missing
 	run         *searcher
 }
 
-// Steps is the work that the search took.
-func (r *Result) Steps() int { return r.run.budget.most - r.run.budget.steps }
+// Steps is the work on the reading that gave the result. Other readings that were tried do not count.
+func (r *Result) Steps() int { return r.run.budget.total - r.run.budget.left }
 
 // budget bounds the work on one question.
 type budget struct {
-	steps int
-	most  int
-	isCut bool // more fits than was looked at
+	left  int  // steps that may still be taken
+	total int  // steps at the beginning
+	isCut bool // some of what fits was not looked at
 }
 
-// searcher is one search under way.
+// searcher is the search for one reading of a question.
 type searcher struct {
 	x              *Index
 	v              *vintage.Vintage
 	q              *parse.Question
 	scope          Scope
-	words          *lexicon
+	lexicon        *lexicon
 	budget         *budget
-	from           retriever
+	retriever      retriever
 	postcode       uint32   // the typed one, where the vintage or the table has it
-	near           []uint32 // else those one digit away that the vintage has
-	nearCodes      Area     // their communes
+	nearPostcodes  []uint32 // without it, the postcodes one digit away that the vintage has
+	nearCommunes   Area     // their communes
 	prefixCommunes Area     // the communes of the postcodes that unfinished digits may become
 	mentions       []mention
 	list           shortlist
@@ -108,14 +110,17 @@ type searcher struct {
 // retriever is where the candidates of a question come from.
 type retriever interface {
 	dictionary
-	// collect judges what the words may mean as they are read by now.
+	// collect judges the candidates of the current readings of the words. It is called again after the lexicon has
+	// added looser readings.
 	collect(s *searcher)
 }
 
-// Search finds the candidates of a question, the best first. An error is one of the source.
+// Search finds the candidates of a question, the best first. Where the words do not all fit and half of the steps
+// are left, it also tries the question written otherwise. A rewriting must score clearly better, because it is not
+// what was typed. An error is one of the source.
 func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Result, error) {
 	best, err := x.searchOne(ctx, q, scope, MaxSteps)
-	if err != nil || best.run.isSettled() && !best.run.hasMixed() || best.run.budget.steps < MaxSteps/2 {
+	if err != nil || best.run.isSettled() && !best.run.hasMixedWord() || best.run.budget.left < MaxSteps/2 {
 		return best, err
 	}
 	for _, other := range best.run.rewrites() {
@@ -124,16 +129,17 @@ func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Re
 			return nil, err
 		}
 		if found.run.list.top() > best.run.list.top()+rewriteCost {
-			found.takeForRewritten()
+			found.markRewritten()
 			best = found
 		}
 	}
 	return best, nil
 }
 
+// searchOne searches for the question as it is written.
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
-	s := &searcher{x: x, v: x.v, q: q, scope: scope, budget: &budget{steps: steps, most: steps, isCut: q.IsCut}, from: ownIndex{x.v}}
-	s.words = newLexicon(x.v, q, s.from, s.budget)
+	s := &searcher{x: x, v: x.v, q: q, scope: scope, budget: &budget{left: steps, total: steps, isCut: q.IsCut}, retriever: ownIndex{x.v}}
+	s.lexicon = newLexicon(x.v, q, s.retriever, s.budget)
 	s.readPostcode()
 	result := &Result{run: s}
 	if x.source == nil {
@@ -143,12 +149,13 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 	}
 	s.preferNumbered()
 	result.Best, result.IsParsable = s.list.best, s.isParsable()
-	result.IsTruncated = s.budget.steps <= 0 || s.budget.isCut
+	result.IsTruncated = s.budget.left <= 0 || s.budget.isCut
 	return result, nil
 }
 
-// preferNumbered lets the house number decide between streets of one commune that share a name and differ in their kind: the
-// typed one does not have it, another does. Both stay as likely, so that neither stands for what was typed without a look.
+// preferNumbered lets the house number decide between streets of one commune that share a name and differ in their
+// kind. If the best street lacks the typed number and such a street has it, the latter comes first. It gets the
+// same score, so that neither is taken as certain.
 func (s *searcher) preferNumbered() {
 	first := s.list.first()
 	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || s.q.Distinctive(first.used) == 0 {
@@ -172,55 +179,57 @@ func (s *searcher) isNumberedTwin(c, of *Candidate) bool {
 	return c.isWhollyTyped && of.isWhollyTyped && s.q.Distinctive(c.used) == s.q.Distinctive(of.used) && c.hasUntypedNumber == of.hasUntypedNumber
 }
 
-// search looks more and more loosely, until nothing better can be found. What can be read letter for letter is not read
-// otherwise.
+// search reads the words more and more loosely: as typed, as prefixes, as misspelt. It stops at the first reading
+// whose best candidate settles the question, since a looser one adds only wrong candidates. Words that the vintage
+// does not have are read as misspelt from the start, unless the user is still typing.
 func (s *searcher) search() {
 	for i := range s.q.Terms {
-		if len(s.words.alternatives[i]) == 0 && i != s.q.Unfinished && !s.q.Completing {
-			s.words.addFuzzy(i)
+		if len(s.lexicon.alternatives[i]) == 0 && i != s.q.Unfinished && !s.q.Completing {
+			s.lexicon.addFuzzy(i)
 		}
 	}
-	s.from.collect(s)
+	s.retriever.collect(s)
 	if s.q.Completing && !s.isSettled() {
-		if s.words.addPrefixes(s.q.Words()) {
-			s.from.collect(s)
+		if s.lexicon.addPrefixes(s.q.Words()) {
+			s.retriever.collect(s)
 		}
-		s.words.addFuzzyAll(s.unknown())
+		s.lexicon.addFuzzyAll(s.unknownWords())
 	}
-	if !s.isSettled() && s.words.addFuzzyAll(s.unused()) {
-		s.from.collect(s)
+	if !s.isSettled() && s.lexicon.addFuzzyAll(s.unusedWords()) {
+		s.retriever.collect(s)
 	}
-	if s.list.top() < s.doubtful() && s.words.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
-		s.from.collect(s)
+	if s.list.top() < s.doubtScore() && s.lexicon.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
+		s.retriever.collect(s)
 	}
 }
 
-// unknown are the words that stand for nothing.
-func (s *searcher) unknown() (out parse.Mask) {
+// unknownWords are the words that stand for no term of the vintage.
+func (s *searcher) unknownWords() (out parse.Mask) {
 	for i := range s.q.Terms {
-		if len(s.words.alternatives[i]) == 0 && !s.words.prefixes.Has(i) {
+		if len(s.lexicon.alternatives[i]) == 0 && !s.lexicon.prefixes.Has(i) {
 			out |= parse.Bit(i)
 		}
 	}
 	return out
 }
 
-// doubtful is the score below which words that fit are not taken at their word. Who is still typing will see.
-func (s *searcher) doubtful() int32 {
+// doubtScore is the score below which even words that fit as typed are read as misspelt. It is lower for an
+// unfinished line, because the user sees the answers and types on.
+func (s *searcher) doubtScore() int32 {
 	if s.q.Completing {
 		return placedScore
 	}
 	return likelyScore
 }
 
-// isSettled says whether no looser reading can be better: all is found, or all words are and only the number, the postcode
-// or the name of the commune is another.
+// isSettled says whether no looser reading can be better. The best candidate is nearly perfect, or it explains all
+// words that have not been read as misspelt yet; then only its number, postcode or commune differs.
 func (s *searcher) isSettled() bool {
-	return s.list.top() >= sureScore || s.list.top() >= likelyScore && s.unused()&^s.words.fuzzied == 0
+	return s.list.top() >= sureScore || s.list.top() >= likelyScore && s.unusedWords()&^s.lexicon.fuzzied == 0
 }
 
-// unused are the words that the best candidate does not hold as they are.
-func (s *searcher) unused() parse.Mask {
+// unusedWords are the words that the best candidate does not explain as they were typed.
+func (s *searcher) unusedWords() parse.Mask {
 	b := s.list.first()
 	if b == nil {
 		return s.q.Words()
@@ -232,13 +241,13 @@ func (s *searcher) unused() parse.Mask {
 	return s.q.Words() &^ matched &^ s.q.Complement
 }
 
-// isParsable says whether anything of an address was typed.
+// isParsable says whether the line holds anything that an address may consist of.
 func (s *searcher) isParsable() bool {
 	if s.q.Postcode.Code != 0 || s.scope.Cited != nil || s.q.HasStreetType(s.q.All) || len(s.mentions) > 0 {
 		return true
 	}
 	for i := range s.q.Terms {
-		if s.q.Terms[i].Digits || len(s.words.alternatives[i]) > 0 {
+		if s.q.Terms[i].Digits || len(s.lexicon.alternatives[i]) > 0 {
 			return true
 		}
 	}
@@ -258,10 +267,11 @@ func (s *searcher) wantsType(t Type) bool {
 	return false
 }
 
-// Area is where answers may lie: communes by their ordinals, in their order. A nil one is everywhere.
+// Area is a set of communes by their ordinals, in ascending order. A nil area is everywhere; an empty one is
+// nowhere.
 type Area []uint32
 
-// NewArea makes an area of ordinals that is no nil one.
+// NewArea makes an area of ordinals. It is never nil, so no ordinals make an area that is nowhere.
 func NewArea(ordinals []uint32) Area {
 	slices.Sort(ordinals)
 	return append(Area{}, slices.Compact(ordinals)...)
@@ -276,7 +286,7 @@ func (a Area) Has(commune uint32) bool {
 	return ok
 }
 
-// ranges are the streets of the area.
+// ranges are the ranges [from, to) of the streets that lie in the area.
 func (a Area) ranges(v *vintage.Vintage) iter.Seq2[uint32, uint32] {
 	return func(yield func(from, to uint32) bool) {
 		if a == nil {

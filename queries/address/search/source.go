@@ -13,12 +13,13 @@ import (
 
 // Source says which streets, localities and communes of a vintage may be meant by words. It is safe for concurrent use.
 type Source interface {
-	// Find answers all asks in one go, in their order. What it names need not fit: the search judges it.
+	// Find answers all asks in their order. One call lets a source send them together. What it names need not fit,
+	// because the search judges it.
 	Find(ctx context.Context, asks []Ask) ([]Found, error)
 }
 
-// Ask asks for what holds all of some words in its own names or in those of its commune, letter for letter or nearly so.
-// The last word may be the beginning of one.
+// Ask asks for streets or communes that hold all of some words in their own names or in those of their commune.
+// Misspelt words count. The last word may be the beginning of one.
 type Ask struct {
 	Words       []string // as terms of the vintage are written; none asks for all that the rest lets through
 	Communes    bool     // communes are asked for; else streets and localities
@@ -27,7 +28,7 @@ type Ask struct {
 	Departments []string // one of which it lies in; none: any
 	Limit       int
 
-	whole bool // all of its kind that the question's words confirm is among what is asked for
+	whole bool // the answer, if complete, holds everything that can confirm the question
 }
 
 // Found is what an ask led to.
@@ -37,14 +38,16 @@ type Found struct {
 }
 
 const (
-	askedStreets  = 96   // streets an ask may lead to
-	askedShort    = 256  // streets when a word is left out, which may be the distinctive one
-	askedCommunes = 16   // communes
-	maxWithin     = 1000 // communes an ask is confined to by name
+	askedStreets  = 96   // streets that an ask may name
+	askedShort    = 256  // the same when a word is left out; more, since it may be the distinctive one
+	askedCommunes = 16   // communes that an ask may name
+	maxWithin     = 1000 // communes that an ask may list; more would make it too long
 	maxDropped    = 6    // words that are left out in turn
 )
 
-// searchSource asks the source less and less strictly, until what it names cannot be bettered.
+// searchSource asks the source less and less strictly and judges all that it has named, until the best candidate
+// settles the question. Each round begins with a full budget and an empty list, because the words may now stand
+// for more terms.
 func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 	n := &namedEntities{v: s.v}
 	for asks := range s.rounds() {
@@ -61,8 +64,8 @@ func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 				result.leftOut = append(result.leftOut, a.Communes)
 			}
 		}
-		s.from, s.budget.steps, s.list.best = n, s.budget.most, s.list.best[:0]
-		s.words.reset(n)
+		s.retriever, s.budget.left, s.list.best = n, s.budget.total, s.list.best[:0]
+		s.lexicon.reset(n)
 		if s.search(); len(s.list.best) > 0 && s.isSettled() {
 			break
 		}
@@ -70,9 +73,8 @@ func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 	return nil
 }
 
-// rounds are the asks of a question: all its words where its postcode says, then anywhere, then without the kind of
-// street, then with one word less. What was asked before is not asked again; where the scope lets nothing through nothing
-// is asked.
+// rounds are the asks of a question: all words where the postcode says, then anywhere, then without the kind of
+// street, then with one word less. An ask is not repeated. Where the scope lets nothing through, there are none.
 func (s *searcher) rounds() iter.Seq[[]Ask] {
 	words, numbers := s.askable()
 	distinctive := s.q.Distinctive(words) | words&s.unfinishedWord()
@@ -98,8 +100,9 @@ func (s *searcher) rounds() iter.Seq[[]Ask] {
 	}
 }
 
-// askable are the words that lead to an address: no links, no complements, no numbers and what goes with them. Numbers may
-// be part of a name, unless they come first or lead to the kind of a street.
+// askable are the words that an ask may hold, and the numbers that it may hold as well. Links, complements and
+// repetition indexes lead nowhere. A number may be part of a name, unless it opens the line or a kind of street
+// follows it.
 func (s *searcher) askable() (words, numbers parse.Mask) {
 	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.PrefixAt
 	for i, t := range s.q.Terms {
@@ -129,8 +132,9 @@ func (s *searcher) leadsToStreet(i int) bool {
 	return i < len(s.q.Terms) && s.q.IsStreetType(i)
 }
 
-// asksStrictly asks for all words. Who is still typing is also shown streets of another kind; communes are left for later
-// where a number comes first.
+// asksStrictly asks for all words, with the numbers and without. An unfinished line also asks without the kind of
+// street, so that streets of another kind are shown. Communes are left to a later round where a number opens the
+// line.
 func (s *searcher) asksStrictly(words, numbers parse.Mask) []Ask {
 	streets := s.confine(s.ask(words))
 	streets.whole = true
@@ -152,7 +156,7 @@ func (s *searcher) asksStrictly(words, numbers parse.Mask) []Ask {
 	return append(asks, s.askCommunes(words))
 }
 
-// askCommunes asks for communes by all words.
+// askCommunes asks for communes by all words. It is idle where the scope excludes communes.
 func (s *searcher) askCommunes(words parse.Mask) Ask {
 	if !s.wantsType(Municipality) {
 		return Ask{} // is not asked
@@ -165,7 +169,7 @@ func (s *searcher) askCommunes(words parse.Mask) Ask {
 	return a
 }
 
-// asksLoosely asks for some words or others, where the postcode says and anywhere.
+// asksLoosely asks for each set of words where the postcode says, and anywhere.
 func (s *searcher) asksLoosely(of ...parse.Mask) (asks []Ask) {
 	for _, words := range of {
 		asks = append(asks, s.confine(s.ask(words)), s.ask(words))
@@ -173,7 +177,8 @@ func (s *searcher) asksLoosely(of ...parse.Mask) (asks []Ask) {
 	return asks
 }
 
-// asksShortened asks for words with one of the distinctive ones left out, each in turn.
+// asksShortened asks for the words without one of the distinctive ones, each in turn, since a source may not know
+// a misspelt word.
 func (s *searcher) asksShortened(words parse.Mask) []Ask {
 	var all []parse.Mask
 	distinctive := s.q.Distinctive(words)
@@ -203,8 +208,8 @@ func (s *searcher) ask(words parse.Mask) Ask {
 	return a
 }
 
-// confine leads an ask no further than the code of a commune, the postcode or what it may have been meant to be, if one was
-// typed that the vintage knows.
+// confine narrows an ask to the given code, the typed postcode or the postcodes it may be a misspelling of. It
+// leaves the ask as it is where the vintage knows none of these.
 func (s *searcher) confine(a Ask) Ask {
 	switch {
 	case s.scope.Cited != nil && len(s.scope.Cited) <= maxWithin:
@@ -213,13 +218,13 @@ func (s *searcher) confine(a Ask) Ask {
 		a.Postcodes = []string{PostcodeText(s.postcode)}
 	case s.prefixCommunes != nil && len(s.prefixCommunes) <= maxWithin:
 		a.Within = s.prefixCommunes
-	case len(s.nearCodes) > 0 && len(s.nearCodes) <= maxWithin:
-		a.Within = s.nearCodes
+	case len(s.nearCommunes) > 0 && len(s.nearCommunes) <= maxWithin:
+		a.Within = s.nearCommunes
 	}
 	return a
 }
 
-// isIdle says whether an ask would lead to whatever there is.
+// isIdle says whether an ask has neither words nor places to narrow it, so that it would name anything.
 func (a Ask) isIdle() bool { return len(a.Words) == 0 && len(a.Postcodes) == 0 && len(a.Within) == 0 }
 
 // isSame says whether an ask leads where another does.
@@ -228,8 +233,8 @@ func (a Ask) isSame(b Ask) bool {
 		slices.Equal(a.Postcodes, b.Postcodes) && slices.Equal(a.Departments, b.Departments)
 }
 
-// namedEntities is what a source named for a question: nothing else is considered, and a word stands for no other terms
-// than theirs.
+// namedEntities is all that a source has named for a question. The search considers nothing else, and a misspelt
+// word stands only for terms of these names.
 type namedEntities struct {
 	v        *vintage.Vintage
 	streets  []uint32 // in their order, which is that of communes
@@ -238,7 +243,7 @@ type namedEntities struct {
 	sounds   map[string][]uint32
 }
 
-// add takes in what asks led to.
+// add adds what the asks of one round named.
 func (n *namedEntities) add(asks []Ask, found []Found) {
 	for i, f := range found {
 		if asks[i].Communes {
@@ -254,7 +259,7 @@ func (n *namedEntities) add(asks []Ask, found []Found) {
 	n.addTerms()
 }
 
-// addTerms takes in the terms of all their names.
+// addTerms collects the terms of all names of the streets and communes.
 func (n *namedEntities) addTerms() {
 	for _, c := range n.communes {
 		for p, to := n.v.CommunePlaces(c); p < to; p++ {
@@ -270,7 +275,7 @@ func (n *namedEntities) addTerms() {
 	n.terms, n.sounds = NewArea(n.terms), nil
 }
 
-// addName takes in the terms of a name.
+// addName adds the terms of one name.
 func (n *namedEntities) addName(name uint32) {
 	terms := n.v.NameTerms(name)
 	for i := range terms.Len() {
@@ -291,7 +296,8 @@ func (n *namedEntities) Like(term string, edits int, yield func(uint32, int) boo
 // isNumber says whether a term is a number, which has no misspellings.
 func isNumber(term string) bool { return term != "" && term[0] >= '0' && term[0] <= '9' }
 
-// Sounding calls yield with their terms that sound the same.
+// Sounding calls yield with their terms that sound the same. The index of sounds is made at the first call, since
+// most questions need none.
 func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 	if n.sounds == nil {
 		n.sounds = make(map[string][]uint32, len(n.terms))
@@ -307,7 +313,8 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 	}
 }
 
-// collect judges them in the communes that the words name or that are expected, then wherever they lie.
+// collect judges the streets and communes in the places that the words name or that are expected, then wherever
+// they lie.
 func (n *namedEntities) collect(s *searcher) {
 	_, s.mentions = s.recognize()
 	for _, p := range s.orderPlaces(n.places(s)) {
@@ -328,12 +335,13 @@ func (n *namedEntities) collect(s *searcher) {
 func (n *namedEntities) judge(s *searcher, p place) {
 	from, to := n.v.CommuneStreets(p.commune)
 	at, _ := slices.BinarySearch(n.streets, from)
-	for ; at < len(n.streets) && n.streets[at] < to && s.budget.steps > 0; at++ {
+	for ; at < len(n.streets) && n.streets[at] < to && s.budget.left > 0; at++ {
 		s.judge(p, n.streets[at])
 	}
 }
 
-// places are their communes, as often as the words name them, and once more where nothing need name them.
+// places are the communes as places: once for each reading of their names, and once without a name where they have
+// the postcode or are expected.
 func (n *namedEntities) places(s *searcher) (all []place) {
 	for _, c := range n.communes {
 		p := place{commune: c, name: vintage.None, hasTypedCode: s.hasPostcode(c) || s.isCode(c)}
@@ -353,7 +361,7 @@ func (n *namedEntities) places(s *searcher) (all []place) {
 
 // isExpected says whether answers may lie in a commune that nothing typed names.
 func (s *searcher) isExpected(commune uint32) bool {
-	for _, a := range [...]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.nearCodes} {
+	for _, a := range [...]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.nearCommunes} {
 		if a != nil && a.Has(commune) {
 			return true
 		}
@@ -361,7 +369,7 @@ func (s *searcher) isExpected(commune uint32) bool {
 	return false
 }
 
-// readName adds a place for each word from which on its name is read, whole or as far as the question goes.
+// readName adds a place for each word at which its name begins, whole or as far as the line goes.
 func (s *searcher) readName(all []place, p place, name []uint32) []place {
 	for i := range s.q.Terms {
 		all = s.readNameFrom(all, p, name, i)
@@ -369,7 +377,7 @@ func (s *searcher) readName(all []place, p place, name []uint32) []place {
 	return all
 }
 
-// readNameFrom does so for one word.
+// readNameFrom adds the readings of a name that begins at one word.
 func (s *searcher) readNameFrom(all []place, p place, name []uint32, from int) []place {
 	p.sim = 100
 	at := from
@@ -380,7 +388,7 @@ func (s *searcher) readNameFrom(all []place, p place, name []uint32, from int) [
 		if at == len(s.q.Terms) || !s.mayName(at) {
 			return all
 		}
-		sim := s.words.sim(at, term)
+		sim := s.lexicon.sim(at, term)
 		if sim == 0 {
 			return all
 		}
