@@ -200,8 +200,8 @@ func (q *Question) spelledNumber() (n uint32, to int) {
 			return n, to
 		case v == 100 && n > 0:
 			n *= 100
-		case v == 20 && n == 4:
-			n = 80
+		case v == 20 && n%100 == 4:
+			n += 76 // quatre-vingt
 		default:
 			n += v
 		}

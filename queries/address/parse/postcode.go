@@ -43,12 +43,10 @@ func (q *Question) readPostcode() {
 	q.readPartialPostcode()
 }
 
-// setPostcode keeps a postcode and its terms. A letter that a dash joins to it is the country's and belongs to it:
-// Mende F-48000.
+// setPostcode keeps a postcode and its terms. The letters of the country before it belong to it: F-48000, FR 48000.
 func (q *Question) setPostcode(code string, at Mask) {
 	q.Postcode.Code, q.Postcode.At = Number(code), at
-	// A letter glued before five digits is the country's: F-48000, FR 48000.
-	if i := at.First() - 1; i > 0 && q.Terms[at.First()].Before&text.Join != 0 && (q.Terms[i].Typed == "f" || q.Terms[i].Typed == "fr") {
+	if i := at.First() - 1; i >= 0 && (q.Terms[i].Typed == "f" && q.Terms[at.First()].Before&text.Join != 0 || q.Terms[i].Typed == "fr") {
 		q.Postcode.At |= Bit(i)
 	}
 }

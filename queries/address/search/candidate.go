@@ -164,8 +164,7 @@ type Explanation struct {
 	IsFromPlace   bool // words of the street also name a commune elsewhere
 }
 
-// Explain says which typed words a candidate takes for which part of the address. Each word is in one part at
-// most.
+// Explain says which typed words a candidate takes for which part of the address.
 func (r *Result) Explain(c *Candidate) Explanation {
 	s := r.run
 	x := Explanation{IsNumberTyped: c.IsTyped(), IsOtherNumber: c.chosen > 0, Rep: c.rep, IsRepKept: c.rep != "" && !c.isMissing && !c.lacksRep,
@@ -256,7 +255,7 @@ func (c *Candidate) MissingNumber() (number uint32, ok bool) {
 // Facet is what the address shares with others of its street: postcode, former commune, lieu-dit.
 func (c *Candidate) Facet() vintage.Facet { return c.facet }
 
-// TypedOf is how many characters of a word of a label were typed. A label shows the rest as completed.
+// TypedOf is how many characters of a word of a label were typed.
 func (r *Result) TypedOf(t text.Term) int {
 	s := r.run
 	id, ok := s.v.FindTerm(t.Text)

@@ -41,7 +41,7 @@ const (
 	Accepted = 5000
 	// sureScore is the least score at which the search ends at once.
 	sureScore = 9700
-	// placedScore is the least score at which the search does not look beyond the communes that the words name.
+	// placedScore is the least score at which the search may stay within the communes that the words name.
 	placedScore = 7000
 	// likelyScore is the least score at which words that all fit as typed are not read more loosely.
 	likelyScore = 8000
