@@ -32,6 +32,7 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 With --questions a vintage is built of all files and of invented rows, and stored questions are asked of it. Their answers
 are judged. --absent asks for addresses that the vintage does not have, --exact for its own in many writings. --vintage
 keeps the vintage, and the next run starts at once. --peer reads what --out wrote, of an earlier run or another geocoder.
+With --meilisearch the same questions are asked of it; --out then writes a second file, meilisearch-FILE.
 On the data set for tests:
 
   D=../shared/data
@@ -51,15 +52,16 @@ On the data set for tests:
 		if err != nil {
 			return err
 		}
-		if isAccuracy {
-			return accuracy.Run(ctx, dir, newAccuracyOptions(c), out)
-		}
-		o := address.Options{FigureDuration: c.Duration("turn"), Connections: c.Int("connections"),
-			Files: c.StringSlice("file"), Questions: c.Int("damaged"), Meilisearch: lieuditcli.MeilisearchURL(c, p.LookupEnv)}
 		// The flag is checked as the service checks it, before anything is built.
-		if err := lieuditcli.ValidateMeilisearch(c, service.Config{Meilisearch: o.Meilisearch}); err != nil {
+		server := lieuditcli.MeilisearchURL(c, p.LookupEnv)
+		if err := lieuditcli.ValidateMeilisearch(c, service.Config{Meilisearch: server}); err != nil {
 			return err
 		}
+		if isAccuracy {
+			return accuracy.Run(ctx, dir, newAccuracyOptions(c, server), out)
+		}
+		o := address.Options{FigureDuration: c.Duration("turn"), Connections: c.Int("connections"),
+			Files: c.StringSlice("file"), Questions: c.Int("damaged"), Meilisearch: server}
 		o.Sizes, _ = parseSizes(c.String("sizes")) // the flag's validator has read them
 		return address.Run(ctx, dir, o, out)
 	})
@@ -80,9 +82,9 @@ func accuracyFlags() []cli.Flag {
 }
 
 // newAccuracyOptions turns the flags into the options of package accuracy.
-func newAccuracyOptions(c *cli.Command) accuracy.Options {
+func newAccuracyOptions(c *cli.Command, meilisearch string) accuracy.Options {
 	return accuracy.Options{
-		Files: c.StringSlice("file"), Invented: int(c.Uint("invented")), Seed: c.Uint64("seed"), Vintage: c.String("vintage"),
+		Meilisearch: meilisearch, Files: c.StringSlice("file"), Invented: int(c.Uint("invented")), Seed: c.Uint64("seed"), Vintage: c.String("vintage"),
 		Questions: c.StringSlice("questions"), Absent: c.Int("absent"), Exact: c.Int("exact"), Out: c.String("out"), Peer: c.String("peer"),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/vintage"
 )
 
@@ -88,6 +89,24 @@ func TestASourceThatNamesEverythingAnswersAsTheOwnIndex(t *testing.T) {
 	}
 }
 
+func TestAnAddressIsNotFoundInAnotherArrondissement(t *testing.T) {
+	t.Parallel()
+	own := engineOf(t, hamlet())
+	for name, e := range map[string]*Engine{"own": own, "everything": NewOn(own.v, own.table, everything(own.v))} {
+		for line, want := range map[string]string{"10 rue Jenner Paris 2e Arrondissement": "", "10 rue Jenner Paris 13e Arrondissement": "75113_0010_00010"} {
+			got := ""
+			if found, err := e.Verify(t.Context(), Query{Text: line, Limit: 1}); err != nil {
+				t.Errorf("%s, %s: %v", name, line, err)
+			} else if len(found) > 0 {
+				got = found[0].ID
+			}
+			if got != want {
+				t.Errorf("%s, %s: got %q, want %q", name, line, got, want)
+			}
+		}
+	}
+}
+
 func TestNothingButWhatASourceNamesIsAnswered(t *testing.T) {
 	t.Parallel()
 	own := engineOf(t, hamlet())
@@ -142,13 +161,19 @@ func TestASourceThatFailsFailsWhatIsSearchedAlone(t *testing.T) {
 }
 
 // asks are the rounds a question takes when nothing is found.
-func asks(t *testing.T, e *Engine, q Query) (rounds [][]Ask) {
+func asks(t *testing.T, e *Engine, q Query) [][]Ask {
+	t.Helper()
+	return asksOf(t, e, func(e *Engine) error { _, err := e.Verify(t.Context(), q); return err })
+}
+
+// asksOf are the rounds that a call takes when nothing is found.
+func asksOf(t *testing.T, e *Engine, call func(*Engine) error) (rounds [][]Ask) {
 	t.Helper()
 	other := NewOn(e.v, e.table, sourceFunc(func(_ context.Context, asks []Ask) ([]Found, error) {
 		rounds = append(rounds, slices.Clone(asks))
 		return make([]Found, len(asks)), nil
 	}))
-	if _, err := other.Verify(t.Context(), q); err != nil && !errors.Is(err, ErrUnparsable) {
+	if err := call(other); err != nil && !errors.Is(err, ErrUnparsable) {
 		t.Fatal(err)
 	}
 	return rounds
@@ -166,11 +191,92 @@ func TestAsksAreCleanedAndGrowLooser(t *testing.T) {
 	}
 	want := [][]string{
 		{"rue", "lilas", "mende", "48000"},
-		{"rue", "lilas", "mende"}, {"lilas", "mende", "48000"}, {"lilas", "mende"}, {"rue", "lilas", "mende"}, // the last for communes
-		{"rue", "mende", "48000"}, {"rue", "mende"}, {"rue", "lilas", "48000"}, {"rue", "lilas"},
+		{"rue", "lilas", "mende"}, {"lilas"}, // the last in the communes of the name and of the postcode
+		{"lilas", "mende", "48000"}, {"lilas", "mende"}, {"rue", "lilas", "mende"}, // the last for communes
+		{"rue", "mende"}, {"rue", "lilas"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || len(rounds) != 4 {
+	if diff := cmp.Diff(want, got); diff != "" || len(rounds) != 5 {
 		t.Errorf("%d rounds (-want +got)\n%s", len(rounds), diff)
+	}
+}
+
+func TestWordsThatMayBeUnfinishedOrMisspeltAreAskedForAlone(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet())
+	mende, _ := e.v.CommuneOf("48095")
+	for name, c := range map[string]struct {
+		rounds [][]Ask
+		want   []string
+	}{
+		"unfinished": {asksOf(t, e, func(e *Engine) error {
+			_, err := e.Complete(t.Context(), Query{Text: "3 av gen lec mende", Limit: 5})
+			return err
+		}), []string{"gen", "lec"}},
+		"misspelt": {asks(t, e, Query{Text: "12 rue des xilas mende", Limit: 5}), []string{"xilas", "lilas"}},
+	} {
+		var got []string
+		for _, round := range c.rounds {
+			for _, a := range round {
+				if len(a.Words) == 1 && !slices.Contains(got, a.Words[0]) && slices.Equal(a.Within, []uint32{mende}) {
+					got = append(got, a.Words[0])
+				}
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestAnUnfinishedWordIsPreferredToAMisspeltOne(t *testing.T) {
+	t.Parallel()
+	mende := addresstest.NewArea("48000", "48095", "Mende")
+	own := engineOf(t, append(hamlet(), addresstest.NewHouse(mende, "0070", "Rue de la Combe", 5, ""), addresstest.NewHouse(mende, "0080", "Rue des Combelles", 5, "")))
+	streetNamed := func(name string) uint32 {
+		for street := range uint32(own.v.Streets) {
+			if string(own.v.Name(own.v.StreetName(street))) == name {
+				return street
+			}
+		}
+		t.Fatalf("no %s", name)
+		return 0
+	}
+	combe, combelles := streetNamed("Rue de la Combe"), streetNamed("Rue des Combelles")
+	e := NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []Ask) (found []Found, err error) {
+		for _, a := range asks {
+			f := Found{Entities: []uint32{combe}} // only the last word may be unfinished
+			if len(a.Words) == 1 {
+				f.Entities = []uint32{combelles}
+			}
+			if a.Communes {
+				f.Entities = nil
+			}
+			found = append(found, f)
+		}
+		return found, nil
+	}))
+	if found, err := e.Complete(t.Context(), Query{Text: "5 rue des comb mende", Limit: 5}); err != nil || len(found) == 0 || found[0].ID != "48095_0080_00005" {
+		t.Errorf("%+v, %v, want the street whose name begins so", found, err)
+	}
+}
+
+func TestAnUnfinishedWordIsAlsoAskedForAsTheNumberItBegins(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet())
+	var got [][]string
+	for _, round := range asksOf(t, e, func(e *Engine) error {
+		_, err := e.Complete(t.Context(), Query{Text: "8 rue neu", Limit: 5})
+		return err
+	})[:1] {
+		for _, a := range round {
+			got = append(got, a.Words)
+		}
+	}
+	want := [][]string{{"rue", "neu"}, {"neu"}, {"rue", "9"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

@@ -13,16 +13,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"time"
 
+	"lieudit/cmd/bench/address/meiliindex"
 	"lieudit/cmd/bench/measure"
-	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/live"
-	"lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
 )
 
@@ -95,12 +93,12 @@ func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, er
 	defer servedVintage.Swap(nil)
 	engines := []testedEngine{{name: "engine", Engine: address.New(v, r.communes), queryCounts: func() (int64, int64) { return 0, 0 }}}
 	if r.Meilisearch != "" {
-		filled, remove, fillErr := r.fillMeilisearch(ctx, v)
-		defer func() { err = errors.Join(err, remove()) }()
+		x, fillErr := r.fillMeilisearch(ctx, v)
 		if fillErr != nil {
 			return fillErr
 		}
-		engines = append(engines, filled)
+		defer func() { err = errors.Join(err, x.Remove(ctx)) }()
+		engines = append(engines, testedEngine{name: "meilisearch", Engine: x.Engine, searchesOnly: true, queryCounts: x.Asked})
 	}
 	for _, e := range engines {
 		for _, op := range operations() {
@@ -138,30 +136,19 @@ func (r *run) measureOperation(ctx context.Context, e testedEngine, op operation
 	return r.Report(f.With(r.labels(e.name, op.name)...))
 }
 
-// fillMeilisearch fills an index of Meilisearch from a vintage and reports how fast. remove removes the index; it must be
-// called after an error too. The index has a random name, so that it is not shared with a service, and no service removes it.
-func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (e testedEngine, remove func() error, err error) {
-	server, err := meiliclient.ParseServer(r.Meilisearch)
-	if err != nil {
-		return e, func() error { return nil }, err
-	}
-	d := meili.New(server.Client(), "bench", time.Now)
-	d.Name = fmt.Sprintf("lieudit-bench-%x", rand.Uint64())
-	// Two indexes are removed: that of the vintage, and the one named d.Name. A run that was interrupted removes them too.
-	remove = func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		_, err := server.Client().DeleteIndexWithContext(ctx, d.Name)
-		return errors.Join(d.Delete(ctx, v), err)
-	}
+// fillMeilisearch lists a vintage in Meilisearch and reports how fast.
+func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (*meiliindex.Index, error) {
 	began := time.Now()
-	if err := d.Fill(ctx, v, func(done, total int) { r.Progress("meilisearch: list", done, total) }); err != nil {
-		return e, remove, err
+	x, err := meiliindex.Fill(ctx, r.Meilisearch, v, r.communes, func(done, total int) { r.Progress("meilisearch: list", done, total) })
+	if err != nil {
+		return nil, err
 	}
-	took := time.Since(began)
-	e = testedEngine{name: "meilisearch", Engine: address.NewOn(v, r.communes, d.Index(v)), searchesOnly: true, queryCounts: d.RequestCounts}
 	documents := float64(v.Streets + v.Localities + v.Communes)
-	return e, remove, r.Report(durationFigure(documents, took).With(r.labels("meilisearch", "list documents")...))
+	figure := durationFigure(documents, time.Since(began)).With(r.labels("meilisearch", "list documents")...)
+	if err := r.Report(figure); err != nil {
+		return nil, errors.Join(err, x.Remove(ctx))
+	}
+	return x, nil
 }
 
 // durationFigure returns the figure of one long operation on n things: its speed, and its duration as Max.

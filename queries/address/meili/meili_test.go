@@ -1,13 +1,11 @@
 package meili_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +70,7 @@ func newEngines(t *testing.T, rows []ban.Row) map[string]*address.Engine {
 		t.Fatal(err)
 	}
 	v := newVintage(t, rows)
-	d := newIndexes(server(t), "one", noon())
+	d := newIndexes(meilitest.Server(t), "one", noon())
 	fill(t, d, v)
 	return map[string]*address.Engine{"own": address.New(v, table), "meilisearch": address.NewOn(v, table, d.Index(v))}
 }
@@ -144,7 +142,7 @@ func TestBothIndexesComplete(t *testing.T) {
 func TestAVintageIsListedOnceAndWhole(t *testing.T) {
 	t.Parallel()
 	v := newVintage(t, addresstest.Hamlet())
-	s := server(t)
+	s := meilitest.Server(t)
 	one, other := newIndexes(s, "one", noon()), newIndexes(s, "other", noon())
 	deleteAfter(t, one, v)
 	if err := one.Ready(t.Context(), v); !errors.Is(err, meili.ErrIncomplete) {
@@ -168,7 +166,7 @@ func TestAVintageIsListedOnceAndWhole(t *testing.T) {
 func TestIndexesGoWhenNobodyUsesThem(t *testing.T) {
 	t.Parallel()
 	old, next := newVintage(t, addresstest.Hamlet()), newVintage(t, addresstest.Hamlet()[1:])
-	s, c := server(t), noon()
+	s, c := meilitest.Server(t), noon()
 	one, other := newIndexes(s, "one", c), newIndexes(s, "other", c)
 	for _, v := range []*vintage.Vintage{old, next} {
 		fill(t, one, v)
@@ -207,7 +205,7 @@ func ready(t *testing.T, d *meili.Indexes, v *vintage.Vintage, want error) error
 func TestQuestionsAreCounted(t *testing.T) {
 	t.Parallel()
 	v := newVintage(t, addresstest.Hamlet())
-	d := newIndexes(server(t), "one", noon())
+	d := newIndexes(meilitest.Server(t), "one", noon())
 	fill(t, d, v)
 	asks := []address.Ask{{Words: []string{"rue", "lilas"}, Limit: 48}, {Words: []string{"mende"}, Communes: true, Limit: 16}}
 	if _, err := d.Index(v).Find(t.Context(), asks); err != nil {
@@ -319,53 +317,4 @@ func TestTypedTextStaysOutOfTheFilterSyntax(t *testing.T) {
 			t.Errorf("%s is asked, want %s", h.body, want)
 		}
 	}
-}
-
-// recordedDigests pairs the digests of the tests' vintages with those that they had when the exchanges were recorded. A
-// digest is part of the name of an index and changes with the format of a vintage's file; nothing else of an exchange
-// does. Once the exchanges are recorded again the list is empty.
-var recordedDigests = []string{
-	"ecc39ed00321145d", "a2d2348732ce4340", // the hamlet
-	"4abdb687379e015e", "b99777a31d18d8ce", // the hamlet without its first row
-}
-
-// server is a server for one test. A recording answers by the digests that it knows.
-func server(t testing.TB) meiliclient.Server {
-	t.Helper()
-	s := meilitest.Server(t)
-	if !meilitest.UsesRealServer() {
-		s.Transport = digestTranslator{s.Transport}
-	}
-	return s
-}
-
-// digestTranslator writes recorded digests into requests, and those of today into answers.
-type digestTranslator struct{ recording http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (d digestTranslator) RoundTrip(req *http.Request) (*http.Response, error) {
-	recorded := slices.Clone(recordedDigests)
-	slices.Reverse(recorded)
-	toRecorded, toToday := strings.NewReplacer(recordedDigests...), strings.NewReplacer(recorded...)
-	sent := req.Clone(req.Context())
-	sent.URL.Path, sent.URL.RawPath = toRecorded.Replace(req.URL.Path), toRecorded.Replace(req.URL.RawPath)
-	sent.URL.RawQuery = toRecorded.Replace(req.URL.RawQuery)
-	if req.Body != nil {
-		text, err := io.ReadAll(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		sent.Body = io.NopCloser(strings.NewReader(toRecorded.Replace(string(text))))
-	}
-	answer, err := d.recording.RoundTrip(sent)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, err
-	}
-	text = []byte(toToday.Replace(string(text)))
-	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	return answer, nil
 }

@@ -3,11 +3,12 @@
 // and Engine.Complete, so that it judges any engine behind them.
 //
 //	Run ──> openVintage           files of the base and invented rows, built once and kept
+//	    ──> meiliindex.Fill       where a Meilisearch is named
 //	    ──> readQuestionFiles ─┐
 //	        drawAbsent         ├──> groups of questions, each with its judge
 //	        drawExact ─────────┘
 //	    ──> askGroup ──> judgement of each question ──> measure.Figure, one a group
-//	                                                ──> resultWriter, one line a question
+//	    (each index)                                ──> resultWriter, one line a question
 //
 // Of the last two, drawAbsent makes addresses that the vintage does not have, and drawExact writes those that it has in other
 // ways and damages them. The command on the data set for tests, with a vintage that the next run uses again:
@@ -22,11 +23,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"lieudit/cmd/bench/address/meiliindex"
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
@@ -34,19 +38,20 @@ import (
 
 // Options say what is asked, and of which vintage. Files and invented rows are not read where Vintage exists.
 type Options struct {
-	Files     []string // of the address base
-	Invented  int      // rows beside them
-	Seed      uint64   // of the invented rows
-	Vintage   string   // that is used, or built and kept; empty: one is built in the folder of the run
-	Questions []string // files of questions
-	Absent    int      // addresses to ask for that the vintage does not have
-	Exact     int      // addresses of the vintage to ask for in each kind of writing and damage
-	Out       string   // file of results; empty: none
-	Peer      string   // file of another geocoder's results; empty: none
+	Files       []string // of the address base
+	Invented    int      // rows beside them
+	Seed        uint64   // of the invented rows
+	Vintage     string   // that is used, or built and kept; empty: one is built in the folder of the run
+	Meilisearch string   // http://KEY@HOST:PORT; empty: only the vintage's own index is asked
+	Questions   []string // files of questions
+	Absent      int      // addresses to ask for that the vintage does not have
+	Exact       int      // addresses of the vintage to ask for in each kind of writing and damage
+	Out         string   // file of results; empty: none
+	Peer        string   // file of another geocoder's results; empty: none
 }
 
 // Run asks all questions, one after the other, and reports a figure for each kind of each set. Its value is the percentage of
-// questions whose first answer is right.
+// questions whose first answer is right on the vintage's own index. Numbers of Meilisearch are extra numbers of the figure.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
 	questions, err := readQuestionFiles(o.Questions)
 	if err != nil {
@@ -65,23 +70,23 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	engine := address.New(v, communes)
-	results, err := newResultWriter(o.Out)
-	if err != nil {
+	r := run{Output: out, peer: p}
+	defer func() { err = errors.Join(err, r.closeResults()) }()
+	own := address.New(v, communes)
+	if err := r.addIndex("", own, nil, o.Out); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, results.close()) }()
-	r := run{Output: out, engine: engine, results: results, peer: p}
-	groups := slices.Concat(storedGroups(engine, questions), drawAbsent(v, o.Seed, o.Absent), drawExact(v, engine, o.Seed, o.Exact))
-	if err := r.warmUp(ctx, groups); err != nil {
-		return err
-	}
-	for _, g := range groups {
-		if err := r.askGroup(ctx, g); err != nil {
-			return fmt.Errorf("%s: %s: %w", g.set, g.kind, err)
+	if o.Meilisearch != "" {
+		x, fillErr := meiliindex.Fill(ctx, o.Meilisearch, v, communes, func(done, total int) { out.Progress("meilisearch: list", done, total) })
+		if fillErr != nil {
+			return fillErr
+		}
+		defer func() { err = errors.Join(err, x.Remove(ctx)) }()
+		if err := r.addIndex("meilisearch ", x.Engine, x.Asked, o.Out); err != nil {
+			return err
 		}
 	}
-	return nil
+	return r.askGroups(ctx, slices.Concat(storedGroups(own, questions), drawAbsent(v, o.Seed, o.Absent), drawExact(v, own, o.Seed, o.Exact)))
 }
 
 // question is a text and the answer that is meant.
@@ -123,9 +128,50 @@ func storedGroups(engine *address.Engine, questions []question) []group {
 // run is one run of the benchmark.
 type run struct {
 	measure.Output
-	engine  *address.Engine
-	results *resultWriter
+	indexes []testedIndex
 	peer    peer
+}
+
+// testedIndex is the engine on one index. The first one is the vintage's own.
+type testedIndex struct {
+	prefix      string // of its numbers in a figure; empty for the vintage's own
+	engine      *address.Engine
+	queryCounts func() (requests, searches int64) // so far; nil where they are not counted
+	results     *resultWriter
+}
+
+// addIndex adds an engine. Its results are written to a file that has the prefix before its name.
+func (r *run) addIndex(prefix string, engine *address.Engine, queryCounts func() (requests, searches int64), out string) error {
+	if out != "" {
+		folder, name := filepath.Split(out)
+		out = folder + strings.ReplaceAll(prefix, " ", "-") + name
+	}
+	results, err := newResultWriter(out)
+	if err == nil {
+		r.indexes = append(r.indexes, testedIndex{prefix, engine, queryCounts, results})
+	}
+	return err
+}
+
+// closeResults closes the files of results.
+func (r *run) closeResults() (err error) {
+	for _, x := range r.indexes {
+		err = errors.Join(err, x.results.close())
+	}
+	return err
+}
+
+// askGroups asks all groups of questions.
+func (r *run) askGroups(ctx context.Context, groups []group) error {
+	if err := r.warmUp(ctx, groups); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err := r.askGroup(ctx, g); err != nil {
+			return fmt.Errorf("%s: %s: %w", g.set, g.kind, err)
+		}
+	}
+	return nil
 }
 
 // answerLimit is how many answers are asked for.
@@ -133,16 +179,16 @@ const answerLimit = 5
 
 // answer asks one question. Suggestions are returned as matches, which then have no verdict. A text without an address has no
 // answers.
-func (r *run) answer(ctx context.Context, q question) (answers []address.Match, err error) {
+func (x testedIndex) answer(ctx context.Context, q question) (answers []address.Match, err error) {
 	query := address.Query{Text: q.text, Limit: answerLimit, Bias: q.bias}
 	if q.completes {
 		var suggestions []address.Suggestion
-		suggestions, err = r.engine.Complete(ctx, query)
+		suggestions, err = x.engine.Complete(ctx, query)
 		for _, s := range suggestions {
 			answers = append(answers, address.Match{Record: s.Record, Score: s.Score})
 		}
 	} else {
-		answers, err = r.engine.Verify(ctx, query)
+		answers, err = x.engine.Verify(ctx, query)
 	}
 	if errors.Is(err, address.ErrShort) || errors.Is(err, address.ErrUnparsable) {
 		return nil, nil
@@ -154,40 +200,68 @@ func (r *run) answer(ctx context.Context, q question) (answers []address.Match, 
 // that are needed into memory.
 const warmUpQuestions = 20
 
-// warmUp answers some questions of each group.
+// warmUp answers some questions of each group on each index.
 func (r *run) warmUp(ctx context.Context, groups []group) error {
 	for _, g := range groups {
 		for _, q := range g.questions[:min(warmUpQuestions, len(g.questions))] {
-			if _, err := r.answer(ctx, q); err != nil {
-				return err
+			for _, x := range r.indexes {
+				if _, err := x.answer(ctx, q); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// askGroup asks the questions of a group and reports its figure.
+// askGroup asks the questions of a group on each index and reports their figure.
 func (r *run) askGroup(ctx context.Context, g group) error {
-	t := tally{counts: map[string]int{}, latencies: measure.NewLatencies()}
+	var figure measure.Figure
+	for n, x := range r.indexes {
+		t, err := x.askGroup(ctx, g, func(done int) { r.Progress(x.prefix+g.set+": "+g.kind, done, len(g.questions)) })
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			figure = t.figure(g)
+		} else {
+			t.addTo(figure, x.prefix, g)
+		}
+	}
+	r.peer.addTo(figure, g)
+	return r.Report(figure)
+}
+
+// askGroup asks the questions of a group on one index.
+func (x testedIndex) askGroup(ctx context.Context, g group, progress func(done int)) (*tally, error) {
+	t := &tally{counts: map[string]int{}, latencies: measure.NewLatencies()}
+	searchesBefore := x.searches()
 	for i, q := range g.questions {
-		r.Progress(g.set+": "+g.kind, i, len(g.questions))
+		progress(i)
 		processorBefore, began := processorTime(), time.Now()
-		answers, err := r.answer(ctx, q)
+		answers, err := x.answer(ctx, q)
 		took := time.Since(began)
 		t.processor += processorTime() - processorBefore
 		if err != nil {
-			return fmt.Errorf("%q: %w", q.text, err)
+			return nil, fmt.Errorf("%q: %w", q.text, err)
 		}
 		t.latencies.Record(took)
 		judged := q.judge(answers)
 		t.add(judged)
-		if err := r.results.write(q, answers, judged.first, took); err != nil {
-			return err
+		if err := x.results.write(q, answers, judged.first, took); err != nil {
+			return nil, err
 		}
 	}
-	f := t.figure(g)
-	r.peer.addTo(f, g)
-	return r.Report(f)
+	t.searches = x.searches() - searchesBefore
+	return t, nil
+}
+
+// searches is how many searches the index answered so far, 0 where they are not counted.
+func (x testedIndex) searches() (n int64) {
+	if x.queryCounts != nil {
+		_, n = x.queryCounts()
+	}
+	return n
 }
 
 // tally adds up the judgements of a group.
@@ -196,6 +270,7 @@ type tally struct {
 	counts         map[string]int // by counter
 	latencies      *measure.Latencies
 	processor      time.Duration
+	searches       int64 // that the index was asked for
 }
 
 // add adds one judgement.
@@ -207,21 +282,32 @@ func (t *tally) add(j judgement) {
 	}
 }
 
-// figure returns the figure of a group, with each of its counters, also those that are 0.
+// figure returns the figure of a group on the vintage's own index.
 func (t *tally) figure(g group) measure.Figure {
 	n := len(g.questions)
 	f := measure.Figure{
 		Labels: []measure.Label{{Name: "set", Value: g.set}, {Name: "kind", Value: g.kind}},
 		Value:  percent(t.first, n), Unit: "% first", Samples: n,
-		Extra: map[string]float64{
-			"top 5 %": percent(t.topFive, n), "p50 us": microseconds(t.latencies, 0.5), "p99 us": microseconds(t.latencies, 0.99),
-			"processor us": float64(t.processor.Microseconds() / int64(max(n, 1))),
-		},
+		Extra: map[string]float64{},
 	}
-	for _, name := range g.counters {
-		f.Extra[name] = float64(t.counts[name])
-	}
+	t.addTo(f, "", g)
 	return f
+}
+
+// addTo adds the numbers of an index to the figure of a group, with each of its counters, also those that are 0. Names begin
+// with a prefix. Without one the share of right answers is left out, which is the figure's value, and so is the number of searches.
+func (t *tally) addTo(f measure.Figure, prefix string, g group) {
+	n := len(g.questions)
+	if prefix != "" {
+		f.Extra[prefix+"first %"] = percent(t.first, n)
+		f.Extra[prefix+"searches a question"] = math.Round(10*float64(t.searches)/float64(max(n, 1))) / 10
+	}
+	f.Extra[prefix+"top 5 %"] = percent(t.topFive, n)
+	f.Extra[prefix+"p50 us"], f.Extra[prefix+"p99 us"] = microseconds(t.latencies, 0.5), microseconds(t.latencies, 0.99)
+	f.Extra[prefix+"processor us"] = float64(t.processor.Microseconds() / int64(max(n, 1)))
+	for _, name := range g.counters {
+		f.Extra[prefix+name] = float64(t.counts[name])
+	}
 }
 
 // processorTime returns the processor time of the process so far, of all its threads. So the work of the garbage collector

@@ -1,6 +1,7 @@
 package accuracy
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"iter"
@@ -78,6 +79,56 @@ func TestAKeptVintageGivesTheSameResults(t *testing.T) {
 	}
 	if asked != len(answers) || asked < 40+10 {
 		t.Errorf("%d questions, %d lines", asked, len(answers))
+	}
+}
+
+// noCandidates is an index that never finds anything.
+type noCandidates struct{}
+
+// Find implements address.Source.
+func (noCandidates) Find(_ context.Context, asks []address.Ask) ([]address.Found, error) {
+	return make([]address.Found, len(asks)), nil
+}
+
+func TestEveryIndexIsAskedAndHasNumbersOfItsOwn(t *testing.T) {
+	t.Parallel()
+	v, engine := openHamlet(t)
+	communes, err := commune.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got measure.Figure
+	r := run{Output: measure.Output{Progress: func(string, int, int) {}, Report: func(f measure.Figure) error {
+		got = f
+		return nil
+	}}}
+	searches := int64(0) // 3 more each time it is read
+	counts := func() (int64, int64) {
+		searches += 3
+		return 1, searches
+	}
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.csv")
+	if err := errors.Join(r.addIndex("", engine, nil, out), r.addIndex("empty ", address.NewOn(v, communes, noCandidates{}), counts, out)); err != nil {
+		t.Fatal(err)
+	}
+	groups := storedGroups(engine, []question{{set: "tester", kind: "city", text: "12 bis rue des Lilas Mende", id: "48095_0010_00012_bis"}})
+	if err := errors.Join(r.askGroups(t.Context(), groups), r.closeResults()); err != nil {
+		t.Fatal(err)
+	}
+	if got.Value != 100 || got.Extra["top 5 %"] != 100 || got.Extra["empty first %"] != 0 || got.Extra["empty top 5 %"] != 0 ||
+		got.Extra["empty searches a question"] != 3 {
+		t.Errorf("got %+v", got)
+	}
+	for _, name := range []string{"empty first %", "empty " + countFalseExact, countFalseExact} {
+		if _, ok := got.Extra[name]; !ok {
+			t.Errorf("no %q in %v", name, got.Extra)
+		}
+	}
+	for name, found := range map[string]string{"out.csv": "48095_0010_00012_bis", "empty-out.csv": ""} {
+		if lines := readResults(t, filepath.Join(dir, name)); len(lines) != 1 || lines[0][4] != found {
+			t.Errorf("%s: got %q, want %q found", name, lines, found)
+		}
 	}
 }
 

@@ -1,0 +1,359 @@
+package search
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+const (
+	askedStreets  = 96   // streets an ask may lead to
+	askedShort    = 256  // streets when a word is left out, which may be the one that tells
+	askedCommunes = 16   // communes
+	maxWithin     = 1000 // communes an ask is confined to by name
+	maxDropped    = 6    // words that are left out in turn
+	maxAlone      = 8    // words that are asked for by themselves
+	maxSpellings  = 4    // ways to spell what the vintage does not have
+)
+
+// asker makes the asks of a question. A source finds what holds all words of an ask, and only the last of them may be
+// unfinished; so words that may be unfinished, or of no street, are asked for one by one.
+type asker struct {
+	*searcher
+	words       parse.Mask // that lead to an address
+	numbers     parse.Mask // that may be part of a name
+	distinctive parse.Mask // words that tell streets apart, and the unfinished one
+	streets     parse.Mask // of these, those that name no commune
+	meant       Area       // the communes that words name, with those of the postcode
+
+	hasAskedAlone bool // for each word
+}
+
+func newAsker(s *searcher) *asker {
+	k := &asker{searcher: s}
+	k.words, k.numbers = s.askable()
+	k.distinctive = s.q.Distinctive(k.words) | k.words&s.unfinishedWord()
+	var naming parse.Mask
+	k.meant, naming = s.namedCommunes()
+	if k.streets = k.distinctive &^ naming; k.streets == 0 {
+		k.streets = k.distinctive
+	}
+	return k
+}
+
+// namedCommunes are the communes that words name where one is expected, with those of the postcode, and the words that do so.
+// Without such words there are none.
+func (s *searcher) namedCommunes() (communes Area, naming parse.Mask) {
+	places, _ := s.recognize()
+	for _, p := range places {
+		switch {
+		case p.name == vintage.None && p.hasTypedCode:
+			communes = append(communes, p.commune)
+		case p.name != vintage.None && p.isLate && p.sim >= boundSim:
+			communes, naming = append(communes, p.commune), naming|p.at
+		}
+	}
+	if naming == 0 {
+		return nil, 0
+	}
+	return NewArea(communes), naming
+}
+
+// rounds are the asks of a question: all its words where its postcode says, then anywhere, then each word by itself, then
+// without the kind of street, then with one word less, then with other spellings. While a question is typed its words are
+// rather unfinished than of another place, so each by itself comes first. What was asked before is not asked again; where the
+// scope lets nothing through nothing is asked.
+func (k *asker) rounds() iter.Seq[[]Ask] {
+	rounds := [...]func() []Ask{k.askStrictly, k.askAnywhere, k.askAlone, k.askLoosely, k.askShortened, k.askRespelt}
+	if k.q.Completing {
+		rounds[1], rounds[2] = rounds[2], rounds[1]
+	}
+	return func(yield func([]Ask) bool) {
+		var before []Ask
+		for i := 0; i < len(rounds) && (k.scope.Communes == nil || len(k.scope.Communes) > 0); i++ {
+			known := len(before)
+			for _, a := range rounds[i]() {
+				if !a.isIdle() && !slices.ContainsFunc(before, a.isSame) {
+					before = append(before, a)
+				}
+			}
+			if fresh := before[known:]; len(fresh) > 0 && !yield(fresh) {
+				return
+			}
+		}
+	}
+}
+
+// askable are the words that lead to an address: no links, no complements, no numbers and what goes with them. Numbers may
+// be part of a name, unless they come first or lead to the kind of a street.
+func (s *searcher) askable() (words, numbers parse.Mask) {
+	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.PrefixAt
+	for i, t := range s.q.Terms {
+		switch {
+		case !all.Has(i):
+		case t.Digits && s.leadsToStreet(i):
+		case t.Digits:
+			numbers |= parse.Bit(i)
+		case i == s.q.Unfinished:
+			words |= parse.Bit(i)
+		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.StopWord || i > 0 && s.q.Terms[i-1].Digits && s.q.IsRep(i):
+		default:
+			words |= parse.Bit(i)
+		}
+	}
+	if words != 0 {
+		numbers &^= parse.Bit(all.First())
+	}
+	return words, numbers
+}
+
+// leadsToStreet says whether a number stands before a kind of street, as house numbers do.
+func (s *searcher) leadsToStreet(i int) bool {
+	if i++; i < len(s.q.Terms) && s.q.IsRep(i) {
+		i++
+	}
+	return i < len(s.q.Terms) && text.ClassOf(s.q.Terms[i].Text) == text.StreetType
+}
+
+// askStrictly asks for all words. Who is still typing is also shown streets of another kind; communes are left for later where a
+// number comes first.
+func (k *asker) askStrictly() []Ask {
+	streets := k.confine(k.ask(k.words))
+	streets.whole = true
+	asks := []Ask{streets}
+	if k.numbers != 0 {
+		asks = append(asks, k.confine(k.ask(k.words|k.numbers)))
+	}
+	if k.q.Completing {
+		asks = append(asks, k.confine(k.ask(k.distinctive)))
+	}
+	asks = append(asks, k.confineAround(k.ask(k.words))...)
+	if k.words&k.unfinishedWord() != 0 {
+		for n := range k.spellings(k.q.Unfinished)[1:] {
+			other := k.askSpelt(k.words, k.spellLast(k.words, n+1))
+			asks = append(append(asks, k.confine(other)), k.confineAround(other)...)
+		}
+	}
+	if k.words != 0 && k.q.Terms[(k.q.Words()&^k.q.Complement).First()].Digits {
+		return asks
+	}
+	return append(asks, k.askCommunes())
+}
+
+// askAnywhere asks for all words wherever they are.
+func (k *asker) askAnywhere() []Ask { return []Ask{k.ask(k.words)} }
+
+// askCommunes asks for communes by all words.
+func (k *asker) askCommunes() Ask {
+	if !k.wantsType(Municipality) {
+		return Ask{} // is not asked
+	}
+	a := k.ask(k.words)
+	if k.words == 0 {
+		a = k.confine(a)
+	}
+	a.Communes, a.Limit, a.whole = true, askedCommunes, true
+	return a
+}
+
+// askAlone asks for each word of streets by itself.
+func (k *asker) askAlone() []Ask {
+	k.hasAskedAlone = true
+	return k.askEachAlone(k.spellings)
+}
+
+// askEachAlone asks for each word of streets by itself, in each of its spellings, where something typed says which communes are
+// meant.
+func (k *asker) askEachAlone(spellings func(int) []string) (asks []Ask) {
+	for n := range maxSpellings {
+		for i := range k.q.Terms {
+			if !k.streets.Has(i) || n >= len(spellings(i)) {
+				continue
+			}
+			a, isNarrow := k.narrow(k.askSpelt(parse.Bit(i), func(i int) string { return spellings(i)[n] }))
+			if !isNarrow {
+				return nil
+			}
+			asks = append(asks, a)
+		}
+	}
+	return asks[:min(len(asks), maxAlone)]
+}
+
+// narrow leads an ask to the communes that something typed says are meant, and says whether anything does.
+func (k *asker) narrow(a Ask) (Ask, bool) {
+	if k.scope.Cited == nil && len(k.meant) > 0 && len(k.meant) <= maxWithin {
+		a.Within = k.meant
+		return a, true
+	}
+	a, isConfined := k.confined(a)
+	if !isConfined && k.scope.Around != nil {
+		a.Within, isConfined = k.scope.Around, true
+	}
+	return a, isConfined
+}
+
+// mayBeBegun says whether the best candidate holds another word than one that was typed, which may be the beginning of a word
+// that was not asked for yet: only the last word of an ask may be one.
+func (k *asker) mayBeBegun() bool {
+	c := k.list.first()
+	if !k.q.Completing || k.hasAskedAlone || c == nil || c.fuzzy&^k.unfinishedWord() == 0 || k.distinctive.Count() < 2 {
+		return false
+	}
+	_, isNarrow := k.narrow(Ask{})
+	return isNarrow
+}
+
+// askLoosely asks without the kind of street, and for communes.
+func (k *asker) askLoosely() []Ask {
+	return []Ask{k.confine(k.ask(k.distinctive)), k.ask(k.distinctive), k.askCommunes()}
+}
+
+// askShortened asks for words with one of those that tell left out, each in turn. The kind of the street is left out too where
+// enough is left.
+func (k *asker) askShortened() (asks []Ask) {
+	words, distinctive := k.words, k.q.Distinctive(k.words)
+	if distinctive.Count() > 2 {
+		words = distinctive
+	}
+	for i := range k.q.Terms {
+		if rest := words &^ parse.Bit(i); distinctive.Has(i) && k.q.Distinctive(rest) != 0 && len(asks) < maxDropped {
+			a := k.ask(rest)
+			a.Limit = askedShort
+			asks = append(asks, a)
+		}
+	}
+	return asks
+}
+
+// askRespelt asks for words with those that the vintage does not have written as the words of it that are most alike: each of
+// those that may be of a street by itself, then all together.
+func (k *asker) askRespelt() []Ask {
+	alike := k.alike()
+	asks := k.askEachAlone(func(i int) []string { return alike[i] })
+	for n := range maxSpellings {
+		isNew := false
+		a := k.askSpelt(k.words, func(i int) string {
+			if len(alike[i]) == 0 {
+				return k.q.Terms[i].Text
+			}
+			isNew = isNew || n < len(alike[i])
+			return alike[i][min(n, len(alike[i])-1)]
+		})
+		if !isNew {
+			break
+		}
+		asks = append(append(asks, k.confine(a)), k.confineAround(a)...)
+	}
+	return asks
+}
+
+// alike are the words of the vintage that are most like those it does not have, not even the beginning of one while they are
+// typed.
+func (k *asker) alike() (all [parse.MaxTerms][]string) {
+	l := newLexicon(k.v, k.q, k.v, k.budget)
+	if k.q.Completing {
+		l.addPrefixes(k.words)
+	}
+	unknown := k.words &^ l.prefixes
+	for i := range k.q.Terms {
+		if !unknown.Has(i) || len(l.alternatives[i]) > 0 {
+			continue
+		}
+		l.addFuzzy(i)
+		for _, a := range l.alternatives[i][:min(len(l.alternatives[i]), maxSpellings)] {
+			all[i] = append(all[i], string(k.v.Term(a.term)))
+		}
+	}
+	return all
+}
+
+// spellings are a word as terms are written, and while it is typed as it is and as the number whose name it begins. What is
+// typed leads to what it is short for where that goes on in the same way.
+func (k *asker) spellings(i int) []string {
+	t := k.q.Terms[i]
+	if !k.q.Completing {
+		return []string{t.Text}
+	}
+	all := []string{t.Typed}
+	if !strings.HasPrefix(t.Text, t.Typed) {
+		all = []string{t.Text, t.Typed}
+	}
+	if digits, ok := text.CompleteNumeral(t.Typed); ok {
+		all = append(all, digits)
+	}
+	return all
+}
+
+// spellLast is how words are written, the last one in one of its spellings.
+func (k *asker) spellLast(words parse.Mask, n int) func(int) string {
+	return func(i int) string {
+		if i == words.Last() {
+			return k.spellings(i)[n]
+		}
+		return k.q.Terms[i].Text
+	}
+}
+
+// ask asks for words in all that the scope lets through.
+func (k *asker) ask(words parse.Mask) Ask { return k.askSpelt(words, k.spellLast(words, 0)) }
+
+// askSpelt does so with words as they are spelt.
+func (k *asker) askSpelt(words parse.Mask, spell func(int) string) Ask {
+	a := Ask{Postcodes: k.scope.Postcodes, Departments: k.scope.Departments, Limit: askedStreets}
+	if len(k.scope.Communes) <= maxWithin {
+		a.Within = k.scope.Communes
+	}
+	for i := range k.q.Terms {
+		if words.Has(i) {
+			a.Words = append(a.Words, spell(i))
+		}
+	}
+	return a
+}
+
+// confine leads an ask no further than the code of a commune, the postcode or what it may have been meant to be, if one was
+// typed that the vintage knows.
+func (k *asker) confine(a Ask) Ask {
+	a, _ = k.confined(a)
+	return a
+}
+
+// confined does so, and says whether one was.
+func (k *asker) confined(a Ask) (Ask, bool) {
+	switch {
+	case k.scope.Cited != nil && len(k.scope.Cited) <= maxWithin:
+		a.Within = k.scope.Cited
+	case k.postcode != 0 && k.v.PostcodeCommunes(k.postcode).Len() > 0:
+		a.Postcodes = []string{PostcodeText(k.postcode)}
+	case k.prefixCommunes != nil && len(k.prefixCommunes) <= maxWithin:
+		a.Within = k.prefixCommunes
+	case len(k.nearCommunes) > 0 && len(k.nearCommunes) <= maxWithin:
+		a.Within = k.nearCommunes
+	default:
+		return a, false
+	}
+	return a, true
+}
+
+// confineAround is an ask confined to what lies around, if a position was given.
+func (k *asker) confineAround(a Ask) []Ask {
+	if k.scope.Around == nil {
+		return nil
+	}
+	a.Within = k.scope.Around
+	return []Ask{a}
+}
+
+// isIdle says whether an ask would lead to whatever there is.
+func (a Ask) isIdle() bool { return len(a.Words) == 0 && len(a.Postcodes) == 0 && len(a.Within) == 0 }
+
+// isSame says whether an ask leads where another does.
+func (a Ask) isSame(b Ask) bool {
+	return a.Communes == b.Communes && slices.Equal(a.Words, b.Words) && slices.Equal(a.Within, b.Within) &&
+		slices.Equal(a.Postcodes, b.Postcodes) && slices.Equal(a.Departments, b.Departments)
+}
