@@ -249,21 +249,21 @@ func splitNumber(line string) (number, rep, street string) {
 
 // confirmedShare is how much of what was typed is confirmed, weighed as a search does.
 func (c *Components) confirmedShare() float64 {
-	var held, whole float64
+	var confirmed, typed float64
 	for _, part := range [...]struct {
 		Component
 		share float64
-	}{{c.Street, 50}, {c.City, 25}, {c.Postcode, 12}, {c.Number, 10}} {
+	}{{c.Street, search.StreetShare}, {c.City, search.CityShare}, {c.Postcode, search.PostcodeShare}, {c.Number, search.NumberShare}} {
 		if part.Typed == "" {
 			continue
 		}
-		whole += part.share
+		typed += part.share
 		if part.Status == Confirmed {
-			held += part.share
+			confirmed += part.share
 		}
 	}
-	if whole == 0 {
+	if typed == 0 {
 		return 0
 	}
-	return float64(int(held/whole*10000)) / 10000
+	return float64(int(confirmed/typed*10000)) / 10000
 }

@@ -3,10 +3,10 @@ package search
 // How much each part of an address weighs in the score. Only the parts that were typed count, so the shares need no fixed
 // sum. The street weighs most, because the other parts are easier to get wrong.
 const (
-	streetShare   = 50
-	cityShare     = 25
-	postcodeShare = 12
-	numberShare   = 10
+	StreetShare   = 50
+	CityShare     = 25
+	PostcodeShare = 12
+	NumberShare   = 10
 )
 
 // evidence is all that the score of a candidate depends on. Parts that were not typed do not count.
@@ -57,7 +57,7 @@ const maxElsewhereScore = 7900
 func (e *evidence) score() int32 {
 	var sum shares
 	if e.hasStreet {
-		sum.add(streetShare, e.streetFit)
+		sum.add(StreetShare, e.streetFit)
 	}
 	if e.hasPlace {
 		worth := e.placeSim * 10
@@ -67,16 +67,16 @@ func (e *evidence) score() int32 {
 		if e.isOldOther {
 			worth = worth * 8 / 10
 		}
-		sum.add(cityShare, worth)
+		sum.add(CityShare, worth)
 	}
 	if e.hasCode {
-		sum.add(cityShare, thousandIf(e.isCoded))
+		sum.add(CityShare, thousandIf(e.isCoded))
 	}
 	if e.postcode != noPostcode {
-		sum.add(postcodeShare, e.postcode.worth())
+		sum.add(PostcodeShare, e.postcode.worth())
 	}
 	if e.hasNumber {
-		sum.add(numberShare, e.number.worth())
+		sum.add(NumberShare, e.number.worth())
 	}
 	if e.isElsewhere {
 		return min(sum.score(), maxElsewhereScore)
