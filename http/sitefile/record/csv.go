@@ -1,0 +1,317 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// maxRecordBytes is how long a record may be. Without a bound, a quote that nothing closes would bring the rest of a file into memory.
+const maxRecordBytes = 16 << 20
+
+// openCSV finds the separator and the row of names of a CSV file.
+func openCSV(t *text, beginning []byte, o Options) (*File, error) {
+	separator, hasLine := readSeparatorLine(beginning)
+	switch {
+	case o.Separator >= 0x80:
+		return nil, &FormatError{fmt.Sprintf("%q cannot separate cells: name an ASCII character", o.Separator)}
+	case o.Separator != 0:
+		separator = byte(o.Separator)
+	case !hasLine:
+		separator = detectSeparator(beginning)
+	}
+	rows := func(yield func(Record, error) bool) {
+		r := csvReader{in: t.open(), cells: cellReader{separator: separator, line: 1}, skipsFirst: hasLine}
+		r.yieldRows(yield)
+	}
+	return openTable(rows, o, Info{Format: CSV, Separator: rune(separator)}, t)
+}
+
+// readSeparatorLine is the separator that a first line "sep=;" names; programs of Microsoft write and read it.
+func readSeparatorLine(beginning []byte) (separator byte, ok bool) {
+	line := beginning
+	if end := bytes.IndexAny(beginning, "\r\n"); end >= 0 {
+		line = beginning[:end]
+	}
+	line = bytes.Trim(line, `"`)
+	if len(line) == len("sep=;") && strings.EqualFold(string(line[:4]), "sep=") {
+		return line[4], true
+	}
+	return 0, false
+}
+
+// separators are those that are looked for.
+const separators = ",;\t|"
+
+// noSeparator stands for that of a file of one column. No text has it.
+const noSeparator = 0
+
+// detectSeparator is the separator that cuts the first rows into the same number of cells. The row of names alone does not say:
+// names may have commas in them, and decimal commas are as regular as separators.
+func detectSeparator(beginning []byte) byte {
+	best, bestScore := byte(noSeparator), 0.0
+	for _, c := range []byte(separators) {
+		if score := scoreSeparator(beginning, c); score > bestScore {
+			best, bestScore = c, score
+		}
+	}
+	return best
+}
+
+// scoreSeparator is the share of rows that have the most frequent number of cells, weighed by this number. It is less the more rows
+// stand above the first of them, and nothing where rows have one cell each, or where the first row has one and the next ones are no
+// names: then it is the name of one column, whose texts have commas.
+func scoreSeparator(beginning []byte, separator byte) float64 {
+	rows := sampleRows(beginning, separator)
+	cells, frequency := mostFrequentLen(rows)
+	if cells < 2 {
+		return 0
+	}
+	first := slices.IndexFunc(rows, func(r Record) bool { return len(r.Values) == cells })
+	if first > 0 && len(rows[0].Values) == 1 && (!looksLikeNames(rows[first].Values) || isProse(rows[first].Values)) {
+		return 0
+	}
+	share := float64(frequency) / float64(len(rows))
+	return share * math.Log2(float64(cells)) / (1 + 0.5*float64(min(first, 4)))
+}
+
+// isProse reports whether spaces follow all separators, as they do in a sentence.
+func isProse(values []Value) bool {
+	return !slices.ContainsFunc(values[1:], func(v Value) bool { return !strings.HasPrefix(v.Text, " ") })
+}
+
+// sampleRows are the first rows of a text that may end anywhere. The last one may be cut, and is left out if others are there.
+func sampleRows(beginning []byte, separator byte) []Record {
+	const sampled = 200
+	var rows []Record
+	cells := cellReader{text: beginning, separator: separator, line: 1, isWhole: len(beginning) < sampleBytes}
+	for cells.pos < len(cells.text) && len(rows) < sampled {
+		record, err := cells.readRecord()
+		if err != nil {
+			return rows
+		}
+		if !isBlank(record.Values) {
+			rows = append(rows, record)
+		}
+	}
+	return rows
+}
+
+// mostFrequentLen is the number of cells that most rows have, and how many have it.
+func mostFrequentLen(rows []Record) (cells, frequency int) {
+	counts := map[int]int{}
+	for _, r := range rows {
+		n := len(r.Values)
+		counts[n]++
+		if counts[n] > frequency || counts[n] == frequency && n > cells {
+			cells, frequency = n, counts[n]
+		}
+	}
+	return cells, frequency
+}
+
+// isBlank reports whether a row has no text.
+func isBlank(values []Value) bool { return !slices.ContainsFunc(values, hasText) }
+
+func hasText(v Value) bool { return v.Text != "" && strings.TrimSpace(v.Text) != "" || v.JSON != nil }
+
+// csvReader reads the rows of a CSV file piece by piece. A row that the piece cuts is read again with more of the file.
+type csvReader struct {
+	in         io.Reader
+	cells      cellReader
+	skipsFirst bool // the first line names the separator
+}
+
+// yieldRows yields the rows that have text, until the first error.
+func (r *csvReader) yieldRows(yield func(Record, error) bool) {
+	for {
+		record, err := r.read()
+		if err == io.EOF {
+			return
+		}
+		if r.skipsFirst && err == nil {
+			r.skipsFirst = false
+			continue
+		}
+		if err == nil && isBlank(record.Values) {
+			continue
+		}
+		if !yield(record, err) || err != nil {
+			return
+		}
+	}
+}
+
+// read reads a row; io.EOF: there is none left.
+func (r *csvReader) read() (Record, error) {
+	for {
+		if c := &r.cells; c.pos < len(c.text) {
+			start, line := c.pos, c.line
+			record, err := c.readRecord()
+			if err != errCut {
+				return record, err
+			}
+			c.pos, c.line = start, line
+		} else if c.isWhole {
+			return Record{}, io.EOF
+		}
+		if err := r.readMore(); err != nil {
+			return Record{}, err
+		}
+	}
+}
+
+// readMore drops what was read and reads on. The buffer doubles while one row fills it.
+func (r *csvReader) readMore() error {
+	c := &r.cells
+	kept := c.text[c.pos:]
+	if len(kept) >= maxRecordBytes {
+		return c.tooLongError()
+	}
+	buf := c.text[:cap(c.text)]
+	if len(kept) > len(buf)/2 || len(buf) == 0 {
+		buf = make([]byte, max(64<<10, 4*len(kept)))
+	}
+	copy(buf, kept)
+	n, err := io.ReadFull(r.in, buf[len(kept):])
+	c.isWhole = err == io.EOF || err == io.ErrUnexpectedEOF
+	c.text, c.pos = buf[:len(kept)+n], 0
+	if c.isWhole {
+		return nil
+	}
+	return err
+}
+
+// cellReader cuts a piece of a CSV text into rows and cells. Lines end with \r\n, \n or \r. A quote inside a cell without quotes is a
+// character like others. Spaces around quotes are no part of a cell; any other is.
+type cellReader struct {
+	text      []byte
+	separator byte
+	pos       int
+	line      int  // of pos
+	isWhole   bool // text goes to the end of the file
+	quoteLine int  // where the quote opened that is not closed yet; 0: none
+	width     int  // how many cells the last row had
+}
+
+// errCut: the piece ends before the row does.
+var errCut = fmt.Errorf("the row goes on")
+
+func (c *cellReader) readRecord() (Record, error) {
+	rec := Record{Line: c.line, Values: make([]Value, 0, c.width)}
+	c.quoteLine = 0
+	for {
+		cell, err := c.readCell()
+		if err != nil {
+			return Record{}, err
+		}
+		rec.Values = append(rec.Values, Value{Text: cell})
+		if c.pos < len(c.text) && c.text[c.pos] == c.separator {
+			c.pos++
+			continue
+		}
+		c.width = len(rec.Values)
+		return rec, c.skipLineEnd()
+	}
+}
+
+// skipLineEnd skips the end of a line, or nothing at the end of the file.
+func (c *cellReader) skipLineEnd() error {
+	rest := c.text[c.pos:]
+	if len(rest) < 2 && !c.isWhole {
+		return errCut
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	c.pos++
+	c.line++
+	if rest[0] == '\r' && len(rest) > 1 && rest[1] == '\n' {
+		c.pos++
+	}
+	return nil
+}
+
+// readCell reads a cell up to the separator, the line end or the end of the file. Where tabs separate cells a quote must come first:
+// there skipping spaces could skip separators.
+func (c *cellReader) readCell() (string, error) {
+	rest := c.text[c.pos:]
+	spaces := 0
+	if c.separator != '\t' {
+		spaces = len(rest) - len(bytes.TrimLeft(rest, " \t"))
+	}
+	if spaces < len(rest) && rest[spaces] == '"' {
+		c.pos += spaces + 1
+		return c.readQuoted()
+	}
+	cell, err := c.readUnquoted()
+	return string(cell), err
+}
+
+func (c *cellReader) readUnquoted() ([]byte, error) {
+	rest := c.text[c.pos:]
+	for i, b := range rest {
+		if b == c.separator || b == '\n' || b == '\r' {
+			c.pos += i
+			return rest[:i], nil
+		}
+	}
+	if !c.isWhole {
+		return nil, errCut
+	}
+	c.pos = len(c.text)
+	return rest, nil
+}
+
+// readQuoted reads a cell whose opening quote was read. A doubled quote is one quote. Text after the closing quote belongs to the
+// cell. But where the cell goes over lines, that is the beginning of another cell, and the quote was opened by mistake.
+func (c *cellReader) readQuoted() (string, error) {
+	openedOn := c.line
+	c.quoteLine = openedOn
+	var doubled []byte // the cell up to the last doubled quote
+	for {
+		rest := c.text[c.pos:]
+		end := bytes.IndexByte(rest, '"')
+		if end < 0 || end+1 == len(rest) && !c.isWhole {
+			return "", c.unclosedError()
+		}
+		c.line += countLines(rest[:end])
+		c.pos += end + 1
+		if end+1 < len(rest) && rest[end+1] == '"' {
+			doubled = append(doubled, rest[:end+1]...)
+			c.pos++
+			continue
+		}
+		after, err := c.readUnquoted()
+		after = bytes.TrimSpace(after)
+		switch {
+		case err != nil:
+			return "", err
+		case len(after) > 0 && c.line > openedOn:
+			return "", &LineError{openedOn, fmt.Sprintf("a quote opens here and none closes it before line %d: double it or take it out", c.line)}
+		}
+		c.quoteLine = 0
+		if doubled == nil && len(after) == 0 {
+			return string(rest[:end]), nil
+		}
+		return string(slices.Concat(doubled, rest[:end], after)), nil
+	}
+}
+
+// unclosedError is the error of a quote that the text does not close.
+func (c *cellReader) unclosedError() error {
+	if !c.isWhole {
+		return errCut
+	}
+	return &LineError{c.quoteLine, "a quote opens here and nothing closes it: close it, double it or take it out"}
+}
+
+func (c *cellReader) tooLongError() error {
+	if c.quoteLine > 0 {
+		return &LineError{c.quoteLine, fmt.Sprintf("a quote opens here and nothing closes it within %d MiB: close it, double it or take it out", maxRecordBytes>>20)}
+	}
+	return &LineError{c.line, fmt.Sprintf("the row has more than %d MiB: check where its line ends", maxRecordBytes>>20)}
+}

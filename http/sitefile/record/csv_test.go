@@ -1,0 +1,27 @@
+package record_test
+
+import (
+	"testing"
+
+	"lieudit/http/sitefile/record"
+)
+
+func TestTextsBetweenSeparatorsAreCells(t *testing.T) {
+	t.Parallel()
+	runFileCases(t, []fileCase{
+		{rule: "commas", file: "nom,ville\nA,Mende\n", columns: "nom|ville", rows: []string{"2 A|Mende"}},
+		{rule: "semicolons, though a name has commas", file: "nom, enseigne, marque;ville\nA;Mende\nB;Florac\n", columns: "nom, enseigne, marque|ville",
+			rows: []string{"2 A|Mende", "3 B|Florac"}},
+		{rule: "semicolons, though numbers have commas", file: "nom;lat;lon\nA;44,5;3,5\nB;44,6;3,6\n", columns: "nom|lat|lon",
+			rows: []string{"2 A|44,5|3,5", "3 B|44,6|3,6"}},
+		{rule: "tabs", file: "nom\tville\nA\tMende\n", columns: "nom|ville", rows: []string{"2 A|Mende"}},
+		{rule: "bars", file: "nom|ville\nA|Mende\n", columns: "nom|ville", rows: []string{"2 A|Mende"}},
+		{rule: "one column, whose texts have commas", file: "adresse\n1 rue Haute, 48000 Mende\n2 rue Basse, 48400 Florac\n", columns: "adresse",
+			rows: []string{"2 1 rue Haute, 48000 Mende", "3 2 rue Basse, 48400 Florac"}},
+		{rule: "the separator that is asked for", file: "adresse\n1 rue Haute, 48000 Mende\n", options: record.Options{Separator: ','}, err: "line 2: 2 cells"},
+		{rule: "the line sep= names the separator", file: "sep=;\nnom,a;ville\nA,B;Mende\n", columns: "nom,a|ville", rows: []string{"3 A,B|Mende"}},
+		{rule: "quotes", file: "nom,texte\n\"A, \"\"B\"\"\",\"1\r\n2\"\nC,D\n", columns: "nom|texte", rows: []string{"2 A, \"B\"|1\r\n2", "4 C|D"}},
+		{rule: "lines end with \\r", file: "nom,ville\rA,Mende\rB,Florac\r", rows: []string{"2 A|Mende", "3 B|Florac"}},
+		{rule: "an unclosed quote", file: "nom,ville\nA,Mende\n\"B,Florac\nC,Ispagnac\n", rows: []string{"2 A|Mende"}, err: "line 3: a quote opens here"},
+	})
+}

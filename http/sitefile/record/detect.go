@@ -1,0 +1,82 @@
+package record
+
+import (
+	"bytes"
+	"path"
+	"strings"
+)
+
+func isZip(start []byte) bool { return bytes.HasPrefix(start, []byte("PK\x03\x04")) }
+
+// binaryFormats are the files of other formats that their first bytes tell, and what their users can do.
+var binaryFormats = []struct{ prefix, reason string }{
+	{"PK\x05\x06", "this is an empty zip archive"},
+	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "this is an XLS file, or a spreadsheet with a password: save it as XLSX without a password"},
+	{"\x1f\x8b", "this is compressed with gzip: unpack it first"},
+	{"BZh", "this is compressed with bzip2: unpack it first"},
+	{"\xfd7zXZ\x00", "this is compressed with xz: unpack it first"},
+	{"\x28\xb5\x2f\xfd", "this is compressed with zstd: unpack it first"},
+	{"7z\xbc\xaf\x27\x1c", "this is a 7z archive: unpack it first"},
+	{"Rar!", "this is a RAR archive: unpack it first"},
+	{"%PDF", "this is a PDF: ask for the table itself, as CSV or XLSX"},
+	{"SQLite format 3\x00", "this is a GeoPackage or another SQLite database: export it as GeoJSON"},
+	{"\x00\x00\x27\x0a", "this is a shapefile: export it as GeoJSON"},
+	{"PAR1", "this is a Parquet file: export it as CSV or GeoJSON"},
+	{"fgb\x03", "this is a FlatGeobuf file: export it as GeoJSON"},
+	{"ARROW1", "this is an Arrow file: export it as CSV"},
+	{"\x89PNG", "this is a picture: ask for the table itself, as CSV or XLSX"},
+	{"\xff\xd8\xff", "this is a picture: ask for the table itself, as CSV or XLSX"},
+	{"{\\rtf", "this is an RTF text: save its table as CSV or XLSX"},
+	{"ID;P", "this is a SYLK file: save it as CSV or XLSX"},
+}
+
+// markupFormats are the formats that begin with a tag, and a word that tells each. The last is any other.
+var markupFormats = []struct{ word, reason string }{
+	{"<kml", "this is KML: export it as GeoJSON"},
+	{"<gpx", "this is GPX: export it as GeoJSON"},
+	{"<osm", "this is OpenStreetMap's XML: export it as GeoJSON"},
+	{"<rss", "this is a news feed: export it as CSV or GeoJSON"},
+	{"<gml", "this is GML: export it as GeoJSON"},
+	{"featurecollection", "this is GML: export it as GeoJSON"},
+	{"urn:schemas-microsoft-com:office:spreadsheet", "this is a spreadsheet in XML of 2003: save it as XLSX"},
+	{"<html", "this is a web page, whatever its name ends in: save its table as CSV or XLSX"},
+	{"<!doctype html", "this is a web page, whatever its name ends in: save its table as CSV or XLSX"},
+	{"<table", "this is a table of a web page, whatever its name ends in: save it as CSV or XLSX"},
+	{"<?xml", "this is XML: save it as CSV, XLSX or GeoJSON"},
+}
+
+// detectUnsupported is what a file is and what its user can do; "": it may be in a format that is read.
+func detectUnsupported(start []byte) string {
+	for _, f := range binaryFormats {
+		if bytes.HasPrefix(start, []byte(f.prefix)) {
+			return f.reason
+		}
+	}
+	plain := strings.ToLower(strings.ReplaceAll(string(start), "\x00", "")) // UTF-16 too
+	plain = strings.TrimLeft(plain, "\ufeff\ufffd \t\r\n")
+	if !strings.HasPrefix(plain, "<") {
+		return ""
+	}
+	for _, f := range markupFormats {
+		if strings.Contains(plain, f.word) && (isOpening(f.word) || strings.HasPrefix(plain, "<?xml")) {
+			return f.reason
+		}
+	}
+	return ""
+}
+
+// isOpening reports whether a word is a tag, which a cell of a table that begins with "<" does not begin with.
+func isOpening(word string) bool { return strings.HasPrefix(word, "<") }
+
+// isJSON reports whether a text is JSON: by its first character, but a file that is called a table begins with "[" for other reasons.
+func isJSON(beginning []byte, name string) bool {
+	first := bytes.TrimLeft(beginning, "\x1e \t\r\n\ufeff")
+	if len(first) == 0 {
+		return false
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".csv", ".tsv", ".tab":
+		return first[0] == '{' && bytes.HasPrefix(bytes.TrimLeft(first[1:], " \t\r\n"), []byte(`"`)) && bytes.Contains(first, []byte(`":`))
+	}
+	return first[0] == '{' || first[0] == '['
+}

@@ -1,0 +1,172 @@
+// Package record reads the files in which companies keep their places, as records: rows of a table, or objects of JSON. It knows
+// what a cell is, and nothing of what it means: which column holds a name or a position is decided by its callers.
+//
+// Its constraint: memory does not grow with a file. Open looks at the bytes and finds the format. A CSV or JSON file passes through
+// textDecoder, which makes UTF-8 of it, to csvReader or jsonScanner. A spreadsheet passes through sheetReader. CSV and spreadsheets
+// then pass through table, which finds the row of names. Records runs this chain each time that it is called:
+//
+//	io.ReaderAt -> textDecoder -> csvReader --> table ----> Record
+//	           |              `-> jsonScanner -> flattener ^
+//	           `-> workbook -> sheetReader -> table -------'
+//
+// Files are hostile until read: every part that must be in memory whole (a record, the shared texts of a spreadsheet, the columns) has
+// a bound, and what exceeds it is refused in words.
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+)
+
+// Value is a cell of a table or a member of a JSON object.
+type Value struct {
+	Text string          // the cell as it stands, a JSON string's text, or the literal of a JSON number or bool; "" where empty or null
+	JSON json.RawMessage // the JSON value where it is no string: number, bool, list, object; nil for cells, strings and null
+}
+
+// Record is a row, or an object of JSON. Values[i] belongs to Columns()[i]; there may be fewer values than columns.
+type Record struct {
+	Line   int // the line of the file that it begins on, the first is 1; the number of the row in a spreadsheet
+	Values []Value
+}
+
+// ColumnKind is what the values of a column are.
+type ColumnKind int
+
+// The kinds. FeatureID is the id of a GeoJSON feature, or the name under which an object of objects holds a record. Geometry is the
+// geometry of a GeoJSON feature, as Value.JSON.
+const (
+	Property ColumnKind = iota // a cell, or a member of an object
+	FeatureID
+	Geometry
+)
+
+// Column is a column of a table, or the members of one name of objects. Two columns may have one name.
+type Column struct {
+	Name string // as it stands in the file, without the spaces around it; members of members are joined: adresse.ligne_1
+	Kind ColumnKind
+}
+
+// Options say what Open would otherwise find out. The zero value finds out everything.
+type Options struct {
+	Sheet      string // of a spreadsheet: its name, or its number from 1
+	Separator  rune   // of a CSV file; an ASCII character
+	Encoding   string // of a text; one of Encodings()
+	HeaderLine int    // the line, or the row of the sheet, that holds the names; the lines above it are skipped
+}
+
+// Count is how often something was found, and the line of the first.
+type Count struct{ Number, Line int }
+
+func (c *Count) add(line int) {
+	if c.Number == 0 {
+		c.Line = line
+	}
+	c.Number++
+}
+
+// The formats, as Info has them.
+const (
+	CSV     = "CSV"
+	XLSX    = "XLSX"
+	JSON    = "JSON"   // a list of objects, or an object that holds one
+	NDJSON  = "NDJSON" // objects or features one after the other
+	GeoJSON = "GeoJSON"
+)
+
+// Info is what was found in a file. Counts are complete after the first whole run of Records.
+type Info struct {
+	Format    string
+	Encoding  string // of a text: one of Encodings()
+	Separator rune   // of CSV; 0: the file has one column
+
+	Sheet         string   // of XLSX: the sheet that is read
+	OtherSheets   []string // the other sheets that are not hidden
+	SkippedSheets []string // the sheets before Sheet that have no row of names
+
+	HeaderLine       int // of a table: the line of the names
+	TitleRows        int // rows above it, skipped because Options name HeaderLine
+	SecondHeaderLine int // a second row of names below it, skipped; 0: none
+
+	List       string   // of JSON: the members that lead to the list that is read: data.results; "" for the outermost
+	OtherLists []string // the other lists of objects, which are not read
+	CRS        string   // GeoJSON's crs member: urn:ogc:def:crs:EPSG::2154; "": none
+
+	BrokenCharacters    Count // bytes that are no character in the encoding of the rest; each was read as Windows-1252 where that gives one
+	WrongDecoding       Count // characters such as Ã© that stand for another, because UTF-8 was once read as Windows-1252
+	WrongDecodingUndone bool  // the whole file was so, and is read as what was meant
+	RepeatedHeaders     Count // rows that repeat the names, skipped
+	CellsBeyondHeader   Count // cells of a spreadsheet to the right of the last name, skipped
+	UncomputedFormulas  Count // formulas without a value: the program that wrote the spreadsheet did not compute them
+	NullGeometries      Count // features without a geometry
+}
+
+// LineError is a line of a file that cannot be read, and why, with what its user can do. The first line is 1.
+type LineError struct {
+	Line   int
+	Reason string
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+
+// FormatError is why a file is none that this package reads, with what its user can do.
+type FormatError struct{ Reason string }
+
+func (e *FormatError) Error() string { return e.Reason }
+
+// TitleRowsError is a table whose row of names has other rows above it. Options.HeaderLine would skip them.
+type TitleRowsError struct{ HeaderLine int }
+
+func (e *TitleRowsError) Error() string {
+	return fmt.Sprintf("titles stand above the row of names, which seems to be line %d: take the lines above it out, or say which line holds the names",
+		e.HeaderLine)
+}
+
+// File is a file whose format is known. It is not safe for concurrent use.
+type File struct {
+	info    Info
+	columns []Column
+	records iter.Seq2[Record, error]
+}
+
+// Open finds out the format of a file. It reads a text once from end to end, because one byte tells encodings apart. name is the
+// file's name, which decides where bytes do not; it may be empty. Errors are *FormatError, *LineError, *TitleRowsError and those of
+// file. A file with names and no rows is none.
+func Open(file io.ReaderAt, size int64, name string, o Options) (*File, error) {
+	start := make([]byte, min(size, detectBytes))
+	if _, err := file.ReadAt(start, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	if isZip(start) {
+		return openXLSX(file, size, o)
+	}
+	if reason := detectUnsupported(start); reason != "" {
+		return nil, &FormatError{reason}
+	}
+	text, err := openText(io.NewSectionReader(file, 0, size), o.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	switch beginning, err := text.beginning(); {
+	case err != nil:
+		return nil, err
+	case isJSON(beginning, name):
+		return openJSON(text, name)
+	default:
+		return openCSV(text, beginning, o)
+	}
+}
+
+// Columns are the columns of the file. Those of CSV and XLSX are complete at once. Those of JSON grow while Records runs, and are
+// complete after the first whole run; a column keeps its place.
+func (f *File) Columns() []Column { return slices.Clone(f.columns) }
+
+// Info is what was found in the file so far.
+func (f *File) Info() Info { return f.info }
+
+// Records are the records of the file, in its order. An error is the last element: *LineError, *FormatError or an error of the file.
+// Each run reads the file anew and gives the same. Rows without any text are skipped. The caller may keep the records.
+func (f *File) Records() iter.Seq2[Record, error] { return f.records }

@@ -1,0 +1,347 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// table reads the records of rows whose first holds the names of the columns.
+type table struct {
+	file         *File
+	rows         iter.Seq2[Record, error] // those that have text
+	names        []string
+	secondNames  []string // of a second row of names; nil: there is none
+	isSheet      bool     // its cells have addresses: one to the right of the names shifts no other
+	expectHeader int      // the line of the names
+}
+
+// openTable finds the row of names among the first rows.
+func openTable(rows iter.Seq2[Record, error], o Options, info Info, t *text) (*File, error) {
+	if t != nil {
+		t.fill(&info)
+	}
+	sample, err := readSample(rows, o.HeaderLine)
+	if err != nil {
+		return nil, err
+	}
+	if len(sample) == 0 {
+		return nil, &FormatError{"no row holds names of columns"}
+	}
+	header, err := findHeader(sample, o.HeaderLine)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{info: info}
+	tb := &table{file: f, rows: rows, names: trimmedTexts(sample[header].Values), isSheet: info.Format == XLSX, expectHeader: sample[header].Line}
+	f.info.HeaderLine = tb.expectHeader
+	if o.HeaderLine > 0 {
+		f.info.TitleRows = header
+	}
+	if below := sample[header+1:]; hasSecondHeader(sample[header].Values, below) {
+		tb.secondNames, f.info.SecondHeaderLine = trimmedTexts(below[0].Values), below[0].Line
+	}
+	tb.dropEmptyNames()
+	for _, name := range tb.names {
+		f.columns = append(f.columns, Column{Name: name})
+	}
+	f.records = tb.yieldRecords
+	return f, nil
+}
+
+// readSample reads the first rows, and as many below the line that holds the names.
+func readSample(rows iter.Seq2[Record, error], headerLine int) ([]Record, error) {
+	const sampled = 60
+	var sample []Record
+	below := 0
+	for r, err := range rows {
+		if err != nil && len(sample) > 0 {
+			break // it comes again in its place among the records
+		}
+		if err != nil {
+			return nil, err
+		}
+		sample = append(sample, r)
+		if r.Line >= headerLine {
+			below++
+		}
+		if below == sampled {
+			break
+		}
+	}
+	return sample, nil
+}
+
+// dropEmptyNames drops the empty names at the end of a row of names: separators that a spreadsheet wrote for empty cells.
+func (tb *table) dropEmptyNames() {
+	for len(tb.names) > 1 && tb.names[len(tb.names)-1] == "" {
+		tb.names = tb.names[:len(tb.names)-1]
+	}
+}
+
+func trimmedTexts(values []Value) []string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = strings.TrimSpace(v.Text)
+	}
+	return texts
+}
+
+// yieldRecords yields the rows below the names, without the rows that repeat the names.
+func (tb *table) yieldRecords(yield func(Record, error) bool) {
+	info := &tb.file.info
+	info.RepeatedHeaders, info.CellsBeyondHeader = Count{}, Count{}
+	for r, err := range tb.rows {
+		if err == nil && r.Line <= max(tb.expectHeader, info.SecondHeaderLine) {
+			continue
+		}
+		if err == nil && (repeats(r.Values, tb.names) || repeats(r.Values, tb.secondNames)) {
+			info.RepeatedHeaders.add(r.Line)
+			continue
+		}
+		if err == nil {
+			r.Values, err = tb.cutToNames(r)
+		}
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		if !isBlank(r.Values) && !yield(r, nil) {
+			return
+		}
+	}
+}
+
+// repeats reports whether a row says the names again.
+func repeats(values []Value, names []string) bool {
+	if len(values) < len(names) || len(names) == 0 || strings.TrimSpace(values[0].Text) != names[0] {
+		return false
+	}
+	for i, v := range values {
+		if i < len(names) && strings.TrimSpace(v.Text) != names[i] || i >= len(names) && hasText(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// cutToNames are the cells of a row that have a name. A cell with text beyond the names is an error in CSV: a separator inside a text
+// shifted the cells before it too. In a spreadsheet it is a note beside the table.
+func (tb *table) cutToNames(r Record) ([]Value, error) {
+	if len(r.Values) <= len(tb.names) {
+		return r.Values, nil
+	}
+	beyond := r.Values[len(tb.names):]
+	if isBlank(beyond) {
+		return r.Values[:len(tb.names)], nil
+	}
+	if !tb.isSheet {
+		return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns: put quotes around a text that holds a %s",
+			len(r.Values), len(tb.names), separatorName(tb.file.info.Separator))}
+	}
+	for _, v := range beyond {
+		if hasText(v) {
+			tb.file.info.CellsBeyondHeader.add(r.Line)
+		}
+	}
+	return r.Values[:len(tb.names)], nil
+}
+
+// separatorName is what a separator is called in a sentence.
+func separatorName(separator rune) string {
+	switch separator {
+	case ',':
+		return "comma"
+	case ';':
+		return "semicolon"
+	case '\t':
+		return "tab"
+	}
+	return strconv.QuoteRune(separator)
+}
+
+// findHeader is the row of a sample that holds the names: the one that is asked for, else the first. Rows of one or two cells above
+// a wider row of names are titles, and a first row of numbers or positions is data: both are errors.
+func findHeader(sample []Record, headerLine int) (int, error) {
+	if headerLine > 0 {
+		if i := slices.IndexFunc(sample, func(r Record) bool { return r.Line == headerLine }); i >= 0 {
+			return i, nil
+		}
+		return 0, &LineError{headerLine, "this line holds no names of columns: name the line that does"}
+	}
+	first := countTexts(sample[0].Values)
+	for i, r := range sample[1:min(len(sample), 30)] {
+		if n := countTexts(r.Values); first <= 2 && n >= max(3, 2*first) && looksLikeNames(r.Values) && !hasSameTypes(r, sample[i+2:]) {
+			return 0, &TitleRowsError{r.Line}
+		}
+	}
+	if isData(sample) {
+		return 0, &LineError{sample[0].Line, "the first row holds data, not the names of the columns: put a row of names above it"}
+	}
+	return 0, nil
+}
+
+func countTexts(values []Value) int {
+	n := 0
+	for _, v := range values {
+		if hasText(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// isData reports whether the first row is like the others: it has a value that no name is, in a column where the others have such too.
+func isData(sample []Record) bool {
+	for i, v := range sample[0].Values {
+		if t := typeOf(v.Text); t != textType && t != integerType && columnHasType(sample[1:], i, t) {
+			return true
+		}
+	}
+	integers := 0
+	for i, v := range sample[0].Values {
+		if typeOf(v.Text) == integerType && (len(sample) == 1 || columnHasType(sample[1:], i, integerType)) {
+			integers++
+		}
+	}
+	return 2*integers > countTexts(sample[0].Values)
+}
+
+// hasSameTypes reports whether a row has a number or the like where the rows below have one.
+func hasSameTypes(r Record, below []Record) bool {
+	for i, v := range r.Values {
+		if t := typeOf(v.Text); t != textType && columnHasType(below, i, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// looksLikeNames reports whether a row can hold names: each a short text that is no value of another type, none repeated often.
+func looksLikeNames(values []Value) bool {
+	seen := map[string]bool{}
+	texts, repeated := 0, 0
+	for _, v := range values {
+		name := strings.TrimSpace(v.Text)
+		if name == "" {
+			continue
+		}
+		if t := typeOf(name); t != textType && t != integerType || len(name) > 100 {
+			return false
+		}
+		if seen[name] {
+			repeated++
+		}
+		seen[name] = true
+		texts++
+	}
+	return texts > 0 && 4*repeated <= texts && 2*texts > len(values)
+}
+
+// cellType is what the text of a cell looks like.
+type cellType int
+
+const (
+	textType cellType = iota
+	integerType
+	decimalType
+	otherType // a date, a position, an e-mail address, a web address, JSON
+)
+
+// integerPattern, decimalPattern and otherPattern recognize the types. A name may be a year, but no decimal number.
+var (
+	integerPattern = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	decimalPattern = regexp.MustCompile(`^[-+]?[0-9]*[.,][0-9]+$`)
+	otherPattern   = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}.*|[-0-9.]+ ?[,;] ?[-0-9.]+|\S+@\S+\.\S+|https?://.*|POINT ?\(.*)$`)
+)
+
+func typeOf(cell string) cellType {
+	cell = strings.TrimSpace(cell)
+	switch {
+	case cell == "" || len(cell) > 10_000:
+		return textType
+	case integerPattern.MatchString(cell):
+		return integerType
+	case decimalPattern.MatchString(cell):
+		return decimalType
+	case otherPattern.MatchString(cell), strings.HasPrefix(cell, `{"`) && json.Valid([]byte(cell)):
+		return otherType
+	}
+	return textType
+}
+
+// columnHasType reports whether nearly all cells of a column that have text look alike. An integer counts as a decimal number.
+func columnHasType(rows []Record, column int, want cellType) bool {
+	texts, alike := 0, 0
+	for _, r := range rows {
+		if column >= len(r.Values) || !hasText(r.Values[column]) {
+			continue
+		}
+		texts++
+		if t := typeOf(r.Values[column].Text); t == want || want == decimalType && t == integerType {
+			alike++
+		}
+	}
+	return texts > 0 && 10*alike >= 9*texts
+}
+
+// machineName is how programs call columns.
+var machineName = regexp.MustCompile(`^[A-Za-z_@][A-Za-z0-9_.:@-]*$`)
+
+// hasSecondHeader reports whether the first row below the names is a second row of names: nearly all columns have a text in it, none
+// has a value of another type. And either columns of numbers, dates and the like have texts in it, or one row has names for programs
+// and the other the same names for people.
+func hasSecondHeader(names []Value, below []Record) bool {
+	if len(below) < 2 || !looksLikeNames(below[0].Values) || 5*countTexts(below[0].Values) < 4*countTexts(names) {
+		return false
+	}
+	typed := 0
+	for i, v := range below[0].Values {
+		switch isTyped := columnIsTyped(below[1:], i); {
+		case typeOf(v.Text) != textType:
+			return false
+		case isTyped && hasText(v):
+			typed++
+		}
+	}
+	second := trimmedTexts(below[0].Values)
+	return typed >= 2 || sayTheSame(trimmedTexts(names), second)
+}
+
+func columnIsTyped(rows []Record, column int) bool {
+	return columnHasType(rows, column, integerType) || columnHasType(rows, column, decimalType) || columnHasType(rows, column, otherType)
+}
+
+// sayTheSame reports whether two rows name the same things, one for programs and one for people: most pairs share a word.
+func sayTheSame(a, b []string) bool {
+	if slices.ContainsFunc(a, isNoMachineName) == slices.ContainsFunc(b, isNoMachineName) {
+		return false
+	}
+	shared, pairs := 0, 0
+	for i := range min(len(a), len(b)) {
+		if a[i] == "" || b[i] == "" {
+			continue
+		}
+		pairs++
+		if shareWord(a[i], b[i]) {
+			shared++
+		}
+	}
+	return pairs >= 2 && 2*shared > pairs
+}
+
+func isNoMachineName(name string) bool { return name != "" && !machineName.MatchString(name) }
+
+func shareWord(a, b string) bool {
+	wordsOfB := splitWords(b)
+	return slices.ContainsFunc(splitWords(a), func(w string) bool { return slices.Contains(wordsOfB, w) })
+}
+
+func splitWords(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
