@@ -6,8 +6,3 @@ import "io"
 func openXLSX(io.ReaderAt, int64, Options) (*File, error) {
 	return nil, &FormatError{"spreadsheets are not read yet: save it as CSV"}
 }
-
-// openJSON refuses JSON for now.
-func openJSON(*text, string) (*File, error) {
-	return nil, &FormatError{"JSON is not read yet: save it as CSV"}
-}
