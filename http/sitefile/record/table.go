@@ -13,12 +13,11 @@ import (
 
 // table reads the records of rows whose first holds the names of the columns.
 type table struct {
-	file         *File
-	rows         iter.Seq2[Record, error] // those that have text
-	names        []string
-	secondNames  []string // of a second row of names; nil: there is none
-	isSheet      bool     // its cells have addresses: one to the right of the names shifts no other
-	expectHeader int      // the line of the names
+	file        *File
+	rows        iter.Seq2[Record, error] // those that have text
+	names       []string
+	secondNames []string // of a second row of names; nil: there is none
+	headerLine  int      // the line of the names
 }
 
 // openTable finds the row of names among the first rows.
@@ -31,19 +30,20 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info, t *text) (*F
 		return nil, err
 	}
 	if len(sample) == 0 {
-		return nil, &FormatError{"no row holds names of columns"}
+		return nil, errNoNames
 	}
 	header, err := findHeader(sample, o.HeaderLine)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{info: info}
-	tb := &table{file: f, rows: rows, names: trimmedTexts(sample[header].Values), isSheet: info.Format == XLSX, expectHeader: sample[header].Line}
-	f.info.HeaderLine = tb.expectHeader
+	tb := &table{file: f, rows: rows, names: trimmedTexts(sample[header].Values), headerLine: sample[header].Line}
+	f.info.HeaderLine = tb.headerLine
 	if o.HeaderLine > 0 {
 		f.info.TitleRows = header
 	}
-	if below := sample[header+1:]; hasSecondHeader(sample[header].Values, below) {
+	below := slices.DeleteFunc(sample[header+1:], func(r Record) bool { return repeats(r.Values, tb.names) })
+	if hasSecondHeader(sample[header].Values, below) {
 		tb.secondNames, f.info.SecondHeaderLine = trimmedTexts(below[0].Values), below[0].Line
 	}
 	tb.dropEmptyNames()
@@ -53,6 +53,9 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info, t *text) (*F
 	f.records = tb.yieldRecords
 	return f, nil
 }
+
+// errNoNames: there is nothing that could be a row of names.
+var errNoNames = &FormatError{"no row holds names of columns: put one above the rows"}
 
 // readSample reads the first rows, and as many below the line that holds the names.
 func readSample(rows iter.Seq2[Record, error], headerLine int) ([]Record, error) {
@@ -95,9 +98,9 @@ func trimmedTexts(values []Value) []string {
 // yieldRecords yields the rows below the names, without the rows that repeat the names.
 func (tb *table) yieldRecords(yield func(Record, error) bool) {
 	info := &tb.file.info
-	info.RepeatedHeaders, info.CellsBeyondHeader = Count{}, Count{}
+	info.RepeatedHeaders = Count{}
 	for r, err := range tb.rows {
-		if err == nil && r.Line <= max(tb.expectHeader, info.SecondHeaderLine) {
+		if err == nil && r.Line <= max(tb.headerLine, info.SecondHeaderLine) {
 			continue
 		}
 		if err == nil && (repeats(r.Values, tb.names) || repeats(r.Values, tb.secondNames)) {
@@ -130,26 +133,17 @@ func repeats(values []Value, names []string) bool {
 	return true
 }
 
-// cutToNames are the cells of a row that have a name. A cell with text beyond the names is an error in CSV: a separator inside a text
-// shifted the cells before it too. In a spreadsheet it is a note beside the table.
+// cutToNames are the cells of a row that have a name. A cell with text beyond the names is an error: a separator inside a text shifted
+// the cells before it too. A spreadsheet's reader leaves such cells out, because they are notes beside the table.
 func (tb *table) cutToNames(r Record) ([]Value, error) {
 	if len(r.Values) <= len(tb.names) {
 		return r.Values, nil
 	}
-	beyond := r.Values[len(tb.names):]
-	if isBlank(beyond) {
+	if isBlank(r.Values[len(tb.names):]) {
 		return r.Values[:len(tb.names)], nil
 	}
-	if !tb.isSheet {
-		return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns: put quotes around a text that holds a %s",
-			len(r.Values), len(tb.names), separatorName(tb.file.info.Separator))}
-	}
-	for _, v := range beyond {
-		if hasText(v) {
-			tb.file.info.CellsBeyondHeader.add(r.Line)
-		}
-	}
-	return r.Values[:len(tb.names)], nil
+	return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns: put quotes around a text that holds a %s",
+		len(r.Values), len(tb.names), separatorName(tb.file.info.Separator))}
 }
 
 // separatorName is what a separator is called in a sentence.
