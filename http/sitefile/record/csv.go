@@ -149,6 +149,11 @@ func (r *csvReader) yieldRows(yield func(Record, error) bool) {
 func (r *csvReader) read() (Record, error) {
 	for {
 		if c := &r.cells; c.pos < len(c.text) {
+			if c.text[c.pos] == '\n' { // a blank line
+				c.pos++
+				c.line++
+				continue
+			}
 			start, line := c.pos, c.line
 			record, err := c.readRecord()
 			if err != errCut {
@@ -286,7 +291,7 @@ func (c *cellReader) readQuoted() (string, error) {
 			continue
 		}
 		after, err := c.readUnquoted()
-		after = bytes.TrimSpace(after)
+		after = bytes.TrimRight(after, " \t")
 		switch {
 		case err != nil:
 			return "", err

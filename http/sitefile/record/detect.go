@@ -68,15 +68,22 @@ func detectUnsupported(start []byte) string {
 // isOpening reports whether a word is a tag, which a cell of a table that begins with "<" does not begin with.
 func isOpening(word string) bool { return strings.HasPrefix(word, "<") }
 
-// isJSON reports whether a text is JSON: by its first character, but a file that is called a table begins with "[" for other reasons.
+// isJSON reports whether a text is JSON, by its first signs. The first cell of a table may begin with a bracket too, so a file that is
+// called a table must begin with an object.
 func isJSON(beginning []byte, name string) bool {
 	first := bytes.TrimLeft(beginning, "\x1e \t\r\n\ufeff")
-	if len(first) == 0 {
+	if len(first) < 2 {
 		return false
 	}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".csv", ".tsv", ".tab":
-		return first[0] == '{' && bytes.HasPrefix(bytes.TrimLeft(first[1:], " \t\r\n"), []byte(`"`)) && bytes.Contains(first, []byte(`":`))
+	second := bytes.TrimLeft(first[1:], " \t\r\n")
+	begins := func(signs string) bool { return len(second) > 0 && strings.IndexByte(signs, second[0]) >= 0 }
+	switch ext := strings.ToLower(path.Ext(name)); {
+	case ext == ".csv" || ext == ".tsv" || ext == ".tab":
+		return first[0] == '{' && begins(`"`) && bytes.Contains(first, []byte(`":`)) || first[0] == '[' && begins("{")
+	case first[0] == '{':
+		return true
+	case first[0] != '[':
+		return false
 	}
-	return first[0] == '{' || first[0] == '['
+	return begins(`{[]"-0123456789`) || bytes.HasPrefix(second, []byte("null")) || bytes.HasPrefix(second, []byte("true")) || bytes.HasPrefix(second, []byte("false"))
 }

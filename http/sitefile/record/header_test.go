@@ -11,12 +11,14 @@ func TestTheFirstRowHoldsTheNames(t *testing.T) {
 	const taxis = "nom;lat;lon\nA;44.5;3.5\nB;44.6;3.6\n"
 	runFileCases(t, []fileCase{
 		{rule: "without the spaces around them, two of one name, one empty", file: " nom ;nom;;ville\nA;B;C;D\n", columns: "nom|nom||ville", rows: []string{"2 A|B|C|D"}},
-		{rule: "empty ones at the end are none", file: "nom;ville;;\nA;B;;\n", columns: "nom|ville", rows: []string{"2 A|B"}},
+		{rule: "empty ones at the end are columns too", file: "nom;ville;\nA;B;C\nD;E;;\n", columns: "nom|ville|", rows: []string{"2 A|B|C", "3 D|E|"}},
 		{rule: "a year is a name", file: "nom;2025;2026\nA;1,5;2,5\n", columns: "nom|2025|2026", rows: []string{"2 A|1,5|2,5"}},
 		{rule: "names alone are a file without rows", file: "nom;ville\n", columns: "nom|ville"},
 		{rule: "blank lines and rows are skipped, and counted", file: "\n\nnom;ville\n\n;\nA;B\n \n", columns: "nom|ville", rows: []string{"6 A|B"}},
 		{rule: "titles above them", file: "Liste des taxis\n\n" + taxis, err: "seems to be line 3"},
 		{rule: "titles in cells above them", file: "Liste des taxis;;\nau 22/11/2026;;\n" + taxis, err: "seems to be line 3"},
+		{rule: "what groups of names have in common above them", file: "Site;;;Position;;;Contact;;\nnom;rue;ville;lat;lon;alt;tel;mail;web\nA;B;C;1;2;3;4;;\n",
+			err: "seems to be line 2"},
 		{rule: "titles that are to be skipped", file: "Liste des taxis\n\n" + taxis, options: record.Options{HeaderLine: 3}, columns: "nom|lat|lon",
 			rows: []string{"4 A|44.5|3.5", "5 B|44.6|3.6"}},
 		{rule: "a line of names that is none", file: taxis, options: record.Options{HeaderLine: 9}, err: "line 9: this line holds no names"},

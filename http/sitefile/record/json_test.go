@@ -29,6 +29,8 @@ func TestObjectsOfJSONAreRecords(t *testing.T) {
 		{rule: "hours and free facts stay whole, and so does a geometry",
 			file:    `[{"horaires":{"texte":"x"},"proprietes":{"a":1},"geo":{"type":"Point","coordinates":[3,44]}}]`,
 			columns: "horaires|proprietes|geo", rows: []string{`1 {"texte":"x"}|{"a":1}|{"type":"Point","coordinates":[3,44]}`}},
+		{rule: "tags of OpenStreetMap", file: `[{"tag":[{"@k":"name","@v":"A"},{"@k":"addr:city","@v":"Mende"}],"other":[{"k":"a","v":1},{"k":"b"}]}]`,
+			columns: "tag.name|tag.addr:city|other", rows: []string{`1 A|Mende|[{"k":"a","v":1},{"k":"b"}]`}},
 		{rule: "literals", file: `[{"a":true,"b":null,"c":1e400,"d":NaN,"e":-Infinity,"f":[NaN,"NaN"],"g":"NaN"}]`, columns: "a|b|c|d|e|f|g",
 			rows: []string{`1 true||1e400|||[null,"NaN"]|NaN`}},
 		{rule: "the last of members of one name", file: `[{"a":1,"a":"2"},{"b":{"x":1},"b":{"y":2}},{"a":{"z":1},"a":3}]`, columns: "a|b.x|b.y|a.z",
@@ -36,6 +38,7 @@ func TestObjectsOfJSONAreRecords(t *testing.T) {
 		{rule: "escapes", file: `[{"a":"\u00e9\ud83d\ude00\ud83d\n\"\\\/"}]`, rows: []string{"1 é😀\ufffd\n\"\\/"}},
 		{rule: "a byte order mark", file: "\ufeff[{\"a\":\"é\"}]", rows: []string{"1 é"}},
 		{rule: "UTF-16", file: "\xff\xfe[\x00{\x00\"\x00a\x00\"\x00:\x001\x00}\x00]\x00", rows: []string{"1 1"}},
+		{rule: "a list in a file that is called a table", file: `[{"a":1}]`, name: "a.csv", rows: []string{"1 1"}},
 		{rule: "null in a list", file: `[null,{"a":1}]`, rows: []string{"1 1"}},
 	})
 }

@@ -201,10 +201,26 @@ func (f *flattener) flattenValue(node *memberNode, name string, depth int) error
 		f.clear(node)
 	}
 	node.object = f.object
+	if tags := f.parser.listTags(); tags != nil {
+		return f.flattenTags(node, tags)
+	}
 	if f.parser.peek() != '{' || depth >= maxDepth || isKeptWhole(name) || f.parser.nextIsGeometry() {
 		return f.setNext(node, Property)
 	}
 	return f.flattenMembers(node, depth)
+}
+
+// flattenTags sets a value for each tag of a list; the key of the tag is its name.
+func (f *flattener) flattenTags(node *memberNode, tags []tag) error {
+	end := f.parser.pos
+	for _, t := range tags {
+		f.parser.pos = t.value
+		if err := f.setNext(node.child(t.key), Property); err != nil {
+			return err
+		}
+	}
+	f.parser.pos = end
+	return nil
 }
 
 // clear takes back what a member set before.
@@ -359,6 +375,46 @@ func (p *objectParser) nextIsGeometry() bool {
 		return slices.ContainsFunc(members, func(m member) bool { return m.name == name })
 	}
 	return err == nil && hasMember("type") && hasMember("coordinates")
+}
+
+// tag is a key and where its value begins in the text.
+type tag struct {
+	key   string
+	value int
+}
+
+// listTags is the tags of the list at pos, and moves pos behind it. They are objects of a k and a v, as OpenStreetMap's XML becomes in
+// JSON, where signs such as @ may stand before the letters. nil: what is at pos is no list of tags.
+func (p *objectParser) listTags() []tag {
+	start := p.pos
+	if p.peek() != '[' {
+		return nil
+	}
+	p.pos++
+	var tags []tag
+	for p.peek() == '{' {
+		members, err := p.listMembers()
+		if err != nil || len(members) != 2 || strings.Trim(members[0].name, "-@_") != "k" || strings.Trim(members[1].name, "-@_") != "v" ||
+			p.text[members[0].start] != '"' {
+			break
+		}
+		end := p.pos
+		p.pos = members[0].start
+		key, err := p.parseString()
+		if err != nil {
+			break
+		}
+		tags = append(tags, tag{key, members[1].start})
+		switch p.pos = end; p.peek() {
+		case ',':
+			p.pos++
+		case ']':
+			p.pos++
+			return tags
+		}
+	}
+	p.pos = start
+	return nil
 }
 
 // skip moves pos behind the next value.

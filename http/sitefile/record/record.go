@@ -99,7 +99,8 @@ type Info struct {
 	WrongDecoding       Count // characters such as Ã© that stand for another, because UTF-8 was once read as Windows-1252
 	WrongDecodingUndone bool  // the whole file was so, and is read as what was meant
 	RepeatedHeaders     Count // rows that repeat the names, skipped
-	CellsBeyondHeader   Count // cells of a spreadsheet to the right of the last name, skipped
+	CellsBeyondHeader   Count // cells of a spreadsheet far below the first rows and to the right of all columns, skipped
+	HiddenRows          Count // rows of a spreadsheet that are hidden, as by a filter; they are read
 	UncomputedFormulas  Count // formulas without a value: the program that wrote the spreadsheet did not compute them
 	NullGeometries      Count // features without a geometry
 }

@@ -33,11 +33,11 @@ type sheetReader struct {
 	values []Value
 }
 
-// yieldRows yields the rows that have text.
+// yieldRows yields the rows that have text, hidden ones too: a filter that was left on hides them.
 func (r *sheetReader) yieldRows(yield func(Record, error) bool) {
 	r.row = 0
 	if r.info != nil {
-		r.info.UncomputedFormulas, r.info.CellsBeyondHeader = Count{}, Count{}
+		r.info.UncomputedFormulas, r.info.CellsBeyondHeader, r.info.HiddenRows = Count{}, Count{}, Count{}
 	}
 	shared := r.workbook.archive.unpacked
 	defer func() { r.workbook.archive.unpacked = shared }() // each run may unpack as much
@@ -55,6 +55,9 @@ func (r *sheetReader) readToken(s *xmlScanner, t *xmlToken, yield func(Record, e
 		r.row++
 		if n, err := strconv.Atoi(string(t.attribute("r"))); err == nil {
 			r.row = n
+		}
+		if isTrue(t.attribute("hidden")) && r.info != nil {
+			r.info.HiddenRows.add(r.row)
 		}
 		r.column, r.values = -1, nil
 	case name == "row":

@@ -38,6 +38,11 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info, t *text) (*F
 	}
 	f := &File{info: info}
 	tb := &table{file: f, rows: rows, names: trimmedTexts(sample[header].Values), headerLine: sample[header].Line}
+	columns := countColumns(sample, header, info.Format == XLSX)
+	if columns > maxColumns {
+		return nil, &LineError{tb.headerLine, fmt.Sprintf("the row of names has more than %d columns: delete those without a name", maxColumns)}
+	}
+	tb.names = append(tb.names, make([]string, columns-len(tb.names))...)
 	f.info.HeaderLine = tb.headerLine
 	if o.HeaderLine > 0 {
 		f.info.TitleRows = header
@@ -46,7 +51,6 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info, t *text) (*F
 	if hasSecondHeader(sample[header].Values, below) {
 		tb.secondNames, f.info.SecondHeaderLine = trimmedTexts(below[0].Values), below[0].Line
 	}
-	tb.dropEmptyNames()
 	for _, name := range tb.names {
 		f.columns = append(f.columns, Column{Name: name})
 	}
@@ -80,11 +84,16 @@ func readSample(rows iter.Seq2[Record, error], headerLine int) ([]Record, error)
 	return sample, nil
 }
 
-// dropEmptyNames drops the empty names at the end of a row of names: separators that a spreadsheet wrote for empty cells.
-func (tb *table) dropEmptyNames() {
-	for len(tb.names) > 1 && tb.names[len(tb.names)-1] == "" {
-		tb.names = tb.names[:len(tb.names)-1]
+// countColumns is how many columns a table has: one a cell of the row of names. In a spreadsheet, which does not write empty cells, texts
+// of the first rows may stand to the right of the last name: in columns without one.
+func countColumns(sample []Record, header int, isSheet bool) int {
+	n := len(sample[header].Values)
+	if isSheet {
+		for _, r := range sample[header:] {
+			n = max(n, len(r.Values))
+		}
 	}
+	return n
 }
 
 func trimmedTexts(values []Value) []string {
@@ -120,17 +129,23 @@ func (tb *table) yieldRecords(yield func(Record, error) bool) {
 	}
 }
 
-// repeats reports whether a row says the names again.
+// repeats reports whether a row says the names again. Empty cells at its end may be missing.
 func repeats(values []Value, names []string) bool {
-	if len(values) < len(names) || len(names) == 0 || strings.TrimSpace(values[0].Text) != names[0] {
-		return false
-	}
-	for i, v := range values {
-		if i < len(names) && strings.TrimSpace(v.Text) != names[i] || i >= len(names) && hasText(v) {
+	hasName := false
+	for i := range max(len(values), len(names)) {
+		text, name := "", ""
+		if i < len(values) {
+			text = strings.TrimSpace(values[i].Text)
+		}
+		if i < len(names) {
+			name = names[i]
+		}
+		if text != name {
 			return false
 		}
+		hasName = hasName || name != ""
 	}
-	return true
+	return hasName
 }
 
 // cutToNames are the cells of a row that have a name. A cell with text beyond the names is an error: a separator inside a text shifted
@@ -142,7 +157,7 @@ func (tb *table) cutToNames(r Record) ([]Value, error) {
 	if isBlank(r.Values[len(tb.names):]) {
 		return r.Values[:len(tb.names)], nil
 	}
-	return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns: put quotes around a text that holds a %s",
+	return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns: put quotes around a text that holds a %s, or name the other columns too",
 		len(r.Values), len(tb.names), separatorName(tb.file.info.Separator))}
 }
 
@@ -159,8 +174,8 @@ func separatorName(separator rune) string {
 	return strconv.QuoteRune(separator)
 }
 
-// findHeader is the row of a sample that holds the names: the one that is asked for, else the first. Rows of one or two cells above
-// a wider row of names are titles, and a first row of numbers or positions is data: both are errors.
+// findHeader is the row of a sample that holds the names: the one that is asked for, else the first. Titles above a row of names, and a
+// first row of numbers or positions, which is data, are errors.
 func findHeader(sample []Record, headerLine int) (int, error) {
 	if headerLine > 0 {
 		if i := slices.IndexFunc(sample, func(r Record) bool { return r.Line == headerLine }); i >= 0 {
@@ -168,16 +183,31 @@ func findHeader(sample []Record, headerLine int) (int, error) {
 		}
 		return 0, &LineError{headerLine, "this line holds no names of columns: name the line that does"}
 	}
-	first := countTexts(sample[0].Values)
-	for i, r := range sample[1:min(len(sample), 30)] {
-		if n := countTexts(r.Values); first <= 2 && n >= max(3, 2*first) && looksLikeNames(r.Values) && !hasSameTypes(r, sample[i+2:]) {
-			return 0, &TitleRowsError{r.Line}
+	for i := range min(len(sample), 30) {
+		if areTitlesAbove(sample, i) {
+			return 0, &TitleRowsError{sample[i].Line}
 		}
 	}
 	if isData(sample) {
 		return 0, &LineError{sample[0].Line, "the first row holds data, not the names of the columns: put a row of names above it"}
 	}
 	return 0, nil
+}
+
+// areTitlesAbove reports whether a row holds the names, and the first row a title, or what groups of names have in common. It has at
+// least twice as many texts as the first row, and none of another type. Above more than two cells, columns of numbers below it must
+// tell it from a row of texts.
+func areTitlesAbove(sample []Record, row int) bool {
+	r, below := sample[row], sample[row+1:]
+	first, texts := countTexts(sample[0].Values), countTexts(r.Values)
+	if row == 0 || texts < max(3, 2*first) || !looksLikeNames(r.Values) || hasSameTypes(r, below) {
+		return false
+	}
+	return first <= 2 || slices.ContainsFunc(below, hasNumber)
+}
+
+func hasNumber(r Record) bool {
+	return slices.ContainsFunc(r.Values, func(v Value) bool { return typeOf(v.Text) != textType })
 }
 
 func countTexts(values []Value) int {

@@ -140,14 +140,22 @@ func TestASheetWithNamesIsRead(t *testing.T) {
 
 func TestInfoCountsWhatASheetLacks(t *testing.T) {
 	t.Parallel()
-	parts := spreadsheetParts(nil, namedSheet{name: "Sites", rows: []string{textCells("a", "b"), textCells("1", "2", "note"), `<c><v>1</v></c><c><f>B2</f></c>`}})
-	f, rows, err := readText(t, writeZip(t, parts), "", record.Options{})
-	if err != nil || fmt.Sprint(rows) != "[2 1|2 3 1]" {
-		t.Fatalf("got %q, %v", rows, err)
+	rows := []string{textCells("a", "b"), textCells("1", "2", "note"), `<c><v>1</v></c><c><f>B2</f></c>`}
+	for range 100 {
+		rows = append(rows, textCells("x"))
 	}
-	got := f.Info()
-	if got.CellsBeyondHeader != (record.Count{Number: 1, Line: 2}) || got.UncomputedFormulas != (record.Count{Number: 1, Line: 3}) {
-		t.Errorf("got %+v", got)
+	rows = append(rows, textCells("1", "2", "3", "4"))
+	parts := spreadsheetParts(nil, namedSheet{name: "Sites", rows: rows})
+	sheet := "xl/worksheets/sheet1.xml"
+	parts[sheet] = strings.Replace(parts[sheet], "<row>"+textCells("x"), `<row hidden="1">`+textCells("x"), 1)
+	f, got, err := readText(t, writeZip(t, parts), "", record.Options{})
+	if err != nil || len(got) != 103 || got[0] != "2 1|2|note" || got[1] != "3 1" || got[102] != "104 1|2|3" || showColumns(f) != "a|b|" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	info := f.Info()
+	if info.CellsBeyondHeader != (record.Count{Number: 1, Line: 104}) || info.UncomputedFormulas != (record.Count{Number: 1, Line: 3}) ||
+		info.HiddenRows != (record.Count{Number: 1, Line: 4}) {
+		t.Errorf("got %+v", info)
 	}
 }
 
