@@ -30,7 +30,7 @@ type archive struct {
 }
 
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
-	z, err := zip.NewReader(file, size)
+	z, err := zip.NewReader(boundedReaderAt{file, size}, size)
 	if err != nil {
 		return nil, &FormatError{"this is a damaged zip archive or spreadsheet: get the whole file, or save it again"}
 	}
@@ -39,6 +39,19 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 		a.parts[normalizePart(f.Name)] = f
 	}
 	return a, nil
+}
+
+// boundedReaderAt is a file that a damaged archive cannot ask for bytes outside it.
+type boundedReaderAt struct {
+	io.ReaderAt
+	size int64
+}
+
+func (r boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
+	if at < 0 || at > r.size {
+		return 0, zip.ErrFormat
+	}
+	return r.ReaderAt.ReadAt(p, at)
 }
 
 func normalizePart(name string) string {
