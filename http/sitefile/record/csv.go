@@ -315,8 +315,10 @@ func (c *cellReader) unclosedError() error {
 }
 
 func (c *cellReader) tooLongError() error {
+	const mebibytes = maxRecordBytes >> 20
 	if c.quoteLine > 0 {
-		return &LineError{c.quoteLine, fmt.Sprintf("a quote opens here and nothing closes it within %d MiB: close it, double it or take it out", maxRecordBytes>>20)}
+		return &LineError{c.quoteLine, fmt.Sprintf("a quote opens here and nothing closes it within %d MiB: "+
+			"close it, double it or take it out", mebibytes)}
 	}
-	return &LineError{c.line, fmt.Sprintf("the row has more than %d MiB: check where its line ends", maxRecordBytes>>20)}
+	return &LineError{c.line, fmt.Sprintf("the row has more than %d MiB: check where its line ends", mebibytes)}
 }

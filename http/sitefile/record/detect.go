@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -85,5 +86,6 @@ func isJSON(beginning []byte, name string) bool {
 	case first[0] != '[':
 		return false
 	}
-	return begins(`{[]"-0123456789`) || bytes.HasPrefix(second, []byte("null")) || bytes.HasPrefix(second, []byte("true")) || bytes.HasPrefix(second, []byte("false"))
+	isLiteral := func(literal string) bool { return bytes.HasPrefix(second, []byte(literal)) }
+	return begins(`{[]"-0123456789`) || slices.ContainsFunc([]string{"null", "true", "false", "NaN"}, isLiteral)
 }

@@ -1,16 +1,18 @@
 // Package record reads the files in which companies keep their places, as records: rows of a table, or objects of JSON. It knows
 // what a cell is, and nothing of what it means: which column holds a name or a position is decided by its callers.
 //
-// Its constraint: memory does not grow with a file. Open looks at the bytes and finds the format. A CSV or JSON file passes through
-// textDecoder, which makes UTF-8 of it, to csvReader or jsonScanner. A spreadsheet passes through sheetReader. CSV and spreadsheets
-// then pass through table, which finds the row of names. Records runs this chain each time that it is called:
+// Its constraint: memory does not grow with a file. Open looks at the bytes and finds the format. A text passes as UTF-8 from text.open
+// to csvReader or jsonScanner; a spreadsheet comes as rows from package xlsx. A table finds the row of names in rows, and a flattener
+// makes columns of the members of objects. Records runs this chain anew each time that it is ranged over:
 //
-//	io.ReaderAt -> textDecoder -> csvReader --> table ----> Record
-//	           |              `-> jsonScanner -> flattener ^
-//	           `-> workbook -> sheetReader -> table -------'
+//	io.ReaderAt --> text --> csvReader -------> table ------> Record
+//	           |       `---> jsonScanner -----> flattener --> Record
+//	           `--> xlsx.Workbook.Rows -------> table ------> Record
 //
-// Files are hostile until read: every part that must be in memory whole (a record, the shared texts of a spreadsheet, the columns) has
-// a bound, and what exceeds it is refused in words.
+// Files are hostile until read: every part that must be in memory whole (a record, the texts that sheets share, the columns) has a
+// bound, and what exceeds it is refused in words.
+//
+// encoding/csv does not serve here for the reasons that package csvfile gives, and encoding/json for those at jsonScanner.
 package record
 
 import (
@@ -61,11 +63,13 @@ type Options struct {
 // Count is how often something was found, and the line of the first.
 type Count struct{ Number, Line int }
 
-func (c *Count) add(line int) {
-	if c.Number == 0 {
+func (c *Count) add(line int) { c.addSeveral(line, 1) }
+
+func (c *Count) addSeveral(line, n int) {
+	if c.Number == 0 && n > 0 {
 		c.Line = line
 	}
-	c.Number++
+	c.Number += n
 }
 
 // The formats, as Info has them.
@@ -95,7 +99,7 @@ type Info struct {
 	OtherLists []string // the other lists of objects, which are not read
 	CRS        string   // GeoJSON's crs member: urn:ogc:def:crs:EPSG::2154; "": none
 
-	BrokenCharacters    Count // bytes that are no character in the encoding of the rest; each was read as Windows-1252 where that gives one
+	BrokenCharacters    Count // bytes that are no UTF-8 in a file of UTF-8; they are read as Windows-1252, or as U+FFFD where cut
 	WrongDecoding       Count // characters such as Ã© that stand for another, because UTF-8 was once read as Windows-1252
 	WrongDecodingUndone bool  // the whole file was so, and is read as what was meant
 	RepeatedHeaders     Count // rows that repeat the names, skipped
@@ -122,8 +126,8 @@ func (e *FormatError) Error() string { return e.Reason }
 type TitleRowsError struct{ HeaderLine int }
 
 func (e *TitleRowsError) Error() string {
-	return fmt.Sprintf("titles stand above the row of names, which seems to be line %d: take the lines above it out, or say which line holds the names",
-		e.HeaderLine)
+	return fmt.Sprintf("titles stand above the row of names, which seems to be line %d: "+
+		"take the lines above it out, or say which line holds the names", e.HeaderLine)
 }
 
 // File is a file whose format is known. It is not safe for concurrent use.
@@ -131,6 +135,7 @@ type File struct {
 	info    Info
 	columns []Column
 	records iter.Seq2[Record, error]
+	table   *table // of CSV and spreadsheets
 }
 
 // Open finds out the format of a file. It reads a text once from end to end, because one byte tells encodings apart. name is the

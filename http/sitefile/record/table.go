@@ -54,7 +54,7 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info, t *text) (*F
 	for _, name := range tb.names {
 		f.columns = append(f.columns, Column{Name: name})
 	}
-	f.records = tb.yieldRecords
+	f.records, f.table = tb.yieldRecords, tb
 	return f, nil
 }
 
@@ -157,7 +157,8 @@ func (tb *table) cutToNames(r Record) ([]Value, error) {
 	if isBlank(r.Values[len(tb.names):]) {
 		return r.Values[:len(tb.names)], nil
 	}
-	return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns: put quotes around a text that holds a %s, or name the other columns too",
+	return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns: "+
+		"put quotes around a text that holds a %s, or name the other columns too",
 		len(r.Values), len(tb.names), separatorName(tb.file.info.Separator))}
 }
 
@@ -281,7 +282,8 @@ const (
 var (
 	integerPattern = regexp.MustCompile(`^[-+]?[0-9]+$`)
 	decimalPattern = regexp.MustCompile(`^[-+]?[0-9]*[.,][0-9]+$`)
-	otherPattern   = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}.*|[-0-9.]+ ?[,;] ?[-0-9.]+|\S+@\S+\.\S+|https?://.*|POINT ?\(.*)$`)
+	otherPattern   = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}.*|` +
+		`[-0-9.]+ ?[,;] ?[-0-9.]+|\S+@\S+\.\S+|https?://.*|POINT ?\(.*)$`)
 )
 
 func typeOf(cell string) cellType {

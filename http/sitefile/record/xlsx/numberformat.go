@@ -1,4 +1,4 @@
-package record
+package xlsx
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func parseNumberFormat(code string) numberFormat {
 			i++
 		case code[i] == '[':
 			end := max(strings.IndexByte(code[i:], ']'), 1)
-			if strings.Trim(strings.ToLower(code[i+1:i+end]), "hms") == "" {
+			if unit := strings.ToLower(code[i+1 : i+end]); unit != "" && strings.Trim(unit, "hms") == "" {
 				f.isElapsed, f.hasTime = true, true
 			}
 			i += end

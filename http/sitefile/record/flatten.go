@@ -1,0 +1,216 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// maxColumns is how many different members the objects of a file may have.
+const maxColumns = 10_000
+
+// flattener makes values of the members of objects. Members of members are columns of their own, whose names dots join. A list, and
+// an object that stands for one value, are one value.
+type flattener struct {
+	file       *File
+	members    memberNode // of objects, and of features beside their properties
+	properties memberNode // of features
+	id         memberNode
+	geometry   memberNode
+	object     int     // how many objects were read
+	values     []Value // of the object that is read
+	used       int     // how many of them are
+	parser     objectParser
+}
+
+// memberNode is a name in the tree of members. It has a column once it has a value that is no object with members of its own.
+type memberNode struct {
+	path     string
+	column   int // from 1; 0: none
+	children map[string]*memberNode
+	object   int // the last object that had it
+}
+
+func newFlattener(f *File) *flattener {
+	return &flattener{file: f, id: memberNode{path: "id"}, geometry: memberNode{path: "geometry"}}
+}
+
+// flatten is the values of an object that begins on a line, which a member of the name key holds. A feature's properties are values
+// like an object's members; its type and bounds are none.
+func (f *flattener) flatten(object string, line int, key *string) ([]Value, error) {
+	f.object++
+	f.values, f.used = make([]Value, len(f.file.columns)), 0
+	f.parser = objectParser{text: object}
+	err := f.flattenRecord(line, key)
+	if err == nil && len(f.file.columns) > maxColumns {
+		err = fmt.Errorf("the objects have more than %d different members: write what they list as a list", maxColumns)
+	}
+	if err != nil {
+		return nil, &LineError{line + strings.Count(object[:min(f.parser.pos, len(object))], "\n"), err.Error()}
+	}
+	return f.values[:f.used:f.used], nil
+}
+
+func (f *flattener) flattenRecord(line int, key *string) error {
+	if f.parser.peek() != '{' {
+		return errors.New("this is no JSON object: write each place as an object with named members")
+	}
+	if key != nil {
+		f.set(&f.id, FeatureID, Value{Text: *key})
+	}
+	members, err := f.parser.listMembers()
+	if err != nil {
+		return err
+	}
+	if isFeature(f.parser.text, members) {
+		return f.flattenFeature(line, members)
+	}
+	for _, m := range members {
+		f.parser.pos = m.start
+		if err := f.flattenValue(f.members.child(m.name), m.name, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *flattener) flattenFeature(line int, members []member) error {
+	hasGeometry := false
+	for _, m := range members {
+		f.parser.pos = m.start
+		var err error
+		switch m.name {
+		case "type", "bbox":
+		case "id":
+			err = f.setNext(&f.id, FeatureID)
+		case "geometry":
+			hasGeometry = f.parser.peek() == '{'
+			err = f.setNext(&f.geometry, Geometry)
+		case "properties":
+			err = f.flattenProperties()
+		default:
+			err = f.flattenValue(f.members.child(m.name), m.name, 1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !hasGeometry {
+		f.file.info.NullGeometries.add(line)
+	}
+	return nil
+}
+
+// flattenProperties flattens the properties of a feature; null and other values are none.
+func (f *flattener) flattenProperties() error {
+	if f.parser.peek() != '{' {
+		return nil
+	}
+	return f.flattenMembers(&f.properties, 0)
+}
+
+// flattenMembers flattens the members of the next object.
+func (f *flattener) flattenMembers(node *memberNode, depth int) error {
+	return f.parser.eachMember(func(name string) error {
+		return f.flattenValue(node.child(name), name, depth+1)
+	})
+}
+
+// flattenValue sets the next value, or those of its members. Of members of one name the last counts.
+func (f *flattener) flattenValue(node *memberNode, name string, depth int) error {
+	if node.object == f.object {
+		f.clear(node)
+	}
+	node.object = f.object
+	if tags := f.parser.listTags(); tags != nil {
+		return f.flattenTags(node, tags)
+	}
+	if f.parser.peek() != '{' || depth >= maxDepth || isKeptWhole(name) || f.parser.nextIsGeometry() {
+		return f.setNext(node, Property)
+	}
+	return f.flattenMembers(node, depth)
+}
+
+// flattenTags sets a value for each tag of a list; the key of the tag is its name.
+func (f *flattener) flattenTags(node *memberNode, tags []tag) error {
+	end := f.parser.pos
+	for _, t := range tags {
+		f.parser.pos = t.value
+		if err := f.setNext(node.child(t.key), Property); err != nil {
+			return err
+		}
+	}
+	f.parser.pos = end
+	return nil
+}
+
+// clear takes back what a member set before.
+func (f *flattener) clear(node *memberNode) {
+	if node.column > 0 && node.column <= len(f.values) {
+		f.values[node.column-1] = Value{}
+	}
+	for _, c := range node.children {
+		f.clear(c)
+	}
+}
+
+// setNext sets the next value of the text, whole.
+func (f *flattener) setNext(node *memberNode, kind ColumnKind) error {
+	v, err := f.parser.parseValue()
+	if err == nil {
+		f.set(node, kind, v)
+	}
+	return err
+}
+
+func (f *flattener) set(node *memberNode, kind ColumnKind, v Value) {
+	if node.column == 0 {
+		f.file.columns = append(f.file.columns, Column{node.path, kind})
+		node.column = len(f.file.columns)
+	}
+	for len(f.values) < node.column {
+		f.values = append(f.values, Value{})
+	}
+	f.values[node.column-1] = v
+	f.used = max(f.used, node.column)
+}
+
+func (n *memberNode) child(name string) *memberNode {
+	if c, ok := n.children[name]; ok {
+		return c
+	}
+	if n.children == nil {
+		n.children = map[string]*memberNode{}
+	}
+	c := &memberNode{path: strings.TrimSpace(name)}
+	if n.path != "" {
+		c.path = n.path + "." + c.path
+	}
+	n.children[strings.Clone(name)] = c
+	return c
+}
+
+// isKeptWhole reports whether an object of this name is one value: hours and free facts have a form of their own.
+func isKeptWhole(name string) bool {
+	switch name {
+	case "proprietes", "horaires", "opening_hours", "openingHoursSpecification":
+		return true
+	}
+	return false
+}
+
+// isFeature reports whether an object is a GeoJSON feature: by its type, or because it has properties and a geometry.
+func isFeature(text string, members []member) bool {
+	properties, geometry := false, false
+	for _, m := range members {
+		switch m.name {
+		case "type":
+			return strings.HasPrefix(text[m.start:], `"Feature"`)
+		case "properties":
+			properties = true
+		case "geometry":
+			geometry = true
+		}
+	}
+	return properties && geometry
+}

@@ -1,0 +1,117 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lieudit/http/sitefile/record/xlsx"
+)
+
+// openXLSX opens the sheet that is asked for, else the first that has a row of names. A sheet with titles above its names, or with rows
+// and no names, is refused and not skipped: the sheets behind it may be lists that its cells refer to.
+func openXLSX(file io.ReaderAt, size int64, o Options) (*File, error) {
+	wb, err := xlsx.Open(file, size)
+	if err != nil {
+		return nil, asOwnError(err)
+	}
+	visible := slices.DeleteFunc(wb.Sheets(), func(s xlsx.Sheet) bool { return s.IsHidden })
+	candidates := visible
+	if o.Sheet != "" {
+		found, err := findSheet(wb.Sheets(), o.Sheet)
+		if err != nil {
+			return nil, err
+		}
+		candidates = []xlsx.Sheet{found}
+	}
+	var skipped []string
+	for _, s := range candidates {
+		f, err := openSheet(wb, s, o)
+		if err == nil && len(f.columns) < 2 && len(candidates) > 1 || errors.Is(err, errNoNames) {
+			skipped = append(skipped, s.Name)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.info.SkippedSheets = skipped
+		f.info.OtherSheets = sheetNames(slices.DeleteFunc(visible, func(v xlsx.Sheet) bool { return v == s }))
+		return f, nil
+	}
+	if len(candidates) == 0 {
+		return nil, &FormatError{"the spreadsheet has no sheet of cells that is not hidden: show one"}
+	}
+	return nil, errNoNames
+}
+
+// asOwnError is the error of a spreadsheet as a *FormatError of this package; any other stays.
+func asOwnError(err error) error {
+	if e, ok := errors.AsType[*xlsx.FormatError](err); ok {
+		return &FormatError{e.Reason}
+	}
+	return err
+}
+
+// findSheet is the sheet of a name, hidden or not, or of a number among those that are not hidden.
+func findSheet(sheets []xlsx.Sheet, name string) (xlsx.Sheet, error) {
+	for _, s := range sheets {
+		if strings.EqualFold(strings.TrimSpace(s.Name), strings.TrimSpace(name)) {
+			return s, nil
+		}
+	}
+	visible := slices.DeleteFunc(sheets, func(s xlsx.Sheet) bool { return s.IsHidden })
+	if n, err := strconv.Atoi(name); err == nil && n >= 1 && n <= len(visible) {
+		return visible[n-1], nil
+	}
+	return xlsx.Sheet{}, &FormatError{fmt.Sprintf("no sheet is called %q; there are %q", name, sheetNames(visible))}
+}
+
+func sheetNames(sheets []xlsx.Sheet) []string {
+	names := make([]string, len(sheets))
+	for i, s := range sheets {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// openSheet finds the row of names of a sheet. Its width is known then: only the first rows are read in their full width.
+func openSheet(wb *xlsx.Workbook, s xlsx.Sheet, o Options) (*File, error) {
+	sample := sheetRows(wb, s, xlsx.MaxColumns, &Info{})
+	f, err := openTable(sample, o, Info{Format: XLSX, Sheet: s.Name}, nil)
+	if err != nil {
+		return nil, err
+	}
+	f.table.rows = sheetRows(wb, s, len(f.columns), &f.info)
+	return f, nil
+}
+
+// sheetRows are the rows of a sheet as records. What the sheet lacks is counted in info.
+func sheetRows(wb *xlsx.Workbook, s xlsx.Sheet, width int, info *Info) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		info.UncomputedFormulas, info.CellsBeyondHeader, info.HiddenRows = Count{}, Count{}, Count{}
+		for row, err := range wb.Rows(s, width) {
+			if err != nil {
+				yield(Record{}, asOwnError(err))
+				return
+			}
+			info.UncomputedFormulas.addSeveral(row.Number, row.Uncomputed)
+			if row.Number > info.HeaderLine {
+				info.CellsBeyondHeader.addSeveral(row.Number, row.Beyond)
+			}
+			if row.IsHidden {
+				info.HiddenRows.add(row.Number)
+			}
+			record := Record{row.Number, make([]Value, len(row.Cells))}
+			for i, cell := range row.Cells {
+				record.Values[i].Text = cell
+			}
+			if !isBlank(record.Values) && !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
