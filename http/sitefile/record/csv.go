@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // maxRecordBytes is how long a record may be. Without a bound, a quote that nothing closes would bring the rest of a file into memory.
@@ -23,11 +25,42 @@ func openCSV(t *text, beginning []byte, o Options) (*File, error) {
 	case !hasLine:
 		separator = detectSeparator(beginning)
 	}
-	rows := func(yield func(Record, error) bool) {
+	rows := iter.Seq2[Record, error](func(yield func(Record, error) bool) {
 		r := csvReader{in: t.open(), cells: cellReader{separator: separator, line: 1}, skipsFirst: hasLine}
 		r.yieldRows(yield)
+	})
+	if inside := detectSeparatorInside(beginning); separator == noSeparator && inside != noSeparator {
+		separator, rows = inside, unwrapRows(rows, inside)
 	}
 	return openTable(rows, o, Info{Format: CSV, Separator: rune(separator)}, t)
+}
+
+// detectSeparatorInside is the separator of rows that stand in quotes as a whole, each a single cell: "A;""1, rue Haute"";48000". A
+// program that found no separator wrote them so.
+func detectSeparatorInside(beginning []byte) byte {
+	if beginning[0] != '"' {
+		return noSeparator
+	}
+	var lines []byte
+	for _, r := range sampleRows(beginning, noSeparator) {
+		lines = append(append(lines, r.Values[0].Text...), '\n')
+	}
+	return detectSeparator(lines)
+}
+
+// unwrapRows cuts the rows that stand in quotes as a whole into cells.
+func unwrapRows(rows iter.Seq2[Record, error], separator byte) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for r, err := range rows {
+			if err == nil {
+				inside := cellReader{text: []byte(r.Values[0].Text), separator: separator, line: r.Line, isWhole: true}
+				r, err = inside.readRecord()
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // readSeparatorLine is the separator that a first line "sep=;" names; programs of Microsoft write and read it.
@@ -116,7 +149,10 @@ func mostFrequentLen(rows []Record) (cells, frequency int) {
 // isBlank reports whether a row has no text.
 func isBlank(values []Value) bool { return !slices.ContainsFunc(values, hasText) }
 
-func hasText(v Value) bool { return v.Text != "" && strings.TrimSpace(v.Text) != "" || v.JSON != nil }
+// hasText reports whether a cell has more than spaces and control signs, such as the one that ends a file of DOS.
+func hasText(v Value) bool { return strings.IndexFunc(v.Text, isSign) >= 0 || v.JSON != nil }
+
+func isSign(r rune) bool { return r > ' ' && !unicode.IsSpace(r) }
 
 // csvReader reads the rows of a CSV file piece by piece. A row that the piece cuts is read again with more of the file.
 type csvReader struct {

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,6 +29,7 @@ var binaryFormats = []struct{ prefix, reason string }{
 	{"\x89PNG", "this is a picture: ask for the table itself, as CSV or XLSX"},
 	{"\xff\xd8\xff", "this is a picture: ask for the table itself, as CSV or XLSX"},
 	{"{\\rtf", "this is an RTF text: save its table as CSV or XLSX"},
+	{"BEGIN:VCARD", "these are vCards: save them as CSV"},
 	{"ID;P", "this is a SYLK file: save it as CSV or XLSX"},
 }
 
@@ -46,6 +48,9 @@ var markupFormats = []struct{ word, reason string }{
 	{"<?xml", "this is XML: save it as CSV, XLSX or GeoJSON"},
 }
 
+// javaScript begins with a name that something is assigned to.
+var javaScript = regexp.MustCompile(`^((var|let|const|export const)\s+[\w$]+|(window|module)\.[\w.]+|export default)\s*(=|[\[{])`)
+
 // detectUnsupported is what a file is and what its user can do; "": it may be in a format that is read.
 func detectUnsupported(start []byte) string {
 	for _, f := range binaryFormats {
@@ -55,6 +60,9 @@ func detectUnsupported(start []byte) string {
 	}
 	plain := strings.ToLower(strings.ReplaceAll(string(start), "\x00", "")) // UTF-16 too
 	plain = strings.TrimLeft(plain, "\ufeff\ufffd \t\r\n")
+	if javaScript.MatchString(plain) {
+		return "this is JavaScript: save what stands behind the sign = as JSON"
+	}
 	if !strings.HasPrefix(plain, "<") {
 		return ""
 	}

@@ -280,18 +280,22 @@ func countLines(piece []byte) int {
 	return n
 }
 
-// brokenShare is how many characters of several bytes a text in UTF-8 has at least for each broken one.
-const brokenShare = 10
+// brokenShare is how many characters of several bytes a text in UTF-8 has at least for each broken one. In other encodings letters with
+// accents hardly ever stand beside such signs that they look like UTF-8.
+const brokenShare = 2
 
 // chooseEncoding is UTF-8 for a text that is so but for a few bytes, else the encoding of one byte a character that gives most letters
-// of French. Windows-1252 decides where the others are no better.
+// of French. It is Windows-1252 unless that gives signs that no text has.
 func (s *textStats) chooseEncoding() namedEncoding {
 	if s.characters >= brokenShare*s.broken.Number {
 		return encodings[0]
 	}
 	best, bestScore := encodings[3], s.score(charmap.Windows1252)
-	if s.ligatures > 0 && !s.hasC1() {
+	switch {
+	case s.ligatures > 0 && !s.hasC1():
 		return encodings[4]
+	case bestScore >= 0:
+		return best
 	}
 	for _, e := range encodings[5:] {
 		if score := s.score(e.codec.(*charmap.Charmap)); score > bestScore && score > 0 {
@@ -318,7 +322,7 @@ func (s *textStats) score(m *charmap.Charmap) int {
 		switch r := m.DecodeByte(byte(b)); {
 		case strings.ContainsRune("éèêëàâçôîïûùœ", r):
 			score += 3 * s.bytes[b]
-		case strings.ContainsRune("ÉÈÊÀÂÇÔÎŒ°«»’–€…\u00a0", r):
+		case strings.ContainsRune("ÉÈÊÀÂÇÔÎŒ°«»‘’“”–—•€…\u00a0", r):
 			score += s.bytes[b]
 		default:
 			score -= 3 * s.bytes[b]

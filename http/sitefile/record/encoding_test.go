@@ -40,6 +40,7 @@ func TestEncodingsAreFoundByAllBytesOfAFile(t *testing.T) {
 		{"UTF-16 big endian", encode(t, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), frenchFile), "utf-16be", want},
 		{"Windows-1252", encode(t, charmap.Windows1252, frenchFile), "windows-1252", want},
 		{"ISO-8859-15", encode(t, charmap.ISO8859_15, plain), "iso-8859-15", wantPlain},
+		{"Windows-1252, of which little is left", "nom;ville\n\x93A\x94 \x96 B;C\n", "windows-1252", []string{"2 “A” – B|C"}},
 		{"Macintosh", encode(t, charmap.Macintosh, frenchFile), "macintosh", want},
 		{"DOS", encode(t, charmap.CodePage850, strings.ReplaceAll(plain, "œ", "oe")), "ibm850", []string{want[0], strings.ReplaceAll(wantPlain[1], "œ", "oe")}},
 	} {

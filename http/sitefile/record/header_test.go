@@ -26,8 +26,10 @@ func TestTheFirstRowHoldsTheNames(t *testing.T) {
 		{rule: "no names, e-mail addresses", file: "A;a@example.fr\nB;b@example.fr\n", err: "line 1: the first row holds data"},
 		{rule: "no names, most are integers", file: "1;48000\n2;48400\n", err: "line 1: the first row holds data"},
 		{rule: "names repeated among the rows", file: "nom;ville\nA;B\nnom;ville\nC;D\n", rows: []string{"2 A|B", "4 C|D"}},
-		{rule: "names for programs, then for people", file: "nom_site;date_maj;lat\nNom du site;Mise à jour;Latitude\nA;2026-11-22;44.5\nB;2026-11-21;44.6\n",
-			columns: "nom_site|date_maj|lat", rows: []string{"3 A|2026-11-22|44.5", "4 B|2026-11-21|44.6"}},
+		{rule: "names for programs, then for people", file: "nom_site;date_maj;lat\nNom du site;Mise à jour;Latitude\nA;2026-11-22;44.5\nB;2026-11-21;44.6\nC;;1\n",
+			columns: "nom_site|date_maj|lat", rows: []string{"3 A|2026-11-22|44.5", "4 B|2026-11-21|44.6", "5 C||1"}},
+		{rule: "years are names", file: "commune;2019;2020;2021\nA;1;2;3\n", columns: "commune|2019|2020|2021", rows: []string{"2 A|1|2|3"}},
+		{rule: "names of a file that was joined to another", file: "nom;ville\nA;B\n\ufeffnom;ville\nC;D\n\x1a", columns: "nom|ville", rows: []string{"2 A|B", "4 C|D"}},
 		{rule: "names for people, then for programs", file: "Nom du site;Ville du site\nnom_site;ville_site\nA;Mende\nB;Florac\n", columns: "Nom du site|Ville du site",
 			rows: []string{"3 A|Mende", "4 B|Florac"}},
 		{rule: "a first row of texts is no second row of names", file: "nom;ville;lat\nA;Mende;NC\nB;Florac;44.5\nC;Mende;44.6\n", columns: "nom|ville|lat",
@@ -40,7 +42,7 @@ func TestTheFirstRowHoldsTheNames(t *testing.T) {
 
 func TestInfoSaysWhereTheNamesAre(t *testing.T) {
 	t.Parallel()
-	f, _, err := readText(t, "Titre\nnom_site;lat;lon\nNom;Latitude;Longitude\nA;44.5;3.5\nnom_site;lat;lon\nB;44.5;3.5\n", "", record.Options{HeaderLine: 2})
+	f, _, err := readText(t, "Titre\nnom_site;lat;lon\nNom;Latitude;Longitude\nA;44.5;3.5\nnom_site;lat;lon\nB;44.5;3.5\nC;1;2\n", "", record.Options{HeaderLine: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +67,8 @@ func TestOtherFormatsAreRefusedWithTheWayOn(t *testing.T) {
 		"web page":                   "\ufeff\n<!DOCTYPE html><html><body><table>",
 		"table of a web page":        "<table><tr><td>nom</td></tr></table>",
 		"spreadsheet in XML of 2003": `<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">`,
+		"JavaScript":                 "const sites = [{\"a\":1}]",
+		"vCard":                      "BEGIN:VCARD\n",
 		"KML":                        `<?xml version="1.0"?><kml xmlns="x">`,
 		"GPX":                        `<gpx version="1.1">`,
 		"this is XML":                `<?xml version="1.0"?><sites/>`,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -70,6 +71,8 @@ type listFinder struct {
 	lists      []objectList // the longest first, at most maxLists
 	rootType   string       // the text of the outermost member type
 	isRootList bool
+	valueLists int  // members of the outermost object that are lists without objects
+	isNumbered bool // the outermost object holds objects whose names are row numbers
 }
 
 const (
@@ -93,6 +96,9 @@ func (f *listFinder) choose(names []string, sequence objectList) (objectList, er
 		f.info.Format = GeoJSON
 		return sequence, nil
 	}
+	if f.holdsColumns(names) {
+		return objectList{}, &FormatError{"this JSON holds columns instead of objects: write a list of objects, one for each place"}
+	}
 	lists := slices.DeleteFunc(f.lists, func(l objectList) bool { return l.objects == 0 && len(l.path) > 0 })
 	switch {
 	case len(lists) == 0 && f.isRootList:
@@ -110,6 +116,12 @@ func (f *listFinder) choose(names []string, sequence objectList) (objectList, er
 		}
 	}
 	return chosen, nil
+}
+
+// holdsColumns reports whether the outermost object holds a list of values for each name, or an object of values by row number, as
+// programs for tables write them.
+func (f *listFinder) holdsColumns(names []string) bool {
+	return len(names) > 1 && f.valueLists == len(names) || f.isNumbered
 }
 
 // add notes a list among the longest.
@@ -164,6 +176,8 @@ func (f *listFinder) walkList(path []string) error {
 	})
 	if err == nil && others == 0 {
 		f.add(list)
+	} else if len(path) == 1 {
+		f.valueLists++
 	}
 	return err
 }
@@ -195,8 +209,19 @@ func (f *listFinder) walkObject(path []string) (names []string, err error) {
 	})
 	if isAlike && list.objects > 1 {
 		f.add(list)
+		f.isNumbered = f.isNumbered || len(path) == 0 && areRowNumbers(firstNames)
 	}
 	return names, err
+}
+
+// areRowNumbers reports whether names count from 0.
+func areRowNumbers(names []string) bool {
+	for i, name := range names {
+		if name != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(names) > 0
 }
 
 // areAlike reports whether two objects have half of their names in common.

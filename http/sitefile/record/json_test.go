@@ -93,6 +93,8 @@ func TestWrongJSONIsRefusedWithItsLine(t *testing.T) {
 		{rule: "a value that is no object", file: "[{\"a\":1},2]", err: "no objects"},
 		{rule: "a list of texts", file: `["a","b"]`, err: "no objects"},
 		{rule: "a list of lists", file: `[["nom","lat"],["A",1]]`, err: "no objects"},
+		{rule: "columns of values", file: `{"nom":["A","B"],"lat":[1,2]}`, err: "holds columns"},
+		{rule: "columns of values by row", file: `{"nom":{"0":"A","1":"B"},"lat":{"0":1,"1":2}}`, err: "holds columns"},
 		{rule: "too many columns", file: `[{` + manyMembers(10_001) + `}]`, err: "more than 10000 different members"},
 		{rule: "a deep value", file: `[{"a":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}]`, err: "line 1"},
 		{rule: "a deep value that is read", file: strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), err: "no objects"},

@@ -99,9 +99,14 @@ func countColumns(sample []Record, header int, isSheet bool) int {
 func trimmedTexts(values []Value) []string {
 	texts := make([]string, len(values))
 	for i, v := range values {
-		texts[i] = strings.TrimSpace(v.Text)
+		texts[i] = trimName(v.Text)
 	}
 	return texts
+}
+
+// trimName is a name without the spaces around it, and without the mark that begins a file: files that were joined have it inside.
+func trimName(name string) string {
+	return strings.TrimFunc(name, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }
 
 // yieldRecords yields the rows below the names, without the rows that repeat the names.
@@ -135,7 +140,7 @@ func repeats(values []Value, names []string) bool {
 	for i := range max(len(values), len(names)) {
 		text, name := "", ""
 		if i < len(values) {
-			text = strings.TrimSpace(values[i].Text)
+			text = trimName(values[i].Text)
 		}
 		if i < len(names) {
 			name = names[i]
@@ -230,11 +235,17 @@ func isData(sample []Record) bool {
 	}
 	integers := 0
 	for i, v := range sample[0].Values {
-		if typeOf(v.Text) == integerType && (len(sample) == 1 || columnHasType(sample[1:], i, integerType)) {
+		if typeOf(v.Text) == integerType && !isYear(v.Text) && (len(sample) == 1 || columnHasType(sample[1:], i, integerType)) {
 			integers++
 		}
 	}
 	return 2*integers > countTexts(sample[0].Values)
+}
+
+// isYear reports whether an integer may be a year, which is the name of a column of figures.
+func isYear(cell string) bool {
+	n, err := strconv.Atoi(strings.TrimSpace(cell))
+	return err == nil && n >= 1900 && n <= 2100
 }
 
 // hasSameTypes reports whether a row has a number or the like where the rows below have one.
@@ -335,8 +346,8 @@ func hasSecondHeader(names []Value, below []Record) bool {
 			typed++
 		}
 	}
-	second := trimmedTexts(below[0].Values)
-	return typed >= 2 || sayTheSame(trimmedTexts(names), second)
+	const fewRows = 3 // too few to say that only the first of them has texts there
+	return typed >= 2 && len(below) > fewRows || sayTheSame(trimmedTexts(names), trimmedTexts(below[0].Values))
 }
 
 func columnIsTyped(rows []Record, column int) bool {
