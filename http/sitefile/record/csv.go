@@ -32,7 +32,9 @@ func openCSV(t *text, beginning []byte, o Options) (*File, error) {
 	if inside := detectSeparatorInside(beginning); separator == noSeparator && inside != noSeparator {
 		separator, rows = inside, unwrapRows(rows, inside)
 	}
-	return openTable(rows, o, Info{Format: CSV, Separator: rune(separator)}, t)
+	info := Info{Format: CSV, Separator: rune(separator)}
+	t.fill(&info)
+	return openTable(rows, o, info)
 }
 
 // detectSeparatorInside is the separator of rows that stand in quotes as a whole, each a single cell: "A;""1, rue Haute"";48000". A

@@ -19,16 +19,26 @@ type namedEncoding struct {
 	codec encoding.Encoding
 }
 
-// encodings are all that a text may have. The first of those with one byte a character is the one that decides where several fit.
+// encodings are all that a text may have.
 var encodings = []namedEncoding{
-	{"utf-8", nil},
-	{"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
-	{"utf-16be", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
-	{"windows-1252", charmap.Windows1252},
-	{"iso-8859-15", charmap.ISO8859_15},
-	{"macintosh", charmap.Macintosh},
-	{"ibm850", charmap.CodePage850},
+	utf8Index:    {"utf-8", nil},
+	utf16LEIndex: {"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
+	utf16BEIndex: {"utf-16be", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
+	windowsIndex: {"windows-1252", charmap.Windows1252},
+	latin9Index:  {"iso-8859-15", charmap.ISO8859_15},
+	macIndex:     {"macintosh", charmap.Macintosh},
+	dosIndex:     {"ibm850", charmap.CodePage850},
 }
+
+const (
+	utf8Index = iota
+	utf16LEIndex
+	utf16BEIndex
+	windowsIndex
+	latin9Index
+	macIndex
+	dosIndex
+)
 
 // Encodings are the names that Options.Encoding can have.
 func Encodings() []string {
@@ -106,9 +116,9 @@ func detectMark(file *io.SectionReader) (namedEncoding, int, error) {
 	pairs := len(start) / 2
 	switch {
 	case noughts[1] > pairs/2 && noughts[0] <= pairs/50:
-		return encodings[1], 0, nil
+		return encodings[utf16LEIndex], 0, nil
 	case noughts[0] > pairs/2 && noughts[1] <= pairs/50:
-		return encodings[2], 0, nil
+		return encodings[utf16BEIndex], 0, nil
 	}
 	return namedEncoding{}, 0, nil
 }
@@ -155,180 +165,6 @@ func (t *text) fill(info *Info) {
 	if t.coding.codec == nil {
 		info.BrokenCharacters, info.WrongDecoding, info.WrongDecodingUndone = t.stats.broken, t.stats.decodedTwice, t.undo
 	}
-}
-
-// textStats are what all bytes of a text say about its encoding.
-type textStats struct {
-	hasNUL       bool
-	characters   int      // of several bytes, in UTF-8
-	broken       Count    // bytes of no character of UTF-8
-	decodedTwice Count    // Ã or Â and a sign that cannot follow it in a word
-	letters      int      // é, è, à and their like
-	bytes        [256]int // bytes from 0x80 on, of pieces that are no UTF-8
-	ligatures    int      // bytes that are œ or Œ in ISO-8859-15, beside letters
-	line         int
-}
-
-// scanText reads a text to its end. Pieces that are UTF-8 are counted by fast means; characters that a piece cuts are carried over.
-func scanText(in io.Reader) (textStats, error) {
-	s := textStats{line: 1}
-	buf, kept := make([]byte, 256<<10), 0
-	for {
-		n, err := io.ReadFull(in, buf[kept:])
-		atEnd := err == io.EOF || err == io.ErrUnexpectedEOF
-		if err != nil && !atEnd {
-			return s, err
-		}
-		piece := buf[:kept+n]
-		if !atEnd {
-			piece = piece[:len(piece)-incompleteTail(piece)]
-		}
-		s.countPiece(piece)
-		if atEnd {
-			return s, nil
-		}
-		kept = copy(buf, buf[len(piece):kept+n])
-	}
-}
-
-// incompleteTail is the length of a character of UTF-8 that a piece cuts, at most 3 bytes.
-func incompleteTail(piece []byte) int {
-	for n := 1; n <= min(3, len(piece)); n++ {
-		if tail := piece[len(piece)-n:]; utf8.RuneStart(tail[0]) {
-			if utf8.FullRune(tail) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
-}
-
-func (s *textStats) countPiece(piece []byte) {
-	s.hasNUL = s.hasNUL || bytes.IndexByte(piece, 0) >= 0
-	if n := utf8.RuneCount(piece); n == len(piece) && utf8.Valid(piece) {
-		s.line += countLines(piece)
-		return
-	}
-	valid := utf8.Valid(piece)
-	counted := 0 // up to where lines are counted
-	for i := 0; i < len(piece); {
-		if piece[i] < utf8.RuneSelf {
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRune(piece[i:])
-		isBroken, isTwice := r == utf8.RuneError && size == 1, isDecodedTwice(r, piece[i+size:])
-		if isBroken || isTwice {
-			s.line += countLines(piece[counted:i])
-			counted = i
-		}
-		s.countRune(r, isBroken, isTwice)
-		if !valid {
-			s.countBytes(piece, i, size)
-		}
-		i += size
-	}
-	s.line += countLines(piece[counted:])
-}
-
-func (s *textStats) countRune(r rune, isBroken, isTwice bool) {
-	switch {
-	case isBroken:
-		s.broken.add(s.line)
-		return
-	case isTwice:
-		s.decodedTwice.add(s.line)
-	case strings.ContainsRune("éèêëàçôîïûùÉÈÀÇ", r):
-		s.letters++
-	}
-	s.characters++
-}
-
-// countBytes counts a piece's bytes as characters of one byte each, from i on.
-func (s *textStats) countBytes(piece []byte, i, size int) {
-	for j := i; j < i+size; j++ {
-		b := piece[j]
-		s.bytes[b]++
-		if (b == 0xBC || b == 0xBD) && j+1 < len(piece) && isLetter(piece[j+1]) {
-			s.ligatures++
-		}
-	}
-}
-
-func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
-
-// isDecodedTwice reports whether r and the character after it are two bytes of UTF-8 that were read as Windows-1252: Ã and ©.
-func isDecodedTwice(r rune, rest []byte) bool {
-	if r != 'Ã' && r != 'Â' && r != 'â' || len(rest) == 0 || rest[0] < utf8.RuneSelf {
-		return false
-	}
-	next, _ := utf8.DecodeRune(rest)
-	b, ok := encodeTwice(next)
-	return ok && b >= 0x80 && b < 0xC0
-}
-
-// isDecodedTwice reports whether the whole text is so: often, and without any letter with an accent that stands for itself.
-func (s *textStats) isDecodedTwice() bool { return s.decodedTwice.Number >= 5 && s.letters == 0 }
-
-// countLines counts line ends: \r\n, \n and \r.
-func countLines(piece []byte) int {
-	n := bytes.Count(piece, []byte{'\n'})
-	if cr := bytes.Count(piece, []byte{'\r'}); cr > 0 {
-		n += cr - bytes.Count(piece, []byte("\r\n"))
-	}
-	return n
-}
-
-// brokenShare is how many characters of several bytes a text in UTF-8 has at least for each broken one. In other encodings letters with
-// accents hardly ever stand beside such signs that they look like UTF-8.
-const brokenShare = 2
-
-// chooseEncoding is UTF-8 for a text that is so but for a few bytes, else the encoding of one byte a character that gives most letters
-// of French. It is Windows-1252 unless that gives signs that no text has.
-func (s *textStats) chooseEncoding() namedEncoding {
-	if s.characters >= brokenShare*s.broken.Number {
-		return encodings[0]
-	}
-	best, bestScore := encodings[3], s.score(charmap.Windows1252)
-	switch {
-	case s.ligatures > 0 && !s.hasC1():
-		return encodings[4]
-	case bestScore >= 0:
-		return best
-	}
-	for _, e := range encodings[5:] {
-		if score := s.score(e.codec.(*charmap.Charmap)); score > bestScore && score > 0 {
-			best, bestScore = e, score
-		}
-	}
-	return best
-}
-
-// hasC1 reports whether the text has bytes that are control signs in ISO-8859-15, and text in Windows-1252.
-func (s *textStats) hasC1() bool {
-	for b := 0x80; b < 0xA0; b++ {
-		if s.bytes[b] > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// score is how French the text is in an encoding: letters for it, signs that no text has against it.
-func (s *textStats) score(m *charmap.Charmap) int {
-	score := 0
-	for b := 0x80; b < 0x100; b++ {
-		switch r := m.DecodeByte(byte(b)); {
-		case strings.ContainsRune("éèêëàâçôîïûùœ", r):
-			score += 3 * s.bytes[b]
-		case strings.ContainsRune("ÉÈÊÀÂÇÔÎŒ°«»‘’“”–—•€…\u00a0", r):
-			score += s.bytes[b]
-		default:
-			score -= 3 * s.bytes[b]
-		}
-	}
-	return score
 }
 
 // repairUTF8 is a transform.Transformer that keeps UTF-8 and reads each byte that is none as Windows-1252, because rows of another

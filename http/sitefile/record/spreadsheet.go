@@ -81,7 +81,7 @@ func sheetNames(sheets []xlsx.Sheet) []string {
 // openSheet finds the row of names of a sheet. Its width is known then: only the first rows are read in their full width.
 func openSheet(wb *xlsx.Workbook, s xlsx.Sheet, o Options) (*File, error) {
 	sample := sheetRows(wb, s, xlsx.MaxColumns, &Info{})
-	f, err := openTable(sample, o, Info{Format: XLSX, Sheet: s.Name}, nil)
+	f, err := openTable(sample, o, Info{Format: XLSX, Sheet: s.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -17,83 +17,82 @@ type table struct {
 	rows        iter.Seq2[Record, error] // those that have text
 	names       []string
 	secondNames []string // of a second row of names; nil: there is none
-	headerLine  int      // the line of the names
 }
 
-// openTable finds the row of names among the first rows.
-func openTable(rows iter.Seq2[Record, error], o Options, info Info, t *text) (*File, error) {
-	if t != nil {
-		t.fill(&info)
-	}
-	sample, err := readSample(rows, o.HeaderLine)
-	if err != nil {
+// openTable finds the row of names among the first rows, and what else info says of a table.
+func openTable(rows iter.Seq2[Record, error], o Options, info Info) (*File, error) {
+	sample, titleRows, err := readSample(rows, o.HeaderLine)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if len(sample) == 0 {
+	case o.HeaderLine > 0 && (len(sample) == 0 || sample[0].Line != o.HeaderLine):
+		return nil, &LineError{o.HeaderLine, "this line holds no names of columns: name the line that does"}
+	case len(sample) == 0:
 		return nil, errNoNames
+	case o.HeaderLine == 0:
+		err = checkHeader(sample)
 	}
-	header, err := findHeader(sample, o.HeaderLine)
 	if err != nil {
 		return nil, err
+	}
+	names := trimmedTexts(sample[0].Values)
+	if info.Format == XLSX {
+		names = widenNames(names, sample)
+	}
+	if len(names) > maxColumns {
+		return nil, &LineError{sample[0].Line, fmt.Sprintf("the row of names has more than %d columns: delete those without a name", maxColumns)}
 	}
 	f := &File{info: info}
-	tb := &table{file: f, rows: rows, names: trimmedTexts(sample[header].Values), headerLine: sample[header].Line}
-	columns := countColumns(sample, header, info.Format == XLSX)
-	if columns > maxColumns {
-		return nil, &LineError{tb.headerLine, fmt.Sprintf("the row of names has more than %d columns: delete those without a name", maxColumns)}
-	}
-	tb.names = append(tb.names, make([]string, columns-len(tb.names))...)
-	f.info.HeaderLine = tb.headerLine
-	if o.HeaderLine > 0 {
-		f.info.TitleRows = header
-	}
-	below := slices.DeleteFunc(sample[header+1:], func(r Record) bool { return repeats(r.Values, tb.names) })
-	if hasSecondHeader(sample[header].Values, below) {
-		tb.secondNames, f.info.SecondHeaderLine = trimmedTexts(below[0].Values), below[0].Line
-	}
-	for _, name := range tb.names {
+	f.info.HeaderLine, f.info.TitleRows = sample[0].Line, titleRows
+	f.table = &table{file: f, rows: rows, names: names}
+	f.table.findSecondHeader(sample[1:])
+	f.records = f.table.yieldRecords
+	for _, name := range names {
 		f.columns = append(f.columns, Column{Name: name})
 	}
-	f.records, f.table = tb.yieldRecords, tb
 	return f, nil
+}
+
+// findSecondHeader looks for a second row of names below the first.
+func (tb *table) findSecondHeader(below []Record) {
+	below = slices.DeleteFunc(below, func(r Record) bool { return repeats(r.Values, tb.names) })
+	if hasSecondHeader(tb.names, below) {
+		tb.secondNames, tb.file.info.SecondHeaderLine = trimmedTexts(below[0].Values), below[0].Line
+	}
 }
 
 // errNoNames: there is nothing that could be a row of names.
 var errNoNames = &FormatError{"no row holds names of columns: put one above the rows"}
 
-// readSample reads the first rows, and as many below the line that holds the names.
-func readSample(rows iter.Seq2[Record, error], headerLine int) ([]Record, error) {
+// readSample reads the first rows from the line on that holds the names, and counts those above it.
+func readSample(rows iter.Seq2[Record, error], headerLine int) (sample []Record, above int, err error) {
 	const sampled = 60
-	var sample []Record
-	below := 0
 	for r, err := range rows {
-		if err != nil && len(sample) > 0 {
-			break // it comes again in its place among the records
+		switch {
+		case err != nil && len(sample) > 0:
+			return sample, above, nil // it comes again in its place among the records
+		case err != nil:
+			return nil, 0, err
+		case r.Line < headerLine:
+			above++
+			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		sample = append(sample, r)
-		if r.Line >= headerLine {
-			below++
-		}
-		if below == sampled {
+		if sample = append(sample, r); len(sample) == sampled {
 			break
 		}
 	}
-	return sample, nil
+	return sample, above, nil
 }
 
-// countColumns is how many columns a table has: one a cell of the row of names. In a spreadsheet, which does not write empty cells, texts
-// of the first rows may stand to the right of the last name: in columns without one.
-func countColumns(sample []Record, header int, isSheet bool) int {
-	n := len(sample[header].Values)
-	if isSheet {
-		for _, r := range sample[header:] {
-			n = max(n, len(r.Values))
+// widenNames adds empty names for texts of the first rows that stand to the right of the last name. A spreadsheet does not write empty
+// cells, so its row of names may be shorter than the others.
+func widenNames(names []string, sample []Record) []string {
+	for _, r := range sample {
+		for len(names) < len(r.Values) {
+			names = append(names, "")
 		}
 	}
-	return n
+	return names
 }
 
 func trimmedTexts(values []Value) []string {
@@ -114,7 +113,7 @@ func (tb *table) yieldRecords(yield func(Record, error) bool) {
 	info := &tb.file.info
 	info.RepeatedHeaders = Count{}
 	for r, err := range tb.rows {
-		if err == nil && r.Line <= max(tb.headerLine, info.SecondHeaderLine) {
+		if err == nil && r.Line <= max(info.HeaderLine, info.SecondHeaderLine) {
 			continue
 		}
 		if err == nil && (repeats(r.Values, tb.names) || repeats(r.Values, tb.secondNames)) {
@@ -180,24 +179,18 @@ func separatorName(separator rune) string {
 	return strconv.QuoteRune(separator)
 }
 
-// findHeader is the row of a sample that holds the names: the one that is asked for, else the first. Titles above a row of names, and a
-// first row of numbers or positions, which is data, are errors.
-func findHeader(sample []Record, headerLine int) (int, error) {
-	if headerLine > 0 {
-		if i := slices.IndexFunc(sample, func(r Record) bool { return r.Line == headerLine }); i >= 0 {
-			return i, nil
-		}
-		return 0, &LineError{headerLine, "this line holds no names of columns: name the line that does"}
-	}
+// checkHeader looks whether the first row holds the names. Titles above a row of names, and a first row of numbers or positions, which
+// is data, are errors.
+func checkHeader(sample []Record) error {
 	for i := range min(len(sample), 30) {
 		if areTitlesAbove(sample, i) {
-			return 0, &TitleRowsError{sample[i].Line}
+			return &TitleRowsError{sample[i].Line}
 		}
 	}
 	if isData(sample) {
-		return 0, &LineError{sample[0].Line, "the first row holds data, not the names of the columns: put a row of names above it"}
+		return &LineError{sample[0].Line, "the first row holds data, not the names of the columns: put a row of names above it"}
 	}
-	return 0, nil
+	return nil
 }
 
 // areTitlesAbove reports whether a row holds the names, and the first row a title, or what groups of names have in common. It has at
@@ -333,21 +326,22 @@ var machineName = regexp.MustCompile(`^[A-Za-z_@][A-Za-z0-9_.:@-]*$`)
 // hasSecondHeader reports whether the first row below the names is a second row of names: nearly all columns have a text in it, none
 // has a value of another type. And either columns of numbers, dates and the like have texts in it, or one row has names for programs
 // and the other the same names for people.
-func hasSecondHeader(names []Value, below []Record) bool {
-	if len(below) < 2 || !looksLikeNames(below[0].Values) || 5*countTexts(below[0].Values) < 4*countTexts(names) {
+func hasSecondHeader(names []string, below []Record) bool {
+	const fewRows = 3 // too few to say that only the first of them has texts there
+	named := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
+	if len(below) < 2 || !looksLikeNames(below[0].Values) || 5*countTexts(below[0].Values) < 4*len(named) {
 		return false
 	}
 	typed := 0
 	for i, v := range below[0].Values {
-		switch isTyped := columnIsTyped(below[1:], i); {
-		case typeOf(v.Text) != textType:
+		if typeOf(v.Text) != textType {
 			return false
-		case isTyped && hasText(v):
+		}
+		if hasText(v) && columnIsTyped(below[1:], i) {
 			typed++
 		}
 	}
-	const fewRows = 3 // too few to say that only the first of them has texts there
-	return typed >= 2 && len(below) > fewRows || sayTheSame(trimmedTexts(names), trimmedTexts(below[0].Values))
+	return typed >= 2 && len(below) > fewRows || sayTheSame(names, trimmedTexts(below[0].Values))
 }
 
 func columnIsTyped(rows []Record, column int) bool {
