@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// maxColumns is how many different members the objects of a file may have.
-const maxColumns = 10_000
+// What the objects of a file may have at most: different members with values, names of members at all, and bytes in a name.
+const (
+	maxColumns   = 10_000
+	maxNames     = 4 * maxColumns
+	maxNameBytes = 1000
+)
 
 // flattener makes values of the members of objects. Members of members are columns of their own, whose names dots join. A list, and
 // an object that stands for one value, are one value.
@@ -20,6 +24,7 @@ type flattener struct {
 	object     int     // how many objects were read
 	values     []Value // of the object that is read
 	used       int     // how many of them are
+	names      int     // how many nodes there are
 	parser     objectParser
 }
 
@@ -42,7 +47,7 @@ func (f *flattener) flatten(object string, line int, key *string) ([]Value, erro
 	f.values, f.used = make([]Value, len(f.file.columns)), 0
 	f.parser = objectParser{text: object}
 	err := f.flattenRecord(line, key)
-	if err == nil && len(f.file.columns) > maxColumns {
+	if err == nil && (len(f.file.columns) > maxColumns || f.names > maxNames) {
 		err = fmt.Errorf("the objects have more than %d different members: write what they list as a list", maxColumns)
 	}
 	if err != nil {
@@ -51,6 +56,7 @@ func (f *flattener) flatten(object string, line int, key *string) ([]Value, erro
 	return f.values[:f.used:f.used], nil
 }
 
+// flattenRecord flattens an object, or the parts of a feature.
 func (f *flattener) flattenRecord(line int, key *string) error {
 	if f.parser.peek() != '{' {
 		return errors.New("this is no JSON object: write each place as an object with named members")
@@ -67,13 +73,14 @@ func (f *flattener) flattenRecord(line int, key *string) error {
 	}
 	for _, m := range members {
 		f.parser.pos = m.start
-		if err := f.flattenValue(f.members.child(m.name), m.name, 1); err != nil {
+		if err := f.flattenMember(&f.members, m.name, 1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// flattenFeature flattens a feature. Members that GeoJSON does not know are values like its properties.
 func (f *flattener) flattenFeature(line int, members []member) error {
 	hasGeometry := false
 	for _, m := range members {
@@ -89,7 +96,7 @@ func (f *flattener) flattenFeature(line int, members []member) error {
 		case "properties":
 			err = f.flattenProperties()
 		default:
-			err = f.flattenValue(f.members.child(m.name), m.name, 1)
+			err = f.flattenMember(&f.members, m.name, 1)
 		}
 		if err != nil {
 			return err
@@ -112,12 +119,16 @@ func (f *flattener) flattenProperties() error {
 // flattenMembers flattens the members of the next object.
 func (f *flattener) flattenMembers(node *memberNode, depth int) error {
 	return f.parser.eachMember(func(name string) error {
-		return f.flattenValue(node.child(name), name, depth+1)
+		return f.flattenMember(node, name, depth+1)
 	})
 }
 
-// flattenValue sets the next value, or those of its members. Of members of one name the last counts.
-func (f *flattener) flattenValue(node *memberNode, name string, depth int) error {
+// flattenMember sets the next value, or those of its members. Of members of one name the last counts.
+func (f *flattener) flattenMember(parent *memberNode, name string, depth int) error {
+	node, err := f.child(parent, name)
+	if err != nil {
+		return err
+	}
 	if node.object == f.object {
 		f.clear(node)
 	}
@@ -136,7 +147,11 @@ func (f *flattener) flattenTags(node *memberNode, tags []tag) error {
 	end := f.parser.pos
 	for _, t := range tags {
 		f.parser.pos = t.value
-		if err := f.setNext(node.child(t.key), Property); err != nil {
+		child, err := f.child(node, t.key)
+		if err == nil {
+			err = f.setNext(child, Property)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -163,6 +178,7 @@ func (f *flattener) setNext(node *memberNode, kind ColumnKind) error {
 	return err
 }
 
+// set sets a value. The first of a node makes its column.
 func (f *flattener) set(node *memberNode, kind ColumnKind, v Value) {
 	if node.column == 0 {
 		f.file.columns = append(f.file.columns, Column{node.path, kind})
@@ -175,19 +191,24 @@ func (f *flattener) set(node *memberNode, kind ColumnKind, v Value) {
 	f.used = max(f.used, node.column)
 }
 
-func (n *memberNode) child(name string) *memberNode {
+// child is the node of a member of a node.
+func (f *flattener) child(n *memberNode, name string) (*memberNode, error) {
 	if c, ok := n.children[name]; ok {
-		return c
+		return c, nil
+	}
+	if len(name) > maxNameBytes {
+		return nil, fmt.Errorf("a name has more than %d bytes: names are for columns, values for texts", maxNameBytes)
 	}
 	if n.children == nil {
 		n.children = map[string]*memberNode{}
 	}
-	c := &memberNode{path: strings.TrimSpace(name)}
+	c := &memberNode{path: trimName(name)}
 	if n.path != "" {
 		c.path = n.path + "." + c.path
 	}
 	n.children[strings.Clone(name)] = c
-	return c
+	f.names++
+	return c, nil
 }
 
 // isKeptWhole reports whether an object of this name is one value: hours and free facts have a form of their own.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,12 +29,11 @@ func openJSON(t *text, name string) (*File, error) {
 // findRecords finds the list that holds the records, and fills info.
 func findRecords(t *text, name string, info *Info) (objectList, error) {
 	sequence := objectList{isSequence: true, line: 1}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".ndjson", ".jsonl", ".geojsonl", ".geojsons", ".geojsonseq":
+	s := newJSONScanner(t.open())
+	if first, err := s.peek(); err == nil && first == '{' && isSequenceName(name) {
 		info.Format = NDJSON
 		return sequence, nil
 	}
-	s := newJSONScanner(t.open())
 	finder := listFinder{scanner: s, info: info}
 	names, err := finder.walkValue(nil)
 	if err != nil {
@@ -50,6 +50,12 @@ func findRecords(t *text, name string, info *Info) (objectList, error) {
 		return objectList{}, err
 	}
 	return finder.choose(names, sequence)
+}
+
+// isSequenceName reports whether a file is called one of objects one after the other. A single one would look like an object that holds
+// a list.
+func isSequenceName(name string) bool {
+	return slices.Contains([]string{".ndjson", ".jsonl", ".geojsonl", ".geojsons", ".geojsonseq"}, strings.ToLower(path.Ext(name)))
 }
 
 // objectList is where the records of a JSON text are.
@@ -121,7 +127,7 @@ func (f *listFinder) choose(names []string, sequence objectList) (objectList, er
 // holdsColumns reports whether the outermost object holds a list of values for each name, or an object of values by row number, as
 // programs for tables write them.
 func (f *listFinder) holdsColumns(names []string) bool {
-	return len(names) > 1 && f.valueLists == len(names) || f.isNumbered
+	return len(names) > 1 && f.valueLists >= len(names) || f.isNumbered
 }
 
 // add notes a list among the longest.
@@ -256,7 +262,7 @@ func (f *listFinder) readCRS() error {
 	case crs.Properties.Code != nil:
 		f.info.CRS = fmt.Sprintf("EPSG:%v", crs.Properties.Code)
 	case crs.LatestWKID != 0 || crs.WKID != 0:
-		f.info.CRS = fmt.Sprintf("EPSG:%d", max(crs.LatestWKID, crs.WKID*min(1, 1-crs.LatestWKID)))
+		f.info.CRS = fmt.Sprintf("EPSG:%d", cmp.Or(crs.LatestWKID, crs.WKID))
 	}
 	return nil
 }
@@ -287,6 +293,7 @@ func (o *objectReader) yieldRecords(yield func(Record, error) bool) {
 // errStopped: the caller wants no more records.
 var errStopped = errors.New("no more records are wanted")
 
+// readAll reads the objects of the list, or those that follow each other.
 func (o *objectReader) readAll(s *jsonScanner, yield func(Record, error) bool) error {
 	read := func(key *string) error {
 		_, err := s.peek()

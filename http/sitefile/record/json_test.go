@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ func TestObjectsOfJSONAreRecords(t *testing.T) {
 		{rule: "one object", file: `{"nom":"A","lat":44.5}`, columns: "nom|lat", rows: []string{"1 A|44.5"}},
 		{rule: "objects one a line, one only, by the name of the file", file: `{"nom":"A","avis":[{"note":1},{"note":2}]}`, name: "a.ndjson",
 			columns: "nom|avis", rows: []string{`1 A|[{"note":1},{"note":2}]`}},
+		{rule: "a list in a file that is called a sequence", file: `[{"nom":"A"}]`, name: "a.jsonl", rows: []string{"1 A"}},
 		{rule: "texts of a sequence, each behind a sign", file: "\x1e{\"nom\":\"A\"}\n\x1e{\"nom\":\"B\"}\n", rows: []string{"1 A", "2 B"}},
 		{rule: "the longest list of an object", file: `{"ouverts":[{"nom":"A"},{"nom":"B"}],"fermes":[{"nom":"C"}],"le":"2026-11-22"}`, columns: "nom",
 			rows: []string{"1 A", "1 B"}},
@@ -96,6 +98,8 @@ func TestWrongJSONIsRefusedWithItsLine(t *testing.T) {
 		{rule: "columns of values", file: `{"nom":["A","B"],"lat":[1,2]}`, err: "holds columns"},
 		{rule: "columns of values by row", file: `{"nom":{"0":"A","1":"B"},"lat":{"0":1,"1":2}}`, err: "holds columns"},
 		{rule: "too many columns", file: `[{` + manyMembers(10_001) + `}]`, err: "more than 10000 different members"},
+		{rule: "too many names without values", file: strings.ReplaceAll(`[{`+manyMembers(40_001)+`}]`, ":1", ":{}"), err: "more than 10000 different members"},
+		{rule: "a name that is a text", file: `[{"` + strings.Repeat("a", 1001) + `":1}]`, err: "a name has more than"},
 		{rule: "a deep value", file: `[{"a":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}]`, err: "line 1"},
 		{rule: "a deep value that is read", file: strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), err: "no objects"},
 	})
@@ -107,7 +111,7 @@ func manyMembers(n int) string {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.WriteString(`"` + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + strings.Repeat("y", i/26) + `":1`)
+		fmt.Fprintf(&out, `"m%d":1`, i)
 	}
 	return out.String()
 }
