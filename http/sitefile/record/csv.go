@@ -105,6 +105,7 @@ func scoreSeparator(beginning []byte, separator byte) float64 {
 	if cells < 2 {
 		return 0
 	}
+	// The row of names must have as many cells as the others, if it is to be found at all.
 	first := slices.IndexFunc(rows, func(r Record) bool { return len(r.Values) == cells })
 	if first > 0 && len(rows[0].Values) == 1 && (!looksLikeNames(rows[first].Values) || isProse(rows[first].Values)) {
 		return 0
@@ -154,6 +155,7 @@ func isBlank(values []Value) bool { return !slices.ContainsFunc(values, hasText)
 // hasText reports whether a cell has more than spaces and control signs, such as the one that ends a file of DOS.
 func hasText(v Value) bool { return strings.IndexFunc(v.Text, isSign) >= 0 || v.JSON != nil }
 
+// isSign reports whether a character is neither a space nor a control sign.
 func isSign(r rune) bool { return r > ' ' && !unicode.IsSpace(r) }
 
 // csvReader reads the rows of a CSV file piece by piece. A row that the piece cuts is read again with more of the file.
@@ -192,6 +194,7 @@ func (r *csvReader) read() (Record, error) {
 				c.line++
 				continue
 			}
+			// The row may go on in the next piece of the file: then it is read from its beginning again.
 			start, line := c.pos, c.line
 			record, err := c.readRecord()
 			if err != errCut {
@@ -215,6 +218,7 @@ func (r *csvReader) readMore() error {
 		return c.tooLongError()
 	}
 	buf := c.text[:cap(c.text)]
+	// A row that fills half of the buffer gets a larger one. It grows fourfold, so a long row is begun anew a few times only.
 	if len(kept) > len(buf)/2 || len(buf) == 0 {
 		buf = make([]byte, max(64<<10, 4*len(kept)))
 	}
@@ -243,6 +247,7 @@ type cellReader struct {
 // errCut: the piece ends before the row does.
 var errCut = fmt.Errorf("the row goes on")
 
+// readRecord reads a row. With errCut, pos and line are somewhere inside it: the caller sets them back.
 func (c *cellReader) readRecord() (Record, error) {
 	rec := Record{Line: c.line, Values: make([]Value, 0, c.width)}
 	c.quoteLine = 0
@@ -294,6 +299,7 @@ func (c *cellReader) readCell() (string, error) {
 	return string(cell), err
 }
 
+// readUnquoted reads up to the separator or the line end, which stay unread.
 func (c *cellReader) readUnquoted() ([]byte, error) {
 	rest := c.text[c.pos:]
 	for i, b := range rest {
@@ -352,6 +358,7 @@ func (c *cellReader) unclosedError() error {
 	return &LineError{c.quoteLine, "a quote opens here and nothing closes it: close it, double it or take it out"}
 }
 
+// tooLongError is the error of a row that exceeds maxRecordBytes. Most often a quote is what brought the rows behind it into one.
 func (c *cellReader) tooLongError() error {
 	const mebibytes = maxRecordBytes >> 20
 	if c.quoteLine > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 )
 
+// isZip reports whether a file is a zip archive, as spreadsheets are.
 func isZip(start []byte) bool { return bytes.HasPrefix(start, []byte("PK\x03\x04")) }
 
 // binaryFormats are the files of other formats that their first bytes tell, and what their users can do.
@@ -58,6 +59,7 @@ func detectUnsupported(start []byte) string {
 			return f.reason
 		}
 	}
+	// Noughts and marks are dropped, not decoded: the words that are looked for are ASCII in any encoding.
 	plain := strings.ToLower(strings.ReplaceAll(string(start), "\x00", "")) // UTF-16 too
 	plain = strings.TrimLeft(plain, "\ufeff\ufffd \t\r\n")
 	if javaScript.MatchString(plain) {

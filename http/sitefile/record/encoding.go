@@ -30,6 +30,7 @@ var encodings = []namedEncoding{
 	dosIndex:     {"ibm850", charmap.CodePage850},
 }
 
+// The places of the encodings in their list.
 const (
 	utf8Index = iota
 	utf16LEIndex
@@ -85,6 +86,7 @@ func openText(file *io.SectionReader, name string) (*text, error) {
 	return t, nil
 }
 
+// findEncoding is the encoding of a name that Options give.
 func findEncoding(name string) (namedEncoding, error) {
 	for _, e := range encodings {
 		if strings.EqualFold(e.name, name) {
@@ -107,6 +109,7 @@ func detectMark(file *io.SectionReader) (namedEncoding, int, error) {
 			return encodings[i], len(mark), nil
 		}
 	}
+	// Of UTF-16 in a European language nearly all high bytes are nought, and nearly no low ones.
 	var noughts [2]int
 	for i, b := range start {
 		if b == 0 {
@@ -154,6 +157,7 @@ func (t *text) beginning() ([]byte, error) {
 	return start[:n], nil
 }
 
+// How much of a file is looked at, in bytes of the file and of its text: to tell binary formats, and to find the separator.
 const (
 	detectBytes = 64 << 10
 	sampleBytes = 512 << 10
@@ -171,6 +175,7 @@ func (t *text) fill(info *Info) {
 // program were put below the others. The rest of a character that was cut becomes U+FFFD.
 type repairUTF8 struct{ transform.NopResetter }
 
+// Transform is that of transform.Transformer.
 func (repairUTF8) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	for nSrc < len(src) {
 		rest := src[nSrc:]
@@ -205,6 +210,7 @@ func repairByte(rest []byte) (rune, int) {
 // undoDecoding is a transform.Transformer for UTF-8 that was read as Windows-1252 and written again. Characters that were not stay.
 type undoDecoding struct{ transform.NopResetter }
 
+// Transform is that of transform.Transformer.
 func (undoDecoding) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	for nSrc < len(src) {
 		rest := src[nSrc:]
@@ -226,6 +232,7 @@ func isComplete(rest []byte) bool {
 	return rest[0] < utf8.RuneSelf || bytes.IndexFunc(rest, isASCII) > 0
 }
 
+// isASCII ends what one character can stand for: bytes that were read as Windows-1252 are no ASCII.
 func isASCII(r rune) bool { return r < utf8.RuneSelf }
 
 // undoRune is the character that the first ones of rest stand for, and their bytes.

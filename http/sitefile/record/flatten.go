@@ -36,6 +36,7 @@ type memberNode struct {
 	object   int // the last object that had it
 }
 
+// newFlattener makes the columns of a file, which grow with each object.
 func newFlattener(f *File) *flattener {
 	return &flattener{file: f, id: memberNode{path: "id"}, geometry: memberNode{path: "geometry"}}
 }
@@ -129,6 +130,7 @@ func (f *flattener) flattenMember(parent *memberNode, name string, depth int) er
 	if err != nil {
 		return err
 	}
+	// The same member came before in this object. What it had counts no more, also where it was an object then.
 	if node.object == f.object {
 		f.clear(node)
 	}

@@ -40,6 +40,7 @@ func findRecords(t *text, name string, info *Info) (objectList, error) {
 		return objectList{}, err
 	}
 	info.Format = JSON
+	// What follows the first value tells a file of one value from a sequence.
 	switch _, err := s.peek(); {
 	case err == nil && finder.isRootList:
 		return objectList{}, &LineError{s.line, "something stands below the end of the list: take it out"}
@@ -68,6 +69,7 @@ type objectList struct {
 	isSequence bool // objects one after the other, in no list
 }
 
+// name is the members that lead to the list, as Info has them.
 func (l objectList) name() string { return strings.Join(l.path, ".") }
 
 // listFinder walks through a JSON text and notes the lists of objects in it.
@@ -81,6 +83,7 @@ type listFinder struct {
 	isNumbered bool // the outermost object holds objects whose names are row numbers
 }
 
+// How much listFinder notes and looks into.
 const (
 	maxLists      = 10
 	maxDepth      = 8  // below it objects stay whole
@@ -201,10 +204,12 @@ func (f *listFinder) walkObject(path []string) (names []string, err error) {
 			isAlike = false
 			return s.skip()
 		}
+		// These two describe the list beside them, and are no part of an object of records.
 		if len(path) == 0 && (name == "crs" || name == "spatialReference") {
 			isAlike = false
 			return f.readCRS()
 		}
+		// A map of records by id is told from an object of this and that by the names in its members.
 		childNames, err := f.walkValue(append(path, name))
 		list.objects++
 		if list.objects == 1 {

@@ -24,6 +24,7 @@ type member struct {
 	start int
 }
 
+// errSyntax begins the sentence of an error; what is due follows.
 var errSyntax = errors.New("the JSON is wrong here")
 
 // peek is the first byte of the next value or sign; 0: there is none.
@@ -205,6 +206,7 @@ func (p *objectParser) parseLiteral() string {
 	return p.text[start:p.pos]
 }
 
+// isNoNumber reports whether a literal is one that Python and JavaScript write for a number that is none.
 func isNoNumber(literal string) bool {
 	switch literal {
 	case "NaN", "Infinity", "-Infinity", "-NaN":

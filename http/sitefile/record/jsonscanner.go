@@ -19,8 +19,10 @@ type jsonScanner struct {
 	atEnd bool
 }
 
+// newJSONScanner scans a text from its beginning, where line 1 is.
 func newJSONScanner(in io.Reader) *jsonScanner { return &jsonScanner{in: in, line: 1, start: -1} }
 
+// offset is how many bytes of the text stand before pos.
 func (s *jsonScanner) offset() int64 { return s.base + int64(s.pos) }
 
 // fill reads on. It drops what is before pos, or before the value that is kept. io.EOF: the text has ended.
@@ -72,6 +74,7 @@ func (s *jsonScanner) peek() (byte, error) {
 	}
 }
 
+// endError is the error of a text that ends before its brackets are closed.
 func (s *jsonScanner) endError() error {
 	return &LineError{s.line, "the JSON breaks off here: get the whole file"}
 }
@@ -159,6 +162,7 @@ func (s *jsonScanner) readText() (string, error) {
 	return text, nil
 }
 
+// expectationError is the error where no name in quotes stands though one is due.
 func (s *jsonScanner) expectationError(err error) error {
 	if err != nil {
 		return endAsError(err, s)
@@ -218,6 +222,7 @@ func (s *jsonScanner) passBrackets() error {
 				s.line++
 			case b == '"':
 				inString = !inString
+				// A backslash hides the sign after it, be it a quote.
 			case inString:
 				isEscaped = b == '\\'
 			case b == '{' || b == '[':

@@ -65,6 +65,7 @@ type Count struct{ Number, Line int }
 
 func (c *Count) add(line int) { c.addSeveral(line, 1) }
 
+// addSeveral counts n more on a line.
 func (c *Count) addSeveral(line, n int) {
 	if c.Number == 0 && n > 0 {
 		c.Line = line
@@ -146,6 +147,7 @@ func Open(file io.ReaderAt, size int64, name string, o Options) (*File, error) {
 	if _, err := file.ReadAt(start, 0); err != nil && err != io.EOF {
 		return nil, err
 	}
+	// Spreadsheets and other binary files are told by their first bytes; only a text has an encoding.
 	if isZip(start) {
 		return openXLSX(file, size, o)
 	}

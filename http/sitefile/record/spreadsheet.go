@@ -31,6 +31,7 @@ func openXLSX(file io.ReaderAt, size int64, o Options) (*File, error) {
 	var skipped []string
 	for _, s := range candidates {
 		f, err := openSheet(wb, s, o)
+		// A sheet of one column is a note to the reader, unless it is the only one.
 		if err == nil && len(f.columns) < 2 && len(candidates) > 1 || errors.Is(err, errNoNames) {
 			skipped = append(skipped, s.Name)
 			continue
@@ -70,6 +71,7 @@ func findSheet(sheets []xlsx.Sheet, name string) (xlsx.Sheet, error) {
 	return xlsx.Sheet{}, &FormatError{fmt.Sprintf("no sheet is called %q; there are %q", name, sheetNames(visible))}
 }
 
+// sheetNames is the names of sheets, for sentences and Info.
 func sheetNames(sheets []xlsx.Sheet) []string {
 	names := make([]string, len(sheets))
 	for i, s := range sheets {

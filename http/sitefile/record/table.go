@@ -95,6 +95,7 @@ func widenNames(names []string, sample []Record) []string {
 	return names
 }
 
+// trimmedTexts is the names that a row holds.
 func trimmedTexts(values []Value) []string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -112,6 +113,7 @@ func trimName(name string) string {
 func (tb *table) yieldRecords(yield func(Record, error) bool) {
 	info := &tb.file.info
 	info.RepeatedHeaders = Count{}
+	// Rows are told from the row of names by their lines, so that rows above it are skipped with it.
 	for r, err := range tb.rows {
 		if err == nil && r.Line <= max(info.HeaderLine, info.SecondHeaderLine) {
 			continue
@@ -205,10 +207,12 @@ func areTitlesAbove(sample []Record, row int) bool {
 	return first <= 2 || slices.ContainsFunc(below, hasNumber)
 }
 
+// hasNumber reports whether a row has a value that is no text.
 func hasNumber(r Record) bool {
 	return slices.ContainsFunc(r.Values, func(v Value) bool { return typeOf(v.Text) != textType })
 }
 
+// countTexts is how many cells have text.
 func countTexts(values []Value) int {
 	n := 0
 	for _, v := range values {
@@ -275,6 +279,7 @@ func looksLikeNames(values []Value) bool {
 // cellType is what the text of a cell looks like.
 type cellType int
 
+// The types. A cell without text counts as a text.
 const (
 	textType cellType = iota
 	integerType
@@ -290,6 +295,7 @@ var (
 		`[-0-9.]+ ?[,;] ?[-0-9.]+|\S+@\S+\.\S+|https?://.*|POINT ?\(.*)$`)
 )
 
+// typeOf is what a cell looks like. Long texts are texts: looking into them takes time.
 func typeOf(cell string) cellType {
 	cell = strings.TrimSpace(cell)
 	switch {
@@ -344,6 +350,7 @@ func hasSecondHeader(names []string, below []Record) bool {
 	return typed >= 2 && len(below) > fewRows || sayTheSame(names, trimmedTexts(below[0].Values))
 }
 
+// columnIsTyped reports whether a column holds values that no name looks like.
 func columnIsTyped(rows []Record, column int) bool {
 	return columnHasType(rows, column, integerType) || columnHasType(rows, column, decimalType) || columnHasType(rows, column, otherType)
 }
@@ -366,13 +373,16 @@ func sayTheSame(a, b []string) bool {
 	return pairs >= 2 && 2*shared > pairs
 }
 
+// isNoMachineName reports whether a name is one for people: with spaces or accents.
 func isNoMachineName(name string) bool { return name != "" && !machineName.MatchString(name) }
 
+// shareWord reports whether two names have a word in common, without regard to case.
 func shareWord(a, b string) bool {
 	wordsOfB := splitWords(b)
 	return slices.ContainsFunc(splitWords(a), func(w string) bool { return slices.Contains(wordsOfB, w) })
 }
 
+// splitWords is the words of a name, which any sign separates: nom_du_site has three.
 func splitWords(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

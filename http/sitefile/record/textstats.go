@@ -62,6 +62,7 @@ func incompleteTail(piece []byte) int {
 // countPiece counts what a piece has. Only one with letters beyond ASCII is read character by character.
 func (s *textStats) countPiece(piece []byte) {
 	s.hasNUL = s.hasNUL || bytes.IndexByte(piece, 0) >= 0
+	// Most pieces of most files are ASCII, for which whole words are compared at once.
 	if n := utf8.RuneCount(piece); n == len(piece) && utf8.Valid(piece) {
 		s.line += countLines(piece)
 		return
@@ -113,6 +114,7 @@ func (s *textStats) countBytes(piece []byte, i, size int) {
 	}
 }
 
+// isLetter reports whether a byte is a letter of ASCII.
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 // isDecodedTwice reports whether r and the character after it are two bytes of UTF-8 that were read as Windows-1252: Ã and ©.

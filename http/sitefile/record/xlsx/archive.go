@@ -25,6 +25,7 @@ type archive struct {
 	unpacked int64 // bytes of all parts so far, of one run
 }
 
+// openArchive reads the list of parts.
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	z, err := zip.NewReader(boundedReaderAt{file, size}, size)
 	if err != nil {
@@ -43,6 +44,7 @@ type boundedReaderAt struct {
 	size int64
 }
 
+// ReadAt is that of io.ReaderAt.
 func (r boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	if at < 0 || at > r.size {
 		return 0, zip.ErrFormat
@@ -50,6 +52,7 @@ func (r boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	return r.ReaderAt.ReadAt(p, at)
 }
 
+// normalizePart is the name by which a part is found: other programs write backslashes and capitals.
 func normalizePart(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 }
@@ -75,6 +78,7 @@ type partReader struct {
 	unpacked int64
 }
 
+// Read is that of io.Reader.
 func (r *partReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.unpacked += int64(n)
@@ -156,6 +160,7 @@ func (a *archive) explain() error {
 	return &FormatError{"this is a zip archive without a spreadsheet: give a CSV, XLSX or GeoJSON file"}
 }
 
+// hasPart reports whether the name of a part ends so.
 func (a *archive) hasPart(ending string) bool {
 	for name := range a.parts {
 		if strings.HasSuffix(name, ending) {

@@ -87,6 +87,7 @@ func (f numberFormat) format(number string, is1904 bool) string {
 	return text
 }
 
+// isDigits reports whether a text is digits and nothing else.
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // formatTime is the date and time that a number of days stands for; false: it stands for none.
@@ -136,6 +137,7 @@ func formatClock(seconds int) string {
 // formatNumber is the shortest decimal that stands for a number of 64 bits. Where 15 digits, which is what spreadsheets show, are much
 // shorter, the rest is an error of computing: 0.1+0.2 is 0.3.
 func formatNumber(number string) string {
+	// Most numbers are codes and years, which are written as they are shown.
 	if isDigits(number) && len(number) <= 15 && number[0] != '0' {
 		return number
 	}

@@ -72,6 +72,7 @@ func (r *sheetReader) beginRow(t *xmlToken) {
 	r.row, r.column = Row{Number: number, IsHidden: isTrue(t.attribute("hidden"))}, -1
 }
 
+// endRow yields a row that has something, with room for the next.
 func (r *sheetReader) endRow() error {
 	row := r.row
 	r.row, r.lastLen = Row{Number: row.Number}, len(row.Cells)

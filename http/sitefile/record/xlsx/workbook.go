@@ -107,6 +107,7 @@ func (w *Workbook) readSheets() error {
 	})
 }
 
+// isTrue reports whether an attribute or a cell says true.
 func isTrue(value []byte) bool { return string(value) == "1" || string(value) == "true" }
 
 // readTargets reads which parts the ids of sheets stand for.

@@ -28,8 +28,10 @@ type xmlToken struct {
 	text       []byte
 }
 
+// xmlKind is what a token is.
 type xmlKind int
 
+// The kinds. A tag such as <c/> is a start and then an end.
 const (
 	xmlStart xmlKind = iota
 	xmlEnd
@@ -39,8 +41,10 @@ const (
 // maxTokenBytes is how long a tag or text may be. A cell of a spreadsheet has 32,767 characters at most.
 const maxTokenBytes = 4 << 20
 
+// errWrongXML begins the sentence of an error, if there is more to say.
 var errWrongXML = errors.New("its XML is wrong")
 
+// newXMLScanner scans a part from its beginning.
 func newXMLScanner(in io.Reader) *xmlScanner { return &xmlScanner{in: in} }
 
 // next is the next tag or text; io.EOF: there is none.
@@ -148,6 +152,7 @@ func (s *xmlScanner) readText() (*xmlToken, error) {
 	}
 }
 
+// readEndTag reads </name>. Whether it ends the tag that is open is not checked: programs wrote it, not people.
 func (s *xmlScanner) readEndTag() (*xmlToken, error) {
 	tag, err := s.readUntil(">")
 	if err != nil {
@@ -269,6 +274,7 @@ func resolveEntities(text []byte) []byte {
 	}
 }
 
+// resolveEntity is the character that the name of an entity stands for.
 func resolveEntity(name []byte) (rune, bool) {
 	switch string(name) {
 	case "lt":
