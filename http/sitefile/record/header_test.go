@@ -19,6 +19,8 @@ func TestTheFirstRowHoldsTheNames(t *testing.T) {
 		{rule: "titles in cells above them", file: "Liste des taxis;;\nau 22/11/2026;;\n" + taxis, err: "seems to be line 3"},
 		{rule: "what groups of names have in common above them", file: "Site;;;Position;;;Contact;;\nnom;rue;ville;lat;lon;alt;tel;mail;web\nA;B;C;1;2;3;4;;\n",
 			err: "seems to be line 2"},
+		{rule: "a title above names that are years", file: "Population\ncommune;2019;2020;2021\nA;1;2;3\nB;1;2;3\n", err: "seems to be line 2"},
+		{rule: "a title above no names", file: "Nos sites;;;\nA;Mende;44.5;3.5\nB;Florac;44.6;3.6\n", err: "line 1: a single text stands here"},
 		{rule: "titles that are to be skipped", file: "Liste des taxis\n\n" + taxis, options: record.Options{HeaderLine: 3}, columns: "nom|lat|lon",
 			rows: []string{"4 A|44.5|3.5", "5 B|44.6|3.6"}},
 		{rule: "a line of names that is none", file: taxis, options: record.Options{HeaderLine: 9}, err: "line 9: this line holds no names"},

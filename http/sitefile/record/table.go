@@ -182,12 +182,21 @@ func separatorName(separator rune) string {
 }
 
 // checkHeader looks whether the first row holds the names. Titles above a row of names, and a first row of numbers or positions, which
-// is data, are errors.
+// is data, are errors. So is a single text above wider rows of which none holds names.
 func checkHeader(sample []Record) error {
 	for i := range min(len(sample), 30) {
 		if areTitlesAbove(sample, i) {
 			return &TitleRowsError{sample[i].Line}
 		}
+	}
+	wider := 0
+	for _, r := range sample[1:] {
+		if countTexts(r.Values) >= 3 {
+			wider++
+		}
+	}
+	if countTexts(sample[0].Values) == 1 && 2*wider > len(sample) {
+		return &LineError{sample[0].Line, "a single text stands here and no row of names below it: put a row of names above the rows"}
 	}
 	if isData(sample) {
 		return &LineError{sample[0].Line, "the first row holds data, not the names of the columns: put a row of names above it"}
@@ -248,7 +257,7 @@ func isYear(cell string) bool {
 // hasSameTypes reports whether a row has a number or the like where the rows below have one.
 func hasSameTypes(r Record, below []Record) bool {
 	for i, v := range r.Values {
-		if t := typeOf(v.Text); t != textType && columnHasType(below, i, t) {
+		if t := typeOf(v.Text); t != textType && !isYear(v.Text) && columnHasType(below, i, t) {
 			return true
 		}
 	}
