@@ -33,7 +33,7 @@ func openCSV(t *text, beginning []byte, o Options) (*File, error) {
 		separator, rows = inside, unwrapRows(rows, inside)
 	}
 	info := Info{Format: CSV, Separator: rune(separator)}
-	t.fill(&info)
+	t.fillInfo(&info)
 	return openTable(rows, o, info)
 }
 
@@ -84,8 +84,9 @@ const separators = ",;\t|"
 // noSeparator stands for that of a file of one column. No text has it.
 const noSeparator = 0
 
-// detectSeparator is the separator that cuts the first rows into the same number of cells. The row of names alone does not say:
-// names may have commas in them, and decimal commas are as regular as separators.
+// detectSeparator is the separator that cuts the first rows into the same number of cells. The row of names alone does not say: names
+// may have commas in them. The other rows alone do not either: decimal commas are as regular as separators. A file may have rows of
+// other lengths too, cut or with separators at their end; the most regular candidate wins.
 func detectSeparator(beginning []byte) byte {
 	best, bestScore := byte(noSeparator), 0.0
 	for _, c := range []byte(separators) {
@@ -244,7 +245,7 @@ type cellReader struct {
 	width     int  // how many cells the last row had
 }
 
-// errCut: the piece ends before the row does.
+// errCut: the piece ends before the row does. It never leaves csvReader.
 var errCut = fmt.Errorf("the row goes on")
 
 // readRecord reads a row. With errCut, pos and line are somewhere inside it: the caller sets them back.

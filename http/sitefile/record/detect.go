@@ -11,7 +11,8 @@ import (
 // isZip reports whether a file is a zip archive, as spreadsheets are.
 func isZip(start []byte) bool { return bytes.HasPrefix(start, []byte("PK\x03\x04")) }
 
-// binaryFormats are the files of other formats that their first bytes tell, and what their users can do.
+// binaryFormats are the files of other formats that their first bytes tell, and what their users can do. XLS has the same bytes as a
+// spreadsheet with a password, because both are written as small file systems.
 var binaryFormats = []struct{ prefix, reason string }{
 	{"PK\x05\x06", "this is an empty zip archive"},
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "this is an XLS file, or a spreadsheet with a password: save it as XLSX without a password"},

@@ -50,7 +50,8 @@ func Encodings() []string {
 	return names
 }
 
-// text is a file of text, whose encoding is known. Each call of open decodes it from its beginning.
+// text is a file of text, whose encoding is known. Each call of open decodes it from its beginning. What it gives is valid UTF-8 without
+// a mark, unless the file has U+FEFF inside.
 type text struct {
 	file   *io.SectionReader // without the byte order mark
 	coding namedEncoding
@@ -163,13 +164,15 @@ const (
 	sampleBytes = 512 << 10
 )
 
-// fill sets what is known of the text in info.
-func (t *text) fill(info *Info) {
+// fillInfo sets what is known of the text in info.
+func (t *text) fillInfo(info *Info) {
 	info.Encoding = t.coding.name
 	if t.coding.codec == nil {
 		info.BrokenCharacters, info.WrongDecoding, info.WrongDecodingUndone = t.stats.broken, t.stats.decodedTwice, t.undo
 	}
 }
+
+// Two mendings of UTF-8 follow. Both change nothing in a text that is right, and are used on files only whose statistics ask for them.
 
 // repairUTF8 is a transform.Transformer that keeps UTF-8 and reads each byte that is none as Windows-1252, because rows of another
 // program were put below the others. The rest of a character that was cut becomes U+FFFD.

@@ -14,7 +14,8 @@ const (
 )
 
 // flattener makes values of the members of objects. Members of members are columns of their own, whose names dots join. A list, and
-// an object that stands for one value, are one value.
+// an object that stands for one value, are one value. Columns are those of all objects so far, in the order in which their members
+// first came; an object that lacks a member has an empty value there.
 type flattener struct {
 	file       *File
 	members    memberNode // of objects, and of features beside their properties
@@ -28,7 +29,8 @@ type flattener struct {
 	parser     objectParser
 }
 
-// memberNode is a name in the tree of members. It has a column once it has a value that is no object with members of its own.
+// memberNode is a name in the tree of members. It has a column once it has a value that is no object with members of its own. It may
+// have both a column and children: what is a text in one record is an object in another.
 type memberNode struct {
 	path     string
 	column   int // from 1; 0: none
@@ -213,7 +215,8 @@ func (f *flattener) child(n *memberNode, name string) (*memberNode, error) {
 	return c, nil
 }
 
-// isKeptWhole reports whether an object of this name is one value: hours and free facts have a form of their own.
+// isKeptWhole reports whether an object of this name is one value: hours and free facts have a form of their own, and their members
+// are days and names that the file's author chose.
 func isKeptWhole(name string) bool {
 	switch name {
 	case "proprietes", "horaires", "opening_hours", "openingHoursSpecification":

@@ -12,11 +12,15 @@ import (
 	"strings"
 )
 
+// JSON comes in many shapes: a list of objects; an object around such a list, which a service answers; an object of objects by id;
+// objects one a line; the features of GeoJSON. All become records by the same two steps. findRecords walks through the text once and
+// says where the records are; objectReader then reads them, one at a time, as often as asked.
+
 // openJSON finds the objects of a JSON text that are records: those of a list, those of an object of objects, or those that follow
 // each other. It reads the text once to its end, so a file that breaks off is refused before its first record.
 func openJSON(t *text, name string) (*File, error) {
 	f := &File{}
-	t.fill(&f.info)
+	t.fillInfo(&f.info)
 	list, err := findRecords(t, name, &f.info)
 	if err != nil {
 		return nil, err
@@ -72,7 +76,8 @@ type objectList struct {
 // name is the members that lead to the list, as Info has them.
 func (l objectList) name() string { return strings.Join(l.path, ".") }
 
-// listFinder walks through a JSON text and notes the lists of objects in it.
+// listFinder walks through a JSON text and notes the lists of objects in it. It looks into objects, but not into the objects of lists:
+// those are records, and their lists are values. It holds names and counts, never a value, so a text of any length can be walked.
 type listFinder struct {
 	scanner    *jsonScanner
 	info       *Info

@@ -11,7 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// objectParser parses a JSON value that is in memory.
+// objectParser parses one record, which is in memory as a whole. jsonScanner found its end by brackets and quotes; what stands between
+// them is checked here, value by value, as flattener asks for it. Values share the memory of the record: a text without escapes is a
+// piece of it, and so are the bytes of numbers and lists.
 type objectParser struct {
 	text string
 	pos  int
@@ -175,6 +177,7 @@ func passBrackets(text string) int {
 
 // parseValue parses the next value. NaN and Infinity, which Python writes, are empty.
 func (p *objectParser) parseValue() (Value, error) {
+	// The first sign tells the kind of a value.
 	switch p.peek() {
 	case '"':
 		text, err := p.parseString()
@@ -223,7 +226,8 @@ func (p *objectParser) bytes(start, end int) json.RawMessage {
 	return p.raw[start:end:end]
 }
 
-// parseRaw is the bytes of the next list or object. Where they hold NaN or Infinity, null stands for these.
+// parseRaw is the bytes of the next list or object, which are valid JSON. Where they hold NaN or Infinity, null stands for these: their
+// readers use encoding/json, which refuses both.
 func (p *objectParser) parseRaw() (json.RawMessage, error) {
 	start := p.pos
 	if err := p.skip(); err != nil {
@@ -265,7 +269,8 @@ func nullNoNumbers(text string) []byte {
 	return out
 }
 
-// parseString parses the string at pos. Signs below the space are read as they are; JSON would escape them.
+// parseString parses the string at pos. Signs below the space are read as they are: JSON wants them escaped, but programs that write
+// it by hand forget that, and what such a text says is plain.
 func (p *objectParser) parseString() (string, error) {
 	start, isEscaped := p.pos+1, false
 	for i := start; i < len(p.text); i++ {

@@ -7,8 +7,10 @@ import (
 )
 
 // jsonScanner cuts values out of a JSON text, of which it holds one value at most. It finds where a value ends by quotes and brackets
-// alone; flattener checks the rest of those that are records. encoding/json holds a value as long as the file, accepts no NaN, which
-// Python writes, and counts no lines.
+// alone; objectParser checks the rest of those that are records. Brackets of two kinds are counted together: a record in which they do
+// not match fails there.
+//
+// encoding/json does not serve: it accepts no NaN, which Python writes, counts no lines, and sets no bound to a value.
 type jsonScanner struct {
 	in    io.Reader
 	buf   []byte
@@ -25,8 +27,8 @@ func newJSONScanner(in io.Reader) *jsonScanner { return &jsonScanner{in: in, lin
 // offset is how many bytes of the text stand before pos.
 func (s *jsonScanner) offset() int64 { return s.base + int64(s.pos) }
 
-// fill reads on. It drops what is before pos, or before the value that is kept. io.EOF: the text has ended.
-func (s *jsonScanner) fill() error {
+// readMore reads on. It drops what is before pos, or before the value that is kept. io.EOF: the text has ended.
+func (s *jsonScanner) readMore() error {
 	if s.atEnd {
 		return io.EOF
 	}
@@ -68,7 +70,7 @@ func (s *jsonScanner) peek() (byte, error) {
 				return b, nil
 			}
 		}
-		if err := s.fill(); err != nil {
+		if err := s.readMore(); err != nil {
 			return 0, err
 		}
 	}
@@ -110,7 +112,8 @@ func (s *jsonScanner) eachMember(read func(name string) error) error {
 	})
 }
 
-// eachPart calls read for each of the parts between brackets, which commas separate.
+// eachPart calls read for each of the parts between brackets, which commas separate. A comma before the closing bracket is an error of
+// read, which finds no value.
 func (s *jsonScanner) eachPart(opening, closing byte, read func() error) error {
 	if err := s.expect(opening); err != nil {
 		return err
@@ -206,7 +209,8 @@ func (s *jsonScanner) passValue() error {
 	return err
 }
 
-// passBrackets moves pos behind the end of a string, list or object.
+// passBrackets moves pos behind the end of a string, list or object. A line end inside quotes is an error at once: JSON has none there,
+// and the text that was not closed would else swallow the lines behind it.
 func (s *jsonScanner) passBrackets() error {
 	depth, inString, isEscaped := 0, false, false
 	for {
@@ -234,7 +238,7 @@ func (s *jsonScanner) passBrackets() error {
 				return nil
 			}
 		}
-		if err := s.fill(); err != nil {
+		if err := s.readMore(); err != nil {
 			return err
 		}
 	}
@@ -244,7 +248,7 @@ func (s *jsonScanner) passBrackets() error {
 func (s *jsonScanner) passLiteral() error {
 	for n := 0; ; n++ {
 		if s.pos == len(s.buf) {
-			if err := s.fill(); err == io.EOF && n > 0 {
+			if err := s.readMore(); err == io.EOF && n > 0 {
 				return nil
 			} else if err != nil {
 				return err

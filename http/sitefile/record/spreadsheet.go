@@ -91,7 +91,8 @@ func openSheet(wb *xlsx.Workbook, s xlsx.Sheet, o Options) (*File, error) {
 	return f, nil
 }
 
-// sheetRows are the rows of a sheet as records. What the sheet lacks is counted in info.
+// sheetRows are the rows of a sheet as records. What the sheet lacks is counted in info, anew in each run: cells beyond the width,
+// hidden rows, formulas without a value.
 func sheetRows(wb *xlsx.Workbook, s xlsx.Sheet, width int, info *Info) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		info.UncomputedFormulas, info.CellsBeyondHeader, info.HiddenRows = Count{}, Count{}, Count{}

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -22,7 +23,7 @@ func randomTable(r *rand.Rand) [][]string {
 			}
 		}
 	}
-	rows[1500][1] = strings.Repeat("long \"text\";\n", 20_000)
+	rows[1500][1] = strings.Repeat("long \"text\";\n", 5_000)
 	return rows
 }
 
@@ -98,4 +99,68 @@ func writeXLSX(t testing.TB, rows [][]string) string {
 		sheet.rows = append(sheet.rows, textCells(escaped...))
 	}
 	return writeZip(t, spreadsheetParts(nil, sheet))
+}
+
+// tableFiles are files of one table in each format.
+func tableFiles(t testing.TB) map[string]string {
+	t.Helper()
+	rows := make([][]string, 5_000)
+	for i := range rows {
+		rows[i] = []string{fmt.Sprint("A", i), "Mende", "é", "x"}
+	}
+	return map[string]string{"CSV": writeCSV(t, rows), "JSON": writeJSON(t, rows), "NDJSON": writeNDJSON(t, rows), "XLSX": writeXLSX(t, rows)}
+}
+
+func TestRecordsBeginAnewAfterARunThatStopped(t *testing.T) {
+	t.Parallel()
+	for name, file := range tableFiles(t) {
+		f, err := record.Open(strings.NewReader(file), int64(len(file)), "", record.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range f.Records() {
+			break
+		}
+		rows, err := showRows(f)
+		if err != nil || len(rows) != 5_000 || !strings.HasSuffix(rows[0], " A0|Mende|é|x") {
+			t.Errorf("%s: %d rows, %v", name, len(rows), err)
+		}
+	}
+}
+
+var errDisk = errors.New("the disk is gone")
+
+// failingFile is a file of which nothing can be read any more once it has failed.
+type failingFile struct {
+	*strings.Reader
+	hasFailed *bool
+}
+
+func (f failingFile) ReadAt(p []byte, at int64) (int, error) {
+	if *f.hasFailed {
+		return 0, errDisk
+	}
+	return f.Reader.ReadAt(p, at)
+}
+
+func TestErrorsOfTheFileArePassedOn(t *testing.T) {
+	t.Parallel()
+	for name, content := range tableFiles(t) {
+		hasFailed := false
+		file := failingFile{strings.NewReader(content), &hasFailed}
+		f, err := record.Open(file, int64(len(content)), "", record.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hasFailed = true
+		var last error
+		for _, last = range f.Records() {
+		}
+		if !errors.Is(last, errDisk) {
+			t.Errorf("%s: got %v", name, last)
+		}
+		if _, err := record.Open(file, int64(len(content)), "", record.Options{}); !errors.Is(err, errDisk) {
+			t.Errorf("%s: got %v from Open", name, err)
+		}
+	}
 }

@@ -11,6 +11,11 @@ import (
 	"unicode"
 )
 
+// The row of names is told by what people write into tables. Names are short texts; none is a decimal number, a date, a position or an
+// address of the web. What stands below them is of one kind in each column. So a row that is like those below it is data, a row with
+// one or two cells above a wider one is a title, and a row of texts over columns of numbers is a second row of names. Where this does
+// not decide, the first row holds the names, and Options.HeaderLine overrules.
+
 // table reads the records of rows whose first holds the names of the columns.
 type table struct {
 	file        *File
@@ -55,7 +60,7 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info) (*File, erro
 
 // findSecondHeader looks for a second row of names below the first.
 func (tb *table) findSecondHeader(below []Record) {
-	below = slices.DeleteFunc(below, func(r Record) bool { return repeats(r.Values, tb.names) })
+	below = slices.DeleteFunc(below, func(r Record) bool { return repeatsNames(r.Values, tb.names) })
 	if hasSecondHeader(tb.names, below) {
 		tb.secondNames, tb.file.info.SecondHeaderLine = trimmedTexts(below[0].Values), below[0].Line
 	}
@@ -118,7 +123,7 @@ func (tb *table) yieldRecords(yield func(Record, error) bool) {
 		if err == nil && r.Line <= max(info.HeaderLine, info.SecondHeaderLine) {
 			continue
 		}
-		if err == nil && (repeats(r.Values, tb.names) || repeats(r.Values, tb.secondNames)) {
+		if err == nil && (repeatsNames(r.Values, tb.names) || repeatsNames(r.Values, tb.secondNames)) {
 			info.RepeatedHeaders.add(r.Line)
 			continue
 		}
@@ -135,8 +140,8 @@ func (tb *table) yieldRecords(yield func(Record, error) bool) {
 	}
 }
 
-// repeats reports whether a row says the names again. Empty cells at its end may be missing.
-func repeats(values []Value, names []string) bool {
+// repeatsNames reports whether a row says the names again. Empty cells at its end may be missing.
+func repeatsNames(values []Value, names []string) bool {
 	hasName := false
 	for i := range max(len(values), len(names)) {
 		text, name := "", ""
@@ -337,6 +342,9 @@ func columnHasType(rows []Record, column int, want cellType) bool {
 
 // machineName is how programs call columns.
 var machineName = regexp.MustCompile(`^[A-Za-z_@][A-Za-z0-9_.:@-]*$`)
+
+// Files of public schemas have two rows of names: one for programs, one for people. If the second were read as a record, it would be a
+// place without an address.
 
 // hasSecondHeader reports whether the first row below the names is a second row of names: nearly all columns have a text in it, none
 // has a value of another type. And either columns of numbers, dates and the like have texts in it, or one row has names for programs

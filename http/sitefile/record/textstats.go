@@ -9,6 +9,9 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
+// The encoding is decided on the whole text. Its beginning may be ASCII for thousands of rows; and one byte that is wrong, cut by a
+// database or pasted by hand, must not turn all other accents into signs.
+
 // textStats are what all bytes of a text say about its encoding.
 type textStats struct {
 	hasNUL       bool
@@ -174,7 +177,8 @@ func (s *textStats) hasC1() bool {
 	return false
 }
 
-// score is how French the text is in an encoding: letters for it, signs that no text has against it.
+// score is how French the text is in an encoding: letters speak for it, signs that no text has against it. Punctuation speaks less than
+// letters, because the letters of one encoding are the punctuation of another.
 func (s *textStats) score(m *charmap.Charmap) int {
 	score := 0
 	for b := 0x80; b < 0x100; b++ {

@@ -18,6 +18,8 @@ const (
 	checkedBytes     = 16 << 20
 )
 
+// An archive is hostile until read: its list may name parts that are not there, or that unpack to any length.
+
 // archive is the zip archive of a spreadsheet. Its parts are found without regard to case: some programs write other ones than they
 // name.
 type archive struct {
@@ -28,8 +30,11 @@ type archive struct {
 // openArchive reads the list of parts.
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	z, err := zip.NewReader(boundedReaderAt{file, size}, size)
-	if err != nil {
+	if _, isFormat := errors.AsType[*FormatError](asFormatError(err)); isFormat {
 		return nil, &FormatError{"this is a damaged zip archive or spreadsheet: get the whole file, or save it again"}
+	}
+	if err != nil {
+		return nil, err
 	}
 	a := &archive{parts: make(map[string]*zip.File, len(z.File))}
 	for _, f := range z.File {
@@ -70,7 +75,8 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 	return &partReader{ReadCloser: in, archive: a, packed: int64(f.CompressedSize64)}, nil
 }
 
-// partReader reads a part, and refuses what unpacks to too much.
+// partReader reads a part, and refuses what unpacks to too much. It counts what really comes: the sizes that an archive states may be
+// wrong.
 type partReader struct {
 	io.ReadCloser
 	archive  *archive

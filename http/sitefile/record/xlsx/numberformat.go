@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// A date in a spreadsheet is a number of days, and a postcode that was typed as a number has lost its nought. Only the format of the
+// cell says so. Of a format this package needs no more than numberFormat holds, since it shows numbers in one way.
+
 // numberFormat is what a number of a cell stands for, by the format that shows it.
 type numberFormat struct {
 	hasDate, hasTime bool
@@ -90,7 +93,8 @@ func (f numberFormat) format(number string, is1904 bool) string {
 // isDigits reports whether a text is digits and nothing else.
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// formatTime is the date and time that a number of days stands for; false: it stands for none.
+// formatTime is the date and time that a number of days stands for; false: it stands for none. Seconds are rounded: a fraction of 64
+// bits does not hold them exactly.
 func (f numberFormat) formatTime(number string, is1904 bool) (string, bool) {
 	days, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(days >= 0 && days < 2_958_466) { // the year 10000

@@ -91,7 +91,8 @@ type cell struct {
 	hasFormula bool
 }
 
-// readCell reads up to the end of a cell, and sets its value.
+// readCell reads up to the end of a cell, and sets its value. Cells without content are not written, so each may name its column; one
+// that does not follows the last.
 func (r *sheetReader) readCell(s *xmlScanner, t *xmlToken) error {
 	r.column++
 	if column, ok := parseColumn(t.attribute("r")); ok {
@@ -184,7 +185,8 @@ func parseColumn(reference []byte) (int, bool) {
 	return 0, false
 }
 
-// formatCell is the text of a cell. An error such as #N/A has none.
+// formatCell is the text of a cell: what its reader sees, but for the ways in which numbers and dates are written. An error such as
+// #N/A has none. Of a formula it is the value that was computed last.
 func (w *Workbook) formatCell(c *cell) string {
 	switch c.kind {
 	case "s":
