@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,8 +24,9 @@ func openCSV(t *text, beginning []byte, o Options) (*File, error) {
 	case !hasLine:
 		separator = detectSeparator(beginning)
 	}
+	hasEscapes := hasEscapedQuotes(beginning)
 	rows := iter.Seq2[Record, error](func(yield func(Record, error) bool) {
-		r := csvReader{in: t.open(), cells: cellReader{separator: separator, line: 1}, skipsFirst: hasLine}
+		r := csvReader{in: t.open(), cells: cellReader{separator: separator, line: 1, hasEscapes: hasEscapes}, skipsFirst: hasLine}
 		r.yieldRows(yield)
 	})
 	if inside := detectSeparatorInside(beginning); separator == noSeparator && inside != noSeparator {
@@ -35,19 +35,6 @@ func openCSV(t *text, beginning []byte, o Options) (*File, error) {
 	info := Info{Format: CSV, Separator: rune(separator)}
 	t.fillInfo(&info)
 	return openTable(rows, o, info)
-}
-
-// detectSeparatorInside is the separator of rows that stand in quotes as a whole, each a single cell: "A;""1, rue Haute"";48000". A
-// program that found no separator wrote them so.
-func detectSeparatorInside(beginning []byte) byte {
-	if beginning[0] != '"' {
-		return noSeparator
-	}
-	var lines []byte
-	for _, r := range sampleRows(beginning, noSeparator) {
-		lines = append(append(lines, r.Values[0].Text...), '\n')
-	}
-	return detectSeparator(lines)
 }
 
 // unwrapRows cuts the rows that stand in quotes as a whole into cells.
@@ -63,91 +50,6 @@ func unwrapRows(rows iter.Seq2[Record, error], separator byte) iter.Seq2[Record,
 			}
 		}
 	}
-}
-
-// readSeparatorLine is the separator that a first line "sep=;" names; programs of Microsoft write and read it.
-func readSeparatorLine(beginning []byte) (separator byte, ok bool) {
-	line := beginning
-	if end := bytes.IndexAny(beginning, "\r\n"); end >= 0 {
-		line = beginning[:end]
-	}
-	line = bytes.Trim(line, `"`)
-	if len(line) == len("sep=;") && strings.EqualFold(string(line[:4]), "sep=") {
-		return line[4], true
-	}
-	return 0, false
-}
-
-// separators are those that are looked for.
-const separators = ",;\t|"
-
-// noSeparator stands for that of a file of one column. No text has it.
-const noSeparator = 0
-
-// detectSeparator is the separator that cuts the first rows into the same number of cells. The row of names alone does not say: names
-// may have commas in them. The other rows alone do not either: decimal commas are as regular as separators. A file may have rows of
-// other lengths too, cut or with separators at their end; the most regular candidate wins.
-func detectSeparator(beginning []byte) byte {
-	best, bestScore := byte(noSeparator), 0.0
-	for _, c := range []byte(separators) {
-		if score := scoreSeparator(beginning, c); score > bestScore {
-			best, bestScore = c, score
-		}
-	}
-	return best
-}
-
-// scoreSeparator is the share of rows that have the most frequent number of cells, weighed by this number. It is less the more rows
-// stand above the first of them, and nothing where rows have one cell each, or where the first row has one and the next ones are no
-// names: then it is the name of one column, whose texts have commas.
-func scoreSeparator(beginning []byte, separator byte) float64 {
-	rows := sampleRows(beginning, separator)
-	cells, frequency := mostFrequentLen(rows)
-	if cells < 2 {
-		return 0
-	}
-	// The row of names must have as many cells as the others, if it is to be found at all.
-	first := slices.IndexFunc(rows, func(r Record) bool { return len(r.Values) == cells })
-	if first > 0 && len(rows[0].Values) == 1 && (!looksLikeNames(rows[first].Values) || isProse(rows[first].Values)) {
-		return 0
-	}
-	share := float64(frequency) / float64(len(rows))
-	return share * math.Log2(float64(cells)) / (1 + 0.5*float64(min(first, 4)))
-}
-
-// isProse reports whether spaces follow all separators, as they do in a sentence.
-func isProse(values []Value) bool {
-	return !slices.ContainsFunc(values[1:], func(v Value) bool { return !strings.HasPrefix(v.Text, " ") })
-}
-
-// sampleRows are the first rows of a text that may end anywhere. The last one may be cut, and is left out if others are there.
-func sampleRows(beginning []byte, separator byte) []Record {
-	const sampled = 200
-	var rows []Record
-	cells := cellReader{text: beginning, separator: separator, line: 1, isWhole: len(beginning) < sampleBytes}
-	for cells.pos < len(cells.text) && len(rows) < sampled {
-		record, err := cells.readRecord()
-		if err != nil {
-			return rows
-		}
-		if !isBlank(record.Values) {
-			rows = append(rows, record)
-		}
-	}
-	return rows
-}
-
-// mostFrequentLen is the number of cells that most rows have, and how many have it.
-func mostFrequentLen(rows []Record) (cells, frequency int) {
-	counts := map[int]int{}
-	for _, r := range rows {
-		n := len(r.Values)
-		counts[n]++
-		if counts[n] > frequency || counts[n] == frequency && n > cells {
-			cells, frequency = n, counts[n]
-		}
-	}
-	return cells, frequency
 }
 
 // isBlank reports whether a row has no text.
@@ -236,13 +138,14 @@ func (r *csvReader) readMore() error {
 // cellReader cuts a piece of a CSV text into rows and cells. Lines end with \r\n, \n or \r. A quote inside a cell without quotes is a
 // character like others. Spaces around quotes are no part of a cell; any other is.
 type cellReader struct {
-	text      []byte
-	separator byte
-	pos       int
-	line      int  // of pos
-	isWhole   bool // text goes to the end of the file
-	quoteLine int  // where the quote opened that is not closed yet; 0: none
-	width     int  // how many cells the last row had
+	text       []byte
+	separator  byte
+	hasEscapes bool // a quote with a backslash before it is part of its cell
+	pos        int
+	line       int  // of pos
+	isWhole    bool // text goes to the end of the file
+	quoteLine  int  // where the quote opened that is not closed yet; 0: none
+	width      int  // how many cells the last row had
 }
 
 // errCut: the piece ends before the row does. It never leaves csvReader.
@@ -321,7 +224,7 @@ func (c *cellReader) readUnquoted() ([]byte, error) {
 func (c *cellReader) readQuoted() (string, error) {
 	openedOn := c.line
 	c.quoteLine = openedOn
-	var doubled []byte // the cell up to the last doubled quote
+	var doubled []byte // the cell up to the last doubled quote, or the last with a backslash
 	for {
 		rest := c.text[c.pos:]
 		end := bytes.IndexByte(rest, '"')
@@ -330,6 +233,10 @@ func (c *cellReader) readQuoted() (string, error) {
 		}
 		c.line += countLines(rest[:end])
 		c.pos += end + 1
+		if c.hasEscapes && end > 0 && rest[end-1] == '\\' {
+			doubled = append(append(doubled, rest[:end-1]...), '"')
+			continue
+		}
 		if end+1 < len(rest) && rest[end+1] == '"' {
 			doubled = append(doubled, rest[:end+1]...)
 			c.pos++
