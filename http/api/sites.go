@@ -83,8 +83,7 @@ func (h *handler) awaitSite(ctx context.Context, s sites.Site, at eventstore.Pos
 	return kit.OK(s)
 }
 
-// externalIDPattern is the form of external ids, as the tag of body.SiteRow has it.
-var externalIDPattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
+var externalIDPattern = regexp.MustCompile(sites.ExternalIDPattern)
 
 // checkExternalID checks the form of the external id in the path, and that a body which repeats it has the same.
 func checkExternalID(c call, inBody string) error {

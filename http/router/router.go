@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -24,6 +25,7 @@ type Table[R any] struct{ paths []pathRoutes[R] }
 type pathRoutes[R any] struct {
 	matcher  *mux.Route
 	template string
+	isAction bool // it ends in a variable, a colon and a verb: "/sites/{code}:close"
 	byMethod map[string]R
 }
 
@@ -38,17 +40,26 @@ func New[R any](base string, routes []R, patternOf func(R) Pattern) *Table[R] {
 		pattern := patternOf(r)
 		i := slices.IndexFunc(t.paths, func(p pathRoutes[R]) bool { return p.template == pattern.Path })
 		if i < 0 {
-			i = len(t.paths)
-			t.paths = append(t.paths, pathRoutes[R]{patterns.NewRoute().Path(base + pattern.Path), pattern.Path, map[string]R{}})
+			added := pathRoutes[R]{patterns.NewRoute().Path(base + pattern.Path), pattern.Path, isAction(pattern.Path), map[string]R{}}
+			if i = len(t.paths); added.isAction {
+				i = 0 // Match asks actions first
+			}
+			t.paths = slices.Insert(t.paths, i, added)
 		}
 		t.paths[i].byMethod[pattern.Method] = r
 	}
 	return t
 }
 
+// isAction reports whether a path ends in a variable, a colon and a verb.
+func isAction(template string) bool {
+	return strings.HasPrefix(template[strings.LastIndexByte(template, '}')+1:], ":")
+}
+
 // Match is the route of a request and the variables of its path, unescaped; else refusal.NotFound or
-// problem.MethodNotAllowed, which lists OPTIONS too where allowOptions is set. Where several paths match ("/sites/{code}" and
-// "/sites/{code}:close"), the first that has the method is taken.
+// problem.MethodNotAllowed, which lists OPTIONS too where allowOptions is set. A path that ends in the verb of an action is that
+// action's alone: "/sites/a:close" is "/sites/{code}:close" and not the site a:close, whose path is "/sites/a%3Aclose". Else
+// variables hold colons like other signs: "/sites/a:b:close" closes a:b.
 func (t *Table[R]) Match(r *http.Request, allowOptions bool) (route R, vars map[string]string, err error) {
 	var allowed []string
 	for _, p := range t.paths {
@@ -61,6 +72,9 @@ func (t *Table[R]) Match(r *http.Request, allowOptions bool) (route R, vars map[
 			return route, vars, err
 		}
 		allowed = slices.AppendSeq(allowed, maps.Keys(p.byMethod))
+		if p.isAction {
+			break
+		}
 	}
 	if allowed == nil {
 		return route, nil, refusal.NotFound

@@ -31,6 +31,12 @@ func TestARouteIsFoundByItsExactMethodAndPath(t *testing.T) {
 		{"PUT", "/base/sites/a%20%C3%A9%2Fb", row{"PUT", "/sites/{code}"}, map[string]string{"code": "a é/b"}},
 		{"POST", "/base/sites/a:close", row{"POST", "/sites/{code}:close"}, map[string]string{"code": "a"}},
 		{"GET", "/base/sites/a:b", row{"GET", "/sites/{code}"}, map[string]string{"code": "a:b"}},
+		{"POST", "/base/sites/a:b:close", row{"POST", "/sites/{code}:close"}, map[string]string{"code": "a:b"}},
+		{"POST", "/base/sites/a%3Aclose:close", row{"POST", "/sites/{code}:close"}, map[string]string{"code": "a:close"}},
+		{"PUT", "/base/sites/a%3Aclose", row{"PUT", "/sites/{code}"}, map[string]string{"code": "a:close"}},
+		{"PUT", "/base/sites/a%3aclose", row{"PUT", "/sites/{code}"}, map[string]string{"code": "a:close"}},
+		{"GET", "/base/sites/a:closed", row{"GET", "/sites/{code}"}, map[string]string{"code": "a:closed"}},
+		{"GET", "/base/sites/n:*@+~1", row{"GET", "/sites/{code}"}, map[string]string{"code": "n:*@+~1"}},
 		{"POST", "/base/sites", row{"POST", "/sites"}, map[string]string{}},
 		{"GET", "/base/things/x/parts/..", row{"GET", "/things/{id:[a-z]+}/parts/{part}"}, map[string]string{"id": "x", "part": ".."}},
 	} {
@@ -64,7 +70,9 @@ func TestAWrongMethodIsAnsweredWithTheAllowedOnes(t *testing.T) {
 		{"DELETE", "/base/sites/a", true, "GET, OPTIONS, PUT"},
 		{"DELETE", "/base/sites/a", false, "GET, PUT"},
 		{"HEAD", "/base/sites", false, "POST"},
-		{"DELETE", "/base/sites/a:close", false, "GET, POST, PUT"},
+		{"DELETE", "/base/sites/a:close", false, "POST"},
+		{"PUT", "/base/sites/a:close", false, "POST"},
+		{"POST", "/base/sites/a%3Aclose", false, "GET, PUT"},
 		{"get", "/base/sites/a", false, "GET, PUT"},
 	} {
 		_, _, err := table.Match(httptest.NewRequest(c.method, c.target, nil), c.preflight)

@@ -171,7 +171,7 @@ func formatCursor(externalID string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(externalID))
 }
 
-var externalIDPattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
+var externalIDPattern = regexp.MustCompile(locations.ExternalIDPattern)
 
 func parseCursor(cursor string) (after string, err error) {
 	if cursor == "" {

@@ -59,7 +59,7 @@ type UpsertSites struct {
 
 // SiteRow is a site of a sync or an upsert.
 type SiteRow struct {
-	ExternalID string `json:"external_id" pattern:"^[A-Za-z0-9._~-]{1,128}$" doc:"The caller's own, unique in the referential"`
+	ExternalID string `json:"external_id" pattern:"^[A-Za-z0-9._~:*@+-]{1,128}$" doc:"The caller's own, unique in the referential"`
 	locations.Content
 	IgnoredMembers
 }

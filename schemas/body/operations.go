@@ -18,7 +18,7 @@ func API() openapi.API {
 		Variables: map[string]openapi.Variable{
 			"id":          {Doc: "Of a commune, a street, a locality or a house number; or an id_ban"},
 			"code":        {Pattern: "^[a-z0-9_-]{1,64}$", Doc: "Of the referential"},
-			"external_id": {Pattern: "^[A-Za-z0-9._~-]{1,128}$", Doc: "The caller's own, of the site"},
+			"external_id": {Pattern: locations.ExternalIDPattern, Doc: "The caller's own, of the site; in one that ends in :deactivate or :reactivate the colon is written %3A"},
 		},
 		Security: "A secret key; for GET /locations/search also a publishable key, from an origin it declares.",
 		Operations: slices.Concat([]openapi.Operation{

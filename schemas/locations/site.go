@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// ExternalIDPattern is the form of the id that a customer gives a site. Tags of package body repeat it.
+const ExternalIDPattern = `^[A-Za-z0-9._~:*@+-]{1,128}$`
+
 // Content is what a customer says about a site. What was not given is zero. Its JSON is that of the API.
 type Content struct {
 	Name       string          `json:"nom,omitempty" max:"200"`

@@ -17,6 +17,8 @@ func TestJoinPathEscapesEachSegment(t *testing.T) {
 		{"revoke", []string{"accounts", "mende", "keys", "k1"}, "/accounts/mende/keys/k1:revoke"},
 		{"", []string{"accounts", "a/b"}, "/accounts/a%2Fb"},
 		{"plan", []string{"accounts", "x:close"}, "/accounts/x%3Aclose:plan"},
+		{"deactivate", []string{"sites", "node:1:deactivate"}, "/sites/node%3A1%3Adeactivate:deactivate"},
+		{"", []string{"sites", "a*@+~b"}, "/sites/a%2A@+~b"},
 		{"", []string{"accounts", "é ?#"}, "/accounts/%C3%A9%20%3F%23"},
 	} {
 		if got := adminclient.JoinPath(c.verb, c.segments...); got != c.want {

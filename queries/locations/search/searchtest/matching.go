@@ -21,6 +21,7 @@ var texts = []rule{
 	{"what answers better comes first", ranking},
 	{"nothing else of a site is ever looked at", hiddenFields},
 	{"a secret key's text finds external ids", externalIDs},
+	{"the signs of an external id are signs like others", externalIDsWithSigns},
 }
 
 // shops are a few sites as customers have them: with accents, ligatures, abbreviations (bd, St, Av., Gal, ZI), articles
@@ -168,6 +169,25 @@ func externalIDs(t *testing.T, s Fixture) {
 	wantSites(t, s, search.Query{Text: "7f3a", MatchExternalIDs: true}, "7f3a~c_9")
 	wantSites(t, s, search.Query{Text: "deux", MatchExternalIDs: true}, "MAG-0042.b")
 	wantSites(t, s, search.Query{Text: "mag"}, "7f3a~c_9")
+}
+
+// externalIDsWithSigns looks for ids that hold signs which filters and patterns give a meaning to elsewhere.
+func externalIDsWithSigns(t *testing.T, s Fixture) {
+	ids := []string{"Node:123", "node:123:deactivate", "node:1*", "a@b+c", "*", "+33"}
+	for _, id := range ids {
+		s.WriteSites(t, namedRow(id, "Nom"))
+	}
+	wantSites(t, s, search.Query{Text: "node:123", MatchExternalIDs: true}, "Node:123", "node:123:deactivate")
+	wantFirst(t, s, search.Query{Text: "node:123", MatchExternalIDs: true}, "Node:123")
+	wantSites(t, s, search.Query{Text: "node:1", MatchExternalIDs: true}, "Node:123", "node:123:deactivate", "node:1*")
+	wantSites(t, s, search.Query{Text: "node:1*", MatchExternalIDs: true}, "node:1*")
+	wantSites(t, s, search.Query{Text: "A@B+", MatchExternalIDs: true}, "a@b+c")
+	wantSites(t, s, search.Query{Text: "*", MatchExternalIDs: true}, "*")
+	wantSites(t, s, search.Query{Text: "+33", MatchExternalIDs: true}, "+33")
+	for _, id := range ids {
+		wantSites(t, s, search.Query{Text: id})
+	}
+	wantSites(t, s, search.Query{Text: "nom"}, ids...)
 }
 
 // Rules of what the other parts of a query find. Unlike a text, they hold exactly.
