@@ -32,9 +32,9 @@ func TestWriteDecides(t *testing.T) {
 	gone := []event.Event{one, sitesChanged(deactivatedRow("x", 2))}
 	placed := sitesChanged(createdRow("x", contentWithAddress("A", "1 rue")))
 	lost := sitesChanged(createdRow("x", contentWithAddress("A", "nowhere")))
-	found := fakeGeocoder{"nowhere": {Lat: 1, Lon: 2, Score: 0.6}}
+	found := fakeGeocoder{"nowhere": {Lat: 1, Lon: 2, Score: 0.6, Precision: locations.PrecisionMunicipality}}
 	byID := locations.Content{Name: "A", IDBan: "ban-2"}
-	shownByID, _, _ := storedContent(byID).ShownContent()
+	shownByID := storedContent(byID).ShownContent()
 	renamed := shownByID
 	renamed.Name = "B"
 	other := event.ReferentialOpened{Code: "o"}
@@ -82,13 +82,13 @@ func TestWriteDecides(t *testing.T) {
 
 		{rule: "a dry run says what it would do", given: given(one), batch: batchOf(dry, "x", a, "y", contentWithAddress("B", "1 rue")),
 			want: event.SiteWriteSummary{Created: 1, Unchanged: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 2, AccountActive: 1},
-			rows: []event.SiteRow{createdRow("y", contentWithAddress("B", "1 rue"))}, placed: []GeocodedSite{{"y", 0.9}}},
+			rows: []event.SiteRow{createdRow("y", contentWithAddress("B", "1 rue"))}, placed: []GeocodedSite{{"y", 0.9, locations.PrecisionStreet}}},
 		{rule: "a dry run says what it would be refused for", given: given(createdSites(3)), batch: addSites(dry, 1),
 			want: event.SiteWriteSummary{Unchanged: 1, Deactivated: 2, ActiveBefore: 3, ActiveAfter: 1, AccountActive: 3},
 			rows: []event.SiteRow{deactivatedRow("s01", 2), deactivatedRow("s02", 2)}, err: refusal.SuspiciousReduction.With(refusal.Details{Before: 3, After: 1})},
 
 		{rule: "a site with an address alone is placed", given: given(), batch: batchOf(Batch{}, "x", contentWithAddress("A", "1 rue")),
-			want: event.SiteWriteSummary{Created: 1, Geocoded: 1, ActiveAfter: 1}, rows: []event.SiteRow{createdRow("x", contentWithAddress("A", "1 rue"))}, placed: []GeocodedSite{{"x", 0.9}}},
+			want: event.SiteWriteSummary{Created: 1, Geocoded: 1, ActiveAfter: 1}, rows: []event.SiteRow{createdRow("x", contentWithAddress("A", "1 rue"))}, placed: []GeocodedSite{{"x", 0.9, locations.PrecisionStreet}}},
 		{rule: "a site that is not found is kept and told", given: given(), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")),
 			want: event.SiteWriteSummary{Created: 1, ActiveAfter: 1}, rows: []event.SiteRow{createdRow("x", contentWithAddress("A", "nowhere"))}, lost: []string{"x"}},
 		{rule: "a placed site said again is unchanged", given: given(placed), batch: batchOf(Batch{}, "x", contentWithAddress("A", "1 rue")),
@@ -98,20 +98,20 @@ func TestWriteDecides(t *testing.T) {
 		{rule: "a placed site sent back with another address is placed anew", given: given(placed),
 			batch: batchOf(Batch{}, "x", withAddress(contentAsShown("A", "1 rue"), "2 rue")),
 			want:  event.SiteWriteSummary{Updated: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1},
-			rows:  []event.SiteRow{siteRow("x", event.SiteUpdated, 2, ptr(contentWithAddress("A", "2 rue")))}, placed: []GeocodedSite{{"x", 0.8}}},
+			rows:  []event.SiteRow{siteRow("x", event.SiteUpdated, 2, ptr(contentWithAddress("A", "2 rue")))}, placed: []GeocodedSite{{"x", 0.8, locations.PrecisionHouseNumber}}},
 		{rule: "a lost site said again is unchanged while it is lost", given: given(lost), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")),
 			want: event.SiteWriteSummary{Unchanged: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}},
 		{rule: "a lost site that comes back is told", given: given(lost, sitesChanged(deactivatedRow("x", 2))), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")),
 			want: event.SiteWriteSummary{Reactivated: 1, ActiveAfter: 1}, rows: []event.SiteRow{unlocatedRow(siteRow("x", event.SiteReactivated, 3, nil))}, lost: []string{"x"}},
 		{rule: "a lost site is placed as soon as it can be", given: given(lost), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")), geocoder: found,
 			want: event.SiteWriteSummary{Updated: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1},
-			rows: []event.SiteRow{found.siteRow("x", event.SiteUpdated, 2, contentWithAddress("A", "nowhere"))}, placed: []GeocodedSite{{"x", 0.6}}},
+			rows: []event.SiteRow{found.siteRow("x", event.SiteUpdated, 2, contentWithAddress("A", "nowhere"))}, placed: []GeocodedSite{{"x", 0.6, locations.PrecisionMunicipality}}},
 		{rule: "a lost site is placed when it comes back", given: given(lost, sitesChanged(deactivatedRow("x", 2))), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")), geocoder: found,
 			want: event.SiteWriteSummary{Reactivated: 1, Geocoded: 1, ActiveAfter: 1},
-			rows: []event.SiteRow{found.siteRow("x", event.SiteReactivated, 3, contentWithAddress("A", "nowhere"))}, placed: []GeocodedSite{{"x", 0.6}}},
+			rows: []event.SiteRow{found.siteRow("x", event.SiteReactivated, 3, contentWithAddress("A", "nowhere"))}, placed: []GeocodedSite{{"x", 0.6, locations.PrecisionMunicipality}}},
 		{rule: "a site placed by its id alone is not lost when it is sent back", given: given(sitesChanged(createdRow("x", byID))), batch: batchOf(Batch{}, "x", renamed),
 			want: event.SiteWriteSummary{Updated: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1},
-			rows: []event.SiteRow{siteRow("x", event.SiteUpdated, 2, &locations.Content{Name: "B", IDBan: "ban-2"})}, placed: []GeocodedSite{{"x", 1}}},
+			rows: []event.SiteRow{siteRow("x", event.SiteUpdated, 2, &locations.Content{Name: "B", IDBan: "ban-2"})}, placed: []GeocodedSite{{"x", 1, locations.PrecisionHouseNumber}}},
 		{rule: "a customer's position moved by a hair is the customer's", given: given(placed), batch: batchOf(Batch{}, "x", withMovedPosition(contentAsShown("A", "1 rue"))),
 			want: event.SiteWriteSummary{Updated: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}, rows: []event.SiteRow{siteRow("x", event.SiteUpdated, 2, ptr(withMovedPosition(contentAsShown("A", "1 rue"))))}},
 	} {

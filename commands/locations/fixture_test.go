@@ -66,7 +66,7 @@ func (b *fakeBan) find(c locations.Content) (locations.Position, bool) {
 		return locations.Position{}, false
 	}
 	n := float64(len(c.Address.Line1))
-	return locations.Position{Lat: 44 + n/100, Lon: 3, Source: locations.SourceBAN, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
+	return locations.Position{Lat: 44 + n/100, Lon: 3, Source: locations.SourceBAN, IDBan: "ban-" + c.Address.Line1, Score: 0.75, Precision: locations.PrecisionHouseNumber}, true
 }
 
 // fixture is a log with what the commands on it need.
@@ -187,9 +187,9 @@ func (g fakeGeocoder) Geocode(_ context.Context, c locations.Content) (locations
 }
 
 var mendeGeocoder = fakeGeocoder{
-	"1 rue": {Lat: 44.5, Lon: 3.5, IDBan: "ban-1", Score: 0.9},
-	"2 rue": {Lat: 44.6, Lon: 3.6, IDBan: "ban-2", Score: 0.8},
-	"ban-2": {Lat: 44.6, Lon: 3.6, IDBan: "ban-2", Score: 1},
+	"1 rue": {Lat: 44.5, Lon: 3.5, IDBan: "ban-1", Score: 0.9, Precision: locations.PrecisionStreet},
+	"2 rue": {Lat: 44.6, Lon: 3.6, IDBan: "ban-2", Score: 0.8, Precision: locations.PrecisionHouseNumber},
+	"ban-2": {Lat: 44.6, Lon: 3.6, IDBan: "ban-2", Score: 1, Precision: locations.PrecisionHouseNumber},
 }
 
 // contentWithPosition returns a content with the customer's own position.
@@ -204,7 +204,7 @@ func contentWithAddress(name, line string) locations.Content {
 
 // contentAsShown returns a content with the geocoded position that the site shows.
 func contentAsShown(name, line string) locations.Content {
-	c, _, _ := storedContent(contentWithAddress(name, line)).ShownContent()
+	c := storedContent(contentWithAddress(name, line)).ShownContent()
 	return c
 }
 

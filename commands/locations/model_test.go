@@ -181,7 +181,7 @@ func deactivateOmitted(o *Outcome, sites map[string]modelSite, rows []Row) {
 func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, keepsInactive bool) {
 	old, known := sites[row.ExternalID]
 	next := modelSite{StoredSite: m.stored(row.Content), active: !known || old.active || !keepsInactive, version: old.version + 1}
-	shown, source, _ := old.ShownContent()
+	shown := old.ShownContent()
 	isSameBody := encodeFields(row.Content) == encodeFields(old.Content)
 	isAsGiven, isAsShown := encodePosition(row.Content) == encodePosition(old.Content), encodePosition(row.Content) == encodePosition(shown)
 	switch same := isSameBody && (isAsGiven || isAsShown); {
@@ -199,7 +199,7 @@ func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, keepsI
 			o.UnlocatedSites = append(o.UnlocatedSites, row.ExternalID)
 		}
 		return
-	case !same && isAsShown && !isAsGiven && source == locations.SourceBAN:
+	case !same && isAsShown && !isAsGiven && old.Position.Source == locations.SourceBAN:
 		withoutPosition := row.Content
 		withoutPosition.Lat, withoutPosition.Lon = nil, nil
 		if withoutPosition.Address != nil {
@@ -218,7 +218,7 @@ func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, keepsI
 		o.UnlocatedSites = append(o.UnlocatedSites, row.ExternalID)
 	case p.Source == locations.SourceBAN:
 		o.Geocoded++
-		o.GeocodedSites = append(o.GeocodedSites, GeocodedSite{row.ExternalID, p.Score})
+		o.GeocodedSites = append(o.GeocodedSites, GeocodedSite{row.ExternalID, p.Score, p.Precision})
 	}
 }
 

@@ -223,7 +223,7 @@ func (x *modelTest) randomContent(code, id string) locations.Content {
 		return c
 	case 3, 4, 5:
 		if r := x.model.referentials[code]; r != nil && r.sites[id].version > 0 {
-			c, _, _ := r.sites[id].ShownContent()
+			c := r.sites[id].ShownContent()
 			if x.rng.IntN(2) == 0 {
 				c.Name = name
 			}
@@ -284,7 +284,7 @@ func (x *modelTest) compare() {
 func (x *modelTest) checkSite(code, id string, got locations.Site) {
 	s := x.model.referentials[code].sites[id]
 	want := locations.Site{ID: siteID("a", code, id), Referential: code, ExternalID: id, Active: s.active, Version: s.version}
-	want.Content, want.Source, want.Score = s.ShownContent()
+	want.Show(s.StoredSite)
 	want.Created, want.Modified, want.Deactivated = got.Created, got.Modified, got.Deactivated
 	if !reflect.DeepEqual(want, got) {
 		x.Errorf("site (-want +got):\n%s", gocmp.Diff(want, got))

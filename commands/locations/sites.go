@@ -150,7 +150,7 @@ func (l *Locations) readSite(ctx context.Context, account, code, externalID stri
 		ID: siteID(account, code, externalID), Referential: code, ExternalID: externalID,
 		Active: state.active, Version: state.version, Created: timeOfMicros(state.created), Modified: timeOfMicros(state.modified),
 	}
-	s.Content, s.Source, s.Score = stored.ShownContent()
+	s.Show(stored)
 	if !state.active {
 		s.Deactivated = timeOfMicros(state.deactivated)
 	}

@@ -41,6 +41,7 @@ type Batch struct {
 type GeocodedSite struct {
 	ExternalID string
 	Score      float64
+	Precision  locations.Precision
 }
 
 // Outcome is what a batch did, or what a dry run would do. GeocodedSites and UnlocatedSites are among the rows that were
@@ -60,7 +61,7 @@ func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 	case r.Unlocated:
 		o.UnlocatedSites = append(o.UnlocatedSites, r.ExternalID)
 	case r.Geocoded && p != nil:
-		o.GeocodedSites = append(o.GeocodedSites, GeocodedSite{r.ExternalID, p.Score})
+		o.GeocodedSites = append(o.GeocodedSites, GeocodedSite{r.ExternalID, p.Score, p.Precision})
 	case r.Geocoded:
 		o.GeocodedSites = append(o.GeocodedSites, GeocodedSite{ExternalID: r.ExternalID})
 	}

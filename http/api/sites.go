@@ -190,7 +190,7 @@ func toSynced(o locations.Outcome) (body.Synced, error) {
 }
 
 func toPlacement(p locations.GeocodedSite) body.Placement {
-	return body.Placement{ExternalID: p.ExternalID, Score: p.Score}
+	return body.Placement{ExternalID: p.ExternalID, Score: p.Score, Precision: p.Precision}
 }
 
 // exportSitesEndpoint streams the file of a referential's active sites. One page of them is in memory at a time.

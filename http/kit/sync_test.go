@@ -81,7 +81,7 @@ func TestARowMayHoldUpToItsLimits(t *testing.T) {
 		`"external_id":"a","proprietes":{"a":` + long(16<<10-5) + `}`: `value_error ["body","sites",0,"proprietes"]`,
 		`"external_id":"a","horaires":` + long(16<<10):                "",
 		`"external_id":"a","horaires":` + long(16<<10+1):              `value_error ["body","sites",0,"horaires"]`,
-		`"external_id":"a","id":[],"referentiel":{},"geocode_score":"x","position_source":null,"actif":1,"version":[{}],"cree_le":0,"modifie_le":1,"desactive_le":{"a":2}`: "",
+		`"external_id":"a","id":[],"referentiel":{},"geocode_score":"x","geocode_precision":7,"position_source":null,"actif":1,"version":[{}],"cree_le":0,"modifie_le":1,"desactive_le":{"a":2}`: "",
 		`"external_id":"a","adresse":{"code_insee":"480955"}`: `string_too_long ["body","sites",0,"adresse","code_insee"]`,
 	} {
 		status, got := problemOf(t, errorOf(syncSitesDecoder.DecodeText([]byte(`{"sites":[{`+row+`}]}`))))

@@ -186,7 +186,7 @@ var fieldAliases = map[string]string{
 }
 
 // readOnlyFields are the members that the service sets. Their columns are skipped.
-const readOnlyFields = "referentiel geocode_score position_source actif version cree_le modifie_le desactive_le"
+const readOnlyFields = "referentiel geocode_score geocode_precision position_source actif version cree_le modifie_le desactive_le"
 
 // resolveField is the member that a column is called after, by its own name or an alias; "" for a column to skip; false: it is
 // called after none. Accents, case and punctuation do not matter.

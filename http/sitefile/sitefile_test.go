@@ -96,7 +96,7 @@ func randomSites(r *rand.Rand) (stored []locations.StoredSite, shown []locations
 		s := randomSite(r)
 		stored = append(stored, s)
 		one := locations.Site{ID: "x", Referential: "shops", ExternalID: fmt.Sprintf("a.~_-%d", i), Active: true, Version: 3}
-		one.Content, one.Source, one.Score = s.ShownContent()
+		one.Show(s)
 		shown = append(shown, one)
 	}
 	return stored, shown
@@ -120,7 +120,7 @@ func randomSite(r *rand.Rand) locations.StoredSite {
 		s.Content.Lat, s.Content.Lon = &lat, &lon
 		s.Position = s.Content.OwnPosition()
 	case 1:
-		s.Position = &locations.Position{Lat: lat, Lon: lon, Source: locations.SourceBAN, IDBan: "b", Score: 0.87}
+		s.Position = &locations.Position{Lat: lat, Lon: lon, Source: locations.SourceBAN, IDBan: "b", Score: 0.87, Precision: locations.PrecisionLocality}
 	}
 	return s
 }

@@ -54,7 +54,7 @@ func CSV(d csvfile.Dialect) Format {
 // how the position was found. parseHeader skips the latter.
 var csvColumns = []string{
 	"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon",
-	"position_source", "geocode_score", "horaires", "telephone", "email", "site_web", "tags", "proprietes",
+	"position_source", "geocode_score", "geocode_precision", "horaires", "telephone", "email", "site_web", "tags", "proprietes",
 }
 
 // csvWriter is a Writer of a CSV file. Its cells are exact, so that Read gives them back: a text that begins like a formula is
@@ -79,7 +79,8 @@ func (w csvWriter) WriteRow(s locations.Site) error {
 	}
 	return w.out.WriteRow(
 		s.ExternalID, s.Name, a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode, a.Country, s.IDBan, w.formatDegrees(s.Lat), w.formatDegrees(s.Lon),
-		string(s.Source), w.formatScore(s.Score), formatJSON(s.Hours), s.Phone, s.Email, s.Website, formatTags(s.Tags), formatJSON(s.Properties),
+		string(s.Source), w.formatScore(s.Score), string(s.Precision),
+		formatJSON(s.Hours), s.Phone, s.Email, s.Website, formatTags(s.Tags), formatJSON(s.Properties),
 	)
 }
 

@@ -77,6 +77,7 @@ type IgnoredMembers struct {
 	ID          shape.Ignored `json:"id,omitzero" doc:"Ignored"`
 	Referential shape.Ignored `json:"referentiel,omitzero" doc:"Ignored"`
 	Score       shape.Ignored `json:"geocode_score,omitzero" doc:"Ignored"`
+	Precision   shape.Ignored `json:"geocode_precision,omitzero" doc:"Ignored"`
 	Source      shape.Ignored `json:"position_source,omitzero" doc:"Ignored"`
 	Active      shape.Ignored `json:"actif,omitzero" doc:"Ignored"`
 	Version     shape.Ignored `json:"version,omitzero" doc:"Ignored"`
@@ -134,8 +135,9 @@ type Synced struct {
 
 // Placement is a site whose position was found by its address, and how sure that is.
 type Placement struct {
-	ExternalID string  `json:"external_id"`
-	Score      float64 `json:"geocode_score" min:"0" max:"1"`
+	ExternalID string              `json:"external_id"`
+	Score      float64             `json:"geocode_score" min:"0" max:"1"`
+	Precision  locations.Precision `json:"geocode_precision,omitempty" enum:"housenumber street locality municipality" doc:"Of what it got the position"`
 }
 
 // SitesQuery is the query of GET /locations/referentiels/{code}/sites.

@@ -20,6 +20,6 @@ func SiteFromRow(row table.Site) (Site, error) {
 		ID: row.PublicID, Referential: row.Referential, ExternalID: row.ExternalID, Active: row.Active, Version: row.Version,
 		Created: row.Created.Time(), Modified: row.Modified.Time(), Deactivated: row.Deactivated.Time(),
 	}
-	s.Content, s.Source, s.Score = stored.ShownContent()
+	s.Show(stored)
 	return s, nil
 }

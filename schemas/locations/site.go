@@ -2,7 +2,7 @@
 // how the customer sees it (Site). The limits of the fields are in their tags.
 //
 //	request ──► Content ──command──► StoredSite ──► log, tables        Content.Hash ──► ContentHash.Digest ──► Digest
-//	                                      └─ShownContent─► Site ──► answer             compared with the next Content
+//	                                      └─Site.Show──► Site ──► answer               compared with the next Content
 //
 // The commands keep a Digest in memory instead of a content. Digest.Compare decides whether a write changes anything.
 package locations
@@ -52,13 +52,24 @@ const (
 	SourceClient Source = "client" // the customer's own coordinates
 )
 
+// Precision is what a geocoded position is the position of.
+type Precision string
+
+const (
+	PrecisionHouseNumber  Precision = "housenumber"
+	PrecisionStreet       Precision = "street"
+	PrecisionLocality     Precision = "locality"
+	PrecisionMunicipality Precision = "municipality" // the centre of a commune
+)
+
 // Position is where a site is.
 type Position struct {
-	Lat    float64 `json:"lat"`
-	Lon    float64 `json:"lon"`
-	Source Source  `json:"source"`
-	IDBan  string  `json:"id_ban,omitempty"` // of the address it was placed at
-	Score  float64 `json:"score,omitempty"`  // of the verification, 0–1; 0 for the customer's own
+	Lat       float64   `json:"lat"`
+	Lon       float64   `json:"lon"`
+	Source    Source    `json:"source"`
+	IDBan     string    `json:"id_ban,omitempty"`    // of the address it was placed at
+	Score     float64   `json:"score,omitempty"`     // of the verification, 0–1; 0 for the customer's own
+	Precision Precision `json:"precision,omitempty"` // "" for the customer's own, and where it was geocoded before this was kept
 }
 
 // StoredSite is what the log and the tables keep of a site, as one JSON text. A site has no position if the customer gave
@@ -76,6 +87,7 @@ type Site struct {
 	Content               // ShownContent: Lat, Lon and IDBan are those of the position
 	Source      Source    `json:"position_source,omitempty" enum:"ban client" doc:"Who said where it is; left out while nobody did: its address was not found"`
 	Score       float64   `json:"geocode_score,omitzero" doc:"How sure the verification is that placed it, 0 to 1"`
+	Precision   Precision `json:"geocode_precision,omitempty" enum:"housenumber street locality municipality" doc:"Of what it has the position; left out for sites that were placed before this was kept"`
 	Active      bool      `json:"actif"`
 	Version     int64     `json:"version" doc:"1 at first, one more with each change"`
 	Created     time.Time `json:"cree_le"`
@@ -83,17 +95,25 @@ type Site struct {
 	Deactivated time.Time `json:"desactive_le,omitzero"`
 }
 
+// Show sets what the site shows of a stored one: its content and how its position was found.
+func (s *Site) Show(stored StoredSite) {
+	s.Content = stored.ShownContent()
+	if p := stored.Position; p != nil {
+		s.Source, s.Score, s.Precision = p.Source, p.Score, p.Precision
+	}
+}
+
 // ShownContent is the content as the site shows it: with Lat, Lon and IDBan of the position where there is one.
-func (s StoredSite) ShownContent() (c Content, source Source, score float64) {
-	c = s.Content
+func (s StoredSite) ShownContent() Content {
+	c := s.Content
 	if p := s.Position; p != nil {
 		lat, lon := p.Lat, p.Lon
-		c.Lat, c.Lon, source, score = &lat, &lon, p.Source, p.Score
+		c.Lat, c.Lon = &lat, &lon
 		if p.IDBan != "" {
 			c.IDBan = p.IDBan
 		}
 	}
-	return c, source, score
+	return c
 }
 
 // OwnPosition is the position the customer gave, or nil.
@@ -120,8 +140,7 @@ type ContentHash struct{ fields, position [16]byte }
 // customer gave.
 func (x ContentHash) Digest(s StoredSite) Digest {
 	var d Digest
-	shown, _, _ := s.ShownContent()
-	typedPosition, shownPosition := s.Content.hashPosition(), shown.hashPosition()
+	typedPosition, shownPosition := s.Content.hashPosition(), s.ShownContent().hashPosition()
 	copy(d[:16], x.fields[:])
 	copy(d[16:24], typedPosition[:])
 	copy(d[24:], shownPosition[:])

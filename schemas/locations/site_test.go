@@ -27,7 +27,7 @@ func newGeocodedSite() locations.StoredSite {
 
 func TestContentsCompare(t *testing.T) {
 	t.Parallel()
-	shown, _, _ := newGeocodedSite().ShownContent()
+	shown := newGeocodedSite().ShownContent()
 	with := func(c locations.Content, change func(*locations.Content)) locations.Content {
 		if c.Address != nil {
 			a := *c.Address

@@ -57,7 +57,7 @@ func geocodeSite(ctx context.Context, e *live.Engine, c locations.Content) locat
 }
 
 func positionOf(r *address.Record, score float64) locations.Position {
-	return locations.Position{Lat: r.Lat, Lon: r.Lon, Source: locations.SourceBAN, IDBan: r.BanID, Score: score}
+	return locations.Position{Lat: r.Lat, Lon: r.Lon, Source: locations.SourceBAN, IDBan: r.BanID, Score: score, Precision: locations.Precision(r.Type)}
 }
 
 // addressQueries are the ways to read an address, the likeliest first: with the street in the first line, or, where

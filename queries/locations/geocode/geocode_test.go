@@ -110,6 +110,20 @@ func TestASiteIsGeocodedOnlyWhereOneAddressCanBeMeant(t *testing.T) {
 	}
 }
 
+func TestAPositionSaysWhatItIsThePositionOf(t *testing.T) {
+	t.Parallel()
+	s := geocode.New(newAddresses(t))
+	for want, c := range map[locations.Precision]locations.Content{
+		locations.PrecisionHouseNumber:  at("3 rue de l'Ermitage", "", "48000", "Mende"),
+		locations.PrecisionStreet:       at("rue de l'Ermitage", "", "48000", "Mende"),
+		locations.PrecisionMunicipality: at("", "", "48000", "Mende"),
+	} {
+		if p, ok, err := s.Geocode(t.Context(), c); p.Precision != want || !ok || err != nil {
+			t.Errorf("%+v: %+v, %v, %v, want precision %s", c.Address, p, ok, err, want)
+		}
+	}
+}
+
 // Real addresses are placed where they are, and streets of another town nowhere.
 func TestRealAddressesArePlacedWhereTheyAre(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func newOracleSite(row table.Site) oracleSite {
 		panic(err)
 	}
 	k := oracleSite{row: row}
-	k.content, _, _ = stored.ShownContent()
+	k.content = stored.ShownContent()
 	addWords := func(field int, texts ...string) {
 		for _, text := range texts {
 			search.VisitTerms(text, func(word string) { k.fields[field] = append(k.fields[field], word) })

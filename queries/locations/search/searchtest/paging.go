@@ -69,12 +69,12 @@ func roundTrip(t *testing.T, s Fixture) {
 			Hours: []byte(`{"lun":["09:00-12:00"]}`), Phone: "04", Email: "a@b.fr", Website: "https://b.fr", Tags: []string{"b", "a"},
 			Properties: []byte(`{"n":12345678901234567890,"x":1.0}`),
 		},
-		Position: &locations.Position{Lat: lat, Lon: lon, Source: locations.SourceBAN, IDBan: "id-ban", Score: 0.875},
+		Position: &locations.Position{Lat: lat, Lon: lon, Source: locations.SourceBAN, IDBan: "id-ban", Score: 0.875, Precision: locations.PrecisionStreet},
 	}
 	row := deactivatedRow(NewSiteRow("a", "shops", "x", stored))
 	s.WriteSites(t, row)
 	want := locations.Site{
-		ID: row.PublicID, Referential: "shops", ExternalID: "x", Content: stored.Content, Source: locations.SourceBAN, Score: 0.875,
+		ID: row.PublicID, Referential: "shops", ExternalID: "x", Content: stored.Content, Source: locations.SourceBAN, Score: 0.875, Precision: locations.PrecisionStreet,
 		Version: 2, Created: row.Created.Time(), Modified: row.Modified.Time(), Deactivated: row.Deactivated.Time(),
 	}
 	want.Lat, want.Lon, want.IDBan = &lat, &lon, "id-ban"
