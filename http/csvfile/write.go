@@ -1,6 +1,6 @@
 // Package csvfile writes and reads CSV. A SafeWriter writes for people: no cell of text begins like a formula. An ExactWriter
 // writes for programs, and ReadRecords reads every cell back as it was. Both write a Dialect: RFC 4180, or what a French
-// Excel opens.
+// Excel opens. A file for both people and programs has cells of EscapeFormula in an ExactWriter.
 //
 // encoding/csv does not serve for ExactWriter and ReadRecords: it rewrites line ends in cells, and its LazyQuotes neither
 // trims cells nor reports on which line a quote was opened.
@@ -73,22 +73,14 @@ func (d Dialect) NewSafeWriter(out io.Writer) *SafeWriter {
 	return w
 }
 
-// WriteRow writes a row: texts, each with escapeFormula, and numbers after them as they are, because a minus before a number is no
+// WriteRow writes a row: texts, each with EscapeFormula, and numbers after them as they are, because a minus before a number is no
 // formula. An error of writing may come only from Flush.
 func (w *SafeWriter) WriteRow(texts []string, numbers ...string) error {
 	w.row = w.row[:0]
 	for _, t := range texts {
-		w.row = append(w.row, escapeFormula(t))
+		w.row = append(w.row, EscapeFormula(t))
 	}
 	return w.encoder.Write(append(w.row, numbers...))
-}
-
-// escapeFormula puts an apostrophe before a text that a spreadsheet would take for a formula and run.
-func escapeFormula(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
 
 // Flush ends the file. It returns the first error of writing it.

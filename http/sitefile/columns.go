@@ -64,7 +64,7 @@ func parseRow(r csvfile.Record, header []column) (Row, error) {
 		switch {
 		case cell == "" || col.field == "":
 		case col.isInAddress:
-			address[col.field] = cell
+			address[col.field] = csvfile.UnescapeFormula(cell)
 		default:
 			fields[col.field] = parseCell(col.field, cell)
 		}
@@ -79,9 +79,11 @@ func parseRow(r csvfile.Record, header []column) (Row, error) {
 // parseCell is the value of a cell as its member's type. A cell that is no such value stays a text, which the service refuses
 // with the rule that it breaks. So this package needs no messages of its own for single cells.
 func parseCell(field, cell string) any {
-	switch field {
-	case "lat", "lon":
+	if field == "lat" || field == "lon" {
 		return parseDegrees(cell)
+	}
+	cell = csvfile.UnescapeFormula(cell)
+	switch field {
 	case "tags":
 		return parseTags(cell)
 	case "horaires", "proprietes":

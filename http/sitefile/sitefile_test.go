@@ -95,7 +95,7 @@ func randomSites(r *rand.Rand) (stored []locations.StoredSite, shown []locations
 	for i := range r.IntN(5) {
 		s := randomSite(r)
 		stored = append(stored, s)
-		one := locations.Site{ID: "x", Referential: "shops", ExternalID: fmt.Sprintf("a.~_-%d", i), Active: true, Version: 3}
+		one := locations.Site{ID: "x", Referential: "shops", ExternalID: fmt.Sprintf("%s.~_-%d", []string{"a", "+", "@", "-:*"}[r.IntN(4)], i), Active: true, Version: 3}
 		one.Show(s)
 		shown = append(shown, one)
 	}
@@ -132,7 +132,7 @@ func randomDegrees(r *rand.Rand, most float64) float64 {
 // randomText is a text with characters that a format has to escape; it is often empty.
 func randomText(r *rand.Rand) string {
 	odd := []string{
-		"", "", "Chez Paul", `"`, `""`, "a;b", "a,b", "a|b", "a\nb", "a\r\nb", "a\rb", " a ", "=1+1", "-2", "+33 4", "@x", "'", "é😀", "\u00a0x\u00a0",
+		"", "", "Chez Paul", `"`, `""`, "a;b", "a,b", "a|b", "a\nb", "a\r\nb", "a\rb", " a ", "=1+1", "-2", "+33 4", "@x", "'", "'=1", "''-", "\t=", "é😀", "\u00a0x\u00a0",
 		"[", `["a"]`, "{}", "null", "1e-7", "\\", "\t", "\u2028", "<b>&", "\ufeff", "true", "4,5", "/", "fin\n",
 	}
 	return odd[r.IntN(len(odd))]
@@ -257,4 +257,19 @@ func FuzzReadNeverPanicsAndItsRowsAreObjects(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNoTextOfAnExportIsAFormula: a spreadsheet that opens the file runs nothing, and numbers stay numbers.
+func TestNoTextOfAnExportIsAFormula(t *testing.T) {
+	t.Parallel()
+	lat, lon := -12.78, -61.5
+	s := locations.Site{ExternalID: "+1", Content: locations.Content{
+		Name: "=1+1", Phone: "+33466000000", Lat: &lat, Lon: &lon, Tags: []string{"@x", "b"}, Website: "'-", Hours: json.RawMessage(`-1`),
+		Address: &locations.SiteAddress{Line1: "-3 rue", Line2: "\tx", PostalCode: "@", City: "'a", InseeCode: "=", Country: "+"},
+	}}
+	want := "'+1,'=1+1,'-3 rue,'\tx,'@,'a,'=,'+,,-12.78,-61.5,,,,'-1,'+33466000000,,''-,\"'@x,b\","
+	_, got, _ := strings.Cut(strings.TrimSpace(string(writeFile(t, sitefile.CSV(csvfile.RFC4180), s))), "\r\n")
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }

@@ -57,8 +57,8 @@ var csvColumns = []string{
 	"position_source", "geocode_score", "geocode_precision", "horaires", "telephone", "email", "site_web", "tags", "proprietes",
 }
 
-// csvWriter is a Writer of a CSV file. Its cells are exact, so that Read gives them back: a text that begins like a formula is
-// not changed.
+// csvWriter is a Writer of a CSV file. Its texts are those of csvfile.EscapeFormula, so that no spreadsheet runs one, and Read
+// takes off what that adds. Its numbers are as they are.
 type csvWriter struct {
 	out     *csvfile.ExactWriter
 	dialect csvfile.Dialect
@@ -77,10 +77,11 @@ func (w csvWriter) WriteRow(s locations.Site) error {
 	if a == nil {
 		a = &locations.SiteAddress{}
 	}
+	text := csvfile.EscapeFormula
 	return w.out.WriteRow(
-		s.ExternalID, s.Name, a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode, a.Country, s.IDBan, w.formatDegrees(s.Lat), w.formatDegrees(s.Lon),
-		string(s.Source), w.formatScore(s.Score), string(s.Precision),
-		formatJSON(s.Hours), s.Phone, s.Email, s.Website, formatTags(s.Tags), formatJSON(s.Properties),
+		text(s.ExternalID), text(s.Name), text(a.Line1), text(a.Line2), text(a.PostalCode), text(a.City), text(a.InseeCode), text(a.Country), text(s.IDBan),
+		w.formatDegrees(s.Lat), w.formatDegrees(s.Lon), string(s.Source), w.formatScore(s.Score), string(s.Precision),
+		text(formatJSON(s.Hours)), text(s.Phone), text(s.Email), text(s.Website), text(formatTags(s.Tags)), text(formatJSON(s.Properties)),
 	)
 }
 
