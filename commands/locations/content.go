@@ -12,19 +12,53 @@ import (
 
 // readContent reads a content from its place on the log. The content of an erased account is empty.
 func (l *Locations) readContent(ctx context.Context, account string, contentAt contentRef) (locations.StoredSite, error) {
-	_, e, err := l.readEvent(ctx, streamOf(account), contentAt.revision)
-	if commit, ok := e.(event.SyncCommitted); ok && err == nil {
+	r := contentReader{locations: l, account: account}
+	return r.read(ctx, contentAt)
+}
+
+// contentReader reads contents of an account from their places on the log. It keeps the event that it read last: contents that
+// are asked for in the order of their places cost one read an event. The zero contentReader with its first two fields is
+// ready.
+type contentReader struct {
+	locations *Locations
+	account   string
+	hasRead   bool
+	revision  eventstore.Revision // of event
+	event     event.Event         // in the account's stream
+	staged    int32               // the number of the event that rows are from, if event is a commit
+	rows      []event.SiteRow
+}
+
+// read reads one content. The content of an erased account is empty.
+func (r *contentReader) read(ctx context.Context, contentAt contentRef) (locations.StoredSite, error) {
+	if !r.hasRead || r.revision != contentAt.revision || r.staged != contentAt.stagedEvent {
+		if err := r.readRows(ctx, contentAt); err != nil {
+			r.hasRead = false
+			return locations.StoredSite{}, err
+		}
+	}
+	if int(contentAt.row) >= len(r.rows) {
+		return locations.StoredSite{}, fmt.Errorf("%s@%d has no row %d", streamOf(r.account), contentAt.revision, contentAt.row)
+	}
+	return r.locations.unsealContent(ctx, r.account, r.rows[contentAt.row])
+}
+
+// readRows reads the event that holds a content, and before it the commit that names its stream.
+func (r *contentReader) readRows(ctx context.Context, contentAt contentRef) (err error) {
+	if !r.hasRead || r.revision != contentAt.revision {
+		if _, r.event, err = r.locations.readEvent(ctx, streamOf(r.account), contentAt.revision); err != nil {
+			return err
+		}
+	}
+	e := r.event
+	if commit, ok := e.(event.SyncCommitted); ok {
 		staging, _, _ := commit.StagedStream()
-		_, e, err = l.readEvent(ctx, staging, eventstore.Revision(contentAt.stagedEvent))
+		if _, e, err = r.locations.readEvent(ctx, staging, eventstore.Revision(contentAt.stagedEvent)); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return locations.StoredSite{}, err
-	}
-	rows := rowsOf(e)
-	if int(contentAt.row) >= len(rows) {
-		return locations.StoredSite{}, fmt.Errorf("%s@%d has no row %d", streamOf(account), contentAt.revision, contentAt.row)
-	}
-	return l.unsealContent(ctx, account, rows[contentAt.row])
+	r.hasRead, r.revision, r.staged, r.rows = true, contentAt.revision, contentAt.stagedEvent, rowsOf(e)
+	return nil
 }
 
 // rowsOf returns the rows of the two events that have contents.

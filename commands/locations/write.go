@@ -45,12 +45,13 @@ type GeocodedSite struct {
 }
 
 // Outcome is what a batch did, or what a dry run would do. GeocodedSites and UnlocatedSites are among the rows that were
-// written, in the order of their external ids. Refused is set for a dry run alone. It is why the batch would be refused if it
+// written, in the order of their external ids. CommuneSites are among all rows. Refused is set for a dry run alone. It is why the batch would be refused if it
 // were no dry run: refusal.ReferentialArchived, refusal.SitesOverCapacity or refusal.SuspiciousReduction.
 type Outcome struct {
 	event.SiteWriteSummary
 	GeocodedSites  []GeocodedSite
 	UnlocatedSites []string
+	CommuneSites   []string // external ids of the sites that were placed at the centre of a commune, now or earlier
 	Refused        error
 }
 
@@ -79,7 +80,12 @@ func (l *Locations) WriteBatch(ctx context.Context, account string, meta command
 	if err != nil {
 		return Outcome{}, 0, err
 	}
-	return l.runJob(ctx, meta, j)
+	o, position, err := l.runJob(ctx, meta, j)
+	if err != nil {
+		return o, position, err
+	}
+	o.CommuneSites, err = l.findCommuneSites(ctx, j, o)
+	return o, position, err
 }
 
 // runJob prepares a job, decides it on the stream's state, and returns its outcome. A request that was answered before gets the
@@ -102,7 +108,10 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 			return commands.Fail(err)
 		case refusal != nil:
 			return commands.Refuse(refusal)
-		case result.answered != nil || j.DryRun:
+		case result.answered != nil:
+			j.recallStates(s, result.answered.revision)
+			return commands.Result{}
+		case j.DryRun:
 			return commands.Result{}
 		}
 		return stager.buildResult(ctx, result.siteChanges)

@@ -1,0 +1,79 @@
+package locations
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/locations"
+)
+
+// findCommuneSites returns the external ids of the job's sites that lie at the centre of a commune, in their order: those that
+// were placed there by this write, and those that keep such a position. The state does not hold the precision of a position,
+// so the contents of the latter are read from the log, but only of sites whose address may be no more than a commune.
+func (l *Locations) findCommuneSites(ctx context.Context, j *writeJob, o Outcome) ([]string, error) {
+	var ids []string
+	for _, g := range o.GeocodedSites {
+		if g.Precision == locations.PrecisionMunicipality {
+			ids = append(ids, g.ExternalID)
+		}
+	}
+	var kept []*wantedSite
+	for _, w := range j.rows {
+		if w.keepsGeocodedPosition() && mayBePlacedAtCommune(w.Content) {
+			kept = append(kept, w)
+		}
+	}
+	slices.SortFunc(kept, func(a, b *wantedSite) int { return a.current.contentAt.compare(b.current.contentAt) })
+	r := contentReader{locations: l, account: j.account}
+	for _, w := range kept {
+		s, err := r.read(ctx, w.current.contentAt)
+		if err != nil {
+			return nil, err
+		}
+		if s.Position != nil && s.Position.Precision == locations.PrecisionMunicipality {
+			ids = append(ids, w.ExternalID)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// keepsGeocodedPosition says whether the site has a geocoded position that this write leaves as it is.
+func (w *wantedSite) keepsGeocodedPosition() bool { return w.chosen == nil && w.current.isGeocoded }
+
+// recallStates sets what findCommuneSites needs of a request that was answered before: the states of the sites that the answered
+// write left as they were. A site whose content was written since is left out, because its state of then is not known any more.
+func (j *writeJob) recallStates(s *State, answeredAt eventstore.Revision) {
+	ref, err := s.findReferential(j.code)
+	if err != nil {
+		return
+	}
+	for _, w := range j.rows {
+		w.chosen, w.current = nil, siteState{}
+		if state, ok := ref.sites[w.ExternalID]; ok && state.contentAt.revision < answeredAt {
+			w.current = state
+		}
+	}
+}
+
+// mayBePlacedAtCommune says whether the address of a content may have been placed at the centre of a commune. An address with a
+// house number never is: it is found with its number or not at all.
+func mayBePlacedAtCommune(c locations.Content) bool {
+	a := c.Address
+	return a == nil || !beginsWithHouseNumber(a.Line1) && !beginsWithHouseNumber(a.Line2)
+}
+
+// beginsWithHouseNumber says whether a line begins with one to four digits. Five are a postcode.
+func beginsWithHouseNumber(line string) bool {
+	line = strings.TrimSpace(line)
+	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
+	return 0 < digits && digits < 5
+}
+
+// compare orders places as they stand on the log.
+func (c contentRef) compare(o contentRef) int {
+	return cmp.Or(cmp.Compare(c.revision, o.revision), cmp.Compare(c.stagedEvent, o.stagedEvent), cmp.Compare(c.row, o.row))
+}
