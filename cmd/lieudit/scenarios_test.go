@@ -347,7 +347,7 @@ func siteRows(t *testing.T, span string) string {
 	}
 	var rows []string
 	for i := first; i <= last; i++ {
-		rows = append(rows, fmt.Sprintf(`{"external_id":"s%03d","nom":"Boutique %d","lat":%.3f,"lon":3.5}`, i, i, 44+float64(i)/1000))
+		rows = append(rows, fmt.Sprintf(`{"external_id":"s%03d","nom":"Boutique %d","adresse":{"ligne_1":"1 rue"},"lat":%.3f,"lon":3.5}`, i, i, 44+float64(i)/1000))
 	}
 	return strings.Join(rows, ",")
 }

@@ -12,6 +12,7 @@ import (
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	locationsqueries "lieudit/queries/locations"
+	"lieudit/queries/locations/alert"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
 	sites "lieudit/schemas/locations"
@@ -22,6 +23,7 @@ type Locations struct {
 	Commands LocationCommands
 	Queries  LocationQueries
 	Search   search.Engine
+	Alerts   *alert.Checker // of what is doubtful in the sites of a sync or an upsert
 	// CursorSecret is the secret that encrypts the cursors of an account's searches.
 	CursorSecret func(ctx context.Context, account string) ([]byte, error)
 	// LastChange is the position on the log of the last change of an account's locations, 0 where there was none since the

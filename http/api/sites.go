@@ -166,6 +166,7 @@ func (h *handler) writeSites(ctx context.Context, c call, b locations.Batch) (ki
 		return kit.Response{}, err
 	}
 	shown, err := toSynced(o)
+	shown.Alerts, shown.AlertCounts = h.findAlerts(b.Rows, o)
 	return kit.Response{Body: shown}, err
 }
 

@@ -130,6 +130,8 @@ type Synced struct {
 	AccountActive int         `json:"sites_actifs" doc:"Active sites of the account, before"`
 	Capacity      int         `json:"capacite"`
 	Ceiling       int         `json:"plafond"`
+	Alerts        []Alert     `json:"alertes" doc:"What is doubtful in the sites of the request, written or not; nothing is refused for it. At most 100, the gravest codes first, else as in the request"`
+	AlertCounts   AlertCounts `json:"alertes_par_code" doc:"Of all, by code"`
 	Refusal       any         `json:"refus,omitempty" doc:"Of a dry run: the detail of the 409 it would get"`
 }
 
@@ -138,6 +140,23 @@ type Placement struct {
 	ExternalID string              `json:"external_id"`
 	Score      float64             `json:"geocode_score" min:"0" max:"1"`
 	Precision  locations.Precision `json:"geocode_precision,omitempty" enum:"housenumber street locality municipality" doc:"Of what it got the position"`
+}
+
+// Alert is something doubtful in a site of a sync or an upsert.
+type Alert struct {
+	Code       string `json:"code" enum:"position_inversee position_nulle position_loin place_commune adresse_vide sans_nom"`
+	ExternalID string `json:"external_id"`
+	Message    string `json:"message" doc:"A sentence in French, with the numbers"`
+}
+
+// AlertCounts are the numbers of alerts by code. Codes without any are left out.
+type AlertCounts struct {
+	InvertedPosition int `json:"position_inversee,omitempty" doc:"Outside France, and inside when lat and lon are turned"`
+	NullPosition     int `json:"position_nulle,omitempty" doc:"At 0, 0"`
+	FarPosition      int `json:"position_loin,omitempty" doc:"Over 30 km from the commune of the address, or not in the department of its postcode"`
+	CommunePosition  int `json:"place_commune,omitempty" doc:"Placed at the centre of a commune"`
+	EmptyAddress     int `json:"adresse_vide,omitempty"`
+	EmptyName        int `json:"sans_nom,omitempty"`
 }
 
 // SitesQuery is the query of GET /locations/referentiels/{code}/sites.

@@ -201,9 +201,27 @@ func (s session) printSyncCounts(r body.Synced) error {
 		"created", count(r.Created), "updated", count(r.Updated), "unchanged", count(r.Unchanged),
 		"reactivated", count(r.Reactivated), "deactivated", count(r.Deactivated),
 		"placed by address", count(r.Geocoded), "without position", describeUnplaced(r.Unlocated),
+		"doubtful", describeAlerts(r.AlertCounts),
 		"active", fmt.Sprintf("%s, before %s", terminal.GroupThousands(r.ActiveAfter), terminal.GroupThousands(r.ActiveBefore)),
 		"capacity", fmt.Sprintf("%s of %s, at most %s", terminal.GroupThousands(r.AccountActive+r.ActiveAfter-r.ActiveBefore), terminal.GroupThousands(r.Capacity), terminal.GroupThousands(r.Ceiling)),
 	)
+}
+
+// describeAlerts counts what is doubtful by code; "" when nothing is. --json has the sites.
+func describeAlerts(n body.AlertCounts) string {
+	var parts []string
+	for _, kind := range []struct {
+		code  string
+		count int
+	}{
+		{"position_inversee", n.InvertedPosition}, {"position_nulle", n.NullPosition}, {"position_loin", n.FarPosition},
+		{"place_commune", n.CommunePosition}, {"adresse_vide", n.EmptyAddress}, {"sans_nom", n.EmptyName},
+	} {
+		if kind.count > 0 {
+			parts = append(parts, terminal.GroupThousands(kind.count)+" "+kind.code)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // describeUnplaced counts the sites without a position and names the first ten by their ids; "" when there are none.

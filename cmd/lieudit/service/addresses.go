@@ -19,13 +19,15 @@ import (
 	"lieudit/queries/address/meili"
 	"lieudit/queries/address/synthetic"
 	"lieudit/queries/address/vintage"
+	"lieudit/queries/locations/alert"
 )
 
 // DemoVintage says which invented addresses a service builds that never had real ones. The seed makes them the same on
 // every machine, so that examples in the documentation and tests can name them.
 func DemoVintage() synthetic.Options { return synthetic.Options{Addresses: 20_000, Seed: 2026} }
 
-// openAddresses makes liveVintage, which answers address queries from one vintage at a time, and serves the current vintage.
+// openAddresses makes liveVintage, which answers address queries from one vintage at a time, and serves the current vintage. It
+// makes siteAlerts too, out of the same table of communes.
 // A vintage that cannot be served is no error: the watcher reports it, and the rest of the service works. Invented
 // addresses are made only in a folder that never held real ones.
 func (s *service) openAddresses(ctx context.Context) error {
@@ -33,7 +35,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.liveVintage = live.New(communes)
+	s.liveVintage, s.siteAlerts = live.New(communes), alert.NewChecker(communes)
 	if err := s.openAddressIndex(); err != nil {
 		return err
 	}

@@ -114,8 +114,8 @@ func (s *service) openListeners() (err error) {
 		return err
 	}
 	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.liveVintage, api.Locations{
-		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), CursorSecret: s.cursorKey,
-		LastChange: s.changes.LastChange, Wait: s.waitForLocations,
+		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), Alerts: s.siteAlerts,
+		CursorSecret: s.cursorKey, LastChange: s.changes.LastChange, Wait: s.waitForLocations,
 	}, api.Env{
 		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Uploads: uploads, Prefixes: s.TokenPrefixes,
 		Now: s.Now, Log: s.Log, Version: s.version,

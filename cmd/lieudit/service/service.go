@@ -45,6 +45,7 @@ import (
 	usageprojections "lieudit/projections/usage"
 	"lieudit/queries/address/live"
 	addressmeili "lieudit/queries/address/meili"
+	"lieudit/queries/locations/alert"
 	"lieudit/queries/locations/geocode"
 	"lieudit/queries/locations/meili"
 	"lieudit/schemas/table"
@@ -83,6 +84,7 @@ type service struct {
 	siteIndexer    *searchindex.Indexer // fills the index that siteEngine searches; nil without it
 	hasCaughtUp    atomic.Bool          // the read models have caught up once
 	liveVintage    *live.Vintage
+	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
 	vintageWatcher *vintages.Watcher
 

@@ -40,7 +40,7 @@ func geocodeSite(ctx context.Context, e *live.Engine, c locations.Content) locat
 			return positionOf(&r, 1)
 		}
 	}
-	if c.Address == nil || !isFrenchCountry(c.Address.Country) {
+	if c.Address == nil || !IsFrenchCountry(c.Address.Country) {
 		return locations.Position{}
 	}
 	var best address.Match
@@ -75,9 +75,9 @@ func addressQueries(a locations.SiteAddress) []address.Query {
 	return []address.Query{query, secondLine}
 }
 
-// isFrenchCountry says whether addresses of a country are in the BAN: France as people write it, or the name or ISO
+// IsFrenchCountry says whether addresses of a country are in the BAN: France as people write it, or the name or ISO
 // code of one of its parts. No country is France.
-func isFrenchCountry(country string) bool {
+func IsFrenchCountry(country string) bool {
 	switch text.Fold(country) {
 	case "", "fr", "fra", "france", "gp", "mq", "gf", "re", "yt", "pm", "bl", "mf",
 		"guadeloupe", "martinique", "guyane", "la reunion", "reunion", "mayotte":

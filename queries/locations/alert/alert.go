@@ -1,0 +1,99 @@
+// Package alert finds what is doubtful in a customer's sites: positions that cannot be meant, and what a site lacks. Its one
+// constraint: it refuses nothing, and a doubt must be worth a look. A position in the sea off its commune, or in the next
+// department near its border, is none.
+//
+//	locations.Content, locations.Position ──Checker.Check──► []Alert
+//	                            commune.Table ──► where communes and departments lie
+package alert
+
+import (
+	"fmt"
+	"strings"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/locations/geocode"
+	"lieudit/schemas/locations"
+)
+
+// Code is the kind of an alert. The values are those of the API.
+type Code string
+
+const (
+	InvertedPosition Code = "position_inversee" // outside France, and inside when lat and lon are turned
+	NullPosition     Code = "position_nulle"    // 0, 0
+	FarPosition      Code = "position_loin"     // far from the commune or the department of the address
+	CommunePosition  Code = "place_commune"     // the address was placed at the centre of a commune
+	EmptyAddress     Code = "adresse_vide"
+	EmptyName        Code = "sans_nom"
+)
+
+// Codes are all codes, the gravest first.
+var Codes = [...]Code{InvertedPosition, NullPosition, FarPosition, CommunePosition, EmptyAddress, EmptyName}
+
+// Alert is a doubt about a site. Message is a French sentence.
+type Alert struct {
+	Code    Code
+	Message string
+}
+
+// Checker checks sites. It is safe for concurrent use.
+type Checker struct {
+	communes    *commune.Table
+	departments map[string]*department // by code
+	boxes       []commune.Bounds       // of the departments
+}
+
+// NewChecker makes a Checker that knows communes and departments from a table.
+func NewChecker(t *commune.Table) *Checker {
+	c := &Checker{communes: t, departments: groupByDepartment(t)}
+	for _, d := range c.departments {
+		c.boxes = append(c.boxes, d.box)
+	}
+	return c
+}
+
+// Check returns the alerts of a site, at most one of them about where its position lies. p is the position that the site has or
+// will have, nil for none; of one that was geocoded the precision alone matters, since geocoding keeps to the codes of the
+// address.
+func (c *Checker) Check(content locations.Content, p *locations.Position) (found []Alert) {
+	switch {
+	case p == nil:
+	case p.Source == locations.SourceClient:
+		if a, ok := c.checkPosition(content, point{p.Lat, p.Lon}); ok {
+			found = append(found, a)
+		}
+	case p.Precision == locations.PrecisionMunicipality:
+		found = append(found, Alert{CommunePosition, "Le site est placé au centre de sa commune, faute d'adresse plus précise."})
+	}
+	if isEmptyAddress(content.Address) {
+		found = append(found, Alert{EmptyAddress, "Le site n'a pas d'adresse."})
+	}
+	if strings.TrimSpace(content.Name) == "" {
+		found = append(found, Alert{EmptyName, "Le site n'a pas de nom."})
+	}
+	return found
+}
+
+// isEmptyAddress reports whether an address says nothing but a country.
+func isEmptyAddress(a *locations.SiteAddress) bool {
+	return a == nil || strings.TrimSpace(a.Line1+a.Line2+a.PostalCode+a.City+a.InseeCode) == ""
+}
+
+// checkPosition finds the gravest doubt about a position that the customer gave. Of a site abroad only 0, 0 is doubtful.
+func (c *Checker) checkPosition(content locations.Content, p point) (Alert, bool) {
+	if p == (point{}) {
+		return Alert{NullPosition, "La position est lat 0, lon 0, au large de l'Afrique."}, true
+	}
+	a := content.Address
+	if a == nil {
+		a = &locations.SiteAddress{}
+	}
+	if !geocode.IsFrenchCountry(a.Country) {
+		return Alert{}, false
+	}
+	place, isFar := c.findFarPlace(*a, p)
+	if turned := (point{p.lon, p.lat}); !c.isInFrance(p) && c.isInFrance(turned) {
+		return Alert{InvertedPosition, fmt.Sprintf("La position (lat %v, lon %v) est hors de France, et en France si l'on échange lat et lon.", p.lat, p.lon)}, true
+	}
+	return Alert{FarPosition, "La position est à " + place + "."}, isFar
+}

@@ -1,0 +1,176 @@
+package alert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/text"
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/locations"
+)
+
+// How far a position may be, in metres, from the bounds of its commune, and from those of the nearest commune of its
+// department. The bounds hold the addresses of a commune: its woods and beaches lie a little outside.
+const (
+	communeTolerance    = 30_000
+	departmentTolerance = 10_000
+)
+
+// point is a position in WGS 84 degrees.
+type point struct{ lat, lon float64 }
+
+// department is a department or an overseas territory, its communes and the box around them.
+type department struct {
+	communes []*commune.Commune // those that are located
+	box      commune.Bounds
+}
+
+// groupByDepartment groups the communes of a table by the codes of their departments. The islands of the southern seas are left
+// out: nobody lives there, and the box around them holds half an ocean.
+func groupByDepartment(t *commune.Table) map[string]*department {
+	all := map[string]*department{}
+	for c := range t.All() {
+		code := c.Department()
+		if !c.Located() || code == "984" || code == "989" {
+			continue
+		}
+		d, ok := all[code]
+		if !ok {
+			d = &department{box: c.Bounds}
+			all[code] = d
+		}
+		d.communes = append(d.communes, c)
+		d.box = commune.Bounds{
+			West: min(d.box.West, c.Bounds.West), South: min(d.box.South, c.Bounds.South),
+			East: max(d.box.East, c.Bounds.East), North: max(d.box.North, c.Bounds.North),
+		}
+	}
+	return all
+}
+
+// isInFrance reports whether a position lies in the box of a department, or so near that it may be at its coast.
+func (c *Checker) isInFrance(p point) bool {
+	const margin = 0.1 // degrees
+	for _, b := range c.boxes {
+		if b.West-margin <= p.lon && p.lon <= b.East+margin && b.South-margin <= p.lat && p.lat <= b.North+margin {
+			return true
+		}
+	}
+	return false
+}
+
+// findFarPlace finds what a position is too far from to be that of an address, as "412 km de sa commune, Mende (48095)": the
+// commune, or else the department of the postcode.
+func (c *Checker) findFarPlace(a locations.SiteAddress, p point) (place string, isFar bool) {
+	postcode := strings.ReplaceAll(a.PostalCode, " ", "")
+	served := c.communes.ByPostcode(postcode)
+	possible := c.findCommunes(a, served, p)
+	if metres, nearest := findNearest(possible, p); nearest != nil && metres > communeTolerance {
+		which := "sa commune"
+		if len(possible) > 1 {
+			which = "la plus proche des communes que dit l'adresse"
+		}
+		return fmt.Sprintf("%d km de %s, %s (%s)", toKilometres(metres), which, nearest.Name, nearest.Code), true
+	}
+	if metres, nearest := findNearest(served, p); nearest != nil && metres <= departmentTolerance {
+		return "", false
+	}
+	metres, code := c.findNearestDepartment(departmentCodes(postcode, served), p)
+	if code == "" || metres <= departmentTolerance {
+		return "", false
+	}
+	division, _ := commune.Department(code)
+	return fmt.Sprintf("%d km du département %s (%s), celui du code postal %s", toKilometres(metres), code, division.Name, postcode), true
+}
+
+// findCommunes are the communes that an address may be in: that of its INSEE code; else those of its postcode, which its commune
+// tells apart; without a postcode all of that name. Names are compared only where it matters: not if the position is
+// near each commune of the postcode.
+func (c *Checker) findCommunes(a locations.SiteAddress, served []*commune.Commune, p point) []*commune.Commune {
+	if found, ok := c.communes.ByCode(strings.ToUpper(strings.TrimSpace(a.InseeCode))); ok {
+		return []*commune.Commune{found}
+	}
+	isFar := func(s *commune.Commune) bool { return s.Located() && distanceToBounds(p, s.Bounds) > communeTolerance }
+	if len(served) > 0 && !slices.ContainsFunc(served, isFar) || a.City == "" {
+		return served
+	}
+	named := c.communes.Named(text.Terms(a.City))
+	if len(served) == 0 {
+		if a.PostalCode == "" {
+			return named
+		}
+		return nil
+	}
+	both := slices.DeleteFunc(slices.Clone(named), func(n *commune.Commune) bool { return !slices.Contains(served, n) })
+	if len(both) == 0 {
+		return served
+	}
+	return both
+}
+
+// findNearest is the located commune nearest to a position, and how many metres its bounds are away; nil without one.
+func findNearest(communes []*commune.Commune, p point) (least float64, nearest *commune.Commune) {
+	for _, c := range communes {
+		if !c.Located() {
+			continue
+		}
+		if metres := distanceToBounds(p, c.Bounds); nearest == nil || metres < least {
+			least, nearest = metres, c
+		}
+	}
+	return least, nearest
+}
+
+// findNearestDepartment is the department nearest to a position, and how many metres its nearest commune is away; "" where none
+// of the codes is known.
+func (c *Checker) findNearestDepartment(codes []string, p point) (least float64, nearest string) {
+	for _, code := range codes {
+		d, ok := c.departments[code]
+		if !ok {
+			continue
+		}
+		if metres, _ := findNearest(d.communes, p); nearest == "" || metres < least {
+			least, nearest = metres, code
+		}
+	}
+	return least, nearest
+}
+
+// departmentCodes are the departments that a postcode may be in: those of the communes that it serves, or else, for one of
+// companies (CEDEX), those of its first digits. A text that is no postcode has none.
+func departmentCodes(postcode string, served []*commune.Commune) (codes []string) {
+	for _, s := range served {
+		if code := s.Department(); !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	switch {
+	case len(codes) > 0 || len(postcode) != 5:
+		return codes
+	case strings.HasPrefix(postcode, "20"):
+		return []string{"2A", "2B"}
+	case strings.HasPrefix(postcode, "971"):
+		return []string{"971", "977", "978"}
+	}
+	return []string{commune.DepartmentOf(postcode)}
+}
+
+// distanceToBounds is how many metres a position is from a rectangle; 0 inside. It is measured on the plane where that is exact
+// to a hundredth, since a large batch needs it often.
+func distanceToBounds(p point, b commune.Bounds) float64 {
+	const degree, planeEnd = 111_195, 100_000 // metres
+	nearest := search.Point{Lat: min(max(p.lat, b.South), b.North), Lon: min(max(p.lon, b.West), b.East)}
+	north, east := (p.lat-nearest.Lat)*degree, (p.lon-nearest.Lon)*degree
+	if north == 0 && east == 0 {
+		return 0
+	}
+	if metres := math.Hypot(north, east*math.Cos(p.lat*math.Pi/180)); metres < planeEnd {
+		return metres
+	}
+	return search.Distance(search.Point{Lat: p.lat, Lon: p.lon}, nearest)
+}
+
+func toKilometres(metres float64) int { return int(math.Round(metres / 1000)) }
