@@ -16,7 +16,7 @@ import (
 // whole site keeps.
 const (
 	maxFreeJSONBytes = 16 << 10 // of horaires and of proprietes
-	maxProperties    = 50       // members of proprietes
+	maxProperties    = 100      // members of proprietes
 )
 
 // sitePatch is a merge patch of the content of a site.

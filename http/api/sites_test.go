@@ -77,7 +77,7 @@ func applyPatch(t *testing.T, content, change string) string {
 
 func TestTheResultOfAPatchKeepsTheRules(t *testing.T) {
 	t.Parallel()
-	many := make([]string, 50)
+	many := make([]string, 100)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"m%d":1`, i)
 	}

@@ -100,7 +100,7 @@ type PatchSite struct {
 	Email      shape.Nullable[string]          `json:"email,omitzero" max:"254"`
 	Website    shape.Nullable[string]          `json:"site_web,omitzero" max:"2048"`
 	Tags       shape.Nullable[[]string]        `json:"tags,omitzero" max:"50" each:"1 64" unique:"items" doc:"All of them: lists are replaced, not merged"`
-	Properties shape.Nullable[json.RawMessage] `json:"proprietes,omitzero" members:"100" bytes:"16384" doc:"Merged member by member; what results has at most 50"`
+	Properties shape.Nullable[json.RawMessage] `json:"proprietes,omitzero" members:"200" bytes:"16384" doc:"Merged member by member; what results has at most 100"`
 	IgnoredMembers
 }
 

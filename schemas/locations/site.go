@@ -31,7 +31,7 @@ type Content struct {
 	Email      string          `json:"email,omitempty" max:"254"`
 	Website    string          `json:"site_web,omitempty" max:"2048"`
 	Tags       []string        `json:"tags,omitempty" max:"50" each:"1 64" unique:"items" doc:"None twice"`
-	Properties json.RawMessage `json:"proprietes,omitempty" members:"50" bytes:"16384" doc:"An object of the customer's own, at most 16 KiB; never shown to a publishable key"`
+	Properties json.RawMessage `json:"proprietes,omitempty" members:"100" bytes:"16384" doc:"An object of the customer's own, at most 100 members and 16 KiB; never shown to a publishable key"`
 }
 
 // SiteAddress is a postal address as the customer has it.
