@@ -46,7 +46,7 @@ func sitesWithOddText(n int) string {
 	var sites []map[string]any
 	for i := range n {
 		s := map[string]any{
-			"external_id": fmt.Sprintf("s.~_-%03d", i), "nom": word(), "telephone": word(), "email": word(), "horaires": map[string]any{"lun": word()},
+			"external_id": fmt.Sprintf("s.~_-%03d", i), "nom": word(), "telephone": "+33 4 66 00 00 00", "email": "a@b.fr", "horaires": map[string]any{"texte": word()},
 			"adresse": map[string]any{"ligne_1": word(), "commune": word()}, "tags": []string{"t" + word(), word() + "u"},
 			"proprietes": map[string]any{"x": word(), "y": json.Number("1e-7"), "z": map[string]any{word(): []any{nil, word(), 1.5}}},
 		}

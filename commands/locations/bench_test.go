@@ -67,7 +67,7 @@ func BenchmarkSync(b *testing.B) {
 		b.ResetTimer()
 		for n := range b.N {
 			for i := 0; i < len(rows); i += 100 {
-				rows[i].Content.Phone = string(rune('a' + n%26))
+				rows[i].Content.Phone = fmt.Sprintf("04660000%02d", n%26)
 			}
 			mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
 		}
@@ -82,7 +82,7 @@ func BenchmarkRestart(b *testing.B) {
 	for n := range 40 {
 		rows := manyRows(11_000)
 		for i := n % 4; i < len(rows); i += 4 {
-			rows[i].Content.Phone = string(rune('a' + n))
+			rows[i].Content.Phone = fmt.Sprintf("04660000%02d", n)
 		}
 		mustWrite(b, l, "magasins", Batch{Rows: rows, IsSync: true})
 	}

@@ -126,7 +126,7 @@ func manyRows(n int) []Row {
 			Name:    fmt.Sprintf("Boulangerie du marché %d", i),
 			Address: &locations.SiteAddress{Line1: fmt.Sprintf("%d rue de la République", i), PostalCode: "48000", City: "Mende"},
 			Lat:     &lat, Lon: &lon, Phone: "+33 4 66 00 00 00", Website: "https://boulangerie.example/mende",
-			Hours: []byte(`{"lundi":[["08:00","12:30"],["14:00","19:00"]],"mardi":[["08:00","12:30"]]}`),
+			Hours: []byte(`{"hebdo":[{"jours":["lu","ma"],"de":"08:00","a":"12:30"},{"jours":["lu"],"de":"14:00","a":"19:00"}]}`),
 			Tags:  []string{"pain", "ouvert-dimanche"},
 		}}
 	}

@@ -143,13 +143,13 @@ func TestPatchIsMadeAgainOnASiteThatChangedMeanwhile(t *testing.T) {
 	got, _, err := here.PatchSite(t.Context(), "a", shopMeta, "magasins", "x", func(c content) (content, error) {
 		if calls++; calls == 1 {
 			next := rowAt("x", "A", 44)
-			next.Content.Phone = "04"
+			next.Content.Phone = "0466000000"
 			mustPut(t, there, next)
 		}
 		c.Name = "B"
 		return c, nil
 	})
-	if err != nil || calls != 2 || got.Name != "B" || got.Phone != "04" || got.Version != 3 {
+	if err != nil || calls != 2 || got.Name != "B" || got.Phone != "0466000000" || got.Version != 3 {
 		t.Errorf("got %+v, %v after %d calls", got, err, calls)
 	}
 	no := errors.New("no")

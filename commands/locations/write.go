@@ -69,7 +69,7 @@ func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 }
 
 // WriteBatch creates, updates and reactivates the sites of a batch. Nothing is written for sites that stay the same. It is
-// refused, in this order, with ErrDuplicateExternalID, ErrUnknownReferential, refusal.IdempotencyMismatch,
+// refused, in this order, with ErrDuplicateExternalID, ErrUnknownReferential, refusal.IdempotencyMismatch, *ContentError,
 // refusal.ReferentialArchived, refusal.SitesOverCapacity or refusal.SuspiciousReduction.
 func (l *Locations) WriteBatch(ctx context.Context, account string, meta commands.Metadata, code string, b Batch) (Outcome, eventstore.Position, error) {
 	action := "upsert"
@@ -123,10 +123,11 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 }
 
 // prepareJob geocodes and encodes what the job would write on the current state, so that the decision need not do so while it
-// holds the stream's lock. A job that the current state refuses is refused here already. A single row with a position is left
-// to the decision, which geocodes it only if its position is the one that the site shows.
+// holds the stream's lock. A job that the current state refuses is refused here already, and first of all one whose contents
+// break a rule. A single row with a position is left to the decision, which geocodes it only if its position is the one that
+// the site shows.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
-	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil {
+	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil && j.rows[0].Content.FindFaults() == nil {
 		return nil // there is seldom anything to geocode, and the decision itself is as quick
 	}
 	var v jobResult
@@ -134,11 +135,14 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if viewErr := l.handler.View(ctx, j.account, func(s *State) { v, refusal, err = j.classifyRows(s, l.now()) }); viewErr != nil {
 		return viewErr
 	}
-	if err == nil && !j.DryRun {
-		err = refusal
-	}
 	if err != nil || v.answered != nil {
 		return err
+	}
+	if err := l.checkContents(ctx, j); err != nil {
+		return err
+	}
+	if refusal != nil && !j.DryRun {
+		return refusal
 	}
 	return j.prepareContents(ctx, l.geocoder)
 }

@@ -46,7 +46,7 @@ func (h *handler) putSite(ctx context.Context, c call, in body.PutSite) (kit.Res
 	row := locations.Row{ExternalID: c.Vars["external_id"], Content: in.Content}
 	s, isNew, at, err := h.locations.Commands.PutSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], row)
 	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
-		return kit.Response{}, err
+		return kit.Response{}, toSiteFailure(err)
 	}
 	if isNew {
 		return kit.Created(s)
@@ -60,7 +60,7 @@ func (h *handler) patchSite(ctx context.Context, c call, in body.PatchSite) (kit
 		return kit.Response{}, err
 	}
 	s, at, err := h.locations.Commands.PatchSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], c.Vars["external_id"], sitePatch(in).apply)
-	return h.awaitSite(ctx, s, at, err)
+	return h.awaitSite(ctx, s, at, toSiteFailure(err))
 }
 
 // deactivateSite makes a site inactive. A second time changes nothing.
@@ -163,7 +163,7 @@ func parseIdempotencyKey(h http.Header) (string, error) {
 func (h *handler) writeSites(ctx context.Context, c call, b locations.Batch) (kit.Response, error) {
 	o, at, err := h.locations.Commands.WriteBatch(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], b)
 	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
-		return kit.Response{}, err
+		return kit.Response{}, toRowFailure(err, b.Rows)
 	}
 	shown, err := toSynced(o)
 	shown.Alerts, shown.AlertCounts = h.findAlerts(b.Rows, o)

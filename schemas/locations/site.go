@@ -1,5 +1,5 @@
 // Package locations is the form of a customer's site: what the customer says about it (Content), where it is (Position), and
-// how the customer sees it (Site). The limits of the fields are in their tags.
+// how the customer sees it (Site). The limits of the fields are in their tags, and rules that no tag expresses in FindFaults.
 //
 //	request ──► Content ──command──► StoredSite ──► log, tables        Content.Hash ──► ContentHash.Digest ──► Digest
 //	                                      └─Site.Show──► Site ──► answer               compared with the next Content
@@ -26,10 +26,10 @@ type Content struct {
 	IDBan      string          `json:"id_ban,omitempty" max:"64" doc:"The address in the BAN. Without lat and lon the site is placed at it, where the BAN has it"`
 	Lat        *float64        `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon. Without, the site is placed by its address"`
 	Lon        *float64        `json:"lon,omitempty" min:"-180" max:"180"`
-	Hours      json.RawMessage `json:"horaires,omitempty" bytes:"16384" doc:"Opening hours in any JSON form, at most 16 KiB"`
-	Phone      string          `json:"telephone,omitempty" max:"64"`
-	Email      string          `json:"email,omitempty" max:"254"`
-	Website    string          `json:"site_web,omitempty" max:"2048"`
+	Hours      json.RawMessage `json:"horaires,omitempty" bytes:"16384" doc:"Opening hours: {fuseau?, hebdo: [{jours: [lu, ma, me, je, ve, sa, di], de: 09:00, a: 12:30}], exceptions: [{du, au?, ferme: true | de, a}], texte?}, at most 16 KiB; a before de is of the next day"`
+	Phone      string          `json:"telephone,omitempty" max:"64" doc:"E.164 or French digits, with spaces, dots or hyphens between them"`
+	Email      string          `json:"email,omitempty" max:"254" doc:"An address alone"`
+	Website    string          `json:"site_web,omitempty" max:"2048" doc:"A URL with http or https"`
 	Tags       []string        `json:"tags,omitempty" max:"50" each:"1 64" unique:"items" doc:"None twice"`
 	Properties json.RawMessage `json:"proprietes,omitempty" members:"100" bytes:"16384" doc:"An object of the customer's own, at most 100 members and 16 KiB; never shown to a publishable key"`
 }

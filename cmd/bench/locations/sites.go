@@ -64,7 +64,7 @@ func (r *run) makeSites(n, offset int, withPositions bool) syncRequest {
 		s.Rows[i] = siteRow{fmt.Sprintf("shop-%06d", i), locations.Content{
 			Name: shop + " " + p.address.City + fmt.Sprintf(" n° %d", i), Address: &p.address,
 			Phone: "04 66 00 00 00", Website: "https://www.exemple.fr/" + fmt.Sprint(i), Tags: []string{strings.ToLower(shop), "ouvert"},
-			Hours: []byte(`{"usual":{"default":[{"start":"09:00","end":"19:00"}]}}`),
+			Hours: []byte(`{"hebdo":[{"jours":["lu","ma","me","je","ve","sa"],"de":"09:00","a":"19:00"}]}`),
 		}}
 		if withPositions {
 			s.Rows[i].Lat, s.Rows[i].Lon = &p.lat, &p.lon

@@ -77,6 +77,6 @@ func SiteRows(op string, version int64, n int) []event.SiteRow {
 // it is encrypted. n makes sites different.
 func SiteContent(n int) event.Personal {
 	return event.Personal(fmt.Sprintf(`{"content":{"nom":"Boutique %d","adresse":{"ligne_1":"%d rue de la République","code_postal":"48000","commune":"Mende","pays":"FR"},`+
-		`"horaires":{"lu":["09:00-12:00","14:00-18:30"],"ma":["09:00-12:00","14:00-18:30"],"sa":["09:00-18:30"]},"telephone":"+33 4 66 00 %02d %02d","site_web":"https://www.example.fr/boutiques/%d",`+
+		`"horaires":{"hebdo":[{"jours":["lu","ma"],"de":"09:00","a":"12:00"},{"jours":["lu","ma"],"de":"14:00","a":"18:30"}]},"telephone":"+33 4 66 00 %02d %02d","site_web":"https://www.example.fr/boutiques/%d",`+
 		`"tags":["pressing","retrait"]},"position":{"lat":44.5%05d,"lon":3.4%05d,"source":"ban","id_ban":"4f1a2b3c-0000-4000-8000-%012d","score":0.93}}`, n, n%200, n/100%100, n%100, n, n, n, n))
 }
