@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"time"
 )
@@ -116,20 +115,28 @@ func (e HoursException) check() error {
 	return checkSpan(e.From, e.To)
 }
 
-var (
-	startTime = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`)
-	endTime   = regexp.MustCompile(`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`)
-)
-
 // checkSpan checks times of opening and closing. Equal ones say nothing: a whole day is 00:00 to 24:00.
 func checkSpan(from, to string) error {
 	switch {
-	case !startTime.MatchString(from):
+	case !isTime(from):
 		return fmt.Errorf("de is a time such as 09:00, not %q", from)
-	case !endTime.MatchString(to):
+	case !isTime(to) && to != "24:00":
 		return fmt.Errorf("a is a time such as 12:30, at most 24:00, not %q", to)
 	case from == to:
 		return fmt.Errorf("de and a are both %s", from)
 	}
 	return nil
+}
+
+// isTime reports whether a text is a time of the day from 00:00 to 23:59.
+func isTime(text string) bool {
+	if len(text) != 5 || text[2] != ':' {
+		return false
+	}
+	for _, i := range []int{0, 1, 3, 4} {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return text[:2] < "24" && text[3] < '6'
 }

@@ -66,6 +66,9 @@ func TestOpeningHoursHaveTheirForm(t *testing.T) {
 		`{"hebdo":[{"jours":["lundi"]}]}`:   "jours are among",
 		`{"hebdo":[{"jours":["lu","lu"]}]}`: "none twice",
 		`{"hebdo":[{"jours":["lu"],"de":"9:00","a":"12:00"}]}`:           "de is a time",
+		`{"hebdo":[{"jours":["lu"],"de":"09.00","a":"12:00"}]}`:          "de is a time",
+		`{"hebdo":[{"jours":["lu"],"de":"09:60","a":"12:00"}]}`:          "de is a time",
+		`{"hebdo":[{"jours":["lu"],"de":"0a:00","a":"12:00"}]}`:          "de is a time",
 		`{"hebdo":[{"jours":["lu"],"de":"24:00","a":"12:00"}]}`:          "de is a time",
 		`{"hebdo":[{"jours":["lu"],"de":"09:00","a":"24:30"}]}`:          "a is a time",
 		`{"hebdo":[{"jours":["lu"],"de":"09:00","a":"09:00"}]}`:          "both 09:00",
@@ -113,4 +116,16 @@ func FuzzParseHours(f *testing.F) {
 			t.Errorf("%s is valid, and %s is not: %v", text, again, err)
 		}
 	})
+}
+
+func BenchmarkFindFaults(b *testing.B) {
+	c := locations.Content{
+		Phone: "+33 4 66 00 00 00", Website: "https://boulangerie.example/mende", Email: "a@b.fr",
+		Hours: json.RawMessage(`{"hebdo":[{"jours":["lu","ma"],"de":"08:00","a":"12:30"},{"jours":["lu"],"de":"14:00","a":"19:00"}]}`),
+	}
+	for b.Loop() {
+		if c.FindFaults() != nil {
+			b.Fatal("there are faults")
+		}
+	}
 }
