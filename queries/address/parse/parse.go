@@ -241,6 +241,15 @@ func (q *Question) Typed(at Mask) string {
 	return strings.Join(words, " ")
 }
 
+// AroundPostcode is the text before the postcode of a line and the text behind it, cleaned as it was read.
+func (q *Question) AroundPostcode() (before, after string) {
+	line := []rune(q.fields[0].text)
+	if q.Postcode.At == 0 {
+		return string(line), ""
+	}
+	return string(line[:q.Terms[q.Postcode.At.First()].Start]), string(line[q.Terms[q.Postcode.At.Last()].End:])
+}
+
 // readParens finds what stands in parentheses. One that is not closed ends with the line.
 func (q *Question) readParens() {
 	isOpen := false

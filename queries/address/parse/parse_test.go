@@ -121,6 +121,8 @@ func TestThePostcodeIsTheLastWordOfFiveDigits(t *testing.T) {
 		"24 rue des lilas 48 000 Mende":   {Code: 48000},
 		"24 rue des lilas F-48000 Mende":  {Code: 48000},
 		"24 rue des lilas 4800 Mende":     {Short: 4800},
+		"LOT 46 108 ROUTE DE MENDE":       {},
+		"appartement 13, 323 route Mende": {},
 		"2700 TERGNIER":                   {Short: 2700},
 		"8 rue du 8 mai 1945":             {},
 		"route départementale 1006 Mende": {},
@@ -130,6 +132,22 @@ func TestThePostcodeIsTheLastWordOfFiveDigits(t *testing.T) {
 		got := Line(line, false).Postcode
 		if got.Code != want.Code || got.Short != want.Short {
 			t.Errorf("%q: %05d, short %04d, want %05d, %04d", line, got.Code, got.Short, want.Code, want.Short)
+		}
+	}
+}
+
+func TestALineIsSplitAtItsPostcode(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][2]string{
+		"24 rue des Lilas, 48000 Mende": {"24 rue des Lilas, ", " Mende"},
+		"24 rue des Lilas - 48 000":     {"24 rue des Lilas - ", ""},
+		"F-48000 Mende":                 {"", " Mende"},
+		"24 rue des Lilas BP 48000":     {"24 rue des Lilas BP 48000", ""},
+		"24 rue des Lilas":              {"24 rue des Lilas", ""},
+		"":                              {"", ""},
+	} {
+		if before, after := Line(line, false).AroundPostcode(); before != want[0] || after != want[1] {
+			t.Errorf("%q: %q, %q, want %q", line, before, after, want)
 		}
 	}
 }

@@ -34,13 +34,24 @@ func (q *Question) readPostcode() {
 			q.setPostcode(t.Typed, Bit(i))
 			return
 		}
-		if i > 1 && len(t.Typed) == 3 && len(q.Terms[i-1].Typed) == 2 && q.Terms[i-1].Digits && !t.Glued &&
-			(t.Before|q.Terms[i-1].Before)&(text.Join|text.Open) == 0 && !q.Terms[i-2].Digits {
+		if q.isSplitPostcode(i) {
 			q.setPostcode(q.Terms[i-1].Typed+t.Typed, Bit(i)|Bit(i-1))
 			return
 		}
 	}
 	q.readPartialPostcode()
+}
+
+// isSplitPostcode says whether a term is the end of a postcode of two and three digits. Before a kind of street it is a house
+// number: LOT 46 108 ROUTE.
+func (q *Question) isSplitPostcode(i int) bool {
+	t := q.Terms[i]
+	if i < 2 || len(t.Typed) != 3 || len(q.Terms[i-1].Typed) != 2 || !q.Terms[i-1].Digits || t.Glued || q.Terms[i-2].Digits {
+		return false
+	}
+	first := q.Terms[i-1].Before
+	isApart := t.Before&(text.Join|text.Open|text.Break) != 0 || first&text.Open != 0 || first&(text.Join|text.Break) == text.Join
+	return !isApart && (i+1 == len(q.Terms) || !q.IsStreetType(i+1))
 }
 
 // setPostcode keeps a postcode and its terms. The letters of the country before it belong to it: F-48000, FR 48000.
