@@ -78,6 +78,37 @@ func TestACodeOfNoCommuneResolvesNothing(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatAnotherFitsAsWellIsNotExact(t *testing.T) {
+	t.Parallel()
+	mende, balsieges := addresstest.NewArea("48000", "48095", "Mende"), addresstest.NewArea("48000", "48016", "Balsièges")
+	e := engineOf(t, []ban.Row{
+		addresstest.NewHouse(mende, "0010", "Rue de la Combe", 1, ""),
+		addresstest.NewHouse(balsieges, "0010", "Rue de la Combe", 1, ""),
+		addresstest.NewHouse(balsieges, "0010", "Rue de la Combe", 6, ""), // so that the number of the staircase may be its own
+	})
+	for _, line := range []string{"1 rue de la combe 48000", "ESC 6 1 rue de la combe 48000"} {
+		if m := verified(t, e, Query{Text: line}); m.Verdict == Exact || m.IsResolved {
+			t.Errorf("%q: %s of %q, resolved %v", line, m.Verdict, m.Label, m.IsResolved)
+		}
+	}
+}
+
+func TestANameThatSharesAWordWithACommuneIsAnother(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, []ban.Row{addresstest.NewHouse(addresstest.NewArea("48000", "48137", "Saint-Bauzile"), "0010", "Rue du Clapio", 20, "")})
+	for name, isResolved := range map[string]bool{
+		"Saint-Bauzile":            true,
+		"St Bauzile":               true,
+		"Saint-Bausile":            true,
+		"Saint-Parres-aux-Tertres": false,
+		"Saint-Zzyx":               false,
+	} {
+		if m, ok, err := e.Resolve(t.Context(), Query{Street: "20 rue du Clapio", Postcode: "48000", Commune: name}); ok != isResolved || err != nil {
+			t.Errorf("%s: %v (%s, %v), want %v", name, ok, m.Label, err, isResolved)
+		}
+	}
+}
+
 // Every row resolves to itself by its number, street and commune, or to none where another fits as well: never to another street.
 func TestRealRowsResolveToThemselves(t *testing.T) {
 	t.Parallel()

@@ -164,6 +164,9 @@ type Explanation struct {
 	IsFromPlace   bool // words of the street also name a commune elsewhere
 }
 
+// mostMisspelt is how many letters of a long word may differ from one of the name of the commune.
+const mostMisspelt = 2
+
 // Explain says which typed words a candidate takes for which part of the address.
 func (r *Result) Explain(c *Candidate) Explanation {
 	s := r.run
@@ -175,8 +178,8 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	}
 	cityWords := c.place.at
 	unknown := s.unknownPlaceWords(c)
-	if cityWords == 0 && unknown != 0 {
-		cityWords, x.IsCityUnknown = unknown, true
+	if unknown != 0 && (cityWords == 0 || s.isOtherPlace(c, unknown)) {
+		cityWords, x.IsCityUnknown = cityWords|unknown, true
 	}
 	x.City = s.q.Typed(cityWords)
 	x.IsCitySame = c.sim >= confirmedSim && !c.IsDoubted
@@ -219,6 +222,24 @@ func (s *searcher) unknownPlaceWords(c *Candidate) (out parse.Mask) {
 	return out
 }
 
+// isOtherPlace says whether words that are left unread beside the name of the commune make another name of it: Saint-Xyz is no
+// writing of Saint-Bauzile, but Saint-Bausile is. What stands beside a name that was typed in full is a part of town.
+func (s *searcher) isOtherPlace(c *Candidate, unread parse.Mask) bool {
+	unread &= s.q.PlaceOnly &^ s.q.InParens
+	if c.name == vintage.None || c.sim >= literalSim {
+		return false
+	}
+	name := s.v.BareTerms(s.v.Place(c.name).Name)
+	for i, t := range s.q.Terms {
+		most := min(mostMisspelt, 1+len(t.Text)/6)
+		isLike := func(term uint32) bool { return text.Distance(t.Text, string(s.v.Term(term)), most) <= most }
+		if s.q.Distinctive(unread).Has(i) && !slices.ContainsFunc(name, isLike) {
+			return true
+		}
+	}
+	return false
+}
+
 // country is the term that names the country.
 func (s *searcher) country() (out parse.Mask) {
 	for i := range s.q.Terms {
@@ -229,15 +250,15 @@ func (s *searcher) country() (out parse.Mask) {
 	return out
 }
 
-// IsExact says whether candidate i is confirmed and no other of its type is. It is false where other answers may
-// have been left out.
+// IsExact says whether candidate i is confirmed and no other of its type is or fits as well. It is false where other answers
+// may have been left out.
 func (r *Result) IsExact(i int) bool {
 	c := &r.Best[i]
 	if r.IsTruncated || !c.IsSound || slices.Contains(r.leftOut, c.Type == Municipality) {
 		return false
 	}
 	for j := range r.Best {
-		if j != i && r.Best[j].Type == c.Type && r.Best[j].IsSound {
+		if of := &r.Best[j]; j != i && of.Type == c.Type && (of.IsSound || of.Score >= c.Score) {
 			return false
 		}
 	}
