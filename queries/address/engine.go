@@ -146,31 +146,6 @@ func (e *Engine) ordinals(code string) (all []uint32) {
 	return all
 }
 
-// AdmitsPostcode says whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
-// it, as those of CEDEX, one of its department. What is no postcode binds nothing.
-func (e *Engine) AdmitsPostcode(typed string, r *Record) bool {
-	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || e.serves(typed, r.CityCode) {
-		return true
-	}
-	isServed := len(e.table.ByPostcode(typed)) > 0 || e.v.PostcodeCommunes(parse.Number(typed)).Len() > 0
-	department, of := commune.DepartmentOf(typed), r.Department.Code
-	return !isServed && (department == of || department == "20" && (of == "2A" || of == "2B"))
-}
-
-// serves says whether a postcode is one of a commune's, in the vintage or in the table.
-func (e *Engine) serves(postcode, code string) bool {
-	if known, ok := e.table.ByCode(code); ok && known.HasPostcode(postcode) {
-		return true
-	}
-	communes := e.v.PostcodeCommunes(parse.Number(postcode))
-	for i := range communes.Len() {
-		if e.v.Commune(communes.At(i)).String() == code {
-			return true
-		}
-	}
-	return false
-}
-
 func (e *Engine) servedBy(postcodes []string) search.Area {
 	var all []uint32
 	for _, code := range postcodes {

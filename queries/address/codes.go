@@ -1,0 +1,63 @@
+package address
+
+import (
+	"slices"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
+)
+
+// AdmitsPostcode says whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
+// it, as those of CEDEX, one of its department. What is no postcode binds nothing.
+func (e *Engine) AdmitsPostcode(typed string, r *Record) bool {
+	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || e.serves(typed, r.CityCode) {
+		return true
+	}
+	isServed := len(e.table.ByPostcode(typed)) > 0 || e.v.PostcodeCommunes(parse.Number(typed)).Len() > 0
+	department, of := commune.DepartmentOf(typed), r.Department.Code
+	return !isServed && (department == of || department == "20" && (of == "2A" || of == "2B"))
+}
+
+// serves says whether a postcode is one of a commune's, in the vintage or in the table.
+func (e *Engine) serves(postcode, code string) bool {
+	if known, ok := e.table.ByCode(code); ok && known.HasPostcode(postcode) {
+		return true
+	}
+	communes := e.v.PostcodeCommunes(parse.Number(postcode))
+	for i := range communes.Len() {
+		if e.v.Commune(communes.At(i)).String() == code {
+			return true
+		}
+	}
+	return false
+}
+
+// AdmitsCode says whether an INSEE code that was typed may be that of a record's commune: its own, that of a former commune in it,
+// or of the city whose arrondissement it is.
+func (e *Engine) AdmitsCode(typed string, r *Record) bool {
+	isOf := func(commune uint32) bool { return e.v.Commune(commune).String() == r.CityCode }
+	return typed == r.CityCode || typed == r.OldCityCode || slices.ContainsFunc(e.ordinals(typed), isOf)
+}
+
+// IsCodeOf says whether five digits beside the name of a commune are its INSEE code and no postcode of it. The name of a city
+// names its arrondissements too.
+func (e *Engine) IsCodeOf(digits, name string) bool {
+	c, ok := e.table.ByCode(digits)
+	if !ok || c.HasPostcode(digits) {
+		return false
+	}
+	isNamed := func(of *commune.Commune) bool { return of.Code == c.Code || of.Code == c.Parent }
+	return slices.ContainsFunc(e.table.Named(text.Terms(name)), isNamed)
+}
+
+// IsAmbiguous says whether the name of a commune, with no code beside it, may mean another than that of a record: where the commune
+// itself is the answer any other of the name, else one of which the vintage has no address to compare with.
+func (e *Engine) IsAmbiguous(name string, r *Record) bool {
+	return slices.ContainsFunc(e.table.Named(text.Terms(name)), func(c *commune.Commune) bool {
+		return !e.AdmitsCode(c.Code, r) && (r.Type == Municipality || len(e.ordinals(c.Code)) == 0)
+	})
+}
+
+// IsCommune says whether a text is the whole name of a commune, also of a former one.
+func (e *Engine) IsCommune(name string) bool { return e.table.IsName(name, false) }
