@@ -1,19 +1,21 @@
 // Package geocode finds the position of a customer's site by its address. What it finds is stored, so its one
 // constraint is to accept only what a careful person would.
 //
-// Geocode makes an address.Query of each way to read the site's address, has the vintage resolve them by the rule that
-// holds for every text (address.Engine.Resolve), and takes the best. The codes beside an address bind: what lies outside of
-// the commune of its INSEE code, of those of its postcode or of their department is no position of it.
+//	locations.Content ──> readSite ──> said    the ways to read the address as an address.Query, and each code in it
+//	                  ──> Engine.Resolve       each of them, by the rule that holds for every text
+//	                  ──> said.accepts         what lies where the codes say, and is named letter for letter or has its number
+//	                  ──> locations.Position   of the best
+//
+// Every code binds, in whichever field it stands: what lies outside of the commune of an INSEE code, of those of a postcode or
+// of their department is no position of the address. Two codes that contradict each other leave none.
 package geocode
 
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"lieudit/queries/address"
 	"lieudit/queries/address/live"
-	"lieudit/queries/address/text"
 	"lieudit/schemas/locations"
 )
 
@@ -27,61 +29,49 @@ func New(a *live.Vintage) *Geocoder { return &Geocoder{a} }
 // not have the address, or where no vintage was ever imported. An id_ban that the vintage knows stands for the address.
 // A vintage that was withdrawn is an error.
 func (s *Geocoder) Geocode(ctx context.Context, c locations.Content) (p locations.Position, found bool, err error) {
-	best, err := live.Query(s.addresses, func(e *live.Engine) (locations.Position, error) { return geocodeSite(ctx, e, c), nil })
-	if _, withdrawn := errors.AsType[*live.WithdrawnError](err); errors.Is(err, live.ErrNone) && !withdrawn {
-		return locations.Position{}, false, nil
+	m, found, err := s.Resolve(ctx, c)
+	if !found {
+		return locations.Position{}, false, err
 	}
-	return best, best.Score > 0, err
+	return positionOf(&m.Record, m.Score), true, err
 }
 
-func geocodeSite(ctx context.Context, e *live.Engine, c locations.Content) locations.Position {
+// Resolve is the match whose position Geocode returns. An id_ban that is believed has the score 1.
+func (s *Geocoder) Resolve(ctx context.Context, c locations.Content) (m address.Match, found bool, err error) {
+	m, err = live.Query(s.addresses, func(e *live.Engine) (address.Match, error) { return resolveSite(ctx, e, c), nil })
+	if _, withdrawn := errors.AsType[*live.WithdrawnError](err); errors.Is(err, live.ErrNone) && !withdrawn {
+		return address.Match{}, false, nil
+	}
+	return m, m.Score > 0, err
+}
+
+func resolveSite(ctx context.Context, e *live.Engine, c locations.Content) (best address.Match) {
+	said := readSite(e.OwnIndex, c.Address)
 	if c.IDBan != "" {
-		if r, ok := e.View(c.IDBan); ok {
-			return positionOf(&r, 1)
+		if r, ok := e.View(c.IDBan); ok && said.admits(&r) {
+			return address.Match{Record: r, Score: 1}
 		}
 	}
-	if c.Address == nil || !IsFrenchCountry(c.Address.Country) {
-		return locations.Position{}
-	}
-	var best address.Match
-	for _, query := range addressQueries(*c.Address) {
+	for _, query := range said.queries {
 		m, ok, err := e.OwnIndex.Resolve(ctx, query)
-		if err == nil && ok && m.Score > best.Score && e.OwnIndex.AdmitsPostcode(query.Postcode, &m.Record) {
+		if err == nil && ok && said.accepts(&m) && isBetter(&m, &best) {
 			best = m
 		}
-		if best.Verdict == address.Exact {
+		if best.Verdict == address.Exact && best.Type == address.HouseNumber {
 			break
 		}
 	}
-	return positionOf(&best.Record, best.Score)
+	return best
+}
+
+// isBetter says whether a match is better than the best so far, of a likelier reading: a number is better than a street.
+func isBetter(m, best *address.Match) bool {
+	if isNumber := m.Type == address.HouseNumber; best.Score > 0 && isNumber != (best.Type == address.HouseNumber) {
+		return isNumber
+	}
+	return m.Score > best.Score
 }
 
 func positionOf(r *address.Record, score float64) locations.Position {
 	return locations.Position{Lat: r.Lat, Lon: r.Lon, Source: locations.SourceBAN, IDBan: r.BanID, Score: score, Precision: locations.Precision(r.Type)}
-}
-
-// addressQueries are the ways to read an address, the likeliest first: with the street in the first line, or, where
-// that says something else (a building, a shopping centre), in the second.
-func addressQueries(a locations.SiteAddress) []address.Query {
-	query := address.Query{Street: a.Line1, Postcode: a.PostalCode, Commune: a.City, CityCode: a.InseeCode}
-	if strings.TrimSpace(a.Line2) == "" {
-		return []address.Query{query}
-	}
-	secondLine := query
-	secondLine.Street = a.Line2
-	if strings.TrimSpace(a.Line1) == "" {
-		return []address.Query{secondLine}
-	}
-	return []address.Query{query, secondLine}
-}
-
-// IsFrenchCountry says whether addresses of a country are in the BAN: France as people write it, or the name or ISO
-// code of one of its parts. No country is France.
-func IsFrenchCountry(country string) bool {
-	switch text.Fold(country) {
-	case "", "fr", "fra", "france", "gp", "mq", "gf", "re", "yt", "pm", "bl", "mf",
-		"guadeloupe", "martinique", "guyane", "la reunion", "reunion", "mayotte":
-		return true
-	}
-	return false
 }

@@ -19,7 +19,7 @@ import (
 
 const banID = "5c1a1f0e-3c0f-4a53-9d36-6b5b0e7f0a01"
 
-// newAddresses is a live vintage of a handful of addresses.
+// newAddresses is a live vintage of a handful of addresses, the first with an id_ban.
 func newAddresses(t *testing.T) *live.Vintage {
 	t.Helper()
 	mende := ban.Row{CodePostal: "48000", CodeInsee: "48095", Commune: "Mende"}
@@ -34,16 +34,20 @@ func newAddresses(t *testing.T) *live.Vintage {
 		at(ban.Row{CodePostal: "48200", CodeInsee: "48140", Commune: "Saint-Chély-d'Apcher"}, "48140_0010_00001", 1, "Rue Haute", 44.80),
 		at(ban.Row{CodePostal: "48210", CodeInsee: "48146", Commune: "Gorges du Tarn Causses"}, "48146_0010_00001", 1, "Rue Haute", 44.36),
 	}
+	rows[0].IDBan = banID
+	return serve(t, rows)
+}
+
+// serve is a live vintage of a few rows.
+func serve(t *testing.T, rows []ban.Row) *live.Vintage {
+	t.Helper()
 	communes, err := commune.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "v")
 	all := func(yield func(ban.Row, error) bool) {
-		for i, r := range rows {
-			if i == 0 {
-				r.IDBan = banID
-			}
+		for _, r := range rows {
 			if !yield(r, nil) {
 				return
 			}

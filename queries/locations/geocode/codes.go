@@ -1,0 +1,59 @@
+package geocode
+
+import (
+	"strings"
+
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/search"
+	"lieudit/queries/address/text"
+)
+
+// departmentOf is the department that a country names, empty where it is any of France, and whether its addresses are in the BAN:
+// France as people write it, or the name or ISO code of one of its parts. No country is France.
+func departmentOf(country string) (department string, isFrench bool) {
+	switch text.Fold(country) {
+	case "", "fr", "fra", "france":
+		return "", true
+	case "gp", "guadeloupe":
+		return "971", true
+	case "mq", "martinique":
+		return "972", true
+	case "gf", "guyane":
+		return "973", true
+	case "re", "la reunion", "reunion":
+		return "974", true
+	case "pm", "saint pierre et miquelon":
+		return "975", true
+	case "yt", "mayotte":
+		return "976", true
+	case "bl", "saint barthelemy":
+		return "977", true
+	case "mf", "saint martin":
+		return "978", true
+	}
+	return "", false
+}
+
+// codeOf is the postcode that was read in a text, or empty.
+func codeOf(q *parse.Question) string {
+	if q.Postcode.Code == 0 {
+		return ""
+	}
+	return search.PostcodeText(q.Postcode.Code)
+}
+
+// digitsOf is a postcode without blanks, signs and the letters of the country. One of four digits lost its nought in a
+// spreadsheet.
+func digitsOf(postcode string) string {
+	code := strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' || r == '.' || r == '\u00a0' {
+			return -1
+		}
+		return r
+	}, strings.ToUpper(postcode))
+	code = strings.TrimPrefix(strings.TrimPrefix(code, "FR"), "F")
+	if len(code) == 4 && parse.Number(code) != 0 {
+		return "0" + code
+	}
+	return code
+}
