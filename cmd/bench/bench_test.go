@@ -149,6 +149,31 @@ func TestBenchAddressScoresDamagedAddressesOfFiles(t *testing.T) {
 	}
 }
 
+func TestBenchPlacingPrintsFiguresAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out.csv")
+	questions := filepath.Join(t.TempDir(), "questions.csv")
+	if err := os.WriteFile(questions, []byte("set;kind;q;lat;lon;id;label\nabsent;words;12 rue Xyzzy 48000 Mende;;;;\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line := "bench placing --questions " + questions + " --invented 500 --dir " + dir
+	code, got, stderr := runCommand(t, line+" --out "+out)
+	if code != 0 || !strings.Contains(got, "WRONG DEPARTMENT") || !strings.Contains(got, "town in ligne_1") {
+		t.Errorf("exit %d: %s%s", code, got, stderr)
+	}
+	if written, err := os.ReadFile(out); err != nil || !strings.Contains(string(written), "12 rue Xyzzy||48000|Mende|") {
+		t.Errorf("%s, %v", written, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, wrong := range []string{"", "--questions " + questions + " --invented -1", "--questions " + questions + " --absent 3"} {
+		if code, out, _ := runCommand(t, "bench placing "+wrong); code != 2 || out != "" {
+			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
+		}
+	}
+}
+
 func TestBenchAddressCountsRightAnswersAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out.csv")

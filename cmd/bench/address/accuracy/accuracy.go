@@ -2,7 +2,7 @@
 // answers, and which wrong answers a client would act upon. Its constraint: it calls only what the API calls, Engine.Verify
 // and Engine.Complete, so that it judges any engine behind them.
 //
-//	Run ──> openVintage           files of the base and invented rows, built once and kept
+//	Run ──> OpenVintage           files of the base and invented rows, built once and kept
 //	    ──> meiliindex.Fill       where a Meilisearch is named
 //	    ──> readQuestionFiles ─┐
 //	        drawAbsent         ├──> groups of questions, each with its judge
@@ -65,7 +65,7 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 	if err != nil {
 		return err
 	}
-	v, err := openVintage(ctx, dir, communes, o, out)
+	v, err := OpenVintage(ctx, dir, communes, o, out)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,7 @@ type question struct {
 	bias      *address.Position
 	completes bool   // it is the beginning of an address, for Complete
 	id        string // of the record that is meant; empty: no answer is right
+	label     string // of that record
 	judge     func([]address.Match) judgement
 }
 

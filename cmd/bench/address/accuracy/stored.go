@@ -19,6 +19,23 @@ const questionColumns = "set;kind;q;lat;lon;id;label"
 // completionSet is the set whose questions are the beginnings of addresses, for autocomplete.
 const completionSet = "completion"
 
+// Question is a stored question and the answer that is meant.
+type Question struct {
+	Set, Kind, Text string
+	ID, Label       string // of the record that is meant; empty: no answer is right
+}
+
+// ReadQuestions reads the questions of all files in order, without the beginnings of addresses that are meant to be completed.
+func ReadQuestions(names []string) (all []Question, err error) {
+	questions, err := readQuestionFiles(names)
+	for _, q := range questions {
+		if !q.completes {
+			all = append(all, Question{Set: q.set, Kind: q.kind, Text: q.text, ID: q.id, Label: q.label})
+		}
+	}
+	return all, err
+}
+
 // readQuestionFiles reads the questions of all files in order.
 func readQuestionFiles(names []string) (all []question, err error) {
 	for _, name := range names {
@@ -60,7 +77,7 @@ func readQuestions(r io.Reader) (all []question, err error) {
 			line, _ := records.FieldPos(3)
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
-		all = append(all, question{set: fields[0], kind: fields[1], text: fields[2], bias: bias, id: fields[5], completes: fields[0] == completionSet})
+		all = append(all, question{set: fields[0], kind: fields[1], text: fields[2], bias: bias, id: fields[5], label: fields[6], completes: fields[0] == completionSet})
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// openVintage opens the vintage of the options. It builds it first unless Options.Vintage names a file that exists.
-func openVintage(ctx context.Context, dir string, communes *commune.Table, o Options, out measure.Output) (*vintage.Vintage, error) {
+// OpenVintage opens the vintage of the options. It builds it first unless Options.Vintage names a file that exists.
+func OpenVintage(ctx context.Context, dir string, communes *commune.Table, o Options, out measure.Output) (*vintage.Vintage, error) {
 	path := o.Vintage
 	if path == "" {
 		path = filepath.Join(dir, "bench.vintage")

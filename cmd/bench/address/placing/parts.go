@@ -1,0 +1,98 @@
+package placing
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"lieudit/cmd/bench/address/accuracy"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/text"
+)
+
+// parts is a question taken apart. What it does not say and its answer does not either is empty.
+type parts struct {
+	accuracy.Question
+	line     string // number and street, as typed
+	postcode string
+	city     string
+	code     string // INSEE code of the commune
+}
+
+// isAbsent says whether the address is nowhere, so that no place of a street is right.
+func (p *parts) isAbsent() bool { return p.ID == "" }
+
+// splitter takes questions apart.
+type splitter struct{ communes *commune.Table }
+
+// postcodePattern finds the postcode of a line, and what stands before and behind it.
+var postcodePattern = regexp.MustCompile(`^(.*?)[ ,-]*\b(\d{5})\b[ ,-]*(.*)$`)
+
+// split takes a question apart: by its postcode, else by the commune at its end. The label and the id of its answer say the
+// rest.
+func (s splitter) split(q accuracy.Question) parts {
+	p := parts{Question: q, line: strings.TrimSpace(q.Text)}
+	if of := postcodePattern.FindStringSubmatch(q.Label); of != nil {
+		p.postcode, p.city = of[2], of[3]
+	}
+	if id, _, _ := strings.Cut(q.ID, "_"); id != "" {
+		p.code = id
+	}
+	if of := postcodePattern.FindStringSubmatch(p.line); of != nil {
+		p.line, p.postcode = of[1], of[2]
+		if p.city == "" {
+			p.city = of[3]
+		}
+	} else {
+		p.cutCity()
+	}
+	if p.isAbsent() {
+		s.completeAbsent(&p)
+	}
+	if q.ID != "" && q.ID == p.code { // the answer is a commune
+		p.line = ""
+	}
+	return p
+}
+
+// cutCity takes the commune of the answer from the end of the line.
+func (p *parts) cutCity() {
+	words := strings.Fields(p.line)
+	for n := range words {
+		if p.city != "" && text.Fold(strings.Join(words[n:], " ")) == text.Fold(p.city) {
+			p.line = strings.Join(words[:n], " ")
+			return
+		}
+	}
+}
+
+// completeAbsent finds commune and code of an address that is nowhere: the longest name of a commune that ends the line, in
+// the place of its postcode. Of communes of one name none is taken.
+func (s splitter) completeAbsent(p *parts) {
+	words := strings.Fields(p.line)
+	if p.postcode != "" {
+		words = nil
+		p.code = s.only(p.city, p.postcode)
+	}
+	for n := 1; n < len(words) && p.code == ""; n++ {
+		city := strings.Join(words[n:], " ")
+		if p.code = s.only(city, ""); p.code != "" {
+			p.city, p.line = city, strings.Join(words[:n], " ")
+		}
+	}
+	if c, ok := s.communes.ByCode(p.code); ok && p.postcode == "" && len(c.Postcodes()) > 0 {
+		p.postcode = c.Postcodes()[0]
+	}
+}
+
+// only is the code of the only commune of a name that has a postcode, if one is given.
+func (s splitter) only(name, postcode string) string {
+	found := s.communes.Named(text.Terms(name))
+	found = slices.DeleteFunc(slices.Clone(found), func(c *commune.Commune) bool {
+		return postcode != "" && !c.HasPostcode(postcode) || c.Kind != commune.Current && c.Kind != commune.Arrondissement
+	})
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0].Code
+}
