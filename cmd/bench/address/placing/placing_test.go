@@ -27,14 +27,16 @@ func loadCommunes(t *testing.T) *commune.Table {
 func TestAQuestionIsTakenApartByItsPostcodeOrItsCommune(t *testing.T) {
 	t.Parallel()
 	s := splitter{loadCommunes(t)}
-	const id, label = "48095_0010_00012", "12 Rue des Lilas 48000 Mende"
+	of := func(text string) accuracy.Question {
+		return accuracy.Question{Text: text, ID: "48095_0010_00012", Label: "12 Rue des Lilas 48000 Mende"}
+	}
 	for name, c := range map[string]struct {
 		question accuracy.Question
 		want     [4]string // line, postcode, city, code
 	}{
-		"by its postcode":     {accuracy.Question{Text: "12 rue des lilas, 48000 mende bât B", ID: id, Label: label}, [4]string{"12 rue des lilas", "48000", "Mende", "48095"}},
-		"by its commune":      {accuracy.Question{Text: "12 rue des lilas mende", ID: id, Label: label}, [4]string{"12 rue des lilas", "48000", "Mende", "48095"}},
-		"by its answer alone": {accuracy.Question{Text: "12 rue des lilas", ID: id, Label: label}, [4]string{"12 rue des lilas", "48000", "Mende", "48095"}},
+		"by its postcode":     {of("12 rue des lilas, 48000 mende bât B"), [4]string{"12 rue des lilas", "48000", "Mende", "48095"}},
+		"by its commune":      {of("12 rue des lilas mende"), [4]string{"12 rue des lilas", "48000", "Mende", "48095"}},
+		"by its answer alone": {of("12 rue des lilas"), [4]string{"12 rue des lilas", "48000", "Mende", "48095"}},
 		"absent":              {accuracy.Question{Text: "12 rue X 48230 Chanac"}, [4]string{"12 rue X", "48230", "Chanac", "48039"}},
 		"absent, no postcode": {accuracy.Question{Text: "12 rue X Chanac"}, [4]string{"12 rue X", "48230", "Chanac", "48039"}},
 		"absent, a namesake":  {accuracy.Question{Text: "12 rue X Bassens"}, [4]string{"12 rue X Bassens", "", "", ""}},
@@ -49,7 +51,8 @@ func TestAQuestionIsTakenApartByItsPostcodeOrItsCommune(t *testing.T) {
 
 func TestAPlaceIsJudgedByItsDistanceItsNumberAndItsDepartment(t *testing.T) {
 	t.Parallel()
-	meant := address.Record{Type: address.HouseNumber, Number: "12", CityCode: "48095", Lon: 3.5, Lat: 44.5, Department: commune.Division{Code: "48"}}
+	meant := address.Record{Type: address.HouseNumber, Number: "12", CityCode: "48095", Lon: 3.5, Lat: 44.5,
+		Department: commune.Division{Code: "48"}}
 	j := judge{communes: loadCommunes(t), view: func(id string) (address.Record, bool) { return meant, id == "12" }}
 	far, other, elsewhere, street, centre := meant, meant, meant, meant, meant
 	far.Lat, other.Number, elsewhere.Department.Code = 44.51, "14", "63"
@@ -131,7 +134,8 @@ func TestEveryWritingIsPlacedAndCounted(t *testing.T) {
 			got[f.Label("writing")] = f
 			return nil
 		}}}
-	question := accuracy.Question{Set: "tester", Kind: "city", Text: "14 rue des Lilas Mende", ID: "48095_0010_00014", Label: "14 Rue des Lilas 48000 Mende"}
+	question := accuracy.Question{Set: "tester", Kind: "city", Text: "14 rue des Lilas Mende", ID: "48095_0010_00014",
+		Label: "14 Rue des Lilas 48000 Mende"}
 	if err := r.placeAll(t.Context(), []accuracy.Question{question}); err != nil {
 		t.Fatal(err)
 	}

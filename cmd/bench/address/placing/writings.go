@@ -109,21 +109,26 @@ var writings = []writing{
 	{name: "an unknown building", needs: needPlace, fill: func(w *writer) locations.SiteAddress {
 		return locations.SiteAddress{Line1: "Espace Simone Veil", PostalCode: w.postcode, City: w.city}
 	}},
-	{name: "other department: postcode", needs: needLine | needPostcode, isUnjudged: true, fill: func(w *writer) locations.SiteAddress {
-		return locations.SiteAddress{Line1: w.line, PostalCode: w.otherPostcode()}
-	}},
-	{name: "other department: postcode beside the commune", needs: needLine | needPlace, isUnjudged: true, fill: func(w *writer) locations.SiteAddress {
-		return locations.SiteAddress{Line1: w.line, PostalCode: w.otherPostcode(), City: w.city}
-	}},
-	{name: "other department: code", needs: needLine | needPlace, isUnjudged: true, fill: func(w *writer) locations.SiteAddress {
-		return locations.SiteAddress{Line1: w.line, PostalCode: w.postcode, City: w.city, InseeCode: w.otherCode()}
-	}},
-	{name: "other department: postcode in ligne_1", needs: needLine | needPlace, isUnjudged: true, fill: func(w *writer) locations.SiteAddress {
-		return locations.SiteAddress{Line1: w.line + ", " + w.otherPostcode(), PostalCode: w.postcode, City: w.city}
-	}},
-	{name: "other department: code beside ligne_1", needs: needLine | needPlace, isUnjudged: true, fill: func(w *writer) locations.SiteAddress {
-		return locations.SiteAddress{Line1: w.line + ", " + w.postcode + " " + w.city, InseeCode: w.otherCode()}
-	}},
+	{name: "other department: postcode", needs: needLine | needPostcode, isUnjudged: true,
+		fill: func(w *writer) locations.SiteAddress {
+			return locations.SiteAddress{Line1: w.line, PostalCode: w.otherPostcode()}
+		}},
+	{name: "other department: postcode beside the commune", needs: needLine | needPlace, isUnjudged: true,
+		fill: func(w *writer) locations.SiteAddress {
+			return locations.SiteAddress{Line1: w.line, PostalCode: w.otherPostcode(), City: w.city}
+		}},
+	{name: "other department: code", needs: needLine | needPlace, isUnjudged: true,
+		fill: func(w *writer) locations.SiteAddress {
+			return locations.SiteAddress{Line1: w.line, PostalCode: w.postcode, City: w.city, InseeCode: w.otherCode()}
+		}},
+	{name: "other department: postcode in ligne_1", needs: needLine | needPlace, isUnjudged: true,
+		fill: func(w *writer) locations.SiteAddress {
+			return locations.SiteAddress{Line1: w.line + ", " + w.otherPostcode(), PostalCode: w.postcode, City: w.city}
+		}},
+	{name: "other department: code beside ligne_1", needs: needLine | needPlace, isUnjudged: true,
+		fill: func(w *writer) locations.SiteAddress {
+			return locations.SiteAddress{Line1: w.line + ", " + w.postcode + " " + w.city, InseeCode: w.otherCode()}
+		}},
 }
 
 // capitals writes a text as on an envelope: in capitals without accents, with its signs.
