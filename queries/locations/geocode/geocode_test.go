@@ -1,6 +1,7 @@
 package geocode_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -39,7 +40,7 @@ func newAddresses(t *testing.T) *live.Vintage {
 }
 
 // serve is a live vintage of a few rows.
-func serve(t *testing.T, rows []ban.Row) *live.Vintage {
+func serve(t testing.TB, rows []ban.Row) *live.Vintage {
 	t.Helper()
 	communes, err := commune.Load()
 	if err != nil {
@@ -53,7 +54,7 @@ func serve(t *testing.T, rows []ban.Row) *live.Vintage {
 			}
 		}
 	}
-	if _, err := vintage.Build(t.Context(), path, all, vintage.Options{Millesime: "2026-01-01"}); err != nil {
+	if _, err := vintage.Build(context.Background(), path, all, vintage.Options{Millesime: "2026-01-01"}); err != nil {
 		t.Fatal(err)
 	}
 	v, err := vintage.Open(path)

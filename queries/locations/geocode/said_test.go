@@ -140,6 +140,26 @@ func TestAnIDIsBelievedUnlessACodeContradictsIt(t *testing.T) {
 	})
 }
 
+// Whatever stands in the lines, what is placed lies where the fields say.
+func FuzzWhatIsPlacedLiesWhereItsCodesSay(f *testing.F) {
+	s := geocode.New(serve(f, spread()))
+	for _, seed := range [][4]string{
+		{"10 rue Haute", "", "48000", "48095"}, {"10 rue Haute, 48300 Langogne", "", "48000", ""}, {"48 000", "F-48000 MENDE", "", ""},
+		{"12 rue de Lille 75007", "", "75006", "75056"}, {"12345 rue Haute", "48", "48", "2a004"}, {"\xff48000\x00", "(48000", "4800 0", "é"},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	f.Fuzz(func(t *testing.T, line1, line2, postcode, code string) {
+		m, ok, err := s.Resolve(t.Context(), fields(line1, line2, postcode, "", code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok && postcode == "48000" && m.CityCode != "48095" || ok && code == "75106" && m.CityCode != code {
+			t.Errorf("%q, %q, %s, %s is placed at %s", line1, line2, postcode, code, m.Label)
+		}
+	})
+}
+
 // place is a site and the latitude at which it is placed, 0 where it is not.
 type place struct {
 	content locations.Content

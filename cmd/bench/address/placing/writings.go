@@ -91,6 +91,9 @@ var writings = []writing{
 	{name: "street in ligne_2", needs: needLine | needPlace, fill: func(w *writer) locations.SiteAddress {
 		return locations.SiteAddress{Line1: "Espace Simone Veil", Line2: w.line, PostalCode: w.postcode, City: w.city}
 	}},
+	{name: "town in ligne_2", needs: needLine | needPlace, fill: func(w *writer) locations.SiteAddress {
+		return locations.SiteAddress{Line1: w.line, Line2: w.postcode + " " + capitals(w.city)}
+	}},
 	{name: "building in ligne_2", needs: needLine | needPlace, fill: func(w *writer) locations.SiteAddress {
 		return locations.SiteAddress{Line1: w.line, Line2: "Bâtiment C, 2e étage", PostalCode: w.postcode, City: w.city}
 	}},
