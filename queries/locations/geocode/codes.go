@@ -8,8 +8,8 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// departmentOf is the department that a country names, empty where it is any of France, and whether its addresses are in the BAN:
-// France as people write it, or the name or ISO code of one of its parts. No country is France.
+// departmentOf is the department that a country names, empty where it is any, and whether the country is France as people write
+// it, or the name or ISO code of one of its parts.
 func departmentOf(country string) (department string, isFrench bool) {
 	switch text.Fold(country) {
 	case "", "fr", "fra", "france":
@@ -32,6 +32,12 @@ func departmentOf(country string) (department string, isFrench bool) {
 		return "978", true
 	}
 	return "", false
+}
+
+// IsFrenchCountry says whether addresses of a country are in the BAN. No country is France.
+func IsFrenchCountry(country string) bool {
+	_, isFrench := departmentOf(country)
+	return isFrench
 }
 
 // codeOf is the postcode that was read in a text, or empty.

@@ -140,6 +140,17 @@ func TestAnIDIsBelievedUnlessACodeContradictsIt(t *testing.T) {
 	})
 }
 
+func TestTheCountriesOfTheBANAreThoseOfFrance(t *testing.T) {
+	t.Parallel()
+	for country, want := range map[string]bool{
+		"": true, "FR": true, "France": true, "RE": true, "La Réunion": true, "Saint-Martin": true, "BE": false, "Monaco": false, "-": true, "48": false,
+	} {
+		if got := geocode.IsFrenchCountry(country); got != want {
+			t.Errorf("%q: %v", country, got)
+		}
+	}
+}
+
 // Whatever stands in the lines, what is placed lies where the fields say.
 func FuzzWhatIsPlacedLiesWhereItsCodesSay(f *testing.F) {
 	s := geocode.New(serve(f, spread()))
