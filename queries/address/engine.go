@@ -59,18 +59,26 @@ func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 }
 
 // codeOf is the INSEE code that was typed, or empty. A postcode that no commune has and that is the INSEE code of one is taken
-// for the code.
+// for the code, unless CEDEX or the name of another commune stands beside it: 38042 Grenoble CEDEX.
 func (e *Engine) codeOf(query *Query, q *parse.Question) string {
 	if query.CityCode != "" {
 		return query.CityCode
 	}
-	if q.Postcode.Code != 0 && e.v.PostcodeCommunes(q.Postcode.Code).Len() == 0 {
-		typed := search.PostcodeText(q.Postcode.Code)
-		if len(e.ordinals(typed)) > 0 && len(e.table.ByPostcode(typed)) == 0 {
-			return typed
-		}
+	if q.Postcode.Code == 0 || q.HasCedex || e.v.PostcodeCommunes(q.Postcode.Code).Len() > 0 {
+		return ""
 	}
-	return ""
+	typed := search.PostcodeText(q.Postcode.Code)
+	if len(e.ordinals(typed)) == 0 || len(e.table.ByPostcode(typed)) > 0 {
+		return ""
+	}
+	words := q.PlaceOnly
+	if words == 0 {
+		words = q.Words()
+	}
+	if name := q.Typed(words); e.IsCommune(name) && !e.IsCodeOf(typed, name) {
+		return ""
+	}
+	return typed
 }
 
 // degrees counts in millionths.

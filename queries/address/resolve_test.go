@@ -93,6 +93,33 @@ func TestAnAddressThatAnotherFitsAsWellIsNotExact(t *testing.T) {
 	}
 }
 
+func TestAPostcodeOfCEDEXIsNoCodeOfAnotherCommune(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, []ban.Row{
+		addresstest.NewHouse(addresstest.NewArea("48200", "48007", "Arzenc-d'Apcher"), "0010", "Rue Haute", 12, ""),
+		addresstest.NewHouse(addresstest.NewArea("48000", "48095", "Mende"), "0010", "Rue Haute", 12, ""),
+	})
+	for _, c := range []struct {
+		query Query
+		city  string // where it resolves
+	}{
+		{Query{Text: "12 rue Haute 48007 Mende CEDEX"}, "Mende"},
+		{Query{Text: "12 rue Haute 48007 Mende"}, "Mende"},
+		{Query{Text: "48007 Mende CEDEX 2"}, "Mende"},
+		{Query{Text: "48007 Mende"}, "Mende"},
+		{Query{Street: "12 rue Haute", Postcode: "48007", Commune: "MENDE CEDEX"}, "Mende"},
+		{Query{Street: "12 rue Haute", Postcode: "48007", Commune: "Mende"}, "Mende"},
+		{Query{Text: "12 rue Haute 48007"}, "Arzenc-d'Apcher"},
+		{Query{Text: "12 rue Haute 48007 Arzenc d'Apcher"}, "Arzenc-d'Apcher"},
+		{Query{Street: "12 rue Haute", Postcode: "48007", Commune: "ARZENC D APCHER"}, "Arzenc-d'Apcher"},
+		{Query{Text: "48007"}, "Arzenc-d'Apcher"},
+	} {
+		if m, ok, err := e.Resolve(t.Context(), c.query); !ok || err != nil || m.City != c.city {
+			t.Errorf("%+v: %v, %s (%v), want %s", c.query, ok, m.Label, err, c.city)
+		}
+	}
+}
+
 func TestANameThatSharesAWordWithACommuneIsAnother(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t, []ban.Row{addresstest.NewHouse(addresstest.NewArea("48000", "48137", "Saint-Bauzile"), "0010", "Rue du Clapio", 20, "")})

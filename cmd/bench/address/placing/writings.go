@@ -147,9 +147,9 @@ func capitals(s string) string {
 	return strings.ToUpper(b.String())
 }
 
-// cedexPostcode is a postcode of the department that no commune has.
+// cedexPostcode is a postcode of the department that no commune has. Those of CEDEX often are the INSEE code of a commune.
 func (w *writer) cedexPostcode() string {
-	for _, tail := range []string{"909", "919", "929", "939", "949", "959"} {
+	for _, tail := range []string{"042", "077", "007", "909", "919", "929", "939"} {
 		code := w.postcode[:2] + tail
 		if len(w.communes.ByPostcode(code)) == 0 {
 			return code
