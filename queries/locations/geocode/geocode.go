@@ -1,10 +1,10 @@
 // Package geocode finds the position of a customer's site by its address. What it finds is stored, so its one
 // constraint is to accept only what a careful person would.
 //
-//	locations.Content ──> readSite ──> said    the ways to read the address as an address.Query, and each code in it
-//	                  ──> Engine.Resolve       each of them, by the rule that holds for every text
-//	                  ──> said.accepts         what lies where the codes say, and is named letter for letter or has its number
-//	                  ──> locations.Position   of the best
+//	locations.Content ──> readSite ──> reading   the ways to read the address as an address.Query, and each code in it
+//	                  ──> Engine.Resolve         each of them, by the rule that holds for every text
+//	                  ──> reading.accepts        what lies where the codes say, and has its number or is named word for word
+//	                  ──> locations.Position     of the best
 //
 // Every code binds, in whichever field it stands: what lies outside of the commune of an INSEE code, of those of a postcode or
 // of their department is no position of the address. Two codes that contradict each other leave none.
@@ -26,8 +26,8 @@ type Geocoder struct{ addresses *live.Vintage }
 func New(a *live.Vintage) *Geocoder { return &Geocoder{a} }
 
 // Geocode is the position of a site's address, with the score of its verification. found is false where the BAN does
-// not have the address, or where no vintage was ever imported. An id_ban that the vintage knows stands for the address.
-// A vintage that was withdrawn is an error.
+// not have the address, or where no vintage was ever imported. An id_ban that the vintage knows stands for the address,
+// unless a code of the address lies elsewhere. A vintage that was withdrawn is an error.
 func (s *Geocoder) Geocode(ctx context.Context, c locations.Content) (p locations.Position, found bool, err error) {
 	m, found, err := s.Resolve(ctx, c)
 	if !found {
@@ -45,16 +45,17 @@ func (s *Geocoder) Resolve(ctx context.Context, c locations.Content) (m address.
 	return m, m.Score > 0, err
 }
 
+// resolveSite finds the match of a site in a vintage, one of score 0 where there is none.
 func resolveSite(ctx context.Context, e *live.Engine, c locations.Content) (best address.Match) {
-	said := readSite(e.OwnIndex, c.Address)
+	reading := readSite(e.OwnIndex, c.Address)
 	if c.IDBan != "" {
-		if r, ok := e.View(c.IDBan); ok && said.admits(&r) {
+		if r, ok := e.View(c.IDBan); ok && reading.admits(&r) {
 			return address.Match{Record: r, Score: 1}
 		}
 	}
-	for _, query := range said.queries {
+	for _, query := range reading.queries {
 		m, ok, err := e.OwnIndex.Resolve(ctx, query)
-		if err == nil && ok && said.accepts(&m) && isBetter(&m, &best) {
+		if err == nil && ok && reading.accepts(&m) && isBetter(&m, &best) {
 			best = m
 		}
 		if best.Verdict == address.Exact && best.Type == address.HouseNumber {

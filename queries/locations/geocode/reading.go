@@ -11,9 +11,9 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// said is what the address of a site says: the ways to read it, the likeliest first, and every code that stands in one of its
+// reading is what the address of a site says: the ways to read it, the likeliest first, and every code that stands in one of its
 // fields.
-type said struct {
+type reading struct {
 	engine      *address.Engine
 	queries     []address.Query
 	postcodes   []string
@@ -22,8 +22,8 @@ type said struct {
 }
 
 // readSite reads the address of a site. One abroad has no queries.
-func readSite(e *address.Engine, a *locations.SiteAddress) *said {
-	s := &said{engine: e}
+func readSite(e *address.Engine, a *locations.SiteAddress) *reading {
+	s := &reading{engine: e}
 	if a == nil {
 		return s
 	}
@@ -49,7 +49,7 @@ func readSite(e *address.Engine, a *locations.SiteAddress) *said {
 }
 
 // readPlace reads the fields that say where the street is.
-func (s *said) readPlace(a *locations.SiteAddress) (place address.Query) {
+func (s *reading) readPlace(a *locations.SiteAddress) (place address.Query) {
 	q := parse.Line(a.City, false)
 	before, after := q.AroundPostcode()
 	place.Commune = strings.TrimSpace(before + " " + after)
@@ -64,7 +64,7 @@ func (s *said) readPlace(a *locations.SiteAddress) (place address.Query) {
 
 // bind takes a typed postcode, INSEE code or department for one that binds. The first postcode and the first code are also
 // looked for.
-func (s *said) bind(code string, place *address.Query) {
+func (s *reading) bind(code string, place *address.Query) {
 	switch _, isDepartment := commune.Department(code); {
 	case isDepartment:
 		s.bindDepartment(code)
@@ -84,14 +84,14 @@ func (s *said) bind(code string, place *address.Query) {
 }
 
 // bindDepartment lets nothing be accepted outside of a department.
-func (s *said) bindDepartment(code string) {
+func (s *reading) bindDepartment(code string) {
 	if code != "" {
 		s.departments = append(s.departments, code)
 	}
 }
 
 // readTown reads a line that holds nothing but the commune of the field, or a postcode and a commune, and says whether it does.
-func (s *said) readTown(line string, place *address.Query) bool {
+func (s *reading) readTown(line string, place *address.Query) bool {
 	q := parse.Line(line, false)
 	before, after := q.AroundPostcode()
 	town := townOf(before + " " + after)
@@ -108,7 +108,7 @@ func (s *said) readTown(line string, place *address.Query) bool {
 }
 
 // readLine reads a line as the street. Where no field says where it is, the search reads the line as a whole.
-func (s *said) readLine(line string, place address.Query) {
+func (s *reading) readLine(line string, place address.Query) {
 	q := parse.Line(line, false)
 	hasPlace := place.Postcode != "" || place.Commune != "" || place.CityCode != ""
 	switch {
@@ -126,7 +126,7 @@ func (s *said) readLine(line string, place address.Query) {
 
 // cutPlace returns a line without its postcode and without the commune behind it, which stands for the one of the field where that
 // is empty. What is no commune behind a postcode may be a building.
-func (s *said) cutPlace(q *parse.Question, place *address.Query) (street string) {
+func (s *reading) cutPlace(q *parse.Question, place *address.Query) (street string) {
 	before, after := q.AroundPostcode()
 	switch town := townOf(after); {
 	case town == "" || town == townOf(place.Commune):
@@ -141,7 +141,7 @@ func (s *said) cutPlace(q *parse.Question, place *address.Query) (street string)
 
 // readWithoutTown reads a line that ends in the commune of its field without it: 3 rue Haute Mende. A link before it makes it
 // part of the street: place de Mende.
-func (s *said) readWithoutTown(line string, place address.Query) {
+func (s *reading) readWithoutTown(line string, place address.Query) {
 	town, words := townOf(place.Commune), strings.Fields(line)
 	for n := 1; n < len(words) && town != ""; n++ {
 		before := text.Terms(words[n-1])
@@ -156,8 +156,8 @@ func (s *said) readWithoutTown(line string, place address.Query) {
 
 // accepts says whether a match that stands for the address may be stored. Beyond the one rule for texts it lies where every code
 // says. Without a code it lies in a commune whose name was typed letter for letter and means no other. A street or a lieu-dit is
-// named letter for letter too: of one that is merely alike no number confirms that it is meant.
-func (s *said) accepts(m *address.Match) bool {
+// named word for word: of one that is merely alike no number confirms that it is meant.
+func (s *reading) accepts(m *address.Match) bool {
 	c := &m.Components
 	isCityNamed := c.City.Typed != "" && c.City.Status == address.Confirmed
 	hasPlace := len(s.postcodes)+len(s.codes) > 0 || c.Postcode.Typed != "" || isCityNamed && !s.engine.IsAmbiguous(c.City.Typed, &m.Record)
@@ -195,7 +195,7 @@ func keyOf(terms []text.Term) (words []string) {
 }
 
 // admits says whether a record lies where every code says.
-func (s *said) admits(r *address.Record) bool {
+func (s *reading) admits(r *address.Record) bool {
 	for _, code := range s.postcodes {
 		if !s.engine.AdmitsPostcode(code, r) {
 			return false
