@@ -143,7 +143,8 @@ func TestAnIDIsBelievedUnlessACodeContradictsIt(t *testing.T) {
 func TestTheCountriesOfTheBANAreThoseOfFrance(t *testing.T) {
 	t.Parallel()
 	for country, want := range map[string]bool{
-		"": true, "FR": true, "France": true, "RE": true, "La Réunion": true, "Saint-Martin": true, "BE": false, "Monaco": false, "-": true, "48": false,
+		"": true, "FR": true, "France": true, "RE": true, "La Réunion": true, "Saint-Martin": true, "-": true,
+		"BE": false, "Monaco": false, "48": false,
 	} {
 		if got := geocode.IsFrenchCountry(country); got != want {
 			t.Errorf("%q: %v", country, got)
