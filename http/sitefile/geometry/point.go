@@ -122,16 +122,18 @@ func orderByRange(pairs [][2]float64) Order {
 
 // ParsePair parses two numbers in one text: 44.5, 3.5 or 44,5;3,5 or [3.5,44.5] or (44.5 3.5) or 44.5|3.5. A third number, an
 // altitude, is dropped. Degrees, minutes and seconds with the letters of the directions are read too; their latitude comes
-// first, whatever their order. One number with a decimal comma is no pair.
+// first, whatever their order. One number with a decimal comma is no pair, and neither are two whole numbers without brackets: they
+// may be a date or a part of a telephone number.
 func ParsePair(s string) (a, b float64, ok bool) {
 	s = strings.TrimSpace(strings.ReplaceAll(s, "\u00a0", " "))
 	if p, ok := parseSexagesimal(s); ok {
 		return p.Lat, p.Lon, true
 	}
-	s = strings.TrimSpace(trimBrackets(s))
+	inner := strings.TrimSpace(trimBrackets(s))
 	for _, split := range []func(string) []string{splitAtSigns, splitAtCommas, strings.Fields} {
-		if parts := split(s); len(parts) == 2 || len(parts) == 3 {
-			return parseTwo(parts)
+		if parts := split(inner); len(parts) == 2 || len(parts) == 3 {
+			a, b, ok = parseTwo(parts)
+			return a, b, ok && (inner != s || strings.ContainsAny(strings.Join(parts, " "), ".,"))
 		}
 	}
 	return 0, 0, false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Kind is what a shape is. A shape of several kinds is of the last of them.
@@ -30,8 +31,7 @@ type coordinate struct{ x, y float64 }
 type Shape struct {
 	Kind Kind
 	// SRID is the number of the reference system that the text names; 0: it names none.
-	SRID int
-	// Points counts the points of a shape of points; one that has several of them has no position of its own.
+	SRID     int
 	points   []coordinate
 	lines    [][]coordinate
 	polygons [][][]coordinate // each: its outer ring, then its holes
@@ -221,6 +221,14 @@ func pointOnSurface(polygon [][]coordinate, c coordinate) coordinate {
 	}
 	widest := slices.MaxFunc(spans, comparing(func(s [2]float64) float64 { return s[1] - s[0] }))
 	return coordinate{(widest[0] + widest[1]) / 2, c.y}
+}
+
+// ParseShape parses a geometry in any of the forms that this package reads: GeoJSON, well-known text or binary.
+func ParseShape(text string) (Shape, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return ParseGeoJSON(json.RawMessage(text))
+	}
+	return ParseWKT(text)
 }
 
 // geoJSON is a geometry, a feature around one, or a collection of them.

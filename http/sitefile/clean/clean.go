@@ -1,0 +1,169 @@
+// Package clean mends single values as people and programs have them in files of places: texts, telephone numbers, postcodes, web
+// sites, opening hours. It knows neither files nor columns. It never guesses: a value that is understood in part only stays
+// whole, and the function says that it is not ok.
+//
+//	cell ──Text──► text without stray signs, and the kinds of mending ──Phones, Postcode, Website, Hours …──► value of the API
+//
+// Every function gives its own result back unchanged when it is called with it. Website and Email read the links of HTML, which
+// Text takes out; so call them with the cell itself.
+//
+// Telephone numbers are read by a table of the French plan and of the countries' codes (phone.go). nyaruka/phonenumbers knows the
+// plans of all countries, but adds 5 MB to the program and 3 MB to its memory before main begins, and reads neither lists of
+// numbers, nor short ones, nor 0590 and 0262 without their region. Opening hours are our own because no library reads French ones.
+package clean
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Mend names a kind of mending in words for people, to count by.
+type Mend string
+
+const (
+	Spaces        Mend = "spaces"
+	ControlSigns  Mend = "control signs"
+	WrongDecoding Mend = "wrongly decoded letters"
+	HTML          Mend = "HTML"
+	EmptySign     Mend = "signs of emptiness"
+	WebsiteScheme Mend = "web sites without https://"
+	EmailForm     Mend = "e-mail addresses"
+	Phone         Mend = "telephone numbers"
+	PostcodeZero  Mend = "postcodes without their nought"
+	TrailingZero  Mend = "whole numbers with .0"
+	OpeningHours  Mend = "opening hours"
+)
+
+// Text mends what every text gets: letters of a wrong decoding, HTML, control signs and spaces. Without keepLines a line end becomes
+// a space; with it lines stay, one empty line at most between two. The kinds of mending come each once, in no order that matters.
+// A text that is nothing but a sign of emptiness stays: IsEmptySign tells.
+func Text(s string, keepLines bool) (string, []Mend) {
+	if isClean(s) {
+		return s, nil
+	}
+	var done []Mend
+	for range maxRounds { // what one step leaves may be another's: entities stand for tags, and for spaces
+		before := s
+		s, done = mendOnce(s, keepLines, done)
+		if s == before {
+			break
+		}
+	}
+	return s, done
+}
+
+// mendOnce does each step once and adds the kinds that changed the text to those done before.
+func mendOnce(s string, keepLines bool, done []Mend) (string, []Mend) {
+	for _, step := range []struct {
+		kind Mend
+		mend func(string) string
+	}{
+		{WrongDecoding, decodeAgain},
+		{HTML, func(s string) string { return stripHTML(s, keepLines) }},
+		{ControlSigns, dropControlSigns},
+		{Spaces, func(s string) string { return mendSpaces(s, keepLines) }},
+	} {
+		mended := step.mend(s)
+		if mended != s && !slices.Contains(done, step.kind) {
+			done = append(done, step.kind)
+		}
+		s = mended
+	}
+	return s, done
+}
+
+// maxRounds is how often the steps of Text are done at most. Texts of people need two.
+const maxRounds = 6
+
+// isClean reports whether nothing in a text can need mending. It is the fast path of nearly every cell.
+func isClean(s string) bool {
+	before := byte(' ')
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c >= 0x7f || c == '<' || c == '&' || c == ' ' && before == ' ' {
+			return false
+		}
+		before = c
+	}
+	return s == "" || before != ' '
+}
+
+// dropControlSigns drops signs that have no form: control signs, spaces of no width, marks of the direction of writing. Line ends
+// and tabs stay, and so does what joins emoji. Excel writes a line end in some files as _x000D_.
+func dropControlSigns(s string) string {
+	s = strings.ReplaceAll(s, "_x000D_", "\r")
+	before := ' '
+	return strings.Map(func(r rune) rune {
+		joined := before
+		before = r
+		switch {
+		case unicode.IsSpace(r): // \t \n \v \f \r, and spaces
+			return r
+		case r == '\u200d' && joined > '\u2000': // behind an emoji
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == '\ufffe', r == '\uffff':
+			before = joined
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// mendSpaces makes every kind of space a plain one, and drops outer and double ones. Line ends are \n.
+func mendSpaces(s string, keepLines bool) string {
+	if !keepLines {
+		return strings.Join(strings.Fields(s), " ")
+	}
+	s = lineEnds.Replace(s)
+	lines := strings.Split(s, "\n")
+	kept := lines[:0]
+	for _, line := range lines {
+		line = strings.Join(strings.Fields(line), " ")
+		if line != "" || len(kept) > 0 && kept[len(kept)-1] != "" {
+			kept = append(kept, line)
+		}
+	}
+	return strings.TrimRight(strings.Join(kept, "\n"), "\n")
+}
+
+// lineEnds replaces all that ends a line by \n.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// emptySigns are texts that mean nothing in any field but a country, where NC is a code. NA and ND are not among them: they may be
+// names. 0 is not: it is a number.
+var emptySigns = wordSet(`null nil none nan undefined (null) <null> [null] (vide) \n
+	n/a n.a. n.a #n/a #n/d n/c n.c. n.c nc n/d n.d. n/r #null! #nul! #ref! #value! #valeur! #name? #nom? #div/0! #num! #nombre!
+	néant inconnu inconnue`)
+
+// emptyPhrases are such texts of several words.
+var emptyPhrases = map[string]bool{
+	"non renseigné": true, "non renseignée": true, "non renseignés": true, "non renseignées": true, "non renseigne": true, "non précisé": true,
+	"non communiqué": true, "non communiquée": true, "non connu": true, "non connue": true, "non disponible": true,
+	"non applicable": true, "non défini": true, "sans objet": true, "not available": true, "à compléter": true, "à renseigner": true,
+}
+
+// emptyWords are texts that mean nothing in a field that is no name.
+var emptyWords = wordSet("na nd nr so x xx xxx aucun aucune sans vide non no false faux 0")
+
+// IsEmptySign reports whether a text is a sign of emptiness in every field: strokes and points alone, NC, null, #N/A, non renseigné. It
+// is not to be asked about a country, where NC is a code.
+func IsEmptySign(s string) bool {
+	s = strings.ToLower(strings.TrimSpace(s))
+	return emptySigns[s] || emptyPhrases[s] || s != "" && strings.Trim(s, "-–—_./?*#…~,;: ") == ""
+}
+
+// IsEmptyWord reports whether a text is a sign of emptiness in a field that is no name, such as a telephone number or a web site: NA,
+// aucun, x, 0, false.
+func IsEmptyWord(s string) bool {
+	return IsEmptySign(s) || emptyWords[strings.ToLower(strings.TrimSpace(s))]
+}
+
+// wordSet is a set of the words of a text.
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
+}

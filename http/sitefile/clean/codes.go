@@ -1,0 +1,161 @@
+package clean
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// dropSpaces drops every space of a text.
+func dropSpaces(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || r == '\u200b' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+var (
+	postcodePattern = regexp.MustCompile(`^(?:F(?:R|RANCE)?-?)?(\d{4,5})(?:[.,]0+)?(?:CEDEX\d*)?$`)
+	inseePattern    = regexp.MustCompile(`^(\d{4,5}|2[AB]\d{3})(?:\.0+)?$`)
+)
+
+// Postcode reads a French postcode: 75001, 75 001, F-75001, 75001.0, 75001 CEDEX 08, and 1000 for 01000. Codes that belong to no
+// department or territory are not ok, and neither is a text with anything else in it.
+func Postcode(s string) (code string, ok bool) {
+	m := postcodePattern.FindStringSubmatch(strings.ToUpper(dropSpaces(s)))
+	if m == nil {
+		return "", false
+	}
+	code = padLeft(m[1], 5)
+	return code, "01" <= code[:2] && code[:2] <= "98" && code[:2] != "96"
+}
+
+// InseeCode reads the INSEE code of a commune: 48095, 1004 for 01004, 2a004 for 2A004.
+func InseeCode(s string) (string, bool) {
+	m := inseePattern.FindStringSubmatch(strings.ToUpper(dropSpaces(s)))
+	if m == nil {
+		return "", false
+	}
+	code := padLeft(m[1], 5)
+	department := code[:2]
+	return code, "01" <= department && department <= "98" && department != "20" && department != "96"
+}
+
+// padLeft puts noughts before digits until there are n. A spreadsheet takes them for numbers and drops their noughts.
+func padLeft(digits string, n int) string { return strings.Repeat("0", max(0, n-len(digits))) + digits }
+
+var siretPattern = regexp.MustCompile(`^(\d{13,14})(?:[.,]0+)?$`)
+
+// laPoste is the SIREN of La Poste. The SIRETs of its post offices have a check of their own: the sum of the digits is a multiple of 5.
+const laPoste = "356000000"
+
+// Siret reads a SIRET, the number of an establishment: 14 digits whose check digit is right. Spaces and points are taken out, and a
+// nought that a spreadsheet dropped is put back.
+func Siret(s string) (string, bool) {
+	m := siretPattern.FindStringSubmatch(dropSpaces(s))
+	if m == nil {
+		return "", false
+	}
+	code := padLeft(m[1], 14)
+	sum, luhn := 0, 0
+	for i, r := range code {
+		digit := int(r - '0')
+		sum += digit
+		if i%2 == 0 {
+			digit = digit*2/10 + digit*2%10
+		}
+		luhn += digit
+	}
+	return code, sum > 0 && (luhn%10 == 0 || sum%5 == 0 && strings.HasPrefix(code, laPoste))
+}
+
+var (
+	plainDecimal     = regexp.MustCompile(`^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?$`)
+	thousandsInPoint = regexp.MustCompile(`^[+-]?\d{1,3}(?:\.\d{3})+,\d+$`) // 1.234,5
+	thousandsInComma = regexp.MustCompile(`^[+-]?\d{1,3}(?:,\d{3})+\.\d+$`) // 1,234.5
+)
+
+// Decimal reads a finite number with a decimal point or comma: 44,518 and 1 234,5 and −3.5. A text with two signs that both may be
+// decimal is not ok, unless one parts thousands and the other comes last.
+func Decimal(s string) (float64, bool) {
+	s = strings.NewReplacer("−", "-", "–", "-", "'", "", "’", "").Replace(dropSpaces(s))
+	switch {
+	case thousandsInPoint.MatchString(s):
+		s = strings.ReplaceAll(s, ".", "")
+	case thousandsInComma.MatchString(s):
+		s = strings.ReplaceAll(s, ",", "")
+	case !plainDecimal.MatchString(s):
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(strings.Replace(s, ",", ".", 1), 64)
+	return n, err == nil && !math.IsInf(n, 0)
+}
+
+var wholeNumber = regexp.MustCompile(`^(-?\d+)[.,]0+$`)
+
+// Number takes the .0 off a whole number, which programs add to columns with empty cells: 105.0 is 105. changed says whether there was
+// one. All digits stay as they are, leading noughts too.
+func Number(s string) (text string, changed bool) {
+	if m := wholeNumber.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
+		return m[1], true
+	}
+	return s, false
+}
+
+// countries are names and ISO codes of the countries whose sites a French company keeps, without accents and signs. The territories
+// overseas have codes of their own.
+var countries = map[string]string{
+	"f": "FR", "fra": "FR", "france": "FR", "francemetropolitaine": "FR", "republiquefrancaise": "FR", "corse": "FR",
+	"glp": "GP", "guadeloupe": "GP", "mtq": "MQ", "martinique": "MQ", "guf": "GF", "guyane": "GF", "guyanefrancaise": "GF",
+	"reu": "RE", "reunion": "RE", "lareunion": "RE", "myt": "YT", "mayotte": "YT", "spm": "PM", "saintpierreetmiquelon": "PM",
+	"blm": "BL", "saintbarthelemy": "BL", "maf": "MF", "saintmartin": "MF", "ncl": "NC", "nouvellecaledonie": "NC",
+	"pyf": "PF", "polynesiefrancaise": "PF", "wlf": "WF", "wallisetfutuna": "WF",
+	"bel": "BE", "belgique": "BE", "belgium": "BE", "che": "CH", "suisse": "CH", "switzerland": "CH", "lux": "LU", "luxembourg": "LU",
+	"deu": "DE", "allemagne": "DE", "germany": "DE", "deutschland": "DE", "ita": "IT", "italie": "IT", "italy": "IT", "italia": "IT",
+	"esp": "ES", "espagne": "ES", "spain": "ES", "espana": "ES", "gbr": "GB", "uk": "GB", "royaumeuni": "GB", "unitedkingdom": "GB",
+	"angleterre": "GB", "mco": "MC", "monaco": "MC", "and": "AD", "andorre": "AD", "andorra": "AD", "nld": "NL", "paysbas": "NL",
+	"netherlands": "NL", "prt": "PT", "portugal": "PT", "irl": "IE", "irlande": "IE", "aut": "AT", "autriche": "AT", "usa": "US",
+	"etatsunis": "US", "unitedstates": "US", "can": "CA", "canada": "CA", "mar": "MA", "maroc": "MA", "tun": "TN", "tunisie": "TN",
+	"dza": "DZ", "algerie": "DZ",
+}
+
+// Country is the ISO code of a country by its code or name, in French or English. pays takes any text, so the code is not to be stored
+// in its place: it says which rules hold for a postcode and which region for Phones.
+func Country(s string) (code string, ok bool) {
+	name := fold(s)
+	if code, ok = countries[name]; ok {
+		return code, true
+	}
+	for _, code := range countries {
+		if strings.EqualFold(name, code) {
+			return code, true
+		}
+	}
+	return "", false
+}
+
+// fold is a text in lower case with only its letters and digits, without accents.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, foldAccents(s))
+}
+
+// foldAccents is a text in lower case without accents.
+func foldAccents(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(strings.ToLower(s)))
+}

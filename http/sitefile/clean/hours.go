@@ -1,0 +1,184 @@
+package clean
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// openingHours is the member horaires of a site, as this package writes it.
+type openingHours struct {
+	Weekly []weeklySpan `json:"hebdo,omitempty"`
+	Text   string       `json:"texte,omitempty"`
+}
+
+// weeklySpan is a time from one hour to another on some days of every week. One that ends at or before its beginning ends on the day
+// after. A whole day is 00:00 to 24:00.
+type weeklySpan struct {
+	Days []string `json:"jours"`
+	From string   `json:"de"`
+	To   string   `json:"a"`
+}
+
+// dayNames are the days of the week as horaires names them, Monday first.
+var dayNames = [7]string{"lu", "ma", "me", "je", "ve", "sa", "di"}
+
+// maxHours is how many bytes horaires has at most in the API.
+const maxHours = 16 << 10
+
+// Hours reads opening hours and returns the member horaires of a site. A text is read where all of it is hours by weekday: the form of
+// OSM and schema.org (Mo-Fr 09:00-12:30,14:00-19:00; Sa 09:00-12:00), French and English sentences and lists (Du lundi au vendredi
+// de 9h à 12h30 et de 14h à 19h, samedi 9h-12h), 24h/24. asJSON is the value where it is JSON, else nil: hours by the name of a day,
+// openingHoursSpecification, a list of texts, or horaires itself; a text may hold such JSON too.
+//
+// ok says that the hours were read. Otherwise the result has only the member texte, the whole text as it was: months, seasons, "by
+// appointment", a day without hours. Hours of public holidays have no place in a week, so a text that tells them is
+// kept as texte beside the hours of the week. Nothing, or more than horaires can hold, is nil.
+func Hours(s string, asJSON json.RawMessage) (hours json.RawMessage, ok bool) {
+	s = strings.TrimSpace(s)
+	if asJSON == nil && looksJSON(s) {
+		asJSON = parsePython(s)
+	}
+	if asJSON != nil {
+		if own := ownHours(asJSON); own != nil {
+			return own, true
+		}
+		if w, ok := readHoursJSON(asJSON); ok {
+			return encodeHours(w, hoursText(s, asJSON))
+		}
+		return encodeText(hoursText(s, asJSON))
+	}
+	if w, ok := readHoursText(s); ok {
+		return encodeHours(w, s)
+	}
+	return encodeText(s)
+}
+
+// hoursText is the text of hours for people: the cell, or where there is none the JSON, as it stands.
+func hoursText(s string, asJSON json.RawMessage) string {
+	var text string
+	switch {
+	case s != "":
+		return s
+	case json.Unmarshal(asJSON, &text) == nil:
+		return text
+	}
+	return string(asJSON)
+}
+
+// WeekdayHours reads the hours of seven days, Monday first, each from a column of its own: 09:00-12:00 / 14:00-18:00, or fermé. A day
+// without a text is closed. Where a day cannot be read, or only says whether the place is open (1, oui), ok is false and the result
+// has the days as texte; where no day says more than that, it is nil.
+func WeekdayHours(days [7]string) (hours json.RawMessage, ok bool) {
+	var w week
+	var lines []string
+	isRead, hasHours := true, false
+	for i, text := range days {
+		text = strings.TrimSpace(text)
+		if text == "" || IsEmptySign(text) {
+			continue
+		}
+		lines = append(lines, frenchDays[i]+" : "+text)
+		isFlag := emptyWords[strings.ToLower(text)] || flagWords[strings.ToLower(text)]
+		hasHours = hasHours || !isFlag
+		spans, ok := readDayText(text)
+		w.spans[i], isRead = spans, isRead && ok && !isFlag
+	}
+	switch {
+	case !hasHours:
+		return nil, false
+	case isRead && w.isValid():
+		return encodeHours(w, "")
+	}
+	return encodeText(strings.Join(lines, "\n"))
+}
+
+var (
+	frenchDays = [7]string{"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"}
+	flagWords  = wordSet("1 1.0 0.0 oui o true vrai yes y ouvert")
+)
+
+// span is a time of a day in minutes from midnight. to is over 24 hours where the span ends on the day after.
+type span struct{ from, to int }
+
+const wholeDay = 24 * 60
+
+// week is the hours of the days, Monday first.
+type week struct {
+	spans       [7][]span
+	hasHolidays bool // the text tells hours of public holidays as well
+}
+
+// isValid reports whether some day is open, and no two spans of a day overlap. The spans of each day are sorted before.
+func (w *week) isValid() bool {
+	isOpen := false
+	for _, spans := range w.spans {
+		slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+		for i := 1; i < len(spans); i++ {
+			if spans[i].from < spans[i-1].to {
+				return false
+			}
+		}
+		isOpen = isOpen || len(spans) > 0
+	}
+	return isOpen
+}
+
+// weekly is the spans of a week, days with the same hours together.
+func (w *week) weekly() (list []weeklySpan) {
+	var done [7]bool
+	for i, spans := range w.spans {
+		if done[i] {
+			continue
+		}
+		var days []string
+		for j := i; j < 7; j++ {
+			if slices.Equal(spans, w.spans[j]) {
+				days, done[j] = append(days, dayNames[j]), true
+			}
+		}
+		for _, s := range spans {
+			list = append(list, weeklySpan{days, formatMinutes(s.from), formatMinutes(s.to)})
+		}
+	}
+	return list
+}
+
+// formatMinutes is a time as 09:30. Behind midnight it is a time of the day after.
+func formatMinutes(m int) string {
+	if m > wholeDay {
+		m -= wholeDay
+	}
+	return fmt.Sprintf("%02d:%02d", m/60, m%60)
+}
+
+// encodeHours is horaires of a week that was read from a text.
+func encodeHours(w week, text string) (json.RawMessage, bool) {
+	h := openingHours{Weekly: w.weekly()}
+	if w.hasHolidays {
+		h.Text = text
+	}
+	encoded := encodeJSON(h)
+	return encoded, encoded != nil
+}
+
+// encodeText is horaires of a text that was not read. It is nil where there is no text, or only a sign of emptiness.
+func encodeText(text string) (json.RawMessage, bool) {
+	if text == "" || IsEmptySign(text) {
+		return nil, false
+	}
+	return encodeJSON(openingHours{Text: text}), false
+}
+
+func encodeJSON(h openingHours) json.RawMessage {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(h) != nil || out.Len() > maxHours {
+		return nil
+	}
+	return bytes.TrimSpace(out.Bytes())
+}

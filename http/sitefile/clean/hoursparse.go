@@ -1,0 +1,329 @@
+package clean
+
+import "slices"
+
+// hoursParser reads the tokens of a text from left to right as rules. A rule is days and then their times, or times and then their
+// days, or days that are closed.
+//
+//	Mo-Fr 09:00-12:30,14:00-19:00; Sa 09:00-12:00             days times ; days times
+//	de 10h à 18h du mardi au dimanche                         times days
+//	tous les jours sauf le mardi de 10h à 18h. Fermé à Noël   days except times . closed, and a word that ends it
+//
+// Whatever does not fit, or tells one day twice, ends the reading without a result.
+type hoursParser struct {
+	tokens []token
+	isOSM  bool
+	rules  []hoursRule
+}
+
+// hoursRule is days with their times. Where it is closed it has none.
+type hoursRule struct {
+	days        daySet
+	hasDays     bool // days may be none: public holidays alone
+	spans       []span
+	isClosed    bool
+	isAdded     bool // in OSM's form behind a comma: the times come to those that the days have
+	isComplete  bool // nothing more can come to it
+	hasHolidays bool
+}
+
+// isOpen reports whether the rule still needs times, or may take more.
+func (r *hoursRule) isOpen() bool { return r.hasDays && !r.isClosed && !r.isComplete }
+
+func (p *hoursParser) next() tokenKind {
+	if len(p.tokens) == 0 {
+		return unknownToken
+	}
+	return p.tokens[0].kind
+}
+
+func (p *hoursParser) take() token {
+	t := p.tokens[0]
+	p.tokens = p.tokens[1:]
+	return t
+}
+
+// parse reads all tokens.
+func (p *hoursParser) parse() (week, bool) {
+	isTimesFirst, separator := false, ruleToken
+	for len(p.tokens) > 0 {
+		ok := true
+		switch kind := p.next(); kind {
+		case dayToken, holidayToken:
+			ok = p.readDays(isTimesFirst, separator)
+		case timeToken, numberToken, allDayToken:
+			isTimesFirst = isTimesFirst || len(p.rules) == 0
+			ok = p.readTimes(isTimesFirst)
+		case closedToken:
+			ok = p.readClosed()
+		case exceptToken:
+			ok = p.readExcept()
+		default: // separators
+			p.take()
+			p.separate(kind, isTimesFirst)
+			separator = kind
+			continue
+		}
+		if separator = unknownToken; !ok {
+			return week{}, false
+		}
+	}
+	return p.buildWeek()
+}
+
+// last is the rule that is being read, nil before the first.
+func (p *hoursParser) last() *hoursRule {
+	if len(p.rules) == 0 {
+		return nil
+	}
+	return &p.rules[len(p.rules)-1]
+}
+
+// separate ends a rule that has its times at a semicolon, a point or the end of a line.
+func (p *hoursParser) separate(kind tokenKind, isTimesFirst bool) {
+	if r := p.last(); r != nil && kind == ruleToken && r.hasDays && (len(r.spans) > 0 || isTimesFirst) {
+		r.isComplete = true
+	}
+}
+
+// readDays reads days, and begins a rule with them; or adds them to a rule that has only its times, or is closed.
+func (p *hoursParser) readDays(isTimesFirst bool, separator tokenKind) bool {
+	days, hasHolidays, ok := p.readDaySet()
+	if !ok {
+		return false
+	}
+	r := p.last()
+	switch {
+	case r != nil && !r.hasDays: // fermé le lundi; 10h-18h le mardi
+		r.days, r.hasDays, r.hasHolidays, r.isComplete = days, true, hasHolidays, true
+		return true
+	case r != nil && r.isOpen() && len(r.spans) == 0, isTimesFirst:
+		return false // days without times
+	}
+	p.rules = append(p.rules, hoursRule{days: days, hasDays: true, hasHolidays: hasHolidays, isAdded: separator != ruleToken})
+	return true
+}
+
+// readDaySet reads days, ranges and lists of them.
+func (p *hoursParser) readDaySet() (days daySet, hasHolidays, ok bool) {
+	for {
+		t := p.take()
+		days |= t.days
+		hasHolidays = hasHolidays || t.kind == holidayToken
+		for isSingleDay(t.days) && p.next() == rangeToken && len(p.tokens) > 1 && p.tokens[1].kind == dayToken {
+			p.take()
+			end := p.take()
+			if !isSingleDay(end.days) {
+				return 0, false, false
+			}
+			days |= dayRange(t.days, end.days)
+			if p.next() == rangeToken && dayRange(t.days, end.days) != t.days|end.days {
+				return days, hasHolidays, len(p.tokens) < 2 || p.tokens[1].kind != dayToken // vendredi-samedi-dimanche, but not lundi-mercredi-samedi
+			}
+			t = end
+		}
+		if p.next() == listToken && len(p.tokens) > 1 && isDays(p.tokens[1].kind) {
+			p.take()
+		}
+		if !isDays(p.next()) {
+			return days, hasHolidays, true
+		}
+	}
+}
+
+func isDays(kind tokenKind) bool { return kind == dayToken || kind == holidayToken }
+
+func isSingleDay(days daySet) bool { return days != 0 && days&(days-1) == 0 }
+
+// dayRange is the days from one to another, over Sunday if need be.
+func dayRange(from, to daySet) (days daySet) {
+	for day := from; ; day = day<<1&everyDay | day>>6 {
+		days |= day
+		if day == to {
+			return days
+		}
+	}
+}
+
+// readTimes reads one time from one hour to another, or 24h/24, and adds it to the rule or begins one with it.
+func (p *hoursParser) readTimes(isTimesFirst bool) bool {
+	s, ok := p.readSpan()
+	if !ok {
+		return false
+	}
+	r := p.last()
+	if isTimesFirst && (r == nil || r.hasDays) {
+		p.rules = append(p.rules, hoursRule{})
+		r = p.last()
+	}
+	if r.isClosed || r.isComplete || !isTimesFirst && !r.hasDays {
+		return false
+	}
+	r.spans = append(r.spans, s)
+	return true
+}
+
+// readSpan reads a time from one hour to another. An hour without a sign counts where the other one has one.
+func (p *hoursParser) readSpan() (span, bool) {
+	from := p.take()
+	if from.kind == allDayToken {
+		return span{0, wholeDay}, true
+	}
+	if p.next() != rangeToken {
+		return span{}, false
+	}
+	p.take()
+	if next := p.next(); next != timeToken && next != numberToken {
+		return span{}, false
+	}
+	to := p.take()
+	isBare := from.kind == numberToken || to.kind == numberToken
+	if isBare && (from.kind == to.kind || from.isHalfDay || to.isHalfDay) {
+		return span{}, false
+	}
+	return newSpan(from.minutes, to.minutes)
+}
+
+// longestNight is the longest time over midnight, in minutes, that is no error: 6h-1h, but not 14h-12h.
+const longestNight = 20 * 60
+
+// newSpan is the span between two times. One that ends before it begins ends on the day after. From a time to the same is no span: people
+// write 00:00-00:00 for all day and for closed.
+func newSpan(from, to int) (span, bool) {
+	if from == wholeDay {
+		from = 0 // minuit
+	}
+	if to < from {
+		to += wholeDay
+	}
+	isNight := to > wholeDay
+	return span{from, to}, from < wholeDay && to != from && to <= from+wholeDay && (!isNight || to-from <= longestNight)
+}
+
+// readClosed closes the days before it that have no times, or the days behind it.
+func (p *hoursParser) readClosed() bool {
+	p.take()
+	if r := p.last(); r != nil && r.isOpen() && len(r.spans) == 0 {
+		r.isClosed, r.isComplete = true, true
+		return true
+	}
+	if r := p.last(); r != nil && !r.hasDays {
+		return false
+	}
+	p.rules = append(p.rules, hoursRule{isClosed: true})
+	return true
+}
+
+// readExcept takes days off the rule before it. Times behind them would be those of which days?
+func (p *hoursParser) readExcept() bool {
+	p.take()
+	r := p.last()
+	if r == nil || !r.hasDays || r.isClosed || !isDays(p.next()) {
+		return false
+	}
+	days, hasHolidays, ok := p.readDaySet()
+	if days&^r.days != 0 {
+		return false
+	}
+	r.days &^= days
+	r.hasHolidays = r.hasHolidays || hasHolidays
+	r.isComplete = r.isComplete || len(r.spans) > 0
+	return ok
+}
+
+// buildWeek makes a week of the rules.
+func (p *hoursParser) buildWeek() (w week, ok bool) {
+	for i := range p.rules {
+		r := &p.rules[i]
+		w.hasHolidays = w.hasHolidays || r.hasHolidays
+		switch {
+		case !r.hasDays && len(p.rules) == 1 && slices.Equal(r.spans, []span{{0, wholeDay}}):
+			r.days = everyDay // 24h/24 alone
+		case !r.hasDays || len(r.spans) == 0 && !r.isClosed:
+			return w, false
+		}
+	}
+	if p.isOSM {
+		p.applyInOrder(&w)
+	} else if !p.applyOnce(&w) {
+		return w, false
+	}
+	return w, w.isValid()
+}
+
+// applyInOrder applies rules as OSM defines them: a rule replaces what the rules before it say of its days, but adds to it behind a
+// comma.
+func (p *hoursParser) applyInOrder(w *week) {
+	for _, r := range p.rules {
+		for day := range 7 {
+			switch {
+			case r.days&(1<<day) == 0:
+			case r.isAdded && !r.isClosed:
+				w.spans[day] = append(w.spans[day], r.spans...)
+			default:
+				w.spans[day] = slices.Clone(r.spans)
+			}
+		}
+	}
+}
+
+// applyOnce applies rules as sentences mean them: each day has its times from one rule, or from several that tell the same days. Closed
+// days are exceptions, wherever they stand; but a day that alone is said to be both is none.
+func (p *hoursParser) applyOnce(w *week) bool {
+	var givenBy [7]daySet
+	var closed daySet
+	for _, r := range p.rules {
+		if r.isClosed {
+			closed |= r.days
+			continue
+		}
+		for day := range 7 {
+			if r.days&(1<<day) == 0 {
+				continue
+			}
+			if givenBy[day] != 0 && givenBy[day] != r.days {
+				return false
+			}
+			givenBy[day] = r.days
+			w.spans[day] = append(w.spans[day], r.spans...)
+		}
+	}
+	for day := range 7 {
+		if closed&(1<<day) != 0 {
+			if isSingleDay(givenBy[day]) {
+				return false
+			}
+			w.spans[day] = nil
+		}
+	}
+	return true
+}
+
+// readDayText reads the times of one day: 9h-12h / 14h-18h, or fermé.
+func readDayText(s string) ([]span, bool) {
+	tokens, ok := splitHours(s)
+	if !ok || len(s) > maxHoursText {
+		return nil, false
+	}
+	p := hoursParser{tokens: tokens}
+	var spans []span
+	isClosed := false
+	for len(p.tokens) > 0 {
+		switch p.next() {
+		case closedToken:
+			p.take()
+			isClosed = true
+		case listToken, ruleToken, rangeToken:
+			p.take()
+		case timeToken, numberToken, allDayToken:
+			s, ok := p.readSpan()
+			if !ok {
+				return nil, false
+			}
+			spans = append(spans, s)
+		default:
+			return nil, false
+		}
+	}
+	return spans, isClosed != (len(spans) > 0)
+}

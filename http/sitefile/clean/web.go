@@ -1,0 +1,110 @@
+package clean
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+var (
+	// hrefPattern matches the address that a link of HTML leads to.
+	hrefPattern = regexp.MustCompile(`(?i)\bhref\s*=\s*["']?([^"'\s>]+)`)
+	// schemePattern matches the scheme of a web address, and the ways in which people mistype it.
+	schemePattern = regexp.MustCompile(`(?i)^h?t{1,3}ps?(?::/{0,3}|:?\\{2}|/{2}|;//)(?:https?:?//)?`)
+	hostPattern   = regexp.MustCompile(`^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}_])?\.)+[\p{L}\p{N}-]*\p{L}[\p{L}\p{N}-]*$`)
+	emailPattern  = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+)*@((?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9])$`)
+)
+
+// The longest texts that the API takes.
+const (
+	maxWebsite = 2048
+	maxEmail   = 254
+)
+
+// Website finds the first web address in a text: an http or https URL, one that begins with www., or the bare name of a host under a
+// public domain. An address without a scheme gets https://. The text may be the link of HTML around it. Words beside the address
+// are passed over; without an address the text is not ok.
+func Website(s string) (address string, ok bool) {
+	if m := hrefPattern.FindStringSubmatch(s); m != nil {
+		s = m[1]
+	}
+	words := splitAddresses(s)
+	for _, word := range words {
+		if address, ok = parseWebsite(strings.TrimLeft(strings.Trim(word, `"'()[]<>«»,;. `), "/"), len(words) == 1); ok {
+			return address, true
+		}
+	}
+	return "", false
+}
+
+// splitAddresses splits a text at spaces and bars, and at commas and semicolons that another address or a space follows.
+func splitAddresses(s string) []string {
+	for _, sign := range []string{",", ";"} {
+		for _, start := range []string{"http", "www.", "HTTP", "WWW."} {
+			s = strings.ReplaceAll(s, sign+start, " "+start)
+		}
+	}
+	return strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '|' || r == '<' || r == '>' || r == '"' })
+}
+
+// parseWebsite reads one word. A bare host among other words must look like nothing else: it is in small letters.
+func parseWebsite(word string, isAlone bool) (address string, ok bool) {
+	scheme, rest := "https://", word
+	if typed := schemePattern.FindString(word); typed != "" {
+		rest = word[len(typed):]
+		if !strings.HasPrefix(strings.ToLower(strings.TrimPrefix(strings.ToLower(typed), "h")), "ttps") {
+			scheme = "http://"
+		}
+		rest = strings.TrimPrefix(rest, "//")
+	} else if !hasPrefixFold(word, "www.") && !isBareHost(word, isAlone) {
+		return "", false
+	}
+	address = scheme + strings.ReplaceAll(rest, `\`, "/")
+	u, err := url.Parse(address)
+	if err != nil || len(address) > maxWebsite || u.User != nil || !hostPattern.MatchString(u.Hostname()) || !isPort(u.Port()) {
+		return "", false
+	}
+	return address, true
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// isPort reports whether a port, "" for none, can be one.
+func isPort(port string) bool { return len(port) <= 5 }
+
+// isBareHost reports whether a word begins with the name of a host under a domain that people can register names under.
+func isBareHost(word string, isAlone bool) bool {
+	host, _, _ := strings.Cut(word, "/")
+	host, _, _ = strings.Cut(host, "?")
+	if strings.Contains(word, "@") || !isAlone && host != strings.ToLower(host) {
+		return false
+	}
+	suffix, isRegistry := publicsuffix.PublicSuffix(strings.ToLower(host))
+	return isRegistry && len(host) > len(suffix)+1 || !isRegistry && strings.Contains(suffix, ".") && len(host) > len(suffix)
+}
+
+// Email finds the first e-mail address in a text. mailto:, brackets and points around it are taken off, and so are spaces around its
+// @. Accents and several @ in one word are not ok.
+func Email(s string) (string, bool) {
+	s = spacesAroundAt.ReplaceAllString(s, "@")
+	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,;|<>()[]"`, r) }) {
+		if i := strings.LastIndex(strings.ToLower(word), "mailto:"); i >= 0 {
+			word, _, _ = strings.Cut(word[i+len("mailto:"):], "?")
+		}
+		word = strings.Trim(word[strings.LastIndex(word, ":")+1:], `.'/ `)
+		if len(word) <= maxEmail && emailPattern.MatchString(word) {
+			return word, true
+		}
+		if first, _, hasSlash := strings.Cut(word, "/"); hasSlash && emailPattern.MatchString(first) {
+			return first, true
+		}
+	}
+	return "", false
+}
+
+var spacesAroundAt = regexp.MustCompile(`\s*@\s*`)
