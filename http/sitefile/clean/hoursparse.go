@@ -177,9 +177,8 @@ func (p *hoursParser) readSpan() (span, bool) {
 		return span{}, false
 	}
 	to := p.take()
-	isBare := from.kind == numberToken || to.kind == numberToken
-	if isBare && (from.kind == to.kind || from.isHalfDay || to.isHalfDay) {
-		return span{}, false
+	if from.kind == numberToken && to.kind == numberToken || from.isHalfDay != to.isHalfDay {
+		return span{}, false // 9-12 may be anything, and 9:30-11 pm morning or evening
 	}
 	return newSpan(from.minutes, to.minutes)
 }
@@ -244,27 +243,37 @@ func (p *hoursParser) buildWeek() (w week, ok bool) {
 		}
 	}
 	if p.isOSM {
-		p.applyInOrder(&w)
-	} else if !p.applyOnce(&w) {
-		return w, false
+		ok = p.applyInOrder(&w)
+	} else {
+		ok = p.applyOnce(&w)
 	}
-	return w, w.isValid()
+	return w, ok && w.isValid()
 }
 
 // applyInOrder applies rules as OSM defines them: a rule replaces what the rules before it say of its days, but adds to it behind a
-// comma.
-func (p *hoursParser) applyInOrder(w *week) {
+// comma. A rule that would replace other hours of the day, a morning by an afternoon, may be meant otherwise: then it is not ok.
+func (p *hoursParser) applyInOrder(w *week) bool {
 	for _, r := range p.rules {
 		for day := range 7 {
 			switch {
 			case r.days&(1<<day) == 0:
 			case r.isAdded && !r.isClosed:
 				w.spans[day] = append(w.spans[day], r.spans...)
+			case !r.isClosed && len(w.spans[day]) > 0 && !overlap(w.spans[day], r.spans):
+				return false
 			default:
 				w.spans[day] = slices.Clone(r.spans)
 			}
 		}
 	}
+	return true
+}
+
+// overlap reports whether a span of one list overlaps one of the other.
+func overlap(list, other []span) bool {
+	return slices.ContainsFunc(list, func(a span) bool {
+		return slices.ContainsFunc(other, func(b span) bool { return a.from < b.to && b.from < a.to })
+	})
 }
 
 // applyOnce applies rules as sentences mean them: each day has its times from one rule, or from several that tell the same days. Closed

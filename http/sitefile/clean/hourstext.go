@@ -151,11 +151,11 @@ func readToken(s string) (token, int) {
 	case word == "allday":
 		return token{kind: allDayToken}, length
 	case fillers[word]:
-		return token{}, length + len(pointBehind(s[length:]))
+		return token{}, length
 	}
 	for day, names := range dayWords {
 		if isWordOf(names, word) {
-			return token{kind: dayToken, days: 1 << day, isFrench: !osmDays[word]}, length + len(pointBehind(s[length:]))
+			return token{kind: dayToken, days: 1 << day, isFrench: !osmDays[word]}, length + len(pointBehind(word, s[length:]))
 		}
 	}
 	for kind, list := range words {
@@ -172,9 +172,9 @@ func readToken(s string) (token, int) {
 // isWordOf reports whether a list that spaces part has a word.
 func isWordOf(list, word string) bool { return strings.Contains(" "+list+" ", " "+word+" ") }
 
-// pointBehind is the point of an abbreviation such as lun., if a text begins with one.
-func pointBehind(s string) string {
-	if strings.HasPrefix(s, ".") {
+// pointBehind is the point of an abbreviation such as lun., if the text behind it begins with one. Behind a whole name it ends a sentence.
+func pointBehind(word, behind string) string {
+	if len(word) < len("lundi") && strings.HasPrefix(behind, ".") {
 		return "."
 	}
 	return ""

@@ -54,9 +54,11 @@ func Phones(s, region string) (numbers []string, rest string) {
 	if len(s) > maxPhones {
 		return nil, strings.TrimSpace(s)
 	}
-	p := phoneParser{region: strings.ToUpper(region)}
-	for _, part := range splitPhones(preparePhones(s)) {
-		p.parsePart(part)
+	p := phoneParser{region: strings.ToUpper(region), takesShort: true}
+	p.parse(s)
+	if strings.ContainsFunc(p.restText(), unicode.IsLetter) { // 1001 is no number in the name of a shop
+		p = phoneParser{region: p.region}
+		p.parse(s)
 	}
 	return p.numbers, p.restText()
 }
@@ -69,7 +71,7 @@ var (
 	slashedNumber = regexp.MustCompile(`\b0\d(?:[/,]\d\d){4}\b`)
 	floatNumber   = regexp.MustCompile(`^\s*(\d{9,15})[.,]0\s*$`)
 	// phonePart matches a run of digits and the signs that stand in numbers, or a word, or a single other sign.
-	phonePart = regexp.MustCompile(`[+(]*\d[\d\s.()+·_\-]*|[\p{L}°]+\.?|[^\s]|\s+`)
+	phonePart = regexp.MustCompile(`(?:[+(]\s*)*\d[\d\s.()+·_\-]*|[\p{L}°]+\.?|[^\s]|\s+`)
 )
 
 // preparePhones makes the signs of a text plain: spaces, strokes, and slashes within a number.
@@ -98,15 +100,22 @@ func splitPhones(s string) []string { return phonePart.FindAllString(s, -1) }
 
 // phoneParser collects the numbers of a text and what is none.
 type phoneParser struct {
-	region  string
-	numbers []string
-	rest    []string
-	isFax   bool // the word before says that a number is none to call
-	isExtra bool // the word before says that digits are an extension
+	region     string
+	takesShort bool
+	numbers    []string
+	rest       []string
+	isFax      bool // the word before says that a number is none to call
+	isExtra    bool // the word before says that digits are an extension
+}
+
+func (p *phoneParser) parse(s string) {
+	for _, part := range splitPhones(preparePhones(s)) {
+		p.parsePart(part)
+	}
 }
 
 // phoneWords are words that say that a number follows. They are no part of the rest.
-var phoneWords = wordSet("tel tél t téléphone telephone téléphones phone fixe port portable mobile mob gsm m cell ou et or and n n° no num numéro numero appel standard accueil")
+var phoneWords = wordSet("tel tél t téléphone telephone téléphones phone fixe port portable mobile mob gsm m cell ou et or and n n° no num numéro numero appel vert standard accueil")
 
 // faxWords and extensionWords say that what follows is none.
 var (
@@ -118,7 +127,7 @@ var (
 func (p *phoneParser) parsePart(part string) {
 	word := strings.TrimSuffix(strings.ToLower(part), ".")
 	switch {
-	case strings.ContainsAny(part, "0123456789"):
+	case hasDigit(part):
 		p.parseRun(part)
 	case faxWords[word]:
 		p.isFax = true
@@ -147,14 +156,19 @@ func (p *phoneParser) addSeparator(sign string) {
 
 // restText is the rest as a text without the separators around it.
 func (p *phoneParser) restText() string {
-	text := strings.Join(strings.Fields(strings.Join(p.rest, "")), " ")
-	return strings.Trim(text, ":;,/|.-& ")
+	text := strings.ReplaceAll(strings.Join(strings.Fields(strings.Join(p.rest, "")), " "), "( )", "")
+	text = strings.Trim(strings.ReplaceAll(text, "()", ""), ":;,/|.-& ")
+	if !strings.Contains(text, "(") {
+		text = strings.Trim(text, ") ")
+	}
+	return text
 }
 
-// parseRun reads the numbers of a run of digits and signs. A run that holds anything else is part of the rest.
+// parseRun reads the numbers of a run of digits and signs. Digits behind the last number that are none put all of the run in doubt, but
+// where a stroke or a parenthesis parts them.
 func (p *phoneParser) parseRun(run string) {
 	found, left := []string(nil), run
-	for strings.ContainsAny(left, "0123456789") && !p.isFax && !p.isExtra {
+	for hasDigit(left) && !p.isFax && !p.isExtra {
 		number, after, ok := p.readNumber(left)
 		if !ok {
 			break
@@ -162,17 +176,23 @@ func (p *phoneParser) parseRun(run string) {
 		found, left = append(found, number), after
 	}
 	p.isFax, p.isExtra = false, false
+	if hasDigit(left) && !strings.HasPrefix(strings.TrimLeft(left, " "), "-") && !strings.Contains(left, "(") {
+		p.addRest(run)
+		return
+	}
 	for _, n := range found {
 		if !slices.Contains(p.numbers, n) {
 			p.numbers = append(p.numbers, n)
 		}
 	}
-	if strings.ContainsAny(left, "0123456789") {
+	if hasDigit(left) || strings.HasSuffix(strings.TrimRight(left, " "), "(") {
 		p.addRest(left)
 	} else {
 		p.addSeparator(" ")
 	}
 }
+
+func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 // readNumber reads the number that a run begins with, and returns what stands behind it.
 func (p *phoneParser) readNumber(run string) (number, after string, ok bool) {
@@ -187,11 +207,11 @@ func (p *phoneParser) readNumber(run string) (number, after string, ok bool) {
 	case !isFrench:
 		return readHome(run, dialPlans[p.region])
 	}
-	return readFrench(run)
+	return p.readFrench(run)
 }
 
 // readFrench reads a number as it is dialled in France: ten digits from 0 on, nine that lost their 0, eleven from 33 on, or a short one.
-func readFrench(run string) (number, after string, ok bool) {
+func (p *phoneParser) readFrench(run string) (number, after string, ok bool) {
 	own, _, _ := strings.Cut(run, "+")
 	digits := onlyDigits(own)
 	if strings.HasPrefix(digits, "0") {
@@ -209,7 +229,7 @@ func readFrench(run string) (number, after string, ok bool) {
 			number, ok = frenchNumber(group)
 		case len(group) >= 11 && hasFrenchCode(group):
 			number, _, ok = readInternational(group)
-		case len(group) == len(digits) && shortNumber.MatchString(group):
+		case p.takesShort && len(group) == len(digits) && shortNumber.MatchString(group):
 			number, ok = group, true
 		}
 		if ok {
@@ -268,10 +288,11 @@ func readInternational(run string) (number, after string, ok bool) {
 	return "+" + code + digits, after, true
 }
 
-// readFrenchCode reads the number behind the code of France or one of its territories: nine digits, or six of Saint-Pierre.
+// readFrenchCode reads the number behind the code of France or one of its territories: nine digits, or six of Saint-Pierre. Six digits of
+// another territory are a number from before 1996, when the code was not yet a part of it; it still holds with the code put twice.
 func readFrenchCode(code, zero, digits, rest string) (number, after string, ok bool) {
 	length := 9
-	if code == "508" && len(digits) < 9 {
+	if code != "33" && len(digits) == 6 {
 		length = 6
 	}
 	if len(digits) < length {
@@ -282,9 +303,12 @@ func readFrenchCode(code, zero, digits, rest string) (number, after string, ok b
 	if beginsWithDigit(after) {
 		return "", rest, false
 	}
-	if code == "33" {
+	switch {
+	case code == "33":
 		number, ok = frenchNumber(national)
 		return number, after, ok
+	case length == 6 && code != "508":
+		national = code + national
 	}
 	isOwn := length == 6 || overseas[national[:3]] == code || national[0] == '9' || national[0] == '8'
 	return "+" + code + national, after, isOwn

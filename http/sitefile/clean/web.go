@@ -13,7 +13,7 @@ var (
 	// hrefPattern matches the address that a link of HTML leads to.
 	hrefPattern = regexp.MustCompile(`(?i)\bhref\s*=\s*["']?([^"'\s>]+)`)
 	// schemePattern matches the scheme of a web address, and the ways in which people mistype it.
-	schemePattern = regexp.MustCompile(`(?i)^h?t{1,3}ps?(?::/{0,3}|:?\\{2}|/{2}|;//)(?:https?:?//)?`)
+	schemePattern = regexp.MustCompile(`(?i)^h?t{1,3}ps?(?::?\\{2}|:/{0,3}|/{2,3}|;//)(?:https?:?//)?`)
 	hostPattern   = regexp.MustCompile(`^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}_])?\.)+[\p{L}\p{N}-]*\p{L}[\p{L}\p{N}-]*$`)
 	emailPattern  = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+)*@((?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9])$`)
 )
@@ -25,16 +25,17 @@ const (
 )
 
 // Website finds the first web address in a text: an http or https URL, one that begins with www., or the bare name of a host under a
-// public domain. An address without a scheme gets https://. The text may be the link of HTML around it. Words beside the address
-// are passed over; without an address the text is not ok.
+// public domain, by the list of the Public Suffix project. An address without a scheme gets https://. The text may be the link of HTML around it. Words beside the address
+// are passed over. Without an address, or where the first one that has a scheme is wrong, the text is not ok.
 func Website(s string) (address string, ok bool) {
 	if m := hrefPattern.FindStringSubmatch(s); m != nil {
 		s = m[1]
 	}
 	words := splitAddresses(s)
 	for _, word := range words {
-		if address, ok = parseWebsite(strings.TrimLeft(strings.Trim(word, `"'()[]<>«»,;. `), "/"), len(words) == 1); ok {
-			return address, true
+		word = strings.TrimLeft(strings.Trim(word, `"'()[]«»,;. `), "/:")
+		if address, ok = parseWebsite(word, len(words) == 1); ok || schemePattern.MatchString(word) {
+			return address, ok
 		}
 	}
 	return "", false
@@ -50,40 +51,50 @@ func splitAddresses(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '|' || r == '<' || r == '>' || r == '"' })
 }
 
-// parseWebsite reads one word. A bare host among other words must look like nothing else: it is in small letters.
+// parseWebsite reads one word. A word without a scheme and www. must look like nothing else: the name of a host, and among other words
+// in small letters. Where the domain is none that people can register names under, only a word with a scheme that stands alone is one.
 func parseWebsite(word string, isAlone bool) (address string, ok bool) {
-	scheme, rest := "https://", word
-	if typed := schemePattern.FindString(word); typed != "" {
-		rest = word[len(typed):]
-		if !strings.HasPrefix(strings.ToLower(strings.TrimPrefix(strings.ToLower(typed), "h")), "ttps") {
-			scheme = "http://"
-		}
-		rest = strings.TrimPrefix(rest, "//")
-	} else if !hasPrefixFold(word, "www.") && !isBareHost(word, isAlone) {
-		return "", false
-	}
+	scheme, rest, typed := cutScheme(word)
 	address = scheme + strings.ReplaceAll(rest, `\`, "/")
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxWebsite || u.User != nil || !hostPattern.MatchString(u.Hostname()) || !isPort(u.Port()) {
+	if err != nil || len(address) > maxWebsite || u.User != nil || !hostPattern.MatchString(u.Hostname()) || len(u.Port()) > maxPort {
+		return "", false
+	}
+	isPlain := strings.Contains(word, "@") || !isAlone && u.Host != strings.ToLower(u.Host)
+	switch {
+	case hasKnownDomain(u.Hostname()):
+		ok = typed || hasPrefixFold(word, "www.") || !isPlain
+	default:
+		ok = typed && isAlone
+	}
+	if !ok {
 		return "", false
 	}
 	return address, true
+}
+
+// maxPort is how many digits a port has at most.
+const maxPort = 5
+
+// cutScheme cuts the scheme off a word, and mends it. typed says whether there was one; without, it is https.
+func cutScheme(word string) (scheme, rest string, typed bool) {
+	found := schemePattern.FindString(word)
+	if found == "" {
+		return "https://", word, false
+	}
+	rest = strings.TrimPrefix(word[len(found):], "//")
+	if strings.Contains(strings.ToLower(found), "ps") {
+		return "https://", rest, true
+	}
+	return "http://", rest, true
 }
 
 func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// isPort reports whether a port, "" for none, can be one.
-func isPort(port string) bool { return len(port) <= 5 }
-
-// isBareHost reports whether a word begins with the name of a host under a domain that people can register names under.
-func isBareHost(word string, isAlone bool) bool {
-	host, _, _ := strings.Cut(word, "/")
-	host, _, _ = strings.Cut(host, "?")
-	if strings.Contains(word, "@") || !isAlone && host != strings.ToLower(host) {
-		return false
-	}
+// hasKnownDomain reports whether the name of a host is under a domain that people can register names under.
+func hasKnownDomain(host string) bool {
 	suffix, isRegistry := publicsuffix.PublicSuffix(strings.ToLower(host))
 	return isRegistry && len(host) > len(suffix)+1 || !isRegistry && strings.Contains(suffix, ".") && len(host) > len(suffix)
 }
