@@ -251,7 +251,7 @@ func ParseJSONPoint(text string) (Point, bool) {
 		s, err := ParseGeoJSON([]byte(text))
 		x, y := s.Center()
 		p := Point{Lat: y, Lon: x}
-		return p, err == nil && s.Kind == KindPoint && p.IsOnGlobe()
+		return p, err == nil && s.IsOnePoint() && p.IsOnGlobe()
 	}
 	for _, names := range pointMembers {
 		lat, hasLat := parseMember(members[names[0]])

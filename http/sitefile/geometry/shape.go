@@ -88,6 +88,16 @@ func (s Shape) allCoordinates(yield func(coordinate) bool) {
 	}
 }
 
+// Bounds are the least and the greatest coordinates of the shape.
+func (s Shape) Bounds() (minX, minY, maxX, maxY float64) {
+	minX, minY, maxX, maxY = maxCoordinate, maxCoordinate, -maxCoordinate, -maxCoordinate
+	for c := range s.allCoordinates {
+		minX, maxX = min(minX, c.x), max(maxX, c.x)
+		minY, maxY = min(minY, c.y), max(maxY, c.y)
+	}
+	return minX, minY, maxX, maxY
+}
+
 // Center is a position for the whole shape: a point itself, the middle of the longest line along its course, or the centre of mass
 // of the largest polygon. It always lies on the shape: where the centre of mass falls outside, into a hole or a bay, the middle
 // of the widest piece of the polygon beside it is taken; of several points, the one nearest to their mean. In degrees x is the
