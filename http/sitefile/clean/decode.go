@@ -182,9 +182,11 @@ func isRealTag(raw string) bool {
 // separatorOf is what parts the texts before and behind a tag: nothing for tags that only change letters.
 func separatorOf(tag atom.Atom, keepLines bool) string {
 	switch tag {
-	case atom.B, atom.I, atom.U, atom.S, atom.Em, atom.Strong, atom.Span, atom.A, atom.Font, atom.Sup, atom.Sub, atom.Small, atom.Big, atom.Abbr, atom.Mark:
+	case atom.B, atom.I, atom.U, atom.S, atom.Em, atom.Strong, atom.Span, atom.A, atom.Font, atom.Sup, atom.Sub, atom.Small, atom.Big,
+		atom.Abbr, atom.Mark:
 		return ""
-	case atom.Br, atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Tr, atom.Table, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Hr:
+	case atom.Br, atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Tr, atom.Table, atom.Hr,
+		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		if keepLines {
 			return "\n"
 		}

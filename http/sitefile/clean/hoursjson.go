@@ -2,6 +2,7 @@ package clean
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -92,6 +93,9 @@ func readHoursValue(v any) (w week, ok bool) {
 		if text, isText := joinTexts(v); isText {
 			return readHoursText(text)
 		}
+		if text, isDirectory := joinDirectoryRanges(v); isDirectory {
+			return readHoursText(text)
+		}
 		return readDayObjects(v)
 	case map[string]any:
 		for _, name := range wrappers {
@@ -105,6 +109,33 @@ func readHoursValue(v any) (w week, ok bool) {
 		return readDayMembers(v)
 	}
 	return w, false
+}
+
+// directoryTimes are the members of the times of a range of days in the national directory of public services.
+var directoryTimes = [2][2]string{{"valeur_heure_debut_1", "valeur_heure_fin_1"}, {"valeur_heure_debut_2", "valeur_heure_fin_2"}}
+
+// joinDirectoryRanges is the ranges of days of the national directory of public services, as lines: lundi-jeudi 08:30:00-12:00:00. A range
+// with a remark or other members is none.
+func joinDirectoryRanges(list []any) (text string, ok bool) {
+	for _, item := range list {
+		object, _ := item.(map[string]any)
+		first, _ := object["nom_jour_debut"].(string)
+		last, _ := object["nom_jour_fin"].(string)
+		remark, _ := object["commentaire"].(string)
+		if first == "" || remark != "" || len(object) > 7 {
+			return "", false
+		}
+		text += first + "-" + cmp.Or(last, first)
+		for _, members := range directoryTimes {
+			from, _ := object[members[0]].(string)
+			to, _ := object[members[1]].(string)
+			if from != "" || to != "" {
+				text += " " + from + "-" + to
+			}
+		}
+		text += "\n"
+	}
+	return text, len(list) > 0
 }
 
 // joinTexts is the lines of a list of texts.

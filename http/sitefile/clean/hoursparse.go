@@ -30,6 +30,7 @@ type hoursRule struct {
 // isOpen reports whether the rule still needs times, or may take more.
 func (r *hoursRule) isOpen() bool { return r.hasDays && !r.isClosed && !r.isComplete }
 
+// next is the kind of the next token, unknownToken behind the last one.
 func (p *hoursParser) next() tokenKind {
 	if len(p.tokens) == 0 {
 		return unknownToken
@@ -37,13 +38,19 @@ func (p *hoursParser) next() tokenKind {
 	return p.tokens[0].kind
 }
 
+// take takes the next token. There must be one.
 func (p *hoursParser) take() token {
 	t := p.tokens[0]
 	p.tokens = p.tokens[1:]
 	return t
 }
 
-// parse reads all tokens.
+// isBefore reports whether the next two tokens are of these kinds.
+func (p *hoursParser) isBefore(first, second tokenKind) bool {
+	return len(p.tokens) > 1 && p.tokens[0].kind == first && p.tokens[1].kind == second
+}
+
+// parse reads all tokens. isTimesFirst says that the text begins with times; separator is the sign just before the next token.
 func (p *hoursParser) parse() (week, bool) {
 	isTimesFirst, separator := false, ruleToken
 	for len(p.tokens) > 0 {
@@ -110,19 +117,19 @@ func (p *hoursParser) readDaySet() (days daySet, hasHolidays, ok bool) {
 		t := p.take()
 		days |= t.days
 		hasHolidays = hasHolidays || t.kind == holidayToken
-		for isSingleDay(t.days) && p.next() == rangeToken && len(p.tokens) > 1 && p.tokens[1].kind == dayToken {
+		for isSingleDay(t.days) && p.isBefore(rangeToken, dayToken) {
 			p.take()
 			end := p.take()
 			if !isSingleDay(end.days) {
 				return 0, false, false
 			}
 			days |= dayRange(t.days, end.days)
-			if p.next() == rangeToken && dayRange(t.days, end.days) != t.days|end.days {
-				return days, hasHolidays, len(p.tokens) < 2 || p.tokens[1].kind != dayToken // vendredi-samedi-dimanche, but not lundi-mercredi-samedi
+			if dayRange(t.days, end.days) != t.days|end.days && p.isBefore(rangeToken, dayToken) {
+				return 0, false, false // lundi-mercredi-samedi; vendredi-samedi-dimanche is read
 			}
 			t = end
 		}
-		if p.next() == listToken && len(p.tokens) > 1 && isDays(p.tokens[1].kind) {
+		if p.isBefore(listToken, dayToken) || p.isBefore(listToken, holidayToken) {
 			p.take()
 		}
 		if !isDays(p.next()) {
@@ -131,6 +138,7 @@ func (p *hoursParser) readDaySet() (days daySet, hasHolidays, ok bool) {
 	}
 }
 
+// isDays reports whether a token names days.
 func isDays(kind tokenKind) bool { return kind == dayToken || kind == holidayToken }
 
 func isSingleDay(days daySet) bool { return days != 0 && days&(days-1) == 0 }

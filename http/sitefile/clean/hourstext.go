@@ -41,7 +41,8 @@ const everyDay daySet = 1<<7 - 1
 var dayWords = [7]string{
 	"mo mon monday mondays lu lun lundi lundis", "tu tue tues tuesday tuesdays ma mar mardi mardis",
 	"we wed wednesday wednesdays me mer merc mercredi mercredis", "th thu thur thurs thursday thursdays je jeu jeudi jeudis",
-	"fr fri friday fridays ve ven vend vendredi vendredis", "sa sat saturday saturdays sam samedi samedis", "su sun sunday sundays di dim dimanche dimanches",
+	"fr fri friday fridays ve ven vend vendredi vendredis", "sa sat saturday saturdays sam samedi samedis",
+	"su sun sunday sundays di dim dimanche dimanches",
 }
 
 // osmDays are the names of days in OSM's form.
@@ -57,13 +58,18 @@ var words = map[tokenKind]string{
 }
 
 // fillers are words that change nothing.
-var fillers = wordSet("de du le la les des d' l' from entre ouvert ouverte ouverts ouvertes ouverture horaire horaires open tous y compris inclus :")
+var fillers = wordSet(`de du le la les des d' l' from entre ouvert ouverte ouverts ouvertes ouverture horaire horaires open tous
+	y compris inclus :`)
 
 // phrases are replaced before a text is split: several words that have one meaning.
 var phrases = []struct {
 	pattern *regexp.Regexp
 	word    string
 }{
+	// the XML of the national directory of public services
+	{regexp.MustCompile(`<plagej debut=\\?"(\w+)\\?" fin=\\?"(\w+)\\?">`), "\n$1-$2 "},
+	{regexp.MustCompile(`<plageh debut=\\?"([\d:]+)\\?" fin=\\?"([\d:]+)\\?" ?/>`), " $1-$2 "},
+	{regexp.MustCompile(`</?(?:plagej|ouverture)>`), " "},
 	{regexp.MustCompile(`\b24 ?/ ?7\b`), " every allday "},
 	{regexp.MustCompile(`\b24 ?(?:h|heures?)? ?(?:/|sur) ?24 ?(?:h|heures?)?\b`), " allday "},
 	{regexp.MustCompile(`\bh24\b|\b24h24\b`), " allday "},

@@ -31,7 +31,8 @@ var frenchRegions = wordSet("FR GP MQ GF RE YT PM BL MF TF")
 var frenchCodes = wordSet("33 262 508 590 594 596")
 
 // countryCodes are the assigned codes of one and two digits. Every other code has three.
-const countryCodes = " 1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86 90 91 92 93 94 95 98 "
+var countryCodes = wordSet(`1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66
+	81 82 84 86 90 91 92 93 94 95 98`)
 
 // overseas are the codes of the territories, by the three digits behind the 0 that their numbers begin with at home (ARCEP's plan).
 var overseas = map[string]string{
@@ -115,7 +116,8 @@ func (p *phoneParser) parse(s string) {
 }
 
 // phoneWords are words that say that a number follows. They are no part of the rest.
-var phoneWords = wordSet("tel tél t téléphone telephone téléphones phone fixe port portable mobile mob gsm m cell ou et or and n n° no num numéro numero appel vert standard accueil")
+var phoneWords = wordSet(`tel tél t téléphone telephone téléphones phone fixe port portable mobile mob gsm m cell ou et or and
+	n n° no num numéro numero appel vert standard accueil`)
 
 // faxWords and extensionWords say that what follows is none.
 var (
@@ -331,7 +333,7 @@ func frenchNumber(national string) (string, bool) {
 // countryCodeOf is the country code that digits begin with, "" for none.
 func countryCodeOf(digits string) string {
 	for n := 1; n <= 2 && n <= len(digits); n++ {
-		if strings.Contains(countryCodes, " "+digits[:n]+" ") {
+		if countryCodes[digits[:n]] {
 			return digits[:n]
 		}
 	}

@@ -14,8 +14,11 @@ var (
 	hrefPattern = regexp.MustCompile(`(?i)\bhref\s*=\s*["']?([^"'\s>]+)`)
 	// schemePattern matches the scheme of a web address, and the ways in which people mistype it.
 	schemePattern = regexp.MustCompile(`(?i)^h?t{1,3}ps?(?::?\\{2}|:/{0,3}|/{2,3}|;//)(?:https?:?//)?`)
-	hostPattern   = regexp.MustCompile(`^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}_])?\.)+[\p{L}\p{N}-]*\p{L}[\p{L}\p{N}-]*$`)
-	emailPattern  = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+)*@((?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9])$`)
+	// hostPattern matches the name of a host with a domain. Its letters may have accents.
+	hostPattern = regexp.MustCompile(`^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}_])?\.)+[\p{L}\p{N}-]*\p{L}[\p{L}\p{N}-]*$`)
+	// emailPattern matches the addresses that mail servers take without quotes: words parted by points, and a domain of two parts at least.
+	emailPattern = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+)*` +
+		`@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$`)
 )
 
 // The longest texts that the API takes.
@@ -25,8 +28,9 @@ const (
 )
 
 // Website finds the first web address in a text: an http or https URL, one that begins with www., or the bare name of a host under a
-// public domain, by the list of the Public Suffix project. An address without a scheme gets https://. The text may be the link of HTML around it. Words beside the address
-// are passed over. Without an address, or where the first one that has a scheme is wrong, the text is not ok.
+// public domain, by the list of the Public Suffix project. An address without a scheme gets https://. The text may be the link of
+// HTML around it. Words beside the address are passed over. Without an address, or where the first one that has a scheme is wrong, the
+// text is not ok.
 func Website(s string) (address string, ok bool) {
 	if m := hrefPattern.FindStringSubmatch(s); m != nil {
 		s = m[1]

@@ -91,7 +91,8 @@ var systemNames = map[string]int{
 }
 
 // epsgPattern matches an EPSG number in the ways that people and programs write it.
-var epsgPattern = regexp.MustCompile(`(?i)^(?:urn:ogc:def:crs:|https?://www\.opengis\.net/def/crs/|x-ogc:def:crs:)?(?:epsg[:/]+(?:[\d.]*[:/])?)?(\d{4,6})(?:\.0)?$`)
+var epsgPattern = regexp.MustCompile(`(?i)^(?:urn:(?:x-)?ogc:def:crs:|https?://www\.opengis\.net/def/crs/)?` +
+	`(?:epsg[:/]+(?:[\d.]*[:/])?)?(\d{4,6})(?:\.0)?$`)
 
 // conicZonePattern matches the names of the nine conic zones CC42 to CC50.
 var conicZonePattern = regexp.MustCompile(`^(?:rgf93)?(?:v1)?(?:lambert)?cc(4[2-9]|50)$`)

@@ -130,7 +130,7 @@ func ParsePair(s string) (a, b float64, ok bool) {
 		return p.Lat, p.Lon, true
 	}
 	inner := strings.TrimSpace(trimBrackets(s))
-	for _, split := range []func(string) []string{splitAtSigns, splitAtCommas, strings.Fields} {
+	for _, split := range []func(string) []string{splitAtSigns, splitAtCommas, splitAtPoint, strings.Fields} {
 		if parts := split(inner); len(parts) == 2 || len(parts) == 3 {
 			a, b, ok = parseTwo(parts)
 			return a, b, ok && (inner != s || strings.ContainsAny(strings.Join(parts, " "), ".,"))
@@ -175,6 +175,14 @@ func splitAtCommas(s string) []string {
 	return parts
 }
 
+// splitAtPoint splits a text whose comma a spreadsheet made a point: 41.93. 8.75.
+func splitAtPoint(s string) []string {
+	if parts := strings.Split(s, ". "); len(parts) == 2 && strings.Contains(parts[0], ".") {
+		return parts
+	}
+	return nil
+}
+
 // parseTwo parses the first two texts, and demands that a third one is a number too.
 func parseTwo(parts []string) (a, b float64, ok bool) {
 	var numbers [3]float64
@@ -199,7 +207,10 @@ func parseDecimal(s string) (float64, bool) {
 }
 
 // sexagesimalPattern matches degrees with minutes and seconds, which may be missing, and the letter of a direction behind them.
-var sexagesimalPattern = regexp.MustCompile(`(?i)^(\d{1,3}(?:[.,]\d+)?)\s*[°º]\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*['’′]\s*)?(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:["”″]|''|’’)\s*)?([NSEWO])[\s,;/]*`)
+var sexagesimalPattern = regexp.MustCompile(`(?i)^(\d{1,3}(?:[.,]\d+)?)\s*[°º]\s*` +
+	`(?:(\d{1,2}(?:[.,]\d+)?)\s*['’′]\s*)?` +
+	`(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:["”″]|''|’’)\s*)?` +
+	`([NSEWO])[\s,;/]*`)
 
 // parseSexagesimal parses a latitude and a longitude in degrees, minutes and seconds, in any order.
 func parseSexagesimal(s string) (p Point, ok bool) {
