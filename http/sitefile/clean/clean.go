@@ -139,7 +139,7 @@ var emptySigns = wordSet(`null nil none nan undefined (null) <null> [null] (vide
 // emptyPhrases are such texts of several words.
 var emptyPhrases = map[string]bool{
 	"non renseigné": true, "non renseignée": true, "non renseignés": true, "non renseignées": true, "non renseigne": true,
-	"non précisé": true,
+	"non précisé":    true,
 	"non communiqué": true, "non communiquée": true, "non connu": true, "non connue": true, "non disponible": true,
 	"non applicable": true, "non défini": true, "sans objet": true, "not available": true, "à compléter": true, "à renseigner": true,
 }

@@ -87,6 +87,7 @@ var readHours = []struct{ text, want string }{
 	{"Monday: 9:00 AM – 5:00 PM\nTuesday: Closed\nSunday: 12:30 – 5 PM", "?"}, // 12:30 of the night or of noon?
 	{"Monday: 9:00\u202fAM – 5:00\u202fPM\nTuesday: Closed", "lu 09:00-17:00"},
 	{`["Monday: 12:30 PM – 12:00 AM","Tuesday: Closed"]`, "lu 12:30-24:00"},
+	{"daily 9am-5pm", allDays + "09:00-17:00"}, {"every Monday 9am-5pm", "?"}, {"school holidays 9am-5pm", "?"}, {"allday", "?"},
 	// JSON
 	{`{"lundi":"09:00-12:00","mardi":null,"mercredi":"9h-12h / 14h-18h","dimanche":"Fermé"}`, "lu 09:00-12:00; me 09:00-12:00; me 14:00-18:00"},
 	{`{'lundi': '09:00-12:00', 'mardi': None}`, "lu 09:00-12:00"},

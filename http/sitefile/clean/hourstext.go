@@ -52,7 +52,7 @@ var osmDays = wordSet("mo tu we th fr sa su")
 var words = map[tokenKind]string{
 	rangeToken:  "a au aux to until till jusqu'a jusqu'au jusqu'aux -",
 	listToken:   "et and puis , / & |",
-	ruleToken:   "; \n .",
+	ruleToken:   "; .",
 	closedToken: "ferme fermes fermee fermees fermeture closed off",
 	exceptToken: "sauf except hors",
 }
@@ -61,26 +61,34 @@ var words = map[tokenKind]string{
 var fillers = wordSet(`de du le la les des d' l' from entre ouvert ouverte ouverts ouvertes ouverture horaire horaires open tous
 	y compris inclus :`)
 
-// phrases are replaced before a text is split: several words that have one meaning.
+// phrases are replaced before a text is split: several words that have one meaning. What replaces them has capitals, which the text has
+// no more. A pattern is only tried on texts that have its sign.
 var phrases = []struct {
+	sign    string
 	pattern *regexp.Regexp
 	word    string
 }{
 	// the XML of the national directory of public services
-	{regexp.MustCompile(`<plagej debut=\\?"(\w+)\\?" fin=\\?"(\w+)\\?">`), "\n$1-$2 "},
-	{regexp.MustCompile(`<plageh debut=\\?"([\d:]+)\\?" fin=\\?"([\d:]+)\\?" ?/>`), " $1-$2 "},
-	{regexp.MustCompile(`</?(?:plagej|ouverture)>`), " "},
-	{regexp.MustCompile(`\b24 ?/ ?7\b`), " every allday "},
-	{regexp.MustCompile(`\b24 ?(?:h|heures?)? ?(?:/|sur) ?24 ?(?:h|heures?)?\b`), " allday "},
-	{regexp.MustCompile(`\bh24\b|\b24h24\b`), " allday "},
-	{regexp.MustCompile(`\b7 ?(?:j|jours?)? ?(?:/|sur|j/) ?7 ?(?:j|jours?)?\b|\b7j7\b`), " every "},
-	{regexp.MustCompile(`\btous les jours\b|\btlj\b|\bchaque jour\b|\bevery ?day\b|\bdaily\b`), " every "},
-	{regexp.MustCompile(`\b(?:le |les )?week[ -]?ends?\b`), " weekend "},
-	{regexp.MustCompile(`\b(?:les |le )?jours? feries?\b|\bferies?\b|\bph\b|\bpublic holidays?\b|\bholidays\b`), " holidays "},
-	{regexp.MustCompile(`\bainsi que\b|\bde meme que\b`), " et "},
-	{regexp.MustCompile(`\bhoraires? d[' ]ouverture\b|\bopening hours\b`), " "},
-	{regexp.MustCompile(`\b(?:12 ?h? ?)?midi\b|\bnoon\b`), " 12:00 "},
-	{regexp.MustCompile(`\bminuit\b|\bmidnight\b`), " 24:00 "},
+	{"<plagej", regexp.MustCompile(`<plagej debut=\\?"(\w+)\\?" fin=\\?"(\w+)\\?">`), "\n$1-$2 "},
+	{"<plageh", regexp.MustCompile(`<plageh debut=\\?"([\d:]+)\\?" fin=\\?"([\d:]+)\\?" ?/>`), " $1-$2 "},
+	{"<", regexp.MustCompile(`</?(?:plagej|ouverture)>`), " "},
+	{"24", regexp.MustCompile(`\b24 ?/ ?7\b`), " EVERY ALLDAY "},
+	{"24", regexp.MustCompile(`\b24 ?(?:h|heures?)? ?(?:/|sur) ?24 ?(?:h|heures?)?\b`), " ALLDAY "},
+	{"h24", regexp.MustCompile(`\bh24\b|\b24h24\b`), " ALLDAY "},
+	{"7", regexp.MustCompile(`\b7 ?(?:j|jours?)? ?(?:/|sur|j/) ?7 ?(?:j|jours?)?\b|\b7j7\b`), " EVERY "},
+	{"j", regexp.MustCompile(`\btous les jours\b|\btlj\b|\bchaque jour\b`), " EVERY "},
+	{"ay", regexp.MustCompile(`\bevery ?day\b`), " EVERY "},
+	{"daily", regexp.MustCompile(`\bdaily\b`), " EVERY "},
+	{"week", regexp.MustCompile(`\b(?:le |les )?week[ -]?ends?\b`), " WEEKEND "},
+	{"ferie", regexp.MustCompile(`\b(?:(?:les |le )?jours? )?feries?\b`), " HOLIDAYS "},
+	{"ph", regexp.MustCompile(`\bph\b`), " HOLIDAYS "},
+	{"holiday", regexp.MustCompile(`\bpublic holidays?\b`), " HOLIDAYS "},
+	{"que", regexp.MustCompile(`\bainsi que\b|\bde meme que\b`), " et "},
+	{"horaire", regexp.MustCompile(`\bhoraires? d[' ]ouverture\b`), " "},
+	{"opening", regexp.MustCompile(`\bopening hours\b`), " "},
+	{"midi", regexp.MustCompile(`\b(?:12 ?h? ?)?midi\b`), " 12:00 "},
+	{"noon", regexp.MustCompile(`\bnoon\b`), " 12:00 "},
+	{"mi", regexp.MustCompile(`\bminuit\b|\bmidnight\b`), " 24:00 "},
 }
 
 var (
@@ -112,6 +120,9 @@ func readHoursText(s string) (week, bool) {
 func splitHours(s string) ([]token, bool) {
 	s = plainHours.Replace(foldAccents(s))
 	for _, p := range phrases {
+		if !strings.Contains(s, p.sign) {
+			continue
+		}
 		s = p.pattern.ReplaceAllString(s, p.word)
 	}
 	text := s
@@ -125,7 +136,7 @@ func splitHours(s string) ([]token, bool) {
 			tokens = append(tokens, t)
 		}
 	}
-	return tokens, !marchPattern.MatchString(text)
+	return tokens, !strings.Contains(text, "mar") || !marchPattern.MatchString(text)
 }
 
 // marchPattern matches a text in which mar may be March and not mardi: names of days of OSM's form stand beside it.
@@ -137,46 +148,59 @@ var plainHours = strings.NewReplacer(
 	"\r\n", "\n", "\r", "\n", "•", " ", "·", " ", "||", "?",
 )
 
-// readToken reads the token that a text begins with and the number of its bytes. A filler is an unknown token that has a length.
+// vocabulary is the token of every word and sign of hours.
+var vocabulary = buildVocabulary()
+
+func buildVocabulary() map[string]token {
+	tokens := map[string]token{
+		"EVERY":    {kind: dayToken, days: everyDay, isFrench: true},
+		"WEEKEND":  {kind: dayToken, days: 1<<5 | 1<<6, isFrench: true},
+		"HOLIDAYS": {kind: holidayToken},
+		"ALLDAY":   {kind: allDayToken},
+		"\n":       {kind: ruleToken},
+	}
+	for day, names := range dayWords {
+		for name := range strings.FieldsSeq(names) {
+			tokens[name] = token{kind: dayToken, days: 1 << day, isFrench: !osmDays[name]}
+		}
+	}
+	for kind, list := range words {
+		for word := range strings.FieldsSeq(list) {
+			tokens[word] = token{kind: kind, isFrench: len(word) > 1 && word != "off"}
+		}
+	}
+	for word := range fillers {
+		tokens[word] = token{}
+	}
+	return tokens
+}
+
+// readToken reads the token that a text begins with and the number of its bytes. A filler is an unknown token that has a length; a word
+// that has no meaning here has none.
 func readToken(s string) (token, int) {
-	if t, length := readClock(s); length > 0 {
-		return t, length
+	if isDigit(s[0]) {
+		if t, length := readClock(s); length > 0 {
+			return t, length
+		}
 	}
 	word := wordPattern.FindString(s)
 	if word == "" {
 		word = s[:1]
 	}
-	length := len(word)
-	switch {
-	case word == "every":
-		return token{kind: dayToken, days: everyDay, isFrench: true}, length
-	case word == "weekend":
-		return token{kind: dayToken, days: 1<<5 | 1<<6, isFrench: true}, length
-	case word == "holidays":
-		return token{kind: holidayToken}, length
-	case word == "allday":
-		return token{kind: allDayToken}, length
-	case fillers[word]:
-		return token{}, length
-	}
-	for day, names := range dayWords {
-		if isWordOf(names, word) {
-			return token{kind: dayToken, days: 1 << day, isFrench: !osmDays[word]}, length + len(pointBehind(word, s[length:]))
+	if t, known := vocabulary[word]; known {
+		length := len(word)
+		if t.kind == dayToken {
+			length += len(pointBehind(word, s[length:]))
 		}
-	}
-	for kind, list := range words {
-		if isWordOf(list, word) || word == "\n" && kind == ruleToken {
-			return token{kind: kind, isFrench: len(word) > 1 && word != "off"}, length
-		}
+		return t, length
 	}
 	if n, err := strconv.Atoi(word); err == nil && n <= 24 {
-		return token{kind: numberToken, minutes: n * 60}, length
+		return token{kind: numberToken, minutes: n * 60}, len(word)
 	}
 	return token{}, 0
 }
 
-// isWordOf reports whether a list that spaces part has a word.
-func isWordOf(list, word string) bool { return strings.Contains(" "+list+" ", " "+word+" ") }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // pointBehind is the point of an abbreviation such as lun., if the text behind it begins with one. Behind a whole name it ends a sentence.
 func pointBehind(word, behind string) string {

@@ -380,4 +380,4 @@ func cutDigits(s string, n int) (digits, after string) {
 // leadingDigits is the digits that a text begins with.
 func leadingDigits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }
 
-func beginsWithDigit(s string) bool { return s != "" && '0' <= s[0] && s[0] <= '9' }
+func beginsWithDigit(s string) bool { return s != "" && isDigit(s[0]) }
