@@ -2,7 +2,10 @@
 // sites, opening hours. It knows neither files nor columns. It never guesses: a value that is understood in part only stays
 // whole, and the function says that it is not ok.
 //
-//	cell ──Text──► text without stray signs, and the kinds of mending ──Phones, Postcode, Website, Hours …──► value of the API
+//	cell ──Text──► text without stray signs, and the kinds of mending
+//	text ──Phones, Postcode, Siret, Decimal …──► value of the API
+//	text ──splitHours──► []token ──hoursParser──► []hoursRule ──► week ──encodeHours──► member horaires
+//	JSON ──readHoursJSON──► week
 //
 // Every function gives its own result back unchanged when it is called with it. Website and Email read the links of HTML, which
 // Text takes out; so call them with the cell itself.

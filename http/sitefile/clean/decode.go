@@ -32,6 +32,7 @@ func decodeAgain(s string) string {
 	}, s)
 }
 
+// isASCII reports whether a text is plain ASCII, which no wrong decoding changes.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

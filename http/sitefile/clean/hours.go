@@ -36,7 +36,8 @@ const maxHours = 16 << 10
 //
 // ok says that the hours were read. Otherwise the result has only the member texte, the whole text as it was: months, seasons, "by
 // appointment", a day without hours. Hours of public holidays have no place in a week, so a text that tells them is
-// kept as texte beside the hours of the week. Nothing, or more than horaires can hold, is nil.
+// kept as texte beside the hours of the week. Times without days, 10:00-20:00, stay a text too: OSM means every day by them, people often
+// do not. Nothing, a mere yes or no, or more than horaires can hold, is nil.
 func Hours(s string, asJSON json.RawMessage) (hours json.RawMessage, ok bool) {
 	s = strings.TrimSpace(s)
 	if asJSON == nil && looksJSON(s) {
@@ -55,6 +56,12 @@ func Hours(s string, asJSON json.RawMessage) (hours json.RawMessage, ok bool) {
 		return encodeHours(w, s)
 	}
 	return encodeText(s)
+}
+
+// saysNothing reports whether a text of hours is empty, or only says yes or no.
+func saysNothing(text string) bool {
+	text = strings.ToLower(text)
+	return text == "" || IsEmptySign(text) || emptyWords[text] || flagWords[text]
 }
 
 // hoursText is the text of hours for people: the cell, or where there is none the JSON, as it stands.
@@ -82,10 +89,9 @@ func WeekdayHours(days [7]string) (hours json.RawMessage, ok bool) {
 			continue
 		}
 		lines = append(lines, frenchDays[i]+" : "+text)
-		isFlag := emptyWords[strings.ToLower(text)] || flagWords[strings.ToLower(text)]
-		hasHours = hasHours || !isFlag
 		spans, ok := readDayText(text)
-		w.spans[i], isRead = spans, isRead && ok && !isFlag
+		w.spans[i], isRead = spans, isRead && ok
+		hasHours = hasHours || !saysNothing(text)
 	}
 	switch {
 	case !hasHours:
@@ -96,10 +102,11 @@ func WeekdayHours(days [7]string) (hours json.RawMessage, ok bool) {
 	return encodeText(strings.Join(lines, "\n"))
 }
 
-var (
-	frenchDays = [7]string{"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"}
-	flagWords  = wordSet("1 1.0 0.0 oui o true vrai yes y ouvert")
-)
+// frenchDays are the days in texts for people, Monday first.
+var frenchDays = [7]string{"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"}
+
+// flagWords are ways to say that a place is open, without hours. emptyWords has the ways to say that it is not.
+var flagWords = wordSet("1 1.0 0.0 oui o true vrai yes y ouvert")
 
 // span is a time of a day in minutes from midnight. to is over 24 hours where the span ends on the day after.
 type span struct{ from, to int }
@@ -165,14 +172,15 @@ func encodeHours(w week, text string) (json.RawMessage, bool) {
 	return encoded, encoded != nil
 }
 
-// encodeText is horaires of a text that was not read. It is nil where there is no text, or only a sign of emptiness.
+// encodeText is horaires of a text that was not read. It is nil where the text says nothing.
 func encodeText(text string) (json.RawMessage, bool) {
-	if text == "" || IsEmptySign(text) {
+	if saysNothing(text) {
 		return nil, false
 	}
 	return encodeJSON(openingHours{Text: text}), false
 }
 
+// encodeJSON is hours as JSON, or nil where they are more than the API takes. Signs of HTML stay as they are.
 func encodeJSON(h openingHours) json.RawMessage {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -105,7 +105,7 @@ var readHours = []struct{ text, want string }{
 	{`{"hebdo":[{"jours":["lu"],"de":"09:00","a":"12:00"}],"exceptions":[{"du":"2026-12-25","au":"2026-12-25","ferme":true}]}`, "lu 09:00-12:00"},
 	{`{"hebdo":[{"jours":["lundi"],"de":"9h","a":"12h"}]}`, "?"},
 	// nothing
-	{"", ""}, {"-", ""}, {"NC", ""},
+	{"", ""}, {"-", ""}, {"NC", ""}, {"true", ""}, {"Oui", ""}, {"0", ""}, {"{}", "?"},
 }
 
 func TestHoursAreReadWholeOrStayText(t *testing.T) {

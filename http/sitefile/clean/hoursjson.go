@@ -85,6 +85,7 @@ func readHoursJSON(value json.RawMessage) (w week, ok bool) {
 // wrappers are members that hold all the hours of an object.
 var wrappers = []string{"openingHoursSpecification", "weekday_text", "weekdayDescriptions", "openingHours", "opening_hours", "horaires"}
 
+// readHoursValue reads a decoded JSON value. A wrapper inside a wrapper is read too.
 func readHoursValue(v any) (w week, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -242,6 +243,7 @@ func readDayObject(w *week, object map[string]any) bool {
 	return true
 }
 
+// addSpans adds times to days.
 func addSpans(w *week, days daySet, spans []span) {
 	for day := range 7 {
 		if days&(1<<day) != 0 {
@@ -276,6 +278,7 @@ func readSpans(value any) ([]span, bool) {
 	return nil, false
 }
 
+// readSpanList reads a list whose items are times of the same day.
 func readSpanList(list []any) (spans []span, ok bool) {
 	for _, item := range list {
 		more, ok := readSpans(item)
@@ -321,6 +324,7 @@ func readTime(value any) (int, bool) {
 	return firstMinutes(tokens), isText && ok && len(tokens) == 1 && tokens[0].kind == timeToken
 }
 
+// firstMinutes is the time of the first token, 0 where there is none.
 func firstMinutes(tokens []token) int {
 	if len(tokens) == 0 {
 		return 0

@@ -141,6 +141,7 @@ func (p *hoursParser) readDaySet() (days daySet, hasHolidays, ok bool) {
 // isDays reports whether a token names days.
 func isDays(kind tokenKind) bool { return kind == dayToken || kind == holidayToken }
 
+// isSingleDay reports whether a set has one day: only such begin or end a range.
 func isSingleDay(days daySet) bool { return days != 0 && days&(days-1) == 0 }
 
 // dayRange is the days from one to another, over Sunday if need be.

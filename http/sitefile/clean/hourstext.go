@@ -151,6 +151,7 @@ var plainHours = strings.NewReplacer(
 // vocabulary is the token of every word and sign of hours.
 var vocabulary = buildVocabulary()
 
+// buildVocabulary joins the lists of words.
 func buildVocabulary() map[string]token {
 	tokens := map[string]token{
 		"EVERY":    {kind: dayToken, days: everyDay, isFrench: true},
@@ -200,6 +201,7 @@ func readToken(s string) (token, int) {
 	return token{}, 0
 }
 
+// isDigit reports whether a byte is a decimal digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // pointBehind is the point of an abbreviation such as lun., if the text behind it begins with one. Behind a whole name it ends a sentence.
@@ -243,6 +245,7 @@ func readClock(s string) (token, int) {
 // maxHour is the highest hour that OSM writes for a time of the day after.
 const maxHour = 30
 
+// clockToken is the token of a time of some length, unless hour or minute are none.
 func clockToken(hour int, minuteText string, length int) (token, int) {
 	minute, _ := strconv.Atoi(minuteText)
 	if hour > maxHour || minute > 59 {

@@ -109,6 +109,7 @@ type phoneParser struct {
 	isExtra    bool // the word before says that digits are an extension
 }
 
+// parse reads all parts of a text.
 func (p *phoneParser) parse(s string) {
 	for _, part := range splitPhones(preparePhones(s)) {
 		p.parsePart(part)
@@ -147,6 +148,7 @@ func (p *phoneParser) parsePart(part string) {
 	}
 }
 
+// addRest adds a part that is no number to the rest.
 func (p *phoneParser) addRest(part string) { p.rest = append(p.rest, part) }
 
 // addSeparator keeps a sign between two pieces of the rest, and drops it elsewhere.
@@ -194,6 +196,7 @@ func (p *phoneParser) parseRun(run string) {
 	}
 }
 
+// hasDigit reports whether a text has a digit.
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 // readNumber reads the number that a run begins with, and returns what stands behind it.
@@ -380,4 +383,5 @@ func cutDigits(s string, n int) (digits, after string) {
 // leadingDigits is the digits that a text begins with.
 func leadingDigits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }
 
+// beginsWithDigit reports whether a digit comes next: then the number before it does not end there.
 func beginsWithDigit(s string) bool { return s != "" && isDigit(s[0]) }

@@ -93,6 +93,7 @@ func cutScheme(word string) (scheme, rest string, typed bool) {
 	return "http://", rest, true
 }
 
+// hasPrefixFold reports whether a text begins with a prefix, in capitals or not.
 func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }

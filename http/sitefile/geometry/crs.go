@@ -162,5 +162,6 @@ func LooksLambert93(x, y float64) bool {
 	return 90_000 <= x && x <= 1_260_000 && 6_030_000 <= y && y <= 7_130_000
 }
 
+// radians and degrees convert angles.
 func radians(degrees float64) float64 { return degrees * math.Pi / 180 }
 func degrees(radians float64) float64 { return radians * 180 / math.Pi }

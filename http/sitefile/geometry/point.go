@@ -28,6 +28,7 @@ func (p Point) IsOnGlobe() bool { return math.Abs(p.Lat) <= 90 && math.Abs(p.Lon
 // box is a rectangle of degrees.
 type box struct{ south, west, north, east float64 }
 
+// contains reports whether a point is in the box or on its edge. No box crosses the antimeridian.
 func (b box) contains(p Point) bool {
 	return b.south <= p.Lat && p.Lat <= b.north && b.west <= p.Lon && p.Lon <= b.east
 }

@@ -7,6 +7,7 @@ type ellipsoid struct {
 	majorAxis, flattening, eccentricity float64
 }
 
+// newEllipsoid is the ellipsoid of an axis in metres and a flattening of 1 over a number.
 func newEllipsoid(majorAxis, inverseFlattening float64) ellipsoid {
 	f := 1 / inverseFlattening
 	return ellipsoid{majorAxis, f, math.Sqrt(f * (2 - f))}
@@ -68,6 +69,8 @@ func newCorsicanConic() conic {
 	return c
 }
 
+// unproject turns the angle around the pole into the longitude, and the distance from it into the latitude. South of the equator the pole
+// lies on the other side.
 func (p conic) unproject(x, y float64) (lon, lat float64) {
 	dx, dy := x-p.easting, p.poleY-y
 	if p.n < 0 {
@@ -107,6 +110,7 @@ type utm struct {
 	northing float64
 }
 
+// newUTM is a zone of six degrees. Northings of the southern hemisphere count from 10,000 km.
 func newUTM(zone int, isSouthern bool) utm {
 	u := utm{meridian: float64(zone*6 - 183)}
 	if isSouthern {
@@ -134,6 +138,7 @@ func (u utm) unproject(x, y float64) (lon, lat float64) {
 // webMercator is the projection of maps on the web: a sphere for the earth.
 type webMercator struct{}
 
+// unproject is the inverse of the projection of a sphere with the axis of GRS 80.
 func (webMercator) unproject(x, y float64) (lon, lat float64) {
 	return degrees(x / grs80.majorAxis), degrees(math.Atan(math.Sinh(y / grs80.majorAxis)))
 }

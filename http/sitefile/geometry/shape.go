@@ -75,6 +75,7 @@ func (s Shape) finish() (Shape, error) {
 // maxCoordinate bounds coordinates, so that areas and lengths stay finite. It is far above any metres.
 const maxCoordinate = 1e9
 
+// isFinite reports whether a coordinate is a number that can be one. It is false for NaN.
 func isFinite(n float64) bool { return math.Abs(n) <= maxCoordinate }
 
 // allCoordinates yields every coordinate of the shape.
@@ -128,8 +129,10 @@ func comparing[T any](size func(T) float64) func(a, b T) int {
 	}
 }
 
+// distance is the distance of two coordinates in their plane. Degrees count alike in both directions, which is enough to halve a line.
 func distance(a, b coordinate) float64 { return math.Hypot(a.x-b.x, a.y-b.y) }
 
+// nearestToMean is the point that is nearest to the mean of all.
 func nearestToMean(points []coordinate) coordinate {
 	var mean coordinate
 	for _, p := range points {
@@ -139,6 +142,7 @@ func nearestToMean(points []coordinate) coordinate {
 	return slices.MinFunc(points, comparing(func(p coordinate) float64 { return distance(p, mean) }))
 }
 
+// lineLength is the length of a line along its course.
 func lineLength(line []coordinate) (length float64) {
 	for i := 1; i < len(line); i++ {
 		length += distance(line[i-1], line[i])
@@ -261,6 +265,7 @@ func ParseGeoJSON(text json.RawMessage) (Shape, error) {
 	return s.finish()
 }
 
+// parseGeoJSON parses a geometry. depth is how deep it may still nest others.
 func parseGeoJSON(text json.RawMessage, depth int) (s Shape, err error) {
 	var g geoJSON
 	if depth == 0 || json.Unmarshal(text, &g) != nil {
@@ -341,6 +346,7 @@ func (p *position) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// toCoordinates leaves empty points out.
 func toCoordinates(positions []position) []coordinate {
 	list := make([]coordinate, 0, len(positions))
 	for _, p := range positions {
@@ -351,6 +357,7 @@ func toCoordinates(positions []position) []coordinate {
 	return list
 }
 
+// toRings leaves empty lists out.
 func toRings(rings [][]position) [][]coordinate {
 	list := make([][]coordinate, 0, len(rings))
 	for _, r := range rings {

@@ -39,6 +39,7 @@ type wktReader struct {
 	failed bool
 }
 
+// skipSpace skips spaces and line ends.
 func (r *wktReader) skipSpace() { r.rest = strings.TrimLeft(r.rest, " \t\r\n") }
 
 // readSign reads one sign, if it comes next.
@@ -120,6 +121,7 @@ func (r *wktReader) readList(readItem func()) {
 	r.demand(')')
 }
 
+// readRings reads lists of points.
 func (r *wktReader) readRings() (rings [][]coordinate) {
 	r.readList(func() { rings = append(rings, r.readPoints()) })
 	return rings
@@ -169,6 +171,7 @@ func isHex(s string) bool {
 	return err == nil
 }
 
+// parseWKB parses well-known binary in hexadecimal digits, all of it.
 func parseWKB(text string) (Shape, error) {
 	data, err := hex.DecodeString(text)
 	if err != nil {
@@ -200,8 +203,10 @@ func (r *wkbReader) readBytes(n int) []byte {
 	return b
 }
 
+// readUint32 reads a count or a type, in the order of bytes of the geometry around it.
 func (r *wkbReader) readUint32() uint32 { return r.order.Uint32(r.readBytes(4)) }
 
+// readFloat64 reads a coordinate.
 func (r *wkbReader) readFloat64() float64 {
 	return math.Float64frombits(r.order.Uint64(r.readBytes(8)))
 }
@@ -257,12 +262,14 @@ func wkbType(code uint32) (kind uint32, dimensions int) {
 	return code % 1000, dimensions + []int{0, 1, 1, 2}[min(code/1000, 3)]
 }
 
+// readPoint reads a point and skips all but its first two coordinates.
 func (r *wkbReader) readPoint(dimensions int) coordinate {
 	c := coordinate{r.readFloat64(), r.readFloat64()}
 	r.readBytes(8 * (dimensions - 2))
 	return c
 }
 
+// readPoints reads a counted list of points. A count beyond the end of the data fails at the end.
 func (r *wkbReader) readPoints(dimensions int) (points []coordinate) {
 	for n := r.readUint32(); n > 0 && !r.failed; n-- {
 		points = append(points, r.readPoint(dimensions))
@@ -270,6 +277,7 @@ func (r *wkbReader) readPoints(dimensions int) (points []coordinate) {
 	return points
 }
 
+// readRings reads a counted list of lists of points.
 func (r *wkbReader) readRings(dimensions int) (rings [][]coordinate) {
 	for n := r.readUint32(); n > 0 && !r.failed; n-- {
 		rings = append(rings, r.readPoints(dimensions))
