@@ -65,6 +65,9 @@ func (p *hoursParser) parse() (week, bool) {
 			ok = p.readClosed()
 		case exceptToken:
 			ok = p.readExcept()
+		case colonToken: // lundi : | mardi : 9h-12h has no hours for lundi
+			p.take()
+			continue
 		default: // separators
 			p.take()
 			p.separate(kind, isTimesFirst)

@@ -19,6 +19,7 @@ const (
 	rangeToken             // - or à
 	listToken              // , or et
 	ruleToken              // ; or the end of a line
+	colonToken             // behind days: no more days come to them
 	closedToken
 	exceptToken // sauf
 )
@@ -53,13 +54,14 @@ var words = map[tokenKind]string{
 	rangeToken:  "a au aux to until till jusqu'a jusqu'au jusqu'aux -",
 	listToken:   "et and puis , / & |",
 	ruleToken:   "; .",
-	closedToken: "ferme fermes fermee fermees fermeture closed off",
+	colonToken:  ":",
+	closedToken: "ferme fermes fermee fermees fermeture closed off non",
 	exceptToken: "sauf except hors",
 }
 
 // fillers are words that change nothing.
 var fillers = wordSet(`de du le la les des d' l' from entre ouvert ouverte ouverts ouvertes ouverture horaire horaires open tous
-	y compris inclus :`)
+	y compris inclus`)
 
 // phrases are replaced before a text is split: several words that have one meaning. What replaces them has capitals, which the text has
 // no more. A pattern is only tried on texts that have its sign.
