@@ -3,15 +3,13 @@ package clean_test
 import (
 	"encoding/json"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"lieudit/http/kit"
 	"lieudit/http/sitefile/clean"
-	"lieudit/schemas/body"
+	"lieudit/schemas/locations"
 )
 
 // FuzzText: a mended text is valid UTF-8 without outer spaces, and is not mended again.
@@ -31,12 +29,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-var (
-	e164       = regexp.MustCompile(`^\+[1-9]\d{6,14}$`)
-	shortDigit = regexp.MustCompile(`^\d{2,6}$`)
-)
-
-// FuzzPhones: numbers are E.164 or short, no two are the same, and reading them again gives them.
+// FuzzPhones: numbers are those that the service takes, no two are the same, and reading them again gives them.
 func FuzzPhones(f *testing.F) {
 	for _, s := range []string{"06… / 07…", "+33 (0)4 66 65 12 34", "0033466651234 ou 0612345678", "466651234", "(+596) 56 12 34", "Tél 3949", "04 66 65 12 34 (12)"} {
 		f.Add(s, "FR")
@@ -45,7 +38,7 @@ func FuzzPhones(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s, region string) {
 		numbers, _ := clean.Phones(s, region)
 		for i, n := range numbers {
-			if !e164.MatchString(n) && !shortDigit.MatchString(n) || slices.Contains(numbers[:i], n) {
+			if !locations.IsPhone(n) || slices.Contains(numbers[:i], n) {
 				t.Fatalf("%q in %s: %q", s, region, numbers)
 			}
 		}
@@ -55,7 +48,7 @@ func FuzzPhones(f *testing.F) {
 	})
 }
 
-// FuzzReaders: what a reader gives it takes as it is.
+// FuzzReaders: what a reader gives it takes as it is, and so does the service.
 func FuzzReaders(f *testing.F) {
 	for _, s := range []string{"75 001", "2a004", "www.exemple.fr", "mailto:a@exemple.fr", "http:\\\\a.fr", "https://a.fr/?x=1,http", "732 829 320 00074", "Réunion"} {
 		f.Add(s)
@@ -69,6 +62,9 @@ func FuzzReaders(f *testing.F) {
 			if again, ok := read(got); !ok || again != got {
 				t.Fatalf("%s %q: %q, and then %q %v", name, s, got, again, ok)
 			}
+			if name == "website" && !locations.IsWebsite(got) || name == "email" && !locations.IsEmail(got) {
+				t.Fatalf("%s %q: %q", name, s, got)
+			}
 		}
 		if n, ok := clean.Decimal(s); ok && (math.IsNaN(n) || math.IsInf(n, 0)) {
 			t.Fatalf("%q: %v", s, n)
@@ -76,37 +72,14 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-// writtenHours is horaires as DECISIONS has it.
-type writtenHours struct {
-	Zone   string `json:"fuseau"`
-	Weekly []struct {
-		Days []string `json:"jours"`
-		From string   `json:"de"`
-		To   string   `json:"a"`
-	} `json:"hebdo"`
-	Exceptions []map[string]any `json:"exceptions"`
-	Text       string           `json:"texte"`
-}
-
-var clock = regexp.MustCompile(`^(([01]\d|2[0-3]):[0-5]\d|24:00)$`)
-
-// checkHours checks that hours are what the service takes: by its own decoder, and by the rules of the form.
-func checkHours(t *testing.T, decoder kit.Decoder[body.SyncSites], hours json.RawMessage, ok bool) {
+// checkHours checks that hours are what the service takes, and hold a week or only a text.
+func checkHours(t *testing.T, hours json.RawMessage, ok bool) {
 	t.Helper()
 	if hours == nil {
 		return
 	}
-	if _, err := decoder.DecodeText([]byte(`{"sites":[{"external_id":"a","horaires":` + string(hours) + `}]}`)); err != nil {
+	if h, err := locations.ParseHours(hours); err != nil || !ok && (h.Text == "" || h.Weekly != nil) {
 		t.Fatalf("%s: %v", hours, err)
-	}
-	var h writtenHours
-	if err := json.Unmarshal(hours, &h); err != nil || !ok && (h.Text == "" || h.Weekly != nil) {
-		t.Fatalf("%s: %v", hours, err)
-	}
-	for _, s := range h.Weekly {
-		if len(s.Days) == 0 || !clock.MatchString(s.From) || !clock.MatchString(s.To) || s.From == "24:00" {
-			t.Fatalf("%s", hours)
-		}
 	}
 }
 
@@ -118,17 +91,16 @@ func FuzzHours(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	decoder := kit.NewDecoder[body.SyncSites]()
 	f.Fuzz(func(t *testing.T, s string) {
 		if !utf8.ValidString(s) {
 			return // the reader of files decodes before
 		}
 		hours, ok := clean.Hours(s, nil)
-		checkHours(t, decoder, hours, ok)
+		checkHours(t, hours, ok)
 		if again, _ := clean.Hours("", hours); hours != nil && string(again) != string(hours) {
 			t.Fatalf("%q: %s, and then %s", s, hours, again)
 		}
 		days, ok := clean.WeekdayHours([7]string{s, "9h-12h", "", s, "fermé"})
-		checkHours(t, decoder, days, ok)
+		checkHours(t, days, ok)
 	})
 }

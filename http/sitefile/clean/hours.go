@@ -7,26 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"lieudit/schemas/locations"
 )
 
-// openingHours is the member horaires of a site, as this package writes it.
-type openingHours struct {
-	Weekly []weeklySpan `json:"hebdo,omitempty"`
-	Text   string       `json:"texte,omitempty"`
-}
-
-// weeklySpan is a time from one hour to another on some days of every week. One that ends at or before its beginning ends on the day
-// after. A whole day is 00:00 to 24:00.
-type weeklySpan struct {
-	Days []string `json:"jours"`
-	From string   `json:"de"`
-	To   string   `json:"a"`
-}
-
-// dayNames are the days of the week as horaires names them, Monday first.
-var dayNames = [7]string{"lu", "ma", "me", "je", "ve", "sa", "di"}
-
-// maxHours is how many bytes horaires has at most in the API.
+// maxHours is how many bytes horaires has at most in the API, by the tag of locations.Content.
 const maxHours = 16 << 10
 
 // Hours reads opening hours and returns the member horaires of a site. A text is read where all of it is hours by weekday: the form of
@@ -35,9 +20,9 @@ const maxHours = 16 << 10
 // openingHoursSpecification, a list of texts, or horaires itself; a text may hold such JSON too.
 //
 // ok says that the hours were read. Otherwise the result has only the member texte, the whole text as it was: months, seasons, "by
-// appointment", a day without hours. Hours of public holidays have no place in a week, so a text that tells them is
-// kept as texte beside the hours of the week. Times without days, 10:00-20:00, stay a text too: OSM means every day by them, people often
-// do not. Nothing, a mere yes or no, or more than horaires can hold, is nil.
+// appointment", a day without hours. Hours of public holidays have no place in a week, so a text that tells them is kept as texte
+// beside the hours of the week. Times without days, 10:00-20:00, stay a text too: OSM means every day by them, people often do not.
+// Nothing, a mere yes or no, or a text longer than horaires can hold, is nil.
 func Hours(s string, asJSON json.RawMessage) (hours json.RawMessage, ok bool) {
 	s = strings.TrimSpace(s)
 	if asJSON == nil && looksJSON(s) {
@@ -61,7 +46,7 @@ func Hours(s string, asJSON json.RawMessage) (hours json.RawMessage, ok bool) {
 // saysNothing reports whether a text of hours is empty, or only says yes or no.
 func saysNothing(text string) bool {
 	text = strings.ToLower(text)
-	return text == "" || IsEmptySign(text) || emptyWords[text] || flagWords[text]
+	return text == "" || text == "{}" || text == "[]" || IsEmptySign(text) || emptyWords[text] || flagWords[text]
 }
 
 // hoursText is the text of hours for people: the cell, or where there is none the JSON, as it stands.
@@ -135,7 +120,7 @@ func (w *week) isValid() bool {
 }
 
 // weekly is the spans of a week, days with the same hours together.
-func (w *week) weekly() (list []weeklySpan) {
+func (w *week) weekly() (list []locations.WeeklyHours) {
 	var done [7]bool
 	for i, spans := range w.spans {
 		if done[i] {
@@ -144,11 +129,11 @@ func (w *week) weekly() (list []weeklySpan) {
 		var days []string
 		for j := i; j < 7; j++ {
 			if slices.Equal(spans, w.spans[j]) {
-				days, done[j] = append(days, dayNames[j]), true
+				days, done[j] = append(days, locations.Weekdays[j]), true
 			}
 		}
 		for _, s := range spans {
-			list = append(list, weeklySpan{days, formatMinutes(s.from), formatMinutes(s.to)})
+			list = append(list, locations.WeeklyHours{Days: days, From: formatMinutes(s.from), To: formatMinutes(s.to)})
 		}
 	}
 	return list
@@ -164,7 +149,7 @@ func formatMinutes(m int) string {
 
 // encodeHours is horaires of a week that was read from a text.
 func encodeHours(w week, text string) (json.RawMessage, bool) {
-	h := openingHours{Weekly: w.weekly()}
+	h := locations.Hours{Weekly: w.weekly()}
 	if w.hasHolidays {
 		h.Text = text
 	}
@@ -177,15 +162,15 @@ func encodeText(text string) (json.RawMessage, bool) {
 	if saysNothing(text) {
 		return nil, false
 	}
-	return encodeJSON(openingHours{Text: text}), false
+	return encodeJSON(locations.Hours{Text: text}), false
 }
 
-// encodeJSON is hours as JSON, or nil where they are more than the API takes. Signs of HTML stay as they are.
-func encodeJSON(h openingHours) json.RawMessage {
+// encodeJSON is hours as JSON, or nil where the API does not take them, because the text is too long for it. Signs of HTML stay as they are.
+func encodeJSON(h locations.Hours) json.RawMessage {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if encoder.Encode(h) != nil || out.Len() > maxHours {
+	if encoder.Encode(h) != nil || ownHours(out.Bytes()) == nil {
 		return nil
 	}
 	return bytes.TrimSpace(out.Bytes())

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"lieudit/schemas/locations"
 )
 
 // looksJSON reports whether a text is an object or a list.
@@ -27,46 +28,12 @@ func parsePython(s string) json.RawMessage {
 	return nil
 }
 
-// siteHours is horaires as the API has it, for texts that hold it already.
-type siteHours struct {
-	Zone       string          `json:"fuseau,omitempty"`
-	Weekly     []weeklySpan    `json:"hebdo,omitempty"`
-	Exceptions []hoursOverride `json:"exceptions,omitempty"`
-	Text       string          `json:"texte,omitempty"`
-}
-
-// hoursOverride is the hours of some dates.
-type hoursOverride struct {
-	First    string `json:"du"`
-	Last     string `json:"au"`
-	IsClosed bool   `json:"ferme,omitempty"`
-	From     string `json:"de,omitempty"`
-	To       string `json:"a,omitempty"`
-}
-
-var (
-	clockText = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$|^24:00$`)
-	dateText  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
-)
-
 // ownHours is a value that is horaires of the API already, without spaces; else nil.
 func ownHours(value json.RawMessage) json.RawMessage {
-	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.DisallowUnknownFields()
-	var h siteHours
 	var out bytes.Buffer
-	if decoder.Decode(&h) != nil || h.Text == "" && len(h.Weekly) == 0 && len(h.Exceptions) == 0 || json.Compact(&out, value) != nil {
-		return nil
-	}
-	isWrongSpan := func(s weeklySpan) bool {
-		isNoDay := func(day string) bool { return !slices.Contains(dayNames[:], day) }
-		return len(s.Days) == 0 || slices.ContainsFunc(s.Days, isNoDay) || !clockText.MatchString(s.From) || !clockText.MatchString(s.To)
-	}
-	isWrongOverride := func(o hoursOverride) bool {
-		hasHours := clockText.MatchString(o.From) && clockText.MatchString(o.To)
-		return !dateText.MatchString(o.First) || !dateText.MatchString(o.Last) || o.IsClosed == hasHours
-	}
-	if slices.ContainsFunc(h.Weekly, isWrongSpan) || slices.ContainsFunc(h.Exceptions, isWrongOverride) || out.Len() > maxHours {
+	h, err := locations.ParseHours(value)
+	isEmpty := h.Text == "" && len(h.Weekly) == 0 && len(h.Exceptions) == 0
+	if err != nil || isEmpty || json.Compact(&out, value) != nil || out.Len() > maxHours {
 		return nil
 	}
 	return out.Bytes()

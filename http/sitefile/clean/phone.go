@@ -44,8 +44,8 @@ var overseas = map[string]string{
 // and all of 6, 8 and 9.
 var geographic = regexp.MustCompile(`^(?:1\d|2[0-57-9]|26[014-8]|3\d|4[1-9]|5[0-8]|59[1-35-9]|6\d|7[3-9]|8\d|9\d)`)
 
-// shortNumber matches the French numbers of two to six digits: emergency, services of 10 and 3x, 118 and 116.
-var shortNumber = regexp.MustCompile(`^(?:1[578]|11[2459]|19[167]|10\d\d|3\d{3}|116\d{3}|118\d{3})$`)
+// shortNumber matches the French numbers of two to six digits: emergency, services of 10 and 3x, and 118.
+var shortNumber = regexp.MustCompile(`^(?:1[578]|11[2459]|19[167]|10\d\d|3\d{3}|118\d{3})$`)
 
 // Phones finds the telephone numbers in a text, in order and without repeats. Numbers are in E.164, such as +33466651234; French
 // short ones are their digits, such as 3949. region is the country by its ISO code, where numbers without a code are dialled; ""
