@@ -14,7 +14,10 @@ import (
 
 // FuzzText: a mended text is valid UTF-8 without outer spaces, and is not mended again.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{" a  b", "CafÃƒÂ©", "&amp;lt;b&amp;gt;x", "<p>a<br>b</p><!-- x -->", "Ã\u200b©", "a\x80\xff\u0092", "<style>", "_x000D_", "&#x3c;b>"} {
+	for _, s := range []string{
+		" a  b", "CafÃƒÂ©", "&amp;lt;b&amp;gt;x", "<p>a<br>b</p><!-- x -->", "Ã\u200b©", "a\x80\xff\u0092", "<style>", "_x000D_",
+		"&#x3c;b>",
+	} {
 		f.Add(s, true)
 		f.Add(s, false)
 	}
@@ -31,7 +34,10 @@ func FuzzText(f *testing.F) {
 
 // FuzzPhones: numbers are those that the service takes, no two are the same, and reading them again gives them.
 func FuzzPhones(f *testing.F) {
-	for _, s := range []string{"06… / 07…", "+33 (0)4 66 65 12 34", "0033466651234 ou 0612345678", "466651234", "(+596) 56 12 34", "Tél 3949", "04 66 65 12 34 (12)"} {
+	for _, s := range []string{
+		"06… / 07…", "+33 (0)4 66 65 12 34", "0033466651234 ou 0612345678", "466651234", "(+596) 56 12 34", "Tél 3949",
+		"04 66 65 12 34 (12)",
+	} {
 		f.Add(s, "FR")
 	}
 	f.Add("02 123 45 67+32", "BE")
@@ -50,7 +56,10 @@ func FuzzPhones(f *testing.F) {
 
 // FuzzReaders: what a reader gives it takes as it is, and so does the service.
 func FuzzReaders(f *testing.F) {
-	for _, s := range []string{"75 001", "2a004", "www.exemple.fr", "mailto:a@exemple.fr", "http:\\\\a.fr", "https://a.fr/?x=1,http", "732 829 320 00074", "Réunion"} {
+	for _, s := range []string{
+		"75 001", "2a004", "www.exemple.fr", "mailto:a@exemple.fr", "http:\\\\a.fr", "https://a.fr/?x=1,http", "732 829 320 00074",
+		"Réunion",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

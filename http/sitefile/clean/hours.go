@@ -165,7 +165,8 @@ func encodeText(text string) (json.RawMessage, bool) {
 	return encodeJSON(locations.Hours{Text: text}), false
 }
 
-// encodeJSON is hours as JSON, or nil where the API does not take them, because the text is too long for it. Signs of HTML stay as they are.
+// encodeJSON is hours as JSON, or nil where the API does not take them, because the text is too long for it. Signs of HTML stay as they
+// are.
 func encodeJSON(h locations.Hours) json.RawMessage {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
