@@ -1,0 +1,151 @@
+package mapping
+
+import (
+	"regexp"
+	"strings"
+
+	"lieudit/http/sitefile/clean"
+	"lieudit/queries/address/commune"
+)
+
+// fits reports whether what a column holds can be a field that it is called after. A weak name, which fits a pattern only, needs
+// more than one that is in the table.
+func fits(f Field, c *Stats, isWeak bool) bool {
+	if c.Filled == 0 {
+		return false
+	}
+	atLeast := func(share float64, is func(sample) bool) bool { return c.share(is) >= share }
+	switch f {
+	case Name:
+		isNamed := atLeast(0.5, isText) && !atLeast(0.9, isWebsiteAsWritten)
+		return isNamed && (!isWeak || c.distinctShare() > 0.3 && !atLeast(0.5, isFlag))
+	case HouseNumber, bareNumber:
+		return atLeast(0.7, isHouseNumber)
+	case Suffix:
+		return atLeast(0.8, isShort(12))
+	case StreetType, StreetName, Line1, Country, Line2:
+		return atLeast(0.5, isText) && !atLeast(0.5, isPair) && !atLeast(0.5, isEmail) && !atLeast(0.5, isFlag)
+	case City:
+		return atLeast(0.5, isText) && !atLeast(0.5, isFlag)
+	case PostalCode: // of another country it has digits, and few signs
+		return atLeast(0.5, isPostcode) || !isWeak && atLeast(0.7, func(v sample) bool { return countDigits(v.text) > 0 && isShort(10)(v) })
+	case Tags:
+		return !atLeast(0.3, func(v sample) bool { return v.isJSON && strings.ContainsRune(v.text, '{') })
+	case InseeCode:
+		return atLeast(0.5, isInseeCode)
+	case Lat: // a column called so may hold wrong ones, which are said
+		return atLeast(0.8, isDecimalWithin(-90, 90)) || !isWeak && atLeast(0.5, isDecimalWithin(-1e9, 1e9))
+	case Lon:
+		return atLeast(0.8, isDecimalWithin(-180, 180)) || !isWeak && atLeast(0.5, isDecimalWithin(-1e9, 1e9))
+	case X, Y:
+		return atLeast(0.5, isProjected)
+	case Pair:
+		return atLeast(0.7, isPair)
+	case Shape:
+		return atLeast(0.7, isShape)
+	case Phone:
+		return atLeast(0.5, isPhone)
+	case Email:
+		return atLeast(0.5, isEmail)
+	case Website:
+		return atLeast(0.6, isWebsite)
+	case Hours:
+		return atLeast(0.5, isHours)
+	case Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday:
+		return atLeast(0.5, isDayHours) && !atLeast(0.5, isFlag)
+	}
+	return true
+}
+
+// contentFields are the fields that content alone can show, and how much of a column must show it.
+var contentFields = []struct {
+	field Field
+	share float64
+	is    func(sample) bool
+}{
+	{Email, 0.9, isEmail},
+	{Phone, 0.9, isPhoneAsWritten},
+	{Website, 0.9, isWebsiteAsWritten},
+	{PostalCode, 0.95, isPostcodeOnly},
+	{Line1, 0.6, isStreetLine},
+	{City, 0.9, isCommune},
+	{Hours, 0.8, isWeek},
+}
+
+// matchByContent gives fields without a column the fullest one whose content shows them, where its name does not speak against it:
+// a column of fax numbers is full of telephones.
+func (s *guesser) matchByContent() {
+	for _, kind := range contentFields {
+		if _, known := s.m.Find(kind.field); known || kind.field == Line1 && s.hasStreet() {
+			continue
+		}
+		best := -1
+		for i, c := range s.profile.Columns {
+			if s.taken[i] || contradictsName(c.Column.Name, kind.field) || c.Filled < 2 || c.share(kind.is) < kind.share {
+				continue
+			}
+			if best < 0 || c.Filled > s.profile.Columns[best].Filled {
+				best = i
+			}
+		}
+		if best >= 0 {
+			s.take(best, kind.field, ByContent)
+		}
+	}
+}
+
+func (s *guesser) hasStreet() bool {
+	_, has := s.m.Find(StreetName)
+	return has
+}
+
+// otherThings are words of names that speak against every field that content shows: what is theirs is not the row's own.
+const otherThings = "fax siege mere departement dep region photo photos image logo video picto facebook instagram twitter wikipedia wikidata source siren siret siege gestionnaire exploitant operateur amenageur proprietaire date maj contact2 academie canton epci credit licence license attribution commons"
+
+// contradictsName reports whether a column is called after something else than a field.
+func contradictsName(name string, f Field) bool {
+	for _, line := range names {
+		if line.field != f {
+			continue
+		}
+		for word := range strings.FieldsSeq(normalizeName(name)) {
+			if containsWord(line.not, word) || containsWord(otherThings, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isPostcodeOnly reports whether a value is a postcode and no INSEE code.
+func isPostcodeOnly(v sample) bool {
+	table, err := commune.Load()
+	if err != nil || !isPostcodeAsWritten(v) {
+		return false
+	}
+	return len(table.ByPostcode(v.text)) > 0
+}
+
+func isCommune(v sample) bool {
+	table, err := commune.Load()
+	return err == nil && isText(v) && table.IsName(v.text, false)
+}
+
+// streetLine is a text with the type of a street, perhaps behind a number.
+var streetLine = regexp.MustCompile(`(?i)^(\d+\s*[a-z]{0,6}[, ]+)?(r|rue|av|ave|avenue|bd|bld|boul|boulevard|place|pl|quai|chemin|ch|che|route|rte|impasse|imp|allées?|all|cours|square|sq|passage|pass|faubourg|fbg|rond[- ]point|esplanade|promenade|sentier|voie|villa|cité|montée|ruelle|lotissement|lieu[- ]dit)\b`)
+
+func isStreetLine(v sample) bool { return !v.isJSON && streetLine.MatchString(v.text) }
+
+// isHouseNumberBefore reports whether a line begins with a number and goes on.
+func isHouseNumberBefore(v sample) bool {
+	return v.text[0] >= '0' && v.text[0] <= '9' && strings.ContainsFunc(v.text, func(r rune) bool { return r == ' ' })
+}
+
+// isWeek reports whether a text is opening hours by weekday.
+func isWeek(v sample) bool {
+	if v.isJSON || countDigits(v.text) < 2 {
+		return !v.isJSON && v.text == "24/7"
+	}
+	_, ok := clean.Hours(v.text, nil)
+	return ok
+}

@@ -1,0 +1,254 @@
+package mapping
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lieudit/http/sitefile/record"
+)
+
+// Given is what the user of a file says about its columns. It wins over every guess.
+type Given struct {
+	Fields  map[string]Field // by the name of the column; Properties makes a property of it
+	Ignore  []string         // patterns of names of columns that are not stored
+	LeftOut []string         // names of such columns
+	ID      string           // a column, or hash: and fields or columns, separated by commas
+	CRS     string           // the reference system of x and y, and of a geometry that names none
+}
+
+// guesser holds the state of one guess: what is taken, and by whom.
+type guesser struct {
+	profile   *Profile
+	given     Given
+	m         Mapping
+	taken     []bool // by column
+	obstacles []Obstacle
+}
+
+// Guess finds what becomes of the columns of a profile. An obstacle does not end it: all of them are said at once.
+func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
+	s := &guesser{profile: p, given: g, taken: make([]bool, len(p.Columns))}
+	s.m.Targets = make([]Target, len(p.Columns))
+	for _, c := range p.Columns {
+		s.m.Columns = append(s.m.Columns, c.Column.Name)
+	}
+	s.applyGiven()
+	if s.m.IsOwn = s.isOwn(); s.m.IsOwn {
+		s.mapOwn()
+	} else {
+		s.leaveOutEmpty()
+		s.matchByName(0, patternRank)
+		s.matchByName(patternRank, 1<<30)
+		s.decideBareNumber()
+		s.matchByContent()
+	}
+	s.choosePositions()
+	s.chooseID()
+	if !s.m.IsOwn {
+		s.addFallbacks()
+	}
+	s.nameProperties()
+	return s.m, s.obstacles
+}
+
+func (s *guesser) addObstacle(advice, format string, args ...any) {
+	s.obstacles = append(s.obstacles, Obstacle{fmt.Sprintf(format, args...), advice})
+}
+
+// take gives a column to a field.
+func (s *guesser) take(column int, f Field, by Witness) {
+	s.m.Targets[column], s.taken[column] = Target{Field: f, Witness: by}, true
+}
+
+// leaveOut says that a column is not stored, and why.
+func (s *guesser) leaveOut(column int, reason string) {
+	s.m.Targets[column], s.taken[column] = Target{LeftOut: reason}, true
+}
+
+// release makes a column free again: another one has its field.
+func (s *guesser) release(column int) { s.m.Targets[column], s.taken[column] = Target{}, false }
+
+// applyGiven takes the columns that the user speaks of. A name that the file does not have is an obstacle.
+func (s *guesser) applyGiven() {
+	for column, field := range s.given.Fields {
+		found := false
+		for i, c := range s.m.Columns {
+			if !strings.EqualFold(strings.TrimSpace(c), strings.TrimSpace(column)) {
+				continue
+			}
+			found = true
+			if s.taken[i] = true; field != Properties || c == string(Properties) {
+				s.take(i, field, ByUser)
+			}
+			break
+		}
+		if !found && field != Properties {
+			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which --map names", column)
+		}
+	}
+	for i, c := range s.m.Columns {
+		if slices.Contains(s.given.LeftOut, c) || slices.ContainsFunc(s.given.Ignore, func(p string) bool { return MatchPattern(p, c) }) {
+			s.leaveOut(i, "ignored")
+		}
+	}
+}
+
+// isOwn reports whether lieudit exported the file: it has the members of a site that only the service sets.
+func (s *guesser) isOwn() bool {
+	has := func(name string) bool { return slices.Contains(s.m.Columns, name) }
+	return has("external_id") && (has("position_source") || has("referentiel") && has("version"))
+}
+
+// mapOwn maps the columns of an exported file by the exact names of their members. Others are properties that someone added.
+func (s *guesser) mapOwn() {
+	for i, c := range s.profile.Columns {
+		name := strings.TrimPrefix(c.Column.Name, "adresse.")
+		switch {
+		case s.taken[i]:
+		case c.Column.Kind == record.Geometry:
+			s.take(i, Shape, ByName)
+		case name == string(Source):
+			s.take(i, Source, ByName)
+		case slices.Contains(ownReadOnly, name):
+			s.leaveOut(i, "set by the service")
+		case isSiteField(Field(name)):
+			s.take(i, Field(name), ByName)
+		}
+	}
+}
+
+func isSiteField(f Field) bool {
+	return slices.Contains([]Field{ExternalID, Name, Line1, Line2, PostalCode, City, InseeCode, Country, IDBan, Lat, Lon, Hours, Phone, Email, Website, Tags, Properties}, f)
+}
+
+// leaveOutEmpty leaves out columns without a value, and those that a geocoder wrote.
+func (s *guesser) leaveOutEmpty() {
+	for i, c := range s.profile.Columns {
+		switch {
+		case s.taken[i]:
+		case c.Filled == 0:
+			s.leaveOut(i, "empty")
+		case slices.ContainsFunc(geocoderPrefixes, func(p string) bool { return strings.HasPrefix(strings.ToLower(c.Column.Name), p) }):
+			s.leaveOut(i, "written by a geocoder")
+		}
+	}
+}
+
+// fieldOrder is the order in which fields choose their columns. Those that few columns fit come first.
+var fieldOrder = []Field{
+	IDBan, Lat, Lon, Pair, Shape, X, Y, Email, HouseNumber, Suffix, StreetType, PostalCode, InseeCode, City, Country, Line2, Line1, StreetName,
+	Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday, Hours, Phone, Website, Tags, Properties, bareNumber, Name,
+}
+
+// matchByName gives each field the best of the columns that are called after it, with a rank within [low, high), and whose content
+// agrees. Of several the one that is fuller by a twentieth of the rows wins, else the one with the better name.
+func (s *guesser) matchByName(low, high int) {
+	for _, field := range fieldOrder {
+		best, bestRank := -1, 0
+		for i, c := range s.profile.Columns {
+			rank, ok := c.rankFor(field)
+			isWeak := rank >= patternRank
+			if s.taken[i] || !ok || rank < low || rank >= high || !fits(field, c, isWeak) || isWeak && c.hasExactField() {
+				continue
+			}
+			if field == Line2 {
+				s.take(i, Line2, ByName)
+				continue
+			}
+			if best < 0 || s.isBetter(c.Filled, rank, s.profile.Columns[best].Filled, bestRank) {
+				best, bestRank = i, rank
+			}
+		}
+		s.takeBetter(field, best)
+	}
+}
+
+// fallbackFields are the fields that a row may have in another column than most rows: contact:city instead of addr:city.
+var fallbackFields = []Field{Name, HouseNumber, StreetName, Line1, PostalCode, City, Phone, Email, Website, Hours}
+
+// addFallbacks marks the properties that are called after a field exactly, and whose content agrees: a row without the field's own
+// column takes it from there. A column of the very same name is about something else: the operator beside the place.
+func (s *guesser) addFallbacks() {
+	for i, c := range s.profile.Columns {
+		for _, f := range fallbackFields {
+			rank, ok := c.rankFor(f)
+			if own, isFound := s.m.Find(f); !s.taken[i] && isFound && ok && rank < patternRank && s.m.Columns[own] != s.m.Columns[i] && fits(f, c, false) {
+				s.m.Targets[i].Fallback = f
+				break
+			}
+		}
+	}
+}
+
+// hasExactField reports whether a column is called exactly after a field that its content agrees with. Another column may have that
+// field already; this one holds no other.
+func (c *Stats) hasExactField() bool {
+	return slices.ContainsFunc(c.matches, func(m nameMatch) bool {
+		return m.rank < patternRank && m.field != ExternalID && fits(m.field, c, false)
+	})
+}
+
+// isBetter compares two columns of one field by how full they are, and then by their names.
+func (s *guesser) isBetter(filled, rank, otherFilled, otherRank int) bool {
+	if margin := s.profile.Rows / 20; filled > otherFilled+margin || otherFilled > filled+margin {
+		return filled > otherFilled
+	}
+	return rank < otherRank
+}
+
+// takeBetter gives a column to a field, unless a column with a better name has it that is at least half as full.
+func (s *guesser) takeBetter(f Field, column int) {
+	if column < 0 {
+		return
+	}
+	if current, ok := s.m.Find(f); ok && f != Line2 {
+		if s.m.Targets[current].Witness == ByUser || s.profile.Columns[current].Filled*2 >= s.profile.Columns[column].Filled {
+			return
+		}
+		s.release(current)
+	}
+	s.take(column, f, ByName)
+}
+
+// decideBareNumber makes a column called only "number" the house number where there is a street whose lines rarely begin with one,
+// and where the numbers repeat: those of rows do not.
+func (s *guesser) decideBareNumber() {
+	column, ok := s.m.Find(bareNumber)
+	if !ok {
+		return
+	}
+	s.release(column)
+	if _, hasNumber := s.m.Find(HouseNumber); hasNumber {
+		return
+	}
+	street, hasStreet := s.m.Find(StreetName)
+	if !hasStreet {
+		street, hasStreet = s.m.Find(Line1)
+	}
+	c := s.profile.Columns[column]
+	if hasStreet && s.profile.Columns[street].share(isHouseNumberBefore) < 0.3 && (c.distinctShare() < 0.999 || len(c.samples) < 3) {
+		s.take(column, HouseNumber, ByName)
+	}
+}
+
+// nameProperties gives every column that nothing took a key in proprietes: its own name. A column without a name, or with one that
+// another has, is told apart by a number.
+func (s *guesser) nameProperties() {
+	used := map[string]bool{}
+	for i, c := range s.m.Columns {
+		t := &s.m.Targets[i]
+		if t.Field != "" || t.LeftOut != "" {
+			continue
+		}
+		name := strings.TrimSpace(c)
+		if name == "" {
+			name = fmt.Sprintf("colonne_%d", i+1)
+		}
+		t.Property = name
+		for n := 2; used[t.Property]; n++ {
+			t.Property = fmt.Sprintf("%s_%d", name, n)
+		}
+		used[t.Property] = true
+	}
+}

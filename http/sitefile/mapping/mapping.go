@@ -1,0 +1,138 @@
+// Package mapping finds out what the columns of a file of places hold: which one is the name, which the postcode, which two the
+// position. It knows nothing about formats of files, and it changes no value.
+//
+// A column is recognized by its name first, in the table of names.go, and its content must agree: a column `telephone` of yes and
+// no is no telephone. A column whose name says nothing is recognized by its content, where it fits one field alone. What has no
+// field becomes a property of the site under the name of its column, so that no fact of the file is lost.
+//
+//	record.Record ──► Profile.Observe ──► Profile ──► Guess, with what the user said (Given) ──► Mapping
+//
+// Profile is a sample of each column and whether its values are unique. Mapping says for each column a Target, and for a site
+// where its position comes from (Positions) and what it is called (ID).
+package mapping
+
+import (
+	"slices"
+	"strings"
+)
+
+// Field is what a column can hold. Those of a site have the names of the API.
+type Field string
+
+// The fields of a site.
+const (
+	ExternalID Field = "external_id"
+	Name       Field = "nom"
+	Line1      Field = "ligne_1"
+	Line2      Field = "ligne_2" // several columns may be lines of it
+	PostalCode Field = "code_postal"
+	City       Field = "commune"
+	InseeCode  Field = "code_insee"
+	Country    Field = "pays"
+	IDBan      Field = "id_ban"
+	Lat        Field = "lat"
+	Lon        Field = "lon"
+	Hours      Field = "horaires"
+	Phone      Field = "telephone"
+	Email      Field = "email"
+	Website    Field = "site_web"
+	Tags       Field = "tags"
+	Properties Field = "proprietes"
+)
+
+// Parts that a site's fields are made from.
+const (
+	HouseNumber Field = "numero"
+	Suffix      Field = "rep"
+	StreetType  Field = "type_voie"
+	StreetName  Field = "nom_voie"
+	Pair        Field = "lat_lon"   // both coordinates in one column
+	Shape       Field = "geometrie" // WKT or GeoJSON
+	X           Field = "x"         // metres of a projection
+	Y           Field = "y"
+	Monday      Field = "lundi"
+	Tuesday     Field = "mardi"
+	Wednesday   Field = "mercredi"
+	Thursday    Field = "jeudi"
+	Friday      Field = "vendredi"
+	Saturday    Field = "samedi"
+	Sunday      Field = "dimanche"
+
+	// bareNumber is a column called only "number": a house number where the street has none, else a property.
+	bareNumber Field = "numero?"
+	// Source is position_source in an exported file: `ban` says that the position came from the address.
+	Source Field = "position_source"
+)
+
+// Weekdays are the fields of the days, from Monday on.
+var Weekdays = [7]Field{Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday}
+
+// Witness says how a column was recognized.
+type Witness string
+
+// The witnesses.
+const (
+	ByName    Witness = "name"
+	ByContent Witness = "content"
+	ByUser    Witness = "given"
+)
+
+// Target is what becomes of a column: a field, a property, or nothing.
+type Target struct {
+	Field    Field   // "": none
+	Witness  Witness // of Field
+	Property string  // the key in proprietes; "": none
+	Fallback Field   // a field that a row takes from here where its own column is empty; the property is stored all the same
+	LeftOut  string  // why the column is not stored; "" where it is
+}
+
+// Mapping is what becomes of the columns of a file.
+type Mapping struct {
+	Columns   []string // names as they stand in the file
+	Targets   []Target // of each column
+	Positions []Position
+	ID        ID
+	IsOwn     bool // the file was exported by lieudit: its values are exact and are not mended
+}
+
+// Find is the index of the column with a field, the first one of several; false where there is none.
+func (m *Mapping) Find(f Field) (int, bool) {
+	for i, t := range m.Targets {
+		if t.Field == f {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// FindAll is the indexes of all columns with a field.
+func (m *Mapping) FindAll(f Field) []int {
+	var all []int
+	for i, t := range m.Targets {
+		if t.Field == f {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// FieldNames are the fields that a user can give a column, as they are written.
+func FieldNames() []string {
+	return []string{
+		"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon", "horaires", "telephone", "email", "site_web", "tags",
+		"proprietes", "numero", "rep", "type_voie", "nom_voie", "lat_lon", "geometrie", "x", "y",
+		"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche",
+	}
+}
+
+// ParseField is the field with a name; false where there is none.
+func ParseField(name string) (Field, bool) {
+	name = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "adresse.")
+	return Field(name), slices.Contains(FieldNames(), name)
+}
+
+// Obstacle is a reason why a file cannot be imported as it is, and what its user can do.
+type Obstacle struct {
+	Reason string
+	Advice string
+}
