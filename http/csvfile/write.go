@@ -1,9 +1,7 @@
-// Package csvfile writes and reads CSV. A SafeWriter writes for people: no cell of text begins like a formula. An ExactWriter
-// writes for programs, and ReadRecords reads every cell back as it was. Both write a Dialect: RFC 4180, or what a French
-// Excel opens. A file for both people and programs has cells of EscapeFormula in an ExactWriter.
+// Package csvfile writes CSV. A SafeWriter writes for people: no cell of text begins like a formula. An ExactWriter writes for
+// programs, and package record reads every cell back as it was. Both write a Dialect: RFC 4180, or what a French Excel opens.
 //
-// encoding/csv does not serve for ExactWriter and ReadRecords: it rewrites line ends in cells, and its LazyQuotes neither
-// trims cells nor reports on which line a quote was opened.
+// encoding/csv does not serve for ExactWriter: it rewrites line ends in cells, and quotes no cell for the spaces around it.
 package csvfile
 
 import (
@@ -132,7 +130,7 @@ func (w *ExactWriter) WriteRow(cells ...string) error {
 	return err
 }
 
-// needsQuotes reports whether ReadRecords would read a cell differently without quotes.
+// needsQuotes reports whether a reader could read a cell differently without quotes.
 func (w *ExactWriter) needsQuotes(cell string) bool {
 	first, _ := utf8.DecodeRuneInString(cell)
 	last, _ := utf8.DecodeLastRuneInString(cell)

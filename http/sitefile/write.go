@@ -1,9 +1,18 @@
-// Package sitefile writes sites as files and reads them back: CSV, GeoJSON and newline-delimited JSON. Its constraint is that
-// a file which is written here and read again gives every site as it was. Files that people made by other means may differ:
-// other names of columns, decimal commas and Windows-1252 are read too. The API exports files; the import is a command line tool.
+// Package sitefile writes sites as files, and reads files of places as sites. A file which is written here and read again gives every
+// site as it was. Files that people made by other means are read as they are: whatever their format, the names of their columns and
+// the form of their values.
 //
-//	export: locations.Site ──> Format.NewWriter ──> Writer.WriteRow, Finish ──> file
-//	import: file ──> Read (readCSV, readGeoJSON, readNDJSON) ──> []Row, each the JSON of a site as a sync takes it
+// Read passes twice over a file. The first pass finds out what its columns hold, the second makes the sites:
+//
+//	file ──record.Open──► record.Record ──mapping.Profile, Guess──► mapping.Mapping
+//	                      record.Record ──builder: address, position, clean.*──► Site ──identifier──► Import.Sites
+//
+// The builder counts what it mends and doubts in the Report, one Finding a kind. What keeps a file from being imported is an Obstacle;
+// all of them are found in one reading. A file that lieudit exported is read exactly, without mending. Which of its positions were
+// found by the address is in Site.Placed: in another referential they are found again (RemovePosition).
+//
+// The export goes through locations.Site ──► Format.NewWriter ──► Writer.WriteRow, Finish. The API exports files; the import is a
+// command line tool, and later a page.
 package sitefile
 
 import (

@@ -1,0 +1,391 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
+	"lieudit/http/sitefile"
+	"lieudit/http/sitefile/mapping"
+	"lieudit/http/sitefile/record"
+	"lieudit/schemas/body"
+	"lieudit/schemas/locations"
+)
+
+// sitesImportCommand is lieudit sites import: POST /locations/referentiels/{code}/sites:sync with the sites of a file. A sync makes
+// the referential's sites those of the file, all or nothing.
+func (p Program) sitesImportCommand() *cli.Command {
+	return &cli.Command{
+		Name:                      "import",
+		Usage:                     "Make the sites of a referential those of a file",
+		ArgsUsage:                 "FILE",
+		DisableSliceFlagSeparator: true, // the name of a column may hold a comma
+		Description: `FILE is CSV, XLSX, GeoJSON, JSON or newline-delimited JSON as it comes from a spreadsheet, a map program or an open
+data portal; - is standard input. Columns are recognized by their names and their content; what is no field of a site is
+kept in its proprietes. It is the whole set: sites that the file does not have become inactive. All is written, or nothing.
+
+  lieudit sites import shops.xlsx --referential shops --preview
+  lieudit sites import museums.csv --referential museums --id ref_musee --map nom=nom_du_musee --ignore 'geo_*'`,
+		Flags: p.apiFlags(
+			&cli.BoolFlag{Name: "preview", Usage: "show what each column becomes and what would be written, and write nothing"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done and do nothing"},
+			&cli.BoolFlag{Name: "confirm", Usage: "write even if more than half of the active sites become inactive, or if positions or ids look wrong"},
+			&cli.StringSliceFlag{Name: "map", Usage: "`FIELD=COLUMN`: the column holds this field (nom, ligne_1, lat, …; proprietes: none); repeat it"},
+			&cli.StringSliceFlag{Name: "ignore", Usage: "`COLUMN` that is not stored; * stands for any signs; repeat it"},
+			&cli.StringFlag{Name: "id", Usage: "`COLUMN` that says what each place is called, or hash:FIELD,FIELD to make ids of fields"},
+			&cli.StringFlag{Name: "mapping", Usage: "`FILE` that keeps what each column becomes: written by the first import, read by the next", TakesFile: true},
+			&cli.StringFlag{Name: "sheet", Usage: "`SHEET` of a spreadsheet, by name or number; the first with a row of names when left out"},
+			&cli.IntFlag{Name: "header", Usage: "`LINE` that holds the names of the columns, where titles stand above it"},
+			&cli.StringFlag{Name: "shapes", Usage: "`WAY` with lines and polygons: center (the middle) or skip (left out)", Validator: terminal.OneOf("center", "skip")},
+			&cli.StringFlag{Name: "crs", Usage: "`SYSTEM` of positions in metres, such as EPSG:2154, where the file names none"},
+			&cli.StringFlag{Name: "separator", Usage: "`SIGN` between cells of CSV; found when left out", Validator: validateSeparator},
+			&cli.StringFlag{Name: "encoding", Usage: "`ENCODING` of a text; found when left out"},
+		),
+		Action: p.apiAction(importSites),
+	}
+}
+
+// importSites reads a file, asks the service what a sync of its sites would do, and does it unless something looks wrong. The
+// service is asked twice, which counts as two requests: the first time nothing is written.
+func importSites(ctx context.Context, s session) error {
+	file, err := s.openImport()
+	if err != nil {
+		return err
+	}
+	defer file.close()
+	read, err := sitefile.Read(file, file.size, file.name, file.options)
+	if err != nil {
+		return locateReadError(file.name, err)
+	}
+	if s.showsPreview(file) {
+		if err := s.printPreview(read); err != nil {
+			return err
+		}
+	}
+	if len(read.Obstacles) > 0 {
+		return describeObstacles(file.name, read.Obstacles)
+	}
+	if err := s.placeAgain(ctx, read); err != nil {
+		return err
+	}
+	return s.syncFile(ctx, file, read)
+}
+
+// syncFile asks for a dry run, shows it, stops where it looks wrong, and writes.
+func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.Import) error {
+	raw, would, err := s.postSync(ctx, file.name, read, true)
+	if err != nil {
+		return err
+	}
+	if s.Bool("preview") || s.Bool("dry-run") {
+		return s.printSync(raw, read)
+	}
+	if would.Refusal != nil {
+		return s.explainDryRefusal(would)
+	}
+	if err := s.confirmSync(ctx, file, read, would); err != nil {
+		return err
+	}
+	if raw, _, err = s.postSync(ctx, file.name, read, false); err != nil {
+		return err
+	}
+	if err := file.saveMapping(read.Mapping); err != nil {
+		return err
+	}
+	return s.printSync(raw, read)
+}
+
+// postSync sends the sites of a file. Broken rules become errors about lines of the file.
+func (s session) postSync(ctx context.Context, name string, read *sitefile.Import, isDryRun bool) (json.RawMessage, body.Synced, error) {
+	path := adminclient.JoinPath("", "locations", "referentiels", s.String("referential")) + "/sites:sync"
+	var synced body.Synced
+	raw, err := s.client.Post(ctx, path, newSyncBody(read.Sites, s.Bool("confirm"), isDryRun))
+	if apiError := new(adminclient.APIError); errors.As(err, &apiError) && len(apiError.FieldErrors) > 0 {
+		return nil, synced, locateFieldErrors(name, read.Sites, apiError.FieldErrors)
+	}
+	if err != nil {
+		return nil, synced, explainSyncRefusal(err)
+	}
+	if err := json.Unmarshal(raw, &synced); err != nil {
+		return nil, synced, fmt.Errorf("reading the answer: %w", err)
+	}
+	return raw, synced, nil
+}
+
+// siteRow is a site in the body of a sync.
+type siteRow struct {
+	ExternalID string `json:"external_id"`
+	locations.Content
+}
+
+// newSyncBody is the body of a sync, which holds the whole file at once: a sync is one request. confirmed allows a sync that
+// deactivates more than half of the active sites; a dry run only says what a sync would do.
+func newSyncBody(all []sitefile.Site, confirmed, isDryRun bool) any {
+	rows := make([]siteRow, len(all))
+	for i, site := range all {
+		rows[i] = siteRow{site.ExternalID, site.Content}
+	}
+	return struct {
+		Sites   []siteRow `json:"sites"`
+		Confirm bool      `json:"confirmer_reduction,omitempty"`
+		DryRun  bool      `json:"dry_run,omitempty"`
+	}{rows, confirmed, isDryRun}
+}
+
+// locateReadError adds to an error of reading a file its name and, where it is known, the line, as compilers write them.
+func locateReadError(name string, err error) error {
+	if line, ok := errors.AsType[*record.LineError](err); ok {
+		return fmt.Errorf("%s:%d: %s\nnothing was written", name, line.Line, line.Reason)
+	}
+	if titles, ok := errors.AsType[*record.TitleRowsError](err); ok {
+		return fmt.Errorf("%s: titles stand above the names of the columns, which line %d seems to hold\n  --header %d takes the names from there\nnothing was written", name, titles.HeaderLine, titles.HeaderLine)
+	}
+	return fmt.Errorf("%s: %w\nnothing was written", name, err)
+}
+
+// describeObstacles is the error of a file with obstacles: each in a line, with what can be done in the next.
+func describeObstacles(name string, obstacles []mapping.Obstacle) error {
+	var out strings.Builder
+	for _, o := range obstacles {
+		fmt.Fprintf(&out, "%s: %s\n", name, terminal.SanitizeText(o.Reason))
+		if o.Advice != "" {
+			fmt.Fprintf(&out, "  %s\n", terminal.SanitizeText(o.Advice))
+		}
+	}
+	out.WriteString("nothing was written")
+	return errors.New(out.String())
+}
+
+// locateFieldErrors returns an error with one line for each kind of broken rule, with the lines of the file that break it. A rule
+// about no row names the file alone.
+func locateFieldErrors(name string, sites []sitefile.Site, items []adminclient.FieldError) error {
+	type fault struct {
+		text  string
+		lines []string
+	}
+	var faults []*fault
+	byText := map[string]*fault{}
+	for _, i := range items {
+		row, field, ok := i.Row("sites")
+		text := strings.TrimPrefix(field+": "+i.Msg, ": ")
+		f := byText[text]
+		if f == nil {
+			f = &fault{text: text}
+			faults, byText[text] = append(faults, f), f
+		}
+		if ok && row < len(sites) {
+			f.lines = append(f.lines, strconv.Itoa(sites[row].Line))
+		}
+	}
+	var out strings.Builder
+	for _, f := range faults {
+		where := name
+		if n := len(f.lines); n > 0 {
+			where += ":" + strings.Join(f.lines[:min(n, 5)], ",") + terminal.EmptyIf(n <= 5, fmt.Sprintf(" and %d more", n-5))
+		}
+		fmt.Fprintf(&out, "%s: %s\n", where, f.text)
+	}
+	if len(items) == 100 { // the service sends no more (problem.MaxViolations)
+		fmt.Fprintln(&out, "… there may be more")
+	}
+	out.WriteString("nothing was written")
+	return errors.New(out.String())
+}
+
+// explainSyncRefusal adds to the refusal of a sync that nothing was written, and what can be done. Another error is returned
+// as it is: it does not say whether the sync was written.
+func explainSyncRefusal(err error) error {
+	refused := new(adminclient.APIError)
+	switch {
+	case !errors.As(err, &refused):
+	case refused.Code == "reduction_suspecte":
+		return fmt.Errorf("%w\nnothing was written; --confirm says that it is meant", err)
+	case refused.Code == "capacite_sites_depassee":
+		return fmt.Errorf("%s\nnothing was written", refused.Detail) // the detail holds the numbers
+	}
+	return err
+}
+
+// explainDryRefusal is the error of a sync that would be refused, known before it is sent.
+func (s session) explainDryRefusal(would body.Synced) error {
+	refusal, _ := json.Marshal(would.Refusal) // cannot fail: it was decoded from JSON
+	err := fmt.Errorf("it would be refused: %s\nnothing was written", refusal)
+	if strings.Contains(string(refusal), "reduction_suspecte") {
+		err = fmt.Errorf("%w; --confirm says that it is meant", err)
+	}
+	return err
+}
+
+// importFile is the file of an import, its name for messages, and what its user says about it.
+type importFile struct {
+	io.ReaderAt
+	size        int64
+	name        string
+	options     sitefile.Options
+	mappingFile string
+	hasMapping  bool // the mapping was read: it is not new
+	close       func() error
+}
+
+// openImport opens the file that the command names. Standard input is copied to a file, because it is read twice.
+func (s session) openImport() (*importFile, error) {
+	f := &importFile{name: s.Args().First(), mappingFile: s.String("mapping")}
+	var err error
+	if f.options, err = s.importOptions(); err != nil {
+		return nil, err
+	}
+	if err := f.loadMapping(); err != nil {
+		return nil, err
+	}
+	file, err := s.openInput(f.name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if f.name == "-" {
+		f.name = "standard input"
+	}
+	f.ReaderAt, f.size, f.close = file, info.Size(), file.Close
+	return f, nil
+}
+
+// openInput opens a file, or a copy of standard input where the name is "-". The copy is removed at once and lives until it is
+// closed.
+func (s session) openInput(name string) (*os.File, error) {
+	if name != "-" {
+		return os.Open(name)
+	}
+	spool, err := os.CreateTemp("", "lieudit-import-*")
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(spool, s.In)
+	if err := errors.Join(err, os.Remove(spool.Name())); err != nil {
+		return nil, errors.Join(err, spool.Close())
+	}
+	return spool, nil
+}
+
+// importOptions are the flags that say something about the file.
+func (s session) importOptions() (sitefile.Options, error) {
+	o := sitefile.Options{Shapes: sitefile.Shapes(strings.ToLower(s.String("shapes")))}
+	o.Record.Sheet, o.Record.Encoding, o.Record.HeaderLine = s.String("sheet"), s.String("encoding"), s.Int("header")
+	if separator := s.String("separator"); separator != "" {
+		o.Record.Separator, _ = utf8.DecodeRuneInString(separator)
+	}
+	o.Columns = mapping.Given{Ignore: s.StringSlice("ignore"), ID: s.String("id"), CRS: s.String("crs"), Fields: map[string]mapping.Field{}}
+	for _, pair := range s.StringSlice("map") {
+		field, column, ok := strings.Cut(pair, "=")
+		known, isField := mapping.ParseField(field)
+		switch {
+		case !ok || column == "":
+			return o, terminal.NewUsageError(s.Command, "--map %q: write FIELD=COLUMN, such as nom=nom_du_musee", pair)
+		case !isField:
+			return o, terminal.NewUsageError(s.Command, "--map %q: no field is called %q; the fields are %s", pair, field, strings.Join(mapping.FieldNames(), ", "))
+		}
+		o.Columns.Fields[column] = known
+	}
+	return o, nil
+}
+
+// savedMapping is the file of --mapping.
+type savedMapping struct {
+	Columns map[string]string `json:"columns"` // column: its field; proprietes; - where it is not stored
+	ID      string            `json:"id,omitempty"`
+}
+
+// notStored is the field of a column that is left out.
+const notStored = "-"
+
+// loadMapping reads the file of --mapping, where there is one already. Flags win over it.
+func (f *importFile) loadMapping() error {
+	if f.mappingFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(f.mappingFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var saved savedMapping
+	if err := json.Unmarshal(text, &saved); err != nil {
+		return fmt.Errorf("%s: this is no mapping: %w", f.mappingFile, err)
+	}
+	given := &f.options.Columns
+	for column, name := range saved.Columns {
+		field, ok := mapping.ParseField(name)
+		_, isGiven := given.Fields[column]
+		switch {
+		case isGiven:
+		case name == notStored:
+			given.LeftOut = append(given.LeftOut, column)
+		case !ok:
+			return fmt.Errorf("%s: the column %q: no field is called %q", f.mappingFile, column, name)
+		default:
+			given.Fields[column] = field
+		}
+	}
+	if given.ID == "" {
+		given.ID = saved.ID
+	}
+	f.hasMapping = true
+	return nil
+}
+
+// saveMapping writes what each column became to the file of --mapping, unless it was read from there.
+func (f *importFile) saveMapping(m mapping.Mapping) error {
+	if f.mappingFile == "" || f.hasMapping {
+		return nil
+	}
+	saved := savedMapping{Columns: map[string]string{}, ID: f.options.Columns.ID}
+	for i, t := range m.Targets {
+		switch {
+		case t.Field != "":
+			saved.Columns[m.Columns[i]] = string(t.Field)
+		case t.LeftOut != "":
+			saved.Columns[m.Columns[i]] = notStored
+		default:
+			saved.Columns[m.Columns[i]] = string(mapping.Properties)
+		}
+	}
+	text, err := json.MarshalIndent(saved, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.mappingFile, append(text, '\n'), 0o644)
+}
+
+// placeAgain takes the positions away that were found by the address in another referential than the one of the import, so that
+// they are found again. A site that the referential has with the same position keeps it.
+func (s session) placeAgain(ctx context.Context, read *sitefile.Import) error {
+	if !slices.ContainsFunc(read.Sites, func(site sitefile.Site) bool { return site.Placed }) {
+		return nil
+	}
+	known, err := s.exportedSites(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range read.Sites {
+		site := &read.Sites[i]
+		if current, ok := known[site.ExternalID]; site.Placed && !(ok && current.IsAt(site.Content)) {
+			site.RemovePosition()
+		}
+	}
+	return nil
+}

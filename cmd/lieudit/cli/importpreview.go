@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
+	"lieudit/http/sitefile"
+	"lieudit/schemas/body"
+)
+
+// showsPreview reports whether the command shows what each column becomes before it writes: when asked to, and on a terminal
+// whenever the mapping is new to the user. With --json it is part of the JSON.
+func (s session) showsPreview(f *importFile) bool {
+	return !s.Bool("json") && (s.Bool("preview") || s.IsTerminal && !f.hasMapping)
+}
+
+// printPreview prints what was read: the file, its columns, three sites as they will be stored, and what was mended and doubted.
+func (s session) printPreview(read *sitefile.Import) error {
+	if err := s.PrintLine("%s", terminal.SanitizeText(read.Describe())); err != nil {
+		return err
+	}
+	rows := terminal.Table{{"COLUMN", "BECOMES", "EXAMPLE"}}
+	for _, c := range read.DescribeColumns() {
+		rows = append(rows, []string{c.Name, c.Becomes, c.Example})
+	}
+	if err := s.PrintTable(rows); err != nil {
+		return err
+	}
+	for _, site := range read.Sites[:min(3, len(read.Sites))] {
+		text, err := json.MarshalIndent(siteRow{site.ExternalID, site.Content}, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := s.PrintLine("line %d\n%s", site.Line, sanitizeLines(string(text))); err != nil {
+			return err
+		}
+	}
+	return s.printFindings(read)
+}
+
+// sanitizeLines sanitizes each line of a text of several.
+func sanitizeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = terminal.SanitizeText(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// printFindings prints what was found in the file, and each kind of mending and doubt with its count, its lines and an example.
+func (s session) printFindings(read *sitefile.Import) error {
+	for _, note := range read.Notes() {
+		if err := s.PrintLine("note   %s", terminal.SanitizeText(note)); err != nil {
+			return err
+		}
+	}
+	for _, f := range read.Mended {
+		if err := s.PrintLine("mended %s × %s", terminal.GroupThousands(f.Count), describeFinding(f)); err != nil {
+			return err
+		}
+	}
+	for _, f := range read.Doubts {
+		if err := s.PrintLine("doubt  %s × %s", terminal.GroupThousands(f.Count), describeFinding(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func describeFinding(f sitefile.Finding) string {
+	text := f.Kind + ", " + f.DescribeLines()
+	switch {
+	case f.After != "":
+		text += fmt.Sprintf(": %q is %q", f.Before, f.After)
+	case f.Before != "":
+		text += fmt.Sprintf(": %q", f.Before)
+	}
+	return terminal.SanitizeText(text)
+}
+
+// printSync prints what a sync did, or would do in a dry run. A dry run of a sync that the service would refuse is an error,
+// so that a script can rely on the exit code.
+func (s session) printSync(raw json.RawMessage, read *sitefile.Import) error {
+	var synced body.Synced
+	if err := json.Unmarshal(raw, &synced); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	err := printResource(s, raw, func(r body.Synced) error { return s.printSyncCounts(r, read) })
+	if err == nil && synced.Refusal != nil {
+		refusal, _ := json.Marshal(synced.Refusal) // cannot fail: it was decoded from JSON
+		err = fmt.Errorf("it would be refused: %s", refusal)
+	}
+	return err
+}
+
+// printSyncCounts prints the counts of a sync for people, without those that are zero. The capacity line shows the active
+// sites of the account after the sync, the number that its plan includes, and the number above which it is refused.
+func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
+	count := func(n int) string { return terminal.EmptyIf(n == 0, terminal.GroupThousands(n)) }
+	if s.Bool("dry-run") || s.Bool("preview") {
+		if err := s.PrintLine("nothing was written; it would be:"); err != nil {
+			return err
+		}
+	}
+	err := s.PrintFields(
+		"created", count(r.Created), "updated", count(r.Updated), "unchanged", count(r.Unchanged),
+		"reactivated", count(r.Reactivated), "deactivated", count(r.Deactivated),
+		"placed by address", count(r.Geocoded), "without position", describeUnplaced(r.Unlocated),
+		"active", fmt.Sprintf("%s, before %s", terminal.GroupThousands(r.ActiveAfter), terminal.GroupThousands(r.ActiveBefore)),
+		"capacity", fmt.Sprintf("%s of %s, at most %s", terminal.GroupThousands(r.AccountActive+r.ActiveAfter-r.ActiveBefore), terminal.GroupThousands(r.Capacity), terminal.GroupThousands(r.Ceiling)),
+	)
+	if err != nil {
+		return err
+	}
+	if !s.Bool("preview") && !s.IsTerminal { // else the preview has said them
+		if err := s.printFindings(read); err != nil {
+			return err
+		}
+	}
+	return s.printAlerts(r, read.Sites)
+}
+
+// printAlerts prints what the service doubts: each kind with its count, and the first of its sites with its line.
+func (s session) printAlerts(r body.Synced, sites []sitefile.Site) error {
+	counts := countAlerts(r)
+	for _, code := range sortedKeys(counts) {
+		text := fmt.Sprintf("%s × %s", terminal.GroupThousands(counts[code]), code)
+		if i := slices.IndexFunc(r.Alerts, func(a body.Alert) bool { return a.Code == code }); i >= 0 {
+			a := r.Alerts[i]
+			text += fmt.Sprintf(", such as %s%s: %s", a.ExternalID, lineOf(sites, a.ExternalID), a.Message)
+		}
+		if err := s.PrintLine("alert  %s", terminal.SanitizeText(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countAlerts is how many alerts there are of each code.
+func countAlerts(r body.Synced) map[string]int {
+	counts := map[string]int{}
+	text, err := json.Marshal(r.AlertCounts)
+	if err == nil { // numbers always encode
+		_ = json.Unmarshal(text, &counts)
+	}
+	return counts
+}
+
+func lineOf(sites []sitefile.Site, id string) string {
+	i := slices.IndexFunc(sites, func(site sitefile.Site) bool { return site.ExternalID == id })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", sites[i].Line)
+}
+
+func sortedKeys(m map[string]int) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// describeUnplaced counts the sites without a position and names the first ten by their ids; "" when there are none.
+func describeUnplaced(ids []string) string {
+	const maxShown = 10
+	shown := strings.Join(ids[:min(len(ids), maxShown)], ", ")
+	if len(ids) > maxShown {
+		shown += ", …"
+	}
+	return terminal.EmptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", terminal.GroupThousands(len(ids)), shown))
+}
+
+// errDeclined: the user was asked and did not want the import.
+var errDeclined = errors.New("nothing was written")
+
+// confirmSync stops an import that looks wrong, unless --confirm says that it is meant: on a terminal it asks, elsewhere it is an
+// error. On a terminal it also asks before a file with a new mapping is written.
+func (s session) confirmSync(ctx context.Context, f *importFile, read *sitefile.Import, would body.Synced) error {
+	if s.Bool("confirm") {
+		return nil
+	}
+	doubts, err := s.findStops(ctx, read, would)
+	if err != nil {
+		return err
+	}
+	if !s.IsTerminal || s.Bool("json") {
+		if len(doubts) == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s: %s\nnothing was written; --confirm goes on", f.name, strings.Join(doubts, "\n"+f.name+": "))
+	}
+	if len(doubts) == 0 && f.hasMapping {
+		return nil
+	}
+	for _, d := range doubts {
+		if err := s.PrintLine("%s", terminal.SanitizeText(d)); err != nil {
+			return err
+		}
+	}
+	if err := s.printAlerts(would, read.Sites); err != nil {
+		return err
+	}
+	return s.ask(fmt.Sprintf("%d created, %d updated, %d unchanged, %d reactivated, %d deactivated. Write it?", would.Created, would.Updated, would.Unchanged, would.Reactivated, would.Deactivated))
+}
+
+// ask asks a question of yes or no. Anything but yes is errDeclined.
+func (s session) ask(question string) error {
+	if _, err := fmt.Fprintf(s.Err, "%s [y/N] ", question); err != nil {
+		return err
+	}
+	answer, _ := bufio.NewReader(s.In).ReadString('\n') // an input that ends is no
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" && a != "o" && a != "oui" {
+		return errDeclined
+	}
+	return nil
+}
+
+// Shares and counts from which an import looks wrong.
+const (
+	maxWrongPositions = 0.02 // of the sites
+	minSwappedIDs     = 5
+)
+
+// findStops finds what stops an import without a terminal: positions at 0, 0 or turned round in more than 2 % of the sites, and ids
+// that a spreadsheet has changed.
+func (s session) findStops(ctx context.Context, read *sitefile.Import, would body.Synced) ([]string, error) {
+	var stops []string
+	counts := countAlerts(would)
+	for code, meaning := range map[string]string{"position_nulle": "stand at 0, 0", "position_inversee": "lie in France only with latitude and longitude exchanged"} {
+		if n := counts[code]; float64(n) > maxWrongPositions*float64(len(read.Sites)) {
+			stops = append(stops, fmt.Sprintf("%d of %d places %s (%s)", n, len(read.Sites), meaning, code))
+		}
+	}
+	slices.Sort(stops)
+	if would.Created < minSwappedIDs || would.Deactivated < minSwappedIDs {
+		return stops, nil
+	}
+	known, err := s.exportedSites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if n, example := read.CountChangedIDs(known); n >= minSwappedIDs {
+		stops = append(stops, fmt.Sprintf("%d ids go while as many come that differ only by leading noughts, a trailing .0 or case (%s), as after a round trip through a spreadsheet", n, example))
+	}
+	return stops, nil
+}
+
+// exportedSites are the active sites of the referential, by external id.
+func (s session) exportedSites(ctx context.Context) (map[string]sitefile.Site, error) {
+	path := adminclient.JoinPath("", "locations", "referentiels", s.String("referential")) + "/sites:export"
+	var export strings.Builder
+	if err := s.client.Download(ctx, path, url.Values{"format": {"ndjson"}}, &export); err != nil {
+		return nil, err
+	}
+	return sitefile.ParseExport(export.String())
+}

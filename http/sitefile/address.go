@@ -1,0 +1,205 @@
+package sitefile
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/http/sitefile/clean"
+	"lieudit/http/sitefile/mapping"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/text"
+	"lieudit/queries/locations/geocode"
+	"lieudit/schemas/locations"
+)
+
+// address puts a site's address together from the columns of the record; nil where all are empty.
+func (b *builder) address() *locations.SiteAddress {
+	country := b.limit(mapping.Country, b.text(mapping.Country), 60)
+	a := locations.SiteAddress{PostalCode: b.postcode(country), City: b.limit(mapping.City, b.text(mapping.City), 100), InseeCode: b.inseeCode(), Country: country}
+	line1, line2 := b.lines(&a)
+	b.splitCity(&a)
+	line1 = b.splitLine(line1, &a)
+	a.Line1, a.Line2 = b.limitLine(line1, mapping.Line1, mapping.StreetName), b.limitLine(line2, mapping.Line2, mapping.Line1)
+	if a == (locations.SiteAddress{}) {
+		return nil
+	}
+	return &a
+}
+
+// limitLine cuts a line that is longer than its field; the whole stays in proprietes under the first of some columns that the file
+// has.
+func (b *builder) limitLine(line string, fields ...mapping.Field) string {
+	for _, f := range fields {
+		if len(b.columns[f]) > 0 {
+			return b.limit(f, line, 200)
+		}
+	}
+	return line
+}
+
+// postcode is the postcode of its column. What is none of France is stored as it stands, since it may be another country's.
+func (b *builder) postcode(country string) string {
+	text := b.text(mapping.PostalCode)
+	if text == "" {
+		return ""
+	}
+	column := b.source(mapping.PostalCode)
+	if !geocode.IsFrenchCountry(country) && utf8.RuneCountInString(text) <= 10 {
+		return text
+	}
+	code, ok := clean.Postcode(text)
+	b.shift.observe(b.record.Line, ok, b.mapping.Columns[column])
+	switch {
+	case !ok && utf8.RuneCountInString(text) > 10:
+		b.doubt(doubtPostcode, column, text)
+		b.keep(column, text)
+		return ""
+	case !ok:
+		b.doubt(doubtPostcode, column, text)
+		return text
+	case code != text:
+		b.mend(clean.PostcodeZero, column, text, code)
+	}
+	return code
+}
+
+func (b *builder) inseeCode() string {
+	text := b.text(mapping.InseeCode)
+	if text == "" {
+		return ""
+	}
+	code, ok := clean.InseeCode(text)
+	if !ok {
+		column := b.source(mapping.InseeCode)
+		b.doubt(doubtInsee, column, text)
+		b.keep(column, text)
+	}
+	return code
+}
+
+// lines are the two lines of an address. A number of its own column goes before the street. Where a file has both a street in parts
+// and a whole line that says something else, the street is the first line.
+func (b *builder) lines(a *locations.SiteAddress) (line1, line2 string) {
+	whole := b.text(mapping.Line1)
+	street := joinWords(b.text(mapping.StreetType), b.text(mapping.StreetName))
+	if street != "" && strings.HasPrefix(text.Fold(b.text(mapping.StreetName))+" ", text.Fold(b.text(mapping.StreetType))+" ") {
+		street = b.text(mapping.StreetName) // "rue" and "rue de la Paix"
+	}
+	line1 = whole
+	var further []string
+	if street != "" && !strings.Contains(text.Fold(whole), text.Fold(street)) {
+		line1 = street
+		further = append(further, whole)
+	}
+	line1 = b.prependNumber(line1)
+	for _, column := range b.columns[mapping.Line2] {
+		further = append(further, b.cell(column, false))
+	}
+	return b.joinFurther(line1, further, a)
+}
+
+// joinFurther makes the second line of all that is not the first. A part that only repeats postcode and town, or the first line,
+// is left out; one that is all there is becomes the first line.
+func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAddress) (string, string) {
+	var kept []string
+	for _, p := range parts {
+		if p == "" || text.Fold(p) == text.Fold(line1) {
+			continue
+		}
+		if rest, code, city, ok := splitTown(p); ok && rest == "" && (a.PostalCode == "" || a.PostalCode == code) {
+			a.PostalCode = code
+			if a.City == "" {
+				a.City = city
+			}
+			continue
+		}
+		kept = append(kept, p)
+	}
+	if line1 == "" && len(kept) > 0 {
+		line1, kept = kept[0], kept[1:]
+	}
+	return line1, strings.Join(kept, ", ")
+}
+
+// prependNumber puts the house number and its suffix before a street that does not begin with a number.
+func (b *builder) prependNumber(street string) string {
+	number, _ := clean.Number(b.text(mapping.HouseNumber))
+	if number == "" || number == "0" || street == "" || street[0] >= '0' && street[0] <= '9' {
+		return street
+	}
+	line := joinWords(number, b.text(mapping.Suffix), street)
+	b.mend(mendNumber, b.source(mapping.HouseNumber), street, line)
+	return line
+}
+
+// townAtEnd is an address that ends in a postcode and perhaps a town and the country.
+var townAtEnd = regexp.MustCompile(`(?i)^(.*?)[\s,;|/–-]*\b(?:F-?\s?)?(\d{2}\s?\d{3})(?:[\s,–-]+([\pL][\pL\s'’.\-/]*?(?:\s+cedex(?:\s+\d{1,2})?|\s+\d{1,2}(?:e|er|ème|eme))?))?(?:[\s,]+france)?[\s,.]*$`)
+
+// splitTown splits a line that ends in a postcode that exists in France, with or without a town.
+func splitTown(line string) (rest, code, city string, ok bool) {
+	found := townAtEnd.FindStringSubmatch(line)
+	if found == nil {
+		return line, "", "", false
+	}
+	code, ok = clean.Postcode(found[2])
+	if !ok {
+		return line, "", "", false
+	}
+	rest, city = strings.Trim(found[1], " ,;-–"), strings.TrimSpace(found[3])
+	if rest == "" && !isTown(city) {
+		return line, "", "", false // a house number of five digits and its street
+	}
+	return rest, code, city, true
+}
+
+// cedex is what may stand behind a town, and is no part of its name.
+var cedex = regexp.MustCompile(`(?i)\s+(cedex.*|\d+\S*)$`)
+
+// isTown reports whether a text is the name of a French commune.
+func isTown(name string) bool {
+	table, err := commune.Load()
+	return err == nil && table.IsName(cedex.ReplaceAllString(name, ""), false)
+}
+
+// splitLine takes postcode and town from the end of a line, where their fields are empty or say the same.
+func (b *builder) splitLine(line string, a *locations.SiteAddress) string {
+	rest, code, city, ok := splitTown(line)
+	if !ok || a.PostalCode != "" && a.PostalCode != code || city == "" && rest == "" {
+		return line
+	}
+	a.PostalCode = code
+	if a.City == "" && utf8.RuneCountInString(city) <= 100 {
+		a.City = city
+	} else if city != "" && !isSameTown(a.City, city) {
+		rest = strings.TrimSpace(rest + ", " + city) // another town than the field's stays in the line
+	}
+	b.mended.add(string(mendSplit), b.record.Line, string(mapping.Line1), line, joinWords(rest, "|", code, a.City))
+	return rest
+}
+
+// isSameTown reports whether two texts name one town: the same, or one that goes on where the other ends (CEDEX, a number, a name
+// that was cut).
+func isSameTown(a, b string) bool {
+	a, b = text.Fold(a), text.Fold(b)
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// splitCity splits a commune that holds its postcode too: "75014 PARIS".
+func (b *builder) splitCity(a *locations.SiteAddress) {
+	rest, code, city, ok := splitTown(a.City)
+	if ok && rest == "" && city != "" && (a.PostalCode == "" || a.PostalCode == code) {
+		a.PostalCode, a.City = code, city
+	}
+}
+
+// joinWords joins the texts that are not empty.
+func joinWords(texts ...string) string {
+	var words []string
+	for _, t := range texts {
+		if t != "" {
+			words = append(words, t)
+		}
+	}
+	return strings.Join(words, " ")
+}

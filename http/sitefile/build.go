@@ -1,0 +1,191 @@
+package sitefile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/http/sitefile/clean"
+	"lieudit/http/sitefile/mapping"
+	"lieudit/http/sitefile/record"
+)
+
+// builder makes the sites of one file. It counts what it mends and doubts.
+type builder struct {
+	i         *Import
+	mapping   *mapping.Mapping
+	info      record.Info
+	shapes    Shapes
+	columns   map[mapping.Field][]int
+	fallbacks map[mapping.Field][]int
+	mended    findings
+	doubts    findings
+	faults    findings // doubts that are obstacles, each with its advice
+	ids       *identifier
+	limits    *propertyLimits
+	shift     shiftDetector
+	hasName   bool
+
+	knownHours map[string]knownHours
+
+	// of the record that is built
+	record     record.Record
+	properties properties
+	hasAddress bool // its own columns say a part of its address
+}
+
+func newBuilder(i *Import, info record.Info, o Options) *builder {
+	b := &builder{
+		i: i, mapping: &i.Mapping, info: info, shapes: o.Shapes,
+		columns: map[mapping.Field][]int{}, fallbacks: map[mapping.Field][]int{}, knownHours: map[string]knownHours{},
+		mended: findings{}, doubts: findings{}, faults: findings{},
+	}
+	for column, t := range i.Mapping.Targets {
+		if t.Field != "" {
+			b.columns[t.Field] = append(b.columns[t.Field], column)
+		}
+		if t.Fallback != "" {
+			b.fallbacks[t.Fallback] = append(b.fallbacks[t.Fallback], column)
+		}
+	}
+	_, b.hasName = i.Mapping.Find(mapping.Name)
+	b.ids, b.limits = newIdentifier(b), &propertyLimits{sizes: map[string]int{}}
+	return b
+}
+
+// build makes the site of a record; false where it is left out, which is counted.
+func (b *builder) build(r record.Record) (Site, bool) {
+	b.record, b.properties = r, properties{}
+	b.hasAddress = slices.ContainsFunc(addressFields, func(f mapping.Field) bool {
+		list := b.columns[f]
+		return len(list) > 0 && !b.isEmpty(list[0])
+	})
+	s := Site{Line: r.Line}
+	if b.mapping.IsOwn {
+		b.fillOwn(&s)
+	} else if !b.fill(&s) {
+		return s, false
+	}
+	return s, b.ids.identify(&s)
+}
+
+// fill mends the values of a record and puts them into a site; false: the site is left out.
+func (b *builder) fill(s *Site) bool {
+	c := &s.Content
+	c.Name = b.limit(mapping.Name, b.text(mapping.Name), 200)
+	if c.Name == "" && b.hasName {
+		b.doubts.add(doubtNoName, s.Line, "", "", "")
+	}
+	c.Address = b.address()
+	c.IDBan = b.limit(mapping.IDBan, b.text(mapping.IDBan), 64)
+	if !b.fillPosition(c) {
+		return false
+	}
+	c.Hours = b.hours()
+	c.Phone, c.Email, c.Website = b.phone(), b.email(), b.website()
+	c.Tags = b.tags()
+	b.keepProperties()
+	c.Properties = b.properties.marshal()
+	b.limits.check(s.Line, &b.properties, c.Properties)
+	return true
+}
+
+// value is the value of a column of the record; an empty one where the record is shorter.
+func (b *builder) value(column int) record.Value {
+	if column >= len(b.record.Values) {
+		return record.Value{}
+	}
+	return b.record.Values[column]
+}
+
+// addressFields are the fields that come from one place: a row whose own columns say a part of its address takes none from others.
+var addressFields = []mapping.Field{mapping.HouseNumber, mapping.StreetName, mapping.Line1, mapping.PostalCode, mapping.City}
+
+// source is the column that a record has a field in: the field's own, else the first fallback that is filled; -1: the file has none.
+func (b *builder) source(f mapping.Field) int {
+	list := b.columns[f]
+	if len(list) == 0 {
+		return -1
+	}
+	if !b.isEmpty(list[0]) || b.hasAddress && slices.Contains(addressFields, f) {
+		return list[0]
+	}
+	for _, column := range b.fallbacks[f] {
+		if !b.isEmpty(column) {
+			return column
+		}
+	}
+	return list[0]
+}
+
+func (b *builder) isEmpty(column int) bool {
+	v := b.value(column)
+	return v.JSON == nil && (strings.TrimSpace(v.Text) == "" || clean.IsEmptySign(v.Text))
+}
+
+// text is the mended text of a field, "" where the file or the record has none.
+func (b *builder) text(f mapping.Field) string {
+	if column := b.source(f); column >= 0 {
+		return b.cell(column, false)
+	}
+	return ""
+}
+
+// cell is the mended text of a column.
+func (b *builder) cell(column int, keepLines bool) string {
+	raw := b.value(column).Text
+	text, mends := clean.Text(raw, keepLines)
+	for _, m := range mends {
+		b.mend(m, column, raw, text)
+	}
+	if text != "" && clean.IsEmptySign(text) {
+		b.mend(clean.EmptySign, column, raw, "")
+		return ""
+	}
+	if isShortened(text) {
+		b.doubt(doubtShortened, column, text)
+	}
+	return text
+}
+
+func (b *builder) mend(kind clean.Mend, column int, before, after string) {
+	b.mended.add(string(kind), b.record.Line, b.mapping.Columns[column], before, after)
+}
+
+func (b *builder) doubt(kind string, column int, value string) {
+	b.doubts.add(kind, b.record.Line, b.mapping.Columns[column], value, "")
+}
+
+// keep stores the text of a column in proprietes too, under the column's own name, because its field took only a part of it.
+func (b *builder) keep(column int, text string) { b.properties.set(b.mapping.Columns[column], text) }
+
+// limit cuts a text at a number of characters, between words where it can, and keeps the whole in proprietes.
+func (b *builder) limit(f mapping.Field, text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	cut := string([]rune(text)[:limit])
+	if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 {
+		cut = cut[:at]
+	}
+	column := b.source(f)
+	b.keep(column, text)
+	b.mend(mendCut, column, text, cut)
+	return cut
+}
+
+// finish turns what was counted into the report.
+func (b *builder) finish() {
+	b.ids.finish()
+	b.limits.addObstacle(b.i)
+	b.shift.addObstacle(b.i)
+	for _, f := range b.faults.list() {
+		example := ""
+		if f.Before != "" {
+			example = fmt.Sprintf(", such as %q", f.Before)
+		}
+		b.i.addObstacle(f.advice, "%s: %s%s", f.DescribeLines(), f.Kind, example)
+	}
+	b.i.Mended, b.i.Doubts = b.mended.list(), b.doubts.list()
+}

@@ -1,0 +1,179 @@
+package sitefile
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/http/sitefile/clean"
+	"lieudit/http/sitefile/mapping"
+	"lieudit/http/sitefile/record"
+)
+
+// phone is the first telephone of a site. The others go to proprietes.telephones, and what is none under the column's name.
+func (b *builder) phone() string {
+	text := b.text(mapping.Phone)
+	if text == "" {
+		return ""
+	}
+	column := b.source(mapping.Phone)
+	if clean.IsEmptyWord(text) {
+		b.mend(clean.EmptySign, column, text, "")
+		return ""
+	}
+	numbers, rest := clean.Phones(text, "FR")
+	if rest != "" {
+		b.doubt(doubtPhone, column, text)
+		b.keep(column, text)
+	}
+	if len(numbers) == 0 {
+		return ""
+	}
+	if len(numbers) > 1 {
+		b.properties.set("telephones", numbers[1:])
+	}
+	if numbers[0] != text {
+		b.mend(clean.Phone, column, text, numbers[0])
+	}
+	return numbers[0]
+}
+
+func (b *builder) email() string {
+	return b.contact(mapping.Email, clean.Email, clean.EmailForm, doubtEmail, 254)
+}
+
+func (b *builder) website() string {
+	return b.contact(mapping.Website, clean.Website, clean.WebsiteScheme, doubtWebsite, 2048)
+}
+
+// contact is the first address of a column; a text that holds none goes to proprietes.
+func (b *builder) contact(f mapping.Field, parse func(string) (string, bool), kind clean.Mend, doubt string, limit int) string {
+	text := b.text(f)
+	if text == "" {
+		return ""
+	}
+	column := b.source(f)
+	if clean.IsEmptyWord(text) {
+		b.mend(clean.EmptySign, column, text, "")
+		return ""
+	}
+	address, ok := parse(b.value(column).Text) // as it stands: a link of HTML is no text
+	if !ok || len(address) > limit {
+		b.doubt(doubt, column, text)
+		b.keep(column, text)
+		return ""
+	}
+	if address != text {
+		if isPart := len(address) < len(text)*3/4; isPart {
+			kind = mendFirst
+			b.keep(column, text)
+		}
+		b.mend(kind, column, text, address)
+	}
+	return address
+}
+
+// hours are the opening hours of one column, or of one column a day.
+func (b *builder) hours() json.RawMessage {
+	if days, ok := b.weekdays(); ok {
+		if hours, ok := clean.WeekdayHours(days); ok {
+			b.mended.add(string(clean.OpeningHours), b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), string(hours))
+			return hours
+		}
+		for n, f := range mapping.Weekdays {
+			if list := b.columns[f]; len(list) > 0 && days[n] != "" {
+				b.keep(list[0], days[n])
+			}
+		}
+	}
+	column := b.source(mapping.Hours)
+	if column < 0 {
+		return nil
+	}
+	v := b.value(column)
+	if v.JSON == nil {
+		v.Text = b.cell(column, true)
+	}
+	if v.Text == "" && v.JSON == nil {
+		return nil
+	}
+	hours, isRead := b.readHours(v)
+	if isRead {
+		b.mend(clean.OpeningHours, column, v.Text, string(hours))
+	}
+	return hours
+}
+
+// readHours reads opening hours. Places of one company have the same ones, so those that were read are kept.
+func (b *builder) readHours(v record.Value) (hours json.RawMessage, isRead bool) {
+	key := v.Text + string(v.JSON)
+	if known, ok := b.knownHours[key]; ok {
+		return known.hours, known.isRead
+	}
+	hours, isRead = clean.Hours(v.Text, v.JSON)
+	if len(b.knownHours) < maxKnownHours {
+		b.knownHours[key] = knownHours{hours, isRead}
+	}
+	return hours, isRead
+}
+
+// knownHours is what became of a text of opening hours.
+type knownHours struct {
+	hours  json.RawMessage
+	isRead bool
+}
+
+// maxKnownHours bounds the texts of opening hours that are kept.
+const maxKnownHours = 1000
+
+// weekdays are the texts of the columns of days; false where the file or the record has none.
+func (b *builder) weekdays() (days [7]string, ok bool) {
+	for n, f := range mapping.Weekdays {
+		if days[n] = b.text(f); days[n] != "" {
+			ok = true
+		}
+	}
+	return days, ok
+}
+
+// tags are the tags of a column, each once. One that is too long leaves all of them in proprietes.
+func (b *builder) tags() []string {
+	list := b.columns[mapping.Tags]
+	if len(list) == 0 {
+		return nil
+	}
+	v := b.value(list[0])
+	text := string(v.JSON)
+	if v.JSON == nil {
+		text = b.cell(list[0], false)
+	}
+	var tags []string
+	for _, t := range parseTags(text) {
+		if t, _ = clean.Text(t, false); t != "" && !slices.Contains(tags, t) {
+			tags = append(tags, t)
+		}
+	}
+	if len(tags) > 50 || slices.ContainsFunc(tags, func(t string) bool { return utf8.RuneCountInString(t) > 64 }) {
+		b.doubt(doubtTagsTooLong, list[0], text)
+		b.keep(list[0], text)
+		return nil
+	}
+	return tags
+}
+
+// parseTags parses a JSON list, or texts separated by commas, bars or semicolons. Spaces around a text and empty texts are dropped,
+// except in a JSON list.
+func parseTags(cell string) []string {
+	var tags []string
+	if strings.HasPrefix(cell, "[") && json.Unmarshal([]byte(cell), &tags) == nil {
+		return tags
+	}
+	tags = nil
+	for t := range strings.FieldsFuncSeq(cell, func(r rune) bool { return r == ',' || r == '|' }) {
+		if t = strings.TrimSpace(t); t != "" {
+			tags = append(tags, t)
+		}
+	}
+	return tags
+}

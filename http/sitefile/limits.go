@@ -1,0 +1,87 @@
+package sitefile
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Limits of proprietes, as the service has them.
+const (
+	maxProperties     = 100
+	maxPropertiesSize = 16_384
+)
+
+// propertyLimits finds the columns to leave out where proprietes would be larger than the service takes.
+type propertyLimits struct {
+	lines []int
+	count int
+	sizes map[string]int // of each property in rows over a limit, the largest
+}
+
+// check takes note of a site whose properties are too many or too large.
+func (l *propertyLimits) check(line int, p *properties, text json.RawMessage) {
+	if len(p.keys) <= maxProperties && len(text) <= maxPropertiesSize {
+		return
+	}
+	if l.count++; len(l.lines) < maxLines {
+		l.lines = append(l.lines, line)
+	}
+	for _, key := range p.keys {
+		l.sizes[key] = max(l.sizes[key], len(key)+len(p.values[key])+4)
+	}
+}
+
+// addObstacle names the largest columns that have to go until the rest fits in every row.
+func (l *propertyLimits) addObstacle(i *Import) {
+	if l.count == 0 {
+		return
+	}
+	keys, total := make([]string, 0, len(l.sizes)), 2
+	for key, size := range l.sizes {
+		keys, total = append(keys, key), total+size
+	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(l.sizes[b]-l.sizes[a], strings.Compare(a, b)) })
+	var flags []string
+	for n, key := range keys {
+		if len(keys)-n <= maxProperties && total <= maxPropertiesSize {
+			break
+		}
+		total -= l.sizes[key]
+		flags = append(flags, "--ignore '"+key+"'")
+	}
+	i.addObstacle("these would do: "+strings.Join(flags, " "),
+		"%s: proprietes has more than %d members or %d bytes", describeLines(l.lines, l.count), maxProperties, maxPropertiesSize)
+}
+
+// minShifted is how many rows in a row make a shift of columns, as many before and after its beginning.
+const minShifted = 10
+
+// shiftDetector finds the row from which on a column of postcodes holds something else to the end: a cell is missing or too many
+// from there.
+type shiftDetector struct {
+	column    string
+	good, bad int // good rows before the first bad one; bad rows since, without a good one between
+	firstBad  int // its line
+}
+
+func (d *shiftDetector) observe(line int, isPostcode bool, column string) {
+	switch d.column = column; {
+	case isPostcode && d.bad > 0:
+		d.good, d.bad = d.good+d.bad+1, 0
+	case isPostcode:
+		d.good++
+	case d.bad == 0:
+		d.bad, d.firstBad = 1, line
+	default:
+		d.bad++
+	}
+}
+
+func (d *shiftDetector) addObstacle(i *Import) {
+	if d.good >= minShifted && d.bad >= minShifted {
+		i.addObstacle("a separator is missing or too many there; correct the rows from there on",
+			"line %d: from here on the column %q holds no postcodes: the cells seem to be shifted", d.firstBad, d.column)
+	}
+}

@@ -1,0 +1,182 @@
+package sitefile
+
+import (
+	"strings"
+
+	"lieudit/http/sitefile/clean"
+	"lieudit/http/sitefile/geometry"
+	"lieudit/http/sitefile/mapping"
+	"lieudit/schemas/locations"
+)
+
+// fillPosition puts the first position that a record has into a content. A line or a polygon gives way to a point beside it. It
+// returns false for a site that is left out: a line or a polygon, where the user asked for that.
+func (b *builder) fillPosition(c *locations.Content) bool {
+	shape := -1 // the column of a line or a polygon
+	for _, p := range b.mapping.Positions {
+		point, state := b.parsePosition(p)
+		switch state {
+		case hasPoint:
+			c.Lat, c.Lon = &point.Lat, &point.Lon
+			return true
+		case hasShape:
+			shape = p.Columns[0]
+		}
+	}
+	switch {
+	case shape < 0:
+	case b.shapes == SkipShapes:
+		b.doubt(doubtSkipped, shape, "")
+		return false
+	default:
+		f := b.addFault(shape, "a line or a polygon instead of a point", "")
+		f.advice = "--shapes center takes the point in the middle of each, --shapes skip leaves these sites out"
+	}
+	return true
+}
+
+// positionState is what became of a position.
+type positionState int
+
+const (
+	noPoint positionState = iota // the record has none there, or none that can be read
+	hasPoint
+	hasShape // a line or a polygon, of which the user did not ask for the middle
+)
+
+func (b *builder) parsePosition(p mapping.Position) (geometry.Point, positionState) {
+	switch p.Kind {
+	case mapping.TwoColumns:
+		lat, lon, ok := b.decimals(p, 90, 180)
+		return geometry.Point{Lat: lat, Lon: lon}, stateOf(ok)
+	case mapping.OneColumn:
+		return b.parsePair(p)
+	case mapping.Projected:
+		x, y, ok := b.decimals(p, 1e8, 1e8)
+		if !ok {
+			return geometry.Point{}, noPoint
+		}
+		return b.project(p, x, y)
+	}
+	return b.parseShape(p)
+}
+
+func stateOf(ok bool) positionState {
+	if ok {
+		return hasPoint
+	}
+	return noPoint
+}
+
+// decimals are the numbers of two columns. Both are empty where the record has no position; one alone, or a text that is no number,
+// is a fault of the file.
+func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (first, second float64, ok bool) {
+	a, z := b.number(p.Columns[0]), b.number(p.Columns[1])
+	if a == "" || z == "" {
+		return 0, 0, false
+	}
+	first, isFirst := clean.Decimal(a)
+	second, isSecond := clean.Decimal(z)
+	if !isFirst || first > maxFirst || first < -maxFirst {
+		b.addPositionFault(p.Columns[0], a)
+		return 0, 0, false
+	}
+	if !isSecond || second > maxSecond || second < -maxSecond {
+		b.addPositionFault(p.Columns[1], z)
+		return 0, 0, false
+	}
+	return first, second, true
+}
+
+// number is the text of a column of numbers, "" where it is empty or says so.
+func (b *builder) number(column int) string {
+	text := strings.TrimSpace(b.value(column).Text)
+	if clean.IsEmptySign(text) || strings.EqualFold(text, "nan") {
+		return ""
+	}
+	return text
+}
+
+// addFault takes note of a value that keeps the file from being imported.
+func (b *builder) addFault(column int, kind, value string) *Finding {
+	return b.faults.add(kind, b.record.Line, b.mapping.Columns[column], value, "")
+}
+
+func (b *builder) addPositionFault(column int, value string) {
+	f := b.addFault(column, "the column "+b.mapping.Columns[column]+" holds no position there", value)
+	f.advice = "correct these cells or empty them; if the cells of these lines are shifted, a separator is missing or too many before"
+}
+
+func (b *builder) parsePair(p mapping.Position) (geometry.Point, positionState) {
+	v := b.value(p.Columns[0])
+	text := v.Text
+	if v.JSON != nil {
+		text = string(v.JSON)
+	}
+	if text = strings.TrimSpace(text); text == "" || clean.IsEmptySign(text) {
+		return geometry.Point{}, noPoint
+	}
+	if point, ok := geometry.ParseJSONPoint(text); ok {
+		return point, hasPoint
+	}
+	first, second, ok := geometry.ParsePair(text)
+	if !ok {
+		b.doubt(doubtPosition, p.Columns[0], text)
+		b.keep(p.Columns[0], text)
+		return geometry.Point{}, noPoint
+	}
+	return p.Order.Point(first, second), hasPoint
+}
+
+// parseShape is the point of a geometry. A line or a polygon becomes the point in its middle where the user says so.
+func (b *builder) parseShape(p mapping.Position) (geometry.Point, positionState) {
+	v := b.value(p.Columns[0])
+	text := v.Text
+	if v.JSON != nil {
+		text = string(v.JSON)
+	}
+	if strings.TrimSpace(text) == "" || text == "null" {
+		return geometry.Point{}, noPoint
+	}
+	shape, err := geometry.ParseShape(text)
+	if err != nil {
+		b.doubt(doubtPosition, p.Columns[0], text)
+		return geometry.Point{}, noPoint
+	}
+	if !shape.IsOnePoint() {
+		if b.shapes != CenterShapes {
+			return geometry.Point{}, hasShape
+		}
+		b.mend(mendCenter, p.Columns[0], string(shape.Kind), "")
+	}
+	x, y := shape.Center()
+	return b.project(p, x, y)
+}
+
+// project makes degrees of a point in the reference system of a position: the one that the position names, else the file.
+func (b *builder) project(p mapping.Position, x, y float64) (geometry.Point, positionState) {
+	name := p.CRS
+	if name == "" {
+		name = b.info.CRS
+	}
+	if name == "" {
+		at := geometry.Point{Lat: y, Lon: x}
+		if !at.IsOnGlobe() {
+			f := b.addFault(p.Columns[0], "positions that are no degrees, in a reference system that nothing in the file names", b.value(p.Columns[0]).Text)
+			f.advice = "name it with --crs EPSG:2154 (Lambert-93), or export the file in WGS 84"
+			return geometry.Point{}, noPoint
+		}
+		return at, hasPoint
+	}
+	crs, known := geometry.FindCRS(name)
+	if !known {
+		f := b.addFault(p.Columns[0], "positions in the reference system "+name+", which is none of France's", b.value(p.Columns[0]).Text)
+		f.advice = "export the file in WGS 84 (EPSG:4326)"
+		return geometry.Point{}, noPoint
+	}
+	point, ok := crs.ToWGS84(x, y)
+	if !ok {
+		b.doubt(doubtPosition, p.Columns[0], b.value(p.Columns[0]).Text)
+	}
+	return point, stateOf(ok)
+}

@@ -1,0 +1,120 @@
+package sitefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"lieudit/http/kit"
+	"lieudit/http/sitefile/clean"
+	"lieudit/http/sitefile/mapping"
+	"lieudit/http/sitefile/record"
+)
+
+// properties are the members of proprietes of one site, in the order of the file.
+type properties struct {
+	keys   []string
+	values map[string]json.RawMessage
+}
+
+// set adds a value, under the key or, where another has it, the key with a number.
+func (p *properties) set(key string, value any) {
+	text, err := kit.MarshalJSON(value)
+	if err == nil { // texts and lists of texts always encode
+		p.setRaw(key, text)
+	}
+}
+
+func (p *properties) setRaw(key string, value json.RawMessage) {
+	if p.values == nil {
+		p.values = map[string]json.RawMessage{}
+	}
+	if known, isTaken := p.values[key]; isTaken && bytes.Equal(known, value) {
+		return
+	}
+	base := key
+	for n := 2; ; n++ {
+		if _, isTaken := p.values[key]; !isTaken {
+			break
+		}
+		key = base + "_" + strconv.Itoa(n)
+	}
+	p.keys, p.values[key] = append(p.keys, key), value
+}
+
+// merge adds the members of an object, the proprietes of an exported site. Anything else is the member proprietes.
+func (p *properties) merge(v record.Value) {
+	text := []byte(v.JSON)
+	if v.JSON == nil {
+		text = []byte(v.Text)
+	}
+	if len(text) == 0 {
+		return
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if opening, err := d.Token(); err != nil || opening != json.Delim('{') || !json.Valid(text) {
+		p.set("proprietes", v.Text)
+		return
+	}
+	for d.More() {
+		key, _ := d.Token() // the text is valid
+		var value json.RawMessage
+		if d.Decode(&value) == nil {
+			p.setRaw(key.(string), value)
+		}
+	}
+}
+
+// marshal is the object; nil where it is empty.
+func (p *properties) marshal() json.RawMessage {
+	if len(p.keys) == 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	for i, key := range p.keys {
+		if i == 0 {
+			out.WriteByte('{')
+		} else {
+			out.WriteByte(',')
+		}
+		name, _ := kit.MarshalJSON(key) // a text always encodes
+		out.Write(name)
+		out.WriteByte(':')
+		out.Write(p.values[key])
+	}
+	out.WriteByte('}')
+	return out.Bytes()
+}
+
+// keepProperties stores the columns without a field. JSON that is no text stays as it is.
+func (b *builder) keepProperties() {
+	for column, t := range b.mapping.Targets {
+		switch v := b.value(column); {
+		case t.Field == mapping.Properties:
+			b.properties.merge(v)
+		case t.Property == "":
+		case v.JSON != nil:
+			b.properties.setRaw(t.Property, v.JSON)
+		default:
+			b.keepText(t.Property, column)
+		}
+	}
+}
+
+// keepText stores the mended text of a column. A text of which mending leaves nothing, such as the HTML of a map, stays as it is.
+func (b *builder) keepText(key string, column int) {
+	raw := b.value(column).Text
+	if raw == "" {
+		return
+	}
+	if text, _ := clean.Text(raw, true); text == "" {
+		if raw = strings.TrimSpace(raw); raw != "" && !clean.IsEmptySign(raw) {
+			b.properties.set(key, raw)
+		}
+		return
+	}
+	if text := b.cell(column, true); text != "" {
+		b.properties.set(key, text)
+	}
+}
