@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"lieudit/http/sitefile/clean"
@@ -65,13 +66,26 @@ func (b *builder) contact(f mapping.Field, parse func(string) (string, bool), ki
 		return ""
 	}
 	if address != text {
-		if isPart := len(address) < len(text)*3/4; isPart {
+		if hasOtherWords(text, address) {
 			kind = mendFirst
 			b.keep(column, text)
 		}
 		b.mend(kind, column, text, address)
 	}
 	return address
+}
+
+// hasOtherWords reports whether a text says more than an address of the web or of mail.
+func hasOtherWords(text, address string) bool {
+	_, bare, _ := strings.Cut(address, "://")
+	if bare == "" {
+		bare = address
+	}
+	rest := strings.Replace(text, strings.TrimSuffix(bare, "/"), "", 1)
+	for _, scheme := range []string{"https", "http", "mailto"} {
+		rest = strings.ReplaceAll(rest, scheme, "")
+	}
+	return strings.ContainsFunc(rest, unicode.IsLetter)
 }
 
 // hours are the opening hours of one column, or of one column a day.

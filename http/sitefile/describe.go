@@ -29,37 +29,49 @@ func (i *Import) Describe() string {
 // ColumnUse is a column of the file, what it becomes, and a value of it.
 type ColumnUse struct{ Name, Becomes, Example string }
 
-// DescribeColumns says what becomes of each column, those with a field first and those that are left out last.
-func (i *Import) DescribeColumns() []ColumnUse {
-	var fields, properties, others []ColumnUse
+// DescribeColumns says what becomes of the columns that hold a field, of those that are left out, and names those that are only kept
+// in proprietes.
+func (i *Import) DescribeColumns() (uses []ColumnUse, properties []string) {
+	var leftOut []ColumnUse
 	for column, t := range i.Mapping.Targets {
 		use := ColumnUse{Name: i.Mapping.Columns[column], Example: i.example(column)}
 		switch {
+		case t.LeftOut != "":
+			use.Becomes = "not stored: " + t.LeftOut
+			leftOut = append(leftOut, use)
+		case t.Repeats:
+			use.Becomes = "not stored: repeats the position"
+			leftOut = append(leftOut, use)
 		case t.Field != "":
 			use.Becomes = describeField(t)
-			fields = append(fields, use)
-		case t.Property != "":
-			use.Becomes = "proprietes"
-			if t.Property != use.Name {
-				use.Becomes += "." + t.Property
-			}
-			if t.Fallback != "" {
-				use.Becomes += ", and " + string(t.Fallback) + " where that is empty"
-			}
-			properties = append(properties, use)
+			uses = append(uses, use)
+		case t.Fallback != "":
+			use.Becomes = "proprietes, and " + describeField(mapping.Target{Field: t.Fallback}) + " where that is empty"
+			uses = append(uses, use)
 		default:
-			use.Becomes = "not stored: " + t.LeftOut
-			others = append(others, use)
+			properties = append(properties, t.Property)
 		}
 	}
-	return append(append(fields, properties...), others...)
+	return append(uses, leftOut...), properties
+}
+
+// fieldPhrases are fields that are only a part of one of a site.
+var fieldPhrases = map[mapping.Field]string{
+	mapping.HouseNumber: "ligne_1 (number)", mapping.Suffix: "ligne_1 (suffix)", mapping.StreetType: "ligne_1 (type of street)",
+	mapping.StreetName: "ligne_1 (street)", mapping.Pair: "lat, lon", mapping.Shape: "lat, lon", mapping.X: "lon (x)", mapping.Y: "lat (y)",
+	mapping.Monday: "horaires (lundi)", mapping.Tuesday: "horaires (mardi)", mapping.Wednesday: "horaires (mercredi)", mapping.Thursday: "horaires (jeudi)",
+	mapping.Friday: "horaires (vendredi)", mapping.Saturday: "horaires (samedi)", mapping.Sunday: "horaires (dimanche)",
 }
 
 func describeField(t mapping.Target) string {
-	if t.Witness == mapping.ByContent {
-		return string(t.Field) + " (by its content)"
+	text := fieldPhrases[t.Field]
+	if text == "" {
+		text = string(t.Field)
 	}
-	return string(t.Field)
+	if t.Witness == mapping.ByContent {
+		text += " (by its content)"
+	}
+	return text
 }
 
 // example is a short value of a column.

@@ -294,14 +294,15 @@ func (x *identifier) finish() {
 			continue
 		}
 		x.b.i.ProposedID = "hash:" + strings.Join(p.parts, ",")
-		reason := "no column says what each place is called (external_id), which tells places apart when the file is imported again"
-		if x.b.mapping.ID.Reason != "" {
-			reason = x.b.mapping.ID.Reason + ", and no other column can be the external_id"
-		}
 		advice := "--id '" + x.b.i.ProposedID + "' makes ids of these fields, or name a column with --id"
 		if p.parts[0] == "*" {
 			advice = "--id '" + x.b.i.ProposedID + "' makes ids of all that a row says, so that a place whose row changes is a new one; " +
 				"or name a column with --id"
+		}
+		reason := "no column says what each place is called (external_id), which tells places apart when the file is imported again"
+		if x.b.mapping.ID.Reason != "" {
+			advice = "correct these lines; or, if the column is none that tells places apart: " + advice
+			reason = x.b.mapping.ID.Reason + ", and no other column can be the external_id"
 		}
 		x.b.i.addObstacle(advice, "%s", reason)
 		return

@@ -85,3 +85,39 @@ func (d *shiftDetector) addObstacle(i *Import) {
 			"line %d: from here on the column %q holds no postcodes: the cells seem to be shifted", d.firstBad, d.column)
 	}
 }
+
+// raggedRows finds rows of CSV with fewer cells than the others: their cells are separated by another sign, or one is missing.
+type raggedRows struct {
+	full, short int
+	lines       []int
+	cells       int // of the first short row
+	columns     int
+}
+
+func (r *raggedRows) observe(line, cells, columns int) {
+	if r.columns = columns; cells >= columns {
+		r.full++
+		return
+	}
+	if r.short++; len(r.lines) < maxLines {
+		r.lines = append(r.lines, line)
+	}
+	if r.short == 1 {
+		r.cells = cells
+	}
+}
+
+// report says the short rows where nearly all rows are full: programs that leave out empty cells at the end do so in many. A row of
+// less than half of the cells is an obstacle.
+func (r *raggedRows) report(b *builder) {
+	if r.short == 0 || r.short > r.full/20+1 || r.full == 0 {
+		return
+	}
+	if r.cells*2 < r.columns {
+		b.i.addObstacle("another separator there, or a quote too many before? correct the line", "%s: %d cells instead of %d",
+			describeLines(r.lines, r.short), r.cells, r.columns)
+		return
+	}
+	f := b.doubts.add(doubtShort, r.lines[0], "", "", "")
+	f.Count, f.Lines = r.short, r.lines
+}

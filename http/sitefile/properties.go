@@ -3,11 +3,11 @@ package sitefile
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"lieudit/http/kit"
-	"lieudit/http/sitefile/clean"
 	"lieudit/http/sitefile/mapping"
 	"lieudit/http/sitefile/record"
 )
@@ -102,16 +102,17 @@ func (b *builder) keepProperties() {
 	}
 }
 
-// keepText stores the mended text of a column. A text of which mending leaves nothing, such as the HTML of a map, stays as it is.
+// markup is HTML that holds more than its text: where a link goes, what a frame shows.
+var markup = regexp.MustCompile(`<\w+\s[^<>]*=`)
+
+// keepText stores the mended text of a column. HTML that holds more than its text stays as it is.
 func (b *builder) keepText(key string, column int) {
-	raw := b.value(column).Text
+	raw := strings.TrimSpace(b.value(column).Text)
 	if raw == "" {
 		return
 	}
-	if text, _ := clean.Text(raw, true); text == "" {
-		if raw = strings.TrimSpace(raw); raw != "" && !clean.IsEmptySign(raw) {
-			b.properties.set(key, raw)
-		}
+	if markup.MatchString(raw) {
+		b.properties.set(key, raw)
 		return
 	}
 	if text := b.cell(column, true); text != "" {

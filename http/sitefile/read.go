@@ -63,7 +63,8 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 	if err != nil {
 		return nil, err
 	}
-	profile, err := profileFile(f, o.Columns.ID)
+	var ragged raggedRows
+	profile, err := profileFile(f, o.Columns.ID, &ragged)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 	var obstacles []mapping.Obstacle
 	i.Mapping, obstacles = mapping.Guess(profile, o.Columns)
 	i.Obstacles = append(i.Obstacles, obstacles...)
-	if err := i.makeSites(f, o); err != nil {
+	if err := i.makeSites(f, o, &ragged); err != nil {
 		return nil, err
 	}
 	i.Info = f.Info()
@@ -85,14 +86,17 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 }
 
 // profileFile runs through the records once. It stops behind the last row that a sync could take.
-func profileFile(f *record.File, givenID string) (*mapping.Profile, error) {
-	p := &mapping.Profile{}
+func profileFile(f *record.File, givenID string, ragged *raggedRows) (*mapping.Profile, error) {
+	p, isCSV := &mapping.Profile{}, f.Info().Format == record.CSV
 	for r, err := range f.Records() {
 		if err != nil {
 			return nil, err
 		}
 		if p.Observe(f.Columns(), r, givenID); p.Rows > MaxSites {
 			return p, nil
+		}
+		if isCSV {
+			ragged.observe(r.Line, len(r.Values), len(p.Columns))
 		}
 	}
 	if p.Rows == 0 {
@@ -102,8 +106,9 @@ func profileFile(f *record.File, givenID string) (*mapping.Profile, error) {
 }
 
 // makeSites runs through the records again and makes a site of each.
-func (i *Import) makeSites(f *record.File, o Options) error {
+func (i *Import) makeSites(f *record.File, o Options, ragged *raggedRows) error {
 	b := newBuilder(i, f.Info(), o)
+	ragged.report(b)
 	for r, err := range f.Records() {
 		if err != nil {
 			return err

@@ -85,6 +85,7 @@ const (
 	doubtRepeated    = "repeats another row in full and counts once"
 	doubtShortened   = "a number that a spreadsheet has shortened: its last digits are lost"
 	doubtCase        = "an id that differs from another only by case"
+	doubtShort       = "has fewer cells than the file has columns"
 	doubtNoName      = "has no name"
 	doubtSkipped     = "is a line or a polygon and is left out"
 	doubtTagsTooLong = "a tag of more than 64 characters, kept in proprietes"

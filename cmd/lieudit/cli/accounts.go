@@ -32,6 +32,15 @@ func planNames() []string {
 	return names
 }
 
+// describePlans names the plans with the sites that each holds.
+func describePlans() string {
+	var texts []string
+	for _, offered := range plan.All() {
+		texts = append(texts, fmt.Sprintf("%s (%s sites)", offered.Name, terminal.GroupThousands(offered.SiteCapacity)))
+	}
+	return strings.Join(texts, ", ")
+}
+
 // accountOpenCommand is lieudit account open: POST /accounts. The service chooses the id where none is given. The volume is
 // the plan's own unless --quota gives another. An account has no key at first.
 func (p Program) accountOpenCommand() *cli.Command {
@@ -45,7 +54,7 @@ func (p Program) accountOpenCommand() *cli.Command {
   lieudit account open "Agence Gévaudan" --plan BUSINESS --id gevaudan --quota 3000000 --start 2026-11-15
   id=$(lieudit account open "Camping du Lot" --plan BUSINESS --agency-of gevaudan)`,
 		Flags: p.areaFlags(
-			&cli.StringFlag{Name: "plan", Required: true, Usage: "`PLAN`: " + strings.Join(planNames(), ", "), Validator: terminal.OneOf(planNames()...)},
+			&cli.StringFlag{Name: "plan", Required: true, Usage: "`PLAN`: " + describePlans(), Validator: terminal.OneOf(planNames()...)},
 			&cli.StringFlag{Name: "id", Usage: "`ID` of the account, a-z, 0-9 and -; chosen by the service when left out"},
 			quotaFlag(),
 			&cli.StringFlag{Name: "start", Usage: "first `DAY` of the first period, as 2026-11-21, not after today; today when left out"},

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -40,10 +42,11 @@ kept in its proprietes. It is the whole set: sites that the file does not have b
 		Flags: p.apiFlags(
 			&cli.BoolFlag{Name: "preview", Usage: "show what each column becomes and what would be written, and write nothing"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done and do nothing"},
+			&cli.BoolFlag{Name: "create", Usage: "open the referential where there is none of this code"},
 			&cli.BoolFlag{Name: "confirm", Usage: "write even if more than half of the active sites become inactive, or if positions or ids look wrong"},
 			&cli.StringSliceFlag{Name: "map", Usage: "`FIELD=COLUMN`: the column holds this field (nom, ligne_1, lat, …; proprietes: none); repeat it"},
 			&cli.StringSliceFlag{Name: "ignore", Usage: "`COLUMN` that is not stored; * stands for any signs; repeat it"},
-			&cli.StringFlag{Name: "id", Usage: "`COLUMN` that says what each place is called, or hash:FIELD,FIELD to make ids of fields"},
+			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of external_id, what each place is called and known by at the next import; hash:FIELD,FIELD makes ids of fields"},
 			&cli.StringFlag{Name: "mapping", Usage: "`FILE` that keeps what each column becomes: written by the first import, read by the next", TakesFile: true},
 			&cli.StringFlag{Name: "sheet", Usage: "`SHEET` of a spreadsheet, by name or number; the first with a row of names when left out"},
 			&cli.IntFlag{Name: "header", Usage: "`LINE` that holds the names of the columns, where titles stand above it"},
@@ -84,17 +87,21 @@ func importSites(ctx context.Context, s session) error {
 
 // syncFile asks for a dry run, shows it, stops where it looks wrong, and writes.
 func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.Import) error {
-	raw, would, err := s.postSync(ctx, file.name, read, true)
+	raw, would, err := s.dryRunSync(ctx, file, read)
+	if err != nil {
+		return err
+	}
+	stops, err := s.findStops(ctx, read, would)
 	if err != nil {
 		return err
 	}
 	if s.Bool("preview") || s.Bool("dry-run") {
-		return s.printSync(raw, read)
+		return errors.Join(s.printSync(raw, read), describeRefusal("it would be refused", would.Refusal), s.describeStops("it would be refused", stops))
 	}
-	if would.Refusal != nil {
-		return s.explainDryRefusal(would)
+	if err := describeRefusal("refused", would.Refusal); err != nil {
+		return err
 	}
-	if err := s.confirmSync(ctx, file, read, would); err != nil {
+	if err := s.confirmSync(file, read, would, stops); err != nil {
 		return err
 	}
 	if raw, _, err = s.postSync(ctx, file.name, read, false); err != nil {
@@ -104,6 +111,23 @@ func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.
 		return err
 	}
 	return s.printSync(raw, read)
+}
+
+// dryRunSync asks what a sync would do. With --create it opens the referential where there is none.
+func (s session) dryRunSync(ctx context.Context, file *importFile, read *sitefile.Import) (json.RawMessage, body.Synced, error) {
+	raw, would, err := s.postSync(ctx, file.name, read, true)
+	refused := new(adminclient.APIError)
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		return raw, would, err
+	}
+	code := s.String("referential")
+	if !s.Bool("create") || s.Bool("preview") || s.Bool("dry-run") {
+		return raw, would, fmt.Errorf("there is no referential %s: --create opens it\nnothing was written", code)
+	}
+	if _, err := s.client.Post(ctx, "/locations/referentiels", map[string]string{"code": code}); err != nil {
+		return raw, would, err
+	}
+	return s.postSync(ctx, file.name, read, true)
 }
 
 // postSync sends the sites of a file. Broken rules become errors about lines of the file.
@@ -217,14 +241,32 @@ func explainSyncRefusal(err error) error {
 	return err
 }
 
-// explainDryRefusal is the error of a sync that would be refused, known before it is sent.
-func (s session) explainDryRefusal(would body.Synced) error {
-	refusal, _ := json.Marshal(would.Refusal) // cannot fail: it was decoded from JSON
-	err := fmt.Errorf("it would be refused: %s\nnothing was written", refusal)
-	if strings.Contains(string(refusal), "reduction_suspecte") {
-		err = fmt.Errorf("%w; --confirm says that it is meant", err)
+// describeRefusal is the error of a sync that the service refuses, as its dry run said; nil where it does not.
+func describeRefusal(verb string, refusal any) error {
+	if refusal == nil {
+		return nil
 	}
-	return err
+	text, _ := json.Marshal(refusal) // cannot fail: it was decoded from JSON
+	var r struct {
+		Code     string `json:"code"`
+		Active   int    `json:"sites_actifs"`
+		Capacity int    `json:"capacite"`
+		Ceiling  int    `json:"plafond"`
+		Before   int    `json:"actifs_avant"`
+		After    int    `json:"actifs_apres"`
+	}
+	if json.Unmarshal(text, &r) != nil {
+		return fmt.Errorf("%s: %s\nnothing was written", verb, text)
+	}
+	switch r.Code {
+	case "capacite_sites_depassee":
+		return fmt.Errorf("%s: the account's plan holds %d places, %d at most, and %d are active already; a larger plan holds more (%s)\nnothing was written",
+			verb, r.Capacity, r.Ceiling, r.Active, r.Code)
+	case "reduction_suspecte":
+		return fmt.Errorf("%s: more than half of the places would become inactive, %d would be left of %d (%s)\nnothing was written; --confirm says that it is meant",
+			verb, r.After, r.Before, r.Code)
+	}
+	return fmt.Errorf("%s: %s\nnothing was written", verb, text)
 }
 
 // importFile is the file of an import, its name for messages, and what its user says about it.
@@ -287,29 +329,35 @@ func (s session) importOptions() (sitefile.Options, error) {
 	if separator := s.String("separator"); separator != "" {
 		o.Record.Separator, _ = utf8.DecodeRuneInString(separator)
 	}
-	o.Columns = mapping.Given{Ignore: s.StringSlice("ignore"), ID: s.String("id"), CRS: s.String("crs"), Fields: map[string]mapping.Field{}}
+	o.Columns = mapping.Given{Ignore: s.StringSlice("ignore"), ID: s.String("id"), CRS: s.String("crs"), Columns: map[string]mapping.Target{}}
 	for _, pair := range s.StringSlice("map") {
 		field, column, ok := strings.Cut(pair, "=")
-		known, isField := mapping.ParseField(field)
+		target, isField := mapping.ParseTarget(field)
+		_, isTwice := o.Columns.Columns[column]
 		switch {
 		case !ok || column == "":
 			return o, terminal.NewUsageError(s.Command, "--map %q: write FIELD=COLUMN, such as nom=nom_du_musee", pair)
 		case !isField:
 			return o, terminal.NewUsageError(s.Command, "--map %q: no field is called %q; the fields are %s", pair, field, strings.Join(mapping.FieldNames(), ", "))
+		case isTwice:
+			return o, terminal.NewUsageError(s.Command, "--map %q: the column %q has a field already; --id may name it beside", pair, column)
 		}
-		o.Columns.Fields[column] = known
+		o.Columns.Columns[column] = target
 	}
 	return o, nil
 }
 
-// savedMapping is the file of --mapping.
+// savedMapping is the file of --mapping: what each column becomes, and what else the user said of the file.
 type savedMapping struct {
-	Columns map[string]string `json:"columns"` // column: its field; proprietes; - where it is not stored
-	ID      string            `json:"id,omitempty"`
+	Columns   map[string]string `json:"columns"` // mapping.Target.String by mapping.ColumnKey
+	ID        string            `json:"id,omitempty"`
+	Shapes    string            `json:"shapes,omitempty"`
+	CRS       string            `json:"crs,omitempty"`
+	Sheet     string            `json:"sheet,omitempty"`
+	Header    int               `json:"header,omitempty"`
+	Separator string            `json:"separator,omitempty"`
+	Encoding  string            `json:"encoding,omitempty"`
 }
-
-// notStored is the field of a column that is left out.
-const notStored = "-"
 
 // loadMapping reads the file of --mapping, where there is one already. Flags win over it.
 func (f *importFile) loadMapping() error {
@@ -327,24 +375,38 @@ func (f *importFile) loadMapping() error {
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return fmt.Errorf("%s: this is no mapping: %w", f.mappingFile, err)
 	}
-	given := &f.options.Columns
-	for column, name := range saved.Columns {
-		field, ok := mapping.ParseField(name)
-		_, isGiven := given.Fields[column]
-		switch {
-		case isGiven:
-		case name == notStored:
-			given.LeftOut = append(given.LeftOut, column)
-		case !ok:
-			return fmt.Errorf("%s: the column %q: no field is called %q", f.mappingFile, column, name)
-		default:
-			given.Fields[column] = field
-		}
-	}
-	if given.ID == "" {
-		given.ID = saved.ID
-	}
 	f.hasMapping = true
+	o := &f.options
+	o.Columns.ID, o.Columns.CRS = cmp.Or(o.Columns.ID, saved.ID), cmp.Or(o.Columns.CRS, saved.CRS)
+	o.Shapes = cmp.Or(o.Shapes, sitefile.Shapes(saved.Shapes))
+	r := &o.Record
+	r.Sheet, r.HeaderLine, r.Encoding = cmp.Or(r.Sheet, saved.Sheet), cmp.Or(r.HeaderLine, saved.Header), cmp.Or(r.Encoding, saved.Encoding)
+	if r.Separator == 0 && saved.Separator != "" {
+		r.Separator, _ = utf8.DecodeRuneInString(saved.Separator)
+	}
+	return f.loadTargets(saved.Columns)
+}
+
+// loadTargets takes the targets of a mapping, but for those of columns and fields that flags name.
+func (f *importFile) loadTargets(saved map[string]string) error {
+	given := f.options.Columns.Columns
+	isGiven := map[mapping.Field]bool{}
+	for _, t := range given {
+		isGiven[t.Field] = t.Field != ""
+	}
+	for key, text := range saved {
+		target, ok := mapping.ParseTarget(text)
+		if !ok {
+			return fmt.Errorf("%s: the column %q: no field is called %q", f.mappingFile, key, text)
+		}
+		if _, known := given[key]; known {
+			continue
+		}
+		if isGiven[target.Field] {
+			target = mapping.Target{} // another column has the field now
+		}
+		given[key] = target
+	}
 	return nil
 }
 
@@ -353,16 +415,16 @@ func (f *importFile) saveMapping(m mapping.Mapping) error {
 	if f.mappingFile == "" || f.hasMapping {
 		return nil
 	}
-	saved := savedMapping{Columns: map[string]string{}, ID: f.options.Columns.ID}
+	o := f.options
+	saved := savedMapping{
+		Columns: map[string]string{}, ID: o.Columns.ID, Shapes: string(o.Shapes), CRS: o.Columns.CRS,
+		Sheet: o.Record.Sheet, Header: o.Record.HeaderLine, Encoding: o.Record.Encoding,
+	}
+	if o.Record.Separator != 0 {
+		saved.Separator = string(o.Record.Separator)
+	}
 	for i, t := range m.Targets {
-		switch {
-		case t.Field != "":
-			saved.Columns[m.Columns[i]] = string(t.Field)
-		case t.LeftOut != "":
-			saved.Columns[m.Columns[i]] = notStored
-		default:
-			saved.Columns[m.Columns[i]] = string(mapping.Properties)
-		}
+		saved.Columns[m.ColumnKey(i)] = t.String()
 	}
 	text, err := json.MarshalIndent(saved, "", "  ")
 	if err != nil {

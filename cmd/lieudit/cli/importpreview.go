@@ -13,6 +13,7 @@ import (
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/cmd/terminal"
 	"lieudit/http/sitefile"
+	"lieudit/http/sitefile/mapping"
 	"lieudit/schemas/body"
 )
 
@@ -27,12 +28,18 @@ func (s session) printPreview(read *sitefile.Import) error {
 	if err := s.PrintLine("%s", terminal.SanitizeText(read.Describe())); err != nil {
 		return err
 	}
+	uses, properties := read.DescribeColumns()
 	rows := terminal.Table{{"COLUMN", "BECOMES", "EXAMPLE"}}
-	for _, c := range read.DescribeColumns() {
+	for _, c := range uses {
 		rows = append(rows, []string{c.Name, c.Becomes, c.Example})
 	}
 	if err := s.PrintTable(rows); err != nil {
 		return err
+	}
+	if len(properties) > 0 {
+		if err := s.PrintLine("kept in proprietes under their own names: %s", terminal.SanitizeText(strings.Join(properties, ", "))); err != nil {
+			return err
+		}
 	}
 	for _, site := range read.Sites[:min(3, len(read.Sites))] {
 		text, err := json.MarshalIndent(siteRow{site.ExternalID, site.Content}, "", "  ")
@@ -86,19 +93,9 @@ func describeFinding(f sitefile.Finding) string {
 	return terminal.SanitizeText(text)
 }
 
-// printSync prints what a sync did, or would do in a dry run. A dry run of a sync that the service would refuse is an error,
-// so that a script can rely on the exit code.
+// printSync prints what a sync did, or would do in a dry run.
 func (s session) printSync(raw json.RawMessage, read *sitefile.Import) error {
-	var synced body.Synced
-	if err := json.Unmarshal(raw, &synced); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	err := printResource(s, raw, func(r body.Synced) error { return s.printSyncCounts(r, read) })
-	if err == nil && synced.Refusal != nil {
-		refusal, _ := json.Marshal(synced.Refusal) // cannot fail: it was decoded from JSON
-		err = fmt.Errorf("it would be refused: %s", refusal)
-	}
-	return err
+	return printResource(s, raw, func(r body.Synced) error { return s.printSyncCounts(r, read) })
 }
 
 // printSyncCounts prints the counts of a sync for people, without those that are zero. The capacity line shows the active
@@ -120,7 +117,8 @@ func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
 	if err != nil {
 		return err
 	}
-	if !s.Bool("preview") && !s.IsTerminal { // else the preview has said them
+	isNews := r.Created+r.Updated+r.Reactivated > 0
+	if isNews && !s.Bool("preview") && !s.IsTerminal { // else the preview has said them
 		if err := s.printFindings(read); err != nil {
 			return err
 		}
@@ -132,7 +130,7 @@ func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
 func (s session) printAlerts(r body.Synced, sites []sitefile.Site) error {
 	counts := countAlerts(r)
 	for _, code := range sortedKeys(counts) {
-		text := fmt.Sprintf("%s × %s", terminal.GroupThousands(counts[code]), code)
+		text := fmt.Sprintf("%s × %s (%s)", terminal.GroupThousands(counts[code]), alertPhrases[code], code)
 		if i := slices.IndexFunc(r.Alerts, func(a body.Alert) bool { return a.Code == code }); i >= 0 {
 			a := r.Alerts[i]
 			text += fmt.Sprintf(", such as %s%s: %s", a.ExternalID, lineOf(sites, a.ExternalID), a.Message)
@@ -184,34 +182,36 @@ func describeUnplaced(ids []string) string {
 // errDeclined: the user was asked and did not want the import.
 var errDeclined = errors.New("nothing was written")
 
+// describeStops is the error of an import that looks wrong; nil with --confirm, or where nothing does.
+func (s session) describeStops(verb string, stops []string) error {
+	if len(stops) == 0 || s.Bool("confirm") {
+		return nil
+	}
+	return fmt.Errorf("%s: %s\nnothing was written; --confirm goes on", verb, strings.Join(stops, "\n"))
+}
+
 // confirmSync stops an import that looks wrong, unless --confirm says that it is meant: on a terminal it asks, elsewhere it is an
 // error. On a terminal it also asks before a file with a new mapping is written.
-func (s session) confirmSync(ctx context.Context, f *importFile, read *sitefile.Import, would body.Synced) error {
+func (s session) confirmSync(f *importFile, read *sitefile.Import, would body.Synced, stops []string) error {
 	if s.Bool("confirm") {
 		return nil
 	}
-	doubts, err := s.findStops(ctx, read, would)
-	if err != nil {
-		return err
-	}
 	if !s.IsTerminal || s.Bool("json") {
-		if len(doubts) == 0 {
-			return nil
-		}
-		return fmt.Errorf("%s: %s\nnothing was written; --confirm goes on", f.name, strings.Join(doubts, "\n"+f.name+": "))
+		return s.describeStops("refused", stops)
 	}
-	if len(doubts) == 0 && f.hasMapping {
+	if len(stops) == 0 && f.hasMapping {
 		return nil
 	}
-	for _, d := range doubts {
-		if err := s.PrintLine("%s", terminal.SanitizeText(d)); err != nil {
+	for _, stop := range stops {
+		if err := s.PrintLine("%s", terminal.SanitizeText(stop)); err != nil {
 			return err
 		}
 	}
 	if err := s.printAlerts(would, read.Sites); err != nil {
 		return err
 	}
-	return s.ask(fmt.Sprintf("%d created, %d updated, %d unchanged, %d reactivated, %d deactivated. Write it?", would.Created, would.Updated, would.Unchanged, would.Reactivated, would.Deactivated))
+	return s.ask(fmt.Sprintf("%d created, %d updated, %d unchanged, %d reactivated, %d deactivated. Write it?",
+		would.Created, would.Updated, would.Unchanged, would.Reactivated, would.Deactivated))
 }
 
 // ask asks a question of yes or no. Anything but yes is errDeclined.
@@ -237,12 +237,11 @@ const (
 func (s session) findStops(ctx context.Context, read *sitefile.Import, would body.Synced) ([]string, error) {
 	var stops []string
 	counts := countAlerts(would)
-	for code, meaning := range map[string]string{"position_nulle": "stand at 0, 0", "position_inversee": "lie in France only with latitude and longitude exchanged"} {
+	for _, code := range []string{"position_nulle", "position_inversee"} {
 		if n := counts[code]; float64(n) > maxWrongPositions*float64(len(read.Sites)) {
-			stops = append(stops, fmt.Sprintf("%d of %d places %s (%s)", n, len(read.Sites), meaning, code))
+			stops = append(stops, fmt.Sprintf("%d of %d places %s (%s)%s", n, len(read.Sites), alertPhrases[code], code, s.adviseExchange(code, read)))
 		}
 	}
-	slices.Sort(stops)
 	if would.Created < minSwappedIDs || would.Deactivated < minSwappedIDs {
 		return stops, nil
 	}
@@ -254,6 +253,26 @@ func (s session) findStops(ctx context.Context, read *sitefile.Import, would bod
 		stops = append(stops, fmt.Sprintf("%d ids go while as many come that differ only by leading noughts, a trailing .0 or case (%s), as after a round trip through a spreadsheet", n, example))
 	}
 	return stops, nil
+}
+
+// adviseExchange names the flags that exchange latitude and longitude, where positions lie in France only then.
+func (s session) adviseExchange(code string, read *sitefile.Import) string {
+	lat, hasLat := read.Mapping.Find(mapping.Lat)
+	lon, hasLon := read.Mapping.Find(mapping.Lon)
+	if code != "position_inversee" || !hasLat || !hasLon {
+		return ""
+	}
+	return fmt.Sprintf("; --map 'lat=%s' --map 'lon=%s' exchanges the columns", read.Mapping.Columns[lon], read.Mapping.Columns[lat])
+}
+
+// alertPhrases say in English what the codes of alerts mean.
+var alertPhrases = map[string]string{
+	"position_inversee": "lie in France only with latitude and longitude exchanged",
+	"position_nulle":    "stand at 0, 0",
+	"position_loin":     "stand far from the commune of their address",
+	"place_commune":     "are placed at the centre of their commune",
+	"adresse_vide":      "have no address",
+	"sans_nom":          "have no name",
 }
 
 // exportedSites are the active sites of the referential, by external id.

@@ -10,11 +10,10 @@ import (
 
 // Given is what the user of a file says about its columns. It wins over every guess.
 type Given struct {
-	Fields  map[string]Field // by the name of the column; Properties makes a property of it
-	Ignore  []string         // patterns of names of columns that are not stored
-	LeftOut []string         // names of such columns
-	ID      string           // a column, or hash: and fields or columns, separated by commas
-	CRS     string           // the reference system of x and y, and of a geometry that names none
+	Columns map[string]Target // by ColumnKey; without regard to case
+	Ignore  []string          // patterns of names of columns that are not stored
+	ID      string            // a column, or hash: and fields or columns, separated by commas
+	CRS     string            // the reference system of x and y, and of a geometry that names none
 }
 
 // guesser holds the state of one guess: what is taken, and by whom.
@@ -69,30 +68,47 @@ func (s *guesser) leaveOut(column int, reason string) {
 // release makes a column free again: another one has its field.
 func (s *guesser) release(column int) { s.m.Targets[column], s.taken[column] = Target{}, false }
 
-// applyGiven takes the columns that the user speaks of. A name that the file does not have is an obstacle.
+// applyGiven takes the columns that the user speaks of. A field of a column that the file does not have is an obstacle, and so are two
+// columns for one field.
 func (s *guesser) applyGiven() {
-	for column, field := range s.given.Fields {
-		found := false
-		for i, c := range s.m.Columns {
-			if !strings.EqualFold(strings.TrimSpace(c), strings.TrimSpace(column)) {
-				continue
-			}
-			found = true
-			if s.taken[i] = true; field != Properties || c == string(Properties) {
-				s.take(i, field, ByUser)
-			}
-			break
-		}
-		if !found && field != Properties {
-			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which --map names", column)
-		}
+	given := make(map[string]Target, len(s.given.Columns))
+	for key, t := range s.given.Columns {
+		given[foldKey(key)] = t
 	}
 	for i, c := range s.m.Columns {
-		if slices.Contains(s.given.LeftOut, c) || slices.ContainsFunc(s.given.Ignore, func(p string) bool { return MatchPattern(p, c) }) {
+		key := foldKey(s.m.ColumnKey(i))
+		t, isGiven := given[key]
+		delete(given, key)
+		switch {
+		case slices.ContainsFunc(s.given.Ignore, func(p string) bool { return MatchPattern(p, c) }):
 			s.leaveOut(i, "ignored")
+		case isGiven:
+			s.applyTarget(i, t)
+		}
+	}
+	for key, t := range given {
+		if t.Field != "" {
+			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which should hold %s", key, t.Field)
 		}
 	}
 }
+
+// severalColumns are the fields that several columns may have.
+var severalColumns = []Field{Line2, Pair, Shape}
+
+func (s *guesser) applyTarget(column int, t Target) {
+	if other, isTaken := s.m.Find(t.Field); t.Field != "" && isTaken && !slices.Contains(severalColumns, t.Field) {
+		s.addObstacle("say proprietes of one of them", "the columns %q and %q should both hold %s", s.m.Columns[other], s.m.Columns[column], t.Field)
+		return
+	}
+	if t == (Target{}) && foldKey(s.m.Columns[column]) == string(Properties) {
+		t.Field = Properties // the column of an export
+	}
+	t.Property, t.Witness = "", ByUser // nameProperties gives the key
+	s.m.Targets[column], s.taken[column] = t, true
+}
+
+func foldKey(key string) string { return strings.ToLower(strings.TrimSpace(key)) }
 
 // isOwn reports whether lieudit exported the file: it has the members of a site that only the service sets.
 func (s *guesser) isOwn() bool {
@@ -165,7 +181,7 @@ func (s *guesser) matchByName(low, high int) {
 }
 
 // fallbackFields are the fields that a row may have in another column than most rows: contact:city instead of addr:city.
-var fallbackFields = []Field{Name, HouseNumber, StreetName, Line1, PostalCode, City, Phone, Email, Website, Hours}
+var fallbackFields = []Field{HouseNumber, StreetName, Line1, PostalCode, City, Phone, Email, Website, Hours}
 
 // addFallbacks marks the properties that are called after a field exactly, and whose content agrees: a row without the field's own
 // column takes it from there. A column of the very same name is about something else: the operator beside the place.

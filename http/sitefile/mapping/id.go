@@ -64,8 +64,9 @@ func (s *guesser) applyGivenID() {
 	}
 	for i, c := range s.m.Columns {
 		if strings.EqualFold(strings.TrimSpace(c), strings.TrimSpace(s.given.ID)) {
-			s.take(i, ExternalID, ByUser)
-			s.m.ID.Column = i
+			if s.m.ID.Column = i; s.m.Targets[i].Witness != ByUser { // else it is a field too
+				s.take(i, ExternalID, ByUser)
+			}
 			return
 		}
 	}
@@ -125,7 +126,7 @@ func (s *guesser) explainID(chosen, best int) string {
 func (s *guesser) reportUnusableID(i int) {
 	c := s.profile.Columns[i]
 	if missing := s.profile.Rows - c.Filled; missing > 0 {
-		s.m.ID.Reason = fmt.Sprintf("the column %q is empty in %d rows", s.m.Columns[i], missing)
+		s.m.ID.Reason = fmt.Sprintf("the column %q is empty in %s", s.m.Columns[i], describeEmpty(c.emptyLines, missing))
 		return
 	}
 	if len(c.repeated) == 0 {
@@ -137,4 +138,15 @@ func (s *guesser) reportUnusableID(i int) {
 		examples = append(examples, fmt.Sprintf("%q in lines %d and %d", r.Value, r.First, r.Again))
 	}
 	s.m.ID.Reason = fmt.Sprintf("the column %q has the same value more than once: %s", s.m.Columns[i], strings.Join(examples, ", "))
+}
+
+// describeEmpty names the first lines of some empty cells: "line 6", "3 rows, the first in lines 6, 9 and 12".
+func describeEmpty(lines []int, count int) string {
+	switch {
+	case len(lines) == 0:
+		return fmt.Sprintf("%d rows", count)
+	case count == 1:
+		return fmt.Sprintf("line %d", lines[0])
+	}
+	return fmt.Sprintf("%d rows, the first in line %d", count, lines[0])
 }

@@ -12,6 +12,7 @@
 package mapping
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -81,9 +82,42 @@ const (
 type Target struct {
 	Field    Field   // "": none
 	Witness  Witness // of Field
+	Repeats  bool    // the column holds a position, and is read only where a row has no better one
 	Property string  // the key in proprietes; "": none
-	Fallback Field   // a field that a row takes from here where its own column is empty; the property is stored all the same
+	Fallback Field   // of a property: a field that a row takes from here too, where its own column is empty
 	LeftOut  string  // why the column is not stored; "" where it is
+}
+
+// notStored is how a mapping is written of a column that is left out.
+const notStored = "-"
+
+// String is a target as a mapping is written: the field; proprietes, or proprietes+telephone for one that is a fallback too; - for a
+// column that is not stored.
+func (t Target) String() string {
+	switch {
+	case t.LeftOut != "":
+		return notStored
+	case t.Field != "":
+		return string(t.Field)
+	case t.Fallback != "":
+		return string(Properties) + "+" + string(t.Fallback)
+	}
+	return string(Properties)
+}
+
+// ParseTarget reads a target that String wrote, or that a user types; false where it names no field.
+func ParseTarget(text string) (t Target, ok bool) {
+	name, fallback, isFallback := strings.Cut(strings.ToLower(strings.TrimSpace(text)), "+")
+	name = strings.TrimPrefix(name, "adresse.")
+	switch {
+	case name == notStored:
+		return Target{LeftOut: "ignored"}, true
+	case name == string(Properties) && isFallback:
+		return Target{Fallback: Field(fallback)}, slices.Contains(FieldNames(), fallback)
+	case name == string(Properties):
+		return Target{}, true
+	}
+	return Target{Field: Field(name)}, !isFallback && slices.Contains(FieldNames(), name)
 }
 
 // Mapping is what becomes of the columns of a file.
@@ -93,6 +127,20 @@ type Mapping struct {
 	Positions []Position
 	ID        ID
 	IsOwn     bool // the file was exported by lieudit: its values are exact and are not mended
+}
+
+// ColumnKey tells the columns of a file apart: the name, and #2 behind it for the second one of the same name.
+func (m *Mapping) ColumnKey(column int) string {
+	name, n := m.Columns[column], 1
+	for _, other := range m.Columns[:column] {
+		if foldKey(other) == foldKey(name) {
+			n++
+		}
+	}
+	if n == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s#%d", name, n)
 }
 
 // Find is the index of the column with a field, the first one of several; false where there is none.
@@ -123,12 +171,6 @@ func FieldNames() []string {
 		"proprietes", "numero", "rep", "type_voie", "nom_voie", "lat_lon", "geometrie", "x", "y",
 		"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche",
 	}
-}
-
-// ParseField is the field with a name; false where there is none.
-func ParseField(name string) (Field, bool) {
-	name = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "adresse.")
-	return Field(name), slices.Contains(FieldNames(), name)
 }
 
 // Obstacle is a reason why a file cannot be imported as it is, and what its user can do.

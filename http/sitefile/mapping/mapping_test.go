@@ -33,6 +33,8 @@ func describeMapping(m mapping.Mapping) string {
 	var parts []string
 	for _, t := range m.Targets {
 		switch {
+		case t.Repeats:
+			parts = append(parts, "-")
 		case t.Field != "" && t.Witness == mapping.ByContent:
 			parts = append(parts, "("+string(t.Field)+")")
 		case t.Field != "":
@@ -125,7 +127,7 @@ func TestTheIDIsAColumnThatTellsRowsApart(t *testing.T) {
 func TestWhatTheUserSaysWins(t *testing.T) {
 	t.Parallel()
 	rows := []string{"1|A|B|44.5|3.5"}
-	g := mapping.Given{Fields: map[string]mapping.Field{"libre": mapping.Name, "nom": mapping.Properties}, Ignore: []string{"l?n", "L*T"}, ID: "hash:nom, lat"}
+	g := mapping.Given{Columns: map[string]mapping.Target{"Libre": {Field: mapping.Name}, "nom": {}}, Ignore: []string{"l?n", "L*T"}, ID: "hash:nom, lat"}
 	m, obstacles := mapping.Guess(profileTable("id|nom|libre|lat|lon", rows...), g)
 	if diff := cmp.Diff("proprietes.id|proprietes.nom|nom|-|proprietes.lon", describeMapping(m)); diff != "" || len(obstacles) > 0 {
 		t.Errorf("%s %v", diff, obstacles)
@@ -133,8 +135,44 @@ func TestWhatTheUserSaysWins(t *testing.T) {
 	if diff := cmp.Diff([]string{"nom", "lat"}, m.ID.Hash); diff != "" {
 		t.Error(diff)
 	}
-	_, obstacles = mapping.Guess(profileTable("id|nom", "1|A"), mapping.Given{Fields: map[string]mapping.Field{"Surnom": mapping.Name}, ID: "Code"})
-	if text := fmt.Sprint(obstacles); len(obstacles) != 2 || !strings.Contains(text, `"Surnom"`) || !strings.Contains(text, `"Code"`) {
+	_, obstacles = mapping.Guess(profileTable("id|nom", "1|A"), mapping.Given{Columns: map[string]mapping.Target{"surnom": {Field: mapping.Name}}, ID: "Code"})
+	if text := fmt.Sprint(obstacles); len(obstacles) != 2 || !strings.Contains(text, `"surnom"`) || !strings.Contains(text, `"Code"`) {
+		t.Errorf("got %v", obstacles)
+	}
+}
+
+// TestAMappingIsWrittenAndRepeated: what a mapping says of each column gives the same mapping again.
+func TestAMappingIsWrittenAndRepeated(t *testing.T) {
+	t.Parallel()
+	p := profileTable("id|nom|téléphone|mobile|adresse|nom|lat|lon|geo|vide|result_score",
+		"1|A|04 66 65 12 34|06 12 34 56 78|3 rue X|x|44.5|3.5|44.5, 3.5||1", "2|B||06 12 34 56 79|4 rue X|y|44.6|3.6|44.6, 3.6||1")
+	first, _ := mapping.Guess(p, mapping.Given{})
+	given := map[string]mapping.Target{}
+	for i, target := range first.Targets {
+		again, ok := mapping.ParseTarget(target.String())
+		if !ok {
+			t.Errorf("%s is not read", target)
+		}
+		given[first.ColumnKey(i)] = again
+	}
+	second, obstacles := mapping.Guess(p, mapping.Given{Columns: given, ID: "id"})
+	if diff := cmp.Diff(describeMapping(first), describeMapping(second)); diff != "" || len(obstacles) > 0 {
+		t.Errorf("%s %v", diff, obstacles)
+	}
+	for i := range first.Targets {
+		if first.Targets[i].Fallback != second.Targets[i].Fallback || first.Targets[i].Repeats != second.Targets[i].Repeats {
+			t.Errorf("%s: %+v became %+v", first.Columns[i], first.Targets[i], second.Targets[i])
+		}
+	}
+	if len(second.Positions) != 2 {
+		t.Errorf("%d positions", len(second.Positions))
+	}
+}
+
+func TestTwoColumnsForOneFieldAreAnObstacle(t *testing.T) {
+	t.Parallel()
+	given := map[string]mapping.Target{"a": {Field: mapping.Name}, "b": {Field: mapping.Name}}
+	if _, obstacles := mapping.Guess(profileTable("id|a|b", "1|A|B"), mapping.Given{Columns: given}); len(obstacles) != 1 {
 		t.Errorf("got %v", obstacles)
 	}
 }

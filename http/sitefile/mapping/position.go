@@ -44,17 +44,15 @@ func (s *guesser) choosePositions() {
 	}
 	for i, p := range list {
 		if i > 0 {
-			s.leaveOutRepeated(p)
+			s.markRepeated(p)
 		}
 	}
 }
 
-// leaveOutRepeated says that the columns of a further position are only read where a row has no other. Those of the user stay.
-func (s *guesser) leaveOutRepeated(p Position) {
+// markRepeated says that the columns of a further position are only read where a row has no other.
+func (s *guesser) markRepeated(p Position) {
 	for _, column := range p.Columns {
-		if t := s.m.Targets[column]; t.Witness != ByUser && t.Field != Lat && t.Field != Lon {
-			s.leaveOut(column, "repeats the position")
-		}
+		s.m.Targets[column].Repeats = true
 	}
 }
 
@@ -67,7 +65,9 @@ func (s *guesser) addPosition(p Position) {
 func (s *guesser) addGeometry() {
 	for i, c := range s.profile.Columns {
 		if c.Column.Kind == record.Geometry && c.Filled > 0 && s.m.Targets[i].LeftOut == "" {
-			s.take(i, Shape, ByName)
+			if !s.taken[i] || s.m.IsOwn { // else the user keeps it as a property too
+				s.take(i, Shape, ByName)
+			}
 			s.addPosition(Position{Kind: Geometric, Columns: [2]int{i, i}, CRS: s.given.CRS})
 		}
 	}

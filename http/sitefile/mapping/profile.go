@@ -26,10 +26,11 @@ type Stats struct {
 
 	samples []sample
 
-	isIDLike  bool
-	isTooLong bool           // for an id
-	firstLine map[string]int // of each value, where isIDLike
-	repeated  []Repeated
+	isIDLike   bool
+	isTooLong  bool           // for an id
+	firstLine  map[string]int // of each value, where isIDLike
+	repeated   []Repeated
+	emptyLines []int
 }
 
 // sample is a value of a column, and whether it was JSON that is no text.
@@ -61,8 +62,12 @@ func (p *Profile) Observe(columns []record.Column, r record.Record, extraID stri
 		p.Columns = append(p.Columns, s)
 	}
 	p.Rows++
-	for i, v := range r.Values {
-		p.Columns[i].observe(v, r.Line)
+	for i, c := range p.Columns {
+		v := record.Value{}
+		if i < len(r.Values) {
+			v = r.Values[i]
+		}
+		c.observe(v, r.Line)
 	}
 }
 
@@ -72,6 +77,9 @@ func (s *Stats) observe(v record.Value, line int) {
 		text = string(v.JSON)
 	}
 	if text == "" || clean.IsEmptySign(text) || text == "[]" || text == "{}" {
+		if s.isIDLike && len(s.emptyLines) < maxRepeated {
+			s.emptyLines = append(s.emptyLines, line)
+		}
 		return
 	}
 	s.Filled++
