@@ -114,7 +114,7 @@ func (r *raggedRows) report(b *builder) {
 		return
 	}
 	if r.cells*2 < r.columns {
-		b.i.addObstacle("another separator there, or a quote too many before? correct the line", "%s: %d cells instead of %d",
+		b.i.addObstacle("another separator there, or a quote too many before? correct the line", "%s: cells are missing, %d instead of %d",
 			describeLines(r.lines, r.short), r.cells, r.columns)
 		return
 	}

@@ -30,7 +30,8 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 		return false
 	default:
 		f := b.addFault(shape, "a line or a polygon instead of a point", "")
-		f.advice = "--shapes center takes the point in the middle of each, --shapes skip leaves these sites out"
+		f.advice = "--shapes center takes the point in the middle of each, --shapes skip leaves these sites out; " +
+			"--map proprietes=COLUMN keeps the outlines too"
 	}
 	return true
 }
@@ -91,7 +92,8 @@ func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (fir
 // number is the text of a column of numbers, "" where it is empty or says so.
 func (b *builder) number(column int) string {
 	text := strings.TrimSpace(b.value(column).Text)
-	if clean.IsEmptySign(text) || strings.EqualFold(text, "nan") {
+	if text != "" && (clean.IsEmptySign(text) || strings.EqualFold(text, "nan")) {
+		b.mend(clean.EmptySign, column, text, "")
 		return ""
 	}
 	return text
