@@ -127,11 +127,11 @@ func (x *identifier) rawID() string {
 var foreignSigns = regexp.MustCompile(`[^A-Za-z0-9._~:*@+-]`)
 
 // shortenedNumber is a number as a spreadsheet shows a long one.
-var shortenedNumber = regexp.MustCompile(`^\d[.,]\d+[eE]\+\d+$`)
+var shortenedNumber = regexp.MustCompile(`^\d([.,]\d+)?[eE]\+\d+$`)
 
 // isShortened reports whether a text is such a number. Most texts are told by one look.
 func isShortened(text string) bool {
-	return strings.Contains(text, "E+") && shortenedNumber.MatchString(text)
+	return strings.ContainsAny(text, "+") && shortenedNumber.MatchString(text)
 }
 
 // readID makes an external id of the text of a column; false: it cannot be one, which is an obstacle.
@@ -144,17 +144,19 @@ func (x *identifier) readID(s *Site, raw string) bool {
 		id = strings.TrimSuffix(id, ".0")
 		x.b.mend(mendNumericID, x.column, raw, id)
 	}
-	if other := foreignSigns.ReplaceAllString(id, "-"); other != id {
+	if other := foreignSigns.ReplaceAllString(id, "-"); other != id && !x.b.mapping.IsOwn {
 		x.b.mend(mendID, x.column, raw, other)
 		id = other
 	}
 	fault, advice := "", ""
 	switch {
-	case id == "" || clean.IsEmptySign(id):
+	case x.b.mapping.IsOwn && foreignSigns.MatchString(id):
+		fault, advice = "an id with signs that no exported id has", exportAgain
+	case id == "" || !x.b.mapping.IsOwn && clean.IsEmptySign(id):
 		fault, advice = "no id in the column "+x.b.mapping.Columns[x.column], "give every row an id, or take another column with --id"
 	case len(id) > 128:
 		fault, advice = "an id of more than 128 characters", "take another column with --id"
-	case isShortened(raw):
+	case !x.b.mapping.IsOwn && isShortened(raw): // of an export, a comparison with what is stored tells
 		fault = "an id that a spreadsheet has shortened: its last digits are lost"
 		advice = "format the column as text where the file comes from, and save it again"
 	}

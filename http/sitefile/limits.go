@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"lieudit/http/sitefile/record"
 )
 
 // Limits of proprietes, as the service has them.
@@ -92,24 +94,43 @@ type raggedRows struct {
 	lines       []int
 	cells       int // of the first short row
 	columns     int
+	joined      []int // lines of rows that are one cell, which holds signs that may separate others
 }
 
-func (r *raggedRows) observe(line, cells, columns int) {
+func (r *raggedRows) observe(row record.Record, columns int) {
+	cells := len(row.Values)
 	if r.columns = columns; cells >= columns {
 		r.full++
 		return
 	}
+	if cells == 1 && columns > 2 && countSeparators(row.Values[0].Text)+1 >= columns/2 {
+		r.joined = append(r.joined, row.Line)
+		return
+	}
 	if r.short++; len(r.lines) < maxLines {
-		r.lines = append(r.lines, line)
+		r.lines = append(r.lines, row.Line)
 	}
 	if r.short == 1 {
 		r.cells = cells
 	}
 }
 
+// countSeparators counts the signs that may separate cells.
+func countSeparators(text string) int {
+	n := 0
+	for _, sign := range []string{",", ";", "\t", "|"} {
+		n = max(n, strings.Count(text, sign))
+	}
+	return n
+}
+
 // report says the short rows where nearly all rows are full: programs that leave out empty cells at the end do so in many. A row of
 // less than half of the cells is an obstacle.
 func (r *raggedRows) report(b *builder) {
+	if len(r.joined) > 0 {
+		b.i.addObstacle("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d",
+			describeLines(r.joined, len(r.joined)), r.columns)
+	}
 	if r.short == 0 || r.short > r.full/20+1 || r.full == 0 {
 		return
 	}

@@ -2,75 +2,16 @@ package sitefile
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"lieudit/http/csvfile"
 	"lieudit/http/kit"
+	"lieudit/http/sitefile/clean"
 	"lieudit/http/sitefile/mapping"
 	"lieudit/http/sitefile/record"
+	"lieudit/queries/locations/geocode"
 	"lieudit/schemas/locations"
 )
-
-// ParseExport parses an NDJSON export of a referential. The sites are by their external ids.
-func ParseExport(export string) (map[string]Site, error) {
-	known := map[string]Site{}
-	d := json.NewDecoder(strings.NewReader(export))
-	for d.More() {
-		var s locations.Site
-		if err := d.Decode(&s); err != nil {
-			return nil, fmt.Errorf("reading the sites of the referential: %w", err)
-		}
-		known[s.ExternalID] = Site{ExternalID: s.ExternalID, Content: s.Content, Placed: s.Source == locations.SourceBAN}
-	}
-	return known, nil
-}
-
-// IsAt reports whether a site shows the position that a content has.
-func (s Site) IsAt(c locations.Content) bool {
-	return equalDegrees(s.Content.Lat, c.Lat) && equalDegrees(s.Content.Lon, c.Lon) && s.Content.IDBan == c.IDBan
-}
-
-func equalDegrees(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// RemovePosition takes the position from a site that was placed by its address, so that it is placed again. Its id_ban goes too,
-// unless it is all that the site can be placed by.
-func (s *Site) RemovePosition() {
-	s.Content.Lat, s.Content.Lon, s.Placed = nil, nil, false
-	if a := s.Content.Address; a != nil && *a != (locations.SiteAddress{}) {
-		s.Content.IDBan = ""
-	}
-}
-
-// CountChangedIDs counts the ids that known sites have and the file has not, while it has others that differ only as a spreadsheet
-// changes them, and gives one of them as an example.
-func (i *Import) CountChangedIDs(known map[string]Site) (n int, example string) {
-	inFile := make(map[string]bool, len(i.Sites))
-	for _, s := range i.Sites {
-		inFile[s.ExternalID] = true
-	}
-	gone := map[string]string{}
-	for id := range known {
-		if !inFile[id] {
-			gone[foldID(id)] = id
-		}
-	}
-	for _, s := range i.Sites {
-		before, isGone := gone[foldID(s.ExternalID)]
-		if _, isKnown := known[s.ExternalID]; isKnown || !isGone {
-			continue
-		}
-		if n++; n == 1 {
-			example = before + " became " + s.ExternalID
-		}
-	}
-	return n, example
-}
-
-// foldID is an id as a spreadsheet may leave it: without leading noughts and a trailing .0, in lower case.
-func foldID(id string) string {
-	return strings.TrimLeft(strings.TrimSuffix(strings.ToLower(id), ".0"), "0")
-}
 
 // fillOwn puts the values of an exported record into a site, exactly as they are: they are what the service stored.
 func (b *builder) fillOwn(s *Site) {
@@ -82,20 +23,18 @@ func (b *builder) fillOwn(s *Site) {
 	}
 	c := &s.Content
 	c.Name, c.IDBan, c.Phone, c.Email, c.Website = exact(mapping.Name), exact(mapping.IDBan), exact(mapping.Phone), exact(mapping.Email), exact(mapping.Website)
-	a := locations.SiteAddress{
-		Line1: exact(mapping.Line1), Line2: exact(mapping.Line2), PostalCode: exact(mapping.PostalCode), City: exact(mapping.City),
-		InseeCode: exact(mapping.InseeCode), Country: exact(mapping.Country),
-	}
-	if a != (locations.SiteAddress{}) {
-		c.Address = &a
-	}
+	c.Address = b.ownAddress(exact)
 	b.fillPosition(c)
 	s.Placed = exact(mapping.Source) == string(locations.SourceBAN)
 	c.Hours, c.Tags = b.ownJSON(mapping.Hours), b.ownTags()
 	for column, t := range b.mapping.Targets {
 		switch v := b.value(column); {
 		case t.Field == mapping.Properties:
-			b.properties.merge(record.Value{Text: b.exact(column), JSON: v.JSON})
+			text := b.exact(column)
+			if v.JSON == nil && text != "" && !json.Valid([]byte(text)) {
+				b.addFault(column, "proprietes that are no JSON any more", text).advice = exportAgain
+			}
+			b.properties.merge(record.Value{Text: text, JSON: v.JSON})
 		case t.Property == "":
 		case v.JSON != nil:
 			b.properties.setRaw(t.Property, v.JSON)
@@ -106,15 +45,42 @@ func (b *builder) fillOwn(s *Site) {
 	c.Properties = b.properties.marshal()
 }
 
-// exact is the text of a column as it was exported: without the apostrophe that keeps a spreadsheet from reading a formula.
+// ownAddress is the address of an exported record. Some programs write an object of JSON as a text. A spreadsheet takes the nought
+// from the codes, and pandas puts .0 behind them.
+func (b *builder) ownAddress(exact func(mapping.Field) string) *locations.SiteAddress {
+	a := locations.SiteAddress{
+		Line1: exact(mapping.Line1), Line2: exact(mapping.Line2), PostalCode: exact(mapping.PostalCode), City: exact(mapping.City),
+		InseeCode: exact(mapping.InseeCode), Country: exact(mapping.Country),
+	}
+	if text := exact(mapping.Address); text != "" && json.Unmarshal([]byte(text), &a) != nil {
+		b.addFault(b.columns[mapping.Address][0], "an address that is no object of JSON any more", text).advice = exportAgain
+	}
+	if a == (locations.SiteAddress{}) {
+		return nil
+	}
+	if b.isTable() && geocode.IsFrenchCountry(a.Country) {
+		b.restoreCode(&a.PostalCode, mapping.PostalCode, clean.Postcode)
+		b.restoreCode(&a.InseeCode, mapping.InseeCode, clean.InseeCode)
+	}
+	return &a
+}
+
+// exportAgain is what to do about a file whose values a program has changed.
+const exportAgain = "export again, and open the file with all columns as text"
+
+func (b *builder) restoreCode(code *string, f mapping.Field, parse func(string) (string, bool)) {
+	if restored, ok := parse(*code); ok && restored != *code && len(*code) != len(restored) {
+		b.mend(clean.PostcodeZero, b.columns[f][0], *code, restored)
+		*code = restored
+	}
+}
+
+// exact is the text of a column as it was exported: without the apostrophe that keeps a spreadsheet from reading a formula. A file of
+// JSON has it too where it was made of an exported table.
 func (b *builder) exact(column int) string {
 	text := b.value(column).Text
-	if !b.isTable() {
+	if !b.isTable() && !b.mapping.IsOwnTable {
 		return text
-	}
-	if isShortened(text) {
-		f := b.addFault(column, "a number that a spreadsheet has shortened: its last digits are lost", text)
-		f.advice = "export again, and open the file with this column as text"
 	}
 	return csvfile.UnescapeFormula(text)
 }
@@ -131,7 +97,7 @@ func (b *builder) ownJSON(f mapping.Field) json.RawMessage {
 		return v.JSON
 	}
 	if text := b.exact(list[0]); text != "" {
-		if b.isTable() && json.Valid([]byte(text)) {
+		if (b.isTable() || text[0] == '{') && json.Valid([]byte(text)) {
 			return json.RawMessage(text)
 		}
 		quoted, _ := kit.MarshalJSON(text) // a text always encodes
@@ -145,8 +111,12 @@ func (b *builder) ownTags() []string {
 	if len(list) == 0 {
 		return nil
 	}
+	text := b.exact(list[0])
 	if v := b.value(list[0]); v.JSON != nil {
-		return parseTags(string(v.JSON))
+		text = string(v.JSON)
 	}
-	return parseTags(b.exact(list[0]))
+	if strings.HasPrefix(text, "['") || strings.HasPrefix(text, `["['`) {
+		b.addFault(list[0], "tags that Python has written as one text", text).advice = exportAgain
+	}
+	return parseTags(text)
 }

@@ -96,7 +96,7 @@ func profileFile(f *record.File, givenID string, ragged *raggedRows) (*mapping.P
 			return p, nil
 		}
 		if isCSV {
-			ragged.observe(r.Line, len(r.Values), len(p.Columns))
+			ragged.observe(r, len(p.Columns))
 		}
 	}
 	if p.Rows == 0 {

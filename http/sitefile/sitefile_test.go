@@ -111,7 +111,7 @@ func randomSites(r *rand.Rand) (stored []locations.StoredSite, shown []locations
 
 func randomSite(r *rand.Rand) locations.StoredSite {
 	c := locations.Content{
-		Name: randomText(r), IDBan: randomText(r), Phone: randomText(r), Email: randomText(r), Website: randomText(r), Hours: randomJSON(r), Properties: randomObject(r),
+		Name: randomText(r), IDBan: randomText(r), Phone: randomText(r), Email: randomText(r), Website: randomText(r), Hours: randomObject(r), Properties: randomObject(r),
 		Address: &locations.SiteAddress{Line1: randomText(r), Line2: randomText(r), PostalCode: "48000", City: randomText(r), Country: randomText(r)},
 	}
 	if r.IntN(3) == 0 {

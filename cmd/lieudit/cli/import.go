@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -79,29 +78,32 @@ func importSites(ctx context.Context, s session) error {
 	if len(read.Obstacles) > 0 {
 		return describeObstacles(file.name, read.Obstacles)
 	}
-	if err := s.placeAgain(ctx, read); err != nil {
+	known, err := s.knownSites(ctx, read)
+	if err != nil {
 		return err
 	}
-	return s.syncFile(ctx, file, read)
+	read.PlaceAgain(known)
+	read.KeepPositions(known)
+	return s.syncFile(ctx, file, read, known)
 }
 
 // syncFile asks for a dry run, shows it, stops where it looks wrong, and writes.
-func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.Import) error {
+func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.Import, known map[string]sitefile.Site) error {
 	raw, would, err := s.dryRunSync(ctx, file, read)
 	if err != nil {
 		return err
 	}
-	stops, err := s.findStops(ctx, read, would)
+	stops, err := s.findStops(ctx, read, would, known)
 	if err != nil {
 		return err
 	}
 	if s.Bool("preview") || s.Bool("dry-run") {
-		return errors.Join(s.printSync(raw, read), describeRefusal("it would be refused", would.Refusal), s.describeStops("it would be refused", stops))
-	}
-	if err := describeRefusal("refused", would.Refusal); err != nil {
-		return err
+		return errors.Join(s.printSync(raw, read), s.describeStops("it would be refused", stops), describeRefusal("it would be refused", would.Refusal))
 	}
 	if err := s.confirmSync(file, read, would, stops); err != nil {
+		return err
+	}
+	if err := describeRefusal("refused", would.Refusal); err != nil {
 		return err
 	}
 	if raw, _, err = s.postSync(ctx, file.name, read, false); err != nil {
@@ -433,21 +435,15 @@ func (f *importFile) saveMapping(m mapping.Mapping) error {
 	return os.WriteFile(f.mappingFile, append(text, '\n'), 0o644)
 }
 
-// placeAgain takes the positions away that were found by the address in another referential than the one of the import, so that
-// they are found again. A site that the referential has with the same position keeps it.
-func (s session) placeAgain(ctx context.Context, read *sitefile.Import) error {
-	if !slices.ContainsFunc(read.Sites, func(site sitefile.Site) bool { return site.Placed }) {
-		return nil
+// knownSites are the sites that the referential has, for a file that was exported: it is compared with them. For another file, and
+// where there is no referential yet, there are none.
+func (s session) knownSites(ctx context.Context, read *sitefile.Import) (map[string]sitefile.Site, error) {
+	if !read.Mapping.IsOwn {
+		return nil, nil
 	}
 	known, err := s.exportedSites(ctx)
-	if err != nil {
-		return err
+	if refused, ok := errors.AsType[*adminclient.APIError](err); ok && refused.Status == http.StatusNotFound {
+		return nil, nil // the dry run says so
 	}
-	for i := range read.Sites {
-		site := &read.Sites[i]
-		if current, ok := known[site.ExternalID]; site.Placed && !(ok && current.IsAt(site.Content)) {
-			site.RemovePosition()
-		}
-	}
-	return nil
+	return known, err
 }

@@ -233,8 +233,8 @@ const (
 )
 
 // findStops finds what stops an import without a terminal: positions at 0, 0 or turned round in more than 2 % of the sites, and ids
-// that a spreadsheet has changed.
-func (s session) findStops(ctx context.Context, read *sitefile.Import, would body.Synced) ([]string, error) {
+// or values that a spreadsheet has changed.
+func (s session) findStops(ctx context.Context, read *sitefile.Import, would body.Synced, known map[string]sitefile.Site) ([]string, error) {
 	var stops []string
 	counts := countAlerts(would)
 	for _, code := range []string{"position_nulle", "position_inversee"} {
@@ -242,17 +242,21 @@ func (s session) findStops(ctx context.Context, read *sitefile.Import, would bod
 			stops = append(stops, fmt.Sprintf("%d of %d places %s (%s)%s", n, len(read.Sites), alertPhrases[code], code, s.adviseExchange(code, read)))
 		}
 	}
-	if would.Created < minSwappedIDs || would.Deactivated < minSwappedIDs {
-		return stops, nil
+	threshold := minSwappedIDs
+	if read.Mapping.IsOwn {
+		threshold = 1
 	}
-	known, err := s.exportedSites(ctx)
-	if err != nil {
-		return nil, err
+	if comes := would.Created + would.Reactivated; known == nil && comes >= threshold && would.Deactivated >= threshold {
+		var err error
+		if known, err = s.exportedSites(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if n, example := read.CountChangedIDs(known); n >= minSwappedIDs {
-		stops = append(stops, fmt.Sprintf("%d ids go while as many come that differ only by leading noughts, a trailing .0 or case (%s), as after a round trip through a spreadsheet", n, example))
+	if n, example := read.CountChangedIDs(known); n >= threshold {
+		stops = append(stops, fmt.Sprintf("%d ids go while as many come that differ only by leading noughts, a trailing .0, case or form (%s), "+
+			"as after a round trip through a spreadsheet", n, example))
 	}
-	return stops, nil
+	return append(stops, read.FindLosses(known)...), nil
 }
 
 // adviseExchange names the flags that exchange latitude and longitude, where positions lie in France only then.

@@ -110,29 +110,43 @@ func (s *guesser) applyTarget(column int, t Target) {
 
 func foldKey(key string) string { return strings.ToLower(strings.TrimSpace(key)) }
 
-// isOwn reports whether lieudit exported the file: it has the members of a site that only the service sets.
+// isOwn reports whether lieudit exported the file: it has the members of a site that only the service sets, or the columns that
+// only an export has. Case does not matter.
 func (s *guesser) isOwn() bool {
-	has := func(name string) bool { return slices.Contains(s.m.Columns, name) }
-	return has("external_id") && (has("position_source") || has("referentiel") && has("version"))
+	has := func(name string) bool {
+		return slices.ContainsFunc(s.m.Columns, func(c string) bool { return foldKey(c) == name })
+	}
+	isResource := has("referentiel") && has("version") && has("actif")
+	if isResource && !has("external_id") {
+		s.addObstacle("export again, or name a column with --id", "the file is an export of lieudit without the column external_id, what each place is called")
+	}
+	return has("external_id") && (has("position_source") || isResource || has("ligne_1") && has("id_ban"))
 }
 
-// mapOwn maps the columns of an exported file by the exact names of their members. Others are properties that someone added.
+// mapOwn maps the columns of an exported file by the exact names of their members. Others are properties that someone added, but for
+// the numbers of rows that programs add.
 func (s *guesser) mapOwn() {
 	for i, c := range s.profile.Columns {
-		name := strings.TrimPrefix(c.Column.Name, "adresse.")
+		name := strings.TrimPrefix(foldKey(c.Column.Name), "adresse.")
+		s.m.IsOwnTable = s.m.IsOwnTable || foldKey(c.Column.Name) == string(Line1)
 		switch {
 		case s.taken[i]:
 		case c.Column.Kind == record.Geometry:
 			s.take(i, Shape, ByName)
-		case name == string(Source):
-			s.take(i, Source, ByName)
+		case name == string(Source), name == string(Address):
+			s.take(i, Field(name), ByName)
 		case slices.Contains(ownReadOnly, name):
 			s.leaveOut(i, "set by the service")
 		case isSiteField(Field(name)):
 			s.take(i, Field(name), ByName)
+		case containsWord(rowNumbers, name) || name == "" && c.isSequence():
+			s.leaveOut(i, "numbers of rows")
 		}
 	}
 }
+
+// rowNumbers are columns that map programs and pandas add to a table.
+const rowNumbers = "fid ogc_fid objectid index unnamed:_0 level_0"
 
 func isSiteField(f Field) bool {
 	return slices.Contains([]Field{ExternalID, Name, Line1, Line2, PostalCode, City, InseeCode, Country, IDBan, Lat, Lon, Hours, Phone, Email, Website, Tags, Properties}, f)
@@ -145,6 +159,8 @@ func (s *guesser) leaveOutEmpty() {
 		case s.taken[i]:
 		case c.Filled == 0:
 			s.leaveOut(i, "empty")
+		case c.Column.Name == "" && c.isSequence():
+			s.leaveOut(i, "numbers of rows")
 		case slices.ContainsFunc(geocoderPrefixes, func(p string) bool { return strings.HasPrefix(strings.ToLower(c.Column.Name), p) }):
 			s.leaveOut(i, "written by a geocoder")
 		}

@@ -61,6 +61,8 @@ const (
 
 	// bareNumber is a column called only "number": a house number where the street has none, else a property.
 	bareNumber Field = "numero?"
+	// Address is the address of an exported site as one text of JSON.
+	Address Field = "adresse"
 	// Source is position_source in an exported file: `ban` says that the position came from the address.
 	Source Field = "position_source"
 )
@@ -127,6 +129,9 @@ type Mapping struct {
 	Positions []Position
 	ID        ID
 	IsOwn     bool // the file was exported by lieudit: its values are exact and are not mended
+
+	// IsOwnTable: the members of the address are columns of an export, as in its CSV.
+	IsOwnTable bool
 }
 
 // ColumnKey tells the columns of a file apart: the name, and #2 behind it for the second one of the same name.

@@ -1,0 +1,244 @@
+package sitefile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/http/sitefile/mapping"
+	"lieudit/http/sitefile/record"
+	"lieudit/schemas/locations"
+)
+
+// ParseExport parses an NDJSON export of a referential. The sites are by their external ids.
+func ParseExport(export string) (map[string]Site, error) {
+	known := map[string]Site{}
+	d := json.NewDecoder(strings.NewReader(export))
+	for d.More() {
+		var s locations.Site
+		if err := d.Decode(&s); err != nil {
+			return nil, fmt.Errorf("reading the sites of the referential: %w", err)
+		}
+		known[s.ExternalID] = Site{ExternalID: s.ExternalID, Content: s.Content, Placed: s.Source == locations.SourceBAN}
+	}
+	return known, nil
+}
+
+// IsAt reports whether a site shows the position that a content has.
+func (s Site) IsAt(c locations.Content) bool {
+	return equalDegrees(s.Content.Lat, c.Lat) && equalDegrees(s.Content.Lon, c.Lon) && s.Content.IDBan == c.IDBan
+}
+
+func equalDegrees(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// RemovePosition takes the position from a site that was placed by its address, so that it is placed again. Its id_ban goes too,
+// unless it is all that the site can be placed by.
+func (s *Site) RemovePosition() {
+	s.Content.Lat, s.Content.Lon, s.Placed = nil, nil, false
+	if a := s.Content.Address; a != nil && *a != (locations.SiteAddress{}) {
+		s.Content.IDBan = ""
+	}
+}
+
+// PlaceAgain takes the positions away that were found by the address in another referential than the one of the import, so that they
+// are found again. A site that the referential has with the same position keeps it.
+func (i *Import) PlaceAgain(known map[string]Site) {
+	for n := range i.Sites {
+		s := &i.Sites[n]
+		if stored, ok := known[s.ExternalID]; s.Placed && !(ok && stored.IsAt(s.Content)) {
+			s.RemovePosition()
+		}
+	}
+}
+
+// CountChangedIDs counts the ids that known sites have and the file has not, while it has others that differ only as a spreadsheet
+// changes them, or in an export that are of a place with the same name and address. It gives one of them as an example.
+func (i *Import) CountChangedIDs(known map[string]Site) (n int, example string) {
+	inFile := make(map[string]bool, len(i.Sites))
+	for _, s := range i.Sites {
+		inFile[s.ExternalID] = true
+	}
+	gone := map[string]string{}
+	for id, stored := range known {
+		if !inFile[id] {
+			gone[foldID(id)] = id
+			if i.Mapping.IsOwn {
+				gone[placeKey(stored)] = id
+			}
+		}
+	}
+	for _, s := range i.Sites {
+		before, isGone := gone[foldID(s.ExternalID)]
+		if !isGone && i.Mapping.IsOwn {
+			before, isGone = gone[placeKey(s)]
+		}
+		if _, isKnown := known[s.ExternalID]; isKnown || !isGone {
+			continue
+		}
+		if n++; n == 1 {
+			example = before + " became " + s.ExternalID
+		}
+	}
+	return n, example
+}
+
+// placeKey tells places apart by what they are and where. No id has its signs.
+func placeKey(s Site) string {
+	a := s.Content.Address
+	if a == nil {
+		a = &locations.SiteAddress{}
+	}
+	return "\x00" + s.Content.Name + "\x00" + a.Line1 + "\x00" + a.City
+}
+
+// foldID is an id as a spreadsheet may leave it: numbers by their value, however they are written; others in lower case.
+func foldID(id string) string {
+	if value, isNumber := numberOf(id); isNumber {
+		return value
+	}
+	return strings.ToLower(id)
+}
+
+// numberOf is the value of a text that a spreadsheet takes for a number: 007, 105.0, 1e5, 1,00E+05.
+func numberOf(text string) (value string, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.Trim(text, "0123456789.,eE+-") != "" || strings.Count(text, ",")+strings.Count(text, ".") > 1 {
+		return "", false
+	}
+	x, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
+	if err != nil {
+		return "", false
+	}
+	return strconv.FormatFloat(x, 'g', 15, 64), true
+}
+
+// keptDegrees is how far a position may be from the stored one to be the same: programs keep 15 digits or less. It is a centimetre.
+const keptDegrees = 1e-7
+
+// KeepPositions gives the sites of an export the positions that the referential has for them, where they differ only in digits that
+// a program has cut.
+func (i *Import) KeepPositions(known map[string]Site) {
+	for n := range i.Sites {
+		s := &i.Sites[n]
+		stored, ok := known[s.ExternalID]
+		a, z := s.Content, stored.Content
+		if !ok || a.Lat == nil || a.Lon == nil || z.Lat == nil || z.Lon == nil {
+			continue
+		}
+		if math.Abs(*a.Lat-*z.Lat) < keptDegrees && math.Abs(*a.Lon-*z.Lon) < keptDegrees {
+			s.Content.Lat, s.Content.Lon = z.Lat, z.Lon
+		}
+	}
+}
+
+// FindLosses compares an export that comes back with what the referential has, and says what a spreadsheet or another program has
+// changed on the way: values that are the same number or a date now, letters that became question marks, a decimal comma that is
+// gone, columns that are gone. It says nothing of a file that is no export.
+func (i *Import) FindLosses(known map[string]Site) []string {
+	if !i.Mapping.IsOwn {
+		return nil
+	}
+	found := findings{}
+	for _, s := range i.Sites {
+		if stored, ok := known[s.ExternalID]; ok {
+			i.compareSite(found, s, stored)
+		}
+	}
+	var losses []string
+	for _, f := range found.list() {
+		losses = append(losses, fmt.Sprintf("%s: %s, such as %q that was %q", f.DescribeLines(), f.Kind, f.After, f.Before))
+	}
+	return losses
+}
+
+func (i *Import) compareSite(found findings, s, stored Site) {
+	before, after := fieldTexts(stored), fieldTexts(s)
+	for _, f := range comparedFields {
+		if kind := describeLoss(before[f], after[f]); kind != "" {
+			found.add(kind, s.Line, string(f), before[f], after[f])
+		} else if before[f] != "" && after[f] == "" && !i.hasField(f) {
+			found.add("the column "+string(f)+" is gone", s.Line, string(f), before[f], "")
+		}
+	}
+	a, z := s.Content, stored.Content
+	if a.Lat != nil && a.Lon != nil && z.Lat != nil && z.Lon != nil && before[mapping.Line1] == after[mapping.Line1] {
+		if isScaled(*z.Lat, *a.Lat) || isScaled(*z.Lon, *a.Lon) {
+			found.add("a position without its decimal comma", s.Line, "lat, lon", formatPosition(z), formatPosition(a))
+		}
+	}
+}
+
+// hasField reports whether the file has a column that a field of an exported site can come from. JSON leaves empty members out.
+func (i *Import) hasField(f mapping.Field) bool {
+	if i.Info.Format != record.CSV && i.Info.Format != record.XLSX {
+		return true
+	}
+	_, ok := i.Mapping.Find(f)
+	return ok
+}
+
+// isScaled reports whether a coordinate is a hundred times or more the stored one, with the same digits.
+func isScaled(before, after float64) bool {
+	if before == 0 || after/before < 100 {
+		return false
+	}
+	exponent := math.Log10(after / before)
+	return math.Abs(exponent-math.Round(exponent)) < 1e-9
+}
+
+func formatPosition(c locations.Content) string {
+	return formatDegrees(c.Lat) + ", " + formatDegrees(c.Lon)
+}
+
+// comparedFields are the fields of texts that programs change.
+var comparedFields = []mapping.Field{
+	mapping.Name, mapping.Line1, mapping.Line2, mapping.PostalCode, mapping.City, mapping.InseeCode, mapping.Country, mapping.Phone, mapping.Email,
+	mapping.Website, mapping.Hours, mapping.Tags, mapping.Properties, mapping.Lat, mapping.Lon,
+}
+
+// fieldTexts are the texts of a site's fields.
+func fieldTexts(s Site) map[mapping.Field]string {
+	c := s.Content
+	a := c.Address
+	if a == nil {
+		a = &locations.SiteAddress{}
+	}
+	return map[mapping.Field]string{
+		mapping.Name: c.Name, mapping.Line1: a.Line1, mapping.Line2: a.Line2, mapping.PostalCode: a.PostalCode, mapping.City: a.City,
+		mapping.InseeCode: a.InseeCode, mapping.Country: a.Country, mapping.Phone: c.Phone, mapping.Email: c.Email, mapping.Website: c.Website,
+		mapping.Hours: string(c.Hours), mapping.Tags: strings.Join(c.Tags, ","), mapping.Properties: string(c.Properties),
+		mapping.Lat: formatDegrees(c.Lat), mapping.Lon: formatDegrees(c.Lon),
+	}
+}
+
+// programDate is a date or a time as spreadsheets write them.
+var programDate = regexp.MustCompile(`^(\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}.*|\d{1,2}:\d{2}:\d{2}.*)$`)
+
+// describeLoss says what a program did to a text; "" where the change may be meant.
+func describeLoss(before, after string) string {
+	if before == after || before == "" || after == "" {
+		return ""
+	}
+	beforeValue, wasNumber := numberOf(before)
+	afterValue, isNumber := numberOf(after)
+	switch {
+	case strings.EqualFold(before, after) && containsFold([]string{"true", "false"}, before):
+		return "a text that a program takes for yes or no"
+	case wasNumber && isNumber && (beforeValue == afterValue || isShortened(after)):
+		return "a text that a program takes for a number"
+	case programDate.MatchString(after) && !programDate.MatchString(before) && strings.ContainsAny(before, "0123456789"):
+		return "a text that a program takes for a date"
+	case strings.Count(after, "?") > strings.Count(before, "?") && utf8.RuneCountInString(before) == utf8.RuneCountInString(after):
+		return "letters that the file's encoding does not have"
+	}
+	return ""
+}
+
+func containsFold(list []string, text string) bool {
+	return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(t, text) })
+}
