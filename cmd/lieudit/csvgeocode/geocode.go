@@ -1,17 +1,20 @@
 // Package csvgeocode verifies the addresses of a CSV file, row by row, and writes a copy of the file with result columns
-// behind each row. Its constraint: the rows keep their order and their text, memory is bounded whatever the size of the
+// behind each row. Its constraint: the rows keep their order and their bytes, memory is bounded whatever the size of the
 // file, and a run that was killed resumes without losing or repeating a row.
 //
-// Three things differ in the copy: it is UTF-8, it has no empty lines, and a row with more fields than the header has its
-// last fields joined.
+// Two things differ in the copy: it has no empty lines, and a row with more fields than the header has its last fields
+// joined. Its encoding, its separator and its line ends are those of the file.
 //
-// Job.Run reads the header, which decides the columns and the separator, opens a partialResult and passes batches of rows
-// from goroutine to goroutine. readBatches sends each batch to both channels, so the writer receives batches in the order
-// of the file and waits for each until it is verified:
+// Job.Run reads the header. From the header and the first rows come the charset, the separator and the layout: which columns
+// hold the address, by the table of names of package mapping where the job names none. Run then opens a partialResult and
+// passes batches of rows from goroutine to goroutine. readBatches sends each batch to both channels, so the writer receives
+// batches in the order of the file and waits for each until it is verified:
 //
 //	rowReader ──> readBatches ──> toVerify ──> verifyBatch (one a processor)
 //	                   │                           │ closes batch.verified
 //	                   └────────> toWrite ──> writeBatches ──> partialResult ──> Out
+//
+// verifyBatch makes address.Query of each row (header.queries), takes the best match as a result, and formats the line.
 package csvgeocode
 
 import (
@@ -31,19 +34,21 @@ import (
 // Job is one CSV file to geocode.
 type Job struct {
 	In, Out   string   // paths; beside Out a run keeps Out.part and Out.resume
-	Columns   []string // that hold the address, in order; none: all
+	Columns   []string // that hold the address, in order; none: they are found out
 	Postcode  string   // column with the postcode that a match must have; "": no such filter
 	CityCode  string   // column with the commune's INSEE code that a match must have; "": no such filter
-	Separator rune     // between fields; 0: the one that the header uses
-	Encoding  string   // UTF8 or Windows1252
+	Separator rune     // between fields; 0: it is found out
+	Encoding  string   // one of record.Encodings(); "": it is found out
+	Prefix    string   // of the names of the result's columns; "": the first of result_, result2_… that the file has not
 	Fallback  bool     // the commune that was typed answers where the address is not found
 	Restart   bool     // drop the rows of an unfinished run and begin with the first
 	Engine    *address.Engine
 	Vintage   string              // name of the engine's vintage; a resumed run must have the same
-	Progress  func(Counts, int64) // receives the counts and the bytes of decoded text read, after each batch; may be nil
+	Start     func(Layout)        // receives what was found in the file, before the first row is verified; may be nil
+	Progress  func(Counts, int64) // receives the counts and the bytes of text read, after each batch; may be nil
 }
 
-// Encodings of the input. The result is always UTF-8.
+// Two of the encodings, as record.Encodings() has them.
 const (
 	UTF8        = "utf-8"
 	Windows1252 = "windows-1252"
@@ -65,11 +70,11 @@ var ErrResultExists = errors.New("there is a result already")
 
 // Run geocodes the file and renames the result to Out once it is complete: Out never holds a part of a result. After an
 // error, a kill or the end of ctx, another Run of the same job resumes. Its errors are *FormatError, *ColumnError,
-// ErrResultExists, ErrRunMismatch, ErrRunInProgress and those of files, of the engine and of ctx. The counts are valid
-// beside an error too: they are the rows that the next Run need not verify again.
+// *NoAddressError, ErrResultExists, ErrRunMismatch, ErrRunDamaged, ErrRunInProgress and those of files, of the engine and of
+// ctx. The counts are valid beside an error too: they are the rows that the next Run need not verify again.
 func (j Job) Run(ctx context.Context) (Counts, error) {
-	if _, err := os.Lstat(j.Out); err == nil {
-		return Counts{}, fmt.Errorf("%s: %w", j.Out, ErrResultExists)
+	if err := j.checkOutIsFree(); err != nil {
+		return Counts{}, err
 	}
 	header, err := j.readHeader()
 	if err != nil {
@@ -79,11 +84,22 @@ func (j Job) Run(ctx context.Context) (Counts, error) {
 	if err != nil {
 		return Counts{}, err
 	}
+	if j.Start != nil {
+		j.Start(header.describe())
+	}
 	err = j.processRows(ctx, header, partial)
 	if err != nil {
 		return partial.state.Counts, errors.Join(err, partial.close())
 	}
 	return partial.state.Counts, partial.moveIntoPlace(j.Out)
+}
+
+// checkOutIsFree returns ErrResultExists where Out exists.
+func (j Job) checkOutIsFree() error {
+	if _, err := os.Lstat(j.Out); err == nil {
+		return fmt.Errorf("%s: %w", j.Out, ErrResultExists)
+	}
+	return nil
 }
 
 const (
@@ -95,8 +111,8 @@ const (
 // the writer once verified is closed.
 type batch struct {
 	rows      []row
-	endOffset int64         // end of the last row, in bytes of the decoded text
-	output    string        // lines to write; valid once verified is closed
+	endOffset int64         // end of the last row, in bytes of the text
+	output    []byte        // lines to write; valid once verified is closed
 	counts    Counts        // of these rows; valid once verified is closed
 	verified  chan struct{} // closed by verifyBatch
 }
@@ -104,7 +120,7 @@ type batch struct {
 // processRows verifies the rows that no earlier run has written, on all processors, and writes them in order. Whatever ends
 // it, the rows written by then are saved. It returns when all its goroutines have ended.
 func (j Job) processRows(ctx context.Context, h header, p *partialResult) (err error) {
-	text, err := j.openText(p.state.BytesRead)
+	text, err := h.openText(j.In, p.state.BytesRead)
 	if err != nil {
 		return err
 	}
@@ -178,7 +194,11 @@ func (j Job) verifyBatch(ctx context.Context, h *header, b *batch) error {
 		b.counts.countResult(got)
 		lines = append(lines, h.formatRow(r, got.values())...)
 	}
-	b.output, b.rows = string(lines), nil // the rows are not needed while the batch waits for the writer
+	b.rows = nil // they are not needed while the batch waits for the writer
+	var err error
+	if b.output, err = h.encodeText(lines); err != nil {
+		return err
+	}
 	close(b.verified)
 	return nil
 }
@@ -195,7 +215,7 @@ func (j Job) writeBatches(ctx context.Context, p *partialResult, toWrite <-chan 
 		if err := ctx.Err(); err != nil {
 			return err // select chooses at random when both are ready; a batch that is not verified must not be written
 		}
-		p.appendText(b.output)
+		p.appendBytes(b.output)
 		p.state.BytesRead = b.endOffset
 		p.state.Counts.addCounts(b.counts)
 		if j.Progress != nil {

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
@@ -55,7 +58,7 @@ func newTestJob(t *testing.T, text string) Job {
 	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Job{In: in, Out: in + ".out", Encoding: UTF8, Engine: engine, Vintage: "v1"}
+	return Job{In: in, Out: in + ".out", Engine: engine, Vintage: "v1"}
 }
 
 // runJob runs a job and returns the file it wrote.
@@ -80,27 +83,32 @@ func readFile(t *testing.T, path string) string {
 func TestRowsStayAsTheyAreAndGetTheirResults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		text string
-		want []string // how lines begin, and how they end
+		text    string
+		columns []string
+		want    []string // parts of the result
 	}{
-		"commas": {"a,b\n\"3, rue de l'Ermitage\",Mende\n", []string{"a,b,result_latitude", "\"3, rue de l'Ermitage\",Mende,44.514163,3.4979,", "true,ok"}},
-		"semicolons, CRLF and a byte order mark": {"\ufeffa;b\r\n1 rue Carnot;Bondy\r\n",
-			[]string{"\ufeffa;b;result_latitude", "1 rue Carnot;Bondy;48.9;2.48;", "true;ok\r\n"}},
-		"a line break within quotes": {"a;b\n\"12 b\navenue Foch\";Mende\n", []string{"\"12 b\navenue Foch\";Mende;44.518;3.495;12bis Avenue Foch 48000 Mende;", "true;ok"}},
-		"too few fields":             {"a;b;c\n1 rue Carnot Bondy\n", []string{"1 rue Carnot Bondy;;;48.9;"}},
-		"too many fields":            {"a;b\n1 rue Carnot;Bondy;x;\"y;z\"\n", []string{"1 rue Carnot;\"Bondy;x;y;z\";"}},
-		"loose quotes":               {"a;b\n1 \"rue\" Carnot;Bondy\n", []string{"1 \"rue\" Carnot;Bondy;48.9;"}},
-		"no end of the last line":    {"a\n1 rue Carnot Bondy", []string{"a;result_latitude", "1 rue Carnot Bondy;48.9;"}[1:]},
-		"nothing to look for":        {"a;b\n;\n", []string{";;;;", ";skipped\n"}},
-		"nothing found":              {"a\n7 boulevard zxwvtq quxybf\n", []string{"7 boulevard zxwvtq quxybf,", ",not-found\n"}},
-		"not text":                   {"a\nM\xe9nilmontant\n", []string{"M\xe9nilmontant,", ",error\n"}},
+		"commas": {text: "adresse,ville\n\"3, rue de l'Ermitage\",Mende\n",
+			want: []string{"adresse,ville,result_latitude", "\"3, rue de l'Ermitage\",Mende,44.514163,3.4979,", "true,ok"}},
+		"semicolons, CRLF and a byte order mark": {text: "\ufeffadresse;ville\r\n1 rue Carnot;Bondy\r\n",
+			want: []string{"\ufeffadresse;ville;result_latitude", "1 rue Carnot;Bondy;48.9;2.48;", "true;ok\r\n"}},
+		"a line that names the separator": {text: "sep=;\r\nadresse, ou lieu;ville\r\n1 rue Carnot;Bondy\r\n", columns: []string{"adresse, ou lieu", "ville"},
+			want: []string{"sep=;\r\nadresse, ou lieu;ville;result_latitude", "1 rue Carnot;Bondy;48.9;2.48;"}},
+		"lines that end with CR": {text: "adresse;ville\r1 rue Carnot;Bondy\r", want: []string{"adresse;ville;result_latitude", "result_status\r1 rue Carnot;Bondy;48.9;2.48;", ";ok\r"}},
+		"one column with commas": {text: "adresse\n1 rue Carnot, Bondy\n", want: []string{"adresse;result_latitude", "1 rue Carnot, Bondy;48.9;2.48;"}},
+		"a line break within quotes": {text: "adresse;ville\n\"12 b\navenue Foch\";Mende\n",
+			want: []string{"\"12 b\navenue Foch\";Mende;44.518;3.495;12bis Avenue Foch 48000 Mende;", "true;ok"}},
+		"too few fields":          {text: "adresse;b;c\n1 rue Carnot Bondy\n", want: []string{"1 rue Carnot Bondy;;;48.9;"}},
+		"too many fields":         {text: "a;b\n1 rue Carnot;Bondy;x;\"y;z\"\n", columns: []string{"a"}, want: []string{"1 rue Carnot;\"Bondy;x;y;z\";48.9;"}},
+		"loose quotes":            {text: "adresse;ville\n1 \"rue\" Carnot;Bondy\n", want: []string{"1 \"rue\" Carnot;Bondy;48.9;"}},
+		"no end of the last line": {text: "adresse\n1 rue Carnot Bondy", want: []string{"1 rue Carnot Bondy,48.9,"}},
+		"nothing to look for":     {text: "a;b\n;\n", columns: []string{"a"}, want: []string{";;;;", ";skipped\n"}},
+		"nothing found":           {text: "adresse\n7 boulevard zxwvtq quxybf\n", want: []string{"7 boulevard zxwvtq quxybf,", ",not-found\n"}},
+		"not text":                {text: "adresse;b\nM\xe9nilmontant;é é é é é é é é é é\n", want: []string{"M\xe9nilmontant;", ";error\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := newTestJob(t, c.text)
-			if name == "no end of the last line" {
-				j.Separator = ';'
-			}
+			j.Columns = c.columns
 			got, counts := runJob(t, j)
 			for _, want := range c.want {
 				if !strings.Contains(got, want) {
@@ -111,19 +119,6 @@ func TestRowsStayAsTheyAreAndGetTheirResults(t *testing.T) {
 				t.Errorf("%d rows were counted, want 1", counts.Rows)
 			}
 		})
-	}
-}
-
-func TestWindows1252IsReadWhenTheJobSaysSo(t *testing.T) {
-	t.Parallel()
-	j := newTestJob(t, "libell\xe9;b\n3 rue de l\x92Ermitage;Mende\n")
-	var format *FormatError
-	if _, err := j.Run(t.Context()); !errors.As(err, &format) {
-		t.Errorf("as UTF-8: %v, want a *FormatError", err)
-	}
-	j.Encoding = Windows1252
-	if got, _ := runJob(t, j); !strings.Contains(got, "libellé;b;") || !strings.Contains(got, "3 rue de l’Ermitage;Mende;44.5") {
-		t.Errorf("got %q", got)
 	}
 }
 
@@ -145,15 +140,11 @@ func TestOnlyNamedColumnsAndFiltersAreUsed(t *testing.T) {
 	if _, err := other.Run(t.Context()); !errors.As(err, &column) || !strings.Contains(err.Error(), "nom, rue, cp, code") {
 		t.Errorf("an unknown column: %v", err)
 	}
-	again := newTestJob(t, got)
-	if _, err := again.Run(t.Context()); !errors.As(err, &column) || !column.AlreadyPresent {
-		t.Errorf("a file with results: %v", err)
-	}
 }
 
 func TestTheCommuneAnswersWhereTheJobSaysSo(t *testing.T) {
 	t.Parallel()
-	text := "a\n7 boulevard zxwvtq 48000 Mende\n7 boulevard zxwvtq 31000 Toulouse\n7 boulevard zxwvtq\n3 rue de l'Ermitage Mende\n"
+	text := "adresse\n7 boulevard zxwvtq 48000 Mende\n7 boulevard zxwvtq 31000 Toulouse\n7 boulevard zxwvtq\n3 rue de l'Ermitage Mende\n"
 	got, counts := runJob(t, newTestJob(t, text))
 	if want := (Counts{Rows: 4, Exact: 1, NotFound: 3}); counts != want {
 		t.Errorf("without: %+v, want %+v:\n%s", counts, want, got)
@@ -169,14 +160,16 @@ func TestTheCommuneAnswersWhereTheJobSaysSo(t *testing.T) {
 func TestAFileThatIsNoCSVIsRefusedWithItsKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "empty", "\n \n": "empty", "\x1f\x8bxx": "gzip", "PK\x03\x04": "zip", "a\x00b\n": "binary", "\xff\xfea\x00\n": "binary",
+		"": "empty", "\n \n": "empty", "\x1f\x8bxx": "gzip", "PK\x03\x04": "lieudit sites import", "a\x00b\n": "binary",
+		`{"type": "FeatureCollection", "features": []}`: "GeoJSON", "<html>": "web page", "nom;ville\n": "nothing below",
+		"Liste des clients\n\nnom;adresse;ville\nA;1 rue Carnot;Bondy\n": "line 3",
 	} {
 		j := newTestJob(t, text)
 		if _, err := j.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	j := newTestJob(t, "a;b\n1 rue Carnot;Bondy\n\"no end;"+strings.Repeat("x\n", maxRowBytes))
+	j := newTestJob(t, "adresse;ville\n1 rue Carnot;Bondy\n\"no end;"+strings.Repeat("x\n", maxRowBytes))
 	if _, err := j.Run(t.Context()); !errors.Is(err, errUnclosedQuote) || !strings.Contains(err.Error(), "no end;x") {
 		t.Errorf("a quote that is not closed: %v, want one that names the row", err)
 	}
@@ -185,7 +178,7 @@ func TestAFileThatIsNoCSVIsRefusedWithItsKind(t *testing.T) {
 // manyRows is a file of n rows of different lengths.
 func manyRows(n int) string {
 	var b bytes.Buffer
-	b.WriteString("n;a\n")
+	b.WriteString("n;adresse\n")
 	for i := range n {
 		b.WriteString(strings.Repeat("x", i%50) + ";" + strings.Repeat(" ", i%3) + "3 rue de l'ermitage mende\n")
 	}
@@ -195,6 +188,21 @@ func manyRows(n int) string {
 func TestInterruptedRunsResumeAndWriteTheSameResult(t *testing.T) {
 	t.Parallel()
 	text := manyRows(8 * batchRows)
+	utf16 := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	for name, text := range map[string]string{
+		"UTF-8": text, "UTF-16": encode(t, utf16, bom+text), "Windows-1252": encode(t, charmap.Windows1252, "é"+text),
+		"lines that end with CR": strings.ReplaceAll(text, "\n", "\r"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			interruptRuns(t, text)
+		})
+	}
+}
+
+// interruptRuns runs a job on a text to its end, once in one piece and once in several.
+func interruptRuns(t *testing.T, text string) {
+	t.Helper()
 	want, _ := runJob(t, newTestJob(t, text))
 	j := newTestJob(t, text)
 	runs := 0
@@ -254,5 +262,48 @@ func TestAnUnfinishedRunOfAnotherInputIsNotResumed(t *testing.T) {
 	}
 	if _, err := j.Run(t.Context()); !errors.Is(err, ErrResultExists) {
 		t.Errorf("got %v, want ErrResultExists", err)
+	}
+}
+
+func TestADamagedUnfinishedRunIsSaidAndRestartDropsIt(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(j Job) error{
+		"progress that is no JSON": func(j Job) error { return os.WriteFile(j.Out+".resume", []byte("{\"de\""), 0o600) },
+		"rows that are gone":       func(j Job) error { return os.Truncate(j.Out+".part", 3) },
+	} {
+		j := newTestJob(t, manyRows(10))
+		want, _ := runJob(t, j)
+		j.Out += "2"
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := j.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if err := damage(j); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Run(t.Context()); !errors.Is(err, ErrRunDamaged) {
+			t.Errorf("%s: %v, want ErrRunDamaged", name, err)
+		}
+		j.Restart = true
+		if got, _ := runJob(t, j); got != want {
+			t.Errorf("%s: the result after --restart differs: %q", name, got)
+		}
+	}
+}
+
+func TestAFinishedResultIsNotTakenForAnUnfinishedOne(t *testing.T) {
+	t.Parallel()
+	j := newTestJob(t, manyRows(10))
+	h, err := j.readHeader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := runJob(t, j) // as if it finished after another run had found Out free
+	if p, err := j.openPartialResult(h); !errors.Is(err, ErrResultExists) {
+		t.Errorf("%v, %v, want ErrResultExists", p, err)
+	}
+	if got := readFile(t, j.Out); got != want {
+		t.Errorf("the result was changed: %q", got)
 	}
 }

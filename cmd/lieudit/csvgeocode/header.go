@@ -6,125 +6,163 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
+	"lieudit/http/sitefile/record"
 )
 
-// bom is the byte order mark with which Excel begins UTF-8 files. It is kept in the result.
+// bom is the byte order mark with which Excel begins UTF-8 files, as text. It is kept in the result.
 const bom = "\ufeff"
 
 // header is what the first line of a file and the job's columns determine.
 type header struct {
-	columns        []string // names as they stand in the file
-	raw            string   // the line without its end and without a byte order mark
-	hasBOM         bool
-	lineEnd        string // "\n" or "\r\n"
-	separator      rune
-	rowsOffset     int64 // offset of the first row, in bytes of the decoded text
-	addressColumns []int // indexes of the address columns
-	postcodeColumn int   // index; -1: none
-	cityCodeColumn int   // index; -1: none
+	charset
+	names      []string // of the columns, as they stand in the file
+	raw        string   // the line without its end
+	before     string   // what stands before it: a byte order mark, a line that names the separator
+	lineEnd    string   // "\n" or "\r\n"
+	separator  rune
+	rowsOffset int64 // offset of the first row, in bytes of the text
+	layout
 }
 
-// ColumnError names a column that the file lacks, or a result column that it has already.
-type ColumnError struct {
-	Column         string
-	AlreadyPresent bool     // true: it is a result column of an earlier run
-	Columns        []string // all columns of the file, where Column is missing
-}
-
-func (e *ColumnError) Error() string {
-	if e.AlreadyPresent {
-		return fmt.Sprintf("the file has a column %s already: it holds results of another run", e.Column)
-	}
-	return fmt.Sprintf("there is no column %q; the columns are: %s", e.Column, strings.Join(e.Columns, ", "))
-}
-
-// FormatError says why a file is no CSV. Reason is a sentence about the file, with advice where there is any.
+// FormatError says why a file cannot be read. Reason is a sentence with the way on.
 type FormatError struct{ Reason string }
 
-func (e *FormatError) Error() string { return "this is no CSV file: " + e.Reason }
+func (e *FormatError) Error() string { return e.Reason }
 
-// openText opens the input as UTF-8 text that begins at an offset of the decoded text. It decodes all text before the
-// offset again, since an offset of the text says nothing about a place in the file. The caller closes the file.
-func (j Job) openText(offset int64) (*textReader, error) {
-	file, err := os.Open(j.In)
-	if err != nil {
-		return nil, err
+// explainFormat turns what the readers of files of places say about a file into a *FormatError. They read more formats than this
+// command does, so the way on is another. Other errors stay as they are.
+func explainFormat(err error) error {
+	if rows, ok := errors.AsType[*record.TitleRowsError](err); ok {
+		return &FormatError{fmt.Sprintf("titles stand above the row of names, which seems to be line %d: take them out", rows.HeaderLine)}
 	}
-	text := &textReader{Reader: file, file: file}
-	if j.Encoding == Windows1252 {
-		text.Reader = charmap.Windows1252.NewDecoder().Reader(file)
+	if line, ok := errors.AsType[*record.LineError](err); ok {
+		return &FormatError{line.Error()}
 	}
-	if _, err := io.CopyN(io.Discard, text, offset); err != nil {
-		return nil, errors.Join(err, file.Close())
+	format, ok := errors.AsType[*record.FormatError](err)
+	if !ok {
+		return err
 	}
-	return text, nil
+	what, wayOn, hasWay := strings.Cut(format.Reason, ": ")
+	if hasWay && (strings.HasPrefix(wayOn, "save it") || strings.HasPrefix(wayOn, "export it")) {
+		wayOn = "save it as CSV"
+	}
+	if strings.Contains(what, "spreadsheet or another zip") {
+		wayOn += "; lieudit sites import takes XLSX as it is"
+	}
+	return &FormatError{strings.TrimSuffix(what+": "+wayOn, ": ")}
 }
 
-// textReader reads the decoded text of a file.
-type textReader struct {
-	io.Reader
-	file *os.File
-}
-
-// readHeader reads the first line and finds the columns of the job in it. It reads up to maxRowBytes, because a column's
-// name may hold line breaks within quotes. A file that is no CSV is a *FormatError.
+// readHeader reads the first line and finds the columns of the job. It reads up to maxRowBytes, because a column's name may
+// hold line breaks within quotes.
 func (j Job) readHeader() (h header, err error) {
-	text, err := j.openText(0)
+	if h.charset, err = detectCharset(j.In, j.Encoding); err != nil {
+		return h, err
+	}
+	start, err := h.readStart(j.In)
 	if err != nil {
 		return h, err
+	}
+	if h.name == UTF8 && !utf8.Valid(start[:max(0, bytes.IndexByte(start, '\n'))]) {
+		return h, &FormatError{"its row of names is not UTF-8: leave --encoding out, or name another"}
+	}
+	verdict, err := j.inspectTable(h.charset)
+	if err != nil && len(j.Columns) == 0 {
+		return h, err
+	}
+	h.cutPreamble(start)
+	h.chooseSeparator(j, verdict, start[len(h.before):])
+	if err := h.parseNames(start[len(h.before):]); err != nil {
+		return h, err
+	}
+	return h, h.resolveLayout(j)
+}
+
+// readStart reads the beginning of a file, as text.
+func (c charset) readStart(path string) ([]byte, error) {
+	text, err := c.openText(path, 0)
+	if err != nil {
+		return nil, err
 	}
 	defer text.file.Close()
 	start := make([]byte, maxRowBytes)
 	n, err := io.ReadFull(text, start)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return h, err
+		return nil, err
 	}
-	if reason := findFormatProblem(start[:n], n == len(start)); reason != "" {
-		return h, &FormatError{reason}
-	}
-	start, h.hasBOM = bytes.CutPrefix(start[:n], []byte(bom))
-	if h.separator = j.Separator; h.separator == 0 {
-		h.separator = detectSeparator(start)
-	}
-	if err := h.parseColumns(start); err != nil {
-		return h, err
-	}
-	return h, h.resolveColumns(j)
+	return start[:n], nil
 }
 
-// findFormatProblem says why the beginning of a file is no CSV, "" when it may be one. isCut says that the file goes on
-// behind it: then it may end within a character, which is left out of the check.
-func findFormatProblem(start []byte, isCut bool) string {
-	for isCut && len(start) > 0 && !utf8.RuneStart(start[len(start)-1]) {
-		start = start[:len(start)-1]
+// inspectTable asks the reader of files of places about the beginning of the file: what separates its cells, and whether its first
+// row holds names. An error of it is a *FormatError.
+func (j Job) inspectTable(c charset) (record.Info, error) {
+	file, err := os.Open(j.In)
+	if err != nil {
+		return record.Info{}, err
 	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return record.Info{}, err
+	}
+	table, err := record.Open(file, min(info.Size(), maxRowBytes), j.In, record.Options{Encoding: c.name, Separator: j.Separator})
+	if err != nil {
+		return record.Info{}, explainFormat(err)
+	}
+	return table.Info(), nil
+}
+
+// separatorLine is a first line that names the separator; programs of Microsoft write and read it.
+var separatorLine = regexp.MustCompile(`^(?i:"?sep=)([^\r\n"])"?\r?\n`)
+
+// cutPreamble finds what stands before the row of names.
+func (h *header) cutPreamble(start []byte) {
+	rest := bytes.TrimPrefix(start, []byte(bom))
+	if m := separatorLine.FindSubmatch(rest); m != nil {
+		h.separator = rune(m[1][0])
+		rest = rest[len(m[0]):]
+	}
+	h.before = string(start[:len(start)-len(rest)])
+}
+
+// chooseSeparator decides what separates the fields: what the job says, what the file says in its first line, what cuts its rows into
+// the same number of cells, what occurs most often in the row of names. A file of one column gets a separator that it does not have,
+// so that the results can be told from its text.
+func (h *header) chooseSeparator(j Job, found record.Info, start []byte) {
 	line, _, _ := bytes.Cut(start, []byte("\n"))
 	switch {
-	case len(bytes.TrimSpace(start)) == 0:
-		return "it is empty"
-	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		return "it is compressed with gzip; unpack it first"
-	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
-		return "it is a spreadsheet or a zip archive; save it as CSV"
-	case bytes.IndexByte(start, 0) >= 0:
-		return "it is binary"
-	case !utf8.Valid(line):
-		return "its header is not UTF-8; if it is from Excel, try --encoding " + Windows1252
+	case j.Separator != 0:
+		h.separator = j.Separator
+	case h.separator != 0:
+	case found.Separator != 0:
+		h.separator = found.Separator
+	case found.Format == record.CSV:
+		h.separator = rarestSeparator(start)
+	default:
+		h.separator = mostFrequentSeparator(line)
 	}
-	return ""
 }
 
-// detectSeparator returns the separator that occurs most often in the header: comma, semicolon, tab or bar. A header
-// without any has one column, and a comma separates the results from it.
-func detectSeparator(start []byte) rune {
-	line, _, _ := bytes.Cut(start, []byte("\n"))
+// separators are those that are looked for; the first decides where none occurs.
+const separators = ",;\t|"
+
+// rarestSeparator is the first one that a text does not have, else a comma.
+func rarestSeparator(text []byte) rune {
+	for _, c := range separators {
+		if bytes.IndexByte(text, byte(c)) < 0 {
+			return c
+		}
+	}
+	return ','
+}
+
+// mostFrequentSeparator is the one that occurs most often in a line.
+func mostFrequentSeparator(line []byte) rune {
 	best, highest := ',', 0
-	for _, c := range ",;\t|" {
+	for _, c := range separators {
 		if n := bytes.Count(line, []byte(string(c))); n > highest {
 			best, highest = c, n
 		}
@@ -132,64 +170,20 @@ func detectSeparator(start []byte) rune {
 	return best
 }
 
-// parseColumns reads the header's columns, its line end and where the rows begin. start has no byte order mark, which
-// offsets of the file's text count all the same.
-func (h *header) parseColumns(start []byte) error {
+// parseNames reads the row of names, its line end and where the rows begin. start is the text from the row of names on.
+func (h *header) parseNames(start []byte) error {
 	rows := newRowReader(bytes.NewReader(start), h.separator, 0)
 	row, err := rows.readRow()
 	if err != nil {
 		return err
 	}
-	h.columns, h.raw, h.rowsOffset = row.fields, row.raw, rows.offset
+	for _, name := range row.fields {
+		h.names = append(h.names, h.decodeField(name))
+	}
+	h.raw, h.rowsOffset = row.raw, rows.offset+int64(len(h.before))
 	h.lineEnd = "\n"
 	if bytes.HasSuffix(start[:rows.offset], []byte("\r\n")) {
 		h.lineEnd = "\r\n"
 	}
-	if h.hasBOM {
-		h.rowsOffset += int64(len(bom))
-	}
 	return nil
-}
-
-// resolveColumns finds the job's columns in the header. It returns a *ColumnError for a column that the file lacks, and
-// for a file that holds results already: its result columns would stand there twice.
-func (h *header) resolveColumns(j Job) error {
-	for _, c := range resultColumnNames() {
-		if slices.Contains(h.columns, c) {
-			return &ColumnError{Column: c, AlreadyPresent: true}
-		}
-	}
-	var err error
-	if h.postcodeColumn, err = h.columnIndex(j.Postcode); err != nil {
-		return err
-	}
-	if h.cityCodeColumn, err = h.columnIndex(j.CityCode); err != nil {
-		return err
-	}
-	for _, c := range j.Columns {
-		i, err := h.columnIndex(c)
-		if err != nil {
-			return err
-		}
-		h.addressColumns = append(h.addressColumns, i)
-	}
-	for i := range h.columns {
-		if len(j.Columns) == 0 {
-			h.addressColumns = append(h.addressColumns, i)
-		}
-	}
-	return nil
-}
-
-// columnIndex returns the index of a column, -1 for the empty name. It ignores spaces around the name, but not the case of
-// its letters. Of two columns with one name it is the first.
-func (h *header) columnIndex(column string) (int, error) {
-	if column == "" {
-		return -1, nil
-	}
-	i := slices.IndexFunc(h.columns, func(c string) bool { return strings.TrimSpace(c) == strings.TrimSpace(column) })
-	if i < 0 {
-		return -1, &ColumnError{Column: column, Columns: h.columns}
-	}
-	return i, nil
 }

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -17,33 +16,38 @@ import (
 // moment, so they are saved together.
 type runState struct {
 	Input        inputIdentity `json:"de"`
-	BytesRead    int64         `json:"lu"`    // of the decoded text of In: the end of the last row written
+	BytesRead    int64         `json:"lu"`    // of the text of In: the end of the last row written
 	BytesWritten int64         `json:"ecrit"` // of Out.part
 	Counts       Counts        `json:"compte"`
+	Version      int           `json:"version"`
 }
+
+// stateVersion is that of the program's way to write results. A run of another version is not resumed: before 2, results were UTF-8
+// whatever the file was.
+const stateVersion = 2
 
 // inputIdentity is what a run must have in common with the unfinished one that it resumes: otherwise one result would hold
 // rows of two inputs. A changed file is noticed by its size and time, not by its content.
 type inputIdentity struct {
-	Size      int64     `json:"octets"`
-	Modified  time.Time `json:"modifie_le"`
-	Columns   []string  `json:"colonnes"`
-	Filters   [2]string `json:"filtres"` // the columns with postcode and INSEE code
-	Separator string    `json:"separateur"`
-	Encoding  string    `json:"codage"`
-	Vintage   string    `json:"millesime"`
-	Fallback  bool      `json:"repli,omitempty"`
+	Size     int64     `json:"octets"`
+	Modified time.Time `json:"modifie_le"`
+	Vintage  string    `json:"millesime"`
+	Fallback bool      `json:"repli,omitempty"`
+	Layout   Layout    `json:"trouve"` // which columns are read, where they are found out too
 }
 
 // isEqual compares times as instants: JSON keeps the instant and loses the location.
 func (i inputIdentity) isEqual(o inputIdentity) bool {
-	i.Columns, o.Columns = slices.Clip(i.Columns), slices.Clip(o.Columns)
-	return i.Size == o.Size && i.Modified.Equal(o.Modified) && slices.Equal(i.Columns, o.Columns) && i.Filters == o.Filters &&
-		i.Separator == o.Separator && i.Encoding == o.Encoding && i.Vintage == o.Vintage && i.Fallback == o.Fallback
+	return i.Size == o.Size && i.Modified.Equal(o.Modified) &&
+		i.Vintage == o.Vintage && i.Fallback == o.Fallback && i.Layout.isEqual(o.Layout)
 }
 
 // ErrRunMismatch says that the unfinished run beside Out was of another input. Restart drops that run.
 var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns, another fallback or another vintage")
+
+// ErrRunDamaged says that the progress of an unfinished run cannot be read, or that the rows that it counts are gone. Restart drops
+// that run.
+var ErrRunDamaged = errors.New("the files of an unfinished run are damaged")
 
 // ErrRunInProgress says that another process writes the same result.
 var ErrRunInProgress = errors.New("another run is at work on it")
@@ -65,7 +69,7 @@ func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	input := inputIdentity{info.Size(), info.ModTime().UTC(), j.Columns, [2]string{j.Postcode, j.CityCode}, string(h.separator), j.Encoding, j.Vintage, j.Fallback}
+	input := inputIdentity{info.Size(), info.ModTime().UTC(), j.Vintage, j.Fallback, h.describe()}
 	file, err := os.OpenFile(j.Out+".part", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
@@ -78,42 +82,45 @@ func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 }
 
 // startOrResume locks the file and leaves it ready for the next row. A new run writes and saves the header line; a resumed
-// one cuts the file after the last row whose progress was saved. Its errors are ErrRunInProgress, ErrRunMismatch and
-// those of files.
+// one cuts the file after the last row whose progress was saved. Its errors are ErrRunInProgress, ErrResultExists,
+// ErrRunMismatch, ErrRunDamaged and those of files.
 func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) error {
 	if err := syscall.Flock(int(p.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("%s: %w", p.file.Name(), ErrRunInProgress)
 	}
-	found, err := p.loadState()
+	if err := j.checkOutIsFree(); err != nil { // the run that held the lock has finished
+		return err
+	}
+	found, err := false, error(nil)
+	if !j.Restart {
+		found, err = p.loadState(input)
+	}
 	if err != nil {
 		return err
 	}
-	isNew := !found || j.Restart
-	if !isNew && !p.state.Input.isEqual(input) {
-		return fmt.Errorf("%s: %w", p.statePath, ErrRunMismatch)
-	}
-	if isNew {
-		p.state = runState{Input: input, BytesRead: h.rowsOffset}
+	if !found {
+		p.state = runState{Input: input, BytesRead: h.rowsOffset, Version: stateVersion}
 	}
 	if err := p.file.Truncate(p.state.BytesWritten); err != nil {
 		return err
 	}
-	if _, err := p.file.Seek(p.state.BytesWritten, 0); err != nil {
+	if _, err := p.file.Seek(p.state.BytesWritten, io.SeekStart); err != nil {
 		return err
 	}
 	p.writer = bufio.NewWriterSize(p.file, 1<<18) // bytes, a few batches
-	if !isNew {
+	if found {
 		return nil
 	}
-	if h.hasBOM {
-		p.appendText(bom)
+	line, err := h.encodeText([]byte(h.formatHeader()))
+	if err != nil {
+		return err
 	}
-	p.appendText(h.formatRow(row{raw: h.raw, fields: h.columns}, resultColumnNames()))
+	p.appendBytes(line)
 	return p.saveProgress()
 }
 
-// loadState reads the progress of an unfinished run into state. found is false when there is none.
-func (p *partialResult) loadState() (found bool, err error) {
+// loadState reads the progress of an unfinished run of the same input into state. found is false when there is none.
+func (p *partialResult) loadState(input inputIdentity) (found bool, err error) {
 	text, err := os.ReadFile(p.statePath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -121,13 +128,23 @@ func (p *partialResult) loadState() (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, json.Unmarshal(text, &p.state)
+	if json.Unmarshal(text, &p.state) != nil {
+		return false, fmt.Errorf("%s: %w", p.statePath, ErrRunDamaged)
+	}
+	if p.state.Version != stateVersion || !p.state.Input.isEqual(input) {
+		return false, fmt.Errorf("%s: %w", p.statePath, ErrRunMismatch)
+	}
+	info, err := p.file.Stat()
+	if err == nil && info.Size() < p.state.BytesWritten {
+		err = fmt.Errorf("%s: %w", p.file.Name(), ErrRunDamaged)
+	}
+	return err == nil, err
 }
 
-// appendText buffers text and counts it as written. The text is durable after saveProgress, which also returns an error of
+// appendBytes buffers lines and counts them as written. They are durable after saveProgress, which also returns an error of
 // writing: bufio.Writer keeps the first one.
-func (p *partialResult) appendText(text string) {
-	n, _ := p.writer.WriteString(text)
+func (p *partialResult) appendBytes(lines []byte) {
+	n, _ := p.writer.Write(lines)
 	p.state.BytesWritten += int64(n)
 }
 
@@ -155,14 +172,15 @@ func (p *partialResult) saveProgress() error {
 // close releases the lock and keeps the files, so that another run can resume.
 func (p *partialResult) close() error { return p.file.Close() }
 
-// moveIntoPlace makes the complete result durable, renames it to its final name and removes the progress.
+// moveIntoPlace makes the complete result durable, renames it to its final name and removes the progress. The lock is held to the
+// end, so that no other run takes the complete result for an unfinished one.
 func (p *partialResult) moveIntoPlace(out string) error {
-	err := errors.Join(p.saveProgress(), p.file.Close())
-	if err != nil {
-		return err
+	err := p.saveProgress()
+	if err == nil {
+		err = os.Rename(p.file.Name(), out)
 	}
-	if err := os.Rename(strings.TrimSuffix(p.statePath, ".resume")+".part", out); err != nil {
-		return err
+	if err == nil {
+		err = os.Remove(p.statePath)
 	}
-	return os.Remove(p.statePath)
+	return errors.Join(err, p.file.Close())
 }

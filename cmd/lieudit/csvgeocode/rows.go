@@ -2,16 +2,11 @@ package csvgeocode
 
 import (
 	"bufio"
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"lieudit/queries/address"
 )
 
 // maxRowBytes is how long a row may be, its line breaks within quotes included. Without a bound, a quote that is not closed
@@ -21,15 +16,28 @@ const maxRowBytes = 1 << 20
 // errUnclosedQuote says that a row is longer than maxRowBytes.
 var errUnclosedQuote = errors.New("it does not end: a quote is not closed")
 
-// row is one row of the file: its text and its fields.
+// row is one row of the file: its text and its fields, in the bytes of the file.
 type row struct {
 	raw    string   // as it stands in the file, quotes included, without its line end
 	fields []string // values, without quotes
 }
 
+// field is a value of a row without the spaces around it, decoded. It is "" for the index -1 and for a field that the row lacks. The
+// last column has all that stands beyond the names too.
+func (h *header) field(r row, i int) string {
+	if i < 0 || i >= len(r.fields) {
+		return ""
+	}
+	value := r.fields[i]
+	if i == len(h.names)-1 {
+		value = strings.TrimRight(strings.Join(r.fields[i:], string(h.separator)), string(h.separator))
+	}
+	return strings.TrimSpace(h.decodeField(value))
+}
+
 // rowReader reads rows together with their text. encoding/csv returns fields only. So a retainingReader below it keeps the
 // text that the CSV reader has read, and the CSV reader's InputOffset says where in that text a row ends. Offsets count
-// bytes of the decoded text of the whole file.
+// bytes of the text of the whole file.
 type rowReader struct {
 	csv      *csv.Reader
 	buffered *retainingReader
@@ -97,146 +105,4 @@ func (r *rowReader) readRow() (row, error) {
 	raw := strings.Trim(r.buffered.consume(int(end-r.offset)), "\r\n")
 	r.offset = end
 	return row{raw, fields}, nil
-}
-
-// resultColumnNames are the columns written beside each row. The names are those of the CSV service of the former national
-// address API, which customers' programs read.
-func resultColumnNames() []string {
-	return []string{"result_latitude", "result_longitude", "result_label", "result_score", "result_score_next", "result_type", "result_id",
-		"result_housenumber", "result_name", "result_street", "result_postcode", "result_city", "result_context", "result_citycode",
-		"result_oldcitycode", "result_oldcity", "result_district", "result_ban_id", "result_verdict", "result_number_found", "result_status"}
-}
-
-// Values of result_status.
-const (
-	statusFound    = "ok"
-	statusNotFound = "not-found"
-	statusSkipped  = "skipped" // the row holds no address
-	statusNotText  = "error"   // the row is not text in the file's encoding
-)
-
-// result is the outcome of verifying one row, which is written behind it.
-type result struct {
-	status string
-	match  address.Match // valid with statusFound
-}
-
-// verifyRow verifies the address of a row. A row that cannot be verified is a result, not an error: an error is one of the
-// engine and ends the run.
-func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
-	query := address.Query{Text: h.joinAddress(r), Limit: 1, CommuneFallback: j.Fallback}
-	if code := r.trimmedField(h.postcodeColumn); code != "" {
-		query.Filter.Postcodes = []string{code}
-	}
-	if code := r.trimmedField(h.cityCodeColumn); code != "" {
-		query.Filter.CityCodes = []string{code}
-	}
-	switch {
-	case !utf8.ValidString(r.raw):
-		return result{status: statusNotText}, nil
-	case query.Text == "":
-		return result{status: statusSkipped}, nil
-	}
-	matches, err := j.Engine.Verify(ctx, query)
-	if errors.Is(err, address.ErrUnparsable) || err == nil && len(matches) == 0 {
-		return result{status: statusNotFound}, nil
-	}
-	if err != nil {
-		return result{}, err
-	}
-	return result{statusFound, matches[0]}, nil
-}
-
-// trimmedField returns a field without the spaces around it. It is "" for the index -1 and for a field that the row lacks.
-func (r row) trimmedField(i int) string {
-	if i < 0 || i >= len(r.fields) {
-		return ""
-	}
-	return strings.TrimSpace(r.fields[i])
-}
-
-// joinAddress joins the values of the address columns with spaces. It is "" when all of them are empty.
-func (h *header) joinAddress(r row) string {
-	var parts []string
-	for _, i := range h.addressColumns {
-		if part := r.trimmedField(i); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-// countResult counts one row by its result.
-func (c *Counts) countResult(r result) {
-	c.Rows++
-	switch {
-	case r.status == statusNotFound:
-		c.NotFound++
-	case r.status == statusSkipped:
-		c.Skipped++
-	case r.status == statusNotText:
-		c.Errors++
-	case r.match.Verdict == address.Exact:
-		c.Exact++
-	default:
-		c.Probable++
-	}
-}
-
-// values are the result's fields, in the order of resultColumnNames.
-func (r result) values() []string {
-	if r.status != statusFound {
-		out := make([]string, len(resultColumnNames()))
-		out[len(out)-1] = r.status
-		return out
-	}
-	m := &r.match
-	numberFound := "" // empty where the row names no house number
-	if m.NumberTyped {
-		numberFound = strconv.FormatBool(m.NumberFound)
-	}
-	number := m.Number + m.Rep
-	name := strings.TrimSpace(number + " " + m.Street)
-	if m.Type == address.Municipality {
-		name = m.City
-	}
-	return []string{formatDecimal(m.Lat), formatDecimal(m.Lon), m.Label, formatDecimal(m.Score), formatDecimal(m.Next), string(m.Type), m.ID,
-		number, name, m.Street, m.Postcode, m.City, m.Context(), m.CityCode,
-		m.OldCityCode, m.OldCity, m.District, m.BanID, string(m.Verdict), numberFound, r.status}
-}
-
-// formatDecimal writes the shortest decimal that reads back as the same number.
-func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-// formatRow formats the line of a row: its text, the results behind it, and the header's line end. The results must stand
-// in the same columns in every row. So a row with too few fields gets empty ones, and in a row with too many the surplus
-// fields become part of the last; only then are the fields quoted anew.
-func (h *header) formatRow(r row, results []string) string {
-	var out strings.Builder
-	missing := len(h.columns) - len(r.fields)
-	if missing < 0 {
-		rest := strings.Join(r.fields[len(h.columns)-1:], string(h.separator))
-		for _, f := range r.fields[:len(h.columns)-1] {
-			out.WriteString(h.quoteField(f))
-			out.WriteRune(h.separator)
-		}
-		out.WriteString(h.quoteField(rest))
-	} else {
-		out.WriteString(r.raw)
-		out.WriteString(strings.Repeat(string(h.separator), missing))
-	}
-	for _, f := range results {
-		out.WriteRune(h.separator)
-		out.WriteString(h.quoteField(f))
-	}
-	out.WriteString(h.lineEnd)
-	return out.String()
-}
-
-// quoteField quotes a field where CSV demands it.
-func (h *header) quoteField(field string) string {
-	if !strings.ContainsAny(field, "\"\r\n"+string(h.separator)) {
-		return field
-	}
-	return `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
 }

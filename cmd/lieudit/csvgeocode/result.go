@@ -1,0 +1,167 @@
+package csvgeocode
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/queries/address"
+)
+
+// resultColumns are the names of the columns written beside each row, without their prefix. With DefaultPrefix they are those of the
+// CSV service of the former national address API, which customers' programs read.
+var resultColumns = []string{"latitude", "longitude", "label", "score", "score_next", "type", "id",
+	"housenumber", "name", "street", "postcode", "city", "context", "citycode",
+	"oldcitycode", "oldcity", "district", "ban_id", "verdict", "number_found", "status"}
+
+// Values of the column status.
+const (
+	statusFound    = "ok"
+	statusNotFound = "not-found"
+	statusSkipped  = "skipped" // the row holds no address
+	statusNotText  = "error"   // the row is not text in the file's encoding
+)
+
+// result is the outcome of verifying one row, which is written behind it.
+type result struct {
+	status string
+	match  address.Match // valid with statusFound
+}
+
+// verifyRow verifies the address of a row. A row that cannot be verified is a result, not an error: an error is one of the
+// engine and ends the run.
+func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
+	if h.single == nil && !utf8.ValidString(r.raw) {
+		return result{status: statusNotText}, nil
+	}
+	queries := h.queries(r)
+	if len(queries) == 0 {
+		return result{status: statusSkipped}, nil
+	}
+	best := result{status: statusNotFound}
+	for i, query := range queries {
+		query.Limit, query.CommuneFallback = 1, j.Fallback && i == len(queries)-1 && best.status == statusNotFound
+		m, found, err := j.verifyQuery(ctx, query)
+		if err != nil {
+			return result{}, err
+		}
+		if found && isBetter(&m, &best) {
+			best = result{statusFound, m}
+		}
+		if best.match.Verdict == address.Exact {
+			break
+		}
+	}
+	return best, nil
+}
+
+// verifyQuery is the best match of a query. With an INSEE code the engine takes the commune for a street that it does not have. Only a
+// job with Fallback asks for that, so the query is then asked again without the code.
+func (j Job) verifyQuery(ctx context.Context, query address.Query) (m address.Match, found bool, err error) {
+	matches, err := j.Engine.Verify(ctx, query)
+	if err != nil && !errors.Is(err, address.ErrUnparsable) {
+		return m, false, err
+	}
+	if len(matches) == 0 {
+		return m, false, nil
+	}
+	m = matches[0]
+	if query.CityCode != "" && !query.CommuneFallback && m.Type == address.Municipality && m.Components.Street.Typed != "" {
+		query.CityCode = ""
+		return j.verifyQuery(ctx, query)
+	}
+	return m, true, nil
+}
+
+// isBetter reports whether the match of a further line of a row stands for it instead of the best before: where that found nothing,
+// or where the line is an exact house number, such as a street below the name of a building. A locality that a line names beside the
+// street says less than the street.
+func isBetter(m *address.Match, best *result) bool {
+	return best.status == statusNotFound || m.Verdict == address.Exact && m.Type == address.HouseNumber
+}
+
+// countResult counts one row by its result.
+func (c *Counts) countResult(r result) {
+	c.Rows++
+	switch {
+	case r.status == statusNotFound:
+		c.NotFound++
+	case r.status == statusSkipped:
+		c.Skipped++
+	case r.status == statusNotText:
+		c.Errors++
+	case r.match.Verdict == address.Exact:
+		c.Exact++
+	default:
+		c.Probable++
+	}
+}
+
+// values are the result's fields, in the order of resultColumns.
+func (r result) values() []string {
+	if r.status != statusFound {
+		out := make([]string, len(resultColumns))
+		out[len(out)-1] = r.status
+		return out
+	}
+	m := &r.match
+	numberFound := "" // empty where the row names no house number
+	if m.NumberTyped {
+		numberFound = strconv.FormatBool(m.NumberFound)
+	}
+	number := m.Number + m.Rep
+	name := strings.TrimSpace(number + " " + m.Street)
+	if m.Type == address.Municipality {
+		name = m.City
+	}
+	return []string{formatDecimal(m.Lat), formatDecimal(m.Lon), m.Label, formatDecimal(m.Score), formatDecimal(m.Next), string(m.Type), m.ID,
+		number, name, m.Street, m.Postcode, m.City, m.Context(), m.CityCode,
+		m.OldCityCode, m.OldCity, m.District, m.BanID, string(m.Verdict), numberFound, r.status}
+}
+
+// formatDecimal writes the shortest decimal that reads back as the same number.
+func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// formatHeader formats the line of names, with all that stands before it.
+func (h *header) formatHeader() string {
+	names := make([]string, len(resultColumns))
+	for i, c := range resultColumns {
+		names[i] = h.prefix + c
+	}
+	return h.before + h.formatRow(row{raw: h.raw, fields: h.names}, names)
+}
+
+// formatRow formats the line of a row: its text, the results behind it, and the header's line end. The results must stand
+// in the same columns in every row. So a row with too few fields gets empty ones, and in a row with too many the surplus
+// fields become part of the last; only then are the fields quoted anew.
+func (h *header) formatRow(r row, results []string) string {
+	var out strings.Builder
+	missing := len(h.names) - len(r.fields)
+	if missing < 0 {
+		last := len(h.names) - 1
+		for _, f := range r.fields[:last] {
+			out.WriteString(h.quoteField(f))
+			out.WriteRune(h.separator)
+		}
+		out.WriteString(h.quoteField(strings.Join(r.fields[last:], string(h.separator))))
+	} else {
+		out.WriteString(r.raw)
+		out.WriteString(strings.Repeat(string(h.separator), missing))
+	}
+	for _, f := range results {
+		out.WriteRune(h.separator)
+		out.WriteString(h.quoteField(h.encodeField(f)))
+	}
+	out.WriteString(h.lineEnd)
+	return out.String()
+}
+
+// quoteField quotes a field where CSV demands it.
+func (h *header) quoteField(field string) string {
+	if !strings.ContainsAny(field, "\"\r\n") && !strings.Contains(field, string(h.separator)) {
+		return field
+	}
+	return `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
+}
