@@ -146,6 +146,9 @@ func (p Program) printLayout(found csvgeocode.Layout) {
 		if !c.IsByName {
 			text += ", by its content"
 		}
+		if c.IsFallback {
+			text += ", where the other is empty"
+		}
 		columns = append(columns, text+")")
 	}
 	lines := []string{"address: " + strings.Join(columns, ", "),

@@ -66,8 +66,8 @@ func (j Job) readHeader() (h header, err error) {
 	if err != nil {
 		return h, err
 	}
-	if h.name == UTF8 && !utf8.Valid(start[:max(0, bytes.IndexByte(start, '\n'))]) {
-		return h, &FormatError{"its row of names is not UTF-8: leave --encoding out, or name another"}
+	if line, _, _ := bytes.Cut(start, []byte("\n")); h.name == UTF8 && !utf8.Valid(line) {
+		return h, &FormatError{"its row of names is not UTF-8: mend it, or name the file's encoding with --encoding"}
 	}
 	verdict, err := j.inspectTable(h.charset)
 	if err != nil && len(j.Columns) == 0 {

@@ -36,10 +36,10 @@ func (l Layout) isEqual(o Layout) bool {
 
 // Column is a column that a run reads.
 type Column struct {
-	Name      string `json:"nom"`
-	Use       string `json:"usage"`   // a mapping.Field of an address, AddressText, PostcodeFilter or CityCodeFilter
-	IsByName  bool   `json:"par_nom"` // recognized by its name or named by the job; false: by its content
-	IsGuessed bool   `json:"devinee"` // found out; false: named by the job
+	Name       string `json:"nom"`
+	Use        string `json:"usage"`              // a mapping.Field of an address, AddressText, PostcodeFilter or CityCodeFilter
+	IsByName   bool   `json:"par_nom"`            // recognized by its name or named by the job; false: by its content
+	IsFallback bool   `json:"a_defaut,omitempty"` // read in the rows where the other columns of this use are empty
 }
 
 // The uses of columns that a job names.
@@ -242,16 +242,17 @@ func (h *header) describe() Layout {
 	out := Layout{Encoding: h.name, Separator: string(h.separator), Prefix: h.prefix}
 	add := func(i int, use string) {
 		if i >= 0 {
-			witness, isGuessed := h.witnesses[i]
-			out.Columns = append(out.Columns, Column{strings.TrimSpace(h.names[i]), use, witness != mapping.ByContent, isGuessed})
+			out.Columns = append(out.Columns, Column{Name: strings.TrimSpace(h.names[i]), Use: use, IsByName: h.witnesses[i] != mapping.ByContent})
 		}
 	}
 	for _, i := range h.named {
 		add(i, AddressText)
 	}
 	for _, field := range addressFields {
-		for _, i := range h.found[field] {
+		own := h.countOwn(field)
+		for n, i := range h.found[field] {
 			add(i, string(field))
+			out.Columns[len(out.Columns)-1].IsFallback = n >= own
 		}
 	}
 	add(h.postcodeColumn, PostcodeFilter)

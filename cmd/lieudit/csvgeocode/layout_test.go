@@ -14,6 +14,9 @@ func describeColumns(l Layout) string {
 		if !c.IsByName {
 			text += "?"
 		}
+		if c.IsFallback {
+			text += "+"
+		}
 		columns = append(columns, text)
 	}
 	return strings.Join(columns, " ")
@@ -32,7 +35,7 @@ func TestColumnsAreFoundByTheirNamesAndContents(t *testing.T) {
 		"a postcode in the town":       {"rue;localité\n1 rue Carnot;93140 BONDY\n", "rue=nom_voie localité=commune", 1},
 		"a number that a sheet made":   {"numero_voie;voie;ville\n3.0;rue de l'Ermitage;Mende\n", "numero_voie=numero voie=nom_voie ville=commune", 1},
 		"names of OpenStreetMap, in two columns": {"addr:housenumber,addr:street,addr:city,contact:housenumber,contact:street,contact:city\n3,Rue de l'Ermitage,Mende,,,\n12 bis,Avenue Foch,Mende,,,\n,,,1,Rue Carnot,Bondy\n",
-			"addr:housenumber=numero contact:housenumber=numero addr:street=nom_voie contact:street=nom_voie addr:city=commune contact:city=commune", 3},
+			"addr:housenumber=numero contact:housenumber=numero+ addr:street=nom_voie contact:street=nom_voie+ addr:city=commune contact:city=commune+", 3},
 		"a building above the street": {"adresse;complement_adresse;ville\nCentre commercial zxwvtq;3 rue de l'Ermitage;Mende\n", "adresse=ligne_1 complement_adresse=ligne_2 ville=commune", 1},
 		"contents alone":              {"c1;c2;c3\nA;3 rue de l'Ermitage;48000\nB;12 bis avenue Foch;48000\n", "c2=ligne_1? c3=code_postal?", 2},
 		"a commune alone":             {"nom;commune\nA;Mende\n", "commune=commune", 1},
@@ -111,16 +114,20 @@ func TestEarlierResultsStayAndAreNoAddresses(t *testing.T) {
 	}
 }
 
-func TestTheCommuneIsNoAnswerForAStreetWithACode(t *testing.T) {
+func TestTheCommuneIsNoAnswerForAStreetUnlessAsked(t *testing.T) {
 	t.Parallel()
-	text := "adresse;ville;code_insee\n7 boulevard zxwvtq;Mende;48095\n"
-	if got, counts := runJob(t, newTestJob(t, text)); counts.NotFound != 1 {
-		t.Errorf("%+v, want one not found:\n%s", counts, got)
-	}
-	j := newTestJob(t, text)
-	j.Fallback = true
-	if got, counts := runJob(t, j); counts.Probable != 1 || !strings.Contains(got, ";municipality;48095;") {
-		t.Errorf("with the fallback: %+v:\n%s", counts, got)
+	for rule, text := range map[string]string{
+		"beside a code":                "adresse;ville;code_insee\n7 boulevard zxwvtq;Mende;48095\n",
+		"where a further line says it": "adresse_1;adresse_2;ville\n7 boulevard zxwvtq;48000 MENDE;Mende\n",
+	} {
+		if got, counts := runJob(t, newTestJob(t, text)); counts.NotFound != 1 {
+			t.Errorf("%s: %+v, want one not found:\n%s", rule, counts, got)
+		}
+		j := newTestJob(t, text)
+		j.Fallback = true
+		if got, counts := runJob(t, j); counts.NotFound != 0 || !strings.Contains(got, ";municipality;48095;") {
+			t.Errorf("%s, with the fallback: %+v:\n%s", rule, counts, got)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
 		if err != nil {
 			return result{}, err
 		}
-		if found && isBetter(&m, &best) {
+		if found && (i == 0 || isBetter(&m, &best, query.CommuneFallback)) {
 			best = result{statusFound, m}
 		}
 		if best.match.Verdict == address.Exact {
@@ -77,9 +77,12 @@ func (j Job) verifyQuery(ctx context.Context, query address.Query) (m address.Ma
 
 // isBetter reports whether the match of a further line of a row stands for it instead of the best before: where that found nothing,
 // or where the line is an exact house number, such as a street below the name of a building. A locality that a line names beside the
-// street says less than the street.
-func isBetter(m *address.Match, best *result) bool {
-	return best.status == statusNotFound || m.Verdict == address.Exact && m.Type == address.HouseNumber
+// street says less than the street, and a commune answers only where it is asked for.
+func isBetter(m *address.Match, best *result, admitsCommune bool) bool {
+	if best.status == statusNotFound {
+		return m.Type != address.Municipality || admitsCommune
+	}
+	return m.Verdict == address.Exact && m.Type == address.HouseNumber
 }
 
 // countResult counts one row by its result.
