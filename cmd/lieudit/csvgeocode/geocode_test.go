@@ -22,9 +22,10 @@ import (
 const addressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n" +
 	"48095_a_00003;3;;Rue de l’Ermitage;48000;48095;Mende;3.4979;44.514163\n" +
 	"48095_b_00012;12;bis;Avenue Foch;48000;48095;Mende;3.495;44.518\n" +
-	"93010_c_00001;1;;Rue Carnot;93140;93010;Bondy;2.48;48.9\n"
+	"93010_c_00001;1;;Rue Carnot;93140;93010;Bondy;2.48;48.9\n" +
+	"01004_d_00001;1;;Rue Carnot;01500;01004;Ambérieu-en-Bugey;5.35;45.96\n"
 
-// newTestEngine builds an engine on a vintage of three addresses.
+// newTestEngine builds an engine on a vintage of four addresses.
 var newTestEngine = sync.OnceValues(func() (*address.Engine, error) {
 	dir, err := os.MkdirTemp("", "lieudit-")
 	if err != nil {
@@ -97,13 +98,14 @@ func TestRowsStayAsTheyAreAndGetTheirResults(t *testing.T) {
 		"one column with commas": {text: "adresse\n1 rue Carnot, Bondy\n", want: []string{"adresse;result_latitude", "1 rue Carnot, Bondy;48.9;2.48;"}},
 		"a line break within quotes": {text: "adresse;ville\n\"12 b\navenue Foch\";Mende\n",
 			want: []string{"\"12 b\navenue Foch\";Mende;44.518;3.495;12bis Avenue Foch 48000 Mende;", "true;ok"}},
-		"too few fields":          {text: "adresse;b;c\n1 rue Carnot Bondy\n", want: []string{"1 rue Carnot Bondy;;;48.9;"}},
-		"too many fields":         {text: "a;b\n1 rue Carnot;Bondy;x;\"y;z\"\n", columns: []string{"a"}, want: []string{"1 rue Carnot;\"Bondy;x;y;z\";48.9;"}},
-		"loose quotes":            {text: "adresse;ville\n1 \"rue\" Carnot;Bondy\n", want: []string{"1 \"rue\" Carnot;Bondy;48.9;"}},
-		"no end of the last line": {text: "adresse\n1 rue Carnot Bondy", want: []string{"1 rue Carnot Bondy,48.9,"}},
-		"nothing to look for":     {text: "a;b\n;\n", columns: []string{"a"}, want: []string{";;;;", ";skipped\n"}},
-		"nothing found":           {text: "adresse\n7 boulevard zxwvtq quxybf\n", want: []string{"7 boulevard zxwvtq quxybf,", ",not-found\n"}},
-		"not text":                {text: "adresse;b\nM\xe9nilmontant;é é é é é é é é é é\n", want: []string{"M\xe9nilmontant;", ";error\n"}},
+		"too few fields":                   {text: "adresse;b;c\n1 rue Carnot Bondy\n", want: []string{"1 rue Carnot Bondy;;;48.9;"}},
+		"too many fields":                  {text: "a;b\n1 rue Carnot Bondy;Bondy;x;\"y;z\"\n", columns: []string{"a"}, want: []string{"1 rue Carnot Bondy;\"Bondy;x;y;z\";48.9;"}},
+		"an address that a separator cuts": {text: "a;b\nx;1 rue Carnot;Bondy\n", columns: []string{"b"}, want: []string{"x;\"1 rue Carnot;Bondy\";48.9;"}},
+		"loose quotes":                     {text: "adresse;ville\n1 \"rue\" Carnot;Bondy\n", want: []string{"1 \"rue\" Carnot;Bondy;48.9;"}},
+		"no end of the last line":          {text: "adresse\n1 rue Carnot Bondy", want: []string{"1 rue Carnot Bondy,48.9,"}},
+		"nothing to look for":              {text: "a;b\n;\n", columns: []string{"a"}, want: []string{";;;;", ";skipped\n"}},
+		"nothing found":                    {text: "adresse\n7 boulevard zxwvtq quxybf\n", want: []string{"7 boulevard zxwvtq quxybf,", ",not-found\n"}},
+		"not text":                         {text: "adresse;b\nM\xe9nilmontant;é é é é é é é é é é\n", want: []string{"M\xe9nilmontant;", ";error\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
