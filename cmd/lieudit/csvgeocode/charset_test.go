@@ -35,7 +35,7 @@ func TestTheResultHasTheEncodingOfTheFile(t *testing.T) {
 		"UTF-8 with a byte order mark":  {encoding.Nop, bom, UTF8},
 		"UTF-16 with a byte order mark": {utf16le, bom, "utf-16le"},
 		"UTF-16 without one":            {utf16be, "", "utf-16be"},
-		"Windows-1252":                  {charmap.Windows1252, "", Windows1252},
+		"Windows-1252":                  {charmap.Windows1252, "", "windows-1252"},
 		"Macintosh":                     {charmap.Macintosh, "", "macintosh"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestTheResultHasTheEncodingOfTheFile(t *testing.T) {
 func TestAnEncodingThatTheJobNamesIsNotFoundOut(t *testing.T) {
 	t.Parallel()
 	j := newTestJob(t, "libell\xe9;b\n3 rue de l\x92Ermitage;Mende\n")
-	j.Columns, j.Encoding = []string{"libellé"}, Windows1252
+	j.Columns, j.Encoding = []string{"libellé"}, "windows-1252"
 	if got, _ := runJob(t, j); !strings.Contains(got, "libell\xe9;b;") || !strings.Contains(got, "3 rue de l\x92Ermitage;Mende;44.5") || !strings.Contains(got, "Rue de l\x92Ermitage 48000") {
 		t.Errorf("got %q", got)
 	}

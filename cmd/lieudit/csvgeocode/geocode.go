@@ -2,8 +2,8 @@
 // behind each row. Its constraint: the rows keep their order and their bytes, memory is bounded whatever the size of the
 // file, and a run that was killed resumes without losing or repeating a row.
 //
-// Two things differ in the copy: it has no empty lines, and a row with more fields than the header has its last fields
-// joined. Its encoding, its separator and its line ends are those of the file.
+// Three things differ in the copy: it has no empty lines, a row with more fields than the header has its last fields
+// joined, and a quote that the end of the file leaves open is closed. Its encoding, its separator and its line ends are those of the file.
 //
 // Job.Run reads the header. From the header and the first rows come the charset, the separator and the layout: which columns
 // hold the address, by the table of names of package mapping where the job names none. Run then opens a partialResult and
@@ -48,11 +48,8 @@ type Job struct {
 	Progress  func(Counts, int64) // receives the counts and the bytes of text read, after each batch; may be nil
 }
 
-// Two of the encodings, as record.Encodings() has them.
-const (
-	UTF8        = "utf-8"
-	Windows1252 = "windows-1252"
-)
+// UTF8 is the encoding that is held to its rules: a row that breaks them is counted, and its bytes are kept.
+const UTF8 = "utf-8"
 
 // Counts is the number of rows, in all and by result. A resumed run goes on from the counts of the run before. The JSON
 // keys are part of the command's output and of Out.resume.

@@ -98,14 +98,15 @@ func TestRowsStayAsTheyAreAndGetTheirResults(t *testing.T) {
 		"one column with commas": {text: "adresse\n1 rue Carnot, Bondy\n", want: []string{"adresse;result_latitude", "1 rue Carnot, Bondy;48.9;2.48;"}},
 		"a line break within quotes": {text: "adresse;ville\n\"12 b\navenue Foch\";Mende\n",
 			want: []string{"\"12 b\navenue Foch\";Mende;44.518;3.495;12bis Avenue Foch 48000 Mende;", "true;ok"}},
-		"too few fields":                   {text: "adresse;b;c\n1 rue Carnot Bondy\n", want: []string{"1 rue Carnot Bondy;;;48.9;"}},
-		"too many fields":                  {text: "a;b\n1 rue Carnot Bondy;Bondy;x;\"y;z\"\n", columns: []string{"a"}, want: []string{"1 rue Carnot Bondy;\"Bondy;x;y;z\";48.9;"}},
-		"an address that a separator cuts": {text: "a;b\nx;1 rue Carnot;Bondy\n", columns: []string{"b"}, want: []string{"x;\"1 rue Carnot;Bondy\";48.9;"}},
-		"loose quotes":                     {text: "adresse;ville\n1 \"rue\" Carnot;Bondy\n", want: []string{"1 \"rue\" Carnot;Bondy;48.9;"}},
-		"no end of the last line":          {text: "adresse\n1 rue Carnot Bondy", want: []string{"1 rue Carnot Bondy,48.9,"}},
-		"nothing to look for":              {text: "a;b\n;\n", columns: []string{"a"}, want: []string{";;;;", ";skipped\n"}},
-		"nothing found":                    {text: "adresse\n7 boulevard zxwvtq quxybf\n", want: []string{"7 boulevard zxwvtq quxybf,", ",not-found\n"}},
-		"not text":                         {text: "adresse;b\nM\xe9nilmontant;é é é é é é é é é é\n", want: []string{"M\xe9nilmontant;", ";error\n"}},
+		"too few fields":                       {text: "adresse;b;c\n1 rue Carnot Bondy\n", want: []string{"1 rue Carnot Bondy;;;48.9;"}},
+		"too many fields":                      {text: "a;b\n1 rue Carnot Bondy;Bondy;x;\"y;z\"\n", columns: []string{"a"}, want: []string{"1 rue Carnot Bondy;\"Bondy;x;y;z\";48.9;"}},
+		"an address that a separator cuts":     {text: "a;b\nx;1 rue Carnot;Bondy\n", columns: []string{"b"}, want: []string{"x;\"1 rue Carnot;Bondy\";48.9;"}},
+		"loose quotes":                         {text: "adresse;ville\n1 \"rue\" Carnot;Bondy\n", want: []string{"1 \"rue\" Carnot;Bondy;48.9;"}},
+		"no end of the last line":              {text: "adresse\n1 rue Carnot Bondy", want: []string{"1 rue Carnot Bondy,48.9,"}},
+		"a quote that the file does not close": {text: "b;adresse\nx;\"1 rue Carnot Bondy", columns: []string{"adresse"}, want: []string{"x;1 rue Carnot Bondy;48.9;"}},
+		"nothing to look for":                  {text: "a;b\n;\n", columns: []string{"a"}, want: []string{";;;;", ";skipped\n"}},
+		"nothing found":                        {text: "adresse\n7 boulevard zxwvtq quxybf\n", want: []string{"7 boulevard zxwvtq quxybf,", ",not-found\n"}},
+		"not text":                             {text: "adresse;b\nM\xe9nilmontant;é é é é é é é é é é\n", want: []string{"M\xe9nilmontant;", ";error\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -308,4 +309,32 @@ func TestAFinishedResultIsNotTakenForAnUnfinishedOne(t *testing.T) {
 	if got := readFile(t, j.Out); got != want {
 		t.Errorf("the result was changed: %q", got)
 	}
+}
+
+// FuzzResultsStandInTheirColumns holds formatRow to its promise: whatever a row is, its results stand behind the columns of the names,
+// and a row with as many fields keeps its values.
+func FuzzResultsStandInTheirColumns(f *testing.F) {
+	f.Add("a;b\n1 \"rue\";\"x\ny\"\n;;;\n\"z")
+	f.Add("\"a\"\"\";b\n\"\"x;\"")
+	f.Add("\"\"0")
+	f.Add("\r00")
+	f.Fuzz(func(t *testing.T, text string) {
+		rows := newRowReader(strings.NewReader(text), ';', 0)
+		names, err := rows.readRow()
+		h := header{names: names.fields, separator: ';', lineEnd: "\n"}
+		for r := names; err == nil; r, err = rows.readRow() {
+			line := h.formatRow(r, []string{"r;1", "\"2\""})
+			got, err := newRowReader(strings.NewReader(line), ';', 0).readRow()
+			if err != nil || len(got.fields) != len(h.names)+2 {
+				t.Fatalf("%q became %q: %d fields, %v, want %d", r.raw, line, len(got.fields), err, len(h.names)+2)
+			}
+			if results := got.fields[len(h.names):]; results[0] != "r;1" || results[1] != "\"2\"" {
+				t.Errorf("%q became %q, whose results are %q", r.raw, line, results)
+			}
+			withoutCR := func(fields []string) string { return strings.ReplaceAll(strings.Join(fields, "|"), "\r", "") } // encoding/csv drops some
+			if got := got.fields[:len(h.names)]; len(r.fields) == len(h.names) && withoutCR(got) != withoutCR(r.fields) {
+				t.Errorf("%q became %q, whose fields are %q", r.fields, line, got)
+			}
+		}
+	})
 }

@@ -3,6 +3,7 @@ package csvgeocode
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -138,27 +139,43 @@ func (h *header) formatHeader() string {
 
 // formatRow formats the line of a row: its text, the results behind it, and the header's line end. The results must stand
 // in the same columns in every row. So a row with too few fields gets empty ones, and in a row with too many the surplus
-// fields become part of the last; only then are the fields quoted anew.
+// fields become part of the last; only then, and where a quote is not closed, are the fields quoted anew.
 func (h *header) formatRow(r row, results []string) string {
 	var out strings.Builder
-	missing := len(h.names) - len(r.fields)
-	if missing < 0 {
+	separator, missing := string(h.separator), len(h.names)-len(r.fields)
+	switch {
+	case missing < 0:
 		last := len(h.names) - 1
-		for _, f := range r.fields[:last] {
-			out.WriteString(h.quoteField(f))
-			out.WriteRune(h.separator)
-		}
-		out.WriteString(h.quoteField(strings.Join(r.fields[last:], string(h.separator))))
-	} else {
+		out.WriteString(h.quoteFields(append(slices.Clone(r.fields[:last]), strings.Join(r.fields[last:], separator))))
+	case h.endsInQuotes(r):
+		out.WriteString(h.quoteFields(r.fields))
+	default:
 		out.WriteString(r.raw)
-		out.WriteString(strings.Repeat(string(h.separator), missing))
 	}
+	out.WriteString(strings.Repeat(separator, max(0, missing)))
 	for _, f := range results {
-		out.WriteRune(h.separator)
+		out.WriteString(separator)
 		out.WriteString(h.quoteField(h.encodeField(f)))
 	}
 	out.WriteString(h.lineEnd)
 	return out.String()
+}
+
+// endsInQuotes reports whether what is written behind a row would become part of its last field. Only the last row of a file can be so.
+func (h *header) endsInQuotes(r row) bool {
+	if !r.isLast || !strings.Contains(r.raw, `"`) {
+		return false
+	}
+	again, err := newRowReader(strings.NewReader(r.raw+string(h.separator)), h.separator, 0).readRow()
+	return err != nil || len(again.fields) != len(r.fields)+1
+}
+
+func (h *header) quoteFields(fields []string) string {
+	quoted := make([]string, len(fields))
+	for i, f := range fields {
+		quoted[i] = h.quoteField(f)
+	}
+	return strings.Join(quoted, string(h.separator))
 }
 
 // quoteField quotes a field where CSV demands it.

@@ -20,6 +20,7 @@ var errUnclosedQuote = errors.New("it does not end: a quote is not closed")
 type row struct {
 	raw    string   // as it stands in the file, quotes included, without its line end
 	fields []string // values, without quotes
+	isLast bool     // perhaps: no line end stands behind it, or within its last field
 }
 
 // field is a value of a row without the spaces around it, decoded. It is "" for the index -1 and for a field that the row lacks. The
@@ -102,7 +103,19 @@ func (r *rowReader) readRow() (row, error) {
 	}
 	end := r.start + r.csv.InputOffset()
 	// What is consumed begins with the empty lines that the CSV reader has skipped, and ends with the row's line end.
-	raw := strings.Trim(r.buffered.consume(int(end-r.offset)), "\r\n")
+	text := r.buffered.consume(int(end - r.offset))
 	r.offset = end
-	return row{raw, fields}, nil
+	isLast := !strings.HasSuffix(text, "\n") || strings.HasSuffix(fields[len(fields)-1], "\n")
+	return row{trimLineEnds(text), fields, isLast}, nil
+}
+
+// trimLineEnds takes the empty lines before a row and the line end behind it from its text, as encoding/csv reads them.
+func trimLineEnds(text string) string {
+	for {
+		rest, isEmptyLine := strings.CutPrefix(strings.TrimPrefix(text, "\r"), "\n")
+		if !isEmptyLine {
+			return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+		}
+		text = rest
+	}
 }
