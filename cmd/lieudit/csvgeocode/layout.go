@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"lieudit/http/sitefile/mapping"
 	"lieudit/http/sitefile/record"
@@ -58,7 +57,7 @@ type ColumnError struct {
 
 func (e *ColumnError) Error() string {
 	if e.AlreadyPresent {
-		return fmt.Sprintf("the file has a column %s already: --prefix names the result's columns", e.Column)
+		return fmt.Sprintf("the file has a column %s already: choose another --prefix", e.Column)
 	}
 	return fmt.Sprintf("there is no column %q; the columns are: %s", e.Column, strings.Join(e.Columns, ", "))
 }
@@ -190,11 +189,7 @@ func (h *header) guessColumns(j Job) error {
 			return nil
 		}
 	}
-	if len(h.names) > 1 || !strings.ContainsFunc(profile.Examples()[0], unicode.IsLetter) {
-		return &NoAddressError{h.names}
-	}
-	h.found[mapping.Line1], h.witnesses[0] = []int{0}, mapping.ByContent // texts in the only column of a file of addresses
-	return nil
+	return &NoAddressError{h.names}
 }
 
 // countOwn is how many columns have a field themselves. Those of which it is only the fallback stand behind them.

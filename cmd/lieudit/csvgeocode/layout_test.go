@@ -45,7 +45,6 @@ func TestColumnsAreFoundByTheirNamesAndContents(t *testing.T) {
 		"no number":                            {"numero_voie;voie;ville\n0;avenue Foch;Mende\n", "numero_voie=numero voie=nom_voie ville=commune", 1},
 		"a street below one that is misspelt":  {"adresse;adresse 2;ville\nrue Ermitaje;12 bis avenue Foch;Mende\n", "adresse=ligne_1 adresse 2=ligne_2 ville=commune", 1},
 		"a commune alone":                      {"nom;commune\nA;Mende\n", "commune=commune", 1},
-		"texts in the only column":             {"libellé long\n1 rue Carnot Bondy\n", "libellé long=ligne_1?", 1},
 		"postcodes without nought":             {"adresse;code postal\n3 rue de l'Ermitage;48000\n12 bis avenue Foch;48000\n1 avenue zxwvtq;1000\n", "adresse=ligne_1 code postal=code_postal", 2},
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -76,7 +75,7 @@ func TestTheCodeOfTheCommuneDecidesBetweenStreets(t *testing.T) {
 
 func TestAFileWithoutAnAddressIsRefusedWithItsColumns(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"nom;telephone\nA;0466000001\nB;0466000002\n", "n\n1\n2\n", "nom;code postal\nA;48000\nB;48100\n"} {
+	for _, text := range []string{"nom;telephone\nA;0466000001\nB;0466000002\n", "n\n1\n2\n", "Titre\nUne phrase\nUne autre\n", "nom;code postal\nA;48000\nB;48100\n"} {
 		j := newTestJob(t, text)
 		names, _, _ := strings.Cut(text, "\n")
 		var none *NoAddressError
