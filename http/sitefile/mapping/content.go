@@ -84,6 +84,9 @@ func (s *guesser) matchByContent() {
 			if s.taken[i] || contradictsName(c.Column.Name, kind.field) || c.Filled < 2 || c.share(kind.is) < kind.share {
 				continue
 			}
+			if kind.field == PostalCode && c.share(isInseeCodeOnly) >= kind.share {
+				continue // either: the content fits two fields
+			}
 			if best < 0 || c.Filled > s.profile.Columns[best].Filled {
 				best = i
 			}
@@ -117,13 +120,20 @@ func contradictsName(name string, f Field) bool {
 	return false
 }
 
-// isPostcodeOnly reports whether a value is a postcode and no INSEE code.
+// isPostcodeOnly reports whether a value is a postcode, and no INSEE code that is no postcode.
 func isPostcodeOnly(v sample) bool {
+	table, err := commune.Load()
+	return err == nil && isPostcodeAsWritten(v) && len(table.ByPostcode(v.text)) > 0
+}
+
+// isInseeCodeOnly reports whether a value is an INSEE code, whether it is a postcode too or not.
+func isInseeCodeOnly(v sample) bool {
 	table, err := commune.Load()
 	if err != nil || !isPostcodeAsWritten(v) {
 		return false
 	}
-	return len(table.ByPostcode(v.text)) > 0
+	_, ok := table.ByCode(v.text)
+	return ok
 }
 
 func isCommune(v sample) bool {
