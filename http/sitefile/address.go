@@ -1,6 +1,7 @@
 package sitefile
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -20,22 +21,11 @@ func (b *builder) address() *locations.SiteAddress {
 	line1, line2 := b.lines(&a)
 	b.splitCity(&a)
 	line1 = b.splitLine(line1, &a)
-	a.Line1, a.Line2 = b.limitLine(line1, mapping.Line1, mapping.StreetName), b.limitLine(line2, mapping.Line2, mapping.Line1)
+	a.Line1, a.Line2 = b.limit(mapping.Line1, line1, 200), b.limit(mapping.Line2, line2, 200)
 	if a == (locations.SiteAddress{}) {
 		return nil
 	}
 	return &a
-}
-
-// limitLine cuts a line that is longer than its field; the whole stays in proprietes under the first of some columns that the file
-// has.
-func (b *builder) limitLine(line string, fields ...mapping.Field) string {
-	for _, f := range fields {
-		if len(b.columns[f]) > 0 {
-			return b.limit(f, line, 200)
-		}
-	}
-	return line
 }
 
 // postcode is the postcode of its column. What is none of France is stored as it stands, since it may be another country's.
@@ -52,7 +42,7 @@ func (b *builder) postcode(country string) string {
 	b.shift.observe(b.record.Line, ok, b.mapping.Columns[column])
 	switch {
 	case !ok && utf8.RuneCountInString(text) > 10:
-		b.doubt(doubtPostcode, column, text)
+		b.doubt(doubtLongPostcode, column, text)
 		b.keep(column, text)
 		return ""
 	case !ok:
@@ -107,11 +97,10 @@ func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAdd
 		if p == "" || text.Fold(p) == text.Fold(line1) {
 			continue
 		}
-		if rest, code, city, ok := splitTown(p); ok && rest == "" && (a.PostalCode == "" || a.PostalCode == code) {
-			a.PostalCode = code
-			if a.City == "" {
-				a.City = city
-			}
+		if rest, code, city, ok := splitTown(p); ok && rest == "" && (a.PostalCode == "" || a.PostalCode == code) &&
+			(a.City == "" || isSameTown(a.City, city)) {
+			a.PostalCode, a.City = code, cmp.Or(a.City, city)
+			b.mended.add(string(mendSplit), b.record.Line, string(mapping.Line2), p, joinWords(code, a.City))
 			continue
 		}
 		kept = append(kept, p)
@@ -125,13 +114,29 @@ func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAdd
 // prependNumber puts the house number and its suffix before a street that does not begin with a number.
 func (b *builder) prependNumber(street string) string {
 	number, _ := clean.Number(b.text(mapping.HouseNumber))
-	if number == "" || number == "0" || street == "" || street[0] >= '0' && street[0] <= '9' {
+	if number == "" || number == "0" || beginsWithNumber(street, number) {
 		return street
+	}
+	if street == "" {
+		b.keep(b.source(mapping.HouseNumber), number)
+		return ""
 	}
 	line := joinWords(number, b.text(mapping.Suffix), street)
 	b.mend(mendNumber, b.source(mapping.HouseNumber), street, line)
 	return line
 }
+
+// beginsWithNumber reports whether a street has its number already: the same, or another one that no ordinal follows (1ère Avenue).
+func beginsWithNumber(street, number string) bool {
+	digits := strings.IndexFunc(street, func(r rune) bool { return r < '0' || r > '9' })
+	if digits <= 0 {
+		return false
+	}
+	return strings.HasPrefix(street, number) || !ordinal.MatchString(street)
+}
+
+// ordinal is a name that begins with an ordinal or counts something: 1ère Avenue, 8 mai 1945.
+var ordinal = regexp.MustCompile(`(?i)^\d+\s?(er|ère|ere|e|ème|eme|nde?|janv|févr|mars|avril|mai|juin|juil|août|aout|sept|oct|nov|déc|dec)`)
 
 // townAtEnd is an address that ends in a postcode and perhaps a town and the country.
 var townAtEnd = regexp.MustCompile(`(?i)^(.*?)[\s,;|/–-]*\b(?:F-?\s?)?(\d{2}\s?\d{3})(?:[\s,–-]+([\pL][\pL\s'’.\-/]*?(?:\s+cedex(?:\s+\d{1,2})?|\s+\d{1,2}(?:e|er|ème|eme))?))?(?:[\s,]+france)?[\s,.]*$`)
@@ -147,11 +152,17 @@ func splitTown(line string) (rest, code, city string, ok bool) {
 		return line, "", "", false
 	}
 	rest, city = strings.Trim(found[1], " ,;-–"), strings.TrimSpace(found[3])
+	if postalBox.MatchString(rest) {
+		return line, "", "", false
+	}
 	if rest == "" && !isTown(city) {
 		return line, "", "", false // a house number of five digits and its street
 	}
 	return rest, code, city, true
 }
+
+// postalBox is the end of a line whose number is a postal box or a road's: BP 40000.
+var postalBox = regexp.MustCompile(`(?i)\b(bp|cs|tsa|n°|no|rn|rd|route)$`)
 
 // cedex is what may stand behind a town, and is no part of its name.
 var cedex = regexp.MustCompile(`(?i)\s+(cedex.*|\d+\S*)$`)
@@ -181,14 +192,16 @@ func (b *builder) splitLine(line string, a *locations.SiteAddress) string {
 // isSameTown reports whether two texts name one town: the same, or one that goes on where the other ends (CEDEX, a number, a name
 // that was cut).
 func isSameTown(a, b string) bool {
-	a, b = text.Fold(a), text.Fold(b)
-	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+	a, b = text.Fold(cedex.ReplaceAllString(a, "")), text.Fold(cedex.ReplaceAllString(b, ""))
+	isWhole := strings.HasPrefix(a+" ", b+" ") || strings.HasPrefix(b+" ", a+" ")
+	return isWhole || len(b) < len(a) && strings.HasPrefix(a, b) && !isTown(b) // a name that was cut
 }
 
 // splitCity splits a commune that holds its postcode too: "75014 PARIS".
 func (b *builder) splitCity(a *locations.SiteAddress) {
 	rest, code, city, ok := splitTown(a.City)
 	if ok && rest == "" && city != "" && (a.PostalCode == "" || a.PostalCode == code) {
+		b.mended.add(string(mendSplit), b.record.Line, string(mapping.City), a.City, joinWords(code, city))
 		a.PostalCode, a.City = code, city
 	}
 }

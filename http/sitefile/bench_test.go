@@ -34,8 +34,11 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		i, err := sitefile.Read(bytes.NewReader(file), int64(len(file)), "", sitefile.Options{})
-		if err != nil || len(i.Sites) != sitefile.MaxSites {
-			b.Fatalf("%d sites, %v", len(i.Sites), err)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(i.Sites) != sitefile.MaxSites {
+			b.Fatalf("%d sites, %v", len(i.Sites), i.Obstacles)
 		}
 	}
 }

@@ -30,16 +30,19 @@ type builder struct {
 	knownHours map[string]knownHours
 
 	// of the record that is built
-	record     record.Record
-	properties properties
-	hasAddress bool // its own columns say a part of its address
+	row            int   // its number
+	countedAt      []int // by column: the row whose cell was counted last
+	positionFaults []positionFault
+	record         record.Record
+	properties     properties
+	hasAddress     bool // its own columns say a part of its address
 }
 
 func newBuilder(i *Import, info record.Info, o Options) *builder {
 	b := &builder{
 		i: i, mapping: &i.Mapping, info: info, shapes: o.Shapes,
 		columns: map[mapping.Field][]int{}, fallbacks: map[mapping.Field][]int{}, knownHours: map[string]knownHours{},
-		mended: findings{}, doubts: findings{}, faults: findings{},
+		mended: findings{}, doubts: findings{}, faults: findings{}, countedAt: make([]int, len(i.Mapping.Targets)),
 	}
 	for column, t := range i.Mapping.Targets {
 		if t.Field != "" {
@@ -56,7 +59,8 @@ func newBuilder(i *Import, info record.Info, o Options) *builder {
 
 // build makes the site of a record; false where it is left out, which is counted.
 func (b *builder) build(r record.Record) (Site, bool) {
-	b.record, b.properties = r, properties{}
+	b.record, b.properties, b.positionFaults = r, properties{}, nil
+	b.row++
 	b.hasAddress = slices.ContainsFunc(addressFields, func(f mapping.Field) bool {
 		list := b.columns[f]
 		return len(list) > 0 && !b.isEmpty(list[0])
@@ -102,9 +106,12 @@ func (b *builder) value(column int) record.Value {
 // addressFields are the fields that come from one place: a row whose own columns say a part of its address takes none from others.
 var addressFields = []mapping.Field{mapping.HouseNumber, mapping.StreetName, mapping.Line1, mapping.PostalCode, mapping.City}
 
-// source is the column that a record has a field in: the field's own, else the first fallback that is filled; -1: the file has none.
+// source is the column that a record has a field in: the field's own, else the first fallback that is filled; -1: the file has neither.
 func (b *builder) source(f mapping.Field) int {
 	list := b.columns[f]
+	if len(list) == 0 {
+		list = b.fallbacks[f]
+	}
 	if len(list) == 0 {
 		return -1
 	}
@@ -136,17 +143,27 @@ func (b *builder) text(f mapping.Field) string {
 func (b *builder) cell(column int, keepLines bool) string {
 	raw := b.value(column).Text
 	text, mends := clean.Text(raw, keepLines)
+	isEmpty := text != "" && clean.IsEmptySign(text)
+	if b.countedAt[column] != b.row { // a column may be asked for more than once
+		b.countedAt[column] = b.row
+		b.countCell(column, raw, text, mends, isEmpty)
+	}
+	if isEmpty {
+		return ""
+	}
+	return text
+}
+
+func (b *builder) countCell(column int, raw, text string, mends []clean.Mend, isEmpty bool) {
 	for _, m := range mends {
 		b.mend(m, column, raw, text)
 	}
-	if text != "" && clean.IsEmptySign(text) {
+	switch {
+	case isEmpty:
 		b.mend(clean.EmptySign, column, raw, "")
-		return ""
-	}
-	if isShortened(text) {
+	case isShortened(text):
 		b.doubt(doubtShortened, column, text)
 	}
-	return text
 }
 
 func (b *builder) mend(kind clean.Mend, column int, before, after string) {
@@ -169,9 +186,8 @@ func (b *builder) limit(f mapping.Field, text string, limit int) string {
 	if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 {
 		cut = cut[:at]
 	}
-	column := b.source(f)
-	b.keep(column, text)
-	b.mend(mendCut, column, text, cut)
+	b.properties.set(string(f), text)
+	b.mended.add(string(mendCut), b.record.Line, string(f), text, cut)
 	return cut
 }
 

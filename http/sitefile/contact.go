@@ -92,6 +92,9 @@ func hasOtherWords(text, address string) bool {
 func (b *builder) hours() json.RawMessage {
 	if days, ok := b.weekdays(); ok {
 		if hours, ok := clean.WeekdayHours(days); ok {
+			if column := b.source(mapping.Hours); column >= 0 && !b.isEmpty(column) {
+				b.keep(column, b.cell(column, true)) // the days say more
+			}
 			b.mended.add(string(clean.OpeningHours), b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), string(hours))
 			return hours
 		}
@@ -168,7 +171,12 @@ func (b *builder) tags() []string {
 			tags = append(tags, t)
 		}
 	}
-	if len(tags) > 50 || slices.ContainsFunc(tags, func(t string) bool { return utf8.RuneCountInString(t) > 64 }) {
+	if len(tags) > 50 {
+		b.doubt(doubtManyTags, list[0], text)
+		b.keep(list[0], text)
+		return nil
+	}
+	if slices.ContainsFunc(tags, func(t string) bool { return utf8.RuneCountInString(t) > 64 }) {
 		b.doubt(doubtTagsTooLong, list[0], text)
 		b.keep(list[0], text)
 		return nil
@@ -176,7 +184,7 @@ func (b *builder) tags() []string {
 	return tags
 }
 
-// parseTags parses a JSON list, or texts separated by commas, bars or semicolons. Spaces around a text and empty texts are dropped,
+// parseTags parses a JSON list, or texts separated by commas or bars. Spaces around a text and empty texts are dropped,
 // except in a JSON list.
 func parseTags(cell string) []string {
 	var tags []string

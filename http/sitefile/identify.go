@@ -45,7 +45,7 @@ func newIdentifier(b *builder) *identifier {
 	if id.Column >= 0 {
 		x.isNumeric = b.mapping.ID.IsNumeric
 	}
-	if id.Column < 0 && len(id.Hash) == 0 {
+	if id.Column < 0 && len(id.Hash) == 0 && !id.IsUnknown {
 		x.proposals = b.propose()
 	}
 	return x
@@ -140,9 +140,9 @@ func (x *identifier) readID(s *Site, raw string) bool {
 	if !x.b.mapping.IsOwn {
 		id, _ = clean.Text(raw, false)
 	}
-	if x.isNumeric {
-		id = strings.TrimSuffix(id, ".0")
-		x.b.mend(mendNumericID, x.column, raw, id)
+	if whole, ok := strings.CutSuffix(id, ".0"); x.isNumeric && ok {
+		x.b.mend(mendNumericID, x.column, raw, whole)
+		id = whole
 	}
 	if other := foreignSigns.ReplaceAllString(id, "-"); other != id && !x.b.mapping.IsOwn {
 		x.b.mend(mendID, x.column, raw, other)

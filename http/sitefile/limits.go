@@ -57,21 +57,21 @@ func (l *propertyLimits) addObstacle(i *Import) {
 		"%s: proprietes has more than %d members or %d bytes", describeLines(l.lines, l.count), maxProperties, maxPropertiesSize)
 }
 
-// minShifted is how many rows in a row make a shift of columns, as many before and after its beginning.
+// minShifted is how many good rows before, and how many bad ones to the end, make a shift of columns.
 const minShifted = 10
 
 // shiftDetector finds the row from which on a column of postcodes holds something else to the end: a cell is missing or too many
 // from there.
 type shiftDetector struct {
 	column    string
-	good, bad int // good rows before the first bad one; bad rows since, without a good one between
+	good, bad int // good rows so far; bad rows since the last of them
 	firstBad  int // its line
 }
 
 func (d *shiftDetector) observe(line int, isPostcode bool, column string) {
 	switch d.column = column; {
 	case isPostcode && d.bad > 0:
-		d.good, d.bad = d.good+d.bad+1, 0
+		d.good, d.bad = d.good+1, 0
 	case isPostcode:
 		d.good++
 	case d.bad == 0:
@@ -83,35 +83,48 @@ func (d *shiftDetector) observe(line int, isPostcode bool, column string) {
 
 func (d *shiftDetector) addObstacle(i *Import) {
 	if d.good >= minShifted && d.bad >= minShifted {
-		i.addObstacle("a separator is missing or too many there; correct the rows from there on",
+		i.addObstacle("a separator is missing or too many there; correct the rows from there on. Postcodes of another country want a column of countries",
 			"line %d: from here on the column %q holds no postcodes: the cells seem to be shifted", d.firstBad, d.column)
 	}
 }
 
-// raggedRows finds rows of CSV with fewer cells than the others: their cells are separated by another sign, or one is missing.
+// raggedRows finds rows of CSV with fewer cells than the others: their cells are separated by another sign, or some are missing.
 type raggedRows struct {
-	full, short int
-	lines       []int
-	cells       int // of the first short row
-	columns     int
-	joined      []int // lines of rows that are one cell, which holds signs that may separate others
+	columns int
+	full    int      // rows with all cells
+	short   lineList // with at least half of them
+	stubs   lineList // with less
+	joined  lineList // with one cell, which holds signs that may separate others
+	cells   int      // of the first of stubs
 }
+
+// lineList counts lines, and keeps the first few.
+type lineList struct {
+	lines []int
+	count int
+}
+
+func (l *lineList) add(line int) {
+	if l.count++; len(l.lines) < maxLines {
+		l.lines = append(l.lines, line)
+	}
+}
+
+func (l *lineList) String() string { return describeLines(l.lines, l.count) }
 
 func (r *raggedRows) observe(row record.Record, columns int) {
 	cells := len(row.Values)
-	if r.columns = columns; cells >= columns {
+	switch r.columns = columns; {
+	case cells >= columns:
 		r.full++
-		return
-	}
-	if cells == 1 && columns > 2 && countSeparators(row.Values[0].Text)+1 >= columns/2 {
-		r.joined = append(r.joined, row.Line)
-		return
-	}
-	if r.short++; len(r.lines) < maxLines {
-		r.lines = append(r.lines, row.Line)
-	}
-	if r.short == 1 {
-		r.cells = cells
+	case cells == 1 && columns > 2 && countSeparators(row.Values[0].Text)+1 >= columns/2:
+		r.joined.add(row.Line)
+	case cells*2 >= columns:
+		r.short.add(row.Line)
+	default:
+		if r.stubs.add(row.Line); r.stubs.count == 1 {
+			r.cells = cells
+		}
 	}
 }
 
@@ -124,21 +137,20 @@ func countSeparators(text string) int {
 	return n
 }
 
-// report says the short rows where nearly all rows are full: programs that leave out empty cells at the end do so in many. A row of
-// less than half of the cells is an obstacle.
+// report says which rows are ragged, where nearly all rows are full: programs that leave out empty cells at the end do so in many.
 func (r *raggedRows) report(b *builder) {
-	if len(r.joined) > 0 {
-		b.i.addObstacle("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d",
-			describeLines(r.joined, len(r.joined)), r.columns)
+	if r.joined.count > 0 {
+		b.i.addObstacle("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d", &r.joined, r.columns)
 	}
-	if r.short == 0 || r.short > r.full/20+1 || r.full == 0 {
+	if few := r.full/20 + 1; r.full == 0 || r.short.count+r.stubs.count > few {
 		return
 	}
-	if r.cells*2 < r.columns {
+	if r.stubs.count > 0 {
 		b.i.addObstacle("another separator there, or a quote too many before? correct the line", "%s: cells are missing, %d instead of %d",
-			describeLines(r.lines, r.short), r.cells, r.columns)
-		return
+			&r.stubs, r.cells, r.columns)
 	}
-	f := b.doubts.add(doubtShort, r.lines[0], "", "", "")
-	f.Count, f.Lines = r.short, r.lines
+	if r.short.count > 0 {
+		f := b.doubts.add(doubtShort, r.short.lines[0], "", "", "")
+		f.Count, f.Lines = r.short.count, r.short.lines
+	}
 }

@@ -9,8 +9,15 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// fillPosition puts the first position that a record has into a content. A line or a polygon gives way to a point beside it. It
-// returns false for a site that is left out: a line or a polygon, where the user asked for that.
+// positionFault is a cell that should hold a position and does not.
+type positionFault struct {
+	column int
+	value  string
+}
+
+// fillPosition puts the first position that a record has into a content. A point of another column is preferred to a line or a
+// polygon, and to a cell that cannot be read. It returns false for a site that is left out: a line or a polygon, where the user asked
+// for that.
 func (b *builder) fillPosition(c *locations.Content) bool {
 	shape := -1 // the column of a line or a polygon
 	for _, p := range b.mapping.Positions {
@@ -18,11 +25,13 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 		switch state {
 		case hasPoint:
 			c.Lat, c.Lon = &point.Lat, &point.Lon
+			b.reportPositionFaults(true)
 			return true
 		case hasShape:
 			shape = p.Columns[0]
 		}
 	}
+	b.reportPositionFaults(false)
 	switch {
 	case shape < 0:
 	case b.shapes == SkipShapes:
@@ -34,6 +43,19 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 			"--map proprietes=COLUMN keeps the outlines too"
 	}
 	return true
+}
+
+// reportPositionFaults makes the cells that hold no position an obstacle, or a doubt where another column has the position.
+func (b *builder) reportPositionFaults(hasPoint bool) {
+	for _, fault := range b.positionFaults {
+		if hasPoint {
+			b.doubt(doubtPosition, fault.column, fault.value)
+			b.keep(fault.column, fault.value)
+			continue
+		}
+		f := b.addFault(fault.column, "the column "+b.mapping.Columns[fault.column]+" holds no position there", fault.value)
+		f.advice = "correct these cells or empty them; if the cells of these lines are shifted, a separator is missing or too many before"
+	}
 }
 
 // positionState is what became of a position.
@@ -73,7 +95,14 @@ func stateOf(ok bool) positionState {
 // is a fault of the file.
 func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (first, second float64, ok bool) {
 	a, z := b.number(p.Columns[0]), b.number(p.Columns[1])
-	if a == "" || z == "" {
+	switch {
+	case a == "" && z == "":
+		return 0, 0, false
+	case a == "":
+		b.addPositionFault(p.Columns[0], a)
+		return 0, 0, false
+	case z == "":
+		b.addPositionFault(p.Columns[1], z)
 		return 0, 0, false
 	}
 	first, isFirst := clean.Decimal(a)
@@ -105,8 +134,7 @@ func (b *builder) addFault(column int, kind, value string) *Finding {
 }
 
 func (b *builder) addPositionFault(column int, value string) {
-	f := b.addFault(column, "the column "+b.mapping.Columns[column]+" holds no position there", value)
-	f.advice = "correct these cells or empty them; if the cells of these lines are shifted, a separator is missing or too many before"
+	b.positionFaults = append(b.positionFaults, positionFault{column, value})
 }
 
 func (b *builder) parsePair(p mapping.Position) (geometry.Point, positionState) {
@@ -137,12 +165,13 @@ func (b *builder) parseShape(p mapping.Position) (geometry.Point, positionState)
 	if v.JSON != nil {
 		text = string(v.JSON)
 	}
-	if strings.TrimSpace(text) == "" || text == "null" {
+	if text = strings.TrimSpace(text); text == "" || clean.IsEmptySign(text) {
 		return geometry.Point{}, noPoint
 	}
 	shape, err := geometry.ParseShape(text)
 	if err != nil {
 		b.doubt(doubtPosition, p.Columns[0], text)
+		b.keep(p.Columns[0], text)
 		return geometry.Point{}, noPoint
 	}
 	if !shape.IsOnePoint() {
@@ -178,7 +207,7 @@ func (b *builder) project(p mapping.Position, x, y float64) (geometry.Point, pos
 	}
 	point, ok := crs.ToWGS84(x, y)
 	if !ok {
-		b.doubt(doubtPosition, p.Columns[0], b.value(p.Columns[0]).Text)
+		b.addPositionFault(p.Columns[0], b.value(p.Columns[0]).Text)
 	}
 	return point, stateOf(ok)
 }

@@ -21,7 +21,7 @@ type Options struct {
 // Shapes says what becomes of a site whose geometry is a line or a polygon.
 type Shapes string
 
-// The ways. Without one such geometries are an obstacle.
+// The ways. The zero value makes such geometries an obstacle.
 const (
 	CenterShapes Shapes = "center" // the site stands in the middle
 	SkipShapes   Shapes = "skip"   // the site is left out
@@ -64,11 +64,11 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 		return nil, err
 	}
 	var ragged raggedRows
-	profile, err := profileFile(f, o.Columns.ID, &ragged)
+	profile, err := profileFile(f, &ragged)
 	if err != nil {
 		return nil, err
 	}
-	i := &Import{Rows: profile.Rows}
+	i := &Import{Rows: profile.Rows, Info: f.Info()}
 	if i.Rows > MaxSites {
 		i.addObstacle("split the file into several referentials, or leave rows out",
 			"the file has more than %d rows; a referential is written with at most that many at once", MaxSites)
@@ -86,13 +86,13 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 }
 
 // profileFile runs through the records once. It stops behind the last row that a sync could take.
-func profileFile(f *record.File, givenID string, ragged *raggedRows) (*mapping.Profile, error) {
+func profileFile(f *record.File, ragged *raggedRows) (*mapping.Profile, error) {
 	p, isCSV := &mapping.Profile{}, f.Info().Format == record.CSV
 	for r, err := range f.Records() {
 		if err != nil {
 			return nil, err
 		}
-		if p.Observe(f.Columns(), r, givenID); p.Rows > MaxSites {
+		if p.Observe(f.Columns(), r); p.Rows > MaxSites {
 			return p, nil
 		}
 		if isCSV {
@@ -139,7 +139,11 @@ func describeLines(lines []int, total int) string {
 		}
 		text += fmt.Sprint(line)
 	}
-	if rest := total - min(shown, len(distinct)); rest > 0 {
+	switch rest := total - min(shown, len(distinct)); rest {
+	case 0:
+	case 1:
+		text += " and another one"
+	default:
 		text += fmt.Sprintf(" and %d others", rest)
 	}
 	return text

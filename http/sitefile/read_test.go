@@ -13,7 +13,6 @@ import (
 	"lieudit/http/kit"
 	"lieudit/http/sitefile"
 	"lieudit/http/sitefile/mapping"
-	"lieudit/schemas/locations"
 )
 
 // describeSites is the sites of a file, one line each: id, JSON of the content.
@@ -94,27 +93,67 @@ func TestFilesAreReadByTheNamesAndTheContentOfTheirColumns(t *testing.T) {
 			"id,nom,adresse,result_label,result_latitude,result_longitude\n1,A,3 rue X,3 Rue X 48000 Mende,44.5,3.5\n",
 			[]string{`1 {"nom":"A","adresse":{"ligne_1":"3 rue X"}}`},
 		},
-		"Lambert-93 by the names of the columns": {
-			"id,nom,x_l93,y_l93\n1,Paris,652469.02,6862035.26\n",
-			[]string{`1 {"nom":"Paris","lat":48.856600,"lon":2.352200}`},
+		"a number before an avenue that begins with an ordinal": {
+			"id;nom;numero_voie;voie\n1;A;12;1ère Avenue\n2;B;12;12 rue X\n",
+			[]string{`1 {"nom":"A","adresse":{"ligne_1":"12 1ère Avenue"}}`, `2 {"nom":"B","adresse":{"ligne_1":"12 rue X"}}`},
+		},
+		"another town than the field's stays in its line": {
+			"id;nom;adresse;complement;ville\n1;A;3 rue X;48000 Badaroux;Mende\n2;B;3 rue X 03200 Vichy;;Vic\n",
+			[]string{
+				`1 {"nom":"A","adresse":{"ligne_1":"3 rue X","ligne_2":"48000 Badaroux","commune":"Mende"}}`,
+				`2 {"nom":"B","adresse":{"ligne_1":"3 rue X, Vichy","code_postal":"03200","commune":"Vic"}}`,
+			},
+		},
+		"a postal box is no postcode": {"id;nom;adresse\n1;A;ZI Nord BP 40000\n", []string{`1 {"nom":"A","adresse":{"ligne_1":"ZI Nord BP 40000"}}`}},
+		"hours beside days are kept": {
+			"id;nom;lundi;horaires\n1;A;9h-12h;ferme en août\n",
+			[]string{`1 {"nom":"A","horaires":{"hebdo":[{"jours":["lu"],"de":"09:00","a":"12:00"}]},"proprietes":{"horaires":"ferme en août"}}`},
 		},
 	} {
 		i := readFile(t, []byte(c.file), sitefile.Options{})
-		got := describeSites(t, i)
-		if name == "Lambert-93 by the names of the columns" {
-			got, c.want = []string{roundPosition(i.Sites[0].Content)}, []string{"48.8566 2.3522"}
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
+		if diff := cmp.Diff(c.want, describeSites(t, i)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-func roundPosition(c locations.Content) string {
-	if c.Lat == nil || c.Lon == nil {
-		return "none"
+func TestMetresOfLambert93BecomeDegrees(t *testing.T) {
+	t.Parallel()
+	c := readFile(t, []byte("id,nom,x_l93,y_l93\n1,Paris,652469.02,6862035.26\n"), sitefile.Options{}).Sites[0].Content
+	if c.Lat == nil || fmt.Sprintf("%.4f %.4f", *c.Lat, *c.Lon) != "48.8566 2.3522" {
+		t.Errorf("got %v %v", c.Lat, c.Lon)
 	}
-	return fmt.Sprintf("%.4f %.4f", *c.Lat, *c.Lon)
+}
+
+// TestNoLineOfAnAddressIsTooLong: wherever its text comes from, and the whole is kept.
+func TestNoLineOfAnAddressIsTooLong(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("bâtiment ", 50)
+	for _, column := range []string{"ligne_2", "adresse", "voie"} {
+		s := readFile(t, []byte("id;nom;"+column+"\n1;A;"+long+"\n"), sitefile.Options{}).Sites[0]
+		if n := len([]rune(s.Content.Address.Line1)); n > 200 || n < 150 || !strings.Contains(string(s.Content.Properties), strings.TrimSpace(long)) {
+			t.Errorf("%s: %d characters, %s", column, n, s.Content.Properties)
+		}
+	}
+}
+
+// TestEachCellIsCountedOnce: however often it is read.
+func TestEachCellIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	i := readFile(t, []byte("id;nom;type_voie;voie\n1;A;rue;rue  Haute\n"), sitefile.Options{})
+	if len(i.Mended) != 1 || i.Mended[0].Count != 1 {
+		t.Errorf("got %+v", i.Mended)
+	}
+}
+
+// TestAnExportIsReadExactly: ids that another file would have mended.
+func TestAnExportIsReadExactly(t *testing.T) {
+	t.Parallel()
+	i := readFile(t, []byte(exportHeader+"1.0,A  B,,,,,,,,,,,,,,,,,,\nnull,-,,,,,,,,,,,,,,,,,,\n2.0,NC,,,,,,,,,,,,,,,,,,\n"), sitefile.Options{})
+	want := []string{`1.0 {"nom":"A  B"}`, `null {"nom":"-"}`, `2.0 {"nom":"NC"}`}
+	if diff := cmp.Diff(want, describeSites(t, i)); diff != "" || len(i.Mended) > 0 {
+		t.Errorf("%s %+v", diff, i.Mended)
+	}
 }
 
 // TestAFileWithoutIDsIsRefusedWithAnIDThatWorks: the id that the message proposes tells the places apart, and rows that repeat each
@@ -151,8 +190,10 @@ func TestAllObstaclesAreSaidAtOnceWithTheirLines(t *testing.T) {
 		"id;nom;lat;lon\n1;A;44.5;3.5\n1;B;nord;3.5\n;C;44.5;3.5\n2;D;44,5;3.5\n3;E;44.5;3.5\n4;F;44.5;3.5\n": {
 			`line 3: an id that an earlier line has, such as "1 (line 2)"`, `line 3: the column lat holds no position there, such as "nord"`, `line 4: no id in the column id`,
 		},
-		"id;nom\na/b;A\na:b;B\na-b;C\n":                {`line 4: an id that becomes the same as another one`},
-		"id;x;y\n1;100200;6800000\n2;100300;6800100\n": {`the columns "x" and "y" are metres of a projection that nothing in the file names`},
+		"id;nom;lat;lon\n1;A;44.5;3.5\n2;B;;3.5\n":                                 {`line 3: the column lat holds no position there`},
+		"id;nom;cp;ville\n1;A;48000;Mende\n2;B;48000;Mende\n\"3;C;48000;Mende\"\n": {`line 4: one cell instead of 4`},
+		"id;nom\na/b;A\na:b;B\na-b;C\n":                                            {`line 4: an id that becomes the same as another one`},
+		"id;x;y\n1;100200;6800000\n2;100300;6800100\n":                             {`the columns "x" and "y" are metres of a projection that nothing in the file names`},
 		`{"type":"FeatureCollection","features":[{"id":"a","properties":{"nom":"x"},"geometry":{"type":"LineString","coordinates":[[3,44],[3.1,44]]}},{"id":"b","properties":{"nom":"y"},"geometry":{"type":"Point","coordinates":[3,44]}}]}`: {`line 1: a line or a polygon instead of a point`},
 		`{"type":"FeatureCollection","crs":{"type":"name","properties":{"name":"urn:ogc:def:crs:EPSG::31370"}},"features":[{"id":"a","properties":{"nom":"x"},"geometry":{"type":"Point","coordinates":[150000,170000]}}]}`:                   {"none of France's"},
 		"siret;nom\n" + "2,13E+13;A\n4,88E+13;B\n": {"an id that a spreadsheet has shortened"},

@@ -76,19 +76,21 @@ func shorten(text string) string {
 
 // The kinds of doubts.
 const (
-	doubtPhone       = "not read as a telephone, kept in proprietes"
-	doubtEmail       = "not read as an e-mail address, kept in proprietes"
-	doubtWebsite     = "not read as the address of a web site, kept in proprietes"
-	doubtPostcode    = "not a French postcode, stored as it stands"
-	doubtInsee       = "not an INSEE code, kept in proprietes"
-	doubtPosition    = "not read as a position"
-	doubtRepeated    = "repeats another row in full and counts once"
-	doubtShortened   = "a number that a spreadsheet has shortened: its last digits are lost"
-	doubtCase        = "an id that differs from another only by case"
-	doubtShort       = "has fewer cells than the file has columns"
-	doubtNoName      = "has no name"
-	doubtSkipped     = "is a line or a polygon and is left out"
-	doubtTagsTooLong = "a tag of more than 64 characters, kept in proprietes"
+	doubtPhone        = "not read as a telephone, kept in proprietes"
+	doubtEmail        = "not read as an e-mail address, kept in proprietes"
+	doubtWebsite      = "not read as the address of a web site, kept in proprietes"
+	doubtPostcode     = "not a French postcode, stored as it stands"
+	doubtLongPostcode = "not a postcode, kept in proprietes"
+	doubtManyTags     = "more than 50 tags, kept in proprietes"
+	doubtInsee        = "not an INSEE code, kept in proprietes"
+	doubtPosition     = "not read as a position"
+	doubtRepeated     = "repeats another row in full and counts once"
+	doubtShortened    = "a number that a spreadsheet has shortened: its last digits are lost"
+	doubtCase         = "an id that differs from another only by case"
+	doubtShort        = "has fewer cells than the file has columns"
+	doubtNoName       = "has no name"
+	doubtSkipped      = "is a line or a polygon and is left out"
+	doubtTagsTooLong  = "a tag of more than 64 characters, kept in proprietes"
 )
 
 // The kinds of mending that are of whole sites; those of values are clean.Mend.
@@ -96,7 +98,7 @@ const (
 	mendID        = clean.Mend("ids: other signs than A-Z a-z 0-9 . _ ~ : * @ + - became -")
 	mendNumericID = clean.Mend("ids: .0 taken off")
 	mendCut       = clean.Mend("longer than the field: cut there, whole in proprietes")
-	mendSplit     = clean.Mend("postcode and commune taken out of ligne_1")
+	mendSplit     = clean.Mend("postcode and commune taken out of a line")
 	mendNumber    = clean.Mend("the number of its own column put before the street")
 	mendCenter    = clean.Mend("a line or a polygon became the point in its middle")
 	mendFirst     = clean.Mend("the first of several, the whole in proprietes")

@@ -377,7 +377,7 @@ func (f *importFile) loadMapping() error {
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return fmt.Errorf("%s: this is no mapping: %w", f.mappingFile, err)
 	}
-	f.hasMapping = true
+	f.hasMapping, f.options.Columns.IsSaved = true, true
 	o := &f.options
 	o.Columns.ID, o.Columns.CRS = cmp.Or(o.Columns.ID, saved.ID), cmp.Or(o.Columns.CRS, saved.CRS)
 	o.Shapes = cmp.Or(o.Shapes, sitefile.Shapes(saved.Shapes))
@@ -425,8 +425,9 @@ func (f *importFile) saveMapping(m mapping.Mapping) error {
 	if o.Record.Separator != 0 {
 		saved.Separator = string(o.Record.Separator)
 	}
+	keys := m.ColumnKeys()
 	for i, t := range m.Targets {
-		saved.Columns[m.ColumnKey(i)] = t.String()
+		saved.Columns[keys[i]] = t.String()
 	}
 	text, err := json.MarshalIndent(saved, "", "  ")
 	if err != nil {

@@ -227,7 +227,7 @@ func (h *header) profile(path string) (*mapping.Profile, error) {
 		for i := range values {
 			values[i].Text = h.field(r, i)
 		}
-		p.Observe(columns, record.Record{Line: p.Rows + 1, Values: values}, "")
+		p.Observe(columns, record.Record{Line: p.Rows + 1, Values: values})
 	}
 	return p, nil
 }

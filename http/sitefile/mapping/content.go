@@ -154,7 +154,7 @@ func isHouseNumberBefore(v sample) bool {
 // isWeek reports whether a text is opening hours by weekday.
 func isWeek(v sample) bool {
 	if v.isJSON || countDigits(v.text) < 2 {
-		return !v.isJSON && v.text == "24/7"
+		return false
 	}
 	_, ok := clean.Hours(v.text, nil)
 	return ok

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,10 +11,11 @@ import (
 
 // Given is what the user of a file says about its columns. It wins over every guess.
 type Given struct {
-	Columns map[string]Target // by ColumnKey; without regard to case
+	Columns map[string]Target // by ColumnKeys; without regard to case
 	Ignore  []string          // patterns of names of columns that are not stored
 	ID      string            // a column, or hash: and fields or columns, separated by commas
 	CRS     string            // the reference system of x and y, and of a geometry that names none
+	IsSaved bool              // Columns are a mapping of an earlier file: this one may lack those that hold no field
 }
 
 // guesser holds the state of one guess: what is taken, and by whom.
@@ -75,8 +77,9 @@ func (s *guesser) applyGiven() {
 	for key, t := range s.given.Columns {
 		given[foldKey(key)] = t
 	}
+	keys := s.m.ColumnKeys()
 	for i, c := range s.m.Columns {
-		key := foldKey(s.m.ColumnKey(i))
+		key := foldKey(keys[i])
 		t, isGiven := given[key]
 		delete(given, key)
 		switch {
@@ -86,9 +89,14 @@ func (s *guesser) applyGiven() {
 			s.applyTarget(i, t)
 		}
 	}
-	for key, t := range given {
-		if t.Field != "" {
-			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which should hold %s", key, t.Field)
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if t := given[key]; t.Field != "" || !s.given.IsSaved {
+			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which should hold %s", key, t)
+		}
+	}
+	for _, pattern := range s.given.Ignore {
+		if !slices.ContainsFunc(s.m.Columns, func(c string) bool { return MatchPattern(pattern, c) }) && !s.given.IsSaved {
+			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "no column of the file is called like %q, which --ignore names", pattern)
 		}
 	}
 }
@@ -202,10 +210,16 @@ var fallbackFields = []Field{HouseNumber, StreetName, Line1, PostalCode, City, P
 // addFallbacks marks the properties that are called after a field exactly, and whose content agrees: a row without the field's own
 // column takes it from there. A column of the very same name is about something else: the operator beside the place.
 func (s *guesser) addFallbacks() {
+	found := map[Field]int{}
+	for _, f := range fallbackFields {
+		if own, ok := s.m.Find(f); ok {
+			found[f] = own
+		}
+	}
 	for i, c := range s.profile.Columns {
 		for _, f := range fallbackFields {
 			rank, ok := c.rankFor(f)
-			if own, isFound := s.m.Find(f); !s.taken[i] && isFound && ok && rank < patternRank && s.m.Columns[own] != s.m.Columns[i] && fits(f, c, false) {
+			if own, isFound := found[f]; !s.taken[i] && isFound && ok && rank < patternRank && s.m.Columns[own] != s.m.Columns[i] && fits(f, c, false) {
 				s.m.Targets[i].Fallback = f
 				break
 			}
@@ -234,7 +248,7 @@ func (s *guesser) takeBetter(f Field, column int) {
 	if column < 0 {
 		return
 	}
-	if current, ok := s.m.Find(f); ok && f != Line2 {
+	if current, ok := s.m.Find(f); ok {
 		if s.m.Targets[current].Witness == ByUser || s.profile.Columns[current].Filled*2 >= s.profile.Columns[column].Filled {
 			return
 		}
@@ -267,7 +281,7 @@ func (s *guesser) decideBareNumber() {
 // nameProperties gives every column that nothing took a key in proprietes: its own name. A column without a name, or with one that
 // another has, is told apart by a number.
 func (s *guesser) nameProperties() {
-	used := map[string]bool{}
+	used, next := map[string]bool{}, map[string]int{}
 	for i, c := range s.m.Columns {
 		t := &s.m.Targets[i]
 		if t.Field != "" || t.LeftOut != "" {
@@ -278,8 +292,9 @@ func (s *guesser) nameProperties() {
 			name = fmt.Sprintf("colonne_%d", i+1)
 		}
 		t.Property = name
-		for n := 2; used[t.Property]; n++ {
-			t.Property = fmt.Sprintf("%s_%d", name, n)
+		for used[t.Property] {
+			next[name] = max(next[name], 1) + 1
+			t.Property = fmt.Sprintf("%s_%d", name, next[name])
 		}
 		used[t.Property] = true
 	}

@@ -11,7 +11,9 @@ import (
 type ID struct {
 	Column int      // -1: none
 	Hash   []string // fields or columns whose values an id is made of; "*" is all columns
-	Reason string   // why this column, where it was guessed; or why none
+	Reason string   // why there is no Column, where one is called like an id
+
+	IsUnknown bool // the user names a column that the file does not have, which is said already
 
 	Candidates []int // columns called like ids that are not unique, the best first, where there is no Column
 
@@ -26,7 +28,7 @@ const hashPrefix = "hash:"
 func (s *guesser) chooseID() {
 	s.m.ID.Column = -1
 	s.findID()
-	if c := s.m.ID.Column; c >= 0 {
+	if c := s.m.ID.Column; c >= 0 && !s.m.IsOwn {
 		s.m.ID.IsNumeric = s.profile.Columns[c].isPointZero()
 	}
 }
@@ -43,7 +45,7 @@ func (s *guesser) findID() {
 	candidates := s.idCandidates()
 	for _, i := range candidates {
 		if s.profile.Columns[i].isUnique(s.profile.Rows) {
-			s.m.ID = ID{Column: i, Reason: s.explainID(i, candidates[0])}
+			s.m.ID = ID{Column: i}
 			s.take(i, ExternalID, ByName)
 			return
 		}
@@ -58,7 +60,11 @@ func (s *guesser) findID() {
 func (s *guesser) applyGivenID() {
 	if list, isHash := strings.CutPrefix(s.given.ID, hashPrefix); isHash {
 		for part := range strings.SplitSeq(list, ",") {
-			s.m.ID.Hash = append(s.m.ID.Hash, strings.TrimSpace(part))
+			part = strings.TrimSpace(part)
+			if !s.canHash(part) {
+				s.addObstacle("fields are "+strings.Join(hashFields(), ", ")+"; columns are "+strings.Join(s.m.Columns, ", "), "--id names %q, which is no field that ids can be made of and no column", part)
+			}
+			s.m.ID.Hash = append(s.m.ID.Hash, part)
 		}
 		return
 	}
@@ -71,6 +77,18 @@ func (s *guesser) applyGivenID() {
 		}
 	}
 	s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which --id names", s.given.ID)
+	s.m.ID.IsUnknown = true
+}
+
+// hashFields are the fields that ids can be made of.
+func hashFields() []string {
+	return []string{"nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "lat", "lon", "telephone", "email", "site_web"}
+}
+
+// canHash reports whether ids can be made of a field, a column or with * of all cells.
+func (s *guesser) canHash(part string) bool {
+	return part == "*" || slices.Contains(hashFields(), part) ||
+		slices.ContainsFunc(s.m.Columns, func(c string) bool { return foldKey(c) == foldKey(part) })
 }
 
 // idCandidates are the columns that may hold ids, the best name first. The id of a feature stands between known names and those
@@ -94,17 +112,7 @@ func (s *guesser) idCandidates() []int {
 }
 
 // isSequence reports whether a column counts its rows.
-func (c *Stats) isSequence() bool {
-	previous, isFirst := 0, true
-	for _, v := range c.samples[:min(len(c.samples), maxSamples/2)] {
-		var n int
-		if _, err := fmt.Sscanf(v.text, "%d", &n); err != nil || !isFirst && n != previous+1 {
-			return false
-		}
-		previous, isFirst = n, false
-	}
-	return len(c.samples) > 2
-}
+func (c *Stats) isSequence() bool { return c.isCounting && c.Filled > 2 }
 
 // isPointZero reports whether every sample is a whole number with .0 behind it.
 func (c *Stats) isPointZero() bool {
@@ -114,19 +122,11 @@ func (c *Stats) isPointZero() bool {
 	}) == 1
 }
 
-// explainID says why a column of ids was chosen, where a better known one is not unique.
-func (s *guesser) explainID(chosen, best int) string {
-	if chosen == best {
-		return ""
-	}
-	return fmt.Sprintf("%q is not different in every row", s.m.Columns[best])
-}
-
 // reportUnusableID says why the best known column of ids cannot be used.
 func (s *guesser) reportUnusableID(i int) {
 	c := s.profile.Columns[i]
 	if missing := s.profile.Rows - c.Filled; missing > 0 {
-		s.m.ID.Reason = fmt.Sprintf("the column %q is empty in %s", s.m.Columns[i], describeEmpty(c.emptyLines, missing))
+		s.m.ID.Reason = fmt.Sprintf("the column %q is empty in %s", s.m.Columns[i], describeEmpty(c.firstEmpty, missing))
 		return
 	}
 	if len(c.repeated) == 0 {
@@ -140,13 +140,10 @@ func (s *guesser) reportUnusableID(i int) {
 	s.m.ID.Reason = fmt.Sprintf("the column %q has the same value more than once: %s", s.m.Columns[i], strings.Join(examples, ", "))
 }
 
-// describeEmpty names the first lines of some empty cells: "line 6", "3 rows, the first in lines 6, 9 and 12".
-func describeEmpty(lines []int, count int) string {
-	switch {
-	case len(lines) == 0:
-		return fmt.Sprintf("%d rows", count)
-	case count == 1:
-		return fmt.Sprintf("line %d", lines[0])
+// describeEmpty says how many cells are empty, and where the first one is.
+func describeEmpty(line, count int) string {
+	if count == 1 {
+		return fmt.Sprintf("line %d", line)
 	}
-	return fmt.Sprintf("%d rows, the first in line %d", count, lines[0])
+	return fmt.Sprintf("%d rows, the first in line %d", count, line)
 }

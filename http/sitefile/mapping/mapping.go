@@ -115,7 +115,7 @@ func ParseTarget(text string) (t Target, ok bool) {
 	case name == notStored:
 		return Target{LeftOut: "ignored"}, true
 	case name == string(Properties) && isFallback:
-		return Target{Fallback: Field(fallback)}, slices.Contains(FieldNames(), fallback)
+		return Target{Fallback: Field(fallback)}, slices.Contains(fallbackFields, Field(fallback))
 	case name == string(Properties):
 		return Target{}, true
 	}
@@ -134,18 +134,18 @@ type Mapping struct {
 	IsOwnTable bool
 }
 
-// ColumnKey tells the columns of a file apart: the name, and #2 behind it for the second one of the same name.
-func (m *Mapping) ColumnKey(column int) string {
-	name, n := m.Columns[column], 1
-	for _, other := range m.Columns[:column] {
-		if foldKey(other) == foldKey(name) {
-			n++
+// ColumnKeys tell the columns of a file apart: the name of each, with #2 behind it for the second one of the same name.
+func (m *Mapping) ColumnKeys() []string {
+	keys, count := make([]string, len(m.Columns)), map[string]int{}
+	for i, name := range m.Columns {
+		folded := foldKey(name)
+		if count[folded]++; count[folded] == 1 {
+			keys[i] = name
+		} else {
+			keys[i] = fmt.Sprintf("%s#%d", name, count[folded])
 		}
 	}
-	if n == 1 {
-		return name
-	}
-	return fmt.Sprintf("%s#%d", name, n)
+	return keys
 }
 
 // Find is the index of the column with a field, the first one of several; false where there is none.
@@ -156,17 +156,6 @@ func (m *Mapping) Find(f Field) (int, bool) {
 		}
 	}
 	return 0, false
-}
-
-// FindAll is the indexes of all columns with a field.
-func (m *Mapping) FindAll(f Field) []int {
-	var all []int
-	for i, t := range m.Targets {
-		if t.Field == f {
-			all = append(all, i)
-		}
-	}
-	return all
 }
 
 // FieldNames are the fields that a user can give a column, as they are written.

@@ -23,7 +23,7 @@ func profileTable(names string, rows ...string) *mapping.Profile {
 		for cell := range strings.SplitSeq(row, "|") {
 			r.Values = append(r.Values, record.Value{Text: cell})
 		}
-		p.Observe(columns, r, "")
+		p.Observe(columns, r)
 	}
 	return p
 }
@@ -89,6 +89,8 @@ func TestColumnsAreRecognizedByNameAndContent(t *testing.T) {
 		{"hours by weekday are", "id|nom|lundi|mardi", []string{"1|A|9h-12h|fermé"}, "external_id|nom|lundi|mardi"},
 		{"several lines of a complement", "id|nom|adresse_1|adresse_2|adresse_3", []string{"1|A|3 rue X|Bât A|ZA Sud"}, "external_id|nom|ligne_1|ligne_2|ligne_2"},
 		{"a foreign postcode in a column called so", "id|nom|postcode|country", []string{"1|A|H3T1K3|Canada", "2|B|H3T 1K4|Canada"}, "external_id|nom|code_postal|pays"},
+		{"a short word that ends in s is no plural", "id|nom|dims|mars", []string{"1|A|12-14|9h-12h", "2|B|10-14|9h-12h"}, "external_id|nom|proprietes.dims|proprietes.mars"},
+		{"one metre alone is a property", "id|nom|x_l93", []string{"1|A|740000", "2|B|740100"}, "external_id|nom|proprietes.x_l93"},
 		{"plural names", "CODES|NOMS|Téléphones", []string{"1|A|04 66 65 12 34", "2|B|04 66 65 12 35"}, "external_id|nom|telephone"},
 	} {
 		m, obstacles := mapping.Guess(profileTable(c.names, c.rows...), mapping.Given{})
@@ -127,7 +129,7 @@ func TestTheIDIsAColumnThatTellsRowsApart(t *testing.T) {
 func TestWhatTheUserSaysWins(t *testing.T) {
 	t.Parallel()
 	rows := []string{"1|A|B|44.5|3.5"}
-	g := mapping.Given{Columns: map[string]mapping.Target{"Libre": {Field: mapping.Name}, "nom": {}}, Ignore: []string{"l?n", "L*T"}, ID: "hash:nom, lat"}
+	g := mapping.Given{Columns: map[string]mapping.Target{"Libre": {Field: mapping.Name}, "nom": {}}, Ignore: []string{"L*T"}, ID: "hash:nom, lat"}
 	m, obstacles := mapping.Guess(profileTable("id|nom|libre|lat|lon", rows...), g)
 	if diff := cmp.Diff("proprietes.id|proprietes.nom|nom|-|proprietes.lon", describeMapping(m)); diff != "" || len(obstacles) > 0 {
 		t.Errorf("%s %v", diff, obstacles)
@@ -153,7 +155,7 @@ func TestAMappingIsWrittenAndRepeated(t *testing.T) {
 		if !ok {
 			t.Errorf("%s is not read", target)
 		}
-		given[first.ColumnKey(i)] = again
+		given[first.ColumnKeys()[i]] = again
 	}
 	second, obstacles := mapping.Guess(p, mapping.Given{Columns: given, ID: "id"})
 	if diff := cmp.Diff(describeMapping(first), describeMapping(second)); diff != "" || len(obstacles) > 0 {
@@ -174,6 +176,36 @@ func TestTwoColumnsForOneFieldAreAnObstacle(t *testing.T) {
 	given := map[string]mapping.Target{"a": {Field: mapping.Name}, "b": {Field: mapping.Name}}
 	if _, obstacles := mapping.Guess(profileTable("id|a|b", "1|A|B"), mapping.Given{Columns: given}); len(obstacles) != 1 {
 		t.Errorf("got %v", obstacles)
+	}
+}
+
+// TestNothingThatTheUserSaysIsPassedOver: a name that the file does not have is an obstacle, whatever it should become.
+func TestNothingThatTheUserSaysIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for name, g := range map[string]mapping.Given{
+		"property": {Columns: map[string]mapping.Target{"psote": {}}}, "ignore": {Ignore: []string{"nothere*"}}, "hash": {ID: "hash:nom,viile"}, "field": {ID: "hash:nom,numero"},
+	} {
+		if _, obstacles := mapping.Guess(profileTable("id|nom", "1|A", "2|B"), g); len(obstacles) != 1 {
+			t.Errorf("%s: %v", name, obstacles)
+		}
+	}
+	saved := mapping.Given{Columns: map[string]mapping.Target{"gone": {}, "id": {Field: mapping.ExternalID}}, IsSaved: true}
+	if _, obstacles := mapping.Guess(profileTable("id|nom", "1|A"), saved); len(obstacles) != 0 {
+		t.Errorf("a mapping of an earlier file: %v", obstacles)
+	}
+}
+
+// TestAColumnThatCountsItsRowsIsNoID: however many rows there are. A column called id may.
+func TestAColumnThatCountsItsRowsIsNoID(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{"ref_table": -1, "id": 0} {
+		var rows []string
+		for n := range 1000 {
+			rows = append(rows, fmt.Sprintf("%d|A", n+1))
+		}
+		if m, _ := mapping.Guess(profileTable(name+"|nom", rows...), mapping.Given{}); m.ID.Column != want {
+			t.Errorf("%s: column %d", name, m.ID.Column)
+		}
 	}
 }
 

@@ -61,11 +61,12 @@ func nameForms(column string) []string {
 	return forms
 }
 
-// singularWords is words without the s at their ends: noms, pharmacies, codes postaux stay what they are but for the last.
+// singularWords drops a final s from each word of more than four letters: noms and pharmacies are nom and pharmacie. A shorter word
+// may be one of its own: dims, mars.
 func singularWords(words []string) string {
 	singular := make([]string, len(words))
 	for i, w := range words {
-		if singular[i] = w; len(w) > 3 {
+		if singular[i] = w; len(w) > 4 || w == "noms" {
 			singular[i] = strings.TrimSuffix(w, "s")
 		}
 	}
@@ -125,7 +126,7 @@ func containsWord(words, word string) bool {
 }
 
 // normalizeName is a name in lower case without accents, its words separated by single spaces and articles left out. A word ends
-// at a sign that is neither a letter nor a digit, and before a capital within a name (codePostal). An @ at the beginning stays.
+// at a sign that is neither a letter nor a digit, and before a capital within a name (codePostal). An @ stays.
 func normalizeName(name string) string {
 	words := strings.FieldsFunc(splitCapitals(foldAccents(strings.TrimSpace(name))), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '@'

@@ -134,7 +134,15 @@ func (s *guesser) addShapes() {
 func (s *guesser) addProjected() {
 	x, hasX := s.m.Find(X)
 	y, hasY := s.m.Find(Y)
-	if !hasX || !hasY {
+	switch {
+	case hasX && hasY:
+	case hasX:
+		s.release(x)
+		return
+	case hasY:
+		s.release(y)
+		return
+	default:
 		return
 	}
 	crs := s.given.CRS
@@ -149,7 +157,10 @@ func (s *guesser) addProjected() {
 		s.leaveOut(y, "repeats the position")
 		return
 	}
-	if _, known := geometry.FindCRS(crs); !known {
+	if _, known := geometry.FindCRS(crs); !known && crs != "" {
+		s.addObstacle("name it by its EPSG number, such as EPSG:2154", "the reference system %q is none of France's", crs)
+		return
+	} else if !known {
 		s.addObstacle("--crs EPSG:2154 if they are Lambert-93, as they look; else name their projection, or leave them out with --ignore",
 			"the columns %q and %q are metres of a projection that nothing in the file names", s.m.Columns[x], s.m.Columns[y])
 		return

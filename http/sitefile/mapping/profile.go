@@ -1,7 +1,9 @@
 package mapping
 
 import (
+	"math/rand/v2"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,11 +28,15 @@ type Stats struct {
 
 	samples []sample
 
+	previous   int  // the last value, while the column counts its rows
+	isCounting bool // every value is a whole number and one more than the one before
+
 	isIDLike   bool
 	isTooLong  bool           // for an id
 	firstLine  map[string]int // of each value, where isIDLike
 	repeated   []Repeated
-	emptyLines []int
+	firstEmpty int // the line of the first empty cell; 0: none
+	random     *rand.Rand
 }
 
 // sample is a value of a column, and whether it was JSON that is no text.
@@ -52,13 +58,13 @@ const (
 	maxIDLength = 128
 )
 
-// Observe takes a record into the profile. Columns are those of the file at that moment; a file of JSON may have more later. The
-// column of extraID is checked for unique values whatever its name.
-func (p *Profile) Observe(columns []record.Column, r record.Record, extraID string) {
+// Observe takes a record into the profile. Columns are those of the file at that moment; a file of JSON may have more later.
+func (p *Profile) Observe(columns []record.Column, r record.Record) {
 	for i := len(p.Columns); i < len(columns); i++ {
-		s := &Stats{Column: columns[i], matches: matchName(columns[i].Name), firstLine: map[string]int{}}
-		_, isIDLike := s.rankFor(ExternalID)
-		s.isIDLike = isIDLike || columns[i].Name == extraID
+		s := &Stats{Column: columns[i], matches: matchName(columns[i].Name), random: rand.New(rand.NewPCG(1, uint64(i)))}
+		if _, s.isIDLike = s.rankFor(ExternalID); s.isIDLike {
+			s.firstLine = map[string]int{}
+		}
 		p.Columns = append(p.Columns, s)
 	}
 	p.Rows++
@@ -77,8 +83,8 @@ func (s *Stats) observe(v record.Value, line int) {
 		text = string(v.JSON)
 	}
 	if text == "" || clean.IsEmptySign(text) || text == "[]" || text == "{}" {
-		if s.isIDLike && len(s.emptyLines) < maxRepeated {
-			s.emptyLines = append(s.emptyLines, line)
+		if s.firstEmpty == 0 {
+			s.firstEmpty = line
 		}
 		return
 	}
@@ -86,9 +92,14 @@ func (s *Stats) observe(v record.Value, line int) {
 	switch {
 	case len(s.samples) < maxSamples:
 		s.samples = append(s.samples, sample{text, v.JSON != nil})
-	case s.Filled%16 == 0: // later rows replace earlier ones, so that the sample is of the whole file
-		s.samples[(s.Filled/16)%maxSamples] = sample{text, v.JSON != nil}
+	default: // each value so far is kept with the same chance; the generator is seeded, so that a file always gives the same mapping
+		if n := s.random.IntN(s.Filled); n < maxSamples {
+			s.samples[n] = sample{text, v.JSON != nil}
+		}
 	}
+	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
+	s.isCounting = err == nil && (s.Filled == 1 || s.isCounting && n == s.previous+1)
+	s.previous = n
 	if !s.isIDLike {
 		return
 	}
