@@ -14,67 +14,67 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// address puts a site's address together from the columns of the record; nil where all are empty.
-func (b *builder) address() *locations.SiteAddress {
-	country := b.limit(mapping.Country, b.text(mapping.Country), 60)
-	a := locations.SiteAddress{PostalCode: b.postcode(country), City: b.limit(mapping.City, b.text(mapping.City), 100), InseeCode: b.inseeCode(), Country: country}
-	line1, line2 := b.lines(&a)
+// buildAddress puts a site's buildAddress together from the columns of the record; nil where all are empty.
+func (b *builder) buildAddress() *locations.SiteAddress {
+	country := b.truncate(mapping.Country, b.cleanField(mapping.Country), 60)
+	a := locations.SiteAddress{PostalCode: b.readPostcode(country), City: b.truncate(mapping.City, b.cleanField(mapping.City), 100), InseeCode: b.readInseeCode(), Country: country}
+	line1, line2 := b.buildLines(&a)
 	b.splitCity(&a)
 	line1 = b.splitLine(line1, &a)
-	a.Line1, a.Line2 = b.limit(mapping.Line1, line1, 200), b.limit(mapping.Line2, line2, 200)
+	a.Line1, a.Line2 = b.truncate(mapping.Line1, line1, 200), b.truncate(mapping.Line2, line2, 200)
 	if a == (locations.SiteAddress{}) {
 		return nil
 	}
 	return &a
 }
 
-// postcode is the postcode of its column. What is none of France is stored as it stands, since it may be another country's.
-func (b *builder) postcode(country string) string {
-	text := b.text(mapping.PostalCode)
+// readPostcode is the readPostcode of its column. What is none of France is stored as it stands, since it may be another country's.
+func (b *builder) readPostcode(country string) string {
+	text := b.cleanField(mapping.PostalCode)
 	if text == "" {
 		return ""
 	}
-	column := b.source(mapping.PostalCode)
+	column := b.columnOf(mapping.PostalCode)
 	if !geocode.IsFrenchCountry(country) && utf8.RuneCountInString(text) <= 10 {
 		return text
 	}
 	code, ok := clean.Postcode(text)
-	b.shift.observe(b.record.Line, ok, b.mapping.Columns[column])
+	b.postcodeShift.observe(b.record.Line, ok, b.mapping.Columns[column])
 	switch {
 	case !ok && utf8.RuneCountInString(text) > 10:
-		b.doubt(doubtLongPostcode, column, text)
-		b.keep(column, text)
+		b.recordDoubt(doubtLongPostcode, column, text)
+		b.keepInProperties(column, text)
 		return ""
 	case !ok:
-		b.doubt(doubtPostcode, column, text)
+		b.recordDoubt(doubtPostcode, column, text)
 		return text
 	case code != text:
-		b.mend(clean.PostcodeZero, column, text, code)
+		b.recordMend(clean.PostcodeZero, column, text, code)
 	}
 	return code
 }
 
-func (b *builder) inseeCode() string {
-	text := b.text(mapping.InseeCode)
+func (b *builder) readInseeCode() string {
+	text := b.cleanField(mapping.InseeCode)
 	if text == "" {
 		return ""
 	}
 	code, ok := clean.InseeCode(text)
 	if !ok {
-		column := b.source(mapping.InseeCode)
-		b.doubt(doubtInsee, column, text)
-		b.keep(column, text)
+		column := b.columnOf(mapping.InseeCode)
+		b.recordDoubt(doubtInsee, column, text)
+		b.keepInProperties(column, text)
 	}
 	return code
 }
 
-// lines are the two lines of an address. A number of its own column goes before the street. Where a file has both a street in parts
+// buildLines are the two buildLines of an address. A number of its own column goes before the street. Where a file has both a street in parts
 // and a whole line that says something else, the street is the first line.
-func (b *builder) lines(a *locations.SiteAddress) (line1, line2 string) {
-	whole := b.text(mapping.Line1)
-	street := joinWords(b.text(mapping.StreetType), b.text(mapping.StreetName))
-	if street != "" && strings.HasPrefix(text.Fold(b.text(mapping.StreetName))+" ", text.Fold(b.text(mapping.StreetType))+" ") {
-		street = b.text(mapping.StreetName) // "rue" and "rue de la Paix"
+func (b *builder) buildLines(a *locations.SiteAddress) (line1, line2 string) {
+	whole := b.cleanField(mapping.Line1)
+	street := joinWords(b.cleanField(mapping.StreetType), b.cleanField(mapping.StreetName))
+	if street != "" && strings.HasPrefix(text.Fold(b.cleanField(mapping.StreetName))+" ", text.Fold(b.cleanField(mapping.StreetType))+" ") {
+		street = b.cleanField(mapping.StreetName) // "rue" and "rue de la Paix"
 	}
 	line1 = whole
 	var further []string
@@ -84,7 +84,7 @@ func (b *builder) lines(a *locations.SiteAddress) (line1, line2 string) {
 	}
 	line1 = b.prependNumber(line1)
 	for _, column := range b.columns[mapping.Line2] {
-		further = append(further, b.cell(column, false))
+		further = append(further, b.cleanCell(column, false))
 	}
 	return b.joinFurther(line1, further, a)
 }
@@ -100,7 +100,7 @@ func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAdd
 		if rest, code, city, ok := splitTown(p); ok && rest == "" && (a.PostalCode == "" || a.PostalCode == code) &&
 			(a.City == "" || isSameTown(a.City, city)) {
 			a.PostalCode, a.City = code, cmp.Or(a.City, city)
-			b.mended.add(string(mendSplit), b.record.Line, string(mapping.Line2), p, joinWords(code, a.City))
+			b.mended.add(string(mendTownSplit), b.record.Line, string(mapping.Line2), p, joinWords(code, a.City))
 			continue
 		}
 		kept = append(kept, p)
@@ -113,16 +113,16 @@ func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAdd
 
 // prependNumber puts the house number and its suffix before a street that does not begin with a number.
 func (b *builder) prependNumber(street string) string {
-	number, _ := clean.Number(b.text(mapping.HouseNumber))
+	number, _ := clean.Number(b.cleanField(mapping.HouseNumber))
 	if number == "" || number == "0" || beginsWithNumber(street, number) {
 		return street
 	}
 	if street == "" {
-		b.keep(b.source(mapping.HouseNumber), number)
+		b.keepInProperties(b.columnOf(mapping.HouseNumber), number)
 		return ""
 	}
-	line := joinWords(number, b.text(mapping.Suffix), street)
-	b.mend(mendNumber, b.source(mapping.HouseNumber), street, line)
+	line := joinWords(number, b.cleanField(mapping.Suffix), street)
+	b.recordMend(mendNumberPrepended, b.columnOf(mapping.HouseNumber), street, line)
 	return line
 }
 
@@ -164,13 +164,13 @@ func splitTown(line string) (rest, code, city string, ok bool) {
 // postalBox is the end of a line whose number is a postal box or a road's: BP 40000.
 var postalBox = regexp.MustCompile(`(?i)\b(bp|cs|tsa|n°|no|rn|rd|route)$`)
 
-// cedex is what may stand behind a town, and is no part of its name.
-var cedex = regexp.MustCompile(`(?i)\s+(cedex.*|\d+\S*)$`)
+// townSuffix is what may stand behind a town, and is no part of its name.
+var townSuffix = regexp.MustCompile(`(?i)\s+(cedex.*|\d+\S*)$`)
 
 // isTown reports whether a text is the name of a French commune.
 func isTown(name string) bool {
 	table, err := commune.Load()
-	return err == nil && table.IsName(cedex.ReplaceAllString(name, ""), false)
+	return err == nil && table.IsName(townSuffix.ReplaceAllString(name, ""), false)
 }
 
 // splitLine takes postcode and town from the end of a line, where their fields are empty or say the same.
@@ -185,14 +185,14 @@ func (b *builder) splitLine(line string, a *locations.SiteAddress) string {
 	} else if city != "" && !isSameTown(a.City, city) {
 		rest = strings.TrimSpace(rest + ", " + city) // another town than the field's stays in the line
 	}
-	b.mended.add(string(mendSplit), b.record.Line, string(mapping.Line1), line, joinWords(rest, "|", code, a.City))
+	b.mended.add(string(mendTownSplit), b.record.Line, string(mapping.Line1), line, joinWords(rest, "|", code, a.City))
 	return rest
 }
 
 // isSameTown reports whether two texts name one town: the same, or one that goes on where the other ends (CEDEX, a number, a name
 // that was cut).
 func isSameTown(a, b string) bool {
-	a, b = text.Fold(cedex.ReplaceAllString(a, "")), text.Fold(cedex.ReplaceAllString(b, ""))
+	a, b = text.Fold(townSuffix.ReplaceAllString(a, "")), text.Fold(townSuffix.ReplaceAllString(b, ""))
 	isWhole := strings.HasPrefix(a+" ", b+" ") || strings.HasPrefix(b+" ", a+" ")
 	return isWhole || len(b) < len(a) && strings.HasPrefix(a, b) && !isTown(b) // a name that was cut
 }
@@ -201,7 +201,7 @@ func isSameTown(a, b string) bool {
 func (b *builder) splitCity(a *locations.SiteAddress) {
 	rest, code, city, ok := splitTown(a.City)
 	if ok && rest == "" && city != "" && (a.PostalCode == "" || a.PostalCode == code) {
-		b.mended.add(string(mendSplit), b.record.Line, string(mapping.City), a.City, joinWords(code, city))
+		b.mended.add(string(mendTownSplit), b.record.Line, string(mapping.City), a.City, joinWords(code, city))
 		a.PostalCode, a.City = code, city
 	}
 }

@@ -13,35 +13,35 @@ import (
 
 // builder makes the sites of one file. It counts what it mends and doubts.
 type builder struct {
-	i         *Import
-	mapping   *mapping.Mapping
-	info      record.Info
-	shapes    Shapes
-	columns   map[mapping.Field][]int
-	fallbacks map[mapping.Field][]int
-	mended    findings
-	doubts    findings
-	faults    findings // doubts that are obstacles, each with its advice
-	ids       *identifier
-	limits    *propertyLimits
-	shift     shiftDetector
-	hasName   bool
+	imported      *Import
+	mapping       *mapping.Mapping
+	info          record.Info
+	shapes        Shapes
+	columns       map[mapping.Field][]int
+	fallbacks     map[mapping.Field][]int
+	mended        findings
+	doubts        findings
+	faults        findings // doubts that are obstacles, each with its advice
+	ids           *identifier
+	oversized     *oversizedProperties
+	postcodeShift shiftDetector
+	hasName       bool
 
-	knownHours map[string]knownHours
+	hoursCache map[string]parsedHours
 
 	// of the record that is built
-	row            int   // its number
-	countedAt      []int // by column: the row whose cell was counted last
-	positionFaults []positionFault
-	record         record.Record
-	properties     properties
-	hasAddress     bool // its own columns say a part of its address
+	row               int   // its number
+	countedAt         []int // by column: the row whose cell was counted last
+	positionFaults    []positionFault
+	record            record.Record
+	properties        properties
+	hasOwnAddressPart bool // its own columns say a part of its address
 }
 
 func newBuilder(i *Import, info record.Info, o Options) *builder {
 	b := &builder{
-		i: i, mapping: &i.Mapping, info: info, shapes: o.Shapes,
-		columns: map[mapping.Field][]int{}, fallbacks: map[mapping.Field][]int{}, knownHours: map[string]knownHours{},
+		imported: i, mapping: &i.Mapping, info: info, shapes: o.Shapes,
+		columns: map[mapping.Field][]int{}, fallbacks: map[mapping.Field][]int{}, hoursCache: map[string]parsedHours{},
 		mended: findings{}, doubts: findings{}, faults: findings{}, countedAt: make([]int, len(i.Mapping.Targets)),
 	}
 	for column, t := range i.Mapping.Targets {
@@ -53,7 +53,7 @@ func newBuilder(i *Import, info record.Info, o Options) *builder {
 		}
 	}
 	_, b.hasName = i.Mapping.Find(mapping.Name)
-	b.ids, b.limits = newIdentifier(b), &propertyLimits{sizes: map[string]int{}}
+	b.ids, b.oversized = newIdentifier(b), &oversizedProperties{sizes: map[string]int{}}
 	return b
 }
 
@@ -61,13 +61,13 @@ func newBuilder(i *Import, info record.Info, o Options) *builder {
 func (b *builder) build(r record.Record) (Site, bool) {
 	b.record, b.properties, b.positionFaults = r, properties{}, nil
 	b.row++
-	b.hasAddress = slices.ContainsFunc(addressFields, func(f mapping.Field) bool {
+	b.hasOwnAddressPart = slices.ContainsFunc(addressFields, func(f mapping.Field) bool {
 		list := b.columns[f]
 		return len(list) > 0 && !b.isEmpty(list[0])
 	})
 	s := Site{Line: r.Line}
-	if b.mapping.IsOwn {
-		b.fillOwn(&s)
+	if b.mapping.IsExport {
+		b.fillExported(&s)
 	} else if !b.fill(&s) {
 		return s, false
 	}
@@ -77,21 +77,21 @@ func (b *builder) build(r record.Record) (Site, bool) {
 // fill mends the values of a record and puts them into a site; false: the site is left out.
 func (b *builder) fill(s *Site) bool {
 	c := &s.Content
-	c.Name = b.limit(mapping.Name, b.text(mapping.Name), 200)
+	c.Name = b.truncate(mapping.Name, b.cleanField(mapping.Name), 200)
 	if c.Name == "" && b.hasName {
 		b.doubts.add(doubtNoName, s.Line, "", "", "")
 	}
-	c.Address = b.address()
-	c.IDBan = b.limit(mapping.IDBan, b.text(mapping.IDBan), 64)
+	c.Address = b.buildAddress()
+	c.IDBan = b.truncate(mapping.IDBan, b.cleanField(mapping.IDBan), 64)
 	if !b.fillPosition(c) {
 		return false
 	}
-	c.Hours = b.hours()
-	c.Phone, c.Email, c.Website = b.phone(), b.email(), b.website()
-	c.Tags = b.tags()
+	c.Hours = b.buildHours()
+	c.Phone, c.Email, c.Website = b.readPhone(), b.readEmail(), b.readWebsite()
+	c.Tags = b.readTags()
 	b.keepProperties()
 	c.Properties = b.properties.marshal()
-	b.limits.check(s.Line, &b.properties, c.Properties)
+	b.oversized.check(s.Line, &b.properties, c.Properties)
 	return true
 }
 
@@ -106,8 +106,8 @@ func (b *builder) value(column int) record.Value {
 // addressFields are the fields that come from one place: a row whose own columns say a part of its address takes none from others.
 var addressFields = []mapping.Field{mapping.HouseNumber, mapping.StreetName, mapping.Line1, mapping.PostalCode, mapping.City}
 
-// source is the column that a record has a field in: the field's own, else the first fallback that is filled; -1: the file has neither.
-func (b *builder) source(f mapping.Field) int {
+// columnOf is the column that a record has a field in: the field's own, else the first fallback that is filled; -1: the file has neither.
+func (b *builder) columnOf(f mapping.Field) int {
 	list := b.columns[f]
 	if len(list) == 0 {
 		list = b.fallbacks[f]
@@ -115,7 +115,7 @@ func (b *builder) source(f mapping.Field) int {
 	if len(list) == 0 {
 		return -1
 	}
-	if !b.isEmpty(list[0]) || b.hasAddress && slices.Contains(addressFields, f) {
+	if !b.isEmpty(list[0]) || b.hasOwnAddressPart && slices.Contains(addressFields, f) {
 		return list[0]
 	}
 	for _, column := range b.fallbacks[f] {
@@ -131,16 +131,16 @@ func (b *builder) isEmpty(column int) bool {
 	return v.JSON == nil && (strings.TrimSpace(v.Text) == "" || clean.IsEmptySign(v.Text))
 }
 
-// text is the mended text of a field, "" where the file or the record has none.
-func (b *builder) text(f mapping.Field) string {
-	if column := b.source(f); column >= 0 {
-		return b.cell(column, false)
+// cleanField is the mended text of a field, "" where the file or the record has none.
+func (b *builder) cleanField(f mapping.Field) string {
+	if column := b.columnOf(f); column >= 0 {
+		return b.cleanCell(column, false)
 	}
 	return ""
 }
 
-// cell is the mended text of a column.
-func (b *builder) cell(column int, keepLines bool) string {
+// cleanCell is the mended text of a column.
+func (b *builder) cleanCell(column int, keepLines bool) string {
 	raw := b.value(column).Text
 	text, mends := clean.Text(raw, keepLines)
 	isEmpty := text != "" && clean.IsEmptySign(text)
@@ -156,29 +156,31 @@ func (b *builder) cell(column int, keepLines bool) string {
 
 func (b *builder) countCell(column int, raw, text string, mends []clean.Mend, isEmpty bool) {
 	for _, m := range mends {
-		b.mend(m, column, raw, text)
+		b.recordMend(m, column, raw, text)
 	}
 	switch {
 	case isEmpty:
-		b.mend(clean.EmptySign, column, raw, "")
+		b.recordMend(clean.EmptySign, column, raw, "")
 	case isShortened(text):
-		b.doubt(doubtShortened, column, text)
+		b.recordDoubt(doubtScientific, column, text)
 	}
 }
 
-func (b *builder) mend(kind clean.Mend, column int, before, after string) {
+func (b *builder) recordMend(kind clean.Mend, column int, before, after string) {
 	b.mended.add(string(kind), b.record.Line, b.mapping.Columns[column], before, after)
 }
 
-func (b *builder) doubt(kind string, column int, value string) {
+func (b *builder) recordDoubt(kind string, column int, value string) {
 	b.doubts.add(kind, b.record.Line, b.mapping.Columns[column], value, "")
 }
 
-// keep stores the text of a column in proprietes too, under the column's own name, because its field took only a part of it.
-func (b *builder) keep(column int, text string) { b.properties.set(b.mapping.Columns[column], text) }
+// keepInProperties stores the text of a column in proprietes too, under the column's own name, because its field took only a part of it.
+func (b *builder) keepInProperties(column int, text string) {
+	b.properties.set(b.mapping.Columns[column], text)
+}
 
-// limit cuts a text at a number of characters, between words where it can, and keeps the whole in proprietes.
-func (b *builder) limit(f mapping.Field, text string, limit int) string {
+// truncate cuts a text at a number of characters, between words where it can, and keeps the whole in proprietes.
+func (b *builder) truncate(f mapping.Field, text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
@@ -194,14 +196,14 @@ func (b *builder) limit(f mapping.Field, text string, limit int) string {
 // finish turns what was counted into the report.
 func (b *builder) finish() {
 	b.ids.finish()
-	b.limits.addObstacle(b.i)
-	b.shift.addObstacle(b.i)
+	b.oversized.addObstacle(b.imported)
+	b.postcodeShift.addObstacle(b.imported)
 	for _, f := range b.faults.list() {
 		example := ""
 		if f.Before != "" {
 			example = fmt.Sprintf(", such as %q", f.Before)
 		}
-		b.i.addObstacle(f.advice, "%s: %s%s", f.DescribeLines(), f.Kind, example)
+		b.imported.addObstacle(f.advice, "%s: %s%s", f.DescribeLines(), f.Kind, example)
 	}
-	b.i.Mended, b.i.Doubts = b.mended.list(), b.doubts.list()
+	b.imported.Mended, b.imported.Doubts = b.mended.list(), b.doubts.list()
 }

@@ -24,7 +24,7 @@ func ParseExport(export string) (map[string]Site, error) {
 		if err := d.Decode(&s); err != nil {
 			return nil, fmt.Errorf("reading the sites of the referential: %w", err)
 		}
-		known[s.ExternalID] = Site{ExternalID: s.ExternalID, Content: s.Content, Placed: s.Source == locations.SourceBAN}
+		known[s.ExternalID] = Site{ExternalID: s.ExternalID, Content: s.Content, IsGeocoded: s.Source == locations.SourceBAN}
 	}
 	return known, nil
 }
@@ -39,7 +39,7 @@ func equalDegrees(a, b *float64) bool { return a == b || a != nil && b != nil &&
 // RemovePosition takes the position from a site that was placed by its address, so that it is placed again. Its id_ban goes too,
 // unless it is all that the site can be placed by.
 func (s *Site) RemovePosition() {
-	s.Content.Lat, s.Content.Lon, s.Placed = nil, nil, false
+	s.Content.Lat, s.Content.Lon, s.IsGeocoded = nil, nil, false
 	if a := s.Content.Address; a != nil && *a != (locations.SiteAddress{}) {
 		s.Content.IDBan = ""
 	}
@@ -50,7 +50,7 @@ func (s *Site) RemovePosition() {
 func (i *Import) PlaceAgain(known map[string]Site) {
 	for n := range i.Sites {
 		s := &i.Sites[n]
-		if stored, ok := known[s.ExternalID]; s.Placed && !(ok && stored.IsAt(s.Content)) {
+		if stored, ok := known[s.ExternalID]; s.IsGeocoded && !(ok && stored.IsAt(s.Content)) {
 			s.RemovePosition()
 		}
 	}
@@ -67,14 +67,14 @@ func (i *Import) CountChangedIDs(known map[string]Site) (n int, example string) 
 	for id, stored := range known {
 		if !inFile[id] {
 			gone[foldID(id)] = id
-			if i.Mapping.IsOwn {
+			if i.Mapping.IsExport {
 				gone[placeKey(stored)] = id
 			}
 		}
 	}
 	for _, s := range i.Sites {
 		before, isGone := gone[foldID(s.ExternalID)]
-		if !isGone && i.Mapping.IsOwn {
+		if !isGone && i.Mapping.IsExport {
 			before, isGone = gone[placeKey(s)]
 		}
 		if _, isKnown := known[s.ExternalID]; isKnown || !isGone {
@@ -140,7 +140,7 @@ func (i *Import) KeepPositions(known map[string]Site) {
 // changed on the way: values that are the same number or a date now, letters that became question marks, a decimal comma that is
 // gone, columns that are gone. It says nothing of a file that is no export.
 func (i *Import) FindLosses(known map[string]Site) []string {
-	if !i.Mapping.IsOwn {
+	if !i.Mapping.IsExport {
 		return nil
 	}
 	found := findings{}

@@ -12,21 +12,21 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// phone is the first telephone of a site. The others go to proprietes.telephones, and what is none under the column's name.
-func (b *builder) phone() string {
-	text := b.text(mapping.Phone)
+// readPhone is the first telephone of a site. The others go to proprietes.telephones, and what is none under the column's name.
+func (b *builder) readPhone() string {
+	text := b.cleanField(mapping.Phone)
 	if text == "" {
 		return ""
 	}
-	column := b.source(mapping.Phone)
+	column := b.columnOf(mapping.Phone)
 	if clean.IsEmptyWord(text) {
-		b.mend(clean.EmptySign, column, text, "")
+		b.recordMend(clean.EmptySign, column, text, "")
 		return ""
 	}
 	numbers, rest := clean.Phones(text, "FR")
 	if rest != "" {
-		b.doubt(doubtPhone, column, text)
-		b.keep(column, text)
+		b.recordDoubt(doubtPhone, column, text)
+		b.keepInProperties(column, text)
 	}
 	if len(numbers) == 0 {
 		return ""
@@ -35,42 +35,42 @@ func (b *builder) phone() string {
 		b.properties.set("telephones", numbers[1:])
 	}
 	if numbers[0] != text {
-		b.mend(clean.Phone, column, text, numbers[0])
+		b.recordMend(clean.Phone, column, text, numbers[0])
 	}
 	return numbers[0]
 }
 
-func (b *builder) email() string {
-	return b.contact(mapping.Email, clean.Email, clean.EmailForm, doubtEmail, 254)
+func (b *builder) readEmail() string {
+	return b.readContact(mapping.Email, clean.Email, clean.EmailForm, doubtEmail, 254)
 }
 
-func (b *builder) website() string {
-	return b.contact(mapping.Website, clean.Website, clean.WebsiteScheme, doubtWebsite, 2048)
+func (b *builder) readWebsite() string {
+	return b.readContact(mapping.Website, clean.Website, clean.WebsiteScheme, doubtWebsite, 2048)
 }
 
-// contact is the first address of a column; a text that holds none goes to proprietes.
-func (b *builder) contact(f mapping.Field, parse func(string) (string, bool), kind clean.Mend, doubt string, limit int) string {
-	text := b.text(f)
+// readContact is the first address of a column; a text that holds none goes to proprietes.
+func (b *builder) readContact(f mapping.Field, parse func(string) (string, bool), kind clean.Mend, doubt string, limit int) string {
+	text := b.cleanField(f)
 	if text == "" {
 		return ""
 	}
-	column := b.source(f)
+	column := b.columnOf(f)
 	if clean.IsEmptyWord(text) {
-		b.mend(clean.EmptySign, column, text, "")
+		b.recordMend(clean.EmptySign, column, text, "")
 		return ""
 	}
 	address, ok := parse(b.value(column).Text) // as it stands: a link of HTML is no text
 	if !ok || len(address) > limit {
-		b.doubt(doubt, column, text)
-		b.keep(column, text)
+		b.recordDoubt(doubt, column, text)
+		b.keepInProperties(column, text)
 		return ""
 	}
 	if address != text {
 		if hasOtherWords(text, address) {
-			kind = mendFirst
-			b.keep(column, text)
+			kind = mendFirstOfSeveral
+			b.keepInProperties(column, text)
 		}
-		b.mend(kind, column, text, address)
+		b.recordMend(kind, column, text, address)
 	}
 	return address
 }
@@ -88,36 +88,36 @@ func hasOtherWords(text, address string) bool {
 	return strings.ContainsFunc(rest, unicode.IsLetter)
 }
 
-// hours are the opening hours of one column, or of one column a day.
-func (b *builder) hours() json.RawMessage {
-	if days, ok := b.weekdays(); ok {
+// buildHours are the opening buildHours of one column, or of one column a day.
+func (b *builder) buildHours() json.RawMessage {
+	if days, ok := b.readWeekdays(); ok {
 		if hours, ok := clean.WeekdayHours(days); ok {
-			if column := b.source(mapping.Hours); column >= 0 && !b.isEmpty(column) {
-				b.keep(column, b.cell(column, true)) // the days say more
+			if column := b.columnOf(mapping.Hours); column >= 0 && !b.isEmpty(column) {
+				b.keepInProperties(column, b.cleanCell(column, true)) // the days say more
 			}
 			b.mended.add(string(clean.OpeningHours), b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), string(hours))
 			return hours
 		}
 		for n, f := range mapping.Weekdays {
 			if list := b.columns[f]; len(list) > 0 && days[n] != "" {
-				b.keep(list[0], days[n])
+				b.keepInProperties(list[0], days[n])
 			}
 		}
 	}
-	column := b.source(mapping.Hours)
+	column := b.columnOf(mapping.Hours)
 	if column < 0 {
 		return nil
 	}
 	v := b.value(column)
 	if v.JSON == nil {
-		v.Text = b.cell(column, true)
+		v.Text = b.cleanCell(column, true)
 	}
 	if v.Text == "" && v.JSON == nil {
 		return nil
 	}
 	hours, isRead := b.readHours(v)
 	if isRead {
-		b.mend(clean.OpeningHours, column, v.Text, string(hours))
+		b.recordMend(clean.OpeningHours, column, v.Text, string(hours))
 	}
 	return hours
 }
@@ -125,37 +125,37 @@ func (b *builder) hours() json.RawMessage {
 // readHours reads opening hours. Places of one company have the same ones, so those that were read are kept.
 func (b *builder) readHours(v record.Value) (hours json.RawMessage, isRead bool) {
 	key := v.Text + string(v.JSON)
-	if known, ok := b.knownHours[key]; ok {
+	if known, ok := b.hoursCache[key]; ok {
 		return known.hours, known.isRead
 	}
 	hours, isRead = clean.Hours(v.Text, v.JSON)
-	if len(b.knownHours) < maxKnownHours {
-		b.knownHours[key] = knownHours{hours, isRead}
+	if len(b.hoursCache) < maxCachedHours {
+		b.hoursCache[key] = parsedHours{hours, isRead}
 	}
 	return hours, isRead
 }
 
-// knownHours is what became of a text of opening hours.
-type knownHours struct {
+// parsedHours is what became of a text of opening hours.
+type parsedHours struct {
 	hours  json.RawMessage
 	isRead bool
 }
 
-// maxKnownHours bounds the texts of opening hours that are kept.
-const maxKnownHours = 1000
+// maxCachedHours bounds the texts of opening hours that are kept.
+const maxCachedHours = 1000
 
-// weekdays are the texts of the columns of days; false where the file or the record has none.
-func (b *builder) weekdays() (days [7]string, ok bool) {
+// readWeekdays are the texts of the columns of days; false where the file or the record has none.
+func (b *builder) readWeekdays() (days [7]string, ok bool) {
 	for n, f := range mapping.Weekdays {
-		if days[n] = b.text(f); days[n] != "" {
+		if days[n] = b.cleanField(f); days[n] != "" {
 			ok = true
 		}
 	}
 	return days, ok
 }
 
-// tags are the tags of a column, each once. One that is too long leaves all of them in proprietes.
-func (b *builder) tags() []string {
+// readTags are the tags of a column, each once. One that is too long leaves all of them in proprietes.
+func (b *builder) readTags() []string {
 	list := b.columns[mapping.Tags]
 	if len(list) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func (b *builder) tags() []string {
 	v := b.value(list[0])
 	text := string(v.JSON)
 	if v.JSON == nil {
-		text = b.cell(list[0], false)
+		text = b.cleanCell(list[0], false)
 	}
 	var tags []string
 	for _, t := range parseTags(text) {
@@ -172,13 +172,13 @@ func (b *builder) tags() []string {
 		}
 	}
 	if len(tags) > 50 {
-		b.doubt(doubtManyTags, list[0], text)
-		b.keep(list[0], text)
+		b.recordDoubt(doubtManyTags, list[0], text)
+		b.keepInProperties(list[0], text)
 		return nil
 	}
 	if slices.ContainsFunc(tags, func(t string) bool { return utf8.RuneCountInString(t) > 64 }) {
-		b.doubt(doubtTagsTooLong, list[0], text)
-		b.keep(list[0], text)
+		b.recordDoubt(doubtTagsTooLong, list[0], text)
+		b.keepInProperties(list[0], text)
 		return nil
 	}
 	return tags

@@ -20,7 +20,7 @@ func (i *Import) Describe() string {
 	case i.Info.CRS != "":
 		text += ", " + i.Info.CRS
 	}
-	if i.Mapping.IsOwn {
+	if i.Mapping.IsExport {
 		text += ", exported by lieudit: read exactly as it is"
 	}
 	return text
@@ -39,7 +39,7 @@ func (i *Import) DescribeColumns() (uses []ColumnUse, properties []string) {
 		case t.LeftOut != "":
 			use.Becomes = "not stored: " + t.LeftOut
 			leftOut = append(leftOut, use)
-		case t.Repeats:
+		case t.IsSecondary:
 			use.Becomes = "not stored: repeats the position"
 			leftOut = append(leftOut, use)
 		case t.Field != "":
@@ -68,7 +68,7 @@ func describeField(t mapping.Target) string {
 	if text == "" {
 		text = string(t.Field)
 	}
-	if t.Witness == mapping.ByContent {
+	if t.Evidence == mapping.ByContent {
 		text += " (by its content)"
 	}
 	return text

@@ -43,7 +43,7 @@ func newIdentifier(b *builder) *identifier {
 	id := b.mapping.ID
 	x := &identifier{b: b, column: id.Column, hash: id.Hash, known: map[string]knownSite{}, lower: map[string]string{}}
 	if id.Column >= 0 {
-		x.isNumeric = b.mapping.ID.IsNumeric
+		x.isNumeric = b.mapping.ID.HasDecimalSuffix
 	}
 	if id.Column < 0 && len(id.Hash) == 0 && !id.IsUnknown {
 		x.proposals = b.propose()
@@ -117,14 +117,14 @@ func (x *identifier) identify(s *Site) bool {
 
 // rawID is the id of the record as the file has it.
 func (x *identifier) rawID() string {
-	if x.b.mapping.IsOwn {
-		return x.b.exact(x.column)
+	if x.b.mapping.IsExport {
+		return x.b.unescapeCell(x.column)
 	}
 	return strings.TrimSpace(x.b.value(x.column).Text)
 }
 
-// foreignSigns are signs that no external id can have.
-var foreignSigns = regexp.MustCompile(`[^A-Za-z0-9._~:*@+-]`)
+// invalidIDCharacters are signs that no external id can have.
+var invalidIDCharacters = regexp.MustCompile(`[^A-Za-z0-9._~:*@+-]`)
 
 // shortenedNumber is a number as a spreadsheet shows a long one.
 var shortenedNumber = regexp.MustCompile(`^\d([.,]\d+)?[eE]\+\d+$`)
@@ -137,26 +137,26 @@ func isShortened(text string) bool {
 // readID makes an external id of the text of a column; false: it cannot be one, which is an obstacle.
 func (x *identifier) readID(s *Site, raw string) bool {
 	id := raw
-	if !x.b.mapping.IsOwn {
+	if !x.b.mapping.IsExport {
 		id, _ = clean.Text(raw, false)
 	}
 	if whole, ok := strings.CutSuffix(id, ".0"); x.isNumeric && ok {
-		x.b.mend(mendNumericID, x.column, raw, whole)
+		x.b.recordMend(mendNumericID, x.column, raw, whole)
 		id = whole
 	}
-	if other := foreignSigns.ReplaceAllString(id, "-"); other != id && !x.b.mapping.IsOwn {
-		x.b.mend(mendID, x.column, raw, other)
+	if other := invalidIDCharacters.ReplaceAllString(id, "-"); other != id && !x.b.mapping.IsExport {
+		x.b.recordMend(mendID, x.column, raw, other)
 		id = other
 	}
 	fault, advice := "", ""
 	switch {
-	case x.b.mapping.IsOwn && foreignSigns.MatchString(id):
+	case x.b.mapping.IsExport && invalidIDCharacters.MatchString(id):
 		fault, advice = "an id with signs that no exported id has", exportAgain
-	case id == "" || !x.b.mapping.IsOwn && clean.IsEmptySign(id):
+	case id == "" || !x.b.mapping.IsExport && clean.IsEmptySign(id):
 		fault, advice = "no id in the column "+x.b.mapping.Columns[x.column], "give every row an id, or take another column with --id"
 	case len(id) > 128:
 		fault, advice = "an id of more than 128 characters", "take another column with --id"
-	case !x.b.mapping.IsOwn && isShortened(raw): // of an export, a comparison with what is stored tells
+	case !x.b.mapping.IsExport && isShortened(raw): // of an export, a comparison with what is stored tells
 		fault = "an id that a spreadsheet has shortened: its last digits are lost"
 		advice = "format the column as text where the file comes from, and save it again"
 	}
@@ -177,7 +177,7 @@ func (x *identifier) register(s *Site, raw string) bool {
 		x.known[s.ExternalID] = knownSite{s.Line, raw, digest}
 		lower := strings.ToLower(s.ExternalID)
 		if other, ok := x.lower[lower]; ok && other != s.ExternalID {
-			x.b.doubts.add(doubtCase, s.Line, "external_id", s.ExternalID, "")
+			x.b.doubts.add(doubtIDCase, s.Line, "external_id", s.ExternalID, "")
 		}
 		x.lower[lower] = s.ExternalID
 		return true
@@ -295,10 +295,10 @@ func (x *identifier) finish() {
 		if p.isBroken {
 			continue
 		}
-		x.b.i.ProposedID = "hash:" + strings.Join(p.parts, ",")
-		advice := "--id '" + x.b.i.ProposedID + "' makes ids of these fields, or name a column with --id"
+		x.b.imported.ProposedID = "hash:" + strings.Join(p.parts, ",")
+		advice := "--id '" + x.b.imported.ProposedID + "' makes ids of these fields, or name a column with --id"
 		if p.parts[0] == "*" {
-			advice = "--id '" + x.b.i.ProposedID + "' makes ids of all that a row says, so that a place whose row changes is a new one; " +
+			advice = "--id '" + x.b.imported.ProposedID + "' makes ids of all that a row says, so that a place whose row changes is a new one; " +
 				"or name a column with --id"
 		}
 		reason := "no column says what each place is called (external_id), which tells places apart when the file is imported again"
@@ -306,7 +306,7 @@ func (x *identifier) finish() {
 			advice = "correct these lines; or, if the column is none that tells places apart: " + advice
 			reason = x.b.mapping.ID.Reason + ", and no other column can be the external_id"
 		}
-		x.b.i.addObstacle(advice, "%s", reason)
+		x.b.imported.addObstacle(advice, "%s", reason)
 		return
 	}
 }

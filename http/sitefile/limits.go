@@ -15,15 +15,15 @@ const (
 	maxPropertiesSize = 16_384
 )
 
-// propertyLimits finds the columns to leave out where proprietes would be larger than the service takes.
-type propertyLimits struct {
+// oversizedProperties finds the columns to leave out where proprietes would be larger than the service takes.
+type oversizedProperties struct {
 	lines []int
 	count int
 	sizes map[string]int // of each property in rows over a limit, the largest
 }
 
 // check takes note of a site whose properties are too many or too large.
-func (l *propertyLimits) check(line int, p *properties, text json.RawMessage) {
+func (l *oversizedProperties) check(line int, p *properties, text json.RawMessage) {
 	if len(p.keys) <= maxProperties && len(text) <= maxPropertiesSize {
 		return
 	}
@@ -36,7 +36,7 @@ func (l *propertyLimits) check(line int, p *properties, text json.RawMessage) {
 }
 
 // addObstacle names the largest columns that have to go until the rest fits in every row.
-func (l *propertyLimits) addObstacle(i *Import) {
+func (l *oversizedProperties) addObstacle(i *Import) {
 	if l.count == 0 {
 		return
 	}
@@ -140,17 +140,17 @@ func countSeparators(text string) int {
 // report says which rows are ragged, where nearly all rows are full: programs that leave out empty cells at the end do so in many.
 func (r *raggedRows) report(b *builder) {
 	if r.joined.count > 0 {
-		b.i.addObstacle("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d", &r.joined, r.columns)
+		b.imported.addObstacle("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d", &r.joined, r.columns)
 	}
 	if few := r.full/20 + 1; r.full == 0 || r.short.count+r.stubs.count > few {
 		return
 	}
 	if r.stubs.count > 0 {
-		b.i.addObstacle("another separator there, or a quote too many before? correct the line", "%s: cells are missing, %d instead of %d",
+		b.imported.addObstacle("another separator there, or a quote too many before? correct the line", "%s: cells are missing, %d instead of %d",
 			&r.stubs, r.cells, r.columns)
 	}
 	if r.short.count > 0 {
-		f := b.doubts.add(doubtShort, r.short.lines[0], "", "", "")
+		f := b.doubts.add(doubtFewCells, r.short.lines[0], "", "", "")
 		f.Count, f.Lines = r.short.count, r.short.lines
 	}
 }

@@ -13,24 +13,24 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// fillOwn puts the values of an exported record into a site, exactly as they are: they are what the service stored.
-func (b *builder) fillOwn(s *Site) {
+// fillExported puts the values of an exported record into a site, exactly as they are: they are what the service stored.
+func (b *builder) fillExported(s *Site) {
 	exact := func(f mapping.Field) string {
 		if list := b.columns[f]; len(list) > 0 {
-			return b.exact(list[0])
+			return b.unescapeCell(list[0])
 		}
 		return ""
 	}
 	c := &s.Content
 	c.Name, c.IDBan, c.Phone, c.Email, c.Website = exact(mapping.Name), exact(mapping.IDBan), exact(mapping.Phone), exact(mapping.Email), exact(mapping.Website)
-	c.Address = b.ownAddress(exact)
+	c.Address = b.exportedAddress(exact)
 	b.fillPosition(c)
-	s.Placed = exact(mapping.Source) == string(locations.SourceBAN)
-	c.Hours, c.Tags = b.ownJSON(mapping.Hours), b.ownTags()
+	s.IsGeocoded = exact(mapping.PositionSource) == string(locations.SourceBAN)
+	c.Hours, c.Tags = b.exportedJSON(mapping.Hours), b.exportedTags()
 	for column, t := range b.mapping.Targets {
 		switch v := b.value(column); {
 		case t.Field == mapping.Properties:
-			text := b.exact(column)
+			text := b.unescapeCell(column)
 			if v.JSON == nil && text != "" && !json.Valid([]byte(text)) {
 				b.addFault(column, "proprietes that are no JSON any more", text).advice = exportAgain
 			}
@@ -39,15 +39,15 @@ func (b *builder) fillOwn(s *Site) {
 		case v.JSON != nil:
 			b.properties.setRaw(t.Property, v.JSON)
 		case v.Text != "":
-			b.properties.set(t.Property, b.exact(column))
+			b.properties.set(t.Property, b.unescapeCell(column))
 		}
 	}
 	c.Properties = b.properties.marshal()
 }
 
-// ownAddress is the address of an exported record. Some programs write an object of JSON as a text. A spreadsheet takes the nought
+// exportedAddress is the address of an exported record. Some programs write an object of JSON as a text. A spreadsheet takes the nought
 // from the codes, and pandas puts .0 behind them.
-func (b *builder) ownAddress(exact func(mapping.Field) string) *locations.SiteAddress {
+func (b *builder) exportedAddress(exact func(mapping.Field) string) *locations.SiteAddress {
 	a := locations.SiteAddress{
 		Line1: exact(mapping.Line1), Line2: exact(mapping.Line2), PostalCode: exact(mapping.PostalCode), City: exact(mapping.City),
 		InseeCode: exact(mapping.InseeCode), Country: exact(mapping.Country),
@@ -70,16 +70,16 @@ const exportAgain = "export again, and open the file with all columns as text"
 
 func (b *builder) restoreCode(code *string, f mapping.Field, parse func(string) (string, bool)) {
 	if restored, ok := parse(*code); ok && restored != *code && len(*code) != len(restored) {
-		b.mend(clean.PostcodeZero, b.columns[f][0], *code, restored)
+		b.recordMend(clean.PostcodeZero, b.columns[f][0], *code, restored)
 		*code = restored
 	}
 }
 
-// exact is the text of a column as it was exported: without the apostrophe that keeps a spreadsheet from reading a formula. A file of
+// unescapeCell is the text of a column as it was exported: without the apostrophe that keeps a spreadsheet from reading a formula. A file of
 // JSON has it too where it was made of an exported table.
-func (b *builder) exact(column int) string {
+func (b *builder) unescapeCell(column int) string {
 	text := b.value(column).Text
-	if !b.isTable() && !b.mapping.IsOwnTable {
+	if !b.isTable() && !b.mapping.IsFlatExport {
 		return text
 	}
 	return csvfile.UnescapeFormula(text)
@@ -88,7 +88,7 @@ func (b *builder) exact(column int) string {
 // isTable reports whether the values of the file are cells, in which JSON is a text.
 func (b *builder) isTable() bool { return b.info.Format == record.CSV || b.info.Format == record.XLSX }
 
-func (b *builder) ownJSON(f mapping.Field) json.RawMessage {
+func (b *builder) exportedJSON(f mapping.Field) json.RawMessage {
 	list := b.columns[f]
 	if len(list) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func (b *builder) ownJSON(f mapping.Field) json.RawMessage {
 	if v := b.value(list[0]); v.JSON != nil {
 		return v.JSON
 	}
-	if text := b.exact(list[0]); text != "" {
+	if text := b.unescapeCell(list[0]); text != "" {
 		if (b.isTable() || text[0] == '{') && json.Valid([]byte(text)) {
 			return json.RawMessage(text)
 		}
@@ -106,12 +106,12 @@ func (b *builder) ownJSON(f mapping.Field) json.RawMessage {
 	return nil
 }
 
-func (b *builder) ownTags() []string {
+func (b *builder) exportedTags() []string {
 	list := b.columns[mapping.Tags]
 	if len(list) == 0 {
 		return nil
 	}
-	text := b.exact(list[0])
+	text := b.unescapeCell(list[0])
 	if v := b.value(list[0]); v.JSON != nil {
 		text = string(v.JSON)
 	}

@@ -35,7 +35,7 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 	switch {
 	case shape < 0:
 	case b.shapes == SkipShapes:
-		b.doubt(doubtSkipped, shape, "")
+		b.recordDoubt(doubtSkipped, shape, "")
 		return false
 	default:
 		f := b.addFault(shape, "a line or a polygon instead of a point", "")
@@ -49,8 +49,8 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 func (b *builder) reportPositionFaults(hasPoint bool) {
 	for _, fault := range b.positionFaults {
 		if hasPoint {
-			b.doubt(doubtPosition, fault.column, fault.value)
-			b.keep(fault.column, fault.value)
+			b.recordDoubt(doubtPosition, fault.column, fault.value)
+			b.keepInProperties(fault.column, fault.value)
 			continue
 		}
 		f := b.addFault(fault.column, "the column "+b.mapping.Columns[fault.column]+" holds no position there", fault.value)
@@ -94,7 +94,7 @@ func stateOf(ok bool) positionState {
 // decimals are the numbers of two columns. Both are empty where the record has no position; one alone, or a text that is no number,
 // is a fault of the file.
 func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (first, second float64, ok bool) {
-	a, z := b.number(p.Columns[0]), b.number(p.Columns[1])
+	a, z := b.readNumber(p.Columns[0]), b.readNumber(p.Columns[1])
 	switch {
 	case a == "" && z == "":
 		return 0, 0, false
@@ -118,11 +118,11 @@ func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (fir
 	return first, second, true
 }
 
-// number is the text of a column of numbers, "" where it is empty or says so.
-func (b *builder) number(column int) string {
+// readNumber is the text of a column of numbers, "" where it is empty or says so.
+func (b *builder) readNumber(column int) string {
 	text := strings.TrimSpace(b.value(column).Text)
 	if text != "" && (clean.IsEmptySign(text) || strings.EqualFold(text, "nan")) {
-		b.mend(clean.EmptySign, column, text, "")
+		b.recordMend(clean.EmptySign, column, text, "")
 		return ""
 	}
 	return text
@@ -151,8 +151,8 @@ func (b *builder) parsePair(p mapping.Position) (geometry.Point, positionState) 
 	}
 	first, second, ok := geometry.ParsePair(text)
 	if !ok {
-		b.doubt(doubtPosition, p.Columns[0], text)
-		b.keep(p.Columns[0], text)
+		b.recordDoubt(doubtPosition, p.Columns[0], text)
+		b.keepInProperties(p.Columns[0], text)
 		return geometry.Point{}, noPoint
 	}
 	return p.Order.Point(first, second), hasPoint
@@ -170,15 +170,15 @@ func (b *builder) parseShape(p mapping.Position) (geometry.Point, positionState)
 	}
 	shape, err := geometry.ParseShape(text)
 	if err != nil {
-		b.doubt(doubtPosition, p.Columns[0], text)
-		b.keep(p.Columns[0], text)
+		b.recordDoubt(doubtPosition, p.Columns[0], text)
+		b.keepInProperties(p.Columns[0], text)
 		return geometry.Point{}, noPoint
 	}
 	if !shape.IsOnePoint() {
 		if b.shapes != CenterShapes {
 			return geometry.Point{}, hasShape
 		}
-		b.mend(mendCenter, p.Columns[0], string(shape.Kind), "")
+		b.recordMend(mendCenter, p.Columns[0], string(shape.Kind), "")
 	}
 	x, y := shape.Center()
 	return b.project(p, x, y)

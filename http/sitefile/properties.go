@@ -102,8 +102,8 @@ func (b *builder) keepProperties() {
 	}
 }
 
-// markup is HTML that holds more than its text: where a link goes, what a frame shows.
-var markup = regexp.MustCompile(`<\w+\s[^<>]*=`)
+// htmlWithAttributes is HTML that holds more than its text: where a link goes, what a frame shows.
+var htmlWithAttributes = regexp.MustCompile(`<\w+\s[^<>]*=`)
 
 // keepText stores the mended text of a column. HTML that holds more than its text stays as it is.
 func (b *builder) keepText(key string, column int) {
@@ -111,11 +111,11 @@ func (b *builder) keepText(key string, column int) {
 	if raw == "" {
 		return
 	}
-	if markup.MatchString(raw) {
+	if htmlWithAttributes.MatchString(raw) {
 		b.properties.set(key, raw)
 		return
 	}
-	if text := b.cell(column, true); text != "" {
+	if text := b.cleanCell(column, true); text != "" {
 		b.properties.set(key, text)
 	}
 }

@@ -1,3 +1,21 @@
+// Package sitefile reads files of places as sites, and writes sites as files. Its constraint: no fact of a file is lost without a
+// word, and a file which is written here and read again gives every site as it was. Files that people made by other means are read as
+// they are, whatever their format, the names of their columns and the form of their values.
+//
+// Read passes twice over a file. The first pass finds out what its columns hold, the second makes the sites:
+//
+//	file ──record.Open──► record.Record ──mapping.Profile.Observe, mapping.Guess──► mapping.Mapping
+//	                      record.Record ──builder: buildAddress, fillPosition, clean.*──► Site ──identifier──► Import.Sites
+//
+// What happens to a value is recorded in the Report. A mend is a change of its form. A doubt is a value that looks wrong and is stored
+// all the same, in its field or in proprietes. A fault keeps the file from being imported. Each kind of them is one Finding, however
+// many rows it concerns; faults become Obstacles, with what can be done.
+//
+// A file that lieudit exported is read exactly, but for what a spreadsheet is known to do to codes. It is compared with the sites that
+// the referential has (FindLosses), and positions that were found by the address are found again in another referential (PlaceAgain).
+//
+// The export goes through locations.Site ──► Format.NewWriter ──► Writer.WriteRow, Finish. The API exports files; the import is a
+// command of the command line.
 package sitefile
 
 import (
@@ -46,7 +64,7 @@ type Site struct {
 	Line       int
 	ExternalID string
 	Content    locations.Content
-	Placed     bool // the file was exported, and the position was found by the address
+	IsGeocoded bool // the file was exported, and the position was found by the address
 }
 
 // MaxSites is how many sites a sync takes.

@@ -85,9 +85,9 @@ const (
 	doubtInsee        = "not an INSEE code, kept in proprietes"
 	doubtPosition     = "not read as a position"
 	doubtRepeated     = "repeats another row in full and counts once"
-	doubtShortened    = "a number that a spreadsheet has shortened: its last digits are lost"
-	doubtCase         = "an id that differs from another only by case"
-	doubtShort        = "has fewer cells than the file has columns"
+	doubtScientific   = "a number that a spreadsheet has shortened: its last digits are lost"
+	doubtIDCase       = "an id that differs from another only by case"
+	doubtFewCells     = "has fewer cells than the file has columns"
 	doubtNoName       = "has no name"
 	doubtSkipped      = "is a line or a polygon and is left out"
 	doubtTagsTooLong  = "a tag of more than 64 characters, kept in proprietes"
@@ -95,11 +95,11 @@ const (
 
 // The kinds of mending that are of whole sites; those of values are clean.Mend.
 const (
-	mendID        = clean.Mend("ids: other signs than A-Z a-z 0-9 . _ ~ : * @ + - became -")
-	mendNumericID = clean.Mend("ids: .0 taken off")
-	mendCut       = clean.Mend("longer than the field: cut there, whole in proprietes")
-	mendSplit     = clean.Mend("postcode and commune taken out of a line")
-	mendNumber    = clean.Mend("the number of its own column put before the street")
-	mendCenter    = clean.Mend("a line or a polygon became the point in its middle")
-	mendFirst     = clean.Mend("the first of several, the whole in proprietes")
+	mendID              = clean.Mend("ids: other signs than A-Z a-z 0-9 . _ ~ : * @ + - became -")
+	mendNumericID       = clean.Mend("ids: .0 taken off")
+	mendCut             = clean.Mend("longer than the field: cut there, whole in proprietes")
+	mendTownSplit       = clean.Mend("postcode and commune taken out of a line")
+	mendNumberPrepended = clean.Mend("the number of its own column put before the street")
+	mendCenter          = clean.Mend("a line or a polygon became the point in its middle")
+	mendFirstOfSeveral  = clean.Mend("the first of several, the whole in proprietes")
 )

@@ -1,18 +1,3 @@
-// Package sitefile writes sites as files, and reads files of places as sites. A file which is written here and read again gives every
-// site as it was. Files that people made by other means are read as they are: whatever their format, the names of their columns and
-// the form of their values.
-//
-// Read passes twice over a file. The first pass finds out what its columns hold, the second makes the sites:
-//
-//	file ──record.Open──► record.Record ──mapping.Profile, Guess──► mapping.Mapping
-//	                      record.Record ──builder: address, position, clean.*──► Site ──identifier──► Import.Sites
-//
-// The builder counts what it mends and doubts in the Report, one Finding a kind. What keeps a file from being imported is an Obstacle;
-// all of them are found in one reading. A file that lieudit exported is read exactly, without mending. Which of its positions were
-// found by the address is in Site.Placed: in another referential they are found again (RemovePosition).
-//
-// The export goes through locations.Site ──► Format.NewWriter ──► Writer.WriteRow, Finish. The API exports files; the import is a
-// command line tool, and later a page.
 package sitefile
 
 import (
@@ -60,7 +45,7 @@ func CSV(d csvfile.Dialect) Format {
 }
 
 // csvColumns are the members of a site that a file holds, in the order in which they are written: all that a customer sets, and
-// how the position was found. parseHeader skips the latter.
+// how the position was found. an import does not read the latter.
 var csvColumns = []string{
 	"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon",
 	"position_source", "geocode_score", "geocode_precision", "horaires", "telephone", "email", "site_web", "tags", "proprietes",

@@ -439,7 +439,7 @@ func (f *importFile) saveMapping(m mapping.Mapping) error {
 // knownSites are the sites that the referential has, for a file that was exported: it is compared with them. For another file, and
 // where there is no referential yet, there are none.
 func (s session) knownSites(ctx context.Context, read *sitefile.Import) (map[string]sitefile.Site, error) {
-	if !read.Mapping.IsOwn {
+	if !read.Mapping.IsExport {
 		return nil, nil
 	}
 	known, err := s.exportedSites(ctx)

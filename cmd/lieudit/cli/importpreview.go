@@ -243,7 +243,7 @@ func (s session) findStops(ctx context.Context, read *sitefile.Import, would bod
 		}
 	}
 	threshold := minSwappedIDs
-	if read.Mapping.IsOwn {
+	if read.Mapping.IsExport {
 		threshold = 1
 	}
 	if comes := would.Created + would.Reactivated; known == nil && comes >= threshold && would.Deactivated >= threshold {

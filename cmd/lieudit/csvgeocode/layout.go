@@ -13,12 +13,12 @@ import (
 
 // layout is which columns of a file a run reads, and what it calls those that it adds.
 type layout struct {
-	named          []int                   // columns that the job names, in its order; nil where they are found out
-	found          map[mapping.Field][]int // columns that were found out; behind the first those that a row uses where it is empty
-	witnesses      map[int]mapping.Witness // how the columns in found were recognized
-	postcodeColumn int                     // of a filter; -1: none
-	cityCodeColumn int                     // of a filter; -1: none
-	prefix         string                  // of the names of the result's columns
+	named          []int                    // columns that the job names, in its order; nil where they are found out
+	found          map[mapping.Field][]int  // columns that were found out; behind the first those that a row uses where it is empty
+	witnesses      map[int]mapping.Evidence // how the columns in found were recognized
+	postcodeColumn int                      // of a filter; -1: none
+	cityCodeColumn int                      // of a filter; -1: none
+	prefix         string                   // of the names of the result's columns
 }
 
 // Layout says what a run reads in a file and what it writes. The JSON keys are part of the command's output.
@@ -174,11 +174,11 @@ func (h *header) guessColumns(j Job) error {
 		return &FormatError{"it has names of columns, and nothing below them"}
 	}
 	m, _ := mapping.Guess(profile, mapping.Given{Columns: h.leaveOutResults()})
-	h.found, h.witnesses = map[mapping.Field][]int{}, map[int]mapping.Witness{}
+	h.found, h.witnesses = map[mapping.Field][]int{}, map[int]mapping.Evidence{}
 	for i, target := range m.Targets {
 		if slices.Contains(addressFields, target.Field) {
 			h.found[target.Field] = slices.Insert(h.found[target.Field], h.countOwn(target.Field), i)
-			h.witnesses[i] = target.Witness
+			h.witnesses[i] = target.Evidence
 		}
 		if slices.Contains(addressFields, target.Fallback) {
 			h.found[target.Fallback] = append(h.found[target.Fallback], i)

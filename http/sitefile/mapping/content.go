@@ -8,8 +8,8 @@ import (
 	"lieudit/queries/address/commune"
 )
 
-// fits reports whether what a column holds can be a field that it is called after. A weak name, which fits a pattern only, needs
-// more than one that is in the table.
+// fits reports whether what a column holds can be a field that its name says. A weak name is one that matches only a pattern; it needs
+// stronger content than an exact name.
 func fits(f Field, c *Stats, isWeak bool) bool {
 	if c.Filled == 0 {
 		return false
@@ -81,7 +81,7 @@ func (s *guesser) matchByContent() {
 		}
 		best := -1
 		for i, c := range s.profile.Columns {
-			if s.taken[i] || contradictsName(c.Column.Name, kind.field) || c.Filled < 2 || c.share(kind.is) < kind.share {
+			if s.isDecided[i] || contradictsName(c.Column.Name, kind.field) || c.Filled < 2 || c.share(kind.is) < kind.share {
 				continue
 			}
 			if kind.field == PostalCode && c.share(isInseeCodeOnly) >= kind.share {
@@ -92,7 +92,7 @@ func (s *guesser) matchByContent() {
 			}
 		}
 		if best >= 0 {
-			s.take(best, kind.field, ByContent)
+			s.assign(best, kind.field, ByContent)
 		}
 	}
 }
@@ -102,17 +102,17 @@ func (s *guesser) hasStreet() bool {
 	return has
 }
 
-// otherThings are words of names that speak against every field that content shows: what is theirs is not the row's own.
-const otherThings = "fax siege mere departement dep region photo photos image logo video picto facebook instagram twitter wikipedia wikidata source siren siret siege gestionnaire exploitant operateur amenageur proprietaire date maj contact2 academie canton epci credit licence license attribution commons"
+// contraryWords are words of names that speak against every field that content shows: what is theirs is not the row's own.
+const contraryWords = "fax siege mere departement dep region photo photos image logo video picto facebook instagram twitter wikipedia wikidata source siren siret siege gestionnaire exploitant operateur amenageur proprietaire date maj contact2 academie canton epci credit licence license attribution commons"
 
 // contradictsName reports whether a column is called after something else than a field.
 func contradictsName(name string, f Field) bool {
-	for _, line := range names {
+	for _, line := range namePatterns {
 		if line.field != f {
 			continue
 		}
 		for word := range strings.FieldsSeq(normalizeName(name)) {
-			if containsWord(line.not, word) || containsWord(otherThings, word) {
+			if containsWord(line.not, word) || containsWord(contraryWords, word) {
 				return true
 			}
 		}

@@ -23,20 +23,20 @@ type guesser struct {
 	profile   *Profile
 	given     Given
 	m         Mapping
-	taken     []bool // by column
+	isDecided []bool // by column
 	obstacles []Obstacle
 }
 
 // Guess finds what becomes of the columns of a profile. An obstacle does not end it: all of them are said at once.
 func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
-	s := &guesser{profile: p, given: g, taken: make([]bool, len(p.Columns))}
+	s := &guesser{profile: p, given: g, isDecided: make([]bool, len(p.Columns))}
 	s.m.Targets = make([]Target, len(p.Columns))
 	for _, c := range p.Columns {
 		s.m.Columns = append(s.m.Columns, c.Column.Name)
 	}
 	s.applyGiven()
-	if s.m.IsOwn = s.isOwn(); s.m.IsOwn {
-		s.mapOwn()
+	if s.m.IsExport = s.isExport(); s.m.IsExport {
+		s.mapExport()
 	} else {
 		s.leaveOutEmpty()
 		s.matchByName(0, patternRank)
@@ -46,7 +46,7 @@ func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
 	}
 	s.choosePositions()
 	s.chooseID()
-	if !s.m.IsOwn {
+	if !s.m.IsExport {
 		s.addFallbacks()
 	}
 	s.nameProperties()
@@ -57,18 +57,18 @@ func (s *guesser) addObstacle(advice, format string, args ...any) {
 	s.obstacles = append(s.obstacles, Obstacle{fmt.Sprintf(format, args...), advice})
 }
 
-// take gives a column to a field.
-func (s *guesser) take(column int, f Field, by Witness) {
-	s.m.Targets[column], s.taken[column] = Target{Field: f, Witness: by}, true
+// assign gives a column to a field.
+func (s *guesser) assign(column int, f Field, by Evidence) {
+	s.m.Targets[column], s.isDecided[column] = Target{Field: f, Evidence: by}, true
 }
 
 // leaveOut says that a column is not stored, and why.
 func (s *guesser) leaveOut(column int, reason string) {
-	s.m.Targets[column], s.taken[column] = Target{LeftOut: reason}, true
+	s.m.Targets[column], s.isDecided[column] = Target{LeftOut: reason}, true
 }
 
-// release makes a column free again: another one has its field.
-func (s *guesser) release(column int) { s.m.Targets[column], s.taken[column] = Target{}, false }
+// unassign makes a column free again: another one has its field.
+func (s *guesser) unassign(column int) { s.m.Targets[column], s.isDecided[column] = Target{}, false }
 
 // applyGiven takes the columns that the user speaks of. A field of a column that the file does not have is an obstacle, and so are two
 // columns for one field.
@@ -83,7 +83,7 @@ func (s *guesser) applyGiven() {
 		t, isGiven := given[key]
 		delete(given, key)
 		switch {
-		case slices.ContainsFunc(s.given.Ignore, func(p string) bool { return MatchPattern(p, c) }):
+		case slices.ContainsFunc(s.given.Ignore, func(p string) bool { return MatchGlob(p, c) }):
 			s.leaveOut(i, "ignored")
 		case isGiven:
 			s.applyTarget(i, t)
@@ -95,7 +95,7 @@ func (s *guesser) applyGiven() {
 		}
 	}
 	for _, pattern := range s.given.Ignore {
-		if !slices.ContainsFunc(s.m.Columns, func(c string) bool { return MatchPattern(pattern, c) }) && !s.given.IsSaved {
+		if !slices.ContainsFunc(s.m.Columns, func(c string) bool { return MatchGlob(pattern, c) }) && !s.given.IsSaved {
 			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "no column of the file is called like %q, which --ignore names", pattern)
 		}
 	}
@@ -112,15 +112,15 @@ func (s *guesser) applyTarget(column int, t Target) {
 	if t == (Target{}) && foldKey(s.m.Columns[column]) == string(Properties) {
 		t.Field = Properties // the column of an export
 	}
-	t.Property, t.Witness = "", ByUser // nameProperties gives the key
-	s.m.Targets[column], s.taken[column] = t, true
+	t.Property, t.Evidence = "", ByUser // nameProperties gives the key
+	s.m.Targets[column], s.isDecided[column] = t, true
 }
 
 func foldKey(key string) string { return strings.ToLower(strings.TrimSpace(key)) }
 
-// isOwn reports whether lieudit exported the file: it has the members of a site that only the service sets, or the columns that
+// isExport reports whether lieudit exported the file: it has the members of a site that only the service sets, or the columns that
 // only an export has. Case does not matter.
-func (s *guesser) isOwn() bool {
+func (s *guesser) isExport() bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(s.m.Columns, func(c string) bool { return foldKey(c) == name })
 	}
@@ -131,22 +131,22 @@ func (s *guesser) isOwn() bool {
 	return has("external_id") && (has("position_source") || isResource || has("ligne_1") && has("id_ban"))
 }
 
-// mapOwn maps the columns of an exported file by the exact names of their members. Others are properties that someone added, but for
+// mapExport maps the columns of an exported file by the exact names of their members. Others are properties that someone added, but for
 // the numbers of rows that programs add.
-func (s *guesser) mapOwn() {
+func (s *guesser) mapExport() {
 	for i, c := range s.profile.Columns {
 		name := strings.TrimPrefix(foldKey(c.Column.Name), "adresse.")
-		s.m.IsOwnTable = s.m.IsOwnTable || foldKey(c.Column.Name) == string(Line1)
+		s.m.IsFlatExport = s.m.IsFlatExport || foldKey(c.Column.Name) == string(Line1)
 		switch {
-		case s.taken[i]:
+		case s.isDecided[i]:
 		case c.Column.Kind == record.Geometry:
-			s.take(i, Shape, ByName)
-		case name == string(Source), name == string(Address):
-			s.take(i, Field(name), ByName)
-		case slices.Contains(ownReadOnly, name):
+			s.assign(i, Shape, ByName)
+		case name == string(PositionSource), name == string(Address):
+			s.assign(i, Field(name), ByName)
+		case slices.Contains(readOnlyMembers, name):
 			s.leaveOut(i, "set by the service")
 		case isSiteField(Field(name)):
-			s.take(i, Field(name), ByName)
+			s.assign(i, Field(name), ByName)
 		case containsWord(rowNumbers, name) || name == "" && c.isSequence():
 			s.leaveOut(i, "numbers of rows")
 		}
@@ -164,7 +164,7 @@ func isSiteField(f Field) bool {
 func (s *guesser) leaveOutEmpty() {
 	for i, c := range s.profile.Columns {
 		switch {
-		case s.taken[i]:
+		case s.isDecided[i]:
 		case c.Filled == 0:
 			s.leaveOut(i, "empty")
 		case c.Column.Name == "" && c.isSequence():
@@ -189,18 +189,18 @@ func (s *guesser) matchByName(low, high int) {
 		for i, c := range s.profile.Columns {
 			rank, ok := c.rankFor(field)
 			isWeak := rank >= patternRank
-			if s.taken[i] || !ok || rank < low || rank >= high || !fits(field, c, isWeak) || isWeak && c.hasExactField() {
+			if s.isDecided[i] || !ok || rank < low || rank >= high || !fits(field, c, isWeak) || isWeak && c.hasExactField() {
 				continue
 			}
 			if field == Line2 {
-				s.take(i, Line2, ByName)
+				s.assign(i, Line2, ByName)
 				continue
 			}
 			if best < 0 || s.isBetter(c.Filled, rank, s.profile.Columns[best].Filled, bestRank) {
 				best, bestRank = i, rank
 			}
 		}
-		s.takeBetter(field, best)
+		s.assignIfFuller(field, best)
 	}
 }
 
@@ -219,7 +219,7 @@ func (s *guesser) addFallbacks() {
 	for i, c := range s.profile.Columns {
 		for _, f := range fallbackFields {
 			rank, ok := c.rankFor(f)
-			if own, isFound := found[f]; !s.taken[i] && isFound && ok && rank < patternRank && s.m.Columns[own] != s.m.Columns[i] && fits(f, c, false) {
+			if own, isFound := found[f]; !s.isDecided[i] && isFound && ok && rank < patternRank && s.m.Columns[own] != s.m.Columns[i] && fits(f, c, false) {
 				s.m.Targets[i].Fallback = f
 				break
 			}
@@ -243,18 +243,18 @@ func (s *guesser) isBetter(filled, rank, otherFilled, otherRank int) bool {
 	return rank < otherRank
 }
 
-// takeBetter gives a column to a field, unless a column with a better name has it that is at least half as full.
-func (s *guesser) takeBetter(f Field, column int) {
+// assignIfFuller gives a column to a field, unless a column with a better name has it that is at least half as full.
+func (s *guesser) assignIfFuller(f Field, column int) {
 	if column < 0 {
 		return
 	}
 	if current, ok := s.m.Find(f); ok {
-		if s.m.Targets[current].Witness == ByUser || s.profile.Columns[current].Filled*2 >= s.profile.Columns[column].Filled {
+		if s.m.Targets[current].Evidence == ByUser || s.profile.Columns[current].Filled*2 >= s.profile.Columns[column].Filled {
 			return
 		}
-		s.release(current)
+		s.unassign(current)
 	}
-	s.take(column, f, ByName)
+	s.assign(column, f, ByName)
 }
 
 // decideBareNumber makes a column called only "number" the house number where there is a street whose lines rarely begin with one,
@@ -264,7 +264,7 @@ func (s *guesser) decideBareNumber() {
 	if !ok {
 		return
 	}
-	s.release(column)
+	s.unassign(column)
 	if _, hasNumber := s.m.Find(HouseNumber); hasNumber {
 		return
 	}
@@ -274,7 +274,7 @@ func (s *guesser) decideBareNumber() {
 	}
 	c := s.profile.Columns[column]
 	if hasStreet && s.profile.Columns[street].share(isHouseNumberBefore) < 0.3 && (c.distinctShare() < 0.999 || len(c.samples) < 3) {
-		s.take(column, HouseNumber, ByName)
+		s.assign(column, HouseNumber, ByName)
 	}
 }
 

@@ -17,7 +17,7 @@ type ID struct {
 
 	Candidates []int // columns called like ids that are not unique, the best first, where there is no Column
 
-	IsNumeric bool // every value of Column ends in .0, as programs write whole numbers that they took for decimals
+	HasDecimalSuffix bool // every value of Column ends in .0, as programs write whole numbers that they took for decimals
 }
 
 // hashPrefix begins an --id that names what ids are made of.
@@ -28,8 +28,8 @@ const hashPrefix = "hash:"
 func (s *guesser) chooseID() {
 	s.m.ID.Column = -1
 	s.findID()
-	if c := s.m.ID.Column; c >= 0 && !s.m.IsOwn {
-		s.m.ID.IsNumeric = s.profile.Columns[c].isPointZero()
+	if c := s.m.ID.Column; c >= 0 && !s.m.IsExport {
+		s.m.ID.HasDecimalSuffix = s.profile.Columns[c].hasDecimalSuffix()
 	}
 }
 
@@ -46,7 +46,7 @@ func (s *guesser) findID() {
 	for _, i := range candidates {
 		if s.profile.Columns[i].isUnique(s.profile.Rows) {
 			s.m.ID = ID{Column: i}
-			s.take(i, ExternalID, ByName)
+			s.assign(i, ExternalID, ByName)
 			return
 		}
 	}
@@ -70,8 +70,8 @@ func (s *guesser) applyGivenID() {
 	}
 	for i, c := range s.m.Columns {
 		if strings.EqualFold(strings.TrimSpace(c), strings.TrimSpace(s.given.ID)) {
-			if s.m.ID.Column = i; s.m.Targets[i].Witness != ByUser { // else it is a field too
-				s.take(i, ExternalID, ByUser)
+			if s.m.ID.Column = i; s.m.Targets[i].Evidence != ByUser { // else it is a field too
+				s.assign(i, ExternalID, ByUser)
 			}
 			return
 		}
@@ -97,7 +97,7 @@ func (s *guesser) idCandidates() []int {
 	ranks := map[int]int{}
 	for i, c := range s.profile.Columns {
 		switch rank, ok := c.rankFor(ExternalID); {
-		case s.taken[i] || !ok || c.Filled == 0:
+		case s.isDecided[i] || !ok || c.Filled == 0:
 		case rank >= patternRank && c.isSequence():
 		default:
 			ranks[i] = rank
@@ -114,8 +114,8 @@ func (s *guesser) idCandidates() []int {
 // isSequence reports whether a column counts its rows.
 func (c *Stats) isSequence() bool { return c.isCounting && c.Filled > 2 }
 
-// isPointZero reports whether every sample is a whole number with .0 behind it.
-func (c *Stats) isPointZero() bool {
+// hasDecimalSuffix reports whether every sample is a whole number with .0 behind it.
+func (c *Stats) hasDecimalSuffix() bool {
 	return c.share(func(v sample) bool {
 		digits, ok := strings.CutSuffix(v.text, ".0")
 		return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

@@ -8,7 +8,7 @@
 //	record.Record ──► Profile.Observe ──► Profile ──► Guess, with what the user said (Given) ──► Mapping
 //
 // Profile is a sample of each column and whether its values are unique. Mapping says for each column a Target, and for a site
-// where its position comes from (Positions) and what it is called (ID).
+// where its position comes from (Positions) and which column is its external_id (ID).
 package mapping
 
 import (
@@ -59,35 +59,35 @@ const (
 	Saturday    Field = "samedi"
 	Sunday      Field = "dimanche"
 
-	// bareNumber is a column called only "number": a house number where the street has none, else a property.
+	// bareNumber is a column called only "number": a house number where the street has none, else a property. It never leaves Guess.
 	bareNumber Field = "numero?"
 	// Address is the address of an exported site as one text of JSON.
 	Address Field = "adresse"
-	// Source is position_source in an exported file: `ban` says that the position came from the address.
-	Source Field = "position_source"
+	// PositionSource is position_source in an exported file: `ban` says that the position came from the address.
+	PositionSource Field = "position_source"
 )
 
 // Weekdays are the fields of the days, from Monday on.
 var Weekdays = [7]Field{Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday}
 
-// Witness says how a column was recognized.
-type Witness string
+// Evidence says how a column was recognized.
+type Evidence string
 
 // The witnesses.
 const (
-	ByName    Witness = "name"
-	ByContent Witness = "content"
-	ByUser    Witness = "given"
+	ByName    Evidence = "name"
+	ByContent Evidence = "content"
+	ByUser    Evidence = "given"
 )
 
 // Target is what becomes of a column: a field, a property, or nothing.
 type Target struct {
-	Field    Field   // "": none
-	Witness  Witness // of Field
-	Repeats  bool    // the column holds a position, and is read only where a row has no better one
-	Property string  // the key in proprietes; "": none
-	Fallback Field   // of a property: a field that a row takes from here too, where its own column is empty
-	LeftOut  string  // why the column is not stored; "" where it is
+	Field       Field    // "": none
+	Evidence    Evidence // of Field
+	IsSecondary bool     // the column holds a position, and is read only where a row has no better one
+	Property    string   // the key in proprietes; "": none
+	Fallback    Field    // of a property: a field that a row takes from here too, where its own column is empty
+	LeftOut     string   // why the column is not stored; "" where it is
 }
 
 // notStored is how a mapping is written of a column that is left out.
@@ -128,10 +128,10 @@ type Mapping struct {
 	Targets   []Target // of each column
 	Positions []Position
 	ID        ID
-	IsOwn     bool // the file was exported by lieudit: its values are exact and are not mended
+	IsExport  bool // the file was exported by lieudit: its values are exact and are not mended
 
-	// IsOwnTable: the members of the address are columns of an export, as in its CSV.
-	IsOwnTable bool
+	// IsFlatExport: the members of the address are columns of an export, as in its CSV.
+	IsFlatExport bool
 }
 
 // ColumnKeys tell the columns of a file apart: the name of each, with #2 behind it for the second one of the same name.

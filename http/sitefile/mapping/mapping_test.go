@@ -33,9 +33,9 @@ func describeMapping(m mapping.Mapping) string {
 	var parts []string
 	for _, t := range m.Targets {
 		switch {
-		case t.Repeats:
+		case t.IsSecondary:
 			parts = append(parts, "-")
-		case t.Field != "" && t.Witness == mapping.ByContent:
+		case t.Field != "" && t.Evidence == mapping.ByContent:
 			parts = append(parts, "("+string(t.Field)+")")
 		case t.Field != "":
 			parts = append(parts, string(t.Field))
@@ -162,7 +162,7 @@ func TestAMappingIsWrittenAndRepeated(t *testing.T) {
 		t.Errorf("%s %v", diff, obstacles)
 	}
 	for i := range first.Targets {
-		if first.Targets[i].Fallback != second.Targets[i].Fallback || first.Targets[i].Repeats != second.Targets[i].Repeats {
+		if first.Targets[i].Fallback != second.Targets[i].Fallback || first.Targets[i].IsSecondary != second.Targets[i].IsSecondary {
 			t.Errorf("%s: %+v became %+v", first.Columns[i], first.Targets[i], second.Targets[i])
 		}
 	}
@@ -218,7 +218,7 @@ func TestPatternsOfIgnoredColumns(t *testing.T) {
 		{"geo_*", "Geo_Shape", true}, {"*", "x", true}, {"a,b", "A,B ", true}, {"geo", "geo_shape", false}, {"*_fr", "nom_fr", true}, {"a*c*e", "abcde", true},
 		{"a*c*e", "abde", false}, {"", "", true}, {"a*a", "a", false},
 	} {
-		if got := mapping.MatchPattern(c.pattern, c.column); got != c.want {
+		if got := mapping.MatchGlob(c.pattern, c.column); got != c.want {
 			t.Errorf("%q, %q: got %t", c.pattern, c.column, got)
 		}
 	}

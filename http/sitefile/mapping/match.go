@@ -18,17 +18,17 @@ type nameMatch struct {
 // patternRank is added to the rank of a name that fits a pattern only.
 const patternRank = 1000
 
-// formRank is added to the rank of a name that fits only without its containers or the words for what the row is about.
-const formRank = 100
+// variantPenalty is added to the rank of a name that fits only without its containers or the words for what the row is about.
+const variantPenalty = 100
 
 // matchName is the fields that a column may hold by its name, the best first.
 func matchName(column string) []nameMatch {
 	best := map[Field]int{}
-	for form, name := range nameForms(column) {
-		for _, line := range names {
+	for form, name := range nameVariants(column) {
+		for _, line := range namePatterns {
 			rank, ok := line.match(name)
-			if known, isKnown := best[line.field]; ok && (!isKnown || rank+form*formRank < known) {
-				best[line.field] = rank + form*formRank
+			if known, isKnown := best[line.field]; ok && (!isKnown || rank+form*variantPenalty < known) {
+				best[line.field] = rank + form*variantPenalty
 			}
 		}
 	}
@@ -42,16 +42,16 @@ func matchName(column string) []nameMatch {
 	return found
 }
 
-// nameForms is the forms in which a name is looked up: whole; without the containers before its last dot; and without the words for
+// nameVariants is the forms in which a name is looked up: whole; without the containers before its last dot; and without the words for
 // what the row is about; and in the singular.
-func nameForms(column string) []string {
+func nameVariants(column string) []string {
 	forms := []string{normalizeName(column)}
 	if at := strings.LastIndexByte(column, '.'); at > 0 && areContainers(column[:at]) {
 		forms = append(forms, normalizeName(column[at+1:]))
 	}
 	last := forms[len(forms)-1]
 	words := strings.Fields(last)
-	without := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return containsWord(entities, w) })
+	without := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return containsWord(subjectWords, w) })
 	if len(without) > 0 && len(without) < len(words) {
 		forms = append(forms, strings.Join(without, " "))
 	}
@@ -100,7 +100,7 @@ func (line *fieldNames) match(name string) (rank int, ok bool) {
 	}
 	i = patternRank
 	for pattern := range strings.SplitSeq(line.patterns, ", ") {
-		if pattern != "" && matchPattern(pattern, name) {
+		if pattern != "" && matchNamePattern(pattern, name) {
 			return i + len(words), true
 		}
 		i += 10
@@ -108,8 +108,8 @@ func (line *fieldNames) match(name string) (rank int, ok bool) {
 	return 0, false
 }
 
-// matchPattern reports whether a name fits a pattern, in which * stands for one word or more.
-func matchPattern(pattern, name string) bool {
+// matchNamePattern reports whether a name fits a pattern, in which * stands for one word or more.
+func matchNamePattern(pattern, name string) bool {
 	head, tail, hasStar := strings.Cut(pattern, "*")
 	if !hasStar {
 		return pattern == name
@@ -168,9 +168,9 @@ func splitCapitals(s string) string {
 	return out.String()
 }
 
-// MatchPattern reports whether the name of a column fits a pattern of --ignore, in which * stands for any signs. Case does not
+// MatchGlob reports whether the name of a column fits a pattern of --ignore, in which * stands for any signs. Case does not
 // matter.
-func MatchPattern(pattern, column string) bool {
+func MatchGlob(pattern, column string) bool {
 	pattern, column = strings.ToLower(strings.TrimSpace(pattern)), strings.ToLower(strings.TrimSpace(column))
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

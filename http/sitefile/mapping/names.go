@@ -11,12 +11,12 @@ type fieldNames struct {
 	not      string // words that say that a pattern is about something else
 }
 
-// names is the table of names. Its sources are this API, OpenStreetMap (addr:*, contact:*), schema.org, GTFS, the base Sirene, the
+// namePatterns is the table of namePatterns. Its sources are this API, OpenStreetMap (addr:*, contact:*), schema.org, GTFS, the base Sirene, the
 // schemas of schema.data.gouv.fr (charging points, car sharing, taxi stands, digital help) and the portals of data.gouv.fr,
 // Opendatasoft and Socrata. Names of ten letters that break off (adr codepo) come from the dBASE part of shapefiles.
 //
 //nolint:lll // a table
-var names = []fieldNames{
+var namePatterns = []fieldNames{
 	{ExternalID,
 		"external id, id externe, externalid, @id, id, identifiant, identifier, uid, uuid, reference, ref, id site, site id, id local, id lieu, store id, storeid, store code, storecode, id magasin, code magasin, code site, code client, stop id, place id, osm id, id station, id pdc, id pdc itinerance, id pdc local, id etablissement, id structure, recordid, code",
 		"id *, * id, identifiant *, * identifiant, ref *, * ref, reference *, code *, * code, numero *, cle *, siret, * siret, siret *, finess, * finess, finess *, nofinesset, uai, rne, * uai, rna, osm id, gml id, matricule, code uic, * code *",
@@ -97,9 +97,9 @@ var names = []fieldNames{
 // articles are words that a name may have or not. They are left out before names are compared.
 const articles = "de du des d la le les l the of au aux en et"
 
-// entities are words for what a row is about. `nom_etablissement` and `nom` say the same; a name is looked up without them where
+// subjectWords are words for what a row is about. `nom_etablissement` and `nom` say the same; a name is looked up without them where
 // it is not in the table with them.
-const entities = "etablissement etablissements etab site sites lieu station gare magasin point vente store shop place structure musee ecole pharmacie agence hotel restaurant borne aire equipement stop lieux poi commerce boutique marche bibliotheque organisme centre amenity venue location office"
+const subjectWords = "etablissement etablissements etab site sites lieu station gare magasin point vente store shop place structure musee ecole pharmacie agence hotel restaurant borne aire equipement stop lieux poi commerce boutique marche bibliotheque organisme centre amenity venue location office"
 
 // containers are members of JSON that hold the facts of the row and are no things of their own. `contact.phone` is the phone of
 // the row; `manager.phone` is not.
@@ -108,6 +108,6 @@ const containers = "address adresse addr adresses location localisation localiza
 // geocoderPrefixes begin the names of columns that a geocoder wrote. They repeat what the address says.
 var geocoderPrefixes = []string{"result_", "geocodeur_"}
 
-// ownReadOnly are the members of an exported site that only the service sets, as they are written. In a file that lieudit
+// readOnlyMembers are the members of an exported site that only the service sets, as they are written. In a file that lieudit
 // exported they are read past.
-var ownReadOnly = []string{"id", "referentiel", "geocode_score", "geocode_precision", "position_source", "actif", "version", "cree_le", "modifie_le", "desactive_le", "distance"}
+var readOnlyMembers = []string{"id", "referentiel", "geocode_score", "geocode_precision", "position_source", "actif", "version", "cree_le", "modifie_le", "desactive_le", "distance"}

@@ -52,7 +52,7 @@ func (s *guesser) choosePositions() {
 // markRepeated says that the columns of a further position are only read where a row has no other.
 func (s *guesser) markRepeated(p Position) {
 	for _, column := range p.Columns {
-		s.m.Targets[column].Repeats = true
+		s.m.Targets[column].IsSecondary = true
 	}
 }
 
@@ -65,8 +65,8 @@ func (s *guesser) addPosition(p Position) {
 func (s *guesser) addGeometry() {
 	for i, c := range s.profile.Columns {
 		if c.Column.Kind == record.Geometry && c.Filled > 0 && s.m.Targets[i].LeftOut == "" {
-			if !s.taken[i] || s.m.IsOwn { // else the user keeps it as a property too
-				s.take(i, Shape, ByName)
+			if !s.isDecided[i] || s.m.IsExport { // else the user keeps it as a property too
+				s.assign(i, Shape, ByName)
 			}
 			s.addPosition(Position{Kind: Geometric, Columns: [2]int{i, i}, CRS: s.given.CRS})
 		}
@@ -81,9 +81,9 @@ func (s *guesser) addTwoColumns() {
 	case hasLat && hasLon:
 		s.addPosition(Position{Kind: TwoColumns, Columns: [2]int{lat, lon}})
 	case hasLat:
-		s.release(lat)
+		s.unassign(lat)
 	case hasLon:
-		s.release(lon)
+		s.unassign(lon)
 	}
 }
 
@@ -91,11 +91,11 @@ func (s *guesser) addTwoColumns() {
 func (s *guesser) addOneColumn() {
 	for i, c := range s.profile.Columns {
 		isNamed := s.m.Targets[i].Field == Pair
-		if !isNamed && (s.taken[i] || c.Filled == 0 || c.share(isPairInFrance) < 0.9) {
+		if !isNamed && (s.isDecided[i] || c.Filled == 0 || c.share(isPairInFrance) < 0.9) {
 			continue
 		}
 		if !isNamed {
-			s.take(i, Pair, ByContent)
+			s.assign(i, Pair, ByContent)
 		}
 		s.addPosition(Position{Kind: OneColumn, Columns: [2]int{i, i}, Order: c.pairOrder()})
 	}
@@ -119,11 +119,11 @@ func (s *guesser) addShapes() {
 			continue
 		}
 		isNamed := s.m.Targets[i].Field == Shape
-		if !isNamed && (s.taken[i] || c.Filled == 0 || c.share(isShape) < 0.9) {
+		if !isNamed && (s.isDecided[i] || c.Filled == 0 || c.share(isShape) < 0.9) {
 			continue
 		}
 		if !isNamed {
-			s.take(i, Shape, ByContent)
+			s.assign(i, Shape, ByContent)
 		}
 		s.addPosition(Position{Kind: Geometric, Columns: [2]int{i, i}, CRS: s.given.CRS})
 	}
@@ -137,10 +137,10 @@ func (s *guesser) addProjected() {
 	switch {
 	case hasX && hasY:
 	case hasX:
-		s.release(x)
+		s.unassign(x)
 		return
 	case hasY:
-		s.release(y)
+		s.unassign(y)
 		return
 	default:
 		return
