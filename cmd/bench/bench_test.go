@@ -14,6 +14,7 @@ import (
 
 	"lieudit/cmd/bench/chaos"
 	"lieudit/cmd/bench/metering"
+	"lieudit/cmd/bench/places"
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/deadlinetest"
@@ -249,6 +250,33 @@ func TestBenchAPIReportsSpeedAndUsageEvents(t *testing.T) {
 	runBenchProcess(t, &f, "api", "--log", "journal", "--connections", "2", "--accounts", "3", "--path", "/me", "--seconds", "1", "--turns", "1")
 	if f.Value <= 0 || f.Raw <= 0 || f.P99 < f.P50 || f.Events < 500_000 || f.Events > 1_100_000 {
 		t.Errorf("got %+v; want figures, and between one event for two requests and one for each, with a snapshot now and then", f)
+	}
+}
+
+// The file has no ids, which the first try refuses with an --id that the second one takes. Its first site stands 40 km off.
+func TestBenchPlacesTellsWhatBecomesOfAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "shops.csv")
+	rows := "nom;tél;cp;ville;lat;lon;étage\nChez Paul;04 66 00 00 00;48000;Mende;44,85;3,9;1\nChez Anne;;48000;Mende;44,52;3,5;\n"
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got places.File
+	runBenchProcess(t, &got, "places", file)
+	if got.First.Imported || got.Second == nil || !got.Second.Imported || !strings.HasPrefix(strings.Join(got.Second.Flags, " "), "--id hash:") {
+		t.Errorf("first %+v, second %+v; want a refusal and an --id that goes in", got.First, got.Second)
+	}
+	if want := (places.Columns{Fields: 6, Properties: 1}); got.Columns != want || got.Rows != 2 || got.Sites != 2 || got.Positioned != 2 || got.Named != 2 {
+		t.Errorf("got %+v; want 2 sites and %+v", got, want)
+	}
+	if got.Alerts["position_loin"] != 1 || len(got.Outside) != 0 {
+		t.Errorf("alerts %v, outside %v; want the one that stands far off, with an alert", got.Alerts, got.Outside)
+	}
+	if !got.HasSameRoundTrips() || len(got.RoundTrips) != 4 || got.PeakKB < 0 {
+		t.Errorf("round trips %+v, peak %d kB", got.RoundTrips, got.PeakKB)
+	}
+	if code, out, _ := runCommand(t, "bench places"); code != 2 || out != "" {
+		t.Errorf("no file: exit %d, said %q; want 2 and nothing", code, out)
 	}
 }
 

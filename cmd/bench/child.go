@@ -6,20 +6,22 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/places"
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
 )
 
 // runChild runs a command that package harness starts in a process of its own, and returns its exit code: lieudit itself with
-// the arguments that follow, or the empty handler. isChild is false for any other command line, which is then not run.
+// the arguments that follow, the empty handler, or the reader of places. isChild is false for any other command line, which is then not run.
 //
 // The process ends in good order when its standard input ends. The parent holds the other end of that pipe, and the system
 // closes it when the parent ends, even by a kill. So no child outlives its parent.
 func (p program) runChild(ctx context.Context, args []string) (code int, isChild bool) {
-	if len(args) == 0 || args[0] != harness.LieuditCommand && args[0] != harness.EmptyHandlerCommand {
+	if len(args) == 0 || !slices.Contains([]string{harness.LieuditCommand, harness.EmptyHandlerCommand, harness.ReadPlacesCommand}, args[0]) {
 		return 0, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -35,7 +37,11 @@ func (p program) runChild(ctx context.Context, args []string) (code int, isChild
 		t.Name = "lieudit"
 		return cli.Program{Terminal: t, Version: service.Version(), Serve: service.Run}.Run(ctx, args), true
 	}
-	if err := p.serveEmptyHandler(ctx); err != nil {
+	work := p.serveEmptyHandler
+	if args[0] == harness.ReadPlacesCommand {
+		work = func(context.Context) error { return places.ReadAndMeasure(p.Out, args[1]) }
+	}
+	if err := work(ctx); err != nil {
 		p.PrintError(err.Error())
 		return 1, true
 	}

@@ -1,11 +1,12 @@
 // Command bench measures lieudit and runs its chaos tests. It is a program of its own, so that the one that ships holds
 // none of it.
 //
-//	go run ./cmd/bench log|address|placing|api|locations|usage|chaos
+//	go run ./cmd/bench log|address|placing|api|locations|places|usage|chaos
 //
 // Each command turns its flags into the Options of a package below and calls the Run of that package:
 //
 //	log, address, placing, api, locations   figures.go   measure.Figure, printed as tables or JSON
+//	places                                  placescommand.go   a table of files, or JSON
 //	usage, chaos                            proofs.go    a report with its violations, and exit code 1 where there are any
 //
 // All but log, address and placing start services through package harness. These services are processes of this very program, so that
@@ -50,7 +51,7 @@ func (p program) runCommand(ctx context.Context, args []string) int {
 		Name:  "bench",
 		Usage: "Measure lieudit on this machine, the raw limit beside every figure, and prove what it promises",
 		Commands: []*cli.Command{
-			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.locationsCommand(), p.usageCommand(), p.chaosCommand(),
+			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.locationsCommand(), p.placesCommand(), p.usageCommand(), p.chaosCommand(),
 		},
 	}
 	return p.RunCommand(ctx, root, args, error.Error)

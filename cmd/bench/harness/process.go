@@ -20,11 +20,13 @@ import (
 	"time"
 )
 
-// The commands of this program that StartProcess can run: lieudit with the arguments that follow, and a server with an empty
-// net/http handler. Both end when their standard input does.
+// The commands of this program that StartProcess can run: lieudit with the arguments that follow, a server with an empty
+// net/http handler, and a reader of the file of places that follows, which says how long it took and how much memory. All end
+// when their standard input does.
 const (
 	LieuditCommand      = "lieudit"
 	EmptyHandlerCommand = "empty-handler"
+	ReadPlacesCommand   = "read-places"
 )
 
 // WorkDir is the folder of the processes of one benchmark: each has a data folder and a log file under its name there. Their

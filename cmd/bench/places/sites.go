@@ -1,0 +1,205 @@
+package places
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/text"
+	"lieudit/queries/locations/geocode"
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/body"
+	"lieudit/schemas/locations"
+)
+
+// describeSites counts the sites that are stored, and finds those outside their communes that no alert names.
+func (f *File) describeSites(ctx context.Context, a account, path string, flags []string, r *run) error {
+	sites, err := r.exportSites(ctx, a)
+	if err != nil {
+		return err
+	}
+	alerts, err := a.askAlerts(ctx, path, flags)
+	if err != nil {
+		return err
+	}
+	f.Sites, f.Alerts, f.Outside = len(sites), countByCode(alerts.AlertCounts), []Outside{}
+	alerted := map[string]bool{}
+	for _, alert := range alerts.Alerts {
+		alerted[alert.ExternalID] = alerted[alert.ExternalID] || strings.HasPrefix(alert.Code, "position_")
+	}
+	for id, site := range sites {
+		f.count(site)
+		if o, isOutside := findOutside(r.communes, site.Site); isOutside && !alerted[id] {
+			f.Outside = append(f.Outside, o)
+		}
+	}
+	slices.SortFunc(f.Outside, func(a, b Outside) int {
+		return cmp.Or(cmp.Compare(b.Kilometres, a.Kilometres), strings.Compare(a.ExternalID, b.ExternalID))
+	})
+	return nil
+}
+
+func (f *File) count(s exportedSite) {
+	if s.Lat != nil {
+		f.Positioned++
+	}
+	if s.Name != "" {
+		f.Named++
+	}
+	if s.Source == locations.SourceBAN {
+		f.Placed++
+	}
+}
+
+// askAlerts asks with a dry run what the service doubts in the sites of a file. It names at most 100 of them, positions first.
+func (a account) askAlerts(ctx context.Context, path string, flags []string) (synced body.Synced, err error) {
+	c := a.importFile(ctx, path, append(slices.Clone(flags), "--dry-run", "--json")...)
+	if c.code != 0 {
+		return synced, errors.New(c.stderr)
+	}
+	return synced, json.Unmarshal([]byte(c.stdout), &synced)
+}
+
+// countByCode is the counts as a map, in which codes without any are left out.
+func countByCode(counts body.AlertCounts) map[string]int {
+	byCode := map[string]int{}
+	if text, err := json.Marshal(counts); err == nil { // numbers always encode
+		_ = json.Unmarshal(text, &byCode)
+	}
+	return byCode
+}
+
+// exportedSite is a site, and its members as they stand in an export.
+type exportedSite struct {
+	locations.Site
+	members map[string]json.RawMessage
+}
+
+// exportSites exports an account's sites as NDJSON and reads them, by their external ids.
+func (r *run) exportSites(ctx context.Context, a account) (map[string]exportedSite, error) {
+	path := r.WorkDir.Path("sites.ndjson")
+	if err := a.exportTo(ctx, path, "--format", "ndjson"); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseSites(text)
+}
+
+func parseSites(ndjson []byte) (map[string]exportedSite, error) {
+	sites := map[string]exportedSite{}
+	for line := range bytes.Lines(ndjson) {
+		var s exportedSite
+		if err := errors.Join(json.Unmarshal(line, &s.Site), json.Unmarshal(line, &s.members)); err != nil {
+			return nil, err
+		}
+		sites[s.ExternalID] = s
+	}
+	return sites, nil
+}
+
+// ownMembers are the members of a site that differ between two referentials though the site is the same.
+var ownMembers = []string{"id", "referentiel", "version", "cree_le", "modifie_le"}
+
+// compareSites says how many sites differ and what the first difference is, by external id; "" where all are the same.
+func compareSites(want, got map[string]exportedSite) string {
+	first, count := "", 0
+	for _, id := range slices.Sorted(maps.Keys(union(want, got))) {
+		difference := compareSite(want[id], got[id])
+		if difference == "" {
+			continue
+		}
+		if count++; count == 1 {
+			first = id + ": " + difference
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d differ, first %s", count, len(want), first)
+}
+
+func union(a, b map[string]exportedSite) map[string]exportedSite {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// compareSite says which member of a site differs first, in the order of names. A site without members is missing.
+func compareSite(want, got exportedSite) string {
+	switch {
+	case want.members == nil:
+		return "was not there"
+	case got.members == nil:
+		return "is missing"
+	}
+	all := maps.Clone(want.members)
+	maps.Copy(all, got.members)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if w, g := want.members[name], got.members[name]; !slices.Contains(ownMembers, name) && !bytes.Equal(w, g) {
+			return fmt.Sprintf("%s: want %s, got %s", name, shorten(w), shorten(g))
+		}
+	}
+	return ""
+}
+
+// shorten cuts JSON for people at 300 characters.
+func shorten(raw json.RawMessage) string {
+	const limit = 300
+	if text := []rune(string(raw)); len(text) > limit {
+		return string(text[:limit]) + "…"
+	}
+	return string(raw)
+}
+
+// boundsTolerance is how far a site may stand outside the bounds of its commune, in kilometres. Bounds are those of addresses: a
+// commune's woods and beaches lie a little outside.
+const boundsTolerance = 1
+
+// findOutside finds how far a site stands outside the communes that its address can mean; false: inside one, or nothing to compare.
+func findOutside(t *commune.Table, s locations.Site) (nearest Outside, isOutside bool) {
+	if s.Lat == nil || s.Lon == nil || s.Address == nil || !geocode.IsFrenchCountry(s.Address.Country) {
+		return nearest, false
+	}
+	nearest = Outside{ExternalID: s.ExternalID, Kilometres: math.Inf(1), Placed: s.Source == locations.SourceBAN}
+	for _, c := range findCommunes(t, *s.Address) {
+		if km := kilometresTo(c.Bounds, *s.Lat, *s.Lon); c.Located() && km < nearest.Kilometres {
+			nearest.Kilometres, nearest.Commune = km, c.Name+" ("+c.Code+")"
+		}
+	}
+	return nearest, nearest.Commune != "" && nearest.Kilometres > boundsTolerance
+}
+
+// findCommunes are the communes that an address can mean: that of its INSEE code; else those of its postcode that have its name;
+// else all of its postcode, or without one all of its name.
+func findCommunes(t *commune.Table, a locations.SiteAddress) []*commune.Commune {
+	if c, ok := t.ByCode(strings.ToUpper(a.InseeCode)); ok {
+		return []*commune.Commune{c}
+	}
+	served, named := t.ByPostcode(a.PostalCode), t.Named(text.Terms(a.City))
+	both := slices.DeleteFunc(slices.Clone(named), func(c *commune.Commune) bool { return !slices.Contains(served, c) })
+	switch {
+	case len(both) > 0:
+		return both
+	case a.PostalCode != "":
+		return served
+	}
+	return named
+}
+
+// kilometresTo is how far a position is from a rectangle; 0 inside.
+func kilometresTo(b commune.Bounds, lat, lon float64) float64 {
+	nearest := search.Point{Lat: min(max(lat, b.South), b.North), Lon: min(max(lon, b.West), b.East)}
+	return math.Round(search.Distance(search.Point{Lat: lat, Lon: lon}, nearest)/100) / 10
+}
