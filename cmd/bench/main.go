@@ -51,7 +51,8 @@ func (p program) runCommand(ctx context.Context, args []string) int {
 		Name:  "bench",
 		Usage: "Measure lieudit on this machine, the raw limit beside every figure, and prove what it promises",
 		Commands: []*cli.Command{
-			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.locationsCommand(), p.placesCommand(), p.usageCommand(), p.chaosCommand(),
+			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.locationsCommand(), p.placesCommand(),
+			p.usageCommand(), p.chaosCommand(),
 		},
 	}
 	return p.RunCommand(ctx, root, args, error.Error)

@@ -29,7 +29,7 @@ outside their commune that no alert about their position names. It leaves nothin
   go run ./cmd/bench places shops.xlsx museums.csv
   go run ./cmd/bench places --vintage adresses-48.csv.gz --json *.geojson`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "vintage", Usage: "`FILE` of the address base to place by, as often as there are files, or one finished vintage; invented when left out", TakesFile: true},
+			&cli.StringSliceFlag{Name: "vintage", Usage: "`FILE` of the address base, or a finished vintage; invented when left out", TakesFile: true},
 			&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
 			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a file"},
 		},
@@ -62,7 +62,10 @@ func (p program) importPlaces(ctx context.Context, c *cli.Command) error {
 
 // printPlaces prints a row a file, the totals below, and then in words what a row has no room for.
 func (p program) printPlaces(files []places.File) error {
-	t := terminal.Table{{"FILE", "ROWS", "FIRST TRY", "SECOND", "FIELDS", "PROPERTIES", "LEFT OUT", "MENDED", "DOUBTS", "SITES", "POSITION", "NAMED", "PLACED", "OUTSIDE", "ROUND TRIP", "SECONDS", "PEAK", "ALERTS"}}
+	t := terminal.Table{{
+		"FILE", "ROWS", "FIRST TRY", "SECOND", "FIELDS", "PROPERTIES", "LEFT OUT", "MENDED", "DOUBTS",
+		"SITES", "POSITION", "NAMED", "PLACED", "OUTSIDE", "ROUND TRIP", "SECONDS", "PEAK", "ALERTS",
+	}}
 	var sum places.Totals
 	for _, f := range files {
 		sum.Add(f)
@@ -87,14 +90,17 @@ func placesRow(f places.File) []string {
 	if len(f.RoundTrips) > 0 {
 		trip = describeSame(f.HasSameRoundTrips())
 	}
-	row := append([]string{f.Name, terminal.GroupThousands(f.Rows), describeAttempt(f.First), second}, countCells(
-		f.Columns.Fields, f.Columns.Properties, f.Columns.LeftOut, f.CountMended(), f.CountDoubts(), f.Sites, f.Positioned, f.Named, f.Placed, len(f.Outside))...)
+	row := []string{f.Name, terminal.GroupThousands(f.Rows), describeAttempt(f.First), second}
+	row = append(row, countCells(f.Columns.Fields, f.Columns.Properties, f.Columns.LeftOut, f.CountMended(), f.CountDoubts())...)
+	row = append(row, countCells(f.Sites, f.Positioned, f.Named, f.Placed, len(f.Outside))...)
 	return append(row, trip, fmt.Sprintf("%.2f", f.Seconds), formatPeak(f.PeakKB), describeAlerts(f.Alerts))
 }
 
 func totalsRow(t places.Totals) []string {
-	row := append([]string{fmt.Sprintf("%d files", t.Files), terminal.GroupThousands(t.Rows), fmt.Sprintf("%d in", t.First), fmt.Sprintf("%d in", t.Second)}, countCells(
-		t.Fields, t.Properties, t.LeftOut, t.Mended, t.Doubts, t.Sites, t.Positioned, t.Named, t.Placed, t.Outside)...)
+	in := func(n int) string { return fmt.Sprintf("%d in", n) }
+	row := []string{fmt.Sprintf("%d files", t.Files), terminal.GroupThousands(t.Rows), in(t.First), in(t.Second)}
+	row = append(row, countCells(t.Fields, t.Properties, t.LeftOut, t.Mended, t.Doubts)...)
+	row = append(row, countCells(t.Sites, t.Positioned, t.Named, t.Placed, t.Outside)...)
 	return append(row, fmt.Sprintf("%d same", t.Same), fmt.Sprintf("%.2f", t.Seconds), formatPeak(t.PeakKB), strconv.Itoa(t.Alerts))
 }
 
@@ -139,7 +145,11 @@ func describePlaces(f places.File) (lines []string) {
 		lines = append(lines, "refused: "+f.First.Reason)
 	}
 	if f.Second != nil {
-		lines = append(lines, strings.TrimSuffix("with "+strings.Join(f.Second.Flags, " ")+": "+describeAttempt(*f.Second)+": "+f.Second.Reason, ": "))
+		second := "with " + strings.Join(f.Second.Flags, " ") + ": " + describeAttempt(*f.Second) + ": " + f.Second.Reason
+		lines = append(lines, strings.TrimSuffix(second, ": "))
+	}
+	for _, note := range f.Notes {
+		lines = append(lines, "note: "+note)
 	}
 	for _, t := range f.RoundTrips {
 		if t.Elsewhere != "" {
@@ -151,7 +161,8 @@ func describePlaces(f places.File) (lines []string) {
 	}
 	if len(f.Outside) > 0 {
 		o := f.Outside[0]
-		lines = append(lines, fmt.Sprintf("%d sites stand outside their commune without an alert, the farthest %s, %.1f km from %s", len(f.Outside), o.ExternalID, o.Kilometres, o.Commune))
+		lines = append(lines, fmt.Sprintf("%d sites stand outside their commune without an alert, the farthest %s, %.1f km from %s",
+			len(f.Outside), o.ExternalID, o.Kilometres, o.Commune))
 	}
 	return lines
 }

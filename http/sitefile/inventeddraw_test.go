@@ -68,12 +68,13 @@ func newDrawer(t testing.TB) *drawer {
 
 func fieldsByConstant() map[string]mapping.Field {
 	return map[string]mapping.Field{
-		"ExternalID": mapping.ExternalID, "Name": mapping.Name, "HouseNumber": mapping.HouseNumber, "Suffix": mapping.Suffix, "StreetType": mapping.StreetType,
-		"StreetName": mapping.StreetName, "Line1": mapping.Line1, "Line2": mapping.Line2, "PostalCode": mapping.PostalCode, "City": mapping.City,
-		"InseeCode": mapping.InseeCode, "Country": mapping.Country, "Lat": mapping.Lat, "Lon": mapping.Lon, "Pair": mapping.Pair, "Shape": mapping.Shape,
-		"X": mapping.X, "Y": mapping.Y, "Hours": mapping.Hours, "Monday": mapping.Monday, "Tuesday": mapping.Tuesday, "Wednesday": mapping.Wednesday,
-		"Thursday": mapping.Thursday, "Friday": mapping.Friday, "Saturday": mapping.Saturday, "Sunday": mapping.Sunday, "Phone": mapping.Phone,
-		"Email": mapping.Email, "Website": mapping.Website, "Tags": mapping.Tags,
+		"ExternalID": mapping.ExternalID, "Name": mapping.Name, "HouseNumber": mapping.HouseNumber, "Suffix": mapping.Suffix,
+		"StreetType": mapping.StreetType, "StreetName": mapping.StreetName, "Line1": mapping.Line1, "Line2": mapping.Line2,
+		"PostalCode": mapping.PostalCode, "City": mapping.City, "InseeCode": mapping.InseeCode, "Country": mapping.Country,
+		"Lat": mapping.Lat, "Lon": mapping.Lon, "Pair": mapping.Pair, "Shape": mapping.Shape, "X": mapping.X, "Y": mapping.Y,
+		"Hours": mapping.Hours, "Monday": mapping.Monday, "Tuesday": mapping.Tuesday, "Wednesday": mapping.Wednesday,
+		"Thursday": mapping.Thursday, "Friday": mapping.Friday, "Saturday": mapping.Saturday, "Sunday": mapping.Sunday,
+		"Phone": mapping.Phone, "Email": mapping.Email, "Website": mapping.Website, "Tags": mapping.Tags,
 	}
 }
 
@@ -106,8 +107,9 @@ func (d *drawer) drawFile(seed uint64) inventedFile {
 	d.rows = 2 + d.IntN(14)
 	d.form = fileForm{
 		kind:      pick(d, "csv", "csv", "csv", "csv", "xlsx", "xlsx", "list", "wrapped", "ndjson", "geojson", "geojson"),
-		separator: pick(d, ",", ";", ";", "\t", "|"), quotesAll: d.chance(0.3), encoding: pick(d, "utf-8", "utf-8", "utf-8 with mark", "windows-1252", "utf-16"),
-		lineEnd: pick(d, "\n", "\r\n"), asNumbers: d.chance(0.5),
+		separator: pick(d, ",", ";", ";", "\t", "|"), quotesAll: d.chance(0.3),
+		encoding: pick(d, "utf-8", "utf-8", "utf-8 with mark", "windows-1252", "utf-16"),
+		lineEnd:  pick(d, "\n", "\r\n"), asNumbers: d.chance(0.5),
 	}
 	d.damages = nil
 	for _, damage := range []string{"spaces", "control", "html", "line end", "empty", "no scheme"} {
@@ -119,7 +121,9 @@ func (d *drawer) drawFile(seed uint64) inventedFile {
 	for n := range d.rows {
 		f.rows = append(f.rows, n)
 	}
-	for _, draw := range []func() []group{d.drawIDs, d.drawNames, d.drawAddresses, d.drawPositions, d.drawContacts, d.drawHours, d.drawTags, d.drawExtras} {
+	for _, draw := range []func() []group{
+		d.drawIDs, d.drawNames, d.drawAddresses, d.drawPositions, d.drawContacts, d.drawHours, d.drawTags, d.drawExtras,
+	} {
 		f.groups = append(f.groups, draw()...)
 	}
 	if d.chance(0.3) && !d.hasTwoNames {
@@ -143,7 +147,7 @@ func (d *drawer) drawName(f mapping.Field, prefix string) string {
 		} else {
 			name = d.spell(name)
 		}
-		if key := strings.ToLower(strings.Join(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" _-.", r) }), "")); !d.used[key] {
+		if key := strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "", ".", "").Replace(name)); !d.used[key] {
 			d.used[key] = true
 			return prefix + name
 		}
@@ -151,7 +155,8 @@ func (d *drawer) drawName(f mapping.Field, prefix string) string {
 }
 
 // accents are words of the table as people write them.
-var accents = strings.NewReplacer("numero", "numéro", "telephone", "téléphone", "libelle", "libellé", "denomination", "dénomination", "intitule", "intitulé", "etablissement", "établissement", "geographique", "géographique")
+var accents = strings.NewReplacer("numero", "numéro", "telephone", "téléphone", "libelle", "libellé", "denomination", "dénomination",
+	"intitule", "intitulé", "etablissement", "établissement", "geographique", "géographique")
 
 // spell writes a name of the table, which is in small letters and without accents, as a file has it.
 func (d *drawer) spell(name string) string {

@@ -26,7 +26,10 @@ type fileForm struct {
 }
 
 func (f fileForm) String() string {
-	return fmt.Sprintf("%s separator %q, quotes %v, %s, line end %q, numbers %v", f.kind, f.separator, f.quotesAll, f.encoding, f.lineEnd, f.asNumbers)
+	if f.kind != "csv" {
+		return fmt.Sprintf("%s, numbers %v", f.kind, f.asNumbers)
+	}
+	return fmt.Sprintf("csv, separator %q, quotes %v, %s, line end %q", f.separator, f.quotesAll, f.encoding, f.lineEnd)
 }
 
 // show is the cells of a file, for a message.

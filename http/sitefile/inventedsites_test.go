@@ -17,7 +17,8 @@ func (d *drawer) drawNames() []group {
 		return nil
 	}
 	if d.hasTwoNames = d.form.kind == "csv" && d.chance(0.1); d.hasTwoNames {
-		d.damages = slices.DeleteFunc(d.damages, func(damage string) bool { return damage == "empty" }) // the fuller of two would win
+		// The fuller of two would win.
+		d.damages = slices.DeleteFunc(d.damages, func(damage string) bool { return damage == "empty" })
 	}
 	names := d.text(mapping.Name, "", func(n int) (string, string) {
 		name := pick(d, "Boulangerie", "Café de l'Hôtel", "Pharmacie", "Agence", `Chez "Léa"`, "Maison & Fils", "Épicerie, bar", "Garage") + " " +
@@ -28,7 +29,8 @@ func (d *drawer) drawNames() []group {
 		return []group{names}
 	}
 	// A second column of the same name is an extra one: of two alike the first is the field's.
-	return []group{names, d.newGroup(names.names, func(n int) ([]string, map[mapping.Field]string) { return []string{"autre " + strconv.Itoa(n)}, nil })}
+	others := d.newGroup(names.names, func(n int) ([]string, map[mapping.Field]string) { return []string{"autre " + strconv.Itoa(n)}, nil })
+	return []group{names, others}
 }
 
 // drawAddresses draws addresses in one of the forms that files have: one line with all, a line and columns of postcode and town, or
@@ -161,7 +163,8 @@ func (d *drawer) drawPositions() []group {
 		if d.chance(0.1) {
 			return make([]string, len(names)), nil
 		}
-		return formatPosition(form, lat, lon, pair, isTurned), map[mapping.Field]string{mapping.Lat: fmt.Sprint(lat), mapping.Lon: fmt.Sprint(lon)}
+		means := map[mapping.Field]string{mapping.Lat: fmt.Sprint(lat), mapping.Lon: fmt.Sprint(lon)}
+		return formatPosition(form, lat, lon, pair, isTurned), means
 	})
 	g.isGeometry = form == 6
 	return []group{g}

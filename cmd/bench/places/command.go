@@ -113,6 +113,18 @@ func parseFindings(stdout, word string) []Finding {
 	return found
 }
 
+// noteLine is a line about the file. A column called note, in the table, has more spaces behind its name.
+var noteLine = regexp.MustCompile(`(?m)^note {3}(\S.*)$`)
+
+// parseNotes reads what was found in a file.
+func parseNotes(stdout string) []string {
+	notes := []string{}
+	for _, line := range noteLine.FindAllStringSubmatch(stdout, -1) {
+		notes = append(notes, line[1])
+	}
+	return notes
+}
+
 // parseCount reads a number that terminal.GroupThousands wrote.
 func parseCount(text string) int {
 	n, _ := strconv.Atoi(strings.ReplaceAll(text, ",", "")) // a text of other signs is 0: it is no count
@@ -145,7 +157,7 @@ func parsePreview(stdout string) (rows int, c Columns) {
 
 func (c *Columns) count(becomes string) {
 	switch {
-	case strings.HasPrefix(becomes, "proprietes."):
+	case strings.HasPrefix(becomes, "proprietes"):
 		c.Properties++
 	case strings.HasPrefix(becomes, "not stored"):
 		c.LeftOut++

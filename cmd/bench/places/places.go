@@ -142,19 +142,15 @@ func (f *File) tryImport(ctx context.Context, a account, path string) (flags []s
 			f.Second = &second
 		}
 	}
-	if f.isImported() {
-		f.Mended, f.Doubts = parseFindings(c.stdout, "mended"), parseFindings(c.stdout, "doubt")
-	}
 	return flags
 }
 
-// describeColumns reads the preview: the rows, and what each column becomes. A file that cannot be read has none.
+// describeColumns reads the preview: the rows, what each column becomes, and what was found, mended and doubted. A file that cannot be read has none.
 func (f *File) describeColumns(ctx context.Context, a account, path string, flags []string) {
 	c := a.importFile(ctx, path, append(flags, "--preview")...)
 	f.Rows, f.Columns = parsePreview(c.stdout)
-	if !f.isImported() {
-		f.Mended, f.Doubts = parseFindings(c.stdout, "mended"), parseFindings(c.stdout, "doubt")
-	}
+	f.Notes = parseNotes(c.stdout)
+	f.Mended, f.Doubts = parseFindings(c.stdout, "mended"), parseFindings(c.stdout, "doubt")
 }
 
 // measureReader reads a file in a process that does nothing else, and returns how long that took and the most memory that the

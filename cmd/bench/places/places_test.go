@@ -46,13 +46,14 @@ const preview = `1214 rows of CSV, separated by ';', UTF-8
 COLUMN       BECOMES                                                  EXAMPLE
 Dénomination nom                                                      Chez Élodie
 tél          telephone (by its content)                               –
-note         proprietes.note                                          x
+note         proprietes                                               x
 autre nom    proprietes.autre nom, and nom where that is empty        y
 geo_shape    not stored: repeats the position                         {"type"}
 line 2
 {
   "external_id": "a"
 }
+note   line 3 is a second row of names and is passed over
 mended 1,204 × telephones to E.164, line 2: "04 66" is "+33466"
 mended 3 × a text, with a comma, lines 2, 3 and 1 others
 doubt  2 × has no name, lines 4, 5
@@ -73,6 +74,9 @@ func TestThePreviewIsCounted(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Finding{{"has no name", 2}}, parseFindings(preview, "doubt")); diff != "" {
 		t.Errorf("doubts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"line 3 is a second row of names and is passed over"}, parseNotes(preview)); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	if got := parseChanges(preview); got != "created 1,214, updated 3" {
 		t.Errorf("changes: %q", got)
@@ -128,6 +132,16 @@ func TestASiteIsOutsideOnlyOfTheCommunesThatItsAddressCanMean(t *testing.T) {
 		got, isOutside := findOutside(table, s)
 		if isOutside != (c.want != "") || isOutside && got.Commune != c.want {
 			t.Errorf("%s: got %+v, %v; want %q", name, got, isOutside, c.want)
+		}
+	}
+}
+
+func TestAlertsThatAreOnlyCountedAreOfTheFarthestSites(t *testing.T) {
+	t.Parallel()
+	all := []Outside{{Kilometres: 900}, {Kilometres: 40}, {Kilometres: 20}}
+	for unnamed, want := range map[int]int{0: 3, 1: 2, 2: 1, 3: 1} { // 20 km are no alert
+		if got := withoutUnnamed(all, unnamed); len(got) != want {
+			t.Errorf("%d alerts are not named: %v, want %d", unnamed, got, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ type File struct {
 	Second *Attempt `json:"second,omitempty"` // with the flags that the first refusal proposed; nil: none were needed, or none proposed
 
 	Columns Columns   `json:"columns"`
+	Notes   []string  `json:"notes"` // what the command found in the file
 	Mended  []Finding `json:"mended"`
 	Doubts  []Finding `json:"doubts"`
 

@@ -32,9 +32,11 @@ func (f *File) describeSites(ctx context.Context, a account, path string, flags 
 		return err
 	}
 	f.Sites, f.Alerts, f.Outside = len(sites), countByCode(alerts.AlertCounts), []Outside{}
-	alerted := map[string]bool{}
+	alerted := map[string]bool{} // the sites with an alert about their position
 	for _, alert := range alerts.Alerts {
-		alerted[alert.ExternalID] = alerted[alert.ExternalID] || strings.HasPrefix(alert.Code, "position_")
+		if strings.HasPrefix(alert.Code, "position_") {
+			alerted[alert.ExternalID] = true
+		}
 	}
 	for id, site := range sites {
 		f.count(site)
@@ -45,7 +47,19 @@ func (f *File) describeSites(ctx context.Context, a account, path string, flags 
 	slices.SortFunc(f.Outside, func(a, b Outside) int {
 		return cmp.Or(cmp.Compare(b.Kilometres, a.Kilometres), strings.Compare(a.ExternalID, b.ExternalID))
 	})
+	c := alerts.AlertCounts
+	f.Outside = withoutUnnamed(f.Outside, c.InvertedPosition+c.NullPosition+c.FarPosition-len(alerted))
 	return nil
+}
+
+// withoutUnnamed leaves out sites that have an alert which the service counts and does not name, since it names a hundred: so many
+// of those beyond alertDistance.
+func withoutUnnamed(farthestFirst []Outside, unnamed int) []Outside {
+	n := 0
+	for n < unnamed && n < len(farthestFirst) && farthestFirst[n].Kilometres > alertDistance {
+		n++
+	}
+	return farthestFirst[n:]
 }
 
 func (f *File) count(s exportedSite) {
@@ -166,6 +180,9 @@ func shorten(raw json.RawMessage) string {
 // boundsTolerance is how far a site may stand outside the bounds of its commune, in kilometres. Bounds are those of addresses: a
 // commune's woods and beaches lie a little outside.
 const boundsTolerance = 1
+
+// alertDistance is how many kilometres outside its commune a site gets an alert.
+const alertDistance = 30
 
 // findOutside finds how far a site stands outside the communes that its address can mean; false: inside one, or nothing to compare.
 func findOutside(t *commune.Table, s locations.Site) (nearest Outside, isOutside bool) {
