@@ -58,12 +58,7 @@ func (d *drawer) drawAddresses() (groups []group) {
 			return line, line
 		}))
 	}
-	if d.chance(0.9) {
-		groups = append(groups, d.drawPostcodes(prefix, places))
-	}
-	if d.chance(0.9) {
-		groups = append(groups, d.text(mapping.City, prefix, func(n int) (string, string) { return places[n].Name, places[n].Name }))
-	}
+	groups = append(groups, d.drawTowns(prefix, places)...)
 	if d.chance(0.2) {
 		isNumber := d.chance(0.3)
 		groups = append(groups, d.text(mapping.InseeCode, prefix, func(n int) (string, string) {
@@ -81,6 +76,30 @@ func (d *drawer) drawAddresses() (groups []group) {
 	}
 	if d.chance(0.15) {
 		groups = append(groups, d.text(mapping.Country, prefix, func(int) (string, string) { return "France", "France" }))
+	}
+	return groups
+}
+
+// drawTowns draws postcodes and towns: in columns of their own, either of which may be absent; or both in the column of the town.
+func (d *drawer) drawTowns(prefix string, places []*commune.Commune) (groups []group) {
+	if d.chance(0.1) {
+		return []group{d.newGroup([]string{d.drawName(mapping.City, prefix)}, func(n int) ([]string, map[mapping.Field]string) {
+			postcode, town := places[n].Postcodes()[0], places[n].Name
+			return []string{postcode + " " + town}, map[mapping.Field]string{mapping.PostalCode: postcode, mapping.City: town}
+		})}
+	}
+	if d.chance(0.9) {
+		groups = append(groups, d.drawPostcodes(prefix, places))
+	}
+	if d.chance(0.9) {
+		isPost := d.chance(0.1)
+		groups = append(groups, d.text(mapping.City, prefix, func(n int) (string, string) {
+			town := places[n].Name
+			if isPost {
+				town = strings.ToUpper(town) + pick(d, " CEDEX", " CEDEX 2", "")
+			}
+			return town, town
+		}))
 	}
 	return groups
 }
@@ -283,11 +302,13 @@ func (d *drawer) drawWeekdays() group {
 		}
 	}
 	days := []string{"lu", "ma", "me", "je", "ve", "sa", "di"}
+	closed := pick(d, "Fermé", "fermé", "")
+	spans := pick(d, "09:00-12:00 / 14:00-18:00", "9h-12h / 14h-18h", "09:00-12:00,14:00-18:00", "9h à 12h et 14h à 18h", "09h00 - 12h00 / 14h00 - 18h00")
 	return d.newGroup(names, func(int) ([]string, map[mapping.Field]string) {
 		cells, open := make([]string, len(names)), days[:5]
 		for n := range cells {
-			if cells[n] = "Fermé"; n < len(open) {
-				cells[n] = "09:00-12:00 / 14:00-18:00"
+			if cells[n] = closed; n < len(open) {
+				cells[n] = spans
 			}
 		}
 		return cells, map[mapping.Field]string{mapping.Hours: hoursOf("09:00-12:00 14:00-18:00", open...)}
