@@ -98,8 +98,12 @@ type exportedSite struct {
 	members map[string]json.RawMessage
 }
 
-// exportSites exports an account's sites as NDJSON and reads them, by their external ids.
+// exportSites exports an account's sites as NDJSON and reads them, by their external ids. An import answers two seconds after its
+// write even if the read models do not show it yet, as on a busy machine; so they are waited for.
 func (r *run) exportSites(ctx context.Context, a account) (map[string]exportedSite, error) {
+	if err := r.Admin.WaitCaughtUp(ctx); err != nil {
+		return nil, err
+	}
 	path := r.WorkDir.Path("sites.ndjson")
 	if err := a.exportTo(ctx, path, "--format", "ndjson"); err != nil {
 		return nil, err
