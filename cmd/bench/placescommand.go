@@ -29,7 +29,7 @@ outside their commune that no alert about their position names. It leaves nothin
   go run ./cmd/bench places shops.xlsx museums.csv
   go run ./cmd/bench places --vintage adresses-48.csv.gz --json *.geojson`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "vintage", Usage: "`FILE` of the address base, or a finished vintage; invented when left out", TakesFile: true},
+			&cli.StringSliceFlag{Name: "vintage", Usage: "`FILE` of the address base, or a vintage; invented when left out", TakesFile: true},
 			&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
 			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a file"},
 		},
@@ -96,6 +96,7 @@ func placesRow(f places.File) []string {
 	return append(row, trip, fmt.Sprintf("%.2f", f.Seconds), formatPeak(f.PeakKB), describeAlerts(f.Alerts))
 }
 
+// totalsRow is the row below all files, in the columns of placesRow.
 func totalsRow(t places.Totals) []string {
 	in := func(n int) string { return fmt.Sprintf("%d in", n) }
 	row := []string{fmt.Sprintf("%d files", t.Files), terminal.GroupThousands(t.Rows), in(t.First), in(t.Second)}
@@ -104,6 +105,7 @@ func totalsRow(t places.Totals) []string {
 	return append(row, fmt.Sprintf("%d same", t.Same), fmt.Sprintf("%.2f", t.Seconds), formatPeak(t.PeakKB), strconv.Itoa(t.Alerts))
 }
 
+// countCells are counts as cells. A zero is shown: it is a result.
 func countCells(counts ...int) []string {
 	cells := make([]string, len(counts))
 	for i, n := range counts {
@@ -112,6 +114,7 @@ func countCells(counts ...int) []string {
 	return cells
 }
 
+// describeAttempt says how a try ended. Its reason stands below the table.
 func describeAttempt(a places.Attempt) string {
 	if a.Imported {
 		return "in"
@@ -119,6 +122,7 @@ func describeAttempt(a places.Attempt) string {
 	return "refused"
 }
 
+// describeSame says whether all exports of a file brought the same sites back. What differs stands below the table.
 func describeSame(isSame bool) string {
 	if isSame {
 		return "same"
@@ -126,6 +130,7 @@ func describeSame(isSame bool) string {
 	return "differs"
 }
 
+// formatPeak is an empty cell where the system does not say it.
 func formatPeak(kB int) string {
 	return terminal.EmptyIf(kB == 0, terminal.FormatBytes(int64(kB)*1024))
 }

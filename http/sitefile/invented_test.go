@@ -175,7 +175,7 @@ func (f inventedFile) compareRow(r storedRow, row int, o *outcome) {
 		delete(stored, mapping.Line1)
 	}
 	for _, field := range slices.Sorted(maps.Keys(stored)) {
-		if !slices.ContainsFunc(f.groups, func(g group) bool { _, means := g.rows[row].means[field]; return means }) && !r.isFallback(field) {
+		if !f.means(field, row) && !r.isFallback(field) {
 			addFault("%s is %q, and nothing means it", field, stored[field])
 		}
 	}
@@ -194,6 +194,14 @@ func (f inventedFile) compareRow(r storedRow, row int, o *outcome) {
 			addFault("%q of the column %q is not stored", g.rows[row].plain, g.names)
 		}
 	}
+}
+
+// means reports whether a group of the file means a field, be it that the field is empty.
+func (f inventedFile) means(field mapping.Field, row int) bool {
+	return slices.ContainsFunc(f.groups, func(g group) bool {
+		_, means := g.rows[row].means[field]
+		return means
+	})
 }
 
 // meaning is what a field of a row is meant to be, "" for nothing.

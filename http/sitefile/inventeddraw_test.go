@@ -215,7 +215,8 @@ func (d *drawer) damageText(row *groupRow, damage string, f mapping.Field) {
 	case damage == "line end" && middle > 0 && d.form.kind != "xlsx" && f != "" && f != mapping.Hours: // there lines stay
 		row.cells[0] = cell[:middle] + "\n" + cell[middle+1:]
 	case damage == "html" && f != mapping.Website && f != mapping.Email:
-		row.cells[0] = pick(d, html.EscapeString(cell), strings.NewReplacer("é", "&eacute;", "à", "&#224;").Replace(cell), "<b>"+cell+"</b>")
+		entities := strings.NewReplacer("é", "&eacute;", "à", "&#224;")
+		row.cells[0] = pick(d, html.EscapeString(cell), entities.Replace(cell), "<b>"+cell+"</b>")
 	}
 }
 

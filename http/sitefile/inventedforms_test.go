@@ -131,13 +131,20 @@ func (f fileForm) encodeXLSX(rows [][]string) string {
 		sheet.WriteString("</row>")
 	}
 	sheet.WriteString("</sheetData></worksheet>")
-	const relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 	return zipParts(map[string]string{
-		"_rels/.rels":                `<Relationships><Relationship Id="r" Type="` + relation + `/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+		"_rels/.rels":                relate("r", "officeDocument", "xl/workbook.xml"),
 		"xl/workbook.xml":            `<workbook xmlns:r="` + relation + `"><sheets><sheet name="Feuil1" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="` + relation + `/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
+		"xl/_rels/workbook.xml.rels": relate("rId1", "worksheet", "worksheets/sheet1.xml"),
 		"xl/worksheets/sheet1.xml":   sheet.String(),
 	})
+}
+
+// relation is the namespace of what the parts of a workbook are to each other.
+const relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+// relate writes that a part of a workbook has another one.
+func relate(id, kind, target string) string {
+	return fmt.Sprintf(`<Relationships><Relationship Id="%s" Type="%s/%s" Target="%s"/></Relationships>`, id, relation, kind, target)
 }
 
 // columnLetters is what a spreadsheet calls its n-th column: A to Z, then AA.

@@ -21,8 +21,8 @@ func (d *drawer) drawNames() []group {
 		d.damages = slices.DeleteFunc(d.damages, func(damage string) bool { return damage == "empty" })
 	}
 	names := d.text(mapping.Name, "", func(n int) (string, string) {
-		name := pick(d, "Boulangerie", "Café de l'Hôtel", "Pharmacie", "Agence", `Chez "Léa"`, "Maison & Fils", "Épicerie, bar", "Garage") + " " +
-			pick(d, "Dupont", "du Château", "Saint-Roch", "Élodie", "des Lilas", "N°") + " " + strconv.Itoa(n+1)
+		kind := pick(d, "Boulangerie", "Café de l'Hôtel", "Pharmacie", "Agence", `Chez "Léa"`, "Maison & Fils", "Épicerie, bar", "Garage")
+		name := fmt.Sprintf("%s %s %d", kind, pick(d, "Dupont", "du Château", "Saint-Roch", "Élodie", "des Lilas", "N°"), n+1)
 		return name, name
 	})
 	if !d.hasTwoNames {
@@ -59,6 +59,11 @@ func (d *drawer) drawAddresses() (groups []group) {
 		}))
 	}
 	groups = append(groups, d.drawTowns(prefix, places)...)
+	return append(groups, d.drawFurther(prefix, places)...)
+}
+
+// drawFurther draws what an address may say besides: an INSEE code, a second line, the country.
+func (d *drawer) drawFurther(prefix string, places []*commune.Commune) (groups []group) {
 	if d.chance(0.2) {
 		isNumber := d.chance(0.3)
 		groups = append(groups, d.text(mapping.InseeCode, prefix, func(n int) (string, string) {
@@ -303,7 +308,8 @@ func (d *drawer) drawWeekdays() group {
 	}
 	days := []string{"lu", "ma", "me", "je", "ve", "sa", "di"}
 	closed := pick(d, "Fermé", "fermé", "")
-	spans := pick(d, "09:00-12:00 / 14:00-18:00", "9h-12h / 14h-18h", "09:00-12:00,14:00-18:00", "9h à 12h et 14h à 18h", "09h00 - 12h00 / 14h00 - 18h00")
+	spans := pick(d, "09:00-12:00 / 14:00-18:00", "9h-12h / 14h-18h", "09:00-12:00,14:00-18:00", "9h à 12h et 14h à 18h",
+		"09h00 - 12h00 / 14h00 - 18h00")
 	return d.newGroup(names, func(int) ([]string, map[mapping.Field]string) {
 		cells, open := make([]string, len(names)), days[:5]
 		for n := range cells {

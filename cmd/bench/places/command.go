@@ -29,6 +29,7 @@ type command struct {
 // runCommand runs a command line of lieudit in this process, as a script does: no terminal, no standard input.
 func runCommand(ctx context.Context, env map[string]string, args ...string) command {
 	var out, errs bytes.Buffer
+	// Without a terminal nothing is asked: what a user would be asked is an error, which counts as a refusal.
 	p := cli.Program{
 		Terminal: terminal.Terminal{
 			Name: "lieudit", In: strings.NewReader(""), Out: &out, Err: &errs, TimeZone: time.UTC,
@@ -89,6 +90,7 @@ func proposedFlags(stderr string) (flags []string) {
 	for _, found := range proposedFlag.FindAllStringSubmatch(stderr, -1) {
 		name, value := "--"+found[1], found[2]+found[3]
 		switch {
+		// It is the only flag of these that has no value: the word behind it is the sentence's next one.
 		case name == "--confirm" && !slices.Contains(flags, name):
 			flags = append(flags, name)
 		case name == "--confirm" || value == "" || name != "--ignore" && slices.Contains(flags, name):
@@ -131,6 +133,7 @@ func parseCount(text string) int {
 	return n
 }
 
+// rowsLine is the first line of a preview.
 var rowsLine = regexp.MustCompile(`^(\d+) rows`)
 
 // parsePreview reads the number of rows in the first line of a preview, and the column BECOMES of its table.
@@ -145,6 +148,7 @@ func parsePreview(stdout string) (rows int, c Columns) {
 			at = len([]rune(head))
 			continue
 		}
+		// The table ends where the first site is shown.
 		if strings.HasPrefix(line, "line ") || len([]rune(line)) <= at {
 			break
 		}
@@ -155,6 +159,7 @@ func parsePreview(stdout string) (rows int, c Columns) {
 	return rows, c
 }
 
+// count counts a column by what it becomes.
 func (c *Columns) count(becomes string) {
 	switch {
 	case strings.HasPrefix(becomes, "proprietes"):

@@ -89,7 +89,7 @@ func (r *run) importVintage(ctx context.Context) error {
 	return nil
 }
 
-// referential is the one referential of each account.
+// referential is the code of the one referential of each account.
 const referential = "places"
 
 // openAccount opens an account with an empty referential.
@@ -145,7 +145,8 @@ func (f *File) tryImport(ctx context.Context, a account, path string) (flags []s
 	return flags
 }
 
-// describeColumns reads the preview: the rows, what each column becomes, and what was found, mended and doubted. A file that cannot be read has none.
+// describeColumns reads the preview: the rows, what each column becomes, and what was found, mended and doubted. A file that
+// cannot be read has none.
 func (f *File) describeColumns(ctx context.Context, a account, path string, flags []string) {
 	c := a.importFile(ctx, path, append(flags, "--preview")...)
 	f.Rows, f.Columns = parsePreview(c.stdout)
@@ -159,6 +160,7 @@ func (r *run) measureReader(ctx context.Context, path string) (seconds float64, 
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, 0, err
 	}
+	// A process of its own, because one that imports and serves has memory for that too.
 	p, err := harness.StartProcess(r.WorkDir, "reader", harness.ReadPlacesCommand, path)
 	if err != nil {
 		return 0, 0, err

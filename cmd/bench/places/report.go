@@ -62,6 +62,7 @@ type RoundTrip struct {
 	Elsewhere string `json:"elsewhere"` // imported into another account
 }
 
+// isImported reports whether one of the tries went in.
 func (f *File) isImported() bool { return f.First.Imported || f.Second != nil && f.Second.Imported }
 
 // CountMended is how many values were mended.
@@ -95,7 +96,7 @@ type Totals struct {
 func (t *Totals) Add(f File) {
 	t.Files++
 	t.Rows += f.Rows
-	switch {
+	switch { // a file that was refused counts for neither
 	case f.First.Imported:
 		t.First++
 	case f.isImported():

@@ -9,11 +9,12 @@ import (
 
 // form is a way to export sites.
 type form struct {
-	name  string
-	file  string
-	flags []string
+	name  string   // in the report
+	file  string   // whose ending says nothing to the import: it looks at the bytes
+	flags []string // of the export
 }
 
+// forms are all ways, as the flags of lieudit sites export name them.
 func forms() []form {
 	return []form{
 		{"CSV", "export.csv", nil},

@@ -62,6 +62,7 @@ func withoutUnnamed(farthestFirst []Outside, unnamed int) []Outside {
 	return farthestFirst[n:]
 }
 
+// count counts a site among those with a position, a name, and a position that was found by the address.
 func (f *File) count(s exportedSite) {
 	if s.Lat != nil {
 		f.Positioned++
@@ -115,6 +116,7 @@ func (r *run) exportSites(ctx context.Context, a account) (map[string]exportedSi
 	return parseSites(text)
 }
 
+// parseSites reads an export, one site a line.
 func parseSites(ndjson []byte) (map[string]exportedSite, error) {
 	sites := map[string]exportedSite{}
 	for line := range bytes.Lines(ndjson) {
@@ -148,6 +150,7 @@ func compareSites(want, got map[string]exportedSite) string {
 	return fmt.Sprintf("%d of %d differ, first %s", count, len(want), first)
 }
 
+// union has all ids of two exports.
 func union(a, b map[string]exportedSite) map[string]exportedSite {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -162,6 +165,7 @@ func compareSite(want, got exportedSite) string {
 	case got.members == nil:
 		return "is missing"
 	}
+	// A member that only one of the two has differs too.
 	all := maps.Clone(want.members)
 	maps.Copy(all, got.members)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
