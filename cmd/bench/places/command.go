@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -73,13 +72,11 @@ func newAttempt(flags []string, path string, c command) Attempt {
 	return a
 }
 
-// firstSentence is the first line of an error without the names of the program and the file.
+// firstSentence is the first line of an error without the names of the program and the file. The lines of the file that it is about
+// stay, as in "4: too many cells".
 func firstSentence(path, stderr string) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(stderr, "lieudit: "), "\n")
-	for _, name := range []string{path, filepath.Base(path)} {
-		line = strings.TrimPrefix(line, name+": ")
-	}
-	return strings.TrimSpace(line)
+	return strings.TrimLeft(strings.TrimPrefix(line, path), ": ")
 }
 
 // proposedFlag is a flag with its value, in quotes or not, within a sentence. A flag at the end of a sentence has none.

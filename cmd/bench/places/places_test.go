@@ -33,7 +33,7 @@ func TestARefusalIsItsFirstLineWithoutTheFile(t *testing.T) {
 	t.Parallel()
 	for stderr, want := range map[string]string{
 		"lieudit: /tmp/x.csv: no ids\n           --id 'hash:nom' does\n": "no ids",
-		"lieudit: /tmp/x.csv:4: too many cells\n":                        "/tmp/x.csv:4: too many cells",
+		"lieudit: /tmp/x.csv:4: too many cells\n":                        "4: too many cells",
 		"lieudit: is the service running?\n":                             "is the service running?",
 	} {
 		if got := firstSentence("/tmp/x.csv", stderr); got != want {
