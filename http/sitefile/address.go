@@ -114,6 +114,9 @@ func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAdd
 // prependNumber puts the house number and its suffix before a street that does not begin with a number.
 func (b *builder) prependNumber(street string) string {
 	number, _ := clean.Number(b.cleanField(mapping.HouseNumber))
+	if suffix := b.cleanField(mapping.Suffix); suffix != "" && number == "" {
+		b.keepInProperties(b.columnOf(mapping.Suffix), suffix)
+	}
 	if number == "" || number == "0" || beginsWithNumber(street, number) {
 		return street
 	}
@@ -139,7 +142,7 @@ func beginsWithNumber(street, number string) bool {
 var ordinal = regexp.MustCompile(`(?i)^\d+\s?(er|ère|ere|e|ème|eme|nde?|janv|févr|mars|avril|mai|juin|juil|août|aout|sept|oct|nov|déc|dec)`)
 
 // townAtEnd is an address that ends in a postcode and perhaps a town and the country.
-var townAtEnd = regexp.MustCompile(`(?i)^(.*?)[\s,;|/–-]*\b(?:F-?\s?)?(\d{2}\s?\d{3})(?:[\s,–-]+([\pL][\pL\s'’.\-/]*?(?:\s+cedex(?:\s+\d{1,2})?|\s+\d{1,2}(?:e|er|ème|eme))?))?(?:[\s,]+france)?[\s,.]*$`)
+var townAtEnd = regexp.MustCompile(`(?i)^(.*?)[\s,;|/–-]*\b(?:F-?\s?)?(\d{2}\s?\d{3})(?:[\s,–-]+([\pL][\pL\s'’.\-/()]*?(?:\s+cedex(?:\s+\d{1,2})?|\s+\d{1,2}(?:e|er|ème|eme))?))?(?:[\s,]+france)?[\s,.]*$`)
 
 // splitTown splits a line that ends in a postcode that exists in France, with or without a town.
 func splitTown(line string) (rest, code, city string, ok bool) {
@@ -162,7 +165,7 @@ func splitTown(line string) (rest, code, city string, ok bool) {
 }
 
 // postalBox is the end of a line whose number is a postal box or a road's: BP 40000.
-var postalBox = regexp.MustCompile(`(?i)\b(bp|cs|tsa|n°|no|rn|rd|route)$`)
+var postalBox = regexp.MustCompile(`(?i)\b(bp|b\.p\.|cs|tsa|box|n°|no|rn|rd|route)$`)
 
 // townSuffix is what may stand behind a town, and is no part of its name.
 var townSuffix = regexp.MustCompile(`(?i)\s+(cedex.*|\d+\S*)$`)

@@ -199,6 +199,10 @@ func (b *builder) finish() {
 	b.oversized.addObstacle(b.imported)
 	b.postcodeShift.addObstacle(b.imported)
 	for _, f := range b.faults.list() {
+		if few := b.imported.Rows / 50; f.isTolerable && f.Count <= few {
+			b.doubts[f.Kind] = &f
+			continue
+		}
 		example := ""
 		if f.Before != "" {
 			example = fmt.Sprintf(", such as %q", f.Before)

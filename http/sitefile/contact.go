@@ -24,7 +24,12 @@ func (b *builder) readPhone() string {
 		return ""
 	}
 	numbers, rest := clean.Phones(text, "FR")
-	if rest != "" {
+	switch {
+	case rest == "":
+	case len(numbers) > 0:
+		b.recordMend(mendBesidePhone, column, text, numbers[0])
+		b.keepInProperties(column, text)
+	default:
 		b.recordDoubt(doubtPhone, column, text)
 		b.keepInProperties(column, text)
 	}

@@ -92,7 +92,7 @@ func (d *shiftDetector) addObstacle(i *Import) {
 type raggedRows struct {
 	columns int
 	full    int      // rows with all cells
-	short   lineList // with at least half of them
+	short   lineList // with at least a quarter of them
 	stubs   lineList // with less
 	joined  lineList // with one cell, which holds signs that may separate others
 	cells   int      // of the first of stubs
@@ -119,7 +119,7 @@ func (r *raggedRows) observe(row record.Record, columns int) {
 		r.full++
 	case cells == 1 && columns > 2 && countSeparators(row.Values[0].Text)+1 >= columns/2:
 		r.joined.add(row.Line)
-	case cells*2 >= columns:
+	case cells*4 >= columns:
 		r.short.add(row.Line)
 	default:
 		if r.stubs.add(row.Line); r.stubs.count == 1 {

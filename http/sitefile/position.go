@@ -45,16 +45,19 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 	return true
 }
 
-// reportPositionFaults makes the cells that hold no position an obstacle, or a doubt where another column has the position.
+// reportPositionFaults records the cells that hold no position: a doubt where another column has it, else a fault. The text stays in
+// proprietes.
 func (b *builder) reportPositionFaults(hasPoint bool) {
 	for _, fault := range b.positionFaults {
+		if fault.value != "" {
+			b.keepInProperties(fault.column, fault.value)
+		}
 		if hasPoint {
 			b.recordDoubt(doubtPosition, fault.column, fault.value)
-			b.keepInProperties(fault.column, fault.value)
 			continue
 		}
 		f := b.addFault(fault.column, "the column "+b.mapping.Columns[fault.column]+" holds no position there", fault.value)
-		f.advice = "correct these cells or empty them; if the cells of these lines are shifted, a separator is missing or too many before"
+		f.advice, f.isTolerable = "correct these cells or empty them; if the cells of these lines are shifted, a separator is missing or too many before", true
 	}
 }
 

@@ -20,13 +20,14 @@ type Report struct {
 
 // Finding is one kind of mending or doubt.
 type Finding struct {
-	Kind   string
-	Count  int
-	Lines  []int // the first few
-	Column string
-	Before string // of the first
-	After  string // of the first, where something was changed
-	advice string // of a finding that is an obstacle
+	Kind        string
+	Count       int
+	Lines       []int // the first few
+	Column      string
+	Before      string // of the first
+	After       string // of the first, where something was changed
+	advice      string // of a finding that is an obstacle
+	isTolerable bool   // a fault that is a doubt where few rows have it
 }
 
 // maxLines is how many lines a finding keeps.
@@ -100,6 +101,7 @@ const (
 	mendCut             = clean.Mend("longer than the field: cut there, whole in proprietes")
 	mendTownSplit       = clean.Mend("postcode and commune taken out of a line")
 	mendNumberPrepended = clean.Mend("the number of its own column put before the street")
+	mendBesidePhone     = clean.Mend("a telephone and other words, the whole in proprietes")
 	mendCenter          = clean.Mend("a line or a polygon became the point in its middle")
 	mendFirstOfSeveral  = clean.Mend("the first of several, the whole in proprietes")
 )

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"lieudit/http/sitefile/clean"
@@ -24,7 +25,9 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 	case Suffix:
 		return atLeast(0.8, isShort(12))
 	case StreetType, StreetName, Line1, Country, Line2:
-		return atLeast(0.5, isText) && !atLeast(0.5, isPair) && !atLeast(0.5, isEmail) && !atLeast(0.5, isFlag)
+		return atLeast(0.5, isText) && !slices.ContainsFunc([]func(sample) bool{isPair, isEmail, isFlag, isWebsiteAsWritten}, func(is func(sample) bool) bool {
+			return atLeast(0.5, is)
+		})
 	case City:
 		return atLeast(0.5, isText) && !atLeast(0.5, isFlag)
 	case PostalCode: // of another country it has digits, and few signs

@@ -258,7 +258,7 @@ func (s *guesser) assignIfFuller(f Field, column int) {
 }
 
 // decideBareNumber makes a column called only "number" the house number where there is a street whose lines rarely begin with one,
-// and where the numbers repeat: those of rows do not.
+// and where the numbers repeat, or a suffix or the type of the street stands beside them: those of rows do not.
 func (s *guesser) decideBareNumber() {
 	column, ok := s.m.Find(bareNumber)
 	if !ok {
@@ -268,12 +268,18 @@ func (s *guesser) decideBareNumber() {
 	if _, hasNumber := s.m.Find(HouseNumber); hasNumber {
 		return
 	}
+	c := s.profile.Columns[column]
+	if rank, ok := c.rankFor(bareNumber); !ok || rank >= variantPenalty {
+		return // the number of an establishment
+	}
 	street, hasStreet := s.m.Find(StreetName)
 	if !hasStreet {
 		street, hasStreet = s.m.Find(Line1)
 	}
-	c := s.profile.Columns[column]
-	if hasStreet && s.profile.Columns[street].share(isHouseNumberBefore) < 0.3 && (c.distinctShare() < 0.999 || len(c.samples) < 3) {
+	_, hasSuffix := s.m.Find(Suffix)
+	_, hasType := s.m.Find(StreetType)
+	repeats := c.distinctShare() < 0.999 || len(c.samples) < 3 || hasSuffix || hasType
+	if hasStreet && repeats && s.profile.Columns[street].share(isHouseNumberBefore) < 0.3 {
 		s.assign(column, HouseNumber, ByName)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"lieudit/http/sitefile/clean"
 	"lieudit/http/sitefile/geometry"
 	"lieudit/http/sitefile/record"
 )
@@ -160,12 +161,30 @@ func (s *guesser) addProjected() {
 	if _, known := geometry.FindCRS(crs); !known && crs != "" {
 		s.addObstacle("name it by its EPSG number, such as EPSG:2154", "the reference system %q is none of France's", crs)
 		return
+	} else if !known && !s.looksLambert93(x, y) {
+		s.addObstacle("name their projection with --crs and its EPSG number, or leave them out with --ignore",
+			"the columns %q and %q are metres of a projection that nothing in the file names", s.m.Columns[x], s.m.Columns[y])
+		return
 	} else if !known {
-		s.addObstacle("--crs EPSG:2154 if they are Lambert-93, as they look; else name their projection, or leave them out with --ignore",
+		s.addObstacle("--crs EPSG:2154 says that they are Lambert-93, as they look; --ignore leaves them out",
 			"the columns %q and %q are metres of a projection that nothing in the file names", s.m.Columns[x], s.m.Columns[y])
 		return
 	}
 	s.addPosition(Position{Kind: Projected, Columns: [2]int{x, y}, CRS: crs})
+}
+
+// looksLambert93 reports whether the samples of two columns lie in France as metres of Lambert-93.
+func (s *guesser) looksLambert93(x, y int) bool {
+	a, b := s.profile.Columns[x].samples, s.profile.Columns[y].samples
+	n := min(len(a), len(b), maxSamples/4)
+	for i := range n { // the first samples of two columns are of the same rows, unless cells are empty
+		east, isEast := clean.Decimal(a[i].text)
+		north, isNorth := clean.Decimal(b[i].text)
+		if !isEast || !isNorth || !geometry.LooksLambert93(east, north) {
+			return false
+		}
+	}
+	return n > 0
 }
 
 func isCalledLambert93(name string) bool {

@@ -45,6 +45,14 @@ type sample struct {
 	isJSON bool
 }
 
+// newSample makes a sample of a value; of a text without the stray characters that an import takes out.
+func newSample(text string, v record.Value) sample {
+	if cleaned, _ := clean.Text(text, false); v.JSON == nil && cleaned != "" {
+		text = cleaned
+	}
+	return sample{text, v.JSON != nil}
+}
+
 // Repeated is a value that stands in two rows of a column.
 type Repeated struct {
 	Value        string
@@ -91,10 +99,10 @@ func (s *Stats) observe(v record.Value, line int) {
 	s.Filled++
 	switch {
 	case len(s.samples) < maxSamples:
-		s.samples = append(s.samples, sample{text, v.JSON != nil})
+		s.samples = append(s.samples, newSample(text, v))
 	default: // each value so far is kept with the same chance; the generator is seeded, so that a file always gives the same mapping
 		if n := s.random.IntN(s.Filled); n < maxSamples {
-			s.samples[n] = sample{text, v.JSON != nil}
+			s.samples[n] = newSample(text, v)
 		}
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
