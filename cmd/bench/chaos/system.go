@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,8 +90,7 @@ func (s *system) startAll(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(s.workDir.Path(s.instances[0].name), "operator-token"))
-	s.operatorToken = strings.TrimSpace(string(text))
+	s.operatorToken, err = harness.ReadOperatorToken(ctx, s.workDir.Path(s.instances[0].name))
 	return err
 }
 

@@ -115,14 +115,28 @@ func Retry(ctx context.Context, timeout, interval time.Duration, try func() erro
 type AdminClient struct{ *adminclient.Client }
 
 // AdminClient makes a client with the token that the first instance of a log writes into its data folder. So it fails for
-// the other instances of that log. The first one has written it once it is ready.
+// the other instances of that log.
 func (in *Instance) AdminClient() (AdminClient, error) {
-	text, err := os.ReadFile(filepath.Join(in.DataDir, "operator-token"))
+	token, err := ReadOperatorToken(context.Background(), in.DataDir)
 	if err != nil {
 		return AdminClient{}, err
 	}
-	c, err := adminclient.New("http://"+in.Area, strings.TrimSpace(string(text)))
+	c, err := adminclient.New("http://"+in.Area, token)
 	return AdminClient{c}, err
+}
+
+// tokenTimeout is how long the first instance of a log may take to write its first token. It writes it beside its start, so it may be
+// ready before.
+const tokenTimeout = 30 * time.Second
+
+// ReadOperatorToken reads the token that the first instance of a log writes into its data folder, and waits for it.
+func ReadOperatorToken(ctx context.Context, dataDir string) (token string, err error) {
+	err = Retry(ctx, tokenTimeout, 20*time.Millisecond, func() error {
+		text, err := os.ReadFile(filepath.Join(dataDir, "operator-token"))
+		token = strings.TrimSpace(string(text))
+		return err
+	})
+	return token, err
 }
 
 // UnlimitedQuota is a quota that no benchmark reaches.
