@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"lieudit/http/sitefile/clean"
@@ -25,9 +24,7 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 	case Suffix:
 		return atLeast(0.8, isShort(12))
 	case StreetType, StreetName, Line1, Country, Line2:
-		return atLeast(0.5, isText) && !slices.ContainsFunc([]func(sample) bool{isPair, isEmail, isFlag, isWebsiteAsWritten}, func(is func(sample) bool) bool {
-			return atLeast(0.5, is)
-		})
+		return atLeast(0.5, isAddressText)
 	case City:
 		return atLeast(0.5, isText) && !atLeast(0.5, isFlag)
 	case PostalCode: // of another country it has digits, and few signs
@@ -58,6 +55,11 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 		return atLeast(0.5, isDayHours) && !atLeast(0.5, isFlag)
 	}
 	return true
+}
+
+// isAddressText reports whether a value can be a line of an address.
+func isAddressText(v sample) bool {
+	return isText(v) && !isPair(v) && !isEmail(v) && !isFlag(v) && !isWebsiteAsWritten(v)
 }
 
 // contentFields are the fields that content alone can show, and how much of a column must show it.
