@@ -3,6 +3,7 @@ package sitefile
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -151,15 +152,20 @@ func (i *Import) FindLosses(known map[string]Site) []string {
 	}
 	var losses []string
 	for _, f := range found.list() {
-		losses = append(losses, fmt.Sprintf("%s: %s, such as %q that was %q", f.DescribeLines(), f.Kind, f.After, f.Before))
+		example := fmt.Sprintf("%q that was %q", f.After, f.Before)
+		if f.After == "" {
+			example = fmt.Sprintf("%q", f.Before)
+		}
+		losses = append(losses, fmt.Sprintf("%s: %s, such as %s", f.DescribeLines(), f.Kind, example))
 	}
 	return losses
 }
 
 func (i *Import) compareSite(found findings, s, stored Site) {
 	before, after := fieldTexts(stored), fieldTexts(s)
+	i.compareProperties(found, s, stored)
 	for _, f := range comparedFields {
-		if kind := describeLoss(before[f], after[f]); kind != "" {
+		if kind := describeLoss(before[f], after[f]); kind != "" && !(f == mapping.Phone && isDigitsAndSigns(after[f])) { // a telephone is written anew
 			found.add(kind, s.Line, string(f), before[f], after[f])
 		} else if before[f] != "" && after[f] == "" && !i.hasField(f) {
 			found.add("the column "+string(f)+" is gone", s.Line, string(f), before[f], "")
@@ -169,6 +175,22 @@ func (i *Import) compareSite(found findings, s, stored Site) {
 	if a.Lat != nil && a.Lon != nil && z.Lat != nil && z.Lon != nil && before[mapping.Line1] == after[mapping.Line1] {
 		if isScaled(*z.Lat, *a.Lat) || isScaled(*z.Lon, *a.Lon) {
 			found.add("a position without its decimal comma", s.Line, "lat, lon", formatPosition(z), formatPosition(a))
+		}
+	}
+}
+
+// compareProperties compares the members of proprietes one by one.
+func (i *Import) compareProperties(found findings, s, stored Site) {
+	var before, after map[string]any
+	if json.Unmarshal(stored.Content.Properties, &before) != nil || json.Unmarshal(s.Content.Properties, &after) != nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if value, ok := after[key]; ok {
+			was, is := fmt.Sprint(before[key]), fmt.Sprint(value)
+			if kind := describeLoss(was, is); kind != "" {
+				found.add(kind, s.Line, "proprietes."+key, was, is)
+			}
 		}
 	}
 }
@@ -216,12 +238,39 @@ func fieldTexts(s Site) map[mapping.Field]string {
 	}
 }
 
-// programDate is a date or a time as spreadsheets write them.
-var programDate = regexp.MustCompile(`^(\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}.*|\d{1,2}:\d{2}:\d{2}.*)$`)
+// programDate is a date or a time as spreadsheets write them, in French or English.
+var programDate = regexp.MustCompile(`(?i)^(\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}.*|\d{1,2}:\d{2}:\d{2}.*|` +
+	`\d{1,2}-` + monthNames + `\.?(-\d{2,4})?|` + monthNames + `\.?-\d{2,4})$`)
+
+const monthNames = `(janv|jan|févr|feb|mars|mar|avr|apr|mai|may|juin|jun|juil|jul|août|aug|sept|sep|oct|nov|déc|dec)`
+
+// nullWords are texts that programs take for no value.
+var nullWords = []string{"na", "nan", "n/a", "#n/a", "null", "none", "nil", "<na>"}
+
+// isDigitsAndSigns reports whether a text is digits with the signs that stand beside and between them: prices, shares, thousands.
+func isDigitsAndSigns(text string) bool {
+	return strings.Trim(text, "0123456789 \u00a0\u202f.,€$%()+-") == "" && digitsOf(text) != ""
+}
+
+// digitsOf is the digits of a text, without leading noughts.
+func digitsOf(text string) string {
+	digits := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, text)
+	return strings.TrimLeft(digits, "0")
+}
 
 // describeLoss says what a program did to a text; "" where the change may be meant.
 func describeLoss(before, after string) string {
-	if before == after || before == "" || after == "" {
+	switch {
+	case before == after || before == "":
+		return ""
+	case after == "" && containsFold(nullWords, before):
+		return "a text that a program takes for no value"
+	case after == "":
 		return ""
 	}
 	beforeValue, wasNumber := numberOf(before)
@@ -229,9 +278,10 @@ func describeLoss(before, after string) string {
 	switch {
 	case strings.EqualFold(before, after) && containsFold([]string{"true", "false"}, before):
 		return "a text that a program takes for yes or no"
-	case wasNumber && isNumber && (beforeValue == afterValue || isShortened(after)):
+	case wasNumber && isNumber && (beforeValue == afterValue || isShortened(after)),
+		isDigitsAndSigns(before) && isDigitsAndSigns(after) && digitsOf(before) == digitsOf(after):
 		return "a text that a program takes for a number"
-	case programDate.MatchString(after) && !programDate.MatchString(before) && strings.ContainsAny(before, "0123456789"):
+	case programDate.MatchString(after) && strings.ContainsAny(before, "0123456789"):
 		return "a text that a program takes for a date"
 	case strings.Count(after, "?") > strings.Count(before, "?") && utf8.RuneCountInString(before) == utf8.RuneCountInString(after):
 		return "letters that the file's encoding does not have"

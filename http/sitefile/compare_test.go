@@ -38,7 +38,8 @@ func TestWhatAProgramChangedInAnExportIsFound(t *testing.T) {
 		"a,007,01/02/2026,,01000,Žatec,,,,47.3,0.045,client,,,,'+33466651234,,,,":    "takes for a date",
 		"a,007,1/2,,01000,?atec,,,,47.3,0.045,client,,,,'+33466651234,,,,":           "encoding",
 		"a,007,1/2,,01000,Žatec,,,,47.3,45,client,,,,'+33466651234,,,,":              "decimal comma",
-		"a,007,1/2,,01000,Žatec,,,,47.3,0.045,client,,,,3.34667E+10,,,,":             "takes for a number",
+		"a,007,01-févr,,01000,Žatec,,,,47.3,0.045,client,,,,'+33466651234,,,,":       "takes for a date",
+		"a,007,1/2,,01000,Žatec,,,,47.3,0.045,client,,,,3.34667E+11,,,,":             "takes for a number",
 		"a,Autre,3 rue X,,48000,Mende,,,,44.5,3.5,client,,,,0466651234,,,,":          "", // a user may change anything
 	} {
 		i := readFile(t, []byte(exportHeader+row+"\n"), sitefile.Options{})

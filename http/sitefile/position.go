@@ -57,7 +57,8 @@ func (b *builder) reportPositionFaults(hasPoint bool) {
 			continue
 		}
 		f := b.addFault(fault.column, "the column "+b.mapping.Columns[fault.column]+" holds no position there", fault.value)
-		f.advice, f.isTolerable = "correct these cells or empty them; if the cells of these lines are shifted, a separator is missing or too many before", true
+		f.advice = "correct these cells or empty them; if the cells of these lines are shifted, a separator is missing or too many before"
+		f.isTolerable = !b.mapping.IsExport
 	}
 }
 
