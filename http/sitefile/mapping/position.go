@@ -162,11 +162,11 @@ func (s *guesser) addProjected() {
 		s.addObstacle("name it by its EPSG number, such as EPSG:2154", "the reference system %q is none of France's", crs)
 		return
 	} else if !known && !s.looksLambert93(x, y) {
-		s.addObstacle("name their projection with --crs and its EPSG number, or leave them out with --ignore",
+		s.addObstacle("say which projection it is: --crs EPSG:NUMBER",
 			"the columns %q and %q are metres of a projection that nothing in the file names", s.m.Columns[x], s.m.Columns[y])
 		return
 	} else if !known {
-		s.addObstacle("--crs EPSG:2154 says that they are Lambert-93, as they look; --ignore leaves them out",
+		s.addObstacle("--crs EPSG:2154 says that they are Lambert-93, as they look",
 			"the columns %q and %q are metres of a projection that nothing in the file names", s.m.Columns[x], s.m.Columns[y])
 		return
 	}
