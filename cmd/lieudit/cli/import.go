@@ -106,10 +106,12 @@ func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.
 	if err := describeRefusal("refused", would.Refusal); err != nil {
 		return err
 	}
-	if raw, _, err = s.postSync(ctx, file.name, read, false); err != nil {
-		return err
+	saved, err := file.createMapping(read.Mapping) // before the sites: a mapping that cannot be kept is said while nothing is written
+	if err != nil {
+		return fmt.Errorf("--mapping: %w\nnothing was written", err)
 	}
-	if err := file.saveMapping(read.Mapping); err != nil {
+	raw, _, err = s.postSync(ctx, file.name, read, false)
+	if err = saved.finish(err); err != nil {
 		return err
 	}
 	return s.printSync(raw, read)
@@ -412,10 +414,11 @@ func (f *importFile) loadTargets(saved map[string]string) error {
 	return nil
 }
 
-// saveMapping writes what each column became to the file of --mapping, unless it was read from there.
-func (f *importFile) saveMapping(m mapping.Mapping) error {
+// createMapping writes what each column became to the file of --mapping, unless it was read from there. The file appears when the
+// import has succeeded.
+func (f *importFile) createMapping(m mapping.Mapping) (*outputFile, error) {
 	if f.mappingFile == "" || f.hasMapping {
-		return nil
+		return &outputFile{nil, func(err error) error { return err }}, nil
 	}
 	o := f.options
 	saved := savedMapping{
@@ -431,9 +434,16 @@ func (f *importFile) saveMapping(m mapping.Mapping) error {
 	}
 	text, err := json.MarshalIndent(saved, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(f.mappingFile, append(text, '\n'), 0o644)
+	file, err := createAtomicFile(f.mappingFile)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Write(append(text, '\n')); err != nil {
+		return nil, file.finish(err)
+	}
+	return file, nil
 }
 
 // knownSites are the sites that the referential has, for a file that was exported: it is compared with them. For another file, and
