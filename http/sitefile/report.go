@@ -98,7 +98,7 @@ const (
 
 // The kinds of mending that are of whole sites; those of values are clean.Mend.
 const (
-	mendID              = clean.Mend("ids: other signs than A-Z a-z 0-9 . _ ~ : * @ + - became -")
+	mendID              = clean.Mend("ids: other characters than A-Z a-z 0-9 . _ ~ : * @ + - became -")
 	mendNumericID       = clean.Mend("ids: .0 taken off")
 	mendCut             = clean.Mend("longer than the field: cut there, whole in proprietes")
 	mendTownSplit       = clean.Mend("postcode and commune taken out of a line")

@@ -253,7 +253,7 @@ func (s session) findStops(ctx context.Context, read *sitefile.Import, would bod
 		}
 	}
 	if n, example := read.CountChangedIDs(known); n >= threshold {
-		stops = append(stops, fmt.Sprintf("ids go while as many come (%d) that differ only by leading noughts, a trailing .0, case or form (%s), "+
+		stops = append(stops, fmt.Sprintf("ids go while as many come (%d) that differ only by leading zeros, a trailing .0, case or form (%s), "+
 			"as after a round trip through a spreadsheet", n, example))
 	}
 	return append(stops, read.FindLosses(known)...), nil

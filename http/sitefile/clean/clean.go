@@ -26,14 +26,14 @@ type Mend string
 
 const (
 	Spaces        Mend = "spaces"
-	ControlSigns  Mend = "control signs"
+	ControlSigns  Mend = "control characters"
 	WrongDecoding Mend = "wrongly decoded letters"
 	HTML          Mend = "HTML"
-	EmptySign     Mend = "signs of emptiness"
+	EmptySign     Mend = "markers of an empty cell (-, NC, null)"
 	WebsiteScheme Mend = "web sites without https://"
 	EmailForm     Mend = "e-mail addresses"
 	Phone         Mend = "telephone numbers"
-	PostcodeZero  Mend = "postcodes without their nought"
+	PostcodeZero  Mend = "postcodes without their leading zero"
 	TrailingZero  Mend = "whole numbers with .0"
 	OpeningHours  Mend = "opening hours"
 )
