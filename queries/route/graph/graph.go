@@ -1,0 +1,172 @@
+// Package graph is the road graph of one mode of travel in memory: junctions, edges and turns, as columns of numbers that may
+// lie in a mapped file. Package network fills it from a map, package overlay adds shortcuts to it, package search walks on
+// it. Its one constraint: it is read-only, and small enough for a country.
+//
+//	segment   a stretch of road between two junctions, with a geometry and a name; has an edge for each direction
+//	          that the mode may use
+//	edge      a segment in one direction: leads from its tail to its head, both junctions
+//	turn      from an edge to an edge that begins where the first ends; has a cost, or is forbidden
+//	cell      a set of junctions; the cells of a level hold whole cells of the level below
+//
+// Weights belong to edges and turns. A path is a list of edges, each of which begins where the one before ends: it costs its
+// edges and the turns between them. Restrictions that span more than one junction are expressed by copies of edges: a copy has
+// the same segment and direction, and is entered from some edges only. A route may end on any copy.
+package graph
+
+import "slices"
+
+// None is the number of what is absent.
+const None = ^uint32(0)
+
+// ForbiddenTurn is the cost of a turn that must not be taken.
+const ForbiddenTurn = 255
+
+// Units of the columns. Durations are counted in DurationUnit parts of a second, distances in DistanceUnit parts of a metre, and
+// the costs of turns in TurnUnit parts of a second.
+const (
+	DurationUnit = 100
+	DistanceUnit = 10
+	TurnUnit     = 10
+)
+
+// Flags are what a mode needs to know of an edge while it searches: which avoided kinds it belongs to, as the bits of
+// route.Avoid.
+type Flags uint8
+
+// Graph is the road graph of one mode. Junctions are numbered so that those of a cell are consecutive, on every level; edges are
+// numbered by their tails. All columns are read-only.
+type Graph struct {
+	// Of each junction, and one more at the end.
+	FirstOut []uint32 // the edges that leave junction j are numbered from FirstOut[j] up to FirstOut[j+1]
+	FirstIn  []uint32 // the edges that end at junction j are In[FirstIn[j]:FirstIn[j+1]], ascending
+	// Of each junction.
+	TurnTable []uint32 // where the costs of its turns begin in Turns
+
+	In    []uint32
+	Turns []uint8 // tables of turn costs: a row for each edge that ends there, a column for each that leaves
+
+	// Of each edge.
+	Tail, Head []uint32
+	InRank     []uint8  // its place among the edges that end at its head
+	Duration   []uint32 // the fastest
+	Distance   []uint32
+	Flags      []Flags
+	Segment    []uint32 // number of its segment × 2, + 1 where it goes against the direction of the geometry
+	Component  []uint32 // number of its strongly connected component; 0 is the largest
+
+	// Copies are the edges that have copies: each list holds an edge and all its copies, and is found under every one of them.
+	Copies map[uint32][]uint32
+
+	Cells Cells
+}
+
+// Cells are the cells of junctions on each level. Level 1 is the finest.
+type Cells struct {
+	Of     []uint32   // of each junction its cell of level 1
+	Parent [][]uint32 // Parent[l-1][c] is the cell of level l+1 that holds cell c of level l; len(Parent) is Levels-1
+	Count  []int      // Count[l-1] is the number of cells of level l
+}
+
+// Levels is the number of levels.
+func (c *Cells) Levels() int { return len(c.Count) }
+
+// At returns the cell of a junction on a level from 1 on.
+func (c *Cells) At(junction uint32, level int) uint32 {
+	cell := c.Of[junction]
+	for l := 1; l < level; l++ {
+		cell = c.Parent[l-1][cell]
+	}
+	return cell
+}
+
+// Junctions is the number of junctions.
+func (g *Graph) Junctions() int { return len(g.FirstOut) - 1 }
+
+// Edges is the number of edges.
+func (g *Graph) Edges() int { return len(g.Head) }
+
+// Turn is the cost of the turn from an edge to one that leaves its head: in TurnUnit parts of a second, or ForbiddenTurn.
+func (g *Graph) Turn(from, to uint32) uint8 {
+	j := g.Head[from]
+	first := g.FirstOut[j]
+	return g.Turns[g.TurnTable[j]+uint32(g.InRank[from])*(g.FirstOut[j+1]-first)+to-first]
+}
+
+// CopiesOf returns an edge and its copies.
+func (g *Graph) CopiesOf(edge uint32) []uint32 {
+	if all, ok := g.Copies[edge]; ok {
+		return all
+	}
+	return []uint32{edge}
+}
+
+// OutEdges returns the first edge that leaves a junction and the one after the last.
+func (g *Graph) OutEdges(junction uint32) (first, end uint32) {
+	return g.FirstOut[junction], g.FirstOut[junction+1]
+}
+
+// InEdges returns the edges that end at a junction.
+func (g *Graph) InEdges(junction uint32) []uint32 {
+	return g.In[g.FirstIn[junction]:g.FirstIn[junction+1]]
+}
+
+// Arc is an edge from which New makes a Graph.
+type Arc struct {
+	Tail, Head         uint32
+	Duration, Distance uint32
+	Flags              Flags
+	Segment            uint32
+}
+
+// New makes a graph of arcs that are sorted by their tails. turn returns the cost of each turn. Cells are left empty, and so are
+// Copies and Component.
+func New(junctions int, arcs []Arc, turn func(from, to uint32) uint8) *Graph {
+	g := &Graph{FirstOut: make([]uint32, junctions+1), FirstIn: make([]uint32, junctions+1), TurnTable: make([]uint32, junctions)}
+	for _, a := range arcs {
+		g.FirstOut[a.Tail+1]++
+		g.FirstIn[a.Head+1]++
+		g.Tail, g.Head = append(g.Tail, a.Tail), append(g.Head, a.Head)
+		g.Duration, g.Distance = append(g.Duration, a.Duration), append(g.Distance, a.Distance)
+		g.Flags, g.Segment = append(g.Flags, a.Flags), append(g.Segment, a.Segment)
+	}
+	for j := range junctions {
+		g.FirstOut[j+1] += g.FirstOut[j]
+		g.FirstIn[j+1] += g.FirstIn[j]
+	}
+	g.rankIncoming()
+	g.fillTurns(turn)
+	return g
+}
+
+// rankIncoming fills In and InRank.
+func (g *Graph) rankIncoming() {
+	g.In, g.InRank = make([]uint32, len(g.Head)), make([]uint8, len(g.Head))
+	next := slices.Clone(g.FirstIn)
+	for e, j := range g.Head {
+		g.InRank[e] = uint8(next[j] - g.FirstIn[j])
+		g.In[next[j]] = uint32(e)
+		next[j]++
+	}
+}
+
+// fillTurns fills TurnTable and Turns. Junctions with the same table share it.
+func (g *Graph) fillTurns(turn func(from, to uint32) uint8) {
+	known := map[string]uint32{}
+	var row []byte
+	for j := range g.TurnTable {
+		row = row[:0]
+		first, end := g.OutEdges(uint32(j))
+		for _, from := range g.InEdges(uint32(j)) {
+			for to := first; to < end; to++ {
+				row = append(row, turn(from, to))
+			}
+		}
+		at, ok := known[string(row)]
+		if !ok {
+			at = uint32(len(g.Turns))
+			known[string(row)] = at
+			g.Turns = append(g.Turns, row...)
+		}
+		g.TurnTable[j] = at
+	}
+}

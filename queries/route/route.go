@@ -1,0 +1,281 @@
+// Package route says what can be asked of a router and what it answers: the way between positions, the durations between
+// many, the area within reach, the nearest of many. Router is the interface; package engine implements it on the project's
+// own road network, packages osrm and valhalla on servers of these names, and package routertest is the contract suite that
+// all of them pass. Its one constraint: a router knows positions and street names, never addresses or accounts. Who resolves
+// a text to an address does it before, and hands over a Bound.
+//
+//	text, id, site ── http/api ──► Bound{Point, Street} ── Router ──► Access (where it meets the network), Route, Matrix, Area
+//
+// Durations are seconds and distances metres, both as float64, unrounded: whoever shows them rounds once.
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Mode is how somebody travels.
+type Mode string
+
+// The modes.
+const (
+	Car  Mode = "car"
+	Foot Mode = "foot"
+	Bike Mode = "bike"
+)
+
+// Optimization is what a route makes least.
+type Optimization string
+
+// The optimizations.
+const (
+	Fastest  Optimization = "fastest"
+	Shortest Optimization = "shortest"
+)
+
+// Avoid is a set of kinds of roads to avoid. Avoiding is best effort: an avoided road weighs AvoidFactor times as much, so it is
+// used where nothing else leads there, and the answer says so.
+type Avoid uint8
+
+// The kinds of roads that can be avoided.
+const (
+	Tolls Avoid = 1 << iota
+	Motorways
+	Ferries
+)
+
+// AvoidFactor is how many times more an avoided road weighs.
+const AvoidFactor = 50
+
+// Point is a position in degrees (WGS 84).
+type Point struct{ Lon, Lat float64 }
+
+// Profile is how to travel: it selects the weights of roads.
+type Profile struct {
+	Mode         Mode
+	Optimization Optimization
+	Avoid        Avoid
+}
+
+// Bound is where a route begins, ends or stops. Street is the name of the street that it lies on, as the address base writes it,
+// "" where none is known: a road of that name is preferred when the bound is moved onto the network.
+type Bound struct {
+	Point
+	Street string
+}
+
+// Access is where a bound meets the network.
+type Access struct {
+	Point
+	Distance float64 // metres from the bound
+	Street   string  // name of the road there, "" where it has none
+	IsOnOwn  bool    // the road has the name of the bound's street
+}
+
+// MaxAccessDistance is how far a bound may be from the nearest road, in metres.
+const MaxAccessDistance = 1_000
+
+// Query asks for the route through bounds in their order: at least two.
+type Query struct {
+	Profile
+	Bounds       []Bound
+	Alternatives int  // at most this many other routes; only between two bounds
+	Geometry     bool // whether Route.Geometry is wanted
+	Steps        bool // whether Leg.Steps are wanted
+}
+
+// Answer is the best route and the alternatives to it, best first: at least one. Accesses has one item for each bound.
+type Answer struct {
+	Accesses []Access
+	Routes   []Route
+}
+
+// Route is a way through all bounds. A leg leads from one bound to the next.
+type Route struct {
+	Distance, Duration float64
+	Legs               []Leg
+	Geometry           []Point   // of all legs, without repeated positions; nil unless asked for
+	Avoided            []Avoided // roads of avoided kinds that could not be avoided, by kind
+	TollDistance       float64   // metres on roads with a toll
+}
+
+// Avoided is the distance that a route goes on roads of a kind that was to be avoided.
+type Avoided struct {
+	Kind     Avoid // one kind
+	Distance float64
+}
+
+// Leg is the way from one bound to the next. Steps is nil unless asked for.
+type Leg struct {
+	Distance, Duration float64
+	Steps              []Step
+}
+
+// Step is a manoeuvre and the road that follows it, up to the next manoeuvre. The last step of a leg is Arrive, of no length.
+type Step struct {
+	Distance, Duration float64
+	Maneuver           Maneuver
+	Name               string // of the road that follows, "" where it has none
+	Ref                string // its number, such as "D 806", "" where it has none
+	Destinations       string // what its signs show, such as "Lyon, Grenoble"
+	Geometry           []Point
+}
+
+// Maneuver is what a driver does where a step begins.
+type Maneuver struct {
+	Point
+	Type     ManeuverType
+	Modifier Modifier // direction, where the type has one
+	Exit     int      // number of the exit of a roundabout, from 1; else 0
+}
+
+// ManeuverType is the kind of a manoeuvre. Its values are those of answers.
+type ManeuverType string
+
+// The kinds of manoeuvres.
+const (
+	Depart     ManeuverType = "depart"
+	Arrive     ManeuverType = "arrivee"
+	Turn       ManeuverType = "tourner"
+	Continue   ManeuverType = "continuer"   // the same road goes on, and another could be taken for it; or its name changes
+	Fork       ManeuverType = "bifurcation" // roads of one kind part
+	OnRamp     ManeuverType = "bretelle"    // onto the ramp of a motorway
+	OffRamp    ManeuverType = "sortie"      // off a motorway
+	Merge      ManeuverType = "insertion"   // from a ramp into the traffic
+	Roundabout ManeuverType = "rond_point"
+	UTurn      ManeuverType = "demi_tour"
+	TakeFerry  ManeuverType = "bac"
+)
+
+// Modifier is the direction of a manoeuvre. Its values are those of answers.
+type Modifier string
+
+// The directions.
+const (
+	Straight    Modifier = "tout_droit"
+	SlightLeft  Modifier = "legerement_gauche"
+	Left        Modifier = "gauche"
+	SharpLeft   Modifier = "fortement_gauche"
+	SlightRight Modifier = "legerement_droite"
+	Right       Modifier = "droite"
+	SharpRight  Modifier = "fortement_droite"
+	Backwards   Modifier = "demi_tour"
+)
+
+// MatrixQuery asks for the durations from each origin to each destination.
+type MatrixQuery struct {
+	Profile
+	Origins, Destinations []Bound
+}
+
+// Matrix has a row for each origin and a column for each destination: of the best route its duration and its distance, or
+// Unreachable. A cell equals what a Query with the same two bounds gives.
+type Matrix struct {
+	OriginAccesses, DestinationAccesses []Access // an access of a bound too far from any road is the zero Access
+	Durations, Distances                [][]float64
+}
+
+// Unreachable stands in a matrix for a pair without a route, and for a bound that is too far from any road.
+const Unreachable = -1
+
+// NearestQuery asks for the destinations that are nearest to an origin by the profile's optimization.
+type NearestQuery struct {
+	Profile
+	Origin       Bound
+	Destinations []Bound
+	Limit        int
+}
+
+// Nearest is the access of the origin and the destinations found, the nearest first; of equal ones the earlier first.
+// Unreachable ones are left out.
+type Nearest struct {
+	Access Access
+	Found  []NearDestination
+}
+
+// NearDestination is a destination of a NearestQuery by its index.
+type NearDestination struct {
+	Index              int
+	Access             Access
+	Distance, Duration float64
+}
+
+// CostType is what the limits of an isochrone measure.
+type CostType string
+
+// What the limits of an isochrone measure.
+const (
+	ByDuration CostType = "duration"
+	ByDistance CostType = "distance"
+)
+
+// IsochroneQuery asks for the area that can be reached from a bound, or from which the bound can be reached, within each limit:
+// seconds or metres, ascending.
+type IsochroneQuery struct {
+	Profile
+	Center  Bound
+	Cost    CostType
+	Limits  []float64
+	Arrival bool // travel towards the centre
+}
+
+// Isochrone has an area for each limit, in their order.
+type Isochrone struct {
+	Access Access
+	Areas  []Area
+}
+
+// Area is a set of polygons (a GeoJSON MultiPolygon): of each polygon the first ring is its border, counter-clockwise, the others
+// are holes, clockwise. The last position of a ring is its first.
+type Area [][][]Point
+
+// Network describes what a router answers from.
+type Network struct {
+	Engine      string    // own, osrm or valhalla
+	Date        time.Time // of the data; zero where it is not known
+	Modes       []Mode
+	IsSynthetic bool // the roads are invented
+	Attribution string
+}
+
+// OSMAttribution is the notice that the licence of OpenStreetMap's data asks for.
+const OSMAttribution = "© les contributeurs d'OpenStreetMap, ODbL 1.0"
+
+// Router finds routes. It is safe for concurrent use. A call ends with ctx's error when ctx ends. Beside the errors of its
+// methods, each call may fail with ErrUnavailable, ErrUnsupported or ErrTooMuchWork.
+type Router interface {
+	// Route fails with ErrNoRoute, and with an *OffRoadError for the first bound that is too far from any road.
+	Route(context.Context, Query) (Answer, error)
+
+	// Matrix has Unreachable where Route would fail.
+	Matrix(context.Context, MatrixQuery) (Matrix, error)
+
+	// Nearest fails with an *OffRoadError for the origin alone.
+	Nearest(context.Context, NearestQuery) (Nearest, error)
+
+	// Isochrone fails with an *OffRoadError for the centre.
+	Isochrone(context.Context, IsochroneQuery) (Isochrone, error)
+
+	// Network describes the network that is served now. It fails with ErrUnavailable when there is none.
+	Network(context.Context) (Network, error)
+}
+
+var (
+	// ErrNoRoute says that no way leads through the bounds.
+	ErrNoRoute = errors.New("no route")
+	// ErrUnavailable says that no network is loaded or that the server of the router does not answer as it should.
+	ErrUnavailable = errors.New("the routing engine is unavailable")
+	// ErrUnsupported says that the router cannot answer questions of this kind.
+	ErrUnsupported = errors.New("the routing engine does not support this")
+	// ErrTooMuchWork says that an answer would have cost more than the router spends on one question.
+	ErrTooMuchWork = errors.New("too much work for one question")
+)
+
+// OffRoadError says that a bound is farther than MaxAccessDistance from any road of the mode.
+type OffRoadError struct{ Bound int } // index among the bounds of the query
+
+func (e *OffRoadError) Error() string {
+	return fmt.Sprintf("bound %d is too far from any road", e.Bound)
+}
