@@ -15,6 +15,7 @@ import (
 
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/text"
+	"lieudit/queries/mappedfile"
 )
 
 // Options is what a build cannot learn from the rows. The zero value is valid.
@@ -43,48 +44,22 @@ func Build(ctx context.Context, out string, rows iter.Seq2[ban.Row, error], o Op
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(out), ".vintage-")
+	var b *builder
+	size, err := mappedfile.Build(out, fileFormat(), func(dir string, w *mappedfile.Writer) error {
+		b = newBuilder(o, w)
+		return b.build(ctx, dir, rows)
+	})
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	sink, err := newSectionWriter(dir)
-	if err != nil {
-		return s, err
-	}
-	defer func() { err = errors.Join(err, sink.close()) }()
-	b := newBuilder(o, sink)
-	if err := b.build(ctx, dir, rows); err != nil {
-		return s, err
-	}
-	whole := filepath.Join(dir, "whole")
-	if err := b.out.assemble(whole); err != nil {
-		return s, fmt.Errorf("write the vintage: %w", err)
-	}
-	info, err := os.Stat(whole)
-	if err != nil {
-		return s, err
-	}
-	b.summary.Bytes = info.Size()
-	return b.summary, renameDurably(whole, out)
-}
-
-// renameDurably renames the finished file and syncs the folder.
-func renameDurably(whole, out string) error {
-	if err := os.Rename(whole, out); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(out))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	b.summary.Bytes = size
+	return b.summary, nil
 }
 
 // builder is the state of a build.
 type builder struct {
 	Options
-	out     *sectionWriter
+	out     *mappedfile.Writer
 	summary Summary
 
 	names             *nameTable
@@ -129,7 +104,7 @@ type alias struct {
 	isOwnID  bool // it is the row's own id
 }
 
-func newBuilder(o Options, w *sectionWriter) *builder {
+func newBuilder(o Options, w *mappedfile.Writer) *builder {
 	return &builder{Options: o, out: w, names: newNameTable(w), namespace: uuidNamespace(), postcodes: map[uint32][]uint32{}, reps: map[string]uint16{},
 		positions: map[string]byte{}}
 }
@@ -171,7 +146,7 @@ func (b *builder) build(ctx context.Context, dir string, rows iter.Seq2[ban.Row,
 	}
 	b.summary.Meta.Millesime, b.summary.Meta.Synthetic = b.Millesime, b.Synthetic
 	meta, err := json.Marshal(b.summary.Meta)
-	b.out.appendBytes(secMeta, meta)
+	b.out.Append(secMeta, meta)
 	return err
 }
 
@@ -218,7 +193,7 @@ func (b *builder) writeCommunes(ctx context.Context, s *rowSpill) error {
 		})
 	})
 	b.writeEndRecords()
-	return errors.Join(err, b.out.firstError())
+	return errors.Join(err, b.out.Err())
 }
 
 // guardPrevious runs f, which may read the previous vintage.
@@ -235,15 +210,15 @@ func (b *builder) guardPrevious(f func() error) error {
 // writeEndRecords writes the records after the last commune and the last street, which hold the end of the last ranges.
 func (b *builder) writeEndRecords() {
 	s := len(b.streetNames)
-	b.out.appendU32(secCommunes, 0, 0, none, uint32(s), 0, 0, 0, 0, 0, b.out.length(secCommunePostcodes)/4)
-	b.out.appendU32(secStreets, none, none, uint32(b.summary.Addresses), b.facetCount, b.out.length(secParcels),
-		b.out.length(secStreetKeys), none, 0, 0, 0, 0, 0, 0)
+	b.out.AppendU32(secCommunes, 0, 0, none, uint32(s), 0, 0, 0, 0, 0, uint32(b.out.Length(secCommunePostcodes)/4))
+	b.out.AppendU32(secStreets, none, none, uint32(b.summary.Addresses), b.facetCount, uint32(b.out.Length(secParcels)),
+		uint32(b.out.Length(secStreetKeys)), none, 0, 0, 0, 0, 0, 0)
 }
 
 // nameTable numbers names and terms. Names are written to the file when they first come. Terms are numbered in the
 // order they come; sortTerms renumbers them in sorted order.
 type nameTable struct {
-	w            *sectionWriter
+	w            *mappedfile.Writer
 	ordinals     map[string]uint32
 	textLength   uint32
 	termOrdinals map[string]uint32 // by first occurrence
@@ -251,8 +226,8 @@ type nameTable struct {
 	allTerms     []uint32          // the terms of all names
 }
 
-func newNameTable(w *sectionWriter) *nameTable {
-	w.appendU32(secNameFirst, 0)
+func newNameTable(w *mappedfile.Writer) *nameTable {
+	w.AppendU32(secNameFirst, 0)
 	return &nameTable{w: w, ordinals: map[string]uint32{}, termOrdinals: map[string]uint32{}, firstTerm: []uint32{0}}
 }
 
@@ -263,9 +238,9 @@ func (n *nameTable) intern(name string) uint32 {
 	}
 	at := uint32(len(n.ordinals))
 	n.ordinals[name] = at
-	n.w.appendBytes(secNameText, []byte(name))
+	n.w.Append(secNameText, []byte(name))
 	n.textLength += uint32(len(name))
-	n.w.appendU32(secNameFirst, n.textLength)
+	n.w.AppendU32(secNameFirst, n.textLength)
 	for _, t := range text.Terms(name) {
 		id, ok := n.termOrdinals[t.Text]
 		if !ok {

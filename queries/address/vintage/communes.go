@@ -10,6 +10,7 @@ import (
 
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/text"
+	"lieudit/queries/mappedfile"
 )
 
 // communeState is what the rows of one commune share while they are written.
@@ -32,7 +33,7 @@ func (b *builder) writeCommune(ordinal uint32, group *communeRows) {
 	if b.predecessors != nil {
 		b.predecessors.matchCommune(code, streets)
 	}
-	firstStreet, firstPostcode := uint32(len(b.streetNames)), b.out.length(secCommunePostcodes)/4
+	firstStreet, firstPostcode := uint32(len(b.streetNames)), uint32(b.out.Length(secCommunePostcodes)/4)
 	var middle []ban.Row
 	count := 0
 	for i := range streets {
@@ -43,8 +44,8 @@ func (b *builder) writeCommune(ordinal uint32, group *communeRows) {
 	b.writePostcodes(w)
 	c := CodeOf(code)
 	p := centralPoint(middle)
-	b.out.appendBytes(secCommunes, c[:])
-	b.out.appendU32(secCommunes, b.names.intern(name), firstStreet, uint32(count), uint32(p.Lon), uint32(p.Lat), uint32(p.X), uint32(p.Y), firstPostcode)
+	b.out.Append(secCommunes, c[:])
+	b.out.AppendU32(secCommunes, b.names.intern(name), firstStreet, uint32(count), uint32(p.Lon), uint32(p.Lat), uint32(p.X), uint32(p.Y), firstPostcode)
 }
 
 // writePostcodes writes the postcodes of a commune and adds the commune to each postcode's list.
@@ -54,7 +55,7 @@ func (b *builder) writePostcodes(w *communeState) {
 		codes = append(codes, code)
 	}
 	slices.Sort(codes)
-	b.out.appendColumn(secCommunePostcodes, codes)
+	mappedfile.AppendColumn(b.out, secCommunePostcodes, codes)
 	for _, code := range codes {
 		b.postcodes[code] = append(b.postcodes[code], w.ordinal)
 	}
@@ -110,9 +111,9 @@ func (b *builder) writeStreet(w *communeState, s *streetRows) {
 	} else {
 		b.summary.Streets++
 	}
-	b.out.appendU32(secStreets, w.ordinal, name, uint32(b.summary.Addresses), w.firstFacet, b.out.length(secParcels), b.out.length(secStreetKeys),
+	b.out.AppendU32(secStreets, w.ordinal, name, uint32(b.summary.Addresses), w.firstFacet, uint32(b.out.Length(secParcels)), uint32(b.out.Length(secStreetKeys)),
 		afnor, isLocality, uint32(p.Lon), uint32(p.Lat), uint32(p.X), uint32(p.Y), uint32(len(s.rows)))
-	b.out.appendBytes(secStreetKeys, []byte(s.key))
+	b.out.Append(secStreetKeys, []byte(s.key))
 	b.identifyStreet(s, ordinal)
 	for i := range s.rows {
 		facet := b.addFacet(w, &s.rows[i])
@@ -144,7 +145,7 @@ func (b *builder) addFacet(w *communeState, r *ban.Row) uint16 {
 		at = uint16(len(w.facets))
 		w.facets[f] = at
 		b.facetCount++
-		b.out.appendU32(secFacets, f.Postcode, f.Old, f.LieuDit, f.Delivery)
+		b.out.AppendU32(secFacets, f.Postcode, f.Old, f.LieuDit, f.Delivery)
 	}
 	return at
 }
@@ -173,15 +174,15 @@ func parsePostcode(s string) uint32 {
 func (b *builder) writeRow(s *streetRows, r *ban.Row, facet uint16) {
 	row, p := uint32(b.summary.Addresses), pointOf(r)
 	b.summary.Addresses++
-	b.out.appendU16(secNumbers, uint16(r.Numero))
-	b.out.appendU16(secReps, b.addRep(r.Rep))
-	b.out.appendU16(secRowFacets, facet)
-	b.out.appendU32(secLons, uint32(p.Lon))
-	b.out.appendU32(secLats, uint32(p.Lat))
-	b.out.appendU32(secXs, uint32(p.X))
-	b.out.appendU32(secYs, uint32(p.Y))
-	b.out.appendBytes(secRowKinds, []byte{b.encodeRowKind(r)})
-	b.out.appendBytes(secParcels, appendParcels(nil, r.CodeInsee, r.Parcelles))
+	b.out.AppendU16(secNumbers, uint16(r.Numero))
+	b.out.AppendU16(secReps, b.addRep(r.Rep))
+	b.out.AppendU16(secRowFacets, facet)
+	b.out.AppendU32(secLons, uint32(p.Lon))
+	b.out.AppendU32(secLats, uint32(p.Lat))
+	b.out.AppendU32(secXs, uint32(p.X))
+	b.out.AppendU32(secYs, uint32(p.Y))
+	b.out.Append(secRowKinds, []byte{b.encodeRowKind(r)})
+	b.out.Append(secParcels, appendParcels(nil, r.CodeInsee, r.Parcelles))
 	b.identifyRow(s, r, row)
 }
 
@@ -193,7 +194,7 @@ func (b *builder) encodeRowKind(r *ban.Row) byte {
 		if !known && len(b.positions) < 127 {
 			at = byte(len(b.positions) + 1)
 			b.positions[r.TypePosition] = at
-			b.out.appendU32(secPositions, b.names.intern(r.TypePosition))
+			b.out.AppendU32(secPositions, b.names.intern(r.TypePosition))
 		}
 		kind = at << 1
 	}
@@ -212,7 +213,7 @@ func (b *builder) addRep(rep string) uint16 {
 	if !known && len(b.reps) < 1<<16-1 {
 		n = uint16(len(b.reps) + 1)
 		b.reps[rep] = n
-		b.out.appendU32(secRepNames, b.names.intern(rep))
+		b.out.AppendU32(secRepNames, b.names.intern(rep))
 	}
 	return n
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/queries/address/ban"
+	"lieudit/queries/mappedfile"
 )
 
 // Entity is a row or a street: rows have their ordinal, streets follow after all rows.
@@ -93,7 +94,7 @@ func (v *Vintage) IsGenerated(e Entity) bool {
 	switch {
 	case !isGiven:
 		return true
-	case v.format == firstFormat:
+	case v.Version() == firstFormat:
 		u := v.storedUUIDs.record(i)
 		return len(u) == 16 && u[6]>>4 == 5
 	}
@@ -173,10 +174,10 @@ func (b *builder) identifyRow(s *streetRows, r *ban.Row, row uint32) {
 	}
 	chosen, generated := b.chooseIdentity(r.IDBan, b.generateUUID(r.ID, isReused), previous), uuidOfID(b.namespace, r.ID)
 	if chosen.uuid != generated {
-		b.out.appendU32(secStoredUUIDEntities, row)
-		b.out.appendBytes(secStoredUUIDs, chosen.uuid[:])
+		b.out.AppendU32(secStoredUUIDEntities, row)
+		b.out.Append(secStoredUUIDs, chosen.uuid[:])
 		if chosen.isGenerated {
-			b.out.appendU32(secGenerated, row)
+			b.out.AppendU32(secGenerated, row)
 		}
 	}
 	b.rowUUIDs.append(firstHalf(chosen.uuid), row)
@@ -232,10 +233,10 @@ func (b *builder) addFormerIDs(previous predecessor, id string, entity uint32, i
 func (b *builder) writeIdentity(ctx context.Context) error {
 	rows := uint32(b.summary.Addresses)
 	for _, o := range b.storedStreetUUIDs {
-		b.out.appendU32(secStoredUUIDEntities, rows+o.street)
-		b.out.appendBytes(secStoredUUIDs, o.uuid[:])
+		b.out.AppendU32(secStoredUUIDEntities, rows+o.street)
+		b.out.Append(secStoredUUIDs, o.uuid[:])
 		if o.isGenerated {
-			b.out.appendU32(secGenerated, rows+o.street)
+			b.out.AppendU32(secGenerated, rows+o.street)
 		}
 	}
 	b.writeAliases(rows)
@@ -248,7 +249,7 @@ func (b *builder) writeIdentity(ctx context.Context) error {
 	}
 	sortByKey(all)
 	for _, k := range all {
-		b.out.appendU32(secByUUID, k.entity)
+		b.out.AppendU32(secByUUID, k.entity)
 	}
 	return errors.Join(b.writeFormers(rows), ctx.Err())
 }
@@ -271,10 +272,10 @@ func (b *builder) writeFormers(rows uint32) error {
 	}
 	sortByKey(all)
 	for i, k := range all {
-		b.out.appendU32(secFormerEntities, k.entity)
+		b.out.AppendU32(secFormerEntities, k.entity)
 		if u, ok := given[k]; ok {
-			b.out.appendU32(secFormerStored, uint32(i))
-			b.out.appendBytes(secFormerUUIDs, u[:])
+			b.out.AppendU32(secFormerStored, uint32(i))
+			b.out.Append(secFormerUUIDs, u[:])
 		}
 	}
 	return nil
@@ -293,7 +294,7 @@ func newKeyFile(path string) (*keyFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keyFile{file: file, w: bufio.NewWriterSize(&pacedWriter{file: file}, 1<<20)}, nil
+	return &keyFile{file: file, w: bufio.NewWriterSize(mappedfile.NewPacedWriter(file, 0), 1<<20)}, nil
 }
 
 func (k *keyFile) close() error { return k.file.Close() }
@@ -343,20 +344,20 @@ func (b *builder) writeAliases(rows uint32) {
 	})
 	b.aliases = slices.CompactFunc(b.aliases, func(x, y alias) bool { return x.id == y.id && !y.isOwnID })
 	at := uint32(0)
-	b.out.appendU32(secAliasFirst, at)
+	b.out.AppendU32(secAliasFirst, at)
 	var irregular [][2]uint32
 	for i, a := range b.aliases {
-		b.out.appendBytes(secAliasText, []byte(a.id))
+		b.out.Append(secAliasText, []byte(a.id))
 		at += uint32(len(a.id))
-		b.out.appendU32(secAliasFirst, at)
-		b.out.appendU32(secAliasEntities, a.entity)
+		b.out.AppendU32(secAliasFirst, at)
+		b.out.AppendU32(secAliasEntities, a.entity)
 		if a.isOwnID {
 			irregular = append(irregular, [2]uint32{a.entity, uint32(i)})
 		}
 	}
 	slices.SortFunc(irregular, func(x, y [2]uint32) int { return cmp.Compare(x[0], y[0]) })
 	for _, o := range irregular {
-		b.out.appendU32(secIrregularRows, o[0], o[1])
+		b.out.AppendU32(secIrregularRows, o[0], o[1])
 	}
 }
 

@@ -7,24 +7,13 @@ import (
 	"errors"
 	"io"
 	"math/bits"
-	"os"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/queries/address/text"
+	"lieudit/queries/mappedfile"
 )
-
-// firstError is the first error of each section's writes.
-func (s *sectionWriter) firstError() error {
-	var errs []error
-	for _, p := range s.files {
-		if p != nil && p.err != nil {
-			errs = append(errs, p.err)
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // writeIndex writes what needs all rows: the terms and their postings, the lookups, and the orders of rows and streets.
 func (b *builder) writeIndex(ctx context.Context) error {
@@ -39,30 +28,30 @@ func (b *builder) writeIndex(ctx context.Context) error {
 	b.names.allTerms, b.names.firstTerm = nil, nil
 	b.writePostcodeTable()
 	b.writeOrders()
-	if err := errors.Join(ctx.Err(), b.out.firstError()); err != nil {
+	if err := errors.Join(ctx.Err(), b.out.Err()); err != nil {
 		return err
 	}
 	var both errgroup.Group
 	both.Go(func() error { return b.writeIdentity(ctx) })
 	both.Go(func() error { return b.writePositionOrders(ctx) })
-	return errors.Join(both.Wait(), b.out.firstError())
+	return errors.Join(both.Wait(), b.out.Err())
 }
 
 // writeTerms writes the dictionary: all terms in sorted order.
 func (b *builder) writeTerms(terms []string) {
 	at := uint32(0)
-	b.out.appendU32(secTermFirst, at)
+	b.out.AppendU32(secTermFirst, at)
 	for _, t := range terms {
-		b.out.appendBytes(secTermText, []byte(t))
+		b.out.Append(secTermText, []byte(t))
 		at += uint32(len(t))
-		b.out.appendU32(secTermFirst, at)
+		b.out.AppendU32(secTermFirst, at)
 	}
 }
 
 // writeNameTerms writes the terms of each name.
 func (b *builder) writeNameTerms() {
-	b.out.appendColumn(secNameTermsFirst, b.names.firstTerm)
-	b.out.appendColumn(secNameTerms, b.names.allTerms)
+	mappedfile.AppendColumn(b.out, secNameTermsFirst, b.names.firstTerm)
+	mappedfile.AppendColumn(b.out, secNameTerms, b.names.allTerms)
 }
 
 // writePlacesTable writes the places and the postings of their names.
@@ -70,8 +59,8 @@ func (b *builder) writePlacesTable(terms uint32) {
 	names := make([]uint32, len(b.places))
 	for i, p := range b.places {
 		names[i] = p.Name
-		b.out.appendU32(secPlaces, p.Name, p.Commune, uint32(p.Kind))
-		b.out.appendBytes(secPlaces, p.Code[:])
+		b.out.AppendU32(secPlaces, p.Name, p.Commune, uint32(p.Kind))
+		b.out.Append(secPlaces, p.Code[:])
 	}
 	b.writePostings(secTermPlacesFirst, secTermPlaces, names, terms)
 }
@@ -84,13 +73,13 @@ func (b *builder) writePlaceKeys(terms []string) {
 	}
 	order := sortOrdinals(len(keys), func(i, j uint32) int { return slices.Compare(keys[i], keys[j]) })
 	at := uint32(0)
-	b.out.appendU32(secPlaceKeysFirst, at)
+	b.out.AppendU32(secPlaceKeysFirst, at)
 	for _, i := range order {
-		b.out.appendColumn(secPlaceKeys, keys[i])
+		mappedfile.AppendColumn(b.out, secPlaceKeys, keys[i])
 		at += uint32(len(keys[i]))
-		b.out.appendU32(secPlaceKeysFirst, at)
+		b.out.AppendU32(secPlaceKeysFirst, at)
 	}
-	b.out.appendColumn(secPlacesByName, order)
+	mappedfile.AppendColumn(b.out, secPlacesByName, order)
 }
 
 // withoutLinks returns the terms that are no stop words, or all when there are no others.
@@ -122,7 +111,7 @@ func (b *builder) writePostings(first, items section, names []uint32, terms uint
 	for i := range terms {
 		starts[i+1] += starts[i]
 	}
-	b.out.appendColumn(first, starts)
+	mappedfile.AppendColumn(b.out, first, starts)
 	out := make([]uint32, starts[terms])
 	for i, name := range names {
 		for _, t := range distinct(b.names.termsOf(name)) {
@@ -130,7 +119,7 @@ func (b *builder) writePostings(first, items section, names []uint32, terms uint
 			starts[t]++
 		}
 	}
-	b.out.appendColumn(items, out)
+	mappedfile.AppendColumn(b.out, items, out)
 }
 
 // distinct returns the terms without repetitions, sorted when there were any.
@@ -176,13 +165,13 @@ func (b *builder) writeHashTable(first, items section, terms []string, each func
 	for i := range buckets {
 		starts[i+1] += starts[i]
 	}
-	b.out.appendColumn(first, starts)
+	mappedfile.AppendColumn(b.out, first, starts)
 	out := make([]uint32, starts[buckets])
 	b.eachBucket(terms, each, buckets, func(term, bucket uint32) {
 		out[starts[bucket]] = term
 		starts[bucket]++
 	})
-	b.out.appendColumn(items, out)
+	mappedfile.AppendColumn(b.out, items, out)
 }
 
 // eachBucket yields each term with the buckets of its keys, each bucket once.
@@ -205,13 +194,13 @@ func (b *builder) writePostcodeTable() {
 		codes = append(codes, code)
 	}
 	slices.Sort(codes)
-	b.out.appendColumn(secPostcodes, codes)
+	mappedfile.AppendColumn(b.out, secPostcodes, codes)
 	at := uint32(0)
-	b.out.appendU32(secPostcodesFirst, at)
+	b.out.AppendU32(secPostcodesFirst, at)
 	for _, code := range codes {
-		b.out.appendColumn(secPostcodeCommunes, b.postcodes[code])
+		mappedfile.AppendColumn(b.out, secPostcodeCommunes, b.postcodes[code])
 		at += uint32(len(b.postcodes[code]))
-		b.out.appendU32(secPostcodesFirst, at)
+		b.out.AppendU32(secPostcodesFirst, at)
 	}
 }
 
@@ -223,8 +212,8 @@ func (b *builder) writeOrders() {
 			codes[p.Commune] = p.Code
 		}
 	}
-	b.out.appendColumn(secCommunesByCode, sortOrdinals(len(codes), func(i, j uint32) int { return slices.Compare(codes[i][:], codes[j][:]) }))
-	b.out.appendColumn(secStreetsByKey, sortOrdinals(len(b.streetKeys), func(i, j uint32) int { return cmp.Compare(b.streetKeys[i], b.streetKeys[j]) }))
+	mappedfile.AppendColumn(b.out, secCommunesByCode, sortOrdinals(len(codes), func(i, j uint32) int { return slices.Compare(codes[i][:], codes[j][:]) }))
+	mappedfile.AppendColumn(b.out, secStreetsByKey, sortOrdinals(len(b.streetKeys), func(i, j uint32) int { return cmp.Compare(b.streetKeys[i], b.streetKeys[j]) }))
 }
 
 // sortOrdinals returns the numbers below n, sorted, equal ones by number.
@@ -246,7 +235,7 @@ func (b *builder) writePositionOrders(ctx context.Context) error {
 	}
 	sortByKey(rows)
 	for _, k := range rows {
-		b.out.appendU32(secRowsByPosition, k.entity)
+		b.out.AppendU32(secRowsByPosition, k.entity)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -258,7 +247,7 @@ func (b *builder) writePositionOrders(ctx context.Context) error {
 	streets = streets[:len(b.streetNames)]
 	sortByKey(streets)
 	for _, k := range streets {
-		b.out.appendU32(secStreetsByPosition, k.entity)
+		b.out.AppendU32(secStreetsByPosition, k.entity)
 	}
 	return ctx.Err()
 }
@@ -266,18 +255,18 @@ func (b *builder) writePositionOrders(ctx context.Context) error {
 // readCurveKeys reads the positions of records of one size back from their sections, at an offset in each record. When
 // both coordinates are in one section, the latitude follows 4 bytes after the longitude.
 func (b *builder) readCurveKeys(lons, lats section, size int64, at int64) ([]keyedEntity, error) {
-	x, err := b.out.flushedFile(lons)
+	x, err := b.out.ReadBack(lons)
 	if err != nil {
 		return nil, err
 	}
 	y, further := x, at+4
 	if lons != lats {
-		if y, err = b.out.flushedFile(lats); err != nil {
+		if y, err = b.out.ReadBack(lats); err != nil {
 			return nil, err
 		}
 		further = at
 	}
-	all := make([]keyedEntity, int64(b.out.files[lons].length)/size)
+	all := make([]keyedEntity, int64(b.out.Length(lons))/size)
 	xr, yr := newPointReader(x, size), newPointReader(y, size)
 	for i := range all {
 		lon, lat := xr.readInt32(int64(i)*size+at), yr.readInt32(int64(i)*size+further)
@@ -288,14 +277,14 @@ func (b *builder) readCurveKeys(lons, lats section, size int64, at int64) ([]key
 
 // pointReader reads numbers from a file at growing offsets.
 type pointReader struct {
-	file  *os.File
+	file  io.ReaderAt
 	buf   []byte
 	start int64
 	size  int64
 	err   error
 }
 
-func newPointReader(file *os.File, size int64) *pointReader {
+func newPointReader(file io.ReaderAt, size int64) *pointReader {
 	return &pointReader{file: file, size: size, buf: make([]byte, 0, size*16384)}
 }
 
@@ -313,10 +302,4 @@ func (s *pointReader) readInt32(at int64) int32 {
 		return 0
 	}
 	return int32(binary.LittleEndian.Uint32(s.buf[at-s.start:]))
-}
-
-// flushedFile is the file of a section with all that was written to it.
-func (s *sectionWriter) flushedFile(id section) (*os.File, error) {
-	p := s.files[id]
-	return p.file, errors.Join(p.err, p.w.Flush())
 }

@@ -17,6 +17,7 @@ import (
 
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/text"
+	"lieudit/queries/mappedfile"
 )
 
 // rowSpill keeps the rows of a build on disk until all have come, because rows of one commune may be anywhere in the
@@ -40,7 +41,7 @@ type segment struct {
 }
 
 func newRowSpill(file *os.File) *rowSpill {
-	return &rowSpill{file: file, w: bufio.NewWriterSize(&pacedWriter{file: file}, 1<<20), segments: map[string][]segment{}, rowCounts: map[string]int{}}
+	return &rowSpill{file: file, w: bufio.NewWriterSize(mappedfile.NewPacedWriter(file, 0), 1<<20), segments: map[string][]segment{}, rowCounts: map[string]int{}}
 }
 
 // append writes one row.

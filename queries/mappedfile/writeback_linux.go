@@ -1,4 +1,4 @@
-package vintage
+package mappedfile
 
 import (
 	"os"

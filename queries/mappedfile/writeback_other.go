@@ -1,6 +1,6 @@
 //go:build !linux
 
-package vintage
+package mappedfile
 
 import "os"
 
