@@ -31,7 +31,7 @@ func testFormat() Format {
 }
 
 func bigColumn() []uint64 {
-	column := make([]uint64, 50_000)
+	column := make([]uint64, 200_000) // more than one stride of writes
 	for i := range column {
 		column[i] = uint64(i) << 20
 	}

@@ -201,11 +201,14 @@ func NewPacedWriter(file *os.File, offset int64) *PacedWriter {
 
 // Write implements io.Writer.
 func (p *PacedWriter) Write(data []byte) (n int, err error) {
-	n, err = p.file.WriteAt(data, p.offset)
-	p.offset, p.pending = p.offset+int64(n), p.pending+int64(n)
-	if err == nil && p.pending >= writebackStride {
-		waitForWriteback(p.file, p.offset-p.pending, p.pending)
-		p.pending = 0
+	for n < len(data) && err == nil {
+		var written int
+		written, err = p.file.WriteAt(data[n:min(n+writebackStride, len(data))], p.offset)
+		n, p.offset, p.pending = n+written, p.offset+int64(written), p.pending+int64(written)
+		if err == nil && p.pending >= writebackStride {
+			waitForWriteback(p.file, p.offset-p.pending, p.pending)
+			p.pending = 0
+		}
 	}
 	return n, err
 }
