@@ -1,0 +1,46 @@
+package profile
+
+// footSurfaces slow pedestrians: the factors of their speed.
+var footSurfaces = map[string]float64{"fine_gravel": 0.75, "gravel": 0.75, "pebblestone": 0.75, "mud": 0.5, "sand": 0.5}
+
+// readFoot reads how fast a pedestrian goes on a way in each direction.
+func readFoot(tags Tags, k kind) (units [2]uint16) {
+	if tags.Get("motorroad") == "yes" {
+		return units
+	}
+	open := readOneWay(tags, k, Foot)
+	for d := range Direction(2) {
+		if open[d] && !isAgainstEscalator(tags, k, d) && isOpenTo(k, Foot, grantPassage(readAccess(tags, k, Foot, d))) {
+			units[d] = toUnits(footSpeed(tags, k))
+		}
+	}
+	return units
+}
+
+// grantPassage lets a pedestrian or a cyclist pass where access is restricted: nobody on foot is held up by destination.
+func grantPassage(p permission) permission {
+	if p == restricted {
+		return granted
+	}
+	return p
+}
+
+func footSpeed(tags Tags, k kind) float64 {
+	speed := k.speed[Foot]
+	if speed == 0 {
+		speed = defaultSpeed[Foot]
+	}
+	if factor, ok := footSurfaces[tags.Get("surface")]; ok && !k.isFerry() {
+		speed = min(speed, walking*factor)
+	}
+	return speed
+}
+
+// isAgainstEscalator tells whether stairs or a walkway move the other way.
+func isAgainstEscalator(tags Tags, k kind, d Direction) bool {
+	if k.class != Steps && k.class != Footway || tags.Get("oneway") == "no" {
+		return false
+	}
+	moves := tags.Get("conveying")
+	return moves == "forward" && d == Backward || moves == "backward" && d == Forward
+}

@@ -1,0 +1,134 @@
+package profile
+
+// DelayUnit is how many units of Node.Delay are a second.
+const DelayUnit = 100
+
+// Node is what a node of a way does to those who pass it.
+type Node struct {
+	Closed           [Modes]bool   // the mode cannot pass
+	Delay            [Modes]uint16 // what passing costs
+	Facing           Facing        // whom the delay concerns
+	HasSignals       bool
+	IsMiniRoundabout bool
+	HasTollBooth     bool
+	Exit             string // number of the exit of a motorway that begins here
+}
+
+// Facing tells which traffic a signal or a stop sign concerns.
+type Facing uint8
+
+// Whom a delay concerns.
+const (
+	FacingBoth Facing = iota
+	FacingForward
+	FacingBackward
+)
+
+// DelayOf returns the delay of a mode that passes in a direction of the way.
+func (n *Node) DelayOf(m Mode, d Direction) uint16 {
+	if n.Facing == FacingForward && d == Backward || n.Facing == FacingBackward && d == Forward {
+		return 0
+	}
+	return n.Delay[m]
+}
+
+// carBarriers are the barriers that let cars pass, with the seconds that it takes. All others stop them.
+var carBarriers = map[string]uint16{
+	"no": 0, "entrance": 0, "cattle_grid": 0, "border_control": 0, "toll_booth": 0, "sally_port": 0, "height_restrictor": 0, "arch": 0,
+	"gate": 60, "lift_gate": 60,
+}
+
+// footBarriers are the barriers that stop pedestrians and bicycles. All others let them pass.
+var footBarriers = map[string]bool{"yes": true, "wall": true, "fence": true}
+
+// delays are the seconds that values of the tag highway cost each mode. At a stop or give-way sign that does not say whom it
+// faces, only one direction waits: half counts in each.
+var delays = map[string][Modes]float64{
+	"traffic_signals": {Car: 2, Foot: 2, Bike: 2},
+	"stop":            {Car: 2},
+	"give_way":        {Car: 1},
+}
+
+// ReadNode reads the tags of a node. It returns false for a node that nobody needs to note.
+func ReadNode(tags Tags) (Node, bool) {
+	barrier, highway := tags.Get("barrier"), tags.Get("highway")
+	n := Node{HasSignals: highway == "traffic_signals", IsMiniRoundabout: highway == "mini_roundabout"}
+	n.HasTollBooth = barrier == "toll_booth"
+	if highway == "motorway_junction" {
+		n.Exit = joinList(tags.Get("ref"), "; ")
+	}
+	n.addDelays(tags, highway)
+	for m := range Mode(Modes) {
+		n.Closed[m] = isClosedNode(tags, barrier, highway, m)
+	}
+	if wait := carBarriers[barrier]; wait > 0 && nodeAccess(tags, Car) == unsaid {
+		n.Delay[Car], n.Facing = wait*DelayUnit, FacingBoth
+	}
+	return n, n != Node{}
+}
+
+// addDelays fills in what signals and signs cost.
+func (n *Node) addDelays(tags Tags, highway string) {
+	seconds, ok := delays[highway]
+	if !ok {
+		return
+	}
+	facing := tags.Get("direction")
+	if own := tags.Get("traffic_signals:direction"); own != "" {
+		facing = own
+	}
+	switch facing {
+	case "forward":
+		n.Facing = FacingForward
+	case "backward":
+		n.Facing = FacingBackward
+	case "both":
+	default:
+		if highway != "traffic_signals" {
+			seconds[Car] /= 2
+		}
+	}
+	for m, s := range seconds {
+		n.Delay[m] = uint16(s * DelayUnit)
+	}
+}
+
+// nodeAccess is what the access tags of a node say to a mode.
+func nodeAccess(tags Tags, m Mode) permission {
+	if v := firstOf(ownAccessKeys[m], tags, Forward); v != "" {
+		return parseAccess(v, m)
+	}
+	return parseAccess(tags.Get("access"), m)
+}
+
+// isClosedNode tells whether a node stops a mode. Access tags come before the kind of the barrier; those of a crossing are meant
+// for who crosses.
+func isClosedNode(tags Tags, barrier, highway string, m Mode) bool {
+	if p := nodeAccess(tags, m); p != unsaid {
+		return p == denied && highway != "crossing"
+	}
+	if barrier == "" || isFlatBarrier(tags, barrier, highway) {
+		return false
+	}
+	if m != Car {
+		return footBarriers[barrier]
+	}
+	if height, ok := parseMetres(tags.Get("maxheight")); ok && barrier == "height_restrictor" && height < 2 {
+		return true
+	}
+	_, passes := carBarriers[barrier]
+	return !passes
+}
+
+// isFlatBarrier tells whether a barrier is none to anybody: a bollard that sinks, a lowered kerb, a fence for cattle that sounds.
+func isFlatBarrier(tags Tags, barrier, highway string) bool {
+	switch barrier {
+	case "kerb":
+		kerb := tags.Get("kerb")
+		return kerb == "lowered" || kerb == "flush" || highway == "crossing"
+	case "fence":
+		sensory := tags.Get("sensory")
+		return sensory == "audible" || sensory == "audio"
+	}
+	return tags.Get("bollard") == "rising"
+}

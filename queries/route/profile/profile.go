@@ -1,0 +1,146 @@
+// Package profile turns the tags of OpenStreetMap into what a car, a pedestrian and a bicycle may do, how fast, and what a turn
+// costs them. Package network calls it for every way, node and relation of a map, and builds the road graphs from the answers.
+// Its one constraint: the rules are tables that can be read beside the documentation of the tags, without the code.
+//
+//	ReadWay          tags of a way      ──► Way: class, name, speed of each mode in each direction
+//	ReadNode         tags of a node     ──► Node: which modes it stops, which it delays
+//	ReadRestriction  a relation         ──► Restriction: which turns are forbidden to which modes
+//	TurnCost         shape of a turn    ──► tenths of a second
+//
+// Speeds, barriers and turn costs are near those of OSRM's profiles of the three modes, so that durations can be compared. Where
+// OSRM makes a narrow or a service road only less attractive, here it is slower: weight and duration are one. Traffic keeps right.
+//
+// Left out, and why:
+//   - conditions (access:conditional, restriction:conditional): an answer does not depend on the hour
+//   - reversible one-way roads, as they open at hours; alternating ones are slow roads
+//   - lanes (turn:lanes, hov:lanes): a segment is one road; hov=designated only restricts it
+//   - trains that carry bicycles, and car parks as areas: neither is a road
+//   - ways across squares: a square is walked along its border
+//   - sidewalk=separate and cycleway=separate do not close the road: its name is on the road, not on the sidewalk
+//   - access=yes does not open to a mode what is not made for it (a car on a footway); motor_vehicle, bicycle and foot do
+//   - traffic that keeps left, and limits in knots
+package profile
+
+import (
+	"time"
+
+	"lieudit/queries/route"
+)
+
+// Tags gives the value of a tag by its key, "" where there is none.
+type Tags interface{ Get(key string) string }
+
+// Mode is the index of a mode of travel in the arrays of this package.
+type Mode int
+
+// The modes, and how many there are.
+const (
+	Car Mode = iota
+	Foot
+	Bike
+	Modes = 3
+)
+
+// Route is the mode as routers name it.
+func (m Mode) Route() route.Mode { return [Modes]route.Mode{route.Car, route.Foot, route.Bike}[m] }
+
+// ModeOf returns the index of a mode. It is Car for an unknown one.
+func ModeOf(m route.Mode) Mode {
+	switch m {
+	case route.Foot:
+		return Foot
+	case route.Bike:
+		return Bike
+	}
+	return Car
+}
+
+// Direction is a direction along the nodes of a way.
+type Direction int
+
+// The directions.
+const (
+	Forward Direction = iota
+	Backward
+)
+
+// Class is the kind of a road.
+type Class uint8
+
+// The classes, the most important first. A link has the class of the road that it serves.
+const (
+	Motorway Class = iota
+	Trunk
+	Primary
+	Secondary
+	Tertiary
+	Unclassified
+	Residential
+	LivingStreet
+	Service
+	Track
+	Pedestrian
+	Cycleway
+	Footway
+	Path
+	Steps
+	Ferry
+	ShuttleTrain
+)
+
+// SpeedUnit is how many units of Way.Speed are 1 km/h.
+const SpeedUnit = 10
+
+// Way is what the modes may do on a way.
+type Way struct {
+	Class                Class
+	Name                 string
+	Ref                  string // its numbers, such as "D 806", or "A 6; A 46"
+	Destinations         string // what its signs show, such as "A 6: Lyon, Grenoble"; only where it is a one-way road
+	Exit                 string // number of the exit of a motorway that it is
+	IsRoundabout, IsLink bool
+	IsTunnel, IsBridge   bool
+	HasToll              bool
+	IsRestricted         bool // a car may use it only to reach what lies on it
+	Speed                [Modes][2]uint16
+	FerryDuration        time.Duration // of the whole way, of a ferry, train or movable bridge; 0: by Speed
+}
+
+// IsOpen tells whether a mode may use the way in a direction.
+func (w *Way) IsOpen(m Mode, d Direction) bool { return w.Speed[m][d] > 0 }
+
+// ReadWay reads the tags of a way. It returns false for what is no road of any mode.
+func ReadWay(tags Tags) (Way, bool) {
+	k, ok := readKind(tags)
+	if !ok {
+		return Way{}, false
+	}
+	car := readCar(tags, k)
+	w := Way{
+		Class: k.class, IsLink: k.isLink, IsRoundabout: isRoundabout(tags),
+		IsTunnel: isSet(tags.Get("tunnel")), IsBridge: isSet(tags.Get("bridge")),
+		HasToll: hasToll(tags), IsRestricted: car.isRestricted,
+		Speed: [Modes][2]uint16{Car: car.speed, Foot: readFoot(tags, k), Bike: readBike(tags, k)},
+	}
+	if w.Speed == ([Modes][2]uint16{}) {
+		return Way{}, false
+	}
+	if k.isFerry() || k.isMovable {
+		w.FerryDuration = parseDuration(tags.Get("duration"))
+	}
+	readNames(&w, tags)
+	return w, true
+}
+
+func isSet(value string) bool { return value != "" && value != "no" }
+
+func isRoundabout(tags Tags) bool {
+	value := tags.Get("junction")
+	return value == "roundabout" || value == "circular"
+}
+
+// hasToll tells whether cars pay. A toll for lorries alone does not count.
+func hasToll(tags Tags) bool {
+	return tags.Get("toll") == "yes" || tags.Get("toll:motorcar") == "yes" || tags.Get("toll:motor_vehicle") == "yes" ||
+		tags.Get("toll:forward") == "yes" || tags.Get("toll:backward") == "yes"
+}

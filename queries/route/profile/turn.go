@@ -1,0 +1,89 @@
+package profile
+
+import (
+	"math"
+
+	"lieudit/queries/route/graph"
+)
+
+// Turn is the shape of a turn from one road to another.
+type Turn struct {
+	Angle     float64 // degrees from straight on: positive to the right, ±180 back
+	Roads     int     // roads that meet at the junction, of those that the mode may use in any direction
+	IsUTurn   bool    // back on the same segment
+	IsDeadEnd bool    // no other road, or none that is allowed, leads on
+
+	FromClass, ToClass           Class
+	FromRoundabout, ToRoundabout bool
+	FromRestricted, ToRestricted bool // Way.IsRestricted of the two roads
+}
+
+// What turns cost, in seconds.
+const (
+	carTurn        = 7.5   // a car that nearly comes to rest
+	carBias        = 1.075 // how much more a left turn costs
+	oncoming       = 2     // waiting for a gap in the oncoming traffic
+	uTurn          = 20
+	bikeTurn       = 6
+	bikeBias       = 1.4
+	longestTurn    = float64(graph.ForbiddenTurn-1) / graph.TurnUnit
+	restrictedTurn = longestTurn // into a road that is only for those who go to it
+)
+
+// TurnCost is what a turn costs a mode, in graph.TurnUnit parts of a second, or graph.ForbiddenTurn. Turning back is forbidden but
+// at dead ends. Pedestrians turn at no cost; for cars the cost follows the formula of OSRM's profile, a sigmoid of the angle,
+// for bicycles the square of the angle.
+func TurnCost(m Mode, t Turn) uint8 {
+	if t.IsUTurn && !t.IsDeadEnd {
+		return graph.ForbiddenTurn
+	}
+	var seconds float64
+	switch m {
+	case Car:
+		seconds = carTurnSeconds(t)
+	case Bike:
+		seconds = bikeTurnSeconds(t)
+	}
+	return uint8(math.Round(min(seconds, longestTurn) * graph.TurnUnit))
+}
+
+func carTurnSeconds(t Turn) float64 {
+	if !t.FromRestricted && t.ToRestricted {
+		return restrictedTurn
+	}
+	if t.Roads <= 2 && !t.IsUTurn && !t.changesMode() {
+		return 0
+	}
+	seconds := carTurn * sigmoid(13/carBias*t.Angle/180-6.5*carBias)
+	if t.Angle < 0 {
+		seconds = carTurn * sigmoid(13*carBias*-t.Angle/180-6.5/carBias)
+	}
+	if t.IsUTurn {
+		return seconds + uTurn
+	}
+	if t.Angle < 0 && t.Roads > 2 && !t.FromRoundabout && !t.ToRoundabout {
+		seconds += oncoming * sigmoid(13*-t.Angle/180-3.25)
+	}
+	return seconds
+}
+
+// changesMode tells whether somebody drives onto a ferry or off it.
+func (t Turn) changesMode() bool {
+	return (t.FromClass == Ferry || t.FromClass == ShuttleTrain) != (t.ToClass == Ferry || t.ToClass == ShuttleTrain)
+}
+
+func bikeTurnSeconds(t Turn) float64 {
+	if t.IsUTurn {
+		return bikeTurn + uTurn
+	}
+	if t.Roads <= 2 {
+		return 0
+	}
+	part := t.Angle / 90
+	if t.Angle < 0 {
+		return part * part * bikeTurn * bikeBias
+	}
+	return part * part * bikeTurn / bikeBias
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
