@@ -8,8 +8,14 @@ import (
 
 // Dijkstra is the cost of the best path between places, without the overlay: what all other searches must agree with.
 func Dijkstra(g *graph.Graph, p route.Profile, from, to []Place) (Cost, bool) {
+	cost := costOf(dijkstra(g, p, from, to), p)
+	return cost, cost != Unreachable
+}
+
+// dijkstra is the label of the best path between places.
+func dijkstra(g *graph.Graph, p route.Profile, from, to []Place) overlay.Label {
 	weigh := overlay.NewWeigher(g, p)
-	best := direct(g, &weigh, from, to).label
+	best := direct(&weigh, from, to).label
 	labels := make([]overlay.Label, g.Edges())
 	for i := range labels {
 		labels[i].Weight = overlay.Unreachable
@@ -53,8 +59,7 @@ func Dijkstra(g *graph.Graph, p route.Profile, from, to []Place) (Cost, bool) {
 			improve(next, through.Add(weigh.Label(next)))
 		}
 	}
-	cost := costOf(best, p)
-	return cost, cost != Unreachable
+	return best
 }
 
 // directPath is the best path that stays on one edge.
@@ -64,7 +69,7 @@ type directPath struct {
 }
 
 // direct finds the best path that stays on one edge; its weight is overlay.Unreachable where there is none.
-func direct(_ *graph.Graph, weigh *overlay.Weigher, from, to []Place) directPath {
+func direct(weigh *overlay.Weigher, from, to []Place) directPath {
 	best := directPath{label: overlay.Label{Weight: overlay.Unreachable}}
 	for _, a := range from {
 		for _, b := range to {

@@ -20,52 +20,65 @@ type bucket struct {
 // alone, gives that edge its exact label. What follows lies within the cell, so a search backwards from the destination that
 // never leaves its cells gives the rest: it puts the destination into a bucket on each edge that enters one of its cells.
 func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Place) ([][]Cost, error) {
+	labels, err := s.labels(ctx, p, from, to)
+	rows := make([][]Cost, len(labels))
+	for i, row := range labels {
+		rows[i] = make([]Cost, len(row))
+		for j, label := range row {
+			rows[i][j] = costOf(label, p)
+		}
+	}
+	return rows, err
+}
+
+// labels are the labels of the best paths from each origin to each destination.
+func (s *Searcher) labels(ctx context.Context, p route.Profile, from, to [][]Place) ([][]overlay.Label, error) {
 	w := s.work.Get().(*workspace)
 	defer s.work.Put(w)
 	buckets, err := s.fillBuckets(ctx, w, p, to)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([][]Cost, len(from))
+	rows := make([][]overlay.Label, len(from))
 	for i, places := range from {
-		best := make([]overlay.Label, len(to))
-		q, err := s.newQuestion(p, s.heads(places))
-		if err != nil {
+		if rows[i], err = s.labelsFrom(ctx, w, p, places, to, buckets); err != nil {
 			return nil, err
-		}
-		for j := range best {
-			best[j] = direct(s.g, &q.weigh, places, to[j]).label
-		}
-		err = q.scan(ctx, &w.forward, places, func(edge uint32, label overlay.Label) bool {
-			for _, b := range buckets[edge] {
-				if total := label.Add(b.label); total.IsLess(best[b.destination]) {
-					best[b.destination] = total
-				}
-			}
-			return true
-		})
-		if err != nil {
-			return nil, err
-		}
-		rows[i] = make([]Cost, len(to))
-		for j, label := range best {
-			rows[i][j] = costOf(label, p)
 		}
 	}
 	return rows, nil
 }
 
-// scan searches from places and visits each edge with its label, the least first, until visit returns false.
-func (q *question) scan(ctx context.Context, f *frontier, from []Place, visit func(uint32, overlay.Label) bool) error {
+// labelsFrom are the labels of the best paths from one origin.
+func (s *Searcher) labelsFrom(ctx context.Context, w *workspace, p route.Profile, from []Place, to [][]Place, buckets map[uint32][]bucket) ([]overlay.Label, error) {
+	q, err := s.newQuestion(p, s.heads(from))
+	if err != nil {
+		return nil, err
+	}
+	best := make([]overlay.Label, len(to))
+	for j := range best {
+		best[j] = direct(&q.weigh, from, to[j]).label
+	}
+	return best, q.scan(ctx, &w.forward, from, func(edge uint32, label overlay.Label) {
+		for _, b := range buckets[edge] {
+			if total := label.Add(b.label); total.IsLess(best[b.destination]) {
+				best[b.destination] = total
+			}
+		}
+	})
+}
+
+// scan searches from places and visits each edge with its label, the least first.
+func (q *question) scan(ctx context.Context, f *frontier, from []Place, visit func(uint32, overlay.Label)) error {
 	q.seedForward(f, from)
 	for step := 0; ; step++ {
 		if step%stepsBetweenChecks == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		edge, label, ok := f.settle()
-		if !ok || !visit(edge, label) {
+		if !ok {
 			return nil
 		}
+		visit(edge, label)
 		q.relaxForward(f, edge, label)
 	}
 }

@@ -77,7 +77,7 @@ func (s *Searcher) Route(ctx context.Context, p route.Profile, from, to []Place)
 	}
 	w := s.work.Get().(*workspace)
 	defer s.work.Put(w)
-	along := direct(s.g, &q.weigh, from, to)
+	along := direct(&q.weigh, from, to)
 	meeting, best, err := q.meet(ctx, w, from, to, along.label)
 	switch {
 	case err != nil:
@@ -188,16 +188,11 @@ func (q *question) relaxCell(f *frontier, edge uint32, label overlay.Label, leve
 	}
 }
 
-// relaxBackward looks at what comes before an edge. The label of an edge does not hold the edge itself, so it is added here.
+// relaxBackward looks at what comes before an edge: edges, or across a cell. The label of an edge does not hold the edge itself.
 func (q *question) relaxBackward(f *frontier, edge uint32, label overlay.Label) {
 	level, cell := q.level(q.g.Tail[edge])
 	if level == 0 {
-		label = label.Add(q.weigh.Label(edge))
-		for _, before := range q.g.InEdges(q.g.Tail[edge]) {
-			if turn := q.g.Turn(before, edge); turn != graph.ForbiddenTurn {
-				f.improve(before, label.Add(q.weigh.TurnLabel(turn)), edge, 0)
-			}
-		}
+		q.relaxEdgesBackward(f, edge, label)
 		return
 	}
 	l := &q.t.Levels[level-1]
@@ -210,5 +205,15 @@ func (q *question) relaxBackward(f *frontier, edge uint32, label overlay.Label) 
 			f.improve(entry, label.Add(costs.At(at, q.avoids)), edge, uint8(level))
 		}
 		at += width
+	}
+}
+
+// relaxEdgesBackward looks at the edges that come before an edge.
+func (q *question) relaxEdgesBackward(f *frontier, edge uint32, label overlay.Label) {
+	label = label.Add(q.weigh.Label(edge))
+	for _, before := range q.g.InEdges(q.g.Tail[edge]) {
+		if turn := q.g.Turn(before, edge); turn != graph.ForbiddenTurn {
+			f.improve(before, label.Add(q.weigh.TurnLabel(turn)), edge, 0)
+		}
 	}
 }
