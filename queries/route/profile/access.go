@@ -26,10 +26,12 @@ var accessValues = [Modes]map[string]permission{
 	},
 	Foot: {
 		"yes": granted, "foot": granted, "permissive": granted, "designated": granted,
+		"destination": granted, "customers": granted, "residents": granted,
 		"no": denied, "private": denied, "agricultural": denied, "forestry": denied, "delivery": denied, "use_sidepath": denied,
 	},
 	Bike: {
 		"yes": granted, "permissive": granted, "designated": granted,
+		"destination": granted, "customers": granted, "residents": granted,
 		"no": denied, "private": denied, "agricultural": denied, "forestry": denied, "delivery": denied, "use_sidepath": denied,
 	},
 }

@@ -10,19 +10,11 @@ func readFoot(tags Tags, k kind) (units [2]uint16) {
 	}
 	open := readOneWay(tags, k, Foot)
 	for d := range Direction(2) {
-		if open[d] && !isAgainstEscalator(tags, k, d) && isOpenTo(k, Foot, grantPassage(readAccess(tags, k, Foot, d))) {
+		if open[d] && !isAgainstEscalator(tags, k, d) && isOpenTo(k, Foot, readAccess(tags, k, Foot, d)) {
 			units[d] = toUnits(footSpeed(tags, k))
 		}
 	}
 	return units
-}
-
-// grantPassage lets a pedestrian or a cyclist pass where access is restricted: nobody on foot is held up by destination.
-func grantPassage(p permission) permission {
-	if p == restricted {
-		return granted
-	}
-	return p
 }
 
 func footSpeed(tags Tags, k kind) float64 {
