@@ -39,6 +39,7 @@ func FuzzBodyAndSchemaAgree(f *testing.F) {
 		`{"sites":[{"external_id":"a","lat":1,"lon":2,"adresse":{"commune":"X"}}],"count":2,"ratio":0.5,"agence_de":null,"tags":["a"]}`,
 		`{"sites":[],"x":1}`, `{"sites":[{}],"big":1e3,"day":"2026-01-01","at":"2026-01-01T00:00:00Z"}`, `{"sites":[1,"\ud83d\ude00"],"label":""}`,
 		`{"sites":[],"marks":["a","abcd","a",""],"libre":{"a":1,"b":[2],"c":{}},"patch":{"commune":"x"},"actif":[]}`, `{"sites":[],"libre":1,"patch":null}`,
+		`{"sites":[],"ou":"3/B","lieux":["x",{"etage":3,"porte":"B"},{"etage":12}]}`, `{"sites":[],"ou":{"y":1},"lieux":[1]}`,
 		`{"sites":[],"sites":[]}`, "\ufeff{}", `{"sites":[],"count":2.0,"proprietes":{"a":[null,true,{"b":"\u00e9"}]}}`, `{"sites":[],"kind":"x","label":"ééééééééééé"}`,
 	} {
 		f.Add([]byte(seed))

@@ -127,6 +127,11 @@ func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
 	return d.decodeRawQuery(r.URL.RawQuery, strictQuery)
 }
 
+// DecodeRepeatedQuery is DecodeQuery, but a comma is part of an item of a list: items are repeated parameters alone.
+func (d Decoder[T]) DecodeRepeatedQuery(r *http.Request) (T, error) {
+	return d.decodeRawQuery(r.URL.RawQuery, repeatedQuery)
+}
+
 // DecodeOpenQuery is DecodeQuery, but ignores parameters that T does not declare.
 func (d Decoder[T]) DecodeOpenQuery(r *http.Request) (T, error) {
 	return d.decodeRawQuery(r.URL.RawQuery, openQuery)
@@ -213,6 +218,8 @@ func (d *bodyDecoder) decodeValue(s *shape.Shape, into reflect.Value) error {
 	switch {
 	case s.Kind == shape.Any:
 		return d.decodeFreeJSON(s, into)
+	case s.Text != nil && c == '"':
+		return d.decodeTextForm(s, into)
 	case s.Kind == shape.Object && c == '{':
 		return d.decodeObject(s, into)
 	case s.Kind == shape.List && c == '[':
@@ -253,7 +260,18 @@ func (d *bodyDecoder) decodeString(s *shape.Shape, into reflect.Value) error {
 		return err
 	}
 	d.addViolation(setText(s, text, into))
-	d.isMalformed = d.isMalformed || s.LengthIsSyntax && checkLength(s, utf8.RuneCountInString(text)) != noViolation
+	d.isMalformed = d.isMalformed || isLengthMalformed(s, text)
+	return nil
+}
+
+// decodeTextForm decodes the next string as the text that stands for an object.
+func (d *bodyDecoder) decodeTextForm(s *shape.Shape, into reflect.Value) error {
+	text, err := d.scanString()
+	if err != nil {
+		return err
+	}
+	d.addViolation(setTextForm(s, text, into))
+	d.isMalformed = d.isMalformed || isLengthMalformed(s, text)
 	return nil
 }
 

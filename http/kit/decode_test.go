@@ -38,12 +38,37 @@ func TestABodyIsReadIntoItsStruct(t *testing.T) {
 			Agency: shape.Nullable[string]{IsGiven: true, Value: pointer("acme")},
 			Extra:  []byte(`{"x":[1,{"y":null}]}`), Tags: []string{"a", "c"},
 		},
-		`{"sites":[],"agence_de":null,"count":2.0,"big":1e3}`: {Sites: []site{}, Count: 2, Big: 1000, Agency: shape.Nullable[string]{IsGiven: true}},
+		`{"sites":[],"agence_de":null,"count":2.0,"big":1e3}`:                     {Sites: []site{}, Count: 2, Big: 1000, Agency: shape.Nullable[string]{IsGiven: true}},
+		`{"sites":[],"ou":"3/B","lieux":["0/","1/A"]}`:                            {Sites: []site{}, Count: 7, Where: spot{3, "B"}, Spots: []spot{{}, {1, "A"}}},
+		`{"sites":[],"ou":{"etage":3,"porte":"B"},"lieux":[{"porte":"é"},"1/A"]}`: {Sites: []site{}, Count: 7, Where: spot{3, "B"}, Spots: []spot{{Door: "é"}, {1, "A"}}},
 	} {
 		got, err := syncDecoder.DecodeText([]byte(text))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			status, violations := problemOf(t, err)
 			t.Errorf("%s: %d %q\n%s", text, status, violations, diff)
+		}
+	}
+}
+
+func TestATextThatStandsForAnObjectHasRulesToo(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"sites":[],"lieux":["x"]}`:                      `value_error ["body","lieux",0]`,
+		`{"sites":[],"lieux":["1/A","12345"]}`:            `string_too_long ["body","lieux",1]`,
+		`{"sites":[],"lieux":["1/A",{"etage":2}]}`:        `value_error ["body","lieux",1]`,
+		`{"sites":[],"lieux":[7]}`:                        `model_attributes_type ["body","lieux",0]`,
+		`{"sites":[],"lieux":["1/A","1/A","1/A"]}`:        `too_long ["body","lieux"]`,
+		`{"sites":[],"ou":{"etage":10,"porte":"B"}}`:      `less_than_equal ["body","ou","etage"]`,
+		`{"sites":[],"ou":{"etage":1,"porte":"B","x":1}}`: `extra_forbidden ["body","ou","x"]`,
+	} {
+		status, violations := problemOf(t, errorOf(syncDecoder.DecodeText([]byte(text))))
+		if status != 422 || len(violations) != 1 || !strings.HasPrefix(violations[0], want+" ") {
+			t.Errorf("%s: %d %q, want %s", text, status, violations, want)
+		}
+	}
+	for _, text := range []string{`{"sites":[],"ou":""}`, `{"sites":[],"ou":"12345"}`} {
+		if status, _ := problemOf(t, errorOf(syncDecoder.DecodeText([]byte(text)))); status != malformed {
+			t.Errorf("%s: %d, want 400", text, status)
 		}
 	}
 }

@@ -26,9 +26,10 @@ type paramMode struct {
 }
 
 var (
-	strictQuery = paramMode{part: "query"}
-	openQuery   = paramMode{part: "query", ignoreUndeclared: true}
-	openForm    = paramMode{part: "body", ignoreUndeclared: true, keepCommas: true}
+	strictQuery   = paramMode{part: "query"}
+	repeatedQuery = paramMode{part: "query", keepCommas: true}
+	openQuery     = paramMode{part: "query", ignoreUndeclared: true}
+	openForm      = paramMode{part: "body", ignoreUndeclared: true, keepCommas: true}
 )
 
 // decodeRawQuery decodes the text of a query into a struct, as decodeParams does.
@@ -134,11 +135,14 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	case f.Kind == shape.List:
 		q.decodeList(f, values, into)
 		return nil
+	case len(values) > 1 && f.Kind == shape.Object:
+		q.addViolation(notString, f.Name)
+		return nil
 	case len(values) > 1:
 		q.addViolation(typeViolation(f.Kind), f.Name)
 		return nil
 	}
-	if f.LengthIsSyntax && checkLength(f.Shape, utf8.RuneCountInString(values[0])) != noViolation {
+	if isLengthMalformed(f.Shape, values[0]) {
 		return refusal.RequestMalformed
 	}
 	if f.Pointer {
@@ -183,6 +187,8 @@ func (q *queryDecoder) rejectUndeclared(s *shape.Shape) {
 // Numbers have the form of JSON numbers.
 func parseParam(s *shape.Shape, text string, into reflect.Value) violation {
 	switch s.Kind {
+	case shape.Object:
+		return setTextForm(s, text, into)
 	case shape.Integer, shape.Number:
 		if numberLength([]byte(text)) != len(text) {
 			return parseViolation(s.Kind)
@@ -234,6 +240,27 @@ func setText(s *shape.Shape, text string, into reflect.Value) violation {
 	}
 	into.SetString(text)
 	return checkEnumAndPattern(s, text)
+}
+
+// setTextForm sets an object to what a text means that stands for it, or returns the rule that the text breaks.
+func setTextForm(s *shape.Shape, text string, into reflect.Value) violation {
+	var plain string
+	if f := setText(s.Text, text, reflect.ValueOf(&plain).Elem()); f != noViolation {
+		return f
+	}
+	if err := into.Addr().Interface().(shape.TextForm).SetText(plain); err != nil {
+		return valueViolation(err.Error())
+	}
+	return noViolation
+}
+
+// isLengthMalformed reports whether a text has a length that makes its request malformed.
+func isLengthMalformed(s *shape.Shape, text string) bool {
+	bounds := s
+	if s.Text != nil {
+		bounds = s.Text
+	}
+	return s.LengthIsSyntax && checkLength(bounds, utf8.RuneCountInString(text)) != noViolation
 }
 
 // setDefault sets a field that was not sent to its default, if it has one. A default is a literal in a tag, so whether it keeps

@@ -46,6 +46,23 @@ func TestAQueryIsReadIntoItsStruct(t *testing.T) {
 	}
 }
 
+func TestItemsOfARepeatedQueryKeepTheirCommas(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest("GET", "/?q=x&ou=2/B&lieux=1/a,&lieux=&lieux=2/c", nil)
+	want := filter{Q: "x", Limit: 5, Auto: true, Sort: "nom", Where: spot{2, "B"}, Spots: []spot{{1, "a,"}, {2, "c"}}}
+	got, err := filterDecoder.DecodeRepeatedQuery(r)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	r.URL.RawQuery = "q=x&type=street,municipality&y=1&ou=1/A&ou=2/B&lieux=x"
+	status, violations := problemOf(t, errorOf(filterDecoder.DecodeRepeatedQuery(r)))
+	for i, want := range []string{`literal_error ["query","type",0]`, `string_type ["query","ou"]`, `value_error ["query","lieux",0]`, `extra_forbidden ["query","y"]`} {
+		if status != 422 || len(violations) != 4 || !strings.HasPrefix(violations[i], want+" ") {
+			t.Fatalf("%d %q, want %s", status, violations, want)
+		}
+	}
+}
+
 func TestAQueryThatCannotBeReadOrLacksSomethingIs400(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{

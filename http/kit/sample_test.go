@@ -2,8 +2,10 @@ package kit_test
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +35,34 @@ type sync struct {
 	Free    json.RawMessage          `json:"libre,omitempty" members:"2" bytes:"20"`
 	Patch   shape.Nullable[listItem] `json:"patch,omitzero"`
 	Skipped shape.Ignored            `json:"actif,omitzero"`
+	Where   spot                     `json:"ou,omitzero" syntax:"true"`
+	Spots   []spot                   `json:"lieux,omitempty" max:"2"`
+}
+
+// spot is a level and a door, for which the text 3/B may stand.
+type spot struct {
+	Level int    `json:"etage,omitempty" min:"0" max:"9"`
+	Door  string `json:"porte,omitempty"`
+}
+
+func (s *spot) TextLength() (shortest, longest int) { return 1, 4 }
+
+func (s *spot) SetText(text string) error {
+	level, door, ok := strings.Cut(text, "/")
+	n, err := strconv.Atoi(level)
+	if !ok || err != nil {
+		return errors.New("a spot is a level, a slash and a door")
+	}
+	s.Level, s.Door = n, door
+	return nil
+}
+
+// BrokenRules checks an object alone: a text has been checked.
+func (s *spot) BrokenRules() []string {
+	if s.Level > 0 && s.Door == "" {
+		return []string{"a level needs a door"}
+	}
+	return nil
 }
 
 type site struct {
@@ -67,6 +97,8 @@ type filter struct {
 	Day   plan.Date `json:"day,omitzero"`
 	At    time.Time `json:"at,omitzero"`
 	Sort  string    `json:"sort,omitempty" enum:"nom distance" default:"nom"`
+	Where spot      `json:"ou,omitzero"`
+	Spots []spot    `json:"lieux,omitempty" max:"2"`
 }
 
 func (f filter) BrokenRules() (rules []string) {

@@ -173,7 +173,7 @@ func (w *documentWriter) queryParameters(v any) ([]parameter, error) {
 	}
 	var all []parameter
 	for _, f := range s.Fields {
-		p := parameter{Name: f.Name, In: "query", Required: f.Required, Description: f.Doc, Schema: f.Schema(shape.SchemaOptions{})}
+		p := parameter{Name: f.Name, In: "query", Required: f.Required, Description: f.Doc, Schema: f.Schema(shape.SchemaOptions{IsQuery: true})}
 		all = append(all, p)
 	}
 	return all, nil

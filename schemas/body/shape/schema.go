@@ -11,10 +11,14 @@ import (
 type SchemaOptions struct {
 	Ref      func(*Shape) string // the reference to use for an object, or "" to write its schema in place; nil: always ""
 	IsClosed bool                // objects have no members but those declared
+	IsQuery  bool                // objects that have a text form are shown as that alone
 }
 
 // Schema is a shape as JSON Schema 2020-12, or a reference to one. The caller may change the result.
 func (s *Shape) Schema(options SchemaOptions) *jsonschema.Schema {
+	if s.Text != nil {
+		return s.textFormSchema(options)
+	}
 	if options.Ref != nil {
 		if name := options.Ref(s); name != "" && s.Nullable {
 			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: name}, {Type: "null"}}}
@@ -41,6 +45,17 @@ func (s *Shape) InlineSchema(options SchemaOptions) *jsonschema.Schema {
 		out.Pattern = s.Pattern.String()
 	}
 	return out
+}
+
+// textFormSchema is the schema of an object in whose place a text may stand: either of the two.
+func (s *Shape) textFormSchema(options SchemaOptions) *jsonschema.Schema {
+	text := s.Text.Schema(options)
+	if options.IsQuery {
+		return text
+	}
+	object := *s
+	object.Text = nil
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{text, object.Schema(options)}}
 }
 
 // typeSchema is the type of a shape with its bounds. The empty schema, which allows any value, is that of free JSON

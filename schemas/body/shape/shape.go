@@ -9,7 +9,7 @@
 //	pattern   a regular expression for a text, or for each text of a list
 //	enum      the texts that are allowed, separated by spaces
 //	default   the value of a field that is left out; not for a list
-//	syntax    "true": a text of the wrong length makes the request malformed
+//	syntax    "true": a text of the wrong length makes the request malformed, that of a TextForm too
 //	each      "1 64": bounds of the characters of each text of a list
 //	unique    "items", or the name of a member: no two items of a list are the same
 //	members   free JSON is an object of at most so many members
@@ -52,6 +52,7 @@ type Shape struct {
 	Nullable bool    // null is allowed; the Go value is a Nullable
 	Fields   []Field // of an Object, in the order of the struct
 	Item     *Shape  // of a List
+	Text     *Shape  // of an Object that is a TextForm: the text that may stand for it; else nil
 	Rules
 }
 
@@ -111,7 +112,7 @@ func FromType(t reflect.Type) (*Shape, error) {
 	case t.Kind() == reflect.Pointer:
 		return shapeOfElem(t.Elem(), func(inner *Shape) { inner.Pointer, inner.GoType = true, t })
 	case t.Kind() == reflect.Struct:
-		s.Kind = Object
+		s.Kind, s.Text = Object, textForm(t)
 		s.Fields, err = structFields(t)
 	case t.Kind() == reflect.Slice:
 		s.Kind = List
@@ -129,6 +130,20 @@ func shapeOfElem(t reflect.Type, adjust func(*Shape)) (*Shape, error) {
 		adjust(s)
 	}
 	return s, err
+}
+
+// textForm is the shape of the text that may stand for an object of a type; nil: none may.
+func textForm(t reflect.Type) *Shape {
+	form, ok := reflect.New(t).Interface().(TextForm)
+	if !ok {
+		return nil
+	}
+	s := &Shape{Kind: Text, GoType: reflect.TypeFor[string]()}
+	if shortest, longest := form.TextLength(); longest > 0 {
+		least, most := float64(shortest), float64(longest)
+		s.Min, s.Max = &least, &most
+	}
+	return s
 }
 
 func scalarKind(t reflect.Type) (Kind, error) {
@@ -233,6 +248,14 @@ func parseNumber(text string) (*float64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return &n, err
+}
+
+// TextForm is an object inside a body in whose place a text may stand. In a query it is always a text.
+type TextForm interface {
+	// SetText sets the object to what a text means. Its error is a rule that the text breaks, in a few words.
+	SetText(text string) error
+	// TextLength is the fewest and the most characters of a text; 0, 0: as many as there are.
+	TextLength() (shortest, longest int)
 }
 
 // RuleChecker is a body, or an object inside one, with rules over several of its fields. BrokenRules returns those that its

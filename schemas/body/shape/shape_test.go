@@ -67,6 +67,33 @@ func TestAStructGivesItsSchema(t *testing.T) {
 	}
 }
 
+type written struct {
+	Place place `json:"ou" doc:"Where"`
+}
+
+// place may be written as a text.
+type place struct {
+	Door string `json:"porte"`
+}
+
+func (p *place) SetText(text string) error           { p.Door = text; return nil }
+func (p *place) TextLength() (shortest, longest int) { return 1, 9 }
+
+func TestAnObjectWithATextFormIsEither(t *testing.T) {
+	t.Parallel()
+	text := `{"type":"string","minLength":1,"maxLength":9}`
+	object := `{"type":"object","properties":{"porte":{"type":"string"}},"required":["porte"]}`
+	if got, want := schema(t, []place{}, shape.SchemaOptions{}), `{"type":"array","items":{"anyOf":[`+text+`,`+object+`]}}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, want := schema(t, []place{}, shape.SchemaOptions{IsQuery: true}), `{"type":"array","items":`+text+`}`; got != want {
+		t.Errorf("in a query: got  %s\nwant %s", got, want)
+	}
+	if got := schema(t, written{}, shape.SchemaOptions{}); !strings.Contains(got, `"ou":{"description":"Where","anyOf":[`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestNamedObjectsCanBeReferences(t *testing.T) {
 	t.Parallel()
 	ref := func(s *shape.Shape) string {
