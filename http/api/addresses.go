@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
-	"regexp"
-	"strings"
 
 	"lieudit/http/kit"
+	"lieudit/http/resolve"
 	"lieudit/queries/address"
-	"lieudit/queries/address/commune"
 	"lieudit/queries/address/live"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
@@ -90,7 +88,7 @@ func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Resp
 		if !ok {
 			return kit.Response{}, refusal.NotFound
 		}
-		return kit.OK(toAddress(&r))
+		return kit.OK(resolve.ShowRecord(&r))
 	})
 }
 
@@ -135,34 +133,18 @@ func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocal
 	})
 }
 
-// addressIDPattern is the form of an id and of an id_ban. A postcode has the form of a commune's id and is tried as one
-// first.
-var addressIDPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
-
-// resolveCenter is the centre of a search: a position, an id, or the one address that a text resolves to (Engine.Resolve). A text
-// that resolves to none is refused with refusal.AddressUnresolved. The caller checks that q has a centre or both coordinates.
+// resolveCenter is the centre of a search: a position, or the one address that a text means (resolve.Address). A text that means none
+// is refused with refusal.AddressUnresolved. The caller checks that q has a centre or both coordinates.
 func resolveCenter(ctx context.Context, e *address.Engine, q body.NearAddress) (*body.Center, error) {
 	if q.Center == "" {
 		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
 	}
-	if id := strings.TrimSpace(q.Center); addressIDPattern.MatchString(id) {
-		if r, ok := e.View(id); ok {
-			return newCenter(q.Center, &r, 1), nil
-		}
-	}
-	m, ok, err := e.Resolve(ctx, address.Query{Text: q.Center})
+	found, err := resolve.Address(ctx, e, q.Center)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, refusal.AddressUnresolved.With(refusal.Details{Typed: q.Center})
-	}
-	return newCenter(q.Center, &m.Record, m.Score), nil
-}
-
-func newCenter(typed string, r *address.Record, score float64) *body.Center {
-	resolved := toAddress(r)
-	return &body.Center{Input: typed, Score: score, Address: &resolved, Lon: r.Lon, Lat: r.Lat}
+	shown := resolve.ShowRecord(&found.Record)
+	return &body.Center{Input: q.Center, Score: found.Score, Address: &shown, Lon: shown.Lon, Lat: shown.Lat}, nil
 }
 
 const geoJSON = "geojson"
@@ -220,45 +202,15 @@ func toNeighbourFeature(n address.Neighbour) body.Feature {
 	return f
 }
 
-// toAddressCore is the part of a record that every answer shows.
-func toAddressCore(r *address.Record) body.AddressCore {
-	return body.AddressCore{
-		ID: r.ID, BanID: r.BanID, BanIDOrigin: string(r.BanIDOrigin), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
-		Street: r.Street, Locality: r.Locality, PostalCode: r.Postcode, InseeCode: r.CityCode, City: r.City,
-		OldCityCode: r.OldCityCode, OldCity: r.OldCity, District: r.District,
-		Department: toDivision(r.Department), Region: toDivision(r.Region), Lon: r.Lon, Lat: r.Lat,
-	}
-}
-
-// toDivision shows a department or a region; nil where the record has none.
-func toDivision(d commune.Division) *body.Division {
-	if d.Code == "" {
-		return nil
-	}
-	return &body.Division{Code: d.Code, Name: d.Name}
-}
-
-// toAddress shows a record in full. Certified is left out for all but house numbers.
-func toAddress(r *address.Record) body.Address {
-	a := body.Address{
-		AddressCore: toAddressCore(r), AFNOR: r.AFNOR, X: r.X, Y: r.Y, PositionType: r.PositionType, Parcels: r.Parcels,
-		Population: r.Population, StreetLine: r.StreetLine, ComplementLine: r.ComplementLine, CityLine: r.CityLine, Vintage: r.Vintage,
-	}
-	if r.Type == address.HouseNumber {
-		a.Certified = &r.Certified
-	}
-	return a
-}
-
 func toSuggestion(s address.Suggestion) body.Suggestion {
-	return body.Suggestion{AddressCore: toAddressCore(&s.Record), Score: s.Score, Highlights: mapSlice(s.Highlights,
+	return body.Suggestion{AddressCore: resolve.ShowCore(&s.Record), Score: s.Score, Highlights: mapSlice(s.Highlights,
 		func(h address.Highlight) body.Highlight { return body.Highlight{Start: h.Start, Length: h.Length} })}
 }
 
 // toMatch shows a match. NumberFound and the complement are left out where none was typed.
 func toMatch(m address.Match) body.Match {
 	out := body.Match{
-		Address: toAddress(&m.Record), Score: m.Score, NextScore: m.Next, Verdict: string(m.Verdict), Precision: string(m.Precision),
+		Address: resolve.ShowRecord(&m.Record), Score: m.Score, NextScore: m.Next, Verdict: string(m.Verdict), Precision: string(m.Precision),
 		Nearby: m.Nearby, Components: body.Components{
 			Number: toComponent(m.Components.Number), Rep: toComponent(m.Components.Rep), Street: toComponent(m.Components.Street),
 			PostalCode: toComponent(m.Components.Postcode), City: toComponent(m.Components.City),
@@ -279,13 +231,13 @@ func toComponent(c address.Component) body.Component {
 }
 
 func toNeighbour(n address.Neighbour) body.Neighbour {
-	return body.Neighbour{Address: toAddress(&n.Record), Distance: n.Distance}
+	return body.Neighbour{Address: resolve.ShowRecord(&n.Record), Distance: n.Distance}
 }
 
 func toLocality(l address.Locality) body.Locality {
 	return body.Locality{
 		InseeCode: l.Code, City: l.Name, Parent: l.Parent, PostalCodes: l.Postcodes(), Population: int(l.Population),
-		Lon: l.Lon, Lat: l.Lat, Department: toDivision(l.Department), Region: toDivision(l.Region), Score: l.Score,
+		Lon: l.Lon, Lat: l.Lat, Department: resolve.ShowDivision(l.Department), Region: resolve.ShowDivision(l.Region), Score: l.Score,
 	}
 }
 

@@ -1,0 +1,80 @@
+// Package resolve finds the one address that a typed text means, and shows the record of an address as answers do. Its constraint:
+// proximity, near and routes resolve by this one rule, so that a text means the same address everywhere.
+//
+//	text ── Address ──> Found{Record, Score, Verdict} ── ShowRecord ──> body.Address
+//	            └─────> refusal.AddressUnresolved
+package resolve
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"lieudit/queries/address"
+	"lieudit/queries/address/commune"
+	"lieudit/schemas/body"
+	"lieudit/schemas/refusal"
+)
+
+// Found is the address that a text means, and how sure that is. An id is exact.
+type Found struct {
+	Record  address.Record
+	Score   float64 // 0 to 1
+	Verdict address.Verdict
+}
+
+// idPattern is the form of an id and of an id_ban. A postcode has the form of a commune's id and is tried as one first.
+var idPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
+
+// Address is the address of an id, else the one that a text resolves to (Engine.Resolve). A text that means none is
+// refusal.AddressUnresolved, which echoes it.
+func Address(ctx context.Context, e *address.Engine, text string) (Found, error) {
+	if id := strings.TrimSpace(text); idPattern.MatchString(id) {
+		if r, ok := e.View(id); ok {
+			return Found{r, 1, address.Exact}, nil
+		}
+	}
+	m, ok, err := e.Resolve(ctx, address.Query{Text: text})
+	if err != nil {
+		return Found{}, err
+	}
+	if !ok {
+		return Found{}, Unresolved(text)
+	}
+	return Found{m.Record, m.Score, m.Verdict}, nil
+}
+
+// Unresolved is the refusal of a text, or of what stands for one, that leads to no address.
+func Unresolved(typed string) error {
+	return refusal.AddressUnresolved.With(refusal.Details{Typed: typed})
+}
+
+// ShowCore is the part of a record that every answer shows.
+func ShowCore(r *address.Record) body.AddressCore {
+	return body.AddressCore{
+		ID: r.ID, BanID: r.BanID, BanIDOrigin: string(r.BanIDOrigin), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
+		Street: r.Street, Locality: r.Locality, PostalCode: r.Postcode, InseeCode: r.CityCode, City: r.City,
+		OldCityCode: r.OldCityCode, OldCity: r.OldCity, District: r.District,
+		Department: ShowDivision(r.Department), Region: ShowDivision(r.Region), Lon: r.Lon, Lat: r.Lat,
+	}
+}
+
+// ShowDivision shows a department or a region; nil where the record has none.
+func ShowDivision(d commune.Division) *body.Division {
+	if d.Code == "" {
+		return nil
+	}
+	return &body.Division{Code: d.Code, Name: d.Name}
+}
+
+// ShowRecord shows a record in full. Certified is left out for all but house numbers.
+func ShowRecord(r *address.Record) body.Address {
+	a := body.Address{
+		AddressCore: ShowCore(r), AFNOR: r.AFNOR, X: r.X, Y: r.Y, PositionType: r.PositionType, Parcels: r.Parcels,
+		Population: r.Population, StreetLine: r.StreetLine, ComplementLine: r.ComplementLine, CityLine: r.CityLine, Vintage: r.Vintage,
+	}
+	if r.Type == address.HouseNumber {
+		a.Certified = &r.Certified
+	}
+	return a
+}
