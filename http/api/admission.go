@@ -41,11 +41,12 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request) (ki
 	if isAnsweredBeforeQuota(problem.StatusOf(decodeErr)) {
 		return kit.Response{}, decodeErr
 	}
-	return h.runMetered(r.Context(), &a, route, func(ctx context.Context) (kit.Response, error) {
+	m := &metering{h: h, authentication: &a, route: route}
+	return m.run(r.Context(), func(ctx context.Context) (kit.Response, error) {
 		if decodeErr != nil {
 			return kit.Response{}, decodeErr
 		}
-		return do(ctx, call{Principal: caller{a.Grant, h.Now(), &a}, Vars: vars})
+		return do(ctx, call{Principal: caller{a.Grant, h.Now(), m}, Vars: vars})
 	})
 }
 
@@ -79,17 +80,29 @@ func (h *handler) checkLargeBody(ctx context.Context, a *auth.Authentication, en
 	return err
 }
 
-// runMetered does the work between the two halves of metering it: Admit before, the SettleFunc after. Work that panics is
+// metering is the metering of one request, from Admit before its work to the SettleFunc after it.
+type metering struct {
+	h              *handler
+	authentication *auth.Authentication
+	route          route
+	settle         SettleFunc
+	isCounted      bool // before the work
+}
+
+// run does the work between the two halves of metering it. Work that panics is
 // settled as the 500 that it becomes, and the panic goes on. An error of settling is answered in place of the result, which is
 // discarded. A body that shows the usage is completed with what was settled.
-func (h *handler) runMetered(ctx context.Context, a *auth.Authentication, rt route, do func(context.Context) (kit.Response, error)) (v kit.Response, err error) {
-	settle, err := h.admitMetered(ctx, a, rt)
-	if err != nil {
+func (m *metering) run(ctx context.Context, do func(context.Context) (kit.Response, error)) (v kit.Response, err error) {
+	before := int64(0)
+	if m.route.isWrite() {
+		before = 1
+	}
+	if err := m.admit(ctx, before); err != nil {
 		return kit.Response{}, err
 	}
 	status := http.StatusInternalServerError
 	defer func() {
-		spent, refused := h.settleUsage(ctx, a, rt, settle, status)
+		spent, refused := m.end(ctx, status)
 		if refused != nil {
 			if v.Discard != nil {
 				v.Discard()
@@ -100,15 +113,15 @@ func (h *handler) runMetered(ctx context.Context, a *auth.Authentication, rt rou
 			v.Body = render(spent)
 		}
 	}()
-	v, err = h.runOperation(ctx, rt, do)
+	v, err = m.runOperation(ctx, do)
 	status = problem.StatusOf(err)
 	return v, err
 }
 
 // runOperation does the work. A write was counted before, durably: it goes on though its client goes away, so that what it
 // did can be settled, and it ends within commandTimeout whatever the log does.
-func (h *handler) runOperation(ctx context.Context, rt route, do func(context.Context) (kit.Response, error)) (kit.Response, error) {
-	if !rt.isWrite() {
+func (m *metering) runOperation(ctx context.Context, do func(context.Context) (kit.Response, error)) (kit.Response, error) {
+	if !m.route.isWrite() {
 		return do(ctx)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
@@ -116,42 +129,61 @@ func (h *handler) runOperation(ctx context.Context, rt route, do func(context.Co
 	return do(ctx)
 }
 
-// admitMetered admits a request to the work, and returns the SettleFunc to call after it. Admitting may wait for the log, so the
-// key is checked again. If it turns out to be no longer valid, a write that was counted already is refunded.
-func (h *handler) admitMetered(ctx context.Context, a *auth.Authentication, rt route) (SettleFunc, error) {
-	settle, err := h.meter.Admit(ctx, a, rt.endpointName(), rt.isWrite())
-	refused := h.authenticator.Revalidate(ctx, a)
-	if refused == nil {
-		return settle, err
-	}
-	if err == nil && rt.isWrite() {
+// admit admits a request to the work, with so many requests counted before it. Admitting may wait for the log, so the key is checked
+// again. If it turns out to be no longer valid, what was counted is refunded. An operation whose size shows only when it is under way
+// calls it again; then that is what is settled.
+func (m *metering) admit(ctx context.Context, before int64) error {
+	a := m.authentication
+	settle, err := m.h.meter.Admit(ctx, a, m.route.endpointName(), before)
+	refused := m.h.authenticator.Revalidate(ctx, a)
+	switch {
+	case refused != nil && err == nil && before > 0:
 		ctx, cancel := a.Wait.Detach(ctx)
 		defer cancel()
 		settle(ctx, problem.StatusOf(refused))
+	case refused == nil && err == nil:
+		m.settle, m.isCounted = settle, before > 0
 	}
-	return nil, refused
+	if refused != nil {
+		return refused
+	}
+	return err
 }
 
-// settleUsage ends the metering of a request, with the status of its answer. A file that is answered is not counted here: its rows
-// were. The key of a request that only read is checked once
-// more: if it is no longer valid, the request is refused and what was counted is refunded. A write has been done by now, so its
-// answer is sent whatever became of the key.
-func (h *handler) settleUsage(ctx context.Context, a *auth.Authentication, rt route, settle SettleFunc, status int) (usage.QuotaUsage, error) {
-	if rt.isFile() && status == http.StatusOK {
+// end ends the metering, with the status of the answer. A file that is answered is not counted here: its rows were. A write has been
+// done by now, so its answer is sent whatever became of the key. The key of a request that only read is checked once more: if it is no
+// longer valid, the request is refused, and what was counted is refunded.
+func (m *metering) end(ctx context.Context, status int) (usage.QuotaUsage, error) {
+	switch {
+	case m.route.isFile() && status == http.StatusOK:
 		return usage.QuotaUsage{}, nil
+	case m.route.isWrite():
+		return m.settle(ctx, status)
+	case m.isCounted:
+		return m.endCounted(ctx, status)
 	}
-	spent, err := settle(ctx, status)
-	if rt.isWrite() {
-		return spent, err
-	}
-	refused := h.authenticator.Revalidate(ctx, a)
+	spent, err := m.settle(ctx, status)
+	refused := m.h.authenticator.Revalidate(ctx, m.authentication)
 	if refused == nil {
 		return spent, err
 	}
-	ctx, cancel := a.Wait.Detach(ctx)
+	ctx, cancel := m.authentication.Wait.Detach(ctx)
 	defer cancel()
 	if err := spent.Refund(ctx); err != nil {
-		h.Log.Warn("a refund is not durable yet", "account", a.Account, "endpoint", rt.endpointName(), "reason", err)
+		m.h.Log.Warn("a refund is not durable yet", "account", m.authentication.Account, "endpoint", m.route.endpointName(), "reason", err)
 	}
 	return usage.QuotaUsage{}, refused
+}
+
+// endCounted ends the metering of a request that only read and was counted before its work: its key is checked before it is settled.
+func (m *metering) endCounted(ctx context.Context, status int) (usage.QuotaUsage, error) {
+	refused := m.h.authenticator.Revalidate(ctx, m.authentication)
+	if refused != nil {
+		status = problem.StatusOf(refused)
+	}
+	spent, err := m.settle(ctx, status)
+	if refused != nil {
+		return usage.QuotaUsage{}, refused
+	}
+	return spent, err
 }

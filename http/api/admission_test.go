@@ -69,9 +69,9 @@ func waitForLog(ctx context.Context, a *auth.Authentication, d time.Duration) er
 	return nil
 }
 
-func (s *stalledLogs) Admit(ctx context.Context, a *auth.Authentication, _ string, writes bool) (api.SettleFunc, error) {
+func (s *stalledLogs) Admit(ctx context.Context, a *auth.Authentication, _ string, before int64) (api.SettleFunc, error) {
 	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
-		if writes && status == http.StatusServiceUnavailable {
+		if before > 0 && status == http.StatusServiceUnavailable {
 			return usage.QuotaUsage{}, sleepOrCancel(ctx, s.undo)
 		}
 		return usage.QuotaUsage{}, waitForLog(ctx, a, s.settle)

@@ -30,8 +30,10 @@ import (
 	"lieudit/http/bodylimit"
 	"lieudit/http/kit"
 	"lieudit/http/router"
+	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	"lieudit/queries/address/live"
+	routequeries "lieudit/queries/route"
 	"lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
@@ -58,12 +60,13 @@ type Env struct {
 	Version  string       // of the program
 }
 
-// New is the API over a key ring, a meter, the address base that is served, and the customers' locations. A ring that is
+// New is the API over a key ring, a meter, the address base that is served, a router, and the customers' locations. A ring that is
 // an auth.FreshnessSource makes requests wait while it is stale. A panic is answered with a 500.
-func New(keys auth.KeyRing, meter RequestMeter, addresses *live.Vintage, locations Locations, env Env) http.Handler {
+func New(keys auth.KeyRing, meter RequestMeter, addresses *live.Vintage, roads routequeries.Router, locations Locations, env Env) http.Handler {
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
 	h := &handler{
 		Env: env, meter: meter, addresses: addresses, locations: locations,
+		routing:       &routing.Service{Router: roads, Addresses: addresses, Sites: locations.Queries, Search: locations.Search, Log: env.Log},
 		authenticator: auth.NewAuthenticator(keys, env.Limiter, env.Prefixes, searchPath, env.Now),
 		fileWorkers:   newFileWorkers(),
 	}
@@ -79,6 +82,7 @@ type handler struct {
 	meter         RequestMeter
 	addresses     *live.Vintage
 	locations     Locations
+	routing       *routing.Service
 	authenticator *auth.Authenticator
 	table         *router.Table[route]
 	counts        *countCache
@@ -87,9 +91,9 @@ type handler struct {
 
 // caller is who makes a request that passed every check.
 type caller struct {
-	access.Grant                        // what its key gives
-	now            time.Time            // when it was admitted
-	authentication *auth.Authentication // with how long it may still wait for the logs
+	access.Grant           // what its key gives
+	now          time.Time // when it was admitted
+	metering     *metering // with how long it may still wait for the logs
 }
 
 type call = kit.Call[caller]
@@ -134,10 +138,10 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, v kit.Response, 
 	}
 }
 
-// showVersion shows what is running, and which address base it serves, if any. The vintage is held while it is read, so that a
+// showVersion shows what is running, and which address base and road network it serves, if any. The vintage is held while it is read, so that a
 // newer one does not close it.
-func (h *handler) showVersion(context.Context, call, body.Empty) (kit.Response, error) {
-	v := body.Version{Version: h.Version}
+func (h *handler) showVersion(ctx context.Context, _ call, _ body.Empty) (kit.Response, error) {
+	v := body.Version{Version: h.Version, RoadNetwork: h.routing.NetworkDate(ctx)}
 	if e, ok := h.addresses.Acquire(); ok {
 		defer e.Release()
 		v.Vintage, v.Addresses = e.Meta.Millesime, int64(e.Meta.Addresses)

@@ -19,10 +19,12 @@ import (
 	"lieudit/http/api"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
+	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	"lieudit/queries/address/live"
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/queries/locations/search"
+	"lieudit/queries/route"
 	"lieudit/schemas/access"
 	sites "lieudit/schemas/locations"
 	"lieudit/schemas/plan"
@@ -48,6 +50,7 @@ func (r *fakeKeyRing) IsFresh(time.Time) bool { return !r.isStale }
 type testAPI struct {
 	http.Handler
 	keyRing *fakeKeyRing
+	parts   fakeParts
 	logs    *strings.Builder
 	keys    map[string]string // "GROWTH secret" -> token
 }
@@ -75,13 +78,15 @@ type fakeParts struct {
 	keyRing   auth.KeyRing
 	meter     api.RequestMeter
 	locations api.Locations
+	addresses *live.Vintage
+	router    route.Router
 	env       api.Env
 }
 
 // replaceHandler makes an API of the fake parts, some of them changed.
 func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 	p := fakeParts{
-		keyRing: b.keyRing, meter: api.Unmetered{},
+		keyRing: b.keyRing, meter: api.Unmetered{}, addresses: live.New(nil), router: routing.NoRouter{},
 		locations: api.Locations{
 			Commands: noLocations{}, Queries: noLocations{}, Search: noLocations{},
 			CursorSecret: func(_ context.Context, account string) ([]byte, error) { return []byte("secret of " + account), nil },
@@ -94,8 +99,15 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
 		},
 	}
-	change(&p)
-	b.Handler = api.New(p.keyRing, p.meter, live.New(nil), p.locations, p.env)
+	b.parts = p
+	b.changeHandler(change)
+}
+
+// changeHandler makes the API anew with some of its parts changed.
+func (b *testAPI) changeHandler(change func(*fakeParts)) {
+	change(&b.parts)
+	p := b.parts
+	b.Handler = api.New(p.keyRing, p.meter, p.addresses, p.router, p.locations, p.env)
 }
 
 // noLocations refuses every command and query on locations, counts none and finds none.

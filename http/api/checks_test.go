@@ -154,12 +154,14 @@ var orderCases = []struct {
 	{true, "POST", basePath + "/route/matrix", "STARTER secret", nil, 403, planInsufficient("STARTER")},
 	// 7. syntax, before the rules
 	{true, "GET", basePath + "/locations/search?q=%zz&limit=x", "GROWTH secret", nil, 400, badRequest},
+	{true, "POST", basePath + "/route/compute", "BUSINESS secret", nil, 400, badRequest},
+	{true, "GET", basePath + "/route/matrix?origins=3,44", "GROWTH secret", nil, 400, badRequest},
 	{true, "GET", basePath + "/locations/search?limit=x&q=" + strings.Repeat("a", 201), "GROWTH secret", nil, 400, badRequest},
 	// 9. the rules, then the work
 	{true, "GET", basePath + "/locations/search?limit=x", "GROWTH secret", nil, 422, `"int_parsing"`},
 	{true, "GET", basePath + "/me?x=1", "GROWTH secret", nil, 422, `"extra_forbidden"`},
-	{true, "POST", basePath + "/route/compute", "BUSINESS secret", nil, 500, noRouting},
-	{true, "GET", basePath + "/route/isochrone", "GROWTH secret", nil, 500, noRouting},
+	{true, "GET", basePath + "/route/compute?origin=3,44&destination=3,45", "BUSINESS secret", nil, 500, noRouting},
+	{true, "GET", basePath + "/route/isochrone?origin=3,44&cost_values=60", "GROWTH secret", nil, 500, noRouting},
 	{true, "GET", basePath + "/locations/search", "STARTER secret", nil, 200, nothingFound},
 	{true, "GET", basePath + "/locations/search", "STARTER publishable", []string{"Origin", "https://a.fr"}, 200, nothingFound},
 }
@@ -183,11 +185,11 @@ func TestEveryPlanIncludesItsServices(t *testing.T) {
 	for target, want := range map[string]map[string]int{
 		"/me":               {"DISCOVERY": 200, "STARTER": 200, "GROWTH": 200, "BUSINESS": 200},
 		"/locations/search": {"DISCOVERY": 403, "STARTER": 200, "GROWTH": 200, "BUSINESS": 200},
-		"/route/matrix":     {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
-		"/route/isochrone":  {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
-		"/route/nearest":    {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
-		"/route/optimize":   {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
-		"/route/compute":    {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 403, "BUSINESS": 500},
+		"/route/matrix?origins=3,44&destinations=3,45": {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
+		"/route/isochrone?origin=3,44&cost_values=60":  {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
+		"/route/nearest?origin=3,44&destinations=3,45": {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
+		"/route/optimize?stops=3,44&stops=3,45":        {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 500, "BUSINESS": 500},
+		"/route/compute?origin=3,44&destination=3,45":  {"DISCOVERY": 403, "STARTER": 403, "GROWTH": 403, "BUSINESS": 500},
 	} {
 		for plan, status := range want {
 			w := b.send("GET", "/services/v1"+target, plan+" secret")
@@ -410,9 +412,9 @@ type budgetRecordingMeter struct {
 	used int64
 }
 
-func (h *budgetRecordingMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, writes bool) (api.SettleFunc, error) {
+func (h *budgetRecordingMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, before int64) (api.SettleFunc, error) {
 	h.used = h.Status().Used
-	return h.fakeMeter.Admit(ctx, a, endpoint, writes)
+	return h.fakeMeter.Admit(ctx, a, endpoint, before)
 }
 
 func TestTheShareOfABodyIsHeldWhileTheRequestIsAtWork(t *testing.T) {

@@ -59,7 +59,7 @@ func (h *handler) countLocations(ctx context.Context, c call) (counts locations.
 	if counts, _, isCached := h.counts.cached(account); isCached {
 		return counts, nil
 	}
-	err = c.Principal.authentication.Wait.RetryUntilAvailable(ctx, func(ctx context.Context) (err error) {
+	err = c.Principal.metering.authentication.Wait.RetryUntilAvailable(ctx, func(ctx context.Context) (err error) {
 		counts, err = h.counts.count(ctx, account)
 		return err
 	})

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/refusal"
 )
 
 // The most bytes a body may have: largeBody for whole sets of sites, fileBody for a form with a file of rows, smallBody for all
@@ -40,7 +38,7 @@ type route struct {
 
 // routes is section 4 of the specification as a table.
 func (h *handler) routes() []route {
-	return slices.Concat(h.addressRoutes(), h.formerRoutes(), h.locationRoutes(), routingRoutes("compute", "matrix", "isochrone", "nearest", "optimize"))
+	return slices.Concat(h.addressRoutes(), h.formerRoutes(), h.locationRoutes(), h.routingRoutes())
 }
 
 // addressRoutes include GET /version, which ServeHTTP answers before any key is asked for.
@@ -92,22 +90,6 @@ func (h *handler) locationRoutes() []route {
 		{"POST", sitePath + ":deactivate", plan.Locations, kit.BodyEndpoint(h.deactivateSite), smallBody},
 		{"POST", sitePath + ":reactivate", plan.Locations, kit.BodyEndpoint(h.reactivateSite), smallBody},
 	}
-}
-
-// routingRoutes are the routes of the routing engine. None is loaded, so each answers refusal.RoutingUnavailable, without looking
-// at the request. Plans include compute apart from the others.
-func routingRoutes(names ...string) (all []route) {
-	unavailable := func(*http.Request) (kit.Operation[caller], error) {
-		return func(context.Context, call) (kit.Response, error) { return kit.Response{}, refusal.RoutingUnavailable }, nil
-	}
-	for _, name := range names {
-		service := plan.RouteTools
-		if name == "compute" {
-			service = plan.RouteDirect
-		}
-		all = append(all, route{"GET", "/route/" + name, service, unavailable, smallBody}, route{"POST", "/route/" + name, service, unavailable, smallBody})
-	}
-	return all
 }
 
 // Routes is every endpoint of the API once, as the method and the path, such as "GET /me"; paths follow Base.

@@ -90,7 +90,7 @@ func (j *fileJob) reserve(ctx context.Context) error {
 	if j.table.Rows == 0 {
 		return nil
 	}
-	a := j.caller.authentication
+	a := j.caller.metering.authentication
 	settle, err := j.h.meter.ReserveRows(ctx, a, j.endpoint, int64(j.table.Rows))
 	j.settle = settle
 	refused := j.h.authenticator.Revalidate(ctx, a)
@@ -106,7 +106,7 @@ func (j *fileJob) reserve(ctx context.Context) error {
 // refund ends the metering, and refunds the rows that were not answered, though the client may be gone.
 func (j *fileJob) refund(ctx context.Context, unanswered int) {
 	if j.settle != nil {
-		ctx, cancel := j.caller.authentication.Wait.Detach(ctx)
+		ctx, cancel := j.caller.metering.authentication.Wait.Detach(ctx)
 		defer cancel()
 		j.settle(ctx, int64(unanswered))
 	}
@@ -178,7 +178,7 @@ func (f *fileWriter) Write(text []byte) (n int, err error) {
 
 // revalidate checks that the key of a long answer is still valid. Each check may wait for the log as long as a request may.
 func (j *fileJob) revalidate(ctx context.Context) error {
-	a := j.caller.authentication
+	a := j.caller.metering.authentication
 	a.Wait = j.h.Limiter.NewWait(a.Account)
 	return j.h.authenticator.Revalidate(ctx, a)
 }

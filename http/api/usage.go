@@ -16,9 +16,10 @@ import (
 // "GET /me". Its errors are refusals: of the quota, of a key that is no longer valid, or refusal.AuthUnavailable where the count
 // cannot be recorded. It must be safe for concurrent use.
 type RequestMeter interface {
-	// Admit admits a request to its work, or refuses it. Requests that write are counted before their work, the others
-	// after it. The SettleFunc must be called once, after the work and before the answer is sent.
-	Admit(ctx context.Context, a *auth.Authentication, endpoint string, writes bool) (SettleFunc, error)
+	// Admit admits a request to its work, or refuses it. It counts so many requests before the work, all of them or none where the
+	// quota does not suffice; with 0 the request is counted after it, as one. The SettleFunc must be called once, after the work
+	// and before the answer is sent; with 0 it need not be.
+	Admit(ctx context.Context, a *auth.Authentication, endpoint string, before int64) (SettleFunc, error)
 
 	// ReserveRows counts the rows of a file before they are answered, each as a request: all of them, or none where the quota does
 	// not suffice. The SettleRowsFunc must be called once.
@@ -32,7 +33,8 @@ type RequestMeter interface {
 }
 
 // SettleFunc ends the metering of a request with the status of the answer that is about to be sent, and returns what is used
-// of the quota by then. Its error is answered in place of the answer.
+// of the quota by then. Its error is answered in place of the answer. What was counted before the work stays counted where it was
+// answered; a refusal leaves one request of it, or none.
 type SettleFunc func(ctx context.Context, status int) (usage.QuotaUsage, error)
 
 // SettleRowsFunc ends the metering of a file. Of the rows that were counted those that were not answered are refunded.
@@ -60,6 +62,8 @@ func (c CountingPolicy) isCounted(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusServiceUnavailable, http.StatusBadRequest, http.StatusTooManyRequests:
 		return false
+	case http.StatusForbidden: // of a plan that lacks what a parameter asks for
+		return c.Refusals
 	}
 	return c.Failures || status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
 }
@@ -76,10 +80,11 @@ func NewRequestMeter(m *usage.Meter, c CountingPolicy, log *slog.Logger) Request
 	return policyMeter{m, c, log}
 }
 
-// Admit implements RequestMeter. Of a request that reads it only checks the quota: the SettleFunc counts it, if its answer counts.
-func (m policyMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, writes bool) (SettleFunc, error) {
-	if writes {
-		return m.admitWrite(ctx, a, endpoint)
+// Admit implements RequestMeter. With nothing to count before the work it only checks the quota: the SettleFunc counts the request, if
+// its answer counts.
+func (m policyMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, before int64) (SettleFunc, error) {
+	if before > 0 {
+		return m.admitCounted(ctx, a, endpoint, before)
 	}
 	if err := m.Meter.CheckQuota(ctx, a.Wait, a.Grant, endpoint); err != nil {
 		return nil, m.toRefusal(a, err)
@@ -98,24 +103,32 @@ func (m policyMeter) CheckQuota(ctx context.Context, a *auth.Authentication, end
 	return m.toRefusal(a, m.Meter.CheckQuota(ctx, a.Wait, a.Grant, endpoint))
 }
 
-// admitWrite counts before the work, and refunds before the answer what does not count after all.
-func (m policyMeter) admitWrite(ctx context.Context, a *auth.Authentication, endpoint string) (SettleFunc, error) {
-	receipt, err := m.Reserve(ctx, a.Wait, a.Grant, endpoint)
+// admitCounted counts before the work, and refunds before the answer what does not count after all.
+func (m policyMeter) admitCounted(ctx context.Context, a *auth.Authentication, endpoint string, requests int64) (SettleFunc, error) {
+	receipt, err := m.ReserveRequests(ctx, a.Wait, a.Grant, endpoint, requests)
 	if err != nil {
 		return nil, m.toRefusal(a, err)
 	}
 	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
-		if m.policy.isCounted(status) {
-			receipt.Confirm()
-			return usage.QuotaUsage{}, nil
-		}
 		ctx, cancel := detachFromClient(ctx)
 		defer cancel()
-		if err := receipt.Refund(ctx); err != nil {
+		if err := receipt.RefundRequests(ctx, m.policy.uncounted(status, requests)); err != nil {
 			m.log.Warn("a refund is not durable yet", "account", a.Account, "endpoint", endpoint, "reason", err)
 		}
 		return usage.QuotaUsage{}, nil
 	}, nil
+}
+
+// uncounted is how many of the requests that were counted before the work do not count, by the status of the answer. One of several
+// that is refused cost nothing, so it counts as one.
+func (c CountingPolicy) uncounted(status int, requests int64) int64 {
+	switch {
+	case !c.isCounted(status):
+		return requests
+	case status >= http.StatusBadRequest:
+		return requests - 1
+	}
+	return 0
 }
 
 // ReserveRows implements RequestMeter.
@@ -180,7 +193,7 @@ func quotaSpent(p plan.Name, limit int64) error {
 type Unmetered struct{}
 
 // Admit implements RequestMeter. It shows the quota of the grant, and none of it used.
-func (Unmetered) Admit(_ context.Context, a *auth.Authentication, _ string, _ bool) (SettleFunc, error) {
+func (Unmetered) Admit(_ context.Context, a *auth.Authentication, _ string, _ int64) (SettleFunc, error) {
 	return func(context.Context, int) (usage.QuotaUsage, error) { return usage.QuotaUsage{Limit: a.Quota}, nil }, nil
 }
 

@@ -77,7 +77,8 @@ func TestRequestsCountByThePolicy(t *testing.T) {
 		{"GET", "/nowhere", "GROWTH secret", 404, 0, 1},
 		{"POST", "/me", "GROWTH secret", 405, 0, 1},
 		{"GET", "/route/compute", "GROWTH secret", 403, 0, 1},
-		{"GET", "/route/matrix", "GROWTH secret", 500, 0, 1},
+		{"GET", "/route/nearest?origin=3,44&destinations=3,45", "GROWTH secret", 500, 0, 1},
+		{"GET", "/route/matrix?origins=3,44&destinations=3,45", "GROWTH secret", 500, 0, 1},
 		{"GET", "/me", "GROWTH publishable", 403, 0, 0},
 	} {
 		for counting, want := range map[api.CountingPolicy]int64{{}: c.byDefault, api.CountAll: c.byAll} {
@@ -193,8 +194,12 @@ func (l *fakeMeter) ReserveRows(_ context.Context, _ *auth.Authentication, endpo
 	return func(_ context.Context, unanswered int64) { l.recordCall(fmt.Sprint("refund ", unanswered)) }, l.admitErr
 }
 
-func (l *fakeMeter) Admit(_ context.Context, a *auth.Authentication, endpoint string, _ bool) (api.SettleFunc, error) {
-	l.recordCall("admit " + a.Account + " " + endpoint)
+func (l *fakeMeter) Admit(_ context.Context, a *auth.Authentication, endpoint string, before int64) (api.SettleFunc, error) {
+	if before > 1 {
+		l.recordCall(fmt.Sprint("reserve ", before))
+	} else {
+		l.recordCall("admit " + a.Account + " " + endpoint)
+	}
 	if l.admitErr != nil {
 		return nil, l.admitErr
 	}
@@ -215,7 +220,7 @@ func TestTheMeterAdmitsAfterSyntaxAndSettlesAfterWork(t *testing.T) {
 	}{
 		{"GET", "/me", &fakeMeter{}, 200, []string{"admit acme GET /me", "settle 200"}},
 		{"GET", "/me?x=1", &fakeMeter{}, 422, []string{"admit acme GET /me", "settle 422"}},
-		{"GET", "/route/matrix", &fakeMeter{}, 500, []string{"admit acme GET /route/matrix", "settle 500"}},
+		{"GET", "/route/nearest?origin=3,44&destinations=3,45", &fakeMeter{}, 500, []string{"admit acme GET /route/nearest", "settle 500"}},
 		{"GET", "/me?x=1", &fakeMeter{admitErr: spent}, 429, []string{"admit acme GET /me"}},
 		{"GET", "/me?x=%zz", &fakeMeter{admitErr: spent}, 400, nil},
 		{"GET", "/nowhere", &fakeMeter{admitErr: spent}, 404, []string{"refused GET *"}},

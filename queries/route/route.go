@@ -240,6 +240,14 @@ type Network struct {
 	Attribution string
 }
 
+// DateText is the day of the data, such as 2026-11-21; "" where it is not known.
+func (n Network) DateText() string {
+	if n.Date.IsZero() {
+		return ""
+	}
+	return n.Date.Format(time.DateOnly)
+}
+
 // OSMAttribution is the notice that the licence of OpenStreetMap's data asks for.
 const OSMAttribution = "© les contributeurs d'OpenStreetMap, ODbL 1.0"
 

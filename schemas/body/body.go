@@ -46,12 +46,12 @@ type Interval struct {
 }
 
 // Version is the answer of GET /version. Vintage and Addresses are left out where no address base is served. A vintage
-// (millésime) is one release of the base. RoadNetwork is never set, as long as there is no routing engine.
+// (millésime) is one release of the base. RoadNetwork is left out where no road network is served, or its date is not known.
 type Version struct {
 	Version     string `json:"version" doc:"Of the program"`
 	Vintage     string `json:"millesime,omitempty" doc:"The BAN vintage served"`
 	Addresses   int64  `json:"adresses,omitempty" doc:"How many addresses it holds"`
-	RoadNetwork string `json:"reseau_routier,omitempty" doc:"The road network routes are computed on"`
+	RoadNetwork string `json:"reseau_routier,omitempty" doc:"Date of the road network that routes are computed on"`
 }
 
 // Me is the answer of GET /me: whose key it is and what it gives.

@@ -39,8 +39,7 @@ func API() openapi.API {
 				Body: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(refusal.AddressUnresolved, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/locality/search", Summary: "Communes by name, postcode, department, region, population",
 				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures(refusal.AddressUnparsable)},
-		}, formerOperations(), referentialOperations(), batchOperations(), siteOperations(), searchOperations(),
-			routeOperations("compute", "matrix", "isochrone", "nearest", "optimize")),
+		}, formerOperations(), referentialOperations(), batchOperations(), siteOperations(), searchOperations(), routeOperations()),
 	}
 }
 
@@ -58,17 +57,29 @@ func formerOperations() []openapi.Operation {
 	}
 }
 
-// routeOperations are the routing operations. No routing engine is loaded yet, so they have no request and no answer.
-func routeOperations(names ...string) []openapi.Operation {
-	var all []openapi.Operation
-	for _, name := range names {
-		for _, method := range []string{"GET", "POST"} {
-			all = append(all, openapi.Operation{
-				Method: method, Path: "/route/" + name, Summary: "Routes: " + name, Failures: apiFailures(refusal.RoutingUnavailable),
-			})
-		}
+// routeOperations are the routing operations. A query and a body ask for the same.
+func routeOperations() []openapi.Operation {
+	return slices.Concat(
+		routeOperation("compute", "The route between two bounds, through waypoints, with alternatives and steps", ComputeRoute{}, ComputeRoute{}, ComputedRoute{}),
+		routeOperation("matrix", "Durations and distances from each origin to each destination; counts as one request for each 25 cells, rounded up",
+			MatrixQuery{}, MatrixBody{}, Matrix{}),
+		routeOperation("isochrone", "The area within reach of an origin, or from which it is reached", ComputeIsochrone{}, ComputeIsochrone{}, Isochrone{}),
+		routeOperation("nearest", "The destinations nearest to an origin on the road", NearestQuery{}, NearestBody{}, Nearest{}),
+		routeOperation("optimize", "The order of stops that takes least, and the route through them; counts as one request for each 25 stops, rounded up",
+			OptimizeStops{}, OptimizeStops{}, Tour{}),
+	)
+}
+
+// routeOperation is an operation of the router, by GET and by POST.
+func routeOperation(name, summary string, query, sent, answer any) []openapi.Operation {
+	get := openapi.Operation{
+		Method: "GET", Path: "/route/" + name, Summary: summary, Query: query, Answer: answer, OtherAnswers: []any{NoResults{}},
+		Failures: apiFailures(refusal.AddressUnresolved, refusal.RoutingUnavailable),
 	}
-	return all
+	post := get
+	post.Method, post.Query, post.Body = "POST", nil, sent
+	post.Failures = apiFailures(refusal.AddressUnresolved, refusal.RoutingUnavailable, refusal.BodyTooLarge)
+	return []openapi.Operation{get, post}
 }
 
 const referentialPath = "/locations/referentiels/{code}"

@@ -13,6 +13,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
 	"lieudit/http/bodylimit"
+	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	"lieudit/queries/address/live"
 	"lieudit/schemas/access"
@@ -36,7 +37,7 @@ func (k singleKeyRing) IsFresh(time.Time) bool { return true }
 func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, questions []question) (err error) {
 	key := token.DefaultPrefixes.New(token.Secret)
 	noLocations := api.Locations{} // no request of the benchmark concerns them
-	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, noLocations, api.Env{
+	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, routing.NoRouter{}, noLocations, api.Env{
 		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Bodies: bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
 		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
 	})

@@ -17,6 +17,7 @@ import (
 	"lieudit/http/api"
 	"lieudit/http/connlimit"
 	"lieudit/http/customerarea"
+	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	accountqueries "lieudit/queries/account"
 	auditqueries "lieudit/queries/audit"
@@ -113,7 +114,7 @@ func (s *service) openListeners() (err error) {
 	if err != nil {
 		return err
 	}
-	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.liveVintage, api.Locations{
+	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.liveVintage, routing.NoRouter{}, api.Locations{
 		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), Alerts: s.siteAlerts,
 		CursorSecret: s.cursorKey, LastChange: s.changes.LastChange, Wait: s.waitForLocations,
 	}, api.Env{

@@ -1,0 +1,143 @@
+package routing
+
+import (
+	"context"
+	"errors"
+
+	"lieudit/http/resolve"
+	"lieudit/queries/address"
+	"lieudit/queries/address/live"
+	"lieudit/queries/route"
+	"lieudit/schemas/body"
+	sites "lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
+)
+
+// bound is a bound of a request, for the router and for the answer.
+type bound struct {
+	route.Bound
+	shown body.ResolvedBound
+}
+
+// resolveBounds resolves bounds in their order. The first that means no address, no own site, or a site without a position is
+// refusal.AddressUnresolved. One takes about 0.1 ms, so they are resolved one after the other.
+func (s *Service) resolveBounds(ctx context.Context, account string, all ...body.Bound) ([]bound, error) {
+	resolved := make([]bound, len(all))
+	for i := range all {
+		var err error
+		if resolved[i], err = s.resolveBound(ctx, account, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return resolved, nil
+}
+
+func (s *Service) resolveBound(ctx context.Context, account string, b *body.Bound) (bound, error) {
+	switch {
+	case b.IsPosition():
+		return positionBound(b.Typed(), *b.Lon, *b.Lat), nil
+	case b.IsSite():
+		return s.resolveSite(ctx, account, b)
+	}
+	found, err := queryAddresses(s, func(e *live.Engine) (resolve.Found, error) { return resolve.Address(ctx, e.Engine, b.Typed()) })
+	if err != nil {
+		return bound{}, err
+	}
+	return addressBound(b.Typed(), &found), nil
+}
+
+// queryAddresses runs a query on the address base that is served now. Where none is, the error is refusal.Internal, as for addresses.
+func queryAddresses[T any](s *Service, query func(*live.Engine) (T, error)) (T, error) {
+	result, err := live.Query(s.Addresses, query)
+	if errors.Is(err, live.ErrNone) {
+		return result, refusal.Internal
+	}
+	return result, err
+}
+
+func positionBound(typed string, lon, lat float64) bound {
+	return bound{route.Bound{Point: route.Point{Lon: lon, Lat: lat}}, body.ResolvedBound{Input: typed, Lon: lon, Lat: lat}}
+}
+
+func addressBound(typed string, found *resolve.Found) bound {
+	b := positionBound(typed, found.Record.Lon, found.Record.Lat)
+	record := resolve.ShowRecord(&found.Record)
+	b.Street = streetOf(&found.Record)
+	b.shown.Score, b.shown.Verdict, b.shown.Address = found.Score, string(found.Verdict), &record
+	return b
+}
+
+// streetOf is the name of the street that an address lies on, "" where it is none. A locality has a name, but no road bears it.
+func streetOf(r *address.Record) string {
+	if r.Type == address.HouseNumber || r.Type == address.StreetType {
+		return r.Street
+	}
+	return ""
+}
+
+// resolveSite resolves an own site, active or not.
+func (s *Service) resolveSite(ctx context.Context, account string, b *body.Bound) (bound, error) {
+	site, err := s.Sites.FindSite(ctx, account, b.Referential, b.ExternalID)
+	if errors.Is(err, refusal.NotFound) || err == nil && site.Lat == nil {
+		return bound{}, resolve.Unresolved(b.Typed())
+	}
+	if err != nil {
+		return bound{}, err
+	}
+	return s.siteBounds(b.Typed(), site)[0], nil
+}
+
+// siteBounds are the bounds of sites that have a position. A site lies on the street of its id_ban, where the base has that; what is
+// not known of streets is left out, because a route needs none.
+func (s *Service) siteBounds(typed string, all ...sites.Site) []bound {
+	bounds := make([]bound, len(all))
+	for i, site := range all {
+		bounds[i] = positionBound(typed, *site.Lon, *site.Lat)
+		name := nameOf(site)
+		bounds[i].shown.Site = &name
+	}
+	_, _ = live.Query(s.Addresses, func(e *live.Engine) (struct{}, error) {
+		for i, site := range all {
+			if r, ok := e.View(site.IDBan); ok {
+				bounds[i].Street = streetOf(&r)
+			}
+		}
+		return struct{}{}, nil
+	})
+	return bounds
+}
+
+func nameOf(s sites.Site) body.SiteName {
+	return body.SiteName{Referential: s.Referential, ExternalID: s.ExternalID, Name: s.Name}
+}
+
+// routeBounds are the bounds as the router takes them.
+func routeBounds(all []bound) []route.Bound {
+	plain := make([]route.Bound, len(all))
+	for i := range all {
+		plain[i] = all[i].Bound
+	}
+	return plain
+}
+
+// showBounds are the bounds as an answer shows them, each with where it meets the network.
+func showBounds(all []bound, accesses []route.Access) []body.ResolvedBound {
+	shown := make([]body.ResolvedBound, len(all))
+	for i := range all {
+		shown[i] = all[i].show(accesses[i])
+	}
+	return shown
+}
+
+// show is the bound as an answer shows it. The zero Access is that of a bound too far from any road.
+func (b *bound) show(a route.Access) body.ResolvedBound {
+	shown := b.shown
+	if a == (route.Access{}) {
+		return shown
+	}
+	shown.Access = &body.Access{Lon: roundDegrees(a.Lon), Lat: roundDegrees(a.Lat), Distance: roundInt(a.Distance), Street: a.Street}
+	if b.Street != "" {
+		shown.Access.IsOnOwn = &a.IsOnOwn
+	}
+	return shown
+}

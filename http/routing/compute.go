@@ -1,0 +1,32 @@
+package routing
+
+import (
+	"context"
+	"slices"
+
+	"lieudit/queries/route"
+	"lieudit/schemas/body"
+)
+
+// Compute finds the route through bounds, and others beside it.
+func (s *Service) Compute(ctx context.Context, c Caller, in body.ComputeRoute) (any, error) {
+	bounds, err := s.resolveBounds(ctx, c.Account, slices.Concat([]body.Bound{in.Origin}, in.Waypoints, []body.Bound{in.Destination})...)
+	if err != nil {
+		return nil, err
+	}
+	p := painter{in.Drawing, route.Mode(in.Mode)}
+	found, err := s.Router.Route(ctx, route.Query{
+		Profile: profileOf(in.TravelBy), Bounds: routeBounds(bounds), Alternatives: in.Alternatives, Geometry: p.wantsGeometry(), Steps: in.Steps,
+	})
+	if err != nil {
+		return s.toAnswer(ctx, c, err)
+	}
+	shown := body.ComputedRoute{
+		Envelope: body.OKEnvelope, Bounds: showBounds(bounds, found.Accesses), RoutePath: p.path(found.Routes[0]),
+		PolylinePrecision: p.polylinePrecision(), RouteNetwork: s.network(ctx, in.Mode),
+	}
+	for _, other := range found.Routes[1:] {
+		shown.Alternatives = append(shown.Alternatives, p.path(other))
+	}
+	return shown, nil
+}

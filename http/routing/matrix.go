@@ -1,0 +1,96 @@
+package routing
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"lieudit/queries/locations/search"
+	"lieudit/queries/route"
+	"lieudit/schemas/body"
+	"lieudit/schemas/body/shape"
+	sites "lieudit/schemas/locations"
+)
+
+// Matrix finds the durations from each origin to each destination. An account without such sites gets body.NoResults.
+func (s *Service) Matrix(ctx context.Context, c Caller, in body.ComputeMatrix) (any, error) {
+	origins, err := s.resolveBounds(ctx, c.Account, in.Origins...)
+	if err != nil {
+		return nil, err
+	}
+	destinations, err := s.destinations(ctx, c.Account, in.Destinations, in.SiteFilter())
+	if err != nil {
+		return nil, err
+	}
+	cells := len(origins) * len(destinations)
+	switch {
+	case cells == 0:
+		return body.NoResultsAnswer, nil
+	case cells > body.MaxMatrixCells:
+		return nil, brokenRule(c.Part, body.MatrixSizeRule(cells))
+	}
+	if err := c.Reserve(ctx, requestsFor(cells)); err != nil {
+		return nil, err
+	}
+	found, err := s.Router.Matrix(ctx, route.MatrixQuery{Profile: profileOf(in.TravelBy), Origins: routeBounds(origins), Destinations: routeBounds(destinations)})
+	if err != nil {
+		return s.toAnswer(ctx, c, err)
+	}
+	return body.Matrix{
+		Envelope: body.OKEnvelope, Origins: showBounds(origins, found.OriginAccesses), Destinations: showBounds(destinations, found.DestinationAccesses),
+		Durations: showCells(found.Durations), Distances: showCells(found.Distances), RouteNetwork: s.network(ctx, in.Mode),
+	}, nil
+}
+
+// showCells are the cells of a matrix as whole numbers, null where there is no route.
+func showCells(rows [][]float64) [][]shape.Nullable[int] {
+	shown := make([][]shape.Nullable[int], len(rows))
+	for i, row := range rows {
+		shown[i] = make([]shape.Nullable[int], len(row))
+		for j, x := range row {
+			shown[i][j].IsGiven = true
+			if x != route.Unreachable {
+				rounded := roundInt(x)
+				shown[i][j].Value = &rounded
+			}
+		}
+	}
+	return shown
+}
+
+// destinations are the destinations of a request: the bounds that it names or, with a filter, the account's sites.
+func (s *Service) destinations(ctx context.Context, account string, named []body.Bound, filter *body.SiteFilter) ([]bound, error) {
+	if filter == nil {
+		return s.resolveBounds(ctx, account, named...)
+	}
+	found, err := s.findSites(ctx, search.Query{Account: account, Referential: filter.Referential, Tags: filter.Tags})
+	return s.siteBounds("", found...), err
+}
+
+// sitesAtOnce is how many sites are read at once.
+const sitesAtOnce = 2_000
+
+// findSites are the active sites that meet a query and have a position, by referential and external id. A plan bounds how many there
+// can be.
+func (s *Service) findSites(ctx context.Context, q search.Query) ([]sites.Site, error) {
+	var found []sites.Site
+	q.Status, q.Sort, q.Limit = search.Active, search.ByName, sitesAtOnce
+	for {
+		page, err := s.Search.Search(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, hit := range page.Hits {
+			if hit.Site.Lat != nil {
+				found = append(found, hit.Site)
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			break
+		}
+	}
+	slices.SortFunc(found, func(a, b sites.Site) int {
+		return cmp.Or(cmp.Compare(a.Referential, b.Referential), cmp.Compare(a.ExternalID, b.ExternalID))
+	})
+	return found, nil
+}

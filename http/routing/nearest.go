@@ -1,0 +1,41 @@
+package routing
+
+import (
+	"context"
+
+	"lieudit/queries/route"
+	"lieudit/schemas/body"
+)
+
+// Nearest finds the destinations that are nearest to an origin. Those that cannot be reached are left out.
+func (s *Service) Nearest(ctx context.Context, c Caller, in body.FindNearest) (any, error) {
+	origins, err := s.resolveBounds(ctx, c.Account, in.Origin)
+	if err != nil {
+		return nil, err
+	}
+	destinations, err := s.destinations(ctx, c.Account, in.Destinations, in.SiteFilter())
+	if err != nil {
+		return nil, err
+	}
+	if len(destinations) == 0 {
+		return body.NoResultsAnswer, nil
+	}
+	found, err := s.Router.Nearest(ctx, route.NearestQuery{
+		Profile: profileOf(in.TravelBy), Origin: origins[0].Bound, Destinations: routeBounds(destinations), Limit: in.Limit,
+	})
+	if err != nil {
+		return s.toAnswer(ctx, c, err)
+	}
+	if len(found.Found) == 0 {
+		return body.NoResultsAnswer, nil
+	}
+	shown := body.Nearest{Envelope: body.OKEnvelope, Origin: origins[0].show(found.Access), RouteNetwork: s.network(ctx, in.Mode)}
+	for _, d := range found.Found {
+		result := body.NearestDestination{ResolvedBound: destinations[d.Index].show(d.Access), Distance: roundInt(d.Distance), Duration: roundInt(d.Duration)}
+		if in.SiteFilter() == nil {
+			result.Index = &d.Index
+		}
+		shown.Results = append(shown.Results, result)
+	}
+	return shown, nil
+}

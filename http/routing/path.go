@@ -1,0 +1,150 @@
+package routing
+
+import (
+	"math"
+	"slices"
+
+	"lieudit/queries/route"
+	"lieudit/schemas/body"
+)
+
+// Values of the parameter geometry.
+const (
+	noGeometry       = "none"
+	polylineGeometry = "polyline"
+)
+
+// painter shows routes in the form that a request asks for.
+type painter struct {
+	body.Drawing
+	mode route.Mode
+}
+
+func (p painter) wantsGeometry() bool { return p.Geometry != noGeometry }
+
+// polylinePrecision is what an answer says of its polylines; 0: it has none.
+func (p painter) polylinePrecision() int {
+	if p.Geometry == polylineGeometry {
+		return body.PolylinePrecision
+	}
+	return 0
+}
+
+// path shows a route.
+func (p painter) path(r route.Route) body.RoutePath {
+	shown := body.RoutePath{
+		Distance: roundInt(r.Distance), Duration: roundInt(r.Duration), Geometry: p.line(r.Geometry), TollDistance: roundInt(r.TollDistance),
+		Legs: make([]body.Leg, len(r.Legs)),
+	}
+	if p.wantsGeometry() {
+		shown.BBox = boundingBox(r.Geometry)
+	}
+	for i, leg := range r.Legs {
+		shown.Legs[i] = p.leg(leg)
+	}
+	for _, a := range avoids {
+		for _, met := range r.Avoided {
+			if met.Kind == a.kind {
+				shown.Avoided = append(shown.Avoided, body.Avoided{Type: a.name, Distance: roundInt(met.Distance)})
+			}
+		}
+	}
+	return shown
+}
+
+func (p painter) leg(l route.Leg) body.Leg {
+	shown := body.Leg{Distance: roundInt(l.Distance), Duration: roundInt(l.Duration)}
+	if !p.Steps {
+		return shown
+	}
+	for _, step := range l.Steps {
+		shown.Steps = append(shown.Steps, p.step(step))
+	}
+	return shown
+}
+
+func (p painter) step(s route.Step) body.Step {
+	m := s.Maneuver
+	return body.Step{
+		Distance: roundInt(s.Distance), Duration: roundInt(s.Duration), Street: s.Name, Ref: s.Ref, Directions: s.Destinations,
+		Maneuver: body.Maneuver{Type: string(m.Type), Modifier: string(m.Modifier), Exit: m.Exit, Lon: roundDegrees(m.Lon), Lat: roundDegrees(m.Lat)},
+		Text:     stepText(p.Lang, p.mode, s), Geometry: p.line(s.Geometry),
+	}
+}
+
+// line shows a way; nil where none is asked for or there is none.
+func (p painter) line(points []route.Point) *body.Line {
+	switch {
+	case !p.wantsGeometry() || len(points) == 0:
+		return nil
+	case p.Geometry == polylineGeometry:
+		return body.PolylineOf(encodePolyline(points))
+	}
+	return &body.Line{Type: "LineString", Coordinates: coordinatesOf(points)}
+}
+
+func coordinatesOf(points []route.Point) [][]float64 {
+	all := make([][]float64, len(points))
+	for i, at := range points {
+		all[i] = []float64{roundDegrees(at.Lon), roundDegrees(at.Lat)}
+	}
+	return all
+}
+
+// roundDegrees rounds to six decimals, a tenth of a metre.
+func roundDegrees(x float64) float64 { return math.Round(x*1e6) / 1e6 }
+
+// encodePolyline writes positions as an encoded polyline of precision 5: of each the difference from the one before, latitude first,
+// as groups of five bits from the lowest.
+func encodePolyline(points []route.Point) string {
+	var text []byte
+	var lat, lon int
+	for _, at := range points {
+		nextLat, nextLon := int(math.Round(at.Lat*1e5)), int(math.Round(at.Lon*1e5))
+		text = appendPolylineNumber(appendPolylineNumber(text, nextLat-lat), nextLon-lon)
+		lat, lon = nextLat, nextLon
+	}
+	return string(text)
+}
+
+// appendPolylineNumber writes a number, its sign in the lowest bit.
+func appendPolylineNumber(text []byte, n int) []byte {
+	bits := uint(n) << 1
+	if n < 0 {
+		bits = ^bits
+	}
+	for ; bits >= 0x20; bits >>= 5 {
+		text = append(text, byte(bits&0x1f|0x20)+63)
+	}
+	return append(text, byte(bits)+63)
+}
+
+// boundingBox is the box of a way: west, south, east, north. Two positions in succession that lie more than half the Earth apart are on
+// both sides of the antimeridian; west is then greater than east, as GeoJSON has it.
+func boundingBox(points []route.Point) []float64 {
+	if len(points) == 0 {
+		return nil
+	}
+	shift := 0.0
+	for i := 1; i < len(points); i++ {
+		if math.Abs(points[i].Lon-points[i-1].Lon) > 180 {
+			shift = 360
+		}
+	}
+	lons, lats := make([]float64, len(points)), make([]float64, len(points))
+	for i, at := range points {
+		lons[i], lats[i] = at.Lon, at.Lat
+		if at.Lon < 0 {
+			lons[i] += shift
+		}
+	}
+	return []float64{wrapDegrees(slices.Min(lons)), roundDegrees(slices.Min(lats)), wrapDegrees(slices.Max(lons)), roundDegrees(slices.Max(lats))}
+}
+
+// wrapDegrees is a longitude from -180 to 180.
+func wrapDegrees(lon float64) float64 {
+	if lon > 180 {
+		lon -= 360
+	}
+	return roundDegrees(lon)
+}

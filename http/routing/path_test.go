@@ -1,0 +1,67 @@
+package routing
+
+import (
+	"slices"
+	"testing"
+
+	"lieudit/queries/route"
+)
+
+func TestAPolylineIsOfFiveDecimals(t *testing.T) {
+	t.Parallel()
+	for want, points := range map[string][]route.Point{
+		"_p~iF~ps|U_ulLnnqC_mqNvxq`@": {{Lon: -120.2, Lat: 38.5}, {Lon: -120.95, Lat: 40.7}, {Lon: -126.453, Lat: 43.252}}, // the example of the format's description
+		"??":                          {{}},
+		"@???A@":                      {{Lat: -0.00001}, {Lat: -0.000011}, {Lon: -0.000005, Lat: 0}},
+	} {
+		if got := encodePolyline(points); got != want {
+			t.Errorf("%v: got %q, want %q", points, got, want)
+		}
+	}
+}
+
+func TestABoxCrossesTheAntimeridianWhereTheWayDoes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		points []route.Point
+		want   []float64
+	}{
+		{nil, nil},
+		{[]route.Point{{Lon: 3, Lat: 44}}, []float64{3, 44, 3, 44}},
+		{[]route.Point{{Lon: 3.5, Lat: 44}, {Lon: 2, Lat: 45.1234567}, {Lon: 4, Lat: -1}}, []float64{2, -1, 4, 45.123457}},
+		{[]route.Point{{Lon: -1, Lat: 44}, {Lon: 1, Lat: 45}}, []float64{-1, 44, 1, 45}},
+		{[]route.Point{{Lon: 178, Lat: -17}, {Lon: 179.9, Lat: -16}, {Lon: -179.5, Lat: -18}}, []float64{178, -18, -179.5, -16}},
+	} {
+		if got := boundingBox(c.points); !slices.Equal(got, c.want) {
+			t.Errorf("%v: got %v, want %v", c.points, got, c.want)
+		}
+	}
+}
+
+func TestAnAreaContainsWhatIsInsideItsBordersAndOutsideItsHoles(t *testing.T) {
+	t.Parallel()
+	ring := func(west, south, east, north float64) []route.Point {
+		return []route.Point{{Lon: west, Lat: south}, {Lon: east, Lat: south}, {Lon: east, Lat: north}, {Lon: west, Lat: north}, {Lon: west, Lat: south}}
+	}
+	island := route.Area{{ring(0, 0, 10, 10), ring(4, 4, 6, 6)}, {ring(4.5, 4.5, 5.5, 5.5)}, {{{Lon: 20, Lat: 0}, {Lon: 22, Lat: 2}, {Lon: 20, Lat: 4}, {Lon: 20, Lat: 0}}}}
+	for _, c := range []struct {
+		lon, lat float64
+		want     bool
+	}{
+		{1, 1, true}, {-1, 1, false}, {11, 1, false}, {1, 11, false}, {4.2, 5, false}, {5, 5, true}, {4.2, 4.2, false}, {7, 5, true},
+		{21, 2, true}, {21.9, 2, true}, {19, 2, false}, {22.1, 2, false}, {21, 0.5, false}, {3, 4, true}, {19, 4, false},
+	} {
+		if got := contains(island, route.Point{Lon: c.lon, Lat: c.lat}); got != c.want {
+			t.Errorf("%v, %v: %v, want %v", c.lon, c.lat, got, c.want)
+		}
+	}
+}
+
+func TestRequestsAreCountedByTwentyFive(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]int64{1: 1, 2: 1, 25: 1, 26: 2, 48: 2, 50: 2, 51: 3, 624: 25, 625: 25} {
+		if got := requestsFor(size); got != want {
+			t.Errorf("%d: got %d, want %d", size, got, want)
+		}
+	}
+}

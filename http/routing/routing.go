@@ -1,0 +1,120 @@
+// Package routing answers the questions about routes of the API. It resolves bounds, asks a route.Router, and makes the body of the
+// answer. Its constraint: every bound is resolved before the router is asked, in the order of the request, so that the first one
+// that means no address is the refusal whatever else is wrong.
+//
+//	body.ComputeRoute … ── resolveBounds ──> bound{route.Bound, body.ResolvedBound} ── route.Router ──> body.ComputedRoute …
+//	                            │                                                         │
+//	      resolve.Address, SiteFinder, search.Engine                     body.NoResults, refusal.RoutingUnavailable
+//
+// Requests that cost as much as several are reserved through their Caller once their size is known, before the router is asked.
+package routing
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"time"
+
+	"lieudit/http/problem"
+	"lieudit/queries/address/live"
+	"lieudit/queries/locations/search"
+	"lieudit/queries/route"
+	"lieudit/schemas/body"
+	sites "lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
+)
+
+// Service answers questions about routes. It is safe for concurrent use. Every field is required.
+type Service struct {
+	Router    route.Router
+	Addresses *live.Vintage
+	Sites     SiteFinder
+	Search    search.Engine // of sites
+	Log       *slog.Logger
+}
+
+// SiteFinder finds a site of an account, active or not. One that the account does not have is refusal.NotFound.
+type SiteFinder interface {
+	FindSite(ctx context.Context, account, code, externalID string) (sites.Site, error)
+}
+
+// Caller is who asks, and how.
+type Caller struct {
+	Account string
+	Part    string // of the request that was decoded: "query" or "body"
+	// Reserve counts so many requests before the work. Its error is the refusal to answer with.
+	Reserve func(ctx context.Context, requests int64) error
+}
+
+// countedAtOnce is how many cells of a matrix, or stops of a tour, count as one request.
+const countedAtOnce = 25
+
+// requestsFor is how many requests a matrix of so many cells counts as, or a tour of so many stops.
+func requestsFor(size int) int64 { return int64(size+countedAtOnce-1) / countedAtOnce }
+
+// toAnswer is the answer to an error of the router. Where no way leads, or no road is near, nothing was found. A router that cannot
+// answer at all is refusal.RoutingUnavailable, and the log gets the reason, unless it is that there is no network: readiness says so.
+func (s *Service) toAnswer(ctx context.Context, c Caller, err error) (any, error) {
+	_, isOffRoad := errors.AsType[*route.OffRoadError](err)
+	switch {
+	case isOffRoad, errors.Is(err, route.ErrNoRoute):
+		return body.NoResultsAnswer, nil
+	case errors.Is(err, route.ErrTooMuchWork):
+		return nil, brokenRule(c.Part, "more work than one request may cost: ask for fewer bounds, or nearer ones")
+	case ctx.Err() != nil:
+		return nil, err
+	case !errors.Is(err, route.ErrUnavailable) && !errors.Is(err, route.ErrUnsupported):
+		s.Log.Error("the router failed", "error", err)
+	}
+	return nil, refusal.RoutingUnavailable
+}
+
+// brokenRule is the refusal of a whole request for a rule that shows only when it is worked on.
+func brokenRule(part, rule string) error {
+	return problem.Violations(problem.Violation{Type: "value_error", Loc: []any{part}, Msg: "Value error, " + rule, Input: map[string]any{}})
+}
+
+// profileOf is the router's profile of a request.
+func profileOf(t body.TravelBy) route.Profile {
+	return route.Profile{Mode: route.Mode(t.Mode), Optimization: route.Optimization(t.Optimization), Avoid: avoidSet(t.Avoid)}
+}
+
+// avoids are the names of the kinds of roads that can be avoided, in the order of answers.
+var avoids = []struct {
+	kind route.Avoid
+	name string
+}{{route.Tolls, "toll"}, {route.Motorways, "motorway"}, {route.Ferries, "ferry"}}
+
+func avoidSet(names []string) (set route.Avoid) {
+	for _, a := range avoids {
+		for _, name := range names {
+			if name == a.name {
+				set |= a.kind
+			}
+		}
+	}
+	return set
+}
+
+// network is what an answer says of the roads that it is from.
+func (s *Service) network(ctx context.Context, mode string) body.RouteNetwork {
+	shown := body.RouteNetwork{Mode: mode}
+	if n, err := s.Router.Network(ctx); err == nil {
+		shown.RoadNetwork, shown.Attribution = n.DateText(), n.Attribution
+	}
+	return shown
+}
+
+// networkTimeout is how long NetworkDate waits for a router that asks a server.
+const networkTimeout = time.Second
+
+// NetworkDate is the day of the road data that is served, "" where it is not known.
+func (s *Service) NetworkDate(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, networkTimeout)
+	defer cancel()
+	return s.network(ctx, "").RoadNetwork
+}
+
+// roundInt rounds seconds or metres to whole ones.
+func roundInt(x float64) int { return int(math.Round(x)) }
