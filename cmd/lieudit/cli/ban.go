@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/dirlock"
@@ -88,7 +89,7 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 	}
 	if i.Millesime == "" { // the data itself holds no date
 		var isFileDate bool
-		i.Millesime, isFileDate = sources.Millesime()
+		i.Millesime, isFileDate = sources.Date()
 		if isFileDate && i.SHA256 == "" { // a finished vintage brings its own
 			fmt.Fprintf(p.Err, "warning: the millésime %s is the file's own date, since its name holds none; --millesime DATE sets it\n", i.Millesime)
 		}
@@ -131,7 +132,7 @@ func explainImportError(err error) error {
 		return fmt.Errorf("another import is at work: %w", held)
 	}
 	// Without --sha256 a finished vintage has no sum to compare: it is taken over only by a sum that its maker gave.
-	if sum, ok := errors.AsType[*vintages.ChecksumError](err); ok && sum.Want == "" {
+	if sum, ok := errors.AsType[*releases.ChecksumError](err); ok && sum.Want == "" {
 		return errors.New("a finished vintage is imported with its SHA-256: --sha256 SUM (lieudit ban status --sha256 prints it where it was built)")
 	}
 	if errors.Is(err, syscall.ENOSPC) {
@@ -227,7 +228,7 @@ type vintageStatus struct {
 	Served     bool      `json:"servi"`
 }
 
-// errNoVintage says that the data folder never had a vintage. One that lost its vintage is a *vintages.LostError.
+// errNoVintage says that the data folder never had a vintage. One that lost its vintage is a *releases.LostError.
 var errNoVintage = errors.New("there is no vintage in this data folder yet: lieudit ban import FILE")
 
 // printVintageStatus prints the current vintage. The checksum is computed only with --sha256, since it reads the whole file.
@@ -269,7 +270,7 @@ func readVintageStatus(folder vintages.Folder, name string) (s vintageStatus, er
 		return s, err
 	}
 	s = vintageStatus{File: folder.Path(name), Meta: v.Meta, Bytes: v.Size(), ImportedAt: v.Modified().UTC()}
-	served, running, err := folder.ServedVintage()
+	served, running, err := folder.ServedName()
 	s.Running, s.Served = running, running && served == name
 	return s, errors.Join(err, v.Close())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/meiliclient"
@@ -44,7 +45,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 		s.Log.Warn("leavings of imports stay", "reason", err) // they cost disk space, nothing else
 	}
 	current, err := folder.Current()
-	if err == nil && current == "" && s.Demo && folder.LastRealVintage() == "" {
+	if err == nil && current == "" && s.Demo && folder.LastReal() == "" {
 		if err := s.addDemoVintage(ctx, folder, communes); err != nil {
 			return fmt.Errorf("demo vintage: %w", err)
 		}
@@ -53,7 +54,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 		s.liveVintage.Swap(nil) // unmaps the vintage once the last query on it has ended
 		return nil
 	})
-	s.vintageWatcher = vintages.NewWatcher(folder, s.Log, s.serveVintage, s.liveVintage.Withdraw)
+	s.vintageWatcher = releases.NewWatcher(folder, s.Log, s.serveVintage, s.liveVintage.Withdraw)
 	s.vintageWatcher.Load(ctx)
 	return nil
 }
@@ -62,7 +63,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 // the folder it does nothing: the import brings a vintage. One goroutine writes the rows into a pipe from which the build
 // reads; it has ended when the function returns.
 func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
-	_, _, err := folder.Add(ctx, s.Now(), func(path, _ string) (vintage.Summary, error) {
+	_, err := folder.Add(ctx, s.Now(), func(path, _ string) (releases.Label, error) {
 		r, w := io.Pipe()
 		written := make(chan error, 1)
 		go func() {
@@ -73,7 +74,7 @@ func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, co
 		sum, err := vintage.Build(ctx, path, ban.Read(r, "demo", &ban.Report{}),
 			vintage.Options{Millesime: vintages.DemoMillesime, Synthetic: true})
 		r.CloseWithError(io.ErrClosedPipe) // ends the writer when the build stopped early
-		return sum, errors.Join(err, <-written)
+		return vintages.LabelOf(sum.Meta), errors.Join(err, <-written)
 	})
 	if _, held := errors.AsType[*dirlock.HeldError](err); held {
 		return nil

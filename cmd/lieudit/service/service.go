@@ -24,7 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"lieudit/cmd/lieudit/vintages"
+	"lieudit/cmd/lieudit/releases"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/commands/locations"
@@ -45,6 +45,7 @@ import (
 	usageprojections "lieudit/projections/usage"
 	"lieudit/queries/address/live"
 	addressmeili "lieudit/queries/address/meili"
+	"lieudit/queries/address/vintage"
 	"lieudit/queries/locations/alert"
 	"lieudit/queries/locations/geocode"
 	"lieudit/queries/locations/meili"
@@ -55,7 +56,7 @@ import (
 // the registry or at the live vintage; events leave the logs to the right and come back as rows.
 //
 //	api.Handler ──> keyring.Ring <───────────────────────────┐
-//	   │   └──> live.Vintage <── vintages.Watcher            │
+//	   │   └──> live.Vintage <── releases.Watcher            │
 //	   │                                                     │
 //	customerarea.Handler ──> commands ──> logs ──> feed ─────┤
 //	   │                                                     │
@@ -86,7 +87,7 @@ type service struct {
 	liveVintage    *live.Vintage
 	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
-	vintageWatcher *vintages.Watcher
+	vintageWatcher *releases.Watcher[*vintage.Vintage]
 
 	bodyBudget     *bodylimit.Budget
 	uploadBudget   *bodylimit.Budget // of files on disk

@@ -1,19 +1,48 @@
+// Package vintages imports vintages of the address base into a data folder. A vintage is one release of the Base Adresse
+// Nationale (BAN), built into an index file; its millésime is the date of the data. Its one job is to say what package
+// releases needs to know of vintages, and to build one from the files of the base. Its constraint: an id_ban identifies an
+// address for customers across vintages, so an import carries them over or says why it cannot.
+//
+//	Sources ──> Import.Run ──> releases.Folder.Add ──> vintage.Build, with the vintage before
 package vintages
 
 import (
-	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
+	"iter"
+
 	"time"
 
+	"lieudit/cmd/lieudit/releases"
+	"lieudit/queries/address/ban"
 	"lieudit/queries/address/vintage"
+	"lieudit/queries/mappedfile"
 )
+
+// DemoMillesime stands in place of a date in the vintage of invented addresses that a service builds for itself.
+const DemoMillesime = releases.DemoDate
+
+// Folder is the folder of vintages in a data folder.
+type Folder = releases.Folder[*vintage.Vintage]
+
+// FolderIn is the folder of vintages in a data folder. It need not exist yet.
+func FolderIn(data string) Folder {
+	return releases.FolderIn(data, releases.Kind[*vintage.Vintage]{
+		Noun: "vintage", Contents: "addresses",
+		FolderName: "vintages", Extension: ".vintage", LastRealFile: "last-vintage",
+		RepairAdvice: "put it back from a backup, or begin anew (the ids it gave are lost): lieudit ban import --fresh FILE",
+		HasMagic:     vintage.HasMagic,
+		Open:         vintage.Open,
+		File:         func(v *vintage.Vintage) *mappedfile.File { return v.File },
+		Describe:     func(v *vintage.Vintage) releases.Label { return LabelOf(v.Meta) },
+	})
+}
+
+// LabelOf is what a folder needs to know of a vintage.
+func LabelOf(m vintage.Meta) releases.Label {
+	return releases.Label{Date: m.Millesime, IsSynthetic: m.Synthetic}
+}
 
 // Import is one import into a folder: either of CSV files, from which it builds a vintage, or of one finished vintage. The
 // caller closes Sources.
@@ -28,7 +57,7 @@ type Import struct {
 }
 
 // UnreadableCurrentError says that the current vintage cannot be read, so that its id_ban cannot be carried over. An
-// id_ban identifies an address for customers across vintages. An import without Fresh refuses rather than lose them.
+// import without Fresh refuses rather than lose them.
 type UnreadableCurrentError struct{ Err error }
 
 func (e *UnreadableCurrentError) Error() string {
@@ -39,32 +68,46 @@ func (e *UnreadableCurrentError) Unwrap() error { return e.Err }
 
 // Run makes a vintage of the sources the current one: it builds one from CSV files, or copies a finished one. It does not
 // wait for a running service; AwaitServed does. Its errors are those of Folder.Add and of reading the sources,
-// *UnreadableCurrentError, *ChecksumError, ErrMixed and ErrUnfinished.
+// *UnreadableCurrentError, and those of releases about a finished vintage.
 func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err error) {
-	isFinished, err := i.Sources.IsFinishedVintage()
+	isFinished, err := i.IsFinished(i.Sources.Sources, i.SHA256)
 	if err != nil {
 		return "", s, err
 	}
-	if isFinished {
-		return i.Add(ctx, i.Now, func(path, _ string) (vintage.Summary, error) { return i.Sources.importFinished(path, i.SHA256) })
+	build := i.copyFinished
+	if !isFinished {
+		rows, stop := i.Sources.PeekRows()
+		defer stop()
+		build = func(path, current string) (vintage.Summary, error) { return i.buildVintage(ctx, path, current, rows) }
 	}
-	if i.SHA256 != "" {
-		return "", s, ErrUnfinished
+	name, err = i.Add(ctx, i.Now, func(path, current string) (releases.Label, error) {
+		s, err = build(path, current)
+		return LabelOf(s.Meta), err
+	})
+	return name, s, err
+}
+
+// copyFinished copies the finished vintage to a path and verifies it.
+func (i Import) copyFinished(path, _ string) (s vintage.Summary, err error) {
+	v, err := i.CopyFinished(i.Sources.Sources, path, i.SHA256)
+	if err != nil {
+		return s, err
 	}
-	rows, stop := i.Sources.PeekRows()
-	defer stop()
-	return i.Add(ctx, i.Now, func(path, current string) (s vintage.Summary, err error) {
-		synthetic := i.Sources.Report.Synthetic > 0
-		previous, err := i.openPrevious(ctx, current, synthetic)
-		if err != nil {
-			return s, err
-		}
-		if previous != nil {
-			defer func() { err = errors.Join(err, previous.Close()) }()
-		}
-		return vintage.Build(ctx, path, rows, vintage.Options{
-			Millesime: i.Millesime, Synthetic: synthetic, Previous: previous, Progress: i.Progress,
-		})
+	return vintage.Summary{Meta: v.Meta, Bytes: v.Size()}, v.Close()
+}
+
+// buildVintage builds a vintage of the rows into a path. It carries the id_ban of the current one over.
+func (i Import) buildVintage(ctx context.Context, path, current string, rows iter.Seq2[ban.Row, error]) (s vintage.Summary, err error) {
+	synthetic := i.Sources.Report.Synthetic > 0
+	previous, err := i.openPrevious(ctx, current, synthetic)
+	if err != nil {
+		return s, err
+	}
+	if previous != nil {
+		defer func() { err = errors.Join(err, previous.Close()) }()
+	}
+	return vintage.Build(ctx, path, rows, vintage.Options{
+		Millesime: i.Millesime, Synthetic: synthetic, Previous: previous, Progress: i.Progress,
 	})
 }
 
@@ -80,7 +123,7 @@ func (i Import) openPrevious(ctx context.Context, current string, synthetic bool
 		}
 		return nil, nil
 	}
-	if isDemo(current) && !synthetic {
+	if releases.IsDemo(current) && !synthetic {
 		return nil, nil
 	}
 	v, err := i.Open(current)
@@ -94,86 +137,4 @@ func (i Import) openPrevious(ctx context.Context, current string, synthetic bool
 		return nil, &UnreadableCurrentError{errors.Join(err, v.Close())}
 	}
 	return v, nil
-}
-
-// ChecksumError says that a finished vintage is not the one that the operator meant. Both fields are SHA-256 sums in
-// hexadecimal; Want is "" when no sum was given.
-type ChecksumError struct{ Want, Got string }
-
-func (e *ChecksumError) Error() string {
-	return fmt.Sprintf("its SHA-256 is %s and should be %s", e.Got, e.Want)
-}
-
-var (
-	// ErrMixed says that a finished vintage was named beside other files.
-	ErrMixed = errors.New("a finished vintage is imported alone")
-	// ErrUnfinished says that a SHA-256 was given and the sources are no finished vintage.
-	ErrUnfinished = errors.New("a SHA-256 is that of a finished vintage, and this is none")
-)
-
-// IsFinishedVintage says whether the source is a finished vintage, by its first bytes. A finished vintage among several
-// sources is ErrMixed. The bytes are kept, so the sources can still be read whole.
-func (s *Sources) IsFinishedVintage() (bool, error) {
-	for _, f := range s.files {
-		text := bufio.NewReader(f.ReadCloser)
-		head, err := text.Peek(16)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return false, fmt.Errorf("read %s: %w", f.name, err)
-		}
-		f.unread = text
-		if vintage.HasMagic(head) {
-			if len(s.files) > 1 {
-				return false, fmt.Errorf("%s: %w", f.name, ErrMixed)
-			}
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// importFinished copies the finished vintage to a path, compares its SHA-256 and verifies all of the file. After an error
-// no file is left.
-func (s *Sources) importFinished(path, sum string) (out vintage.Summary, err error) {
-	defer func() {
-		if err != nil {
-			os.Remove(path) // its error is dropped: the next import removes what is left
-		}
-	}()
-	name := s.files[0].name
-	got, err := s.copyWithChecksum(path)
-	if err != nil {
-		return out, fmt.Errorf("copy %s: %w", name, err)
-	}
-	if !strings.EqualFold(got, sum) {
-		return out, fmt.Errorf("%s is not the vintage that was meant: %w", name, &ChecksumError{Want: sum, Got: got})
-	}
-	v, err := vintage.Open(path)
-	if err != nil {
-		return out, err
-	}
-	out.Meta, out.Bytes = v.Meta, v.Size()
-	return out, errors.Join(v.Verify(s.ctx), v.Close())
-}
-
-// copyWithChecksum copies the only source to a path, synced, and returns its SHA-256 in hexadecimal.
-func (s *Sources) copyWithChecksum(path string) (sum string, err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return "", err
-	}
-	digest := sha256.New()
-	_, err = io.Copy(io.MultiWriter(file, digest), countingReader{s.files[0].unread, s})
-	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Sync(), file.Close())
-}
-
-// Checksum is the SHA-256 of a vintage's file in hexadecimal, which an import of the file into another data folder needs.
-// It reads the whole file.
-func (f Folder) Checksum(name string) (string, error) {
-	file, err := os.Open(f.Path(name))
-	if err != nil {
-		return "", err
-	}
-	digest := sha256.New()
-	_, err = io.Copy(digest, file)
-	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Close())
 }

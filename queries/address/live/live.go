@@ -2,7 +2,7 @@
 // Its one constraint: a vintage is unmapped when its last reader is done, never before, because a read of an unmapped
 // file ends the process.
 //
-//	vintages.Watcher ── Swap, Withdraw ──► Vintage ── Acquire ──► Engine (one reader more)
+//	releases.Watcher ── Swap, Withdraw ──► Vintage ── Acquire ──► Engine (one reader more)
 //	                                          ▲                     │
 //	http/api, geocode ── Query(func(*Engine)) ┘                     └── Release (one reader less; the last one unmaps)
 //

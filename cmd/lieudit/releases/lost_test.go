@@ -1,4 +1,4 @@
-package vintages
+package releases
 
 import (
 	"context"
@@ -11,22 +11,22 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/queries/address/vintage"
+	"lieudit/queries/mappedfile"
 )
 
 // watchedService records the calls of a watcher: swap and withdraw.
 type watchedService struct {
-	*Watcher
-	current          *vintage.Vintage
+	*Watcher[note]
+	current          *note
 	withdrawnBecause error
 	checks           atomic.Int64
 }
 
 // newWatchedService returns a service whose watcher polls when the test says so; its checks of whole files are counted.
-func newWatchedService(t *testing.T, f Folder) *watchedService {
+func newWatchedService(t *testing.T, f Folder[note]) *watchedService {
 	t.Helper()
 	s := &watchedService{}
-	swap := func(_ context.Context, v *vintage.Vintage) { s.closeCurrent(); s.current, s.withdrawnBecause = v, nil }
+	swap := func(_ context.Context, n note) { s.closeCurrent(); s.current, s.withdrawnBecause = &n, nil }
 	s.Watcher = NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)), swap, func(why error) { s.closeCurrent(); s.withdrawnBecause = why })
 	t.Cleanup(s.closeCurrent)
 	return s
@@ -42,9 +42,9 @@ func (s *watchedService) closeCurrent() {
 // pollOnce has the watcher poll once and returns the problem it reports.
 func (s *watchedService) pollOnce(t *testing.T) string {
 	t.Helper()
-	s.recordProblem(s.loadCurrent(t.Context(), func(v *vintage.Vintage, ctx context.Context) error {
+	s.recordProblem(s.loadCurrent(t.Context(), func(file *mappedfile.File, ctx context.Context) error {
 		s.checks.Add(1)
-		return v.Verify(ctx)
+		return file.Verify(ctx)
 	}))
 	if err := s.Problem(); err != nil {
 		return err.Error()
@@ -75,63 +75,63 @@ func removeFile(t *testing.T, path string) {
 	}
 }
 
-func TestAnyTraceOfRealAddressesIsFound(t *testing.T) {
+func TestAnyTraceOfRealDataIsFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		left func(t *testing.T, f Folder, name string)
+		left func(t *testing.T, f Folder[note], name string)
 		want bool
 	}{
-		"nothing":         {func(*testing.T, Folder, string) {}, false},
-		"a demonstration": {func(t *testing.T, f Folder, _ string) { writeFile(t, f.Path("demo-1"), nil) }, false},
-		"a file":          {func(t *testing.T, f Folder, name string) { writeFile(t, f.Path(name), nil) }, true},
-		"a name": {func(t *testing.T, f Folder, name string) {
+		"nothing":         {func(*testing.T, Folder[note], string) {}, false},
+		"a demonstration": {func(t *testing.T, f Folder[note], _ string) { writeFile(t, f.Path("demo-1"), nil) }, false},
+		"a file":          {func(t *testing.T, f Folder[note], name string) { writeFile(t, f.Path(name), nil) }, true},
+		"a name": {func(t *testing.T, f Folder[note], name string) {
 			writeFile(t, filepath.Join(f.dir, currentFile), []byte(name))
 		}, true},
-		"what was served": {func(t *testing.T, f Folder, name string) {
+		"what was served": {func(t *testing.T, f Folder[note], name string) {
 			writeFile(t, filepath.Join(f.dir, servingFolder, servedNameFile), []byte(name))
 		}, true},
-		"a note":              {func(t *testing.T, f Folder, name string) { f.recordRealVintage(name) }, true},
-		"a name out of reach": {func(t *testing.T, f Folder, _ string) { os.Mkdir(filepath.Join(f.dir, currentFile), 0o700) }, true},
-		"a note, and no folder": {func(t *testing.T, f Folder, name string) {
-			if err := errors.Join(f.recordRealVintage(name), os.RemoveAll(f.dir)); err != nil {
+		"a note":              {func(t *testing.T, f Folder[note], name string) { f.recordReal(name) }, true},
+		"a name out of reach": {func(t *testing.T, f Folder[note], _ string) { os.Mkdir(filepath.Join(f.dir, currentFile), 0o700) }, true},
+		"a note, and no folder": {func(t *testing.T, f Folder[note], name string) {
+			if err := errors.Join(f.recordReal(name), os.RemoveAll(f.dir)); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
 	} {
-		f := FolderIn(t.TempDir())
+		f := notesIn(t.TempDir())
 		if err := os.MkdirAll(filepath.Join(f.dir, servingFolder), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		c.left(t, f, "2026-01-02-7")
-		if got := f.LastRealVintage(); (got != "") != c.want {
+		if got := f.LastReal(); (got != "") != c.want {
 			t.Errorf("%s: held %q, want any: %v", name, got, c.want)
 		}
 		if err := f.RemoveLeftovers(time.UnixMilli(9)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := f.LastRealVintage(); (got != "") != c.want {
+		if got := f.LastReal(); (got != "") != c.want {
 			t.Errorf("%s, after RemoveLeftovers: held %q, want any: %v", name, got, c.want)
 		}
 	}
 }
 
-func TestAnImportOfRealAddressesIsNoted(t *testing.T) {
+func TestAnImportOfRealDataIsNoted(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
 	if err := os.RemoveAll(f.dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.LastRealVintage(); got != name {
+	if got := f.LastReal(); got != name {
 		t.Errorf("held %q, want %q", got, name)
 	}
 }
 
-func TestTheOnlyVintageIsCurrentWhenTheNameIsGone(t *testing.T) {
+func TestTheOnlyReleaseIsCurrentWhenTheNameIsGone(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
-	writeFile(t, f.Path("demo-1"), []byte("x")) // an invented vintage does not count
+	writeFile(t, f.Path("demo-1"), []byte("x")) // an invented one does not count
 	removeFile(t, filepath.Join(f.dir, currentFile))
 	s := newWatchedService(t, f)
 	if problem := s.pollOnce(t); problem != "" || s.current == nil {
@@ -149,48 +149,48 @@ func TestTheOnlyVintageIsCurrentWhenTheNameIsGone(t *testing.T) {
 	}
 }
 
-func TestALostVintageIsNamedWithItsRepair(t *testing.T) {
+func TestALostReleaseIsNamedWithItsRepair(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		lose  func(t *testing.T, f Folder, name string)
+		lose  func(t *testing.T, f Folder[note], name string)
 		words []string
 	}{
-		"the name and the file": {func(t *testing.T, f Folder, name string) {
+		"the name and the file": {func(t *testing.T, f Folder[note], name string) {
 			removeFile(t, filepath.Join(f.dir, currentFile))
 			removeFile(t, f.Path(name))
-		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
-		"the name and the file, beside the demonstration": {func(t *testing.T, f Folder, name string) {
+		}, []string{"names no note", "2026-01-02-7", "is gone"}},
+		"the name and the file, beside the demonstration": {func(t *testing.T, f Folder[note], name string) {
 			writeFile(t, f.Path("demo-1"), readFile(t, f.Path(name)))
 			removeFile(t, filepath.Join(f.dir, currentFile))
 			removeFile(t, f.Path(name))
-		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
-		"the name and the file, beside an older vintage": {func(t *testing.T, f Folder, name string) {
+		}, []string{"names no note", "2026-01-02-7", "is gone"}},
+		"the name and the file, beside an older one": {func(t *testing.T, f Folder[note], name string) {
 			writeFile(t, f.Path("2025-01-02-1"), readFile(t, f.Path(name)))
 			removeFile(t, filepath.Join(f.dir, currentFile))
 			removeFile(t, f.Path(name))
-		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
-		"the file": {func(t *testing.T, f Folder, name string) { removeFile(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
-		"the name, for another": {func(t *testing.T, f Folder, _ string) {
+		}, []string{"names no note", "2026-01-02-7", "is gone"}},
+		"the file": {func(t *testing.T, f Folder[note], name string) { removeFile(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
+		"the name, for another": {func(t *testing.T, f Folder[note], _ string) {
 			writeFile(t, filepath.Join(f.dir, currentFile), []byte("2020-01-01-1"))
 		}, []string{"2020-01-01-1", "whose file is gone"}},
-		"the name, of two": {func(t *testing.T, f Folder, name string) {
+		"the name, of two": {func(t *testing.T, f Folder[note], name string) {
 			writeFile(t, f.Path("2026-02-03-8"), readFile(t, f.Path(name)))
 			removeFile(t, filepath.Join(f.dir, currentFile))
 		}, []string{"any of 2026-01-02-7, 2026-02-03-8"}},
-		"the name, into a folder": {func(t *testing.T, f Folder, _ string) {
+		"the name, into a folder": {func(t *testing.T, f Folder[note], _ string) {
 			removeFile(t, filepath.Join(f.dir, currentFile))
 			os.Mkdir(filepath.Join(f.dir, currentFile), 0o700)
-		}, []string{"vintages/current cannot be read"}},
-		"half the file": {func(t *testing.T, f Folder, name string) {
+		}, []string{"notes/current cannot be read"}},
+		"half the file": {func(t *testing.T, f Folder[note], name string) {
 			data := readFile(t, f.Path(name))
 			writeFile(t, f.Path(name), data[:len(data)/2])
-		}, []string{"vintage 2026-01-02-7", "is damaged"}},
+		}, []string{"note 2026-01-02-7", "is damaged"}},
 	} {
-		f := FolderIn(t.TempDir())
+		f := notesIn(t.TempDir())
 		c.lose(t, f, mustImport(t, f, time.UnixMilli(7)))
 		s := newWatchedService(t, f)
 		problem := s.pollOnce(t)
-		for _, word := range append(c.words, "lieudit ban import --fresh FILE", "from a backup") {
+		for _, word := range append(c.words, "write it again") {
 			if !strings.Contains(problem, word) {
 				t.Errorf("%s: %q does not say %q", name, problem, word)
 			}
@@ -198,36 +198,16 @@ func TestALostVintageIsNamedWithItsRepair(t *testing.T) {
 		if s.current != nil {
 			t.Errorf("%s: it is served", name)
 		}
-		if _, err := tryImport(t, f, time.UnixMilli(8), false); !isUnreadableCurrent(err) {
-			t.Errorf("%s: imported with %v, want an *UnreadableCurrentError", name, err)
-		}
-		if _, err := tryImport(t, f, time.UnixMilli(9), true); err != nil {
-			t.Errorf("%s: begun anew with %v", name, err)
-		}
+		mustImport(t, f, time.UnixMilli(9))
 		if problem := s.pollOnce(t); problem != "" || s.current == nil {
 			t.Errorf("%s: an import does not mend it: %q", name, problem)
 		}
 	}
 }
 
-func isUnreadableCurrent(err error) bool {
-	_, ok := errors.AsType[*UnreadableCurrentError](err)
-	return ok
-}
-
-func TestAnImportCarriesIdsOverFromTheOnlyVintage(t *testing.T) {
+func TestAServedReleaseIsKeptWhenItsFileIsRemoved(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
-	mustImport(t, f, time.UnixMilli(7))
-	removeFile(t, filepath.Join(f.dir, currentFile))
-	if _, err := tryImport(t, f, time.UnixMilli(8), false); err != nil {
-		t.Errorf("got %v, want the ids of the vintage that is there carried over", err)
-	}
-}
-
-func TestAServedVintageIsKeptWhenItsFileIsRemoved(t *testing.T) {
-	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
 	s := newWatchedService(t, f)
 	s.pollOnce(t)
@@ -244,7 +224,7 @@ func TestAServedVintageIsKeptWhenItsFileIsRemoved(t *testing.T) {
 
 func TestATruncatedFileIsWithdrawnAndServedAgainOnceRestored(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
 	s := newWatchedService(t, f)
 	s.pollOnce(t)
@@ -288,10 +268,10 @@ func flipBit(t *testing.T, path string) {
 
 func TestDamageIsFoundWhileServingAndRepairedByAnImport(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
-	changes := make(chan error, 8) // nil: a vintage is served
-	var last *vintage.Vintage
+	changes := make(chan error, 8) // nil: a release is served
+	var last *note
 	end := func() {
 		if last != nil {
 			last.Close()
@@ -299,7 +279,7 @@ func TestDamageIsFoundWhileServingAndRepairedByAnImport(t *testing.T) {
 		last = nil
 	}
 	watcher := NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)),
-		func(_ context.Context, v *vintage.Vintage) { end(); last = v; changes <- nil },
+		func(_ context.Context, n note) { end(); last = &n; changes <- nil },
 		func(why error) { end(); changes <- why })
 	watcher.verifyInterval = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
@@ -318,15 +298,10 @@ func TestDamageIsFoundWhileServingAndRepairedByAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	flipBit(t, f.Path(name))
-	if why := next(); !errors.Is(why, vintage.ErrDamaged) {
-		t.Errorf("withdrawn with %v, want %v", why, vintage.ErrDamaged)
+	if why := next(); !errors.Is(why, errDamagedNote) {
+		t.Errorf("withdrawn with %v, want %v", why, errDamagedNote)
 	}
-	if _, err := tryImport(t, f, time.UnixMilli(8), false); !isUnreadableCurrent(err) {
-		t.Errorf("ids are carried over from a damaged vintage: %v", err)
-	}
-	if _, err := tryImport(t, f, time.UnixMilli(9), true); err != nil {
-		t.Fatal(err)
-	}
+	mustImport(t, f, time.UnixMilli(9))
 	if err := next(); err != nil {
 		t.Errorf("the import is not served: %v", err)
 	}
@@ -339,7 +314,7 @@ func TestDamageIsFoundWhileServingAndRepairedByAnImport(t *testing.T) {
 
 func TestAFileIsVerifiedOnceAndAgainAfterAChange(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
 	starts := func() (checks int64, problem string) {
 		s := newWatchedService(t, f)

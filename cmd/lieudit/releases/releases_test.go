@@ -1,4 +1,4 @@
-package vintages
+package releases
 
 import (
 	"context"
@@ -13,43 +13,72 @@ import (
 
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/dirlock"
-	"lieudit/queries/address/vintage"
+	"lieudit/queries/mappedfile"
 )
 
-const addressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
+// note is a release of the tests: a date, and enough bytes to damage.
+type note struct {
+	*mappedfile.File
+	Label
+}
 
-// mustImport imports rows of a file into a folder.
-func mustImport(t *testing.T, f Folder, now time.Time) string {
+// errDamagedNote says that a note is damaged.
+var errDamagedNote = errors.New("the note is damaged")
+
+func noteFormat() mappedfile.Format {
+	return mappedfile.Format{
+		Magic: "releases-notes-\n", FirstVersion: 1, SectionCounts: []int{2}, CheckedAtOpen: 8 << 20,
+		ErrOther: errors.New("not a note"), ErrDamaged: errDamagedNote,
+	}
+}
+
+// notesIn is the folder of notes in a data folder.
+func notesIn(data string) Folder[note] {
+	return FolderIn(data, Kind[note]{
+		Noun: "note", Contents: "words", FolderName: "notes", Extension: ".note", LastRealFile: "last-note", RepairAdvice: "write it again",
+		HasMagic: func(head []byte) bool { return strings.HasPrefix(string(head), "releases-notes-") },
+		Open: func(path string) (note, error) {
+			file, err := mappedfile.Open(path, noteFormat())
+			if err != nil {
+				return note{}, err
+			}
+			date := string(file.Section(1))
+			return note{file, Label{date, date == DemoDate}}, nil
+		},
+		File:     func(n note) *mappedfile.File { return n.File },
+		Describe: func(n note) Label { return n.Label },
+	})
+}
+
+// noteBytes is the length of the second section of a note.
+const noteBytes = 4000
+
+// writeNote writes a note to a path.
+func writeNote(path, date string) (Label, error) {
+	_, err := mappedfile.Build(path, noteFormat(), func(_ string, w *mappedfile.Writer) error {
+		w.Append(1, []byte(date))
+		w.Append(2, make([]byte, noteBytes))
+		return w.Err()
+	})
+	return Label{date, date == DemoDate}, err
+}
+
+// mustImport imports a note of 2026-01-02 into a folder.
+func mustImport(t *testing.T, f Folder[note], now time.Time) string {
 	t.Helper()
-	name, err := tryImport(t, f, now, false)
+	name, err := f.Add(t.Context(), now, func(path, _ string) (Label, error) { return writeNote(path, "2026-01-02") })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return name
 }
 
-func tryImport(t *testing.T, f Folder, now time.Time, fresh bool) (string, error) {
+// startWatcher runs a watcher until the test ends and returns the notes that it passes to swap.
+func startWatcher(t *testing.T, f Folder[note]) <-chan note {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
-	if err := os.WriteFile(file, []byte(addressCSV), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sources, err := OpenSources(t.Context(), []string{file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sources.Close()
-	millesime, _ := sources.Millesime()
-	name, _, err := Import{Folder: f, Sources: sources, Millesime: millesime, Fresh: fresh, Now: now}.Run(t.Context())
-	return name, err
-}
-
-// startWatcher runs a watcher until the test ends and returns the vintages that it passes to swap.
-func startWatcher(t *testing.T, f Folder) <-chan *vintage.Vintage {
-	t.Helper()
-	swapped := make(chan *vintage.Vintage, 8)
+	swapped := make(chan note, 8)
 	ctx, cancel := context.WithCancel(context.Background())
-	watcher := NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v *vintage.Vintage) { swapped <- v }, func(error) {})
+	watcher := NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v note) { swapped <- v }, func(error) {})
 	ended := make(chan error, 1)
 	go func() { ended <- watcher.Run(ctx) }()
 	t.Cleanup(func() {
@@ -63,7 +92,7 @@ func startWatcher(t *testing.T, f Folder) <-chan *vintage.Vintage {
 		}
 	})
 	for deadline := time.Now().Add(deadlinetest.Scale(deadlinetest.DefaultLimit)); ; time.Sleep(time.Millisecond) {
-		if _, running, err := f.ServedVintage(); err != nil || running {
+		if _, running, err := f.ServedName(); err != nil || running {
 			return swapped
 		}
 		if time.Now().After(deadline) {
@@ -72,14 +101,14 @@ func startWatcher(t *testing.T, f Folder) <-chan *vintage.Vintage {
 	}
 }
 
-func TestMillesimeIsTheDateInAName(t *testing.T) {
+func TestAReleaseIsNamedByItsDateAndTime(t *testing.T) {
 	t.Parallel()
-	if got := mustImport(t, FolderIn(t.TempDir()), time.UnixMilli(7)); got != "2026-01-02-7" {
+	if got := mustImport(t, notesIn(t.TempDir()), time.UnixMilli(7)); got != "2026-01-02-7" {
 		t.Errorf("got %s", got)
 	}
 }
 
-func TestMillesimeSaysWhetherItIsTheDateOfAFile(t *testing.T) {
+func TestDateSaysWhetherItIsTheDateOfAFile(t *testing.T) {
 	t.Parallel()
 	dir, changed := t.TempDir(), time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -106,7 +135,7 @@ func TestMillesimeSaysWhetherItIsTheDateOfAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, isFileDate := sources.Millesime(); got != c.want || isFileDate != c.isFileDate {
+		if got, isFileDate := sources.Date(); got != c.want || isFileDate != c.isFileDate {
 			t.Errorf("%v: %s, of the file %v, want %s, %v", c.names, got, isFileDate, c.want, c.isFileDate)
 		}
 		sources.Close()
@@ -115,7 +144,7 @@ func TestMillesimeSaysWhetherItIsTheDateOfAFile(t *testing.T) {
 
 func TestARunningServiceTakesOverAnImport(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	swapped := startWatcher(t, f)
 	name := mustImport(t, f, time.UnixMilli(1))
 	if running, err := f.AwaitServed(t.Context(), name); err != nil || !running {
@@ -123,23 +152,23 @@ func TestARunningServiceTakesOverAnImport(t *testing.T) {
 	}
 	v := <-swapped
 	defer v.Close()
-	if v.Millesime != "2026-01-02" {
-		t.Errorf("handed %s", v.Millesime)
+	if v.Date != "2026-01-02" {
+		t.Errorf("handed %s", v.Date)
 	}
 }
 
-func TestAVintageThatCannotBeOpenedIsRefusedByName(t *testing.T) {
+func TestAReleaseThatCannotBeOpenedIsRefusedByName(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	swapped := startWatcher(t, f)
-	bad, _, err := f.Add(t.Context(), time.UnixMilli(1), func(path, _ string) (vintage.Summary, error) {
-		return vintage.Summary{}, os.WriteFile(path, []byte(strings.Repeat("x", 100)), 0o600)
+	bad, err := f.Add(t.Context(), time.UnixMilli(1), func(path, _ string) (Label, error) {
+		return Label{}, os.WriteFile(path, []byte(strings.Repeat("x", 100)), 0o600)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var refused *RefusedError
-	if _, err := f.AwaitServed(t.Context(), bad); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "not a vintage") {
+	if _, err := f.AwaitServed(t.Context(), bad); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "not a note") {
 		t.Errorf("got %v, want a *RefusedError", err)
 	}
 	if len(swapped) > 0 {
@@ -149,10 +178,10 @@ func TestAVintageThatCannotBeOpenedIsRefusedByName(t *testing.T) {
 
 func TestASecondImportAtATimeIsRefused(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
-	_, _, err := f.Add(t.Context(), time.UnixMilli(1), func(string, string) (vintage.Summary, error) {
-		_, _, err := f.Add(t.Context(), time.UnixMilli(2), nil)
-		return vintage.Summary{}, err
+	f := notesIn(t.TempDir())
+	_, err := f.Add(t.Context(), time.UnixMilli(1), func(string, string) (Label, error) {
+		_, err := f.Add(t.Context(), time.UnixMilli(2), nil)
+		return Label{}, err
 	})
 	var held *dirlock.HeldError
 	if !errors.As(err, &held) {
@@ -162,17 +191,17 @@ func TestASecondImportAtATimeIsRefused(t *testing.T) {
 
 func TestLeftoversOfKilledImportsAreRemoved(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	if err := f.RemoveLeftovers(time.UnixMilli(1)); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	name := mustImport(t, f, time.UnixMilli(1))
-	for _, left := range []string{".draft", "older" + vintageExtension} {
+	for _, left := range []string{".draft", "older.note"} {
 		if err := os.WriteFile(filepath.Join(f.dir, left), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(f.dir, ".vintage-123"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(f.dir, ".building-123"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.RemoveLeftovers(time.UnixMilli(2)); err != nil {
@@ -186,17 +215,17 @@ func TestLeftoversOfKilledImportsAreRemoved(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if want := []string{name + vintageExtension, currentFile, "lock"}; !slices.Equal(got, want) {
+	if want := []string{name + ".note", currentFile, "lock"}; !slices.Equal(got, want) {
 		t.Errorf("left: %v, want %v", got, want)
 	}
 }
 
 func TestTwoServicesOnOneFolderBothTakeOverAnImport(t *testing.T) {
 	t.Parallel()
-	f := FolderIn(t.TempDir())
+	f := notesIn(t.TempDir())
 	first, second := startWatcher(t, f), startWatcher(t, f)
 	mustImport(t, f, time.UnixMilli(1))
-	for _, swapped := range []<-chan *vintage.Vintage{first, second} {
+	for _, swapped := range []<-chan note{first, second} {
 		select {
 		case v := <-swapped:
 			v.Close()
