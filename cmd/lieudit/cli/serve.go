@@ -56,6 +56,9 @@ func (p Program) serveCommand() *cli.Command {
 				return err
 			}
 			var err error
+			if config.Router, err = service.ParseRouter(c.String("router")); err != nil {
+				return terminal.NewUsageError(c, "--router (LIEUDIT_ROUTER): %v", err)
+			}
 			if config.VaultKey, err = p.readMasterKey(c, vaultKeyName); err != nil {
 				return err
 			}
@@ -76,6 +79,7 @@ func (p Program) backendFlags() []cli.Flag {
 		p.StringFlag("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
 		p.StringFlag("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
 		p.addressIndexFlag(),
+		p.StringFlag("router", service.OwnRouter, "`WHAT` finds routes: own (lieudit roads import), osrm:car=URL,foot=URL,bike=URL or valhalla:URL"),
 		p.vaultKeyFlag(),
 	}
 }
@@ -163,7 +167,8 @@ func validateBodyBudgets(c *cli.Command) error {
 	return nil
 }
 
-// serviceConfig is the configuration that the flags describe. It lacks VaultKey, because reading that may fail.
+// serviceConfig is the configuration that the flags describe. It lacks Router and VaultKey, because reading those may
+// fail.
 func (p Program) serviceConfig(c *cli.Command) service.Config {
 	return service.Config{
 		Data:              c.String("data"),

@@ -18,6 +18,7 @@ import (
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/vault"
+	"lieudit/queries/route"
 	"lieudit/schemas/token"
 )
 
@@ -26,7 +27,7 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 	usual := service.Config{
 		Data: "./lieudit-data", Listen: "127.0.0.1:8080", AreaListen: "127.0.0.1:8081", OpsListen: "127.0.0.1:8082",
 		AddressIndex: service.OwnIndex, PeriodGrace: time.Hour, Demo: true, TokenPrefixes: token.DefaultPrefixes, DrainTimeout: 10 * time.Second,
-		MaxConnections: 8192, BodyBudget: 256 << 20,
+		MaxConnections: 8192, BodyBudget: 256 << 20, Router: service.RouterSetting{Engine: service.OwnRouter},
 	}
 	variables := map[string]string{
 		"LIEUDIT_DATA": "/d", "LIEUDIT_LISTEN": ":1", "LIEUDIT_AREA_LISTEN": ":2", "LIEUDIT_OPS_LISTEN": ":3",
@@ -34,11 +35,13 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 		"LIEUDIT_SECRET_PREFIX": "s_", "LIEUDIT_PUBLISHABLE_PREFIX": "p_", "LIEUDIT_AREA_PREFIX": "a_", "LIEUDIT_DRAIN": "1m",
 		"LIEUDIT_GRACE": "2h", "LIEUDIT_MEILISEARCH": "http://c", "LIEUDIT_MEILISEARCH_KEY": "k", "LIEUDIT_ADDRESS_INDEX": "Meilisearch", "LIEUDIT_NO_THROTTLE": "true", "LIEUDIT_ACCEPT_LOST_KEYS": "true", "LIEUDIT_COUNT_TO_THE_LETTER": "true",
 		"LIEUDIT_CONNECTIONS": "99", "LIEUDIT_BODY_BUDGET": "512", "LIEUDIT_ACCOUNT_BODY_BUDGET": "64",
+		"LIEUDIT_ROUTER": "osrm:car=http://r",
 	}
 	set := service.Config{
 		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", EventStore: "esdb://a", Postgres: "postgres://b",
 		Meilisearch: "http://k@c", AddressIndex: service.MeilisearchIndex, PeriodGrace: 2 * time.Hour, CountToTheLetter: true, Unthrottled: true, AcceptLostKeys: true, TokenPrefixes: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, DrainTimeout: time.Minute,
 		MaxConnections: 99, BodyBudget: 512 << 20, AccountBodyBudget: 64 << 20,
+		Router: service.RouterSetting{Engine: service.OSRMRouter, Servers: map[route.Mode]string{route.Car: "http://r"}},
 	}
 	overridden := set
 	overridden.Data, overridden.Listen = "/e", ":9"
@@ -113,6 +116,7 @@ func TestServeExitCodes(t *testing.T) {
 		{args: "--address-index meilisearch", want: 2, complaint: "needs --meilisearch"},
 		{args: "--address-index meilisearch --meilisearch 127.0.0.1:7700", want: 2, complaint: "http://KEY@HOST:PORT"},
 		{args: "--address-index solr", want: 2, complaint: "own, meilisearch"},
+		{args: "--router google", want: 2, complaint: "--router (LIEUDIT_ROUTER): it is own, osrm:car=URL"},
 		{args: "--log xml", want: 2, complaint: "text, json"},
 		{args: "--secret-prefix ld_", want: 2, complaint: "prefix"},
 		{args: "", env: "maybe", want: 2, complaint: "LIEUDIT_NO_DEMO"},

@@ -22,6 +22,7 @@ type Config struct {
 	Postgres          string        // postgres://… or "" for SQLite
 	Meilisearch       string        // http://KEY@HOST:PORT, or "" to search sites in memory
 	AddressIndex      string        // OwnIndex or MeilisearchIndex: the source of address candidates
+	Router            RouterSetting // what finds routes
 	VaultKey          []byte        // master key of the vault, 32 bytes; nil: data keys are stored in clear
 	AcceptLostKeys    bool          // serve although the vault lost keys that the log needs
 	Demo              bool          // open the demo account on an empty log, and invent addresses where there are none
