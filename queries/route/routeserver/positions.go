@@ -1,0 +1,85 @@
+package routeserver
+
+import (
+	"math"
+
+	"lieudit/queries/route"
+)
+
+// CheckPoint fails with a *BadAnswerError where a position of an answer is none on Earth.
+func CheckPoint(p route.Point) error {
+	if !(math.Abs(p.Lon) <= 180 && math.Abs(p.Lat) <= 90) { // NaN is refused too
+		return &BadAnswerError{"a position that does not exist"}
+	}
+	return nil
+}
+
+// CheckCosts fails with a *BadAnswerError where a duration or a distance of an answer is negative or no number.
+func CheckCosts(costs ...float64) error {
+	for _, c := range costs {
+		if !(c >= 0) || math.IsInf(c, 1) {
+			return &BadAnswerError{"a cost that is no number from 0 on"}
+		}
+	}
+	return nil
+}
+
+// DecodePolyline returns the positions of a polyline with six digits behind the point: the differences of positions, five bits a
+// character, the lowest first (https://developers.google.com/maps/documentation/utilities/polylinealgorithm). The libraries for
+// it allocate a slice for each position. It fails with a *BadAnswerError.
+func DecodePolyline(s string) ([]route.Point, error) {
+	points := make([]route.Point, 0, len(s)/6)
+	var lat, lon int64
+	for s != "" {
+		var ok1, ok2 bool
+		var dLat, dLon int64
+		dLat, s, ok1 = decodeDifference(s)
+		dLon, s, ok2 = decodeDifference(s)
+		if !ok1 || !ok2 {
+			return nil, &BadAnswerError{"a broken polyline"}
+		}
+		lat, lon = lat+dLat, lon+dLon
+		p := route.Point{Lon: float64(lon) / 1e6, Lat: float64(lat) / 1e6}
+		if err := CheckPoint(p); err != nil {
+			return nil, err
+		}
+		points = append(points, p)
+	}
+	return points, nil
+}
+
+// decodeDifference returns the number at the beginning of a polyline and what follows it.
+func decodeDifference(s string) (difference int64, rest string, ok bool) {
+	var bits uint64
+	for i := 0; i < len(s) && i < 7; i++ { // 7 × 5 bits hold any difference
+		c := uint64(s[i]) - 63
+		if c > 63 {
+			return 0, "", false
+		}
+		bits |= c & 31 << (5 * i)
+		if c < 32 {
+			return int64(bits>>1) ^ -int64(bits&1), s[i+1:], true
+		}
+	}
+	return 0, "", false
+}
+
+// AppendPoints appends positions to a line, without those that repeat the one before.
+func AppendPoints(line, points []route.Point) []route.Point {
+	for _, p := range points {
+		if n := len(line); n == 0 || line[n-1] != p {
+			line = append(line, p)
+		}
+	}
+	return line
+}
+
+const earthRadius = 6_371_008.8 // metres, the mean of the three half-axes of WGS 84
+
+// Distance returns the metres between two positions on a sphere.
+func Distance(a, b route.Point) float64 {
+	const radian = math.Pi / 180
+	sinLat, sinLon := math.Sin((b.Lat-a.Lat)*radian/2), math.Sin((b.Lon-a.Lon)*radian/2)
+	h := sinLat*sinLat + math.Cos(a.Lat*radian)*math.Cos(b.Lat*radian)*sinLon*sinLon
+	return 2 * earthRadius * math.Asin(math.Sqrt(min(1, h)))
+}

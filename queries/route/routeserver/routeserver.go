@@ -1,0 +1,145 @@
+// Package routeserver calls a routing server over HTTP for the adapters in packages osrm and valhalla. Its one constraint: a
+// server that is gone, slow or out of its mind costs a request no more than its time limit and ends in route.ErrUnavailable,
+// never in a panic or in an answer that is half true.
+//
+//	adapter ── Call ──► Server.Ask ──► breaker ──► net/http ──► status, body (at most MaxAnswer bytes) ──► the adapter's read
+//
+// net/http repeats a request once more where the server closed a kept connection before it answered, so nothing is repeated
+// here. Coordinates and Distance are what both adapters need to read answers.
+package routeserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"lieudit/queries/route"
+)
+
+const (
+	// RouteTimeout is how long a server may take for a route, an area or the nearest road.
+	RouteTimeout = 2 * time.Second
+	// MatrixTimeout is how long a server may take for a matrix.
+	MatrixTimeout = 10 * time.Second
+	// MaxAnswer is the length of the longest answer that is read, in bytes: a route of 2,000 km with its steps has 3 MB.
+	MaxAnswer = 64 << 20
+
+	dialTimeout     = time.Second
+	idleConnections = 64
+)
+
+// Server is a routing server. It is safe for concurrent use.
+type Server struct {
+	url     string
+	client  *http.Client
+	breaker *breaker
+}
+
+// New returns the server at a URL, which may end with a slash. Nothing is asked before Ask. now tells elapsed time.
+func New(serverURL string, now func() time.Time) *Server {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute}
+	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	return &Server{url: strings.TrimRight(serverURL, "/"), client: &http.Client{Transport: t}, breaker: &breaker{now: now}}
+}
+
+// Call is one request: a GET, or a POST of JSON where there is a body. It changes nothing on the server, so it may be repeated.
+type Call struct {
+	Path    string // with its query
+	Body    []byte
+	Timeout time.Duration
+}
+
+// BadAnswerError says that a server answered what it should not. It is a route.ErrUnavailable.
+type BadAnswerError struct{ Reason string }
+
+func (e *BadAnswerError) Error() string { return "the routing server answered " + e.Reason }
+
+// Unwrap returns route.ErrUnavailable.
+func (e *BadAnswerError) Unwrap() error { return route.ErrUnavailable }
+
+// Ask sends a call and hands the answer to read, whose error it returns. It fails with ctx's error when ctx ends, and with
+// route.ErrUnavailable when the server does not answer in time or with a status of 500 or more. Failures in a row, those with a
+// *BadAnswerError of read among them, have the server left alone for a moment.
+func (s *Server) Ask(ctx context.Context, c Call, read func(status int, body []byte) error) error {
+	if !s.breaker.allows() {
+		return fmt.Errorf("%w: the routing server failed before", route.ErrUnavailable)
+	}
+	status, body, err := s.send(ctx, c)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil && status >= http.StatusInternalServerError {
+		err = &BadAnswerError{fmt.Sprintf("with status %d", status)}
+	}
+	if err == nil {
+		err = read(status, body)
+	}
+	var bad *BadAnswerError
+	var lost *lostError
+	s.breaker.record(!errors.As(err, &bad) && !errors.As(err, &lost))
+	return err
+}
+
+// lostError says that no answer came. It is a route.ErrUnavailable.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string { return "the routing server does not answer: " + e.cause.Error() }
+func (e *lostError) Unwrap() error { return route.ErrUnavailable }
+
+// send sends a call and reads the whole answer.
+func (s *Server) send(ctx context.Context, c Call) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	request, err := s.newRequest(ctx, c)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return 0, nil, &lostError{withoutURL(err)}
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
+	switch {
+	case err != nil:
+		return 0, nil, &lostError{err}
+	case len(body) > MaxAnswer:
+		return 0, nil, &BadAnswerError{"more than it may"}
+	}
+	return response.StatusCode, body, nil
+}
+
+// newRequest makes the request of a call. The empty list of idempotency keys tells net/http that a POST may be repeated too; it
+// sends no such header.
+func (s *Server) newRequest(ctx context.Context, c Call) (*http.Request, error) {
+	method := http.MethodGet
+	var body io.Reader
+	if c.Body != nil {
+		method, body = http.MethodPost, bytes.NewReader(c.Body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.url+c.Path, body)
+	if err != nil {
+		return nil, &lostError{withoutURL(err)}
+	}
+	if c.Body != nil {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header["Idempotency-Key"] = []string{}
+	}
+	return r, nil
+}
+
+// withoutURL is an error of net/http without the URL, which holds positions of customers.
+func withoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
