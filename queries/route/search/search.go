@@ -68,7 +68,7 @@ func New(g *graph.Graph, t *overlay.Topology, metrics Metrics) *Searcher {
 
 // workspace is the memory of one question: it grows with the work, not with the graph.
 type workspace struct {
-	forward, backward frontier
+	forward, backward, within frontier
 }
 
 // costOf is the cost that a label stands for.

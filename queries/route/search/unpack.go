@@ -39,7 +39,7 @@ func (q *question) path(w *workspace, meeting uint32, from, to []Place, cost Cos
 	}
 	edges := []uint32{first}
 	for _, h := range hops {
-		edges = q.unpack(edges, h)
+		edges = q.unpack(w, edges, h)
 	}
 	p := Path{Edges: edges, Cost: cost}
 	p.Start = q.startOn(first, from)
@@ -72,19 +72,18 @@ func (q *question) bestPlace(places []Place, rate func(Place) (bool, overlay.Lab
 }
 
 // unpack appends the edges of a hop but the first.
-func (q *question) unpack(edges []uint32, h hop) []uint32 {
+func (q *question) unpack(w *workspace, edges []uint32, h hop) []uint32 {
 	if h.level == 0 {
 		return append(edges, h.to)
 	}
-	for _, part := range q.cross(h) {
-		edges = q.unpack(edges, part)
+	for _, part := range q.cross(&w.within, h) {
+		edges = q.unpack(w, edges, part)
 	}
 	return edges
 }
 
 // cross finds the best path of a hop across its cell, on the level below: what the table of the cell was computed from.
-func (q *question) cross(h hop) []hop {
-	f := &frontier{}
+func (q *question) cross(f *frontier, h hop) []hop {
 	f.reset()
 	cell := q.g.Cells.At(q.g.Head[h.from], int(h.level))
 	f.improve(h.from, overlay.Label{}, graph.None, 0)
