@@ -20,6 +20,7 @@ type decoder struct {
 	strings     []string
 	granularity int64 // nanodegrees
 	lon, lat    int64 // offsets in nanodegrees
+	most        int64 // the greatest number of a position that cannot overflow
 
 	block   Block
 	tags    []Tag
@@ -50,6 +51,8 @@ func (d *decoder) decodeBlock(b []byte, wanted Kinds) (Kinds, error) {
 			d.lon = int64(m.value)
 		}
 	}
+	d.lon, d.lat = clampOffset(d.lon), clampOffset(d.lat)
+	d.most = maxOffset / max(d.granularity, -d.granularity, 1)
 	for m = (fields{rest: b}); err == nil && m.next(); {
 		if m.tag == 2<<3|length {
 			err = d.decodeGroup(m.bytes, wanted)
@@ -154,11 +157,19 @@ func (d *decoder) decodeNode(b []byte) error {
 func (d *decoder) addNode(id, lon, lat int64, tags Tags) {
 	x, y := d.lon+d.granularity*lon, d.lat+d.granularity*lat
 	const turn = 180_000_000_000
+	if max(lon, -lon, lat, -lat) > d.most || min(lon, lat) == math.MinInt64 {
+		return
+	}
 	if x < -turn || x > turn || y < -turn/2 || y > turn/2 {
 		return
 	}
 	d.block.Nodes = append(d.block.Nodes, Node{id, toUnits(x), toUnits(y), tags})
 }
+
+// maxOffset is more than any offset, and so little that twice as much does not overflow.
+const maxOffset = 1 << 61
+
+func clampOffset(v int64) int64 { return max(-maxOffset, min(v, maxOffset)) }
 
 // toUnits rounds nanodegrees to 1e-7 degrees.
 func toUnits(nano int64) int32 {

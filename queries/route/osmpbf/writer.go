@@ -50,7 +50,7 @@ func NewWriter(out io.Writer, h Header) *Writer {
 	return w
 }
 
-// WriteNode writes a node.
+// WriteNode writes a node. The format has no form for a node's tag without a key: it is left out.
 func (w *Writer) WriteNode(n Node) error {
 	w.begin(Nodes)
 	w.ids = appendSigned(w.ids, n.ID-w.last.ID)
@@ -58,6 +58,9 @@ func (w *Writer) WriteNode(n Node) error {
 	w.lats = appendSigned(w.lats, int64(n.Lat)-int64(w.last.Lat))
 	w.last = n
 	for _, t := range n.Tags {
+		if t.Key == "" {
+			continue
+		}
 		w.pairs = protowire.AppendVarint(w.pairs, w.intern(t.Key))
 		w.pairs = protowire.AppendVarint(w.pairs, w.intern(t.Value))
 		w.hasTags = true
