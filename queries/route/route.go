@@ -129,6 +129,9 @@ type Maneuver struct {
 	Type     ManeuverType
 	Modifier Modifier // direction, where the type has one
 	Exit     int      // number of the exit of a roundabout, from 1; else 0
+	Sign     string   // number of the exit of a motorway as its signs show it, such as "12" or "12a"; else ""
+
+	BearingBefore, BearingAfter float64 // of the road before and behind, in degrees clockwise from north
 }
 
 // ManeuverType is the kind of a manoeuvre. Its values are those of answers.

@@ -1,0 +1,115 @@
+package guidance
+
+import (
+	"math"
+
+	"lieudit/queries/route"
+)
+
+// lookAhead is the length of road over which a bearing is measured, in metres: junctions are drawn with curves and corners.
+const lookAhead = 20
+
+// metresPerDegree is the length of a degree of latitude.
+const metresPerDegree = 111_195
+
+// Bearing is the direction in which a line begins, in degrees clockwise from north. It is 0 for a line without length.
+func Bearing(points []route.Point) float64 {
+	return bearingBetween(points[0], pointAlong(points, lookAhead))
+}
+
+// endBearing is the direction in which a line ends.
+func endBearing(points []route.Point) float64 {
+	reversed := make([]route.Point, 0, len(points))
+	for i := len(points) - 1; i >= 0; i-- {
+		reversed = append(reversed, points[i])
+	}
+	return bearingBetween(pointAlong(reversed, lookAhead), reversed[0])
+}
+
+// offset is the way from one position to another in metres, eastwards and northwards. It holds for short distances.
+func offset(from, to route.Point) (x, y float64) {
+	return (to.Lon - from.Lon) * metresPerDegree * math.Cos(from.Lat*math.Pi/180), (to.Lat - from.Lat) * metresPerDegree
+}
+
+func bearingBetween(from, to route.Point) float64 {
+	x, y := offset(from, to)
+	return math.Mod(math.Atan2(x, y)*180/math.Pi+360, 360)
+}
+
+// pointAlong is the position at a distance along a line, or its end.
+func pointAlong(points []route.Point, metres float64) route.Point {
+	for i := 1; i < len(points); i++ {
+		x, y := offset(points[i-1], points[i])
+		length := math.Hypot(x, y)
+		if length >= metres && length > 0 {
+			part := metres / length
+			return route.Point{
+				Lon: points[i-1].Lon + (points[i].Lon-points[i-1].Lon)*part,
+				Lat: points[i-1].Lat + (points[i].Lat-points[i-1].Lat)*part,
+			}
+		}
+		metres -= length
+	}
+	return points[len(points)-1]
+}
+
+// turnAngle is the angle from one bearing to another: 0 straight on, positive to the right, up to 180.
+func turnAngle(before, after float64) float64 {
+	angle := math.Mod(after-before+540, 360) - 180
+	if angle == -180 {
+		return 180
+	}
+	return angle
+}
+
+// The angles at which a direction has another name.
+const (
+	straightAngle = 20
+	slightAngle   = 45
+	normalAngle   = 125
+	backAngle     = 170
+)
+
+// modifierOf names the direction of an angle.
+func modifierOf(angle float64) route.Modifier {
+	size := math.Abs(angle)
+	switch {
+	case size <= straightAngle:
+		return route.Straight
+	case size >= backAngle:
+		return route.Backwards
+	case size <= slightAngle:
+		return onSide(angle, route.SlightLeft, route.SlightRight)
+	case size <= normalAngle:
+		return onSide(angle, route.Left, route.Right)
+	}
+	return onSide(angle, route.SharpLeft, route.SharpRight)
+}
+
+func onSide(angle float64, left, right route.Modifier) route.Modifier {
+	if angle < 0 {
+		return left
+	}
+	return right
+}
+
+// sideDistance is how far from the road a position must lie to be on a side of it, in metres.
+const sideDistance = 3
+
+// Side tells on which side of the last line of a path a position lies: Left or Right, or "" where it lies on the line, before it or
+// behind it. It is the modifier of an Arrive.
+func Side(points []route.Point, position route.Point) route.Modifier {
+	if len(points) < 2 {
+		return ""
+	}
+	last := points[len(points)-1]
+	x, y := offset(last, position)
+	if math.Hypot(x, y) < sideDistance {
+		return ""
+	}
+	angle := turnAngle(endBearing(points), bearingBetween(last, position))
+	if size := math.Abs(angle); size < 30 || size > 150 {
+		return ""
+	}
+	return onSide(angle, route.Left, route.Right)
+}

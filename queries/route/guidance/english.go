@@ -1,0 +1,141 @@
+package guidance
+
+import (
+	"fmt"
+
+	"lieudit/queries/route"
+)
+
+// englishText is the sentence of a step in English. Names of roads stand as they are.
+func englishText(s route.Step) string {
+	m := s.Maneuver
+	switch m.Type {
+	case route.Depart:
+		return "Head " + englishCompass[compassIndex(m.BearingAfter)] + englishRoad(" on ", s)
+	case route.Arrive:
+		return "You have arrived" + bySide(m.Modifier, ", your destination is on the left", ", your destination is on the right")
+	case route.UTurn:
+		return "Make a U-turn" + englishRoad(" onto ", s)
+	case route.TakeFerry:
+		return "Take the ferry" + spaced(s.Name)
+	case route.Roundabout:
+		return englishRoundabout(s)
+	case route.OnRamp:
+		return "Take the ramp" + englishSide(m.Modifier) + englishTowards(s.Destinations)
+	case route.OffRamp:
+		return englishExit(s)
+	case route.Merge:
+		return "Merge" + englishMerge(s)
+	case route.Fork:
+		return "At the fork, " + englishFork(s)
+	case route.Continue:
+		return englishContinue(s)
+	}
+	return englishTurn(s)
+}
+
+var englishCompass = [8]string{"north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest"}
+
+// englishDirections are what follows "turn".
+var englishDirections = map[route.Modifier]string{
+	route.Left: "left", route.Right: "right", route.SlightLeft: "slightly left", route.SlightRight: "slightly right",
+	route.SharpLeft: "sharp left", route.SharpRight: "sharp right", route.Straight: "straight",
+}
+
+// englishRoad is the road of a step behind a preposition, "" where it has no name.
+func englishRoad(preposition string, s route.Step) string {
+	switch {
+	case s.Ref != "" && (s.Name == "" || isMotorwayRef(s.Ref)):
+		return preposition + "the " + spaceRef(s.Ref)
+	case s.Name != "":
+		return preposition + s.Name
+	}
+	return ""
+}
+
+func englishTowards(destinations string) string {
+	ref, places := splitDestinations(destinations)
+	switch {
+	case ref == "" && places == "":
+		return ""
+	case ref == "":
+		return " towards " + places
+	case places == "":
+		return " towards the " + spaceRef(ref)
+	}
+	return " towards the " + spaceRef(ref) + ", " + places
+}
+
+// englishSide is " on the left" or " on the right".
+func englishSide(m route.Modifier) string { return bySide(m, " on the left", " on the right") }
+
+func englishTurn(s route.Step) string {
+	switch s.Maneuver.Modifier {
+	case route.Straight:
+		return englishContinue(s)
+	case route.Backwards:
+		return "Make a U-turn" + englishRoad(" onto ", s)
+	}
+	text := "Turn " + englishDirections[s.Maneuver.Modifier]
+	if road := englishRoad(" onto ", s); road != "" {
+		return text + road
+	}
+	return text + englishTowards(s.Destinations)
+}
+
+func englishContinue(s route.Step) string {
+	if s.Maneuver.Modifier == route.Backwards {
+		return "Make a U-turn" + englishRoad(" onto ", s)
+	}
+	return "Continue " + englishDirections[s.Maneuver.Modifier] + englishRoad(" on ", s)
+}
+
+func englishFork(s route.Step) string {
+	text := bySide(s.Maneuver.Modifier, "keep left", "keep right")
+	if text == "" {
+		text = "continue straight"
+	}
+	if s.Destinations != "" {
+		return text + englishTowards(s.Destinations)
+	}
+	return text + englishRoad(" onto ", s)
+}
+
+func englishExit(s route.Step) string {
+	side := englishSide(s.Maneuver.Modifier)
+	if side == " on the right" && (s.Destinations != "" || s.Maneuver.Sign != "") {
+		side = ""
+	}
+	if s.Maneuver.Sign != "" {
+		return "Take exit " + s.Maneuver.Sign + side + englishTowards(s.Destinations)
+	}
+	return "Take the exit" + side + englishTowards(s.Destinations)
+}
+
+func englishMerge(s route.Step) string {
+	if road := englishRoad(" onto ", s); road != "" {
+		return road + englishTowards(s.Destinations)
+	}
+	return " into the traffic" + englishTowards(s.Destinations)
+}
+
+var englishOrdinals = [...]string{"", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"}
+
+// englishOrdinal writes numbers of exits. Nobody has seen a twenty-first one.
+func englishOrdinal(n int) string {
+	if n < len(englishOrdinals) {
+		return englishOrdinals[n]
+	}
+	return fmt.Sprintf("%dth", n)
+}
+
+func englishRoundabout(s route.Step) string {
+	if s.Maneuver.Exit <= 0 {
+		return "Enter the roundabout"
+	}
+	text := "At the roundabout, take the " + englishOrdinal(s.Maneuver.Exit) + " exit"
+	if road := englishRoad(" onto ", s); road != "" {
+		return text + road
+	}
+	return text + englishTowards(s.Destinations)
+}

@@ -1,0 +1,287 @@
+package guidance
+
+import (
+	"math"
+	"strings"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/profile"
+)
+
+// find returns the manoeuvres of the path in its order, the departure first.
+func (p *path) find() []event {
+	events := []event{{kind: route.Depart, after: p.out[0], before: p.out[0]}}
+	known := p.roadFrom(0) // the road that the traveller believes to be on
+	i := 1
+	if p.isRoundabout(0) {
+		if e := p.roundabout(0, 1, 0); e.exit > 0 {
+			events = append(events, e)
+			i, known = e.road+1, p.roadFrom(e.road)
+		} else {
+			i = len(p.stretches)
+		}
+	}
+	for i < len(p.stretches) {
+		e, ok := p.eventAt(i, known)
+		if ok {
+			events = append(events, e)
+		}
+		if ok || p.stretches[e.road].hasLabel() {
+			known = p.roadFrom(e.road)
+		}
+		i = e.road + 1
+	}
+	return events
+}
+
+// eventAt finds the manoeuvre where a stretch begins. The event's road says how far the manoeuvre reaches, also where there is none.
+func (p *path) eventAt(i int, known *Road) (event, bool) {
+	if p.isRoundabout(i) && !p.isRoundabout(i-1) {
+		e := p.roundabout(i, i+1, 0)
+		if e.exit == 0 {
+			e.road = len(p.stretches) - 1
+		}
+		return e, true
+	}
+	if e, ok := p.slipRoad(i); ok {
+		return e, true
+	}
+	j := p.junction(i, known)
+	e := event{at: i, road: i, before: j.before, after: j.after}
+	var ok bool
+	e.kind, e.modifier, ok = j.maneuver()
+	e.isChange = e.kind == route.Continue && !j.from.isFerry() && j.isObvious()
+	if p.stretches[i].IsMiniRoundabout && p.mode != route.Foot && len(j.others) > 0 {
+		e = event{at: i, road: i, kind: route.Roundabout, modifier: modifierOf(j.angle), exit: j.exitFromRight(), before: j.before, after: j.after}
+		ok = true
+	}
+	return e, ok
+}
+
+// junction is what a traveller sees at a junction: the way that the path takes, and the others.
+type junction struct {
+	mode          route.Mode
+	from, to      *Road
+	known         *Road // what the traveller believes to be on: the last road with a name
+	before, after float64
+	angle         float64
+	others        []choice // the roads that could be taken instead
+	isTurnBack    bool     // the path goes back on the road by which it came
+}
+
+// choice is a road that could be taken, and its angle.
+type choice struct {
+	*Road
+	angle float64
+}
+
+func (p *path) junction(i int, known *Road) *junction {
+	before, next := &p.stretches[i-1], &p.stretches[i]
+	j := &junction{
+		mode: p.mode, from: &before.Road, to: &next.Road, known: known, before: p.in[i-1], after: p.out[i],
+		isTurnBack: before.Points[len(before.Points)-2] == next.Points[1],
+	}
+	j.angle = turnAngle(j.before, j.after)
+	for k := range next.Branches {
+		if b := &next.Branches[k]; b.CanEnter {
+			j.others = append(j.others, choice{&b.Road, turnAngle(j.before, b.Bearing)})
+		}
+	}
+	return j
+}
+
+// maneuver decides what is to be said at a junction. The rules are tried in this order; the first that fits counts.
+func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
+	switch {
+	case j.to.isFerry() && !j.from.isFerry():
+		return route.TakeFerry, modifierOf(j.angle), true
+	case j.isTurnBack:
+		return route.UTurn, route.Backwards, true
+	case j.from.isFerry() && !j.to.isFerry():
+		return j.turn()
+	case j.isMerge():
+		return route.Merge, modifierOf(j.angle), true
+	case j.isRamp():
+		return j.ramp()
+	case j.isObvious():
+		return j.nameChange()
+	case j.isFork():
+		return route.Fork, j.forkSide(), true
+	}
+	return j.turn()
+}
+
+// turn is a turn, or the bend of the same road at a junction where another goes on.
+func (j *junction) turn() (route.ManeuverType, route.Modifier, bool) {
+	modifier := j.modifier()
+	switch {
+	case modifier == route.Straight || isSameRoad(j.from, j.to) && modifier != route.Backwards:
+		return route.Continue, modifier, true
+	case modifier == route.Backwards: // a hairpin, not the same road: that would be a turn back
+		return route.Turn, onSide(j.angle, route.SharpLeft, route.SharpRight), true
+	}
+	return route.Turn, modifier, true
+}
+
+// nameChange is a step only where a road of another name or number begins. A numbered road keeps on through villages, whatever its
+// streets are called there.
+func (j *junction) nameChange() (route.ManeuverType, route.Modifier, bool) {
+	if !j.to.hasLabel() || j.to.IsLink || isSameRoad(j.known, j.to) || sharesRef(j.known, j.to) {
+		return "", "", false
+	}
+	return route.Continue, modifierOf(j.angle), true
+}
+
+// isMerge tells whether a ramp joins a motorway or a road like it.
+func (j *junction) isMerge() bool {
+	return j.mode == route.Car && j.from.IsLink && !j.to.IsLink && j.to.isFast() && math.Abs(j.angle) <= 60
+}
+
+// isRamp tells whether a ramp of a motorway, or of a road like it, begins.
+func (j *junction) isRamp() bool {
+	return j.mode == route.Car && !j.from.IsLink && j.to.IsLink && j.to.isFast()
+}
+
+// ramp is a way off a motorway where the motorway itself goes on, else a way onto one.
+func (j *junction) ramp() (route.ManeuverType, route.Modifier, bool) {
+	switch {
+	case !j.from.isFast():
+		return route.OnRamp, j.modifier(), true
+	case len(j.others) == 0:
+		return "", "", false
+	}
+	return route.OffRamp, j.modifier(), true
+}
+
+// modifier is the direction of the way taken. Where another road leads as straight on, it is the side on which the way lies.
+func (j *junction) modifier() route.Modifier {
+	modifier := modifierOf(j.angle)
+	if o, ok := j.straightest(); ok && modifier == route.Straight && math.Abs(o.angle) <= straightAngle {
+		return onSide(j.angle-o.angle, route.SlightLeft, route.SlightRight)
+	}
+	return modifier
+}
+
+// straightest returns the other road that is nearest to straight on.
+func (j *junction) straightest() (best choice, ok bool) {
+	for _, o := range j.others {
+		if !ok || math.Abs(o.angle) < math.Abs(best.angle) {
+			best, ok = o, true
+		}
+	}
+	return best, ok
+}
+
+// isObvious tells whether nobody needs to be told to go on: no other road could be taken for the way.
+func (j *junction) isObvious() bool {
+	for _, o := range j.others {
+		if j.couldBeTaken(o) {
+			return false
+		}
+	}
+	return len(j.others) == 0 || math.Abs(j.angle) <= 60 || isSameRoad(j.from, j.to) || !j.hasMajorChoice()
+}
+
+// hasMajorChoice tells whether any other road is more than a drive.
+func (j *junction) hasMajorChoice() bool {
+	for _, o := range j.others {
+		if !j.isMinorChoice(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// isMinorChoice tells whether a road is less than the one taken: for cars a drive beside a street, for others a way without a name
+// beside one with a name.
+func (j *junction) isMinorChoice(o choice) bool {
+	if j.mode == route.Car {
+		return o.isMinor() && !j.to.isMinor()
+	}
+	return !o.hasLabel() && (isSameRoad(j.from, j.to) || o.isMinor() && !j.to.isMinor())
+}
+
+// couldBeTaken tells whether a traveller who is told nothing might take another road for the way.
+func (j *junction) couldBeTaken(o choice) bool {
+	size, other := math.Abs(j.angle), math.Abs(o.angle)
+	isSame := isSameRoad(j.from, j.to)
+	switch {
+	case isSameRoad(j.from, o.Road) && !isSame && other <= normalAngle:
+		return true
+	case j.isMinorChoice(o):
+		return size > slightAngle && other <= straightAngle && !isSame || size > 2*slightAngle && other <= straightAngle
+	case o.IsLink && !j.to.IsLink && size <= slightAngle: // the main road goes on beside a ramp
+		return false
+	case isSame && !isSameRoad(j.from, o.Road):
+		return other < size+10 && !(size <= straightAngle && other > straightAngle)
+	case j.to.Class+1 < o.Class && size <= slightAngle && !o.IsLink && j.to.Class <= j.from.Class: // a far lesser road
+		return other < size
+	}
+	return other < size+35
+}
+
+// isFork tells whether two roads of a kind part ahead.
+func (j *junction) isFork() bool {
+	if math.Abs(j.angle) > slightAngle {
+		return false
+	}
+	for _, o := range j.others {
+		if j.isForkWith(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// isForkWith tells whether another road makes a fork with the way taken: none of them is the way straight on, from which the other
+// turns off.
+func (j *junction) isForkWith(o choice) bool {
+	size, other := math.Abs(j.angle), math.Abs(o.angle)
+	if max(size, other) > slightAngle || min(size, other) <= straightAngle/2 && max(size, other) > straightAngle {
+		return false
+	}
+	return o.IsLink == j.to.IsLink && classesAreNear(o.Class, j.to.Class)
+}
+
+func classesAreNear(a, b profile.Class) bool { return max(a, b)-min(a, b) <= 1 }
+
+// forkSide is the side of the way taken at a fork; straight where roads lie on both sides.
+func (j *junction) forkSide() route.Modifier {
+	var hasLeft, hasRight bool
+	for _, o := range j.others {
+		if j.isForkWith(o) {
+			hasLeft = hasLeft || o.angle < j.angle
+			hasRight = hasRight || o.angle > j.angle
+		}
+	}
+	switch {
+	case hasLeft && hasRight:
+		return route.Straight
+	case hasLeft:
+		return route.SlightRight
+	}
+	return route.SlightLeft
+}
+
+// isSameRoad tells whether a road goes on: by its name, or by its number where a name is missing.
+func isSameRoad(a, b *Road) bool {
+	if a.Name != "" && b.Name != "" {
+		return a.Name == b.Name
+	}
+	return sharesRef(a, b)
+}
+
+// sharesRef tells whether two roads have a number in common.
+func sharesRef(a, b *Road) bool {
+	if a.Ref == "" || b.Ref == "" {
+		return false
+	}
+	for ref := range strings.SplitSeq(a.Ref, ";") {
+		for other := range strings.SplitSeq(b.Ref, ";") {
+			if strings.TrimSpace(ref) == strings.TrimSpace(other) {
+				return true
+			}
+		}
+	}
+	return false
+}

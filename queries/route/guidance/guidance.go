@@ -1,0 +1,187 @@
+// Package guidance tells somebody who follows a path what to do: it makes the steps of a leg, and the sentence of each step in
+// French and in English. Its one constraint: it looks at the path and at the roads that meet it, never at a map or a graph, so
+// that the steps of any router can be told.
+//
+//	path ──► []Stretch ── Steps ──► []route.Step ── Text ──► "Prenez à gauche la rue de la République"
+//
+// Steps works in three passes. find looks at each junction of the path and finds a manoeuvre there, or none where the way on is
+// obvious. merge joins manoeuvres that follow at once, such as the two halves of a turn at a road with separate carriageways.
+// build cuts the path at those that are left. Traffic keeps right.
+package guidance
+
+import (
+	"lieudit/queries/route"
+	"lieudit/queries/route/profile"
+)
+
+// Road is what guidance needs to know of a road.
+type Road struct {
+	Name, Ref            string
+	Destinations         string // what signs show, such as "A 6: Lyon, Grenoble"
+	Exit                 string // number of the exit of a motorway that it is
+	Class                profile.Class
+	IsLink, IsRoundabout bool
+}
+
+func (r *Road) isFerry() bool { return r.Class == profile.Ferry || r.Class == profile.ShuttleTrain }
+
+// isFast tells whether the road is a motorway or one like it, or the ramp of one.
+func (r *Road) isFast() bool { return r.Class <= profile.Trunk }
+
+// isMinor tells whether cars take the road only to reach what lies on it.
+func (r *Road) isMinor() bool { return r.Class >= profile.Service && !r.isFerry() }
+
+func (r *Road) hasLabel() bool { return r.Name != "" || r.Ref != "" }
+
+// Branch is another road at a junction of the path.
+type Branch struct {
+	Road
+	Bearing  float64 // in degrees clockwise from north, as Bearing measures it away from the junction
+	CanEnter bool    // the mode may leave the junction by it, coming from where the path comes
+}
+
+// Stretch is a piece of a path between two junctions, or between a junction and an end of the path. Points has two positions at
+// least. Branches are the other roads at the junction where it begins: neither the stretch itself nor the one before.
+type Stretch struct {
+	Road
+	Points             []route.Point
+	Distance, Duration float64
+	Branches           []Branch
+	IsMiniRoundabout   bool // the junction where it begins is a mini roundabout
+}
+
+// Steps makes the steps of a leg: Depart first, Arrive last. The side of the destination is not known here: see Side. It returns nil
+// for no stretches.
+func Steps(mode route.Mode, stretches []Stretch) []route.Step {
+	if len(stretches) == 0 {
+		return nil
+	}
+	p := newPath(mode, stretches)
+	return p.build(p.merge(p.find()))
+}
+
+// path is the leg that Steps works on.
+type path struct {
+	mode      route.Mode
+	stretches []Stretch
+	in, out   []float64 // bearings of each stretch: where it ends and where it begins
+}
+
+// newPath measures the bearings. On foot a roundabout is a road like others: one walks along it in both directions.
+func newPath(mode route.Mode, stretches []Stretch) *path {
+	p := &path{mode: mode, stretches: stretches, in: make([]float64, len(stretches)), out: make([]float64, len(stretches))}
+	for i := range stretches {
+		p.out[i] = Bearing(stretches[i].Points)
+		p.in[i] = endBearing(stretches[i].Points)
+	}
+	return p
+}
+
+func (p *path) isRoundabout(i int) bool { return p.stretches[i].IsRoundabout && p.mode != route.Foot }
+
+// event is a manoeuvre where the stretch at begins. Its road is that of the stretch road, which differs from at where a roundabout
+// or a slip road lies between.
+type event struct {
+	at, road      int
+	kind          route.ManeuverType
+	modifier      route.Modifier
+	exit          int
+	before, after float64
+	isChange      bool // the way is obvious: its name changes
+}
+
+func (e event) angle() float64 { return turnAngle(e.before, e.after) }
+
+// distance is the length of the path from one stretch up to another.
+func (p *path) distance(from, to int) float64 {
+	sum := 0.0
+	for i := from; i < to; i++ {
+		sum += p.stretches[i].Distance
+	}
+	return sum
+}
+
+// build makes the steps of events.
+func (p *path) build(events []event) []route.Step {
+	steps := make([]route.Step, 0, len(events)+1)
+	for k, e := range events {
+		end := len(p.stretches)
+		if k+1 < len(events) {
+			end = events[k+1].at
+		}
+		steps = append(steps, p.step(e, end))
+	}
+	return append(steps, p.arrival())
+}
+
+// step makes the step of an event that ends where the stretch end begins.
+func (p *path) step(e event, end int) route.Step {
+	s := route.Step{Maneuver: route.Maneuver{
+		Point: p.stretches[e.at].Points[0], Type: e.kind, Modifier: e.modifier, Exit: e.exit,
+		BearingBefore: e.before, BearingAfter: e.after,
+	}}
+	for i := e.at; i < end; i++ {
+		s.Distance += p.stretches[i].Distance
+		s.Duration += p.stretches[i].Duration
+		s.Geometry = appendPoints(s.Geometry, p.stretches[i].Points)
+	}
+	road := &p.stretches[p.labelled(e.road, end)].Road
+	s.Name, s.Ref = road.Name, road.Ref
+	s.Destinations = p.stretches[e.road].Destinations
+	p.addSigns(&s, e, end)
+	return s
+}
+
+// addSigns adds what signs show along a ramp: they may stand behind its beginning.
+func (p *path) addSigns(s *route.Step, e event, end int) {
+	if e.kind != route.OnRamp && e.kind != route.OffRamp && e.kind != route.Fork {
+		return
+	}
+	for i := e.at; i < end && p.stretches[i].IsLink; i++ {
+		if s.Destinations == "" {
+			s.Destinations = p.stretches[i].Destinations
+		}
+		if s.Maneuver.Sign == "" && e.kind == route.OffRamp {
+			s.Maneuver.Sign = p.stretches[i].Exit
+		}
+	}
+}
+
+// nameReach is how far behind a junction a road may get its name, in metres: the middle of a junction often has none.
+const nameReach = 60
+
+// labelled returns the first stretch from road on that has a name or a number, or road where none near has.
+func (p *path) labelled(road, end int) int {
+	gone := 0.0
+	for i := road; i < end && gone < nameReach; i++ {
+		if p.stretches[i].hasLabel() {
+			return i
+		}
+		if p.stretches[i].IsLink || p.stretches[i].isFerry() {
+			return road
+		}
+		gone += p.stretches[i].Distance
+	}
+	return road
+}
+
+// roadFrom is the road of a stretch, with a name if it gets one near.
+func (p *path) roadFrom(i int) *Road { return &p.stretches[p.labelled(i, len(p.stretches))].Road }
+
+func (p *path) arrival() route.Step {
+	last := len(p.stretches) - 1
+	s := &p.stretches[last]
+	at := s.Points[len(s.Points)-1]
+	return route.Step{
+		Maneuver: route.Maneuver{Point: at, Type: route.Arrive, BearingBefore: p.in[last]},
+		Name:     s.Name, Ref: s.Ref, Geometry: []route.Point{at},
+	}
+}
+
+// appendPoints appends points without repeating the one that both share.
+func appendPoints(dst, points []route.Point) []route.Point {
+	if len(dst) > 0 && len(points) > 0 && dst[len(dst)-1] == points[0] {
+		points = points[1:]
+	}
+	return append(dst, points...)
+}

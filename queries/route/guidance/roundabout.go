@@ -1,0 +1,105 @@
+package guidance
+
+import (
+	"math"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/profile"
+)
+
+// roundabout is the manoeuvre of a roundabout whose first stretch is at; next is the first stretch that may be the way out, and
+// passed the exits before. Its exit is 0 where the path ends in the roundabout.
+func (p *path) roundabout(at, next, passed int) event {
+	e := event{at: at, road: at, kind: route.Roundabout, before: p.out[at], after: p.out[at]}
+	if at > 0 {
+		e.before = p.in[at-1]
+	}
+	for i := next; i < len(p.stretches); i++ {
+		if p.isRoundabout(i) {
+			passed += p.exitsAt(i)
+			continue
+		}
+		if at == 0 { // the leg begins in the roundabout: the manoeuvre is to leave it
+			e.at, e.before = i, p.in[i-1]
+		}
+		e.road, e.exit, e.after = i, passed+1+p.exitsBefore(i), p.out[i]
+		break
+	}
+	e.modifier = modifierOf(e.angle())
+	return e
+}
+
+// exitsAt counts the exits that are passed where a stretch of a roundabout begins. Tracks do not count: drivers overlook them.
+func (p *path) exitsAt(i int) int {
+	n := 0
+	for _, b := range p.stretches[i].Branches {
+		if isExit(b) {
+			n++
+		}
+	}
+	return n
+}
+
+// exitsBefore counts the exits at the junction where the path leaves a roundabout that lie before the one taken: farther to the
+// right.
+func (p *path) exitsBefore(i int) int {
+	n := 0
+	taken := turnAngle(p.in[i-1], p.out[i])
+	for _, b := range p.stretches[i].Branches {
+		if isExit(b) && turnAngle(p.in[i-1], b.Bearing) > taken {
+			n++
+		}
+	}
+	return n
+}
+
+func isExit(b Branch) bool { return b.CanEnter && !b.IsRoundabout && b.Class != profile.Track }
+
+// exitFromRight counts the exits of a mini roundabout from the right up to the way taken.
+func (j *junction) exitFromRight() int {
+	n := 1
+	for _, o := range j.others {
+		if o.angle > j.angle {
+			n++
+		}
+	}
+	return n
+}
+
+// slipLength is the greatest length of a link that belongs to a junction, in metres.
+const slipLength = 150
+
+// slipRoad finds a link that takes a turn out of a junction: it is told as the turn from the road before to the road behind. A ramp
+// of a motorway is none.
+func (p *path) slipRoad(i int) (event, bool) {
+	s := &p.stretches[i]
+	if p.mode == route.Foot || !s.IsLink || p.stretches[i-1].IsLink || p.stretches[i-1].IsRoundabout || p.stretches[i-1].isFast() {
+		return event{}, false
+	}
+	end := i
+	for end < len(p.stretches) && p.stretches[end].IsLink {
+		if end > i && p.hasOtherLink(end) {
+			return event{}, false
+		}
+		end++
+	}
+	if end == len(p.stretches) || p.distance(i, end) > slipLength || p.stretches[end].isFast() || p.isRoundabout(end) {
+		return event{}, false
+	}
+	e := event{at: i, road: end, kind: route.Turn, before: p.in[i-1], after: p.out[end]}
+	e.modifier = modifierOf(e.angle())
+	if math.Abs(e.angle()) <= straightAngle || e.modifier == route.Backwards {
+		return event{}, false
+	}
+	return e, true
+}
+
+// hasOtherLink tells whether a link parts where a stretch begins.
+func (p *path) hasOtherLink(i int) bool {
+	for _, b := range p.stretches[i].Branches {
+		if b.CanEnter && b.IsLink {
+			return true
+		}
+	}
+	return false
+}
