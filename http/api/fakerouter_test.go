@@ -161,7 +161,8 @@ func (r *fakeRouter) Network(context.Context) (route.Network, error) {
 // ownSites are the sites of the account acme: two in the referential shops, one of them far away, and one without a position.
 type ownSites struct {
 	noLocations
-	sites []locations.Site
+	sites    []locations.Site
+	pageSize int // at most so many sites to a page
 }
 
 func newOwnSites() *ownSites {
@@ -175,7 +176,7 @@ func newOwnSites() *ownSites {
 	}
 	placed := at("shops", "a", 3.5, 44.51, "bio")
 	placed.IDBan = "5c1a1f0e-3c0f-4a53-9d36-6b5b0e7c0001"
-	return &ownSites{sites: []locations.Site{placed, at("shops", "b", 3.6, 44.6), at("depots", "z", 3.5, 44.56, "bio"), at("shops", "nowhere", 0, 0)}}
+	return &ownSites{pageSize: 2, sites: []locations.Site{placed, at("shops", "b", 3.6, 44.6), at("depots", "z", 3.5, 44.56, "bio"), at("shops", "nowhere", 0, 0)}}
 }
 
 func (o *ownSites) FindSite(_ context.Context, account, code, externalID string) (locations.Site, error) {
@@ -187,7 +188,7 @@ func (o *ownSites) FindSite(_ context.Context, account, code, externalID string)
 	return locations.Site{}, refusal.NotFound
 }
 
-// Search finds the sites two to a page, so that readers must turn pages.
+// Search finds the sites by external id, few to a page, so that readers must turn pages.
 func (o *ownSites) Search(_ context.Context, q search.Query) (r search.Result, err error) {
 	for _, s := range o.sites {
 		isTagged := !slices.ContainsFunc(q.Tags, func(tag string) bool { return !slices.Contains(s.Tags, tag) })
@@ -197,7 +198,7 @@ func (o *ownSites) Search(_ context.Context, q search.Query) (r search.Result, e
 		}
 	}
 	slices.SortFunc(r.Hits, func(a, b search.Hit) int { return strings.Compare(a.Site.ExternalID, b.Site.ExternalID) })
-	if size := min(2, q.Limit); len(r.Hits) > size {
+	if size := min(o.pageSize, q.Limit); len(r.Hits) > size {
 		r.Hits = r.Hits[:size]
 		r.Next = r.Hits[size-1].Site.ExternalID
 	}

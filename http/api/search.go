@@ -13,9 +13,11 @@ import (
 
 	"lieudit/http/kit"
 	"lieudit/http/problem"
+	"lieudit/http/routing"
 	"lieudit/queries/address/live"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
+	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
@@ -27,8 +29,8 @@ const defaultRadius = 10_000
 // show (toPublicSite); it neither searches external ids nor sees inactive sites.
 func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLocations) (kit.Response, error) {
 	isPublic := c.Principal.Kind == token.Publishable
-	if isPublic && in.Status != "" {
-		return kit.Response{}, problem.BrokenRule("query", "statut", "extra_forbidden", "Extra inputs are not permitted", map[string]any{"statut": in.Status})
+	if err := checkSearchAccess(c.Principal, in); err != nil {
+		return kit.Response{}, err
 	}
 	q, center, err := h.buildSiteQuery(ctx, in)
 	if errors.Is(err, refusal.AddressUnresolved) {
@@ -43,18 +45,42 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	if q.After, err = sealer.open(ctx, in.Cursor); err != nil {
 		return kit.Response{}, err
 	}
-	r, err := h.locations.Search.Search(ctx, q)
+	page := resultPage{center: center, hasCenter: q.Center != nil}
+	if in.Sort == sortByDuration {
+		page.hits, page.next, err = h.findByDuration(ctx, q, center)
+	} else {
+		page.hits, page.next, err = h.findSites(ctx, q)
+	}
 	switch {
 	case errors.Is(err, search.ErrInvalidCursor):
 		return kit.Response{}, invalidCursor(in.Cursor)
-	case err != nil || len(r.Hits) == 0:
+	case err != nil || len(page.hits) == 0:
 		return kit.Response{Body: noSites(in.Format)}, err
 	}
-	page := resultPage{hits: r.Hits, center: center, hasCenter: q.Center != nil}
-	if page.next, err = sealer.seal(ctx, r.Next); err != nil {
+	if page.next, err = sealer.seal(ctx, page.next); err != nil {
 		return kit.Response{}, err
 	}
 	return kit.OK(page.render(isPublic, in.Format == geoJSON))
+}
+
+// checkSearchAccess refuses what a search asks for and its key or its plan does not give.
+func checkSearchAccess(c caller, in body.SearchLocations) error {
+	isPublic, isByDuration := c.Kind == token.Publishable, in.Sort == sortByDuration
+	switch {
+	case isPublic && in.Status != "":
+		return problem.BrokenRule("query", "statut", "extra_forbidden", "Extra inputs are not permitted", map[string]any{"statut": in.Status})
+	case isPublic && isByDuration:
+		return problem.BrokenRule("query", "sort", "literal_error", "Input should be 'pertinence', 'distance' or 'nom'", map[string]any{"sort": in.Sort})
+	case isByDuration && !planIncludes(c.Plan, plan.RouteTools):
+		return refusal.PlanInsufficient.With(refusal.Details{Plan: c.Plan})
+	}
+	return nil
+}
+
+// findSites is one page of a search, in the order of the engine, and the engine's cursor of the next.
+func (h *handler) findSites(ctx context.Context, q search.Query) ([]pageHit, string, error) {
+	r, err := h.locations.Search.Search(ctx, q)
+	return mapSlice(r.Hits, func(hit search.Hit) pageHit { return pageHit{Hit: hit} }), r.Next, err
 }
 
 // noSites is the answer to a search that found no site: as GeoJSON a collection without features.
@@ -72,7 +98,7 @@ func noSites(format string) any {
 func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (search.Query, *body.Center, error) {
 	q := search.Query{
 		Text: in.Q, Referential: in.Referential, Tags: in.Tags, Limit: in.Limit,
-		Status: search.Status(in.Status), Sort: search.Sort(in.Sort),
+		Status: search.Status(in.Status), Sort: search.Sort(in.Sort), // of duree, findByDuration makes another
 	}
 	if in.BBox != "" {
 		box, err := body.ParseBoundingBox(in.BBox)
@@ -111,9 +137,15 @@ func (h *handler) resolveNear(ctx context.Context, near string) (*body.Center, e
 	})
 }
 
+// pageHit is a site that was found. way is nil unless the search is sorted by duration and a way leads there.
+type pageHit struct {
+	search.Hit
+	way *routing.Way
+}
+
 // resultPage is one page of what was found.
 type resultPage struct {
-	hits      []search.Hit
+	hits      []pageHit
 	next      string
 	center    *body.Center // that near was resolved to; nil without near
 	hasCenter bool
@@ -127,21 +159,28 @@ func (p resultPage) render(isPublic, isGeoJSON bool) any {
 	collection := body.CollectionEnvelope{Type: "FeatureCollection", Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next}
 	switch {
 	case isPublic && isGeoJSON:
-		return body.PublicCollection{CollectionEnvelope: collection, Features: mapSlice(p.hits, func(h search.Hit) body.PublicFeature {
-			return body.PublicFeature{FeatureGeometry: body.NewFeatureGeometry(h.Site.Lat, h.Site.Lon), Properties: toPublicSite(h, p.distance(h))}
+		return body.PublicCollection{CollectionEnvelope: collection, Features: mapSlice(p.hits, func(h pageHit) body.PublicFeature {
+			return body.PublicFeature{FeatureGeometry: body.NewFeatureGeometry(h.Site.Lat, h.Site.Lon), Properties: toPublicSite(h.Hit, p.distance(h))}
 		})}
 	case isGeoJSON:
-		return body.LocationCollection{CollectionEnvelope: collection, Features: mapSlice(p.hits, func(h search.Hit) body.LocationFeature {
-			return body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(h.Site.Lat, h.Site.Lon), Properties: body.FoundSite{Site: h.Site, Distance: p.distance(h)}}
+		return body.LocationCollection{CollectionEnvelope: collection, Features: mapSlice(p.hits, func(h pageHit) body.LocationFeature {
+			return body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(h.Site.Lat, h.Site.Lon), Properties: p.foundSite(h)}
 		})}
 	case isPublic:
-		return body.PublicLocations{Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, func(h search.Hit) body.PublicSite {
-			return toPublicSite(h, p.distance(h))
+		return body.PublicLocations{Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, func(h pageHit) body.PublicSite {
+			return toPublicSite(h.Hit, p.distance(h))
 		})}
 	}
-	return body.Locations{Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, func(h search.Hit) body.FoundSite {
-		return body.FoundSite{Site: h.Site, Distance: p.distance(h)}
-	})}
+	return body.Locations{Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, p.foundSite)}
+}
+
+// foundSite is what a secret key sees of a site.
+func (p resultPage) foundSite(h pageHit) body.FoundSite {
+	shown := body.FoundSite{Site: h.Site, Distance: p.distance(h)}
+	if h.way != nil {
+		shown.Duration, shown.RouteDistance = &h.way.Duration, &h.way.Distance
+	}
+	return shown
 }
 
 // toPublicCenter is what a publishable key may see of a centre: where it lies. The record is for secret keys, to which
@@ -154,7 +193,7 @@ func toPublicCenter(c *body.Center) *body.Center {
 }
 
 // distance is how many metres a site is from the centre; nil where either has no position.
-func (p resultPage) distance(h search.Hit) *int {
+func (p resultPage) distance(h pageHit) *int {
 	if !p.hasCenter || h.Site.Lat == nil {
 		return nil
 	}

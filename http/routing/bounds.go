@@ -62,15 +62,15 @@ func positionBound(typed string, lon, lat float64) bound {
 func addressBound(typed string, found *resolve.Found) bound {
 	b := positionBound(typed, found.Record.Lon, found.Record.Lat)
 	record := resolve.ShowRecord(&found.Record)
-	b.Street = streetOf(&found.Record)
+	b.Street = StreetOf(&record)
 	b.shown.Score, b.shown.Verdict, b.shown.Address = found.Score, string(found.Verdict), &record
 	return b
 }
 
-// streetOf is the name of the street that an address lies on, "" where it is none. A locality has a name, but no road bears it.
-func streetOf(r *address.Record) string {
-	if r.Type == address.HouseNumber || r.Type == address.StreetType {
-		return r.Street
+// StreetOf is the name of the street that an address lies on, "" where it is none. A locality has a name, but no road bears it.
+func StreetOf(a *body.Address) string {
+	if a.Type == string(address.HouseNumber) || a.Type == string(address.StreetType) {
+		return a.Street
 	}
 	return ""
 }
@@ -99,7 +99,8 @@ func (s *Service) siteBounds(typed string, all ...sites.Site) []bound {
 	_, _ = live.Query(s.Addresses, func(e *live.Engine) (struct{}, error) {
 		for i, site := range all {
 			if r, ok := e.View(site.IDBan); ok {
-				bounds[i].Street = streetOf(&r)
+				record := resolve.ShowRecord(&r)
+				bounds[i].Street = StreetOf(&record)
 			}
 		}
 		return struct{}{}, nil

@@ -191,7 +191,7 @@ type SearchLocations struct {
 	Tags        []string `json:"tags,omitempty" max:"50" doc:"Sites with all of them; repeated or separated by commas"`
 	Limit       int      `json:"limit,omitempty" min:"1" max:"100" default:"20"`
 	Cursor      string   `json:"curseur,omitempty" max:"4000" doc:"As the page before gave it, with the same parameters but limit"`
-	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom" doc:"distance needs a centre. When left out: pertinence with q, else distance with a centre, else nom"`
+	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom duree" doc:"distance and duree need a centre. duree: the time to drive from it, of the 1000 sites nearest as the crow flies; secret keys only, of a plan with /route/matrix. When left out: pertinence with q, else distance with a centre, else nom"`
 	Format      string   `json:"format,omitempty" enum:"json geojson"`
 	Status      string   `json:"statut,omitempty" enum:"actif inactif tous" doc:"Secret keys only"`
 }
@@ -204,10 +204,13 @@ type Locations struct {
 	Cursor  string      `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
 
-// FoundSite is a site, and how many metres it is from the centre of the search, if that has one.
+// FoundSite is a site, and how many metres it is from the centre of the search, if that has one. Sorted by duree it has the way there by
+// car too, unless there is none.
 type FoundSite struct {
 	locations.Site
-	Distance *int `json:"distance,omitempty" doc:"Metres"`
+	Distance      *int `json:"distance,omitempty" doc:"Metres"`
+	Duration      *int `json:"duree,omitempty" doc:"With sort=duree: seconds to drive from the centre; left out where no way leads"`
+	RouteDistance *int `json:"distance_route,omitempty" doc:"With sort=duree: metres of that way"`
 }
 
 // PublicLocations is the answer of GET /locations/search to a publishable key.

@@ -84,7 +84,8 @@ func (q SearchLocations) BrokenRules() []string {
 	rules := latLonRule(q.Lat, q.Lon)
 	rules = append(rules, brokenIf(q.Near != "" && (q.Lat != nil || q.Lon != nil), "near and lat with lon exclude each other")...)
 	rules = append(rules, brokenIf(q.Radius != nil && !centred, "radius needs lat and lon, or near")...)
-	return append(rules, brokenIf(q.Sort == "distance" && !centred, "sort=distance needs lat and lon, or near")...)
+	needsCenter := q.Sort == "distance" || q.Sort == "duree"
+	return append(rules, brokenIf(needsCenter && !centred, "sort="+q.Sort+" needs lat and lon, or near")...)
 }
 
 // MemberFaults checks that the corners of a box are on the globe and in their order.

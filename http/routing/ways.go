@@ -1,0 +1,35 @@
+package routing
+
+import (
+	"context"
+	"errors"
+
+	"lieudit/queries/route"
+	sites "lieudit/schemas/locations"
+)
+
+// Way is how long the way to a site takes by car: seconds and metres.
+type Way struct{ Duration, Distance int }
+
+// WaysByCar are the fastest ways from a centre to sites that have a position; nil where none leads. Its error is an answer.
+func (s *Service) WaysByCar(ctx context.Context, center route.Bound, to []sites.Site) ([]*Way, error) {
+	ways := make([]*Way, len(to))
+	if len(to) == 0 {
+		return ways, nil
+	}
+	destinations := routeBounds(s.siteBounds("", to...))
+	found, err := s.Router.Nearest(ctx, route.NearestQuery{
+		Profile: route.Profile{Mode: route.Car, Optimization: route.Fastest}, Origin: center, Destinations: destinations, Limit: len(destinations),
+	})
+	if _, isOffRoad := errors.AsType[*route.OffRoadError](err); isOffRoad {
+		return ways, nil
+	}
+	if err != nil {
+		_, err = s.toAnswer(ctx, Caller{Part: "query"}, err)
+		return nil, err
+	}
+	for _, d := range found.Found {
+		ways[d.Index] = &Way{roundInt(d.Duration), roundInt(d.Distance)}
+	}
+	return ways, nil
+}
