@@ -250,3 +250,12 @@ func TestProgressAscendsToItsTotal(t *testing.T) {
 		t.Errorf("error %v, %d of %d done at the end", err, last, end)
 	}
 }
+
+func BenchmarkCells(b *testing.B) {
+	in := grid(1, 400, 400, 0.3)
+	for b.Loop() {
+		if _, err := Cells(b.Context(), in, []int{256, 2048, 16384, 131072}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -27,9 +27,6 @@ type members struct {
 
 func (m members) of(node int32) []uint32 { return m.junctions[m.first[node]:m.first[node+1]] }
 
-// arc is an arc from which fill makes a piece.
-type arc struct{ tail, head, cap int32 }
-
 // newPiece makes a piece of the whole network. Its nodes are sorted along a curve that fills the plane, so that neighbours lie
 // near one another in memory.
 func newPiece(in Input) *piece {
@@ -42,13 +39,14 @@ func newPiece(in Input) *piece {
 		p.id[v], p.size[v] = int32(j), 1
 		p.x[v], p.y[v] = int32(float64(in.Lon[j])*scale), in.Lat[j]
 	}
-	arcs := make([]arc, 0, 2*len(in.Edges))
-	for _, e := range in.Edges {
-		if a, b := place[e[0]], place[e[1]]; a != b {
-			arcs = append(arcs, arc{a, b, 1}, arc{b, a, 1})
+	p.fill(func(add func(tail, head, cap int32)) {
+		for _, e := range in.Edges {
+			if a, b := place[e[0]], place[e[1]]; a != b {
+				add(a, b, 1)
+				add(b, a, 1)
+			}
 		}
-	}
-	p.fill(arcs)
+	})
 	return p
 }
 
@@ -85,32 +83,31 @@ func spread(coordinate int32) uint64 {
 	return (x | x<<1) & 0x5555555555555555
 }
 
-// fill fills the arcs of a piece: they come in both directions, in any order. Arcs between the same nodes become one.
-func (p *piece) fill(arcs []arc) {
+// fill fills the arcs of a piece. each adds all of them, in both directions, in any order; it is called twice. Arcs between the
+// same nodes become one.
+func (p *piece) fill(each func(add func(tail, head, cap int32))) {
 	n := len(p.id)
 	begin := make([]int32, n+1)
-	for _, a := range arcs {
-		begin[a.tail+1]++
-	}
+	each(func(tail, _, _ int32) { begin[tail+1]++ })
 	for v := range n {
 		begin[v+1] += begin[v]
 	}
-	sorted, next := make([]arc, len(arcs)), slices.Clone(begin)
-	for _, a := range arcs {
-		sorted[next[a.tail]] = a
-		next[a.tail]++
-	}
+	arcs, next := make([]uint64, begin[n]), slices.Clone(begin) // head and cap, grouped by tail
+	each(func(tail, head, cap int32) {
+		arcs[next[tail]] = uint64(head)<<32 | uint64(cap)
+		next[tail]++
+	})
 	p.first = make([]int32, n+1)
 	p.head, p.cap = make([]int32, 0, len(arcs)), make([]int32, 0, len(arcs))
 	for v := range n {
-		own := sorted[begin[v]:begin[v+1]]
-		slices.SortFunc(own, func(a, b arc) int { return cmp.Compare(a.head, b.head) })
+		own := arcs[begin[v]:begin[v+1]]
+		slices.Sort(own)
 		for i, a := range own {
-			if i > 0 && own[i-1].head == a.head {
-				p.cap[len(p.cap)-1] += a.cap
+			if i > 0 && own[i-1]>>32 == a>>32 {
+				p.cap[len(p.cap)-1] += int32(a)
 				continue
 			}
-			p.head, p.cap = append(p.head, a.head), append(p.cap, a.cap)
+			p.head, p.cap = append(p.head, int32(a>>32)), append(p.cap, int32(a))
 		}
 		p.first[v+1] = int32(len(p.head))
 	}
@@ -139,15 +136,15 @@ func (p *piece) contract(group []int32, groups int, m members) (*piece, members)
 		}
 		c.size[g] += p.size[v]
 	}
-	var arcs []arc
-	for v, g := range group {
-		for a := p.first[v]; a < p.first[v+1]; a++ {
-			if h := group[p.head[a]]; h != g {
-				arcs = append(arcs, arc{g, h, p.cap[a]})
+	c.fill(func(add func(tail, head, cap int32)) {
+		for v, g := range group {
+			for a := p.first[v]; a < p.first[v+1]; a++ {
+				if h := group[p.head[a]]; h != g {
+					add(g, h, p.cap[a])
+				}
 			}
 		}
-	}
-	c.fill(arcs)
+	})
 	return c, m.merge(p.id, group, c.size)
 }
 
@@ -173,6 +170,20 @@ func singles(junctions int) members {
 	return m
 }
 
+// emptyPiece makes the columns of a piece.
+func emptyPiece(nodes, arcs int) *piece {
+	columns := make([]int32, 5*nodes+1+3*arcs)
+	next := func(n int) []int32 {
+		column := columns[:n:n]
+		columns = columns[n:]
+		return column
+	}
+	return &piece{
+		id: next(nodes), x: next(nodes), y: next(nodes), size: next(nodes), first: next(nodes + 1),
+		head: next(arcs), cap: next(arcs), back: next(arcs),
+	}
+}
+
 // part makes a piece of the nodes on one side. place is memory for a number of each node, renumbered for one of each arc.
 func (p *piece) part(side []bool, want bool, place, renumbered []int32) *piece {
 	nodes, arcs := 0, 0
@@ -189,13 +200,7 @@ func (p *piece) part(side []bool, want bool, place, renumbered []int32) *piece {
 			}
 		}
 	}
-	columns := make([]int32, 5*nodes+1+3*arcs)
-	cut := func(n int) []int32 {
-		part := columns[:n:n]
-		columns = columns[n:]
-		return part
-	}
-	c := &piece{id: cut(nodes), x: cut(nodes), y: cut(nodes), size: cut(nodes), first: cut(nodes + 1), head: cut(arcs), cap: cut(arcs), back: cut(arcs)}
+	c := emptyPiece(nodes, arcs)
 	at := int32(0)
 	for v := range p.id {
 		if side[v] != want {

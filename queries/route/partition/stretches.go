@@ -1,10 +1,15 @@
 package partition
 
+import "slices"
+
 // stretches groups the nodes that no cut needs to part: a dead end goes to the node that it hangs on, and a node of a chain to
 // one of its two neighbours. No group stands for more than limit junctions, so that pieces can be divided evenly. It returns
 // the group of each node and the number of groups.
 func (p *piece) stretches(limit int) (group []int32, groups int) {
-	s := &stretcher{piece: p, limit: int32(limit), parent: make([]int32, len(p.id)), size: append([]int32(nil), p.size...), gone: make([]bool, len(p.id))}
+	s := &stretcher{
+		piece: p, limit: int32(limit),
+		parent: make([]int32, len(p.id)), size: slices.Clone(p.size), gone: make([]bool, len(p.id)),
+	}
 	degree := make([]int32, len(p.id))
 	for v := range s.parent {
 		s.parent[v], degree[v] = int32(v), p.first[v+1]-p.first[v]
