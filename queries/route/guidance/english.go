@@ -91,14 +91,14 @@ func englishContinue(s route.Step) string {
 }
 
 func englishFork(s route.Step) string {
-	text := bySide(s.Maneuver.Modifier, "keep left", "keep right")
+	text, preposition := bySide(s.Maneuver.Modifier, "keep left", "keep right"), " onto "
 	if text == "" {
-		text = "continue straight"
+		text, preposition = "continue straight", " on "
 	}
 	if s.Destinations != "" {
 		return text + englishTowards(s.Destinations)
 	}
-	return text + englishRoad(" onto ", s)
+	return text + englishRoad(preposition, s)
 }
 
 func englishExit(s route.Step) string {
@@ -114,7 +114,7 @@ func englishExit(s route.Step) string {
 
 func englishMerge(s route.Step) string {
 	if road := englishRoad(" onto ", s); road != "" {
-		return road + englishTowards(s.Destinations)
+		return road + englishTowards(withoutRef(s.Destinations, s.Ref))
 	}
 	return " into the traffic" + englishTowards(s.Destinations)
 }

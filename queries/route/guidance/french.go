@@ -11,10 +11,15 @@ import (
 type place uint8
 
 const (
-	onRoad   place = iota // one drives "sur" it
-	inStreet              // one goes on "dans" it, but takes an exit "sur" it
-	inArea                // one goes "dans" it, and cannot take it as a way
+	onRoad   place = iota // one goes "sur" it, and takes it as a way
+	inStreet              // one goes "dans" it, but takes an exit "sur" it
+	inLane                // one goes "dans" it, from an exit too
+	onSquare              // one goes "sur" it, and does not take it as a way
+	inArea                // one goes "dans" it, and does not take it as a way
 )
+
+// isWay tells whether one can "prendre" it.
+func (p place) isWay() bool { return p < onSquare }
 
 // wayKind is how French speaks of a kind of way: its article, and where one is on it.
 type wayKind struct {
@@ -25,15 +30,15 @@ type wayKind struct {
 // wayKinds are the kinds of ways by the words with which a name begins, in small letters. Longer ones come first in a name.
 var wayKinds = map[string]wayKind{
 	// la, l' (feminine)
-	"rue": {"la ", inStreet}, "petite rue": {"la ", inStreet}, "ruelle": {"la ", inStreet}, "venelle": {"la ", inStreet},
+	"rue": {"la ", inStreet}, "petite rue": {"la ", inStreet}, "ruelle": {"la ", inLane}, "venelle": {"la ", inLane},
 	"route": {"la ", onRoad}, "vieille route": {"la ", onRoad}, "petite route": {"la ", onRoad}, "nouvelle route": {"la ", onRoad},
 	"ancienne route": {"l'", onRoad}, "route départementale": {"la ", onRoad}, "route nationale": {"la ", onRoad},
-	"route forestière": {"la ", onRoad}, "avenue": {"l'", onRoad}, "allée": {"l'", inStreet}, "impasse": {"l'", inStreet},
-	"place": {"la ", onRoad}, "placette": {"la ", onRoad}, "esplanade": {"l'", onRoad}, "promenade": {"la ", onRoad},
+	"route forestière": {"la ", onRoad}, "avenue": {"l'", onRoad}, "allée": {"l'", inStreet}, "impasse": {"l'", inLane},
+	"place": {"la ", onSquare}, "placette": {"la ", onSquare}, "esplanade": {"l'", onSquare}, "promenade": {"la ", onRoad},
 	"voie": {"la ", onRoad}, "voie communale": {"la ", onRoad}, "voie verte": {"la ", onRoad}, "voie romaine": {"la ", onRoad},
 	"rocade": {"la ", onRoad}, "autoroute": {"l'", onRoad}, "bretelle": {"la ", onRoad}, "chaussée": {"la ", onRoad},
 	"montée": {"la ", onRoad}, "côte": {"la ", onRoad}, "descente": {"la ", onRoad}, "rampe": {"la ", onRoad}, "corniche": {"la ", onRoad},
-	"traverse": {"la ", inStreet}, "sente": {"la ", onRoad}, "levée": {"la ", onRoad}, "digue": {"la ", onRoad}, "piste": {"la ", onRoad},
+	"traverse": {"la ", inLane}, "sente": {"la ", onRoad}, "levée": {"la ", onRoad}, "digue": {"la ", onRoad}, "piste": {"la ", onRoad},
 	"passerelle": {"la ", onRoad}, "draille": {"la ", onRoad}, "drève": {"la ", onRoad}, "boucle": {"la ", onRoad},
 	"galerie": {"la ", inArea}, "traboule": {"la ", inArea}, "cour": {"la ", inArea}, "villa": {"la ", inArea}, "cité": {"la ", inArea},
 	"résidence": {"la ", inArea}, "zone": {"la ", inArea}, "zone artisanale": {"la ", inArea}, "zone industrielle": {"la ", inArea},
@@ -42,12 +47,12 @@ var wayKinds = map[string]wayKind{
 	"boulevard": {"le ", onRoad}, "chemin": {"le ", onRoad}, "petit chemin": {"le ", onRoad}, "vieux chemin": {"le ", onRoad},
 	"ancien chemin": {"l'", onRoad}, "chemin rural": {"le ", onRoad}, "chemin vicinal": {"le ", onRoad}, "chemin communal": {"le ", onRoad},
 	"quai": {"le ", onRoad}, "cours": {"le ", onRoad}, "mail": {"le ", onRoad}, "pont": {"le ", onRoad}, "viaduc": {"le ", onRoad},
-	"tunnel": {"le ", inStreet}, "passage": {"le ", inStreet}, "sentier": {"le ", onRoad}, "faubourg": {"le ", onRoad},
-	"cul-de-sac": {"le ", inStreet}, "escalier": {"l'", onRoad}, "périphérique": {"le ", onRoad}, "échangeur": {"l'", onRoad},
-	"rond-point": {"le ", onRoad}, "carrefour": {"le ", onRoad}, "parvis": {"le ", onRoad}, "port": {"le ", onRoad},
+	"tunnel": {"le ", inLane}, "passage": {"le ", inLane}, "sentier": {"le ", onRoad}, "faubourg": {"le ", onRoad},
+	"cul-de-sac": {"le ", inLane}, "escalier": {"l'", onRoad}, "périphérique": {"le ", onRoad}, "échangeur": {"l'", onRoad},
+	"rond-point": {"le ", onSquare}, "carrefour": {"le ", onSquare}, "parvis": {"le ", onSquare}, "port": {"le ", onSquare},
 	"rempart": {"le ", onRoad}, "square": {"le ", inArea}, "parc": {"le ", inArea}, "parc d'activités": {"le ", inArea},
 	"jardin": {"le ", inArea}, "hameau": {"le ", inArea}, "lotissement": {"le ", inArea}, "clos": {"le ", inArea},
-	"domaine": {"le ", inArea}, "quartier": {"le ", inArea}, "village": {"le ", inArea}, "parking": {"le ", inArea},
+	"domaine": {"le ", inArea}, "quartier": {"le ", inArea}, "village": {"le ", inArea}, "parking": {"le ", onSquare},
 	// les
 	"allées": {"les ", onRoad}, "quais": {"les ", onRoad}, "escaliers": {"les ", onRoad}, "marches": {"les ", onRoad},
 	"remparts": {"les ", onRoad}, "arcades": {"les ", onRoad}, "berges": {"les ", onRoad}, "halles": {"les ", inArea},
@@ -56,8 +61,8 @@ var wayKinds = map[string]wayKind{
 // properKinds are names whose first words take an article but keep their capitals.
 var properKinds = map[string]wayKind{
 	"grande rue": {"la ", inStreet}, "grand rue": {"la ", inStreet}, "grand'rue": {"la ", inStreet}, "grand-rue": {"la ", inStreet},
-	"grand' rue": {"la ", inStreet}, "haute rue": {"la ", inStreet}, "basse rue": {"la ", inStreet}, "grande place": {"la ", onRoad},
-	"grand place": {"la ", onRoad}, "grand'place": {"la ", onRoad}, "grand-place": {"la ", onRoad},
+	"grand' rue": {"la ", inStreet}, "haute rue": {"la ", inStreet}, "basse rue": {"la ", inStreet}, "grande place": {"la ", onSquare},
+	"grand place": {"la ", onSquare}, "grand'place": {"la ", onSquare}, "grand-place": {"la ", onSquare},
 }
 
 // articles are the words for which a name that begins with one needs none: La Canebière.
@@ -66,13 +71,15 @@ var articles = []string{"le ", "la ", "les ", "l'", "l’"}
 // mostKindWords is how many words a kind of way has at most.
 const mostKindWords = 2
 
-// frenchName is a name as it stands in a sentence. isWay says that its kind is a way that one takes; other names are told with a
-// preposition alone.
+// frenchName is a name as it stands in a sentence.
 type frenchName struct {
 	text  string
 	place place
-	isWay bool
+	// hasKind says that the name begins with a kind of way. One can take such a way; other names need a preposition.
+	hasKind bool
 }
+
+func (n frenchName) isWay() bool { return n.hasKind && n.place.isWay() }
 
 // newFrenchName puts the article before a name and writes its kind in small letters. A name of no known kind stands as it is.
 func newFrenchName(name string) frenchName {
@@ -84,7 +91,7 @@ func newFrenchName(name string) frenchName {
 			return frenchName{kind.article + strings.TrimSpace(head+" "+tail), kind.place, true}
 		}
 		if kind, ok := wayKinds[lower]; ok {
-			return frenchName{kind.article + strings.TrimSpace(strings.ToLower(head)+" "+tail), kind.place, kind.place != inArea}
+			return frenchName{kind.article + strings.TrimSpace(strings.ToLower(head)+" "+tail), kind.place, true}
 		}
 	}
 	for _, article := range articles {
@@ -138,7 +145,7 @@ func on(s route.Step) string {
 	switch {
 	case !ok:
 		return ""
-	case name.place == onRoad:
+	case name.place == onRoad || name.place == onSquare:
 		return " sur " + name.text
 	}
 	return " dans " + name.text
@@ -150,10 +157,41 @@ func exitOnto(s route.Step) string {
 	switch {
 	case !ok:
 		return frenchTowards(s.Destinations)
-	case name.place == inArea:
+	case name.place == inArea || name.place == inLane:
 		return " dans " + name.text
 	}
 	return " sur " + name.text
+}
+
+// signKinds are the words with which signs name what is no town, with their articles.
+var signKinds = map[string]string{
+	"aéroport": "l'aéroport", "gare": "la gare", "hôpital": "l'hôpital", "centre": "le centre", "centre-ville": "le centre-ville",
+	"centre ville": "le centre-ville", "centre commercial": "le centre commercial", "centre hospitalier": "le centre hospitalier",
+	"université": "l'université", "stade": "le stade", "plage": "la plage", "plages": "les plages", "technopole": "la technopole",
+	"campus": "le campus", "péage": "le péage",
+}
+
+// frenchPlaces are the places of a sign, with the articles that they want. Towns want none.
+func frenchPlaces(places string) string {
+	list := strings.Split(places, ", ")
+	for i, place := range list {
+		list[i] = frenchPlace(place)
+	}
+	return strings.Join(list, ", ")
+}
+
+func frenchPlace(place string) string {
+	if all, ok := signKinds[strings.ToLower(place)]; ok {
+		return all
+	}
+	head, tail, _ := strings.Cut(place, " ")
+	if kind, ok := signKinds[strings.ToLower(head)]; ok {
+		return kind + spaced(tail)
+	}
+	if name := newFrenchName(place); name.hasKind {
+		return name.text
+	}
+	return place
 }
 
 // frenchTowards is " vers Lyon, Grenoble", or " vers l'A 6, direction Lyon" where the signs show a number too.
@@ -162,8 +200,10 @@ func frenchTowards(destinations string) string {
 	switch {
 	case ref == "" && places == "":
 		return ""
+	case ref == "" && strings.HasSuffix(strings.ToLower(places), "directions"): // toutes directions
+		return ", " + strings.ToLower(places)
 	case ref == "":
-		return " vers " + places
+		return " vers " + frenchPlaces(places)
 	case places == "":
 		return " vers " + newFrenchRef(ref).text
 	}
@@ -184,7 +224,7 @@ func frenchText(s route.Step) string {
 	case route.Roundabout:
 		return frenchRoundabout(s)
 	case route.OnRamp:
-		return "Prenez" + frenchWay(s.Maneuver.Modifier) + " la bretelle" + frenchTowards(s.Destinations)
+		return frenchRamp(s)
 	case route.OffRamp:
 		return frenchExit(s)
 	case route.Merge:
@@ -220,7 +260,7 @@ func frenchTurn(s route.Step) string {
 		return "Faites demi-tour" + on(s)
 	case !ok:
 		return "Tournez" + frenchDirections[m] + frenchTowards(s.Destinations)
-	case name.isWay && (m == route.Left || m == route.Right):
+	case name.isWay() && (m == route.Left || m == route.Right):
 		return "Prenez" + frenchDirections[m] + " " + name.text
 	}
 	return "Tournez" + frenchDirections[m] + on(s)
@@ -245,29 +285,34 @@ func frenchFork(s route.Step) string {
 		return "À la bifurcation, prenez" + way + frenchTowards(s.Destinations)
 	case way == "":
 		return "À la bifurcation, continuez tout droit" + on(s)
-	case ok && name.isWay:
+	case ok && name.isWay():
 		return "À la bifurcation, prenez" + way + " " + name.text
 	}
 	return "À la bifurcation, prenez" + way + on(s)
 }
 
+// frenchRamp tells the side of a ramp behind it where nothing else is known of it.
+func frenchRamp(s route.Step) string {
+	way := frenchWay(s.Maneuver.Modifier)
+	if s.Destinations == "" {
+		return "Prenez la bretelle" + way
+	}
+	return "Prenez" + way + " la bretelle" + frenchTowards(s.Destinations)
+}
+
 // frenchExit tells the side of an exit only where it is on the left, or where nothing else is known of it.
 func frenchExit(s route.Step) string {
-	way := bySide(s.Maneuver.Modifier, " à gauche", "")
-	if s.Maneuver.Sign != "" {
-		return "Prenez" + way + " la sortie " + s.Maneuver.Sign + frenchTowards(s.Destinations)
+	if s.Maneuver.Sign == "" && s.Destinations == "" {
+		return "Prenez la sortie" + frenchWay(s.Maneuver.Modifier)
 	}
-	if s.Destinations == "" {
-		way = frenchWay(s.Maneuver.Modifier)
-	}
-	return "Prenez" + way + " la sortie" + frenchTowards(s.Destinations)
+	return "Prenez" + bySide(s.Maneuver.Modifier, " à gauche", "") + " la sortie" + spaced(s.Maneuver.Sign) + frenchTowards(s.Destinations)
 }
 
 func frenchMerge(s route.Step) string {
 	if _, ok := roadOf(s); !ok {
 		return "Insérez-vous dans la circulation" + frenchTowards(s.Destinations)
 	}
-	return "Insérez-vous" + on(s) + frenchTowards(s.Destinations)
+	return "Insérez-vous" + on(s) + frenchTowards(withoutRef(s.Destinations, s.Ref))
 }
 
 // frenchFerry is what follows "le bac": its name, without the word itself.

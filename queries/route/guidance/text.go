@@ -41,6 +41,14 @@ func splitDestinations(destinations string) (ref, places string) {
 	return strings.TrimSpace(ref), strings.TrimSpace(places)
 }
 
+// withoutRef leaves the number of a road out of what signs show where the sentence has told it already.
+func withoutRef(destinations, ref string) string {
+	if sign, places := splitDestinations(destinations); sign != "" && spaceRef(sign) == spaceRef(ref) {
+		return places
+	}
+	return destinations
+}
+
 // isRef tells whether a text is the number of a road: one to four capitals, and digits.
 func isRef(text string) bool {
 	text, _, _ = strings.Cut(text, ",")
