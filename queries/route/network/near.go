@@ -1,0 +1,216 @@
+package network
+
+import (
+	"container/heap"
+	"math"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+)
+
+// earthRadius is the mean radius of the earth in metres.
+const earthRadius = 6_371_008.8
+
+// Hit is the point of a segment that is nearest to a position.
+type Hit struct {
+	Segment  uint32
+	Distance float64     // metres
+	Point    route.Point // on the segment
+	Fraction float64     // of the segment's length, along its geometry, up to the point
+}
+
+// The index of positions is a tree of boxes. Pieces lie in the order of a Hilbert curve, so a box of the finest level holds
+// treeFan pieces that follow each other, and a box of each other level treeFan boxes of the level below.
+const treeFan = 16
+
+// treeLevel is where a level lies in the tree.
+type treeLevel struct{ first, count int }
+
+// treeLevels lays out the levels for a number of pieces, the finest first. The last one has one box, unless there are no pieces.
+func treeLevels(pieces int) (levels []treeLevel) {
+	first := 0
+	for n := pieces; n > 1 || len(levels) == 0 && n > 0; {
+		n = (n + treeFan - 1) / treeFan
+		levels = append(levels, treeLevel{first, n})
+		first += n
+	}
+	return levels
+}
+
+// boxCount is the number of boxes on all levels.
+func boxCount(levels []treeLevel) (n int) {
+	for _, l := range levels {
+		n += l.count
+	}
+	return n
+}
+
+// Near visits the segments within a radius in metres, each once, in ascending distance, and equal ones in the order of their
+// numbers. It stops when visit returns false.
+func (l *Layer) Near(p route.Point, radius float64, visit func(Hit) bool) {
+	s := l.searches.Get().(*nearSearch)
+	defer l.searches.Put(s)
+	s.start(p)
+	for len(s.waiting) > 0 {
+		next := heap.Pop(s).(candidate)
+		if next.distance > radius {
+			return
+		}
+		if next.level > 0 {
+			s.openBox(next, radius)
+			continue
+		}
+		if hit, ok := s.hitOf(next); ok && !visit(hit) {
+			return
+		}
+	}
+}
+
+// candidate is a box, on a level from 1 on, or a piece, on level 0.
+type candidate struct {
+	distance float64
+	level    int32
+	index    uint32
+}
+
+// nearSearch is the working memory of Near. It is a heap of candidates: the nearest first, of equal ones the boxes first, so that
+// what they hold takes part in the order.
+type nearSearch struct {
+	layer   *Layer
+	center  route.Point
+	scale   float64 // metres in a degree of longitude at the centre
+	waiting []candidate
+	seen    map[uint32]struct{} // segments that were visited
+	points  []route.Point
+}
+
+func (s *nearSearch) Len() int      { return len(s.waiting) }
+func (s *nearSearch) Swap(i, j int) { s.waiting[i], s.waiting[j] = s.waiting[j], s.waiting[i] }
+func (s *nearSearch) Push(x any)    { s.waiting = append(s.waiting, x.(candidate)) }
+func (s *nearSearch) Less(i, j int) bool {
+	a, b := s.waiting[i], s.waiting[j]
+	if a.distance != b.distance {
+		return a.distance < b.distance
+	}
+	if a.level != b.level {
+		return a.level > b.level
+	}
+	return a.index < b.index
+}
+
+func (s *nearSearch) Pop() any {
+	last := s.waiting[len(s.waiting)-1]
+	s.waiting = s.waiting[:len(s.waiting)-1]
+	return last
+}
+
+const metresPerDegree = earthRadius * math.Pi / 180
+
+// start begins a search at a position with the one box that holds all.
+func (s *nearSearch) start(p route.Point) {
+	s.center, s.scale = p, metresPerDegree*math.Cos(p.Lat*math.Pi/180)
+	clear(s.seen)
+	s.waiting = s.waiting[:0]
+	if top := len(s.layer.network.shape.levels); top > 0 {
+		s.waiting = append(s.waiting, candidate{level: int32(top)})
+	}
+}
+
+// openBox adds what a box holds, as far as it is within the radius and open to the mode.
+func (s *nearSearch) openBox(box candidate, radius float64) {
+	shape := &s.layer.network.shape
+	below, count := box.level-1, len(shape.pieceRoads)
+	if below > 0 {
+		count = shape.levels[below-1].count
+	}
+	first := int(box.index) * treeFan
+	for i := first; i < min(first+treeFan, count); i++ {
+		c := candidate{level: below, index: uint32(i)}
+		if below > 0 {
+			c.distance = s.boxDistance(shape.tree[4*(shape.levels[below-1].first+i):][:4])
+		} else if shape.bitsOf(c.index)&(bitCar<<s.layer.mode) == 0 {
+			continue
+		} else {
+			c.distance = s.pieceDistance(c.index)
+		}
+		if c.distance <= radius {
+			heap.Push(s, c)
+		}
+	}
+}
+
+// boxDistance is a distance that nothing in a box is nearer than.
+func (s *nearSearch) boxDistance(box []int32) float64 {
+	west, south := s.project(toPoint(box[0], box[1]))
+	east, north := s.project(toPoint(box[2], box[3]))
+	return math.Hypot(max(west, 0, -east), max(south, 0, -north))
+}
+
+// project returns a position in metres from the centre. Distances are measured in this plane, so that those of boxes and of
+// segments can be compared exactly; within the radii of interest they are those on the earth.
+func (s *nearSearch) project(p route.Point) (x, y float64) {
+	return (p.Lon - s.center.Lon) * s.scale, (p.Lat - s.center.Lat) * metresPerDegree
+}
+
+// pieceDistance is the distance from the centre to a piece.
+func (s *nearSearch) pieceDistance(piece uint32) float64 {
+	least, started := math.Inf(1), false
+	var px, py float64
+	s.layer.network.shape.eachPoint(piece, func(lon, lat int32) {
+		x, y := s.project(toPoint(lon, lat))
+		if started {
+			_, nx, ny := nearestOnLine(px, py, x, y)
+			least = min(least, math.Hypot(nx, ny))
+		}
+		px, py, started = x, y, true
+	})
+	return least
+}
+
+// nearestOnLine returns the point of a line that is nearest to 0, 0, and how far along the line it lies, from 0 to 1.
+func nearestOnLine(ax, ay, bx, by float64) (t, x, y float64) {
+	dx, dy := bx-ax, by-ay
+	if square := dx*dx + dy*dy; square > 0 {
+		t = min(max(-(ax*dx+ay*dy)/square, 0), 1)
+	}
+	return t, ax + t*dx, ay + t*dy
+}
+
+// hitOf returns the nearest point of the segment that a piece belongs to. It returns false where the mode does not use the piece,
+// and where another piece of the segment came before.
+func (s *nearSearch) hitOf(c candidate) (Hit, bool) {
+	segment := s.layer.segmentOf(c.index)
+	if _, ok := s.seen[segment]; ok || segment == graph.None {
+		return Hit{}, false
+	}
+	s.seen[segment] = struct{}{}
+	s.points = s.layer.AppendGeometry(s.points[:0], segment, false)
+	hit := Hit{Segment: segment, Distance: c.distance}
+	var length, before float64
+	least := math.Inf(1)
+	for i, b := range s.points[1:] {
+		a := s.points[i]
+		ax, ay := s.project(a)
+		bx, by := s.project(b)
+		t, nx, ny := nearestOnLine(ax, ay, bx, by)
+		step := Distance(a, b)
+		if d := math.Hypot(nx, ny); d < least {
+			least, before = d, length+t*step
+			hit.Point = route.Point{Lon: a.Lon + t*(b.Lon-a.Lon), Lat: a.Lat + t*(b.Lat-a.Lat)}
+		}
+		length += step
+	}
+	if length > 0 {
+		hit.Fraction = before / length
+	}
+	return hit, true
+}
+
+// Distance is the distance of two positions in metres, along a great circle.
+func Distance(a, b route.Point) float64 {
+	const radians = math.Pi / 180
+	sinLat := math.Sin((b.Lat - a.Lat) * radians / 2)
+	sinLon := math.Sin((b.Lon - a.Lon) * radians / 2)
+	h := sinLat*sinLat + math.Cos(a.Lat*radians)*math.Cos(b.Lat*radians)*sinLon*sinLon
+	return 2 * earthRadius * math.Asin(min(math.Sqrt(h), 1))
+}

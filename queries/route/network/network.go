@@ -1,0 +1,271 @@
+// Package network builds the road network of a map as one immutable file, and opens it: the road graphs of cars, pedestrians and
+// bicycles, the geometry and the names of roads, an index of positions, and the shortcuts that make routes fast. Its one
+// constraint: the same map makes the same bytes, within 4 GB of memory for a country of the size of France.
+//
+//	map ── scan ways, restrictions ──► wayTable      ┐              ┌► texts, roads, pieces, tree      for all modes
+//	    ── scan nodes ──► nodeTable: what is used    ┴── Build ─────┤
+//	                                                    partition   └► segments ─► edges, turns ─► graph.Graph, overlay    each mode
+//	the file ── Open, mapped ──► Network ── Layer ──► Graph, Topology, Metrics: columns of the mapping
+//	                                         └───── Road, AppendGeometry, SegmentEdges, Near
+//
+// A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once for all modes, in the
+// order of a space-filling curve, so that neighbours lie together. A segment of a mode is a run of pieces of one way between two
+// junctions of the mode. Segments are numbered in the order of their pieces, junctions by cell, edges by junction.
+//
+// Open checks the small sections and Verify checks all. A damaged section that Open does not check gives wrong answers at worst:
+// reads belong in Guard, which turns a fault of the mapping into an error, and a panic over an index too when the file proves
+// to be damaged.
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"lieudit/queries/mappedfile"
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/profile"
+)
+
+var (
+	// ErrOther says that the file is no road network, or has another format.
+	ErrOther = errors.New("not a road network of this format")
+	// ErrDamaged says that the file is a road network and not as it was written.
+	ErrDamaged = errors.New("the road network is damaged")
+)
+
+// Format describes the files of road networks.
+func Format() mappedfile.Format {
+	return mappedfile.Format{Magic: "lieudit-network\n", FirstVersion: 1, SectionCounts: []int{sectionCount}, CheckedAtOpen: 8 << 20,
+		ErrOther: ErrOther, ErrDamaged: ErrDamaged}
+}
+
+// The sections that all modes share. A section that ends in First holds offsets: the part of item i in the section of the same
+// name lies between First[i] and First[i+1].
+const (
+	secMeta mappedfile.Section = iota + 1
+	secTexts
+	secRoads
+	secGeometryFirst
+	secGeometry
+	secPieceRoads
+	secTree
+	secLayers // the first section of the first mode
+)
+
+// The sections of a mode, behind those of the mode before.
+const (
+	secFirstOut mappedfile.Section = iota
+	secFirstIn
+	secTurnTable
+	secIn
+	secTurns
+	secTail
+	secHead
+	secInRank
+	secDuration
+	secDistance
+	secFlags
+	secSegment
+	secComponent
+	secCopies
+	secCells
+	secCellParents
+	secSegmentPiece
+	secSegmentPieces
+	secSegmentEdges
+	layerSections
+)
+
+const sectionCount = int(secLayers) - 1 + profile.Modes*int(layerSections)
+
+// layerSection is the section of a mode.
+func layerSection(m profile.Mode, s mappedfile.Section) mappedfile.Section {
+	return secLayers + mappedfile.Section(m)*layerSections + s
+}
+
+// Meta describes a network. It is stored in the file.
+type Meta struct {
+	Date        time.Time `json:"date,omitzero"` // of the map
+	IsSynthetic bool      `json:"synthetique,omitempty"`
+	Box         Box       `json:"emprise"`
+	Roads       int       `json:"troncons"` // pieces of roads between junctions of any mode
+	Modes       []Counts  `json:"modes"`    // in the order of profile.Mode
+}
+
+// Box holds all roads of a network, in degrees.
+type Box struct{ West, South, East, North float64 }
+
+// Counts are the sizes of the graph of a mode.
+type Counts struct {
+	Mode         route.Mode `json:"mode"`
+	Junctions    int        `json:"carrefours"`
+	Segments     int        `json:"segments"`
+	Edges        int        `json:"aretes"`
+	Restrictions int        `json:"restrictions"`
+	Cells        []int      `json:"cellules"` // on each level
+}
+
+// Network is an open file. It is safe for concurrent use until Close. Graphs and texts lie in the mapping and must not be used
+// after Close.
+type Network struct {
+	*mappedfile.File
+	Meta   Meta
+	shape  shape
+	layers [profile.Modes]Layer
+}
+
+// Layer is the network of one mode.
+type Layer struct {
+	Graph *graph.Graph
+
+	network      *Network
+	mode         profile.Mode
+	firstPiece   []uint32 // of each segment
+	pieces       []uint16 // of each segment how many
+	segmentEdges []uint32 // of each segment the edges forward and backward
+	searches     sync.Pool
+}
+
+// Open maps a file after it has checked the header and the small sections. It fails with ErrOther or ErrDamaged.
+func Open(path string) (n *Network, err error) {
+	file, err := mappedfile.Open(path, Format())
+	if err != nil {
+		return nil, err
+	}
+	n = &Network{File: file}
+	if err := n.Guard(n.bind); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+	}
+	return n, nil
+}
+
+// Layer returns the network of a mode: that of cars for an unknown one.
+func (n *Network) Layer(m route.Mode) *Layer { return &n.layers[profile.ModeOf(m)] }
+
+// Guard runs read, which reads the network, and turns damage that it meets into an error that is ErrDamaged. A panic over an index
+// has the whole file verified: when its checksums are right, the panic goes on, because the fault is the program's. Guard
+// covers one goroutine, as mappedfile.File.Guard does.
+func (n *Network) Guard(read func() error) error {
+	return n.File.Guard(func() (err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				err = n.explainPanic(cause)
+			}
+		}()
+		return read()
+	})
+}
+
+// explainPanic returns the damage behind a panic, or panics again when there is none.
+func (n *Network) explainPanic(cause any) error {
+	_, isRuntime := cause.(runtime.Error)
+	_, isFault := cause.(interface{ Addr() uintptr })
+	if !isRuntime || isFault {
+		panic(cause)
+	}
+	if damage := n.Verify(context.Background()); errors.Is(damage, ErrDamaged) {
+		return damage
+	}
+	panic(cause)
+}
+
+// bind lays the columns over the sections and checks that their lengths fit together.
+func (n *Network) bind() error {
+	if err := json.Unmarshal(n.Section(secMeta), &n.Meta); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if len(n.Meta.Modes) != profile.Modes {
+		return fmt.Errorf("%w: its counts contradict each other", ErrDamaged)
+	}
+	if err := n.bindShape(); err != nil {
+		return err
+	}
+	for m := range n.layers {
+		if err := n.bindLayer(profile.Mode(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// binder reads columns and keeps the first error.
+type binder struct {
+	network *Network
+	mode    profile.Mode
+	err     error
+}
+
+// column reads a section as a column that must have a length, or any length where it is negative.
+func column[T mappedfile.Number](b *binder, id mappedfile.Section, length int) []T {
+	values, err := mappedfile.View[T](b.network.File, id)
+	if err == nil && length >= 0 && len(values) != length {
+		err = fmt.Errorf("%w: section %d has %d items and should have %d", ErrDamaged, id, len(values), length)
+	}
+	b.err = errors.Join(b.err, err)
+	return values
+}
+
+// layerColumn is column for a section of the binder's mode.
+func layerColumn[T mappedfile.Number](b *binder, s mappedfile.Section, length int) []T {
+	return column[T](b, layerSection(b.mode, s), length)
+}
+
+// bindLayer lays the columns of a mode over its sections.
+func (n *Network) bindLayer(m profile.Mode) error {
+	b, counts := &binder{network: n, mode: m}, n.Meta.Modes[m]
+	junctions, edges, segments := counts.Junctions, counts.Edges, counts.Segments
+	g := &graph.Graph{
+		FirstOut: layerColumn[uint32](b, secFirstOut, junctions+1), FirstIn: layerColumn[uint32](b, secFirstIn, junctions+1),
+		TurnTable: layerColumn[uint32](b, secTurnTable, junctions), In: layerColumn[uint32](b, secIn, edges),
+		Turns: layerColumn[uint8](b, secTurns, -1), Tail: layerColumn[uint32](b, secTail, edges), Head: layerColumn[uint32](b, secHead, edges),
+		InRank: layerColumn[uint8](b, secInRank, edges), Duration: layerColumn[uint32](b, secDuration, edges),
+		Distance: layerColumn[uint32](b, secDistance, edges), Flags: layerColumn[graph.Flags](b, secFlags, edges),
+		Segment: layerColumn[uint32](b, secSegment, edges), Component: layerColumn[uint32](b, secComponent, edges),
+	}
+	l := &n.layers[m]
+	l.Graph, l.network, l.mode = g, n, m
+	l.firstPiece, l.pieces = layerColumn[uint32](b, secSegmentPiece, segments), layerColumn[uint16](b, secSegmentPieces, segments)
+	l.segmentEdges = layerColumn[uint32](b, secSegmentEdges, 2*segments)
+	l.searches.New = func() any { return &nearSearch{layer: l, seen: map[uint32]struct{}{}} }
+	b.bindCells(g, counts)
+	b.bindCopies(g)
+	return b.err
+}
+
+// bindCells cuts the column of parents into levels.
+func (b *binder) bindCells(g *graph.Graph, counts Counts) {
+	g.Cells.Of, g.Cells.Count = layerColumn[uint32](b, secCells, counts.Junctions), counts.Cells
+	parents := layerColumn[uint32](b, secCellParents, -1)
+	for l := 0; l+1 < len(counts.Cells); l++ {
+		if n := counts.Cells[l]; n < 0 || n > len(parents) {
+			b.err = errors.Join(b.err, fmt.Errorf("%w: cells", ErrDamaged))
+			return
+		}
+		g.Cells.Parent = append(g.Cells.Parent, parents[:counts.Cells[l]:counts.Cells[l]])
+		parents = parents[counts.Cells[l]:]
+	}
+}
+
+// bindCopies reads the lists of copies: each list is its length and its edges.
+func (b *binder) bindCopies(g *graph.Graph) {
+	lists := layerColumn[uint32](b, secCopies, -1)
+	g.Copies = make(map[uint32][]uint32, len(lists)/2)
+	for len(lists) > 0 && b.err == nil {
+		n := uint64(lists[0])
+		if n >= uint64(len(lists)) {
+			b.err = fmt.Errorf("%w: copies of edges", ErrDamaged)
+			return
+		}
+		list := lists[1 : 1+n : 1+n]
+		for _, edge := range list {
+			g.Copies[edge] = list
+		}
+		lists = lists[1+n:]
+	}
+}

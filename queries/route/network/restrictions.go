@@ -1,0 +1,207 @@
+package network
+
+import (
+	"slices"
+
+	"lieudit/queries/route/profile"
+)
+
+// maxViaWays bounds the number of ways that a restriction may lead over, because each order of them is tried.
+const maxViaWays = 6
+
+// restrictor turns restrictions into rules of a mode.
+type restrictor struct {
+	*layerBuilder
+	wayOf      map[int64][]uint32  // the ways with an id, of those that restrictions name
+	segmentsOf map[uint32][]uint32 // of these ways, in order
+}
+
+// addRules turns the restrictions that the mode heeds into rules. Those whose members are missing, do not meet or are closed to
+// the mode have no effect. isApplied is set for the others.
+func (b *layerBuilder) addRules(isApplied []bool) {
+	r := newRestrictor(b)
+	for i := range b.restrictions {
+		restriction := &b.restrictions[i]
+		if !restriction.Modes[b.mode] {
+			continue
+		}
+		if paths := r.paths(restriction); len(paths) > 0 {
+			isApplied[i] = true
+			b.applied++
+			for _, path := range paths {
+				last := len(path) - 1
+				b.rules.add(path[:last], path[last], restriction.IsOnly)
+			}
+		}
+	}
+	b.rules.link()
+}
+
+// newRestrictor looks up the ways of restrictions and their segments.
+func newRestrictor(b *layerBuilder) *restrictor {
+	r := &restrictor{layerBuilder: b, wayOf: map[int64][]uint32{}, segmentsOf: map[uint32][]uint32{}}
+	for i := range b.restrictions {
+		for _, ids := range [][]int64{b.restrictions[i].From, b.restrictions[i].ViaWays, b.restrictions[i].To} {
+			for _, id := range ids {
+				r.wayOf[id] = nil
+			}
+		}
+	}
+	for w, id := range b.wayIDs {
+		if ways, ok := r.wayOf[id]; ok {
+			r.wayOf[id] = append(ways, uint32(w))
+			r.segmentsOf[uint32(w)] = nil
+		}
+	}
+	for i := range b.segments {
+		way := b.segments[i].way
+		if list, ok := r.segmentsOf[way]; ok {
+			r.segmentsOf[way] = append(list, uint32(i))
+		}
+	}
+	return r
+}
+
+// paths returns what a restriction restricts: directed segments of which the last is the turn's target.
+func (r *restrictor) paths(restriction *profile.Restriction) (paths [][]uint32) {
+	for _, via := range r.viaPaths(restriction) {
+		for _, from := range restriction.From {
+			for _, to := range restriction.To {
+				paths = append(paths, r.joinPaths(from, via, to)...)
+			}
+		}
+	}
+	return paths
+}
+
+// viaPath is the way over a via: from a junction to another, which is the same for a node.
+type viaPath struct {
+	from, to uint32
+	directed []uint32
+}
+
+// viaPaths returns the ways over a restriction's via.
+func (r *restrictor) viaPaths(restriction *profile.Restriction) []viaPath {
+	if restriction.ViaWays == nil {
+		if junction, ok := r.junctionOf(restriction.ViaNode); ok {
+			return []viaPath{{from: junction, to: junction}}
+		}
+		return nil
+	}
+	if len(restriction.ViaWays) > maxViaWays {
+		return nil
+	}
+	var found []viaPath
+	for _, id := range restriction.ViaWays {
+		for _, whole := range r.wholeWays(id) {
+			rest := slices.Clone(restriction.ViaWays)
+			rest = slices.Delete(rest, slices.Index(rest, id), slices.Index(rest, id)+1)
+			found = append(found, r.extendPath(whole, rest)...)
+		}
+	}
+	return found
+}
+
+// junctionOf returns the junction of a node. It returns false where the node is none, and where it stops the mode.
+func (r *restrictor) junctionOf(id int64) (uint32, bool) {
+	node, ok := slices.BinarySearch(r.ids, id)
+	if !ok || r.state[node]&(isJunction<<r.mode) == 0 || r.isClosed(uint32(node)) {
+		return 0, false
+	}
+	return r.junctionAt(uint32(node)), true
+}
+
+// wholeWays returns the ways with an id from one end to the other, in each direction that is open.
+func (r *restrictor) wholeWays(id int64) (paths []viaPath) {
+	for _, way := range r.wayOf[id] {
+		list := r.segmentsOf[way]
+		if len(list) == 0 {
+			continue
+		}
+		forward := make([]uint32, len(list))
+		for i, s := range list {
+			forward[i] = 2 * s
+		}
+		backward := slices.Clone(forward)
+		slices.Reverse(backward)
+		for i := range backward {
+			backward[i]++
+		}
+		for _, directed := range [][]uint32{forward, backward} {
+			if r.isPath(directed) {
+				paths = append(paths, viaPath{r.tail(directed[0]), r.head(directed[len(directed)-1]), directed})
+			}
+		}
+	}
+	return paths
+}
+
+// isPath tells whether directed segments are open and follow each other.
+func (r *restrictor) isPath(directed []uint32) bool {
+	for i, d := range directed {
+		if !r.isOpen(d) || i > 0 && r.head(directed[i-1]) != r.tail(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// extendPath returns the paths that begin with one and lead over all the other ways, in whatever order they are listed.
+func (r *restrictor) extendPath(begun viaPath, rest []int64) (paths []viaPath) {
+	if len(rest) == 0 {
+		return []viaPath{begun}
+	}
+	for i, id := range rest {
+		for _, next := range r.wholeWays(id) {
+			if next.from == begun.to {
+				longer := viaPath{begun.from, next.to, slices.Concat(begun.directed, next.directed)}
+				paths = append(paths, r.extendPath(longer, slices.Delete(slices.Clone(rest), i, i+1))...)
+			}
+		}
+	}
+	return paths
+}
+
+// joinPaths puts the segments of the two ways before and behind a via. A restriction from a way onto itself is about turning
+// back, so it does not concern who goes straight on.
+func (r *restrictor) joinPaths(from int64, via viaPath, to int64) (paths [][]uint32) {
+	for _, before := range r.segmentsAt(from, via.from, endsHere) {
+		for _, after := range r.segmentsAt(to, via.to, beginsHere) {
+			if from == to && via.directed == nil && before != after^1 {
+				continue
+			}
+			paths = append(paths, slices.Concat([]uint32{before}, via.directed, []uint32{after}))
+		}
+	}
+	return paths
+}
+
+const (
+	beginsHere = iota
+	endsHere
+)
+
+// segmentsAt returns the directed segments of the ways with an id that begin or end at a junction. Where a way begins or ends
+// there, those count; where it only passes there must be no choice.
+func (r *restrictor) segmentsAt(id int64, junction uint32, side uint32) []uint32 {
+	var atEnd, passing []uint32
+	for _, way := range r.wayOf[id] {
+		for _, s := range r.segmentsOf[way] {
+			for directed := 2 * s; directed <= 2*s+1; directed++ {
+				end := directed ^ side // the directed segment that begins where the wanted one begins or ends
+				if !r.isOpen(directed) || r.tail(end) != junction {
+					continue
+				}
+				if r.segments[s].ends&(beginsWay<<(end&1)) != 0 {
+					atEnd = append(atEnd, directed)
+				} else {
+					passing = append(passing, directed)
+				}
+			}
+		}
+	}
+	if len(atEnd) == 0 && len(passing) == 1 {
+		return passing
+	}
+	return atEnd
+}

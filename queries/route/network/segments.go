@@ -1,0 +1,227 @@
+package network
+
+import (
+	"math"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/profile"
+)
+
+// segment is a stretch of a way between two junctions of a mode.
+type segment struct {
+	way        uint32
+	firstPiece uint32
+	pieces     uint16
+	ends       uint8 // which of its ends are ends of the way
+	from, to   uint32
+	distance   uint32
+	duration   [2]uint32 // forward and backward; 0: closed
+	bearing    [2]int16  // where it leaves each of its junctions, in directionUnit parts of a degree clockwise from north
+}
+
+// The bits of segment.ends.
+const (
+	beginsWay = 1 << iota
+	endsWay
+)
+
+const directionUnit = 100
+
+// A directed segment is the number of a segment × 2, + 1 where it goes against the geometry, as in graph.Graph.Segment.
+
+// layerBuilder builds the graph of a mode.
+type layerBuilder struct {
+	*cutter
+	*numbering
+	mode     profile.Mode
+	placeOf  []uint32 // of each junction of any mode its place in the order of all
+	segments []segment
+	first    []uint32 // of each place of the order of all junctions its first junction; there are more where the mode is stopped
+	places   []uint32 // of each junction its place
+	rules    ruleTrie
+	graph    *graph.Graph
+	applied  int // restrictions
+}
+
+// cutSegments finds the segments of a mode and numbers its junctions.
+func (b *layerBuilder) cutSegments() {
+	for r := range b.eachRun {
+		if b.speeds[b.waySpeeds[r.way]].isOpen(b.mode) {
+			b.cutRun(r)
+		}
+	}
+	b.numberEnds()
+}
+
+// cutRun appends the segments of a run. Their ends are nodes until numberEnds.
+func (b *layerBuilder) cutRun(r run) {
+	speeds, ends := b.effectiveSpeeds(r.way), b.nodesOf(r.way)
+	first, piece := 0, r.piece
+	s := segment{way: r.way, firstPiece: piece}
+	for i := 1; i < len(r.nodes); i++ {
+		state := b.state[r.nodes[i]]
+		if i == len(r.nodes)-1 || state&anyJunction != 0 {
+			piece++
+		}
+		if i < len(r.nodes)-1 && state&(isJunction<<b.mode) == 0 {
+			continue
+		}
+		nodes := r.nodes[first : i+1]
+		s.from, s.to, s.pieces, s.ends = nodes[0], nodes[len(nodes)-1], uint16(piece-s.firstPiece), 0
+		if &nodes[0] == &ends[0] {
+			s.ends |= beginsWay
+		}
+		if &nodes[len(nodes)-1] == &ends[len(ends)-1] {
+			s.ends |= endsWay
+		}
+		b.measure(&s, nodes, speeds)
+		b.segments = append(b.segments, s)
+		first, s.firstPiece = i, piece
+	}
+}
+
+// effectiveSpeeds are the speeds of the mode on a way, in units of profile.Way. A ferry whose duration is told has its own.
+func (b *layerBuilder) effectiveSpeeds(way uint32) (speeds [2]float64) {
+	for d, s := range b.speeds[b.waySpeeds[way]][b.mode] {
+		speeds[d] = float64(s)
+	}
+	duration, ok := b.ferries[way]
+	if !ok {
+		return speeds
+	}
+	length := 0.0
+	for run := range b.runs(way) {
+		for i, node := range run[1:] {
+			length += b.distance(run[i], node)
+		}
+	}
+	for d := range speeds {
+		if speeds[d] > 0 && length > 0 {
+			speeds[d] = length / 1000 / duration.Hours() * profile.SpeedUnit
+		}
+	}
+	return speeds
+}
+
+// measure fills in distance, durations and bearings. Who passes a node that delays pays where the segment ends there; the last
+// node counts, the first does not.
+func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64) {
+	metres, delay := 0.0, [2]float64{}
+	for i, node := range nodes[1:] {
+		metres += b.distance(nodes[i], node)
+		delay[profile.Forward] += b.delayAt(node, profile.Forward)
+		delay[profile.Backward] += b.delayAt(nodes[i], profile.Backward)
+	}
+	s.distance = uint32(math.Round(metres * graph.DistanceUnit))
+	for d, speed := range speeds {
+		s.duration[d] = 0
+		if speed > 0 {
+			seconds := metres * profile.SpeedUnit * 3.6 / speed
+			s.duration[d] = uint32(min(max(math.Round(seconds*graph.DurationUnit+delay[d]), 1), maxDuration))
+		}
+	}
+	s.bearing = [2]int16{b.bearing(nodes, 0, 1), b.bearing(nodes, len(nodes)-1, -1)}
+}
+
+// maxDuration bounds the duration of an edge to a month, so that sums of many stay far from overflow.
+const maxDuration = 30 * 24 * 3600 * graph.DurationUnit
+
+// delayAt is what passing a node in a direction costs, in graph.DurationUnit parts of a second. Where the mode is stopped nobody
+// passes.
+func (b *layerBuilder) delayAt(node uint32, d profile.Direction) float64 {
+	if b.state[node]&hasFacts == 0 {
+		return 0
+	}
+	facts := b.facts[node]
+	if facts.Closed[b.mode] {
+		return 0
+	}
+	return float64(facts.DelayOf(b.mode, d)) * graph.DurationUnit / profile.DelayUnit
+}
+
+// bearingDistance is how far along a segment its bearing is taken, in metres: so that the first steps around the corner of a
+// junction do not count.
+const bearingDistance = 20
+
+// bearing is the bearing in which nodes leave nodes[from], a step forward or backward at a time.
+func (b *layerBuilder) bearing(nodes []uint32, from, step int) int16 {
+	begin := b.pointOf(nodes[from])
+	to, walked := begin, 0.0
+	for i := from + step; i >= 0 && i < len(nodes) && walked < bearingDistance; i += step {
+		next := b.pointOf(nodes[i])
+		length := Distance(to, next)
+		if rest := bearingDistance - walked; length > rest {
+			part := rest / length
+			next = route.Point{Lon: to.Lon + part*(next.Lon-to.Lon), Lat: to.Lat + part*(next.Lat-to.Lat)}
+		}
+		walked, to = walked+length, next
+	}
+	x := (to.Lon - begin.Lon) * math.Cos(begin.Lat*math.Pi/180)
+	return int16(math.Round(math.Atan2(x, to.Lat-begin.Lat) * 180 / math.Pi * directionUnit))
+}
+
+func (t *nodeTable) pointOf(node uint32) route.Point { return toPoint(t.lon[node], t.lat[node]) }
+
+// numberEnds numbers the junctions along their places and replaces the ends of segments, which were nodes, by them. A node that
+// stops the mode becomes a junction of its own for each segment that ends there.
+func (b *layerBuilder) numberEnds() {
+	b.first = make([]uint32, len(b.placeOf)+1)
+	b.eachEnd(func(node *uint32) {
+		place := b.placeOf[b.numberOf(*node)]
+		if b.first[place+1] == 0 || b.isClosed(*node) {
+			b.first[place+1]++
+		}
+	})
+	for place := range b.placeOf {
+		for range b.first[place+1] {
+			b.places = append(b.places, uint32(place))
+		}
+		b.first[place+1] += b.first[place]
+	}
+	taken := map[uint32]uint32{} // of nodes that stop the mode
+	b.eachEnd(func(node *uint32) {
+		junction := b.junctionAt(*node)
+		if b.isClosed(*node) {
+			junction += taken[*node]
+			taken[*node]++
+		}
+		*node = junction
+	})
+}
+
+// junctionAt returns the first junction of a node.
+func (b *layerBuilder) junctionAt(node uint32) uint32 { return b.first[b.placeOf[b.numberOf(node)]] }
+
+func (b *layerBuilder) eachEnd(visit func(node *uint32)) {
+	for i := range b.segments {
+		visit(&b.segments[i].from)
+		visit(&b.segments[i].to)
+	}
+}
+
+// isClosed tells whether a node stops the mode.
+func (b *layerBuilder) isClosed(node uint32) bool {
+	return b.state[node]&hasFacts != 0 && b.facts[node].Closed[b.mode]
+}
+
+// isOpen tells whether a directed segment may be used.
+func (b *layerBuilder) isOpen(directed uint32) bool {
+	return b.segments[directed/2].duration[directed%2] > 0
+}
+
+// tail and head are the junctions where a directed segment begins and ends.
+func (b *layerBuilder) tail(directed uint32) uint32 {
+	s := &b.segments[directed/2]
+	if directed%2 == 1 {
+		return s.to
+	}
+	return s.from
+}
+
+func (b *layerBuilder) head(directed uint32) uint32 { return b.tail(directed ^ 1) }
+
+// bitsOf returns the bits of the road of a directed segment.
+func (b *layerBuilder) bitsOf(directed uint32) uint32 {
+	return b.roads.bits(b.wayRoads[b.segments[directed/2].way])
+}

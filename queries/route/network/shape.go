@@ -1,0 +1,165 @@
+package network
+
+import (
+	"encoding/binary"
+	"sort"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/profile"
+)
+
+// Road is what is known of the road that a segment belongs to.
+type Road struct {
+	Name, Ref, Destinations string // "" where it has none
+	Exit                    string // number of the exit of a motorway that it is
+	Class                   profile.Class
+	IsRoundabout, IsLink    bool
+	IsTunnel, IsBridge      bool
+	HasToll, IsFerry        bool
+	IsRestricted            bool // a car may use it only to reach what lies on it
+}
+
+// A record of a road is roadSize numbers: offsets of four texts, and bits.
+const (
+	roadName = iota
+	roadRef
+	roadDestinations
+	roadExit
+	roadBits
+	roadSize
+)
+
+// The bits of a road: its class, then these.
+const (
+	bitRoundabout = 1 << (8 + iota)
+	bitLink
+	bitTunnel
+	bitBridge
+	bitToll
+	bitRestricted
+	bitCar // open to the mode in some direction; those of the other modes follow
+)
+
+// shape is what all modes share: texts, roads, geometry and the index of positions.
+type shape struct {
+	texts         []byte   // each text is its length, as a varint, and its bytes; "" lies at 0
+	roads         []uint32 // records
+	geometryFirst []uint32 // of each piece where its points begin, and one more at the end
+	geometry      []byte
+	pieceRoads    []uint32
+	tree          []int32 // boxes: west, south, east, north; the finest level first
+	levels        []treeLevel
+}
+
+// bindShape lays the shared columns over their sections.
+func (n *Network) bindShape() error {
+	b := &binder{network: n}
+	n.shape = shape{
+		texts: n.Section(secTexts), roads: column[uint32](b, secRoads, -1), geometry: n.Section(secGeometry),
+		geometryFirst: column[uint32](b, secGeometryFirst, n.Meta.Roads+1), pieceRoads: column[uint32](b, secPieceRoads, n.Meta.Roads),
+		levels: treeLevels(n.Meta.Roads),
+	}
+	n.shape.tree = column[int32](b, secTree, 4*boxCount(n.shape.levels))
+	return b.err
+}
+
+// text returns the text at an offset.
+func (s *shape) text(at uint32) string {
+	length, n := binary.Uvarint(s.texts[at:])
+	return string(s.texts[int(at)+n:][:length])
+}
+
+// bitsOf returns the bits of the road of a piece.
+func (s *shape) bitsOf(piece uint32) uint32 { return s.roads[s.pieceRoads[piece]*roadSize+roadBits] }
+
+// Segments is the number of segments.
+func (l *Layer) Segments() int { return len(l.firstPiece) }
+
+// Road returns the facts of a segment's road.
+func (l *Layer) Road(segment uint32) Road {
+	s := &l.network.shape
+	record := s.roads[s.pieceRoads[l.firstPiece[segment]]*roadSize:][:roadSize]
+	bits := record[roadBits]
+	r := Road{
+		Name: s.text(record[roadName]), Ref: s.text(record[roadRef]), Destinations: s.text(record[roadDestinations]),
+		Exit: s.text(record[roadExit]), Class: profile.Class(bits), IsRoundabout: bits&bitRoundabout != 0, IsLink: bits&bitLink != 0,
+		IsTunnel: bits&bitTunnel != 0, IsBridge: bits&bitBridge != 0, HasToll: bits&bitToll != 0, IsRestricted: bits&bitRestricted != 0,
+	}
+	r.IsFerry = r.Class == profile.Ferry || r.Class == profile.ShuttleTrain
+	return r
+}
+
+// SegmentEdges returns the edges of a segment along its geometry and against it: graph.None where that direction is closed. They
+// are never copies.
+func (l *Layer) SegmentEdges(segment uint32) (forward, backward uint32) {
+	return l.segmentEdges[2*segment], l.segmentEdges[2*segment+1]
+}
+
+// AppendGeometry appends the points of a segment, from its first junction to its second or backward. There are two at least, and
+// no point follows itself unless the whole segment has no length.
+func (l *Layer) AppendGeometry(dst []route.Point, segment uint32, backward bool) []route.Point {
+	begin := len(dst)
+	first := l.firstPiece[segment]
+	for p := first; p < first+uint32(l.pieces[segment]); p++ {
+		skip := p > first // it begins where the one before ended
+		l.network.shape.eachPoint(p, func(lon, lat int32) {
+			if !skip {
+				dst = append(dst, toPoint(lon, lat))
+			}
+			skip = false
+		})
+	}
+	dst = dropRepeated(dst, begin)
+	if backward {
+		for i, j := begin, len(dst)-1; i < j; i, j = i+1, j-1 {
+			dst[i], dst[j] = dst[j], dst[i]
+		}
+	}
+	return dst
+}
+
+// dropRepeated removes points that follow themselves, but leaves two.
+func dropRepeated(points []route.Point, begin int) []route.Point {
+	kept := begin + 1
+	for i := begin + 1; i < len(points); i++ {
+		if points[i] != points[kept-1] {
+			points[kept] = points[i]
+			kept++
+		}
+	}
+	return points[:min(max(kept, begin+2), len(points))]
+}
+
+// coordinateUnit is how many units of coordinates are a degree.
+const coordinateUnit = 1e7
+
+func toPoint(lon, lat int32) route.Point {
+	return route.Point{Lon: float64(lon) / coordinateUnit, Lat: float64(lat) / coordinateUnit}
+}
+
+// eachPoint decodes the points of a piece. The first is whole; each other is the difference to the one before.
+func (s *shape) eachPoint(piece uint32, visit func(lon, lat int32)) {
+	data := s.geometry[s.geometryFirst[piece]:s.geometryFirst[piece+1]]
+	lon, lat := int32(binary.LittleEndian.Uint32(data)), int32(binary.LittleEndian.Uint32(data[4:]))
+	visit(lon, lat)
+	for data = data[8:]; len(data) > 0; {
+		dx, n := binary.Varint(data)
+		dy, k := binary.Varint(data[max(n, 0):])
+		if n <= 0 || k <= 0 {
+			return // damaged
+		}
+		data = data[n+k:]
+		lon, lat = lon+int32(dx), lat+int32(dy)
+		visit(lon, lat)
+	}
+}
+
+// segmentOf returns the segment that a piece belongs to, graph.None where the mode does not use it.
+func (l *Layer) segmentOf(piece uint32) uint32 {
+	after := sort.Search(len(l.firstPiece), func(i int) bool { return l.firstPiece[i] > piece })
+	if after == 0 || piece-l.firstPiece[after-1] >= uint32(l.pieces[after-1]) {
+		return graph.None
+	}
+	return uint32(after - 1)
+}

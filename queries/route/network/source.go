@@ -1,0 +1,287 @@
+package network
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/osmpbf"
+	"lieudit/queries/route/profile"
+)
+
+// source is what is kept of a map: roads, the nodes that they use, restrictions. Nodes are columns in the order of their ids, and
+// ways name them by their place there: for a country of 60 million nodes that makes 1 GB, and twice as much for a moment.
+type source struct {
+	wayTable
+	nodeTable
+	restrictions []profile.Restriction
+	unfit        int // relations that are restrictions and cannot be understood
+	date         time.Time
+}
+
+// wayTable holds the ways that are roads.
+type wayTable struct {
+	roads     *roadTable
+	wayIDs    []int64
+	wayRoads  []uint32
+	waySpeeds []uint32 // in speeds
+	speeds    []speedSet
+	speedOf   map[speedSet]uint32
+	ferries   map[uint32]time.Duration // of ways whose duration is told
+
+	wayFirst []uint32 // of each way its first node in refs or nodes, and one more at the end
+	refs     []int64  // ids of nodes, until they are numbered
+	nodes    []uint32 // numbers of nodes; graph.None for those that the map lacks
+}
+
+type speedSet [profile.Modes][2]uint16
+
+// isOpen tells whether a mode may use the way in some direction.
+func (s *speedSet) isOpen(m profile.Mode) bool { return s[m] != [2]uint16{} }
+
+// nodeTable holds the nodes of roads.
+type nodeTable struct {
+	ids      []int64 // ascending
+	lon, lat []int32
+	state    []nodeState
+	facts    map[uint32]profile.Node // of those with hasFacts
+}
+
+// nodeState is what the cutting of ways needs to know of a node.
+type nodeState uint8
+
+const (
+	isUsed     nodeState = 1 // by cars; the bits of the other modes follow
+	isJunction           = isUsed << profile.Modes
+	isPresent            = isJunction << profile.Modes
+	hasFacts             = isPresent << 1
+
+	anyJunction = isPresent - isJunction
+)
+
+// maxWayNodes bounds a way, so that the number of its pieces fits in 16 bits. A longer one is read as several.
+const maxWayNodes = 60_000
+
+// roadTable numbers roads and texts in the order in which they come.
+type roadTable struct {
+	texts    []byte
+	textOf   map[string]uint32 // offsets
+	records  []uint32
+	recordOf map[[roadSize]uint32]uint32
+}
+
+func newRoadTable() *roadTable {
+	return &roadTable{texts: []byte{0}, textOf: map[string]uint32{"": 0}, recordOf: map[[roadSize]uint32]uint32{}}
+}
+
+// addText returns the offset of a text. It keeps a copy.
+func (r *roadTable) addText(text string) uint32 {
+	if at, ok := r.textOf[text]; ok {
+		return at
+	}
+	at := uint32(len(r.texts))
+	r.texts = append(binary.AppendUvarint(r.texts, uint64(len(text))), text...)
+	r.textOf[strings.Clone(text)] = at
+	return at
+}
+
+// add returns the number of a road. Ways of the same road share it.
+func (r *roadTable) add(w *profile.Way) uint32 {
+	record := [roadSize]uint32{r.addText(w.Name), r.addText(w.Ref), r.addText(w.Destinations), r.addText(w.Exit), bitsOf(w)}
+	if at, ok := r.recordOf[record]; ok {
+		return at
+	}
+	at := uint32(len(r.recordOf))
+	r.records = append(r.records, record[:]...)
+	r.recordOf[record] = at
+	return at
+}
+
+func (r *roadTable) bits(road uint32) uint32 { return r.records[road*roadSize+roadBits] }
+
+// bitsOf packs the facts of a way that are no texts.
+func bitsOf(w *profile.Way) uint32 {
+	bits := uint32(w.Class)
+	for _, fact := range []struct {
+		holds bool
+		bit   uint32
+	}{{w.IsRoundabout, bitRoundabout}, {w.IsLink, bitLink}, {w.IsTunnel, bitTunnel}, {w.IsBridge, bitBridge}, {w.HasToll, bitToll},
+		{w.IsRestricted, bitRestricted}, {w.Speed[profile.Car] != [2]uint16{}, bitCar},
+		{w.Speed[profile.Foot] != [2]uint16{}, bitCar << profile.Foot}, {w.Speed[profile.Bike] != [2]uint16{}, bitCar << profile.Bike}} {
+		if fact.holds {
+			bits |= fact.bit
+		}
+	}
+	return bits
+}
+
+// readSource reads a map in two scans: ways and relations, then the nodes that those name.
+func readSource(ctx context.Context, file *osmpbf.File, progress func(stage string, done, total int64)) (*source, error) {
+	s := &source{wayTable: wayTable{roads: newRoadTable(), speedOf: map[speedSet]uint32{}, ferries: map[uint32]time.Duration{},
+		wayFirst: []uint32{0}}, date: file.Header().Date}
+	report := func(stage string) func(int64) { return func(done int64) { progress(stage, done, file.Size()) } }
+	err := file.Scan(ctx, osmpbf.Ways|osmpbf.Relations, report(StageRoads), func(b *osmpbf.Block) error {
+		for i := range b.Ways {
+			s.addWay(&b.Ways[i])
+		}
+		for i := range b.Relations {
+			s.addRelation(&b.Relations[i])
+		}
+		return s.checkSize()
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.listNodes()
+	at := 0
+	err = file.Scan(ctx, osmpbf.Nodes, report(StageNodes), func(b *osmpbf.Block) error {
+		for i := range b.Nodes {
+			at = s.addNode(&b.Nodes[i], at)
+		}
+		return nil
+	})
+	if err == nil {
+		s.numberRefs()
+	}
+	return s, err
+}
+
+// addWay keeps a way that is a road.
+func (t *wayTable) addWay(w *osmpbf.Way) {
+	facts, ok := profile.ReadWay(w.Tags)
+	if !ok {
+		return
+	}
+	road, speeds := t.roads.add(&facts), t.addSpeeds(facts.Speed)
+	for nodes := w.Nodes; len(nodes) > 1; nodes = nodes[min(maxWayNodes, len(nodes))-1:] {
+		if facts.FerryDuration > 0 {
+			t.ferries[uint32(len(t.wayIDs))] = facts.FerryDuration
+		}
+		t.wayIDs, t.wayRoads, t.waySpeeds = append(t.wayIDs, w.ID), append(t.wayRoads, road), append(t.waySpeeds, speeds)
+		t.refs = append(t.refs, nodes[:min(maxWayNodes, len(nodes))]...)
+		t.wayFirst = append(t.wayFirst, uint32(len(t.refs)))
+	}
+}
+
+// addSpeeds returns the number of a set of speeds.
+func (t *wayTable) addSpeeds(set speedSet) uint32 {
+	at, ok := t.speedOf[set]
+	if !ok {
+		at = uint32(len(t.speeds))
+		t.speedOf[set], t.speeds = at, append(t.speeds, set)
+	}
+	return at
+}
+
+// addRelation keeps a relation that is a turn restriction.
+func (s *source) addRelation(r *osmpbf.Relation) {
+	if !strings.HasPrefix(r.Tags.Get("type"), "restriction") {
+		return
+	}
+	members := make([]profile.Member, len(r.Members))
+	for i, m := range r.Members {
+		members[i] = profile.Member{IsNode: m.Type == osmpbf.NodeMember, IsWay: m.Type == osmpbf.WayMember, ID: m.ID, Role: m.Role}
+	}
+	if restriction, ok := profile.ReadRestriction(r.Tags, members); ok {
+		s.restrictions = append(s.restrictions, restriction)
+	} else {
+		s.unfit++
+	}
+}
+
+// checkSize refuses what numbers of 32 bits cannot count.
+func (s *source) checkSize() error {
+	if len(s.refs) >= math.MaxUint32/2 || len(s.roads.texts) >= math.MaxUint32 {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// listNodes makes a column of the nodes that ways name.
+func (s *source) listNodes() {
+	s.ids = slices.Clone(s.refs)
+	slices.Sort(s.ids)
+	s.ids = slices.Compact(s.ids)
+	s.lon, s.lat = make([]int32, len(s.ids)), make([]int32, len(s.ids))
+	s.state = make([]nodeState, len(s.ids))
+	s.facts = map[uint32]profile.Node{}
+}
+
+// addNode keeps a node that a way names. at is where to look first; addNode returns it for the next node.
+func (t *nodeTable) addNode(n *osmpbf.Node, at int) int {
+	at, ok := seek(t.ids, at, n.ID)
+	if !ok {
+		return at
+	}
+	t.lon[at], t.lat[at] = n.Lon, n.Lat
+	t.state[at] = isPresent
+	if facts, ok := profile.ReadNode(n.Tags); ok {
+		t.state[at] |= hasFacts
+		t.facts[uint32(at)] = facts
+	}
+	return at
+}
+
+// seek finds an id in an ascending column. It looks at from first and widens its steps from there, because ids that are sought
+// one after the other lie near each other.
+func seek(ids []int64, from int, id int64) (int, bool) {
+	low, high := from, from
+	for step := 1; low > 0 && ids[min(low, len(ids)-1)] > id; step *= 2 {
+		high, low = low, max(low-step, 0)
+	}
+	for step := 1; high < len(ids) && ids[high] < id; step *= 2 {
+		low, high = high, min(high+step, len(ids))
+	}
+	at, ok := slices.BinarySearch(ids[low:min(high+1, len(ids))], id)
+	return low + at, ok
+}
+
+// numberRefs replaces the ids in the ways by numbers of nodes. A node that follows itself is dropped.
+func (s *source) numberRefs() {
+	s.nodes = make([]uint32, 0, len(s.refs))
+	at, first := 0, uint32(0)
+	for w := range s.wayIDs {
+		end := s.wayFirst[w+1]
+		for i, ref := range s.refs[first:end] {
+			at, _ = seek(s.ids, at, ref)
+			node := uint32(at)
+			if s.state[at]&isPresent == 0 {
+				node = graph.None
+			}
+			if i == 0 || node != s.nodes[len(s.nodes)-1] {
+				s.nodes = append(s.nodes, node)
+			}
+		}
+		first, s.wayFirst[w+1] = end, uint32(len(s.nodes))
+	}
+	s.refs = nil
+}
+
+// nodesOf returns the nodes of a way.
+func (t *wayTable) nodesOf(way uint32) []uint32 { return t.nodes[t.wayFirst[way]:t.wayFirst[way+1]] }
+
+// runs yields the parts of a way between the nodes that the map lacks: two nodes at least.
+func (t *wayTable) runs(way uint32) iter.Seq[[]uint32] {
+	return func(yield func([]uint32) bool) {
+		for rest := t.nodesOf(way); len(rest) > 0; {
+			end := slices.Index(rest, graph.None)
+			if end < 0 {
+				end = len(rest)
+			}
+			if end > 1 && !yield(rest[:end]) {
+				return
+			}
+			rest = rest[min(end+1, len(rest)):]
+		}
+	}
+}
+
+// distance is the distance of two nodes in metres.
+func (t *nodeTable) distance(a, b uint32) float64 {
+	return Distance(toPoint(t.lon[a], t.lat[a]), toPoint(t.lon[b], t.lat[b]))
+}
