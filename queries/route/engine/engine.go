@@ -1,0 +1,114 @@
+// Package engine is the route.Router on the project's own road network. It joins what the packages below it do, and holds no
+// algorithm of its own but one: how a bound is moved onto the network. Its one constraint: a question has the same answer
+// whichever way it is asked, so that a cell of a matrix is the duration of the route between its two bounds.
+//
+//	route.Bound ── snapper ──► snap{Access, []search.Place} ── search.Searcher ──► search.Path
+//	                                                                                  │
+//	route.Route, Leg ◄── follower: geometry, distances, guidance.Stretch ── unrolled ─┘
+//
+// An Engine belongs to one network.Network and is closed with it. Package live serves the engine of the current network and
+// replaces it.
+package engine
+
+import (
+	"context"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/network"
+	"lieudit/queries/route/search"
+)
+
+// Engine finds routes on one network. It is safe for concurrent use, until the network is closed.
+type Engine struct {
+	network *network.Network
+	modes   map[route.Mode]*modeEngine
+}
+
+// modeEngine finds routes for one mode.
+type modeEngine struct {
+	mode     route.Mode
+	layer    *network.Layer
+	graph    *graph.Graph
+	searcher *search.Searcher
+	snaps    *snapCache
+}
+
+// New makes an engine of a network.
+func New(n *network.Network) *Engine {
+	e := &Engine{network: n, modes: map[route.Mode]*modeEngine{}}
+	for _, mode := range []route.Mode{route.Car, route.Foot, route.Bike} {
+		layer := n.Layer(mode)
+		topology, metrics := shimOf(mode, layer.Graph)
+		e.modes[mode] = &modeEngine{
+			mode: mode, layer: layer, graph: layer.Graph, searcher: search.New(layer.Graph, topology, metrics), snaps: newSnapCache(),
+		}
+	}
+	return e
+}
+
+var _ route.Router = (*Engine)(nil)
+
+// Network implements route.Router.
+func (e *Engine) Network(context.Context) (route.Network, error) {
+	m := e.network.Meta
+	return route.Network{
+		Engine: "own", Date: m.Date, Modes: []route.Mode{route.Car, route.Foot, route.Bike},
+		IsSynthetic: m.IsSynthetic, Attribution: attribution(m.IsSynthetic),
+	}, nil
+}
+
+// attribution is the notice that the licence of the data asks for; none for invented roads.
+func attribution(isSynthetic bool) string {
+	if isSynthetic {
+		return ""
+	}
+	return route.OSMAttribution
+}
+
+// Route implements route.Router.
+func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err error) {
+	m, ok := e.modes[q.Mode]
+	if !ok {
+		return a, route.ErrUnsupported
+	}
+	snaps := m.snapAll(q.Bounds)
+	for i, s := range snaps {
+		if s == nil {
+			return a, &route.OffRoadError{Bound: i}
+		}
+		a.Accesses = append(a.Accesses, s.access)
+	}
+	if q.Alternatives > 0 && len(snaps) == 2 {
+		a.Routes, err = m.findAlternatives(ctx, q, snaps)
+	} else {
+		a.Routes, err = m.findThrough(ctx, q, snaps)
+	}
+	return a, err
+}
+
+// findThrough is the best route through all bounds in their order.
+func (m *modeEngine) findThrough(ctx context.Context, q route.Query, snaps []*snap) ([]route.Route, error) {
+	paths := make([]search.Path, len(snaps)-1)
+	for i := range paths {
+		path, err := m.searcher.Route(ctx, q.Profile, snaps[i].places, snaps[i+1].places)
+		if err != nil {
+			return nil, err
+		}
+		paths[i] = path
+	}
+	return []route.Route{m.follow(q, paths)}, nil
+}
+
+// findAlternatives is the best route between two bounds and others, the best first.
+func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps []*snap) (routes []route.Route, err error) {
+	paths, err := m.searcher.Alternatives(ctx, q.Profile, snaps[0].places, snaps[1].places, q.Alternatives)
+	for i := range paths {
+		routes = append(routes, m.follow(q, paths[i:i+1]))
+	}
+	return routes, err
+}
+
+// seconds and metres convert the units of a graph.
+func seconds(units uint32) float64 { return float64(units) / graph.DurationUnit }
+func metres(units uint32) float64  { return float64(units) / graph.DistanceUnit }

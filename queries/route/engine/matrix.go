@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/search"
+)
+
+// Matrix implements route.Router. A pair of bounds whose nearest roads lie in one small connected part is routed within it, as
+// Route does; all other pairs are routed from and to the largest part. So the pairs of each small part are a matrix of their own.
+func (e *Engine) Matrix(ctx context.Context, q route.MatrixQuery) (a route.Matrix, err error) {
+	m, ok := e.modes[q.Mode]
+	if !ok {
+		return a, route.ErrUnsupported
+	}
+	origins, destinations := m.findAllCandidates(q.Origins), m.findAllCandidates(q.Destinations)
+	a = route.Matrix{
+		OriginAccesses: accesses(origins), DestinationAccesses: accesses(destinations),
+		Durations: newRows(len(origins), len(destinations)), Distances: newRows(len(origins), len(destinations)),
+	}
+	if err := m.fillCells(ctx, q.Profile, &a, pickMain(origins), pickMain(destinations)); err != nil {
+		return a, err
+	}
+	for _, part := range smallParts(origins) {
+		if err := m.fillCells(ctx, q.Profile, &a, pickWithin(origins, part), pickWithin(destinations, part)); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+func (m *modeEngine) findAllCandidates(bounds []route.Bound) []candidates {
+	all := make([]candidates, len(bounds))
+	for i, b := range bounds {
+		all[i] = m.findCandidates(b)
+	}
+	return all
+}
+
+// accesses are where bounds meet the network: an access in the largest connected part where there is one.
+func accesses(all []candidates) []route.Access {
+	out := make([]route.Access, len(all))
+	for i, c := range all {
+		if s := c.choose(false); s != nil {
+			out[i] = s.access
+		}
+	}
+	return out
+}
+
+// newRows are the rows of a matrix, with Unreachable in every cell.
+func newRows(rows, columns int) [][]float64 {
+	all := make([][]float64, rows)
+	for i := range all {
+		all[i] = make([]float64, columns)
+		for j := range all[i] {
+			all[i][j] = route.Unreachable
+		}
+	}
+	return all
+}
+
+// picked are some of the bounds of a matrix by their indexes, with their places.
+type picked struct {
+	indexes []int
+	places  [][]search.Place
+}
+
+func (p *picked) add(index int, s *snap) {
+	p.indexes = append(p.indexes, index)
+	p.places = append(p.places, s.places)
+}
+
+// pickMain are all bounds that are near enough to a road, in the largest connected part where that is near enough.
+func pickMain(all []candidates) (p picked) {
+	for i, c := range all {
+		if s := c.choose(false); s != nil {
+			p.add(i, s)
+		}
+	}
+	return p
+}
+
+// pickWithin are the bounds whose nearest road lies in a connected part.
+func pickWithin(all []candidates, part uint32) (p picked) {
+	for i, c := range all {
+		if c.nearest != nil && c.nearest.component == part {
+			p.add(i, c.nearest)
+		}
+	}
+	return p
+}
+
+// smallParts are the connected parts, other than the largest, in which the nearest roads of some bounds lie.
+func smallParts(all []candidates) (parts []uint32) {
+	seen := map[uint32]bool{0: true}
+	for _, c := range all {
+		if c.nearest != nil && !seen[c.nearest.component] {
+			seen[c.nearest.component] = true
+			parts = append(parts, c.nearest.component)
+		}
+	}
+	return parts
+}
+
+// fillCells routes from each picked origin to each picked destination.
+func (m *modeEngine) fillCells(ctx context.Context, p route.Profile, a *route.Matrix, origins, destinations picked) error {
+	if len(origins.indexes) == 0 || len(destinations.indexes) == 0 {
+		return nil
+	}
+	costs, err := m.searcher.Matrix(ctx, p, origins.places, destinations.places)
+	if err != nil {
+		return err
+	}
+	for i, o := range origins.indexes {
+		for j, d := range destinations.indexes {
+			if cost := costs[i][j]; cost != search.Unreachable {
+				a.Durations[o][d], a.Distances[o][d] = seconds(cost.Duration), metres(cost.Distance)
+			}
+		}
+	}
+	return nil
+}
+
+// Nearest implements route.Router. It goes by the largest connected part, and by the origin's own part where that is another:
+// what an island has is found on the island.
+func (e *Engine) Nearest(ctx context.Context, q route.NearestQuery) (a route.Nearest, err error) {
+	m, ok := e.modes[q.Mode]
+	if !ok {
+		return a, route.ErrUnsupported
+	}
+	origin, destinations := m.findCandidates(q.Origin), m.findAllCandidates(q.Destinations)
+	start, targets := origin.choose(false), pickMain(destinations)
+	if own := origin.nearest; own != nil && own.component != 0 {
+		if within := pickWithin(destinations, own.component); len(within.indexes) > 0 {
+			start, targets = own, within
+		}
+	}
+	if start == nil {
+		return a, &route.OffRoadError{}
+	}
+	a.Access = start.access
+	found, err := m.searcher.Nearest(ctx, q.Profile, start.places, targets.places, q.Limit)
+	for _, f := range found {
+		index := targets.indexes[f.Index]
+		a.Found = append(a.Found, route.NearDestination{
+			Index: index, Access: destinations[index].choose(start == origin.nearest && start != origin.main).access,
+			Distance: metres(f.Cost.Distance), Duration: seconds(f.Cost.Duration),
+		})
+	}
+	return a, err
+}

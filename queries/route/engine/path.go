@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"math"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/guidance"
+	"lieudit/queries/route/search"
+)
+
+// follow is the route along paths, a leg for each.
+func (m *modeEngine) follow(q route.Query, paths []search.Path) route.Route {
+	var r route.Route
+	avoided := map[route.Avoid]float64{}
+	for i := range paths {
+		p := &paths[i]
+		r.Legs = append(r.Legs, m.newLeg(q, p, q.Bounds[i+1].Point))
+		r.Distance += metres(p.Cost.Distance)
+		r.Duration += seconds(p.Cost.Duration)
+		r.TollDistance += m.measureKind(p, route.Tolls)
+		for kind := route.Tolls; kind <= route.Ferries; kind <<= 1 {
+			if q.Avoid&kind != 0 {
+				avoided[kind] += m.measureKind(p, kind)
+			}
+		}
+		if q.Geometry {
+			r.Geometry = m.appendPath(r.Geometry, p)
+		}
+	}
+	for kind := route.Tolls; kind <= route.Ferries; kind <<= 1 {
+		if avoided[kind] > 0 {
+			r.Avoided = append(r.Avoided, route.Avoided{Kind: kind, Distance: avoided[kind]})
+		}
+	}
+	return r
+}
+
+// newLeg is the leg along a path to a bound at a position.
+func (m *modeEngine) newLeg(q route.Query, p *search.Path, destination route.Point) route.Leg {
+	leg := route.Leg{Distance: metres(p.Cost.Distance), Duration: seconds(p.Cost.Duration)}
+	if q.Steps {
+		stretches := m.stretches(p)
+		leg.Steps = guidance.Steps(m.mode, stretches)
+		last := &leg.Steps[len(leg.Steps)-1]
+		last.Maneuver.Modifier = guidance.Side(stretches[len(stretches)-1].Points, destination)
+	}
+	return leg
+}
+
+// measureKind is the distance of a path on roads of a kind.
+func (m *modeEngine) measureKind(p *search.Path, kind route.Avoid) float64 {
+	var sum uint32
+	for i, e := range p.Edges {
+		if route.Avoid(m.graph.Flags[e])&kind != 0 {
+			sum += m.edgeCost(p, i).Distance
+		}
+	}
+	return metres(sum)
+}
+
+// edgeCost is what a path spends on its edge i, without turns: only a part of the first and of the last edge.
+func (m *modeEngine) edgeCost(p *search.Path, i int) search.Cost {
+	e, last := p.Edges[i], len(p.Edges)-1
+	whole := search.Cost{Duration: m.graph.Duration[e], Distance: m.graph.Distance[e]}
+	switch {
+	case i == 0 && last == 0:
+		return search.Cost{Duration: p.End.Before.Duration - p.Start.Before.Duration, Distance: p.End.Before.Distance - p.Start.Before.Distance}
+	case i == 0:
+		return p.Start.After
+	case i == last:
+		return p.End.Before
+	}
+	return whole
+}
+
+// edgePoints appends the geometry that a path drives along on its edge i.
+func (m *modeEngine) appendEdge(dst []route.Point, p *search.Path, i int) []route.Point {
+	e := p.Edges[i]
+	first := len(dst)
+	dst = m.layer.AppendGeometry(dst, m.graph.Segment[e]>>1, m.graph.Segment[e]&1 == 1)
+	from, to := 0.0, 1.0
+	if i == 0 {
+		from = fractionOf(p.Start)
+	}
+	if i == len(p.Edges)-1 {
+		to = fractionOf(p.End)
+	}
+	if from == 0 && to == 1 {
+		return dst
+	}
+	return append(dst[:first], cutLine(dst[first:], from, to)...)
+}
+
+// fractionOf is how much of its edge lies before a place.
+func fractionOf(p search.Place) float64 {
+	if whole := p.Before.Distance + p.After.Distance; whole > 0 {
+		return float64(p.Before.Distance) / float64(whole)
+	}
+	return 0
+}
+
+// appendPath appends the geometry of a path. The position that it shares with what stands before is not repeated.
+func (m *modeEngine) appendPath(dst []route.Point, p *search.Path) []route.Point {
+	var edge []route.Point
+	for i := range p.Edges {
+		edge = m.appendEdge(edge[:0], p, i)
+		if len(dst) > 0 && len(edge) > 0 && dst[len(dst)-1] == edge[0] {
+			edge = edge[1:]
+		}
+		dst = append(dst, edge...)
+	}
+	if len(dst) == 1 { // a line has two positions
+		dst = append(dst, dst[0])
+	}
+	return dst
+}
+
+// cutLine is the part of a line between two fractions of its length. It always has two positions.
+func cutLine(line []route.Point, from, to float64) []route.Point {
+	lengths := make([]float64, len(line))
+	for i := 1; i < len(line); i++ {
+		lengths[i] = lengths[i-1] + flatDistance(line[i-1], line[i])
+	}
+	whole := lengths[len(line)-1]
+	out := []route.Point{pointAt(line, lengths, from*whole)}
+	for i := range line {
+		if lengths[i] > from*whole && lengths[i] < to*whole {
+			out = append(out, line[i])
+		}
+	}
+	return append(out, pointAt(line, lengths, to*whole))
+}
+
+// pointAt is the point of a line at a length from its beginning. lengths are those of its positions.
+func pointAt(line []route.Point, lengths []float64, at float64) route.Point {
+	for i := 1; i < len(line); i++ {
+		if lengths[i] >= at {
+			share := 0.0
+			if lengths[i] > lengths[i-1] {
+				share = (at - lengths[i-1]) / (lengths[i] - lengths[i-1])
+			}
+			a, b := line[i-1], line[i]
+			return route.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}
+		}
+	}
+	return line[len(line)-1]
+}
+
+// flatDistance is the distance of two near points in degrees of latitude: enough to compare lengths along one line.
+func flatDistance(a, b route.Point) float64 {
+	return math.Hypot((b.Lon-a.Lon)*math.Cos(a.Lat*math.Pi/180), b.Lat-a.Lat)
+}
+
+// stretches describe a path for guidance: each edge with its road, and what else leaves the junction where it begins.
+func (m *modeEngine) stretches(p *search.Path) []guidance.Stretch {
+	all := make([]guidance.Stretch, len(p.Edges))
+	for i, e := range p.Edges {
+		cost := m.edgeCost(p, i)
+		s := guidance.Stretch{
+			Road: m.road(m.graph.Segment[e] >> 1), Points: m.appendEdge(nil, p, i), Distance: metres(cost.Distance), Duration: seconds(cost.Duration),
+		}
+		if i > 0 {
+			s.Duration += float64(m.graph.Turn(p.Edges[i-1], e)) / graph.TurnUnit
+			s.Branches = m.branches(p.Edges[i-1], e)
+		}
+		all[i] = s
+	}
+	return all
+}
+
+// branches are the roads at the junction between two edges of a path, besides those two: those that may be entered, and those
+// that only lead there.
+func (m *modeEngine) branches(from, to uint32) (all []guidance.Branch) {
+	seen := map[uint32]bool{m.graph.Segment[from] ^ 1: true, m.graph.Segment[to]: true}
+	junction := m.graph.Head[from]
+	first, end := m.graph.OutEdges(junction)
+	for e := first; e < end; e++ {
+		if s := m.graph.Segment[e]; !seen[s] {
+			seen[s] = true
+			all = append(all, m.newBranch(s, m.graph.Turn(from, e) != graph.ForbiddenTurn))
+		}
+	}
+	for _, e := range m.graph.InEdges(junction) {
+		if s := m.graph.Segment[e] ^ 1; !seen[s] {
+			seen[s] = true
+			all = append(all, m.newBranch(s, false))
+		}
+	}
+	return all
+}
+
+// newBranch is a segment as it leaves a junction. s is its number × 2, + 1 where it leaves against the geometry.
+func (m *modeEngine) newBranch(s uint32, canEnter bool) guidance.Branch {
+	points := m.layer.AppendGeometry(nil, s>>1, s&1 == 1)
+	return guidance.Branch{Road: m.road(s >> 1), Bearing: guidance.Bearing(points), CanEnter: canEnter}
+}
+
+// road is what guidance needs to know of a segment.
+func (m *modeEngine) road(segment uint32) guidance.Road {
+	r := m.layer.Road(segment)
+	return guidance.Road{
+		Name: r.Name, Ref: r.Ref, Destinations: r.Destinations, Exit: r.Exit, Class: r.Class, IsLink: r.IsLink, IsRoundabout: r.IsRoundabout,
+	}
+}
