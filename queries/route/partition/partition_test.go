@@ -151,7 +151,7 @@ func checkLevel(t *testing.T, r Result, level, size int) {
 }
 
 func TestCellsDoNotDependOnTheNumberOfCores(t *testing.T) { // not parallel: it changes GOMAXPROCS
-	in := grid(7, 220, 200, 0.2)
+	in := grid(7, 130, 120, 0.2)
 	sizes := []int{64, 512, 4096}
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
@@ -160,7 +160,7 @@ func TestCellsDoNotDependOnTheNumberOfCores(t *testing.T) { // not parallel: it 
 		t.Fatal(err)
 	}
 	runtime.GOMAXPROCS(8)
-	for range 3 {
+	for range 2 {
 		got, err := Cells(t.Context(), in, sizes, nil)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Fatalf("error %v, other cells on 8 cores than on 1", err)
