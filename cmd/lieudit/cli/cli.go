@@ -10,7 +10,7 @@
 //	ban, geocode, vault ─────────────────────────> packages on the data folder
 //	account, key, token, usage, audit,
 //	projections ──> session ──> adminclient.Client ──> customer area of a running service
-//	sites ────────> session ──> adminclient.Client ──> API of a running service
+//	sites, route ─> session ──> adminclient.Client ──> API of a running service
 //
 // terminal.RunCommand checks the arguments against a command's ArgsUsage before the action runs, so actions use required
 // arguments without a check. A result for people is a table or a list of fields; for programs it is JSON (--json), or the
@@ -51,7 +51,7 @@ func (p Program) rootCommand() *cli.Command {
 		Description: rootHelp,
 		Commands: []*cli.Command{
 			p.serveCommand(), p.nodeCommand(),
-			p.banCommand(), p.geocodeCommand(), p.sitesCommand(),
+			p.banCommand(), p.geocodeCommand(), p.routeCommand(), p.sitesCommand(),
 			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(), p.vaultCommand(),
 			p.versionCommand(),
 		},

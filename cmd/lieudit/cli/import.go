@@ -38,7 +38,7 @@ kept in its proprietes. It is the whole set: sites that the file does not have b
 
   lieudit sites import shops.xlsx --referential shops --preview
   lieudit sites import museums.csv --referential museums --id ref_musee --map nom=nom_du_musee --ignore 'geo_*'`,
-		Flags: p.apiFlags(
+		Flags: p.sitesFlags(
 			&cli.BoolFlag{Name: "preview", Usage: "show what each column becomes and what would be written, and write nothing"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done and do nothing"},
 			&cli.BoolFlag{Name: "create", Usage: "open the referential where there is none of this code"},

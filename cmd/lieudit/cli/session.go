@@ -72,16 +72,20 @@ func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
 	return append(commandFlags, area, file, &cli.BoolFlag{Name: "json", Usage: "print the API's own JSON; of lists, one line each"})
 }
 
-// apiFlags returns a command's own flags among those of every command that works with the API: the required referential,
-// which names a group of the customer's sites, first; address and key last. Unlike a token a key may be given as a flag,
-// for a quick trial; the help warns of that.
+// sitesFlags are apiFlags with the required referential, which names a group of the customer's sites, first.
+func (p Program) sitesFlags(commandFlags ...cli.Flag) []cli.Flag {
+	referential := &cli.StringFlag{Name: "referential", Aliases: []string{"referentiel"}, Usage: "`CODE` of the referential", Required: true}
+	return append([]cli.Flag{referential}, p.apiFlags(commandFlags...)...)
+}
+
+// apiFlags returns a command's own flags and then those of every command that works with the API: its address and the key. Unlike a
+// token a key may be given as a flag, for a quick trial; the help warns of that.
 func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
 	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
 	file.TakesFile = true
-	return append([]cli.Flag{&cli.StringFlag{Name: "referential", Aliases: []string{"referentiel"}, Usage: "`CODE` of the referential", Required: true}},
-		append(commandFlags, p.StringFlag("url", "http://127.0.0.1:8080", "`URL` of the API"), file,
-			&cli.StringFlag{Name: "key", Usage: "secret `KEY`; other programs can see it here: LIEUDIT_KEY or --key-file keep it"},
-			&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})...)
+	return append(commandFlags, p.StringFlag("url", "http://127.0.0.1:8080", "`URL` of the API"), file,
+		&cli.StringFlag{Name: "key", Usage: "secret `KEY`; other programs can see it here: LIEUDIT_KEY or --key-file keep it"},
+		&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})
 }
 
 // readAreaToken returns the customer-area token: of --token-file, else of LIEUDIT_TOKEN, else the operator's token that a
@@ -130,7 +134,7 @@ func (p Program) readAPIKey(c *cli.Command) (string, error) {
 	if key, _ := p.LookupEnv("LIEUDIT_KEY"); strings.TrimSpace(key) != "" {
 		return strings.TrimSpace(key), nil
 	}
-	return "", errors.New("whose sites? name a secret key with LIEUDIT_KEY or --key-file FILE (lieudit key issue ACCOUNT)")
+	return "", errors.New("on whose account? name a secret key with LIEUDIT_KEY or --key-file FILE (lieudit key issue ACCOUNT)")
 }
 
 // readSecret reads a token or a key from a file, or the first 4 KiB of standard input where the file is "-". It removes the
@@ -157,7 +161,7 @@ func areaAdvice() advice {
 	}
 }
 
-// apiAdvice is the advice for commands that work with the API. Each of their requests names a referential.
+// apiAdvice is the advice for commands that work with the API. A request that gets a 404 names a referential.
 func apiAdvice() advice {
 	return advice{
 		unreachable:  "is the service running (lieudit serve)? another address: --url URL or LIEUDIT_URL",

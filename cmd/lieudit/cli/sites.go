@@ -26,7 +26,7 @@ func (p Program) sitesExportCommand() *cli.Command {
 
   lieudit sites export --referential shops > shops.csv
   lieudit sites export --referential shops --format geojson --out shops.geojson`,
-		Flags: p.apiFlags(
+		Flags: p.sitesFlags(
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, geojson or ndjson", Validator: terminal.OneOf("csv", "geojson", "ndjson")},
 			&cli.BoolFlag{Name: "excel", Usage: "CSV as a French Excel opens it"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write; standard output when left out", TakesFile: true},
