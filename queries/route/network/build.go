@@ -18,11 +18,12 @@ import (
 
 // The stages of a build, as Options.Progress names them.
 const (
-	StageRoads    = "roads"
-	StageNodes    = "nodes"
-	StageGeometry = "geometry"
-	StageCells    = "cells"
-	StageGraphs   = "graphs"
+	StageRoads     = "roads"
+	StageNodes     = "nodes"
+	StageGeometry  = "geometry"
+	StageCells     = "cells"
+	StageGraphs    = "graphs"
+	StageShortcuts = "shortcuts"
 )
 
 // Options is what a build cannot learn from the map. The zero value is valid.
@@ -163,9 +164,12 @@ func (b *builder) buildLayer(ctx context.Context, m profile.Mode) error {
 	w := &layerWriter{w: b.w, mode: m}
 	w.writeSegments(l.segments, e.plain)
 	w.writeGraph(g)
-	b.summary.Modes = append(b.summary.Modes, Counts{Mode: m.Route(), Junctions: g.Junctions(), Segments: len(l.segments), Edges: g.Edges(),
-		Restrictions: l.applied, Cells: g.Cells.Count})
-	return errors.Join(ctx.Err(), b.w.Err())
+	counts := Counts{Mode: m.Route(), Junctions: g.Junctions(), Segments: len(l.segments), Edges: g.Edges(), Restrictions: l.applied, Cells: g.Cells.Count}
+	*l, *e = layerBuilder{}, edgeBuilder{} // their memory is needed
+	b.Progress(StageShortcuts, int64(m), profile.Modes)
+	err = b.customize(ctx, w, g, &counts)
+	b.summary.Modes = append(b.summary.Modes, counts)
+	return err
 }
 
 // writeMeta writes the description of the network.

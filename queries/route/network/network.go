@@ -29,6 +29,7 @@ import (
 	"lieudit/queries/mappedfile"
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
+	"lieudit/queries/route/overlay"
 	"lieudit/queries/route/profile"
 )
 
@@ -79,6 +80,11 @@ const (
 	secSegmentPiece
 	secSegmentPieces
 	secSegmentEdges
+	secCutIndex
+	secLevels
+	secTables
+	secWeights
+	secReal
 	layerSections
 )
 
@@ -103,12 +109,13 @@ type Box struct{ West, South, East, North float64 }
 
 // Counts are the sizes of the graph of a mode.
 type Counts struct {
-	Mode         route.Mode `json:"mode"`
-	Junctions    int        `json:"carrefours"`
-	Segments     int        `json:"segments"`
-	Edges        int        `json:"aretes"`
-	Restrictions int        `json:"restrictions"`
-	Cells        []int      `json:"cellules"` // on each level
+	Mode         route.Mode     `json:"mode"`
+	Junctions    int            `json:"carrefours"`
+	Segments     int            `json:"segments"`
+	Edges        int            `json:"aretes"`
+	Restrictions int            `json:"restrictions"`
+	Cells        []int          `json:"cellules"` // on each level
+	Metrics      []MetricCounts `json:"metriques"`
 }
 
 // Network is an open file. It is safe for concurrent use until Close. Graphs and texts lie in the mapping and must not be used
@@ -120,9 +127,10 @@ type Network struct {
 	layers [profile.Modes]Layer
 }
 
-// Layer is the network of one mode.
+// Layer is the network of one mode. With its Metric it is what package search wants.
 type Layer struct {
-	Graph *graph.Graph
+	Graph    *graph.Graph
+	Topology *overlay.Topology
 
 	network      *Network
 	mode         profile.Mode
@@ -130,6 +138,8 @@ type Layer struct {
 	pieces       []uint16 // of each segment how many
 	segmentEdges []uint32 // of each segment the edges forward and backward
 	searches     sync.Pool
+	metrics      map[metricKey]*overlay.Metric
+	avoidable    route.Avoid // kinds of roads that it has
 }
 
 // Open maps a file after it has checked the header and the small sections. It fails with ErrOther or ErrDamaged.
@@ -235,6 +245,7 @@ func (n *Network) bindLayer(m profile.Mode) error {
 	l.searches.New = func() any { return &nearSearch{layer: l, seen: map[uint32]struct{}{}} }
 	b.bindCells(g, counts)
 	b.bindCopies(g)
+	b.bindOverlay(l, counts)
 	return b.err
 }
 
@@ -257,15 +268,9 @@ func (b *binder) bindCopies(g *graph.Graph) {
 	lists := layerColumn[uint32](b, secCopies, -1)
 	g.Copies = make(map[uint32][]uint32, len(lists)/2)
 	for len(lists) > 0 && b.err == nil {
-		n := uint64(lists[0])
-		if n >= uint64(len(lists)) {
-			b.err = fmt.Errorf("%w: copies of edges", ErrDamaged)
-			return
-		}
-		list := lists[1 : 1+n : 1+n]
+		list := b.cutList(&lists)
 		for _, edge := range list {
 			g.Copies[edge] = list
 		}
-		lists = lists[1+n:]
 	}
 }

@@ -1,0 +1,146 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"lieudit/queries/mappedfile"
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/overlay"
+)
+
+// MetricCounts are the sizes of a metric in the file, where those of a mode follow each other.
+type MetricCounts struct {
+	Optimization route.Optimization `json:"optimisation"`
+	Avoid        route.Avoid        `json:"evite"`
+	Weights      int                `json:"poids"`
+	Real         int                `json:"poids_reels"`
+}
+
+// metricKey names a metric of a mode.
+type metricKey struct {
+	optimization route.Optimization
+	avoid        route.Avoid
+}
+
+// Metric returns the metric of a profile of the layer's mode: package search asks for it. Kinds of roads that the layer does not
+// have are not worth avoiding, so profiles that differ in them alone have the same metric.
+func (l *Layer) Metric(p route.Profile) (*overlay.Metric, bool) {
+	m, ok := l.metrics[metricKey{p.Optimization, p.Avoid & l.avoidable}]
+	return m, ok
+}
+
+// avoidableIn returns the kinds of roads that a graph has.
+func avoidableIn(flags []graph.Flags) (kinds route.Avoid) {
+	for _, f := range flags {
+		kinds |= route.Avoid(f)
+	}
+	return kinds
+}
+
+// customize computes and writes the shortcuts of a mode, one metric after the other.
+func (b *builder) customize(ctx context.Context, w *layerWriter, g *graph.Graph, counts *Counts) error {
+	topology, err := overlay.NewTopology(g)
+	if err != nil {
+		return err
+	}
+	w.writeTopology(topology)
+	kinds := avoidableIn(g.Flags)
+	for _, o := range []route.Optimization{route.Fastest, route.Shortest} {
+		var base *overlay.Metric
+		for avoid := route.Avoid(0); avoid <= kinds; avoid++ {
+			if avoid&^kinds != 0 {
+				continue
+			}
+			m, err := overlay.Customize(ctx, topology, g, route.Profile{Mode: counts.Mode, Optimization: o, Avoid: avoid}, base)
+			if err != nil {
+				return err
+			}
+			if base == nil {
+				base = m
+			}
+			w.writeMetric(m)
+			counts.Metrics = append(counts.Metrics, MetricCounts{o, avoid, len(m.Weights), len(m.Real)})
+		}
+	}
+	return w.w.Err()
+}
+
+// writeTopology writes the topology of the overlay: the columns of its levels as lists.
+func (w *layerWriter) writeTopology(t *overlay.Topology) {
+	writeColumn(w, secCutIndex, t.CutIndex)
+	for i := range t.Levels {
+		for _, column := range levelColumns(&t.Levels[i]) {
+			w.writeList(secLevels, *column)
+		}
+	}
+}
+
+// writeMetric appends a metric to those written before.
+func (w *layerWriter) writeMetric(m *overlay.Metric) {
+	for _, first := range m.First {
+		w.writeList(secTables, first)
+	}
+	writeColumn(w, secWeights, m.Weights)
+	writeColumn(w, secReal, m.Real)
+}
+
+// writeList appends a list to a section: its length and its numbers.
+func (w *layerWriter) writeList(s mappedfile.Section, list []uint32) {
+	w.w.AppendU32(layerSection(w.mode, s), uint32(len(list)))
+	writeColumn(w, s, list)
+}
+
+// levelColumns are the columns of a level of the topology, in the order in which they lie in the file.
+func levelColumns(l *overlay.Level) []*[]uint32 {
+	return []*[]uint32{&l.FirstJunction, &l.FirstEntry, &l.Entries, &l.FirstExit, &l.Exits, &l.EntryPlace, &l.ExitPlace}
+}
+
+// cutList takes a list off the lists of a section.
+func (b *binder) cutList(lists *[]uint32) []uint32 {
+	if len(*lists) == 0 || uint64((*lists)[0]) >= uint64(len(*lists)) {
+		b.err = errors.Join(b.err, fmt.Errorf("%w: lists of the %s layer", ErrDamaged, b.mode.Route()))
+		*lists = nil
+		return nil
+	}
+	end := 1 + int((*lists)[0])
+	list := (*lists)[1:end:end]
+	*lists = (*lists)[end:]
+	return list
+}
+
+// bindOverlay lays the topology and the metrics over their sections.
+func (b *binder) bindOverlay(l *Layer, counts Counts) {
+	l.Topology = &overlay.Topology{CutIndex: layerColumn[uint32](b, secCutIndex, counts.Edges), Levels: make([]overlay.Level, len(counts.Cells))}
+	lists := layerColumn[uint32](b, secLevels, -1)
+	for i := range l.Topology.Levels {
+		for _, column := range levelColumns(&l.Topology.Levels[i]) {
+			*column = b.cutList(&lists)
+		}
+	}
+	tables := layerColumn[uint32](b, secTables, -1)
+	weights, reals := layerColumn[overlay.Weight](b, secWeights, -1), layerColumn[uint32](b, secReal, -1)
+	l.metrics = map[metricKey]*overlay.Metric{}
+	for _, c := range counts.Metrics {
+		if c.Weights < 0 || c.Weights > len(weights) || c.Real < 0 || c.Real > len(reals) || b.err != nil {
+			b.err = errors.Join(b.err, fmt.Errorf("%w: weights of the %s layer", ErrDamaged, counts.Mode))
+			return
+		}
+		m := &overlay.Metric{Weights: slices.Clip(weights[:c.Weights]), Real: slices.Clip(reals[:c.Real])}
+		weights, reals = weights[c.Weights:], reals[c.Real:]
+		for range counts.Cells {
+			m.First = append(m.First, b.cutList(&tables))
+		}
+		if c.Real == 0 {
+			m.Real = nil
+		}
+		if c.Avoid != 0 {
+			m.Base = l.metrics[metricKey{c.Optimization, 0}]
+		}
+		l.metrics[metricKey{c.Optimization, c.Avoid}] = m
+		l.avoidable |= c.Avoid
+	}
+}
