@@ -53,9 +53,10 @@ type intersection struct {
 	Classes  []string  `json:"classes"`
 }
 
-// route asks for a route without the roads that are excluded. Steps are asked for in any case: only they have the classes of roads.
+// route asks for a route without the roads that are excluded. Steps are asked for in any case: only they have the classes of roads. A
+// leg may leave its bound in any direction, so that it is the route that a matrix has.
 func (s *server) route(ctx context.Context, q route.Query, places []place, excluded route.Avoid) (route.Answer, error) {
-	options := "&overview=false&steps=true&geometries=polyline6"
+	options := "&overview=false&steps=true&geometries=polyline6&continue_straight=false"
 	if len(places) == 2 && q.Alternatives > 0 {
 		options += "&alternatives=" + strconv.Itoa(q.Alternatives)
 	}
