@@ -272,6 +272,15 @@ func TestStepsAndAlternativesAreDrawnAsTheRouteIs(t *testing.T) {
 	}
 }
 
+func TestStepsAreToldInFrenchUnlessEnglishIsAskedFor(t *testing.T) {
+	t.Parallel()
+	b := newRoutingAPI(t, &fakeRouter{}, unchanged)
+	for lang, want := range map[string]string{"": "Partez vers le nord sur l'avenue Foch", "&lang=fr": "Partez vers le nord sur l'avenue Foch", "&lang=en": "Head north on Avenue Foch"} {
+		w := b.get("/route/compute?origin=3,44&destination=3,45&steps=true" + lang)
+		expectPart(t, lang, w, 200, `"texte":"`+want+`"`)
+	}
+}
+
 func TestSitesAreDestinations(t *testing.T) {
 	t.Parallel()
 	b := newRoutingAPI(t, &fakeRouter{}, unchanged)

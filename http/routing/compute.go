@@ -14,7 +14,7 @@ func (s *Service) Compute(ctx context.Context, c Caller, in body.ComputeRoute) (
 	if err != nil {
 		return nil, err
 	}
-	p := painter{in.Drawing, route.Mode(in.Mode)}
+	p := painter{in.Drawing}
 	found, err := s.Router.Route(ctx, route.Query{
 		Profile: profileOf(in.TravelBy), Bounds: routeBounds(bounds), Alternatives: in.Alternatives, Geometry: p.wantsGeometry(), Steps: in.Steps,
 	})

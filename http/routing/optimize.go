@@ -21,7 +21,7 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 	if err != nil {
 		return s.toAnswer(ctx, c, err)
 	}
-	p := painter{in.Drawing, route.Mode(in.Mode)}
+	p := painter{in.Drawing}
 	found, err := s.Router.Route(ctx, route.Query{
 		Profile: profileOf(in.TravelBy), Bounds: inOrder(routeBounds(stops), order, in.RoundTrip), Geometry: p.wantsGeometry(), Steps: in.Steps,
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/guidance"
 	"lieudit/schemas/body"
 )
 
@@ -15,10 +16,7 @@ const (
 )
 
 // painter shows routes in the form that a request asks for.
-type painter struct {
-	body.Drawing
-	mode route.Mode
-}
+type painter struct{ body.Drawing }
 
 func (p painter) wantsGeometry() bool { return p.Geometry != noGeometry }
 
@@ -68,7 +66,7 @@ func (p painter) step(s route.Step) body.Step {
 	return body.Step{
 		Distance: roundInt(s.Distance), Duration: roundInt(s.Duration), Street: s.Name, Ref: s.Ref, Directions: s.Destinations,
 		Maneuver: body.Maneuver{Type: string(m.Type), Modifier: string(m.Modifier), Exit: m.Exit, Lon: roundDegrees(m.Lon), Lat: roundDegrees(m.Lat)},
-		Text:     stepText(p.Lang, p.mode, s), Geometry: p.line(s.Geometry),
+		Text:     guidance.Text(guidance.Language(p.Lang), s), Geometry: p.line(s.Geometry),
 	}
 }
 
