@@ -2,7 +2,19 @@ package synthetic
 
 import (
 	"strings"
+
+	"lieudit/queries/address/commune"
 )
+
+// StreetNames returns a function that invents names for streets of a commune, each other than those before and those that are
+// taken. It serves whoever invents streets without addresses.
+func StreetNames(t *commune.Table, c *commune.Commune, seed uint64, taken []string) func() string {
+	p := newGenerator(t, c, seed)
+	for _, name := range taken {
+		p.usedNames[name] = true
+	}
+	return func() string { return p.newStreetName(false) }
+}
 
 // newStreetName is a name that no other street of the commune has.
 func (p *generator) newStreetName(locality bool) string {
@@ -43,7 +55,7 @@ func (p *generator) newNameAfterType(sort int) string {
 	case sort < 68:
 		return saints[p.pickSkewed(len(saints))]
 	case sort < 76 && len(p.neighbours) > 0:
-		return prefixDe(p.neighbours[p.rand.IntN(len(p.neighbours))])
+		return PrefixDe(p.neighbours[p.rand.IntN(len(p.neighbours))])
 	case sort < 84:
 		return "du " + sizes[p.rand.IntN(len(sizes))] + " " + spots[p.pickSkewed(len(spots))]
 	}
@@ -62,8 +74,8 @@ func (p *generator) newHamletName() string {
 	return hamletPrefixes[p.rand.IntN(len(hamletPrefixes))] + " " + surnames[p.rand.IntN(len(surnames))]
 }
 
-// prefixDe puts "de" before the name of a commune, contracted as French does.
-func prefixDe(name string) string {
+// PrefixDe puts "de" before the name of a commune, contracted as French does.
+func PrefixDe(name string) string {
 	if rest, ok := strings.CutPrefix(name, "Le "); ok {
 		return "du " + rest
 	}
