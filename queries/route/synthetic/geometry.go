@@ -36,16 +36,18 @@ func (f plane) degrees(p point) (lon, lat float64) {
 	return f.lon + p.x/f.width, f.lat + p.y/metresPerDegree
 }
 
-// grid finds the nearest of many points.
+// grid finds the nearest of many points. It is used by one goroutine at a time.
 type grid struct {
 	points        []point
 	low           point
 	cell          float64
 	width, height int
 	first, items  []int32 // the points of cell c are items[first[c]:first[c+1]]
+	best          []found
+	result        []int32
 }
 
-// newGrid makes cells of about two points each.
+// newGrid makes as many cells as there are points.
 func newGrid(points []point) *grid {
 	g := &grid{points: points, low: points[0]}
 	high := points[0]
@@ -54,7 +56,7 @@ func newGrid(points []point) *grid {
 		high = point{max(high.x, p.x), max(high.y, p.y)}
 	}
 	w, h := high.x-g.low.x+1, high.y-g.low.y+1
-	g.cell = max(math.Sqrt(2*w*h/float64(len(points))), max(w, h)/4096)
+	g.cell = max(math.Sqrt(w*h/float64(len(points))), max(w, h)/4096)
 	g.width, g.height = int(w/g.cell)+1, int(h/g.cell)+1
 	g.first = make([]int32, g.width*g.height+1)
 	for _, p := range points {
@@ -78,41 +80,65 @@ func (g *grid) cellOf(p point) int {
 	return min(y, g.height-1)*g.width + min(x, g.width-1)
 }
 
-// nearest returns the k points nearest to point i, the nearest first, without i itself.
+// found is a point that nearest has found.
+type found struct {
+	square float64 // of its distance
+	point  int32
+}
+
+// nearest returns the k points nearest to point i, the nearest first, without i itself. The slice is reused by the next call.
 func (g *grid) nearest(i int32, k int) []int32 {
 	home := g.cellOf(g.points[i])
 	x, y := home%g.width, home/g.width
-	var found []int32
-	for ring, last := 0, g.width+g.height; ring <= last; ring++ {
-		found = g.appendRing(found, x, y, ring)
-		// All points within ring cells are found by now; those that are found lie within √2 (ring+1) cells.
-		if len(found) > k && last == g.width+g.height {
-			last = int(math.Ceil(float64(ring+1) * math.Sqrt2))
+	best := g.best[:0]
+	for ring := range g.width + g.height {
+		// All points nearer than so many cells are found by now.
+		reach := float64(ring-1) * g.cell
+		if len(best) == k && best[k-1].square <= reach*reach {
+			break
 		}
-	}
-	at := g.points[i]
-	slices.SortFunc(found, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(at.distance(g.points[a]), at.distance(g.points[b])), cmp.Compare(a, b))
-	})
-	found = slices.DeleteFunc(found, func(j int32) bool { return j == i })
-	return found[:min(k, len(found))]
-}
-
-// appendRing appends the points of the cells that lie so many cells away.
-func (g *grid) appendRing(found []int32, x, y, ring int) []int32 {
-	for cy := max(y-ring, 0); cy <= min(y+ring, g.height-1); cy++ {
-		step := 1
-		if cy != y-ring && cy != y+ring {
-			step = max(2*ring, 1)
-		}
-		for cx := x - ring; cx <= x+ring; cx += step {
-			if cx >= 0 && cx < g.width {
-				c := cy*g.width + cx
-				found = append(found, g.items[g.first[c]:g.first[c+1]]...)
+		for cy := max(y-ring, 0); cy <= min(y+ring, g.height-1); cy++ {
+			step := 1
+			if cy != y-ring && cy != y+ring {
+				step = max(2*ring, 1)
+			}
+			for cx := x - ring; cx <= x+ring; cx += step {
+				if cx >= 0 && cx < g.width {
+					best = g.addCell(best, cy*g.width+cx, i, k)
+				}
 			}
 		}
 	}
-	return found
+	g.best, g.result = best, g.result[:0]
+	for _, f := range best {
+		g.result = append(g.result, f.point)
+	}
+	return g.result
+}
+
+// addCell adds the points of a cell to the k best, which stay sorted.
+func (g *grid) addCell(best []found, cell int, i int32, k int) []found {
+	at := g.points[i]
+	for _, j := range g.items[g.first[cell]:g.first[cell+1]] {
+		d := g.points[j].minus(at)
+		f := found{d.dot(d), j}
+		if j == i || len(best) == k && !f.isBefore(best[k-1]) {
+			continue
+		}
+		if len(best) < k {
+			best = append(best, f)
+		}
+		n := len(best) - 1
+		for ; n > 0 && f.isBefore(best[n-1]); n-- {
+			best[n] = best[n-1]
+		}
+		best[n] = f
+	}
+	return best
+}
+
+func (f found) isBefore(g found) bool {
+	return f.square < g.square || f.square == g.square && f.point < g.point
 }
 
 // pair is two neighbours among points, a < b. Neighbours are relative when no third point is nearer to both than they are to each
