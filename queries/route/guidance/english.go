@@ -21,7 +21,7 @@ func englishText(s route.Step) string {
 	case route.Roundabout:
 		return englishRoundabout(s)
 	case route.OnRamp:
-		return "Take the ramp" + englishSide(m.Modifier) + englishTowards(s.Destinations)
+		return englishRamp(s)
 	case route.OffRamp:
 		return englishExit(s)
 	case route.Merge:
@@ -99,6 +99,14 @@ func englishFork(s route.Step) string {
 		return text + englishTowards(s.Destinations)
 	}
 	return text + englishRoad(preposition, s)
+}
+
+func englishRamp(s route.Step) string {
+	text := "Take the ramp" + englishSide(s.Maneuver.Modifier)
+	if s.Destinations != "" {
+		return text + englishTowards(s.Destinations)
+	}
+	return text + englishRoad(" onto ", s)
 }
 
 func englishExit(s route.Step) string {

@@ -14,7 +14,7 @@ func (p *path) find() []event {
 	known := p.roadFrom(0) // the road that the traveller believes to be on
 	i := 1
 	if p.isRoundabout(0) {
-		if e := p.roundabout(0, 1, 0); e.exit > 0 {
+		if e := p.roundabout(0); e.exit > 0 {
 			events = append(events, e)
 			i, known = e.road+1, p.roadFrom(e.road)
 		} else {
@@ -37,7 +37,7 @@ func (p *path) find() []event {
 // eventAt finds the manoeuvre where a stretch begins. The event's road says how far the manoeuvre reaches, also where there is none.
 func (p *path) eventAt(i int, known *Road) (event, bool) {
 	if p.isRoundabout(i) && !p.isRoundabout(i-1) {
-		e := p.roundabout(i, i+1, 0)
+		e := p.roundabout(i)
 		if e.exit == 0 {
 			e.road = len(p.stretches) - 1
 		}
@@ -212,10 +212,14 @@ func (j *junction) couldBeTaken(o choice) bool {
 		return size > slightAngle && other <= straightAngle && !isSame || size > 2*slightAngle && other <= straightAngle
 	case o.IsLink && !j.to.IsLink && size <= slightAngle: // the main road goes on beside a ramp
 		return false
-	case isSame && !isSameRoad(j.from, o.Road):
-		return other < size+10 && !(size <= straightAngle && other > straightAngle)
-	case j.to.Class+1 < o.Class && size <= slightAngle && !o.IsLink && j.to.Class <= j.from.Class: // a far lesser road
+	case isSame && size <= straightAngle && !isSameRoad(j.from, o.Road):
+		return other <= straightAngle && o.Class <= j.to.Class && o.hasLabel()
+	case isSame && !isSameRoad(j.from, o.Road) && (size <= slightAngle || o.Class > j.to.Class+1):
+		return other < size+10
+	case o.Class > j.to.Class+1 && j.to.Class <= j.from.Class && size <= slightAngle && !o.IsLink: // a far lesser road
 		return other < size
+	case size > slightAngle: // the road ends at another, or nearly so
+		return other <= normalAngle
 	}
 	return other < size+35
 }

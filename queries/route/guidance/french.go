@@ -7,127 +7,6 @@ import (
 	"lieudit/queries/route"
 )
 
-// place says how a kind of way is spoken of.
-type place uint8
-
-const (
-	onRoad   place = iota // one goes "sur" it, and takes it as a way
-	inStreet              // one goes "dans" it, but takes an exit "sur" it
-	inLane                // one goes "dans" it, from an exit too
-	onSquare              // one goes "sur" it, and does not take it as a way
-	inArea                // one goes "dans" it, and does not take it as a way
-)
-
-// isWay tells whether one can "prendre" it.
-func (p place) isWay() bool { return p < onSquare }
-
-// wayKind is how French speaks of a kind of way: its article, and where one is on it.
-type wayKind struct {
-	article string
-	place   place
-}
-
-// wayKinds are the kinds of ways by the words with which a name begins, in small letters. Longer ones come first in a name.
-var wayKinds = map[string]wayKind{
-	// la, l' (feminine)
-	"rue": {"la ", inStreet}, "petite rue": {"la ", inStreet}, "ruelle": {"la ", inLane}, "venelle": {"la ", inLane},
-	"route": {"la ", onRoad}, "vieille route": {"la ", onRoad}, "petite route": {"la ", onRoad}, "nouvelle route": {"la ", onRoad},
-	"ancienne route": {"l'", onRoad}, "route départementale": {"la ", onRoad}, "route nationale": {"la ", onRoad},
-	"route forestière": {"la ", onRoad}, "avenue": {"l'", onRoad}, "allée": {"l'", inStreet}, "impasse": {"l'", inLane},
-	"place": {"la ", onSquare}, "placette": {"la ", onSquare}, "esplanade": {"l'", onSquare}, "promenade": {"la ", onRoad},
-	"voie": {"la ", onRoad}, "voie communale": {"la ", onRoad}, "voie verte": {"la ", onRoad}, "voie romaine": {"la ", onRoad},
-	"rocade": {"la ", onRoad}, "autoroute": {"l'", onRoad}, "bretelle": {"la ", onRoad}, "chaussée": {"la ", onRoad},
-	"montée": {"la ", onRoad}, "côte": {"la ", onRoad}, "descente": {"la ", onRoad}, "rampe": {"la ", onRoad}, "corniche": {"la ", onRoad},
-	"traverse": {"la ", inLane}, "sente": {"la ", onRoad}, "levée": {"la ", onRoad}, "digue": {"la ", onRoad}, "piste": {"la ", onRoad},
-	"passerelle": {"la ", onRoad}, "draille": {"la ", onRoad}, "drève": {"la ", onRoad}, "boucle": {"la ", onRoad},
-	"galerie": {"la ", inArea}, "traboule": {"la ", inArea}, "cour": {"la ", inArea}, "villa": {"la ", inArea}, "cité": {"la ", inArea},
-	"résidence": {"la ", inArea}, "zone": {"la ", inArea}, "zone artisanale": {"la ", inArea}, "zone industrielle": {"la ", inArea},
-	"zone d'activités": {"la ", inArea}, "ferme": {"la ", inArea},
-	// le, l' (masculine)
-	"boulevard": {"le ", onRoad}, "chemin": {"le ", onRoad}, "petit chemin": {"le ", onRoad}, "vieux chemin": {"le ", onRoad},
-	"ancien chemin": {"l'", onRoad}, "chemin rural": {"le ", onRoad}, "chemin vicinal": {"le ", onRoad}, "chemin communal": {"le ", onRoad},
-	"quai": {"le ", onRoad}, "cours": {"le ", onRoad}, "mail": {"le ", onRoad}, "pont": {"le ", onRoad}, "viaduc": {"le ", onRoad},
-	"tunnel": {"le ", inLane}, "passage": {"le ", inLane}, "sentier": {"le ", onRoad}, "faubourg": {"le ", onRoad},
-	"cul-de-sac": {"le ", inLane}, "escalier": {"l'", onRoad}, "périphérique": {"le ", onRoad}, "échangeur": {"l'", onRoad},
-	"rond-point": {"le ", onSquare}, "carrefour": {"le ", onSquare}, "parvis": {"le ", onSquare}, "port": {"le ", onSquare},
-	"rempart": {"le ", onRoad}, "square": {"le ", inArea}, "parc": {"le ", inArea}, "parc d'activités": {"le ", inArea},
-	"jardin": {"le ", inArea}, "hameau": {"le ", inArea}, "lotissement": {"le ", inArea}, "clos": {"le ", inArea},
-	"domaine": {"le ", inArea}, "quartier": {"le ", inArea}, "village": {"le ", inArea}, "parking": {"le ", onSquare},
-	// les
-	"allées": {"les ", onRoad}, "quais": {"les ", onRoad}, "escaliers": {"les ", onRoad}, "marches": {"les ", onRoad},
-	"remparts": {"les ", onRoad}, "arcades": {"les ", onRoad}, "berges": {"les ", onRoad}, "halles": {"les ", inArea},
-}
-
-// properKinds are names whose first words take an article but keep their capitals.
-var properKinds = map[string]wayKind{
-	"grande rue": {"la ", inStreet}, "grand rue": {"la ", inStreet}, "grand'rue": {"la ", inStreet}, "grand-rue": {"la ", inStreet},
-	"grand' rue": {"la ", inStreet}, "haute rue": {"la ", inStreet}, "basse rue": {"la ", inStreet}, "grande place": {"la ", onSquare},
-	"grand place": {"la ", onSquare}, "grand'place": {"la ", onSquare}, "grand-place": {"la ", onSquare},
-}
-
-// articles are the words for which a name that begins with one needs none: La Canebière.
-var articles = []string{"le ", "la ", "les ", "l'", "l’"}
-
-// mostKindWords is how many words a kind of way has at most.
-const mostKindWords = 2
-
-// frenchName is a name as it stands in a sentence.
-type frenchName struct {
-	text  string
-	place place
-	// hasKind says that the name begins with a kind of way. One can take such a way; other names need a preposition.
-	hasKind bool
-}
-
-func (n frenchName) isWay() bool { return n.hasKind && n.place.isWay() }
-
-// newFrenchName puts the article before a name and writes its kind in small letters. A name of no known kind stands as it is.
-func newFrenchName(name string) frenchName {
-	words := strings.Fields(name)
-	for n := min(mostKindWords, len(words)); n > 0; n-- {
-		head, tail := strings.Join(words[:n], " "), strings.Join(words[n:], " ")
-		lower := strings.ReplaceAll(strings.ToLower(head), "’", "'")
-		if kind, ok := properKinds[lower]; ok {
-			return frenchName{kind.article + strings.TrimSpace(head+" "+tail), kind.place, true}
-		}
-		if kind, ok := wayKinds[lower]; ok {
-			return frenchName{kind.article + strings.TrimSpace(strings.ToLower(head)+" "+tail), kind.place, true}
-		}
-	}
-	for _, article := range articles {
-		if n := len(article); len(name) > n && strings.EqualFold(name[:n], article) {
-			return frenchName{text: article + name[n:]}
-		}
-	}
-	return frenchName{text: name}
-}
-
-// newFrenchRef is the number of a road with its article: la D 806, l'A 6.
-func newFrenchRef(ref string) frenchName {
-	ref = spaceRef(ref)
-	if strings.IndexAny(ref, "AEIOU") == 0 {
-		return frenchName{"l'" + ref, onRoad, true}
-	}
-	return frenchName{"la " + ref, onRoad, true}
-}
-
-// spaceRef returns the first number of a list, with a space between letters and digits.
-func spaceRef(ref string) string {
-	ref, _, _ = strings.Cut(ref, ";")
-	ref = strings.TrimSpace(ref)
-	at := strings.IndexAny(ref, "0123456789")
-	if at <= 0 || ref[at-1] == ' ' || ref[at-1] == '-' {
-		return ref
-	}
-	return ref[:at] + " " + ref[at:]
-}
-
-// isMotorwayRef tells whether a number is that of a motorway: it is better known than the motorway's name.
-func isMotorwayRef(ref string) bool {
-	ref = spaceRef(ref)
-	return len(ref) > 2 && ref[0] == 'A' && ref[1] == ' '
-}
-
 // roadOf is the road of a step in French, and whether it has a name at all.
 func roadOf(s route.Step) (frenchName, bool) {
 	switch {
@@ -291,13 +170,19 @@ func frenchFork(s route.Step) string {
 	return "À la bifurcation, prenez" + way + on(s)
 }
 
-// frenchRamp tells the side of a ramp behind it where nothing else is known of it.
+// frenchRamp tells where a ramp leads: by its signs, its own name, or the road that it belongs to.
 func frenchRamp(s route.Step) string {
 	way := frenchWay(s.Maneuver.Modifier)
-	if s.Destinations == "" {
-		return "Prenez la bretelle" + way
+	name, ok := roadOf(s)
+	switch {
+	case s.Destinations != "":
+		return "Prenez" + way + " la bretelle" + frenchTowards(s.Destinations)
+	case strings.HasPrefix(name.text, "la bretelle"):
+		return "Prenez" + way + " " + name.text
+	case ok:
+		return "Prenez" + way + " la bretelle vers " + name.text
 	}
-	return "Prenez" + way + " la bretelle" + frenchTowards(s.Destinations)
+	return "Prenez la bretelle" + way
 }
 
 // frenchExit tells the side of an exit only where it is on the left, or where nothing else is known of it.

@@ -36,6 +36,9 @@ func (p *path) merge(events []event) []event {
 
 // join makes one manoeuvre of two, or none. It returns false where both stay.
 func (p *path) join(first, second event) ([]event, bool) {
+	if p.isApproach(first, second) || p.isWeaving(first, second) {
+		return []event{second}, true
+	}
 	if !canJoin(first) || !canJoin(second) {
 		return nil, false
 	}
@@ -48,6 +51,8 @@ func (p *path) join(first, second event) ([]event, bool) {
 		return p.joined(first, second, route.UTurn, route.Backwards), true
 	case gap > p.junctionLength():
 		return nil, false
+	case first.kind != route.Turn && math.Abs(one) <= slightAngle && math.Abs(other) > slightAngle && p.isSameRoadAt(first):
+		return []event{second}, true
 	case math.Abs(one) <= straightAngle || math.Abs(other) <= straightAngle || one*other > 0:
 		return p.joinTurns(first, second, total, isSame), true
 	case math.Abs(total) <= straightAngle && gap <= zigzagLength:
@@ -57,6 +62,22 @@ func (p *path) join(first, second event) ([]event, bool) {
 		return p.joined(first, second, route.Continue, route.Straight), true
 	}
 	return nil, false
+}
+
+// isApproach tells whether a manoeuvre only leads onto the right side of an island before a roundabout.
+func (p *path) isApproach(first, second event) bool {
+	return second.kind == route.Roundabout && canJoin(first) && math.Abs(first.angle()) <= slightAngle &&
+		p.distance(first.at, second.at) <= junctionLength
+}
+
+// isWeaving tells whether a ramp joins a motorway only to leave it at once.
+func (p *path) isWeaving(first, second event) bool {
+	return first.kind == route.Merge && second.kind == route.OffRamp && p.distance(first.at, second.at) <= 2*junctionLength
+}
+
+// isSameRoadAt tells whether the road goes on at a manoeuvre.
+func (p *path) isSameRoadAt(e event) bool {
+	return isSameRoad(&p.stretches[e.at-1].Road, &p.stretches[e.road].Road)
 }
 
 // canJoin tells whether a manoeuvre may be a part of another.

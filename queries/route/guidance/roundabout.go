@@ -4,17 +4,17 @@ import (
 	"math"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/profile"
 )
 
-// roundabout is the manoeuvre of a roundabout whose first stretch is at; next is the first stretch that may be the way out, and
-// passed the exits before. Its exit is 0 where the path ends in the roundabout.
-func (p *path) roundabout(at, next, passed int) event {
+// roundabout is the manoeuvre of a roundabout whose first stretch is at. Its exit is 0 where the path ends in the roundabout.
+func (p *path) roundabout(at int) event {
 	e := event{at: at, road: at, kind: route.Roundabout, before: p.out[at], after: p.out[at]}
+	passed := 0
 	if at > 0 {
 		e.before = p.in[at-1]
+		passed = p.exitsBefore(at) // at the very junction where the roundabout is entered
 	}
-	for i := next; i < len(p.stretches); i++ {
+	for i := at + 1; i < len(p.stretches); i++ {
 		if p.isRoundabout(i) {
 			passed += p.exitsAt(i)
 			continue
@@ -29,31 +29,33 @@ func (p *path) roundabout(at, next, passed int) event {
 	return e
 }
 
-// exitsAt counts the exits that are passed where a stretch of a roundabout begins. Tracks do not count: drivers overlook them.
+// exitsAt counts the exits that are passed where a stretch of a roundabout begins.
 func (p *path) exitsAt(i int) int {
 	n := 0
 	for _, b := range p.stretches[i].Branches {
-		if isExit(b) {
+		if p.isExit(i, b) {
 			n++
 		}
 	}
 	return n
 }
 
-// exitsBefore counts the exits at the junction where the path leaves a roundabout that lie before the one taken: farther to the
-// right.
+// exitsBefore counts the exits at a junction that lie before the way taken: farther to the right.
 func (p *path) exitsBefore(i int) int {
 	n := 0
 	taken := turnAngle(p.in[i-1], p.out[i])
 	for _, b := range p.stretches[i].Branches {
-		if isExit(b) && turnAngle(p.in[i-1], b.Bearing) > taken {
+		if angle := turnAngle(p.in[i-1], b.Bearing); p.isExit(i, b) && angle > taken && angle < backAngle {
 			n++
 		}
 	}
 	return n
 }
 
-func isExit(b Branch) bool { return b.CanEnter && !b.IsRoundabout && b.Class != profile.Track }
+// isExit tells whether drivers count a branch as an exit. Drives do not count on a roundabout of roads: signs do not show them.
+func (p *path) isExit(i int, b Branch) bool {
+	return b.CanEnter && !b.IsRoundabout && (!b.isMinor() || p.stretches[i-1].isMinor())
+}
 
 // exitFromRight counts the exits of a mini roundabout from the right up to the way taken.
 func (j *junction) exitFromRight() int {

@@ -132,6 +132,25 @@ a---b---d`,
 			paths: map[string]string{"abc": "tourner gauche", "abd": ""},
 		},
 		{
+			rule: "a road that ends at a road of its name and number",
+			drawing: `
+       c
+       |
+a------b
+       |
+       d`,
+			ways:  "ab name=- ref=D~12\ncbd name=Rue~Foch ref=D~12",
+			paths: map[string]string{"abd": "continuer droite Rue Foch D 12", "cbd": ""},
+		},
+		{
+			rule: "a road of the same name goes on past a lesser one that leads as straight",
+			drawing: `
+              e
+a------b------c`,
+			ways:  "abc highway=primary\nbe name=- highway=secondary",
+			paths: map[string]string{"abc": "", "abe": "bifurcation legerement_gauche"},
+		},
+		{
 			rule: "on foot, paths that go off are passed",
 			mode: profile.Foot,
 			drawing: `
@@ -442,12 +461,50 @@ d----c     g----h
 			},
 		},
 		{
+			rule: "the way around the island before it is not told",
+			drawing: `
+             g
+       c---d
+a----b
+       e---f
+             h`,
+			ways: `
+ab
+be oneway=yes name=Rue~Foch
+cb oneway=yes name=Rue~Foch
+bf name=Rue~Hoche
+edgfh name=-
+efhgde name=- junction=roundabout`,
+			paths: map[string]string{"abef": "rond_point legerement_gauche"},
+		},
+		{
 			rule: "a leg that begins inside", drawing: ring, ways: ways,
 			paths: map[string]string{"bcd": "rond_point 1 cd", "bcef": "rond_point 2 ef", "bc": ""},
 		},
 		{
 			rule: "a leg that ends inside", drawing: ring, ways: ways,
 			paths: map[string]string{"abc": "rond_point droite", "abceg": "rond_point droite"},
+		},
+		{
+			rule: "drives do not count, but where one takes them", drawing: ring,
+			ways:  "ab\ncd highway=service\nef\ngh\nbcegb junction=roundabout name=-",
+			paths: map[string]string{"abcef": "rond_point 1 ef", "abcd": "rond_point 1 cd"},
+		},
+		{
+			rule: "an exit where the roundabout is entered",
+			drawing: `
+    a
+    |
+    |
+i---b
+
+   c     d
+
+     e
+     |
+     f`,
+			ways:  "ab\nbi\nef\nbcedb junction=roundabout name=-",
+			paths: map[string]string{"abcef": "rond_point 2 ef"},
 		},
 		{
 			rule: "exits that cannot be taken do not count", drawing: ring, ways: "ab\ndc oneway=yes\nef\ngh\nbcegb junction=roundabout name=-",

@@ -112,7 +112,8 @@ func carSpeed(tags Tags, k kind, d Direction) float64 {
 	}
 	if k.isMovable {
 		speed = movableBridgeSpeed
-	} else if limit := parseLimit(firstOf(limitKeys, tags, d)); limit > 0 {
+	}
+	if limit := parseLimit(firstOf(limitKeys, tags, d)); limit > 0 {
 		speed = limit * limitFactor
 	}
 	speed = slowTo(speed, carSurfaces, tags.Get("surface"))

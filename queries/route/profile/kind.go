@@ -70,7 +70,7 @@ type speeds = [Modes]float64
 // defaultSpeed is the speed of a mode on a way that is not made for it, but that a tag opens to it.
 var defaultSpeed = speeds{10, walking, cycling}
 
-// movableBridgeSpeed counts the waiting for ships. Pedestrians cross at their pace.
+// movableBridgeSpeed counts the waiting for ships, where no limit says that traffic flows. Pedestrians cross at their pace.
 const movableBridgeSpeed = 5
 
 // readKind returns false where a way is no road, or one that cannot be passed.
