@@ -79,7 +79,7 @@ func (p *path) junction(i int, known *Road) *junction {
 	before, next := &p.stretches[i-1], &p.stretches[i]
 	j := &junction{
 		mode: p.mode, from: &before.Road, to: &next.Road, known: known, before: p.in[i-1], after: p.out[i],
-		isTurnBack: before.Points[len(before.Points)-2] == next.Points[1],
+		isTurnBack: before.Road == next.Road && isTurnBack(before.Points, next.Points),
 	}
 	j.angle = turnAngle(j.before, j.after)
 	for k := range next.Branches {
@@ -88,6 +88,15 @@ func (p *path) junction(i int, known *Road) *junction {
 		}
 	}
 	return j
+}
+
+// isTurnBack tells whether a line goes back over the line before it.
+func isTurnBack(before, next []route.Point) bool {
+	if len(before) < 2 || len(next) < 2 {
+		return false
+	}
+	last, back := before[len(before)-1], before[len(before)-2]
+	return math.Abs(turnAngle(bearingBetween(last, back), bearingBetween(next[0], next[1]))) < 1 && last != back && next[0] != next[1]
 }
 
 // maneuver decides what is to be said at a junction. The rules are tried in this order; the first that fits counts.

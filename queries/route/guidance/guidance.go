@@ -40,8 +40,8 @@ type Branch struct {
 	CanEnter bool    // the mode may leave the junction by it, coming from where the path comes
 }
 
-// Stretch is a piece of a path between two junctions, or between a junction and an end of the path. Points has two positions at
-// least. Branches are the other roads at the junction where it begins: neither the stretch itself nor the one before.
+// Stretch is a piece of a path between two junctions, or between a junction and an end of the path. Points has one position at least,
+// two where it has a length. Branches are the other roads at the junction where it begins: neither the stretch itself nor the one before.
 type Stretch struct {
 	Road
 	Points             []route.Point
@@ -67,16 +67,33 @@ type path struct {
 	in, out   []float64 // bearings of each stretch: where it ends and where it begins
 }
 
-// newPath measures the bearings. On foot a roundabout is a road like others: one walks along it in both directions.
+// newPath measures the bearings.
 func newPath(mode route.Mode, stretches []Stretch) *path {
 	p := &path{mode: mode, stretches: stretches, in: make([]float64, len(stretches)), out: make([]float64, len(stretches))}
 	for i := range stretches {
 		p.out[i] = Bearing(stretches[i].Points)
 		p.in[i] = endBearing(stretches[i].Points)
 	}
+	p.mendBearings()
 	return p
 }
 
+// tooShort is the length in metres below which a stretch has no bearing of its own: a bound may lie beside a junction.
+const tooShort = 1
+
+// mendBearings gives stretches that are too short the bearing of the one before, or else of the one behind.
+func (p *path) mendBearings() {
+	for i := 1; i < len(p.stretches); i++ {
+		if p.stretches[i].Distance < tooShort {
+			p.out[i], p.in[i] = p.in[i-1], p.in[i-1]
+		}
+	}
+	if p.stretches[0].Distance < tooShort && len(p.stretches) > 1 {
+		p.out[0], p.in[0] = p.out[1], p.out[1]
+	}
+}
+
+// isRoundabout is false on foot: one walks along a roundabout in both directions, as along other roads.
 func (p *path) isRoundabout(i int) bool { return p.stretches[i].IsRoundabout && p.mode != route.Foot }
 
 // event is a manoeuvre where the stretch at begins. Its road is that of the stretch road, which differs from at where a roundabout
