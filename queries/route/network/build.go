@@ -38,11 +38,17 @@ type Options struct {
 // Summary describes what a build wrote, and what it could not use.
 type Summary struct {
 	Meta
-	Bytes            int64
-	Restrictions     int // of turns, that some mode heeds
-	Unfit            int // restrictions whose members are missing, do not meet or are closed to all modes that heed them
-	MissingNodes     int // nodes that ways name and the map lacks: it is an extract
-	RoadsWithoutNode int
+	Bytes        int64
+	Restrictions int       // of turns, that some mode heeds
+	LeftOut      []LeftOut // restrictions that no mode heeds, by reason
+	MissingNodes int       // that roads name and the map lacks, because it is an extract: roads end there
+}
+
+// LeftOut counts the restrictions that no mode heeds for one reason.
+type LeftOut struct {
+	Reason    string
+	Count     int
+	Relations []int64 // the first few
 }
 
 var (
@@ -91,7 +97,7 @@ type builder struct {
 	numbering *numbering
 	cells     graph.Cells // of the junctions of all modes
 	placeOf   []uint32
-	isApplied []bool // restrictions that some mode heeds
+	fates     []fate // of restrictions
 }
 
 // build reads the map and writes what all modes share, then mode by mode. The meta section comes last, because it holds the
@@ -107,7 +113,8 @@ func (b *builder) build(ctx context.Context, file *osmpbf.File) error {
 	if err := b.divide(ctx); err != nil {
 		return err
 	}
-	b.isApplied = make([]bool, len(source.restrictions))
+	b.fates = make([]fate, len(source.restrictions))
+	b.summary.MissingNodes = source.countMissing()
 	for m := range profile.Mode(profile.Modes) {
 		b.Progress(StageGraphs, int64(m), profile.Modes)
 		if err := b.buildLayer(ctx, m); err != nil {
@@ -150,7 +157,7 @@ func (b *builder) divide(ctx context.Context) error {
 func (b *builder) buildLayer(ctx context.Context, m profile.Mode) error {
 	l := &layerBuilder{cutter: b.cutter, numbering: b.numbering, mode: m, placeOf: b.placeOf}
 	l.cutSegments()
-	l.addRules(b.isApplied)
+	l.addRules(b.fates)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -179,18 +186,33 @@ func (b *builder) writeMeta(s *source) error {
 		b.summary.Date = b.Date
 	}
 	b.summary.Date = b.summary.Date.UTC().Truncate(time.Second)
-	b.summary.Restrictions = len(b.isApplied)
-	for _, isApplied := range b.isApplied {
-		if !isApplied {
-			b.summary.Unfit++
-		}
-	}
+	b.countRestrictions(s)
 	meta, err := json.Marshal(b.summary.Meta)
 	if err != nil {
 		return fmt.Errorf("describe the network: %w", err)
 	}
 	b.w.Append(secMeta, meta)
 	return b.w.Err()
+}
+
+// namedRelations is how many relations a LeftOut names.
+const namedRelations = 5
+
+// countRestrictions counts what became of the restrictions.
+func (b *builder) countRestrictions(s *source) {
+	byFate := map[fate][]int64{isNotForModes: s.strange}
+	for i, f := range b.fates {
+		byFate[f] = append(byFate[f], s.restrictions[i].id)
+	}
+	b.summary.Restrictions = len(byFate[isHeeded])
+	for _, left := range []struct {
+		fate   fate
+		reason string
+	}{{lacksMembers, "a member is no road of the map"}, {doesNotMeet, "the members do not meet, or are closed"}, {isNotForModes, "for other vehicles, or of no known form"}} {
+		if relations := byFate[left.fate]; len(relations) > 0 {
+			b.summary.LeftOut = append(b.summary.LeftOut, LeftOut{left.reason, len(relations), relations[:min(namedRelations, len(relations))]})
+		}
+	}
 }
 
 // layerWriter writes the sections of a mode.

@@ -27,9 +27,9 @@ func (s *source) markJunctions() {
 		}
 	}
 	for i := range s.restrictions {
-		node, ok := slices.BinarySearch(s.ids, s.restrictions[i].ViaNode)
+		node := s.restrictions[i].via
 		for m, heeds := range s.restrictions[i].Modes {
-			if ok && heeds && s.restrictions[i].ViaWays == nil && s.state[node]&(isUsed<<m) != 0 {
+			if heeds && s.restrictions[i].ViaWays == nil && node != graph.None && s.state[node]&(isUsed<<m) != 0 {
 				s.state[node] |= isJunction << m
 			}
 		}

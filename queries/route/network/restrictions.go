@@ -3,7 +3,7 @@ package network
 import (
 	"slices"
 
-	"lieudit/queries/route/profile"
+	"lieudit/queries/route/graph"
 )
 
 // maxViaWays bounds the number of ways that a restriction may lead over, because each order of them is tried.
@@ -16,25 +16,48 @@ type restrictor struct {
 	segmentsOf map[uint32][]uint32 // of these ways, in order
 }
 
-// addRules turns the restrictions that the mode heeds into rules. Those whose members are missing, do not meet or are closed to
-// the mode have no effect. isApplied is set for the others.
-func (b *layerBuilder) addRules(isApplied []bool) {
+// fate is what became of a restriction.
+type fate uint8
+
+const (
+	lacksMembers  fate = iota // the map does not have all of them
+	doesNotMeet               // they do not meet, or are closed to the modes
+	isHeeded                  // by some mode
+	isNotForModes             // it is for other vehicles, or has no known form
+)
+
+// addRules turns the restrictions that the mode has to heed into rules, and notes the fate of each that is better than the one noted.
+func (b *layerBuilder) addRules(fates []fate) {
 	r := newRestrictor(b)
 	for i := range b.restrictions {
 		restriction := &b.restrictions[i]
 		if !restriction.Modes[b.mode] {
 			continue
 		}
-		if paths := r.paths(restriction); len(paths) > 0 {
-			isApplied[i] = true
+		paths := r.paths(restriction)
+		for _, path := range paths {
+			last := len(path) - 1
+			b.rules.add(path[:last], path[last], restriction.IsOnly)
+		}
+		switch {
+		case len(paths) > 0:
+			fates[i] = isHeeded
 			b.applied++
-			for _, path := range paths {
-				last := len(path) - 1
-				b.rules.add(path[:last], path[last], restriction.IsOnly)
-			}
+		case r.hasMembers(restriction):
+			fates[i] = max(fates[i], doesNotMeet)
 		}
 	}
 	b.rules.link()
+}
+
+// hasMembers tells whether the map has all members of a restriction, and roads where they must be roads.
+func (r *restrictor) hasMembers(restriction *restriction) bool {
+	for _, id := range slices.Concat(restriction.From, restriction.ViaWays, restriction.To) {
+		if len(r.wayOf[id]) == 0 {
+			return false
+		}
+	}
+	return restriction.via != graph.None || restriction.ViaWays != nil
 }
 
 // newRestrictor looks up the ways of restrictions and their segments.
@@ -63,7 +86,7 @@ func newRestrictor(b *layerBuilder) *restrictor {
 }
 
 // paths returns what a restriction restricts: directed segments of which the last is the turn's target.
-func (r *restrictor) paths(restriction *profile.Restriction) (paths [][]uint32) {
+func (r *restrictor) paths(restriction *restriction) (paths [][]uint32) {
 	for _, via := range r.viaPaths(restriction) {
 		for _, from := range restriction.From {
 			for _, to := range restriction.To {
@@ -81,9 +104,9 @@ type viaPath struct {
 }
 
 // viaPaths returns the ways over a restriction's via.
-func (r *restrictor) viaPaths(restriction *profile.Restriction) []viaPath {
+func (r *restrictor) viaPaths(restriction *restriction) []viaPath {
 	if restriction.ViaWays == nil {
-		if junction, ok := r.junctionOf(restriction.ViaNode); ok {
+		if junction, ok := r.junctionOf(restriction.via); ok {
 			return []viaPath{{from: junction, to: junction}}
 		}
 		return nil
@@ -103,12 +126,11 @@ func (r *restrictor) viaPaths(restriction *profile.Restriction) []viaPath {
 }
 
 // junctionOf returns the junction of a node. It returns false where the node is none, and where it stops the mode.
-func (r *restrictor) junctionOf(id int64) (uint32, bool) {
-	node, ok := slices.BinarySearch(r.ids, id)
-	if !ok || r.state[node]&(isJunction<<r.mode) == 0 || r.isClosed(uint32(node)) {
+func (r *restrictor) junctionOf(node uint32) (uint32, bool) {
+	if node == graph.None || r.state[node]&(isJunction<<r.mode) == 0 || r.isClosed(node) {
 		return 0, false
 	}
-	return r.junctionAt(uint32(node)), true
+	return r.junctionAt(node), true
 }
 
 // wholeWays returns the ways with an id from one end to the other, in each direction that is open.

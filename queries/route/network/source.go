@@ -19,9 +19,16 @@ import (
 type source struct {
 	wayTable
 	nodeTable
-	restrictions []profile.Restriction
-	unfit        int // relations that are restrictions and cannot be understood
+	restrictions []restriction
+	strange      []int64 // relations that are restrictions and concern no mode
 	date         time.Time
+}
+
+// restriction is a turn restriction and the relation that it was.
+type restriction struct {
+	profile.Restriction
+	id  int64
+	via uint32 // the number of the node that it leads over, graph.None where the map lacks it
 }
 
 // wayTable holds the ways that are roads.
@@ -187,10 +194,10 @@ func (s *source) addRelation(r *osmpbf.Relation) {
 	for i, m := range r.Members {
 		members[i] = profile.Member{IsNode: m.Type == osmpbf.NodeMember, IsWay: m.Type == osmpbf.WayMember, ID: m.ID, Role: m.Role}
 	}
-	if restriction, ok := profile.ReadRestriction(r.Tags, members); ok {
-		s.restrictions = append(s.restrictions, restriction)
+	if facts, ok := profile.ReadRestriction(r.Tags, members); ok {
+		s.restrictions = append(s.restrictions, restriction{facts, r.ID, graph.None})
 	} else {
-		s.unfit++
+		s.strange = append(s.strange, r.ID)
 	}
 }
 
@@ -241,7 +248,8 @@ func seek(ids []int64, from int, id int64) (int, bool) {
 	return low + at, ok
 }
 
-// numberRefs replaces the ids in the ways by numbers of nodes. A node that follows itself is dropped.
+// numberRefs replaces the ids of nodes in ways and restrictions by numbers, and forgets the ids. A node that follows itself in a
+// way is dropped.
 func (s *source) numberRefs() {
 	s.nodes = make([]uint32, 0, len(s.refs))
 	at, first := 0, uint32(0)
@@ -259,7 +267,22 @@ func (s *source) numberRefs() {
 		}
 		first, s.wayFirst[w+1] = end, uint32(len(s.nodes))
 	}
-	s.refs = nil
+	for i := range s.restrictions {
+		if node, ok := slices.BinarySearch(s.ids, s.restrictions[i].ViaNode); ok && s.state[node]&isPresent != 0 {
+			s.restrictions[i].via = uint32(node)
+		}
+	}
+	s.refs, s.ids = nil, nil
+}
+
+// countMissing counts the nodes that ways name and the map lacks.
+func (t *nodeTable) countMissing() (n int) {
+	for _, state := range t.state {
+		if state&isPresent == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // nodesOf returns the nodes of a way.
