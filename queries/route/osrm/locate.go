@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	nearRoads   = 20 // roads near a bound among which its street is looked for
-	otherStreet = 30 // metres that a road of another name counts as farther
-	parallel    = 8  // requests that are sent at a time for one question
+	nearRoads = 20 // roads near a bound among which its street is looked for
+	parallel  = 8  // requests that are sent at a time for one question
 )
 
 // place is a bound and the position that stands for it in requests.
@@ -71,7 +70,7 @@ func ownRoad(b route.Bound, near []waypoint) (route.Point, error) {
 		}
 		cost, isOwn := routeserver.Distance(b.Point, p), key != "" && streetname.Fold(w.Name) == key
 		if !isOwn {
-			cost += otherStreet
+			cost += routeserver.OtherStreetCost
 		}
 		if bestCost < 0 || cost < bestCost {
 			best, bestCost = b.Point, cost

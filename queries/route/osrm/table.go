@@ -1,7 +1,6 @@
 package osrm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,23 +71,7 @@ func (r *Router) Nearest(ctx context.Context, q route.NearestQuery) (route.Neare
 	if err != nil {
 		return route.Nearest{}, err
 	}
-	if m.OriginAccesses[0] == (route.Access{}) {
-		return route.Nearest{}, &route.OffRoadError{Bound: 0}
-	}
-	n := route.Nearest{Access: m.OriginAccesses[0]}
-	for i, duration := range m.Durations[0] {
-		if duration != route.Unreachable {
-			n.Found = append(n.Found, route.NearDestination{Index: i, Access: m.DestinationAccesses[i], Distance: m.Distances[0][i], Duration: duration})
-		}
-	}
-	slices.SortStableFunc(n.Found, func(a, b route.NearDestination) int {
-		if q.Optimization == route.Shortest {
-			return cmp.Compare(a.Distance, b.Distance)
-		}
-		return cmp.Compare(a.Duration, b.Duration)
-	})
-	n.Found = n.Found[:min(len(n.Found), max(0, q.Limit))]
-	return n, nil
+	return routeserver.NearestOf(q, m)
 }
 
 // table is a matrix that is being filled.
@@ -102,13 +85,7 @@ type table struct {
 
 // newTable returns a matrix without any way.
 func newTable(s *server, origins, destinations []place) *table {
-	t := &table{server: s, origins: origins, destinations: destinations}
-	t.OriginAccesses, t.DestinationAccesses = make([]route.Access, len(origins)), make([]route.Access, len(destinations))
-	for range origins {
-		t.Durations = append(t.Durations, slices.Repeat([]float64{route.Unreachable}, len(destinations)))
-		t.Distances = append(t.Distances, slices.Repeat([]float64{route.Unreachable}, len(destinations)))
-	}
-	return t
+	return &table{server: s, origins: origins, destinations: destinations, Matrix: routeserver.NewMatrix(len(origins), len(destinations))}
 }
 
 func (t *table) isFull() bool {
@@ -119,10 +96,8 @@ func (t *table) isFull() bool {
 func (t *table) fill(ctx context.Context, excluded route.Avoid) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	for rows := range slices.Chunk(indexes(len(t.origins)), mostInTable) {
-		for columns := range slices.Chunk(indexes(len(t.destinations)), mostInTable) {
-			group.Go(func() error { return t.fillBlock(groupCtx, block{rows, columns}, excluded) })
-		}
+	for _, b := range routeserver.Blocks(routeserver.Indexes(len(t.origins)), routeserver.Indexes(len(t.destinations)), mostInTable, mostInTable) {
+		group.Go(func() error { return t.fillBlock(groupCtx, b, excluded) })
 	}
 	if err := group.Wait(); err != nil {
 		return firstError(ctx, err)
@@ -130,28 +105,17 @@ func (t *table) fill(ctx context.Context, excluded route.Avoid) error {
 	return nil
 }
 
-func indexes(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
-// block is a part of a table: some rows and some columns.
-type block struct{ rows, columns []int }
-
 // fillBlock fills a part of the table. What is too much for the server is asked for in halves.
-func (t *table) fillBlock(ctx context.Context, b block, excluded route.Avoid) error {
-	if len(b.rows) == 0 || len(b.columns) == 0 {
+func (t *table) fillBlock(ctx context.Context, b routeserver.Block, excluded route.Avoid) error {
+	if b.Cells() == 0 {
 		return nil
 	}
 	a, err := t.askBlock(ctx, b, excluded)
 	switch {
 	case errors.Is(err, errOffRoad):
 		return t.fillOnRoad(ctx, b, excluded)
-	case errors.Is(err, errTooBig) && len(b.rows)+len(b.columns) > 2:
-		first, second := b.halves()
+	case errors.Is(err, errTooBig) && b.Cells() > 1:
+		first, second := b.Halves()
 		if err := t.fillBlock(ctx, first, excluded); err != nil {
 			return err
 		}
@@ -162,33 +126,24 @@ func (t *table) fillBlock(ctx context.Context, b block, excluded route.Avoid) er
 	return t.store(b, a)
 }
 
-// halves splits a block across its longer side.
-func (b block) halves() (first, second block) {
-	if n := len(b.rows) / 2; len(b.rows) >= len(b.columns) {
-		return block{b.rows[:n], b.columns}, block{b.rows[n:], b.columns}
-	}
-	n := len(b.columns) / 2
-	return block{b.rows, b.columns[:n]}, block{b.rows, b.columns[n:]}
-}
-
 // fillOnRoad fills a block without the places that are off the road: one of them makes the server refuse all.
-func (t *table) fillOnRoad(ctx context.Context, b block, excluded route.Avoid) error {
+func (t *table) fillOnRoad(ctx context.Context, b routeserver.Block, excluded route.Avoid) error {
 	places := t.placesOf(b)
 	near, err := t.server.nearestOf(ctx, places, excluded)
 	if err != nil {
 		return err
 	}
-	rows, columns := len(b.rows), len(b.columns)
-	on := block{onRoad(b.rows, near[:rows]), onRoad(b.columns, near[rows:])}
-	if len(on.rows) == rows && len(on.columns) == columns {
+	rows, columns := len(b.Rows), len(b.Columns)
+	on := routeserver.Block{Rows: onRoad(b.Rows, near[:rows]), Columns: onRoad(b.Columns, near[rows:])}
+	if len(on.Rows) == rows && len(on.Columns) == columns {
 		return errContradiction
 	}
-	if len(on.rows) > 0 && len(on.columns) > 0 {
+	if on.Cells() > 0 {
 		return t.fillBlock(ctx, on, excluded)
 	}
 	t.mu.Lock() // there is no way, but there is a road
 	defer t.mu.Unlock()
-	return errors.Join(storeAccesses(t.OriginAccesses, t.origins, b.rows, near[:rows]), storeAccesses(t.DestinationAccesses, t.destinations, b.columns, near[rows:]))
+	return errors.Join(storeAccesses(t.OriginAccesses, t.origins, b.Rows, near[:rows]), storeAccesses(t.DestinationAccesses, t.destinations, b.Columns, near[rows:]))
 }
 
 // onRoad returns the indexes of the places that have a road near them.
@@ -202,19 +157,19 @@ func onRoad(indexes []int, near []waypoint) (on []int) {
 }
 
 // placesOf returns the origins of a block and then its destinations.
-func (t *table) placesOf(b block) []place {
-	places := make([]place, 0, len(b.rows)+len(b.columns))
-	for _, row := range b.rows {
+func (t *table) placesOf(b routeserver.Block) []place {
+	places := make([]place, 0, len(b.Rows)+len(b.Columns))
+	for _, row := range b.Rows {
 		places = append(places, t.origins[row])
 	}
-	for _, column := range b.columns {
+	for _, column := range b.Columns {
 		places = append(places, t.destinations[column])
 	}
 	return places
 }
 
-func (t *table) askBlock(ctx context.Context, b block, excluded route.Avoid) (answer, error) {
-	options := fmt.Sprintf("&annotations=duration,distance&sources=%s&destinations=%s", numberList(0, len(b.rows)), numberList(len(b.rows), len(b.columns)))
+func (t *table) askBlock(ctx context.Context, b routeserver.Block, excluded route.Avoid) (answer, error) {
+	options := fmt.Sprintf("&annotations=duration,distance&sources=%s&destinations=%s", numberList(0, len(b.Rows)), numberList(len(b.Rows), len(b.Columns)))
 	path := t.server.requestPath("table", positions(t.placesOf(b)), options, excluded)
 	return t.server.ask(ctx, path, routeserver.MatrixTimeout)
 }
@@ -229,23 +184,23 @@ func numberList(first, n int) string {
 }
 
 // store checks the answer for a block and copies its cells to those that have no way yet.
-func (t *table) store(b block, a answer) error {
+func (t *table) store(b routeserver.Block, a answer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(a.Sources) != len(b.rows) || len(a.Destinations) != len(b.columns) || len(a.Durations) != len(b.rows) || len(a.Distances) != len(b.rows) {
+	if len(a.Sources) != len(b.Rows) || len(a.Destinations) != len(b.Columns) || len(a.Durations) != len(b.Rows) || len(a.Distances) != len(b.Rows) {
 		return &routeserver.BadAnswerError{Reason: "with another number of rows"}
 	}
-	if err := storeAccesses(t.OriginAccesses, t.origins, b.rows, a.Sources); err != nil {
+	if err := storeAccesses(t.OriginAccesses, t.origins, b.Rows, a.Sources); err != nil {
 		return err
 	}
-	if err := storeAccesses(t.DestinationAccesses, t.destinations, b.columns, a.Destinations); err != nil {
+	if err := storeAccesses(t.DestinationAccesses, t.destinations, b.Columns, a.Destinations); err != nil {
 		return err
 	}
-	for i, row := range b.rows {
-		if len(a.Durations[i]) != len(b.columns) || len(a.Distances[i]) != len(b.columns) {
+	for i, row := range b.Rows {
+		if len(a.Durations[i]) != len(b.Columns) || len(a.Distances[i]) != len(b.Columns) {
 			return &routeserver.BadAnswerError{Reason: "with another number of columns"}
 		}
-		for j, column := range b.columns {
+		for j, column := range b.Columns {
 			duration, distance := a.Durations[i][j], a.Distances[i][j]
 			if duration == nil || distance == nil || t.Durations[row][column] != route.Unreachable {
 				continue
