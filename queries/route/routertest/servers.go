@@ -142,3 +142,51 @@ func answersJSON(ctx context.Context, address string) bool {
 	_, err = io.ReadFull(response.Body, first)
 	return err == nil && first[0] == '{'
 }
+
+// valhallaConfig is the least configuration that valhalla_build_tiles and valhalla_service take. The server's parts talk over sockets
+// in its folder, so that several can run; the paths of sockets have at most 107 bytes.
+const valhallaConfig = `{
+  "mjolnir": {"tile_dir": "%[1]s/tiles", "concurrency": 1},
+  "loki": {"actions": ["locate", "route", "sources_to_targets", "isochrone", "status"], "use_connectivity": true,
+    "service_defaults": {"radius": 0, "minimum_reachability": 50, "search_cutoff": 35000, "node_snap_tolerance": 5,
+      "street_side_tolerance": 5, "street_side_max_distance": 1000, "heading_tolerance": 60,
+      "mvt_min_zoom_road_class": [7, 7, 8, 11, 11, 12, 13, 14], "mvt_cache_min_zoom": 11},
+    "service": {"proxy": "ipc://%[1]s/loki"}},
+  "thor": {"service": {"proxy": "ipc://%[1]s/thor"}},
+  "odin": {"service": {"proxy": "ipc://%[1]s/odin"}},
+  "meili": {"default": {"breakage_distance": 2000}},
+  "httpd": {"service": {"listen": "tcp://127.0.0.1:%[2]s", "loopback": "ipc://%[1]s/loopback", "interrupt": "ipc://%[1]s/interrupt",
+    "timeout_seconds": -1, "drain_seconds": 1, "shutdown_seconds": 1}},
+  "service_limits": {
+    "auto": {"max_distance": 5000000.0, "max_locations": 20, "max_matrix_distance": 400000.0, "max_matrix_location_pairs": 2500},
+    "bicycle": {"max_distance": 500000.0, "max_locations": 50, "max_matrix_distance": 200000.0, "max_matrix_location_pairs": 2500},
+    "pedestrian": {"max_distance": 250000.0, "max_locations": 50, "max_matrix_distance": 200000.0, "max_matrix_location_pairs": 2500},
+    "isochrone": {"max_contours": 4, "max_time_contour": 120, "max_distance": 25000.0, "max_locations": 1, "max_distance_contour": 200},
+    "skadi": {"max_shape": 750000, "min_resample": 10.0},
+    "trace": {"max_distance": 200000.0, "max_gps_accuracy": 100.0, "max_search_radius": 100.0, "max_shape": 16000, "max_alternates": 3,
+      "max_alternates_shape": 100},
+    "max_exclude_locations": 50, "max_reachability": 100, "max_radius": 200, "max_alternates": 2, "max_exclude_polygons_length": 10000,
+    "min_linear_cost_factor": 1}
+}`
+
+// StartValhalla prepares a PBF and serves it until the test ends. It returns the server's URL.
+func StartValhalla(t testing.TB, pbf string) string {
+	t.Helper()
+	bin := filepath.Join(findPrograms(t, "valhalla"), "bin")
+	folder, err := os.MkdirTemp("", "valhalla") // the names of a test's own folders are too long for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	configFor := func(port string) string {
+		path := filepath.Join(folder, "config.json")
+		if err := os.WriteFile(path, fmt.Appendf(nil, valhallaConfig, folder, port), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	runProgram(t, filepath.Join(bin, "valhalla_build_tiles"), "-c", configFor("0"), pbf)
+	return startServer(t, func(port string) *exec.Cmd {
+		return exec.Command(filepath.Join(bin, "valhalla_service"), configFor(port), "2")
+	}, "/status")
+}

@@ -1,0 +1,40 @@
+// Package valhalla finds routes on a server of the program valhalla_service (https://valhalla.github.io/valhalla). It is a
+// route.Router. Its one constraint: what the server decides on its own, such as how strongly it avoids a road, is told as it is,
+// and what it refuses becomes an error of route.Router.
+//
+//	Bound… ── /locate ──► place… (the best road near each) ── /route, /sources_to_targets, /isochrone ──► checks ──► answers
+//
+// Valhalla avoids by weights, so avoiding is best effort by nature; the flags of manoeuvres say what remained, whole manoeuvres at
+// a time. It limits its requests to some bounds and some pairs: longer routes are asked for in parts, since a leg depends on its
+// two bounds alone, and larger matrices in blocks.
+package valhalla
+
+import (
+	"context"
+	"time"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/routeserver"
+)
+
+// Router asks a server. It is safe for concurrent use.
+type Router struct{ http *routeserver.Server }
+
+// New returns a router on the server at a URL. Nothing is asked before the first question. now tells elapsed time.
+func New(serverURL string, now func() time.Time) *Router {
+	return &Router{routeserver.New(serverURL, now)}
+}
+
+// Network says what the server is. The date of its data is not known: the server tells only when it prepared them.
+func (r *Router) Network(ctx context.Context) (route.Network, error) {
+	var status struct {
+		Version string `json:"version"`
+	}
+	if err := r.ask(ctx, "/status", struct{}{}, routeserver.RouteTimeout, &status); err != nil {
+		return route.Network{}, err
+	}
+	if status.Version == "" {
+		return route.Network{}, &routeserver.BadAnswerError{Reason: "without a version"}
+	}
+	return route.Network{Engine: "valhalla", Modes: []route.Mode{route.Car, route.Foot, route.Bike}, Attribution: route.OSMAttribution}, nil
+}
