@@ -15,7 +15,7 @@ import (
 // FuzzRequest: whatever is sent, nothing panics, nothing is redirected, what has a body is JSON, and a publishable key
 // is accepted by the search alone.
 func FuzzRequest(f *testing.F) {
-	b := newTestAPI(f)
+	b := newRoutingAPI(f, &fakeRouter{}, unchanged)
 	secret, publishable := b.keys["BUSINESS secret"], b.keys["STARTER publishable"]
 	for _, seed := range []string{
 		"GET /services/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer SECRET\r\n\r\n",
@@ -27,6 +27,9 @@ func FuzzRequest(f *testing.F) {
 		"PATCH /services/v1/locations/referentiels/a/sites/%C3%A9 HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\nAuthorization: Bearer SECRET\r\n\r\n{\"nom\":null}",
 		"GET /services/v1/locations/referentiels/a/sites:export?format=csv HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer SECRET\r\n\r\n",
 		"GET /services/v1/locations/search?bbox=1,2,3,4&curseur=x HTTP/1.1\r\nHost: x\r\nOrigin: https://a.fr\r\nAuthorization: Bearer PUBLISHABLE\r\n\r\n",
+		"GET /services/v1/route/compute?origin=3,44&destination=12+avenue+foch,+mende&waypoints=site:shops/a&steps=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer SECRET\r\n\r\n",
+		"POST /services/v1/route/matrix HTTP/1.1\r\nHost: x\r\nContent-Length: 62\r\nAuthorization: Bearer SECRET\r\n\r\n{\"origins\":[{\"lon\":3,\"lat\":44},\"-3,44\"],\"sites\":{\"tags\":[\"a\"]}}",
+		"GET /services/v1/route/isochrone?origin=3,44&cost_values=60&cost_values=7&sites=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer SECRET\r\n\r\n",
 		"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://y/services/v1/version HTTP/1.0\r\n\r\n",
 	} {
 		f.Add(seed)
