@@ -56,6 +56,9 @@ func (h *handler) routes() []route {
 		{"GET", accountPath + "/history", auditRoles, ownAccounts, kit.QueryEndpoint(h.listAudit)},
 		{"GET", accountPath + "/state", auditRoles, ownAccounts, kit.QueryEndpoint(h.showState)},
 
+		{"GET", "/vintages", operatorRoles, unscoped, kit.QueryEndpoint(h.listVintages)},
+		{"GET", "/networks", operatorRoles, unscoped, kit.QueryEndpoint(h.listNetworks)},
+
 		{"GET", "/projections", operatorRoles, unscoped, kit.QueryEndpoint(h.listProjections)},
 		{"POST", "/projections/{name:[a-z0-9-]+}:rebuild", operatorRoles, unscoped, kit.BodyEndpoint(h.rebuildProjection)},
 		{"POST", "/projections:repair", operatorRoles, unscoped, kit.BodyEndpoint(h.repairStream)},

@@ -13,10 +13,10 @@ const accountIDPattern = "^[a-z0-9-]{1,64}$"
 func CustomerArea() openapi.API {
 	return openapi.API{
 		Title:       "lieudit: customer area",
-		Description: "Accounts, keys, usage, customer-area tokens, history and read models.",
+		Description: "Accounts, keys, usage, customer-area tokens, history, read models and the data that is served.",
 		BasePath:    "/customer-area/v1",
 		Security:    "A customer-area token; its role says which operations, its account on what.",
-		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), usageOperations(), auditOperations()),
+		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), usageOperations(), auditOperations(), releaseOperations()),
 		Variables: map[string]openapi.Variable{
 			"id":    {Pattern: accountIDPattern, Doc: "Of the account"},
 			"key":   {Doc: "The key's id, never the key"},
@@ -99,5 +99,12 @@ func auditOperations() []openapi.Operation {
 			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/projections:prune", Summary: "Drop the copies of read models that nobody reads",
 			Body: Empty{}, Answer: Projections{}, Failures: areaFailures()},
+	}
+}
+
+func releaseOperations() []openapi.Operation {
+	return []openapi.Operation{
+		{Method: "GET", Path: "/vintages", Summary: "The vintage of the address base that is served", Query: Empty{}, Answer: ServedVintages{}, Failures: areaFailures()},
+		{Method: "GET", Path: "/networks", Summary: "The road network that is served", Query: Empty{}, Answer: ServedNetworks{}, Failures: areaFailures()},
 	}
 }

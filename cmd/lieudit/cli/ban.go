@@ -66,10 +66,6 @@ func validateDate(text string) error {
 	return nil
 }
 
-// takeoverTimeout is how long a running service may take to verify and open a new vintage. After it the import is an error,
-// although the vintage is current and the service may still take it over.
-const takeoverTimeout = time.Minute
-
 // importVintage builds or copies a vintage from the sources and makes it the current one. It returns when the running
 // service answers from it, and at once where none runs. It lowers the priority of the whole process, which does nothing
 // else, so that a service on this machine is not slowed down.
@@ -99,10 +95,7 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 	if err != nil {
 		return explainImportError(err)
 	}
-	// The vintage is current now. A running service polls for it; the import waits until the service has answered either way.
-	waitCtx, cancel := context.WithTimeout(ctx, takeoverTimeout)
-	defer cancel()
-	served, err := i.AwaitServed(waitCtx, name)
+	served, err := awaitServed(ctx, i.Folder, name)
 	if err != nil {
 		return err
 	}
@@ -169,10 +162,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 			return err
 		}
 	}
-	if r.isServed {
-		return p.PrintLine("The running service answers from it.")
-	}
-	return p.PrintLine("No service runs on this data folder; the next one answers from it.")
+	return p.printServed(r.isServed)
 }
 
 // describeBadRows says how many rows were left out, and how many for which reason; "" when there are none.
@@ -216,74 +206,38 @@ func (p Program) banStatusCommand() *cli.Command {
 	}
 }
 
-// vintageStatus is the current vintage of a data folder, as --json prints it. Running says whether a service runs on the
-// folder, Served whether it answers from this vintage.
+// vintageStatus is the current vintage of a data folder, as --json prints it.
 type vintageStatus struct {
-	File string `json:"fichier"`
+	releaseStatus
 	vintage.Meta
-	Bytes      int64     `json:"octets"`
-	ImportedAt time.Time `json:"importe_le"`
-	SHA256     string    `json:"sha256,omitempty"`
-	Running    bool      `json:"service"`
-	Served     bool      `json:"servi"`
 }
 
 // errNoVintage says that the data folder never had a vintage. One that lost its vintage is a *releases.LostError.
 var errNoVintage = errors.New("there is no vintage in this data folder yet: lieudit ban import FILE")
 
-// printVintageStatus prints the current vintage. The checksum is computed only with --sha256, since it reads the whole file.
+// printVintageStatus prints the current vintage. It reads the header of the file and not all of it, so a damaged one may look
+// right. The checksum is computed only with --sha256, since it reads the whole file.
 func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
 	folder := vintages.FolderIn(c.String("data"))
-	name, err := folder.Current()
-	if err == nil && name == "" {
-		err = errNoVintage // unless the folder had a vintage of real addresses once
-		if lost := folder.CheckLost(); lost != nil {
-			err = lost
-		}
-	}
+	name, err := currentRelease(folder, errNoVintage)
 	if err != nil {
 		return err
 	}
-	s, err := readVintageStatus(folder, name)
+	v, err := folder.Open(name)
 	if err != nil {
 		return err
 	}
-	if c.Bool("sha256") {
-		if s.SHA256, err = folder.Checksum(name); err != nil {
-			return err
-		}
+	defer v.Close()
+	s := vintageStatus{Meta: v.Meta}
+	if s.releaseStatus, err = readReleaseStatus(folder, name, v.File, c.Bool("sha256")); err != nil {
+		return err
 	}
 	if c.Bool("json") {
 		return p.PrintJSON(s)
 	}
-	return p.PrintFields("millésime", s.Millesime, "addresses", terminal.GroupThousands(s.Addresses), "streets", terminal.GroupThousands(s.Streets), "lieux-dits", terminal.GroupThousands(s.Localities),
-		"communes", terminal.GroupThousands(s.Communes), "invented", syntheticNotice(s.Synthetic), "size", terminal.FormatBytes(s.Bytes),
-		"imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), terminal.FormatAge(time.Since(s.ImportedAt))),
-		"served", s.describeService(), "file", s.File, "sha256", s.SHA256)
-}
-
-// readVintageStatus reads the header of a vintage, and from the folder whether a service answers from it. It does not read
-// the whole file, so a damaged one may look right.
-func readVintageStatus(folder vintages.Folder, name string) (s vintageStatus, err error) {
-	v, err := folder.Open(name)
-	if err != nil {
-		return s, err
-	}
-	s = vintageStatus{File: folder.Path(name), Meta: v.Meta, Bytes: v.Size(), ImportedAt: v.Modified().UTC()}
-	served, running, err := folder.ServedName()
-	s.Running, s.Served = running, running && served == name
-	return s, errors.Join(err, v.Close())
-}
-
-// describeService says which service, if any, answers from the vintage.
-func (s vintageStatus) describeService() string {
-	switch {
-	case s.Served:
-		return "by the running service"
-	case s.Running:
-		return "not yet: the running service answers from another"
-	}
-	return "no service runs on this data folder"
+	fields := []string{"millésime", s.Millesime, "addresses", terminal.GroupThousands(s.Addresses), "streets", terminal.GroupThousands(s.Streets),
+		"lieux-dits", terminal.GroupThousands(s.Localities), "communes", terminal.GroupThousands(s.Communes), "invented", syntheticNotice(s.Synthetic)}
+	return p.PrintFields(append(fields, p.describeRelease(s.releaseStatus)...)...)
 }
 
 // syntheticNotice says that addresses are invented; "" when they are not. Everything that prints a vintage shows it, so that

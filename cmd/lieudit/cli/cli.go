@@ -7,7 +7,7 @@
 // prints the result; it decides nothing about requests or events. Commands are of three kinds:
 //
 //	serve, node ─────────────────────────────────> service.Run, node.Serve   until the context ends
-//	ban, geocode, vault ─────────────────────────> packages on the data folder
+//	ban, roads, geocode, vault ──────────────────> packages on the data folder
 //	account, key, token, usage, audit,
 //	projections ──> session ──> adminclient.Client ──> customer area of a running service
 //	sites, route ─> session ──> adminclient.Client ──> API of a running service
@@ -51,7 +51,7 @@ func (p Program) rootCommand() *cli.Command {
 		Description: rootHelp,
 		Commands: []*cli.Command{
 			p.serveCommand(), p.nodeCommand(),
-			p.banCommand(), p.geocodeCommand(), p.routeCommand(), p.sitesCommand(),
+			p.banCommand(), p.geocodeCommand(), p.roadsCommand(), p.routeCommand(), p.sitesCommand(),
 			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(), p.vaultCommand(),
 			p.versionCommand(),
 		},
@@ -65,6 +65,7 @@ const rootHelp = `Start a service with all it needs in ./lieudit-data, and work 
 
   lieudit serve
   lieudit ban import adresses-48.csv.gz
+  lieudit roads import languedoc-roussillon-latest.osm.pbf
   lieudit account open "Mairie de Mende" --plan STARTER --id mende
   lieudit key issue mende --label "shop backend"
   lieudit audit log mende

@@ -140,6 +140,7 @@ func (s *service) openAddressIndex() error {
 // that no search fails meanwhile. When that fails the vintage is served all the same: queries by id need no index. At
 // start (s.api is nil) it does not wait for Meilisearch; keepVintageIndexed fills the index later.
 func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
+	defer s.withdrawDemoNetwork()
 	if s.addressIndex == nil || s.api == nil {
 		s.liveVintage.Swap(v)
 		return

@@ -142,7 +142,7 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 func (s *service) printWelcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
-		{"log", s.Config.describeLog()}, {"read models", s.Config.describeReadModels()}, {"addresses", s.describeVintage()}, {"address index", s.Config.describeAddressIndex()},
+		{"log", s.Config.describeLog()}, {"read models", s.Config.describeReadModels()}, {"addresses", s.describeVintage()}, {"roads", s.describeRoads()}, {"address index", s.Config.describeAddressIndex()},
 		{"site search", s.Config.describeSiteSearch()},
 		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
 	} {

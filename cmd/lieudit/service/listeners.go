@@ -17,7 +17,6 @@ import (
 	"lieudit/http/api"
 	"lieudit/http/connlimit"
 	"lieudit/http/customerarea"
-	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	accountqueries "lieudit/queries/account"
 	auditqueries "lieudit/queries/audit"
@@ -114,7 +113,7 @@ func (s *service) openListeners() (err error) {
 	if err != nil {
 		return err
 	}
-	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.liveVintage, routing.NoRouter{}, api.Locations{
+	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.liveVintage, s.router, api.Locations{
 		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), Alerts: s.siteAlerts,
 		CursorSecret: s.cursorKey, LastChange: s.changes.LastChange, Wait: s.waitForLocations,
 	}, api.Env{
@@ -132,7 +131,7 @@ func (s *service) openListeners() (err error) {
 		Meter: s.ledger, Queries: usageReader, Wait: s.waitForUsage, Reconciler: &reconcile.Reconciler{
 			Log: s.logs.usage, Read: usageReader, WaitForUsage: s.waitForUsage, RunningInstances: s.registry.ActiveInstances,
 		},
-	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs}, customerarea.Env{
+	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs, Releases: servedReleases{s}}, customerarea.Env{
 		Limiter: s.waitLimiter, Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler)); err != nil {

@@ -33,6 +33,7 @@ func (s *service) components() []ops.Component {
 		{Name: "data keys", Check: s.vault.Reachable},
 		{Name: "read models", Check: s.checkReadModels},
 		{Name: "addresses", Check: s.checkAddresses},
+		{Name: "routes", Check: s.checkRoads},
 		{Name: "connections", Check: s.checkConnections},
 		{Name: "start", Required: true, Check: s.checkStarted},
 	}
@@ -88,6 +89,7 @@ func (s *service) registerMetrics() {
 	s.registerKeyRingMetrics()
 	s.registerUsageMetrics()
 	s.registerAddressMetrics()
+	s.registerRoadMetrics()
 	if s.siteIndexer != nil {
 		s.registerSiteIndexerMetrics()
 	}
@@ -152,6 +154,16 @@ func (s *service) registerAddressMetrics() {
 	s.registerCounter("lieudit_address_index_searches_total", "Searches in those requests.", nil, func() float64 {
 		_, searches := s.addressIndex.RequestCounts()
 		return float64(searches)
+	})
+}
+
+// registerRoadMetrics registers the size of the own road network; 0 where none is served.
+func (s *service) registerRoadMetrics() {
+	s.registerGauge("lieudit_roads", "Pieces of road, between junctions, of the road network that is served.", nil, func() float64 {
+		if served := s.servedNetwork.Load(); served != nil {
+			return float64(served.Roads)
+		}
+		return 0
 	})
 }
 

@@ -35,7 +35,7 @@ func ParseRouter(text string) (RouterSetting, error) {
 	case s.Engine == OwnRouter && !hasRest:
 		return s, nil
 	case s.Engine == OwnRouter:
-		return s, errors.New("own takes nothing after it: its network is imported with lieudit roads import")
+		return s, errors.New("own takes nothing after it: its road network is imported with lieudit roads import")
 	case s.Engine == ValhallaRouter:
 		s.Servers = make(map[route.Mode]string)
 		for _, mode := range modes() {
@@ -64,18 +64,18 @@ func (s *RouterSetting) parseServers(text string) error {
 			return fmt.Errorf("osrm has two servers for %s", mode)
 		}
 		if err := checkRouterURL(address); err != nil {
-			return fmt.Errorf("the server for %s: %w", mode, err)
+			return fmt.Errorf("%s: %w", mode, err)
 		}
 		s.Servers[mode] = address
 	}
 	return nil
 }
 
-// checkRouterURL refuses what is no address of a server.
+// checkRouterURL refuses what is no address of a server. A query would swallow the paths of the requests.
 func checkRouterURL(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("its address is a URL such as http://127.0.0.1:5000")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("the address of a routing server is of the form http://HOST:PORT")
 	}
 	return nil
 }

@@ -36,12 +36,12 @@ func TestARouterThatCannotBeParsedIsExplained(t *testing.T) {
 		"osrm:":                       "a server for each mode",
 		"osrm:http://secret@a":        "a server for each mode",
 		"osrm:train=http://secret@a":  "a server for each mode",
-		"osrm:car=secret":             "the server for car: its address is a URL",
+		"osrm:car=secret":             "car: the address of a routing server is of the form",
 		"osrm:car=http://a,":          "a server for each mode",
 		"osrm:car=http://a,car=http:": "two servers for car",
-		"valhalla":                    "its address is a URL",
-		"valhalla:ftp://secret@a":     "its address is a URL",
-		"valhalla:http://secret\x7f":  "its address is a URL",
+		"valhalla":                    "of the form http://HOST:PORT",
+		"valhalla:ftp://secret@a":     "of the form http://HOST:PORT",
+		"valhalla:http://secret\x7f":  "of the form http://HOST:PORT",
 	} {
 		_, err := ParseRouter(text)
 		if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "secret") {

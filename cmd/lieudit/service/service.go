@@ -3,7 +3,7 @@
 // the only package that imports every part; it decides nothing about requests or events.
 //
 // Run takes a Config. openService locks the data folder and opens the parts from the log upwards; service.run then
-// starts what works in the background (key ring, projector, change notifier, vintage watcher, usage meter, closing of
+// starts what works in the background (key ring, projector, change notifier, watchers of vintages and road networks, usage meter, closing of
 // periods) and last the three listeners. When the context ends, the listeners drain first, the background parts stop next,
 // and close frees the parts in reverse order.
 //
@@ -49,14 +49,18 @@ import (
 	"lieudit/queries/locations/alert"
 	"lieudit/queries/locations/geocode"
 	"lieudit/queries/locations/meili"
+	"lieudit/queries/route"
+	routelive "lieudit/queries/route/live"
+	"lieudit/queries/route/network"
 	"lieudit/schemas/table"
 )
 
 // service is the parts of one instance. A request enters at a listener on the left and ends at a log, at the tables of
-// the registry or at the live vintage; events leave the logs to the right and come back as rows.
+// the registry, at the live vintage or at the live network; events leave the logs to the right and come back as rows.
 //
 //	api.Handler ──> keyring.Ring <───────────────────────────┐
-//	   │   └──> live.Vintage <── releases.Watcher            │
+//	   │   ├──> live.Vintage <── releases.Watcher            │
+//	   │   └──> live.Network <── releases.Watcher            │
 //	   │                                                     │
 //	customerarea.Handler ──> commands ──> logs ──> feed ─────┤
 //	   │                                                     │
@@ -88,6 +92,10 @@ type service struct {
 	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
 	vintageWatcher *releases.Watcher[*vintage.Vintage]
+	router         route.Router
+	liveNetwork    *routelive.Network                  // nil: routes come from a server
+	networkWatcher *releases.Watcher[*network.Network] // nil: routes come from a server
+	servedNetwork  atomic.Pointer[servedNetwork]       // nil: none
 
 	bodyBudget     *bodylimit.Budget
 	uploadBudget   *bodylimit.Budget // of files on disk
@@ -138,6 +146,9 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 		return nil, err
 	}
 	if err := s.openAddresses(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.openRoads(ctx); err != nil {
 		return nil, err
 	}
 	s.connectParts()
@@ -212,6 +223,9 @@ func (s *service) run(ctx context.Context) error {
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.projector.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.changes.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
+	if s.networkWatcher != nil {
+		background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.networkWatcher.Run(backgroundCtx)) })
+	}
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.runLedger(backgroundCtx)) })
 	background.Go(func() error { return s.closePeriods(backgroundCtx) })
 	background.Go(func() error { return s.newReopener().reopenAccounts(backgroundCtx) })

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lieudit/cmd/lieudit/releases"
+	"lieudit/cmd/terminal"
+	"lieudit/queries/mappedfile"
+)
+
+// What the commands on vintages and on road networks share.
+
+// takeoverTimeout is how long a running service may take to verify and open a new release. After it the import is an error,
+// although the release is current and the service may still take it over.
+const takeoverTimeout = time.Minute
+
+// awaitServed waits until the running service answers from a new release, which is current already. It returns false at once
+// where no service runs.
+func awaitServed[F any](ctx context.Context, folder releases.Folder[F], name string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, takeoverTimeout)
+	defer cancel()
+	return folder.AwaitServed(ctx, name)
+}
+
+// printServed prints whether a running service answers from a new release.
+func (p Program) printServed(isServed bool) error {
+	if isServed {
+		return p.PrintLine("The running service answers from it.")
+	}
+	return p.PrintLine("No service runs on this data folder; the next one answers from it.")
+}
+
+// currentRelease is the name of the current release. Where there is none the error is none, unless the folder had a release of
+// real data once.
+func currentRelease[F any](folder releases.Folder[F], none error) (string, error) {
+	name, err := folder.Current()
+	if err == nil && name == "" {
+		err = none
+		if lost := folder.CheckLost(); lost != nil {
+			err = lost
+		}
+	}
+	return name, err
+}
+
+// releaseStatus is the file of the current release, as --json prints it. Running says whether a service runs on the folder,
+// Served whether it answers from this release.
+type releaseStatus struct {
+	File       string    `json:"fichier"`
+	Bytes      int64     `json:"octets"`
+	ImportedAt time.Time `json:"importe_le"`
+	SHA256     string    `json:"sha256,omitempty"`
+	Running    bool      `json:"service"`
+	Served     bool      `json:"servi"`
+}
+
+// readReleaseStatus reads from the folder whether a service answers from an open release, and its checksum if wanted, for which
+// it reads the whole file.
+func readReleaseStatus[F any](folder releases.Folder[F], name string, file *mappedfile.File, withChecksum bool) (s releaseStatus, err error) {
+	s = releaseStatus{File: folder.Path(name), Bytes: file.Size(), ImportedAt: file.Modified().UTC()}
+	served, running, err := folder.ServedName()
+	s.Running, s.Served = running, running && served == name
+	if err == nil && withChecksum {
+		s.SHA256, err = folder.Checksum(name)
+	}
+	return s, err
+}
+
+// describeRelease returns the fields that describe the file of a release.
+func (p Program) describeRelease(s releaseStatus) []string {
+	return []string{
+		"size", terminal.FormatBytes(s.Bytes), "imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), terminal.FormatAge(time.Since(s.ImportedAt))),
+		"served", s.describeService(), "file", s.File, "sha256", s.SHA256,
+	}
+}
+
+// describeService says which service, if any, answers from the release.
+func (s releaseStatus) describeService() string {
+	switch {
+	case s.Served:
+		return "by the running service"
+	case s.Running:
+		return "not yet: the running service answers from another"
+	}
+	return "no service runs on this data folder"
+}

@@ -1,0 +1,149 @@
+// Package networks imports road networks into a data folder. A road network is one map of OpenStreetMap, built into a file on
+// which routes are found; its date is that of the map. Its one job is to say what package releases needs to know of road
+// networks, and to build one from a map. Its constraint: the current network stays served until the new one is complete.
+//
+//	Sources: a map, or a finished network ──> Import.Run ──> releases.Folder.Add ──> network.Build
+package networks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"lieudit/cmd/lieudit/releases"
+	"lieudit/queries/mappedfile"
+	"lieudit/queries/route/network"
+)
+
+// Folder is the folder of road networks in a data folder.
+type Folder = releases.Folder[*network.Network]
+
+// FolderIn is the folder of road networks in a data folder. It need not exist yet.
+func FolderIn(data string) Folder {
+	format := network.Format()
+	return releases.FolderIn(data, releases.Kind[*network.Network]{
+		Noun: "road network", Contents: "routes",
+		FolderName: "networks", Extension: ".network", LastRealFile: "last-network",
+		RepairAdvice: "put it back from a backup, or import the map again: lieudit roads import FILE.osm.pbf",
+		HasMagic:     format.HasMagic,
+		Open:         network.Open,
+		File:         func(n *network.Network) *mappedfile.File { return n.File },
+		Describe:     func(n *network.Network) releases.Label { return LabelOf(n.Meta) },
+	})
+}
+
+// LabelOf is what a folder needs to know of a road network. Its date is "map" where the map has none.
+func LabelOf(m network.Meta) releases.Label {
+	l := releases.Label{Date: "map", IsSynthetic: m.IsSynthetic}
+	if !m.Date.IsZero() {
+		l.Date = m.Date.UTC().Format(time.DateOnly)
+	}
+	return l
+}
+
+// Import is one import into a folder: of one map, from which it builds a road network, or of one finished road network. The
+// caller closes Sources.
+type Import struct {
+	Folder
+	Sources  *releases.Sources
+	SHA256   string                                // of a finished network, in hexadecimal; "" for a map
+	Progress func(stage string, done, total int64) // called while a map is fetched and built, by one goroutine at a time; total is 0 while unknown
+	Now      time.Time                             // becomes part of the new network's name
+}
+
+// FetchStage is the stage of an import in which a map is fetched; the other stages are those of network.Build.
+const FetchStage = "fetch"
+
+// fetchInterval is how often the progress of a fetch is reported.
+const fetchInterval = 100 * time.Millisecond
+
+// Summary describes what an import brought.
+type Summary struct {
+	network.Summary
+	IsFileDate bool // the map says no date: it is that of the file, or in its name
+}
+
+// SeveralError says that several maps were given, whose roads this program does not join.
+type SeveralError struct{ Count int }
+
+func (e *SeveralError) Error() string {
+	return fmt.Sprintf("a road network is built from one map, not from %d: osmium merge joins maps", e.Count)
+}
+
+// Run makes a road network of the source the current one: it builds one from a map, or copies a finished one. It does not
+// wait for a running service; AwaitServed does. Its errors are those of Folder.Add, of reading a map, *SeveralError, and
+// those of releases about a finished network.
+func (i Import) Run(ctx context.Context) (name string, s Summary, err error) {
+	isFinished, err := i.IsFinished(i.Sources, i.SHA256)
+	if err != nil {
+		return "", s, err
+	}
+	if n := len(i.Sources.Files); n > 1 {
+		return "", s, &SeveralError{n}
+	}
+	build := i.copyFinished
+	if !isFinished {
+		build = func(path string) (Summary, error) { return i.buildNetwork(ctx, path) }
+	}
+	name, err = i.Add(ctx, i.Now, func(path, _ string) (releases.Label, error) {
+		s, err = build(path)
+		return LabelOf(s.Meta), err
+	})
+	return name, s, err
+}
+
+// copyFinished copies the finished road network to a path and verifies it.
+func (i Import) copyFinished(path string) (s Summary, err error) {
+	n, err := i.CopyFinished(i.Sources, path, i.SHA256)
+	if err != nil {
+		return s, err
+	}
+	s.Meta, s.Bytes = n.Meta, n.Size()
+	return s, n.Close()
+}
+
+// buildNetwork builds a road network of the map into a path. A map behind a URL is fetched into a file beside it first,
+// because it is read more than once.
+func (i Import) buildNetwork(ctx context.Context, path string) (s Summary, err error) {
+	source := i.Sources.Files[0]
+	local := source.Path
+	if local == "" {
+		local = path + ".osm.pbf"
+		defer func() { err = errors.Join(err, os.Remove(local)) }()
+		if err := i.fetchMap(local); err != nil {
+			return s, err
+		}
+	}
+	o := network.Options{Progress: i.Progress}
+	if date, _ := i.Sources.Date(); date != "" {
+		if o.Date, err = time.Parse(time.DateOnly, date); err != nil {
+			return s, err
+		}
+	}
+	if s.Summary, err = network.Build(ctx, path, local, o); err != nil {
+		return s, fmt.Errorf("%s: %w", source.Name, err)
+	}
+	s.IsFileDate = s.Date.Equal(o.Date)
+	return s, nil
+}
+
+// fetchMap copies the map behind a URL to a path and reports how many bytes have come.
+func (i Import) fetchMap(path string) error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := i.Sources.Files[0].CopyTo(path)
+		done <- err
+	}()
+	ticker := time.NewTicker(fetchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ticker.C:
+			i.Progress(FetchStage, i.Sources.BytesRead.Load(), i.Sources.TotalBytes)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package body
+
+import "time"
+
+// The answers of the customer area about the data that the service answers from.
+
+// ServedVintage is the vintage of the address base that the service answers from.
+type ServedVintage struct {
+	Millesime   string    `json:"millesime" doc:"Date of the data; demo for addresses that the service has invented for itself"`
+	Addresses   int       `json:"adresses"`
+	Streets     int       `json:"voies"`
+	Localities  int       `json:"lieux_dits"`
+	Communes    int       `json:"communes"`
+	IsSynthetic bool      `json:"synthetique" doc:"The streets and numbers are invented"`
+	Bytes       int64     `json:"octets" doc:"Of its file"`
+	ImportedAt  time.Time `json:"importe_le"`
+}
+
+// ServedVintages is GET /vintages.
+type ServedVintages struct {
+	Envelope
+	Results []ServedVintage `json:"results" doc:"The vintage that is served, or none"`
+	Problem string          `json:"probleme,omitempty" doc:"Why the current vintage is not served, and what can be done"`
+}
+
+// ServedNetwork is what the service finds routes on: the own road network, or servers of another engine.
+type ServedNetwork struct {
+	Engine      string    `json:"moteur" enum:"own osrm valhalla"`
+	Date        string    `json:"reseau_routier,omitempty" doc:"Date of the data, where it is known; demo for roads that the service has invented for itself"`
+	Modes       []string  `json:"modes"`
+	IsSynthetic bool      `json:"synthetique" doc:"The roads are invented"`
+	Attribution string    `json:"attribution"`
+	Bytes       int64     `json:"octets,omitempty" doc:"Of the own network's file"`
+	ImportedAt  time.Time `json:"importe_le,omitzero" doc:"Of the own network"`
+}
+
+// ServedNetworks is GET /networks.
+type ServedNetworks struct {
+	Envelope
+	Results []ServedNetwork `json:"results" doc:"The road network that is served, or none"`
+	Problem string          `json:"probleme,omitempty" doc:"Why no road network is served, or not the current one, and what can be done"`
+}
