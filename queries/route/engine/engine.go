@@ -39,9 +39,8 @@ func New(n *network.Network) *Engine {
 	e := &Engine{network: n, modes: map[route.Mode]*modeEngine{}}
 	for _, mode := range []route.Mode{route.Car, route.Foot, route.Bike} {
 		layer := n.Layer(mode)
-		topology, metrics := shimOf(mode, layer.Graph)
 		e.modes[mode] = &modeEngine{
-			mode: mode, layer: layer, graph: layer.Graph, searcher: search.New(layer.Graph, topology, metrics), snaps: newSnapCache(),
+			mode: mode, layer: layer, graph: layer.Graph, searcher: search.New(layer.Graph, layer.Topology, layer), snaps: newSnapCache(),
 		}
 	}
 	return e
@@ -68,9 +67,9 @@ func attribution(isSynthetic bool) string {
 
 // Route implements route.Router.
 func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err error) {
-	m, ok := e.modes[q.Mode]
-	if !ok {
-		return a, route.ErrUnsupported
+	m, err := e.mode(ctx, q.Mode)
+	if err != nil {
+		return a, err
 	}
 	snaps := m.snapAll(q.Bounds)
 	for i, s := range snaps {
@@ -85,6 +84,15 @@ func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err 
 		a.Routes, err = m.findThrough(ctx, q, snaps)
 	}
 	return a, err
+}
+
+// mode is what answers for a mode, unless the question has ended already.
+func (e *Engine) mode(ctx context.Context, mode route.Mode) (*modeEngine, error) {
+	m, ok := e.modes[mode]
+	if !ok {
+		return nil, route.ErrUnsupported
+	}
+	return m, ctx.Err()
 }
 
 // findThrough is the best route through all bounds in their order.

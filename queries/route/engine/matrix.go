@@ -10,9 +10,9 @@ import (
 // Matrix implements route.Router. A pair of bounds whose nearest roads lie in one small connected part is routed within it, as
 // Route does; all other pairs are routed from and to the largest part. So the pairs of each small part are a matrix of their own.
 func (e *Engine) Matrix(ctx context.Context, q route.MatrixQuery) (a route.Matrix, err error) {
-	m, ok := e.modes[q.Mode]
-	if !ok {
-		return a, route.ErrUnsupported
+	m, err := e.mode(ctx, q.Mode)
+	if err != nil {
+		return a, err
 	}
 	origins, destinations := m.findAllCandidates(q.Origins), m.findAllCandidates(q.Destinations)
 	a = route.Matrix{
@@ -126,9 +126,9 @@ func (m *modeEngine) fillCells(ctx context.Context, p route.Profile, a *route.Ma
 // Nearest implements route.Router. It goes by the largest connected part, and by the origin's own part where that is another:
 // what an island has is found on the island.
 func (e *Engine) Nearest(ctx context.Context, q route.NearestQuery) (a route.Nearest, err error) {
-	m, ok := e.modes[q.Mode]
-	if !ok {
-		return a, route.ErrUnsupported
+	m, err := e.mode(ctx, q.Mode)
+	if err != nil {
+		return a, err
 	}
 	origin, destinations := m.findCandidates(q.Origin), m.findAllCandidates(q.Destinations)
 	start, targets := origin.choose(false), pickMain(destinations)

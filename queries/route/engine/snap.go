@@ -14,7 +14,7 @@ import (
 
 // What a road costs as the access of a bound, in metres beside its distance.
 const (
-	otherNamePenalty = 30 // has another name than the bound's street
+	otherNamePenalty = 150 // has another name than the bound's street
 	throughPenalty   = 60 // is a motorway, a ramp, a tunnel or a bridge
 )
 

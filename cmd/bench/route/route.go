@@ -1,0 +1,130 @@
+// Package route measures the router on a real or an invented road network: how long the import takes, whether its answers are
+// those of Dijkstra's algorithm, how fast they are, and how they compare with real servers of OSRM and Valhalla that answer the
+// same questions in the same run. Its one constraint: all routers get the same questions, between positions on roads.
+//
+//	FILE.osm.pbf ── network.Build ──► engine.Engine ─┐
+//	servers of the same map ── osrm, valhalla ───────┴─ route.Router ──► measureSpeed, compareAnswers ──► measure.Figure
+//
+// The engine is called in this process, the servers over HTTP on one kept connection.
+package route
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lieudit/cmd/bench/measure"
+	"lieudit/queries/route"
+	"lieudit/queries/route/engine"
+	"lieudit/queries/route/network"
+)
+
+// Options say what is measured.
+type Options struct {
+	File           string        // the map, as PBF
+	OSRM, Valhalla string        // URLs of servers on the same map; "" measures without
+	Pairs          int           // of positions, of which the answers are compared
+	Sites          int           // among which the nearest are looked for
+	FigureDuration time.Duration // for each figure
+	Seed           uint64
+}
+
+// Run measures one network.
+func Run(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
+	path := filepath.Join(dir, "bench.network")
+	if err := importNetwork(ctx, path, o, out); err != nil {
+		return err
+	}
+	n, err := network.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if err := n.Prefault(); err != nil {
+		return err
+	}
+	layer := n.Layer(route.Car)
+	q := &questions{layer: layer, random: rand.New(rand.NewPCG(o.Seed, 21))}
+	if err := checkExactness(ctx, layer, q, o, out); err != nil {
+		return err
+	}
+	routers := append([]namedRouter{{"own", engine.New(n)}}, peers(o)...)
+	if err := measureSpeed(ctx, routers, layer, q, o, out); err != nil {
+		return err
+	}
+	return compareAnswers(ctx, routers, q, o, out)
+}
+
+// namedRouter is a router by its name in tables.
+type namedRouter struct {
+	name string
+	route.Router
+}
+
+// importNetwork builds the network and reports how long it takes and how large it is.
+func importNetwork(ctx context.Context, path string, o Options, out measure.Output) error {
+	began := time.Now()
+	summary, err := network.Build(ctx, path, o.File, network.Options{Progress: func(stage string, done, total int64) {
+		out.Progress("import: "+stage, int(done), int(total))
+	}})
+	if err != nil {
+		return err
+	}
+	seconds := time.Since(began).Seconds()
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	car := summary.Modes[0]
+	return out.Report(measure.Figure{
+		Labels: []measure.Label{{Name: "what", Value: "import"}, {Name: "router", Value: "own"}}, Value: seconds, Unit: "s", Bytes: info.Size(),
+		Extra: map[string]float64{"car edges": float64(car.Edges), "restrictions": float64(car.Restrictions), "peak MiB": peakMemory()},
+	})
+}
+
+// peakMemory is the most memory that this process has had at once, in MiB; 0 where the system does not tell.
+func peakMemory() float64 {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return float64(usage.Maxrss) / 1024
+}
+
+// questions draws positions on the roads of a network.
+type questions struct {
+	layer  *network.Layer
+	random *rand.Rand
+}
+
+// bound is a position on a random road of the largest connected part.
+func (q *questions) bound() route.Bound {
+	edge := q.edge()
+	s := q.layer.Graph.Segment[edge]
+	points := q.layer.AppendGeometry(nil, s>>1, s&1 == 1)
+	i := q.random.IntN(len(points) - 1)
+	a, b, share := points[i], points[i+1], q.random.Float64()
+	return route.Bound{Point: route.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}}
+}
+
+// edge is a random edge of the largest connected part.
+func (q *questions) edge() uint32 {
+	for {
+		if e := uint32(q.random.IntN(q.layer.Graph.Edges())); q.layer.Graph.Component[e] == 0 {
+			return e
+		}
+	}
+}
+
+func (q *questions) bounds(n int) []route.Bound {
+	all := make([]route.Bound, n)
+	for i := range all {
+		all[i] = q.bound()
+	}
+	return all
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/bench/measure"
+	"lieudit/cmd/bench/route"
+	"lieudit/cmd/terminal"
+)
+
+// routeCommand measures the router on one map.
+func (p program) routeCommand() *cli.Command {
+	return p.newFigureCommand(&cli.Command{
+		Name:  "route",
+		Usage: "Measure the router on a map: import, exactness, speed, and servers of OSRM and Valhalla beside it",
+		Description: `The map is imported; durations and distances of random pairs are compared with Dijkstra's algorithm on the same
+network; then every kind of question is asked, one at a time, of the own engine in this process and of the servers over
+HTTP. Servers have the same map and OSRM its own car profile. It leaves nothing behind.
+
+  go run ./cmd/bench route --map porto.osm.pbf
+  go run ./cmd/bench route --map porto.osm.pbf --osrm http://127.0.0.1:5000 --valhalla http://127.0.0.1:8002 --json`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
+			&cli.StringFlag{Name: "osrm", Usage: "`URL` of osrm-routed for cars"},
+			&cli.StringFlag{Name: "valhalla", Usage: "`URL` of valhalla_service"},
+			&cli.IntFlag{Name: "pairs", Value: 500, Usage: "`HOW MANY` pairs are compared", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites the nearest are looked for among", Validator: terminal.AtLeastOne},
+			&cli.DurationFlag{Name: "turn", Value: 2 * time.Second, Usage: "`TIME` for each figure"},
+			&cli.Uint64Flag{Name: "seed", Value: 21, Usage: "`SEED` of the positions"},
+		},
+	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		return route.Run(ctx, dir, route.Options{
+			File: c.String("map"), OSRM: c.String("osrm"), Valhalla: c.String("valhalla"), Pairs: c.Int("pairs"), Sites: c.Int("sites"),
+			FigureDuration: c.Duration("turn"), Seed: c.Uint64("seed"),
+		}, out)
+	})
+}
