@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -136,11 +137,21 @@ func (p Program) printNetworkImport(c *cli.Command, r networkImport) error {
 		}{r.name, r.Meta, r.Bytes, r.took.Seconds(), r.isServed})
 	}
 	fields := append(describeNetwork(r.Meta), "size", terminal.FormatBytes(r.Bytes), "took", r.took.Round(time.Second/10).String(),
-		"left out", terminal.EmptyIf(r.Unfit == 0, terminal.GroupThousands(r.Unfit)+" turn restrictions that contradict the roads, or lead out of the map"))
+		"left out", describeLeftOut(r.LeftOut))
 	if err := p.PrintFields(fields...); err != nil {
 		return err
 	}
 	return p.printServed(r.isServed)
+}
+
+// describeLeftOut says how many turn restrictions no mode heeds, and why; "" when there are none.
+func describeLeftOut(all []network.LeftOut) string {
+	total, reasons := 0, make([]string, len(all))
+	for i, l := range all {
+		total += l.Count
+		reasons[i] = fmt.Sprintf("%s %s", terminal.GroupThousands(l.Count), l.Reason)
+	}
+	return terminal.EmptyIf(total == 0, fmt.Sprintf("%s turn restrictions (%s)", terminal.GroupThousands(total), strings.Join(reasons, ", ")))
 }
 
 // describeNetwork returns the fields that describe a road network: its date, and of each mode its size.
