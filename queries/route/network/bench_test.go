@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"lieudit/queries/route/osmpbf/osmtest"
 )
 
 // BenchmarkBuild builds the network of the map LIEUDIT_TEST_MAP, or of Monaco's, and reports the time of each stage.
 func BenchmarkBuild(b *testing.B) {
 	source := os.Getenv("LIEUDIT_TEST_MAP")
 	if source == "" {
-		source = officialMap(b, "monaco-and-french-coast_2016.osm.pbf")
+		source = osmtest.Path(b, "monaco")
 	}
 	spent := map[string]time.Duration{}
 	for b.Loop() {

@@ -143,8 +143,10 @@ type Layer struct {
 }
 
 // Open maps a file after it has checked the header and the small sections. It fails with ErrOther or ErrDamaged.
-func Open(path string) (n *Network, err error) {
-	file, err := mappedfile.Open(path, Format())
+func Open(path string) (*Network, error) { return openAs(path, Format()) }
+
+func openAs(path string, format mappedfile.Format) (n *Network, err error) {
+	file, err := mappedfile.Open(path, format)
 	if err != nil {
 		return nil, err
 	}

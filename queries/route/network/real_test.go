@@ -1,23 +1,36 @@
 package network
 
 import (
+	"bytes"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
-	"time"
 
-	"lieudit/queries/address/officialtest"
 	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/osmpbf/osmtest"
+	"lieudit/queries/route/profile"
+	"lieudit/queries/route/search"
 )
 
-// buildOpen builds the network of a map and opens it until the test ends.
-func buildOpen(t testing.TB, source string, o Options) (*Network, Summary) {
+// buildFile builds the network of a map and returns its path.
+func buildFile(t testing.TB, source string, o Options) (string, Summary) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "network")
 	s, err := Build(t.Context(), path, source, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return path, s
+}
+
+// buildOpen builds the network of a map and opens it until the test ends.
+func buildOpen(t testing.TB, source string, o Options) (*Network, Summary) {
+	t.Helper()
+	path, s := buildFile(t, source, o)
 	n, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -26,38 +39,216 @@ func buildOpen(t testing.TB, source string, o Options) (*Network, Summary) {
 	return n, s
 }
 
-// officialMap is the path of a map of the official data.
-func officialMap(t testing.TB, name string) string {
-	t.Helper()
-	return officialtest.Open(t, "osm/"+name).Name()
+func modes() []route.Mode { return []route.Mode{route.Car, route.Foot, route.Bike} }
+
+func TestTheSameMapMakesTheSameBytes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"bondy", "monaco"} {
+		var files [2][]byte
+		for i := range files {
+			path, _ := buildFile(t, osmtest.Path(t, name), Options{})
+			files[i], _ = os.ReadFile(path)
+		}
+		if len(files[0]) == 0 || !bytes.Equal(files[0], files[1]) {
+			t.Errorf("%s: the bytes differ", name)
+		}
+	}
 }
 
-func TestRealMapsAreBuiltAndOpened(t *testing.T) {
-	for _, p := range []string{officialMap(t, "bondy_2023.osm.pbf"), officialMap(t, "monaco-and-french-coast_2016.osm.pbf"),
-		os.Getenv("LIEUDIT_TEST_MAP")} {
-		if p == "" {
-			continue
+func TestDelawareHasTheRoadsThatAnotherReaderCounted(t *testing.T) {
+	t.Parallel()
+	n, s := buildOpen(t, osmtest.Path(t, "delaware"), Options{})
+	car := n.Meta.Modes[profile.Car]
+	if got, want := float64(car.Edges), 172_049.0; math.Abs(got/want-1) > 0.05 {
+		t.Errorf("%v edges, want about %v", got, want)
+	}
+	if got, want := float64(car.Junctions), 71_853.0; math.Abs(got/want-1) > 0.05 {
+		t.Errorf("%v junctions, want about %v", got, want)
+	}
+	if s.Restrictions < 450 || s.Restrictions > 521 {
+		t.Errorf("%d restrictions, want most of 521; left out: %v", s.Restrictions, s.LeftOut)
+	}
+	if got, want := n.Meta.Date.Format("2006-01-02"), "2016-08-10"; got != want {
+		t.Errorf("date %s, want %s", got, want)
+	}
+	main := 0
+	for _, c := range n.Layer(route.Car).Graph.Component {
+		if c == 0 {
+			main++
 		}
-		begun, last, stage := time.Now(), time.Now(), ""
-		n, s := buildOpen(t, p, Options{Progress: func(st string, _, _ int64) {
-			if st != stage {
-				t.Log(stage, time.Since(last))
-				last, stage = time.Now(), st
-			}
-		}})
-		t.Logf("%s %v: %+v", p, time.Since(begun), s)
-		m := n.Meta.Box
-		for range 5 {
-			begun = time.Now()
-			k := 0
-			n.Layer(route.Car).Near(route.Point{Lon: (m.West + m.East) / 2, Lat: (m.South + m.North) / 2}, 1000, func(h Hit) bool {
-				if k < 3 {
-					t.Logf("%+v %+v", h, n.Layer(route.Car).Road(h.Segment))
+	}
+	if share := float64(main) / float64(car.Edges); share < 0.9 {
+		t.Errorf("%.2f of the edges are connected", share)
+	}
+	if err := n.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheColumnsOfAGraphFitTogether(t *testing.T) {
+	t.Parallel()
+	n, _ := buildOpen(t, osmtest.Path(t, "monaco"), Options{})
+	for _, m := range modes() {
+		l := n.Layer(m)
+		g := l.Graph
+		at := make([]*route.Point, g.Junctions())
+		for edge := range uint32(g.Edges()) {
+			segment, backward := g.Segment[edge]/2, g.Segment[edge]%2 == 1
+			points := l.AppendGeometry(nil, segment, backward)
+			for junction, p := range map[uint32]route.Point{g.Tail[edge]: points[0], g.Head[edge]: points[len(points)-1]} {
+				if at[junction] == nil {
+					at[junction] = &p
 				}
-				k++
-				return k < 20
-			})
-			t.Log(time.Since(begun))
+				if g.Tail[edge] != g.Head[edge] && *at[junction] != p {
+					t.Fatalf("%s: edge %d is at %v where others of its junction are at %v", m, edge, p, *at[junction])
+				}
+			}
+			checkEdge(t, l, edge, points)
+		}
+	}
+}
+
+// checkEdge compares the columns of an edge with its geometry and with each other.
+func checkEdge(t *testing.T, l *Layer, edge uint32, points []route.Point) {
+	t.Helper()
+	g := l.Graph
+	length := 0.0
+	for i := range points[1:] {
+		length += Distance(points[i], points[i+1])
+	}
+	if math.Abs(length*graph.DistanceUnit-float64(g.Distance[edge])) > 1 || g.Duration[edge] < 1 {
+		t.Fatalf("edge %d: %d of distance and %d of duration for %.2f m", edge, g.Distance[edge], g.Duration[edge], length)
+	}
+	forward, backward := l.SegmentEdges(g.Segment[edge] / 2)
+	if own := []uint32{forward, backward}[g.Segment[edge]%2]; !slices.Contains(g.CopiesOf(own), edge) {
+		t.Fatalf("edge %d is not that of its segment, nor a copy", edge)
+	}
+	first, end := g.OutEdges(g.Tail[edge])
+	if edge < first || edge >= end || !slices.Contains(g.InEdges(g.Head[edge]), edge) {
+		t.Fatalf("edge %d is not listed at its junctions", edge)
+	}
+	if from, to := g.OutEdges(g.Head[edge]); from == to {
+		return
+	} else if g.InEdges(g.Head[edge])[g.InRank[edge]] != edge {
+		t.Fatalf("edge %d has another's rank", edge)
+	}
+}
+
+func TestEdgesOfAComponentReachEachOther(t *testing.T) {
+	t.Parallel()
+	n, _ := buildOpen(t, osmtest.Path(t, "bondy"), Options{})
+	for _, m := range modes() {
+		g := n.Layer(m).Graph
+		sizes := map[uint32]int{}
+		for _, c := range g.Component {
+			sizes[c]++
+		}
+		for c := uint32(1); c < uint32(len(sizes)); c++ {
+			if sizes[c] > sizes[c-1] {
+				t.Errorf("%s: component %d has %d edges, the one before %d", m, c, sizes[c], sizes[c-1])
+			}
+		}
+		start := uint32(slices.Index(g.Component, 0))
+		forward := reach(g, start, func(from, to uint32) (uint32, uint32) { return from, to })
+		backward := reach(g, start, func(from, to uint32) (uint32, uint32) { return to, from })
+		for edge, c := range g.Component {
+			if both := forward[edge] && backward[edge]; both != (c == 0) {
+				t.Fatalf("%s: edge %d is in component %d; reached there and back: %v", m, edge, c, both)
+			}
+		}
+	}
+}
+
+// reach returns the edges that turns lead to from an edge. turn gives the direction in which turns are followed.
+func reach(g *graph.Graph, start uint32, turn func(from, to uint32) (uint32, uint32)) []bool {
+	next := make([][]uint32, g.Edges())
+	for from := range uint32(g.Edges()) {
+		first, end := g.OutEdges(g.Head[from])
+		for to := first; to < end; to++ {
+			if g.Turn(from, to) != graph.ForbiddenTurn {
+				a, b := turn(from, to)
+				next[a] = append(next[a], b)
+			}
+		}
+	}
+	reached := make([]bool, g.Edges())
+	reached[start] = true
+	for queue := []uint32{start}; len(queue) > 0; queue = queue[1:] {
+		for _, to := range next[queue[0]] {
+			if !reached[to] {
+				reached[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	return reached
+}
+
+func TestNearVisitsAllSegmentsInAscendingDistance(t *testing.T) {
+	t.Parallel()
+	n, _ := buildOpen(t, osmtest.Path(t, "monaco"), Options{})
+	rng, box := rand.New(rand.NewPCG(1, 1)), n.Meta.Box
+	for range 60 {
+		p := route.Point{Lon: box.West + rng.Float64()*(box.East-box.West), Lat: box.South + rng.Float64()*(box.North-box.South)}
+		l := n.Layer(modes()[rng.IntN(3)])
+		radius := 30 + 300*rng.Float64()
+		want := map[uint32]float64{}
+		for segment := range uint32(l.Segments()) {
+			if d := distanceTo(p, l.AppendGeometry(nil, segment, false)); d <= radius {
+				want[segment] = d
+			}
+		}
+		last := 0.0
+		l.Near(p, radius, func(h Hit) bool {
+			d, ok := want[h.Segment]
+			if !ok || math.Abs(d-h.Distance) > 0.01 || h.Distance < last || math.Abs(Distance(p, h.Point)-d) > 0.01+d/1000 {
+				t.Errorf("%+v after %v, want %v, %v", h, last, d, ok)
+			}
+			delete(want, h.Segment)
+			last = h.Distance
+			return true
+		})
+		if len(want) > 0 {
+			t.Errorf("%d segments within %.0f m of %v are not visited: %v", len(want), radius, p, want)
+		}
+	}
+}
+
+// distanceTo is the distance of a position from a line, found by small steps along a plane.
+func distanceTo(p route.Point, line []route.Point) float64 {
+	scale := math.Cos(p.Lat * math.Pi / 180)
+	least := math.Inf(1)
+	for i := range line[1:] {
+		ax, ay := (line[i].Lon-p.Lon)*scale, line[i].Lat-p.Lat
+		bx, by := (line[i+1].Lon-p.Lon)*scale, line[i+1].Lat-p.Lat
+		low, high := 0.0, 1.0
+		at := func(t float64) float64 { return math.Hypot(ax+t*(bx-ax), ay+t*(by-ay)) }
+		for range 100 {
+			a, b := low+(high-low)/3, high-(high-low)/3
+			if at(a) <= at(b) {
+				high = b
+			} else {
+				low = a
+			}
+		}
+		least = min(least, at(low)*metresPerDegree)
+	}
+	return least
+}
+
+func TestTheOverlayOfAFileIsExact(t *testing.T) {
+	t.Parallel()
+	n, _ := buildOpen(t, osmtest.Path(t, "monaco"), Options{})
+	rng := rand.New(rand.NewPCG(2, 2))
+	for range 150 {
+		p := route.Profile{Mode: modes()[rng.IntN(3)], Optimization: []route.Optimization{route.Fastest, route.Shortest}[rng.IntN(2)], Avoid: route.Avoid(rng.IntN(8))}
+		l := n.Layer(p.Mode)
+		from := []search.Place{search.PlaceOn(l.Graph, rng.Uint32N(uint32(l.Graph.Edges())), rng.Float64())}
+		to := []search.Place{search.PlaceOn(l.Graph, rng.Uint32N(uint32(l.Graph.Edges())), rng.Float64())}
+		path, err := search.New(l.Graph, l.Topology, l).Route(t.Context(), p, from, to)
+		want, ok := search.Dijkstra(l.Graph, p, from, to)
+		if ok != (err == nil) || ok && path.Cost != want {
+			t.Errorf("%+v from %v to %v: %v, %v, want %v, %v", p, from, to, path.Cost, err, want, ok)
 		}
 	}
 }
