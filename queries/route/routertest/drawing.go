@@ -65,7 +65,7 @@ DA Rue du Butoir
 no_right_turn 0A AB BC
 
 # onlybyway
-0---A---B---E
+0---A---B--------------E
     |   |
     D---C
 

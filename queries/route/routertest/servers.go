@@ -144,9 +144,10 @@ func answersJSON(ctx context.Context, address string) bool {
 }
 
 // valhallaConfig is the least configuration that valhalla_build_tiles and valhalla_service take. The server's parts talk over sockets
-// in its folder, so that several can run; the paths of sockets have at most 107 bytes.
+// in its folder, so that several can run; the paths of sockets have at most 107 bytes. Where borders are wanted and there are none,
+// Valhalla drives on the left.
 const valhallaConfig = `{
-  "mjolnir": {"tile_dir": "%[1]s/tiles", "concurrency": 1},
+  "mjolnir": {"tile_dir": "%[1]s/tiles", "concurrency": 1, "data_processing": {"use_admin_db": false}},
   "loki": {"actions": ["locate", "route", "sources_to_targets", "isochrone", "status"], "use_connectivity": true,
     "service_defaults": {"radius": 0, "minimum_reachability": 50, "search_cutoff": 35000, "node_snap_tolerance": 5,
       "street_side_tolerance": 5, "street_side_max_distance": 1000, "heading_tolerance": 60,
