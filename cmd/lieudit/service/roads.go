@@ -13,6 +13,7 @@ import (
 	"lieudit/queries/route/live"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/osrm"
+	"lieudit/queries/route/valhalla"
 	"lieudit/schemas/body"
 )
 
@@ -28,8 +29,12 @@ type servedNetwork struct {
 // watcher reports it, and the rest of the service works. An invented network is made only beside invented addresses, in a
 // folder that never held a real one.
 func (s *service) openRoads(ctx context.Context) error {
-	if s.Router.Engine == OSRMRouter {
+	switch s.Router.Engine {
+	case OSRMRouter:
 		s.router = osrm.New(s.Router.Servers, s.Now)
+		return nil
+	case ValhallaRouter:
+		s.router = valhalla.New(s.Router.Servers[route.Car], s.Now)
 		return nil
 	}
 	s.liveNetwork = &live.Network{}
