@@ -77,6 +77,14 @@ type Access struct {
 // MaxAccessDistance is how far a bound may be from the nearest road, in metres.
 const MaxAccessDistance = 1_000
 
+// What a road near a bound costs beside its distance, in metres: the bound is moved onto the road of the least sum. A road of
+// another name is worth a walk: with 30 m, 95.2 % of the numbers of Bondy whose street the map names would meet it, with 150 m
+// it is 99.4 %, and without names 87.2 %.
+const (
+	OtherNameCost = 150 // the road has not the name of the bound's street
+	ThroughCost   = 60  // a motorway, a ramp, a tunnel or a bridge: nobody lives there
+)
+
 // Query asks for the route through bounds in their order: at least two.
 type Query struct {
 	Profile

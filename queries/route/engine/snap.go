@@ -12,12 +12,6 @@ import (
 	"lieudit/queries/route/streetname"
 )
 
-// What a road costs as the access of a bound, in metres beside its distance.
-const (
-	otherNamePenalty = 150 // has another name than the bound's street
-	throughPenalty   = 60 // is a motorway, a ramp, a tunnel or a bridge
-)
-
 // snap is a bound on the network.
 type snap struct {
 	access    route.Access
@@ -106,10 +100,10 @@ func (m *modeEngine) searchCandidates(b route.Bound) (c candidates) {
 // penaltyOf is what a road costs as an access beside its distance.
 func penaltyOf(r network.Road, hasOtherName bool) (penalty float64) {
 	if hasOtherName {
-		penalty += otherNamePenalty
+		penalty += route.OtherNameCost
 	}
 	if r.Class == profile.Motorway || r.IsLink || r.IsTunnel || r.IsBridge {
-		penalty += throughPenalty
+		penalty += route.ThroughCost
 	}
 	return penalty
 }

@@ -15,7 +15,6 @@ var cannot = map[string]string{
 	"all kinds of roads can be avoided together":                           "its car profile declares no combination of classes to exclude",
 	"the shortest way may be slower":                                       "its profiles weigh by time",
 	"a bound without a street is not moved onto a motorway":                "/nearest does not tell the class of a road",
-	"alternatives are other routes, and none is better":                    "it finds alternatives between cells, and the town is one cell",
 	"an area has the places within its seconds":                            noIsochrones,
 	"an area has the places within its metres":                             noIsochrones,
 	"an area has the places from which its centre is within reach":         noIsochrones,

@@ -23,7 +23,7 @@ type place struct {
 	at route.Point
 }
 
-// locate finds the positions of bounds. A bound whose street is not nearest to it, but nearer than any other road and 30 m more,
+// locate finds the positions of bounds. A bound whose street is not nearest to it, but costs less than any other road (route.OtherNameCost),
 // is moved onto its street; the others stay where they are. Nothing is asked for bounds without a street.
 func (s *server) locate(ctx context.Context, bounds []route.Bound) ([]place, error) {
 	places := make([]place, len(bounds))
@@ -70,7 +70,7 @@ func ownRoad(b route.Bound, near []waypoint) (route.Point, error) {
 		}
 		cost, isOwn := routeserver.Distance(b.Point, p), key != "" && streetname.Fold(w.Name) == key
 		if !isOwn {
-			cost += routeserver.OtherStreetCost
+			cost += route.OtherNameCost
 		}
 		if bestCost < 0 || cost < bestCost {
 			best, bestCost = b.Point, cost

@@ -121,7 +121,7 @@ AP Accès Ouest | highway=motorway_link oneway=yes
 PQ Autoroute de la Ville | highway=motorway oneway=yes maxspeed=110
 QB Accès Est | highway=motorway_link oneway=yes
 
-# names 20 15
+# names 20 45
 0----A----------B
      |          |
      D----------C
@@ -246,7 +246,7 @@ ADCB Déviation Rapide | highway=primary maxspeed=80
     F--------------------G
 
 0A Rue du Choix
-ABCD Rue de la Colline
+ABCD Rue de la Colline | highway=tertiary maxspeed=45
 AFGD Rue de la Vallée | highway=tertiary
 DE Rue du Rendez-vous
 

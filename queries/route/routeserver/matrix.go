@@ -7,12 +7,6 @@ import (
 	"lieudit/queries/route"
 )
 
-// Costs of a road near a bound beside its distance, in metres: the bound is moved onto the road of the least sum.
-const (
-	OtherStreetCost = 30 // the road has not the name of the bound's street
-	HeavyRoadCost   = 60 // a motorway, a ramp, a tunnel or a bridge: nobody lives there
-)
-
 // NewMatrix returns a matrix without any way and without accesses.
 func NewMatrix(origins, destinations int) route.Matrix {
 	m := route.Matrix{OriginAccesses: make([]route.Access, origins), DestinationAccesses: make([]route.Access, destinations)}

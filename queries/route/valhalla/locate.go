@@ -93,7 +93,7 @@ func bestPlace(b route.Bound, edges []nearEdge) (best place, err error) {
 		}
 		cost := distance + e.penalty()
 		if key != "" && !isOwn {
-			cost += routeserver.OtherStreetCost
+			cost += route.OtherNameCost
 		}
 		if !best.isOnRoad || cost < least {
 			least, best = cost, place{route.Access{Point: p, Distance: distance, Street: name, IsOnOwn: isOwn}, true}
@@ -117,7 +117,7 @@ func (e nearEdge) name(key string) (name string, isOwn bool) {
 func (e nearEdge) penalty() (cost float64) {
 	c := e.Edge.Classification
 	if c.Class == "motorway" || c.Use == "ramp" || c.Use == "ferry" || e.Edge.Tunnel || e.Edge.Bridge {
-		cost += routeserver.HeavyRoadCost
+		cost += route.ThroughCost
 	}
 	const enough = 50 // roads: as far as the server counts unless told otherwise
 	if e.OutboundReach != nil && *e.OutboundReach < enough || e.InboundReach != nil && *e.InboundReach < enough {
