@@ -22,9 +22,8 @@ type townDrawer struct {
 
 // draw draws the town.
 func (t *town) draw(p *plan) *drawing {
-	taken := make([]string, 0, len(t.names))
-	d := &townDrawer{town: t, rings: map[[2]int32]int64{}, used: make([]bool, len(t.edges)), isZone30: t.chance(0.3),
-		newName: synthetic.StreetNames(p.table, t.Commune, p.options.Seed^0x5eed, append(taken, t.names...)), ends: make([][]int, len(t.junctions))}
+	d := &townDrawer{town: t, rings: map[[2]int32]int64{}, used: make([]bool, len(t.edges)), ends: make([][]int, len(t.junctions)),
+		isZone30: t.chance(0.3), newName: synthetic.StreetNames(p.table, t.Commune, p.options.Seed^0x5eed, t.names)}
 	t.index(false)
 	d.drawJunctions()
 	for i := range t.edges {
@@ -204,8 +203,7 @@ func (d *townDrawer) isRemote(e *edge) bool { return d.junctions[e.a].distance(p
 // banTurns forbids a turn at one junction in forty where two streets end. A third way out is always left.
 func (d *townDrawer) banTurns() {
 	for at, ways := range d.ends {
-		open, _, _ := d.describeJunction(int32(at))
-		if len(ways) < 2 || open < 3 || d.nodes[at] < 0 || !d.chance(0.025) {
+		if len(ways) < 2 || d.countTwoWay(int32(at)) < 3 || d.nodes[at] < 0 || !d.chance(0.025) {
 			continue
 		}
 		from, to := ways[0], ways[1]
@@ -218,6 +216,19 @@ func (d *townDrawer) banTurns() {
 		}
 		d.bans = append(d.bans, turnBan{from, to, d.nodes[at], kind})
 	}
+}
+
+// countTwoWay counts the edges of a junction that cars use in both directions, or none when some are one-way.
+func (d *townDrawer) countTwoWay(at int32) (n int) {
+	for _, i := range d.incident[at] {
+		switch e := &d.edges[i]; {
+		case e.isOpen() && e.isOneWay:
+			return 0
+		case e.isOpen():
+			n++
+		}
+	}
+	return n
 }
 
 // isPlain tells whether cars use a way in both directions.

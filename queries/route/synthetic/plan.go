@@ -174,7 +174,7 @@ func landOf(c *commune.Commune) string {
 func isOverseas(land string) bool { return len(land) == 3 && land[0] == '9' }
 
 // segmentsPerJunction is how many directed segments there are for each invented junction: measured.
-const segmentsPerJunction = 1.91
+const segmentsPerJunction = 1.64
 
 // allotJunctions gives each place a number of junctions by its inhabitants, and some more for its streets.
 func (p *plan) allotJunctions() {
@@ -212,7 +212,8 @@ func (p *plan) joinPlaces() {
 	p.joinLands(names, lands)
 }
 
-// longestRoad is the longest road overseas in metres: what is farther lies on another island.
+// longestRoad is the longest road overseas, and the longest ferry over a lake, in metres: what is farther overseas lies on another
+// island.
 const longestRoad = 40_000
 
 // joinNeighbours plans the roads of a land: to relative neighbours and to a third of the other neighbours. A few of those that get
@@ -231,7 +232,9 @@ func (p *plan) joinNeighbours(of []int32, isOverseas bool) {
 		case n.isRelative:
 			made.isFerry = isFar
 		case isFar || r.Float64() > 0.35:
-			untilFerry--
+			if points[n.a].distance(points[n.b]) < longestRoad {
+				untilFerry--
+			}
 			if made.isFerry = true; untilFerry != 0 {
 				continue
 			}
@@ -264,17 +267,30 @@ func (p *plan) joinRest(of []int32, points []point) {
 	}
 }
 
-// largest returns the places with the most inhabitants, at least two, of the mainland and its islands.
-func (p *plan) largest(n int) (all []int32) {
+// largest returns the places with the most inhabitants, at least two, of the mainland and its islands. They stand so many metres
+// apart: the districts of a city count as one.
+func (p *plan) largest(n int, apart float64) (some []int32) {
+	var all []int32
 	for i := range p.places {
 		if !isOverseas(landOf(p.places[i].Commune)) {
 			all = append(all, int32(i))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b int32) int { return cmp.Compare(p.places[b].Population, p.places[a].Population) })
-	all = all[:min(max(2, n), len(all))]
-	slices.Sort(all)
-	return all
+	for _, i := range all {
+		isNear := func(j int32) bool { return p.places[i].at.distance(p.places[j].at) < apart }
+		if !slices.ContainsFunc(some, isNear) {
+			some = append(some, i)
+		}
+		if len(some) == max(2, n) {
+			break
+		}
+	}
+	if len(some) < 2 && len(all) > 1 && apart > 500 {
+		return p.largest(n, apart/2)
+	}
+	slices.Sort(some)
+	return some
 }
 
 // raiseRoads makes main roads of the shortest paths between towns, and national roads of those between the largest.
@@ -287,9 +303,10 @@ func (p *plan) raiseRoads() {
 	}
 	for _, level := range []struct {
 		class class
-		share int
-	}{{secondary, 6}, {primary, 30}, {trunk, 150}} {
-		towns := p.largest(len(p.places) / level.share)
+		share int // one place in so many
+		apart float64
+	}{{secondary, 6, 2000}, {primary, 30, 6000}, {trunk, 150, 15_000}} {
+		towns := p.largest(len(p.places)/level.share, level.apart)
 		points := make([]point, len(towns))
 		for n, i := range towns {
 			points[n] = p.places[i].at

@@ -27,7 +27,7 @@ const (
 
 // planMotorways plans motorways between the largest places.
 func (p *plan) planMotorways() {
-	towns := slices.DeleteFunc(p.largest(len(p.places)/150), func(i int32) bool {
+	towns := slices.DeleteFunc(p.largest(len(p.places)/150, 15_000), func(i int32) bool {
 		return landOf(p.places[i].Commune) != "" || len(p.places[i].roads) == 0
 	})
 	points := make([]point, len(towns))

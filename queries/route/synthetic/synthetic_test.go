@@ -202,7 +202,7 @@ func withoutOverseas(streets []Street) (kept []Street) {
 
 func TestThereAreAboutAsManySegmentsAsAsked(t *testing.T) {
 	t.Parallel()
-	for _, want := range []int{3000, 30_000, 150_000} {
+	for _, want := range []int{3000, 30_000, 100_000} {
 		got := read(t, generate(t, Options{Segments: want, Seed: 11})).segments()
 		if ratio := float64(got) / float64(want); ratio < 0.8 || ratio > 1.25 {
 			t.Errorf("got %d segments, want about %d", got, want)
@@ -247,7 +247,7 @@ func (n *network) distance(ways []osmpbf.Way, p Position) float64 {
 
 func TestANetworkHasRoadsOfEveryKind(t *testing.T) {
 	t.Parallel()
-	n := read(t, generate(t, Options{Segments: 150_000, Seed: 1}))
+	n := read(t, generate(t, Options{Segments: 60_000, Seed: 1}))
 	seen := map[string]int{}
 	for _, w := range n.ways {
 		for _, tag := range w.Tags {
@@ -281,7 +281,7 @@ func prefixAll(prefix string, all []string) (prefixed []string) {
 
 func TestRestrictionsJoinWaysThatMeet(t *testing.T) {
 	t.Parallel()
-	n := read(t, generate(t, Options{Segments: 60_000, Seed: 3}))
+	n := read(t, generate(t, Options{Segments: 20_000, Seed: 3}))
 	for _, r := range n.relations {
 		from, via, to := r.Members[0], r.Members[1], r.Members[2]
 		for _, id := range []int64{from.ID, to.ID} {

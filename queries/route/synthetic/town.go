@@ -109,9 +109,9 @@ func (t *town) connect() {
 		e := edge{a: p.a, b: p.b, class: residential, street: unnamed}
 		chance := t.rand.Float64()
 		switch {
-		case !p.isRelative && (length > 300 || chance > 0.42):
+		case !p.isRelative && (length > 300 || chance > 0.27):
 			continue
-		case !p.isRelative && chance > 0.27:
+		case !p.isRelative && chance > 0.12:
 			e.class = [...]class{footway, footway, footway, path, cycleway, cycleway, steps}[t.rand.IntN(7)]
 		case length > 250:
 			e.class = unclassified
