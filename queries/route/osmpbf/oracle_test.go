@@ -87,7 +87,8 @@ func (s *sum) addForeign(o osm.Object) {
 		s.addWay(w)
 	case *osm.Relation:
 		r := osmpbf.Relation{ID: int64(e.ID), Tags: tags(e.Tags)}
-		kinds := map[osm.Type]osmpbf.MemberType{osm.TypeNode: osmpbf.NodeMember, osm.TypeWay: osmpbf.WayMember, osm.TypeRelation: osmpbf.RelationMember}
+		kinds := map[osm.Type]osmpbf.MemberType{osm.TypeNode: osmpbf.NodeMember, osm.TypeWay: osmpbf.WayMember,
+			osm.TypeRelation: osmpbf.RelationMember}
 		for _, m := range e.Members {
 			r.Members = append(r.Members, osmpbf.Member{Type: kinds[m.Type], ID: m.Ref, Role: m.Role})
 		}

@@ -39,7 +39,8 @@ func newMap(t testing.TB, nodes int) []byte {
 		write(w.WriteNode(n))
 	}
 	for i := range int64(nodes / 100) {
-		write(w.WriteWay(osmpbf.Way{ID: -i, Nodes: []int64{200 * i, 200*i + 2, 200 * i}, Tags: osmpbf.Tags{{Key: "name", Value: "Rue du Moulin"}}}))
+		nodes, tags := []int64{200 * i, 200*i + 2, 200 * i}, osmpbf.Tags{{Key: "name", Value: "Rue du Moulin"}}
+		write(w.WriteWay(osmpbf.Way{ID: -i, Nodes: nodes, Tags: tags}))
 	}
 	for i := range int64(nodes / 100) {
 		members := []osmpbf.Member{{Type: osmpbf.WayMember, ID: -i, Role: "from"}, {Type: osmpbf.NodeMember, ID: 200 * i, Role: "via"},

@@ -48,9 +48,10 @@ func (p *plan) newMotorway(number int, from, to int32) motorway {
 	at := func(i int32) float64 { return p.places[i].at.minus(a).dot(along) }
 	var near []int32
 	for i := range p.places {
-		q := p.places[i]
-		aside := math.Abs(q.at.minus(a).cross(along))
-		if d := at(int32(i)); aside < motorwayReach && d > motorwaySpacing && d < at(to)-motorwaySpacing && len(q.roads) > 0 && landOf(q.Commune) == "" {
+		q := &p.places[i]
+		d, aside := at(int32(i)), math.Abs(q.at.minus(a).cross(along))
+		isBetween := aside < motorwayReach && d > motorwaySpacing && d < at(to)-motorwaySpacing
+		if isBetween && len(q.roads) > 0 && landOf(q.Commune) == "" {
 			near = append(near, int32(i))
 		}
 	}
@@ -125,9 +126,9 @@ func (d *roadDrawer) drawFerry(a, b gate, r road) {
 	length := d.whole.project(a.lon, a.lat).distance(d.whole.project(b.lon, b.lat))
 	minutes := 10 + int(length/25_000*60)
 	name := d.places[r.a].Name + " - " + d.places[r.b].Name
-	d.ways = append(d.ways, osmpbf.Way{Nodes: []int64{a.node, d.addPoint(d.whole.project((a.lon+b.lon)/2, (a.lat+b.lat)/2)), b.node},
-		Tags: osmpbf.Tags{{Key: "route", Value: "ferry"}, {Key: "name", Value: name}, {Key: "motor_vehicle", Value: "yes"}, {Key: "foot", Value: "yes"},
-			{Key: "bicycle", Value: "yes"}, {Key: "duration", Value: fmt.Sprintf("%02d:%02d", minutes/60, minutes%60)}}})
+	middle := d.addPoint(d.whole.project((a.lon+b.lon)/2, (a.lat+b.lat)/2))
+	d.ways = append(d.ways, osmpbf.Way{Nodes: []int64{a.node, middle, b.node}, Tags: osmpbf.Tags{tag("route", "ferry"), tag("name", name),
+		tag("motor_vehicle", "yes"), tag("foot", "yes"), tag("bicycle", "yes"), tag("duration", fmt.Sprintf("%02d:%02d", minutes/60, minutes%60))}})
 }
 
 // carriageway is one direction of a motorway while it is drawn: the nodes of the section that has begun.
