@@ -2,6 +2,7 @@ package guidance
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"lieudit/queries/route"
@@ -66,6 +67,7 @@ type junction struct {
 	before, after float64
 	angle         float64
 	others        []choice // the roads that could be taken instead
+	closed        []*Road  // the roads that only lead there
 	isTurnBack    bool     // the path goes back on the road by which it came
 }
 
@@ -85,6 +87,8 @@ func (p *path) junction(i int, known *Road) *junction {
 	for k := range next.Branches {
 		if b := &next.Branches[k]; b.CanEnter {
 			j.others = append(j.others, choice{&b.Road, turnAngle(j.before, b.Bearing)})
+		} else {
+			j.closed = append(j.closed, &b.Road)
 		}
 	}
 	return j
@@ -106,7 +110,9 @@ func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
 		return route.TakeFerry, modifierOf(j.angle), true
 	case j.isTurnBack:
 		return route.UTurn, route.Backwards, true
-	case j.from.isFerry() && !j.to.isFerry():
+	case j.from.isFerry() && j.to.isFerry():
+		return "", "", false
+	case j.from.isFerry():
 		return j.turn()
 	case j.isMerge():
 		return route.Merge, modifierOf(j.angle), true
@@ -123,11 +129,8 @@ func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
 // turn is a turn, or the bend of the same road at a junction where another goes on.
 func (j *junction) turn() (route.ManeuverType, route.Modifier, bool) {
 	modifier := j.modifier()
-	switch {
-	case modifier == route.Straight || isSameRoad(j.from, j.to) && modifier != route.Backwards:
+	if modifier == route.Straight || isSameRoad(j.from, j.to) {
 		return route.Continue, modifier, true
-	case modifier == route.Backwards: // a hairpin, not the same road: that would be a turn back
-		return route.Turn, onSide(j.angle, route.SharpLeft, route.SharpRight), true
 	}
 	return route.Turn, modifier, true
 }
@@ -138,13 +141,26 @@ func (j *junction) nameChange() (route.ManeuverType, route.Modifier, bool) {
 	if !j.to.hasLabel() || j.to.IsLink || isSameRoad(j.known, j.to) || sharesRef(j.known, j.to) {
 		return "", "", false
 	}
-	return route.Continue, modifierOf(j.angle), true
+	return route.Continue, bendOf(j.angle), true
 }
 
-// isMerge tells whether a ramp joins a motorway or a road like it.
-func (j *junction) isMerge() bool {
-	return j.mode == route.Car && j.from.IsLink && !j.to.IsLink && j.to.isFast() && math.Abs(j.angle) <= 60
+// bendOf is the direction of a bend: also a hairpin is no way back.
+func bendOf(angle float64) route.Modifier {
+	if modifier := modifierOf(angle); modifier != route.Backwards {
+		return modifier
+	}
+	return onSide(angle, route.SharpLeft, route.SharpRight)
 }
+
+// isMerge tells whether a ramp joins a motorway or a road like it, or a motorway another.
+func (j *junction) isMerge() bool {
+	if j.mode != route.Car || j.to.IsLink || !j.to.isFast() || math.Abs(j.angle) > 60 {
+		return false
+	}
+	return j.from.IsLink || j.from.Class == profile.Motorway && !isSameRoad(j.from, j.to) && slices.ContainsFunc(j.closed, isMotorway)
+}
+
+func isMotorway(r *Road) bool { return r.Class == profile.Motorway && !r.IsLink }
 
 // isRamp tells whether a ramp of a motorway, or of a road like it, begins.
 func (j *junction) isRamp() bool {
@@ -164,7 +180,7 @@ func (j *junction) ramp() (route.ManeuverType, route.Modifier, bool) {
 
 // modifier is the direction of the way taken. Where another road leads as straight on, it is the side on which the way lies.
 func (j *junction) modifier() route.Modifier {
-	modifier := modifierOf(j.angle)
+	modifier := bendOf(j.angle)
 	if o, ok := j.straightest(); ok && modifier == route.Straight && math.Abs(o.angle) <= straightAngle {
 		return onSide(j.angle-o.angle, route.SlightLeft, route.SlightRight)
 	}
@@ -188,7 +204,16 @@ func (j *junction) isObvious() bool {
 			return false
 		}
 	}
-	return len(j.others) == 0 || math.Abs(j.angle) <= 60 || isSameRoad(j.from, j.to) || !j.hasMajorChoice()
+	if len(j.others) == 0 {
+		return !j.endsAtRoad()
+	}
+	return math.Abs(j.angle) <= 60 || isSameRoad(j.from, j.to) || !j.hasMajorChoice()
+}
+
+// endsAtRoad tells whether the road ends at a one-way road, into which only one turn is allowed.
+func (j *junction) endsAtRoad() bool {
+	isThrough := func(r *Road) bool { return !r.isMinor() || j.to.isMinor() }
+	return math.Abs(j.angle) > slightAngle && !isSameRoad(j.from, j.to) && slices.ContainsFunc(j.closed, isThrough)
 }
 
 // hasMajorChoice tells whether any other road is more than a drive.

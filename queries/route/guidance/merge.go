@@ -6,12 +6,13 @@ import (
 	"lieudit/queries/route"
 )
 
-// The lengths in metres up to which the road between two manoeuvres belongs to one junction, and the length of a zigzag.
+// The lengths in metres up to which the road between two manoeuvres belongs to one junction.
 const (
 	junctionLength     = 30
 	footJunctionLength = 15
-	zigzagLength       = 20
-	carriagewayGap     = 40 // between the carriageways of one road, at a U-turn
+	zigzagLength       = 15 // between two halves of a street that are offset
+	islandLength       = 40 // of a bend around an island in a street
+	carriagewayGap     = 41 // between the carriageways of one road, at a U-turn
 	briefLength        = 100
 )
 
@@ -34,6 +35,23 @@ func (p *path) merge(events []event) []event {
 	return p.dropBrief(merged)
 }
 
+// pair is two manoeuvres, one after the other.
+type pair struct {
+	one, other, total float64 // angles of each, and from before the first to behind the second
+	gap               float64 // length of the road between them
+	isSame            bool    // the road behind the second is that before the first
+	isSameBetween     bool    // and so is the road between
+}
+
+func (p *path) newPair(first, second event) pair {
+	before := &p.stretches[first.at-1].Road
+	return pair{
+		one: first.angle(), other: second.angle(), total: turnAngle(first.before, second.after),
+		gap:    p.distance(first.road, second.at),
+		isSame: isSameRoad(before, &p.stretches[second.road].Road), isSameBetween: isSameRoad(before, &p.stretches[first.road].Road),
+	}
+}
+
 // join makes one manoeuvre of two, or none. It returns false where both stay.
 func (p *path) join(first, second event) ([]event, bool) {
 	if p.isApproach(first, second) || p.isWeaving(first, second) {
@@ -42,26 +60,40 @@ func (p *path) join(first, second event) ([]event, bool) {
 	if !canJoin(first) || !canJoin(second) {
 		return nil, false
 	}
-	gap := p.distance(first.road, second.at)
-	total := turnAngle(first.before, second.after)
-	one, other := first.angle(), second.angle()
-	isSame := isSameRoad(&p.stretches[first.at-1].Road, &p.stretches[second.road].Road)
+	pair := p.newPair(first, second)
 	switch {
-	case isSame && math.Abs(total) > 150 && one*other > 0 && gap <= carriagewayGap && math.Abs(one) > slightAngle:
+	case pair.isUTurn():
 		return p.joined(first, second, route.UTurn, route.Backwards), true
-	case gap > p.junctionLength():
-		return nil, false
-	case first.kind != route.Turn && math.Abs(one) <= slightAngle && math.Abs(other) > slightAngle && p.isSameRoadAt(first):
-		return []event{second}, true
-	case math.Abs(one) <= straightAngle || math.Abs(other) <= straightAngle || one*other > 0:
-		return p.joinTurns(first, second, total, isSame), true
-	case math.Abs(total) <= straightAngle && gap <= zigzagLength:
-		if isSame {
-			return nil, true
-		}
+	case pair.isOffset() && pair.isSame:
+		return nil, true
+	case pair.isOffset():
 		return p.joined(first, second, route.Continue, route.Straight), true
+	case pair.gap > p.junctionLength():
+		return nil, false
+	case first.kind != route.Turn && pair.isSameBetween && math.Abs(pair.one) <= slightAngle && math.Abs(pair.other) > slightAngle:
+		return []event{second}, true
+	case pair.isOneTurn():
+		return p.joinTurns(first, second, pair), true
 	}
 	return nil, false
+}
+
+// isUTurn tells whether the path goes back on the other carriageway of its road.
+func (q *pair) isUTurn() bool {
+	return q.isSame && math.Abs(q.total) > 150 && q.one*q.other > 0 && q.gap <= carriagewayGap
+}
+
+// isOffset tells whether the path is as straight behind both manoeuvres as before: across an offset, or around an island.
+func (q *pair) isOffset() bool {
+	isIsland := q.isSame && q.isSameBetween && q.gap <= islandLength
+	return q.one*q.other < 0 && math.Abs(q.total) <= straightAngle && (isIsland || q.gap <= zigzagLength)
+}
+
+// isOneTurn tells whether the manoeuvres are the parts of one turn: to the same side, or with a part that is nearly straight.
+func (q *pair) isOneTurn() bool {
+	least := min(math.Abs(q.one), math.Abs(q.other))
+	isBent := q.gap <= zigzagLength && least <= slightAngle && math.Abs(q.total) > slightAngle
+	return math.Abs(q.total) <= 135 && (least <= straightAngle || q.one*q.other > 0 || isBent)
 }
 
 // isApproach tells whether a manoeuvre only leads onto the right side of an island before a roundabout.
@@ -73,11 +105,6 @@ func (p *path) isApproach(first, second event) bool {
 // isWeaving tells whether a ramp joins a motorway only to leave it at once.
 func (p *path) isWeaving(first, second event) bool {
 	return first.kind == route.Merge && second.kind == route.OffRamp && p.distance(first.at, second.at) <= 2*junctionLength
-}
-
-// isSameRoadAt tells whether the road goes on at a manoeuvre.
-func (p *path) isSameRoadAt(e event) bool {
-	return isSameRoad(&p.stretches[e.at-1].Road, &p.stretches[e.road].Road)
 }
 
 // canJoin tells whether a manoeuvre may be a part of another.
@@ -93,17 +120,14 @@ func (p *path) junctionLength() float64 {
 }
 
 // joinTurns makes one turn of two to the same side, or of a turn and a way straight on.
-func (p *path) joinTurns(first, second event, total float64, isSame bool) []event {
-	modifier := modifierOf(total)
+func (p *path) joinTurns(first, second event, q pair) []event {
+	modifier := modifierOf(q.total)
 	kind := route.Turn
 	switch {
-	case modifier == route.Straight || isSame:
+	case modifier == route.Straight || q.isSame:
 		kind = route.Continue
-	case math.Abs(total) <= slightAngle && (first.kind == route.Fork || second.kind == route.Fork):
+	case math.Abs(q.total) <= slightAngle && (first.kind == route.Fork || second.kind == route.Fork):
 		kind = route.Fork
-	}
-	if modifier == route.Backwards {
-		modifier = onSide(first.angle(), route.SharpLeft, route.SharpRight)
 	}
 	return p.joined(first, second, kind, modifier)
 }

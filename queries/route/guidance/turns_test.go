@@ -98,13 +98,26 @@ a-------b-------e
 			paths: map[string]string{"abg": "tourner fortement_gauche bg", "abh": "tourner fortement_droite bh", "abc": "tourner legerement_gauche bc", "abd": "tourner droite bd"},
 		},
 		{
-			rule: "who cannot be entered is no choice",
+			rule: "a road that cannot be entered is no choice",
+			drawing: `
+             c
+
+a-------b
+
+        d`,
+			ways:  "ab\nbc\ndb oneway=yes",
+			paths: map[string]string{"abc": ""},
+		},
+		{
+			rule: "the only turn at the end of a street is told",
 			drawing: `
     c
 
-a---b---d`,
-			ways:  "ab\nbc\ndb oneway=yes",
-			paths: map[string]string{"abc": ""},
+a---b---d
+
+    e`,
+			ways:  "ab\nebc oneway=yes\ndb name=ab oneway=yes",
+			paths: map[string]string{"abc": "tourner gauche ebc"},
 		},
 		{
 			rule: "back at a dead end",
@@ -179,6 +192,14 @@ a-------------b-------------c`,
 a-------------b------c----------------d`,
 			ways:  "ab name=Rue~Foch\nbc name=Pont~Neuf\ncd name=Rue~Foch",
 			paths: map[string]string{"abcd": "", "abc": ""},
+		},
+		{
+			rule: "a new name at a hairpin",
+			drawing: `
+a--------------------b
+  c`,
+			ways:  "ab\nbc",
+			paths: map[string]string{"abc": "continuer fortement_droite bc"},
 		},
 		{
 			rule: "not where a name is lost",
@@ -349,6 +370,24 @@ cfg highway=secondary`,
 			paths: map[string]string{"abefg": "tourner droite cfg", "abcfg": "tourner droite cfg", "abcd": ""},
 		},
 		{
+			rule: "motorways that join",
+			drawing: `
+a--------------
+               b------c
+d--------------`,
+			ways:  "ab name=- ref=A~6 highway=motorway\ndb name=- ref=A~46 highway=motorway\nbc name=- ref=A~7 highway=motorway",
+			paths: map[string]string{"abc": "insertion tout_droit A 7"},
+		},
+		{
+			rule: "ferry lines that part",
+			drawing: `
+               c------d
+a------b
+               e`,
+			ways:  "ab\nbc route=ferry name=-\nbe route=ferry name=-\ncd",
+			paths: map[string]string{"abcd": "bac tout_droit; continuer tout_droit cd"},
+		},
+		{
 			rule: "onto a ferry and off it",
 			drawing: `
 a-----b-----------------c------d
@@ -400,6 +439,41 @@ f----b------g
 h----c------i`,
 			ways:  "gbf name=Boulevard~Foch oneway=yes\nhci name=Boulevard~Foch oneway=yes\nbc name=Rue~Hoche",
 			paths: map[string]string{"hcbf": "demi_tour demi_tour Boulevard Foch"},
+		},
+		{
+			rule: "back through a gap that is drawn with a slip",
+			drawing: `
+f--------b-------g
+        e
+h------c---------i`,
+			ways:  "gbf name=Boulevard~Foch oneway=yes\nhci name=Boulevard~Foch oneway=yes\nce name=-\neb name=-",
+			paths: map[string]string{"hcebf": "demi_tour demi_tour Boulevard Foch"},
+		},
+		{
+			rule: "two turns to the right around a corner stay two",
+			drawing: `
+a------b----f
+       |
+d------c
+       |
+       e`,
+			ways:  "abf\nbce\ncd",
+			paths: map[string]string{"abcd": "tourner droite bce; tourner droite cd"},
+		},
+		{
+			rule: "a street around an island",
+			drawing: `
+        g
+        c------d
+a----b            e---f
+        h------i`,
+			ways: `
+ab name=Rue~Foch
+bhie name=Rue~Foch oneway=yes
+edcb name=Rue~Foch oneway=yes
+ef name=Rue~Foch
+cg`,
+			paths: map[string]string{"abhief": "", "fedcba": ""},
 		},
 		{
 			rule: "an offset of a street at another",
