@@ -7,11 +7,12 @@ import (
 	"os/exec"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/queries/route/routertest"
 )
 
 // installMissingTools installs the tools that are missing: a C compiler for the race detector, Postgres for the read
-// models, a browser for the web pages, and Node.js for the official EventStoreDB client, which a test runs against lieudit
-// node. It installs with apt-get and needs root. Where a container engine runs, Postgres may be missing.
+// models, a browser for the web pages, Node.js for the official EventStoreDB client, which a test runs against lieudit node, and
+// pip, which downloads the routing servers. It installs with apt-get and needs root. Where a container engine runs, Postgres may be missing.
 func installMissingTools(ctx context.Context) error {
 	var missing []string
 	if _, err := exec.LookPath("gcc"); err != nil {
@@ -28,6 +29,9 @@ func installMissingTools(ctx context.Context) error {
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
 		missing = append(missing, "npm")
+	}
+	if exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run() != nil && os.Getenv(routertest.FolderVariable) == "" {
+		missing = append(missing, "python3-pip")
 	}
 	if len(missing) == 0 {
 		return nil
