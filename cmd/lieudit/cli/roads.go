@@ -14,15 +14,17 @@ import (
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/dirlock"
+	"lieudit/queries/address/commune"
 	"lieudit/queries/route"
 	"lieudit/queries/route/network"
+	"lieudit/queries/route/synthetic"
 )
 
 // roadsCommand groups the commands on the road networks of a data folder. A road network is one map of OpenStreetMap as a file
 // on which routes are found. The commands need no running service; one that runs on the folder takes an import over.
 func (p Program) roadsCommand() *cli.Command {
-	return terminal.NewGroup("roads", "The road network: import a map, see what is served",
-		p.roadsImportCommand(), p.roadsStatusCommand())
+	return terminal.NewGroup("roads", "The road network: import a map, see what is served, invent one",
+		p.roadsImportCommand(), p.roadsStatusCommand(), p.roadsGenerateCommand())
 }
 
 // roadsImportCommand is lieudit roads import: networks.Import on the data folder.
@@ -98,6 +100,8 @@ func describeStage(stage string) string {
 		return "dividing the map into cells"
 	case network.StageGraphs:
 		return "building the graphs of car, foot and bike"
+	case network.StageShortcuts:
+		return "computing shortcuts through the cells"
 	}
 	return stage
 }
@@ -165,7 +169,8 @@ func describeNetwork(m network.Meta) []string {
 		fields = append(fields, string(of.Mode), fmt.Sprintf("%s segments, %s junctions, %s turn restrictions",
 			terminal.GroupThousands(of.Segments), terminal.GroupThousands(of.Junctions), terminal.GroupThousands(of.Restrictions)))
 	}
-	return append(fields, "invented", terminal.EmptyIf(!m.IsSynthetic, "SYNTHETIC: roads that exist nowhere"), "source", route.OSMAttribution)
+	return append(fields, "invented", terminal.EmptyIf(!m.IsSynthetic, "SYNTHETIC: roads that exist nowhere"),
+		"source", terminal.EmptyIf(m.IsSynthetic, route.OSMAttribution))
 }
 
 // roadsStatusCommand is lieudit roads status. It reads the data folder, whether a service runs or not.
@@ -211,4 +216,41 @@ func (p Program) printNetworkStatus(_ context.Context, c *cli.Command) error {
 		return p.PrintJSON(s)
 	}
 	return p.PrintFields(append(describeNetwork(s.Meta), p.describeRelease(s.releaseStatus)...)...)
+}
+
+// roadsGenerateCommand is lieudit roads generate: synthetic.Generate, which invents a map. It needs neither a data folder nor a
+// service.
+func (p Program) roadsGenerateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "generate",
+		Usage: "Write a map of invented roads, for tests and measurements",
+		Description: `The map is in the format that roads import takes, and says that it is invented: the service shows it. The same count
+and seed give the same bytes.
+
+  lieudit roads generate --segments 100000 --out synthetic.osm.pbf`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "segments", Value: 100_000, Usage: "`HOW MANY` pieces of road between junctions, each direction by itself, about", Validator: terminal.AtLeastOne},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is invented"},
+			&cli.StringFlag{Name: "out", Required: true, Usage: "`FILE`; - for standard output", TakesFile: true},
+		},
+		Action: p.generateRoads,
+	}
+}
+
+// generateRoads writes an invented map to the file of --out or to standard output.
+func (p Program) generateRoads(ctx context.Context, c *cli.Command) error {
+	communes, err := commune.Load()
+	if err != nil {
+		return err
+	}
+	out, err := p.openOutput(c.String("out"))
+	if err != nil {
+		return err
+	}
+	bar := p.NewProgressBar()
+	_, err = synthetic.Generate(ctx, out, communes, synthetic.Options{Segments: c.Int("segments"), Seed: c.Uint64("seed"), Progress: func(done, total int) {
+		bar.Update("roads of "+terminal.GroupThousands(done)+" towns", int64(done), int64(total))
+	}})
+	bar.Clear()
+	return out.finish(err)
 }

@@ -9,12 +9,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"time"
 
 	"lieudit/cmd/lieudit/releases"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
 	"lieudit/queries/mappedfile"
 	"lieudit/queries/route/network"
+	"lieudit/queries/route/osmpbf"
+	"lieudit/queries/route/synthetic"
 )
 
 // Folder is the folder of road networks in a data folder.
@@ -58,6 +63,10 @@ const FetchStage = "fetch"
 
 // fetchInterval is how often the progress of a fetch is reported.
 const fetchInterval = 100 * time.Millisecond
+
+// demoSeed decides which roads a demo has. They are the same on every machine, so that examples in the documentation and tests
+// can name them.
+const demoSeed = 2026
 
 // Summary describes what an import brought.
 type Summary struct {
@@ -117,6 +126,9 @@ func (i Import) buildNetwork(ctx context.Context, path string) (s Summary, err e
 		}
 	}
 	o := network.Options{Progress: i.Progress}
+	if o.IsSynthetic, err = isInvented(local); err != nil {
+		return s, fmt.Errorf("%s: %w", source.Name, err)
+	}
 	if date, _ := i.Sources.Date(); date != "" {
 		if o.Date, err = time.Parse(time.DateOnly, date); err != nil {
 			return s, err
@@ -127,6 +139,15 @@ func (i Import) buildNetwork(ctx context.Context, path string) (s Summary, err e
 	}
 	s.IsFileDate = s.Date.Equal(o.Date)
 	return s, nil
+}
+
+// isInvented says whether a map says that its roads are invented. It fails with the errors of package osmpbf.
+func isInvented(path string) (bool, error) {
+	file, err := osmpbf.Open(path)
+	if err != nil {
+		return false, err
+	}
+	return file.Header().Generator == synthetic.Generator, file.Close()
 }
 
 // fetchMap copies the map behind a URL to a path and reports how many bytes have come.
@@ -146,4 +167,34 @@ func (i Import) fetchMap(path string) error {
 			i.Progress(FetchStage, i.Sources.BytesRead.Load(), i.Sources.TotalBytes)
 		}
 	}
+}
+
+// AddDemo invents the roads of a demo: along the streets with addresses that rows hold, and between their towns. The network is
+// the current one then.
+func AddDemo(ctx context.Context, f Folder, now time.Time, communes *commune.Table, rows iter.Seq2[ban.Row, error]) error {
+	streets, err := synthetic.ReadStreets(rows)
+	if err != nil {
+		return err
+	}
+	_, err = f.Add(ctx, now, func(path, _ string) (_ releases.Label, err error) {
+		label := releases.Label{Date: releases.DemoDate, IsSynthetic: true}
+		source := path + ".osm.pbf"
+		defer func() { err = errors.Join(err, os.Remove(source)) }()
+		if err := writeMap(ctx, source, communes, streets); err != nil {
+			return label, err
+		}
+		_, err = network.Build(ctx, path, source, network.Options{IsSynthetic: true, Date: now})
+		return label, err
+	})
+	return err
+}
+
+// writeMap writes a map of invented roads to a file.
+func writeMap(ctx context.Context, path string, communes *commune.Table, streets []synthetic.Street) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = synthetic.Generate(ctx, file, communes, synthetic.Options{Streets: streets, Seed: demoSeed})
+	return errors.Join(err, file.Close())
 }

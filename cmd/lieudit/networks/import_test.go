@@ -19,8 +19,8 @@ import (
 	"lieudit/queries/route/osmpbf"
 )
 
-// writeMap writes a map of three streets around a square into a file and returns its path.
-func writeMap(t *testing.T, name string, date time.Time) string {
+// writeTestMap writes a map of three streets around a square into a file and returns its path.
+func writeTestMap(t *testing.T, name string, date time.Time) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := osmpbf.NewWriter(&out, osmpbf.Header{Date: date, Generator: "test"})
@@ -63,7 +63,7 @@ func importMap(t *testing.T, f Folder, sum string, names ...string) (string, Sum
 func TestAMapBecomesTheCurrentNetworkNamedByItsDate(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
-	name, summary, err := importMap(t, f, "", writeMap(t, "lozere.osm.pbf", mapDate()))
+	name, summary, err := importMap(t, f, "", writeTestMap(t, "lozere.osm.pbf", mapDate()))
 	if err != nil || name != "2026-11-20-7" {
 		t.Fatalf("%q, %v", name, err)
 	}
@@ -83,7 +83,7 @@ func TestAMapBecomesTheCurrentNetworkNamedByItsDate(t *testing.T) {
 func TestAMapWithoutADateHasThatOfItsFile(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{"france-2026-11-21.osm.pbf": "2026-11-21-7"} {
-		name, s, err := importMap(t, FolderIn(t.TempDir()), "", writeMap(t, file, time.Time{}))
+		name, s, err := importMap(t, FolderIn(t.TempDir()), "", writeTestMap(t, file, time.Time{}))
 		if err != nil || name != want || !s.IsFileDate {
 			t.Errorf("%s: %q, of the file %v, %v, want %q", file, name, s.IsFileDate, err, want)
 		}
@@ -92,7 +92,7 @@ func TestAMapWithoutADateHasThatOfItsFile(t *testing.T) {
 
 func TestAMapIsFetchedFromAURL(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(writeMap(t, "m.osm.pbf", mapDate())))))
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(writeTestMap(t, "m.osm.pbf", mapDate())))))
 	defer server.Close()
 	data := t.TempDir()
 	name, _, err := importMap(t, FolderIn(data), "", server.URL+"/m.osm.pbf")
@@ -108,7 +108,7 @@ func TestAMapIsFetchedFromAURL(t *testing.T) {
 func TestAFinishedNetworkIsTakenOverByItsSum(t *testing.T) {
 	t.Parallel()
 	there, here := FolderIn(t.TempDir()), FolderIn(t.TempDir())
-	name, _, err := importMap(t, there, "", writeMap(t, "m.osm.pbf", mapDate()))
+	name, _, err := importMap(t, there, "", writeTestMap(t, "m.osm.pbf", mapDate()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestAFinishedNetworkIsTakenOverByItsSum(t *testing.T) {
 	if got, s, err := importMap(t, here, sum, there.Path(name)); err != nil || got != name || s.Roads == 0 {
 		t.Errorf("taken over as %q with %+v, %v", got, s, err)
 	}
-	_, _, err = importMap(t, here, sum, writeMap(t, "m.osm.pbf", mapDate()))
+	_, _, err = importMap(t, here, sum, writeTestMap(t, "m.osm.pbf", mapDate()))
 	if _, ok := errors.AsType[*releases.UnfinishedError](err); !ok {
 		t.Errorf("a map with a sum: %v, want an *UnfinishedError", err)
 	}
@@ -134,7 +134,7 @@ func TestAFinishedNetworkIsTakenOverByItsSum(t *testing.T) {
 func TestWhatIsNoMapIsRefusedAndNothingChanges(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
-	good := writeMap(t, "m.osm.pbf", mapDate())
+	good := writeTestMap(t, "m.osm.pbf", mapDate())
 	before, _, err := importMap(t, f, "", good)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestARunningServiceTakesOverANetwork(t *testing.T) {
 			t.Fatal("the watcher does not announce that it runs")
 		}
 	}
-	name, _, err := importMap(t, f, "", writeMap(t, "m.osm.pbf", mapDate()))
+	name, _, err := importMap(t, f, "", writeTestMap(t, "m.osm.pbf", mapDate()))
 	if err != nil {
 		t.Fatal(err)
 	}

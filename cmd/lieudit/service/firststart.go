@@ -166,4 +166,8 @@ A demo account was opened. Its key is shown this once:
   curl -H "Authorization: Bearer $LIEUDIT_KEY" -X PUT -d '{"nom": "Boutique de Mende", "lat": 44.5176, "lon": 3.5}' %s/locations/referentiels/boutiques/sites/mende-1
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
 `, key, base, base, base, base, base, base, base)
+	if served := s.servedNetwork.Load(); served != nil && served.isDemo { // its streets are those of the demo addresses
+		fmt.Fprintf(out, `  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/route/compute?origin=rue+de+la+mairie+toulouse&destination=impasse+du+long+pre+toulouse&steps=true'
+`, base)
+	}
 }

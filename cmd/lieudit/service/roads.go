@@ -8,6 +8,9 @@ import (
 
 	"lieudit/cmd/lieudit/networks"
 	"lieudit/cmd/lieudit/releases"
+	"lieudit/eventstore/dirlock"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/synthetic"
 	"lieudit/queries/mappedfile"
 	"lieudit/queries/route"
 	"lieudit/queries/route/live"
@@ -43,6 +46,12 @@ func (s *service) openRoads(ctx context.Context) error {
 	if err := folder.RemoveLeftovers(s.Now()); err != nil {
 		s.Log.Warn("leavings of imports stay", "reason", err) // they cost disk space, nothing else
 	}
+	current, err := folder.Current()
+	if err == nil && current == "" && s.Demo && folder.LastReal() == "" && s.servesDemoAddresses() {
+		if err := s.addDemoNetwork(ctx, folder); err != nil {
+			return fmt.Errorf("demo road network: %w", err)
+		}
+	}
 	s.onClose(func() error {
 		s.liveNetwork.Swap(nil) // unmaps the network once the last question to it has been answered
 		return nil
@@ -50,6 +59,20 @@ func (s *service) openRoads(ctx context.Context) error {
 	s.networkWatcher = releases.NewWatcher(folder, s.Log, s.serveNetwork, s.withdrawNetwork)
 	s.networkWatcher.Load(ctx)
 	return nil
+}
+
+// addDemoNetwork invents the roads along the demo addresses. While an import holds the folder it does nothing: the import brings
+// a network.
+func (s *service) addDemoNetwork(ctx context.Context, folder networks.Folder) error {
+	communes, err := commune.Load()
+	if err != nil {
+		return err
+	}
+	err = networks.AddDemo(ctx, folder, s.Now(), communes, synthetic.Rows(ctx, communes, DemoVintage()))
+	if _, held := errors.AsType[*dirlock.HeldError](err); held {
+		return nil
+	}
+	return err
 }
 
 // servesDemoAddresses says whether the service answers from the addresses that it has invented for itself.
