@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"lieudit/cmd/lieudit/releases"
@@ -12,14 +13,22 @@ import (
 
 // What the commands on vintages and on road networks share.
 
-// takeoverTimeout is how long a running service may take to verify and open a new release. After it the import is an error,
-// although the release is current and the service may still take it over.
-const takeoverTimeout = time.Minute
+// takeoverTimeout and takeoverSpeed bound the time in which a running service verifies and opens a new release: so long, and so
+// many bytes of the file a second. After it the import is an error, although the release is current and the service may
+// still take it over. A service reads some 100 MB a second of it beside its requests.
+const (
+	takeoverTimeout = time.Minute
+	takeoverSpeed   = 20 << 20
+)
 
 // awaitServed waits until the running service answers from a new release, which is current already. It returns false at once
 // where no service runs.
 func awaitServed[F any](ctx context.Context, folder releases.Folder[F], name string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, takeoverTimeout)
+	info, err := os.Stat(folder.Path(name))
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, takeoverTimeout+time.Duration(info.Size()/takeoverSpeed)*time.Second)
 	defer cancel()
 	return folder.AwaitServed(ctx, name)
 }

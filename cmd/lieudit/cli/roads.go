@@ -116,7 +116,7 @@ func explainRoadsError(err error) error {
 		return errors.New("a finished road network is imported with its SHA-256: --sha256 SUM (lieudit roads status --sha256 prints it where it was built)")
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return errors.New("the disk is full: while a road network is built it takes some three times the size of the map beside the current one; nothing was changed")
+		return errors.New("the disk is full: while a road network is built it takes up to ten times the size of the map beside the current one; nothing was changed")
 	}
 	return err
 }
