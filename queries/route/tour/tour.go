@@ -1,0 +1,158 @@
+// Package tour finds the order of stops that costs least. Its one constraint: the same costs give the same order, so the work is
+// bounded by steps and never by a clock.
+//
+//	costs, Options ── newProblem ──► problem (a round trip with forbidden arcs) ── exact | improve ──► trip ── order
+//
+// Every question becomes the same one: the cheapest round trip. Where the tour does not return to its first stop, a node is
+// added that costs nothing to reach and to leave, and the trip is cut open there; a fixed end forbids all other arcs. Few stops
+// are solved exactly (Held and Karp), more by local search with random restarts near the best trip found so far.
+package tour
+
+import (
+	"math"
+	"slices"
+)
+
+// MaxStops is the number of stops up to which an order is found in well under a second. More are accepted.
+const MaxStops = 48
+
+// MaxExactStops is the number of stops up to which the best order is proven. Stops that stay first or last do not count.
+const MaxExactStops = 15
+
+// Options say which orders are allowed.
+type Options struct {
+	FixedStart bool // the first stop stays first
+	FixedEnd   bool // the last stop stays last
+	RoundTrip  bool // the tour goes back to its first stop, and pays for that; the first stop stays first
+}
+
+// Solve returns the order in which the stops cost least; optimal says that no order costs less. cost[i][j] is the cost from
+// stop i to stop j, not negative; a negative one, such as route.Unreachable, says that there is no way, and a diagonal is
+// ignored. The order is nil when none without such a pair was found; optimal then says that there is none.
+// Up to MaxExactStops stops the answer is always optimal; beyond, it may be without being said to be.
+func Solve(cost [][]float64, o Options) (order []int, optimal bool) {
+	switch len(cost) {
+	case 0:
+		return nil, true
+	case 1:
+		return []int{0}, true
+	}
+	p := newProblem(cost, o)
+	var trip []int
+	if optimal = p.free() <= MaxExactStops; optimal {
+		trip = p.exact()
+	} else {
+		trip = p.improve(stepsFor(len(p.cost)))
+	}
+	if p.length(trip) >= p.forbidden {
+		return nil, optimal || p.hasLonelyNode()
+	}
+	return p.order(trip), optimal
+}
+
+// problem is to find the cheapest round trip through all nodes. Node 0 is the first stop of a round trip, otherwise the added
+// node; the stops follow in their order.
+type problem struct {
+	cost      [][]int64
+	forbidden int64 // cost of a forbidden arc: more than any trip without one
+	added     int   // nodes before the first stop
+
+	isStartFixed, isEndFixed bool // node 1 follows node 0; the last node precedes node 0
+}
+
+// newProblem makes the costs whole numbers: the largest has costBits bits, so that sums are exact in whatever order.
+func newProblem(cost [][]float64, o Options) *problem {
+	const costBits = 40
+	n, p := len(cost), &problem{forbidden: 1 << (costBits + 7)}
+	if !o.RoundTrip {
+		p.added = 1
+	}
+	for p.forbidden <= int64(n+2)<<costBits {
+		p.forbidden <<= 1
+	}
+	_, exponent := math.Frexp(largest(cost))
+	p.cost = make([][]int64, n+p.added)
+	for i := range p.cost {
+		p.cost[i] = make([]int64, n+p.added)
+		for j := range p.cost {
+			if i >= p.added && j >= p.added {
+				p.cost[i][j] = p.forbidden
+				if c := cost[i-p.added][j-p.added]; c >= 0 && !math.IsInf(c, 1) {
+					p.cost[i][j] = int64(math.RoundToEven(math.Ldexp(c, costBits-exponent)))
+				}
+			}
+		}
+	}
+	p.fixEnds(o)
+	return p
+}
+
+// largest is the largest finite cost.
+func largest(cost [][]float64) float64 {
+	most := 0.0
+	for _, row := range cost {
+		for _, c := range row {
+			if !math.IsInf(c, 1) {
+				most = max(most, c)
+			}
+		}
+	}
+	return most
+}
+
+// fixEnds forbids the arcs that the options exclude.
+func (p *problem) fixEnds(o Options) {
+	last := len(p.cost) - 1
+	for v := range p.cost {
+		if o.FixedStart && p.added > 0 && v != 1 {
+			p.cost[0][v] = p.forbidden
+		}
+		if o.FixedEnd && v != last {
+			p.cost[v][0] = p.forbidden
+		}
+	}
+	p.isStartFixed, p.isEndFixed = o.FixedStart && p.added > 0, o.FixedEnd
+}
+
+// free is the number of nodes whose place is open.
+func (p *problem) free() int {
+	middle, _, _ := p.middle()
+	return len(middle)
+}
+
+// length is the cost of a trip; a trip through a forbidden arc has a length of forbidden or more.
+func (p *problem) length(trip []int) int64 {
+	sum, last := int64(0), trip[len(trip)-1]
+	for _, v := range trip {
+		sum += p.cost[last][v]
+		last = v
+	}
+	return sum
+}
+
+// order turns a trip into an order of the stops.
+func (p *problem) order(trip []int) []int {
+	at := slices.Index(trip, 0)
+	order := slices.Concat(trip[at:], trip[:at])[p.added:]
+	for i := range order {
+		order[i] -= p.added
+	}
+	return order
+}
+
+// hasLonelyNode returns whether a node cannot be reached or left at all, so that there is no trip.
+func (p *problem) hasLonelyNode() bool {
+	for v := range p.cost {
+		canBeReached, canBeLeft := false, false
+		for u := range p.cost {
+			if u != v {
+				canBeReached = canBeReached || p.cost[u][v] < p.forbidden
+				canBeLeft = canBeLeft || p.cost[v][u] < p.forbidden
+			}
+		}
+		if !canBeReached || !canBeLeft {
+			return true
+		}
+	}
+	return false
+}
