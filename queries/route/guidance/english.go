@@ -6,7 +6,8 @@ import (
 	"lieudit/queries/route"
 )
 
-// englishText is the sentence of a step in English. Names of roads stand as they are.
+// englishText is the sentence of a step in English, as navigation systems say it. Names of roads stand as they are, without an
+// article; numbers take one.
 func englishText(s route.Step) string {
 	m := s.Maneuver
 	switch m.Type {
@@ -53,6 +54,7 @@ func englishRoad(preposition string, s route.Step) string {
 	return ""
 }
 
+// englishTowards is " towards Lyon, Grenoble", or " towards the A 6, Lyon" where the signs show a number too.
 func englishTowards(destinations string) string {
 	ref, places := splitDestinations(destinations)
 	switch {
@@ -69,6 +71,7 @@ func englishTowards(destinations string) string {
 // englishSide is " on the left" or " on the right".
 func englishSide(m route.Modifier) string { return bySide(m, " on the left", " on the right") }
 
+// englishTurn turns onto a road, or towards what the signs show.
 func englishTurn(s route.Step) string {
 	switch s.Maneuver.Modifier {
 	case route.Straight:
@@ -83,6 +86,7 @@ func englishTurn(s route.Step) string {
 	return text + englishTowards(s.Destinations)
 }
 
+// englishContinue goes on: straight, or around a bend of the same road.
 func englishContinue(s route.Step) string {
 	if s.Maneuver.Modifier == route.Backwards {
 		return "Make a U-turn" + englishRoad(" onto ", s)
@@ -90,6 +94,7 @@ func englishContinue(s route.Step) string {
 	return "Continue " + englishDirections[s.Maneuver.Modifier] + englishRoad(" on ", s)
 }
 
+// englishFork keeps to a side. What the signs show comes before the name of the road.
 func englishFork(s route.Step) string {
 	text, preposition := bySide(s.Maneuver.Modifier, "keep left", "keep right"), " onto "
 	if text == "" {
@@ -101,6 +106,7 @@ func englishFork(s route.Step) string {
 	return text + englishRoad(preposition, s)
 }
 
+// englishRamp tells the side of a ramp and where it leads.
 func englishRamp(s route.Step) string {
 	text := "Take the ramp" + englishSide(s.Maneuver.Modifier)
 	if s.Destinations != "" {
@@ -109,6 +115,7 @@ func englishRamp(s route.Step) string {
 	return text + englishRoad(" onto ", s)
 }
 
+// englishExit leaves out the side where it is the right one, as it nearly always is, and something else is known of the exit.
 func englishExit(s route.Step) string {
 	side := englishSide(s.Maneuver.Modifier)
 	if side == " on the right" && (s.Destinations != "" || s.Maneuver.Sign != "") {
@@ -120,6 +127,7 @@ func englishExit(s route.Step) string {
 	return "Take the exit" + side + englishTowards(s.Destinations)
 }
 
+// englishMerge is what follows "Merge". The number of the road is not told twice where the signs repeat it.
 func englishMerge(s route.Step) string {
 	if road := englishRoad(" onto ", s); road != "" {
 		return road + englishTowards(withoutRef(s.Destinations, s.Ref))
@@ -127,6 +135,7 @@ func englishMerge(s route.Step) string {
 	return " into the traffic" + englishTowards(s.Destinations)
 }
 
+// englishOrdinals are the numbers of exits that are said in words.
 var englishOrdinals = [...]string{"", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"}
 
 // englishOrdinal writes numbers of exits. Nobody has seen a twenty-first one.
@@ -137,6 +146,7 @@ func englishOrdinal(n int) string {
 	return fmt.Sprintf("%dth", n)
 }
 
+// englishRoundabout counts the exit; without one the way ends in the roundabout.
 func englishRoundabout(s route.Step) string {
 	if s.Maneuver.Exit <= 0 {
 		return "Enter the roundabout"

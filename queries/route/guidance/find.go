@@ -3,16 +3,16 @@ package guidance
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/profile"
 )
 
-// find returns the manoeuvres of the path in its order, the departure first.
+// find returns the manoeuvres of the path in its order, the departure first. It carries along the road that the traveller believes
+// to be on: where a street loses its name for a bridge, its name behind the bridge is no news.
 func (p *path) find() []event {
 	events := []event{{kind: route.Depart, after: p.out[0], before: p.out[0]}}
-	known := p.roadFrom(0) // the road that the traveller believes to be on
+	known := p.roadFrom(0)
 	i := 1
 	if p.isRoundabout(0) {
 		if e := p.roundabout(0); e.exit > 0 {
@@ -53,8 +53,7 @@ func (p *path) eventAt(i int, known *Road) (event, bool) {
 	e.kind, e.modifier, ok = j.maneuver()
 	e.isChange = e.kind == route.Continue && !j.from.isFerry() && j.isObvious()
 	if p.stretches[i].IsMiniRoundabout && p.mode != route.Foot && len(j.others) > 0 {
-		e = event{at: i, road: i, kind: route.Roundabout, modifier: modifierOf(j.angle), exit: j.exitFromRight(), before: j.before, after: j.after}
-		ok = true
+		e.kind, e.modifier, e.exit, e.isChange, ok = route.Roundabout, modifierOf(j.angle), j.exitFromRight(), false, true
 	}
 	return e, ok
 }
@@ -94,7 +93,8 @@ func (p *path) junction(i int, known *Road) *junction {
 	return j
 }
 
-// isTurnBack tells whether a line goes back over the line before it.
+// isTurnBack tells whether a line goes back over the line before it. The bearing of a long stretch would not tell: two carriageways
+// meet at an angle that is nearly as sharp.
 func isTurnBack(before, next []route.Point) bool {
 	if len(before) < 2 || len(next) < 2 {
 		return false
@@ -126,7 +126,8 @@ func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
 	return j.turn()
 }
 
-// turn is a turn, or the bend of the same road at a junction where another goes on.
+// turn is a turn, or the bend of the same road at a junction where another goes on. Both need a word: nobody expects to turn to stay
+// on a road.
 func (j *junction) turn() (route.ManeuverType, route.Modifier, bool) {
 	modifier := j.modifier()
 	if modifier == route.Straight || isSameRoad(j.from, j.to) {
@@ -167,7 +168,8 @@ func (j *junction) isRamp() bool {
 	return j.mode == route.Car && !j.from.IsLink && j.to.IsLink && j.to.isFast()
 }
 
-// ramp is a way off a motorway where the motorway itself goes on, else a way onto one.
+// ramp is a way off a motorway where the motorway itself goes on, else a way onto one. Where a motorway only becomes a ramp there
+// is nothing to tell.
 func (j *junction) ramp() (route.ManeuverType, route.Modifier, bool) {
 	switch {
 	case !j.from.isFast():
@@ -195,131 +197,4 @@ func (j *junction) straightest() (best choice, ok bool) {
 		}
 	}
 	return best, ok
-}
-
-// isObvious tells whether nobody needs to be told to go on: no other road could be taken for the way.
-func (j *junction) isObvious() bool {
-	for _, o := range j.others {
-		if j.couldBeTaken(o) {
-			return false
-		}
-	}
-	if len(j.others) == 0 {
-		return !j.endsAtRoad()
-	}
-	return math.Abs(j.angle) <= 60 || isSameRoad(j.from, j.to) || !j.hasMajorChoice()
-}
-
-// endsAtRoad tells whether the road ends at a one-way road, into which only one turn is allowed.
-func (j *junction) endsAtRoad() bool {
-	isThrough := func(r *Road) bool { return !r.isMinor() || j.to.isMinor() }
-	return math.Abs(j.angle) > slightAngle && !isSameRoad(j.from, j.to) && slices.ContainsFunc(j.closed, isThrough)
-}
-
-// hasMajorChoice tells whether any other road is more than a drive.
-func (j *junction) hasMajorChoice() bool {
-	for _, o := range j.others {
-		if !j.isMinorChoice(o) {
-			return true
-		}
-	}
-	return false
-}
-
-// isMinorChoice tells whether a road is less than the one taken: for cars a drive beside a street, for others a way without a name
-// beside one with a name.
-func (j *junction) isMinorChoice(o choice) bool {
-	if j.mode == route.Car {
-		return o.isMinor() && !j.to.isMinor()
-	}
-	return !o.hasLabel() && (isSameRoad(j.from, j.to) || o.isMinor() && !j.to.isMinor())
-}
-
-// couldBeTaken tells whether a traveller who is told nothing might take another road for the way.
-func (j *junction) couldBeTaken(o choice) bool {
-	size, other := math.Abs(j.angle), math.Abs(o.angle)
-	isSame := isSameRoad(j.from, j.to)
-	switch {
-	case isSameRoad(j.from, o.Road) && !isSame && other <= normalAngle:
-		return true
-	case j.isMinorChoice(o):
-		return size > slightAngle && other <= straightAngle && !isSame || size > 2*slightAngle && other <= straightAngle
-	case o.IsLink && !j.to.IsLink && size <= slightAngle: // the main road goes on beside a ramp
-		return false
-	case isSame && size <= straightAngle && !isSameRoad(j.from, o.Road):
-		return other <= straightAngle && o.Class <= j.to.Class && o.hasLabel()
-	case isSame && !isSameRoad(j.from, o.Road) && (size <= slightAngle || o.Class > j.to.Class+1):
-		return other < size+10
-	case o.Class > j.to.Class+1 && j.to.Class <= j.from.Class && size <= slightAngle && !o.IsLink: // a far lesser road
-		return other < size
-	case size > slightAngle: // the road ends at another, or nearly so
-		return other <= normalAngle
-	}
-	return other < size+35
-}
-
-// isFork tells whether two roads of a kind part ahead.
-func (j *junction) isFork() bool {
-	if math.Abs(j.angle) > slightAngle {
-		return false
-	}
-	for _, o := range j.others {
-		if j.isForkWith(o) {
-			return true
-		}
-	}
-	return false
-}
-
-// isForkWith tells whether another road makes a fork with the way taken: none of them is the way straight on, from which the other
-// turns off.
-func (j *junction) isForkWith(o choice) bool {
-	size, other := math.Abs(j.angle), math.Abs(o.angle)
-	if max(size, other) > slightAngle || min(size, other) <= straightAngle/2 && max(size, other) > straightAngle {
-		return false
-	}
-	return o.IsLink == j.to.IsLink && classesAreNear(o.Class, j.to.Class)
-}
-
-func classesAreNear(a, b profile.Class) bool { return max(a, b)-min(a, b) <= 1 }
-
-// forkSide is the side of the way taken at a fork; straight where roads lie on both sides.
-func (j *junction) forkSide() route.Modifier {
-	var hasLeft, hasRight bool
-	for _, o := range j.others {
-		if j.isForkWith(o) {
-			hasLeft = hasLeft || o.angle < j.angle
-			hasRight = hasRight || o.angle > j.angle
-		}
-	}
-	switch {
-	case hasLeft && hasRight:
-		return route.Straight
-	case hasLeft:
-		return route.SlightRight
-	}
-	return route.SlightLeft
-}
-
-// isSameRoad tells whether a road goes on: by its name, or by its number where a name is missing.
-func isSameRoad(a, b *Road) bool {
-	if a.Name != "" && b.Name != "" {
-		return a.Name == b.Name
-	}
-	return sharesRef(a, b)
-}
-
-// sharesRef tells whether two roads have a number in common.
-func sharesRef(a, b *Road) bool {
-	if a.Ref == "" || b.Ref == "" {
-		return false
-	}
-	for ref := range strings.SplitSeq(a.Ref, ";") {
-		for other := range strings.SplitSeq(b.Ref, ";") {
-			if strings.TrimSpace(ref) == strings.TrimSpace(other) {
-				return true
-			}
-		}
-	}
-	return false
 }

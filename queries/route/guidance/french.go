@@ -59,6 +59,7 @@ func frenchPlaces(places string) string {
 	return strings.Join(list, ", ")
 }
 
+// frenchPlace is one place of a sign: a station, an airport, a street, or a town.
 func frenchPlace(place string) string {
 	if all, ok := signKinds[strings.ToLower(place)]; ok {
 		return all
@@ -89,7 +90,7 @@ func frenchTowards(destinations string) string {
 	return " vers " + newFrenchRef(ref).text + ", direction " + places
 }
 
-// frenchText is the sentence of a step in French.
+// frenchText is the sentence of a step in French, in the imperative, as a passenger who holds the map says it.
 func frenchText(s route.Step) string {
 	switch s.Maneuver.Type {
 	case route.Depart:
@@ -128,7 +129,8 @@ var frenchDirections = map[route.Modifier]string{
 	route.SharpLeft: " franchement à gauche", route.SharpRight: " franchement à droite",
 }
 
-// frenchTurn takes a way at a plain turn, and turns onto it where the turn is slight or sharp.
+// frenchTurn takes a way at a plain turn ("Prenez à gauche la rue Foch"), and turns onto it where the turn is slight or sharp, or
+// where nobody would say that he takes it ("Tournez à gauche sur la place Foch").
 func frenchTurn(s route.Step) string {
 	m := s.Maneuver.Modifier
 	name, ok := roadOf(s)
@@ -145,6 +147,7 @@ func frenchTurn(s route.Step) string {
 	return "Tournez" + frenchDirections[m] + on(s)
 }
 
+// frenchContinue goes on: straight, or around a bend of the same road.
 func frenchContinue(s route.Step) string {
 	if s.Maneuver.Modifier == route.Backwards {
 		return "Faites demi-tour" + on(s)
@@ -193,6 +196,7 @@ func frenchExit(s route.Step) string {
 	return "Prenez" + bySide(s.Maneuver.Modifier, " à gauche", "") + " la sortie" + spaced(s.Maneuver.Sign) + frenchTowards(s.Destinations)
 }
 
+// frenchMerge joins the traffic of a road. The number of the road is not told twice where the signs repeat it.
 func frenchMerge(s route.Step) string {
 	if _, ok := roadOf(s); !ok {
 		return "Insérez-vous dans la circulation" + frenchTowards(s.Destinations)
@@ -209,7 +213,10 @@ func frenchFerry(name string) string {
 	return spaced(name)
 }
 
-var frenchOrdinals = [...]string{"", "première", "deuxième", "troisième", "quatrième", "cinquième", "sixième", "septième", "huitième", "neuvième"}
+// frenchOrdinals are the numbers of exits that are said in words.
+var frenchOrdinals = [...]string{
+	"", "première", "deuxième", "troisième", "quatrième", "cinquième", "sixième", "septième", "huitième", "neuvième",
+}
 
 func frenchOrdinal(n int) string {
 	if n < len(frenchOrdinals) {
@@ -218,6 +225,7 @@ func frenchOrdinal(n int) string {
 	return strconv.Itoa(n) + "e"
 }
 
+// frenchRoundabout counts the exit; without one the way ends in the roundabout.
 func frenchRoundabout(s route.Step) string {
 	if s.Maneuver.Exit <= 0 {
 		return "Engagez-vous dans le rond-point"

@@ -16,7 +16,8 @@ const (
 	briefLength        = 100
 )
 
-// merge joins manoeuvres that follow at once, and drops those that lead to nothing.
+// merge joins manoeuvres that follow at once, and drops those that lead to nothing. A map draws each carriageway and each corner of
+// a junction; a driver sees one junction. Joined manoeuvres are tried again with the one before, so that three can become one.
 func (p *path) merge(events []event) []event {
 	merged := events[:1]
 	for _, next := range events[1:] {

@@ -108,11 +108,13 @@ func TestAStepIsMadeOfPathsWithoutLength(t *testing.T) {
 	t.Parallel()
 	at, near := route.Point{Lon: 4.85, Lat: 45.75}, route.Point{Lon: 4.86, Lat: 45.75}
 	for name, stretches := range map[string][]Stretch{
-		"one position":          {{Points: []route.Point{at}}},
-		"the same position":     {{Points: []route.Point{at, at}}},
-		"before a road":         {{Points: []route.Point{at}}, {Points: []route.Point{at, near}, Distance: 780}},
-		"behind a road":         {{Points: []route.Point{near, at}, Distance: 780}, {Points: []route.Point{at}}},
-		"between roads":         {{Points: []route.Point{near, at}, Distance: 780}, {Points: []route.Point{at}}, {Points: []route.Point{at, near}}},
+		"one position":      {{Points: []route.Point{at}}},
+		"the same position": {{Points: []route.Point{at, at}}},
+		"before a road":     {{Points: []route.Point{at}}, {Points: []route.Point{at, near}, Distance: 780}},
+		"behind a road":     {{Points: []route.Point{near, at}, Distance: 780}, {Points: []route.Point{at}}},
+		"between roads": {
+			{Points: []route.Point{near, at}, Distance: 780}, {Points: []route.Point{at}}, {Points: []route.Point{at, near}},
+		},
 		"into a roundabout":     {{Points: []route.Point{at}}, {Road: Road{IsRoundabout: true}, Points: []route.Point{at}}},
 		"within one roundabout": {{Road: Road{IsRoundabout: true}, Points: []route.Point{at}}},
 	} {

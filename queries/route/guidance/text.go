@@ -55,7 +55,8 @@ func isRef(text string) bool {
 	letters := strings.TrimRight(text, "0123456789")
 	digits := text[len(letters):]
 	letters = strings.TrimRight(letters, " ")
-	return digits != "" && len(letters) >= 1 && len(letters) <= 4 && strings.ToUpper(letters) == letters && !strings.ContainsAny(letters, " '-")
+	isShort := len(letters) >= 1 && len(letters) <= 4 && !strings.ContainsAny(letters, " '-")
+	return digits != "" && isShort && strings.ToUpper(letters) == letters
 }
 
 // bySide picks the text of the side of a direction, "" for straight on.

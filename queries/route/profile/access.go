@@ -13,7 +13,8 @@ const (
 	granted               // the mode may
 )
 
-// accessValues are the values that access tags may have for each mode. A value that is absent is other.
+// accessValues are the values that access tags may have for each mode. A value that is absent is other. What is private may be
+// reached by car, as most such roads lead to somebody's door; on foot and by bicycle it is no way.
 var accessValues = [Modes]map[string]permission{
 	Car: {
 		"yes": granted, "motorcar": granted, "motor_vehicle": granted, "vehicle": granted, "permissive": granted,
@@ -122,7 +123,8 @@ var oneWayKeys = [Modes][]string{
 	Bike: {"oneway:bicycle", "oneway"},
 }
 
-// readOneWay tells which directions of a road are open to a mode, by one-way tags alone.
+// readOneWay tells which directions of a road are open to a mode, by one-way tags alone. A value that is not known, such as
+// alternating, leaves the word to the next tag.
 func readOneWay(tags Tags, k kind, m Mode) (open [2]bool) {
 	for _, key := range oneWayKeys[m] {
 		switch tags.Get(key) {

@@ -16,8 +16,10 @@ func (t tagPairs) Get(key string) string {
 
 func BenchmarkReadWay(b *testing.B) {
 	for name, tags := range map[string]tagPairs{
-		"street": {{"highway", "residential"}, {"name", "Rue Pasteur"}, {"maxspeed", "30"}, {"surface", "asphalt"}, {"oneway", "yes"}, {"lit", "yes"}},
-		"house":  {{"building", "yes"}, {"source", "cadastre"}, {"wall", "no"}},
+		"street": {
+			{"highway", "residential"}, {"name", "Rue Pasteur"}, {"maxspeed", "30"}, {"surface", "asphalt"}, {"oneway", "yes"}, {"lit", "yes"},
+		},
+		"house": {{"building", "yes"}, {"source", "cadastre"}, {"wall", "no"}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -10,7 +10,9 @@ var bikeSurfaces = map[string]float64{
 
 // The values of cycleway tags that are room for bicycles: in the direction of the traffic, and against it.
 var (
-	cycleLanes         = map[string]bool{"track": true, "lane": true, "share_busway": true, "sharrow": true, "shared": true, "shared_lane": true}
+	cycleLanes = map[string]bool{
+		"track": true, "lane": true, "share_busway": true, "sharrow": true, "shared": true, "shared_lane": true,
+	}
 	oppositeCycleLanes = map[string]bool{"opposite": true, "opposite_lane": true, "opposite_track": true}
 )
 
@@ -33,7 +35,8 @@ func readBike(tags Tags, k kind) (units [2]uint16) {
 	return units
 }
 
-// ridingSpeeds are the speeds in km/h at which the way may be ridden, 0 where it may not.
+// ridingSpeeds are the speeds in km/h at which the way may be ridden, 0 where it may not. A lane for bicycles opens a road to them
+// that is closed by its kind, and a direction that is closed to the traffic.
 func ridingSpeeds(tags Tags, k kind, access [2]permission) (speed [2]float64) {
 	open := readOneWay(tags, k, Bike)
 	lanes := readCycleLanes(tags, open, k)
@@ -81,7 +84,8 @@ func readCycleLanes(tags Tags, open [2]bool, k kind) (lanes [2]bool) {
 	return lanes
 }
 
-// addPushing fills in the speed of who pushes the bicycle, in directions in which it may not be ridden.
+// addPushing fills in the speed of who pushes the bicycle, in directions in which it may not be ridden. Who pushes a bicycle is a
+// pedestrian by law.
 func addPushing(speed *[2]float64, tags Tags, k kind) {
 	canRide := speed[Forward] > 0 || speed[Backward] > 0
 	for d := range speed {
@@ -111,7 +115,8 @@ func pushingSpeed(tags Tags, k kind, d Direction, canRide bool) float64 {
 	return 0
 }
 
-// slowBike lowers a speed to the limit of the road and to what its surface allows.
+// slowBike lowers a speed to the limit of the road and to what its surface allows. A limit above the speed of a bicycle, as nearly
+// all are, changes nothing.
 func slowBike(tags Tags, k kind, speed float64, d Direction) float64 {
 	if k.isFerry() || speed == 0 {
 		return speed

@@ -11,7 +11,7 @@ type carWay struct {
 // limitFactor is the part of a speed limit that is driven on average.
 const limitFactor = 0.8
 
-// readCar reads what a car may do on a way.
+// readCar reads what a car may do on a way. The two directions differ by access, size and limit; the state of the road is the same.
 func readCar(tags Tags, k kind) (w carWay) {
 	if isClosedToCars(tags, k) {
 		return carWay{}
@@ -41,7 +41,8 @@ func isOpenTo(k kind, m Mode, p permission) bool {
 	return p == granted || p == other
 }
 
-// isClosedToCars tells whether cars are kept out by anything but access tags and size.
+// isClosedToCars tells whether cars are kept out by anything but access tags and size. Nobody drives around the outline of an area,
+// and a road that reverses its direction by the hour is open at hours that are not known here.
 func isClosedToCars(tags Tags, k kind) bool {
 	if k.class == Steps || tags.Get("area") == "yes" || tags.Get("oneway") == "reversible" {
 		return true
@@ -70,7 +71,7 @@ var carLimits = []struct {
 	{newDirectedKeys("maxweightrating", "maxweight"), parseTonnes, 2},
 }
 
-// fits tells whether a car passes in a direction.
+// fits tells whether a car passes in a direction. A size that cannot be read stops nobody.
 func fits(tags Tags, d Direction) bool {
 	for i := range carLimits {
 		limit := &carLimits[i]
@@ -101,7 +102,8 @@ var (
 // limitKeys are the tags of a speed limit, the one that counts first. An advised speed is nearest to what is driven.
 var limitKeys = newDirectedKeys("maxspeed:advisory", "maxspeed", "source:maxspeed", "maxspeed:type")
 
-// carSpeed is the speed on a way that is open: by its kind, its limit and its state.
+// carSpeed is the speed on a way that is open: by its kind, its limit and its state. A limit counts also where it is above the speed
+// of the kind: who maps a limit knows the road.
 func carSpeed(tags Tags, k kind, d Direction) float64 {
 	if k.isFerry() {
 		return k.speed[Car]
@@ -174,7 +176,8 @@ func slowCars(tags Tags, speed [2]float64) (units [2]uint16) {
 	return units
 }
 
-// narrowFactor is the factor of a road on which cars of both directions meet.
+// narrowFactor is the factor of a road on which cars of both directions meet. The number of lanes counts before the width, and the
+// width before the markings.
 func narrowFactor(tags Tags) float64 {
 	factor := 1.0
 	if tags.Get("lane_markings") == "no" {

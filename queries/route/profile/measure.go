@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// kilometresPerMile is the length of a mile. Limits on British roads are in miles an hour.
 const kilometresPerMile = 1.609344
 
 // namedLimits are the limits in km/h of values such as FR:urban, by what follows the country.
@@ -107,6 +108,7 @@ func parseDuration(value string) time.Duration {
 	return d
 }
 
+// parseClock reads minutes alone, hours and minutes, or hours, minutes and seconds.
 func parseClock(value string) (time.Duration, bool) {
 	parts := strings.Split(strings.TrimSpace(value), ":")
 	units := []time.Duration{time.Hour, time.Minute, time.Second}

@@ -47,6 +47,7 @@ func TurnCost(m Mode, t Turn) uint8 {
 	return uint8(math.Round(min(seconds, longestTurn) * graph.TurnUnit))
 }
 
+// carTurnSeconds is the cost for a car. Where two roads meet without a third, the road only bends: its speed says what that costs.
 func carTurnSeconds(t Turn) float64 {
 	if !t.FromRestricted && t.ToRestricted {
 		return restrictedTurn
@@ -72,6 +73,7 @@ func (t Turn) changesMode() bool {
 	return (t.FromClass == Ferry || t.FromClass == ShuttleTrain) != (t.ToClass == Ferry || t.ToClass == ShuttleTrain)
 }
 
+// bikeTurnSeconds is the cost for a bicycle: a left turn costs twice as much as a right one.
 func bikeTurnSeconds(t Turn) float64 {
 	if t.IsUTurn {
 		return bikeTurn + uTurn
