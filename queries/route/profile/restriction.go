@@ -81,7 +81,8 @@ func knownRestriction(value string) string {
 	return value
 }
 
-// addMembers sorts the members by their roles. Members of other roles, such as location_hint, mean nothing to a route. It returns false where a via is neither one node nor ways alone.
+// addMembers sorts the members by their roles; other roles, such as location_hint, mean nothing to a route. It returns false where a
+// via is neither one node nor ways alone.
 func (r *Restriction) addMembers(members []Member) bool {
 	nodes := 0
 	for _, m := range members {
