@@ -97,8 +97,5 @@ func (t *ruleTrie) forbids(state int32, to uint32) bool {
 	return false
 }
 
-// startOf returns the state of who has driven a directed segment and nothing before.
-func (t *ruleTrie) startOf(directed uint32) int32 { return t.follow(noState, directed) }
-
 // isCopy tells whether a state is more than the edge itself.
 func (t *ruleTrie) isCopy(state int32) bool { return state != noState && t.states[state].length > 1 }

@@ -40,7 +40,6 @@ type layerBuilder struct {
 	first    []uint32 // of each place of the order of all junctions its first junction; there are more where the mode is stopped
 	places   []uint32 // of each junction its place
 	rules    ruleTrie
-	graph    *graph.Graph
 	applied  int // restrictions
 }
 
