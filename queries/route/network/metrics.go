@@ -17,7 +17,7 @@ type MetricCounts struct {
 	Optimization route.Optimization `json:"optimisation"`
 	Avoid        route.Avoid        `json:"evite"`
 	Weights      int                `json:"poids"`
-	Real         int                `json:"poids_reels"`
+	Avoided      int                `json:"poids_evites"`
 }
 
 // metricKey names a metric of a mode.
@@ -63,29 +63,25 @@ func (b *builder) customize(ctx context.Context, w *layerWriter, g *graph.Graph,
 				base = m
 			}
 			w.writeMetric(m)
-			counts.Metrics = append(counts.Metrics, MetricCounts{o, avoid, len(m.Weights), len(m.Real)})
+			counts.Metrics = append(counts.Metrics, MetricCounts{o, avoid, len(m.Weights), len(m.Avoided)})
 		}
 	}
 	return w.w.Err()
 }
 
-// writeTopology writes the topology of the overlay: the columns of its levels as lists.
+// writeTopology writes the topology of the overlay.
 func (w *layerWriter) writeTopology(t *overlay.Topology) {
-	writeColumn(w, secCutIndex, t.CutIndex)
-	for i := range t.Levels {
-		for _, column := range levelColumns(&t.Levels[i]) {
-			w.writeList(secLevels, *column)
-		}
+	for _, column := range topologyColumns(t) {
+		w.writeList(secTopology, *column)
 	}
 }
 
 // writeMetric appends a metric to those written before.
 func (w *layerWriter) writeMetric(m *overlay.Metric) {
-	for _, first := range m.First {
-		w.writeList(secTables, first)
-	}
+	w.writeList(secTables, m.First)
+	w.writeList(secTables, m.IsShared)
 	writeColumn(w, secWeights, m.Weights)
-	writeColumn(w, secReal, m.Real)
+	writeColumn(w, secAvoided, m.Avoided)
 }
 
 // writeList appends a list to a section: its length and its numbers.
@@ -94,9 +90,11 @@ func (w *layerWriter) writeList(s mappedfile.Section, list []uint32) {
 	writeColumn(w, s, list)
 }
 
-// levelColumns are the columns of a level of the topology, in the order in which they lie in the file.
-func levelColumns(l *overlay.Level) []*[]uint32 {
-	return []*[]uint32{&l.FirstJunction, &l.FirstEntry, &l.Entries, &l.FirstExit, &l.Exits, &l.EntryPlace, &l.ExitPlace}
+// topologyColumns are the columns of a topology, in the order in which they lie in the file.
+func topologyColumns(t *overlay.Topology) []*[]uint32 {
+	return []*[]uint32{
+		&t.LevelFirst, &t.Ancestors, &t.FirstJunction, &t.FirstEntry, &t.FirstExit, &t.FirstWeight, &t.Entries, &t.Exits, &t.Cuts,
+	}
 }
 
 // cutList takes a list off the lists of a section.
@@ -114,29 +112,22 @@ func (b *binder) cutList(lists *[]uint32) []uint32 {
 
 // bindOverlay lays the topology and the metrics over their sections.
 func (b *binder) bindOverlay(l *Layer, counts Counts) {
-	l.Topology = &overlay.Topology{CutIndex: layerColumn[uint32](b, secCutIndex, counts.Edges), Levels: make([]overlay.Level, len(counts.Cells))}
-	lists := layerColumn[uint32](b, secLevels, -1)
-	for i := range l.Topology.Levels {
-		for _, column := range levelColumns(&l.Topology.Levels[i]) {
-			*column = b.cutList(&lists)
-		}
+	l.Topology = &overlay.Topology{}
+	lists := layerColumn[uint32](b, secTopology, -1)
+	for _, column := range topologyColumns(l.Topology) {
+		*column = b.cutList(&lists)
 	}
 	tables := layerColumn[uint32](b, secTables, -1)
-	weights, reals := layerColumn[overlay.Weight](b, secWeights, -1), layerColumn[uint32](b, secReal, -1)
+	weights, avoided := layerColumn[uint64](b, secWeights, -1), layerColumn[uint32](b, secAvoided, -1)
 	l.metrics = map[metricKey]*overlay.Metric{}
 	for _, c := range counts.Metrics {
-		if c.Weights < 0 || c.Weights > len(weights) || c.Real < 0 || c.Real > len(reals) || b.err != nil {
+		if c.Weights < 0 || c.Weights > len(weights) || c.Avoided < 0 || c.Avoided > len(avoided) || b.err != nil {
 			b.err = errors.Join(b.err, fmt.Errorf("%w: weights of the %s layer", ErrDamaged, counts.Mode))
 			return
 		}
-		m := &overlay.Metric{Weights: slices.Clip(weights[:c.Weights]), Real: slices.Clip(reals[:c.Real])}
-		weights, reals = weights[c.Weights:], reals[c.Real:]
-		for range counts.Cells {
-			m.First = append(m.First, b.cutList(&tables))
-		}
-		if c.Real == 0 {
-			m.Real = nil
-		}
+		m := &overlay.Metric{Weights: slices.Clip(weights[:c.Weights]), Avoided: slices.Clip(avoided[:c.Avoided])}
+		weights, avoided = weights[c.Weights:], avoided[c.Avoided:]
+		m.First, m.IsShared = b.cutList(&tables), b.cutList(&tables)
 		if c.Avoid != 0 {
 			m.Base = l.metrics[metricKey{c.Optimization, 0}]
 		}

@@ -80,11 +80,10 @@ const (
 	secSegmentPiece
 	secSegmentPieces
 	secSegmentEdges
-	secCutIndex
-	secLevels
+	secTopology
 	secTables
 	secWeights
-	secReal
+	secAvoided
 	layerSections
 )
 

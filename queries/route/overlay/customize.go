@@ -1,173 +1,310 @@
 package overlay
 
 import (
+	"context"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 )
 
-// Label is what a search knows of a state: the weight of the best path to it, and the primary cost of that path without the
-// factor of avoided roads. Where nothing is avoided Real stays 0.
-type Label struct {
-	Weight Weight
-	Real   uint32
-}
-
-// IsLess orders labels by weight, then by the real cost: so that is the same for every exact algorithm too.
-func (l Label) IsLess(m Label) bool {
-	return l.Weight < m.Weight || l.Weight == m.Weight && l.Real < m.Real
-}
-
-// Add is the label of one path after another.
-func (l Label) Add(m Label) Label { return Label{l.Weight + m.Weight, l.Real + m.Real} }
-
-// Label is what the whole edge adds to a path.
-func (w *Weigher) Label(e uint32) Label { return w.PartLabel(e, w.g.Duration[e], w.g.Distance[e]) }
-
-// PartLabel is what a part of an edge adds to a path.
-func (w *Weigher) PartLabel(e, duration, distance uint32) Label {
-	l := Label{Weight: w.Part(e, duration, distance)}
-	if w.avoid != 0 {
-		l.Real = duration
-		if w.isShortest {
-			l.Real = distance
+// Customize computes the matrices of all cells for a profile, on all cores: those of level 1 from the edges, those of the others from
+// the level below. base is the metric of the same mode and optimization that avoids nothing, or nil where p avoids nothing; what equals
+// it is shared with it. The same graph and profile make the same columns. It needs the memory of its result.
+func Customize(ctx context.Context, t *Topology, g *graph.Graph, p route.Profile, base *Metric) (*Metric, error) {
+	size := t.FirstWeight[t.Cells()]
+	c := &customization{
+		topology: t, graph: g, weigher: NewWeigher(g, p), children: listChildren(t),
+		metric: &Metric{First: slices.Clone(t.FirstWeight[:t.Cells()]), IsShared: make([]uint32, t.Cells()), Weights: make([]uint64, size), Base: base},
+	}
+	if c.weigher.Avoids() {
+		c.metric.Avoided = make([]uint32, size)
+	}
+	for level := 1; level <= t.Levels(); level++ {
+		if err := c.customizeLevel(ctx, level); err != nil {
+			return nil, err
 		}
 	}
-	return l
-}
-
-// TurnLabel is what a turn that is not forbidden adds to a path.
-func (w *Weigher) TurnLabel(cost uint8) Label {
-	l := Label{Weight: w.Turn(cost)}
-	if w.avoid != 0 {
-		l.Real = l.Weight.Primary()
+	if base != nil {
+		c.metric.dropShared(t)
 	}
-	return l
+	return c.metric, nil
 }
 
-// At is the label of one path of a table. avoids says whether the profile avoids something: a table that is shared with the
-// metric that avoids nothing has no column Real.
-func (c *Costs) At(i uint32, avoids bool) Label {
-	l := Label{Weight: c.Weights[i]}
-	switch {
-	case c.Real != nil:
-		l.Real = c.Real[i]
-	case avoids:
-		l.Real = l.Weight.Primary()
+// customization is what the workers of one Customize share. They write different cells of the metric.
+type customization struct {
+	topology *Topology
+	graph    *graph.Graph
+	weigher  *Weigher
+	children [][]uint32 // of each cell above level 1 those that it holds
+	metric   *Metric
+}
+
+// listChildren returns the cells of the level below of each cell.
+func listChildren(t *Topology) [][]uint32 {
+	children, isListed := make([][]uint32, t.Cells()), make([]bool, t.Cells())
+	for c := range t.LevelFirst[1] {
+		over := t.Over(c)
+		for l := 1; l < len(over) && !isListed[over[l-1]]; l++ {
+			isListed[over[l-1]] = true
+			children[over[l]] = append(children[over[l]], over[l-1])
+		}
 	}
-	return l
+	return children
 }
 
-// customizer computes tables of one level. Its memory is used again for each cell.
-type customizer struct {
-	g      *graph.Graph
-	t      *Topology
-	weigh  Weigher
-	avoids bool
-	metric *Metric // of the levels below
-	level  int
-	first  uint32 // state of the cell
-	labels []Label
-	queue  Queue
-}
-
-func newCustomizer(g *graph.Graph, t *Topology, p route.Profile, m *Metric, level int) *customizer {
-	return &customizer{g: g, t: t, weigh: NewWeigher(g, p), avoids: p.Avoid != 0, metric: m, level: level}
-}
-
-// table computes the table of a cell, a row at a time.
-func (c *customizer) table(cell uint32) Costs {
-	table := c.t.Levels[c.level-1].Table(cell)
-	out := Costs{Weights: make([]Weight, 0, len(table.Entries)*len(table.Exits))}
-	for _, entry := range table.Entries {
-		for _, l := range c.row(cell, table, entry) {
-			out.Weights = append(out.Weights, l.Weight)
-			if c.avoids {
-				out.Real = append(out.Real, l.Real)
+// customizeLevel computes the matrices of the cells of a level. Workers take one cell after the other.
+func (c *customization) customizeLevel(ctx context.Context, level int) error {
+	var next atomic.Uint32
+	next.Store(c.topology.LevelFirst[level-1])
+	end := c.topology.LevelFirst[level]
+	workers, ctx := errgroup.WithContext(ctx)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() error {
+			w := worker{customization: c}
+			for ctx.Err() == nil {
+				cell := next.Add(1) - 1
+				if cell >= end {
+					break
+				}
+				w.customizeCell(cell, level)
 			}
-		}
+			return ctx.Err()
+		})
 	}
-	return out
+	return workers.Wait()
 }
 
-// row is the best path from an entry of a cell to each exit, by Dijkstra's algorithm within the cell.
-func (c *customizer) row(cell uint32, table Table, entry uint32) []Label {
-	first, end := c.states(cell)
-	c.reset(first, end)
-	c.relax(entry, Label{})
-	for {
-		edge, label, ok := c.queue.Pop()
-		if !ok {
-			break
-		}
-		if c.labels[c.state(edge)-first] == label && c.g.Cells.At(c.g.Head[edge], c.level) == cell {
-			c.relax(edge, label)
-		}
-	}
-	row := make([]Label, len(table.Exits))
-	for i, exit := range table.Exits {
-		row[i] = c.labels[c.state(exit)-first]
-	}
-	return row
+// worker computes one cell after the other. Its memory is that of the largest.
+//
+// The states of a cell are the edges whose tail is in it: all edges on level 1, the exits of its children on the others. A state
+// leads to a row of states that follow each other: the edges that leave its head, or the exits of the child that it enters.
+type worker struct {
+	*customization
+	states []state
+	labels []Weight
+	heap   Heap
+	exits  []uint32       // of the cell, as states
+	keys   []uint64       // on level 1: of each state its edge
+	extra  []uint32       // and what of that is avoided
+	rows   map[uint32]row // on other levels: of each child its first state
 }
 
-// state is the number of an edge as a state of the search: its own on level 1, its place among the exits of the level below on
-// the others. Those that begin in one cell are consecutive.
-func (c *customizer) state(edge uint32) uint32 {
-	if c.level == 1 {
-		return edge
-	}
-	return c.t.Levels[c.level-2].ExitPlace[c.t.CutIndex[edge]]
+// state says which states follow it. An exit of the cell has none.
+type state struct {
+	first uint32 // that follow
+	count uint32
+	turns uint32 // level 1: where the costs of its turns begin in Graph.Turns
+	row   row    // other levels: what it costs to reach them
 }
 
-// states are the first state that begins in a cell and the one after the last.
-func (c *customizer) states(cell uint32) (first, end uint32) {
-	junctions := c.t.Levels[c.level-1].FirstJunction
-	from, to := junctions[cell], junctions[cell+1]
-	if c.level == 1 {
-		return c.g.FirstOut[from], c.g.FirstOut[to]
-	}
-	below := &c.t.Levels[c.level-2]
-	return below.FirstExit[c.g.Cells.At(from, c.level-1)], below.FirstExit[c.g.Cells.At(to-1, c.level-1)+1]
+// row is a part of a matrix.
+type row struct {
+	first   uint32
+	keys    []uint64
+	avoided []uint32
 }
 
-// reset forgets the cell before.
-func (c *customizer) reset(first, end uint32) {
-	c.first = first
-	c.labels = c.labels[:0]
-	for range end - first {
-		c.labels = append(c.labels, Label{Weight: Unreachable})
-	}
-	c.queue.Reset()
-}
-
-// relax looks at what follows an edge: edges on level 1, on the others the table of the cell below that it enters.
-func (c *customizer) relax(edge uint32, label Label) {
-	if c.level == 1 {
-		first, end := c.g.OutEdges(c.g.Head[edge])
-		for next := first; next < end; next++ {
-			if turn := c.g.Turn(edge, next); turn != graph.ForbiddenTurn {
-				c.improve(next, label.Add(c.weigh.TurnLabel(turn)).Add(c.weigh.Label(next)))
-			}
-		}
+func (w *worker) customizeCell(cell uint32, level int) {
+	if w.metric.Base != nil && w.isSame(cell, level) {
+		w.share(cell)
 		return
 	}
-	below := &c.t.Levels[c.level-2]
-	cell := c.g.Cells.At(c.g.Head[edge], c.level-1)
-	table := below.Table(cell)
-	costs := c.metric.Costs(c.level-1, cell, len(table.Entries)*len(table.Exits))
-	row := c.t.Row(below, table, edge) * uint32(len(table.Exits))
-	for i, exit := range table.Exits {
-		if costs.Weights[row+uint32(i)] != Unreachable {
-			c.improve(exit, label.Add(costs.At(row+uint32(i), c.avoids)))
+	columns := len(w.topology.ExitsOf(cell))
+	if level == 1 {
+		w.readEdges(cell)
+	} else {
+		w.readChildren(cell, level)
+	}
+	first := w.topology.FirstWeight[cell]
+	for i, entry := range w.topology.EntriesOf(cell) {
+		w.clear()
+		w.relax(w.entryState(entry, level), Weight{}, level)
+		w.search(level)
+		w.writeRow(first + uint32(i*columns))
+	}
+	if w.metric.Base != nil && w.equalsBase(cell) {
+		w.share(cell)
+	}
+}
+
+// isSame says whether nothing that the metric avoids is in the cell.
+func (w *worker) isSame(cell uint32, level int) bool {
+	if level > 1 {
+		return !slices.ContainsFunc(w.children[cell], func(child uint32) bool { return w.metric.IsShared[child] == 0 })
+	}
+	first, end := w.edges(cell)
+	return !slices.ContainsFunc(w.graph.Flags[first:end], func(f graph.Flags) bool { return f&w.weigher.avoid != 0 })
+}
+
+// equalsBase says whether the matrix that was written is that of the base.
+func (w *worker) equalsBase(cell uint32) bool {
+	first, end := w.topology.FirstWeight[cell], w.topology.FirstWeight[cell+1]
+	from := w.metric.Base.First[cell]
+	return slices.Equal(w.metric.Weights[first:end], w.metric.Base.Weights[from:from+end-first])
+}
+
+func (w *worker) share(cell uint32) {
+	w.metric.First[cell], w.metric.IsShared[cell] = w.metric.Base.First[cell], 1
+}
+
+// edges returns the first of the edges whose tail is in a cell of level 1, and the one after the last.
+func (w *worker) edges(cell uint32) (first, end uint32) {
+	t := w.topology
+	return w.graph.FirstOut[t.FirstJunction[cell]], w.graph.FirstOut[t.FirstJunction[cell+1]]
+}
+
+// readEdges makes the states of a cell of level 1.
+func (w *worker) readEdges(cell uint32) {
+	g, t := w.graph, w.topology
+	first, end := w.edges(cell)
+	w.states, w.keys, w.extra, w.exits = w.states[:0], w.keys[:0], w.extra[:0], w.exits[:0]
+	for e := first; e < end; e++ {
+		weight := w.weigher.Edge(e)
+		w.keys, w.extra = append(w.keys, weight.Key), append(w.extra, weight.Avoided)
+		var s state
+		if j := g.Head[e]; j >= t.FirstJunction[cell] && j < t.FirstJunction[cell+1] {
+			s = w.edgeState(e, first)
+		} else {
+			w.exits = append(w.exits, e-first)
+		}
+		w.states = append(w.states, s)
+	}
+}
+
+// edgeState is an edge as a state of the cell of its head, whose first edge is given.
+func (w *worker) edgeState(e, first uint32) state {
+	j := w.graph.Head[e]
+	out, end := w.graph.OutEdges(j)
+	return state{first: out - first, count: end - out, turns: w.graph.TurnTable[j] + uint32(w.graph.InRank[e])*(end-out)}
+}
+
+// readChildren makes the states of a cell of a higher level.
+func (w *worker) readChildren(cell uint32, level int) {
+	t := w.topology
+	w.states, w.rows = w.states[:0], map[uint32]row{}
+	w.exits = slices.Grow(w.exits[:0], len(t.ExitsOf(cell)))[:len(t.ExitsOf(cell))]
+	states := uint32(0)
+	for _, child := range w.children[cell] {
+		keys, avoided := w.metric.Matrix(t, child)
+		w.rows[child] = row{states, keys, avoided}
+		states += uint32(len(t.ExitsOf(child)))
+	}
+	for _, child := range w.children[cell] {
+		for _, exit := range t.ExitsOf(child) {
+			var s state
+			if c := t.Cut(exit); c.IsCut(level) {
+				w.exits[c.Column(level)] = uint32(len(w.states))
+			} else {
+				s = w.cutState(exit, level)
+			}
+			w.states = append(w.states, s)
 		}
 	}
 }
 
-// improve keeps the better label of an edge.
-func (c *customizer) improve(edge uint32, label Label) {
-	known := &c.labels[c.state(edge)-c.first]
-	if label.IsLess(*known) {
-		*known = label
-		c.queue.Push(edge, label)
+// cutState is a cut edge as a state of the cell of a level that it enters.
+func (w *worker) cutState(cut uint32, level int) state {
+	c := w.topology.Cut(cut)
+	child := w.topology.Over(c.Head())[level-2]
+	of := w.rows[child]
+	columns := uint32(len(w.topology.ExitsOf(child)))
+	from := c.Row(level-1) * columns
+	s := state{first: of.first, count: columns, row: row{keys: of.keys[from : from+columns]}}
+	if of.avoided != nil {
+		s.row.avoided = of.avoided[from : from+columns]
 	}
+	return s
+}
+
+// entryState is an entry of the cell whose states were made.
+func (w *worker) entryState(entry uint32, level int) state {
+	if level > 1 {
+		return w.cutState(entry, level)
+	}
+	c := w.topology.Cut(entry)
+	first, _ := w.edges(c.Head())
+	return w.edgeState(c.Edge(), first)
+}
+
+func (w *worker) clear() {
+	w.labels = w.labels[:0]
+	for range w.states {
+		w.labels = append(w.labels, Weight{Key: NoPath})
+	}
+	w.heap = w.heap[:0]
+}
+
+// search settles all states of the cell.
+func (w *worker) search(level int) {
+	for len(w.heap) > 0 {
+		item := w.heap.Pop()
+		if at := item.Weight(); at == w.labels[item.State] {
+			w.relax(w.states[item.State], at, level)
+		}
+	}
+}
+
+func (w *worker) relax(s state, at Weight, level int) {
+	if level == 1 {
+		w.relaxEdges(s, at)
+		return
+	}
+	for i, key := range s.row.keys {
+		next := Weight{at.Key + key, at.Avoided}
+		if s.row.avoided != nil {
+			next.Avoided += s.row.avoided[i]
+		}
+		w.improve(s.first+uint32(i), next)
+	}
+}
+
+func (w *worker) relaxEdges(s state, at Weight) {
+	for i := range s.count {
+		turn := w.graph.Turns[s.turns+i]
+		if turn == graph.ForbiddenTurn {
+			continue
+		}
+		to := s.first + i
+		w.improve(to, Weight{at.Key + w.weigher.Turn(turn) + w.keys[to], at.Avoided + w.extra[to]})
+	}
+}
+
+func (w *worker) improve(to uint32, next Weight) {
+	if next.IsLess(w.labels[to]) {
+		w.labels[to] = next
+		if w.states[to].count > 0 {
+			w.heap.Push(Item{next.Key, next.Avoided, to})
+		}
+	}
+}
+
+// writeRow writes what it costs to reach each exit.
+func (w *worker) writeRow(first uint32) {
+	for i, exit := range w.exits {
+		w.metric.Weights[first+uint32(i)] = w.labels[exit].Key
+		if w.metric.Avoided != nil {
+			w.metric.Avoided[first+uint32(i)] = w.labels[exit].Avoided
+		}
+	}
+}
+
+// dropShared moves the matrices that are not shared together, in the order of the cells.
+func (m *Metric) dropShared(t *Topology) {
+	end := uint32(0)
+	for c := range t.Cells() {
+		if m.IsShared[c] != 0 {
+			continue
+		}
+		first, size := t.FirstWeight[c], t.FirstWeight[c+1]-t.FirstWeight[c]
+		copy(m.Weights[end:], m.Weights[first:first+size])
+		copy(m.Avoided[end:], m.Avoided[first:first+size])
+		m.First[c] = end
+		end += size
+	}
+	m.Weights, m.Avoided = slices.Clone(m.Weights[:end]), slices.Clone(m.Avoided[:end])
 }

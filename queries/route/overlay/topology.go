@@ -1,142 +1,227 @@
 // Package overlay adds shortcuts to a road graph, so that a search across a country looks at a few thousand edges. It is
-// customizable route planning: the cells of the graph do not depend on weights, and the shortcuts of a cell are computed again
-// for each profile in seconds. Its one constraint: a shortcut costs exactly what the best path within its cell costs.
+// customizable route planning: the cells of the graph do not depend on weights, and what it costs to cross them is computed anew
+// for each profile, in seconds. Its one constraint: a shortcut costs exactly what the best path within its cell costs.
 //
-//	graph.Graph with Cells ── NewTopology ──► Topology: which edges enter and leave each cell
-//	Topology, route.Profile ── Customize ──► Metric: a table for each cell, from the edges that enter to those that leave
-//	package search reads both
+//	graph.Graph with Cells          ── NewTopology ──► Topology: which edges enter and leave each cell
+//	Topology, Graph, route.Profile  ── Customize   ──► Metric: of each cell a matrix from its entries to its exits
+//	Topology, Metric                ──► package search
 //
-// The states of a search are edges: to stand on an edge is to have driven it to its head. An edge whose ends lie in different
-// cells of a level is a cut edge of that level. A cell's table holds for each cut edge that enters it and each that leaves it
-// what the best path within the cell costs, from the head of the first to the head of the second. A cut edge leaves one cell and
-// enters the next, so nothing else joins the cells.
+// The states of a search are edges: to be at an edge is to have driven it to its head. An edge whose ends lie in different cells
+// of a level is a cut edge of that level (and of all finer ones). It is an exit of the cell that it leaves and an entry of the
+// cell that it enters. The matrix of a cell says what the best path within the cell costs from the head of an entry to the head of an
+// exit: turns and the exit included, the entry not. A path through the cells needs nothing else.
 package overlay
 
 import (
+	"cmp"
 	"errors"
+	"math"
+	"slices"
 
 	"lieudit/queries/route/graph"
 )
 
-// Topology says which edges enter and leave each cell. Its columns are read-only and may lie in a mapped file.
+// Topology says which edges enter and leave each cell. It depends on the cells alone. Its columns are read-only and may lie in a
+// mapped file. The cells of all levels are numbered through, the finest level first: cell c of level l is LevelFirst[l-1] + c.
 type Topology struct {
-	// CutIndex numbers the cut edges of level 1 by their edges; graph.None for all others.
-	CutIndex []uint32
-	Levels   []Level
+	LevelFirst []uint32 // of each level its first cell, and one more at the end
+
+	Ancestors     []uint32 // of each cell of level 1 the cells that hold it, itself first: one for each level
+	FirstJunction []uint32 // of each cell of level 1, and one more at the end
+
+	// Of each cell, and one more at the end.
+	FirstEntry  []uint32 // its entries are Entries[FirstEntry[c]:FirstEntry[c+1]], ascending
+	FirstExit   []uint32
+	FirstWeight []uint32 // where its matrix begins in a Metric that shares none
+
+	Entries, Exits []uint32 // cut edges by their numbers
+
+	// Cuts is a record for each cut edge of level 1, in the order of their edges: the edge, the cell of level 1 of its tail, that of its
+	// head, and a word for each level (see Place). One record is one line of the processor's cache.
+	Cuts []uint32
 }
 
-// Level is one level of a Topology. The edges that leave cell c are Exits[FirstExit[c]:FirstExit[c+1]], ascending.
-type Level struct {
-	FirstJunction       []uint32 // of each cell, and one more at the end
-	FirstEntry, Entries []uint32
-	FirstExit, Exits    []uint32
-	EntryPlace          []uint32 // of each cut edge of level 1, by its number: its index in Entries; graph.None where it is no cut edge of this level
-	ExitPlace           []uint32 // its index in Exits
-}
+// The words of a record of Cuts.
+const (
+	cutEdge = iota
+	cutTail
+	cutHead
+	cutPlaces // of level 1; those of the other levels follow
+)
 
-// ErrUnordered says that junctions are not numbered by their cells.
-var ErrUnordered = errors.New("the junctions of a cell are not consecutive")
+var (
+	// ErrUnordered says that cells are not numbered in the order of their junctions.
+	ErrUnordered = errors.New("the junctions of a cell are not consecutive")
+	// ErrTooManyCuts says that too many edges enter or leave a cell: such a division into cells is of no use.
+	ErrTooManyCuts = errors.New("too many edges enter or leave a cell")
+)
 
-// NewTopology finds the cut edges of a graph.
+// maxCuts is how many entries and how many exits a cell may have.
+const maxCuts = 1<<16 - 1
+
+// NewTopology finds the entries and exits of the cells of a graph, which has at least one level of them.
 func NewTopology(g *graph.Graph) (*Topology, error) {
-	if err := checkOrder(g); err != nil {
-		return nil, err
+	if !isOrdered(g) {
+		return nil, ErrUnordered
 	}
-	t := &Topology{CutIndex: make([]uint32, g.Edges()), Levels: make([]Level, g.Cells.Levels())}
-	var cut []uint32
-	for e := range t.CutIndex {
-		t.CutIndex[e] = graph.None
-		if g.Cells.Of[g.Tail[e]] != g.Cells.Of[g.Head[e]] {
-			t.CutIndex[e] = uint32(len(cut))
-			cut = append(cut, uint32(e))
-		}
+	t := &Topology{LevelFirst: []uint32{0}}
+	for _, count := range g.Cells.Count {
+		t.LevelFirst = append(t.LevelFirst, t.LevelFirst[len(t.LevelFirst)-1]+uint32(count))
 	}
-	for l := range t.Levels {
-		t.Levels[l] = newLevel(g, cut, l+1)
+	t.listAncestors(&g.Cells)
+	t.findJunctions(&g.Cells)
+	t.findCuts(g)
+	t.listEntriesAndExits()
+	if !t.locateMatrices() {
+		return nil, ErrTooManyCuts
 	}
 	return t, nil
 }
 
-// checkOrder checks that cells have rising numbers along the junctions, on every level.
-func checkOrder(g *graph.Graph) error {
-	for j := 1; j < len(g.Cells.Of); j++ {
-		if g.Cells.Of[j] < g.Cells.Of[j-1] {
-			return ErrUnordered
+// isOrdered says whether the numbers of cells rise along the junctions, on every level.
+func isOrdered(g *graph.Graph) bool {
+	return slices.IsSorted(g.Cells.Of) && !slices.ContainsFunc(g.Cells.Parent, func(parents []uint32) bool { return !slices.IsSorted(parents) })
+}
+
+// Levels is the number of levels.
+func (t *Topology) Levels() int { return len(t.LevelFirst) - 1 }
+
+// Cells is the number of cells of all levels.
+func (t *Topology) Cells() int { return int(t.LevelFirst[len(t.LevelFirst)-1]) }
+
+// CutCount is the number of cut edges of level 1.
+func (t *Topology) CutCount() int { return len(t.Cuts) / t.stride() }
+
+func (t *Topology) stride() int { return cutPlaces + t.Levels() }
+
+// Cut is a record of Cuts.
+type Cut []uint32
+
+// Cut returns the record of a cut edge.
+func (t *Topology) Cut(number uint32) Cut {
+	stride := t.stride()
+	return Cut(t.Cuts[int(number)*stride : int(number+1)*stride])
+}
+
+// Edge is the cut edge itself.
+func (c Cut) Edge() uint32 { return c[cutEdge] }
+
+// Tail is the cell of level 1 that the edge leaves.
+func (c Cut) Tail() uint32 { return c[cutTail] }
+
+// Head is the cell of level 1 that the edge enters.
+func (c Cut) Head() uint32 { return c[cutHead] }
+
+// CutOf returns the number of an edge that leaves a cell of level 1.
+func (t *Topology) CutOf(edge, cell uint32) uint32 {
+	exits := t.ExitsOf(cell)
+	i, _ := slices.BinarySearchFunc(exits, edge, func(cut, edge uint32) int { return cmp.Compare(t.Cut(cut).Edge(), edge) })
+	return exits[i]
+}
+
+// IsCut says whether the edge is a cut edge of a level.
+func (c Cut) IsCut(level int) bool { return c[cutPlaces+level-1] != graph.None }
+
+// Row is the place of the edge among the entries of the cell of a level that it enters.
+func (c Cut) Row(level int) uint32 { return c[cutPlaces+level-1] & 0xFFFF }
+
+// Column is its place among the exits of the cell that it leaves.
+func (c Cut) Column(level int) uint32 { return c[cutPlaces+level-1] >> 16 }
+
+// Over returns the cells that hold a cell of level 1, itself first.
+func (t *Topology) Over(cell uint32) []uint32 {
+	levels := t.Levels()
+	return t.Ancestors[int(cell)*levels : (int(cell)+1)*levels]
+}
+
+// EntriesOf returns the entries of a cell.
+func (t *Topology) EntriesOf(cell uint32) []uint32 {
+	return t.Entries[t.FirstEntry[cell]:t.FirstEntry[cell+1]]
+}
+
+// ExitsOf returns the exits of a cell.
+func (t *Topology) ExitsOf(cell uint32) []uint32 {
+	return t.Exits[t.FirstExit[cell]:t.FirstExit[cell+1]]
+}
+
+func (t *Topology) listAncestors(cells *graph.Cells) {
+	for c := range t.LevelFirst[1] {
+		cell := c
+		for l := range t.Levels() {
+			if l > 0 {
+				cell = cells.Parent[l-1][cell]
+			}
+			t.Ancestors = append(t.Ancestors, t.LevelFirst[l]+cell)
 		}
 	}
-	for _, parents := range g.Cells.Parent {
-		for c := 1; c < len(parents); c++ {
-			if parents[c] < parents[c-1] {
-				return ErrUnordered
+}
+
+func (t *Topology) findJunctions(cells *graph.Cells) {
+	t.FirstJunction = make([]uint32, t.LevelFirst[1]+1)
+	for _, c := range cells.Of {
+		t.FirstJunction[c+1]++
+	}
+	for c := range t.LevelFirst[1] {
+		t.FirstJunction[c+1] += t.FirstJunction[c]
+	}
+}
+
+func (t *Topology) findCuts(g *graph.Graph) {
+	unplaced := slices.Repeat([]uint32{graph.None}, t.Levels())
+	for e, tail := range g.Tail {
+		from, to := g.Cells.Of[tail], g.Cells.Of[g.Head[e]]
+		if from != to {
+			t.Cuts = append(append(t.Cuts, uint32(e), from, to), unplaced...)
+		}
+	}
+	t.Cuts = slices.Clip(t.Cuts)
+}
+
+// visitCuts calls a function for each cut edge of each level with the cells that it leaves and enters.
+func (t *Topology) visitCuts(visit func(cut uint32, level int, from, to uint32)) {
+	for i := range uint32(t.CutCount()) {
+		c := t.Cut(i)
+		from, to := t.Over(c.Tail()), t.Over(c.Head())
+		for l := range from {
+			if from[l] != to[l] {
+				visit(i, l+1, from[l], to[l])
 			}
 		}
 	}
-	return nil
 }
 
-// newLevel finds the entries and exits of the cells of a level. Edges are numbered by their tails, so those that leave a cell
-// come in the order of the cells; those that enter are counted first.
-func newLevel(g *graph.Graph, cut []uint32, level int) Level {
-	cells := g.Cells.Count[level-1]
-	l := Level{
-		FirstJunction: make([]uint32, cells+1), FirstEntry: make([]uint32, cells+1), FirstExit: make([]uint32, cells+1),
-		EntryPlace: make([]uint32, len(cut)), ExitPlace: make([]uint32, len(cut)),
+// listEntriesAndExits counts the entries and exits of each cell, then lists them and notes the places in the records.
+func (t *Topology) listEntriesAndExits() {
+	t.FirstEntry, t.FirstExit = make([]uint32, t.Cells()+1), make([]uint32, t.Cells()+1)
+	t.visitCuts(func(_ uint32, _ int, from, to uint32) {
+		t.FirstExit[from+1]++
+		t.FirstEntry[to+1]++
+	})
+	for c := range t.Cells() {
+		t.FirstEntry[c+1] += t.FirstEntry[c]
+		t.FirstExit[c+1] += t.FirstExit[c]
 	}
-	l.FirstJunction[cells] = uint32(g.Junctions())
-	for j := g.Junctions() - 1; j >= 0; j-- {
-		l.FirstJunction[g.Cells.At(uint32(j), level)] = uint32(j)
-	}
-	for i, e := range cut {
-		l.EntryPlace[i], l.ExitPlace[i] = graph.None, graph.None
-		from, to := g.Cells.At(g.Tail[e], level), g.Cells.At(g.Head[e], level)
-		if from == to {
-			continue
+	nextEntry, nextExit := slices.Clone(t.FirstEntry), slices.Clone(t.FirstExit)
+	t.Entries, t.Exits = make([]uint32, t.FirstEntry[t.Cells()]), make([]uint32, t.FirstExit[t.Cells()])
+	t.visitCuts(func(cut uint32, level int, from, to uint32) {
+		t.Entries[nextEntry[to]], t.Exits[nextExit[from]] = cut, cut
+		row, column := nextEntry[to]-t.FirstEntry[to], nextExit[from]-t.FirstExit[from]
+		t.Cut(cut)[cutPlaces+level-1] = row | column<<16
+		nextEntry[to]++
+		nextExit[from]++
+	})
+}
+
+// locateMatrices gives each cell its part of the weights. false says that they are too many.
+func (t *Topology) locateMatrices() bool {
+	t.FirstWeight = make([]uint32, t.Cells()+1)
+	for c := range uint32(t.Cells()) {
+		entries, exits := len(t.EntriesOf(c)), len(t.ExitsOf(c))
+		end := uint64(t.FirstWeight[c]) + uint64(entries)*uint64(exits)
+		if entries > maxCuts || exits > maxCuts || end > math.MaxUint32 {
+			return false
 		}
-		l.ExitPlace[i] = uint32(len(l.Exits))
-		l.Exits = append(l.Exits, e)
-		l.FirstExit[from+1]++
-		l.FirstEntry[to+1]++
+		t.FirstWeight[c+1] = uint32(end)
 	}
-	for c := range cells {
-		l.FirstExit[c+1] += l.FirstExit[c]
-		l.FirstEntry[c+1] += l.FirstEntry[c]
-	}
-	l.Entries = make([]uint32, len(l.Exits))
-	next := append([]uint32(nil), l.FirstEntry...)
-	for i, e := range cut {
-		if l.ExitPlace[i] == graph.None {
-			continue
-		}
-		to := g.Cells.At(g.Head[e], level)
-		l.EntryPlace[i] = next[to]
-		l.Entries[next[to]] = e
-		next[to]++
-	}
-	return l
-}
-
-// Table is where a cell's table lies: a row for each entry, a column for each exit.
-type Table struct {
-	Entries, Exits []uint32 // edges
-	firstEntry     uint32
-	firstExit      uint32
-}
-
-// Table returns the entries and exits of a cell.
-func (l *Level) Table(cell uint32) Table {
-	firstEntry, firstExit := l.FirstEntry[cell], l.FirstExit[cell]
-	return Table{
-		Entries: l.Entries[firstEntry:l.FirstEntry[cell+1]], Exits: l.Exits[firstExit:l.FirstExit[cell+1]],
-		firstEntry: firstEntry, firstExit: firstExit,
-	}
-}
-
-// Row is the row of an edge that enters a cell, in its table. The edge must enter a cell of the level.
-func (t *Topology) Row(l *Level, table Table, edge uint32) uint32 {
-	return l.EntryPlace[t.CutIndex[edge]] - table.firstEntry
-}
-
-// Column is the column of an edge that leaves a cell.
-func (t *Topology) Column(l *Level, table Table, edge uint32) uint32 {
-	return l.ExitPlace[t.CutIndex[edge]] - table.firstExit
+	return true
 }

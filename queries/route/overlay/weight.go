@@ -5,57 +5,88 @@ import (
 	"lieudit/queries/route/graph"
 )
 
-// Weight is what a search makes least, and what else is known of the same path: the primary cost in the upper half and the
-// secondary in the lower. Weights add and compare as they are, so that of two paths of the same primary cost the one with less
-// of the other is better, and both costs of a best path are the same for every exact algorithm.
-type Weight uint64
+// Weight is what a path costs, as searches compare and add it. Key has the primary cost in its upper half, which is made least,
+// and the secondary in the lower: duration and distance, or the other way round for the shortest path. An avoided road counts
+// route.AvoidFactor times in the primary, and once more in Avoided, the primary cost of avoided roads alone. So of two paths of
+// the same primary the one with less of the other is better, and all costs of a best path are the same for every exact search.
+type Weight struct {
+	Key     uint64
+	Avoided uint32
+}
 
-// Unreachable is the weight of what no path leads to.
-const Unreachable = ^Weight(0)
+// NoPath is the key from which on a weight means that there is no path. The sum of two such keys does not overflow.
+const NoPath = uint64(1) << 63
 
-// Primary is what is made least: duration for the fastest path, distance for the shortest, in units of the graph; avoided roads
-// count route.AvoidFactor times.
-func (w Weight) Primary() uint32 { return uint32(w >> 32) }
+// IsLess orders weights.
+func (w Weight) IsLess(other Weight) bool {
+	return w.Key < other.Key || w.Key == other.Key && w.Avoided < other.Avoided
+}
 
-// Secondary is the other of distance and duration.
-func (w Weight) Secondary() uint32 { return uint32(w) }
+// Plus is the weight of one path after another.
+func (w Weight) Plus(other Weight) Weight {
+	return Weight{w.Key + other.Key, w.Avoided + other.Avoided}
+}
 
-func newWeight(primary, secondary uint32) Weight { return Weight(primary)<<32 | Weight(secondary) }
+// Minus is the weight of a path without its end.
+func (w Weight) Minus(end Weight) Weight { return Weight{w.Key - end.Key, w.Avoided - end.Avoided} }
 
 // turnScale turns the cost of a turn into units of duration.
 const turnScale = graph.DurationUnit / graph.TurnUnit
 
 // Weigher weighs the edges and turns of a graph for a profile.
 type Weigher struct {
-	g          *graph.Graph
-	isShortest bool
+	IsShortest bool
+	turn       uint64 // key of the least turn
 	avoid      graph.Flags
+	flags      []graph.Flags
+	primary    []uint32
+	secondary  []uint32
 }
 
 // NewWeigher returns a weigher.
-func NewWeigher(g *graph.Graph, p route.Profile) Weigher {
-	return Weigher{g: g, isShortest: p.Optimization == route.Shortest, avoid: graph.Flags(p.Avoid)}
+func NewWeigher(g *graph.Graph, p route.Profile) *Weigher {
+	w := &Weigher{turn: turnScale << 32, avoid: graph.Flags(p.Avoid), flags: g.Flags, primary: g.Duration, secondary: g.Distance}
+	if p.Optimization == route.Shortest {
+		w.IsShortest, w.turn = true, turnScale
+		w.primary, w.secondary = g.Distance, g.Duration
+	}
+	return w
 }
 
-// Edge is the weight of a whole edge.
-func (w *Weigher) Edge(e uint32) Weight { return w.Part(e, w.g.Duration[e], w.g.Distance[e]) }
+// Edge is the weight of an edge.
+func (w *Weigher) Edge(e uint32) Weight {
+	return w.weigh(e, w.primary[e], w.secondary[e])
+}
 
 // Part is the weight of a part of an edge.
 func (w *Weigher) Part(e, duration, distance uint32) Weight {
-	primary, secondary := duration, distance
-	if w.isShortest {
-		primary, secondary = distance, duration
+	if w.IsShortest {
+		return w.weigh(e, distance, duration)
 	}
-	if w.g.Flags[e]&w.avoid != 0 {
-		primary *= route.AvoidFactor
-	}
-	return newWeight(primary, secondary)
+	return w.weigh(e, duration, distance)
 }
 
-// Turn is the weight of a turn that is not forbidden.
-func (w *Weigher) Turn(cost uint8) Weight {
-	if w.isShortest {
-		return newWeight(0, uint32(cost)*turnScale)
+func (w *Weigher) weigh(e, primary, secondary uint32) Weight {
+	if w.flags[e]&w.avoid != 0 {
+		return Weight{uint64(primary)*(route.AvoidFactor<<32) | uint64(secondary), primary}
 	}
-	return newWeight(uint32(cost)*turnScale, 0)
+	return Weight{Key: uint64(primary)<<32 | uint64(secondary)}
+}
+
+// Turn is the key of a turn that is not forbidden.
+func (w *Weigher) Turn(cost uint8) uint64 { return uint64(cost) * w.turn }
+
+// Avoids says whether some edges are to be avoided.
+func (w *Weigher) Avoids() bool { return w.avoid != 0 }
+
+// IsAvoided says whether an edge is to be avoided.
+func (w *Weigher) IsAvoided(e uint32) bool { return w.flags[e]&w.avoid != 0 }
+
+// Cost returns what a weight is made of: duration and distance in units of the graph, each avoided road counted once.
+func (w *Weigher) Cost(of Weight) (duration, distance uint32) {
+	primary := uint32(of.Key>>32) - (route.AvoidFactor-1)*of.Avoided
+	if w.IsShortest {
+		return uint32(of.Key), primary
+	}
+	return primary, uint32(of.Key)
 }

@@ -1,11 +1,12 @@
 package search
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
 )
 
@@ -13,176 +14,203 @@ import (
 // not too much with those chosen before it, and is itself the best path between any two of its points that are not too far
 // apart, so that no driver would see a detour in it.
 const (
-	longestAlternative = 1.25 // of the best path's cost
+	longestAlternative = 1.25 // of the best path's primary weight
 	sharedAlternative  = 0.75 // of the best path's distance
-	localAlternative   = 0.25 // of the best path's cost: how far apart those points are
-	maxCandidates      = 40   // that are looked at closely
+	localAlternative   = 0.25 // of the best path's primary weight: how far apart those points are
+	maxCandidates      = 20   // that are looked at closely
 )
 
 // Alternatives finds the best path and at most n others, the best first. It fails with route.ErrNoRoute. The others lead through
-// edges that searches from both ends have seen; whether there are any is a matter of the network, not of luck: the same
-// question has the same answer.
+// edges that searches from both ends have seen. The same question has the same answer.
 func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, from, to []Place, n int) ([]Path, error) {
 	best, err := s.Route(ctx, p, from, to)
-	if err != nil || n == 0 || len(best.Edges) < 2 {
-		return []Path{best}, err
-	}
-	q, err := s.newQuestion(p, append(s.heads(from), s.tails(to)...))
 	if err != nil {
 		return nil, err
 	}
-	w := s.work.Get().(*workspace)
-	defer s.work.Put(w)
-	candidates, err := q.findCandidates(ctx, w, from, to, best)
-	if err != nil {
+	a := alternatives{searcher: s, profile: p, from: from, to: to, chosen: []Path{best}}
+	if n <= 0 || len(best.Edges) < 2 {
+		return a.chosen, nil
+	}
+	if a.query, err = s.begin(ctx, p, s.Budgets.Route); err != nil {
 		return nil, err
 	}
-	chosen := []Path{best}
-	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
-		if len(chosen) > n {
-			break
+	defer s.release(a.query)
+	sums := a.sums(best)
+	a.best = uint64(sums[len(sums)-1].Key >> 32)
+	if err := a.findCandidates(); err != nil {
+		return nil, err
+	}
+	return a.chosen, a.choose(n)
+}
+
+// alternatives is the memory of one Alternatives. Its query keeps both searches until all is chosen.
+type alternatives struct {
+	*query
+	searcher   *Searcher
+	profile    route.Profile
+	from, to   []Place
+	best       uint64 // primary weight of the best path
+	candidates []candidate
+	chosen     []Path // the best path first
+}
+
+// candidate is a path through an edge that both searches have seen.
+type candidate struct {
+	meeting
+	edge uint32
+}
+
+// scale is a share of the primary weight of the best path, as a key.
+func (a *alternatives) scale(share float64) uint64 { return uint64(share*float64(a.best)) << 32 }
+
+// findCandidates searches from both ends as far as the longest alternative needs, and lists the edges where the searches meet: those
+// of the best paths first, and one for each path.
+func (a *alternatives) findCandidates() error {
+	origins, destinations := a.origins(a.from), a.destinations(a.to)
+	a.openSeeds(origins)
+	a.openSeeds(destinations)
+	forward, backward := &a.forward, &a.backward
+	forward.begin(origins)
+	backward.begin(destinations)
+	limit := a.scale(longestAlternative)
+	forward.limit, backward.limit = limit, limit
+	for len(forward.heap) > 0 && len(backward.heap) > 0 && forward.heap[0].Key+backward.heap[0].Key <= limit {
+		m, err := a.step(forward.heap[0].Key < backward.heap[0].Key)
+		if err != nil {
+			return err
 		}
-		if slices.ContainsFunc(chosen, func(p Path) bool { return slices.Contains(p.Edges, c.edge) }) {
+		if m.Key <= limit {
+			a.candidates = append(a.candidates, candidate{m, a.edgeOf(forward.nodes[m.forward].id)})
+		}
+	}
+	slices.SortFunc(a.candidates, func(b, c candidate) int {
+		return cmp.Or(cmp.Compare(b.Key, c.Key), cmp.Compare(b.Avoided, c.Avoided), cmp.Compare(b.edge, c.edge))
+	})
+	a.candidates = slices.CompactFunc(a.candidates, func(b, c candidate) bool { return b.Weight == c.Weight })
+	return nil
+}
+
+// choose looks at one candidate after the other until enough are chosen.
+func (a *alternatives) choose(n int) error {
+	best := map[uint32]bool{}
+	for _, e := range a.chosen[0].Edges {
+		best[e] = true
+	}
+	looks := 0
+	for _, c := range a.candidates {
+		if len(a.chosen) > n || looks == maxCandidates {
+			return nil
+		}
+		if best[c.edge] || a.sharedWeight(c, best) > a.scale(sharedAlternative) {
 			continue
 		}
-		path := q.path(w, c.edge, from, to, costOf(c.label, p))
-		isGood, err := q.isAlternative(ctx, path, c.edge, chosen)
+		looks++
+		path, err := a.path(c.meeting, a.from, a.to)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		isGood, err := a.isAlternative(path, c.edge)
+		if err != nil {
+			return err
 		}
 		if isGood {
-			chosen = append(chosen, path)
+			a.chosen = append(a.chosen, path)
 		}
 	}
-	return chosen, nil
+	return nil
 }
 
-// candidate is an edge through which a path leads, with the label of the whole path.
-type candidate struct {
-	edge  uint32
-	label overlay.Label
-}
-
-// findCandidates searches from both ends farther than the best path needs, and returns the edges that both have seen, those of
-// the best paths first.
-func (q *question) findCandidates(ctx context.Context, w *workspace, from, to []Place, best Path) (all []candidate, err error) {
-	limit := q.scale(best, longestAlternative)
-	for _, side := range []struct {
+// sharedWeight is about the weight of what a candidate shares with the best path: up to the last edge of it before the meeting and from
+// the first behind it. It needs no unpacking.
+func (a *alternatives) sharedWeight(c candidate, best map[uint32]bool) (sum uint64) {
+	for _, end := range []struct {
 		f     *frontier
-		seed  func(*frontier, []Place)
-		ends  []Place
-		relax func(*frontier, uint32, overlay.Label)
-	}{{&w.forward, q.seedForward, from, q.relaxForward}, {&w.backward, q.seedBackward, to, q.relaxBackward}} {
-		side.seed(side.f, side.ends)
-		for {
-			edge, label, ok := side.f.settle()
-			if !ok || label.Weight.Primary() > limit {
+		label uint32
+	}{{&a.forward, c.forward}, {&a.backward, c.backward}} {
+		for label := end.label; label&isSeed == 0; label = end.f.nodes[label].parent {
+			if best[a.edgeOf(end.f.nodes[label].id)] {
+				sum += end.f.keys[label]
 				break
 			}
-			if side.f.settled%stepsBetweenChecks == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if n, ok := w.forward.get(edge); ok && side.f == &w.backward && n.isSettled {
-				if total := label.Add(n.label); total.Weight.Primary() <= limit {
-					all = append(all, candidate{edge, total})
-				}
-			}
-			side.relax(side.f, edge, label)
-		}
-	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		switch {
-		case a.label.IsLess(b.label):
-			return -1
-		case b.label.IsLess(a.label):
-			return 1
-		}
-		return int(a.edge) - int(b.edge)
-	})
-	return slices.CompactFunc(all, func(a, b candidate) bool { return a.label == b.label }), nil // edges of one path
-}
-
-// scale is a share of the primary weight of a path.
-func (q *question) scale(p Path, share float64) uint32 {
-	return uint32(min(share*float64(q.weightOf(p, 0, len(p.Edges)).Weight.Primary()), float64(^uint32(0))))
-}
-
-// weightOf is the label of the edges of a path from an index up to another, with the turns between them.
-func (q *question) weightOf(p Path, from, to int) (sum overlay.Label) {
-	for i := from; i < to; i++ {
-		if i > from {
-			sum = sum.Add(q.weigh.TurnLabel(q.g.Turn(p.Edges[i-1], p.Edges[i])))
-		}
-		switch i {
-		case 0:
-			sum = sum.Add(q.weigh.PartLabel(p.Edges[i], p.Start.After.Duration, p.Start.After.Distance))
-		case len(p.Edges) - 1:
-			sum = sum.Add(q.weigh.PartLabel(p.Edges[i], p.End.Before.Duration, p.End.Before.Distance))
-		default:
-			sum = sum.Add(q.weigh.Label(p.Edges[i]))
 		}
 	}
 	return sum
 }
 
 // isAlternative looks closely at the path through an edge.
-func (q *question) isAlternative(ctx context.Context, p Path, via uint32, chosen []Path) (bool, error) {
-	if hasLoop(q.g, p) {
+func (a *alternatives) isAlternative(p Path, via uint32) (bool, error) {
+	if a.hasLoop(p) {
 		return false, nil
 	}
-	for _, other := range chosen {
-		if float64(q.sharedDistance(p, other)) > sharedAlternative*float64(chosen[0].Cost.Distance) {
+	for _, other := range a.chosen {
+		if float64(a.sharedDistance(p, other)) > sharedAlternative*float64(a.chosen[0].Cost.Distance) {
 			return false, nil
 		}
 	}
-	return q.isLocallyBest(ctx, p, slices.Index(p.Edges, via), q.scale(chosen[0], localAlternative))
+	return a.isLocallyBest(p, via)
 }
 
 // hasLoop reports whether a path comes to a junction twice.
-func hasLoop(g *graph.Graph, p Path) bool {
+func (a *alternatives) hasLoop(p Path) bool {
 	seen := make(map[uint32]bool, len(p.Edges))
 	for _, e := range p.Edges[:len(p.Edges)-1] {
-		if seen[g.Head[e]] {
+		if seen[a.graph.Head[e]] {
 			return true
 		}
-		seen[g.Head[e]] = true
+		seen[a.graph.Head[e]] = true
 	}
 	return false
 }
 
-// sharedDistance is the distance that two paths go along the same edges.
-func (q *question) sharedDistance(a, b Path) (sum uint32) {
-	known := make(map[uint32]bool, len(b.Edges))
-	for _, e := range b.Edges {
-		known[q.g.Segment[e]] = true
+// sharedDistance is the distance that a path goes along segments of another.
+func (a *alternatives) sharedDistance(p, other Path) (sum uint32) {
+	known := make(map[uint32]bool, len(other.Edges))
+	for _, e := range other.Edges {
+		known[a.graph.Segment[e]] = true
 	}
-	for _, e := range a.Edges {
-		if known[q.g.Segment[e]] {
-			sum += q.g.Distance[e]
+	for _, e := range p.Edges {
+		if known[a.graph.Segment[e]] {
+			sum += a.graph.Distance[e]
 		}
 	}
 	return sum
 }
 
-// isLocallyBest reports whether the part of a path around one of its edges is the best path between its ends. The part is as long
-// as a weight on either side.
-func (q *question) isLocallyBest(ctx context.Context, p Path, via int, around uint32) (bool, error) {
-	first, last := via, via
-	for first > 1 && q.weightOf(p, first, via).Weight.Primary() < around {
+// sums are the weights of a path from its start to the end of each of its edges.
+func (a *alternatives) sums(p Path) []overlay.Weight {
+	sums := make([]overlay.Weight, len(p.Edges))
+	sums[0] = a.part(p.Edges[0], p.Start.After)
+	last := len(p.Edges) - 1
+	for i := 1; i <= last; i++ {
+		e := p.Edges[i]
+		sums[i] = sums[i-1].Plus(a.weigher.Edge(e))
+		if i == last {
+			sums[i] = sums[i-1].Plus(a.part(e, p.End.Before))
+		}
+		sums[i].Key += a.weigher.Turn(a.graph.Turn(p.Edges[i-1], e))
+	}
+	return sums
+}
+
+// isLocallyBest reports whether the part of a path around one of its edges is the best path between its ends. On both sides the part is
+// as long as localAlternative says, or ends with the path.
+func (a *alternatives) isLocallyBest(p Path, via uint32) (bool, error) {
+	sums, around := a.sums(p), a.scale(localAlternative)
+	middle := slices.Index(p.Edges, via)
+	first, last := middle, middle
+	for first > 0 && sums[middle].Key-sums[first].Key < around {
 		first--
 	}
-	for last < len(p.Edges)-2 && q.weightOf(p, via, last).Weight.Primary() < around {
+	for last < len(sums)-2 && sums[last].Key-sums[middle].Key < around {
 		last++
 	}
-	if first < 1 || last > len(p.Edges)-2 || first >= last {
-		return true, nil
+	if first >= last {
+		return false, nil
 	}
-	from := []Place{PlaceOn(q.g, p.Edges[first], 0)}
-	to := []Place{PlaceOn(q.g, p.Edges[last], 1)}
-	best, err := q.Searcher.Route(ctx, q.profile, from, to)
-	if err != nil {
-		return false, err
+	from, to := PlaceOn(a.graph, p.Edges[first], 1), PlaceOn(a.graph, p.Edges[last], 1)
+	best, err := a.searcher.Route(a.budget.ctx, a.profile, []Place{from}, []Place{to})
+	if errors.Is(err, route.ErrNoRoute) {
+		return false, nil
 	}
-	part := q.weightOf(p, first, last+1)
-	return costOf(part, q.profile) == best.Cost, nil
+	return err == nil && best.Cost == a.cost(sums[last].Minus(sums[first])), err
 }

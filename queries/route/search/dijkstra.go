@@ -1,86 +1,70 @@
 package search
 
 import (
+	"slices"
+
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
 )
 
-// Dijkstra is the cost of the best path between places, without the overlay: what all other searches must agree with.
+// Dijkstra is the cost of the best path between places by the plain algorithm on the whole graph, without cells: what all other
+// searches must agree with. false says that there is none.
 func Dijkstra(g *graph.Graph, p route.Profile, from, to []Place) (Cost, bool) {
-	cost := costOf(dijkstra(g, p, from, to), p)
-	return cost, cost != Unreachable
+	d := newDijkstra(g, p, from)
+	weight := d.to(from, to)
+	return d.cost(weight), weight.Key < overlay.NoPath
 }
 
-// dijkstra is the label of the best path between places.
-func dijkstra(g *graph.Graph, p route.Profile, from, to []Place) overlay.Label {
-	weigh := overlay.NewWeigher(g, p)
-	best := direct(&weigh, from, to).label
-	labels := make([]overlay.Label, g.Edges())
-	for i := range labels {
-		labels[i].Weight = overlay.Unreachable
-	}
-	ends := map[uint32][]overlay.Label{}
-	for _, place := range to {
-		for _, edge := range g.CopiesOf(place.Edge) {
-			ends[edge] = append(ends[edge], weigh.PartLabel(edge, place.Before.Duration, place.Before.Distance))
-		}
-	}
-	var queue overlay.Queue
-	improve := func(edge uint32, label overlay.Label) {
-		if label.IsLess(labels[edge]) {
-			labels[edge] = label
-			queue.Push(edge, label)
-		}
-	}
-	for _, place := range from {
-		improve(place.Edge, weigh.PartLabel(place.Edge, place.After.Duration, place.After.Distance))
-	}
-	for {
-		edge, label, ok := queue.Pop()
-		if !ok {
-			break
-		}
-		if labels[edge] != label {
-			continue
-		}
-		first, end := g.OutEdges(g.Head[edge])
-		for next := first; next < end; next++ {
-			turn := g.Turn(edge, next)
-			if turn == graph.ForbiddenTurn {
-				continue
-			}
-			through := label.Add(weigh.TurnLabel(turn))
-			for _, before := range ends[next] {
-				if total := through.Add(before); total.IsLess(best) {
-					best = total
-				}
-			}
-			improve(next, through.Add(weigh.Label(next)))
-		}
-	}
-	return best
+// dijkstra is a search from places that has a label for each edge: the weight of the best path up to its head.
+type dijkstra struct {
+	query
+	labels []overlay.Weight
+	heap   overlay.Heap
 }
 
-// directPath is the best path that stays on one edge.
-type directPath struct {
-	label      overlay.Label
-	start, end Place
-}
-
-// direct finds the best path that stays on one edge; its weight is overlay.Unreachable where there is none.
-func direct(weigh *overlay.Weigher, from, to []Place) directPath {
-	best := directPath{label: overlay.Label{Weight: overlay.Unreachable}}
-	for _, a := range from {
-		for _, b := range to {
-			if a.Edge != b.Edge || b.Before.Distance < a.Before.Distance || b.Before.Duration < a.Before.Duration {
-				continue
-			}
-			label := weigh.PartLabel(a.Edge, b.Before.Duration-a.Before.Duration, b.Before.Distance-a.Before.Distance)
-			if label.IsLess(best.label) {
-				best = directPath{label, a, b}
-			}
+func newDijkstra(g *graph.Graph, p route.Profile, from []Place) *dijkstra {
+	d := &dijkstra{
+		query:  query{graph: g, weigher: overlay.NewWeigher(g, p)},
+		labels: slices.Repeat([]overlay.Weight{{Key: overlay.NoPath}}, g.Edges()),
+	}
+	for _, p := range from {
+		d.improve(p.Edge, d.part(p.Edge, p.After))
+	}
+	for len(d.heap) > 0 {
+		item := d.heap.Pop()
+		if item.Weight() == d.labels[item.State] {
+			d.expand(item.State, item.Weight())
 		}
 	}
+	return d
+}
+
+func (d *dijkstra) expand(edge uint32, at overlay.Weight) {
+	first, end := d.graph.OutEdges(d.graph.Head[edge])
+	for next := first; next < end; next++ {
+		if turn := d.graph.Turn(edge, next); turn != graph.ForbiddenTurn {
+			d.improve(next, at.Plus(d.weigher.Edge(next)).Plus(overlay.Weight{Key: d.weigher.Turn(turn)}))
+		}
+	}
+}
+
+func (d *dijkstra) improve(edge uint32, to overlay.Weight) {
+	if to.IsLess(d.labels[edge]) {
+		d.labels[edge] = to
+		d.heap.Push(overlay.Item{Key: to.Key, Avoided: to.Avoided, State: edge})
+	}
+}
+
+// to is the weight of the best path to one of some places.
+func (d *dijkstra) to(from, to []Place) overlay.Weight {
+	best := d.along(from, to).Weight
+	d.visitEnds(to, func(edge uint32, place int) {
+		for _, before := range d.graph.InEdges(d.graph.Tail[edge]) {
+			if weight, ok := d.onto(before, edge, to[place]); ok && weight.Plus(d.labels[before]).IsLess(best) {
+				best = weight.Plus(d.labels[before])
+			}
+		}
+	})
 	return best
 }

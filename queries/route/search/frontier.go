@@ -1,118 +1,302 @@
 package search
 
 import (
-	"math/bits"
+	"slices"
 
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
 )
 
-// frontier is what one search knows: the labels of the edges that it has seen, and which of them come next. It is a hash table,
-// so that it is emptied at no cost and takes the memory of the search alone.
+// frontier is one search: what is known of the states that it has seen, and which come next.
+//
+// Its labels lie in blocks. A forward search has a block for the exits of each closed cell that it crosses, and one for the edges whose
+// tail is in an open cell of level 1; a backward search for entries, and for edges whose head is in one. So whatever follows a
+// state are consecutive labels, as they are consecutive weights in a matrix.
 type frontier struct {
-	keys    []uint64 // generation << 32 | edge
-	slots   []node
-	used    int
-	stamp   uint64
-	shift   uint
-	queue   overlay.Queue
-	settled int
+	*query
+	isBackward bool
+	keys       []uint64 // of each label; overlay.NoPath where nothing is known
+	nodes      []node
+	heap       overlay.Heap
+	blocks     []block // of each cell; then of each cell of level 1 once more, for its edges
+	search     uint32
+	limit      uint64 // keys above it are of no use
 }
 
-// node is what is known of an edge.
+// node is what else is known of a state.
 type node struct {
-	label     overlay.Label
-	parent    uint32 // edge before it on the path, graph.None at the ends
-	level     uint8  // of the cell that the path crosses from there; 0: the edges follow each other; lastHop: and the path ends there
-	isSettled bool
+	avoided uint32
+	parent  uint32 // label of the state before, or isSeed and the index of a place
+	id      uint32 // the edge, or isCut and the number of the cut edge
 }
 
-// lastHop marks the labels from which the path ends on the next edge.
-const lastHop = 255
+// block is where the labels of a cell begin, if it is one of this search.
+type block struct{ search, first uint32 }
 
-const smallestTable = 1 << 10
+const (
+	isSeed = 1 << 31
+	isCut  = 1 << 31
+)
 
 // reset forgets everything.
 func (f *frontier) reset() {
-	if f.keys == nil {
-		f.allocate(smallestTable)
+	f.keys, f.nodes, f.heap = f.keys[:0], f.nodes[:0], f.heap[:0]
+	f.limit = overlay.NoPath
+	f.search++
+	if f.search == 0 {
+		clear(f.blocks)
+		f.search = 1
 	}
-	f.stamp += 1 << 32
-	f.used, f.settled = 0, 0
-	f.queue.Reset()
 }
 
-func (f *frontier) allocate(size int) {
-	f.keys, f.slots = make([]uint64, size), make([]node, size)
-	f.shift = uint(64 - bits.TrailingZeros(uint(size)))
+// side is an edge seen from one of its ends.
+type side struct {
+	id    uint32 // the edge, or isCut and the number of the cut edge: always the latter where level is not 0
+	cell1 uint32 // of level 1, at that end
+	cell  uint32 // the largest closed one there; none where level is 0
+	level int
 }
 
-// find returns the slot of an edge, or the free slot for it.
-func (f *frontier) find(edge uint32) (slot int, ok bool) {
-	key := f.stamp | uint64(edge)
-	mask := len(f.keys) - 1
-	for slot = int(uint64(edge) * 0x9E3779B97F4A7C15 >> f.shift); ; slot = (slot + 1) & mask {
-		switch k := f.keys[slot]; {
-		case k == key:
-			return slot, true
-		case k>>32 != f.stamp>>32:
-			return slot, false
+// sideOf sees a state from its tail or its head.
+func (q *query) sideOf(id uint32, isTail bool) (s side) {
+	s.id = id
+	s.cell1 = q.cellOf(id, isTail)
+	s.cell, s.level = q.closed(s.cell1)
+	if s.level > 0 && id&isCut == 0 {
+		s.id = q.topology.CutOf(id, q.graph.Cells.Of[q.graph.Tail[id]]) | isCut
+	}
+	return s
+}
+
+// cellOf is the cell of level 1 at the tail or the head of a state.
+func (q *query) cellOf(id uint32, isTail bool) uint32 {
+	switch {
+	case id&isCut != 0 && isTail:
+		return q.topology.Cut(id &^ isCut).Tail()
+	case id&isCut != 0:
+		return q.topology.Cut(id &^ isCut).Head()
+	case isTail:
+		return q.graph.Cells.Of[q.graph.Tail[id]]
+	default:
+		return q.graph.Cells.Of[q.graph.Head[id]]
+	}
+}
+
+// edgeOf is the edge of a state.
+func (q *query) edgeOf(id uint32) uint32 {
+	if id&isCut != 0 {
+		return q.topology.Cut(id &^ isCut).Edge()
+	}
+	return id
+}
+
+// near is a state seen from where the search goes on; far from where it comes.
+func (f *frontier) near(id uint32) side { return f.sideOf(id, f.isBackward) }
+func (f *frontier) far(id uint32) side  { return f.sideOf(id, !f.isBackward) }
+
+// locate returns the block of a state seen from its far side, and its place there.
+func (f *frontier) locate(s side) (block, place uint32) {
+	switch {
+	case s.level > 0 && f.isBackward:
+		return s.cell, f.topology.Cut(s.id &^ isCut).Row(s.level)
+	case s.level > 0:
+		return s.cell, f.topology.Cut(s.id &^ isCut).Column(s.level)
+	}
+	edge := f.edgeOf(s.id)
+	block = uint32(f.topology.Cells()) + s.cell1
+	if f.isBackward {
+		return block, f.graph.FirstIn[f.graph.Head[edge]] + uint32(f.graph.InRank[edge]) - f.firstEdge(s.cell1)
+	}
+	return block, edge - f.firstEdge(s.cell1)
+}
+
+// find returns the weight of a state seen from its far side; false where none is known.
+func (f *frontier) find(s side) (label uint32, ok bool) {
+	block, place := f.locate(s)
+	b := f.blocks[block]
+	if b.search != f.search || f.keys[b.first+place] >= overlay.NoPath {
+		return 0, false
+	}
+	return b.first + place, true
+}
+
+func (f *frontier) weight(label uint32) overlay.Weight {
+	return overlay.Weight{Key: f.keys[label], Avoided: f.nodes[label].avoided}
+}
+
+// firstEdge is where in the graph the edges of a block begin: a number of an edge, or backward a place in Graph.In.
+func (f *frontier) firstEdge(cell1 uint32) uint32 {
+	if f.isBackward {
+		return f.graph.FirstIn[f.topology.FirstJunction[cell1]]
+	}
+	return f.graph.FirstOut[f.topology.FirstJunction[cell1]]
+}
+
+// blockOf returns where the labels of a block begin. It makes them when there are none yet.
+func (f *frontier) blockOf(number uint32) uint32 {
+	b := &f.blocks[number]
+	if b.search == f.search {
+		return b.first
+	}
+	b.search, b.first = f.search, uint32(len(f.keys))
+	if cells := uint32(f.topology.Cells()); number >= cells {
+		f.addEdges(number - cells)
+		return b.first
+	}
+	cuts := f.cutsOf(number)
+	for i, nodes := 0, f.grow(len(cuts)); i < len(nodes); i++ {
+		nodes[i] = node{id: cuts[i] | isCut}
+	}
+	return b.first
+}
+
+// cutsOf returns the edges by which the search goes out of a closed cell.
+func (f *frontier) cutsOf(cell uint32) []uint32 {
+	if f.isBackward {
+		return f.topology.EntriesOf(cell)
+	}
+	return f.topology.ExitsOf(cell)
+}
+
+func (f *frontier) addEdges(cell1 uint32) {
+	first, end := f.firstEdge(cell1), f.topology.FirstJunction[cell1+1]
+	if f.isBackward {
+		edges := f.graph.In[first:f.graph.FirstIn[end]]
+		for i, nodes := 0, f.grow(len(edges)); i < len(nodes); i++ {
+			nodes[i] = node{id: edges[i]}
+		}
+		return
+	}
+	nodes := f.grow(int(f.graph.FirstOut[end] - first))
+	for i := range nodes {
+		nodes[i] = node{id: first + uint32(i)}
+	}
+}
+
+// grow adds labels of which nothing is known and returns their nodes.
+func (f *frontier) grow(n int) []node {
+	at := len(f.keys)
+	f.keys = slices.Grow(f.keys, n)[:at+n]
+	f.nodes = slices.Grow(f.nodes, n)[:at+n]
+	for i := at; i < at+n; i++ {
+		f.keys[i] = overlay.NoPath
+	}
+	return f.nodes[at:]
+}
+
+// begin forgets everything and begins a search. The cells of its seeds are open.
+func (f *frontier) begin(seeds []seed) {
+	f.reset()
+	for _, s := range seeds {
+		block, place := f.locate(f.far(s.edge))
+		f.improve(f.blockOf(block)+place, s.weight, isSeed|s.place)
+	}
+}
+
+func (f *frontier) improve(label uint32, to overlay.Weight, parent uint32) {
+	if to.Key > f.limit || !to.IsLess(f.weight(label)) {
+		return
+	}
+	f.keys[label] = to.Key
+	n := &f.nodes[label]
+	n.avoided, n.parent = to.Avoided, parent
+	f.heap.Push(overlay.Item{Key: to.Key, Avoided: to.Avoided, State: label})
+}
+
+// settle takes out the next state whose weight is final; false when there is none.
+func (f *frontier) settle() (label uint32, ok bool) {
+	for len(f.heap) > 0 {
+		item := f.heap.Pop()
+		if f.keys[item.State] == item.Key && f.nodes[item.State].avoided == item.Avoided {
+			return item.State, true
 		}
 	}
+	return 0, false
 }
 
-// get returns what is known of an edge.
-func (f *frontier) get(edge uint32) (*node, bool) {
-	slot, ok := f.find(edge)
-	if !ok {
-		return nil, false
-	}
-	return &f.slots[slot], true
-}
-
-// improve keeps a label of an edge if it is better than the known one.
-func (f *frontier) improve(edge uint32, label overlay.Label, parent uint32, level uint8) bool {
-	slot, ok := f.find(edge)
-	if ok && !label.IsLess(f.slots[slot].label) {
-		return false
-	}
-	if !ok {
-		if 4*f.used >= 3*len(f.keys) {
-			f.grow()
-			slot, _ = f.find(edge)
-		}
-		f.keys[slot] = f.stamp | uint64(edge)
-		f.used++
-	}
-	f.slots[slot] = node{label: label, parent: parent, level: level}
-	f.queue.Push(edge, label)
-	return true
-}
-
-// grow makes the table twice as large.
-func (f *frontier) grow() {
-	keys, slots := f.keys, f.slots
-	f.allocate(2 * len(keys))
-	for i, key := range keys {
-		if key>>32 == f.stamp>>32 {
-			slot, _ := f.find(uint32(key))
-			f.keys[slot], f.slots[slot] = key, slots[i]
-		}
+// expand looks at what follows a settled state, seen from its near side.
+func (f *frontier) expand(label uint32, s side) {
+	switch {
+	case s.level > 0 && f.isBackward:
+		f.crossBackward(label, s)
+	case s.level > 0:
+		f.crossForward(label, s)
+	case f.isBackward:
+		f.followBackward(label, s)
+	default:
+		f.followForward(label, s)
 	}
 }
 
-// settle takes the best edge that is not settled yet.
-func (f *frontier) settle() (edge uint32, label overlay.Label, ok bool) {
-	for {
-		edge, label, ok = f.queue.Pop()
-		if !ok {
-			return graph.None, label, false
+// crossForward goes to the exits of a closed cell.
+func (f *frontier) crossForward(label uint32, s side) {
+	first := f.blockOf(s.cell)
+	keys, avoided := f.metric.Matrix(f.topology, s.cell)
+	columns := f.topology.FirstExit[s.cell+1] - f.topology.FirstExit[s.cell]
+	from := f.topology.Cut(s.id&^isCut).Row(s.level) * columns
+	at := f.weight(label)
+	known := f.keys[first : first+columns]
+	for i, key := range keys[from : from+columns] {
+		if at.Key+key > known[i] {
+			continue
 		}
-		n, _ := f.get(edge)
-		if !n.isSettled && n.label == label {
-			n.isSettled = true
-			f.settled++
-			return edge, label, true
+		to := overlay.Weight{Key: at.Key + key, Avoided: at.Avoided}
+		if avoided != nil {
+			to.Avoided += avoided[int(from)+i]
 		}
+		f.improve(first+uint32(i), to, label)
+	}
+}
+
+// crossBackward goes to the entries of a closed cell.
+func (f *frontier) crossBackward(label uint32, s side) {
+	first := f.blockOf(s.cell)
+	keys, avoided := f.metric.Matrix(f.topology, s.cell)
+	columns := f.topology.FirstExit[s.cell+1] - f.topology.FirstExit[s.cell]
+	from := f.topology.Cut(s.id &^ isCut).Column(s.level)
+	at := f.weight(label)
+	for i, known := range f.keys[first : first+f.topology.FirstEntry[s.cell+1]-f.topology.FirstEntry[s.cell]] {
+		if key := at.Key + keys[from]; key <= known {
+			to := overlay.Weight{Key: key, Avoided: at.Avoided}
+			if avoided != nil {
+				to.Avoided += avoided[from]
+			}
+			f.improve(first+uint32(i), to, label)
+		}
+		from += columns
+	}
+}
+
+// followForward goes to the edges that leave the head of an edge.
+func (f *frontier) followForward(label uint32, s side) {
+	first := f.blockOf(uint32(f.topology.Cells())+s.cell1) - f.firstEdge(s.cell1)
+	g, edge, at := f.graph, f.edgeOf(s.id), f.weight(label)
+	j := g.Head[edge]
+	out, end := g.OutEdges(j)
+	turns := g.Turns[g.TurnTable[j]+uint32(g.InRank[edge])*(end-out):]
+	for next := out; next < end; next++ {
+		turn := turns[next-out]
+		if turn == graph.ForbiddenTurn {
+			continue
+		}
+		to := f.weigher.Edge(next).Plus(at)
+		to.Key += f.weigher.Turn(turn)
+		f.improve(first+next, to, label)
+	}
+}
+
+// followBackward goes to the edges that end at the tail of an edge. The weight of a backward label does not hold its own edge.
+func (f *frontier) followBackward(label uint32, s side) {
+	first := f.blockOf(uint32(f.topology.Cells())+s.cell1) - f.firstEdge(s.cell1)
+	g, edge := f.graph, f.edgeOf(s.id)
+	at := f.weight(label).Plus(f.weigher.Edge(edge))
+	j := g.Tail[edge]
+	out, end := g.OutEdges(j)
+	turn := g.TurnTable[j] + edge - out
+	for i := g.FirstIn[j]; i < g.FirstIn[j+1]; i++ {
+		if cost := g.Turns[turn]; cost != graph.ForbiddenTurn {
+			f.improve(first+i, overlay.Weight{Key: at.Key + f.weigher.Turn(cost), Avoided: at.Avoided}, label)
+		}
+		turn += end - out
 	}
 }

@@ -7,126 +7,273 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// bucket says that from the head of an edge a destination costs so much.
-type bucket struct {
-	destination int
-	label       overlay.Label
-}
-
-// Matrix finds the cost from each origin to each destination; Unreachable where there is no path.
+// Matrix finds the cost from each origin to each destination: Unreachable where there is no path.
 //
-// Of a path to a destination, look at the highest level whose cell around the destination holds no end of the origin, and at the
-// last cut edge through which the path enters that cell. The search from the origin, which keeps out of the origin's cells
-// alone, gives that edge its exact label. What follows lies within the cell, so a search backwards from the destination that
-// never leaves its cells gives the rest: it puts the destination into a bucket on each edge that enters one of its cells.
+// Of the best path to a destination, look at the largest cell around its end that does not hold the origin, and at the last edge by
+// which the path enters it. The search from the origin opens the cells of the origin alone, so it settles that edge, with its exact
+// weight. What follows lies within the cell, so a search back from the destination through its own cells, the smallest first,
+// gives the rest for every entry. Where there are more origins than destinations, everything is done in the other direction.
 func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Place) ([][]Cost, error) {
-	labels, err := s.labels(ctx, p, from, to)
-	rows := make([][]Cost, len(labels))
-	for i, row := range labels {
-		rows[i] = make([]Cost, len(row))
-		for j, label := range row {
-			rows[i][j] = costOf(label, p)
-		}
-	}
-	return rows, err
-}
-
-// labels are the labels of the best paths from each origin to each destination.
-func (s *Searcher) labels(ctx context.Context, p route.Profile, from, to [][]Place) ([][]overlay.Label, error) {
-	w := s.work.Get().(*workspace)
-	defer s.work.Put(w)
-	buckets, err := s.fillBuckets(ctx, w, p, to)
+	q, err := s.begin(ctx, p, s.Budgets.Matrix)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([][]overlay.Label, len(from))
-	for i, places := range from {
-		if rows[i], err = s.labelsFrom(ctx, w, p, places, to, buckets); err != nil {
-			return nil, err
-		}
-	}
-	return rows, nil
-}
-
-// labelsFrom are the labels of the best paths from one origin.
-func (s *Searcher) labelsFrom(ctx context.Context, w *workspace, p route.Profile, from []Place, to [][]Place, buckets map[uint32][]bucket) ([]overlay.Label, error) {
-	q, err := s.newQuestion(p, s.heads(from))
-	if err != nil {
+	defer s.release(q)
+	m := newMatrix(q, from, to)
+	if err := m.fill(); err != nil {
 		return nil, err
 	}
-	best := make([]overlay.Label, len(to))
-	for j := range best {
-		best[j] = direct(&q.weigh, from, to[j]).label
-	}
-	return best, q.scan(ctx, &w.forward, from, func(edge uint32, label overlay.Label) {
-		for _, b := range buckets[edge] {
-			if total := label.Add(b.label); total.IsLess(best[b.destination]) {
-				best[b.destination] = total
+	costs := make([][]Cost, len(from))
+	for i, row := range m.weights {
+		costs[i] = make([]Cost, len(to))
+		for j, weight := range row {
+			costs[i][j] = Unreachable
+			if weight.Key < overlay.NoPath {
+				costs[i][j] = q.cost(weight)
 			}
 		}
-	})
+	}
+	return costs, nil
 }
 
-// scan searches from places and visits each edge with its label, the least first.
-func (q *question) scan(ctx context.Context, f *frontier, from []Place, visit func(uint32, overlay.Label)) error {
-	q.seedForward(f, from)
-	for step := 0; ; step++ {
-		if step%stepsBetweenChecks == 0 && ctx.Err() != nil {
-			return ctx.Err()
+// matrix is the memory of one Matrix.
+type matrix struct {
+	*query
+	weights      [][]overlay.Weight // of each origin and destination
+	origins      [][]seed
+	destinations [][]seed
+	isTransposed bool // the searches across the country begin at destinations
+
+	// What the searches through the own cells of the many ends have found: for each cell those that it holds, each with
+	// a row of weights for the edges that enter (or leave) the cell.
+	held map[uint32][]held
+	rows []overlay.Weight
+}
+
+// held is an end that is in a cell.
+type held struct {
+	index int
+	first uint32 // in rows
+}
+
+func newMatrix(q *query, from, to [][]Place) *matrix {
+	m := &matrix{query: q, isTransposed: len(from) > len(to), held: map[uint32][]held{}}
+	for _, places := range to {
+		m.destinations = append(m.destinations, q.destinations(places))
+	}
+	for _, places := range from {
+		m.origins = append(m.origins, q.origins(places))
+		row := make([]overlay.Weight, len(to))
+		for j := range to {
+			row[j] = q.along(places, to[j]).Weight
 		}
-		edge, label, ok := f.settle()
-		if !ok {
+		m.weights = append(m.weights, row)
+	}
+	return m
+}
+
+// fill finds all weights.
+func (m *matrix) fill() error {
+	few, many, across, within := m.origins, m.destinations, &m.forward, &m.backward
+	if m.isTransposed {
+		few, many, across, within = many, few, within, across
+	}
+	for i, seeds := range many {
+		if err := m.searchWithin(within, i, seeds); err != nil {
+			return err
+		}
+	}
+	for i, seeds := range few {
+		if err := m.searchAcross(across, i, seeds, many); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at is the weight of a pair: of one of the few ends and one of the many.
+func (m *matrix) at(few, many int) *overlay.Weight {
+	if m.isTransposed {
+		return &m.weights[many][few]
+	}
+	return &m.weights[few][many]
+}
+
+// searchWithin searches through the own cells of an end, on one level after the other, and keeps for each of these cells what it
+// costs from the edges that enter it.
+func (m *matrix) searchWithin(f *frontier, index int, seeds []seed) error {
+	m.closeAll()
+	m.openSeeds(seeds)
+	f.begin(seeds)
+	cells := m.ownCells(seeds, nil, 1)
+	for level := 1; ; level++ {
+		if err := m.settleWithin(f, level); err != nil {
+			return err
+		}
+		for _, cell := range cells {
+			m.hold(f, index, cell, level)
+		}
+		if level == m.topology.Levels() {
 			return nil
 		}
-		visit(edge, label)
-		q.relaxForward(f, edge, label)
+		f.heap = f.heap[:0]
+		for _, cell := range cells {
+			m.seedNext(f, index, cell)
+		}
+		cells = m.ownCells(seeds, cells[:0], level+1)
 	}
 }
 
-// fillBuckets searches backwards from each destination.
-func (s *Searcher) fillBuckets(ctx context.Context, w *workspace, p route.Profile, to [][]Place) (map[uint32][]bucket, error) {
-	buckets := map[uint32][]bucket{}
-	for i, places := range to {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		for _, place := range places {
-			for _, copied := range s.g.CopiesOf(place.Edge) {
-				place.Edge = copied
-				if err := s.fillBucketsOf(&w.backward, p, place, func(edge uint32, label overlay.Label) {
-					buckets[edge] = append(buckets[edge], bucket{i, label})
-				}); err != nil {
-					return nil, err
-				}
+// ownCells appends the cells of a level that hold seeds, each once.
+func (m *matrix) ownCells(seeds []seed, cells []uint32, level int) []uint32 {
+next:
+	for _, s := range seeds {
+		cell := m.topology.Over(m.graph.Cells.Of[m.graph.Head[s.edge]])[level-1]
+		for _, known := range cells {
+			if known == cell {
+				continue next
 			}
 		}
+		cells = append(cells, cell)
 	}
-	return buckets, nil
+	return cells
 }
 
-// fillBucketsOf searches backwards from one place, through its cells from the smallest to the largest.
-func (s *Searcher) fillBucketsOf(f *frontier, p route.Profile, place Place, put func(uint32, overlay.Label)) error {
-	tail := s.g.Tail[place.Edge]
-	q, err := s.newQuestion(p, []uint32{tail})
-	if err != nil {
-		return err
-	}
-	q.seedBackwardOn(f, place)
-	top := len(s.t.Levels)
+// settleWithin settles all states in the open cells of a level, across the cells of the level below.
+func (m *matrix) settleWithin(f *frontier, level int) error {
 	for {
-		edge, label, ok := f.settle()
+		label, ok := f.settle()
 		if !ok {
 			return nil
 		}
-		n, _ := f.get(edge)
-		from := s.g.Tail[edge]
-		outer, _ := q.level(from)
-		inner, _ := q.level(s.g.Head[edge])
-		if n.level == lastHop || outer > inner { // it enters a cell of the place
-			put(edge, label)
+		if err := m.budget.spend(); err != nil {
+			return err
 		}
-		if s.g.Cells.At(from, top) == s.g.Cells.At(tail, top) {
-			q.relaxBackward(f, edge, label)
+		s := side{id: f.nodes[label].id}
+		s.cell1 = m.cellOf(s.id, f.isBackward)
+		if over := m.topology.Over(s.cell1); m.open[over[level-1]] == m.opening {
+			if s.level = level - 1; level > 1 {
+				s.cell = over[level-2]
+			}
+			f.expand(label, s)
 		}
 	}
+}
+
+// hold keeps the weights that the search has found for the edges that enter a cell.
+func (m *matrix) hold(f *frontier, index int, cell uint32, level int) {
+	first := uint32(len(m.rows))
+	isReached := false
+	for _, cut := range f.cutsOf(cell) {
+		s := side{id: cut | isCut, level: level - 1}
+		s.cell1 = m.cellOf(s.id, !f.isBackward)
+		if level > 1 {
+			s.cell = m.topology.Over(s.cell1)[level-2]
+		}
+		weight := overlay.Weight{Key: overlay.NoPath}
+		if label, ok := f.find(s); ok {
+			weight, isReached = f.weight(label), true
+		}
+		m.rows = append(m.rows, weight)
+	}
+	if isReached {
+		m.held[cell] = append(m.held[cell], held{index, first})
+	}
+}
+
+// seedNext begins the search on the next level with what was kept for a cell.
+func (m *matrix) seedNext(f *frontier, index int, cell uint32) {
+	all := m.held[cell]
+	if len(all) == 0 || all[len(all)-1].index != index {
+		return
+	}
+	first, row := f.blockOf(cell), all[len(all)-1].first
+	for i := range uint32(len(f.cutsOf(cell))) {
+		f.improve(first+i, m.rows[row+i], isSeed)
+	}
+}
+
+// searchAcross searches from one of the few ends until all of the many are found.
+func (m *matrix) searchAcross(f *frontier, index int, seeds []seed, many [][]seed) error {
+	m.closeAll()
+	m.openSeeds(seeds)
+	f.begin(seeds)
+	near := m.listNear(many)
+	const stepsBetweenLooks = 64
+	for steps := 1; ; steps++ {
+		label, ok := f.settle()
+		if !ok {
+			break
+		}
+		if err := m.budget.spend(); err != nil {
+			return err
+		}
+		if steps%stepsBetweenLooks == 0 && m.isFound(f, index, near, len(many), f.keys[label]) {
+			return nil
+		}
+		s := f.near(f.nodes[label].id)
+		if s.level > 0 {
+			m.enter(f, index, label, s)
+		}
+		f.expand(label, s)
+	}
+	m.lookNear(f, index, near)
+	return nil
+}
+
+// enter improves the weights of the ends in a cell that the search enters.
+func (m *matrix) enter(f *frontier, index int, label uint32, s side) {
+	all := m.held[s.cell]
+	if len(all) == 0 {
+		return
+	}
+	at, row := f.weight(label), m.topology.Cut(s.id&^isCut).Row(s.level)
+	if f.isBackward {
+		row = m.topology.Cut(s.id &^ isCut).Column(s.level)
+	}
+	for _, h := range all {
+		if sum, known := at.Plus(m.rows[h.first+row]), m.at(index, h.index); sum.IsLess(*known) {
+			*known = sum
+		}
+	}
+}
+
+// nearEnd is a seed of one of the many ends in an open cell of level 1.
+type nearEnd struct {
+	index int
+	seed
+}
+
+// listNear returns the seeds in the cells from which the search begins.
+func (m *matrix) listNear(many [][]seed) (near []nearEnd) {
+	for i, seeds := range many {
+		for _, s := range seeds {
+			if m.open[m.graph.Cells.Of[m.graph.Head[s.edge]]] == m.opening {
+				near = append(near, nearEnd{i, s})
+			}
+		}
+	}
+	return near
+}
+
+// lookNear improves the weights of the ends that share a cell of level 1 with the one from which the search came.
+func (m *matrix) lookNear(f *frontier, index int, near []nearEnd) {
+	for _, n := range near {
+		if label, ok := f.find(f.far(n.edge)); ok {
+			if sum, known := f.weight(label).Plus(n.weight), m.at(index, n.index); sum.IsLess(*known) {
+				*known = sum
+			}
+		}
+	}
+}
+
+// isFound says whether nothing that is still to be settled can improve a weight.
+func (m *matrix) isFound(f *frontier, index int, near []nearEnd, many int, key uint64) bool {
+	m.lookNear(f, index, near)
+	for i := range many {
+		if m.at(index, i).Key > key {
+			return false
+		}
+	}
+	return true
 }

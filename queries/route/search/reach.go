@@ -9,232 +9,217 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// What one question may cost, in settled edges. A country's hour by car takes less.
-const (
-	maxReached    = 3_000_000
-	maxNearSearch = 150_000 // before Nearest goes over to the overlay
-)
-
 // Reach visits every edge that can be reached from places, or from which the places can be reached, within a limit of duration, or
-// of distance where p is for the shortest path. start and end are what it costs to be at the tail and at the head of the edge. end
-// may be over the limit. On the edge of a place the cost behind the place is negative. An avoided road counts
-// route.AvoidFactor times: what lies behind it is out of reach as a rule, which is what avoiding means here.
+// of distance where p is for the shortest path. start and end are what it costs to be at the tail and at the head of the edge: exact.
+// The one that is farther from the places may be over the limit. An avoided road counts route.AvoidFactor times: what lies
+// behind it is out of reach as a rule, which is what avoiding means here.
+//
+// The edges of the places come first; on them the cost behind a place is negative. Such an edge comes once more if its other
+// part is reached too. The others come cell by cell, always in the same order.
 func (s *Searcher) Reach(ctx context.Context, p route.Profile, from []Place, limit uint32, isArrival bool, visit func(edge uint32, start, end int64)) error {
-	q := &question{Searcher: s, profile: p, weigh: overlay.NewWeigher(s.g, p), avoids: p.Avoid != 0}
-	w := s.work.Get().(*workspace)
-	defer s.work.Put(w)
-	r := reach{question: q, frontier: &w.forward, limit: limit, visit: visit}
-	if isArrival {
-		return r.runBackward(ctx, from)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return r.runForward(ctx, from)
+	r, ok := s.reaches.Get().(*reach)
+	if !ok {
+		r = &reach{graph: s.graph, topology: s.topology, blocks: make([]block, s.topology.LevelFirst[1])}
+	}
+	defer s.reaches.Put(r)
+	r.begin(overlay.NewWeigher(s.graph, p), limit)
+	r.isArrival, r.budget = isArrival, budget{ctx: ctx, left: s.Budgets.Reach}
+	r.seed(from, visit)
+	if err := r.search(); err != nil {
+		return err
+	}
+	r.visitLabels(visit)
+	return nil
 }
 
-// reach is one search outwards on the graph itself.
+// reach is the memory of one Reach: a search on edges with labels in blocks, one for each cell of level 1 that was seen, and a queue
+// of buckets. The label of an edge is the cost at its nearer end: at its tail, for arrivals at its head. In a bucket edges wait in no
+// order, so that one may be settled again with a better label before the bucket is empty.
 type reach struct {
-	*question
-	frontier *frontier
-	limit    uint32
-	visit    func(edge uint32, start, end int64)
+	graph     *graph.Graph
+	topology  *overlay.Topology
+	weigher   *overlay.Weigher
+	isArrival bool
+	limit     uint32
+	budget    budget
+
+	blocks []block // of each cell of level 1
+	number uint32
+	cells  []uint32 // that have blocks
+	labels []uint32
+
+	width   uint32 // of a bucket
+	buckets []int32
+	waiting []waiting
 }
 
-// whole is what an edge costs, of the cost that the limit is about.
-func (q *question) whole(edge uint32) int64 { return int64(q.weigh.Edge(edge).Primary()) }
-
-func (r *reach) runForward(ctx context.Context, from []Place) error {
-	r.seedForward(r.frontier, from)
-	return r.run(ctx, func(edge uint32, label overlay.Label) {
-		end := int64(label.Weight.Primary())
-		r.visit(edge, end-r.whole(edge), end)
-		if end <= int64(r.limit) {
-			r.relaxEdges(r.frontier, edge, label)
-		}
-	}, func(edge uint32, label overlay.Label) bool {
-		return int64(label.Weight.Primary())-r.whole(edge) <= int64(r.limit)
-	})
+// waiting is an edge in a bucket.
+type waiting struct {
+	edge, label, cost uint32
+	next              int32
 }
 
-func (r *reach) runBackward(ctx context.Context, to []Place) error {
-	r.seedBackward(r.frontier, to)
-	for _, p := range to {
-		before := int64(r.weigh.Part(p.Edge, p.Before.Duration, p.Before.Distance).Primary())
-		r.visit(p.Edge, before, before-r.whole(p.Edge))
+const bucketCount = 4096
+
+func (r *reach) begin(w *overlay.Weigher, limit uint32) {
+	r.weigher, r.limit, r.width = w, limit, limit/bucketCount+1
+	r.cells, r.labels, r.waiting = r.cells[:0], r.labels[:0], r.waiting[:0]
+	r.buckets = slices.Grow(r.buckets[:0], bucketCount)[:bucketCount]
+	for i := range r.buckets {
+		r.buckets[i] = -1
 	}
-	return r.run(ctx, func(edge uint32, label overlay.Label) {
-		end := int64(label.Weight.Primary())
-		r.visit(edge, end+r.whole(edge), end)
-		if end+r.whole(edge) <= int64(r.limit) {
-			r.relaxEdgesBackward(r.frontier, edge, label)
-		}
-	}, func(_ uint32, label overlay.Label) bool { return label.Weight.Primary() <= r.limit })
-}
-
-// run settles edges in the order of their labels: those that isWithin lets through.
-func (r *reach) run(ctx context.Context, settle func(uint32, overlay.Label), isWithin func(uint32, overlay.Label) bool) error {
-	for {
-		edge, label, ok := r.frontier.settle()
-		if !ok {
-			return nil
-		}
-		if r.frontier.settled%stepsBetweenChecks == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if r.frontier.settled > maxReached {
-			return route.ErrTooMuchWork
-		}
-		if isWithin(edge, label) {
-			settle(edge, label)
-		}
+	r.number++
+	if r.number == 0 {
+		clear(r.blocks)
+		r.number = 1
 	}
 }
 
-// Found is a destination of Nearest by its index.
-type Found struct {
-	Index int
-	Cost  Cost
-}
+// primary is what an edge costs.
+func (r *reach) primary(edge uint32) uint64 { return r.weigher.Edge(edge).Key >> 32 }
 
-// Nearest finds the destinations that are nearest to places by the weight of the profile, the nearest first and of equal ones the
-// first: at most limit. It searches outwards on the graph. When few destinations are near it goes over to the overlay.
-func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, to [][]Place, limit int) ([]Found, error) {
-	w := s.work.Get().(*workspace)
-	defer s.work.Put(w)
-	n := nearest{
-		question: &question{Searcher: s, profile: p, weigh: overlay.NewWeigher(s.g, p), avoids: p.Avoid != 0}, frontier: &w.forward,
-		ends: map[uint32][]end{}, best: map[int]overlay.Label{}, limit: min(limit, len(to)),
-	}
-	n.addEnds(from, to)
-	isDone, err := n.run(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	if !isDone {
-		return s.nearestByMatrix(ctx, p, from, to, limit)
-	}
-	return n.found(), nil
-}
-
-// end is a destination on an edge, and what it costs from the edge's tail.
-type end struct {
-	destination int
-	before      overlay.Label
-}
-
-// nearest is one search for the nearest destinations.
-type nearest struct {
-	*question
-	frontier *frontier
-	ends     map[uint32][]end
-	best     map[int]overlay.Label
-	limit    int
-}
-
-func (n *nearest) addEnds(from []Place, to [][]Place) {
-	for i, places := range to {
-		if d := direct(&n.weigh, from, places); d.label.Weight != overlay.Unreachable {
-			n.best[i] = d.label
+// seed visits the edges of places and begins behind (or before) them.
+func (r *reach) seed(from []Place, visit func(edge uint32, start, end int64)) {
+	q := query{graph: r.graph, weigher: r.weigher}
+	for _, p := range from {
+		whole := int64(r.primary(p.Edge))
+		if r.isArrival {
+			before := int64(q.part(p.Edge, p.Before).Key >> 32)
+			visit(p.Edge, before, before-whole)
+			continue
 		}
-		for _, p := range places {
-			before := n.weigh.PartLabel(p.Edge, p.Before.Duration, p.Before.Distance)
-			for _, copied := range n.g.CopiesOf(p.Edge) {
-				n.ends[copied] = append(n.ends[copied], end{i, before})
+		after := q.part(p.Edge, p.After).Key >> 32
+		visit(p.Edge, int64(after)-whole, int64(after))
+		r.leave(p.Edge, after)
+	}
+	if r.isArrival {
+		for _, s := range q.destinations(from) {
+			if cost := s.weight.Key >> 32; cost <= uint64(r.limit) {
+				r.improve(s.edge, r.labelOf(s.edge), uint32(cost))
 			}
 		}
 	}
 }
 
-// run searches until as many destinations as are wanted are nearer than all that is not searched yet. false says that it went too
-// far for that.
-func (n *nearest) run(ctx context.Context, from []Place) (isDone bool, err error) {
-	n.seedForward(n.frontier, from)
-	const stepsBetweenCounts = 256
-	for {
-		edge, label, ok := n.frontier.settle()
-		if !ok {
-			return true, nil
+// labelOf returns the label of an edge.
+func (r *reach) labelOf(edge uint32) uint32 {
+	if r.isArrival {
+		j := r.graph.Head[edge]
+		return r.block(r.graph.Cells.Of[j]) + r.graph.FirstIn[j] + uint32(r.graph.InRank[edge])
+	}
+	return r.block(r.graph.Cells.Of[r.graph.Tail[edge]]) + edge
+}
+
+// edgesOf returns where the edges of a cell begin and end: numbers of edges, for arrivals places in Graph.In.
+func (r *reach) edgesOf(cell uint32) (first, end uint32) {
+	column := r.graph.FirstOut
+	if r.isArrival {
+		column = r.graph.FirstIn
+	}
+	return column[r.topology.FirstJunction[cell]], column[r.topology.FirstJunction[cell+1]]
+}
+
+// block returns what leads from the number of an edge (or place in Graph.In) to its label. It makes the labels of a cell when there are
+// none yet.
+func (r *reach) block(cell uint32) uint32 {
+	b := &r.blocks[cell]
+	if b.search != r.number {
+		first, end := r.edgesOf(cell)
+		b.search, b.first = r.number, uint32(len(r.labels))-first
+		r.cells = append(r.cells, cell)
+		r.labels = slices.Grow(r.labels, int(end-first))
+		for range end - first {
+			r.labels = append(r.labels, graph.None)
 		}
-		if n.frontier.settled%stepsBetweenCounts == 0 {
+	}
+	return b.first
+}
+
+func (r *reach) improve(edge, label, cost uint32) {
+	if cost >= r.labels[label] {
+		return
+	}
+	r.labels[label] = cost
+	bucket := &r.buckets[cost/r.width]
+	r.waiting = append(r.waiting, waiting{edge, label, cost, *bucket})
+	*bucket = int32(len(r.waiting) - 1)
+}
+
+// search settles the edges of one bucket after the other.
+func (r *reach) search() error {
+	for b := range r.buckets {
+		for r.buckets[b] >= 0 {
+			w := r.waiting[r.buckets[b]]
+			r.buckets[b] = w.next
+			if r.labels[w.label] != w.cost {
+				continue
+			}
+			if err := r.budget.spend(); err != nil {
+				return err
+			}
+			cost := uint64(w.cost) + r.primary(w.edge)
+			if r.isArrival {
+				r.leaveBackward(w.edge, cost)
+			} else {
+				r.leave(w.edge, cost)
+			}
+		}
+	}
+	return nil
+}
+
+// leave goes from the head of an edge, where the cost is known, to the edges that follow.
+func (r *reach) leave(edge uint32, cost uint64) {
+	if cost > uint64(r.limit) {
+		return
+	}
+	g, j := r.graph, r.graph.Head[edge]
+	out, end := g.OutEdges(j)
+	turns := g.Turns[g.TurnTable[j]+uint32(g.InRank[edge])*(end-out):]
+	block := r.block(g.Cells.Of[j])
+	for next := out; next < end; next++ {
+		turn := turns[next-out]
+		if at := cost + r.weigher.Turn(turn)>>32; turn != graph.ForbiddenTurn && at <= uint64(r.limit) {
+			r.improve(next, block+next, uint32(at))
+		}
+	}
+}
+
+// leaveBackward goes from the tail of an edge to the edges that lead there.
+func (r *reach) leaveBackward(edge uint32, cost uint64) {
+	if cost > uint64(r.limit) {
+		return
+	}
+	g, j := r.graph, r.graph.Tail[edge]
+	out, end := g.OutEdges(j)
+	turn := g.TurnTable[j] + edge - out
+	block := r.block(g.Cells.Of[j])
+	for i := g.FirstIn[j]; i < g.FirstIn[j+1]; i++ {
+		t := g.Turns[turn]
+		if at := cost + r.weigher.Turn(t)>>32; t != graph.ForbiddenTurn && at <= uint64(r.limit) {
+			r.improve(g.In[i], block+i, uint32(at))
+		}
+		turn += end - out
+	}
+}
+
+// visitLabels visits all edges that have labels.
+func (r *reach) visitLabels(visit func(edge uint32, start, end int64)) {
+	for _, cell := range r.cells {
+		block := r.block(cell)
+		first, end := r.edgesOf(cell)
+		for i := first; i < end; i++ {
+			cost := r.labels[block+i]
 			switch {
-			case n.countNearer(label) >= n.limit:
-				return true, nil
-			case n.frontier.settled > maxNearSearch:
-				return false, nil
-			case ctx.Err() != nil:
-				return false, ctx.Err()
-			}
-		}
-		n.lookAhead(edge, label)
-		n.relaxEdges(n.frontier, edge, label)
-	}
-}
-
-// lookAhead looks for destinations on the edges that follow an edge.
-func (n *nearest) lookAhead(edge uint32, label overlay.Label) {
-	first, last := n.g.OutEdges(n.g.Head[edge])
-	for next := first; next < last; next++ {
-		ends, ok := n.ends[next]
-		if !ok {
-			continue
-		}
-		turn := n.g.Turn(edge, next)
-		if turn == graph.ForbiddenTurn {
-			continue
-		}
-		for _, e := range ends {
-			total := label.Add(n.weigh.TurnLabel(turn)).Add(e.before)
-			if known, ok := n.best[e.destination]; !ok || total.IsLess(known) {
-				n.best[e.destination] = total
+			case cost == graph.None:
+			case r.isArrival:
+				visit(r.graph.In[i], int64(cost)+int64(r.primary(r.graph.In[i])), int64(cost))
+			default:
+				visit(i, int64(cost), int64(cost)+int64(r.primary(i)))
 			}
 		}
 	}
-}
-
-// countNearer is how many destinations cost less than a label.
-func (n *nearest) countNearer(l overlay.Label) (count int) {
-	if len(n.best) < n.limit {
-		return 0
-	}
-	for _, b := range n.best {
-		if b.IsLess(l) {
-			count++
-		}
-	}
-	return count
-}
-
-// found are the nearest destinations.
-func (n *nearest) found() []Found {
-	indexes := make([]int, 0, len(n.best))
-	for i := range n.best {
-		indexes = append(indexes, i)
-	}
-	slices.SortFunc(indexes, func(a, b int) int {
-		switch {
-		case n.best[a].IsLess(n.best[b]):
-			return -1
-		case n.best[b].IsLess(n.best[a]):
-			return 1
-		}
-		return a - b
-	})
-	var all []Found
-	for _, i := range indexes[:min(n.limit, len(indexes))] {
-		all = append(all, Found{i, costOf(n.best[i], n.profile)})
-	}
-	return all
-}
-
-// nearestByMatrix finds the cost to every destination on the overlay.
-func (s *Searcher) nearestByMatrix(ctx context.Context, p route.Profile, from []Place, to [][]Place, limit int) ([]Found, error) {
-	labels, err := s.labels(ctx, p, [][]Place{from}, to)
-	if err != nil {
-		return nil, err
-	}
-	n := nearest{question: &question{profile: p}, best: map[int]overlay.Label{}, limit: limit}
-	for i, l := range labels[0] {
-		if l.Weight != overlay.Unreachable {
-			n.best[i] = l
-		}
-	}
-	return n.found(), nil
 }

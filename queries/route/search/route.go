@@ -2,218 +2,149 @@ package search
 
 import (
 	"context"
+	"slices"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
 )
 
-// stepsBetweenChecks is how many edges are settled between two looks at the context.
-const stepsBetweenChecks = 1024
-
-// question is one search on the overlay.
-type question struct {
-	*Searcher
-	profile route.Profile
-	weigh   overlay.Weigher
-	metric  *overlay.Metric
-	avoids  bool
-	ends    []uint32 // cells that must not be crossed: of each level those of the ends, levels × ends
-	width   int      // number of ends
-}
-
-// newQuestion prepares a search whose level query keeps out of the cells of some junctions.
-func (s *Searcher) newQuestion(p route.Profile, ends []uint32) (*question, error) {
-	metric, ok := s.metrics.Metric(p)
-	if !ok {
-		return nil, route.ErrUnsupported
-	}
-	q := &question{Searcher: s, profile: p, weigh: overlay.NewWeigher(s.g, p), metric: metric, avoids: p.Avoid != 0, width: len(ends)}
-	for level := 1; level <= len(s.t.Levels); level++ {
-		for _, junction := range ends {
-			q.ends = append(q.ends, s.g.Cells.At(junction, level))
-		}
-	}
-	return q, nil
-}
-
-// level is the highest level whose cell at a junction holds no end, and that cell; 0 where even the smallest does.
-func (q *question) level(junction uint32) (level int, cell uint32) {
-	c := q.g.Cells.Of[junction]
-	for l := 1; l <= len(q.t.Levels); l++ {
-		if l > 1 {
-			c = q.g.Cells.Parent[l-2][c]
-		}
-		for _, end := range q.ends[(l-1)*q.width : l*q.width] {
-			if end == c {
-				return level, cell
-			}
-		}
-		level, cell = l, c
-	}
-	return level, cell
-}
-
-// heads and tails are the junctions at which places are left and reached.
-func (s *Searcher) heads(places []Place) (all []uint32) {
-	for _, p := range places {
-		all = append(all, s.g.Head[p.Edge])
-	}
-	return all
-}
-
-func (s *Searcher) tails(places []Place) (all []uint32) {
-	for _, p := range places {
-		all = append(all, s.g.Tail[p.Edge])
-	}
-	return all
-}
-
 // Route finds the best path from one of some places to one of others. It fails with route.ErrNoRoute.
 func (s *Searcher) Route(ctx context.Context, p route.Profile, from, to []Place) (Path, error) {
-	q, err := s.newQuestion(p, append(s.heads(from), s.tails(to)...))
+	q, err := s.begin(ctx, p, s.Budgets.Route)
 	if err != nil {
 		return Path{}, err
 	}
-	w := s.work.Get().(*workspace)
-	defer s.work.Put(w)
-	along := direct(&q.weigh, from, to)
-	meeting, best, err := q.meet(ctx, w, from, to, along.label)
-	switch {
-	case err != nil:
+	defer s.release(q)
+	best := q.along(from, to)
+	origins, destinations := q.origins(from), q.destinations(to)
+	q.openSeeds(origins)
+	q.openSeeds(destinations)
+	q.forward.begin(origins)
+	q.backward.begin(destinations)
+	if err := q.meet(&best); err != nil {
 		return Path{}, err
-	case best.Weight == overlay.Unreachable:
-		return Path{}, route.ErrNoRoute
-	case meeting == graph.None:
-		return Path{Edges: []uint32{along.start.Edge}, Start: along.start, End: along.end, Cost: costOf(best, p)}, nil
 	}
-	return q.path(w, meeting, from, to, costOf(best, p)), nil
+	return q.path(best, from, to)
 }
 
-// meet searches from both ends until no better meeting is possible. bound is the label of a path that is known already. meeting is
-// graph.None where that one stays the best.
-func (q *question) meet(ctx context.Context, w *workspace, from, to []Place, bound overlay.Label) (meeting uint32, best overlay.Label, err error) {
-	meeting, best = graph.None, bound
-	q.seedForward(&w.forward, from)
-	q.seedBackward(&w.backward, to)
-	for step := 0; ; step++ {
-		ahead, ok1 := w.forward.queue.First()
-		behind, ok2 := w.backward.queue.First()
-		if !ok1 || !ok2 || !ahead.Add(behind).IsLess(best) {
-			return meeting, best, nil
-		}
-		if step%stepsBetweenChecks == 0 && ctx.Err() != nil {
-			return meeting, best, ctx.Err()
-		}
-		this, other, relax := &w.forward, &w.backward, q.relaxForward
-		if behind.IsLess(ahead) {
-			this, other, relax = &w.backward, &w.forward, q.relaxBackward
-		}
-		edge, label, ok := this.settle()
-		if !ok {
-			continue
-		}
-		if n, ok := other.get(edge); ok {
-			if total := label.Add(n.label); total.IsLess(best) {
-				meeting, best = edge, total
+// meeting is the best path found so far: where the two searches meet, or along one edge.
+type meeting struct {
+	overlay.Weight
+	forward, backward uint32 // labels of the state; for a path along one edge isSeed and the indices of the places
+}
+
+// along is the best path from a place to one that lies behind it on the same edge.
+func (q *query) along(from, to []Place) meeting {
+	best := meeting{Weight: overlay.Weight{Key: overlay.NoPath}}
+	for i, f := range from {
+		for k, t := range to {
+			if weight, ok := q.between(f, t); ok && weight.IsLess(best.Weight) {
+				best = meeting{weight, isSeed | uint32(i), isSeed | uint32(k)}
 			}
 		}
-		relax(this, edge, label)
 	}
+	return best
 }
 
-// seedForward begins at places: the label of an edge is what it costs to drive what is left of it.
-func (q *question) seedForward(f *frontier, from []Place) {
-	f.reset()
-	for _, p := range from {
-		f.improve(p.Edge, q.weigh.PartLabel(p.Edge, p.After.Duration, p.After.Distance), graph.None, 0)
+// between is the weight from a place to one behind it on the same edge.
+func (q *query) between(from, to Place) (overlay.Weight, bool) {
+	isBehind := from.Before.Duration <= to.Before.Duration && from.Before.Distance <= to.Before.Distance
+	if !isBehind || from.Edge != to.Edge && !slices.Contains(q.graph.CopiesOf(to.Edge), from.Edge) {
+		return overlay.Weight{}, false
 	}
+	return q.part(to.Edge, Cost{to.Before.Duration - from.Before.Duration, to.Before.Distance - from.Before.Distance}), true
 }
 
-// seedBackward begins before places: the label of an edge is what it costs from its head to the place.
-func (q *question) seedBackward(f *frontier, to []Place) {
-	f.reset()
-	for _, p := range to {
-		for _, copied := range q.g.CopiesOf(p.Edge) {
-			p.Edge = copied
-			q.addSeeds(f, p)
+// visitEnds calls a function for each edge on which a path to one of some places may end.
+func (q *query) visitEnds(to []Place, visit func(edge uint32, place int)) {
+	for i, p := range to {
+		copies, ok := q.graph.Copies[p.Edge]
+		if !ok {
+			visit(p.Edge, i)
+		}
+		for _, edge := range copies {
+			visit(edge, i)
 		}
 	}
 }
 
-// seedBackwardOn begins before one place.
-func (q *question) seedBackwardOn(f *frontier, p Place) {
-	f.reset()
-	q.addSeeds(f, p)
+// seed is where a search begins: an edge at whose head the path is, or is to come, with what it costs from or to the place. Searches
+// from both ends begin on edges: at a destination on those from which a turn leads onto the edge of the place.
+type seed struct {
+	edge   uint32
+	weight overlay.Weight
+	place  uint32 // index
 }
 
-func (q *question) addSeeds(f *frontier, p Place) {
-	before := q.weigh.PartLabel(p.Edge, p.Before.Duration, p.Before.Distance)
-	for _, edge := range q.g.InEdges(q.g.Tail[p.Edge]) {
-		if turn := q.g.Turn(edge, p.Edge); turn != graph.ForbiddenTurn {
-			f.improve(edge, before.Add(q.weigh.TurnLabel(turn)), p.Edge, lastHop)
+// origins returns the seeds of a search from places.
+func (q *query) origins(from []Place) []seed {
+	seeds := make([]seed, len(from))
+	for i, p := range from {
+		seeds[i] = seed{p.Edge, q.part(p.Edge, p.After), uint32(i)}
+	}
+	return seeds
+}
+
+// destinations returns the seeds of a search to places.
+func (q *query) destinations(to []Place) (seeds []seed) {
+	q.visitEnds(to, func(edge uint32, place int) {
+		for _, before := range q.graph.InEdges(q.graph.Tail[edge]) {
+			if weight, ok := q.onto(before, edge, to[place]); ok {
+				seeds = append(seeds, seed{before, weight, uint32(place)})
+			}
+		}
+	})
+	return seeds
+}
+
+// openSeeds opens the cells in which searches begin.
+func (q *query) openSeeds(seeds []seed) {
+	for _, s := range seeds {
+		q.openAt(q.graph.Head[s.edge])
+	}
+}
+
+// meet searches from both ends until no better path can be found.
+func (q *query) meet(best *meeting) error {
+	forward, backward := &q.forward, &q.backward
+	for len(forward.heap) > 0 && len(backward.heap) > 0 {
+		ahead, behind := forward.heap[0].Weight(), backward.heap[0].Weight()
+		if !ahead.Plus(behind).IsLess(best.Weight) {
+			return nil
+		}
+		m, err := q.step(ahead.IsLess(behind))
+		if err != nil {
+			return err
+		}
+		if m.IsLess(best.Weight) {
+			*best = m
+			forward.limit, backward.limit = m.Key, m.Key
 		}
 	}
+	return nil
 }
 
-// relaxForward looks at what follows an edge: edges, or across a cell.
-func (q *question) relaxForward(f *frontier, edge uint32, label overlay.Label) {
-	if level, cell := q.level(q.g.Head[edge]); level > 0 {
-		q.relaxCell(f, edge, label, level, cell)
-		return
+// step settles a state of one search, looks whether the other has come there, and goes on.
+func (q *query) step(isForward bool) (meeting, error) {
+	m := meeting{Weight: overlay.Weight{Key: overlay.NoPath}}
+	f, other := &q.forward, &q.backward
+	if !isForward {
+		f, other = other, f
 	}
-	q.relaxEdges(f, edge, label)
-}
-
-// relaxEdges looks at the edges that follow an edge.
-func (q *question) relaxEdges(f *frontier, edge uint32, label overlay.Label) {
-	first, end := q.g.OutEdges(q.g.Head[edge])
-	for next := first; next < end; next++ {
-		if turn := q.g.Turn(edge, next); turn != graph.ForbiddenTurn {
-			f.improve(next, label.Add(q.weigh.TurnLabel(turn)).Add(q.weigh.Label(next)), edge, 0)
+	label, ok := f.settle()
+	if !ok {
+		return m, nil
+	}
+	if err := q.budget.spend(); err != nil {
+		return m, err
+	}
+	s := f.near(f.nodes[label].id)
+	if there, ok := other.find(s); ok {
+		m = meeting{f.weight(label).Plus(other.weight(there)), label, there}
+		if f.isBackward {
+			m.forward, m.backward = there, label
 		}
 	}
-}
-
-// relaxCell looks at the edges that leave a cell, which the edge enters.
-func (q *question) relaxCell(f *frontier, edge uint32, label overlay.Label, level int, cell uint32) {
-	l := &q.t.Levels[level-1]
-	table := l.Table(cell)
-	costs := q.metric.Costs(level, cell, len(table.Entries)*len(table.Exits))
-	row := q.t.Row(l, table, edge) * uint32(len(table.Exits))
-	for i, exit := range table.Exits {
-		if costs.Weights[row+uint32(i)] != overlay.Unreachable {
-			f.improve(exit, label.Add(costs.At(row+uint32(i), q.avoids)), edge, uint8(level))
-		}
-	}
-}
-
-// relaxBackward looks at what comes before an edge: edges, or across a cell. The label of an edge does not hold the edge itself.
-func (q *question) relaxBackward(f *frontier, edge uint32, label overlay.Label) {
-	level, cell := q.level(q.g.Tail[edge])
-	if level == 0 {
-		q.relaxEdgesBackward(f, edge, label)
-		return
-	}
-	l := &q.t.Levels[level-1]
-	table := l.Table(cell)
-	costs := q.metric.Costs(level, cell, len(table.Entries)*len(table.Exits))
-	width := uint32(len(table.Exits))
-	at := q.t.Column(l, table, edge)
-	for _, entry := range table.Entries {
-		if costs.Weights[at] != overlay.Unreachable {
-			f.improve(entry, label.Add(costs.At(at, q.avoids)), edge, uint8(level))
-		}
-		at += width
-	}
-}
-
-// relaxEdgesBackward looks at the edges that come before an edge.
-func (q *question) relaxEdgesBackward(f *frontier, edge uint32, label overlay.Label) {
-	label = label.Add(q.weigh.Label(edge))
-	for _, before := range q.g.InEdges(q.g.Tail[edge]) {
-		if turn := q.g.Turn(before, edge); turn != graph.ForbiddenTurn {
-			f.improve(before, label.Add(q.weigh.TurnLabel(turn)), edge, 0)
-		}
-	}
+	f.expand(label, s)
+	return m, nil
 }

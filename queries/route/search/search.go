@@ -1,16 +1,18 @@
-// Package search finds paths on a road graph: between two places, between many, everything within reach. Its one constraint:
-// every answer is that of Dijkstra's algorithm, in both costs of a path and to the last unit, however it was found; the tests
-// hold it to that.
+// Package search finds paths on a road graph: between two places, between many, all within reach. Its one constraint: every
+// answer is that of Dijkstra's algorithm, in both costs of a path and to the last unit; the tests hold it to that.
 //
-//	[]Place ── Route ──► two searches that meet, on the overlay ── unpack ──► Path
-//	        ── Matrix ──► from each origin once; destinations wait in buckets on the way into their cells
-//	        ── Reach, Nearest ──► one search on the graph itself, outwards
+//	[]Place ── Route, Alternatives ──► query: two searches that meet on the overlay ── unpack ──► Path
+//	        ── Matrix  ──► one search from each origin; each destination has the costs from the entries of its cells
+//	        ── Nearest ──► one search that opens the cells that hold destinations
+//	        ── Reach   ──► one search on the edges
 //
-// The states of a search are edges, as package overlay says: a label belongs to the head of its edge. Which level of cells a
-// search crosses at a junction is decided by the level query: the highest one whose cell there holds neither end of the path.
+// The states of a search are edges, as package overlay says. A query opens the cells that hold its ends: in an open cell of level 1
+// it goes from edge to edge; everywhere else it crosses the largest cell that is not open by its matrix. A query remembers
+// what it knows in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
 package search
 
 import (
+	"context"
 	"sync"
 
 	"lieudit/queries/route"
@@ -18,13 +20,14 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// Cost is what a path costs, in the units of the graph.
+// Cost is what a path costs, in units of the graph. Avoided roads count once.
 type Cost struct{ Duration, Distance uint32 }
 
-// Unreachable stands for the cost of what no path leads to.
-var Unreachable = Cost{^uint32(0), ^uint32(0)}
+// Unreachable stands for the cost of a path that does not exist.
+var Unreachable = Cost{graph.None, graph.None}
 
-// Place is a point on an edge: what of the edge lies before it, and what behind it.
+// Place is a point on an edge: what of the edge's cost lies before it and what behind it. A path may start on the edge, not on its
+// copies, and may end on the edge and all its copies.
 type Place struct {
 	Edge          uint32
 	Before, After Cost
@@ -33,15 +36,15 @@ type Place struct {
 // PlaceOn is the point at a fraction of an edge.
 func PlaceOn(g *graph.Graph, edge uint32, fraction float64) Place {
 	fraction = min(max(fraction, 0), 1)
-	before := Cost{part(g.Duration[edge], fraction), part(g.Distance[edge], fraction)}
-	return Place{edge, before, Cost{g.Duration[edge] - before.Duration, g.Distance[edge] - before.Distance}}
+	whole := Cost{g.Duration[edge], g.Distance[edge]}
+	before := Cost{part(whole.Duration, fraction), part(whole.Distance, fraction)}
+	return Place{edge, before, Cost{whole.Duration - before.Duration, whole.Distance - before.Distance}}
 }
 
-// part is a fraction of a whole, rounded.
 func part(whole uint32, fraction float64) uint32 { return uint32(float64(whole)*fraction + 0.5) }
 
-// Path is a list of edges, each of which begins where the one before ends. It begins at Start, on the first, and ends at End, on the
-// last or on the edge that the last is a copy of.
+// Path is a list of edges, each of which begins where the one before ends. It starts at Start on the first and ends at End on the
+// last, which may be a copy of End.Edge.
 type Path struct {
 	Edges      []uint32
 	Start, End Place
@@ -53,35 +56,124 @@ type Metrics interface {
 	Metric(route.Profile) (*overlay.Metric, bool)
 }
 
-// Searcher finds paths on one graph. It is safe for concurrent use.
+// Budgets are how many states one call may settle before it fails with route.ErrTooMuchWork.
+type Budgets struct{ Route, Matrix, Nearest, Reach int }
+
+// DefaultBudgets are enough for a country: a route settles some thousand states, a matrix cell fewer, an hour of reach a million.
+var DefaultBudgets = Budgets{Route: 2_000_000, Matrix: 20_000_000, Nearest: 8_000_000, Reach: 4_000_000}
+
+// Searcher finds paths on the graph of one mode. It is safe for concurrent use. Its methods end with ctx's error when ctx ends,
+// with route.ErrTooMuchWork when a budget is spent and with route.ErrUnsupported when there is no metric of the profile.
 type Searcher struct {
-	g       *graph.Graph
-	t       *overlay.Topology
-	metrics Metrics
-	work    sync.Pool // *workspace
+	Budgets Budgets // may be changed before the first call
+
+	graph    *graph.Graph
+	topology *overlay.Topology
+	metrics  Metrics
+	pool     sync.Pool // of *query
+	reaches  sync.Pool // of *reach
 }
 
 // New returns a searcher.
 func New(g *graph.Graph, t *overlay.Topology, metrics Metrics) *Searcher {
-	return &Searcher{g: g, t: t, metrics: metrics, work: sync.Pool{New: func() any { return new(workspace) }}}
+	return &Searcher{Budgets: DefaultBudgets, graph: g, topology: t, metrics: metrics}
 }
 
-// workspace is the memory of one question: it grows with the work, not with the graph.
-type workspace struct {
-	forward, backward, within frontier
+// query is the memory of one call, and what it looks things up in.
+type query struct {
+	graph    *graph.Graph
+	topology *overlay.Topology
+	weigher  *overlay.Weigher
+	metric   *overlay.Metric
+	budget   budget
+
+	open     []uint32 // of each cell the opening in which it was opened last
+	opening  uint32
+	forward  frontier
+	backward frontier
+	inner    frontier // of the unpacking
+	hops     []uint32
 }
 
-// costOf is the cost that a label stands for.
-func costOf(l overlay.Label, p route.Profile) Cost {
-	if l.Weight == overlay.Unreachable {
-		return Unreachable
+// begin takes a query from the pool. release gives it back.
+func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*query, error) {
+	metric, ok := s.metrics.Metric(p)
+	if !ok {
+		return nil, route.ErrUnsupported
 	}
-	primary := l.Weight.Primary()
-	if p.Avoid != 0 {
-		primary = l.Real
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	if p.Optimization == route.Shortest {
-		return Cost{Duration: l.Weight.Secondary(), Distance: primary}
+	q, ok := s.pool.Get().(*query)
+	if !ok {
+		q = &query{graph: s.graph, topology: s.topology, open: make([]uint32, s.topology.Cells())}
+		for _, f := range []*frontier{&q.forward, &q.backward, &q.inner} {
+			f.query, f.blocks = q, make([]block, s.topology.Cells()+int(s.topology.LevelFirst[1]))
+		}
+		q.backward.isBackward = true
 	}
-	return Cost{Duration: primary, Distance: l.Weight.Secondary()}
+	q.weigher, q.metric, q.budget = overlay.NewWeigher(s.graph, p), metric, budget{ctx: ctx, left: steps}
+	q.closeAll()
+	return q, nil
+}
+
+func (s *Searcher) release(q *query) {
+	q.budget.ctx, q.metric = nil, nil
+	s.pool.Put(q)
+}
+
+// budget counts the steps of a call.
+type budget struct {
+	ctx  context.Context
+	left int
+}
+
+// spend counts one step. It looks at the context every thousand steps or so.
+func (b *budget) spend() error {
+	b.left--
+	if b.left < 0 {
+		return route.ErrTooMuchWork
+	}
+	if b.left&1023 == 0 {
+		return b.ctx.Err()
+	}
+	return nil
+}
+
+// closeAll closes all cells.
+func (q *query) closeAll() {
+	q.opening++
+	if q.opening == 0 {
+		clear(q.open)
+		q.opening = 1
+	}
+}
+
+// openAt opens the cells that hold a junction.
+func (q *query) openAt(junction uint32) {
+	for _, cell := range q.topology.Over(q.graph.Cells.Of[junction]) {
+		q.open[cell] = q.opening
+	}
+}
+
+// closed returns the largest cell over a cell of level 1 that is not open, and its level; level 0 where all are open.
+func (q *query) closed(cell uint32) (closed uint32, level int) {
+	over := q.topology.Over(cell)
+	for l := len(over) - 1; l >= 0; l-- {
+		if q.open[over[l]] != q.opening {
+			return over[l], l + 1
+		}
+	}
+	return 0, 0
+}
+
+// cost is what a weight says.
+func (q *query) cost(of overlay.Weight) Cost {
+	duration, distance := q.weigher.Cost(of)
+	return Cost{duration, distance}
+}
+
+// part is the weight of a part of an edge.
+func (q *query) part(edge uint32, c Cost) overlay.Weight {
+	return q.weigher.Part(edge, c.Duration, c.Distance)
 }

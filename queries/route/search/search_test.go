@@ -1,8 +1,9 @@
 package search
 
 import (
+	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,146 +13,37 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// town is a random graph with cells and metrics.
-type town struct {
-	*graph.Graph
-	topology *overlay.Topology
-	metrics  map[route.Profile]*overlay.Metric
-}
-
-func (t *town) Metric(p route.Profile) (*overlay.Metric, bool) {
-	m, ok := t.metrics[p]
-	return m, ok
-}
-
-// newTown invents junctions on a line of cells: random edges to junctions nearby, some one-way, some turns forbidden.
-func newTown(t *testing.T, r *rand.Rand) *town {
-	t.Helper()
-	junctions := 2 + r.IntN(60)
-	var arcs []graph.Arc
-	segment := uint32(0)
-	for range junctions + r.IntN(2*junctions) {
-		a := r.IntN(junctions)
-		b := min(max(a+r.IntN(9)-4, 0), junctions-1)
-		arc := graph.Arc{Tail: uint32(a), Head: uint32(b), Duration: 1 + r.Uint32N(500), Distance: 1 + r.Uint32N(500), Flags: graph.Flags(r.IntN(8)), Segment: segment * 2}
-		arcs = append(arcs, arc)
-		if r.IntN(4) > 0 {
-			arc.Tail, arc.Head, arc.Segment = arc.Head, arc.Tail, arc.Segment+1
-			arcs = append(arcs, arc)
-		}
-		segment++
-	}
-	slices.SortStableFunc(arcs, func(a, b graph.Arc) int { return int(a.Tail) - int(b.Tail) })
-	g := graph.New(junctions, arcs, func(from, to uint32) uint8 {
-		if r.IntN(6) == 0 {
-			return graph.ForbiddenTurn
-		}
-		return uint8(r.IntN(50))
-	})
-	g.Cells = randomCells(junctions, r)
-	tw := &town{Graph: g, metrics: map[route.Profile]*overlay.Metric{}}
-	var err error
-	if tw.topology, err = overlay.NewTopology(g); err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []route.Optimization{route.Fastest, route.Shortest} {
-		var base *overlay.Metric
-		for _, avoid := range []route.Avoid{0, route.Tolls, route.Motorways | route.Ferries} {
-			p := route.Profile{Mode: route.Car, Optimization: o, Avoid: avoid}
-			m, err := overlay.Customize(t.Context(), tw.topology, g, p, base)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if avoid == 0 {
-				base = m
-			}
-			tw.metrics[p] = m
-		}
-	}
-	return tw
-}
-
-// randomCells cuts the junctions into runs, and those into runs of runs.
-func randomCells(junctions int, r *rand.Rand) (c graph.Cells) {
-	cut := func(n, longest int) (of []uint32, count int) {
-		for i, left := 0, 0; i < n; i++ {
-			if left == 0 {
-				left = 1 + r.IntN(longest)
-				count++
-			}
-			left--
-			of = append(of, uint32(count-1))
-		}
-		return of, count
-	}
-	of, count := cut(junctions, 8)
-	c.Of, c.Count = of, []int{count}
-	for range r.IntN(4) {
-		parent, n := cut(count, 3)
-		c.Parent, c.Count = append(c.Parent, parent), append(c.Count, n)
-		count = n
-	}
-	return c
-}
-
-func (t *town) place(r *rand.Rand) []Place {
-	e := r.Uint32N(uint32(t.Edges()))
-	fraction := float64(r.IntN(5)) / 4
-	places := []Place{PlaceOn(t.Graph, e, fraction)}
-	if twin := slices.Index(t.Segment, t.Segment[e]^1); twin >= 0 {
-		places = append(places, PlaceOn(t.Graph, uint32(twin), 1-fraction))
-	}
-	return places
-}
-
-func TestEveryAnswerIsThatOfDijkstra(t *testing.T) {
+func TestRoutesAndMatricesAreThoseOfDijkstra(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(400) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		tw := newTown(t, r)
-		s := New(tw.Graph, tw.topology, tw)
-		for p := range tw.metrics {
-			checkTown(t, tw, s, p, r, fmt.Sprintf("seed %d, %v", seed, p))
+	eachTown(t, 500, 90, func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand) {
+		from, to := tw.manyPlaces(r, 1+r.IntN(4)), tw.manyPlaces(r, 1+r.IntN(4))
+		matrix, err := s.Matrix(t.Context(), p, from, to)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-func checkTown(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand, name string) {
-	t.Helper()
-	from, to := make([][]Place, 4), make([][]Place, 4)
-	for i := range from {
-		from[i], to[i] = tw.place(r), tw.place(r)
-	}
-	matrix, err := s.Matrix(t.Context(), p, from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range from {
-		for j := range to {
-			want, found := Dijkstra(tw.Graph, p, from[i], to[j])
-			if !found {
-				want = Unreachable
-			}
-			if matrix[i][j] != want {
-				t.Errorf("%s: matrix %v, want %v", name, matrix[i][j], want)
-			}
-			path, err := s.Route(t.Context(), p, from[i], to[j])
-			if found != (err == nil) || err != nil && !errors.Is(err, route.ErrNoRoute) {
-				t.Errorf("%s: %v, found %v", name, err, found)
-				continue
-			}
-			if err == nil {
-				if path.Cost != want {
-					t.Errorf("%s: route %v, want %v", name, path.Cost, want)
+		for i := range from {
+			for j := range to {
+				want, found := Dijkstra(tw.Graph, p, from[i], to[j])
+				path, err := s.Route(t.Context(), p, from[i], to[j])
+				if !found {
+					want = Unreachable
 				}
-				checkPath(t, tw, path, name)
+				if matrix[i][j] != want {
+					t.Errorf("matrix %d × %d: %v, want %v", len(from), len(to), matrix[i][j], want)
+				}
+				if found != (err == nil) || !found && !errors.Is(err, route.ErrNoRoute) {
+					t.Errorf("route: %v, want found %v", err, found)
+				}
+				if err == nil {
+					checkPath(t, tw, path, want)
+				}
 			}
 		}
-	}
+	})
 }
 
-// checkPath checks that the edges of a path join and cost what is told.
-func checkPath(t *testing.T, tw *town, p Path, name string) {
+// checkPath checks that the edges of a path join and cost what is told and what is wanted.
+func checkPath(t *testing.T, tw *town, p Path, want Cost) {
 	t.Helper()
 	var sum Cost
 	last := len(p.Edges) - 1
@@ -168,13 +60,235 @@ func checkPath(t *testing.T, tw *town, p Path, name string) {
 		if i > 0 {
 			turn := tw.Turn(p.Edges[i-1], e)
 			if tw.Head[p.Edges[i-1]] != tw.Tail[e] || turn == graph.ForbiddenTurn {
-				t.Errorf("%s: edges %d and %d do not join", name, p.Edges[i-1], e)
+				t.Errorf("edges %d and %d do not join", p.Edges[i-1], e)
 			}
-			sum.Duration += uint32(turn) * 10
+			sum.Duration += uint32(turn) * graph.DurationUnit / graph.TurnUnit
 		}
 		sum.Duration, sum.Distance = sum.Duration+part.Duration, sum.Distance+part.Distance
 	}
-	if sum != p.Cost {
-		t.Errorf("%s: the edges cost %v, told is %v", name, sum, p.Cost)
+	if p.Edges[0] != p.Start.Edge || !slices.Contains(tw.CopiesOf(p.End.Edge), p.Edges[last]) {
+		t.Errorf("path %v does not lead from %d to %d", p.Edges, p.Start.Edge, p.End.Edge)
+	}
+	if sum != p.Cost || p.Cost != want {
+		t.Errorf("the edges cost %v, told is %v, want %v", sum, p.Cost, want)
+	}
+}
+
+func TestNearestAreThoseOfDijkstra(t *testing.T) {
+	t.Parallel()
+	eachTown(t, 300, 90, func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand) {
+		from, to, limit := tw.places(r), tw.manyPlaces(r, 12), r.IntN(14)
+		type ranked struct {
+			Found
+			overlay.Weight
+		}
+		var want []ranked
+		d := newDijkstra(tw.Graph, p, from)
+		for i := range to {
+			if weight := d.to(from, to[i]); weight.Key < overlay.NoPath {
+				want = append(want, ranked{Found{i, d.cost(weight)}, weight})
+			}
+		}
+		slices.SortStableFunc(want, func(a, b ranked) int {
+			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Weight.Avoided, b.Weight.Avoided))
+		})
+		want = want[:min(limit, len(want))]
+		got, err := s.Nearest(t.Context(), p, from, to, limit)
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%v, %v, want %v", got, err, want)
+		}
+		for i := range got {
+			if got[i] != want[i].Found {
+				t.Errorf("%d: %v, want %v", i, got[i], want[i])
+			}
+		}
+	})
+}
+
+// ends are what an edge was visited with.
+type ends struct{ start, end int64 }
+
+// reachOf returns what Reach visits, without the visits to the edges of the places themselves.
+func reachOf(t *testing.T, s *Searcher, p route.Profile, from []Place, limit uint32, isArrival bool) map[uint32]ends {
+	t.Helper()
+	got, visits := map[uint32]ends{}, 0
+	err := s.Reach(t.Context(), p, from, limit, isArrival, func(edge uint32, start, end int64) {
+		if visits++; visits <= len(from) {
+			return
+		}
+		if _, ok := got[edge]; ok {
+			t.Errorf("edge %d is visited twice", edge)
+		}
+		got[edge] = ends{start, end}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestReachVisitsWhatDijkstraReachesWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	eachTown(t, 200, 90, func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand) {
+		from, limit := tw.places(r), r.Uint32N(4000)
+		departures := reachOf(t, s, p, from, limit, false)
+		arrivals := reachOf(t, s, p, from, limit, true)
+		d := newDijkstra(tw.Graph, p, from)
+		for e := range uint32(tw.Edges()) {
+			whole := int64(d.weigher.Edge(e).Key >> 32)
+			start := costOnto(d, e)
+			compareReach(t, "departure", e, departures, start <= int64(limit), ends{start, start + whole})
+			back := newDijkstra(tw.Graph, p, []Place{PlaceOn(tw.Graph, e, 1)})
+			end := int64(back.to(nil, from).Key >> 32)
+			compareReach(t, "arrival", e, arrivals, end <= int64(limit), ends{end + whole, end})
+		}
+	})
+}
+
+// costOnto is the least primary weight with which an edge can be entered at its tail.
+func costOnto(d *dijkstra, edge uint32) int64 {
+	least := int64(overlay.NoPath >> 32)
+	for _, before := range d.graph.InEdges(d.graph.Tail[edge]) {
+		if turn := d.graph.Turn(before, edge); turn != graph.ForbiddenTurn {
+			least = min(least, int64((d.labels[before].Key+d.weigher.Turn(turn))>>32))
+		}
+	}
+	return least
+}
+
+func compareReach(t *testing.T, name string, edge uint32, got map[uint32]ends, isWithin bool, want ends) {
+	t.Helper()
+	if at, ok := got[edge]; ok != isWithin || ok && at != want {
+		t.Errorf("%s: edge %d visited %v with %v, want %v with %v", name, edge, ok, at, isWithin, want)
+	}
+}
+
+func TestReachBeginsWithTheEdgesOfThePlaces(t *testing.T) {
+	t.Parallel()
+	g := graph.New(2, []graph.Arc{{Tail: 0, Head: 1, Duration: 100, Distance: 10}}, nil)
+	g.Cells = graph.Cells{Of: []uint32{0, 0}, Count: []int{1}}
+	tw := &town{Graph: g, metrics: map[route.Profile]*overlay.Metric{}}
+	tw.customize(t)
+	s := New(g, tw.topology, tw)
+	for isArrival, want := range map[bool]ends{false: {-25, 75}, true: {25, -75}} {
+		var got ends
+		err := s.Reach(t.Context(), route.Profile{Mode: route.Car}, []Place{PlaceOn(g, 0, 0.25)}, 50, isArrival, func(_ uint32, start, end int64) {
+			got = ends{start, end}
+		})
+		if err != nil || got != want {
+			t.Errorf("arrival %v: %v, %v, want %v", isArrival, got, err, want)
+		}
+	}
+}
+
+func TestAlternativesAreOtherPathsThatAreNotMuchLonger(t *testing.T) {
+	t.Parallel()
+	others := 0
+	eachTown(t, 60, 600, func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand) {
+		from, to := tw.places(r), tw.places(r)
+		best, err := s.Route(t.Context(), p, from, to)
+		if err != nil {
+			return
+		}
+		all, err := s.Alternatives(t.Context(), p, from, to, 2)
+		again, _ := s.Alternatives(t.Context(), p, from, to, 2)
+		if err != nil || len(all) == 0 || len(all) > 3 || all[0].Cost != best.Cost || len(again) != len(all) {
+			t.Fatalf("%v, %v, want the best first: %v", all, err, best.Cost)
+		}
+		others += len(all) - 1
+		for i, path := range all {
+			checkPath(t, tw, path, path.Cost)
+			if !slices.Equal(path.Edges, again[i].Edges) {
+				t.Error("the same question has another answer")
+			}
+			if p.Avoid == 0 && primary(p, path.Cost) > longestAlternative*primary(p, best.Cost) {
+				t.Errorf("%v is too long beside %v", path.Cost, best.Cost)
+			}
+			for _, other := range all[:i] {
+				if slices.Equal(path.Edges, other.Edges) {
+					t.Error("the same path twice")
+				}
+			}
+		}
+	})
+	if others < 20 {
+		t.Errorf("only %d alternatives in all", others)
+	}
+}
+
+func primary(p route.Profile, c Cost) float64 {
+	if p.Optimization == route.Shortest {
+		return float64(c.Distance)
+	}
+	return float64(c.Duration)
+}
+
+func TestARouteMayEndOnACopyOfAnEdge(t *testing.T) {
+	t.Parallel()
+	// 0 -> 1 -> 2, where the second edge may be entered by its copy alone.
+	g := graph.New(3, []graph.Arc{
+		{Tail: 0, Head: 1, Duration: 100, Distance: 100},
+		{Tail: 1, Head: 2, Duration: 200, Distance: 200, Segment: 2},
+		{Tail: 1, Head: 2, Duration: 200, Distance: 200, Segment: 2},
+	}, func(_, to uint32) uint8 {
+		if to == 1 {
+			return graph.ForbiddenTurn
+		}
+		return 0
+	})
+	g.Copies = map[uint32][]uint32{1: {1, 2}, 2: {1, 2}}
+	g.Cells = graph.Cells{Of: []uint32{0, 1, 2}, Count: []int{3}}
+	tw := &town{Graph: g, metrics: map[route.Profile]*overlay.Metric{}}
+	tw.customize(t)
+	p := route.Profile{Mode: route.Car, Optimization: route.Fastest}
+	got, err := New(g, tw.topology, tw).Route(t.Context(), p, []Place{PlaceOn(g, 0, 0.5)}, []Place{PlaceOn(g, 1, 0.5)})
+	if err != nil || got.Cost != (Cost{150, 150}) || !slices.Equal(got.Edges, []uint32{0, 2}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestEachCallEndsWhenItsBudgetIsSpentAndWhenTheContextEnds(t *testing.T) {
+	t.Parallel()
+	tw := newTown(t, rand.New(rand.NewPCG(5, 5)), 400)
+	p := route.Profile{Mode: route.Car, Optimization: route.Fastest}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := rand.New(rand.NewPCG(1, 1))
+	from, to := tw.manyPlaces(r, 20), tw.manyPlaces(r, 20)
+	for name, call := range map[string]func(*Searcher, context.Context) error{
+		"matrix": func(s *Searcher, ctx context.Context) error {
+			_, err := s.Matrix(ctx, p, from, to)
+			return err
+		},
+		"nearest": func(s *Searcher, ctx context.Context) error {
+			_, err := s.Nearest(ctx, p, slices.Concat(from...), to, 20)
+			return err
+		},
+		"reach": func(s *Searcher, ctx context.Context) error {
+			return s.Reach(ctx, p, slices.Concat(from...), 1<<30, false, func(uint32, int64, int64) {})
+		},
+		"route": func(s *Searcher, ctx context.Context) error {
+			_, err := s.Route(ctx, p, from[0], to[1])
+			return err
+		},
+	} {
+		s := New(tw.Graph, tw.topology, tw)
+		if err := call(s, ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with an ended context: %v", name, err)
+		}
+		s.Budgets = Budgets{}
+		if err := call(s, t.Context()); !errors.Is(err, route.ErrTooMuchWork) {
+			t.Errorf("%s without a budget: %v", name, err)
+		}
+	}
+}
+
+func TestAProfileWithoutMetricIsUnsupported(t *testing.T) {
+	t.Parallel()
+	tw := newTown(t, rand.New(rand.NewPCG(5, 5)), 40)
+	tw.metrics = nil
+	_, err := New(tw.Graph, tw.topology, tw).Route(t.Context(), route.Profile{Mode: route.Car}, tw.places(rand.New(rand.NewPCG(1, 1))), nil)
+	if !errors.Is(err, route.ErrUnsupported) {
+		t.Errorf("got %v", err)
 	}
 }

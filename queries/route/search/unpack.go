@@ -1,122 +1,150 @@
 package search
 
 import (
+	"errors"
 	"slices"
 
+	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
 )
 
-// hop is a part of a path on the overlay: from an edge to another, across a cell of a level or, on level 0, directly.
-type hop struct {
-	from, to uint32
-	level    uint8
+// path returns the edges of the path that a meeting found.
+func (q *query) path(m meeting, from, to []Place) (Path, error) {
+	if m.Key >= overlay.NoPath {
+		return Path{}, route.ErrNoRoute
+	}
+	path := Path{Cost: q.cost(m.Weight)}
+	if m.forward&isSeed != 0 {
+		path.Start, path.End = from[m.forward&^isSeed], to[m.backward&^isSeed]
+		path.Edges = []uint32{path.Start.Edge}
+		return path, nil
+	}
+	states, start, end := q.states(m)
+	path.Start, path.End = from[start], to[end]
+	path.Edges = append(make([]uint32, 0, 16*len(states)), q.edgeOf(states[0]))
+	for i, id := range states[1:] {
+		if err := q.appendHop(&path.Edges, states[i], id); err != nil {
+			return Path{}, err
+		}
+	}
+	path.Edges = append(path.Edges, q.lastEdge(states[len(states)-1], path.End))
+	return path, nil
 }
 
-// path unpacks the path through the edge at which two searches met.
-func (q *question) path(w *workspace, meeting uint32, from, to []Place, cost Cost) Path {
-	var hops []hop
-	first := meeting
-	for {
-		n, _ := w.forward.get(first)
-		if n.parent == graph.None {
-			break
-		}
-		hops = append(hops, hop{n.parent, first, n.level})
-		first = n.parent
+// states returns the states of a path in their order, and the places at its ends.
+func (q *query) states(m meeting) (ids []uint32, start, end uint32) {
+	label := m.forward
+	for ; label&isSeed == 0; label = q.forward.nodes[label].parent {
+		ids = append(ids, q.forward.nodes[label].id)
 	}
-	slices.Reverse(hops)
-	last := meeting
-	for {
-		n, _ := w.backward.get(last)
-		if n.level == lastHop {
-			hops = append(hops, hop{last, n.parent, 0})
-			last = n.parent
-			break
-		}
-		hops = append(hops, hop{last, n.parent, n.level})
-		last = n.parent
+	start = label &^ isSeed
+	slices.Reverse(ids)
+	label = q.backward.nodes[m.backward].parent
+	for ; label&isSeed == 0; label = q.backward.nodes[label].parent {
+		ids = append(ids, q.backward.nodes[label].id)
 	}
-	edges := []uint32{first}
-	for _, h := range hops {
-		edges = q.unpack(w, edges, h)
-	}
-	p := Path{Edges: edges, Cost: cost}
-	p.Start = q.startOn(first, from)
-	p.End = q.endOn(last, to)
-	return p
+	return ids, start, label &^ isSeed
 }
 
-// startOn is the place on an edge at which a path begins: of several the one from which least is left.
-func (q *question) startOn(edge uint32, from []Place) Place {
-	return q.bestPlace(from, func(p Place) (bool, overlay.Label) {
-		return p.Edge == edge, q.weigh.PartLabel(edge, p.After.Duration, p.After.Distance)
+// lastEdge is the edge on which a path ends that comes from a state: the place's own or the cheapest of its copies.
+func (q *query) lastEdge(id uint32, end Place) uint32 {
+	from, last, least := q.edgeOf(id), end.Edge, overlay.Weight{Key: overlay.NoPath}
+	q.visitEnds([]Place{end}, func(edge uint32, _ int) {
+		if weight, ok := q.onto(from, edge, end); ok && weight.IsLess(least) {
+			last, least = edge, weight
+		}
 	})
+	return last
 }
 
-// endOn is the place on an edge, or on one that it is a copy of, at which a path ends.
-func (q *question) endOn(edge uint32, to []Place) Place {
-	return q.bestPlace(to, func(p Place) (bool, overlay.Label) {
-		return slices.Contains(q.g.CopiesOf(p.Edge), edge), q.weigh.PartLabel(edge, p.Before.Duration, p.Before.Distance)
-	})
-}
-
-func (q *question) bestPlace(places []Place, rate func(Place) (bool, overlay.Label)) (best Place) {
-	least := overlay.Label{Weight: overlay.Unreachable}
-	for _, p := range places {
-		if fits, label := rate(p); fits && label.IsLess(least) {
-			best, least = p, label
-		}
+// onto is the weight from an edge over a turn to a place on the next.
+func (q *query) onto(from, edge uint32, end Place) (overlay.Weight, bool) {
+	if q.graph.Head[from] != q.graph.Tail[edge] {
+		return overlay.Weight{}, false
 	}
-	return best
+	turn := q.graph.Turn(from, edge)
+	return q.part(edge, end.Before).Plus(overlay.Weight{Key: q.weigher.Turn(turn)}), turn != graph.ForbiddenTurn
 }
 
-// unpack appends the edges of a hop but the first.
-func (q *question) unpack(w *workspace, edges []uint32, h hop) []uint32 {
-	if h.level == 0 {
-		return append(edges, h.to)
+// appendHop appends the edges from one state of a path to the next, without the first.
+func (q *query) appendHop(edges *[]uint32, from, to uint32) error {
+	s := q.sideOf(from, false)
+	if s.level == 0 {
+		*edges = append(*edges, q.edgeOf(to))
+		return nil
 	}
-	for _, part := range q.cross(&w.within, h) {
-		edges = q.unpack(w, edges, part)
-	}
-	return edges
+	return q.unpack(edges, s.id, q.sideOf(to, true).id, s.cell, s.level)
 }
 
-// cross finds the best path of a hop across its cell, on the level below: what the table of the cell was computed from.
-func (q *question) cross(f *frontier, h hop) []hop {
-	f.reset()
-	cell := q.g.Cells.At(q.g.Head[h.from], int(h.level))
-	f.improve(h.from, overlay.Label{}, graph.None, 0)
-	isFirst := true
-	for {
-		edge, label, ok := f.settle()
-		if !ok {
-			panic("search: a shortcut has no path") // the metric does not belong to the graph
-		}
-		if edge == h.to && !isFirst {
-			break
-		}
-		if !isFirst && q.g.Cells.At(q.g.Head[edge], int(h.level)) != cell {
+// unpack appends the edges of the best path from an entry of a cell to an exit. It searches the path among the cells of the level
+// below, and theirs in turn.
+func (q *query) unpack(edges *[]uint32, entry, exit, cell uint32, level int) error {
+	first := len(q.hops)
+	if err := q.crossCell(entry, exit, cell, level); err != nil {
+		return err
+	}
+	end := len(q.hops)
+	for from, i := entry, end-1; i >= first; i-- {
+		to := q.hops[i]
+		if level == 1 {
+			*edges = append(*edges, q.edgeOf(to))
 			continue
 		}
-		isFirst = false
-		q.relaxWithin(f, edge, label, int(h.level)-1)
+		within := q.topology.Over(q.topology.Cut(from &^ isCut).Head())[level-2]
+		if err := q.unpack(edges, from, to, within, level-1); err != nil {
+			return err
+		}
+		from = to
 	}
-	var hops []hop
-	for edge := h.to; edge != h.from; {
-		n, _ := f.get(edge)
-		hops = append(hops, hop{n.parent, edge, n.level})
-		edge = n.parent
-	}
-	slices.Reverse(hops)
-	return hops
+	q.hops = q.hops[:first]
+	return nil
 }
 
-// relaxWithin looks at what follows an edge on one level.
-func (q *question) relaxWithin(f *frontier, edge uint32, label overlay.Label, level int) {
-	if level == 0 {
-		q.relaxEdges(f, edge, label)
-		return
+// crossCell appends to hops the states of the best path from an entry of a cell to an exit, the last first, without the entry.
+func (q *query) crossCell(entry, exit, cell uint32, level int) error {
+	f := &q.inner
+	f.reset()
+	f.limit = q.crossing(entry, exit, cell, level)
+	from := q.topology.Cut(entry &^ isCut)
+	f.keys, f.nodes = append(f.keys, 0), append(f.nodes, node{parent: isSeed, id: entry})
+	f.expand(0, q.child(entry, from.Head(), level))
+	for {
+		label, ok := f.settle()
+		if !ok {
+			return errUnpacked
+		}
+		if err := q.budget.spend(); err != nil {
+			return err
+		}
+		id := f.nodes[label].id
+		switch cell1 := q.cellOf(id, false); {
+		case id == exit || id == q.edgeOf(exit):
+			for ; f.nodes[label].parent&isSeed == 0; label = f.nodes[label].parent {
+				q.hops = append(q.hops, f.nodes[label].id)
+			}
+			return nil
+		case q.topology.Over(cell1)[level-1] == cell:
+			f.expand(label, q.child(id, cell1, level))
+		}
 	}
-	q.relaxCell(f, edge, label, level, q.g.Cells.At(q.g.Head[edge], level))
 }
+
+// crossing is the key of the best path from an entry of a cell to an exit.
+func (q *query) crossing(entry, exit, cell uint32, level int) uint64 {
+	keys, _ := q.metric.Matrix(q.topology, cell)
+	columns := q.topology.FirstExit[cell+1] - q.topology.FirstExit[cell]
+	return keys[q.topology.Cut(entry&^isCut).Row(level)*columns+q.topology.Cut(exit&^isCut).Column(level)]
+}
+
+// child is a state seen from its head, in a cell of a level whose children are crossed.
+func (q *query) child(id, cell1 uint32, level int) side {
+	s := side{id: id, cell1: cell1, level: level - 1}
+	if level > 1 {
+		s.cell = q.topology.Over(cell1)[level-2]
+	}
+	return s
+}
+
+// errUnpacked says that a matrix and the edges below it disagree: the metric is not that of the graph.
+var errUnpacked = errors.New("the metric does not belong to the graph")

@@ -1,0 +1,141 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/overlay"
+)
+
+// Found is a destination of Nearest by its index.
+type Found struct {
+	Index int
+	Cost  Cost
+}
+
+// Nearest finds the destinations that are nearest to places by the weight of the profile, in which avoided roads count
+// route.AvoidFactor times: the nearest first, of equal ones the earlier, at most limit. It is one search that opens all cells that
+// hold destinations and crosses the others; it ends as soon as enough destinations are found.
+func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, to [][]Place, limit int) ([]Found, error) {
+	q, err := s.begin(ctx, p, s.Budgets.Nearest)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(q)
+	n := nearest{query: q, first: make(map[uint32]uint32, 2*len(to)), isFound: make([]bool, len(to)), limit: min(limit, len(to))}
+	origins := q.origins(from)
+	q.openSeeds(origins)
+	n.addEnds(from, to)
+	q.forward.begin(origins)
+	if err := n.search(&q.forward); err != nil {
+		return nil, err
+	}
+	return n.result(), nil
+}
+
+// nearest is the memory of one Nearest.
+type nearest struct {
+	*query
+	first   map[uint32]uint32 // of a junction the first of ends on the edges that leave it, + 1
+	ends    []end
+	queue   overlay.Heap // of destinations
+	isFound []bool
+	found   []overlay.Item
+	limit   int
+}
+
+// end is a place of a destination.
+type end struct {
+	edge        uint32
+	destination uint32
+	before      overlay.Weight
+	next        uint32 // on the edges that leave the same junction, + 1; 0 for the last
+}
+
+// addEnds opens the cells of all destinations and queues those on the edges of the origin.
+func (n *nearest) addEnds(from []Place, to [][]Place) {
+	for i, places := range to {
+		if direct := n.along(from, places); direct.Key < overlay.NoPath {
+			n.push(uint32(i), direct.Weight)
+		}
+		n.visitEnds(places, func(edge uint32, place int) {
+			junction := n.graph.Tail[edge]
+			n.ends = append(n.ends, end{edge, uint32(i), n.part(edge, places[place].Before), n.first[junction]})
+			n.first[junction] = uint32(len(n.ends))
+			n.openAt(junction)
+		})
+	}
+}
+
+func (n *nearest) push(destination uint32, weight overlay.Weight) {
+	n.queue.Push(overlay.Item{Key: weight.Key, Avoided: weight.Avoided, State: destination})
+}
+
+// search settles states and destinations together, in the order of their weights.
+func (n *nearest) search(f *frontier) error {
+	for !n.isDone(f) {
+		if len(n.queue) > 0 && (len(f.heap) == 0 || n.queue[0].Weight().IsLess(f.heap[0].Weight())) {
+			n.keep(n.queue.Pop())
+			continue
+		}
+		label, ok := f.settle()
+		if !ok {
+			continue
+		}
+		if err := n.budget.spend(); err != nil {
+			return err
+		}
+		s := f.near(f.nodes[label].id)
+		if s.level == 0 {
+			n.lookAhead(n.edgeOf(s.id), f.weight(label))
+		}
+		f.expand(label, s)
+	}
+	return nil
+}
+
+// isDone says whether enough destinations are found, and all that are equal to the last of them.
+func (n *nearest) isDone(f *frontier) bool {
+	if n.limit <= 0 || len(n.queue) == 0 && len(f.heap) == 0 {
+		return true
+	}
+	if len(n.found) < n.limit {
+		return false
+	}
+	last := n.found[len(n.found)-1].Key
+	return (len(n.queue) == 0 || n.queue[0].Key > last) && (len(f.heap) == 0 || f.heap[0].Key > last)
+}
+
+func (n *nearest) keep(destination overlay.Item) {
+	if !n.isFound[destination.State] {
+		n.isFound[destination.State] = true
+		n.found = append(n.found, destination)
+	}
+}
+
+// lookAhead queues the destinations on the edges that leave the head of an edge.
+func (n *nearest) lookAhead(edge uint32, at overlay.Weight) {
+	for i := n.first[n.graph.Head[edge]]; i != 0; i = n.ends[i-1].next {
+		e := &n.ends[i-1]
+		turn := n.graph.Turn(edge, e.edge)
+		if turn != graph.ForbiddenTurn && !n.isFound[e.destination] {
+			n.push(e.destination, at.Plus(e.before).Plus(overlay.Weight{Key: n.weigher.Turn(turn)}))
+		}
+	}
+}
+
+// result returns what was found, in its order.
+func (n *nearest) result() []Found {
+	slices.SortFunc(n.found, func(a, b overlay.Item) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Avoided, b.Avoided), cmp.Compare(a.State, b.State))
+	})
+	n.found = n.found[:min(len(n.found), n.limit)]
+	found := make([]Found, len(n.found))
+	for i, item := range n.found {
+		found[i] = Found{int(item.State), n.cost(item.Weight())}
+	}
+	return found
+}
