@@ -1,0 +1,88 @@
+package fallback_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/fallback"
+)
+
+// router answers everything with its error and its name.
+type router struct {
+	name  string
+	err   error
+	modes []route.Mode
+}
+
+func (r router) Route(context.Context, route.Query) (route.Answer, error) {
+	return route.Answer{Accesses: []route.Access{{Street: r.name}}}, r.err
+}
+
+func (r router) Matrix(context.Context, route.MatrixQuery) (route.Matrix, error) {
+	return route.Matrix{OriginAccesses: []route.Access{{Street: r.name}}}, r.err
+}
+
+func (r router) Nearest(context.Context, route.NearestQuery) (route.Nearest, error) {
+	return route.Nearest{Access: route.Access{Street: r.name}}, r.err
+}
+
+func (r router) Isochrone(context.Context, route.IsochroneQuery) (route.Isochrone, error) {
+	return route.Isochrone{Access: route.Access{Street: r.name}}, r.err
+}
+
+func (r router) Network(context.Context) (route.Network, error) {
+	return route.Network{Engine: r.name, Modes: r.modes}, r.err
+}
+
+// answers asks a router everything and returns who answered each time.
+func answers(r route.Router) (names []string, errs []error) {
+	a, err1 := r.Route(context.Background(), route.Query{})
+	m, err2 := r.Matrix(context.Background(), route.MatrixQuery{})
+	n, err3 := r.Nearest(context.Background(), route.NearestQuery{})
+	i, err4 := r.Isochrone(context.Background(), route.IsochroneQuery{})
+	return []string{a.Accesses[0].Street, m.OriginAccesses[0].Street, n.Access.Street, i.Access.Street}, []error{err1, err2, err3, err4}
+}
+
+func TestOnlyWhatTheFirstDoesNotSupportGoesToTheSecond(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		first, second error
+		want          string
+		wantErr       error
+	}{
+		{nil, nil, "first", nil},
+		{route.ErrUnsupported, nil, "second", nil},
+		{route.ErrUnsupported, route.ErrNoRoute, "second", route.ErrNoRoute},
+		{route.ErrUnsupported, route.ErrUnavailable, "first", route.ErrUnsupported},
+		{route.ErrUnavailable, nil, "first", route.ErrUnavailable},
+		{route.ErrNoRoute, nil, "first", route.ErrNoRoute},
+		{context.Canceled, nil, "first", context.Canceled},
+	} {
+		names, errs := answers(fallback.New(router{name: "first", err: c.first}, router{name: "second", err: c.second}))
+		for i := range names {
+			if names[i] != c.want || !errors.Is(errs[i], c.wantErr) {
+				t.Errorf("%v, then %v: question %d is answered by %s with %v, want %s with %v", c.first, c.second, i, names[i], errs[i], c.want, c.wantErr)
+			}
+		}
+	}
+}
+
+func TestNetworkHasTheModesOfBoth(t *testing.T) {
+	t.Parallel()
+	car, all := []route.Mode{route.Car}, []route.Mode{route.Car, route.Foot, route.Bike}
+	for _, c := range []struct {
+		second error
+		want   []route.Mode
+	}{{nil, all}, {route.ErrUnavailable, car}} {
+		n, err := fallback.New(router{name: "first", modes: car}, router{name: "second", modes: all, err: c.second}).Network(context.Background())
+		if err != nil || n.Engine != "first" || !slices.Equal(n.Modes, c.want) {
+			t.Errorf("got %+v, %v, want modes %v", n, err, c.want)
+		}
+	}
+	if _, err := fallback.New(router{err: route.ErrUnavailable}, router{}).Network(context.Background()); !errors.Is(err, route.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, route.ErrUnavailable)
+	}
+}
