@@ -35,6 +35,30 @@ type Options struct {
 	Cannot map[string]string
 }
 
+// WriteTown writes the town as a PBF into a folder of the test's, and returns its path.
+func WriteTown(t testing.TB) string {
+	t.Helper()
+	town, err := readTown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return town.write(t)
+}
+
+// Bounds returns bounds without streets at positions of a quarter of the town, such as "0A B AB@20".
+func Bounds(t testing.TB, quarter, positions string) []route.Bound {
+	t.Helper()
+	town, err := readTown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds, err := (&suite{town: town}).bounds(quarter, positions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bounds
+}
+
 // rule is something that a router does. check returns an error that says what the router did instead.
 type rule struct {
 	name  string

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	nearRadius   = 100   // metres within which a bound's street is looked for
+	nearRadius   = 60    // metres within which a bound's street is looked for
 	pocketCost   = 1_000 // metres that a road counts as farther from which few others can be reached, or that few others reach
 	mostInLocate = 200   // bounds in one request
 )
@@ -23,7 +23,8 @@ type place struct {
 
 // locatedBound is the answer for one position: the roads near it.
 type locatedBound struct {
-	Edges []nearEdge `json:"edges"`
+	InputLat *float64   `json:"input_lat"` // of the position
+	Edges    []nearEdge `json:"edges"`
 }
 
 // nearEdge is a direction of a road near a position.
@@ -67,6 +68,9 @@ func (r *Router) locate(ctx context.Context, c costing, bounds []route.Bound) ([
 			return nil, &routeserver.BadAnswerError{Reason: "with another number of positions"}
 		}
 		for i, b := range part {
+			if answer[i].InputLat == nil {
+				return nil, &routeserver.BadAnswerError{Reason: "without one of the positions"}
+			}
 			p, err := bestPlace(b, answer[i].Edges)
 			if err != nil {
 				return nil, err
