@@ -12,7 +12,8 @@
 //
 // Every check can end the request with an error, which kit.WriteError answers. The checks keep this order whatever else is
 // wrong with a request. admission.go holds the steps from auth.Authenticate to the settling, usage.go the meter.
-// A file of rows is read by its operation, which counts the rows before anything is answered (upload.go).
+// A file of rows is read by its operation, which counts the rows before anything is answered (upload.go). A matrix or a tour is counted by
+// its size once that is known, before the router is asked (metering.admit).
 package api
 
 import (

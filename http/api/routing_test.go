@@ -338,6 +338,30 @@ func TestTheNearestSayWhichDestinationTheyAre(t *testing.T) {
 	expectResponse(t, "nearest", w, 200, `"results":[{"indice":2,"saisi":"3,44.5","lon":3,"lat":44.5,"acces":{"lon":3,"lat":44.5,"distance":3},"distance":55598,"duration":5560},{"indice":3,"saisi":"12 avenue`)
 }
 
+func TestStopsAreOrderedAndTheWayLeadsThroughThem(t *testing.T) {
+	t.Parallel()
+	for target, want := range map[string]string{
+		"":                           `"order":[0,3,2,1],"optimal":true`,
+		"&end=fixed":                 `,3],"optimal":true`,
+		"&start=free&end=fixed":      `"order":[1,2,0,3],"optimal":true`,
+		"&optimization=shortest":     `"order":[0,3,2,1],"optimal":true`,
+		"&round_trip=true&mode=foot": `,"distance":444780,"duration":44478,`,
+	} {
+		r := &fakeRouter{}
+		b := newRoutingAPI(t, r, unchanged)
+		w := b.get("/route/optimize?stops=3,44.5&stops=3,46&stops=3,45.4&stops=3,44" + target)
+		expectPart(t, target, w, 200, want)
+		expectPart(t, target, w, 200, `"bounds":[{"saisi":"3,44.5","lon":3,"lat":44.5,"acces":{"lon":3,"lat":44.5,"distance":3}},{"saisi":"3,46","lon":3,"lat":46,"acces":{"lon":3,"lat":46,`)
+		asked := r.queries[len(r.queries)-1].(route.Query)
+		if legs := strings.Count(w.Body.String(), `{"distance":`); legs != len(asked.Bounds)-1 {
+			t.Errorf("%s: %d legs between %d bounds", target, legs, len(asked.Bounds))
+		}
+		if isRound := asked.Bounds[0] == asked.Bounds[len(asked.Bounds)-1]; isRound != strings.Contains(target, "round_trip") {
+			t.Errorf("%s: the way leads through %v", target, asked.Bounds)
+		}
+	}
+}
+
 // TestRoutesCountByTheirSize: a matrix counts as its cells and a tour as its stops, by 25; what is refused counts as one, and what is not
 // answered counts not at all.
 func TestRoutesCountByTheirSize(t *testing.T) {

@@ -5,8 +5,12 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/tour"
 	"lieudit/schemas/body"
 )
+
+// fixedEnd is the value of start and end for a stop that keeps its place.
+const fixedEnd = "fixed"
 
 // Optimize finds the order of stops that takes least, and the route through them in that order.
 func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops) (any, error) {
@@ -49,12 +53,11 @@ func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops [
 	if profile.Optimization == route.Shortest {
 		cost = m.Distances
 	}
-	_ = cost
-	order = make([]int, len(stops))
-	for i := range order {
-		order[i] = i
+	order, isOptimal = tour.Solve(cost, tour.Options{FixedStart: in.Start == fixedEnd, FixedEnd: in.End == fixedEnd, RoundTrip: in.RoundTrip})
+	if order == nil {
+		return nil, false, route.ErrNoRoute
 	}
-	return order, false, nil
+	return order, isOptimal, nil
 }
 
 // inOrder are the bounds in an order, with the first again at the end of a round trip.
