@@ -33,6 +33,7 @@ func (d *decoder) decodeBlock(b []byte, wanted Kinds) (Kinds, error) {
 	d.granularity, d.lon, d.lat = 100, 0, 0
 	d.block = Block{d.block.Nodes[:0], d.block.Ways[:0], d.block.Relations[:0]}
 	d.tags, d.refs, d.members, d.strings = d.tags[:0], d.refs[:0], d.members[:0], d.strings[:0]
+	// A block without wanted kinds is not decoded further; the first Scan learns its kinds nevertheless.
 	kinds, err := findKinds(b)
 	if err != nil || kinds&wanted == 0 {
 		return kinds, err
@@ -88,6 +89,7 @@ func findKinds(b []byte) (kinds Kinds, err error) {
 
 // decodeStrings decodes the table of strings. All share one copy of it, which outlives the buffer.
 func (d *decoder) decodeStrings(b []byte) error {
+	// Lengths and tags between the strings are copied with them: they are few bytes, and one allocation serves all.
 	text := string(b)
 	m := fields{rest: b}
 	for m.next() {
@@ -169,6 +171,7 @@ func (d *decoder) addNode(id, lon, lat int64, tags Tags) {
 // maxOffset is more than any offset, and so little that twice as much does not overflow.
 const maxOffset = 1 << 61
 
+// clampOffset keeps an offset within maxOffset. No position is on the globe beyond.
 func clampOffset(v int64) int64 { return max(-maxOffset, min(v, maxOffset)) }
 
 // toUnits rounds nanodegrees to 1e-7 degrees.
@@ -227,7 +230,7 @@ func (d *decoder) decodeDenseTags(pairs *packed) (Tags, error) {
 	if len(*pairs) == 0 {
 		return nil, nil
 	}
-	from := len(d.tags)
+	from := len(d.tags) // tags are added behind those of other elements; a full slice moves on, and what was given stays valid
 	for {
 		key, ok := pairs.next()
 		if !ok {
@@ -274,6 +277,7 @@ func (d *decoder) decodeTags(keys, values packed) (Tags, error) {
 	return d.tags[from:len(d.tags):len(d.tags)], values.end()
 }
 
+// decodeWay decodes a way. Positions of its nodes, which some files repeat in it (LocationsOnWays), are passed over.
 func (d *decoder) decodeWay(b []byte) error {
 	var keys, values, refs packed
 	w := Way{}
@@ -312,6 +316,7 @@ func (d *decoder) decodeWay(b []byte) error {
 	return err
 }
 
+// decodeRelation decodes a relation.
 func (d *decoder) decodeRelation(b []byte) error {
 	var keys, values, roles, ids, types packed
 	r := Relation{}
@@ -344,6 +349,7 @@ func (d *decoder) decodeRelation(b []byte) error {
 	return err
 }
 
+// decodeMembers decodes the members of a relation from three lists, the IDs as differences.
 func (d *decoder) decodeMembers(roles, ids, types packed) ([]Member, error) {
 	from, id := len(d.members), int64(0)
 	for len(ids) > 0 {

@@ -36,6 +36,7 @@ func readFrame(r io.ReaderAt, number int, offset, fileSize int64) (frame, error)
 	}
 	cut := &CutError{number, offset, fileSize}
 	var buf [128]byte // holds the length and nearly every header
+	// One read is enough for nearly every frame; the end of the file may come before the buffer is full.
 	n, err := r.ReadAt(buf[:min(int64(len(buf)), fileSize-offset)], offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return f, err

@@ -56,6 +56,7 @@ func (i *inflater) inflate(blob []byte) ([]byte, error) {
 // errSize says that a blob unpacks to another size than it states.
 var errSize = errors.New("its content has another size than stated")
 
+// inflateZlib unpacks zlib, which nearly every file uses.
 func (i *inflater) inflateZlib(packed []byte, size int) ([]byte, error) {
 	if size > len(packed)*maxRatio {
 		return nil, errSize
@@ -83,6 +84,7 @@ func (i *inflater) inflateZlib(packed []byte, size int) ([]byte, error) {
 	return i.out, nil
 }
 
+// inflateZstd unpacks zstd. Its decoder refuses what would be larger than a blob may be.
 func (i *inflater) inflateZstd(packed []byte, size int) (_ []byte, err error) {
 	if i.zstd == nil {
 		i.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlobSize))

@@ -76,6 +76,7 @@ func (s *scan) walk(ctx context.Context, f *File) error {
 		if err != nil {
 			return err
 		}
+		// There are no more tasks than work and ordered have room for, so that only free is ever waited for.
 		select {
 		case t := <-s.free:
 			t.frame = found

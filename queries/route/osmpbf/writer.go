@@ -165,6 +165,7 @@ func (w *Writer) flush() {
 	if w.count == 0 {
 		return
 	}
+	// The lists of dense nodes become one group. Without any tag the list of tags is left out, as the format allows.
 	if w.kind == Nodes {
 		dense := appendBytes(nil, 1, w.ids)
 		dense = appendBytes(dense, 8, w.lats)
@@ -237,6 +238,7 @@ func encodeHeader(h Header) (b []byte) {
 	return b
 }
 
+// appendSigned appends a number that may be negative.
 func appendSigned(b []byte, v int64) []byte {
 	return protowire.AppendVarint(b, protowire.EncodeZigZag(v))
 }

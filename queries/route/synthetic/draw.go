@@ -47,6 +47,7 @@ func (d *townDrawer) drawJunctions() {
 	for i, p := range d.junctions {
 		at := int32(i)
 		open, mainRoads, isLaid := d.describeJunction(at)
+		// A roundabout has no node in its middle. Gates need one, and streets along addresses must not move.
 		if open >= 3 && !isGate[at] && !isLaid && open == len(d.incident[at]) && d.chance(0.02+0.04*float64(min(mainRoads, 3))) {
 			d.nodes = append(d.nodes, -1)
 			d.drawRoundabout(at)
@@ -107,6 +108,7 @@ func (d *townDrawer) drawChain(first int32) {
 	e := &d.edges[first]
 	d.used[first] = true
 	most := 3 + d.rand.IntN(8)
+	// A one-way street is drawn from its first edge on; another is followed backward too, and its edges put before.
 	chain := d.follow([]int32{first}, e.b, most)
 	start := e.a
 	if !e.isOneWay {
@@ -130,28 +132,32 @@ func (d *townDrawer) drawChain(first int32) {
 	d.ways = append(d.ways, w)
 }
 
-// follow appends edges to a chain whose last one ends at a junction, up to a number of them. A street that is named goes on as
-// long as the name does, others as long as they go straight.
+// follow appends edges to a chain whose last one ends at a junction, up to a number of them besides bends. A street that is named
+// goes on as long as the name does, others as long as they go straight.
 func (d *townDrawer) follow(chain []int32, at int32, most int) []int32 {
 	for d.nodes[at] >= 0 {
 		last := &d.edges[chain[len(chain)-1]]
+		isBend := len(d.incident[at]) == 2
 		best, least := int32(-1), 0.7
 		for _, i := range d.incident[at] {
 			e := &d.edges[i]
-			isNext := !d.used[i] && e.class == last.class && e.street == last.street && e.isOneWay == last.isOneWay && (!e.isOneWay || e.a == at)
-			if !isNext {
+			isSame := e.class == last.class && e.street == last.street && e.isOneWay == last.isOneWay && e.isLaid == last.isLaid
+			if d.used[i] || !isSame || e.isOneWay && e.a != at {
 				continue
 			}
 			here := d.junctions[at]
 			angle := math.Abs(turn(d.junctions[last.other(at)].towards(here), here.towards(d.junctions[e.other(at)])))
-			if e.street != unnamed {
-				angle /= 8
+			if isBend || e.street != unnamed {
+				angle /= 8 // the least of them, however sharp
 			}
 			if angle < least {
 				best, least = i, angle
 			}
 		}
-		if best < 0 || len(chain) >= most && last.street == unnamed {
+		if !isBend {
+			most--
+		}
+		if best < 0 || most <= 0 && last.street == unnamed {
 			break
 		}
 		d.used[best] = true

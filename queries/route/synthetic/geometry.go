@@ -28,10 +28,12 @@ func newPlane(lon, lat float64) plane {
 	return plane{lon, lat, metresPerDegree * math.Cos(lat*math.Pi/180)}
 }
 
+// project returns metres east and north of the middle of the plane. Distances are right to a percent within some 100 km.
 func (f plane) project(lon, lat float64) point {
 	return point{(lon - f.lon) * f.width, (lat - f.lat) * metresPerDegree}
 }
 
+// degrees is the inverse of project.
 func (f plane) degrees(p point) (lon, lat float64) {
 	return f.lon + p.x/f.width, f.lat + p.y/metresPerDegree
 }
@@ -75,6 +77,7 @@ func newGrid(points []point) *grid {
 	return g
 }
 
+// cellOf is the cell that holds a point. Points on the far edges belong to the last cells.
 func (g *grid) cellOf(p point) int {
 	x, y := int((p.x-g.low.x)/g.cell), int((p.y-g.low.y)/g.cell)
 	return min(y, g.height-1)*g.width + min(x, g.width-1)
@@ -137,6 +140,7 @@ func (g *grid) addCell(best []found, cell int, i int32, k int) []found {
 	return best
 }
 
+// isBefore orders by distance. Points as far as each other are in the order of their numbers, so that the order is always the same.
 func (f found) isBefore(g found) bool {
 	return f.square < g.square || f.square == g.square && f.point < g.point
 }
@@ -156,6 +160,8 @@ func listNeighbours(points []point) (pairs []pair) {
 	}
 	g := newGrid(points)
 	for i := range int32(len(points)) {
+		// Whatever lies between a point and one of its neighbours is nearer to it than that neighbour, so that it stands in near
+		// before it: the test is exact. Neighbours beyond the twelfth are found from their own side, or by joinParts.
 		near := g.nearest(i, 12)
 		for n, j := range near {
 			p, q := points[i], points[j]

@@ -33,6 +33,7 @@ func (t *town) layStreets() {
 	}
 }
 
+// newJunction adds a junction even where another is near.
 func (t *town) newJunction(p point) int32 {
 	t.junctions = append(t.junctions, p)
 	return int32(len(t.junctions) - 1)
@@ -46,6 +47,7 @@ func (t *town) fitLine(points []point) []point {
 		middle = middle.plus(p.times(1 / float64(len(points))))
 	}
 	direction := mainDirection(points, middle)
+	// A lone number gets a short road beside it, in any direction.
 	if len(points) == 1 {
 		sin, cos := math.Sincos(t.rand.Float64() * 2 * math.Pi)
 		direction = point{cos, sin}
@@ -90,6 +92,7 @@ func simplify(line []point, limit float64) []point {
 	return append(simplify(line[:at+1], limit), simplify(line[at:], limit)[1:]...)
 }
 
+// distanceToSegment is the distance from a point to the nearest of the line between two others.
 func distanceToSegment(p, a, b point) float64 {
 	d := b.minus(a)
 	t := p.minus(a).dot(d) / max(d.dot(d), 1e-9)
@@ -115,6 +118,7 @@ func (t *town) crossStreets() {
 			}
 		}
 	}
+	// Each edge becomes the piece before its first cut; the pieces behind are new edges.
 	for i, own := range cuts {
 		slices.SortStableFunc(own, func(a, b cut) int { return int(math.Copysign(1, a.part-b.part)) })
 		end := t.edges[i].b
@@ -147,6 +151,7 @@ func (t *town) crossEdges(i, j int, cuts [][]cut) {
 	if u < 0 || u > 1 || v < 0 || v > 1 {
 		return
 	}
+	// The junction is made once for both edges.
 	at := p.plus(d.times(u))
 	junction := int32(-1)
 	for _, end := range [...]int32{e.a, e.b, f.a, f.b} {

@@ -5,6 +5,7 @@ import "container/heap"
 // parts tells which things are joined to which (union-find).
 type parts []int32
 
+// newParts keeps n things apart.
 func newParts(n int) parts {
 	p := make(parts, n)
 	for i := range p {
@@ -13,6 +14,7 @@ func newParts(n int) parts {
 	return p
 }
 
+// find is the thing that stands for the part of i: two things are joined when it is the same for both.
 func (p parts) find(i int32) int32 {
 	for p[i] != i {
 		p[i] = p[p[i]]
@@ -40,6 +42,7 @@ type visitItem struct {
 	cost float64
 }
 
+// visitHeap has the nearest node on top.
 type visitHeap []visitItem
 
 func (h visitHeap) Len() int           { return len(h) }
@@ -85,6 +88,7 @@ func findPath(arcs [][]arc, from, to int32) (edges []int32) {
 // strongParts returns the number of the strongly connected part of every node (Kosaraju, without recursion).
 func strongParts(out, in [][]int32) []int32 {
 	part := make([]int32, len(out))
+	// First all nodes in the order in which a search in depth leaves them.
 	var order []int32
 	seen := make([]bool, len(out))
 	next := make([]int, len(out))
@@ -101,6 +105,7 @@ func strongParts(out, in [][]int32) []int32 {
 			}
 		}
 	}
+	// Then whatever leads to the last one left is its part, and so on.
 	for i := range part {
 		part[i] = -1
 	}

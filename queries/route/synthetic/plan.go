@@ -80,6 +80,7 @@ func newPlan(t *commune.Table, o Options) (*plan, error) {
 	for _, s := range o.Streets {
 		streets[s.Commune] = append(streets[s.Commune], s)
 	}
+	// One plane for all is wrong by some percent at its ends, which no road notices.
 	lat := 0.0
 	for _, c := range chosen {
 		lat += c.Lat / float64(len(chosen))
@@ -137,6 +138,7 @@ func (p *plan) chooseAround(n int) (all []*commune.Commune) {
 	}
 	all = slices.DeleteFunc(all, func(c *commune.Commune) bool { return landOf(c) != "" })
 	r := rand.New(rand.NewPCG(p.options.Seed, 1))
+	// The smallest of exponential keys wins in proportion to the inhabitants.
 	centre, best := all[0], math.Inf(1)
 	for _, c := range all {
 		if key := r.ExpFloat64() / float64(c.Population+1); key < best {
@@ -174,11 +176,12 @@ func landOf(c *commune.Commune) string {
 func isOverseas(land string) bool { return len(land) == 3 && land[0] == '9' }
 
 // segmentsPerJunction is how many directed segments there are for each invented junction: measured.
-const segmentsPerJunction = 1.64
+const segmentsPerJunction = 1.86
 
 // allotJunctions gives each place a number of junctions by its inhabitants, and some more for its streets.
 func (p *plan) allotJunctions() {
 	total := 0.0
+	// Small communes have more road for each inhabitant; one without inhabitants has some too.
 	weight := func(c *commune.Commune) float64 { return math.Pow(float64(c.Population), 0.7) + 25 }
 	for _, place := range p.places {
 		total += weight(place.Commune)

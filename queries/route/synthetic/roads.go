@@ -46,6 +46,7 @@ func (p *plan) newMotorway(number int, from, to int32) motorway {
 	a, b := p.places[from].at, p.places[to].at
 	along := a.towards(b)
 	at := func(i int32) float64 { return p.places[i].at.minus(a).dot(along) }
+	// Those near the straight line, with room for the ramps of two junctions between them.
 	var near []int32
 	for i := range p.places {
 		q := &p.places[i]
@@ -126,9 +127,10 @@ func (d *roadDrawer) drawFerry(a, b gate, r road) {
 	length := d.whole.project(a.lon, a.lat).distance(d.whole.project(b.lon, b.lat))
 	minutes := 10 + int(length/25_000*60)
 	name := d.places[r.a].Name + " - " + d.places[r.b].Name
+	duration := fmt.Sprintf("%02d:%02d", minutes/60, minutes%60)
 	middle := d.addPoint(d.whole.project((a.lon+b.lon)/2, (a.lat+b.lat)/2))
 	d.ways = append(d.ways, osmpbf.Way{Nodes: []int64{a.node, middle, b.node}, Tags: osmpbf.Tags{tag("route", "ferry"), tag("name", name),
-		tag("motor_vehicle", "yes"), tag("foot", "yes"), tag("bicycle", "yes"), tag("duration", fmt.Sprintf("%02d:%02d", minutes/60, minutes%60))}})
+		tag("motor_vehicle", "yes"), tag("foot", "yes"), tag("bicycle", "yes"), tag("duration", duration)}})
 }
 
 // carriageway is one direction of a motorway while it is drawn: the nodes of the section that has begun.
@@ -155,6 +157,7 @@ func (d *roadDrawer) drawMotorway(m motorway) {
 				back.nodes = append(back.nodes, d.addPoint(p.plus(aside)))
 			}
 		}
+		// A booth stands where a section with toll begins or ends.
 		j := newJunction(d, m, n, along, hasToll(n-1) || hasToll(n))
 		d.endSection(&forth, m, j.forth, hasToll(n-1), n == 0)
 		d.endSection(&back, m, j.back, hasToll(n-1), n == 0)

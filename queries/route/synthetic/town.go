@@ -174,6 +174,7 @@ func (t *town) openMainStreets(p *plan, self int32) {
 		t.names = append(t.names, mainStreetName(t.place, other))
 		for _, i := range findPath(arcs, 0, gate) {
 			e := &t.edges[i]
+			// A street with addresses keeps its name, and what two roads share has the name of the first.
 			e.class = min(e.class, r.class)
 			if !e.isLaid && e.street == unnamed {
 				e.street = int32(len(t.names) - 1)
@@ -202,6 +203,7 @@ func (t *town) closeCentre() {
 		middle := t.junctions[e.a].part(t.junctions[e.b], 0.5)
 		return e.class == residential && !e.isLaid && middle.distance(point{}) < 0.12*t.radius
 	}
+	// First what stays open is joined. Then each street inside closes unless it joins what is still apart.
 	known := newParts(len(t.junctions))
 	for i := range t.edges {
 		if e := &t.edges[i]; e.isOpen() && !isInside(e) {
@@ -232,6 +234,8 @@ func (t *town) setOneWays() {
 			}
 		}
 	}
+	// All is joined when every street is open both ways. A one-way street between two parts is what keeps them apart, so that one
+	// round is enough.
 	out, in := make([][]int32, len(t.junctions)), make([][]int32, len(t.junctions))
 	add := func(a, b int32) { out[a], in[b] = append(out[a], b), append(in[b], a) }
 	for _, e := range t.edges {
