@@ -12,7 +12,7 @@ func englishText(s route.Step) string {
 	m := s.Maneuver
 	switch m.Type {
 	case route.Depart:
-		return "Head " + englishCompass[compassIndex(m.BearingAfter)] + englishRoad(" on ", s)
+		return "Head " + englishCompass[compassIndex(heading(s))] + englishRoad(" on ", s)
 	case route.Arrive:
 		return "You have arrived" + bySide(m.Modifier, ", your destination is on the left", ", your destination is on the right")
 	case route.UTurn:

@@ -94,7 +94,7 @@ func frenchTowards(destinations string) string {
 func frenchText(s route.Step) string {
 	switch s.Maneuver.Type {
 	case route.Depart:
-		return "Partez vers " + frenchCompass[compassIndex(s.Maneuver.BearingAfter)] + on(s)
+		return "Partez vers " + frenchCompass[compassIndex(heading(s))] + on(s)
 	case route.Arrive:
 		return "Vous êtes arrivé" + bySide(s.Maneuver.Modifier, ", votre destination est à gauche", ", votre destination est à droite")
 	case route.UTurn:

@@ -27,6 +27,14 @@ func Text(l Language, s route.Step) string {
 // compassIndex is the number of the point of the compass, of eight, that a bearing is nearest to.
 func compassIndex(bearing float64) int { return int(math.Round(math.Mod(bearing+360, 360)/45)) % 8 }
 
+// heading is the bearing in which a step begins. Routers that do not tell it give the geometry of the step.
+func heading(s route.Step) float64 {
+	if s.Maneuver.BearingAfter == 0 && len(s.Geometry) > 1 {
+		return Bearing(s.Geometry)
+	}
+	return s.Maneuver.BearingAfter
+}
+
 // splitDestinations parts "A 6: Lyon, Grenoble" into the number of the road and the places. A sign without places shows numbers
 // alone; of several numbers the first counts.
 func splitDestinations(destinations string) (ref, places string) {

@@ -102,3 +102,14 @@ func TestAnUnknownLanguageIsFrench(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestADepartureHasTheDirectionOfItsGeometry(t *testing.T) {
+	t.Parallel()
+	s := route.Step{
+		Maneuver: route.Maneuver{Type: route.Depart}, Name: "Rue Foch",
+		Geometry: []route.Point{{Lon: 4.85, Lat: 45.75}, {Lon: 4.86, Lat: 45.75}},
+	}
+	if got, want := Text(French, s), "Partez vers l'est dans la rue Foch"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
