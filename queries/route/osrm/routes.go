@@ -67,13 +67,14 @@ func (s *server) route(ctx context.Context, q route.Query, places []place, exclu
 	if err != nil {
 		return route.Answer{}, err
 	}
-	if len(a.Routes) == 0 || len(a.Waypoints) != len(places) {
-		return route.Answer{}, &routeserver.BadAnswerError{Reason: "without a route"}
+	read, err := readAnswer(q, places, a)
+	if err == nil {
+		err = s.checkWeight(q.Profile, a.Routes[0].WeightName)
 	}
-	if err := s.checkWeight(q.Profile, a.Routes[0].WeightName); err != nil {
+	if err != nil {
 		return route.Answer{}, err
 	}
-	return readAnswer(q, places, a)
+	return read, nil
 }
 
 // checkWeight fails with route.ErrUnsupported where the server's profile does not make least what is asked for.
@@ -105,29 +106,32 @@ func positions(places []place) []route.Point {
 	return at
 }
 
-// readAnswer checks an answer and makes it one of route.Router.
-func readAnswer(q route.Query, places []place, a answer) (answer route.Answer, err error) {
+// readAnswer checks an answer and makes it one of route.Router, with at least one route.
+func readAnswer(q route.Query, places []place, a answer) (read route.Answer, err error) {
+	if len(a.Routes) == 0 || len(a.Waypoints) != len(places) {
+		return read, &routeserver.BadAnswerError{Reason: "without a route"}
+	}
 	for i, w := range a.Waypoints {
 		access, err := places[i].access(w)
 		if err != nil {
-			return answer, err
+			return read, err
 		}
-		answer.Accesses = append(answer.Accesses, access)
+		read.Accesses = append(read.Accesses, access)
 	}
 	if most := 1 + max(0, q.Alternatives); len(a.Routes) > most {
 		a.Routes = a.Routes[:most]
 	}
 	for _, r := range a.Routes {
 		if len(r.Legs) != len(places)-1 {
-			return answer, &routeserver.BadAnswerError{Reason: "with another number of legs"}
+			return read, &routeserver.BadAnswerError{Reason: "with another number of legs"}
 		}
-		read, err := readRoute(q, r)
+		one, err := readRoute(q, r)
 		if err != nil {
-			return answer, err
+			return read, err
 		}
-		answer.Routes = append(answer.Routes, read)
+		read.Routes = append(read.Routes, one)
 	}
-	return answer, nil
+	return read, nil
 }
 
 // readRoute checks a route and makes it one of route.Router.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"lieudit/queries/route"
 )
@@ -20,6 +21,7 @@ func answerRules() []rule {
 		{"a bound is moved onto another street where its own is far", nameRule("R PROFONDE", "Rue Haute", false)},
 		{"a bound is moved onto its street rather than onto the motorway beside it", checkMotorwayByName},
 		{"a bound without a street is not moved onto a motorway", checkMotorwayWithoutName},
+		{"a route goes through as many as 25 bounds", checkManyBounds},
 		{"exits of roundabouts are counted", checkExits},
 		{"steps name the roads", checkNames},
 		{"boarding a ferry is a manoeuvre", checkFerryStep},
@@ -152,6 +154,28 @@ func checkMotorwayByName(ctx context.Context, s *suite) error {
 
 func checkMotorwayWithoutName(ctx context.Context, s *suite) error {
 	return besideMotorway(ctx, s, "")
+}
+
+// checkManyBounds goes to and fro on one road.
+func checkManyBounds(ctx context.Context, s *suite) error {
+	q, err := journey{quarter: "toll", stops: "0A@20" + strings.Repeat(" 0A@80 0A@20", 12)}.query(s)
+	if err != nil {
+		return err
+	}
+	a, err := s.router.Route(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := s.checkWhole(q, a); err != nil {
+		return err
+	}
+	want := length([]route.Point{q.Bounds[0].Point, q.Bounds[1].Point})
+	for i, l := range a.Routes[0].Legs {
+		if !s.isNear(l.Distance, want) {
+			return fmt.Errorf("leg %d has %.1f m, want %.1f", i, l.Distance, want)
+		}
+	}
+	return nil
 }
 
 func checkExits(ctx context.Context, s *suite) error {
