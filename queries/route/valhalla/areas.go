@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -36,6 +37,9 @@ type areaAnswer struct {
 
 // Units of contours: minutes and kilometres.
 const secondsPerMinute = 60
+
+// maxRings is how many rings of an area are arranged: each is compared with all that are larger.
+const maxRings = 10_000
 
 // Isochrone answers as route.Router says.
 func (r *Router) Isochrone(ctx context.Context, q route.IsochroneQuery) (route.Isochrone, error) {
@@ -100,8 +104,8 @@ func (a areaAnswer) areaOf(contour float64) (route.Area, error) {
 			rings = append(rings, points)
 		}
 	}
-	if len(rings) == 0 {
-		return nil, &routeserver.BadAnswerError{Reason: "without one of the areas"}
+	if len(rings) == 0 || len(rings) > maxRings {
+		return nil, &routeserver.BadAnswerError{Reason: fmt.Sprintf("with %d rings of an area", len(rings))}
 	}
 	return arrangeRings(rings), nil
 }

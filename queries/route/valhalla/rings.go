@@ -1,6 +1,7 @@
 package valhalla
 
 import (
+	"cmp"
 	"slices"
 
 	"lieudit/queries/route"
@@ -9,29 +10,13 @@ import (
 // arrangeRings makes polygons of rings that do not cross each other: one that lies within an even number of others is a border, and
 // one within an odd number is a hole of the smallest border around it. Borders turn counter-clockwise, holes clockwise.
 func arrangeRings(rings [][]route.Point) (area route.Area) {
-	type sized struct {
-		points []route.Point
-		size   float64
-	}
-	all := make([]sized, 0, len(rings))
-	for _, r := range rings {
-		size := signedArea(r)
-		if size == 0 {
-			continue
-		}
-		if size < 0 {
-			r, size = slices.Clone(r), -size
-			slices.Reverse(r)
-		}
-		all = append(all, sized{r, size})
-	}
-	slices.SortStableFunc(all, func(a, b sized) int { return int(sign(b.size - a.size)) }) // what holds another comes before it
-	polygonOf := make([]int, len(all))                                                     // of a ring: the index of its polygon
-	depth := make([]int, len(all))
+	all := sortRings(rings)
+	polygonOf := make([]int, len(all)) // of a ring: the index of its polygon
+	depth := make([]int, len(all))     // how many others it lies within
 	for i, r := range all {
 		around := -1
 		for j := range i {
-			if contains(all[j].points, r.points[0]) {
+			if all[j].contains(r.points[0]) {
 				around = j // the last one is the smallest
 			}
 		}
@@ -43,22 +28,56 @@ func arrangeRings(rings [][]route.Point) (area route.Area) {
 			area = append(area, [][]route.Point{r.points})
 			continue
 		}
-		hole := slices.Clone(r.points)
-		slices.Reverse(hole)
+		slices.Reverse(r.points)
 		polygonOf[i] = polygonOf[around]
-		area[polygonOf[i]] = append(area[polygonOf[i]], hole)
+		area[polygonOf[i]] = append(area[polygonOf[i]], r.points)
 	}
 	return area
 }
 
-func sign(x float64) float64 {
-	switch {
-	case x > 0:
-		return 1
-	case x < 0:
-		return -1
+// ring is a closed line, its size in square degrees and the box around it.
+type ring struct {
+	points   []route.Point
+	size     float64
+	min, max route.Point
+}
+
+// sortRings turns rings counter-clockwise and sorts them by their sizes, so that what holds another comes before it. Rings without a
+// size are left out.
+func sortRings(rings [][]route.Point) []ring {
+	all := make([]ring, 0, len(rings))
+	for _, points := range rings {
+		r := ring{points: slices.Clone(points), size: signedArea(points), min: points[0], max: points[0]}
+		if r.size == 0 {
+			continue
+		}
+		if r.size < 0 {
+			r.size = -r.size
+			slices.Reverse(r.points)
+		}
+		for _, p := range points {
+			r.min.Lon, r.min.Lat = min(r.min.Lon, p.Lon), min(r.min.Lat, p.Lat)
+			r.max.Lon, r.max.Lat = max(r.max.Lon, p.Lon), max(r.max.Lat, p.Lat)
+		}
+		all = append(all, r)
 	}
-	return 0
+	slices.SortStableFunc(all, func(a, b ring) int { return cmp.Compare(b.size, a.size) })
+	return all
+}
+
+// contains says whether a position is in a ring: an odd number of its sides lie west of it.
+func (r *ring) contains(p route.Point) bool {
+	if p.Lon < r.min.Lon || p.Lon > r.max.Lon || p.Lat < r.min.Lat || p.Lat > r.max.Lat {
+		return false
+	}
+	inside := false
+	for i := 1; i < len(r.points); i++ {
+		a, b := r.points[i-1], r.points[i]
+		if (a.Lat > p.Lat) != (b.Lat > p.Lat) && p.Lon > a.Lon+(p.Lat-a.Lat)/(b.Lat-a.Lat)*(b.Lon-a.Lon) {
+			inside = !inside
+		}
+	}
+	return inside
 }
 
 // signedArea returns twice the area of a ring in square degrees: positive where it turns counter-clockwise.
@@ -69,16 +88,4 @@ func signedArea(ring []route.Point) (area float64) {
 		area += (a.Lon-origin.Lon)*(b.Lat-origin.Lat) - (b.Lon-origin.Lon)*(a.Lat-origin.Lat)
 	}
 	return area
-}
-
-// contains says whether a position is in a ring: an odd number of its sides lie west of it.
-func contains(ring []route.Point, p route.Point) bool {
-	inside := false
-	for i := 1; i < len(ring); i++ {
-		a, b := ring[i-1], ring[i]
-		if (a.Lat > p.Lat) != (b.Lat > p.Lat) && p.Lon > a.Lon+(p.Lat-a.Lat)/(b.Lat-a.Lat)*(b.Lon-a.Lon) {
-			inside = !inside
-		}
-	}
-	return inside
 }
