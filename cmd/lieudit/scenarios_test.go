@@ -68,8 +68,8 @@ func runScenarios(t *testing.T, which string, change func(*testing.T, *service.C
 	})
 }
 
-// startServiceWithAddresses starts a service and imports the real addresses of Lozère and Bondy into it. It returns nil
-// where the official files are missing.
+// startServiceWithAddresses starts a service and imports the real addresses of Lozère and Bondy into it, and the roads of Bondy. It
+// returns nil where the official files are missing.
 func startServiceWithAddresses(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(officialtest.Folder(), "ban", "*.csv.gz"))
@@ -79,6 +79,17 @@ func startServiceWithAddresses(t *testing.T, change func(*service.Config)) *test
 	}
 	svc := startService(t, change)
 	svc.runCommand(t, "ban import --millesime 2024-10-01 --data "+svc.data+" "+strings.Join(files, " "))
+	roads, err := os.ReadFile(filepath.Join(officialtest.Folder(), "osm", "bondy_2023.osm.pbf"))
+	if err != nil {
+		t.Logf("no scenarios about routes: %v", err)
+		return svc
+	}
+	dated := filepath.Join(t.TempDir(), "bondy-2023-06-01.osm.pbf") // the map says no date
+	if err := os.WriteFile(dated, roads, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	svc.runCommand(t, "roads import --data "+svc.data+" "+dated)
+	svc.hasRoads = true
 	return svc
 }
 
@@ -89,9 +100,9 @@ func (s *scenario) selectService(t *testing.T, shared, withOfficialAddresses *te
 	switch s.fixture {
 	case "":
 		return shared
-	case "addresses":
-		if withOfficialAddresses == nil {
-			officialtest.SkipOrFail(t, "this scenario is about real addresses")
+	case "addresses", "roads":
+		if withOfficialAddresses == nil || s.fixture == "roads" && !withOfficialAddresses.hasRoads {
+			officialtest.SkipOrFail(t, "this scenario is about real "+s.fixture)
 		}
 		return withOfficialAddresses
 	case "node":
@@ -124,11 +135,11 @@ func compareScenario(t *testing.T, file string, got []byte) {
 // answers (then). A title may follow when and then behind a colon.
 type scenario struct {
 	archive   *txtar.Archive
-	fixture   string // "addresses": a service with real ones; "alone": a service of its own; "node": its log is on a node; "": any
+	fixture   string // "addresses": a service with real ones; "roads": the same, with the roads of Bondy; "alone": a service of its own; "node": its log is on a node; "": any
 	variables variables
 }
 
-// parseScenario reads a scenario. A section named addresses, alone or node selects its fixture.
+// parseScenario reads a scenario. A section named addresses, roads, alone or node selects its fixture.
 func parseScenario(t *testing.T, file string) *scenario {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
@@ -137,7 +148,7 @@ func parseScenario(t *testing.T, file string) *scenario {
 	}
 	s := &scenario{archive: archive, variables: variables{}}
 	for _, f := range archive.Files {
-		if slices.Contains([]string{"addresses", "alone", "node"}, f.Name) {
+		if slices.Contains([]string{"addresses", "roads", "alone", "node"}, f.Name) {
 			s.fixture = f.Name
 		}
 	}

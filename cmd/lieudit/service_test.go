@@ -30,6 +30,7 @@ type testService struct {
 	operator       string // the first operator's token
 	client         *http.Client
 	nameCount      atomic.Int64
+	hasRoads       bool      // a road network was imported
 	node           *testNode // of a scenario that runs on a node of its own; else nil
 	stop           func()    // ends the service and waits for its end
 }

@@ -256,7 +256,7 @@ func (n Network) DateText() string {
 	if n.Date.IsZero() {
 		return ""
 	}
-	return n.Date.Format(time.DateOnly)
+	return n.Date.UTC().Format(time.DateOnly)
 }
 
 // OSMAttribution is the notice that the licence of OpenStreetMap's data asks for.
