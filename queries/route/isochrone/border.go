@@ -1,0 +1,208 @@
+package isochrone
+
+import (
+	"math/bits"
+
+	"lieudit/queries/route"
+)
+
+// unit is the length of a side of a square in the coordinates of vertices: whole numbers, so that tests on them are exact.
+const unit = 1000
+
+// limitStep is how much farther out, of a unit, the border of each limit runs than that of the limit before.
+const limitStep = 20
+
+// vertex is where a border crosses from one node to a neighbour.
+type vertex struct {
+	x, y int32
+	edge int32 // twice the number of the western or southern node, + 1 where the other lies north of it
+}
+
+// ring is a closed border with the area on its left: counter-clockwise around an area, clockwise around a hole. The first vertex
+// is not repeated.
+type ring struct {
+	vertices []vertex
+	area     int64 // twice the area in square units, negative for a hole
+	holder   int   // of a hole the ring that it lies in; of an area itself
+}
+
+// borders are the borders of all limits. A crossing is an edge between a node inside and one outside.
+type borders struct {
+	*grid
+	inside []*plane
+	east   []*plane // crossings between a node and the one east of it, under the western node
+	north  []*plane // the same between a node and the one north of it
+	ringAt []int32  // of each node the ring that crosses the edge east of it; of one limit at a time
+}
+
+func newBorders(g *grid, inside []*plane) *borders {
+	b := &borders{grid: g, inside: inside, ringAt: make([]int32, g.perLine*g.rows)}
+	for _, p := range inside {
+		east, north := newPlane(g.perLine, g.rows), newPlane(g.perLine, g.rows)
+		for i, w := range p.words {
+			next := uint64(0)
+			if i+1 < len(p.words) {
+				next = p.words[i+1]
+			}
+			east.words[i] = w ^ (w>>1 | next<<63)
+			if i+p.perRow < len(p.words) {
+				north.words[i] = w ^ p.words[i+p.perRow]
+			}
+		}
+		b.east, b.north = append(b.east, east), append(b.north, north)
+	}
+	return b
+}
+
+// traceRings returns the rings of a limit. It takes small holes out of the crossings.
+func (b *borders) traceRings(k int) []ring {
+	var rings []ring
+	left := newPlane(b.perLine, b.rows) // crossings that no ring holds yet
+	copy(left.words, b.east[k].words)
+	for i := range left.words {
+		for left.words[i] != 0 {
+			node := i<<6 + bits.TrailingZeros64(left.words[i])
+			r := b.traceRing(k, node, int32(len(rings)), left)
+			if r.area < 0 && -r.area < 2*minHole*unit*unit {
+				b.dropRing(k, &r)
+				r.vertices = nil
+			}
+			rings = append(rings, r)
+		}
+	}
+	b.findHolders(k, rings)
+	return rings
+}
+
+// traceRing follows the border that crosses the edge east of a node: it keeps nodes inside on the left and those outside on the
+// right. Where inside nodes meet at a corner only, it keeps them apart.
+func (b *borders) traceRing(k, node int, number int32, left *plane) ring {
+	inside := b.inside[k]
+	l, r := node, node+1
+	if inside.has(r) {
+		l, r = r, l
+	}
+	result := ring{holder: int(number)}
+	for {
+		v := b.vertexAt(k, l, r)
+		if len(result.vertices) > 0 && v.edge == result.vertices[0].edge {
+			break
+		}
+		result.vertices = append(result.vertices, v)
+		if v.edge&1 == 0 {
+			left.unset(int(v.edge >> 1))
+			b.ringAt[v.edge>>1] = number
+		}
+		ahead := b.ahead(l - r)
+		switch {
+		case !inside.has(l + ahead):
+			r = l + ahead
+		case inside.has(r + ahead):
+			l = r + ahead
+		default:
+			l, r = l+ahead, r+ahead
+		}
+	}
+	result.area = doubleArea(result.vertices)
+	return result
+}
+
+// ahead is the step between nodes that leads on when the one on the left is toLeft from the one on the right.
+func (b *borders) ahead(toLeft int) int {
+	switch toLeft {
+	case b.perLine:
+		return 1
+	case -1:
+		return b.perLine
+	case -b.perLine:
+		return -1
+	}
+	return -b.perLine
+}
+
+// vertexAt is where the border of a limit crosses from a node inside to its neighbour outside: about the middle.
+func (b *borders) vertexAt(k, in, out int) vertex {
+	share := int32(unit/2 + limitStep*k - limitStep*(len(b.inside)-1)/2)
+	v := vertex{x: int32(in%b.perLine) * unit, y: int32(in/b.perLine) * unit}
+	switch out - in {
+	case 1:
+		v.x, v.edge = v.x+share, int32(in<<1)
+	case -1:
+		v.x, v.edge = v.x-share, int32(out<<1)
+	case b.perLine:
+		v.y, v.edge = v.y+share, int32(in<<1|1)
+	default:
+		v.y, v.edge = v.y-share, int32(out<<1|1)
+	}
+	return v
+}
+
+// doubleArea is twice the area of a ring, positive when it goes counter-clockwise.
+func doubleArea(vertices []vertex) int64 {
+	sum, last := int64(0), vertices[len(vertices)-1]
+	for _, v := range vertices {
+		sum += int64(last.x)*int64(v.y) - int64(v.x)*int64(last.y)
+		last = v
+	}
+	return sum
+}
+
+// dropRing takes a ring out of the crossings of its limit.
+func (b *borders) dropRing(k int, r *ring) {
+	for _, v := range r.vertices {
+		b.dropVertex(k, v)
+	}
+}
+
+func (b *borders) dropVertex(k int, v vertex) {
+	if v.edge&1 == 0 {
+		b.east[k].unset(int(v.edge >> 1))
+	} else {
+		b.north[k].unset(int(v.edge >> 1))
+	}
+}
+
+// findHolders finds for each hole the area that it lies in: west of its first vertex, which is its south-western one, the border
+// that comes next is that of the area, or of another hole in it, which began farther south or west.
+func (b *borders) findHolders(k int, rings []ring) {
+	for i := range rings {
+		r := &rings[i]
+		if r.area > 0 || r.vertices == nil {
+			continue
+		}
+		node := int(r.vertices[0].edge>>1) - 1
+		for !b.east[k].has(node) {
+			node--
+		}
+		r.holder = rings[b.ringAt[node]].holder
+	}
+}
+
+// polygons puts rings together, in degrees.
+func (g *grid) polygons(rings []ring) route.Area {
+	var area route.Area
+	place := make([]int, len(rings))
+	for i, r := range rings {
+		if r.area > 0 {
+			place[i] = len(area)
+			area = append(area, [][]route.Point{g.points(r.vertices)})
+		}
+	}
+	for _, r := range rings {
+		if r.area < 0 && r.vertices != nil {
+			at := place[r.holder]
+			area[at] = append(area[at], g.points(r.vertices))
+		}
+	}
+	return area
+}
+
+// points returns the vertices of a ring in degrees; the first is repeated at the end.
+func (g *grid) points(vertices []vertex) []route.Point {
+	points := make([]route.Point, len(vertices)+1)
+	for i, v := range vertices {
+		points[i] = route.Point{Lon: g.originLon + float64(v.x)/unit/g.perLon, Lat: g.originLat + float64(v.y)/unit/g.perLat}
+	}
+	points[len(vertices)] = points[0]
+	return points
+}

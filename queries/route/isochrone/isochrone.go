@@ -1,0 +1,153 @@
+// Package isochrone draws the areas that can be reached within limits, from the roads reached. Its one constraint: the areas are
+// valid polygons whatever the roads are, and each lies within the next wider one.
+//
+//	[]Line ── draw ──► plane (a bit for each node of a grid and limit) ── closeGaps ──► plane ── traceRings ──► rings
+//	       ── simplify ──► rings ── polygons ──► route.Area
+//
+// A square of the grid through which a reached road leads has its four corners, which are nodes, inside; so has a narrow gap
+// between reached roads, as far as no road leads there that is not reached. The border runs between the nodes inside and those
+// outside, at a slightly different place for each limit, so that borders never touch. Making it simpler moves it across no
+// node and no other border.
+package isochrone
+
+import (
+	"math"
+
+	"lieudit/queries/route"
+)
+
+// Line is a straight piece of a road. What it costs to get to a point of it changes evenly from one end to the other.
+type Line struct {
+	From, To         route.Point
+	FromCost, ToCost float64
+}
+
+// MaxLimits is the number of limits that Areas can draw at once.
+const MaxLimits = 8
+
+// The side of the squares of the grid: cellSize metres, more for areas so large that they would be more than maxCells squares
+// wide.
+const (
+	cellSize = 30
+	maxCells = 1_000
+)
+
+// gapSize is how wide gaps are closed, in metres, as far as the squares allow: always at least two squares.
+const gapSize = 180
+
+// minHole is the number of squares that the smallest hole is large.
+const minHole = 4
+
+// Areas returns for each limit, of at most MaxLimits that ascend, the area around the parts of lines that cost no more. Every
+// such part lies inside. A point inside is within two squares of such a part, or in a gap between such parts; what is known of
+// roads that cost more is not counted to gaps, so lines beyond the limits are worth giving. An area is empty when no line is
+// reached within its limit. Holes smaller than minHole squares are left out. Longitudes go on beyond 180 degrees where an area
+// crosses the antimeridian.
+func Areas(lines []Line, limits []float64) []route.Area {
+	areas := make([]route.Area, len(limits))
+	g, ok := newGrid(lines, limits)
+	if !ok {
+		return areas
+	}
+	planes := g.draw(lines, limits)
+	borders := newBorders(g, planes)
+	all := make([][]ring, len(limits))
+	for k := range limits {
+		all[k] = borders.traceRings(k)
+	}
+	for range simplifyPasses {
+		for k := range all {
+			for i := range all[k] {
+				borders.simplify(k, &all[k][i])
+			}
+		}
+	}
+	for k := range all {
+		areas[k] = g.polygons(all[k])
+	}
+	return areas
+}
+
+// metresPerDegree is the length of a degree of latitude.
+const metresPerDegree = 6_371_008.8 * math.Pi / 180
+
+// grid is a grid of squares over the reached lines. A square has the number of its south-western node. Two rows and columns of
+// nodes at each border lie outside all areas.
+type grid struct {
+	originLon, originLat   float64 // position of node (0, 0), in degrees
+	perLon, perLat         float64 // squares to a degree
+	middleLon              float64 // longitudes are taken within 180 degrees of it
+	columns, rows, perLine int     // nodes; nodes from the beginning of one row to that of the next
+	side                   float64
+}
+
+// gridMargin is the number of squares around the lines.
+const gridMargin = 5
+
+// newGrid returns a grid over the reached parts of lines; false when there is none.
+func newGrid(lines []Line, limits []float64) (*grid, bool) {
+	if len(limits) == 0 || len(lines) == 0 {
+		return nil, false
+	}
+	g := &grid{middleLon: lines[0].From.Lon}
+	west, south, east, north := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	last := limits[len(limits)-1]
+	for i := range lines {
+		from, to, ok := lines[i].within(last)
+		if !ok {
+			continue
+		}
+		for _, t := range [2]float64{from, to} {
+			p := lines[i].at(t)
+			lon := g.unwrap(p.Lon)
+			west, east, south, north = min(west, lon), max(east, lon), min(south, p.Lat), max(north, p.Lat)
+		}
+	}
+	if !(west <= east && south <= north) {
+		return nil, false
+	}
+	scale := max(0.01, math.Cos((south+north)/2*math.Pi/180))
+	width, height := (east-west)*scale*metresPerDegree, (north-south)*metresPerDegree
+	g.side = max(cellSize, max(width, height)/maxCells)
+	g.perLat = metresPerDegree / g.side
+	g.perLon = g.perLat * scale
+	g.originLon, g.originLat = west-gridMargin/g.perLon, south-gridMargin/g.perLat
+	g.columns, g.rows = int(width/g.side)+2*gridMargin+2, int(height/g.side)+2*gridMargin+2
+	g.perLine = (g.columns + 63) / 64 * 64
+	return g, true
+}
+
+// unwrap turns a longitude into the same within 180 degrees of the middle.
+func (g *grid) unwrap(lon float64) float64 {
+	switch d := lon - g.middleLon; {
+	case d > 180:
+		return lon - 360
+	case d < -180:
+		return lon + 360
+	}
+	return lon
+}
+
+// within returns between which shares of a line its cost is at most a limit; false when nowhere.
+func (l *Line) within(limit float64) (from, to float64, ok bool) {
+	switch {
+	case l.FromCost <= limit && l.ToCost <= limit:
+		return 0, 1, true
+	case l.FromCost <= limit:
+		return 0, (limit - l.FromCost) / (l.ToCost - l.FromCost), true
+	case l.ToCost <= limit:
+		return 1 - (limit-l.ToCost)/(l.FromCost-l.ToCost), 1, true
+	}
+	return 0, 0, false
+}
+
+// at returns the point at a share of a line.
+func (l *Line) at(share float64) route.Point {
+	lon := l.To.Lon - l.From.Lon
+	if lon > 180 {
+		lon -= 360
+	} else if lon < -180 {
+		lon += 360
+	}
+	return route.Point{Lon: l.From.Lon + share*lon, Lat: l.From.Lat + share*(l.To.Lat-l.From.Lat)}
+}
