@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"math"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/isochrone"
+)
+
+// beyondLimits is how much farther than the widest limit roads are looked at, so that the area leaves out those that it only just
+// does not reach.
+const beyondLimits = 1.1
+
+// Isochrone implements route.Router. Limits of distance are measured along the shortest ways, whatever the optimization.
+func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route.Isochrone, err error) {
+	m, err := e.mode(ctx, q.Mode)
+	if err != nil {
+		return a, err
+	}
+	center := m.findCandidates(q.Center).choose(false)
+	if center == nil {
+		return a, &route.OffRoadError{}
+	}
+	a.Access = center.access
+	unit := float64(graph.DurationUnit)
+	q.Optimization = route.Fastest
+	if q.Cost == route.ByDistance {
+		unit, q.Optimization = graph.DistanceUnit, route.Shortest
+	}
+	lines := reachedLines{mode: m, unit: unit}
+	widest := 0.0
+	for _, limit := range q.Limits {
+		widest = max(widest, limit)
+	}
+	err = m.searcher.Reach(ctx, q.Profile, center.places, uint32(math.Round(beyondLimits*widest*unit)), q.Arrival, lines.add)
+	if err != nil {
+		return a, err
+	}
+	a.Areas = isochrone.Areas(lines.all, q.Limits)
+	return a, ctx.Err()
+}
+
+// reachedLines collects the geometry of reached edges, with what it costs to reach each position.
+type reachedLines struct {
+	mode   *modeEngine
+	unit   float64 // of a cost, in a second or a metre
+	points []route.Point
+	all    []isochrone.Line
+}
+
+// add appends the lines of an edge. start and end are the costs at its tail and its head: on the edge of the centre one of them
+// is negative, and what lies behind the centre is cut off.
+func (l *reachedLines) add(edge uint32, start, end int64) {
+	s := l.mode.graph.Segment[edge]
+	l.points = l.mode.layer.AppendGeometry(l.points[:0], s>>1, s&1 == 1)
+	points := l.points
+	if start < 0 || end < 0 {
+		zero := float64(start) / float64(start-end) // how far along the edge the centre lies
+		if start < 0 {
+			points, start = cutLine(points, zero, 1), 0
+		} else {
+			points, end = cutLine(points, 0, zero), 0
+		}
+	}
+	whole := 0.0
+	for i := 1; i < len(points); i++ {
+		whole += flatDistance(points[i-1], points[i])
+	}
+	from, perLength := float64(start)/l.unit, 0.0
+	if whole > 0 {
+		perLength = float64(end-start) / l.unit / whole
+	}
+	for i := 1; i < len(points); i++ {
+		to := from + perLength*flatDistance(points[i-1], points[i])
+		l.all = append(l.all, isochrone.Line{From: points[i-1], To: points[i], FromCost: from, ToCost: to})
+		from = to
+	}
+}
