@@ -29,42 +29,46 @@ type ring struct {
 // borders are the borders of all limits. A crossing is an edge between a node inside and one outside.
 type borders struct {
 	*grid
-	inside []*plane
-	east   []*plane // crossings between a node and the one east of it, under the western node
-	north  []*plane // the same between a node and the one north of it
-	ringAt []int32  // of each node the ring that crosses the edge east of it; of one limit at a time
+	inside    []*plane
+	crossings []crossings // of each node
+	ringAt    []int32     // of each node the ring that crosses the edge east of it; of one limit at a time
 }
+
+// crossings are the limits the borders of which cross the edges of a node: bit k for limit k on the edge that leads east, bit
+// MaxLimits + k on that which leads north.
+type crossings uint16
 
 func newBorders(g *grid, inside []*plane) *borders {
-	b := &borders{grid: g, inside: inside, ringAt: make([]int32, g.perLine*g.rows)}
-	for _, p := range inside {
-		east, north := newPlane(g.perLine, g.rows), newPlane(g.perLine, g.rows)
-		for i, w := range p.words {
-			next := uint64(0)
-			if i+1 < len(p.words) {
-				next = p.words[i+1]
-			}
-			east.words[i] = w ^ (w>>1 | next<<63)
-			if i+p.perRow < len(p.words) {
-				north.words[i] = w ^ p.words[i+p.perRow]
-			}
-		}
-		b.east, b.north = append(b.east, east), append(b.north, north)
-	}
-	return b
+	return &borders{grid: g, inside: inside, crossings: make([]crossings, g.perLine*g.rows), ringAt: make([]int32, g.perLine*g.rows)}
 }
 
-// traceRings returns the rings of a limit. It takes small holes out of the crossings.
+// findCrossings fills the crossings of a limit. It returns those on edges that lead east.
+func (b *borders) findCrossings(k int) *plane {
+	p, east := b.inside[k], newPlane(b.perLine, b.rows)
+	for i := range len(p.words) - p.perRow {
+		w := p.words[i]
+		east.words[i] = w ^ (w>>1 | p.words[i+1]<<63)
+		for e := east.words[i]; e != 0; e &= e - 1 {
+			b.crossings[i<<6+bits.TrailingZeros64(e)] |= 1 << k
+		}
+		for n := w ^ p.words[i+p.perRow]; n != 0; n &= n - 1 {
+			b.crossings[i<<6+bits.TrailingZeros64(n)] |= 1 << MaxLimits << k
+		}
+	}
+	return east
+}
+
+// traceRings returns the rings of a limit. Small holes are left without vertices.
 func (b *borders) traceRings(k int) []ring {
 	var rings []ring
-	left := newPlane(b.perLine, b.rows) // crossings that no ring holds yet
-	copy(left.words, b.east[k].words)
+	left := b.findCrossings(k) // crossings that no ring holds yet
 	for i := range left.words {
 		for left.words[i] != 0 {
-			node := i<<6 + bits.TrailingZeros64(left.words[i])
-			r := b.traceRing(k, node, int32(len(rings)), left)
+			r := b.traceRing(k, i<<6+bits.TrailingZeros64(left.words[i]), int32(len(rings)), left)
 			if r.area < 0 && -r.area < 2*minHole*unit*unit {
-				b.dropRing(k, &r)
+				for _, v := range r.vertices {
+					b.dropVertex(k, v)
+				}
 				r.vertices = nil
 			}
 			rings = append(rings, r)
@@ -147,19 +151,9 @@ func doubleArea(vertices []vertex) int64 {
 	return sum
 }
 
-// dropRing takes a ring out of the crossings of its limit.
-func (b *borders) dropRing(k int, r *ring) {
-	for _, v := range r.vertices {
-		b.dropVertex(k, v)
-	}
-}
-
+// dropVertex takes a vertex out of the crossings.
 func (b *borders) dropVertex(k int, v vertex) {
-	if v.edge&1 == 0 {
-		b.east[k].unset(int(v.edge >> 1))
-	} else {
-		b.north[k].unset(int(v.edge >> 1))
-	}
+	b.crossings[v.edge>>1] &^= 1 << k << (MaxLimits * (v.edge & 1))
 }
 
 // findHolders finds for each hole the area that it lies in: west of its first vertex, which is its south-western one, the border
@@ -171,7 +165,7 @@ func (b *borders) findHolders(k int, rings []ring) {
 			continue
 		}
 		node := int(r.vertices[0].edge>>1) - 1
-		for !b.east[k].has(node) {
+		for b.crossings[node]>>k&1 == 0 {
 			node--
 		}
 		r.holder = rings[b.ringAt[node]].holder

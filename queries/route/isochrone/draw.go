@@ -60,9 +60,11 @@ func (g *grid) drawPart(p *plane, x0, y0, x1, y1 float64) {
 		g.mark(p, int(x0), int(y0))
 		return
 	}
-	x0, y0, x1, y1, ok := g.clip(x0, y0, x1, y1)
-	if !ok {
-		return
+	if !g.holds(x0, y0) || !g.holds(x1, y1) {
+		var ok bool
+		if x0, y0, x1, y1, ok = g.clip(x0, y0, x1, y1); !ok {
+			return
+		}
 	}
 	x, y := int(x0), int(y0)
 	steps := abs(int(x1)-x) + abs(int(y1)-y)
@@ -98,6 +100,11 @@ func (g *grid) mark(p *plane, x, y int) {
 	if x >= 2 && y >= 2 && x < g.columns-3 && y < g.rows-3 {
 		p.set(y*g.perLine + x)
 	}
+}
+
+// holds returns whether a point, given in squares from the origin, lies in the grid.
+func (g *grid) holds(x, y float64) bool {
+	return x >= 1 && y >= 1 && x <= float64(g.columns-2) && y <= float64(g.rows-2)
 }
 
 // clip cuts a line down to the grid.

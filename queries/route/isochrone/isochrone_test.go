@@ -69,7 +69,7 @@ func testCases() []testCase {
 		{"far north", []Line{{route.Point{Lon: 5, Lat: 89.9}, route.Point{Lon: 9, Lat: 89.95}, 0, 100}}, []float64{60, 200}},
 		{"city", city(1, 30, 120, 0.2, 300), []float64{100, 200, 300}},
 		{"sparse city", city(2, 60, 300, 0.45, 1_500), []float64{300, 600, 900, 1_500}},
-		{"wide", city(3, 70, 1_500, 0.3, 9_000), []float64{2_000, 9_000}},
+		{"wide", city(3, 40, 1_500, 0.3, 6_000), []float64{2_000, 6_000}},
 		{"four like limits", scattered(9, 300, 5_000), []float64{500, 500, 501, 502}},
 	}
 	for seed := range uint64(8) {

@@ -1,5 +1,7 @@
 package isochrone
 
+import "math/bits"
+
 // simplifyPasses is how often each border is made simpler: what one border gives up can make room for another.
 const simplifyPasses = 3
 
@@ -28,6 +30,9 @@ func (b *borders) simplify(k int, r *ring) {
 
 // isFree returns whether the triangle of three vertices, its border included, holds nothing but them.
 func (b *borders) isFree(p, v, n vertex) bool {
+	if side(p, n, v.x, v.y) == 0 && isBetween(p, v, n) { // borders do not touch, and no node lies on one
+		return true
+	}
 	west, east := min(p.x, v.x, n.x), max(p.x, v.x, n.x)
 	south, north := min(p.y, v.y, n.y), max(p.y, v.y, n.y)
 	if int64(east-west+unit)*int64(north-south+unit) > maxBox*unit*unit {
@@ -36,7 +41,8 @@ func (b *borders) isFree(p, v, n vertex) bool {
 	t := newTriangle(p, v, n)
 	for y := south / unit; y <= north/unit; y++ {
 		for x := west / unit; x <= east/unit; x++ {
-			if node := int(y)*b.perLine + int(x); t.holds(x*unit, y*unit) || b.holdsVertex(&t, node) {
+			node := int(y)*b.perLine + int(x)
+			if t.holds(x*unit, y*unit) || b.crossings[node] != 0 && b.holdsVertex(&t, node) {
 				return false
 			}
 		}
@@ -46,27 +52,29 @@ func (b *borders) isFree(p, v, n vertex) bool {
 
 // holdsVertex returns whether a triangle holds a vertex of any limit that lies on the edge east or north of a node.
 func (b *borders) holdsVertex(t *triangle, node int) bool {
-	for k, inside := range b.inside {
-		if b.east[k].has(node) {
-			if v := b.between(k, inside, node, node+1); t.holdsOther(v) {
-				return true
-			}
+	for rest := b.crossings[node]; rest != 0; rest &= rest - 1 {
+		k, neighbour := bits.TrailingZeros16(uint16(rest)), node+1
+		if k >= MaxLimits {
+			k, neighbour = k-MaxLimits, node+b.perLine
 		}
-		if b.north[k].has(node) {
-			if v := b.between(k, inside, node, node+b.perLine); t.holdsOther(v) {
-				return true
-			}
+		if v := b.between(k, node, neighbour); v != t.a && v != t.b && v != t.c && t.holds(v.x, v.y) {
+			return true
 		}
 	}
 	return false
 }
 
 // between is the vertex between two neighbours, one of which is inside.
-func (b *borders) between(k int, inside *plane, u, w int) vertex {
-	if inside.has(u) {
+func (b *borders) between(k, u, w int) vertex {
+	if b.inside[k].has(u) {
 		return b.vertexAt(k, u, w)
 	}
 	return b.vertexAt(k, w, u)
+}
+
+// isBetween returns whether of three vertices on a line the second lies between the others.
+func isBetween(p, v, n vertex) bool {
+	return min(p.x, n.x) <= v.x && v.x <= max(p.x, n.x) && min(p.y, n.y) <= v.y && v.y <= max(p.y, n.y)
 }
 
 // triangle is a triangle, its corners counter-clockwise.
@@ -84,12 +92,7 @@ func side(a, b vertex, x, y int32) int64 {
 	return int64(b.x-a.x)*int64(y-a.y) - int64(b.y-a.y)*int64(x-a.x)
 }
 
-// holds returns whether a point lies in the triangle or on its border. Of a triangle without area, that is in its box too.
+// holds returns whether a point lies in the triangle or on its border.
 func (t *triangle) holds(x, y int32) bool {
 	return side(t.a, t.b, x, y) >= 0 && side(t.b, t.c, x, y) >= 0 && side(t.c, t.a, x, y) >= 0
-}
-
-// holdsOther is holds for a vertex that is not one of the corners.
-func (t *triangle) holdsOther(v vertex) bool {
-	return v != t.a && v != t.b && v != t.c && t.holds(v.x, v.y)
 }
