@@ -19,6 +19,8 @@ type File struct {
 	header Header
 	first  int64 // offset of the first blob behind the header
 
+	tasks sync.Pool // of *task, with their memory, for the next Scan
+
 	mutex sync.Mutex
 	index []frame // of the data blobs, nil before a Scan has read all
 }

@@ -1,10 +1,10 @@
 // Package osmpbf reads and writes OpenStreetMap data in the PBF format (https://wiki.openstreetmap.org/wiki/PBF_Format). Its one
-// constraint: a country is read in bounded memory, as fast as its bytes inflate on all cores, and no file whatever makes it
-// panic or allocate what a hostile number says. A library exists (paulmach/osm, the oracle of the tests); it decodes a country
-// several times slower.
+// constraint: a country is read on all cores in bounded memory, and no file whatever makes it
+// panic or allocate what a hostile number says. A library exists (paulmach/osm, the oracle of the tests); it makes an object of each
+// element, cannot skip blobs on a second reading, and says of a damaged file neither where nor what.
 //
-//	file ── frames (walk) ──► task ── readBlob, inflate, decodeBlock (all cores) ──► Block, in file order ──► visit
-//	                                                                         kinds of each blob ──► index ──► later Scans skip
+//	file ── frames (walk) ──► task ── inflate, decodeBlock (all cores) ──► Block, in file order ──► visit
+//	                                                               kinds of each blob ──► index ──► later Scans skip
 //
 //	Node, Way, Relation ── Writer ── encode, deflate ──► file
 //

@@ -29,7 +29,7 @@ type task struct {
 func (f *File) Scan(ctx context.Context, kinds Kinds, progress func(bytesDone int64), visit func(*Block) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := newScan(kinds)
+	s := f.newScan(kinds)
 	var group errgroup.Group // without its context: what lies before a cut is still visited
 	group.Go(func() error { return s.walk(ctx, f) })
 	for range runtime.GOMAXPROCS(0) {
@@ -39,6 +39,9 @@ func (f *File) Scan(ctx context.Context, kinds Kinds, progress func(bytesDone in
 	cancel()
 	if walkErr := group.Wait(); walkErr != nil && (err == nil || errors.Is(err, errWalk)) {
 		err = walkErr
+	}
+	for range len(s.free) {
+		f.tasks.Put(<-s.free)
 	}
 	if err == nil {
 		f.remember(s.seen)
@@ -58,12 +61,16 @@ type scan struct {
 	seen          []frame
 }
 
-// newScan makes two tasks a core, so that no core waits while the oldest block is visited.
-func newScan(kinds Kinds) *scan {
+// newScan takes two tasks a core, so that no core waits while the oldest block is visited.
+func (f *File) newScan(kinds Kinds) *scan {
 	n := 2*runtime.GOMAXPROCS(0) + 1
 	s := &scan{kinds: kinds, free: make(chan *task, n), work: make(chan *task, n), ordered: make(chan *task, n)}
 	for range n {
-		s.free <- &task{done: make(chan struct{}, 1)}
+		t, ok := f.tasks.Get().(*task)
+		if !ok {
+			t = &task{done: make(chan struct{}, 1)}
+		}
+		s.free <- t
 	}
 	return s
 }
