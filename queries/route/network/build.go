@@ -143,6 +143,7 @@ func (b *builder) writeShape(s *source) error {
 
 // divide divides the junctions of all modes into cells.
 func (b *builder) divide(ctx context.Context) error {
+	b.Progress(StageCells, 0, 0)
 	s := b.cutter.source
 	in := partition.Input{Edges: b.numbering.edges(b.cutter)}
 	for _, node := range b.numbering.junctionNodes {
@@ -171,7 +172,8 @@ func (b *builder) buildLayer(ctx context.Context, m profile.Mode) error {
 	w := &layerWriter{w: b.w, mode: m}
 	w.writeSegments(l.segments, e.plain)
 	w.writeGraph(g)
-	counts := Counts{Mode: m.Route(), Junctions: g.Junctions(), Segments: len(l.segments), Edges: g.Edges(), Restrictions: l.applied, Cells: g.Cells.Count}
+	counts := Counts{Mode: m.Route(), Junctions: g.Junctions(), Segments: len(l.segments), Edges: g.Edges(), Restrictions: l.applied,
+		Cells: g.Cells.Count}
 	*l, *e = layerBuilder{}, edgeBuilder{} // their memory is needed
 	b.Progress(StageShortcuts, int64(m), profile.Modes)
 	err = b.customize(ctx, w, g, &counts)
@@ -208,7 +210,11 @@ func (b *builder) countRestrictions(s *source) {
 	for _, left := range []struct {
 		fate   fate
 		reason string
-	}{{lacksMembers, "a member is no road of the map"}, {doesNotMeet, "the members do not meet, or are closed"}, {isNotForModes, "for other vehicles, or of no known form"}} {
+	}{
+		{lacksMembers, "a member is no road of the map"},
+		{doesNotMeet, "the members do not meet, or are closed"},
+		{isNotForModes, "for other vehicles, or of no known form"},
+	} {
 		if relations := byFate[left.fate]; len(relations) > 0 {
 			b.summary.LeftOut = append(b.summary.LeftOut, LeftOut{left.reason, len(relations), relations[:min(namedRelations, len(relations))]})
 		}
