@@ -31,6 +31,8 @@ func TestRoutesOfOSRMKeepTheContract(t *testing.T) {
 		for _, mode := range []route.Mode{route.Car, route.Foot, route.Bike} {
 			servers[mode] = routertest.StartOSRM(t, pbf, mode)
 		}
-		return osrm.New(servers, time.Now)
+		r := osrm.New(servers, time.Now)
+		r.SetTimeouts(routertest.Patient)
+		return r
 	}, routertest.Options{Tolerance: 0.005, MatrixTolerance: 0.01, Cannot: cannot})
 }

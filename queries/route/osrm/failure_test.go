@@ -12,8 +12,10 @@ import (
 )
 
 // newRouter returns a router on one server, for cars.
-func newRouter(serverURL string) route.Router {
-	return osrm.New(map[route.Mode]string{route.Car: serverURL}, time.Now)
+func newRouter(serverURL string) routertest.Router {
+	r := osrm.New(map[route.Mode]string{route.Car: serverURL}, time.Now)
+	r.SetTimeouts(routertest.Patient)
+	return r
 }
 
 // questions are those that OSRM answers.
@@ -24,8 +26,9 @@ func questions(t testing.TB) []routertest.Question {
 func TestRecordedAnswersAreThoseOfAServer(t *testing.T) {
 	t.Parallel()
 	routertest.Record(t, routertest.StartOSRM(t, routertest.WriteTown(t), route.Car), func(proxyURL string) {
+		r := newRouter(proxyURL)
 		for _, q := range questions(t) {
-			if err := q.Ask(deadlinetest.Context(t, time.Minute), newRouter(proxyURL)); err != nil {
+			if err := q.Ask(deadlinetest.Context(t, time.Minute), r); err != nil {
 				t.Errorf("%s: %v", q.Name, err)
 			}
 		}

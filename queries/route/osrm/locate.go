@@ -85,7 +85,7 @@ func ownRoad(b route.Bound, near []waypoint) (route.Point, error) {
 // nearest asks for the roads nearest to a position. It fails with errOffRoad where there is none.
 func (s *server) nearest(ctx context.Context, p route.Point, number int, excluded route.Avoid) ([]waypoint, error) {
 	options := "&number=" + strconv.Itoa(number)
-	a, err := s.ask(ctx, s.requestPath("nearest", []route.Point{p}, options, excluded), routeserver.RouteTimeout)
+	a, err := s.ask(ctx, s.requestPath("nearest", []route.Point{p}, options, excluded), s.http.Route)
 	return a.Waypoints, err
 }
 

@@ -38,6 +38,13 @@ func New(servers map[route.Mode]string, now func() time.Time) *Router {
 	return r
 }
 
+// SetTimeouts says how long the servers may take, in the place of routeserver.DefaultTimeouts. It is called before the first question.
+func (r *Router) SetTimeouts(t routeserver.Timeouts) {
+	for _, s := range r.byMode {
+		s.http.Timeouts = t
+	}
+}
+
 // serverFor returns the server for a mode, or route.ErrUnsupported.
 func (r *Router) serverFor(mode route.Mode) (*server, error) {
 	s, ok := r.byMode[mode]

@@ -60,7 +60,7 @@ func (s *server) route(ctx context.Context, q route.Query, places []place, exclu
 	if len(places) == 2 && q.Alternatives > 0 {
 		options += "&alternatives=" + strconv.Itoa(q.Alternatives)
 	}
-	a, err := s.ask(ctx, s.requestPath("route", positions(places), options, excluded), routeserver.RouteTimeout)
+	a, err := s.ask(ctx, s.requestPath("route", positions(places), options, excluded), s.http.Route)
 	if errors.Is(err, errOffRoad) {
 		return route.Answer{}, s.offRoad(ctx, places, excluded)
 	}

@@ -137,7 +137,7 @@ func (w waypoint) point() (route.Point, error) {
 // dataDate asks for the date of the data, which is zero where the data has none. Every position is near a road here, as no radius is
 // given.
 func (s *server) dataDate(ctx context.Context) (time.Time, error) {
-	a, err := s.ask(ctx, "/nearest/v1/"+profileNames[s.mode]+"/0,0", routeserver.RouteTimeout)
+	a, err := s.ask(ctx, "/nearest/v1/"+profileNames[s.mode]+"/0,0", s.http.Route)
 	if err != nil {
 		return time.Time{}, err
 	}

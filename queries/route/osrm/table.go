@@ -50,7 +50,7 @@ func (r *Router) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix,
 // was none, a route from a place to itself. The place is any, as no radius is given.
 func (s *server) checkTableWeight(ctx context.Context, p route.Profile) error {
 	if s.weight.Load() == nil {
-		a, err := s.ask(ctx, "/route/v1/"+profileNames[s.mode]+"/0,0;0,0?overview=false", routeserver.RouteTimeout)
+		a, err := s.ask(ctx, "/route/v1/"+profileNames[s.mode]+"/0,0;0,0?overview=false", s.http.Route)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (t *table) placesOf(b routeserver.Block) []place {
 func (t *table) askBlock(ctx context.Context, b routeserver.Block, excluded route.Avoid) (answer, error) {
 	options := fmt.Sprintf("&annotations=duration,distance&sources=%s&destinations=%s", numberList(0, len(b.Rows)), numberList(len(b.Rows), len(b.Columns)))
 	path := t.server.requestPath("table", positions(t.placesOf(b)), options, excluded)
-	return t.server.ask(ctx, path, routeserver.MatrixTimeout)
+	return t.server.ask(ctx, path, t.server.http.Matrix)
 }
 
 // numberList lists n numbers from first on.

@@ -10,6 +10,7 @@ import (
 
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/queries/route"
+	"lieudit/queries/route/routeserver"
 )
 
 // Question asks a router something whose answer is recorded.
@@ -70,10 +71,19 @@ var nonsense = []struct {
 	{"deep lists", http.StatusOK, strings.Repeat("[", 100_000)},
 }
 
+// Router is a router on a server, which waits for it as long as it is told.
+type Router interface {
+	route.Router
+	SetTimeouts(routeserver.Timeouts)
+}
+
+// Patient are timeouts for tests: a slow machine is no failure of the server.
+var Patient = routeserver.Timeouts{Route: ruleLimit, Matrix: ruleLimit}
+
 // TestFailures checks what a router on a server does when the server is gone, slow or answers nonsense: it fails with
-// route.ErrUnavailable, or with the error of its context. newRouter makes a router on the server at a URL. The answers to questions are
-// those of the recording.
-func TestFailures(t *testing.T, newRouter func(serverURL string) route.Router, questions []Question) {
+// route.ErrUnavailable, or with the error of its context. newRouter makes a router on the server at a URL, with Patient timeouts. The
+// answers to questions are those of the recording.
+func TestFailures(t *testing.T, newRouter func(serverURL string) Router, questions []Question) {
 	recording := ReadRecording(t)
 	for _, q := range questions {
 		t.Run(q.Name, func(t *testing.T) {
@@ -93,11 +103,11 @@ func TestFailures(t *testing.T, newRouter func(serverURL string) route.Router, q
 // failure is a question to a server that fails.
 type failure struct {
 	Question
-	newRouter func(serverURL string) route.Router
+	newRouter func(serverURL string) Router
 	recording Recording
 }
 
-func (f failure) ask(t *testing.T, r route.Router) error {
+func (f failure) ask(t *testing.T, r Router) error {
 	t.Helper()
 	return f.Ask(deadlinetest.Context(t, ruleLimit), r)
 }
@@ -165,7 +175,8 @@ func (f failure) checkCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(deadlinetest.Context(t, ruleLimit))
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- f.Ask(ctx, f.newRouter(stub.URL)) }()
+	r := f.newRouter(stub.URL)
+	go func() { ended <- f.Ask(ctx, r) }()
 	deadlinetest.WaitUntil(t, ruleLimit, "the server has the question", func() bool { return stub.Requests.Load() > 0 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -175,9 +186,9 @@ func (f failure) checkCancel(t *testing.T) {
 
 // checkSilent waits for the router's own time limit.
 func (f failure) checkSilent(t *testing.T) {
-	startedAt := time.Now()
-	err := f.ask(t, f.newRouter(StartStub(t, f.recording, Always(Hang)).URL))
-	if !errors.Is(err, route.ErrUnavailable) {
-		t.Errorf("after %v: got %v, want %v", time.Since(startedAt), err, route.ErrUnavailable)
+	r := f.newRouter(StartStub(t, f.recording, Always(Hang)).URL)
+	r.SetTimeouts(routeserver.Timeouts{Route: time.Millisecond, Matrix: time.Millisecond})
+	if err := f.Ask(deadlinetest.Context(t, ruleLimit), r); !errors.Is(err, route.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, route.ErrUnavailable)
 	}
 }

@@ -24,10 +24,6 @@ import (
 )
 
 const (
-	// RouteTimeout is how long a server may take for a route, an area or the nearest road.
-	RouteTimeout = 2 * time.Second
-	// MatrixTimeout is how long a server may take for a matrix.
-	MatrixTimeout = 10 * time.Second
 	// MaxAnswer is the length of the longest answer that is read, in bytes: a route of 2,000 km with its steps has 3 MB.
 	MaxAnswer = 64 << 20
 
@@ -35,8 +31,16 @@ const (
 	idleConnections = 64
 )
 
-// Server is a routing server. It is safe for concurrent use.
+// Timeouts are how long a server may take: for a matrix, and for a route, an area or the nearest road.
+type Timeouts struct{ Route, Matrix time.Duration }
+
+// DefaultTimeouts are those that requests of the service have time for.
+var DefaultTimeouts = Timeouts{Route: 2 * time.Second, Matrix: 10 * time.Second}
+
+// Server is a routing server. It is safe for concurrent use. Timeouts are set before the first Ask, by those who make calls.
 type Server struct {
+	Timeouts
+
 	url     string
 	client  *http.Client
 	breaker *breaker
@@ -46,7 +50,7 @@ type Server struct {
 func New(serverURL string, now func() time.Time) *Server {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute}
 	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	return &Server{url: strings.TrimRight(serverURL, "/"), client: &http.Client{Transport: t}, breaker: &breaker{now: now}}
+	return &Server{Timeouts: DefaultTimeouts, url: strings.TrimRight(serverURL, "/"), client: &http.Client{Transport: t}, breaker: &breaker{now: now}}
 }
 
 // Call is one request: a GET, or a POST of JSON where there is a body. It changes nothing on the server, so it may be repeated.

@@ -63,7 +63,7 @@ func (r *Router) Isochrone(ctx context.Context, q route.IsochroneQuery) (route.I
 		question.Contours = append(question.Contours, map[string]any{kind: limit / unit})
 	}
 	var answer areaAnswer
-	err = r.ask(ctx, "/isochrone", question, routeserver.RouteTimeout, &answer)
+	err = r.ask(ctx, "/isochrone", question, r.http.Route, &answer)
 	if errors.Is(err, errOffRoad) {
 		err = &route.OffRoadError{Bound: 0}
 	}

@@ -2,11 +2,9 @@ package valhalla_test
 
 import (
 	"testing"
-	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/routertest"
-	"lieudit/queries/route/valhalla"
 )
 
 // cannot is what Valhalla does not do.
@@ -22,6 +20,6 @@ const wholeManeuvers = "a manoeuvre says that it has a toll, not for how long"
 func TestRoutesOfValhallaKeepTheContract(t *testing.T) {
 	t.Parallel()
 	routertest.Test(t, func(t testing.TB, pbf string) route.Router {
-		return valhalla.New(routertest.StartValhalla(t, pbf), time.Now)
+		return newRouter(routertest.StartValhalla(t, pbf))
 	}, routertest.Options{Tolerance: 0.005, MatrixTolerance: 0.01, Cannot: cannot})
 }

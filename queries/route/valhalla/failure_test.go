@@ -5,21 +5,23 @@ import (
 	"time"
 
 	"lieudit/eventstore/deadlinetest"
-	"lieudit/queries/route"
 	"lieudit/queries/route/routertest"
 	"lieudit/queries/route/valhalla"
 )
 
 // newRouter returns a router on a server.
-func newRouter(serverURL string) route.Router {
-	return valhalla.New(serverURL, time.Now)
+func newRouter(serverURL string) routertest.Router {
+	r := valhalla.New(serverURL, time.Now)
+	r.SetTimeouts(routertest.Patient)
+	return r
 }
 
 func TestRecordedAnswersAreThoseOfAServer(t *testing.T) {
 	t.Parallel()
 	routertest.Record(t, routertest.StartValhalla(t, routertest.WriteTown(t)), func(proxyURL string) {
+		r := newRouter(proxyURL)
 		for _, q := range routertest.Questions(t) {
-			if err := q.Ask(deadlinetest.Context(t, time.Minute), newRouter(proxyURL)); err != nil {
+			if err := q.Ask(deadlinetest.Context(t, time.Minute), r); err != nil {
 				t.Errorf("%s: %v", q.Name, err)
 			}
 		}

@@ -61,7 +61,7 @@ func (r *Router) locate(ctx context.Context, c costing, bounds []route.Bound) ([
 			question.Locations = append(question.Locations, l)
 		}
 		var answer []locatedBound
-		if err := r.ask(ctx, "/locate", question, routeserver.RouteTimeout, &answer); err != nil {
+		if err := r.ask(ctx, "/locate", question, r.http.Route, &answer); err != nil {
 			return nil, err
 		}
 		if len(answer) != len(part) {

@@ -90,7 +90,7 @@ func (t *table) fill(ctx context.Context, b routeserver.Block) error {
 		question.Targets = append(question.Targets, locationOf(t.destinations[column].access.Point))
 	}
 	var answer matrixAnswer
-	err := t.router.ask(ctx, "/sources_to_targets", question, routeserver.MatrixTimeout, &answer)
+	err := t.router.ask(ctx, "/sources_to_targets", question, t.router.http.Matrix, &answer)
 	isRefused := errors.Is(err, route.ErrNoRoute) || errors.Is(err, errOffRoad)
 	switch {
 	case err == nil:

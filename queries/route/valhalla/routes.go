@@ -91,7 +91,7 @@ func (r *Router) askTrips(ctx context.Context, c costing, q route.Query, places 
 			question.Locations = append(question.Locations, locationOf(p.access.Point))
 		}
 		var answer routeAnswer
-		err := r.ask(ctx, "/route", question, routeserver.RouteTimeout, &answer)
+		err := r.ask(ctx, "/route", question, r.http.Route, &answer)
 		if errors.Is(err, errOffRoad) { // the places are on roads, but on none that are connected
 			err = route.ErrNoRoute
 		}

@@ -25,12 +25,15 @@ func New(serverURL string, now func() time.Time) *Router {
 	return &Router{routeserver.New(serverURL, now)}
 }
 
+// SetTimeouts says how long the server may take, in the place of routeserver.DefaultTimeouts. It is called before the first question.
+func (r *Router) SetTimeouts(t routeserver.Timeouts) { r.http.Timeouts = t }
+
 // Network says what the server is. The date of its data is not known: the server tells only when it prepared them.
 func (r *Router) Network(ctx context.Context) (route.Network, error) {
 	var status struct {
 		Version string `json:"version"`
 	}
-	if err := r.ask(ctx, "/status", struct{}{}, routeserver.RouteTimeout, &status); err != nil {
+	if err := r.ask(ctx, "/status", struct{}{}, r.http.Route, &status); err != nil {
 		return route.Network{}, err
 	}
 	if status.Version == "" {
