@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
-	"slices"
 	"testing"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/routertest"
 	"lieudit/queries/route/routeserver"
 )
 
@@ -107,15 +106,7 @@ func TestAClassIsMeasuredFromWhereItBegins(t *testing.T) {
 
 // FuzzAnswer reads anything as an answer: an error is route.ErrUnavailable, and what is read is true of the question.
 func FuzzAnswer(f *testing.F) {
-	recorded, err := os.ReadFile("testdata/exchanges.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for line := range slices.Values(splitLines(recorded)) {
-		var e struct{ Answer json.RawMessage }
-		if err := json.Unmarshal(line, &e); err != nil {
-			f.Fatal(err)
-		}
+	for _, e := range routertest.ReadRecording(f) {
 		f.Add([]byte(e.Answer))
 	}
 	f.Add([]byte(`{"code": "Ok", "routes": [{"legs": [{"steps": [{"geometry": "", "maneuver": {"location": []}}]}]}], "waypoints": [{}, {}]}`))
@@ -134,12 +125,4 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
-}
-
-func splitLines(b []byte) (lines [][]byte) {
-	for len(b) > 0 {
-		n := slices.Index(b, '\n')
-		lines, b = append(lines, b[:n]), b[n+1:]
-	}
-	return lines
 }

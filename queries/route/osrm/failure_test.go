@@ -26,9 +26,8 @@ func questions(t testing.TB) []routertest.Question {
 func TestRecordedAnswersAreThoseOfAServer(t *testing.T) {
 	t.Parallel()
 	routertest.Record(t, routertest.StartOSRM(t, routertest.WriteTown(t), route.Car), func(proxyURL string) {
-		r := newRouter(proxyURL)
 		for _, q := range questions(t) {
-			if err := q.Ask(deadlinetest.Context(t, time.Minute), r); err != nil {
+			if err := q.Ask(deadlinetest.Context(t, time.Minute), newRouter(proxyURL)); err != nil {
 				t.Errorf("%s: %v", q.Name, err)
 			}
 		}

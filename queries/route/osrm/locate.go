@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	nearRoads = 20 // roads near a bound among which its street is looked for
+	nearRoads = 50 // roads near a bound among which its street is looked for
 	parallel  = 8  // requests that are sent at a time for one question
 )
 
@@ -23,8 +23,8 @@ type place struct {
 	at route.Point
 }
 
-// locate finds the positions of bounds. A bound whose street is not nearest to it, but costs less than any other road (route.OtherNameCost),
-// is moved onto its street; the others stay where they are. Nothing is asked for bounds without a street.
+// locate finds the positions of bounds. A bound whose street is not nearest to it, but costs less than any other road
+// (route.OtherNameCost), is moved onto its street; the others stay where they are. Nothing is asked for bounds without a street.
 func (s *server) locate(ctx context.Context, bounds []route.Bound) ([]place, error) {
 	places := make([]place, len(bounds))
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -2,6 +2,7 @@ package routertest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"flag"
 	"io"
@@ -16,7 +17,7 @@ import (
 var recordFlag = flag.Bool("record", false, "write what a real routing server answers to testdata")
 
 // recordingPath is the file with what a real server answered to the questions of an adapter's tests.
-var recordingPath = filepath.Join("testdata", "exchanges.jsonl")
+var recordingPath = filepath.Join("testdata", "exchanges.jsonl.gz")
 
 // Exchange is a request and its answer, one line of a recording.
 type Exchange struct {
@@ -32,11 +33,15 @@ type Recording []Exchange
 // ReadRecording reads the recording of the package that is tested.
 func ReadRecording(t testing.TB) (r Recording) {
 	t.Helper()
-	b, err := os.ReadFile(recordingPath)
+	packed, err := os.ReadFile(recordingPath)
 	if err != nil {
 		t.Fatalf("%v: run the tests of this package with -record and %s", err, FolderVariable)
 	}
-	for d := json.NewDecoder(bytes.NewReader(b)); d.More(); {
+	plain, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(plain); d.More(); {
 		var e Exchange
 		if err := d.Decode(&e); err != nil {
 			t.Fatal(err)
@@ -112,12 +117,16 @@ func forward(serverURL string, r *http.Request) (e Exchange, err error) {
 func (r Recording) write(t testing.TB) {
 	t.Helper()
 	var b bytes.Buffer
-	lines := json.NewEncoder(&b)
+	packed := gzip.NewWriter(&b)
+	lines := json.NewEncoder(packed)
 	lines.SetEscapeHTML(false)
 	for _, e := range r {
 		if err := lines.Encode(e); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := packed.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(recordingPath), 0o755); err != nil {
 		t.Fatal(err)

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
-	"strings"
 	"testing"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/routertest"
 	"lieudit/queries/route/routeserver"
 )
 
@@ -87,8 +86,8 @@ func TestABoundIsMovedOntoTheRoadOfTheLeastCost(t *testing.T) {
 		want   string
 	}{
 		{"the nearest", "", []nearEdge{edge(20, "Deux", "residential", "road"), edge(10, "Un", "residential", "road")}, "Un"},
-		{"its own within 30 m more", "RUE DEUX", []nearEdge{edge(10, "Un", "residential", "road"), edge(38, "Rue Deux", "residential", "road")}, "Rue Deux"},
-		{"another where its own is farther", "RUE DEUX", []nearEdge{edge(10, "Un", "residential", "road"), edge(42, "Rue Deux", "residential", "road")}, "Un"},
+		{"its own within a walk", "RUE DEUX", []nearEdge{edge(10, "Un", "residential", "road"), edge(8+route.OtherNameCost, "Rue Deux", "residential", "road")}, "Rue Deux"},
+		{"another where its own is farther", "RUE DEUX", []nearEdge{edge(10, "Un", "residential", "road"), edge(12+route.OtherNameCost, "Rue Deux", "residential", "road")}, "Un"},
 		{"no motorway", "", []nearEdge{edge(10, "A 6", "motorway", "road"), edge(60, "Un", "residential", "road")}, "Un"},
 		{"no ramp", "", []nearEdge{edge(10, "Bretelle", "primary", "ramp"), edge(60, "Un", "residential", "road")}, "Un"},
 		{"no tunnel", "", []nearEdge{tunnel, edge(60, "Un", "residential", "road")}, "Un"},
@@ -135,15 +134,7 @@ func TestRingsBecomePolygonsWithHoles(t *testing.T) {
 
 // FuzzAnswers reads anything as an answer to any request: an error is route.ErrUnavailable.
 func FuzzAnswers(f *testing.F) {
-	recorded, err := os.ReadFile("testdata/exchanges.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for line := range strings.Lines(string(recorded)) {
-		var e struct{ Answer json.RawMessage }
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			f.Fatal(err)
-		}
+	for _, e := range routertest.ReadRecording(f) {
 		f.Add([]byte(e.Answer))
 	}
 	f.Add([]byte(`{"trip": {"legs": [{"shape": "", "maneuvers": [{"begin_shape_index": -1, "end_shape_index": 7}]}]}}`))

@@ -19,9 +19,8 @@ func newRouter(serverURL string) routertest.Router {
 func TestRecordedAnswersAreThoseOfAServer(t *testing.T) {
 	t.Parallel()
 	routertest.Record(t, routertest.StartValhalla(t, routertest.WriteTown(t)), func(proxyURL string) {
-		r := newRouter(proxyURL)
 		for _, q := range routertest.Questions(t) {
-			if err := q.Ask(deadlinetest.Context(t, time.Minute), r); err != nil {
+			if err := q.Ask(deadlinetest.Context(t, time.Minute), newRouter(proxyURL)); err != nil {
 				t.Errorf("%s: %v", q.Name, err)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	nearRadius   = 60    // metres within which a bound's street is looked for
+	nearRadius   = 100   // metres within which a bound's street is looked for: a road has some kilobytes
 	pocketCost   = 1_000 // metres that a road counts as farther from which few others can be reached, or that few others reach
 	mostInLocate = 200   // bounds in one request
 )
