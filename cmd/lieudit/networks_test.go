@@ -15,6 +15,7 @@ import (
 
 	"lieudit/cmd/lieudit/networks"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/queries/route"
 )
 
 // routePath is the way between two positions, where there need not be a road.
@@ -141,6 +142,27 @@ func TestNoRoadsAreInventedWhereThereWereReal(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(svc.data, "networks", "*.network")); err != nil || len(left) != 0 {
 		t.Errorf("there is %v, %v", left, err)
+	}
+}
+
+// TestAServerOfRoutesThatIsDownIsNamed has the own network beside a server that is not there. The own network does not answer in its
+// place, since it may have other roads.
+func TestAServerOfRoutesThatIsDownIsNamed(t *testing.T) {
+	t.Parallel()
+	svc := startService(t, func(c *service.Config) {
+		c.Demo = true
+		c.Router = service.RouterSetting{Engine: service.OSRMRouter, Servers: map[route.Mode]string{route.Car: "http://127.0.0.1:1"}}
+	})
+	key := svc.openCustomer(t)
+	if left, err := filepath.Glob(filepath.Join(svc.data, "networks", "*.network")); err != nil || len(left) != 0 {
+		t.Errorf("roads are invented beside a server: %v, %v", left, err)
+	}
+	svc.runCommand(t, "roads import --data "+svc.data+" "+svc.generateMaps(t, 1)[0])
+	if said := svc.readiness(t).parts["routes"]; !strings.Contains(said, "routing") {
+		t.Errorf("readiness says %q, want that the server does not answer", said)
+	}
+	if got := svc.statusOf(t, key, "GET "+routePath, ""); got != http.StatusInternalServerError {
+		t.Errorf("a route: %d, want 500", got)
 	}
 }
 

@@ -105,6 +105,6 @@ func auditOperations() []openapi.Operation {
 func releaseOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "GET", Path: "/vintages", Summary: "The vintage of the address base that is served", Query: Empty{}, Answer: ServedVintages{}, Failures: areaFailures()},
-		{Method: "GET", Path: "/networks", Summary: "The road network that is served", Query: Empty{}, Answer: ServedNetworks{}, Failures: areaFailures()},
+		{Method: "GET", Path: "/networks", Summary: "The road networks that are served", Query: Empty{}, Answer: ServedNetworks{}, Failures: areaFailures()},
 	}
 }

@@ -23,7 +23,7 @@ type ServedVintages struct {
 	Problem string          `json:"probleme,omitempty" doc:"Why the current vintage is not served, and what can be done"`
 }
 
-// ServedNetwork is what the service finds routes on: the own road network, or servers of another engine.
+// ServedNetwork is a road network that the service finds routes on: the own one, or that of servers of another engine.
 type ServedNetwork struct {
 	Engine      string    `json:"moteur" enum:"own osrm valhalla"`
 	Date        string    `json:"reseau_routier,omitempty" doc:"Date of the data, where it is known; demo for roads that the service has invented for itself"`
@@ -37,6 +37,6 @@ type ServedNetwork struct {
 // ServedNetworks is GET /networks.
 type ServedNetworks struct {
 	Envelope
-	Results []ServedNetwork `json:"results" doc:"The road network that is served, or none"`
+	Results []ServedNetwork `json:"results" doc:"That of servers of another engine comes first: the own one answers what they do not support"`
 	Problem string          `json:"probleme,omitempty" doc:"Why no road network is served, or not the current one, and what can be done"`
 }

@@ -13,6 +13,7 @@ import (
 	"lieudit/queries/address/synthetic"
 	"lieudit/queries/mappedfile"
 	"lieudit/queries/route"
+	"lieudit/queries/route/fallback"
 	"lieudit/queries/route/live"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/osrm"
@@ -28,26 +29,19 @@ type servedNetwork struct {
 	importedAt time.Time
 }
 
-// openRoads makes the router. On the own engine it serves the current road network. One that cannot be served is no error: the
-// watcher reports it, and the rest of the service works. An invented network is made only beside invented addresses, in a
-// folder that never held a real one.
+// openRoads makes the router and serves the current road network. With a server of another engine the own network answers what
+// that does not support. A network that cannot be served is no error: the watcher reports it, and the rest of the service works.
 func (s *service) openRoads(ctx context.Context) error {
-	switch s.Router.Engine {
-	case OSRMRouter:
-		s.router = osrm.New(s.Router.Servers, s.Now)
-		return nil
-	case ValhallaRouter:
-		s.router = valhalla.New(s.Router.Servers[route.Car], s.Now)
-		return nil
-	}
 	s.liveNetwork = &live.Network{}
 	s.router = s.liveNetwork
+	if s.routeServer = newRouteServer(s.Router, s.Now); s.routeServer != nil {
+		s.router = fallback.New(s.routeServer, s.liveNetwork)
+	}
 	folder := networks.FolderIn(s.Data)
 	if err := folder.RemoveLeftovers(s.Now()); err != nil {
 		s.Log.Warn("leavings of imports stay", "reason", err) // they cost disk space, nothing else
 	}
-	current, err := folder.Current()
-	if err == nil && current == "" && s.Demo && folder.LastReal() == "" && s.servesDemoAddresses() {
+	if s.wantsDemoNetwork(folder) {
 		if err := s.addDemoNetwork(ctx, folder); err != nil {
 			return fmt.Errorf("demo road network: %w", err)
 		}
@@ -59,6 +53,24 @@ func (s *service) openRoads(ctx context.Context) error {
 	s.networkWatcher = releases.NewWatcher(folder, s.Log, s.serveNetwork, s.withdrawNetwork)
 	s.networkWatcher.Load(ctx)
 	return nil
+}
+
+// newRouteServer is the router on servers of another engine; nil for the own engine.
+func newRouteServer(setting RouterSetting, now func() time.Time) route.Router {
+	switch setting.Engine {
+	case OSRMRouter:
+		return osrm.New(setting.Servers, now)
+	case ValhallaRouter:
+		return valhalla.New(setting.Servers[route.Car], now)
+	}
+	return nil
+}
+
+// wantsDemoNetwork says whether roads are to be invented: for the own engine, beside invented addresses, and in a folder that never
+// held a real network.
+func (s *service) wantsDemoNetwork(folder networks.Folder) bool {
+	current, err := folder.Current()
+	return err == nil && current == "" && s.Demo && s.routeServer == nil && folder.LastReal() == "" && s.servesDemoAddresses()
 }
 
 // addDemoNetwork invents the roads along the demo addresses. While an import holds the folder it does nothing: the import brings
@@ -114,12 +126,10 @@ func (s *service) withdrawDemoNetwork() {
 }
 
 // checkRoads returns nil while routes are found. Otherwise its error says how to repair it; where no road network was ever
-// imported it says that, too.
+// imported, and no server of another engine finds routes, it says that, too.
 func (s *service) checkRoads(ctx context.Context) error {
-	if s.networkWatcher != nil {
-		if err := s.networkWatcher.Problem(); err != nil {
-			return err
-		}
+	if err := s.networkWatcher.Problem(); err != nil {
+		return err
 	}
 	_, err := s.router.Network(ctx)
 	if _, isWithdrawn := errors.AsType[*mappedfile.WithdrawnError](err); errors.Is(err, mappedfile.ErrNone) && !isWithdrawn {
@@ -130,14 +140,19 @@ func (s *service) checkRoads(ctx context.Context) error {
 
 // describeRoads says in the text at start what routes are found on.
 func (s *service) describeRoads() string {
-	if s.networkWatcher == nil {
-		return s.Config.describeRouter()
+	if s.routeServer != nil {
+		return s.Config.describeRouter() + "; beside it the own network: " + s.describeNetwork()
 	}
+	return s.describeNetwork()
+}
+
+// describeNetwork says which own road network is served.
+func (s *service) describeNetwork() string {
 	served := s.servedNetwork.Load()
 	switch {
 	case served == nil:
 		if err := s.networkWatcher.Problem(); err != nil {
-			return "NONE ARE SERVED: " + err.Error()
+			return "NONE IS SERVED: " + err.Error()
 		}
 		return "none yet: lieudit roads import FILE.osm.pbf"
 	case served.IsSynthetic:
@@ -168,26 +183,35 @@ func (r servedReleases) Vintages(ctx context.Context) (shown body.ServedVintages
 	return shown
 }
 
-// Networks reports the road network that is served, or what the server of another engine says about its own.
+// Networks reports what the servers of another engine say about their network, where there are any, and the own one.
 func (r servedReleases) Networks(ctx context.Context) (shown body.ServedNetworks) {
 	shown.Results = []body.ServedNetwork{}
 	if err := r.service.checkRoads(ctx); err != nil {
 		shown.Problem = err.Error()
 	}
-	n, err := r.service.router.Network(ctx)
-	if err != nil {
-		return shown
+	if r.service.routeServer != nil {
+		if n, err := r.service.routeServer.Network(ctx); err == nil {
+			shown.Results = append(shown.Results, newServedNetwork(n))
+		}
 	}
-	served := body.ServedNetwork{Engine: n.Engine, IsSynthetic: n.IsSynthetic, Attribution: n.Attribution, Modes: []string{}}
+	if n, err := r.service.liveNetwork.Network(ctx); err == nil {
+		own := newServedNetwork(n)
+		if served := r.service.servedNetwork.Load(); served != nil {
+			own.Bytes, own.ImportedAt = served.bytes, served.importedAt.UTC()
+		}
+		shown.Results = append(shown.Results, own)
+	}
+	return shown
+}
+
+// newServedNetwork is the body about a network.
+func newServedNetwork(n route.Network) body.ServedNetwork {
+	shown := body.ServedNetwork{Engine: n.Engine, IsSynthetic: n.IsSynthetic, Attribution: n.Attribution, Modes: []string{}}
 	for _, mode := range n.Modes {
-		served.Modes = append(served.Modes, string(mode))
+		shown.Modes = append(shown.Modes, string(mode))
 	}
 	if !n.Date.IsZero() {
-		served.Date = n.Date.UTC().Format(time.DateOnly)
+		shown.Date = n.Date.UTC().Format(time.DateOnly)
 	}
-	if own := r.service.servedNetwork.Load(); own != nil {
-		served.Bytes, served.ImportedAt = own.bytes, own.importedAt.UTC()
-	}
-	shown.Results = append(shown.Results, served)
 	return shown
 }

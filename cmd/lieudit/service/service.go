@@ -92,10 +92,11 @@ type service struct {
 	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
 	vintageWatcher *releases.Watcher[*vintage.Vintage]
-	router         route.Router
-	liveNetwork    *routelive.Network                  // nil: routes come from a server
-	networkWatcher *releases.Watcher[*network.Network] // nil: routes come from a server
-	servedNetwork  atomic.Pointer[servedNetwork]       // nil: none
+	router         route.Router // routeServer, then liveNetwork
+	routeServer    route.Router // nil: the own engine finds all routes
+	liveNetwork    *routelive.Network
+	networkWatcher *releases.Watcher[*network.Network]
+	servedNetwork  atomic.Pointer[servedNetwork] // nil: none
 
 	bodyBudget     *bodylimit.Budget
 	uploadBudget   *bodylimit.Budget // of files on disk
@@ -223,9 +224,7 @@ func (s *service) run(ctx context.Context) error {
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.projector.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.changes.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
-	if s.networkWatcher != nil {
-		background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.networkWatcher.Run(backgroundCtx)) })
-	}
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.networkWatcher.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.runLedger(backgroundCtx)) })
 	background.Go(func() error { return s.closePeriods(backgroundCtx) })
 	background.Go(func() error { return s.newReopener().reopenAccounts(backgroundCtx) })
