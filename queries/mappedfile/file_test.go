@@ -27,7 +27,10 @@ var (
 )
 
 func testFormat() Format {
-	return Format{Magic: "mappedfile-test\n", FirstVersion: 4, SectionCounts: []int{1, int(secEmpty)}, CheckedAtOpen: 8 << 20, ErrOther: errOther, ErrDamaged: errDamaged}
+	return Format{
+		Magic: "mappedfile-test\n", FirstVersion: 4, SectionCounts: []int{1, int(secEmpty)}, CheckedAtOpen: 8 << 20,
+		ErrOther: errOther, ErrDamaged: errDamaged,
+	}
 }
 
 func bigColumn() []uint64 {

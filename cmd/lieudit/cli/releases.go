@@ -80,7 +80,8 @@ func readReleaseStatus[F any](folder releases.Folder[F], name string, file *mapp
 // describeRelease returns the fields that describe the file of a release.
 func (p Program) describeRelease(s releaseStatus) []string {
 	return []string{
-		"size", terminal.FormatBytes(s.Bytes), "imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), terminal.FormatAge(time.Since(s.ImportedAt))),
+		"size", terminal.FormatBytes(s.Bytes),
+		"imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), terminal.FormatAge(time.Since(s.ImportedAt))),
 		"served", s.describeService(), "file", s.File, "sha256", s.SHA256,
 	}
 }

@@ -116,7 +116,8 @@ func explainRoadsError(err error) error {
 		return errors.New("a finished road network is imported with its SHA-256: --sha256 SUM (lieudit roads status --sha256 prints it where it was built)")
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return errors.New("the disk is full: while a road network is built it takes up to ten times the size of the map beside the current one; nothing was changed")
+		return errors.New("the disk is full: while a road network is built it takes up to ten times the size of the map, " +
+			"beside the current one; nothing was changed")
 	}
 	return err
 }
@@ -248,9 +249,10 @@ func (p Program) generateRoads(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	bar := p.NewProgressBar()
-	_, err = synthetic.Generate(ctx, out, communes, synthetic.Options{Segments: c.Int("segments"), Seed: c.Uint64("seed"), Progress: func(done, total int) {
+	progress := func(done, total int) {
 		bar.Update("roads of "+terminal.GroupThousands(done)+" towns", int64(done), int64(total))
-	}})
+	}
+	_, err = synthetic.Generate(ctx, out, communes, synthetic.Options{Segments: c.Int("segments"), Seed: c.Uint64("seed"), Progress: progress})
 	bar.Clear()
 	return out.finish(err)
 }

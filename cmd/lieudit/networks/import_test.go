@@ -174,7 +174,8 @@ func TestARunningServiceTakesOverANetwork(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	swapped := make(chan *network.Network, 2)
-	watcher := releases.NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, n *network.Network) { swapped <- n }, func(error) {})
+	log, swap := slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, n *network.Network) { swapped <- n }
+	watcher := releases.NewWatcher(f, log, swap, func(error) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- watcher.Run(ctx) }()
