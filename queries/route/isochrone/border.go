@@ -30,6 +30,7 @@ type ring struct {
 type borders struct {
 	*grid
 	inside    []*plane
+	roads     *plane
 	crossings []crossings // of each node
 	ringAt    []int32     // of each node the ring that crosses the edge east of it; of one limit at a time
 }
@@ -38,8 +39,9 @@ type borders struct {
 // MaxLimits + k on that which leads north.
 type crossings uint16
 
-func newBorders(g *grid, inside []*plane) *borders {
-	return &borders{grid: g, inside: inside, crossings: make([]crossings, g.perLine*g.rows), ringAt: make([]int32, g.perLine*g.rows)}
+func newBorders(g *grid, inside []*plane, roads *plane) *borders {
+	nodes := g.perLine * g.rows
+	return &borders{grid: g, inside: inside, roads: roads, crossings: make([]crossings, nodes), ringAt: make([]int32, nodes)}
 }
 
 // findCrossings fills the crossings of a limit. It returns those on edges that lead east.
@@ -58,14 +60,14 @@ func (b *borders) findCrossings(k int) *plane {
 	return east
 }
 
-// traceRings returns the rings of a limit. Small holes are left without vertices.
+// traceRings returns the rings of a limit. Holes that are to be left out have no vertices.
 func (b *borders) traceRings(k int) []ring {
 	var rings []ring
 	left := b.findCrossings(k) // crossings that no ring holds yet
 	for i := range left.words {
 		for left.words[i] != 0 {
 			r := b.traceRing(k, i<<6+bits.TrailingZeros64(left.words[i]), int32(len(rings)), left)
-			if r.area < 0 && -r.area < 2*minHole*unit*unit {
+			if r.area < 0 && b.isGap(k, &r, int32(len(rings))) {
 				for _, v := range r.vertices {
 					b.dropVertex(k, v)
 				}
@@ -149,6 +151,33 @@ func doubleArea(vertices []vertex) int64 {
 		last = v
 	}
 	return sum
+}
+
+// isGap returns whether a hole is to be left out: it is small, or a field without roads. The holes of wider limits that lie in it
+// are then left out too, so that areas stay nested.
+func (b *borders) isGap(k int, r *ring, number int32) bool {
+	squares := float64(-r.area) / (2 * unit * unit)
+	switch {
+	case squares < minHole:
+		return true
+	case squares*b.side*b.side > maxField:
+		return false
+	}
+	for _, v := range r.vertices { // each row of the hole begins at a crossing with the inside west of it
+		node := int(v.edge >> 1)
+		if v.edge&1 == 1 || !b.inside[k].has(node) {
+			continue
+		}
+		for node++; ; node++ {
+			if b.inside[k].has(node) || b.roads.has(node) {
+				return false
+			}
+			if b.crossings[node]>>k&1 == 1 && b.ringAt[node] == number {
+				break
+			}
+		}
+	}
+	return true
 }
 
 // dropVertex takes a vertex out of the crossings.

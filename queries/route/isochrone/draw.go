@@ -2,8 +2,8 @@ package isochrone
 
 import "math"
 
-// draw returns a plane for each limit: the nodes inside its area.
-func (g *grid) draw(lines []Line, limits []float64) []*plane {
+// draw returns a plane for each limit: the nodes inside its area. roads are the corners of all squares with a road, of any cost.
+func (g *grid) draw(lines []Line, limits []float64) (inside []*plane, roads *plane) {
 	squares := make([]*plane, len(limits)+1) // the last: roads beyond the limits
 	for k := range squares {
 		squares[k] = newPlane(g.perLine, g.rows)
@@ -17,11 +17,11 @@ func (g *grid) draw(lines []Line, limits []float64) []*plane {
 	for _, p := range squares {
 		p.growToCorners()
 	}
-	roads, reach := squares[len(limits)], max(1, int(gapSize/g.side/2))
-	for _, p := range squares[:len(limits)] {
-		p.closeGaps(reach, roads)
+	inside, roads = squares[:len(limits)], squares[len(limits)]
+	for _, p := range inside {
+		p.closeGaps(max(1, int(gapSize/g.side/2)), roads)
 	}
-	return squares[:len(limits)]
+	return inside, roads
 }
 
 // drawLine marks the squares that a line leads through: each part of it in the plane of the first limit that it is within.

@@ -35,22 +35,26 @@ const (
 // gapSize is how wide gaps are closed, in metres, as far as the squares allow: always at least two squares.
 const gapSize = 180
 
-// minHole is the number of squares that the smallest hole is large.
-const minHole = 4
+// A hole has at least minHole squares, and more than maxField square metres if no road is known in it: whoever stands in a field
+// comes from the roads around it.
+const (
+	minHole  = 4
+	maxField = 250_000
+)
 
 // Areas returns for each limit, of at most MaxLimits that ascend, the area around the parts of lines that cost no more. Every
-// such part lies inside. A point inside is within two squares of such a part, or in a gap between such parts; what is known of
-// roads that cost more is not counted to gaps, so lines beyond the limits are worth giving. An area is empty when no line is
-// reached within its limit. Holes smaller than minHole squares are left out. Longitudes go on beyond 180 degrees where an area
-// crosses the antimeridian.
+// such part lies inside. A point on a line that costs more lies outside if it is more than about two squares (a square has at
+// least cellSize metres, and a thousandth of the widest area) from each such part; so lines that lead beyond the limits are worth
+// giving. An area is empty when no line is reached within its limit. Holes that are small, or without roads and not large, are
+// left out. Longitudes go on beyond 180 degrees where an area crosses the antimeridian. Positions are finite numbers.
 func Areas(lines []Line, limits []float64) []route.Area {
 	areas := make([]route.Area, len(limits))
 	g, ok := newGrid(lines, limits)
 	if !ok {
 		return areas
 	}
-	planes := g.draw(lines, limits)
-	borders := newBorders(g, planes)
+	inside, roads := g.draw(lines, limits)
+	borders := newBorders(g, inside, roads)
 	all := make([][]ring, len(limits))
 	for k := range limits {
 		all[k] = borders.traceRings(k)

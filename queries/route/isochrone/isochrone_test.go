@@ -314,6 +314,28 @@ func TestTheInsideOfARingRoadIsAHole(t *testing.T) {
 	}
 }
 
+func TestAFieldIsAHoleOnlyWhereAnUnreachedRoadLeadsIn(t *testing.T) {
+	t.Parallel()
+	field := []Line{
+		{metres(0, 0), metres(400, 0), 0, 10}, {metres(400, 0), metres(400, 400), 10, 20},
+		{metres(400, 400), metres(0, 400), 20, 10}, {metres(0, 400), metres(0, 0), 10, 0},
+	}
+	for name, c := range map[string]struct {
+		lines []Line
+		rings int
+	}{
+		"no road":          {field, 1},
+		"a slow road":      {append(field[:4:4], Line{metres(200, 0), metres(200, 200), 5, 1_000}), 2},
+		"a road reached":   {append(field[:4:4], Line{metres(200, 0), metres(200, 200), 5, 15}), 1},
+		"no way in at all": {append(field[:4:4], Line{metres(150, 200), metres(250, 200), 1_000, 1_010}), 2},
+	} {
+		areas := Areas(c.lines, []float64{25})
+		if len(areas[0]) != 1 || len(areas[0][0]) != c.rings {
+			t.Errorf("%s: %d polygons, the first with %d rings, want one with %d", name, len(areas[0]), len(areas[0][0]), c.rings)
+		}
+	}
+}
+
 func TestABlockOfATownIsNoHole(t *testing.T) {
 	t.Parallel()
 	areas := Areas(city(1, 10, 110, 0, 1_000), []float64{1_000})
