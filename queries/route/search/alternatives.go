@@ -63,8 +63,8 @@ type candidate struct {
 // scale is a share of the primary weight of the best path, as a key.
 func (a *alternatives) scale(share float64) uint64 { return uint64(share*float64(a.best)) << 32 }
 
-// findCandidates searches from both ends as far as the longest alternative needs, and lists the edges where the searches meet: those
-// of the best paths first, and one for each path.
+// findCandidates searches from both ends as far as the longest alternative leads, and lists the edges that both see: those of the best
+// paths first, and one for each path. What makes a path an alternative may lie near either end, so each search goes the whole way.
 func (a *alternatives) findCandidates() error {
 	origins, destinations := a.origins(a.from), a.destinations(a.to)
 	a.openSeeds(origins)
@@ -74,8 +74,8 @@ func (a *alternatives) findCandidates() error {
 	backward.begin(destinations)
 	limit := a.scale(longestAlternative)
 	forward.limit, backward.limit = limit, limit
-	for len(forward.heap) > 0 && len(backward.heap) > 0 && forward.heap[0].Key+backward.heap[0].Key <= limit {
-		m, err := a.step(forward.heap[0].Key < backward.heap[0].Key)
+	for len(forward.heap) > 0 || len(backward.heap) > 0 {
+		m, err := a.step(len(forward.heap) > 0)
 		if err != nil {
 			return err
 		}
@@ -193,19 +193,19 @@ func (a *alternatives) sums(p Path) []overlay.Weight {
 }
 
 // isLocallyBest reports whether the part of a path around one of its edges is the best path between its ends. On both sides the part is
-// as long as localAlternative says, or ends with the path.
+// at most as long as localAlternative says.
 func (a *alternatives) isLocallyBest(p Path, via uint32) (bool, error) {
 	sums, around := a.sums(p), a.scale(localAlternative)
 	middle := slices.Index(p.Edges, via)
 	first, last := middle, middle
-	for first > 0 && sums[middle].Key-sums[first].Key < around {
+	for first > 0 && sums[middle].Key-sums[first-1].Key <= around {
 		first--
 	}
-	for last < len(sums)-2 && sums[last].Key-sums[middle].Key < around {
+	for last < len(sums)-2 && sums[last+1].Key-sums[middle].Key <= around {
 		last++
 	}
-	if first >= last {
-		return false, nil
+	if first == last {
+		return true, nil
 	}
 	from, to := PlaceOn(a.graph, p.Edges[first], 1), PlaceOn(a.graph, p.Edges[last], 1)
 	best, err := a.searcher.Route(a.budget.ctx, a.profile, []Place{from}, []Place{to})

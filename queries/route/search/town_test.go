@@ -182,8 +182,11 @@ func (tw *town) places(r *rand.Rand) []Place {
 	e := r.Uint32N(uint32(tw.Edges()))
 	fraction := float64(r.IntN(5)) / 4
 	places := []Place{PlaceOn(tw.Graph, tw.CopiesOf(e)[0], fraction)}
-	if twin := slices.Index(tw.Segment, tw.Segment[e]^1); twin >= 0 && r.IntN(4) > 0 {
-		places = append(places, PlaceOn(tw.Graph, tw.CopiesOf(uint32(twin))[0], 1-fraction))
+	first, end := tw.OutEdges(tw.Head[e])
+	for twin := first; twin < end; twin++ {
+		if tw.Segment[twin] == tw.Segment[e]^1 && r.IntN(4) > 0 {
+			return append(places, PlaceOn(tw.Graph, tw.CopiesOf(twin)[0], 1-fraction))
+		}
 	}
 	return places
 }
