@@ -68,7 +68,8 @@ func installRouters(ctx context.Context) (string, error) {
 
 // downloadRouters downloads the wheels into a folder, checks them, and unpacks them to its folder programs.
 func downloadRouters(ctx context.Context, folder string) error {
-	args := []string{"python3", "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--python-version", "312", "-d", folder}
+	args := []string{"python3", "-m", "pip", "download", "-q", "--disable-pip-version-check",
+		"--no-deps", "--only-binary", ":all:", "--python-version", "312", "-d", folder}
 	if err := newCommand(ctx, append(args, routerWheels...)...).Run(); err != nil {
 		return fmt.Errorf("pip download %v: %w", routerWheels, err)
 	}

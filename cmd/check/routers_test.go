@@ -40,7 +40,9 @@ func writeWheel(t *testing.T, files map[string]fs.FileMode) string {
 func TestOnlyProgramsAreUnpackedAndStayExecutable(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	wheel := writeWheel(t, map[string]fs.FileMode{"osrm/bin/osrm-routed": 0o755, "osrm/share/profiles/car.lua": 0o644, "osrm/__init__.py": 0o644})
+	wheel := writeWheel(t, map[string]fs.FileMode{
+		"osrm/bin/osrm-routed": 0o755, "osrm/share/profiles/car.lua": 0o644, "osrm/__init__.py": 0o644,
+	})
 	if err := unpackWheel(wheel, folder); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,8 @@ func TestOnlyWhatTheFirstDoesNotSupportGoesToTheSecond(t *testing.T) {
 		names, errs := answers(fallback.New(router{name: "first", err: c.first}, router{name: "second", err: c.second}))
 		for i := range names {
 			if names[i] != c.want || !errors.Is(errs[i], c.wantErr) {
-				t.Errorf("%v, then %v: question %d is answered by %s with %v, want %s with %v", c.first, c.second, i, names[i], errs[i], c.want, c.wantErr)
+				t.Errorf("%v, then %v: question %d is answered by %s with %v, want %s with %v",
+					c.first, c.second, i, names[i], errs[i], c.want, c.wantErr)
 			}
 		}
 	}
@@ -82,7 +83,8 @@ func TestNetworkHasTheModesOfBoth(t *testing.T) {
 			t.Errorf("got %+v, %v, want modes %v", n, err, c.want)
 		}
 	}
-	if _, err := fallback.New(router{err: route.ErrUnavailable}, router{}).Network(context.Background()); !errors.Is(err, route.ErrUnavailable) {
+	_, err := fallback.New(router{err: route.ErrUnavailable}, router{}).Network(context.Background())
+	if !errors.Is(err, route.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, route.ErrUnavailable)
 	}
 }

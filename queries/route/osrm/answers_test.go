@@ -13,8 +13,9 @@ import (
 
 // step is a step of an answer in a test.
 func step(kind, modifier, name string, exit int) stepAnswer {
-	return stepAnswer{Distance: 100, Duration: 10, Name: name, Mode: "driving", Maneuver: maneuver{Type: kind, Modifier: modifier, Exit: exit, Location: []float64{2.5, 46.5}},
-		points: []route.Point{{Lon: 2.5, Lat: 46.5}, {Lon: 2.5, Lat: 46.501}}}
+	return stepAnswer{Distance: 100, Duration: 10, Name: name, Mode: "driving",
+		Maneuver: maneuver{Type: kind, Modifier: modifier, Exit: exit, Location: []float64{2.5, 46.5}},
+		points:   []route.Point{{Lon: 2.5, Lat: 46.5}, {Lon: 2.5, Lat: 46.501}}}
 }
 
 func TestManeuversOfOSRMAreThoseOfRoutes(t *testing.T) {
@@ -49,11 +50,14 @@ func TestManeuversOfOSRMAreThoseOfRoutes(t *testing.T) {
 
 func TestARoundaboutIsOneStep(t *testing.T) {
 	t.Parallel()
-	steps, err := readSteps([]stepAnswer{step("roundabout", "right", "Place Ronde", 3), step("exit roundabout", "right", "Rue d'Aval", 3), step("arrive", "", "Rue d'Aval", 0)})
+	steps, err := readSteps([]stepAnswer{
+		step("roundabout", "right", "Place Ronde", 3), step("exit roundabout", "right", "Rue d'Aval", 3), step("arrive", "", "Rue d'Aval", 0),
+	})
 	if err != nil || len(steps) != 2 {
 		t.Fatalf("got %+v, %v", steps, err)
 	}
-	if s := steps[0]; s.Name != "Rue d'Aval" || s.Distance != 200 || s.Duration != 20 || s.Maneuver.Exit != 3 || s.Maneuver.Type != route.Roundabout {
+	s := steps[0]
+	if s.Name != "Rue d'Aval" || s.Distance != 200 || s.Duration != 20 || s.Maneuver.Exit != 3 || s.Maneuver.Type != route.Roundabout {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -66,7 +70,8 @@ func TestAFerryIsBoardedOnce(t *testing.T) {
 	if err != nil || len(steps) != 3 {
 		t.Fatalf("got %+v, %v", steps, err)
 	}
-	if a, b, c := steps[0].Maneuver.Type, steps[1].Maneuver.Type, steps[2].Maneuver.Type; a != route.TakeFerry || b != route.Turn || c != route.Continue {
+	a, b, c := steps[0].Maneuver.Type, steps[1].Maneuver.Type, steps[2].Maneuver.Type
+	if a != route.TakeFerry || b != route.Turn || c != route.Continue {
 		t.Errorf("got %s, %s, %s", a, b, c)
 	}
 }
@@ -85,7 +90,10 @@ func TestAClassIsMeasuredFromWhereItBegins(t *testing.T) {
 	at := func(lat float64, classes ...string) intersection {
 		return intersection{Location: []float64{2.5, lat}, Classes: classes}
 	}
-	s := stepAnswer{Distance: 400, points: []route.Point{{Lon: 2.5, Lat: 46.5}, {Lon: 2.5, Lat: 46.501}, {Lon: 2.5, Lat: 46.502}, {Lon: 2.5, Lat: 46.504}}}
+	s := stepAnswer{Distance: 400}
+	for _, lat := range []float64{46.5, 46.501, 46.502, 46.504} {
+		s.points = append(s.points, route.Point{Lon: 2.5, Lat: lat})
+	}
 	for _, c := range []struct {
 		intersections []intersection
 		want          float64

@@ -43,7 +43,8 @@ func TestAPlaceWithoutARoadIsNamed(t *testing.T) {
 	t.Parallel()
 	stub := routertest.StartStub(t, nil, routertest.Always(routertest.Replace))
 	stub.Status, stub.Body = http.StatusBadRequest, `{"code": "NoSegment", "message": "Could not find a matching segment for coordinate 0"}`
-	_, err := newRouter(stub.URL).Route(deadlinetest.Context(t, deadlinetest.DefaultLimit), route.Query{Profile: byCar, Bounds: routertest.Bounds(t, "oneway", "0A BE")})
+	q := route.Query{Profile: byCar, Bounds: routertest.Bounds(t, "oneway", "0A BE")}
+	_, err := newRouter(stub.URL).Route(deadlinetest.Context(t, deadlinetest.DefaultLimit), q)
 	var off *route.OffRoadError
 	if !errors.As(err, &off) || off.Bound != 0 {
 		t.Errorf("got %v", err)
@@ -88,7 +89,8 @@ func exclusionsAsked(t *testing.T, avoid route.Avoid, known, good []string) (ask
 		fmt.Fprintf(w, `{"code": %q}`, code)
 	}))
 	defer server.Close()
-	q := route.Query{Profile: route.Profile{Mode: route.Car, Optimization: route.Fastest, Avoid: avoid}, Bounds: routertest.Bounds(t, "oneway", "0A BE")}
+	q := route.Query{Profile: byCar, Bounds: routertest.Bounds(t, "oneway", "0A BE")}
+	q.Avoid = avoid
 	_, err = newRouter(server.URL).Route(deadlinetest.Context(t, deadlinetest.DefaultLimit), q)
 	return asked, err
 }

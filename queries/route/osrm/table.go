@@ -96,7 +96,8 @@ func (t *table) isFull() bool {
 func (t *table) fill(ctx context.Context, excluded route.Avoid) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	for _, b := range routeserver.Blocks(routeserver.Indexes(len(t.origins)), routeserver.Indexes(len(t.destinations)), mostInTable, mostInTable) {
+	rows, columns := routeserver.Indexes(len(t.origins)), routeserver.Indexes(len(t.destinations))
+	for _, b := range routeserver.Blocks(rows, columns, mostInTable, mostInTable) {
 		group.Go(func() error { return t.fillBlock(groupCtx, b, excluded) })
 	}
 	if err := group.Wait(); err != nil {
@@ -143,7 +144,8 @@ func (t *table) fillOnRoad(ctx context.Context, b routeserver.Block, excluded ro
 	}
 	t.mu.Lock() // there is no way, but there is a road
 	defer t.mu.Unlock()
-	return errors.Join(storeAccesses(t.OriginAccesses, t.origins, b.Rows, near[:rows]), storeAccesses(t.DestinationAccesses, t.destinations, b.Columns, near[rows:]))
+	return errors.Join(storeAccesses(t.OriginAccesses, t.origins, b.Rows, near[:rows]),
+		storeAccesses(t.DestinationAccesses, t.destinations, b.Columns, near[rows:]))
 }
 
 // onRoad returns the indexes of the places that have a road near them.
@@ -169,7 +171,8 @@ func (t *table) placesOf(b routeserver.Block) []place {
 }
 
 func (t *table) askBlock(ctx context.Context, b routeserver.Block, excluded route.Avoid) (answer, error) {
-	options := fmt.Sprintf("&annotations=duration,distance&sources=%s&destinations=%s", numberList(0, len(b.Rows)), numberList(len(b.Rows), len(b.Columns)))
+	rows, columns := len(b.Rows), len(b.Columns)
+	options := fmt.Sprintf("&annotations=duration,distance&sources=%s&destinations=%s", numberList(0, rows), numberList(rows, columns))
 	path := t.server.requestPath("table", positions(t.placesOf(b)), options, excluded)
 	return t.server.ask(ctx, path, t.server.http.Matrix)
 }
@@ -187,7 +190,8 @@ func numberList(first, n int) string {
 func (t *table) store(b routeserver.Block, a answer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(a.Sources) != len(b.Rows) || len(a.Destinations) != len(b.Columns) || len(a.Durations) != len(b.Rows) || len(a.Distances) != len(b.Rows) {
+	rows, columns := len(b.Rows), len(b.Columns)
+	if len(a.Sources) != rows || len(a.Destinations) != columns || len(a.Durations) != rows || len(a.Distances) != rows {
 		return &routeserver.BadAnswerError{Reason: "with another number of rows"}
 	}
 	if err := storeAccesses(t.OriginAccesses, t.origins, b.Rows, a.Sources); err != nil {
@@ -197,7 +201,7 @@ func (t *table) store(b routeserver.Block, a answer) error {
 		return err
 	}
 	for i, row := range b.Rows {
-		if len(a.Durations[i]) != len(b.Columns) || len(a.Distances[i]) != len(b.Columns) {
+		if len(a.Durations[i]) != columns || len(a.Distances[i]) != columns {
 			return &routeserver.BadAnswerError{Reason: "with another number of columns"}
 		}
 		for j, column := range b.Columns {

@@ -85,7 +85,8 @@ func checkOffRoad(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	for want, bounds := range [][]route.Bound{{{Point: atSea}, {Point: atSea}}, {{Point: on}, {Point: atSea}}, {{Point: on}, {Point: on}, {Point: atSea}}} {
+	sea, road := route.Bound{Point: atSea}, route.Bound{Point: on}
+	for want, bounds := range [][]route.Bound{{sea, sea}, {road, sea}, {road, road, sea}} {
 		_, err := s.router.Route(ctx, route.Query{Profile: byCar, Bounds: bounds})
 		var off *route.OffRoadError
 		if !errors.As(err, &off) || off.Bound != want {

@@ -94,7 +94,8 @@ func checkFootArea(ctx context.Context, s *suite) error {
 	if err = errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	q := route.IsochroneQuery{Profile: route.Profile{Mode: route.Foot, Optimization: route.Fastest}, Center: center[0], Cost: route.ByDuration, Limits: []float64{600}}
+	onFoot := route.Profile{Mode: route.Foot, Optimization: route.Fastest}
+	q := route.IsochroneQuery{Profile: onFoot, Center: center[0], Cost: route.ByDuration, Limits: []float64{600}}
 	got, err := s.router.Isochrone(ctx, q)
 	if err != nil {
 		return err
@@ -106,7 +107,8 @@ func checkFootArea(ctx context.Context, s *suite) error {
 }
 
 func checkAreaOffRoad(ctx context.Context, s *suite) error {
-	_, err := s.router.Isochrone(ctx, route.IsochroneQuery{Profile: byCar, Center: route.Bound{Point: atSea}, Cost: route.ByDuration, Limits: []float64{60}})
+	q := route.IsochroneQuery{Profile: byCar, Center: route.Bound{Point: atSea}, Cost: route.ByDuration, Limits: []float64{60}}
+	_, err := s.router.Isochrone(ctx, q)
 	if !errors.As(err, new(*route.OffRoadError)) {
 		return fmt.Errorf("got %v", err)
 	}

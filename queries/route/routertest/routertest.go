@@ -194,7 +194,7 @@ func (s *suite) checkRoute(q route.Query, a route.Answer, r route.Route) error {
 			}
 		}
 	}
-	n := len(r.Geometry)
+	n, last := len(r.Geometry), len(a.Accesses)-1
 	switch {
 	case len(r.Legs) != len(q.Bounds)-1:
 		return fmt.Errorf("%d legs for %d bounds", len(r.Legs), len(q.Bounds))
@@ -206,7 +206,7 @@ func (s *suite) checkRoute(q route.Query, a route.Answer, r route.Route) error {
 		return errors.New("no geometry")
 	case !s.isNear(length(r.Geometry), r.Distance):
 		return fmt.Errorf("the geometry has %.1f m, and the route %.1f m", length(r.Geometry), r.Distance)
-	case routeserver.Distance(r.Geometry[0], a.Accesses[0].Point) > 3 || routeserver.Distance(r.Geometry[n-1], a.Accesses[len(a.Accesses)-1].Point) > 3:
+	case routeserver.Distance(r.Geometry[0], a.Accesses[0].Point) > 3 || routeserver.Distance(r.Geometry[n-1], a.Accesses[last].Point) > 3:
 		return errors.New("the geometry does not lead from the first access to the last")
 	}
 	return nil

@@ -39,7 +39,8 @@ func StartOSRM(t testing.TB, pbf string, mode route.Mode) string {
 	profile := filepath.Join(programs, "share", "profiles", profileFiles[mode])
 	bin := filepath.Join(programs, "bin")
 	// A component is small below so many edges, and is left for a larger one nearby. The default, 1,000, is more than a test has.
-	runProgram(t, filepath.Join(bin, "osrm-extract"), "-p", profile, "--data_version", "osmosis", "--small-component-size", "20", "-o", network, pbf)
+	runProgram(t, filepath.Join(bin, "osrm-extract"),
+		"-p", profile, "--data_version", "osmosis", "--small-component-size", "20", "-o", network, pbf)
 	runProgram(t, filepath.Join(bin, "osrm-partition"), network)
 	runProgram(t, filepath.Join(bin, "osrm-customize"), network)
 	return startServer(t, func(port string) *exec.Cmd {
@@ -58,8 +59,8 @@ func findPrograms(t testing.TB, engine string) string {
 	case os.Getenv("LIEUDIT_CHECK") == "1":
 		t.Fatalf("no programs of %s: %s names no folder that holds them (%v)", engine, FolderVariable, err)
 	}
-	t.Skipf("no programs of %s: go run ./cmd/check installs them; or unzip the wheels osrm-bindings and pyvalhalla of PyPI into one folder and name it in %s",
-		engine, FolderVariable)
+	t.Skipf("no programs of %s: go run ./cmd/check installs them; "+
+		"or unzip the wheels osrm-bindings and pyvalhalla of PyPI into one folder and name it in %s", engine, FolderVariable)
 	return ""
 }
 

@@ -121,7 +121,8 @@ func (s *Stub) find(request *http.Request, body string) Exchange {
 
 // answer writes an answer and reports whether the connection stays open.
 func (s *Stub) answer(c net.Conn, e Exchange, b Behaviour) (isOpen bool) {
-	whole := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", e.Status, http.StatusText(e.Status), len(e.Answer), e.Answer)
+	whole := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		e.Status, http.StatusText(e.Status), len(e.Answer), e.Answer)
 	switch b {
 	case Drop:
 		return false

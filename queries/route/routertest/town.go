@@ -81,7 +81,8 @@ func readQuarter(text string) (q quarter, err error) {
 		return q, fmt.Errorf("quarter %q has no roads", head)
 	}
 	fields := strings.Fields(head)
-	q = quarter{name: fields[0], east: columnMetres, south: lineMetres, lines: strings.Split(picture, "\n"), roads: strings.Split(strings.TrimSpace(roads), "\n")}
+	q = quarter{name: fields[0], east: columnMetres, south: lineMetres,
+		lines: strings.Split(picture, "\n"), roads: strings.Split(strings.TrimSpace(roads), "\n")}
 	if len(fields) == 3 {
 		var err2 error
 		q.east, err = strconv.ParseFloat(fields[1], 64)
@@ -104,13 +105,16 @@ func (t *town) addJunctions(q quarter, south float64) (height float64) {
 				continue
 			}
 			at := offset(route.Point{Lon: townLon, Lat: townLat}, float64(column)*q.east, south+float64(row)*q.south)
-			n := osmpbf.Node{ID: int64(len(t.nodes) + 1), Lon: int32(math.Round(at.Lon * osmpbf.UnitsPerDegree)), Lat: int32(math.Round(at.Lat * osmpbf.UnitsPerDegree))}
+			n := osmpbf.Node{ID: int64(len(t.nodes) + 1), Lon: units(at.Lon), Lat: units(at.Lat)}
 			t.nodes = append(t.nodes, n)
 			t.ids[q.name+"."+string(sign)], t.points[q.name+"."+string(sign)] = n.ID, at
 		}
 	}
 	return float64(len(q.lines)) * q.south
 }
+
+// units returns degrees in the unit of a map.
+func units(degrees float64) int32 { return int32(math.Round(degrees * osmpbf.UnitsPerDegree)) }
 
 // offset returns the position some metres east and south of another.
 func offset(p route.Point, east, south float64) route.Point {
@@ -193,7 +197,8 @@ func (t *town) write(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := osmpbf.NewWriter(f, osmpbf.Header{Date: townDate, Generator: "lieudit", Features: []string{"OsmSchema-V0.6", "DenseNodes", "Sort.Type_then_ID"}})
+	features := []string{"OsmSchema-V0.6", "DenseNodes", "Sort.Type_then_ID"}
+	w := osmpbf.NewWriter(f, osmpbf.Header{Date: townDate, Generator: "lieudit", Features: features})
 	for _, n := range t.nodes {
 		err = errors.Join(err, w.WriteNode(n))
 	}

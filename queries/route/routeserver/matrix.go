@@ -26,7 +26,8 @@ func NearestOf(q route.NearestQuery, m route.Matrix) (route.Nearest, error) {
 	}
 	for i, duration := range m.Durations[0] {
 		if duration != route.Unreachable {
-			n.Found = append(n.Found, route.NearDestination{Index: i, Access: m.DestinationAccesses[i], Distance: m.Distances[0][i], Duration: duration})
+			found := route.NearDestination{Index: i, Access: m.DestinationAccesses[i], Distance: m.Distances[0][i], Duration: duration}
+			n.Found = append(n.Found, found)
 		}
 	}
 	slices.SortStableFunc(n.Found, func(a, b route.NearDestination) int {

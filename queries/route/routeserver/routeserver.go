@@ -50,7 +50,8 @@ type Server struct {
 func New(serverURL string, now func() time.Time) *Server {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute}
 	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	return &Server{Timeouts: DefaultTimeouts, url: strings.TrimRight(serverURL, "/"), client: &http.Client{Transport: t}, breaker: &breaker{now: now}}
+	return &Server{Timeouts: DefaultTimeouts, url: strings.TrimRight(serverURL, "/"), client: &http.Client{Transport: t},
+		breaker: &breaker{now: now}}
 }
 
 // Call is one request: a GET, or a POST of JSON where there is a body. It changes nothing on the server, so it may be repeated.

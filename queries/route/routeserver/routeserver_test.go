@@ -103,7 +103,8 @@ func TestTheServersTimeIsNotTheQuestions(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := s.Ask(ctx, Call{Path: "/", Timeout: time.Minute}, accept); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, route.ErrUnavailable) {
+	err := s.Ask(ctx, Call{Path: "/", Timeout: time.Minute}, accept)
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, route.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }

@@ -105,7 +105,8 @@ func TestABoundIsMovedOntoTheRoadOfTheLeastCost(t *testing.T) {
 
 // square is a ring around a position, counter-clockwise unless it is turned.
 func square(lon, lat, half float64, isTurned bool) []route.Point {
-	ring := []route.Point{{Lon: lon - half, Lat: lat - half}, {Lon: lon + half, Lat: lat - half}, {Lon: lon + half, Lat: lat + half}, {Lon: lon - half, Lat: lat + half}, {Lon: lon - half, Lat: lat - half}}
+	west, east, south, north := lon-half, lon+half, lat-half, lat+half
+	ring := []route.Point{{Lon: west, Lat: south}, {Lon: east, Lat: south}, {Lon: east, Lat: north}, {Lon: west, Lat: north}, {Lon: west, Lat: south}}
 	if isTurned {
 		ring[1], ring[3] = ring[3], ring[1]
 	}
