@@ -22,7 +22,7 @@ type Line struct {
 	FromCost, ToCost float64
 }
 
-// MaxLimits is the number of limits that Areas can draw at once.
+// MaxLimits is the number of limits that Areas draws at once: of more, each group of so many is drawn without regard to the others.
 const MaxLimits = 8
 
 // The side of the squares of the grid: cellSize metres, more for areas so large that they would be more than maxCells squares
@@ -42,12 +42,14 @@ const (
 	maxField = 250_000
 )
 
-// Areas returns for each limit, of at most MaxLimits that ascend, the area around the parts of lines that cost no more. Every
-// such part lies inside. A point on a line that costs more lies outside if it is more than about two squares (a square has at
-// least cellSize metres, and a thousandth of the widest area) from each such part; so lines that lead beyond the limits are worth
-// giving. An area is empty when no line is reached within its limit. Holes that are small, or without roads and not large, are
+// Areas returns for each limit, which ascend, the area around the parts of lines that cost no more. Every such part lies inside. A
+// point on a line that costs more lies outside if it is more than about two squares (of at least
+// cellSize metres, and a thousandth of the widest area) from each such part, so lines that lead beyond the limits are worth giving. An area is empty when no line is reached within its limit. Holes that are small, or without roads and not large, are
 // left out. Longitudes go on beyond 180 degrees where an area crosses the antimeridian. Positions are finite numbers.
 func Areas(lines []Line, limits []float64) []route.Area {
+	if len(limits) > MaxLimits {
+		return append(Areas(lines, limits[:MaxLimits]), Areas(lines, limits[MaxLimits:])...)
+	}
 	areas := make([]route.Area, len(limits))
 	g, ok := newGrid(lines, limits)
 	if !ok {
