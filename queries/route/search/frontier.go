@@ -167,7 +167,8 @@ func (f *frontier) addEdges(cell1 uint32) {
 		}
 		return
 	}
-	nodes := f.grow(int(f.graph.FirstOut[end] - first))
+	edges := f.graph.Head[first:f.graph.FirstOut[end]] // in a damaged file this panics, before memory for the edges is asked for
+	nodes := f.grow(len(edges))
 	for i := range nodes {
 		nodes[i] = node{id: first + uint32(i)}
 	}
