@@ -11,12 +11,16 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route"
 	"lieudit/queries/route/osrm"
+	"lieudit/queries/route/valhalla"
 )
 
 // peers are the servers that are measured beside the own engine.
 func peers(o Options) (all []namedRouter) {
 	if o.OSRM != "" {
 		all = append(all, namedRouter{"OSRM", osrm.New(map[route.Mode]string{route.Car: o.OSRM}, time.Now)})
+	}
+	if o.Valhalla != "" {
+		all = append(all, namedRouter{"Valhalla", valhalla.New(o.Valhalla, time.Now)})
 	}
 	return all
 }

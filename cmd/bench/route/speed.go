@@ -7,6 +7,7 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route"
 	"lieudit/queries/route/network"
+	"lieudit/queries/route/tour"
 )
 
 // car is how all routers that are compared travel.
@@ -95,7 +96,7 @@ func (q *questions) optimize(stops int) func(context.Context, route.Router) erro
 		if err != nil {
 			return err
 		}
-		_ = m
+		tour.Solve(m.Durations, tour.Options{RoundTrip: true})
 		return nil
 	}
 }
