@@ -110,7 +110,7 @@ func (b *builder) build(ctx context.Context, file *osmpbf.File) error {
 	if err := b.writeShape(source); err != nil {
 		return err
 	}
-	if err := b.divide(ctx); err != nil {
+	if err := b.divide(ctx); err != nil { // one division for all modes, so that their junctions keep the same order
 		return err
 	}
 	b.fates = make([]fate, len(source.restrictions))

@@ -9,6 +9,10 @@ import (
 	"lieudit/queries/route/profile"
 )
 
+// An edge is a directed segment that is open, or a copy of one: a copy for each state of the rules that is longer than the segment
+// itself. At a junction the plain edges come first, in the order of their segments, then the copies in the order of their states; so
+// the same map makes the same numbers.
+
 // edgeBuilder numbers the edges of a mode and makes the columns of its graph.
 type edgeBuilder struct {
 	*layerBuilder
@@ -17,8 +21,8 @@ type edgeBuilder struct {
 	stateOf  map[uint32]int32 // of copies, and of edges that are the start of a rule
 	ruled    map[uint32]bool  // junctions where a copy begins, or a rule says where to go on
 	tableAt  map[string]uint32
-	row      []byte
-	isOpened []bool // of the columns of a row: no rule forbids it
+	row      []byte // the table of the junction at hand
+	isOpened []bool // of the columns of a row of it: no rule forbids the turn
 }
 
 // buildGraph makes the graph of the segments and rules. It fails where a junction has more roads than a graph can hold.
@@ -162,7 +166,8 @@ func (e *edgeBuilder) fillTurns() {
 	}
 }
 
-// appendTurns appends the costs of the turns from an edge to each that leaves its head.
+// appendTurns appends the costs of the turns from an edge to each that leaves its head. The rules are asked first: where they leave
+// nothing but turning back, the edge ends in a dead end, and turning back is allowed there.
 func (e *edgeBuilder) appendTurns(from uint32) {
 	g, j := e.g, e.g.Head[from]
 	first, end := g.OutEdges(j)
@@ -190,6 +195,7 @@ func (e *edgeBuilder) permits(from, to uint32) bool {
 	if e.rules.forbids(state, directed) {
 		return false
 	}
+	// The state after the turn names the one edge, plain or copy, that the turn leads to.
 	follows := e.rules.follow(state, directed)
 	return follows == next || !e.rules.isCopy(follows) && !e.rules.isCopy(next)
 }

@@ -41,6 +41,10 @@ func avoidableIn(flags []graph.Flags) (kinds route.Avoid) {
 	return kinds
 }
 
+// The metrics of a mode lie one behind the other in three sections: the places of their tables, the weights, and what of them is
+// avoided roads. Meta says how long each is. A table that equals that of the metric which avoids nothing is shared
+// with it, so that a metric of a rare kind of road takes a tenth of the space.
+
 // customize computes and writes the shortcuts of a mode, one metric after the other.
 func (b *builder) customize(ctx context.Context, w *layerWriter, g *graph.Graph, counts *Counts) error {
 	topology, err := overlay.NewTopology(g)
@@ -51,7 +55,7 @@ func (b *builder) customize(ctx context.Context, w *layerWriter, g *graph.Graph,
 	kinds := avoidableIn(g.Flags)
 	for _, o := range []route.Optimization{route.Fastest, route.Shortest} {
 		var base *overlay.Metric
-		for avoid := route.Avoid(0); avoid <= kinds; avoid++ {
+		for avoid := route.Avoid(0); avoid <= kinds; avoid++ { // nothing first, as the base of the others
 			if avoid&^kinds != 0 {
 				continue
 			}

@@ -73,6 +73,8 @@ type candidate struct {
 	index    uint32
 }
 
+// A box is at most as far as what it holds, so the first piece that comes out of the heap is the nearest of all.
+
 // nearSearch is the working memory of Near. It is a heap of candidates: the nearest first, of equal ones the boxes first, so that
 // what they hold takes part in the order.
 type nearSearch struct {

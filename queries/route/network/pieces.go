@@ -54,6 +54,8 @@ func (s *source) markRun(run []uint32, open *speedSet) {
 	}
 }
 
+// Pieces are not kept in memory: whoever needs them walks over the ways again, which costs little and always gives the same order.
+
 // cutter walks over the pieces of all ways, in the order in which they are stored.
 type cutter struct {
 	*source
@@ -78,7 +80,7 @@ func newCutter(s *source) *cutter {
 	for i, w := range ways {
 		c.order[i] = w.way
 	}
-	for range c.eachRun {
+	for range c.eachRun { // counts the pieces
 	}
 	return c
 }
@@ -163,6 +165,8 @@ func (c *cutter) eachPiece(yield func(way uint32, nodes []uint32) bool) {
 	}
 }
 
+// A piece takes 8 bytes for its first point and some 4 for each other, so that any one can be read without those before it.
+
 // writePieces writes the geometry, the roads and the boxes of the pieces, and returns the box of all.
 func (c *cutter) writePieces(w *mappedfile.Writer) (all [4]int32, err error) {
 	tree := newTreeBuilder(int(c.count))
@@ -246,7 +250,8 @@ func (t *treeBuilder) all() (box [4]int32) {
 	return t.boxes[len(t.boxes)-1]
 }
 
-// numbering numbers the junctions of all modes together.
+// numbering numbers the junctions of all modes together, in the order of their nodes. It is a set of bits with counts: for a country
+// of 60 million nodes a table of numbers would take four times the memory of their states.
 type numbering struct {
 	junctionNodes []uint32 // ascending
 	blockFirst    []uint32 // of each 64 nodes of the source the number of the first junction

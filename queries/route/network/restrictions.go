@@ -6,6 +6,9 @@ import (
 	"lieudit/queries/route/graph"
 )
 
+// A restriction over a node becomes a rule from a segment to a segment, one over ways a rule from all segments that are driven before
+// the turn. only_ restrictions over ways say where to go on behind the last via; who leaves the via before is not concerned.
+
 // maxViaWays bounds the number of ways that a restriction may lead over, because each order of them is tried.
 const maxViaWays = 6
 

@@ -76,6 +76,7 @@ func (t *ruleTrie) link() {
 
 // follow returns the state after a directed segment is driven from a state: noState where no rule begins with it.
 func (t *ruleTrie) follow(state int32, directed uint32) int32 {
+	// Whoever leaves a path of the trie may still be on a shorter one, down to the segment just driven.
 	for ; ; state = t.states[state].suffix {
 		if next, ok := t.children[ruleKey{state, directed}]; ok {
 			return next
@@ -86,7 +87,8 @@ func (t *ruleTrie) follow(state int32, directed uint32) int32 {
 	}
 }
 
-// forbids tells whether the turn from a state to a directed segment is forbidden.
+// forbids tells whether the turn from a state to a directed segment is forbidden: by the rules of the whole path that was driven, or
+// of any part of it that ends here.
 func (t *ruleTrie) forbids(state int32, to uint32) bool {
 	for ; state != noState; state = t.states[state].suffix {
 		s := &t.states[state]

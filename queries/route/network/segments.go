@@ -33,14 +33,14 @@ const directionUnit = 100
 // layerBuilder builds the graph of a mode.
 type layerBuilder struct {
 	*cutter
-	*numbering
-	mode     profile.Mode
-	placeOf  []uint32 // of each junction of any mode its place in the order of all
-	segments []segment
-	first    []uint32 // of each place of the order of all junctions its first junction; there are more where the mode is stopped
-	places   []uint32 // of each junction its place
-	rules    ruleTrie
-	applied  int // restrictions
+	*numbering // of the junctions of all modes
+	mode       profile.Mode
+	placeOf    []uint32 // of each junction of any mode its place in the order of all
+	segments   []segment
+	first      []uint32 // of each place of the order of all junctions its first junction; there are more where the mode is stopped
+	places     []uint32 // of each junction its place
+	rules      ruleTrie
+	applied    int // restrictions
 }
 
 // cutSegments finds the segments of a mode and numbers its junctions.
@@ -112,19 +112,20 @@ func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64) {
 		delay[profile.Forward] += b.delayAt(node, profile.Forward)
 		delay[profile.Backward] += b.delayAt(nodes[i], profile.Backward)
 	}
-	s.distance = uint32(math.Round(metres * graph.DistanceUnit))
+	s.distance = uint32(min(math.Round(metres*graph.DistanceUnit), maxCost))
 	for d, speed := range speeds {
 		s.duration[d] = 0
 		if speed > 0 {
 			seconds := metres * profile.SpeedUnit * 3.6 / speed
-			s.duration[d] = uint32(min(max(math.Round(seconds*graph.DurationUnit+delay[d]), 1), maxDuration))
+			s.duration[d] = uint32(min(max(math.Round(seconds*graph.DurationUnit+delay[d]), 1), maxCost))
 		}
 	}
 	s.bearing = [2]int16{b.bearing(nodes, 0, 1), b.bearing(nodes, len(nodes)-1, -1)}
 }
 
-// maxDuration bounds the duration of an edge to a month, so that sums of many stay far from overflow.
-const maxDuration = 30 * 24 * 3600 * graph.DurationUnit
+// maxCost bounds the duration of an edge (two days) and its distance (1,700 km), so that some avoided edges in a row, each of which
+// counts route.AvoidFactor times, do not overflow a weight.
+const maxCost = math.MaxUint32 / (5 * route.AvoidFactor)
 
 // delayAt is what passing a node in a direction costs, in graph.DurationUnit parts of a second. Where the mode is stopped nobody
 // passes.
