@@ -79,9 +79,6 @@ func (w *Weigher) Turn(cost uint8) uint64 { return uint64(cost) * w.turn }
 // Avoids says whether some edges are to be avoided.
 func (w *Weigher) Avoids() bool { return w.avoid != 0 }
 
-// IsAvoided says whether an edge is to be avoided.
-func (w *Weigher) IsAvoided(e uint32) bool { return w.flags[e]&w.avoid != 0 }
-
 // Cost returns what a weight is made of: duration and distance in units of the graph, each avoided road counted once.
 func (w *Weigher) Cost(of Weight) (duration, distance uint32) {
 	primary := uint32(of.Key>>32) - (route.AvoidFactor-1)*of.Avoided
