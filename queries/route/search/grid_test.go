@@ -9,7 +9,7 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// newGrid invents a country of streets at right angles, 1 << bits each way: every eighth is twice as fast, every sixty-fourth four
+// newGrid invents a town of streets at right angles, 1 << bits each way: every eighth is twice as fast, every sixty-fourth four
 // times. Junctions are numbered along a curve that leaves a square when all of it is numbered, so that squares are cells.
 func newGrid(t testing.TB, bits int) *town {
 	t.Helper()
@@ -86,9 +86,9 @@ func squares(bits int) (c graph.Cells) {
 	return c
 }
 
-// BenchmarkSearch measures each kind of search on a grid of a million junctions and four million edges.
+// BenchmarkSearch measures each kind of search on a grid of a city: 65,536 junctions and 260,000 edges.
 func BenchmarkSearch(b *testing.B) {
-	tw := newGrid(b, 10)
+	tw := newGrid(b, 8)
 	s, p := New(tw.Graph, tw.topology, tw), route.Profile{Mode: route.Car, Optimization: route.Fastest}
 	r := rand.New(rand.NewPCG(1, 1))
 	for name, search := range map[string]func() error{
@@ -129,7 +129,7 @@ func BenchmarkSearch(b *testing.B) {
 
 // BenchmarkCustomize measures one metric of the grid.
 func BenchmarkCustomize(b *testing.B) {
-	tw := newGrid(b, 9)
+	tw := newGrid(b, 8)
 	p := route.Profile{Mode: route.Car, Optimization: route.Fastest}
 	for b.Loop() {
 		if _, err := overlay.Customize(b.Context(), tw.topology, tw.Graph, p, nil); err != nil {
