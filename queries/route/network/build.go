@@ -59,7 +59,7 @@ var (
 )
 
 // cellSizes are the most junctions in a cell of each level.
-func cellSizes() []int { return []int{256, 2_048, 16_384, 131_072} }
+func cellSizes() []int { return []int{256, 2_048, 16_384, 131_072, 1_048_576} }
 
 // Build writes the network of a map in OSM PBF to a file. The file appears when it is complete, or not at all. Temporary files lie
 // in a folder beside it and are removed. It fails with the errors of package osmpbf, ErrEmpty, ErrTooLarge and the context's.
