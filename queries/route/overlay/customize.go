@@ -19,7 +19,9 @@ func Customize(ctx context.Context, t *Topology, g *graph.Graph, p route.Profile
 	size := t.FirstWeight[t.Cells()]
 	c := &customization{
 		topology: t, graph: g, weigher: NewWeigher(g, p), children: listChildren(t),
-		metric: &Metric{First: slices.Clone(t.FirstWeight[:t.Cells()]), IsShared: make([]uint32, t.Cells()), Weights: make([]uint64, size), Base: base},
+		metric: &Metric{
+			First: slices.Clone(t.FirstWeight[:t.Cells()]), IsShared: make([]uint32, t.Cells()), Weights: make([]uint64, size), Base: base,
+		},
 	}
 	if c.weigher.Avoids() {
 		c.metric.Avoided = make([]uint32, size)

@@ -80,7 +80,12 @@ func NewTopology(g *graph.Graph) (*Topology, error) {
 
 // isOrdered says whether the numbers of cells rise along the junctions, on every level.
 func isOrdered(g *graph.Graph) bool {
-	return slices.IsSorted(g.Cells.Of) && !slices.ContainsFunc(g.Cells.Parent, func(parents []uint32) bool { return !slices.IsSorted(parents) })
+	for _, parents := range g.Cells.Parent {
+		if !slices.IsSorted(parents) {
+			return false
+		}
+	}
+	return slices.IsSorted(g.Cells.Of)
 }
 
 // Levels is the number of levels.

@@ -25,7 +25,8 @@ func newGrid(t testing.TB, bits int) *town {
 					street = y
 				}
 				arcs = append(arcs, graph.Arc{
-					Tail: j, Head: curve(to[0]) | curve(to[1])<<1, Duration: (900 + r.Uint32N(200)) / pace(street), Distance: 1000, Segment: 2 * uint32(len(arcs)),
+					Tail: j, Head: curve(to[0]) | curve(to[1])<<1, Segment: 2 * uint32(len(arcs)),
+					Duration: (900 + r.Uint32N(200)) / pace(street), Distance: 1000,
 				})
 			}
 		}

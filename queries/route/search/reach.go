@@ -16,7 +16,9 @@ import (
 //
 // The edges of the places come first; on them the cost behind a place is negative. Such an edge comes once more if its other
 // part is reached too. The others come cell by cell, always in the same order.
-func (s *Searcher) Reach(ctx context.Context, p route.Profile, from []Place, limit uint32, isArrival bool, visit func(edge uint32, start, end int64)) error {
+func (s *Searcher) Reach(
+	ctx context.Context, p route.Profile, from []Place, limit uint32, isArrival bool, visit func(edge uint32, start, end int64),
+) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

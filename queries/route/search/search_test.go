@@ -172,9 +172,8 @@ func TestReachBeginsWithTheEdgesOfThePlaces(t *testing.T) {
 	s := New(g, tw.topology, tw)
 	for isArrival, want := range map[bool]ends{false: {-25, 75}, true: {25, -75}} {
 		var got ends
-		err := s.Reach(t.Context(), route.Profile{Mode: route.Car}, []Place{PlaceOn(g, 0, 0.25)}, 50, isArrival, func(_ uint32, start, end int64) {
-			got = ends{start, end}
-		})
+		visit := func(_ uint32, start, end int64) { got = ends{start, end} }
+		err := s.Reach(t.Context(), route.Profile{Mode: route.Car}, []Place{PlaceOn(g, 0, 0.25)}, 50, isArrival, visit)
 		if err != nil || got != want {
 			t.Errorf("arrival %v: %v, %v, want %v", isArrival, got, err, want)
 		}
