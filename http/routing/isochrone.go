@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"lieudit/queries/locations/search"
@@ -17,7 +18,8 @@ func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochr
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Router.Isochrone(ctx, isochroneQuery(in, origins[0].Bound))
+	q := isochroneQuery(in, origins[0].Bound)
+	found, err := s.Router.Isochrone(ctx, q)
 	if err != nil {
 		return s.toAnswer(ctx, c, err)
 	}
@@ -25,9 +27,9 @@ func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochr
 		Envelope: body.OKEnvelope, Origin: origins[0].show(found.Access), CostType: in.CostType,
 		Areas: make([]body.Area, len(in.Costs)), RouteNetwork: s.network(ctx, in.Mode),
 	}
-	within, err := s.sitesWithin(ctx, c.Account, in.Sites, found.Areas)
+	within, err := s.sitesWithin(ctx, c.Account, in, q, found.Areas)
 	if err != nil {
-		return nil, err
+		return s.toAnswer(ctx, c, err)
 	}
 	limits := ascendingCosts(in.Costs)
 	for i, value := range in.Costs {
@@ -37,7 +39,7 @@ func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochr
 			shown.Areas[i].Geometry = showArea(found.Areas[at])
 		}
 		if in.Sites {
-			shown.Areas[i].Sites = sitesIn(found.Areas[at], within)
+			shown.Areas[i].Sites = sitesIn(value, within)
 		}
 	}
 	return shown, nil
@@ -73,16 +75,62 @@ func showArea(a route.Area) *body.MultiPolygon {
 	return &shown
 }
 
-// sitesWithin are the active sites in the box around all areas, where any are asked for.
-func (s *Service) sitesWithin(ctx context.Context, account string, areAsked bool, areas []route.Area) ([]sites.Site, error) {
-	box, ok := boxAround(areas)
-	if !areAsked || !ok {
-		return nil, nil
-	}
-	return s.findSites(ctx, search.Query{Account: account, Box: &box})
+// siteCost is an own site and what the journey to it costs, or from it: seconds or metres, as /route/matrix rounds them.
+type siteCost struct {
+	site sites.Site
+	cost int
 }
 
-// boxAround is the box around areas; false: they are empty.
+// sitesWithin are the active sites around all areas with what they cost, where any are asked for. The cost decides which value a site
+// is within, and not the drawn area, which is some metres wide beside its roads: so no two endpoints contradict each other about
+// a site.
+func (s *Service) sitesWithin(ctx context.Context, account string, in body.ComputeIsochrone, q route.IsochroneQuery, areas []route.Area) ([]siteCost, error) {
+	box, ok := boxAround(areas)
+	if !in.Sites || !ok {
+		return nil, nil
+	}
+	found, err := s.findSites(ctx, search.Query{Account: account, Box: &box})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	costs, err := s.costsOf(ctx, q, routeBounds(s.siteBounds("", found...)))
+	if err != nil {
+		return nil, err
+	}
+	var within []siteCost
+	for i, cost := range costs {
+		if cost != route.Unreachable {
+			within = append(within, siteCost{found[i], roundInt(cost)})
+		}
+	}
+	return within, nil
+}
+
+// costsOf is what the journey from the centre to each bound costs, or from each to the centre.
+func (s *Service) costsOf(ctx context.Context, q route.IsochroneQuery, bounds []route.Bound) ([]float64, error) {
+	matrix := route.MatrixQuery{Profile: q.Profile, Origins: []route.Bound{q.Center}, Destinations: bounds}
+	if q.Arrival {
+		matrix.Origins, matrix.Destinations = matrix.Destinations, matrix.Origins
+	}
+	found, err := s.Router.Matrix(ctx, matrix)
+	if err != nil {
+		return nil, err
+	}
+	table := found.Durations
+	if q.Cost == route.ByDistance {
+		table = found.Distances
+	}
+	if !q.Arrival {
+		return table[0], nil
+	}
+	costs := make([]float64, len(table))
+	for i, row := range table {
+		costs[i] = row[0]
+	}
+	return costs, nil
+}
+
+// boxAround is the box around areas and all that can be reached from a road at their border; false: they are empty.
 func boxAround(areas []route.Area) (box search.Box, ok bool) {
 	box = search.Box{West: 180, South: 90, East: -180, North: -90}
 	for _, area := range areas {
@@ -93,42 +141,22 @@ func boxAround(areas []route.Area) (box search.Box, ok bool) {
 			}
 		}
 	}
+	const metresPerDegree = 111_195
+	margin := route.MaxAccessDistance / float64(metresPerDegree)
+	wide := margin / math.Max(math.Cos(max(math.Abs(box.North), math.Abs(box.South))*math.Pi/180), 0.01)
+	box = search.Box{
+		West: max(box.West-wide, -180), South: max(box.South-margin, -90), East: min(box.East+wide, 180), North: min(box.North+margin, 90),
+	}
 	return box, ok
 }
 
-// sitesIn are the sites that lie in an area.
-func sitesIn(a route.Area, all []sites.Site) []body.SitePoint {
+// sitesIn are the sites that cost no more than a value.
+func sitesIn(value int, all []siteCost) []body.SitePoint {
 	shown := []body.SitePoint{}
-	for _, site := range all {
-		if contains(a, route.Point{Lon: *site.Lon, Lat: *site.Lat}) {
-			shown = append(shown, body.SitePoint{SiteName: nameOf(site), Lon: *site.Lon, Lat: *site.Lat})
+	for _, s := range all {
+		if s.cost <= value {
+			shown = append(shown, body.SitePoint{SiteName: nameOf(s.site), Lon: *s.site.Lon, Lat: *s.site.Lat})
 		}
 	}
 	return shown
-}
-
-// contains reports whether a position lies in an area: a ray from it to the east crosses the rings an odd number of times. Holes are rings
-// like others.
-func contains(a route.Area, at route.Point) bool {
-	isInside := false
-	for _, polygon := range a {
-		for _, ring := range polygon {
-			for i := 1; i < len(ring); i++ {
-				if crosses(ring[i-1], ring[i], at) {
-					isInside = !isInside
-				}
-			}
-		}
-	}
-	return isInside
-}
-
-// crosses reports whether the ray from a position to the east crosses an edge. The upper end of an edge belongs to it and the lower does
-// not, so that a ray through a corner crosses one edge of two.
-func crosses(from, to, at route.Point) bool {
-	if (from.Lat > at.Lat) == (to.Lat > at.Lat) {
-		return false
-	}
-	lon := from.Lon + (at.Lat-from.Lat)/(to.Lat-from.Lat)*(to.Lon-from.Lon)
-	return at.Lon < lon
 }

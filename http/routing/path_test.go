@@ -38,25 +38,6 @@ func TestABoxCrossesTheAntimeridianWhereTheWayDoes(t *testing.T) {
 	}
 }
 
-func TestAnAreaContainsWhatIsInsideItsBordersAndOutsideItsHoles(t *testing.T) {
-	t.Parallel()
-	ring := func(west, south, east, north float64) []route.Point {
-		return []route.Point{{Lon: west, Lat: south}, {Lon: east, Lat: south}, {Lon: east, Lat: north}, {Lon: west, Lat: north}, {Lon: west, Lat: south}}
-	}
-	island := route.Area{{ring(0, 0, 10, 10), ring(4, 4, 6, 6)}, {ring(4.5, 4.5, 5.5, 5.5)}, {{{Lon: 20, Lat: 0}, {Lon: 22, Lat: 2}, {Lon: 20, Lat: 4}, {Lon: 20, Lat: 0}}}}
-	for _, c := range []struct {
-		lon, lat float64
-		want     bool
-	}{
-		{1, 1, true}, {-1, 1, false}, {11, 1, false}, {1, 11, false}, {4.2, 5, false}, {5, 5, true}, {4.2, 4.2, false}, {7, 5, true},
-		{21, 2, true}, {21.9, 2, true}, {19, 2, false}, {22.1, 2, false}, {21, 0.5, false}, {3, 4, true}, {19, 4, false},
-	} {
-		if got := contains(island, route.Point{Lon: c.lon, Lat: c.lat}); got != c.want {
-			t.Errorf("%v, %v: %v, want %v", c.lon, c.lat, got, c.want)
-		}
-	}
-}
-
 func TestRequestsAreCountedByTwentyFive(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int]int64{1: 1, 2: 1, 25: 1, 26: 2, 48: 2, 50: 2, 51: 3, 624: 25, 625: 25} {
