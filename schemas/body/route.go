@@ -264,7 +264,7 @@ type ComputeIsochrone struct {
 	CostType  string `json:"cost_type,omitempty" enum:"duration distance" default:"duration"`
 	Costs     []int  `json:"cost_values" min:"1" max:"4" doc:"Seconds up to 3600, or metres up to 100000; answered in this order. In a query repeat the parameter"`
 	Direction string `json:"direction,omitempty" enum:"departure arrival" default:"departure" doc:"arrival: from where the origin is reached"`
-	Sites     bool   `json:"sites,omitempty" doc:"Whether each area lists the account's own active sites in it"`
+	Sites     bool   `json:"sites,omitempty" doc:"Whether each value lists the account's own active sites that the journey reaches within it, as /route/matrix says"`
 	Geometry  string `json:"geometry,omitempty" enum:"geojson none" default:"geojson"`
 	Travel
 }

@@ -155,7 +155,7 @@ type Isochrone struct {
 type Area struct {
 	Value    int           `json:"valeur" doc:"Seconds or metres"`
 	Geometry *MultiPolygon `json:"geometry,omitempty"`
-	Sites    []SitePoint   `json:"sites,omitzero" doc:"With sites=true: the account's active sites in the area"`
+	Sites    []SitePoint   `json:"sites,omitzero" doc:"With sites=true: the account's active sites within the value"`
 }
 
 // MultiPolygon is an area as GeoJSON: of each polygon the first ring is its border, the others are holes.
