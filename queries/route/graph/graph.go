@@ -1,6 +1,8 @@
 // Package graph is the road graph of one mode of travel in memory: junctions, edges and turns, as columns of numbers that may
-// lie in a mapped file. Package network fills it from a map, package overlay adds shortcuts to it, package search walks on
-// it. Its one constraint: it is read-only, and small enough for a country.
+// lie in a mapped file. Its one constraint: a Graph is read-only once it is made, so any number of searches read it at once.
+//
+//	package network ── builds, stores, maps ──► Graph ──► package overlay: shortcuts over its cells
+//	New: small graphs of tests ───────────────►   └─────► package search: paths on it
 //
 //	segment   a stretch of road between two junctions, with a geometry and a name; has an edge for each direction
 //	          that the mode may use
@@ -9,13 +11,14 @@
 //	cell      a set of junctions; the cells of a level hold whole cells of the level below
 //
 // Weights belong to edges and turns. A path is a list of edges, each of which begins where the one before ends: it costs its
-// edges and the turns between them. Restrictions that span more than one junction are expressed by copies of edges: a copy has
-// the same segment and direction, and is entered from some edges only. A route may end on any copy.
+// edges and the turns between them. A turn restriction over via ways spans more than one junction, so a cost of one turn cannot
+// express it. Copies of edges do: a copy has the same segment and direction as its edge, is entered from some edges only, and so
+// remembers where a path came from. A path may end on any copy.
 package graph
 
 import "slices"
 
-// None is the number of what is absent.
+// None stands in a column of numbers for an edge, a junction or a segment that does not exist.
 const None = ^uint32(0)
 
 // ForbiddenTurn is the cost of a turn that must not be taken.
@@ -29,12 +32,12 @@ const (
 	TurnUnit     = 10
 )
 
-// Flags are what a mode needs to know of an edge while it searches: which avoided kinds it belongs to, as the bits of
-// route.Avoid.
+// Flags say which kinds of roads that a profile may avoid an edge belongs to. The bits are those of route.Avoid.
 type Flags uint8
 
 // Graph is the road graph of one mode. Junctions are numbered so that those of a cell are consecutive, on every level; edges are
-// numbered by their tails. All columns are read-only.
+// numbered in the order of their tails, so those that leave a junction are consecutive. All columns are read-only. Methods do
+// not check their arguments: a number out of range panics. A Graph is safe for concurrent use.
 type Graph struct {
 	// Of each junction, and one more at the end.
 	FirstOut []uint32 // the edges that leave junction j are numbered from FirstOut[j] up to FirstOut[j+1]
@@ -47,9 +50,9 @@ type Graph struct {
 
 	// Of each edge.
 	Tail, Head []uint32
-	InRank     []uint8  // its place among the edges that end at its head
-	Duration   []uint32 // the fastest
-	Distance   []uint32
+	InRank     []uint8  // its index in InEdges of its head: at most 256 edges may end at a junction
+	Duration   []uint32 // in DurationUnit parts of a second, without turns
+	Distance   []uint32 // in DistanceUnit parts of a metre
 	Flags      []Flags
 	Segment    []uint32 // number of its segment × 2, + 1 where it goes against the direction of the geometry
 	Component  []uint32 // number of its strongly connected component; 0 is the largest
@@ -60,7 +63,8 @@ type Graph struct {
 	Cells Cells
 }
 
-// Cells are the cells of junctions on each level. Level 1 is the finest.
+// Cells divide the junctions on each level. Level 1 is the finest. Cells are numbered from 0 on each level, in the order of their
+// junctions. The zero value has no levels.
 type Cells struct {
 	Of     []uint32   // of each junction its cell of level 1
 	Parent [][]uint32 // Parent[l-1][c] is the cell of level l+1 that holds cell c of level l; len(Parent) is Levels-1
@@ -85,14 +89,15 @@ func (g *Graph) Junctions() int { return len(g.FirstOut) - 1 }
 // Edges is the number of edges.
 func (g *Graph) Edges() int { return len(g.Head) }
 
-// Turn is the cost of the turn from an edge to one that leaves its head: in TurnUnit parts of a second, or ForbiddenTurn.
+// Turn is the cost of the turn from an edge to one that leaves its head: in TurnUnit parts of a second, or ForbiddenTurn. Two
+// edges that do not follow each other have no turn, and the result for them means nothing.
 func (g *Graph) Turn(from, to uint32) uint8 {
 	j := g.Head[from]
 	first := g.FirstOut[j]
 	return g.Turns[g.TurnTable[j]+uint32(g.InRank[from])*(g.FirstOut[j+1]-first)+to-first]
 }
 
-// CopiesOf returns an edge and its copies.
+// CopiesOf returns an edge and all its copies, whichever of them is given.
 func (g *Graph) CopiesOf(edge uint32) []uint32 {
 	if all, ok := g.Copies[edge]; ok {
 		return all
@@ -105,12 +110,12 @@ func (g *Graph) OutEdges(junction uint32) (first, end uint32) {
 	return g.FirstOut[junction], g.FirstOut[junction+1]
 }
 
-// InEdges returns the edges that end at a junction.
+// InEdges returns the edges that end at a junction, ascending. The caller must not change the list.
 func (g *Graph) InEdges(junction uint32) []uint32 {
 	return g.In[g.FirstIn[junction]:g.FirstIn[junction+1]]
 }
 
-// Arc is an edge from which New makes a Graph.
+// Arc is what New wants to know of an edge, in the units of the columns of Graph.
 type Arc struct {
 	Tail, Head         uint32
 	Duration, Distance uint32
@@ -118,8 +123,8 @@ type Arc struct {
 	Segment            uint32
 }
 
-// New makes a graph of arcs that are sorted by their tails. turn returns the cost of each turn. Cells are left empty, and so are
-// Copies and Component.
+// New makes a graph of arcs, which must be sorted by their tails: arc i becomes edge i. turn returns the cost of each turn as
+// Graph.Turn does. At most 256 arcs may end at a junction. Cells are left empty, and so are Copies and Component.
 func New(junctions int, arcs []Arc, turn func(from, to uint32) uint8) *Graph {
 	g := &Graph{FirstOut: make([]uint32, junctions+1), FirstIn: make([]uint32, junctions+1), TurnTable: make([]uint32, junctions)}
 	for _, a := range arcs {
