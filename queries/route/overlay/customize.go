@@ -14,7 +14,8 @@ import (
 
 // Customize computes the matrices of all cells for a profile, on all cores: those of level 1 from the edges, those of the others from
 // the level below. base is the metric of the same mode and optimization that avoids nothing, or nil where p avoids nothing; what equals
-// it is shared with it. The same graph and profile make the same columns. It needs the memory of its result.
+// it is shared with it. The same graph and profile make the same columns. It needs the memory of a result that shares nothing. It fails
+// only with ctx's error.
 func Customize(ctx context.Context, t *Topology, g *graph.Graph, p route.Profile, base *Metric) (*Metric, error) {
 	size := t.FirstWeight[t.Cells()]
 	c := &customization{
@@ -32,7 +33,7 @@ func Customize(ctx context.Context, t *Topology, g *graph.Graph, p route.Profile
 		}
 	}
 	if base != nil {
-		c.metric.dropShared(t)
+		c.metric.dropSharedMatrices(t)
 	}
 	return c.metric, nil
 }
@@ -50,7 +51,7 @@ type customization struct {
 func listChildren(t *Topology) [][]uint32 {
 	children, isListed := make([][]uint32, t.Cells()), make([]bool, t.Cells())
 	for c := range t.LevelFirst[1] {
-		over := t.Over(c)
+		over := t.AncestorsOf(c)
 		for l := 1; l < len(over) && !isListed[over[l-1]]; l++ {
 			isListed[over[l-1]] = true
 			children[over[l]] = append(children[over[l]], over[l-1])
@@ -81,7 +82,7 @@ func (c *customization) customizeLevel(ctx context.Context, level int) error {
 	return workers.Wait()
 }
 
-// worker computes one cell after the other. Its memory is that of the largest.
+// worker computes one cell after the other by Dijkstra's algorithm from each entry. Its memory grows to that of the largest cell.
 //
 // The states of a cell are the edges whose tail is in it: all edges on level 1, the exits of its children on the others. A state
 // leads to a row of states that follow each other: the edges that leave its head, or the exits of the child that it enters.
@@ -90,29 +91,33 @@ type worker struct {
 	states []state
 	labels []Weight
 	heap   Heap
-	exits  []uint32       // of the cell, as states
-	keys   []uint64       // on level 1: of each state its edge
-	extra  []uint32       // and what of that is avoided
-	rows   map[uint32]row // on other levels: of each child its first state
+	exits  []uint32 // of the cell, as states
+
+	// On level 1, of each state the weight of its edge.
+	keys    []uint64
+	avoided []uint32
+
+	matrices map[uint32]matrix // on other levels, of each child
 }
 
-// state says which states follow it. An exit of the cell has none.
+// state says which states follow it, as a range. An exit of the cell has none, because a path that leaves the cell is not followed.
 type state struct {
 	first uint32 // that follow
 	count uint32
 	turns uint32 // level 1: where the costs of its turns begin in Graph.Turns
-	row   row    // other levels: what it costs to reach them
+	row   matrix // other levels: what it costs to reach them
 }
 
-// row is a part of a matrix.
-type row struct {
-	first   uint32
+// matrix is that of a child, or one row of it.
+type matrix struct {
+	first   uint32 // state of the first column
 	keys    []uint64
 	avoided []uint32
 }
 
+// customizeCell computes the matrix of a cell, or shares that of the base where both are equal.
 func (w *worker) customizeCell(cell uint32, level int) {
-	if w.metric.Base != nil && w.isSame(cell, level) {
+	if w.metric.Base != nil && w.avoidsNothingIn(cell, level) {
 		w.share(cell)
 		return
 	}
@@ -124,38 +129,39 @@ func (w *worker) customizeCell(cell uint32, level int) {
 	}
 	first := w.topology.FirstWeight[cell]
 	for i, entry := range w.topology.EntriesOf(cell) {
-		w.clear()
+		w.resetLabels()
 		w.relax(w.entryState(entry, level), Weight{}, level)
 		w.search(level)
-		w.writeRow(first + uint32(i*columns))
+		w.writeMatrixRow(first + uint32(i*columns))
 	}
 	if w.metric.Base != nil && w.equalsBase(cell) {
 		w.share(cell)
 	}
 }
 
-// isSame says whether nothing that the metric avoids is in the cell.
-func (w *worker) isSame(cell uint32, level int) bool {
+// avoidsNothingIn says whether a cell has no road that the metric avoids, so that its matrix is that of the base.
+func (w *worker) avoidsNothingIn(cell uint32, level int) bool {
 	if level > 1 {
 		return !slices.ContainsFunc(w.children[cell], func(child uint32) bool { return w.metric.IsShared[child] == 0 })
 	}
-	first, end := w.edges(cell)
+	first, end := w.edgeRange(cell)
 	return !slices.ContainsFunc(w.graph.Flags[first:end], func(f graph.Flags) bool { return f&w.weigher.avoid != 0 })
 }
 
-// equalsBase says whether the matrix that was written is that of the base.
+// equalsBase says whether the matrix that was written is that of the base: no best path across the cell uses its avoided roads.
 func (w *worker) equalsBase(cell uint32) bool {
 	first, end := w.topology.FirstWeight[cell], w.topology.FirstWeight[cell+1]
 	from := w.metric.Base.First[cell]
 	return slices.Equal(w.metric.Weights[first:end], w.metric.Base.Weights[from:from+end-first])
 }
 
+// share refers a cell to the matrix of the base.
 func (w *worker) share(cell uint32) {
 	w.metric.First[cell], w.metric.IsShared[cell] = w.metric.Base.First[cell], 1
 }
 
-// edges returns the first of the edges whose tail is in a cell of level 1, and the one after the last.
-func (w *worker) edges(cell uint32) (first, end uint32) {
+// edgeRange returns the first of the edges whose tail is in a cell of level 1, and the one after the last.
+func (w *worker) edgeRange(cell uint32) (first, end uint32) {
 	t := w.topology
 	return w.graph.FirstOut[t.FirstJunction[cell]], w.graph.FirstOut[t.FirstJunction[cell+1]]
 }
@@ -163,11 +169,11 @@ func (w *worker) edges(cell uint32) (first, end uint32) {
 // readEdges makes the states of a cell of level 1.
 func (w *worker) readEdges(cell uint32) {
 	g, t := w.graph, w.topology
-	first, end := w.edges(cell)
-	w.states, w.keys, w.extra, w.exits = w.states[:0], w.keys[:0], w.extra[:0], w.exits[:0]
+	first, end := w.edgeRange(cell)
+	w.states, w.keys, w.avoided, w.exits = w.states[:0], w.keys[:0], w.avoided[:0], w.exits[:0]
 	for e := first; e < end; e++ {
 		weight := w.weigher.Edge(e)
-		w.keys, w.extra = append(w.keys, weight.Key), append(w.extra, weight.Avoided)
+		w.keys, w.avoided = append(w.keys, weight.Key), append(w.avoided, weight.Avoided)
 		var s state
 		if j := g.Head[e]; j >= t.FirstJunction[cell] && j < t.FirstJunction[cell+1] {
 			s = w.edgeState(e, first)
@@ -185,15 +191,16 @@ func (w *worker) edgeState(e, first uint32) state {
 	return state{first: out - first, count: end - out, turns: w.graph.TurnTable[j] + uint32(w.graph.InRank[e])*(end-out)}
 }
 
-// readChildren makes the states of a cell of a higher level.
+// readChildren makes the states of a cell of a higher level. The exits of each child are consecutive states, in the order of the columns
+// of its matrix.
 func (w *worker) readChildren(cell uint32, level int) {
 	t := w.topology
-	w.states, w.rows = w.states[:0], map[uint32]row{}
+	w.states, w.matrices = w.states[:0], map[uint32]matrix{}
 	w.exits = slices.Grow(w.exits[:0], len(t.ExitsOf(cell)))[:len(t.ExitsOf(cell))]
 	states := uint32(0)
 	for _, child := range w.children[cell] {
 		keys, avoided := w.metric.Matrix(t, child)
-		w.rows[child] = row{states, keys, avoided}
+		w.matrices[child] = matrix{states, keys, avoided}
 		states += uint32(len(t.ExitsOf(child)))
 	}
 	for _, child := range w.children[cell] {
@@ -212,28 +219,29 @@ func (w *worker) readChildren(cell uint32, level int) {
 // cutState is a cut edge as a state of the cell of a level that it enters.
 func (w *worker) cutState(cut uint32, level int) state {
 	c := w.topology.Cut(cut)
-	child := w.topology.Over(c.Head())[level-2]
-	of := w.rows[child]
+	child := w.topology.AncestorsOf(c.HeadCell())[level-2]
+	of := w.matrices[child]
 	columns := uint32(len(w.topology.ExitsOf(child)))
 	from := c.Row(level-1) * columns
-	s := state{first: of.first, count: columns, row: row{keys: of.keys[from : from+columns]}}
+	s := state{first: of.first, count: columns, row: matrix{keys: of.keys[from : from+columns]}}
 	if of.avoided != nil {
 		s.row.avoided = of.avoided[from : from+columns]
 	}
 	return s
 }
 
-// entryState is an entry of the cell whose states were made.
+// entryState is an entry of the cell as the state from which its row is searched.
 func (w *worker) entryState(entry uint32, level int) state {
 	if level > 1 {
 		return w.cutState(entry, level)
 	}
 	c := w.topology.Cut(entry)
-	first, _ := w.edges(c.Head())
+	first, _ := w.edgeRange(c.HeadCell())
 	return w.edgeState(c.Edge(), first)
 }
 
-func (w *worker) clear() {
+// resetLabels forgets the search from the entry before.
+func (w *worker) resetLabels() {
 	w.labels = w.labels[:0]
 	for range w.states {
 		w.labels = append(w.labels, Weight{Key: NoPath})
@@ -251,6 +259,7 @@ func (w *worker) search(level int) {
 	}
 }
 
+// relax improves the labels of the states that follow a settled one.
 func (w *worker) relax(s state, at Weight, level int) {
 	if level == 1 {
 		w.relaxEdges(s, at)
@@ -265,6 +274,7 @@ func (w *worker) relax(s state, at Weight, level int) {
 	}
 }
 
+// relaxEdges is relax on level 1, where what follows are edges and turns.
 func (w *worker) relaxEdges(s state, at Weight) {
 	for i := range s.count {
 		turn := w.graph.Turns[s.turns+i]
@@ -272,10 +282,11 @@ func (w *worker) relaxEdges(s state, at Weight) {
 			continue
 		}
 		to := s.first + i
-		w.improve(to, Weight{at.Key + w.weigher.Turn(turn) + w.keys[to], at.Avoided + w.extra[to]})
+		w.improve(to, Weight{at.Key + w.weigher.Turn(turn) + w.keys[to], at.Avoided + w.avoided[to]})
 	}
 }
 
+// improve lowers a label and queues its state. An exit need not be queued, as nothing follows it.
 func (w *worker) improve(to uint32, next Weight) {
 	if next.IsLess(w.labels[to]) {
 		w.labels[to] = next
@@ -285,8 +296,8 @@ func (w *worker) improve(to uint32, next Weight) {
 	}
 }
 
-// writeRow writes what it costs to reach each exit.
-func (w *worker) writeRow(first uint32) {
+// writeMatrixRow writes what it costs to reach each exit from the entry that was searched.
+func (w *worker) writeMatrixRow(first uint32) {
 	for i, exit := range w.exits {
 		w.metric.Weights[first+uint32(i)] = w.labels[exit].Key
 		if w.metric.Avoided != nil {
@@ -295,8 +306,8 @@ func (w *worker) writeRow(first uint32) {
 	}
 }
 
-// dropShared moves the matrices that are not shared together, in the order of the cells.
-func (m *Metric) dropShared(t *Topology) {
+// dropSharedMatrices closes the gaps that shared matrices leave in the columns. The others keep the order of their cells.
+func (m *Metric) dropSharedMatrices(t *Topology) {
 	end := uint32(0)
 	for c := range t.Cells() {
 		if m.IsShared[c] != 0 {

@@ -1,10 +1,11 @@
 package overlay
 
-// Heap is a queue of states by weight: a heap with four branches. A state may wait in it many times: who takes one out compares
-// its weight with the best known. Of equal weights any may come first, the same each time.
+// Heap is the priority queue of a search: a heap with four children for each item. It has no decrease-key: a state is pushed again with
+// each better weight, and the caller drops a popped item whose weight is not the label of its state. Of equal weights any may
+// come first, the same each time. container/heap would allocate for each item and call through an interface.
 type Heap []Item
 
-// Item is a state with the weight of a path to it: 16 bytes.
+// Item is a state with the weight of a path to it, in 16 bytes. What a state numbers is up to the search: an edge or a label.
 type Item struct {
 	Key     uint64
 	Avoided uint32

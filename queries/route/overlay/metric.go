@@ -1,6 +1,7 @@
 package overlay
 
-// Metric is what it costs to cross each cell, for one profile. Its columns are read-only and may lie in a mapped file.
+// Metric is what it costs to cross each cell, for one profile. Its columns are read-only and may lie in a mapped file. It is safe for
+// concurrent use.
 type Metric struct {
 	// First is where the matrix of each cell begins in Weights, or in those of Base if the word IsShared of the cell is 1.
 	First    []uint32
@@ -13,8 +14,8 @@ type Metric struct {
 	Base *Metric
 }
 
-// Matrix returns the keys of a cell, and what its paths have of avoided roads: nil where they have none. columns is the number
-// of exits.
+// Matrix returns the matrix of a cell, row by row: a row for each entry, a column for each exit. avoided is nil where no path of the
+// cell uses avoided roads. The caller must not change either.
 func (m *Metric) Matrix(t *Topology, cell uint32) (keys []uint64, avoided []uint32) {
 	first, size := m.First[cell], t.FirstWeight[cell+1]-t.FirstWeight[cell]
 	if m.IsShared[cell] != 0 {

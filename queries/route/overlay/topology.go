@@ -1,6 +1,7 @@
 // Package overlay adds shortcuts to a road graph, so that a search across a country looks at a few thousand edges. It is
-// customizable route planning: the cells of the graph do not depend on weights, and what it costs to cross them is computed anew
-// for each profile, in seconds. Its one constraint: a shortcut costs exactly what the best path within its cell costs.
+// customizable route planning (CRP; Delling, Goldberg, Pajor and Werneck, 2011): the cells of the graph do not depend on weights,
+// and what it costs to cross them, a metric, is computed for each profile in seconds. Its one constraint: a shortcut costs
+// exactly what the best path within its cell costs.
 //
 //	graph.Graph with Cells          ── NewTopology ──► Topology: which edges enter and leave each cell
 //	Topology, Graph, route.Profile  ── Customize   ──► Metric: of each cell a matrix from its entries to its exits
@@ -37,11 +38,11 @@ type Topology struct {
 	Entries, Exits []uint32 // cut edges by their numbers
 
 	// Cuts is a record for each cut edge of level 1, in the order of their edges: the edge, the cell of level 1 of its tail, that of its
-	// head, and a word for each level (see Place). One record is one line of the processor's cache.
+	// head, and for each level the Row and Column of the edge in one number. A record of five levels is 32 bytes, half a cache line.
 	Cuts []uint32
 }
 
-// The words of a record of Cuts.
+// The numbers of a record of Cuts.
 const (
 	cutEdge = iota
 	cutTail
@@ -50,7 +51,7 @@ const (
 )
 
 var (
-	// ErrUnordered says that cells are not numbered in the order of their junctions.
+	// ErrUnordered says that cells are not numbered in the order of their junctions, so that they cannot be ranges of them.
 	ErrUnordered = errors.New("the junctions of a cell are not consecutive")
 	// ErrTooManyCuts says that too many edges enter or leave a cell: such a division into cells is of no use.
 	ErrTooManyCuts = errors.New("too many edges enter or leave a cell")
@@ -59,7 +60,8 @@ var (
 // maxCuts is how many entries and how many exits a cell may have.
 const maxCuts = 1<<16 - 1
 
-// NewTopology finds the entries and exits of the cells of a graph, which has at least one level of them.
+// NewTopology finds the entries and exits of the cells of a graph, which has at least one level of them. It fails with ErrUnordered or
+// ErrTooManyCuts.
 func NewTopology(g *graph.Graph) (*Topology, error) {
 	if !isOrdered(g) {
 		return nil, ErrUnordered
@@ -91,18 +93,19 @@ func isOrdered(g *graph.Graph) bool {
 // Levels is the number of levels.
 func (t *Topology) Levels() int { return len(t.LevelFirst) - 1 }
 
-// Cells is the number of cells of all levels.
+// Cells is the number of cells of all levels together.
 func (t *Topology) Cells() int { return int(t.LevelFirst[len(t.LevelFirst)-1]) }
 
 // CutCount is the number of cut edges of level 1.
 func (t *Topology) CutCount() int { return len(t.Cuts) / t.stride() }
 
+// stride is the length of a record of Cuts.
 func (t *Topology) stride() int { return cutPlaces + t.Levels() }
 
-// Cut is a record of Cuts.
+// Cut is the record of one cut edge, a part of Topology.Cuts.
 type Cut []uint32
 
-// Cut returns the record of a cut edge.
+// Cut returns the record of a cut edge by its number, from 0 to CutCount-1.
 func (t *Topology) Cut(number uint32) Cut {
 	stride := t.stride()
 	return Cut(t.Cuts[int(number)*stride : int(number+1)*stride])
@@ -111,13 +114,13 @@ func (t *Topology) Cut(number uint32) Cut {
 // Edge is the cut edge itself.
 func (c Cut) Edge() uint32 { return c[cutEdge] }
 
-// Tail is the cell of level 1 that the edge leaves.
-func (c Cut) Tail() uint32 { return c[cutTail] }
+// TailCell is the cell of level 1 that the edge leaves.
+func (c Cut) TailCell() uint32 { return c[cutTail] }
 
-// Head is the cell of level 1 that the edge enters.
-func (c Cut) Head() uint32 { return c[cutHead] }
+// HeadCell is the cell of level 1 that the edge enters.
+func (c Cut) HeadCell() uint32 { return c[cutHead] }
 
-// CutOf returns the number of an edge that leaves a cell of level 1.
+// CutOf returns the number of a cut edge that is an exit of a cell of level 1. No other edge may be asked for.
 func (t *Topology) CutOf(edge, cell uint32) uint32 {
 	exits := t.ExitsOf(cell)
 	i, _ := slices.BinarySearchFunc(exits, edge, func(cut, edge uint32) int { return cmp.Compare(t.Cut(cut).Edge(), edge) })
@@ -127,28 +130,29 @@ func (t *Topology) CutOf(edge, cell uint32) uint32 {
 // IsCut says whether the edge is a cut edge of a level.
 func (c Cut) IsCut(level int) bool { return c[cutPlaces+level-1] != graph.None }
 
-// Row is the place of the edge among the entries of the cell of a level that it enters.
+// Row is the row of the edge in the matrix of the cell that it enters on a level: its index among the entries.
 func (c Cut) Row(level int) uint32 { return c[cutPlaces+level-1] & 0xFFFF }
 
-// Column is its place among the exits of the cell that it leaves.
+// Column is the column of the edge in the matrix of the cell that it leaves on a level: its index among the exits.
 func (c Cut) Column(level int) uint32 { return c[cutPlaces+level-1] >> 16 }
 
-// Over returns the cells that hold a cell of level 1, itself first.
-func (t *Topology) Over(cell uint32) []uint32 {
+// AncestorsOf returns the cells that hold a cell of level 1, one for each level, itself first.
+func (t *Topology) AncestorsOf(cell uint32) []uint32 {
 	levels := t.Levels()
 	return t.Ancestors[int(cell)*levels : (int(cell)+1)*levels]
 }
 
-// EntriesOf returns the entries of a cell.
+// EntriesOf returns the entries of a cell of any level, as numbers of cut edges.
 func (t *Topology) EntriesOf(cell uint32) []uint32 {
 	return t.Entries[t.FirstEntry[cell]:t.FirstEntry[cell+1]]
 }
 
-// ExitsOf returns the exits of a cell.
+// ExitsOf returns the exits of a cell of any level, as numbers of cut edges.
 func (t *Topology) ExitsOf(cell uint32) []uint32 {
 	return t.Exits[t.FirstExit[cell]:t.FirstExit[cell+1]]
 }
 
+// listAncestors fills in Ancestors from the parents of each cell.
 func (t *Topology) listAncestors(cells *graph.Cells) {
 	for c := range t.LevelFirst[1] {
 		cell := c
@@ -161,6 +165,7 @@ func (t *Topology) listAncestors(cells *graph.Cells) {
 	}
 }
 
+// findJunctions fills in FirstJunction.
 func (t *Topology) findJunctions(cells *graph.Cells) {
 	t.FirstJunction = make([]uint32, t.LevelFirst[1]+1)
 	for _, c := range cells.Of {
@@ -171,6 +176,7 @@ func (t *Topology) findJunctions(cells *graph.Cells) {
 	}
 }
 
+// findCuts lists the edges between different cells of level 1. On a level where an edge is no cut edge its record keeps graph.None.
 func (t *Topology) findCuts(g *graph.Graph) {
 	unplaced := slices.Repeat([]uint32{graph.None}, t.Levels())
 	for e, tail := range g.Tail {
@@ -186,7 +192,7 @@ func (t *Topology) findCuts(g *graph.Graph) {
 func (t *Topology) visitCuts(visit func(cut uint32, level int, from, to uint32)) {
 	for i := range uint32(t.CutCount()) {
 		c := t.Cut(i)
-		from, to := t.Over(c.Tail()), t.Over(c.Head())
+		from, to := t.AncestorsOf(c.TailCell()), t.AncestorsOf(c.HeadCell())
 		for l := range from {
 			if from[l] != to[l] {
 				visit(i, l+1, from[l], to[l])
@@ -195,7 +201,7 @@ func (t *Topology) visitCuts(visit func(cut uint32, level int, from, to uint32))
 	}
 }
 
-// listEntriesAndExits counts the entries and exits of each cell, then lists them and notes the places in the records.
+// listEntriesAndExits counts the entries and exits of each cell, then lists them and notes rows and columns in the records.
 func (t *Topology) listEntriesAndExits() {
 	t.FirstEntry, t.FirstExit = make([]uint32, t.Cells()+1), make([]uint32, t.Cells()+1)
 	t.visitCuts(func(_ uint32, _ int, from, to uint32) {
@@ -217,7 +223,8 @@ func (t *Topology) listEntriesAndExits() {
 	})
 }
 
-// locateMatrices gives each cell its part of the weights. false says that they are too many.
+// locateMatrices gives the matrix of each cell its part of the weights. false says that a cell has too many cut edges, or that all
+// cells together have too many weights.
 func (t *Topology) locateMatrices() bool {
 	t.FirstWeight = make([]uint32, t.Cells()+1)
 	for c := range uint32(t.Cells()) {

@@ -7,8 +7,9 @@ import (
 
 // Weight is what a path costs, as searches compare and add it. Key has the primary cost in its upper half, which is made least,
 // and the secondary in the lower: duration and distance, or the other way round for the shortest path. An avoided road counts
-// route.AvoidFactor times in the primary, and once more in Avoided, the primary cost of avoided roads alone. So of two paths of
-// the same primary the one with less of the other is better, and all costs of a best path are the same for every exact search.
+// route.AvoidFactor times in the primary; Avoided is the plain primary cost of avoided roads alone, from which Weigher.Cost takes
+// the factor out again. Of two paths with the same primary the one with the smaller secondary is better. The order is total over
+// all three numbers, so every exact search finds the same costs. Costs are in the units of package graph.
 type Weight struct {
 	Key     uint64
 	Avoided uint32
@@ -27,23 +28,23 @@ func (w Weight) Plus(other Weight) Weight {
 	return Weight{w.Key + other.Key, w.Avoided + other.Avoided}
 }
 
-// Minus is the weight of a path without its end.
+// Minus is the weight of a path without its last part, which weighs end.
 func (w Weight) Minus(end Weight) Weight { return Weight{w.Key - end.Key, w.Avoided - end.Avoided} }
 
 // turnScale turns the cost of a turn into units of duration.
 const turnScale = graph.DurationUnit / graph.TurnUnit
 
-// Weigher weighs the edges and turns of a graph for a profile.
+// Weigher weighs the edges and turns of a graph for a profile. It is safe for concurrent use.
 type Weigher struct {
 	IsShortest bool
-	turn       uint64 // key of the least turn
+	turn       uint64 // key of a turn of cost 1
 	avoid      graph.Flags
 	flags      []graph.Flags
 	primary    []uint32
 	secondary  []uint32
 }
 
-// NewWeigher returns a weigher.
+// NewWeigher returns the weigher of a profile. The graph must be that of the profile's mode.
 func NewWeigher(g *graph.Graph, p route.Profile) *Weigher {
 	w := &Weigher{turn: turnScale << 32, avoid: graph.Flags(p.Avoid), flags: g.Flags, primary: g.Duration, secondary: g.Distance}
 	if p.Optimization == route.Shortest {
@@ -58,7 +59,7 @@ func (w *Weigher) Edge(e uint32) Weight {
 	return w.weigh(e, w.primary[e], w.secondary[e])
 }
 
-// Part is the weight of a part of an edge.
+// Part is the weight of a part of an edge that has this duration and distance, in units of the graph.
 func (w *Weigher) Part(e, duration, distance uint32) Weight {
 	if w.IsShortest {
 		return w.weigh(e, distance, duration)
@@ -66,6 +67,7 @@ func (w *Weigher) Part(e, duration, distance uint32) Weight {
 	return w.weigh(e, duration, distance)
 }
 
+// weigh makes the weight of an edge or a part of it. Only here does the avoid factor come in.
 func (w *Weigher) weigh(e, primary, secondary uint32) Weight {
 	if w.flags[e]&w.avoid != 0 {
 		return Weight{uint64(primary)*(route.AvoidFactor<<32) | uint64(secondary), primary}
@@ -73,7 +75,7 @@ func (w *Weigher) weigh(e, primary, secondary uint32) Weight {
 	return Weight{Key: uint64(primary)<<32 | uint64(secondary)}
 }
 
-// Turn is the key of a turn that is not forbidden.
+// Turn is the key of a turn that is not forbidden, given its cost in graph.TurnUnit parts of a second.
 func (w *Weigher) Turn(cost uint8) uint64 { return uint64(cost) * w.turn }
 
 // Avoids says whether some edges are to be avoided.

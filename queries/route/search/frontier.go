@@ -72,9 +72,9 @@ func (q *query) sideOf(id uint32, isTail bool) (s side) {
 func (q *query) cellOf(id uint32, isTail bool) uint32 {
 	switch {
 	case id&isCut != 0 && isTail:
-		return q.topology.Cut(id &^ isCut).Tail()
+		return q.topology.Cut(id &^ isCut).TailCell()
 	case id&isCut != 0:
-		return q.topology.Cut(id &^ isCut).Head()
+		return q.topology.Cut(id &^ isCut).HeadCell()
 	case isTail:
 		return q.graph.Cells.Of[q.graph.Tail[id]]
 	default:

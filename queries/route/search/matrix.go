@@ -128,7 +128,7 @@ func (m *matrix) searchWithin(f *frontier, index int, seeds []seed) error {
 func (m *matrix) ownCells(seeds []seed, cells []uint32, level int) []uint32 {
 next:
 	for _, s := range seeds {
-		cell := m.topology.Over(m.graph.Cells.Of[m.graph.Head[s.edge]])[level-1]
+		cell := m.topology.AncestorsOf(m.graph.Cells.Of[m.graph.Head[s.edge]])[level-1]
 		for _, known := range cells {
 			if known == cell {
 				continue next
@@ -151,7 +151,7 @@ func (m *matrix) settleWithin(f *frontier, level int) error {
 		}
 		s := side{id: f.nodes[label].id}
 		s.cell1 = m.cellOf(s.id, f.isBackward)
-		if over := m.topology.Over(s.cell1); m.open[over[level-1]] == m.opening {
+		if over := m.topology.AncestorsOf(s.cell1); m.open[over[level-1]] == m.opening {
 			if s.level = level - 1; level > 1 {
 				s.cell = over[level-2]
 			}
@@ -168,7 +168,7 @@ func (m *matrix) hold(f *frontier, index int, cell uint32, level int) {
 		s := side{id: cut | isCut, level: level - 1}
 		s.cell1 = m.cellOf(s.id, !f.isBackward)
 		if level > 1 {
-			s.cell = m.topology.Over(s.cell1)[level-2]
+			s.cell = m.topology.AncestorsOf(s.cell1)[level-2]
 		}
 		weight := overlay.Weight{Key: overlay.NoPath}
 		if label, ok := f.find(s); ok {

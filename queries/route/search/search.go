@@ -151,14 +151,14 @@ func (q *query) closeAll() {
 
 // openAt opens the cells that hold a junction.
 func (q *query) openAt(junction uint32) {
-	for _, cell := range q.topology.Over(q.graph.Cells.Of[junction]) {
+	for _, cell := range q.topology.AncestorsOf(q.graph.Cells.Of[junction]) {
 		q.open[cell] = q.opening
 	}
 }
 
 // closed returns the largest cell over a cell of level 1 that is not open, and its level; level 0 where all are open.
 func (q *query) closed(cell uint32) (closed uint32, level int) {
-	over := q.topology.Over(cell)
+	over := q.topology.AncestorsOf(cell)
 	for l := len(over) - 1; l >= 0; l-- {
 		if q.open[over[l]] != q.opening {
 			return over[l], l + 1

@@ -91,7 +91,7 @@ func (q *query) unpack(edges *[]uint32, entry, exit, cell uint32, level int) err
 			*edges = append(*edges, q.edgeOf(to))
 			continue
 		}
-		within := q.topology.Over(q.topology.Cut(from &^ isCut).Head())[level-2]
+		within := q.topology.AncestorsOf(q.topology.Cut(from &^ isCut).HeadCell())[level-2]
 		if err := q.unpack(edges, from, to, within, level-1); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (q *query) crossCell(entry, exit, cell uint32, level int) error {
 	f.limit = q.crossing(entry, exit, cell, level)
 	from := q.topology.Cut(entry &^ isCut)
 	f.keys, f.nodes = append(f.keys, 0), append(f.nodes, node{parent: isSeed, id: entry})
-	f.expand(0, q.child(entry, from.Head(), level))
+	f.expand(0, q.child(entry, from.HeadCell(), level))
 	for {
 		label, ok := f.settle()
 		if !ok {
@@ -124,7 +124,7 @@ func (q *query) crossCell(entry, exit, cell uint32, level int) error {
 				q.hops = append(q.hops, f.nodes[label].id)
 			}
 			return nil
-		case q.topology.Over(cell1)[level-1] == cell:
+		case q.topology.AncestorsOf(cell1)[level-1] == cell:
 			f.expand(label, q.child(id, cell1, level))
 		}
 	}
@@ -141,7 +141,7 @@ func (q *query) crossing(entry, exit, cell uint32, level int) uint64 {
 func (q *query) child(id, cell1 uint32, level int) side {
 	s := side{id: id, cell1: cell1, level: level - 1}
 	if level > 1 {
-		s.cell = q.topology.Over(cell1)[level-2]
+		s.cell = q.topology.AncestorsOf(cell1)[level-2]
 	}
 	return s
 }
