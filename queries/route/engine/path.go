@@ -6,6 +6,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/guidance"
+	"lieudit/queries/route/profile"
 	"lieudit/queries/route/search"
 )
 
@@ -163,10 +164,19 @@ func (m *modeEngine) stretches(p *search.Path) []guidance.Stretch {
 		if i > 0 {
 			s.Duration += float64(m.graph.Turn(p.Edges[i-1], e)) / graph.TurnUnit
 			s.Branches = m.branches(p.Edges[i-1], e)
+			m.addExit(&s.Road, &all[i-1].Road, m.graph.Tail[e])
 		}
 		all[i] = s
 	}
 	return all
+}
+
+// addExit gives a ramp the number of the exit that begins where it leaves a motorway, or a road like one, at a junction. What the map
+// says of the ramp itself comes first.
+func (m *modeEngine) addExit(ramp, from *guidance.Road, junction uint32) {
+	if ramp.Exit == "" && ramp.IsLink && !from.IsLink && from.Class <= profile.Trunk {
+		ramp.Exit = m.layer.JunctionExit(junction)
+	}
 }
 
 // branches are the roads at the junction between two edges of a path, besides those two: those that may be entered, and those

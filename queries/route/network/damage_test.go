@@ -24,7 +24,7 @@ import (
 
 // block is a town of some streets with all that a file can have.
 func block() *town {
-	return &town{grid: " d f \nabce \n g h ", nodes: []string{"e barrier=bollard", "c highway=traffic_signals"}, ways: []string{
+	return &town{grid: " d f \nabce \n g h ", nodes: []string{"e barrier=bollard", "c highway=traffic_signals", "b highway=motorway_junction ref=12"}, ways: []string{
 		"abce highway=primary name=Rue_Haute ref=D_1 toll=yes", "dcg highway=residential oneway=yes", "fe highway=footway",
 		"bdb highway=service", "gh route=ferry", "eh highway=motorway"}, relations: []string{"no_left_turn dcg c abce", "only_straight_on bdb abce dcg"}}
 }
@@ -103,6 +103,9 @@ func readEverything(n *Network, rng *rand.Rand) {
 		for segment := range uint32(l.Segments()) {
 			l.Road(segment)
 			l.AppendGeometry(nil, segment, segment%2 == 0)
+		}
+		for junction := range uint32(l.Graph.Junctions()) {
+			l.JunctionExit(junction)
 		}
 		var places []search.Place
 		p := route.Point{Lon: rng.Float64() * 5 * townStep, Lat: -rng.Float64() * 3 * townStep}

@@ -6,7 +6,7 @@
 //	    ── scan nodes ──► nodeTable: what is used    ┴── Build ─────┤
 //	                                                    partition   └► segments ─► edges, turns ─► graph.Graph, overlay    each mode
 //	the file ── Open, mapped ──► Network ── Layer ──► Graph, Topology, Metrics: columns of the mapping
-//	                                         └───── Road, AppendGeometry, SegmentEdges, Near
+//	                                         └───── Road, JunctionExit, AppendGeometry, SegmentEdges, Near
 //
 // A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once for all modes, in the
 // order of a space-filling curve, so that neighbours lie together. A segment of a mode is a run of pieces of one way between two
@@ -84,6 +84,8 @@ const (
 	secTables
 	secWeights
 	secAvoided
+	secExits
+	secExitTexts
 	layerSections
 )
 
@@ -136,6 +138,8 @@ type Layer struct {
 	firstPiece   []uint32 // of each segment
 	pieces       []uint16 // of each segment how many
 	segmentEdges []uint32 // of each segment the edges forward and backward
+	exits        []uint32 // junctions where exits of motorways begin, ascending
+	exitTexts    []uint32 // of each its number
 	searches     sync.Pool
 	metrics      map[metricKey]*overlay.Metric
 	avoidable    route.Avoid // kinds of roads that it has
@@ -243,6 +247,8 @@ func (n *Network) bindLayer(m profile.Mode) error {
 	l.Graph, l.network, l.mode = g, n, m
 	l.firstPiece, l.pieces = layerColumn[uint32](b, secSegmentPiece, segments), layerColumn[uint16](b, secSegmentPieces, segments)
 	l.segmentEdges = layerColumn[uint32](b, secSegmentEdges, 2*segments)
+	l.exits = layerColumn[uint32](b, secExits, -1)
+	l.exitTexts = layerColumn[uint32](b, secExitTexts, len(l.exits))
 	l.searches.New = func() any { return &nearSearch{layer: l, seen: map[uint32]struct{}{}} }
 	b.bindCells(g, counts)
 	b.bindCopies(g)

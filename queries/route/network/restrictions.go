@@ -128,14 +128,6 @@ func (r *restrictor) viaPaths(restriction *restriction) []viaPath {
 	return found
 }
 
-// junctionOf returns the junction of a node. It returns false where the node is none, and where it stops the mode.
-func (r *restrictor) junctionOf(node uint32) (uint32, bool) {
-	if node == graph.None || r.state[node]&(isJunction<<r.mode) == 0 || r.isClosed(node) {
-		return 0, false
-	}
-	return r.junctionAt(node), true
-}
-
 // wholeWays returns the ways with an id from one end to the other, in each direction that is open.
 func (r *restrictor) wholeWays(id int64) (paths []viaPath) {
 	for _, way := range r.wayOf[id] {

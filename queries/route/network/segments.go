@@ -193,6 +193,14 @@ func (b *layerBuilder) numberEnds() {
 // junctionAt returns the first junction of a node.
 func (b *layerBuilder) junctionAt(node uint32) uint32 { return b.first[b.placeOf[b.numberOf(node)]] }
 
+// junctionOf returns the junction of a node. It returns false where the node is none, and where it stops the mode.
+func (b *layerBuilder) junctionOf(node uint32) (uint32, bool) {
+	if node == graph.None || b.state[node]&(isJunction<<b.mode) == 0 || b.isClosed(node) {
+		return 0, false
+	}
+	return b.junctionAt(node), true
+}
+
 func (b *layerBuilder) eachEnd(visit func(node *uint32)) {
 	for i := range b.segments {
 		visit(&b.segments[i].from)

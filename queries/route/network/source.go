@@ -20,6 +20,7 @@ type source struct {
 	wayTable
 	nodeTable
 	restrictions []restriction
+	exits        []exit  // at nodes, in their order
 	strange      []int64 // relations that are restrictions and concern no mode
 	date         time.Time
 }
@@ -154,10 +155,12 @@ func readSource(ctx context.Context, file *osmpbf.File, progress func(stage stri
 		}
 		return nil
 	})
-	if err == nil {
-		s.numberRefs()
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s.numberRefs()
+	s.listExits()
+	return s, s.checkSize()
 }
 
 // addWay keeps a way that is a road.

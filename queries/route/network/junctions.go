@@ -1,0 +1,49 @@
+package network
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What the map says of a junction itself is kept in short lists beside the graph, because few junctions have any of it: columns of
+// junctions, ascending, and of what each has.
+
+// exit is the number of a motorway's exit at the node where the exit begins.
+type exit struct{ at, text uint32 }
+
+// listExits lists the nodes that have the number of an exit, in their order, and adds the numbers to the texts.
+func (s *source) listExits() {
+	for node, facts := range s.facts {
+		if facts.Exit != "" {
+			s.exits = append(s.exits, exit{at: node})
+		}
+	}
+	slices.SortFunc(s.exits, func(a, b exit) int { return cmp.Compare(a.at, b.at) })
+	for i := range s.exits {
+		s.exits[i].text = s.roads.addText(s.facts[s.exits[i].at].Exit)
+	}
+}
+
+// writeExits writes the numbers of exits at junctions of the mode.
+func (w *layerWriter) writeExits(b *layerBuilder) {
+	var exits []exit
+	for _, e := range b.exits {
+		if junction, ok := b.junctionOf(e.at); ok {
+			exits = append(exits, exit{junction, e.text})
+		}
+	}
+	slices.SortFunc(exits, func(a, b exit) int { return cmp.Compare(a.at, b.at) })
+	for _, e := range exits {
+		w.w.AppendU32(layerSection(w.mode, secExits), e.at)
+		w.w.AppendU32(layerSection(w.mode, secExitTexts), e.text)
+	}
+}
+
+// JunctionExit returns the number of the exit of a motorway that begins at a junction, "" where none does. In France the number
+// belongs to the junction and not to the ramp, so it says nothing of who stays on the motorway.
+func (l *Layer) JunctionExit(junction uint32) string {
+	if i, ok := slices.BinarySearch(l.exits, junction); ok {
+		return l.network.shape.text(l.exitTexts[i])
+	}
+	return ""
+}
