@@ -159,6 +159,20 @@ func TestDamageInLargeSectionsGivesWrongAnswersOrAnErrorNeverACrash(t *testing.T
 // headerEnd is where the sections begin.
 const headerEnd = 40 + 24*sectionCount
 
+// A search allocates memory for each cell, so a number that is far too large must not reach it.
+func TestNumbersOfCellsThatContradictTheCountsAreDamage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		levels []uint32
+		want   error
+	}{{[]uint32{0, 3, 5}, nil}, {[]uint32{0, 3, 1 << 30}, ErrDamaged}, {[]uint32{0, 3}, ErrDamaged}, {nil, ErrDamaged}} {
+		b := &binder{}
+		if b.checkLevels(tt.levels, []int{3, 2}); !errors.Is(b.err, tt.want) {
+			t.Errorf("%v: %v, want %v", tt.levels, b.err, tt.want)
+		}
+	}
+}
+
 func TestOtherPanicsPassThroughAGuard(t *testing.T) {
 	t.Parallel()
 	n, err := Open(writeBytes(t, buildBytes(t, block())))

@@ -114,6 +114,17 @@ func (b *binder) cutList(lists *[]uint32) []uint32 {
 	return list
 }
 
+// checkLevels compares the numbers of cells in the topology with the counted ones: searches allocate memory by them.
+func (b *binder) checkLevels(levelFirst []uint32, counts []int) {
+	sums := []uint32{0}
+	for i, count := range counts {
+		sums = append(sums, sums[i]+uint32(count))
+	}
+	if !slices.Equal(levelFirst, sums) {
+		b.err = errors.Join(b.err, fmt.Errorf("%w: levels of cells", ErrDamaged))
+	}
+}
+
 // bindOverlay lays the topology and the metrics over their sections.
 func (b *binder) bindOverlay(l *Layer, counts Counts) {
 	l.Topology = &overlay.Topology{}
@@ -121,6 +132,7 @@ func (b *binder) bindOverlay(l *Layer, counts Counts) {
 	for _, column := range topologyColumns(l.Topology) {
 		*column = b.cutList(&lists)
 	}
+	b.checkLevels(l.Topology.LevelFirst, counts.Cells)
 	tables := layerColumn[uint32](b, secTables, -1)
 	weights, avoided := layerColumn[uint64](b, secWeights, -1), layerColumn[uint32](b, secAvoided, -1)
 	l.metrics = map[metricKey]*overlay.Metric{}
