@@ -165,6 +165,7 @@ func (m *modeEngine) stretches(p *search.Path) []guidance.Stretch {
 			s.Duration += float64(m.graph.Turn(p.Edges[i-1], e)) / graph.TurnUnit
 			s.Branches = m.branches(p.Edges[i-1], e)
 			m.addExit(&s.Road, &all[i-1].Road, m.graph.Tail[e])
+			s.IsMiniRoundabout = m.layer.IsMiniRoundabout(m.graph.Tail[e])
 		}
 		all[i] = s
 	}

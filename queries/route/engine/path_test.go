@@ -136,8 +136,11 @@ func TestTheNumberOfAnExitOnItsJunctionIsTold(t *testing.T) {
 func TestOnlyARampThatLeavesAMotorwayHasTheNumberOfTheJunction(t *testing.T) {
 	t.Parallel()
 	w := &town{
-		grid:  "abc\n d \n e",
-		ways:  []string{"abc highway=trunk oneway=yes", "bd highway=trunk_link oneway=yes", "de highway=trunk_link oneway=yes", "da highway=trunk_link oneway=yes"},
+		grid: "abc\n d \n e",
+		ways: []string{
+			"abc highway=trunk oneway=yes", "bd highway=trunk_link oneway=yes",
+			"de highway=trunk_link oneway=yes", "da highway=trunk_link oneway=yes",
+		},
 		nodes: []string{"b highway=motorway_junction ref=3", "d highway=motorway_junction ref=4"},
 	}
 	m := open(t, w.writeMap(t)).modes[route.Car]
@@ -159,6 +162,31 @@ func TestOnlyARampThatLeavesAMotorwayHasTheNumberOfTheJunction(t *testing.T) {
 		m.addExit(&tt.ramp, &tt.from, junctions[tt.exit])
 		if tt.ramp.Exit != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.rule, tt.ramp.Exit, tt.want)
+		}
+	}
+}
+
+func TestTheExitOfAMiniRoundaboutIsTold(t *testing.T) {
+	t.Parallel()
+	roads := []string{"bx highway=residential name=Rue_Basse", "xn highway=residential name=Rue_Haute", "xe highway=residential name=Rue_Longue",
+		"xs highway=residential name=Rue_Courte"}
+	grid := "   n\n\n\n\n\nb  x  e\n\n\n\n\n   s"
+	with, without := &town{grid, roads, []string{"x highway=mini_roundabout"}}, &town{grid, roads, nil}
+	for _, tt := range []struct {
+		rule     string
+		town     *town
+		mode     route.Mode
+		language guidance.Language
+		to       byte
+		want     []string
+	}{
+		{"the last of three", with, route.Car, guidance.French, 'n', []string{"Au rond-point, prenez la troisième sortie sur la rue Haute"}},
+		{"straight on", with, route.Bike, guidance.English, 'e', []string{"At the roundabout, take the second exit onto Rue Longue"}},
+		{"on foot it is a junction", with, route.Foot, guidance.French, 'n', []string{"Prenez à gauche la rue Haute"}},
+		{"a junction without one", without, route.Car, guidance.French, 'n', []string{"Prenez à gauche la rue Haute"}},
+	} {
+		if got := stepsBetween(t, open(t, tt.town.writeMap(t)), tt.town, tt.mode, tt.language, 'b', tt.to); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.rule, got, tt.want)
 		}
 	}
 }

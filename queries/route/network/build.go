@@ -173,6 +173,7 @@ func (b *builder) buildLayer(ctx context.Context, m profile.Mode) error {
 	w.writeSegments(l.segments, e.plain)
 	w.writeGraph(g)
 	w.writeExits(l)
+	w.writeMiniRoundabouts(l)
 	counts := Counts{Mode: m.Route(), Junctions: g.Junctions(), Segments: len(l.segments), Edges: g.Edges(), Restrictions: l.applied,
 		Cells: g.Cells.Count}
 	*l, *e = layerBuilder{}, edgeBuilder{} // their memory is needed

@@ -24,7 +24,7 @@ import (
 
 // block is a town of some streets with all that a file can have.
 func block() *town {
-	return &town{grid: " d f \nabce \n g h ", nodes: []string{"e barrier=bollard", "c highway=traffic_signals", "b highway=motorway_junction ref=12"}, ways: []string{
+	return &town{grid: " d f \nabce \n g h ", nodes: []string{"e barrier=bollard", "c highway=traffic_signals", "b highway=motorway_junction ref=12", "h highway=mini_roundabout"}, ways: []string{
 		"abce highway=primary name=Rue_Haute ref=D_1 toll=yes", "dcg highway=residential oneway=yes", "fe highway=footway",
 		"bdb highway=service", "gh route=ferry", "eh highway=motorway"}, relations: []string{"no_left_turn dcg c abce", "only_straight_on bdb abce dcg"}}
 }
@@ -106,6 +106,7 @@ func readEverything(n *Network, rng *rand.Rand) {
 		}
 		for junction := range uint32(l.Graph.Junctions()) {
 			l.JunctionExit(junction)
+			l.IsMiniRoundabout(junction)
 		}
 		var places []search.Place
 		p := route.Point{Lon: rng.Float64() * 5 * townStep, Lat: -rng.Float64() * 3 * townStep}

@@ -47,3 +47,31 @@ func (l *Layer) JunctionExit(junction uint32) string {
 	}
 	return ""
 }
+
+// listMiniRoundabouts lists the nodes that are mini roundabouts, in their order.
+func (s *source) listMiniRoundabouts() {
+	for node, facts := range s.facts {
+		if facts.IsMiniRoundabout {
+			s.mini = append(s.mini, node)
+		}
+	}
+	slices.Sort(s.mini)
+}
+
+// writeMiniRoundabouts writes the junctions of the mode that are mini roundabouts.
+func (w *layerWriter) writeMiniRoundabouts(b *layerBuilder) {
+	var junctions []uint32
+	for _, node := range b.mini {
+		if junction, ok := b.junctionOf(node); ok {
+			junctions = append(junctions, junction)
+		}
+	}
+	slices.Sort(junctions)
+	writeColumn(w, secMiniRoundabouts, junctions)
+}
+
+// IsMiniRoundabout tells whether a junction is a mini roundabout: one that is a point of the map, and no road of its own.
+func (l *Layer) IsMiniRoundabout(junction uint32) bool {
+	_, ok := slices.BinarySearch(l.mini, junction)
+	return ok
+}

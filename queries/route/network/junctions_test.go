@@ -33,7 +33,8 @@ func (d *drawnNetwork) junctionLetters(l *Layer) map[byte][]uint32 {
 func TestAJunctionHasTheNumberOfItsExit(t *testing.T) {
 	t.Parallel()
 	n := openTown(t, &town{grid: "aeicgk\n f  d \n b    ", ways: []string{
-		"aeicgk highway=motorway", "ef highway=motorway_link oneway=yes", "cd highway=motorway_link oneway=yes", "gd highway=primary", "fb highway=footway",
+		"aeicgk highway=motorway", "ef highway=motorway_link oneway=yes", "cd highway=motorway_link oneway=yes", "gd highway=primary",
+		"fb highway=footway",
 	}, nodes: []string{"e highway=motorway_junction ref=12", "c highway=motorway_junction ref=13a;13b", "g highway=motorway_junction",
 		"i highway=motorway_junction ref=7", "d ref=9", "f highway=motorway_junction ref=4"}})
 	for m, want := range map[route.Mode]map[byte]string{
@@ -60,6 +61,22 @@ func TestANetworkWithoutExitsHasNone(t *testing.T) {
 	for junction := range uint32(l.Graph.Junctions()) {
 		if got := l.JunctionExit(junction); got != "" {
 			t.Errorf("junction %d: %q", junction, got)
+		}
+	}
+}
+
+func TestAJunctionKnowsThatItIsAMiniRoundabout(t *testing.T) {
+	t.Parallel()
+	n := openTown(t, &town{grid: " d \nabce\n f ", ways: []string{"abce highway=residential", "db highway=residential", "bf highway=footway"},
+		nodes: []string{"b highway=mini_roundabout", "c highway=mini_roundabout", "e highway=turning_circle"}})
+	for _, m := range []route.Mode{route.Car, route.Foot} {
+		l := n.Layer(m)
+		for letter, junctions := range n.junctionLetters(l) {
+			for _, junction := range junctions {
+				if got, want := l.IsMiniRoundabout(junction), letter == 'b'; got != want { // c is in the middle of a road
+					t.Errorf("%s: %c: got %v, want %v", m, letter, got, want)
+				}
+			}
 		}
 	}
 }

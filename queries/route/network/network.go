@@ -6,7 +6,7 @@
 //	    ── scan nodes ──► nodeTable: what is used    ┴── Build ─────┤
 //	                                                    partition   └► segments ─► edges, turns ─► graph.Graph, overlay    each mode
 //	the file ── Open, mapped ──► Network ── Layer ──► Graph, Topology, Metrics: columns of the mapping
-//	                                         └───── Road, JunctionExit, AppendGeometry, SegmentEdges, Near
+//	                                         └───── Road, JunctionExit, IsMiniRoundabout, AppendGeometry, SegmentEdges, Near
 //
 // A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once for all modes, in the
 // order of a space-filling curve, so that neighbours lie together. A segment of a mode is a run of pieces of one way between two
@@ -86,6 +86,7 @@ const (
 	secAvoided
 	secExits
 	secExitTexts
+	secMiniRoundabouts
 	layerSections
 )
 
@@ -140,6 +141,7 @@ type Layer struct {
 	segmentEdges []uint32 // of each segment the edges forward and backward
 	exits        []uint32 // junctions where exits of motorways begin, ascending
 	exitTexts    []uint32 // of each its number
+	mini         []uint32 // junctions that are mini roundabouts, ascending
 	searches     sync.Pool
 	metrics      map[metricKey]*overlay.Metric
 	avoidable    route.Avoid // kinds of roads that it has
@@ -249,6 +251,7 @@ func (n *Network) bindLayer(m profile.Mode) error {
 	l.segmentEdges = layerColumn[uint32](b, secSegmentEdges, 2*segments)
 	l.exits = layerColumn[uint32](b, secExits, -1)
 	l.exitTexts = layerColumn[uint32](b, secExitTexts, len(l.exits))
+	l.mini = layerColumn[uint32](b, secMiniRoundabouts, -1)
 	l.searches.New = func() any { return &nearSearch{layer: l, seen: map[uint32]struct{}{}} }
 	b.bindCells(g, counts)
 	b.bindCopies(g)

@@ -20,8 +20,9 @@ type source struct {
 	wayTable
 	nodeTable
 	restrictions []restriction
-	exits        []exit  // at nodes, in their order
-	strange      []int64 // relations that are restrictions and concern no mode
+	exits        []exit   // at nodes, in their order
+	mini         []uint32 // nodes that are mini roundabouts, in their order
+	strange      []int64  // relations that are restrictions and concern no mode
 	date         time.Time
 }
 
@@ -160,6 +161,7 @@ func readSource(ctx context.Context, file *osmpbf.File, progress func(stage stri
 	}
 	s.numberRefs()
 	s.listExits()
+	s.listMiniRoundabouts()
 	return s, s.checkSize()
 }
 
