@@ -168,7 +168,8 @@ func TestOnlyARampThatLeavesAMotorwayHasTheNumberOfTheJunction(t *testing.T) {
 
 func TestTheExitOfAMiniRoundaboutIsTold(t *testing.T) {
 	t.Parallel()
-	roads := []string{"bx highway=residential name=Rue_Basse", "xn highway=residential name=Rue_Haute", "xe highway=residential name=Rue_Longue",
+	roads := []string{
+		"bx highway=residential name=Rue_Basse", "xn highway=residential name=Rue_Haute", "xe highway=residential name=Rue_Longue",
 		"xs highway=residential name=Rue_Courte"}
 	grid := "   n\n\n\n\n\nb  x  e\n\n\n\n\n   s"
 	with, without := &town{grid, roads, []string{"x highway=mini_roundabout"}}, &town{grid, roads, nil}
