@@ -10,14 +10,15 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// What makes a path an alternative, after the literature on alternative routes: it is not much longer than the best path, shares
-// not too much with those chosen before it, and is itself the best path between any two of its points that are not too far
-// apart, so that no driver would see a detour in it.
+// What makes a path an admissible alternative, after Abraham, Delling, Goldberg and Werneck (Alternative Routes in Road Networks,
+// 2010): bounded stretch, it is not much longer than the best path; limited sharing, it has not too much in common with those
+// chosen before it; local optimality, it is itself the best path between any two of its points that are not too far apart, so
+// that no driver sees a detour in it.
 const (
-	longestAlternative = 1.25 // of the best path's primary weight
-	sharedAlternative  = 0.75 // of the best path's distance
-	localAlternative   = 0.25 // of the best path's primary weight: how far apart those points are
-	maxCandidates      = 20   // that are looked at closely
+	maxStretch    = 1.25 // times the best path's primary weight
+	maxShared     = 0.75 // of the best path's distance
+	localShare    = 0.25 // of the best path's primary weight: how far apart those points are
+	maxCandidates = 20   // that are unpacked and checked
 )
 
 // Alternatives finds the best path and at most n others, the best first. It fails with route.ErrNoRoute. The others lead through
@@ -43,7 +44,7 @@ func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, from, to [
 	return a.chosen, a.choose(n)
 }
 
-// alternatives is the memory of one Alternatives. Its query keeps both searches until all is chosen.
+// alternatives is the state of one Alternatives. Its query keeps both searches until all is chosen.
 type alternatives struct {
 	*query
 	searcher   *Searcher
@@ -54,7 +55,7 @@ type alternatives struct {
 	chosen     []Path // the best path first
 }
 
-// candidate is a path through an edge that both searches have seen.
+// candidate is the best path through an edge that both searches have seen, a via path.
 type candidate struct {
 	meeting
 	edge uint32
@@ -72,7 +73,7 @@ func (a *alternatives) findCandidates() error {
 	forward, backward := &a.forward, &a.backward
 	forward.begin(origins)
 	backward.begin(destinations)
-	limit := a.scale(longestAlternative)
+	limit := a.scale(maxStretch)
 	forward.limit, backward.limit = limit, limit
 	for len(forward.heap) > 0 || len(backward.heap) > 0 {
 		m, err := a.step(len(forward.heap) > 0)
@@ -90,26 +91,26 @@ func (a *alternatives) findCandidates() error {
 	return nil
 }
 
-// choose looks at one candidate after the other until enough are chosen.
+// choose unpacks and checks one candidate after the other until enough are chosen.
 func (a *alternatives) choose(n int) error {
 	best := map[uint32]bool{}
 	for _, e := range a.chosen[0].Edges {
 		best[e] = true
 	}
-	looks := 0
+	unpacked := 0
 	for _, c := range a.candidates {
-		if len(a.chosen) > n || looks == maxCandidates {
+		if len(a.chosen) > n || unpacked == maxCandidates {
 			return nil
 		}
-		if best[c.edge] || a.sharedWeight(c, best) > a.scale(sharedAlternative) {
+		if best[c.edge] || a.sharedWeight(c, best) > a.scale(maxShared) {
 			continue
 		}
-		looks++
+		unpacked++
 		path, err := a.path(c.meeting, a.from, a.to)
 		if err != nil {
 			return err
 		}
-		isGood, err := a.isAlternative(path, c.edge)
+		isGood, err := a.isAdmissible(path, c.edge)
 		if err != nil {
 			return err
 		}
@@ -137,17 +138,18 @@ func (a *alternatives) sharedWeight(c candidate, best map[uint32]bool) (sum uint
 	return sum
 }
 
-// isAlternative looks closely at the path through an edge.
-func (a *alternatives) isAlternative(p Path, via uint32) (bool, error) {
+// isAdmissible reports whether the path through an edge has no loop, limited sharing and local optimality. The limit of the
+// searches bounds its stretch already.
+func (a *alternatives) isAdmissible(p Path, via uint32) (bool, error) {
 	if a.hasLoop(p) {
 		return false, nil
 	}
 	for _, other := range a.chosen {
-		if float64(a.sharedDistance(p, other)) > sharedAlternative*float64(a.chosen[0].Cost.Distance) {
+		if float64(a.sharedDistance(p, other)) > maxShared*float64(a.chosen[0].Cost.Distance) {
 			return false, nil
 		}
 	}
-	return a.isLocallyBest(p, via)
+	return a.isLocallyOptimal(p, via)
 }
 
 // hasLoop reports whether a path comes to a junction twice.
@@ -192,10 +194,10 @@ func (a *alternatives) sums(p Path) []overlay.Weight {
 	return sums
 }
 
-// isLocallyBest reports whether the part of a path around one of its edges is the best path between its ends. On both sides the part is
-// at most as long as localAlternative says.
-func (a *alternatives) isLocallyBest(p Path, via uint32) (bool, error) {
-	sums, around := a.sums(p), a.scale(localAlternative)
+// isLocallyOptimal reports whether the part of a path around one of its edges is the best path between its ends: the T-test of the
+// literature. On both sides of the edge the part is at most as long as localShare says.
+func (a *alternatives) isLocallyOptimal(p Path, via uint32) (bool, error) {
+	sums, around := a.sums(p), a.scale(localShare)
 	middle := slices.Index(p.Edges, via)
 	first, last := middle, middle
 	for first > 0 && sums[middle].Key-sums[first-1].Key <= around {

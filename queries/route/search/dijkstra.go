@@ -9,7 +9,7 @@ import (
 )
 
 // Dijkstra is the cost of the best path between places by the plain algorithm on the whole graph, without cells: what all other
-// searches must agree with. false says that there is none.
+// searches must agree with. false says that there is no path. It settles the whole graph, so it is for tests and benchmarks.
 func Dijkstra(g *graph.Graph, p route.Profile, from, to []Place) (Cost, bool) {
 	d := newDijkstra(g, p, from)
 	weight := d.to(from, to)
@@ -34,13 +34,14 @@ func newDijkstra(g *graph.Graph, p route.Profile, from []Place) *dijkstra {
 	for len(d.heap) > 0 {
 		item := d.heap.Pop()
 		if item.Weight() == d.labels[item.State] {
-			d.expand(item.State, item.Weight())
+			d.relax(item.State, item.Weight())
 		}
 	}
 	return d
 }
 
-func (d *dijkstra) expand(edge uint32, at overlay.Weight) {
+// relax improves the labels of the edges that follow a settled one.
+func (d *dijkstra) relax(edge uint32, at overlay.Weight) {
 	first, end := d.graph.OutEdges(d.graph.Head[edge])
 	for next := first; next < end; next++ {
 		if turn := d.graph.Turn(edge, next); turn != graph.ForbiddenTurn {
@@ -49,6 +50,7 @@ func (d *dijkstra) expand(edge uint32, at overlay.Weight) {
 	}
 }
 
+// improve lowers a label and queues its edge.
 func (d *dijkstra) improve(edge uint32, to overlay.Weight) {
 	if to.IsLess(d.labels[edge]) {
 		d.labels[edge] = to
@@ -58,10 +60,10 @@ func (d *dijkstra) improve(edge uint32, to overlay.Weight) {
 
 // to is the weight of the best path to one of some places.
 func (d *dijkstra) to(from, to []Place) overlay.Weight {
-	best := d.along(from, to).Weight
+	best := d.bestOnEdge(from, to).Weight
 	d.visitEnds(to, func(edge uint32, place int) {
 		for _, before := range d.graph.InEdges(d.graph.Tail[edge]) {
-			if weight, ok := d.onto(before, edge, to[place]); ok && weight.Plus(d.labels[before]).IsLess(best) {
+			if weight, ok := d.turnOnto(before, edge, to[place]); ok && weight.Plus(d.labels[before]).IsLess(best) {
 				best = weight.Plus(d.labels[before])
 			}
 		}

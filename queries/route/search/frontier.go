@@ -7,7 +7,9 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// frontier is one search: what is known of the states that it has seen, and which come next.
+// frontier is one search by Dijkstra's algorithm, forward or backward: the labels of the states that it has seen, and the queue of those
+// to settle. A forward label is the weight from the origin to the head of the edge; a backward label is that from the head of
+// the edge to the destination. So where both know a state, their sum is the weight of a path.
 //
 // Its labels lie in blocks. A forward search has a block for the exits of each closed cell that it crosses, and one for the edges whose
 // tail is in an open cell of level 1; a backward search for entries, and for edges whose head is in one. So whatever follows a
@@ -19,26 +21,27 @@ type frontier struct {
 	nodes      []node
 	heap       overlay.Heap
 	blocks     []block // of each cell; then of each cell of level 1 once more, for its edges
-	search     uint32
-	limit      uint64 // keys above it are of no use
+	search     uint32  // number of the search; blocks of others are stale
+	limit      uint64  // keys above it are of no use
 }
 
-// node is what else is known of a state.
+// node is the rest of a label: keys are apart from it because relaxing reads many of them and improves few.
 type node struct {
 	avoided uint32
 	parent  uint32 // label of the state before, or isSeed and the index of a place
 	id      uint32 // the edge, or isCut and the number of the cut edge
 }
 
-// block is where the labels of a cell begin, if it is one of this search.
+// block is where the labels of a cell begin, if its search is the current one.
 type block struct{ search, first uint32 }
 
+// The highest bit tells two kinds of numbers apart.
 const (
-	isSeed = 1 << 31
-	isCut  = 1 << 31
+	isSeed = 1 << 31 // of a parent: the rest is the index of a place
+	isCut  = 1 << 31 // of the id of a state: the rest is the number of a cut edge
 )
 
-// reset forgets everything.
+// reset forgets all labels. The blocks become stale by the next number, without being written.
 func (f *frontier) reset() {
 	f.keys, f.nodes, f.heap = f.keys[:0], f.nodes[:0], f.heap[:0]
 	f.limit = overlay.NoPath
@@ -49,7 +52,7 @@ func (f *frontier) reset() {
 	}
 }
 
-// side is an edge seen from one of its ends.
+// side is a state seen from one of its ends: the cell in which a search that stands there goes on, or from which it came.
 type side struct {
 	id    uint32 // the edge, or isCut and the number of the cut edge: always the latter where level is not 0
 	cell1 uint32 // of level 1, at that end
@@ -90,11 +93,12 @@ func (q *query) edgeOf(id uint32) uint32 {
 	return id
 }
 
-// near is a state seen from where the search goes on; far from where it comes.
-func (f *frontier) near(id uint32) side { return f.sideOf(id, f.isBackward) }
-func (f *frontier) far(id uint32) side  { return f.sideOf(id, !f.isBackward) }
+// nextSide is a state seen from the end where the search goes on: the head, or backward the tail. labelSide is it seen from the other
+// end, which decides in which block its label lies.
+func (f *frontier) nextSide(id uint32) side  { return f.sideOf(id, f.isBackward) }
+func (f *frontier) labelSide(id uint32) side { return f.sideOf(id, !f.isBackward) }
 
-// locate returns the block of a state seen from its far side, and its place there.
+// locate returns the block of a state seen from its label side, and its place there.
 func (f *frontier) locate(s side) (block, place uint32) {
 	switch {
 	case s.level > 0 && f.isBackward:
@@ -110,7 +114,7 @@ func (f *frontier) locate(s side) (block, place uint32) {
 	return block, edge - f.firstEdge(s.cell1)
 }
 
-// find returns the weight of a state seen from its far side; false where none is known.
+// find returns the label of a state seen from its label side; false where the search has not reached it.
 func (f *frontier) find(s side) (label uint32, ok bool) {
 	block, place := f.locate(s)
 	b := f.blocks[block]
@@ -120,6 +124,7 @@ func (f *frontier) find(s side) (label uint32, ok bool) {
 	return b.first + place, true
 }
 
+// weight is the weight of a label.
 func (f *frontier) weight(label uint32) overlay.Weight {
 	return overlay.Weight{Key: f.keys[label], Avoided: f.nodes[label].avoided}
 }
@@ -158,6 +163,7 @@ func (f *frontier) cutsOf(cell uint32) []uint32 {
 	return f.topology.ExitsOf(cell)
 }
 
+// addEdges makes labels for the edges of an open cell of level 1.
 func (f *frontier) addEdges(cell1 uint32) {
 	first, end := f.firstEdge(cell1), f.topology.FirstJunction[cell1+1]
 	if f.isBackward {
@@ -189,11 +195,12 @@ func (f *frontier) grow(n int) []node {
 func (f *frontier) begin(seeds []seed) {
 	f.reset()
 	for _, s := range seeds {
-		block, place := f.locate(f.far(s.edge))
+		block, place := f.locate(f.labelSide(s.edge))
 		f.improve(f.blockOf(block)+place, s.weight, isSeed|s.place)
 	}
 }
 
+// improve lowers a label and queues its state, if the weight is better and within the limit.
 func (f *frontier) improve(label uint32, to overlay.Weight, parent uint32) {
 	if to.Key > f.limit || !to.IsLess(f.weight(label)) {
 		return
@@ -215,22 +222,22 @@ func (f *frontier) settle() (label uint32, ok bool) {
 	return 0, false
 }
 
-// expand looks at what follows a settled state, seen from its near side.
-func (f *frontier) expand(label uint32, s side) {
+// relax improves the labels of what follows a settled state, seen from its next side.
+func (f *frontier) relax(label uint32, s side) {
 	switch {
 	case s.level > 0 && f.isBackward:
-		f.crossBackward(label, s)
+		f.relaxColumn(label, s)
 	case s.level > 0:
-		f.crossForward(label, s)
+		f.relaxRow(label, s)
 	case f.isBackward:
-		f.followBackward(label, s)
+		f.relaxInEdges(label, s)
 	default:
-		f.followForward(label, s)
+		f.relaxOutEdges(label, s)
 	}
 }
 
-// crossForward goes to the exits of a closed cell.
-func (f *frontier) crossForward(label uint32, s side) {
+// relaxRow goes from an entry of a closed cell to its exits: forward along a row of the matrix.
+func (f *frontier) relaxRow(label uint32, s side) {
 	first := f.blockOf(s.cell)
 	keys, avoided := f.metric.Matrix(f.topology, s.cell)
 	columns := f.topology.FirstExit[s.cell+1] - f.topology.FirstExit[s.cell]
@@ -249,8 +256,8 @@ func (f *frontier) crossForward(label uint32, s side) {
 	}
 }
 
-// crossBackward goes to the entries of a closed cell.
-func (f *frontier) crossBackward(label uint32, s side) {
+// relaxColumn goes from an exit of a closed cell to its entries: backward along a column of the matrix.
+func (f *frontier) relaxColumn(label uint32, s side) {
 	first := f.blockOf(s.cell)
 	keys, avoided := f.metric.Matrix(f.topology, s.cell)
 	columns := f.topology.FirstExit[s.cell+1] - f.topology.FirstExit[s.cell]
@@ -268,8 +275,8 @@ func (f *frontier) crossBackward(label uint32, s side) {
 	}
 }
 
-// followForward goes to the edges that leave the head of an edge.
-func (f *frontier) followForward(label uint32, s side) {
+// relaxOutEdges goes to the edges that leave the head of an edge.
+func (f *frontier) relaxOutEdges(label uint32, s side) {
 	first := f.blockOf(uint32(f.topology.Cells())+s.cell1) - f.firstEdge(s.cell1)
 	g, edge, at := f.graph, f.edgeOf(s.id), f.weight(label)
 	j := g.Head[edge]
@@ -286,8 +293,8 @@ func (f *frontier) followForward(label uint32, s side) {
 	}
 }
 
-// followBackward goes to the edges that end at the tail of an edge. The weight of a backward label does not hold its own edge.
-func (f *frontier) followBackward(label uint32, s side) {
+// relaxInEdges goes to the edges that end at the tail of an edge. The weight of a backward label does not hold its own edge.
+func (f *frontier) relaxInEdges(label uint32, s side) {
 	first := f.blockOf(uint32(f.topology.Cells())+s.cell1) - f.firstEdge(s.cell1)
 	g, edge := f.graph, f.edgeOf(s.id)
 	at := f.weight(label).Plus(f.weigher.Edge(edge))

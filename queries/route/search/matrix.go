@@ -9,10 +9,11 @@ import (
 
 // Matrix finds the cost from each origin to each destination: Unreachable where there is no path.
 //
-// Of the best path to a destination, look at the largest cell around its end that does not hold the origin, and at the last edge by
-// which the path enters it. The search from the origin opens the cells of the origin alone, so it settles that edge, with its exact
-// weight. What follows lies within the cell, so a search back from the destination through its own cells, the smallest first,
-// gives the rest for every entry. Where there are more origins than destinations, everything is done in the other direction.
+// It is a many-to-many search with buckets. Of the best path to a destination, look at the largest cell around its end that does
+// not hold the origin, and at the last edge by which the path enters it. The search from the origin opens the cells of the origin
+// alone, so it settles that edge, with its exact weight. What follows lies within the cell, so a search back from the destination
+// through its own cells, the smallest first, gives the rest for every entry: it lies in the bucket of the cell. Where there are
+// more origins than destinations, everything is done in the other direction.
 func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Place) ([][]Cost, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Matrix)
 	if err != nil {
@@ -36,7 +37,8 @@ func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Pla
 	return costs, nil
 }
 
-// matrix is the memory of one Matrix.
+// matrix is the state of one Matrix. The fewer ends (the origins, as a rule) are searched from across the country, the many from within
+// their own cells.
 type matrix struct {
 	*query
 	weights      [][]overlay.Weight // of each origin and destination
@@ -44,20 +46,20 @@ type matrix struct {
 	destinations [][]seed
 	isTransposed bool // the searches across the country begin at destinations
 
-	// What the searches through the own cells of the many ends have found: for each cell those that it holds, each with
-	// a row of weights for the edges that enter (or leave) the cell.
-	held map[uint32][]held
-	rows []overlay.Weight
+	// The buckets of the cells: the many ends that a cell holds, each with a row of weights, one for each edge by which the
+	// search across enters the cell.
+	buckets map[uint32][]bucketEntry
+	rows    []overlay.Weight
 }
 
-// held is an end that is in a cell.
-type held struct {
+// bucketEntry is one of the many ends, in the bucket of a cell that holds it.
+type bucketEntry struct {
 	index int
 	first uint32 // in rows
 }
 
 func newMatrix(q *query, from, to [][]Place) *matrix {
-	m := &matrix{query: q, isTransposed: len(from) > len(to), held: map[uint32][]held{}}
+	m := &matrix{query: q, isTransposed: len(from) > len(to), buckets: map[uint32][]bucketEntry{}}
 	for _, places := range to {
 		m.destinations = append(m.destinations, q.destinations(places))
 	}
@@ -65,7 +67,7 @@ func newMatrix(q *query, from, to [][]Place) *matrix {
 		m.origins = append(m.origins, q.origins(places))
 		row := make([]overlay.Weight, len(to))
 		for j := range to {
-			row[j] = q.along(places, to[j]).Weight
+			row[j] = q.bestOnEdge(places, to[j]).Weight
 		}
 		m.weights = append(m.weights, row)
 	}
@@ -111,7 +113,7 @@ func (m *matrix) searchWithin(f *frontier, index int, seeds []seed) error {
 			return err
 		}
 		for _, cell := range cells {
-			m.hold(f, index, cell, level)
+			m.fillBucket(f, index, cell, level)
 		}
 		if level == m.topology.Levels() {
 			return nil
@@ -155,13 +157,13 @@ func (m *matrix) settleWithin(f *frontier, level int) error {
 			if s.level = level - 1; level > 1 {
 				s.cell = over[level-2]
 			}
-			f.expand(label, s)
+			f.relax(label, s)
 		}
 	}
 }
 
-// hold keeps the weights that the search has found for the edges that enter a cell.
-func (m *matrix) hold(f *frontier, index int, cell uint32, level int) {
+// fillBucket adds an end to the bucket of one of its cells, with the weights of its search at the edges that enter the cell.
+func (m *matrix) fillBucket(f *frontier, index int, cell uint32, level int) {
 	first := uint32(len(m.rows))
 	isReached := false
 	for _, cut := range f.cutsOf(cell) {
@@ -177,13 +179,13 @@ func (m *matrix) hold(f *frontier, index int, cell uint32, level int) {
 		m.rows = append(m.rows, weight)
 	}
 	if isReached {
-		m.held[cell] = append(m.held[cell], held{index, first})
+		m.buckets[cell] = append(m.buckets[cell], bucketEntry{index, first})
 	}
 }
 
 // seedNext begins the search on the next level with what was kept for a cell.
 func (m *matrix) seedNext(f *frontier, index int, cell uint32) {
-	all := m.held[cell]
+	all := m.buckets[cell]
 	if len(all) == 0 || all[len(all)-1].index != index {
 		return
 	}
@@ -198,8 +200,8 @@ func (m *matrix) searchAcross(f *frontier, index int, seeds []seed, many [][]see
 	m.closeAll()
 	m.openSeeds(seeds)
 	f.begin(seeds)
-	near := m.listNear(many)
-	const stepsBetweenLooks = 64
+	local := m.listLocalSeeds(many)
+	const stepsBetweenChecks = 64
 	for steps := 1; ; steps++ {
 		label, ok := f.settle()
 		if !ok {
@@ -208,22 +210,22 @@ func (m *matrix) searchAcross(f *frontier, index int, seeds []seed, many [][]see
 		if err := m.budget.spend(); err != nil {
 			return err
 		}
-		if steps%stepsBetweenLooks == 0 && m.isFound(f, index, near, len(many), f.keys[label]) {
+		if steps%stepsBetweenChecks == 0 && m.isFound(f, index, local, len(many), f.keys[label]) {
 			return nil
 		}
-		s := f.near(f.nodes[label].id)
+		s := f.nextSide(f.nodes[label].id)
 		if s.level > 0 {
-			m.enter(f, index, label, s)
+			m.scanBucket(f, index, label, s)
 		}
-		f.expand(label, s)
+		f.relax(label, s)
 	}
-	m.lookNear(f, index, near)
+	m.improveLocal(f, index, local)
 	return nil
 }
 
-// enter improves the weights of the ends in a cell that the search enters.
-func (m *matrix) enter(f *frontier, index int, label uint32, s side) {
-	all := m.held[s.cell]
+// scanBucket improves the weights of the ends in the bucket of a cell that the search enters.
+func (m *matrix) scanBucket(f *frontier, index int, label uint32, s side) {
+	all := m.buckets[s.cell]
 	if len(all) == 0 {
 		return
 	}
@@ -238,28 +240,28 @@ func (m *matrix) enter(f *frontier, index int, label uint32, s side) {
 	}
 }
 
-// nearEnd is a seed of one of the many ends in an open cell of level 1.
-type nearEnd struct {
+// localSeed is a seed of one of the many ends in an open cell of level 1.
+type localSeed struct {
 	index int
 	seed
 }
 
-// listNear returns the seeds in the cells from which the search begins.
-func (m *matrix) listNear(many [][]seed) (near []nearEnd) {
+// listLocalSeeds returns the seeds in the cells from which the search begins.
+func (m *matrix) listLocalSeeds(many [][]seed) (local []localSeed) {
 	for i, seeds := range many {
 		for _, s := range seeds {
 			if m.open[m.graph.Cells.Of[m.graph.Head[s.edge]]] == m.opening {
-				near = append(near, nearEnd{i, s})
+				local = append(local, localSeed{i, s})
 			}
 		}
 	}
-	return near
+	return local
 }
 
-// lookNear improves the weights of the ends that share a cell of level 1 with the one from which the search came.
-func (m *matrix) lookNear(f *frontier, index int, near []nearEnd) {
-	for _, n := range near {
-		if label, ok := f.find(f.far(n.edge)); ok {
+// improveLocal improves the weights of the ends that share a cell of level 1 with the one from which the search came.
+func (m *matrix) improveLocal(f *frontier, index int, local []localSeed) {
+	for _, n := range local {
+		if label, ok := f.find(f.labelSide(n.edge)); ok {
 			if sum, known := f.weight(label).Plus(n.weight), m.at(index, n.index); sum.IsLess(*known) {
 				*known = sum
 			}
@@ -268,8 +270,8 @@ func (m *matrix) lookNear(f *frontier, index int, near []nearEnd) {
 }
 
 // isFound says whether nothing that is still to be settled can improve a weight.
-func (m *matrix) isFound(f *frontier, index int, near []nearEnd, many int, key uint64) bool {
-	m.lookNear(f, index, near)
+func (m *matrix) isFound(f *frontier, index int, local []localSeed, many int, key uint64) bool {
+	m.improveLocal(f, index, local)
 	for i := range many {
 		if m.at(index, i).Key > key {
 			return false

@@ -17,8 +17,9 @@ type Found struct {
 }
 
 // Nearest finds the destinations that are nearest to places by the weight of the profile, in which avoided roads count
-// route.AvoidFactor times: the nearest first, of equal ones the earlier, at most limit. It is one search that opens all cells that
-// hold destinations and crosses the others; it ends as soon as enough destinations are found.
+// route.AvoidFactor times: the nearest first, of equal ones the earlier, at most limit. Those that no path leads to are left out.
+// It is one search that opens all cells that hold destinations and crosses the others; it ends as soon as enough destinations are
+// found.
 func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, to [][]Place, limit int) ([]Found, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Nearest)
 	if err != nil {
@@ -36,7 +37,8 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 	return n.result(), nil
 }
 
-// nearest is the memory of one Nearest.
+// nearest is the state of one Nearest. Destinations are queued with the weight of a path as soon as the search is at the edge before
+// them; they are found when no state with a smaller weight is left.
 type nearest struct {
 	*query
 	first   map[uint32]uint32 // of a junction the first of ends on the edges that leave it, + 1
@@ -51,14 +53,14 @@ type nearest struct {
 type end struct {
 	edge        uint32
 	destination uint32
-	before      overlay.Weight
-	next        uint32 // on the edges that leave the same junction, + 1; 0 for the last
+	before      overlay.Weight // of the part of the edge up to the place
+	next        uint32         // on the edges that leave the same junction, + 1; 0 for the last
 }
 
 // addEnds opens the cells of all destinations and queues those on the edges of the origin.
 func (n *nearest) addEnds(from []Place, to [][]Place) {
 	for i, places := range to {
-		if direct := n.along(from, places); direct.Key < overlay.NoPath {
+		if direct := n.bestOnEdge(from, places); direct.Key < overlay.NoPath {
 			n.push(uint32(i), direct.Weight)
 		}
 		n.visitEnds(places, func(edge uint32, place int) {
@@ -70,6 +72,7 @@ func (n *nearest) addEnds(from []Place, to [][]Place) {
 	}
 }
 
+// push queues a destination. It may be queued many times; keep counts it once.
 func (n *nearest) push(destination uint32, weight overlay.Weight) {
 	n.queue.Push(overlay.Item{Key: weight.Key, Avoided: weight.Avoided, State: destination})
 }
@@ -88,11 +91,11 @@ func (n *nearest) search(f *frontier) error {
 		if err := n.budget.spend(); err != nil {
 			return err
 		}
-		s := f.near(f.nodes[label].id)
+		s := f.nextSide(f.nodes[label].id)
 		if s.level == 0 {
-			n.lookAhead(n.edgeOf(s.id), f.weight(label))
+			n.queueDestinations(n.edgeOf(s.id), f.weight(label))
 		}
-		f.expand(label, s)
+		f.relax(label, s)
 	}
 	return nil
 }
@@ -109,6 +112,7 @@ func (n *nearest) isDone(f *frontier) bool {
 	return (len(n.queue) == 0 || n.queue[0].Key > last) && (len(f.heap) == 0 || f.heap[0].Key > last)
 }
 
+// keep adds a destination to those found, unless it was found by a better path.
 func (n *nearest) keep(destination overlay.Item) {
 	if !n.isFound[destination.State] {
 		n.isFound[destination.State] = true
@@ -116,8 +120,8 @@ func (n *nearest) keep(destination overlay.Item) {
 	}
 }
 
-// lookAhead queues the destinations on the edges that leave the head of an edge.
-func (n *nearest) lookAhead(edge uint32, at overlay.Weight) {
+// queueDestinations queues the destinations on the edges that leave the head of an edge.
+func (n *nearest) queueDestinations(edge uint32, at overlay.Weight) {
 	for i := n.first[n.graph.Head[edge]]; i != 0; i = n.ends[i-1].next {
 		e := &n.ends[i-1]
 		turn := n.graph.Turn(edge, e.edge)

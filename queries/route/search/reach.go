@@ -37,9 +37,10 @@ func (s *Searcher) Reach(
 	return nil
 }
 
-// reach is the memory of one Reach: a search on edges with labels in blocks, one for each cell of level 1 that was seen, and a queue
-// of buckets. The label of an edge is the cost at its nearer end: at its tail, for arrivals at its head. In a bucket edges wait in no
-// order, so that one may be settled again with a better label before the bucket is empty.
+// reach is the state of one Reach: a search on edges, without the overlay, because it visits every edge anyway. Its labels lie in
+// blocks, one for each cell of level 1 that was seen, and a queue of buckets. The label of an edge is the cost at its nearer end:
+// at its tail, for arrivals at its head. In a bucket edges wait in no order, so that one may be settled again with a better label
+// before the bucket is empty.
 type reach struct {
 	graph     *graph.Graph
 	topology  *overlay.Topology
@@ -48,24 +49,26 @@ type reach struct {
 	limit     uint32
 	budget    budget
 
-	blocks []block // of each cell of level 1
-	number uint32
-	cells  []uint32 // that have blocks
-	labels []uint32
+	blocks  []block  // of each cell of level 1
+	current uint32   // number of the search; blocks of others are stale
+	cells   []uint32 // that have blocks
+	labels  []uint32
 
-	width   uint32 // of a bucket
-	buckets []int32
+	width   uint32  // of a bucket
+	buckets []int32 // index of the first in waiting; -1 where the bucket is empty
 	waiting []waiting
 }
 
-// waiting is an edge in a bucket.
+// waiting is an edge in a bucket, which is a linked list.
 type waiting struct {
 	edge, label, cost uint32
 	next              int32
 }
 
+// bucketCount buckets divide the costs up to the limit.
 const bucketCount = 4096
 
+// begin forgets the search before, and makes all buckets empty.
 func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 	r.weigher, r.limit, r.width = w, limit, limit/bucketCount+1
 	r.cells, r.labels, r.waiting = r.cells[:0], r.labels[:0], r.waiting[:0]
@@ -73,14 +76,14 @@ func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 	for i := range r.buckets {
 		r.buckets[i] = -1
 	}
-	r.number++
-	if r.number == 0 {
+	r.current++
+	if r.current == 0 {
 		clear(r.blocks)
-		r.number = 1
+		r.current = 1
 	}
 }
 
-// primary is what an edge costs.
+// primary is the primary cost of an edge, in which an avoided road counts route.AvoidFactor times.
 func (r *reach) primary(edge uint32) uint64 { return r.weigher.Edge(edge).Key >> 32 }
 
 // seed visits the edges of places and begins behind (or before) them.
@@ -95,7 +98,7 @@ func (r *reach) seed(from []Place, visit func(edge uint32, start, end int64)) {
 		}
 		after := q.part(p.Edge, p.After).Key >> 32
 		visit(p.Edge, int64(after)-whole, int64(after))
-		r.leave(p.Edge, after)
+		r.relaxOutEdges(p.Edge, after)
 	}
 	if r.isArrival {
 		for _, s := range q.destinations(from) {
@@ -128,9 +131,9 @@ func (r *reach) edgesOf(cell uint32) (first, end uint32) {
 // none yet.
 func (r *reach) block(cell uint32) uint32 {
 	b := &r.blocks[cell]
-	if b.search != r.number {
+	if b.search != r.current {
 		first, end := r.edgesOf(cell)
-		b.search, b.first = r.number, uint32(len(r.labels))-first
+		b.search, b.first = r.current, uint32(len(r.labels))-first
 		r.cells = append(r.cells, cell)
 		r.labels = slices.Grow(r.labels, int(end-first))
 		for range end - first {
@@ -140,6 +143,7 @@ func (r *reach) block(cell uint32) uint32 {
 	return b.first
 }
 
+// improve lowers a label and puts its edge in the bucket of its cost. What waits in another bucket becomes stale.
 func (r *reach) improve(edge, label, cost uint32) {
 	if cost >= r.labels[label] {
 		return
@@ -164,17 +168,17 @@ func (r *reach) search() error {
 			}
 			cost := uint64(w.cost) + r.primary(w.edge)
 			if r.isArrival {
-				r.leaveBackward(w.edge, cost)
+				r.relaxInEdges(w.edge, cost)
 			} else {
-				r.leave(w.edge, cost)
+				r.relaxOutEdges(w.edge, cost)
 			}
 		}
 	}
 	return nil
 }
 
-// leave goes from the head of an edge, where the cost is known, to the edges that follow.
-func (r *reach) leave(edge uint32, cost uint64) {
+// relaxOutEdges goes from the head of an edge, where the cost is known, to the edges that follow.
+func (r *reach) relaxOutEdges(edge uint32, cost uint64) {
 	if cost > uint64(r.limit) {
 		return
 	}
@@ -190,8 +194,8 @@ func (r *reach) leave(edge uint32, cost uint64) {
 	}
 }
 
-// leaveBackward goes from the tail of an edge to the edges that lead there.
-func (r *reach) leaveBackward(edge uint32, cost uint64) {
+// relaxInEdges goes from the tail of an edge to the edges that lead there.
+func (r *reach) relaxInEdges(edge uint32, cost uint64) {
 	if cost > uint64(r.limit) {
 		return
 	}

@@ -8,14 +8,15 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// Route finds the best path from one of some places to one of others. It fails with route.ErrNoRoute.
+// Route finds the best path from one of some places to one of others. It fails with route.ErrNoRoute where there is none. Of equally
+// good paths it finds the same one each time.
 func (s *Searcher) Route(ctx context.Context, p route.Profile, from, to []Place) (Path, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Route)
 	if err != nil {
 		return Path{}, err
 	}
 	defer s.release(q)
-	best := q.along(from, to)
+	best := q.bestOnEdge(from, to)
 	origins, destinations := q.origins(from), q.destinations(to)
 	q.openSeeds(origins)
 	q.openSeeds(destinations)
@@ -33,12 +34,12 @@ type meeting struct {
 	forward, backward uint32 // labels of the state; for a path along one edge isSeed and the indices of the places
 }
 
-// along is the best path from a place to one that lies behind it on the same edge.
-func (q *query) along(from, to []Place) meeting {
+// bestOnEdge is the best path from a place to one further along the same edge, which no search finds, because it takes no turn.
+func (q *query) bestOnEdge(from, to []Place) meeting {
 	best := meeting{Weight: overlay.Weight{Key: overlay.NoPath}}
 	for i, f := range from {
 		for k, t := range to {
-			if weight, ok := q.between(f, t); ok && weight.IsLess(best.Weight) {
+			if weight, ok := q.weightOnEdge(f, t); ok && weight.IsLess(best.Weight) {
 				best = meeting{weight, isSeed | uint32(i), isSeed | uint32(k)}
 			}
 		}
@@ -46,8 +47,8 @@ func (q *query) along(from, to []Place) meeting {
 	return best
 }
 
-// between is the weight from a place to one behind it on the same edge.
-func (q *query) between(from, to Place) (overlay.Weight, bool) {
+// weightOnEdge is the weight from a place to one further along the same edge; false where to lies before from.
+func (q *query) weightOnEdge(from, to Place) (overlay.Weight, bool) {
 	isBehind := from.Before.Duration <= to.Before.Duration && from.Before.Distance <= to.Before.Distance
 	if !isBehind || from.Edge != to.Edge && !slices.Contains(q.graph.CopiesOf(to.Edge), from.Edge) {
 		return overlay.Weight{}, false
@@ -89,7 +90,7 @@ func (q *query) origins(from []Place) []seed {
 func (q *query) destinations(to []Place) (seeds []seed) {
 	q.visitEnds(to, func(edge uint32, place int) {
 		for _, before := range q.graph.InEdges(q.graph.Tail[edge]) {
-			if weight, ok := q.onto(before, edge, to[place]); ok {
+			if weight, ok := q.turnOnto(before, edge, to[place]); ok {
 				seeds = append(seeds, seed{before, weight, uint32(place)})
 			}
 		}
@@ -97,14 +98,15 @@ func (q *query) destinations(to []Place) (seeds []seed) {
 	return seeds
 }
 
-// openSeeds opens the cells in which searches begin.
+// openSeeds opens the cells in which searches begin, on all levels.
 func (q *query) openSeeds(seeds []seed) {
 	for _, s := range seeds {
 		q.openAt(q.graph.Head[s.edge])
 	}
 }
 
-// meet searches from both ends until no better path can be found.
+// meet searches from both ends, always on the side whose next weight is smaller. It stops when the next weights of both add up to no
+// less than the best path: every path that neither search has seen costs at least that sum.
 func (q *query) meet(best *meeting) error {
 	forward, backward := &q.forward, &q.backward
 	for len(forward.heap) > 0 && len(backward.heap) > 0 {
@@ -138,13 +140,13 @@ func (q *query) step(isForward bool) (meeting, error) {
 	if err := q.budget.spend(); err != nil {
 		return m, err
 	}
-	s := f.near(f.nodes[label].id)
+	s := f.nextSide(f.nodes[label].id)
 	if there, ok := other.find(s); ok {
 		m = meeting{f.weight(label).Plus(other.weight(there)), label, there}
 		if f.isBackward {
 			m.forward, m.backward = there, label
 		}
 	}
-	f.expand(label, s)
+	f.relax(label, s)
 	return m, nil
 }

@@ -6,9 +6,9 @@
 //	        ── Nearest ──► one search that opens the cells that hold destinations
 //	        ── Reach   ──► one search on the edges
 //
-// The states of a search are edges, as package overlay says. A query opens the cells that hold its ends: in an open cell of level 1
-// it goes from edge to edge; everywhere else it crosses the largest cell that is not open by its matrix. A query remembers
-// what it knows in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
+// The states of a search are edges, as package overlay says. A query opens the cells that hold its ends, on all levels: in an
+// open cell of level 1 it goes from edge to edge; everywhere else it crosses the largest cell that is not open by its matrix. The
+// labels of a query lie in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
 package search
 
 import (
@@ -20,7 +20,8 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// Cost is what a path costs, in units of the graph. Avoided roads count once.
+// Cost is what a path costs, in graph.DurationUnit and graph.DistanceUnit parts. Turns are part of the duration. Avoided roads count
+// once: the factor that keeps paths off them is not in a Cost.
 type Cost struct{ Duration, Distance uint32 }
 
 // Unreachable stands for the cost of a path that does not exist.
@@ -33,7 +34,7 @@ type Place struct {
 	Before, After Cost
 }
 
-// PlaceOn is the point at a fraction of an edge.
+// PlaceOn is the point at a fraction of an edge, from 0 at its tail to 1 at its head. Fractions outside are cut to these.
 func PlaceOn(g *graph.Graph, edge uint32, fraction float64) Place {
 	fraction = min(max(fraction, 0), 1)
 	whole := Cost{g.Duration[edge], g.Distance[edge]}
@@ -41,6 +42,7 @@ func PlaceOn(g *graph.Graph, edge uint32, fraction float64) Place {
 	return Place{edge, before, Cost{whole.Duration - before.Duration, whole.Distance - before.Distance}}
 }
 
+// part is a fraction of a cost, rounded.
 func part(whole uint32, fraction float64) uint32 { return uint32(float64(whole)*fraction + 0.5) }
 
 // Path is a list of edges, each of which begins where the one before ends. It starts at Start on the first and ends at End on the
@@ -51,12 +53,13 @@ type Path struct {
 	Cost       Cost
 }
 
-// Metrics finds the metric of a profile.
+// Metrics finds the metric of a profile; false where there is none. It must be safe for concurrent use.
 type Metrics interface {
 	Metric(route.Profile) (*overlay.Metric, bool)
 }
 
-// Budgets are how many states one call may settle before it fails with route.ErrTooMuchWork.
+// Budgets are how many states one call of each method may settle before it fails with route.ErrTooMuchWork. Alternatives counts as
+// Route, once for itself and once for each route by which it checks a candidate.
 type Budgets struct{ Route, Matrix, Nearest, Reach int }
 
 // DefaultBudgets are enough for a country: a route settles some thousand states, a matrix cell fewer, an hour of reach a million.
@@ -74,12 +77,13 @@ type Searcher struct {
 	reaches  sync.Pool // of *reach
 }
 
-// New returns a searcher.
+// New returns a searcher with DefaultBudgets. The topology and the metrics must be those of the graph.
 func New(g *graph.Graph, t *overlay.Topology, metrics Metrics) *Searcher {
 	return &Searcher{Budgets: DefaultBudgets, graph: g, topology: t, metrics: metrics}
 }
 
-// query is the memory of one call, and what it looks things up in.
+// query is the state of one call. A pool keeps it for later calls, because its columns over all cells are costly to make. One goroutine
+// uses it at a time.
 type query struct {
 	graph    *graph.Graph
 	topology *overlay.Topology
@@ -87,15 +91,17 @@ type query struct {
 	metric   *overlay.Metric
 	budget   budget
 
-	open     []uint32 // of each cell the opening in which it was opened last
-	opening  uint32
+	// A cell is open if open says the current opening. So all cells are closed in one step, by the next opening.
+	open    []uint32 // of each cell
+	opening uint32
+
 	forward  frontier
 	backward frontier
-	inner    frontier // of the unpacking
-	hops     []uint32
+	inner    frontier // for unpacking
+	hops     []uint32 // for unpacking: states of the paths across the cells that are being unpacked, a stack
 }
 
-// begin takes a query from the pool. release gives it back.
+// begin takes a query from the pool, for a call that may settle a number of states. release gives it back.
 func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*query, error) {
 	metric, ok := s.metrics.Metric(p)
 	if !ok {
@@ -117,6 +123,7 @@ func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*quer
 	return q, nil
 }
 
+// release gives a query back to the pool. It drops what belongs to the call, so that the pool holds on to no context.
 func (s *Searcher) release(q *query) {
 	q.budget.ctx, q.metric = nil, nil
 	s.pool.Put(q)
@@ -167,7 +174,7 @@ func (q *query) closed(cell uint32) (closed uint32, level int) {
 	return 0, 0
 }
 
-// cost is what a weight says.
+// cost is the duration and the distance of a weight.
 func (q *query) cost(of overlay.Weight) Cost {
 	duration, distance := q.weigher.Cost(of)
 	return Cost{duration, distance}

@@ -216,10 +216,10 @@ func checkAlternative(t *testing.T, tw *town, path Path, before []Path) {
 	t.Helper()
 	for _, other := range before {
 		a := alternatives{query: &query{graph: tw.Graph}}
-		if float64(a.sharedDistance(path, other)) > sharedAlternative*float64(before[0].Cost.Distance) {
+		if float64(a.sharedDistance(path, other)) > maxShared*float64(before[0].Cost.Distance) {
 			t.Errorf("%v shares too much with %v", path.Edges, other.Edges)
 		}
-		if float64(path.Cost.Duration) > longestAlternative*float64(before[0].Cost.Duration) || path.Cost.Duration < other.Cost.Duration {
+		if float64(path.Cost.Duration) > maxStretch*float64(before[0].Cost.Duration) || path.Cost.Duration < other.Cost.Duration {
 			t.Errorf("%v is too long beside %v, or not in order", path.Cost, other.Cost)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// path returns the edges of the path that a meeting found.
+// path returns the path that a meeting found, with the shortcuts between its states unpacked into edges.
 func (q *query) path(m meeting, from, to []Place) (Path, error) {
 	if m.Key >= overlay.NoPath {
 		return Path{}, route.ErrNoRoute
@@ -51,15 +51,15 @@ func (q *query) states(m meeting) (ids []uint32, start, end uint32) {
 func (q *query) lastEdge(id uint32, end Place) uint32 {
 	from, last, least := q.edgeOf(id), end.Edge, overlay.Weight{Key: overlay.NoPath}
 	q.visitEnds([]Place{end}, func(edge uint32, _ int) {
-		if weight, ok := q.onto(from, edge, end); ok && weight.IsLess(least) {
+		if weight, ok := q.turnOnto(from, edge, end); ok && weight.IsLess(least) {
 			last, least = edge, weight
 		}
 	})
 	return last
 }
 
-// onto is the weight from an edge over a turn to a place on the next.
-func (q *query) onto(from, edge uint32, end Place) (overlay.Weight, bool) {
+// turnOnto is the weight from an edge over a turn to a place on the next.
+func (q *query) turnOnto(from, edge uint32, end Place) (overlay.Weight, bool) {
 	if q.graph.Head[from] != q.graph.Tail[edge] {
 		return overlay.Weight{}, false
 	}
@@ -102,13 +102,14 @@ func (q *query) unpack(edges *[]uint32, entry, exit, cell uint32, level int) err
 }
 
 // crossCell appends to hops the states of the best path from an entry of a cell to an exit, the last first, without the entry.
+// The weight of the shortcut bounds the search, so it sees little beside the path.
 func (q *query) crossCell(entry, exit, cell uint32, level int) error {
 	f := &q.inner
 	f.reset()
-	f.limit = q.crossing(entry, exit, cell, level)
+	f.limit = q.crossingKey(entry, exit, cell, level)
 	from := q.topology.Cut(entry &^ isCut)
 	f.keys, f.nodes = append(f.keys, 0), append(f.nodes, node{parent: isSeed, id: entry})
-	f.expand(0, q.child(entry, from.HeadCell(), level))
+	f.relax(0, q.sideInChild(entry, from.HeadCell(), level))
 	for {
 		label, ok := f.settle()
 		if !ok {
@@ -125,20 +126,20 @@ func (q *query) crossCell(entry, exit, cell uint32, level int) error {
 			}
 			return nil
 		case q.topology.AncestorsOf(cell1)[level-1] == cell:
-			f.expand(label, q.child(id, cell1, level))
+			f.relax(label, q.sideInChild(id, cell1, level))
 		}
 	}
 }
 
-// crossing is the key of the best path from an entry of a cell to an exit.
-func (q *query) crossing(entry, exit, cell uint32, level int) uint64 {
+// crossingKey is the key of the best path from an entry of a cell to an exit.
+func (q *query) crossingKey(entry, exit, cell uint32, level int) uint64 {
 	keys, _ := q.metric.Matrix(q.topology, cell)
 	columns := q.topology.FirstExit[cell+1] - q.topology.FirstExit[cell]
 	return keys[q.topology.Cut(entry&^isCut).Row(level)*columns+q.topology.Cut(exit&^isCut).Column(level)]
 }
 
-// child is a state seen from its head, in a cell of a level whose children are crossed.
-func (q *query) child(id, cell1 uint32, level int) side {
+// sideInChild is a state seen from its head, in a cell of a level whose children are crossed.
+func (q *query) sideInChild(id, cell1 uint32, level int) side {
 	s := side{id: id, cell1: cell1, level: level - 1}
 	if level > 1 {
 		s.cell = q.topology.AncestorsOf(cell1)[level-2]
