@@ -1,10 +1,14 @@
 // Package engine is the route.Router on the project's own road network. It joins what the packages below it do, and holds no
-// algorithm of its own but one: how a bound is moved onto the network. Its one constraint: a question has the same answer
-// whichever way it is asked, so that a cell of a matrix is the duration of the route between its two bounds.
+// algorithm of its own but one: how a bound is snapped to the network. Its one constraint: two queries about the same bounds
+// agree, so that a cell of a matrix is the duration of the route between its two bounds.
 //
-//	route.Bound ── snapper ──► snap{Access, []search.Place} ── search.Searcher ──► search.Path
-//	                                                                                  │
-//	route.Route, Leg ◄── follower: geometry, distances, guidance.Stretch ── unrolled ─┘
+//	route.Bound ── findCandidates ──► candidates ── choose ──► snap{route.Access, []search.Place}
+//	                                                             │ search.Searcher
+//	route.Route, Leg ◄── newRoute, newLeg, guidance.Steps ── search.Path
+//
+// A bound is one end of a route: a position, and the name of its street where that is known. To snap it is to find the point of
+// a road where a route from or to it begins or ends, its access. A component is a strongly connected component of the graph:
+// roads from each of which a route leads to each other. Component 0 is the largest; islands and fenced sites are others.
 //
 // An Engine belongs to one network.Network and is closed with it. Package live serves the engine of the current network and
 // replaces it.
@@ -25,7 +29,7 @@ type Engine struct {
 	modes   map[route.Mode]*modeEngine
 }
 
-// modeEngine finds routes for one mode.
+// modeEngine finds routes for one mode. It is what the methods of Engine share once the mode of a query is known.
 type modeEngine struct {
 	mode     route.Mode
 	layer    *network.Layer
@@ -34,7 +38,7 @@ type modeEngine struct {
 	snaps    *snapCache
 }
 
-// New makes an engine of a network.
+// New makes an engine of a network, with an empty cache of snaps. It reads nothing yet.
 func New(n *network.Network) *Engine {
 	e := &Engine{network: n, modes: map[route.Mode]*modeEngine{}}
 	for _, mode := range []route.Mode{route.Car, route.Foot, route.Bike} {
@@ -65,7 +69,7 @@ func attribution(isSynthetic bool) string {
 	return route.OSMAttribution
 }
 
-// Route implements route.Router.
+// Route implements route.Router. It looks for alternatives between two bounds only.
 func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err error) {
 	m, err := e.mode(ctx, q.Mode)
 	if err != nil {
@@ -86,7 +90,7 @@ func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err 
 	return a, err
 }
 
-// mode is what answers for a mode, unless the question has ended already.
+// mode returns the engine of a mode. It fails with route.ErrUnsupported for an unknown mode, and with ctx's error when ctx has ended.
 func (e *Engine) mode(ctx context.Context, mode route.Mode) (*modeEngine, error) {
 	m, ok := e.modes[mode]
 	if !ok {
@@ -95,7 +99,8 @@ func (e *Engine) mode(ctx context.Context, mode route.Mode) (*modeEngine, error)
 	return m, ctx.Err()
 }
 
-// findThrough is the best route through all bounds in their order.
+// findThrough is the best route through all bounds in their order, a leg from each to the next. A leg does not know how the leg before
+// ended, so a route may turn back at a bound.
 func (m *modeEngine) findThrough(ctx context.Context, q route.Query, snaps []*snap) ([]route.Route, error) {
 	paths := make([]search.Path, len(snaps)-1)
 	for i := range paths {
@@ -105,18 +110,18 @@ func (m *modeEngine) findThrough(ctx context.Context, q route.Query, snaps []*sn
 		}
 		paths[i] = path
 	}
-	return []route.Route{m.follow(q, paths)}, nil
+	return []route.Route{m.newRoute(q, paths)}, nil
 }
 
 // findAlternatives is the best route between two bounds and others, the best first.
 func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps []*snap) (routes []route.Route, err error) {
 	paths, err := m.searcher.Alternatives(ctx, q.Profile, snaps[0].places, snaps[1].places, q.Alternatives)
 	for i := range paths {
-		routes = append(routes, m.follow(q, paths[i:i+1]))
+		routes = append(routes, m.newRoute(q, paths[i:i+1]))
 	}
 	return routes, err
 }
 
-// seconds and metres convert the units of a graph.
+// seconds and metres convert the units of a graph to those of package route.
 func seconds(units uint32) float64 { return float64(units) / graph.DurationUnit }
 func metres(units uint32) float64  { return float64(units) / graph.DistanceUnit }

@@ -9,11 +9,12 @@ import (
 	"lieudit/queries/route/isochrone"
 )
 
-// beyondLimits is how much farther than the widest limit roads are looked at, so that the area leaves out those that it only just
-// does not reach.
+// beyondLimits times the widest limit is how far the search goes. The roads just outside the limit tell package isochrone where the area
+// must end.
 const beyondLimits = 1.1
 
-// Isochrone implements route.Router. Limits of distance are measured along the shortest ways, whatever the optimization.
+// Isochrone implements route.Router. Limits of distance are measured along the shortest paths, whatever the optimization. Searcher.Reach
+// gives the edges with their costs; package isochrone draws the areas around them.
 func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route.Isochrone, err error) {
 	m, err := e.mode(ctx, q.Mode)
 	if err != nil {

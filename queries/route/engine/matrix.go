@@ -7,8 +7,9 @@ import (
 	"lieudit/queries/route/search"
 )
 
-// Matrix implements route.Router. A pair of bounds whose nearest roads lie in one small connected part is routed within it, as
-// Route does; all other pairs are routed from and to the largest part. So the pairs of each small part are a matrix of their own.
+// Matrix implements route.Router. A pair of bounds whose nearest roads lie in one small component is routed within it, as
+// Route does; all other pairs are routed from and to the largest component. So the pairs of each small component are a matrix of
+// their own, which overwrites their cells in the matrix of all.
 func (e *Engine) Matrix(ctx context.Context, q route.MatrixQuery) (a route.Matrix, err error) {
 	m, err := e.mode(ctx, q.Mode)
 	if err != nil {
@@ -19,17 +20,18 @@ func (e *Engine) Matrix(ctx context.Context, q route.MatrixQuery) (a route.Matri
 		OriginAccesses: accesses(origins), DestinationAccesses: accesses(destinations),
 		Durations: newRows(len(origins), len(destinations)), Distances: newRows(len(origins), len(destinations)),
 	}
-	if err := m.fillCells(ctx, q.Profile, &a, pickMain(origins), pickMain(destinations)); err != nil {
+	if err := m.fillCells(ctx, q.Profile, &a, pickPreferred(origins), pickPreferred(destinations)); err != nil {
 		return a, err
 	}
-	for _, part := range smallParts(origins) {
-		if err := m.fillCells(ctx, q.Profile, &a, pickWithin(origins, part), pickWithin(destinations, part)); err != nil {
+	for _, component := range smallComponents(origins) {
+		if err := m.fillCells(ctx, q.Profile, &a, pickWithin(origins, component), pickWithin(destinations, component)); err != nil {
 			return a, err
 		}
 	}
 	return a, nil
 }
 
+// findAllCandidates returns the candidates of each bound.
 func (m *modeEngine) findAllCandidates(bounds []route.Bound) []candidates {
 	all := make([]candidates, len(bounds))
 	for i, b := range bounds {
@@ -38,7 +40,8 @@ func (m *modeEngine) findAllCandidates(bounds []route.Bound) []candidates {
 	return all
 }
 
-// accesses are where bounds meet the network: an access in the largest connected part where there is one.
+// accesses are the accesses of bounds, in the largest component where they have one there. A bound that is too far from any road has
+// the zero Access.
 func accesses(all []candidates) []route.Access {
 	out := make([]route.Access, len(all))
 	for i, c := range all {
@@ -67,13 +70,14 @@ type picked struct {
 	places  [][]search.Place
 }
 
+// add picks a bound with one of its candidates.
 func (p *picked) add(index int, s *snap) {
 	p.indexes = append(p.indexes, index)
 	p.places = append(p.places, s.places)
 }
 
-// pickMain are all bounds that are near enough to a road, in the largest connected part where that is near enough.
-func pickMain(all []candidates) (p picked) {
+// pickPreferred are all bounds that are near enough to a road, in the largest component where that is near enough.
+func pickPreferred(all []candidates) (p picked) {
 	for i, c := range all {
 		if s := c.choose(false); s != nil {
 			p.add(i, s)
@@ -82,29 +86,29 @@ func pickMain(all []candidates) (p picked) {
 	return p
 }
 
-// pickWithin are the bounds whose nearest road lies in a connected part.
-func pickWithin(all []candidates, part uint32) (p picked) {
+// pickWithin are the bounds whose nearest road lies in a component.
+func pickWithin(all []candidates, component uint32) (p picked) {
 	for i, c := range all {
-		if c.nearest != nil && c.nearest.component == part {
+		if c.nearest != nil && c.nearest.component == component {
 			p.add(i, c.nearest)
 		}
 	}
 	return p
 }
 
-// smallParts are the connected parts, other than the largest, in which the nearest roads of some bounds lie.
-func smallParts(all []candidates) (parts []uint32) {
+// smallComponents are the components, other than the largest, in which the nearest roads of some bounds lie.
+func smallComponents(all []candidates) (components []uint32) {
 	seen := map[uint32]bool{0: true}
 	for _, c := range all {
 		if c.nearest != nil && !seen[c.nearest.component] {
 			seen[c.nearest.component] = true
-			parts = append(parts, c.nearest.component)
+			components = append(components, c.nearest.component)
 		}
 	}
-	return parts
+	return components
 }
 
-// fillCells routes from each picked origin to each picked destination.
+// fillCells fills in the cells of each picked origin and each picked destination. A pair without a route keeps what its cell says.
 func (m *modeEngine) fillCells(ctx context.Context, p route.Profile, a *route.Matrix, origins, destinations picked) error {
 	if len(origins.indexes) == 0 || len(destinations.indexes) == 0 {
 		return nil
@@ -123,15 +127,15 @@ func (m *modeEngine) fillCells(ctx context.Context, p route.Profile, a *route.Ma
 	return nil
 }
 
-// Nearest implements route.Router. It goes by the largest connected part, and by the origin's own part where that is another:
-// what an island has is found on the island.
+// Nearest implements route.Router. It searches the largest component. Where the nearest road of the origin lies in a small component
+// that has destinations too, it searches that one: from an island the destinations of the island are the nearest.
 func (e *Engine) Nearest(ctx context.Context, q route.NearestQuery) (a route.Nearest, err error) {
 	m, err := e.mode(ctx, q.Mode)
 	if err != nil {
 		return a, err
 	}
 	origin, destinations := m.findCandidates(q.Origin), m.findAllCandidates(q.Destinations)
-	start, targets := origin.choose(false), pickMain(destinations)
+	start, targets := origin.choose(false), pickPreferred(destinations)
 	if own := origin.nearest; own != nil && own.component != 0 {
 		if within := pickWithin(destinations, own.component); len(within.indexes) > 0 {
 			start, targets = own, within

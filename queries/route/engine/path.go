@@ -10,8 +10,8 @@ import (
 	"lieudit/queries/route/search"
 )
 
-// follow is the route along paths, a leg for each.
-func (m *modeEngine) follow(q route.Query, paths []search.Path) route.Route {
+// newRoute is the route along paths, a leg for each, with as much detail as the query asks for.
+func (m *modeEngine) newRoute(q route.Query, paths []search.Path) route.Route {
 	var r route.Route
 	avoided := map[route.Avoid]float64{}
 	for i := range paths {
@@ -37,7 +37,7 @@ func (m *modeEngine) follow(q route.Query, paths []search.Path) route.Route {
 	return r
 }
 
-// newLeg is the leg along a path to a bound at a position.
+// newLeg is the leg along a path to a bound. The position of the bound decides on which side of the road the arrival is.
 func (m *modeEngine) newLeg(q route.Query, p *search.Path, destination route.Point) route.Leg {
 	leg := route.Leg{Distance: metres(p.Cost.Distance), Duration: seconds(p.Cost.Duration)}
 	if q.Steps {
@@ -49,7 +49,7 @@ func (m *modeEngine) newLeg(q route.Query, p *search.Path, destination route.Poi
 	return leg
 }
 
-// measureKind is the distance of a path on roads of a kind.
+// measureKind is the distance of a path on roads of a kind, in metres.
 func (m *modeEngine) measureKind(p *search.Path, kind route.Avoid) float64 {
 	var sum uint32
 	for i, e := range p.Edges {
@@ -75,7 +75,7 @@ func (m *modeEngine) edgeCost(p *search.Path, i int) search.Cost {
 	return whole
 }
 
-// edgePoints appends the geometry that a path drives along on its edge i.
+// appendEdge appends the geometry of edge i of a path: only a part of the first and of the last edge.
 func (m *modeEngine) appendEdge(dst []route.Point, p *search.Path, i int) []route.Point {
 	e := p.Edges[i]
 	first := len(dst)
@@ -153,7 +153,7 @@ func flatDistance(a, b route.Point) float64 {
 	return math.Hypot((b.Lon-a.Lon)*math.Cos(a.Lat*math.Pi/180), b.Lat-a.Lat)
 }
 
-// stretches describe a path for guidance: each edge with its road, and what else leaves the junction where it begins.
+// stretches are a path as package guidance wants it: each edge with its road, and what else leaves the junction where it begins.
 func (m *modeEngine) stretches(p *search.Path) []guidance.Stretch {
 	all := make([]guidance.Stretch, len(p.Edges))
 	for i, e := range p.Edges {

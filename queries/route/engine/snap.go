@@ -12,21 +12,21 @@ import (
 	"lieudit/queries/route/streetname"
 )
 
-// snap is a bound on the network.
+// snap is a bound after it was moved onto a road.
 type snap struct {
 	access    route.Access
 	places    []search.Place // of the segment's edges, one for each direction that is open
-	component uint32
-	cost      float64
+	component uint32         // the larger one of those of its edges
+	cost      float64        // metres to the access, and its penalties
 }
 
 // candidates are the two ways to move a bound onto the network: onto the road that costs least, and onto the one that costs least
-// of those in the largest connected part. They are often the same. Both are nil where no road is near enough.
+// of those in the largest component. They are often the same. Both are nil where no road is near enough.
 type candidates struct{ nearest, main *snap }
 
 // snapAll moves bounds onto the network for one route through all of them; nil stands for a bound that is too far from any road.
-// They stay in a small connected part, an island, where the nearest roads of all of them lie in it. Otherwise each one that can
-// is moved to the largest part: a fenced yard is left for the street behind it.
+// They stay in a small component, an island, where the nearest roads of all of them lie in it. Otherwise each one that can
+// is moved to the largest component: the access of a fenced yard is on the street outside the fence.
 func (m *modeEngine) snapAll(bounds []route.Bound) []*snap {
 	found := make([]candidates, len(bounds))
 	for i, b := range bounds {
@@ -39,7 +39,7 @@ func (m *modeEngine) snapAll(bounds []route.Bound) []*snap {
 	return all
 }
 
-// choose is the snap of a bound: the nearest road where all bounds of the route share a connected part, else the main one.
+// choose is the snap of a bound: the nearest road where all bounds of the route share a component, else the main one.
 func (c candidates) choose(isShared bool) *snap {
 	if isShared || c.main == nil {
 		return c.nearest
@@ -47,7 +47,7 @@ func (c candidates) choose(isShared bool) *snap {
 	return c.main
 }
 
-// shareComponent reports whether the nearest roads of all bounds lie in one connected part.
+// shareComponent reports whether the nearest roads of all bounds lie in one component.
 func shareComponent(all []candidates) bool {
 	for _, c := range all {
 		if c.nearest == nil || c.nearest.component != all[0].nearest.component {
@@ -57,7 +57,7 @@ func shareComponent(all []candidates) bool {
 	return true
 }
 
-// findCandidates moves a bound onto the network, or finds in the cache how it was moved before.
+// findCandidates returns the candidates of a bound, from the cache where it was asked for before.
 func (m *modeEngine) findCandidates(b route.Bound) candidates {
 	if c, ok := m.snaps.get(b); ok {
 		return c
@@ -67,8 +67,8 @@ func (m *modeEngine) findCandidates(b route.Bound) candidates {
 	return c
 }
 
-// searchCandidates looks at the roads around a bound, the nearest first. It ends when no road that is farther away can cost
-// less than those found.
+// searchCandidates looks at the roads around a bound, the nearest first. A road costs its distance and its penalties. The search ends
+// when both candidates cost no more than the distance of the next road: no road farther away can cost less.
 func (m *modeEngine) searchCandidates(b route.Bound) (c candidates) {
 	street := streetname.Fold(b.Street)
 	m.layer.Near(b.Point, route.MaxAccessDistance, func(h network.Hit) bool {
@@ -78,8 +78,8 @@ func (m *modeEngine) searchCandidates(b route.Bound) (c candidates) {
 		road := m.layer.Road(h.Segment)
 		isOwn := street != "" && streetname.Fold(road.Name) == street
 		cost := h.Distance + penaltyOf(road, street != "" && !isOwn)
-		needed := c.nearest == nil || cost < c.nearest.cost || c.main == nil || cost < c.main.cost
-		if !needed {
+		isBetter := c.nearest == nil || cost < c.nearest.cost || c.main == nil || cost < c.main.cost
+		if !isBetter {
 			return true
 		}
 		s := m.newSnap(h, road, cost, isOwn)
@@ -97,7 +97,8 @@ func (m *modeEngine) searchCandidates(b route.Bound) (c candidates) {
 	return c
 }
 
-// penaltyOf is what a road costs as an access beside its distance.
+// penaltyOf is what a road costs as an access beside its distance, in metres. No address lies on a motorway, a ramp, a tunnel or a bridge,
+// and a road of another name is rarely the one of the address.
 func penaltyOf(r network.Road, hasOtherName bool) (penalty float64) {
 	if hasOtherName {
 		penalty += route.OtherNameCost
@@ -108,29 +109,30 @@ func penaltyOf(r network.Road, hasOtherName bool) (penalty float64) {
 	return penalty
 }
 
-// newSnap is the access of a bound to a segment.
+// newSnap is the snap of a bound to a segment. Without an open edge it has no places.
 func (m *modeEngine) newSnap(h network.Hit, r network.Road, cost float64, isOwn bool) *snap {
 	s := &snap{cost: cost, access: route.Access{Point: h.Point, Distance: h.Distance, Street: r.Name, IsOnOwn: isOwn}}
 	forward, backward := m.layer.SegmentEdges(h.Segment)
 	s.component = math.MaxUint32
-	for _, side := range [...]struct {
+	for _, direction := range [...]struct {
 		edge     uint32
 		fraction float64
 	}{{forward, h.Fraction}, {backward, 1 - h.Fraction}} {
-		if side.edge == graph.None {
+		if direction.edge == graph.None {
 			continue
 		}
-		s.places = append(s.places, search.PlaceOn(m.graph, side.edge, side.fraction))
-		s.component = min(s.component, m.graph.Component[side.edge])
+		s.places = append(s.places, search.PlaceOn(m.graph, direction.edge, direction.fraction))
+		s.component = min(s.component, m.graph.Component[direction.edge])
 	}
 	return s
 }
 
-// snapCacheSize bounds the bounds of a cache: the sites of a customer are asked for again and again.
+// snapCacheSize is how many bounds a cache holds: the sites of a customer are asked for again and again.
 const snapCacheSize = 1 << 16
 
-// snapCache keeps how bounds were moved onto the network. When it is full it forgets what was not asked for since it was half full:
-// an LRU library would need a lock for a read too, and a list.
+// snapCache keeps the candidates of bounds. It has two generations of half its size. New and used bounds go to the young one; when that
+// is full it becomes the old one, and the old one is dropped. So a bound in use stays, and a read of the young generation needs
+// only a shared lock; an LRU list is written on every read. It is safe for concurrent use.
 type snapCache struct {
 	mu         sync.RWMutex
 	young, old map[route.Bound]candidates
@@ -138,6 +140,7 @@ type snapCache struct {
 
 func newSnapCache() *snapCache { return &snapCache{young: map[route.Bound]candidates{}} }
 
+// get returns the candidates of a bound. Those of the old generation move to the young one.
 func (s *snapCache) get(b route.Bound) (candidates, bool) {
 	s.mu.RLock()
 	c, ok := s.young[b]
@@ -153,6 +156,7 @@ func (s *snapCache) get(b route.Bound) (candidates, bool) {
 	return c, ok
 }
 
+// put adds a bound to the young generation.
 func (s *snapCache) put(b route.Bound, c candidates) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
