@@ -16,6 +16,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
@@ -36,6 +37,7 @@ type modeEngine struct {
 	graph    *graph.Graph
 	searcher *search.Searcher
 	snaps    *snapCache
+	lines    sync.Pool // of *reachedLines
 }
 
 // New makes an engine of a network, with an empty cache of snaps. It reads nothing yet.

@@ -30,7 +30,12 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	if q.Cost == route.ByDistance {
 		unit, q.Optimization = graph.DistanceUnit, route.Shortest
 	}
-	lines := reachedLines{mode: m, unit: unit}
+	lines, ok := m.lines.Get().(*reachedLines)
+	if !ok {
+		lines = &reachedLines{mode: m}
+	}
+	defer m.lines.Put(lines)
+	lines.unit, lines.all = unit, lines.all[:0]
 	widest := 0.0
 	for _, limit := range q.Limits {
 		widest = max(widest, limit)
@@ -43,12 +48,14 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	return a, ctx.Err()
 }
 
-// reachedLines collects the geometry of reached edges, with what it costs to reach each position.
+// reachedLines collects the geometry of reached edges, with what it costs to reach each position. Its memory is used again: the
+// lines of a city are tens of megabytes.
 type reachedLines struct {
-	mode   *modeEngine
-	unit   float64 // of a cost, in a second or a metre
-	points []route.Point
-	all    []isochrone.Line
+	mode    *modeEngine
+	unit    float64 // of a cost, in a second or a metre
+	points  []route.Point
+	lengths []float64 // of the lines between points
+	all     []isochrone.Line
 }
 
 // add appends the lines of an edge. start and end are the costs at its tail and its head: on the edge of the centre one of them
@@ -65,17 +72,27 @@ func (l *reachedLines) add(edge uint32, start, end int64) {
 			points, end = cutLine(points, 0, zero), 0
 		}
 	}
-	whole := 0.0
-	for i := 1; i < len(points); i++ {
-		whole += flatDistance(points[i-1], points[i])
-	}
+	whole := l.measure(points)
 	from, perLength := float64(start)/l.unit, 0.0
 	if whole > 0 {
 		perLength = float64(end-start) / l.unit / whole
 	}
-	for i := 1; i < len(points); i++ {
-		to := from + perLength*flatDistance(points[i-1], points[i])
-		l.all = append(l.all, isochrone.Line{From: points[i-1], To: points[i], FromCost: from, ToCost: to})
+	for i, length := range l.lengths {
+		to := from + perLength*length
+		l.all = append(l.all, isochrone.Line{From: points[i], To: points[i+1], FromCost: from, ToCost: to})
 		from = to
 	}
+}
+
+// measure keeps the lengths of the lines between points, in degrees of latitude, and returns their sum. An edge is short enough for one
+// scale of longitudes.
+func (l *reachedLines) measure(points []route.Point) (sum float64) {
+	scale := math.Cos(points[0].Lat * math.Pi / 180)
+	l.lengths = l.lengths[:0]
+	for i := 1; i < len(points); i++ {
+		x, y := (points[i].Lon-points[i-1].Lon)*scale, points[i].Lat-points[i-1].Lat
+		l.lengths = append(l.lengths, math.Sqrt(x*x+y*y))
+		sum += l.lengths[i-1]
+	}
+	return sum
 }
