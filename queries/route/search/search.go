@@ -2,13 +2,20 @@
 // answer is that of Dijkstra's algorithm, in both costs of a path and to the last unit; the tests hold it to that.
 //
 //	[]Place ── Route, Alternatives ──► query: two searches that meet on the overlay ── unpack ──► Path
-//	        ── Matrix  ──► one search from each origin; each destination has the costs from the entries of its cells
+//	        ── Matrix  ──► a search in the own cells of each destination fills buckets; one from each origin scans them
 //	        ── Nearest ──► one search that opens the cells that hold destinations
 //	        ── Reach   ──► one search on the edges
 //
 // The states of a search are edges, as package overlay says. A query opens the cells that hold its ends, on all levels: in an
 // open cell of level 1 it goes from edge to edge; everywhere else it crosses the largest cell that is not open by its matrix. The
 // labels of a query lie in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
+//
+//	seed      a state from which a search begins, with its first weight
+//	label     the best weight known of a state, and the state before it on that path
+//	settle    to take the state with the least weight from the queue: its label is final
+//	relax     to improve the labels of the states that follow a settled one
+//	frontier  one search, forward from origins or backward from destinations
+//	bucket    what Matrix keeps for a cell: the ends in it, with their weights at the edges that enter it
 package search
 
 import (
