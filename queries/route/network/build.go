@@ -39,12 +39,12 @@ type Options struct {
 type Summary struct {
 	Meta
 	Bytes        int64
-	Restrictions int       // of turns, that some mode heeds
-	LeftOut      []LeftOut // restrictions that no mode heeds, by reason
+	Restrictions int       // of turns, that some mode applies
+	LeftOut      []LeftOut // restrictions that no mode applies, by reason
 	MissingNodes int       // that roads name and the map lacks, because it is an extract: roads end there
 }
 
-// LeftOut counts the restrictions that no mode heeds for one reason.
+// LeftOut counts the restrictions that no mode applies for one reason.
 type LeftOut struct {
 	Reason    string
 	Count     int
@@ -58,7 +58,7 @@ var (
 	ErrTooLarge = errors.New("the map is too large")
 )
 
-// cellSizes are the most junctions in a cell of each level.
+// cellSizes are the most junctions that a cell of each level may have, the finest level first.
 func cellSizes() []int { return []int{256, 2_048, 16_384, 131_072, 1_048_576} }
 
 // Build writes the network of a map in OSM PBF to a file. The file appears when it is complete, or not at all. Temporary files lie
@@ -96,8 +96,8 @@ type builder struct {
 	cutter    *cutter
 	numbering *numbering
 	cells     graph.Cells // of the junctions of all modes
-	placeOf   []uint32
-	fates     []fate // of restrictions
+	placeOf   []uint32    // of each junction its place in the order of the cells
+	outcomes  []outcome   // of restrictions
 }
 
 // build reads the map and writes what all modes share, then mode by mode. The meta section comes last, because it holds the
@@ -113,7 +113,7 @@ func (b *builder) build(ctx context.Context, file *osmpbf.File) error {
 	if err := b.divide(ctx); err != nil { // one division for all modes, so that their junctions keep the same order
 		return err
 	}
-	b.fates = make([]fate, len(source.restrictions))
+	b.outcomes = make([]outcome, len(source.restrictions))
 	b.summary.MissingNodes = source.countMissing()
 	for m := range profile.Mode(profile.Modes) {
 		b.Progress(StageGraphs, int64(m), profile.Modes)
@@ -158,7 +158,7 @@ func (b *builder) divide(ctx context.Context) error {
 func (b *builder) buildLayer(ctx context.Context, m profile.Mode) error {
 	l := &layerBuilder{cutter: b.cutter, numbering: b.numbering, mode: m, placeOf: b.placeOf}
 	l.cutSegments()
-	l.addRules(b.fates)
+	l.addRules(b.outcomes)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -202,33 +202,34 @@ func (b *builder) writeMeta(s *source) error {
 // namedRelations is how many relations a LeftOut names.
 const namedRelations = 5
 
-// countRestrictions counts what became of the restrictions.
+// countRestrictions counts the restrictions by their outcome.
 func (b *builder) countRestrictions(s *source) {
-	byFate := map[fate][]int64{isNotForModes: s.strange}
-	for i, f := range b.fates {
-		byFate[f] = append(byFate[f], s.restrictions[i].id)
+	byOutcome := map[outcome][]int64{isUnsupported: s.unsupported}
+	for i, f := range b.outcomes {
+		byOutcome[f] = append(byOutcome[f], s.restrictions[i].id)
 	}
-	b.summary.Restrictions = len(byFate[isHeeded])
+	b.summary.Restrictions = len(byOutcome[isApplied])
 	for _, left := range []struct {
-		fate   fate
-		reason string
+		outcome outcome
+		reason  string
 	}{
 		{lacksMembers, "a member is no road of the map"},
 		{doesNotMeet, "the members do not meet, or are closed"},
-		{isNotForModes, "for other vehicles, or of no known form"},
+		{isUnsupported, "for other vehicles, or of no known form"},
 	} {
-		if relations := byFate[left.fate]; len(relations) > 0 {
+		if relations := byOutcome[left.outcome]; len(relations) > 0 {
 			b.summary.LeftOut = append(b.summary.LeftOut, LeftOut{left.reason, len(relations), relations[:min(namedRelations, len(relations))]})
 		}
 	}
 }
 
-// layerWriter writes the sections of a mode.
+// layerWriter writes the sections of a mode. The writer of the file keeps the first error, which the builder asks for.
 type layerWriter struct {
 	w    *mappedfile.Writer
 	mode profile.Mode
 }
 
+// writeColumn appends numbers to a section of the mode.
 func writeColumn[T mappedfile.Number](w *layerWriter, s mappedfile.Section, column []T) {
 	mappedfile.AppendColumn(w.w, layerSection(w.mode, s), column)
 }

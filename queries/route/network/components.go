@@ -22,7 +22,7 @@ func findComponents(g *graph.Graph) []uint32 {
 	return t.number()
 }
 
-// tarjan is the state of the search for components.
+// tarjan is the state of the algorithm: a depth-first search over edges, each of which leads to those that it may turn onto.
 type tarjan struct {
 	g          *graph.Graph
 	order, low []uint32 // of each edge when it was reached, from 1 on, and the earliest that it leads back to

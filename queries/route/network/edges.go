@@ -16,18 +16,18 @@ import (
 // edgeBuilder numbers the edges of a mode and makes the columns of its graph.
 type edgeBuilder struct {
 	*layerBuilder
-	g        *graph.Graph
-	plain    []uint32         // of each directed segment its edge that is no copy; graph.None where it is closed
-	stateOf  map[uint32]int32 // of copies, and of edges that are the start of a rule
-	ruled    map[uint32]bool  // junctions where a copy begins, or a rule says where to go on
-	tableAt  map[string]uint32
-	row      []byte // the table of the junction at hand
-	isOpened []bool // of the columns of a row of it: no rule forbids the turn
+	g           *graph.Graph
+	plain       []uint32          // of each directed segment its edge that is no copy; graph.None where it is closed
+	stateOf     map[uint32]int32  // of copies, and of edges that are the start of a rule
+	hasRule     map[uint32]bool   // junctions where a copy begins, or a rule says where to go on
+	tableAt     map[string]uint32 // where in Turns a table of turn costs lies
+	row         []byte            // the table of the junction at hand
+	isPermitted []bool            // of the columns of a row of it: no rule forbids the turn
 }
 
 // buildGraph makes the graph of the segments and rules. It fails where a junction has more roads than a graph can hold.
 func (b *layerBuilder) buildGraph() (*edgeBuilder, error) {
-	e := &edgeBuilder{layerBuilder: b, stateOf: map[uint32]int32{}, ruled: map[uint32]bool{}, tableAt: map[string]uint32{}}
+	e := &edgeBuilder{layerBuilder: b, stateOf: map[uint32]int32{}, hasRule: map[uint32]bool{}, tableAt: map[string]uint32{}}
 	e.g = &graph.Graph{FirstOut: make([]uint32, len(b.places)+1), FirstIn: make([]uint32, len(b.places)+1),
 		TurnTable: make([]uint32, len(b.places)), Copies: map[uint32][]uint32{}}
 	e.countEdges()
@@ -91,13 +91,13 @@ func (e *edgeBuilder) numberEdges() {
 			return
 		}
 		e.stateOf[edge] = state
-		e.ruled[tail], e.ruled[e.head(directed)] = true, true
+		e.hasRule[tail], e.hasRule[e.head(directed)] = true, true
 		e.addCopy(e.plain[directed], edge)
 	})
 	for state := range e.rules.states {
 		if s := &e.rules.states[state]; s.length == 1 {
 			e.stateOf[e.plain[s.directed]] = int32(state)
-			e.ruled[e.head(s.directed)] = true
+			e.hasRule[e.head(s.directed)] = true
 		}
 	}
 }
@@ -172,16 +172,16 @@ func (e *edgeBuilder) appendTurns(from uint32) {
 	g, j := e.g, e.g.Head[from]
 	first, end := g.OutEdges(j)
 	isDeadEnd := true
-	e.isOpened = e.isOpened[:0]
+	e.isPermitted = e.isPermitted[:0]
 	for to := first; to < end; to++ {
-		isOpened := !e.ruled[j] || e.permits(from, to)
-		e.isOpened = append(e.isOpened, isOpened)
-		isDeadEnd = isDeadEnd && (!isOpened || g.Segment[to] == g.Segment[from]^1)
+		isPermitted := !e.hasRule[j] || e.permits(from, to)
+		e.isPermitted = append(e.isPermitted, isPermitted)
+		isDeadEnd = isDeadEnd && (!isPermitted || g.Segment[to] == g.Segment[from]^1)
 	}
 	roads := e.roadsAt(j)
 	for to := first; to < end; to++ {
 		cost := uint8(graph.ForbiddenTurn)
-		if e.isOpened[to-first] {
+		if e.isPermitted[to-first] {
 			cost = profile.TurnCost(e.mode, e.turn(g.Segment[from], g.Segment[to], roads, isDeadEnd))
 		}
 		e.row = append(e.row, cost)
@@ -200,7 +200,7 @@ func (e *edgeBuilder) permits(from, to uint32) bool {
 	return follows == next || !e.rules.isCopy(follows) && !e.rules.isCopy(next)
 }
 
-// stateAt returns the state of an edge.
+// stateAt returns the state of the rules in which a path is after an edge: noState where no rule begins with it.
 func (e *edgeBuilder) stateAt(edge uint32) int32 {
 	if state, ok := e.stateOf[edge]; ok {
 		return state
@@ -224,6 +224,7 @@ func (e *edgeBuilder) roadsAt(j uint32) (n int) {
 	return n
 }
 
+// isCopyEdge tells whether an edge is a copy.
 func (e *edgeBuilder) isCopyEdge(edge uint32) bool { return e.rules.isCopy(e.stateAt(edge)) }
 
 // turn describes the turn from a directed segment to another.

@@ -26,8 +26,8 @@ type metricKey struct {
 	avoid        route.Avoid
 }
 
-// Metric returns the metric of a profile of the layer's mode: package search asks for it. Kinds of roads that the layer does not
-// have are not worth avoiding, so profiles that differ in them alone have the same metric.
+// Metric returns the metric of a profile of the layer's mode; false where there is none. It implements search.Metrics. Kinds of
+// roads that the layer does not have are not worth avoiding, so profiles that differ in them alone have the same metric.
 func (l *Layer) Metric(p route.Profile) (*overlay.Metric, bool) {
 	m, ok := l.metrics[metricKey{p.Optimization, p.Avoid & l.avoidable}]
 	return m, ok
@@ -41,8 +41,8 @@ func avoidableIn(flags []graph.Flags) (kinds route.Avoid) {
 	return kinds
 }
 
-// The metrics of a mode lie one behind the other in three sections: the places of their tables, the weights, and what of them is
-// avoided roads. Meta says how long each is. A table that equals that of the metric which avoids nothing is shared
+// The metrics of a mode lie one behind the other in three sections: where the matrices of cells begin, the weights, and what of them is
+// avoided roads. Meta says how long each is. A matrix that equals that of the metric which avoids nothing is shared
 // with it, so that a metric of a rare kind of road takes a tenth of the space.
 
 // customize computes and writes the shortcuts of a mode, one metric after the other.
@@ -82,8 +82,8 @@ func (w *layerWriter) writeTopology(t *overlay.Topology) {
 
 // writeMetric appends a metric to those written before.
 func (w *layerWriter) writeMetric(m *overlay.Metric) {
-	w.writeList(secTables, m.First)
-	w.writeList(secTables, m.IsShared)
+	w.writeList(secMatrices, m.First)
+	w.writeList(secMatrices, m.IsShared)
 	writeColumn(w, secWeights, m.Weights)
 	writeColumn(w, secAvoided, m.Avoided)
 }
@@ -133,7 +133,7 @@ func (b *binder) bindOverlay(l *Layer, counts Counts) {
 		*column = b.cutList(&lists)
 	}
 	b.checkLevels(l.Topology.LevelFirst, counts.Cells)
-	tables := layerColumn[uint32](b, secTables, -1)
+	matrices := layerColumn[uint32](b, secMatrices, -1)
 	weights, avoided := layerColumn[uint64](b, secWeights, -1), layerColumn[uint32](b, secAvoided, -1)
 	l.metrics = map[metricKey]*overlay.Metric{}
 	for _, c := range counts.Metrics {
@@ -143,7 +143,7 @@ func (b *binder) bindOverlay(l *Layer, counts Counts) {
 		}
 		m := &overlay.Metric{Weights: slices.Clip(weights[:c.Weights]), Avoided: slices.Clip(avoided[:c.Avoided])}
 		weights, avoided = weights[c.Weights:], avoided[c.Avoided:]
-		m.First, m.IsShared = b.cutList(&tables), b.cutList(&tables)
+		m.First, m.IsShared = b.cutList(&matrices), b.cutList(&matrices)
 		if c.Avoid != 0 {
 			m.Base = l.metrics[metricKey{c.Optimization, 0}]
 		}

@@ -23,7 +23,7 @@ type Hit struct {
 // treeFan pieces that follow each other, and a box of each other level treeFan boxes of the level below.
 const treeFan = 16
 
-// treeLevel is where a level lies in the tree.
+// treeLevel is where the boxes of a level lie in the tree.
 type treeLevel struct{ first, count int }
 
 // treeLevels lays out the levels for a number of pieces, the finest first. The last one has one box, unless there are no pieces.
@@ -45,8 +45,67 @@ func boxCount(levels []treeLevel) (n int) {
 	return n
 }
 
-// Near visits the segments within a radius in metres, each once, in ascending distance, and equal ones in the order of their
-// numbers. It stops when visit returns false.
+// treeBuilder makes the tree of boxes while the pieces are written in their order.
+type treeBuilder struct {
+	levels []treeLevel
+	boxes  [][4]int32
+	pieces int
+}
+
+func newTreeBuilder(pieces int) *treeBuilder {
+	t := &treeBuilder{levels: treeLevels(pieces)}
+	t.boxes = make([][4]int32, boxCount(t.levels))
+	for i := range t.boxes {
+		t.boxes[i] = emptyBox()
+	}
+	return t
+}
+
+// add adds the next piece to its box.
+func (t *treeBuilder) add(s *source, nodes []uint32) {
+	box := &t.boxes[t.pieces/treeFan]
+	for _, n := range nodes {
+		*box = extendBox(*box, [4]int32{s.lon[n], s.lat[n], s.lon[n], s.lat[n]})
+	}
+	t.pieces++
+}
+
+// finish fills in the boxes of the upper levels and returns them all as one column.
+func (t *treeBuilder) finish() []int32 {
+	for l := 1; l < len(t.levels); l++ {
+		below, own := t.levels[l-1], t.levels[l]
+		for i := range below.count {
+			box := &t.boxes[own.first+i/treeFan]
+			*box = extendBox(*box, t.boxes[below.first+i])
+		}
+	}
+	column := make([]int32, 0, 4*len(t.boxes))
+	for _, box := range t.boxes {
+		column = append(column, box[:]...)
+	}
+	return column
+}
+
+// all is the box of all pieces, after finish.
+func (t *treeBuilder) all() (box [4]int32) {
+	if len(t.boxes) == 0 {
+		return box
+	}
+	return t.boxes[len(t.boxes)-1]
+}
+
+// emptyBox is the box that holds nothing.
+func emptyBox() [4]int32 {
+	return [4]int32{math.MaxInt32, math.MaxInt32, math.MinInt32, math.MinInt32}
+}
+
+// extendBox is the smallest box that holds two others.
+func extendBox(a, b [4]int32) [4]int32 {
+	return [4]int32{min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])}
+}
+
+// Near visits the segments of the mode within a radius in metres of p, each once, in ascending distance, and equal ones in the order of
+// their numbers. It stops when visit returns false. It is safe for concurrent use.
 func (l *Layer) Near(p route.Point, radius float64, visit func(Hit) bool) {
 	s := l.searches.Get().(*nearSearch)
 	defer l.searches.Put(s)
@@ -73,10 +132,9 @@ type candidate struct {
 	index    uint32
 }
 
-// A box is at most as far as what it holds, so the first piece that comes out of the heap is the nearest of all.
-
-// nearSearch is the working memory of Near. It is a heap of candidates: the nearest first, of equal ones the boxes first, so that
-// what they hold takes part in the order.
+// nearSearch is the state of Near: a best-first search of the tree. It is a heap of candidates: the nearest first, of equal ones
+// the boxes first, so that what they hold takes part in the order. A box is at most as far as what it holds, so the first piece
+// that comes out of the heap is the nearest of all.
 type nearSearch struct {
 	layer   *Layer
 	center  route.Point
@@ -106,6 +164,7 @@ func (s *nearSearch) Pop() any {
 	return last
 }
 
+// metresPerDegree is the length of a degree of latitude.
 const metresPerDegree = earthRadius * math.Pi / 180
 
 // start begins a search at a position with the one box that holds all.
@@ -141,7 +200,7 @@ func (s *nearSearch) openBox(box candidate, radius float64) {
 	}
 }
 
-// boxDistance is a distance that nothing in a box is nearer than.
+// boxDistance is the distance from the centre to a box, 0 inside of it: nothing in the box is nearer.
 func (s *nearSearch) boxDistance(box []int32) float64 {
 	west, south := s.project(toPoint(box[0], box[1]))
 	east, north := s.project(toPoint(box[2], box[3]))

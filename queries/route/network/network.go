@@ -8,9 +8,11 @@
 //	the file ── Open, mapped ──► Network ── Layer ──► Graph, Topology, Metrics: columns of the mapping
 //	                                         └───── Road, JunctionExit, IsMiniRoundabout, AppendGeometry, SegmentEdges, Near
 //
-// A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once for all modes, in the
-// order of a space-filling curve, so that neighbours lie together. A segment of a mode is a run of pieces of one way between two
-// junctions of the mode. Segments are numbered in the order of their pieces, junctions by cell, edges by junction.
+// A junction of a mode is a node where the mode has a choice or must stop: where its ways meet or end, at a barrier, at the via
+// of a turn restriction. A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once
+// for all modes, in the order of a space-filling curve, so that neighbours lie together. A segment of a mode is a run of pieces
+// of one way between two junctions of the mode. Segments are numbered in the order of their pieces, junctions by cell, edges by
+// junction.
 //
 // Open checks the small sections and Verify checks all. A damaged section that Open does not check gives wrong answers at worst:
 // reads belong in Guard, which turns a fault of the mapping into an error, and a panic over an index too when the file proves
@@ -34,13 +36,13 @@ import (
 )
 
 var (
-	// ErrOther says that the file is no road network, or has another format.
+	// ErrOther says that the file is no road network, or has another version of the format.
 	ErrOther = errors.New("not a road network of this format")
 	// ErrDamaged says that the file is a road network and not as it was written.
 	ErrDamaged = errors.New("the road network is damaged")
 )
 
-// Format describes the files of road networks.
+// Format describes the files of road networks to package mappedfile.
 func Format() mappedfile.Format {
 	return mappedfile.Format{Magic: "lieudit-network\n", FirstVersion: 1, SectionCounts: []int{sectionCount}, CheckedAtOpen: 8 << 20,
 		ErrOther: ErrOther, ErrDamaged: ErrDamaged}
@@ -81,7 +83,7 @@ const (
 	secSegmentPieces
 	secSegmentEdges
 	secTopology
-	secTables
+	secMatrices
 	secWeights
 	secAvoided
 	secExits
@@ -92,7 +94,7 @@ const (
 
 const sectionCount = int(secLayers) - 1 + profile.Modes*int(layerSections)
 
-// layerSection is the section of a mode.
+// layerSection is the number of a mode's section in the file.
 func layerSection(m profile.Mode, s mappedfile.Section) mappedfile.Section {
 	return secLayers + mappedfile.Section(m)*layerSections + s
 }
@@ -120,8 +122,8 @@ type Counts struct {
 	Metrics      []MetricCounts `json:"metriques"`
 }
 
-// Network is an open file. It is safe for concurrent use until Close. Graphs and texts lie in the mapping and must not be used
-// after Close.
+// Network is an open file. It is safe for concurrent use until Close. Graphs, topologies and metrics lie in the mapping and
+// must not be used after Close; a Road and points are copies.
 type Network struct {
 	*mappedfile.File
 	Meta   Meta
@@ -129,7 +131,8 @@ type Network struct {
 	layers [profile.Modes]Layer
 }
 
-// Layer is the network of one mode. With its Metric it is what package search wants.
+// Layer is the network of one mode. It gives package search its graph, its topology and, by Metric, its metrics. Segments are numbered
+// from 0 to Segments-1. It is safe for concurrent use until its Network is closed.
 type Layer struct {
 	Graph    *graph.Graph
 	Topology *overlay.Topology
@@ -144,12 +147,14 @@ type Layer struct {
 	mini         []uint32 // junctions that are mini roundabouts, ascending
 	searches     sync.Pool
 	metrics      map[metricKey]*overlay.Metric
-	avoidable    route.Avoid // kinds of roads that it has
+	avoidable    route.Avoid // the kinds of roads that it has
 }
 
-// Open maps a file after it has checked the header and the small sections. It fails with ErrOther or ErrDamaged.
+// Open maps a file after it has checked the header and the small sections. It fails with ErrOther, ErrDamaged or an error of the file
+// system. The caller closes the network.
 func Open(path string) (*Network, error) { return openAs(path, Format()) }
 
+// openAs is Open with a format that a test may change.
 func openAs(path string, format mappedfile.Format) (n *Network, err error) {
 	file, err := mappedfile.Open(path, format)
 	if err != nil {
@@ -211,7 +216,7 @@ func (n *Network) bind() error {
 	return nil
 }
 
-// binder reads columns and keeps the first error.
+// binder reads columns and joins the errors that it meets.
 type binder struct {
 	network *Network
 	mode    profile.Mode
@@ -259,7 +264,7 @@ func (n *Network) bindLayer(m profile.Mode) error {
 	return b.err
 }
 
-// bindCells cuts the column of parents into levels.
+// bindCells reads the cells. One section holds the parents of all levels one behind the other; bindCells cuts it into levels.
 func (b *binder) bindCells(g *graph.Graph, counts Counts) {
 	g.Cells.Of, g.Cells.Count = layerColumn[uint32](b, secCells, counts.Junctions), counts.Cells
 	parents := layerColumn[uint32](b, secCellParents, -1)

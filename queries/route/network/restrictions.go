@@ -7,30 +7,32 @@ import (
 )
 
 // A restriction over a node becomes a rule from a segment to a segment, one over ways a rule from all segments that are driven before
-// the turn. only_ restrictions over ways say where to go on behind the last via; who leaves the via before is not concerned.
+// the turn. An only_ restriction over ways says where to go on behind the last via way. It does not concern a path that leaves the
+// via ways earlier. Rules are kept in a ruleTrie.
 
 // maxViaWays bounds the number of ways that a restriction may lead over, because each order of them is tried.
 const maxViaWays = 6
 
-// restrictor turns restrictions into rules of a mode.
+// restrictor finds the segments of a mode that the members of restrictions stand for.
 type restrictor struct {
 	*layerBuilder
 	wayOf      map[int64][]uint32  // the ways with an id, of those that restrictions name
 	segmentsOf map[uint32][]uint32 // of these ways, in order
 }
 
-// fate is what became of a restriction.
-type fate uint8
+// outcome is what became of a restriction. Of the first three a greater one is better, and a restriction has the best of all modes.
+type outcome uint8
 
 const (
-	lacksMembers  fate = iota // the map does not have all of them
-	doesNotMeet               // they do not meet, or are closed to the modes
-	isHeeded                  // by some mode
-	isNotForModes             // it is for other vehicles, or has no known form
+	lacksMembers  outcome = iota // the map does not have all of them
+	doesNotMeet                  // they do not meet, or are closed to the modes
+	isApplied                    // by some mode
+	isUnsupported                // it is for other vehicles, or has no known form
 )
 
-// addRules turns the restrictions that the mode has to heed into rules, and notes the fate of each that is better than the one noted.
-func (b *layerBuilder) addRules(fates []fate) {
+// addRules turns the restrictions that concern the mode into rules, and notes the outcome of each where it is better than that of
+// the modes before.
+func (b *layerBuilder) addRules(outcomes []outcome) {
 	r := newRestrictor(b)
 	for i := range b.restrictions {
 		restriction := &b.restrictions[i]
@@ -44,10 +46,10 @@ func (b *layerBuilder) addRules(fates []fate) {
 		}
 		switch {
 		case len(paths) > 0:
-			fates[i] = isHeeded
+			outcomes[i] = isApplied
 			b.applied++
 		case r.hasMembers(restriction):
-			fates[i] = max(fates[i], doesNotMeet)
+			outcomes[i] = max(outcomes[i], doesNotMeet)
 		}
 	}
 	b.rules.link()
@@ -100,13 +102,13 @@ func (r *restrictor) paths(restriction *restriction) (paths [][]uint32) {
 	return paths
 }
 
-// viaPath is the way over a via: from a junction to another, which is the same for a node.
+// viaPath leads over the via of a restriction from one junction to another. Over a via node both are the same and directed is nil.
 type viaPath struct {
 	from, to uint32
 	directed []uint32
 }
 
-// viaPaths returns the ways over a restriction's via.
+// viaPaths returns the paths over the via of a restriction: one for a node, one for each open order of via ways.
 func (r *restrictor) viaPaths(restriction *restriction) []viaPath {
 	if restriction.ViaWays == nil {
 		if junction, ok := r.junctionOf(restriction.via); ok {

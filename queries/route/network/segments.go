@@ -28,16 +28,18 @@ const (
 
 const directionUnit = 100
 
-// A directed segment is the number of a segment × 2, + 1 where it goes against the geometry, as in graph.Graph.Segment.
+// Below, a directed segment is a number: that of a segment × 2, + 1 where it goes against the geometry, as in graph.Graph.Segment. So
+// directed/2 is the segment, directed%2 the direction and directed^1 the way back.
 
-// layerBuilder builds the graph of a mode.
+// layerBuilder builds the graph of a mode: cutSegments, then addRules, then buildGraph. The junctions of all modes have one
+// order, that of the cells; a junction's place is its position there. The junctions of the mode are numbered along these places.
 type layerBuilder struct {
 	*cutter
 	*numbering // of the junctions of all modes
 	mode       profile.Mode
 	placeOf    []uint32 // of each junction of any mode its place in the order of all
 	segments   []segment
-	first      []uint32 // of each place of the order of all junctions its first junction; there are more where the mode is stopped
+	firstAt    []uint32 // of each place of the order of all junctions its first junction; there are more where the mode is stopped
 	places     []uint32 // of each junction its place
 	rules      ruleTrie
 	applied    int // restrictions
@@ -103,8 +105,8 @@ func (b *layerBuilder) effectiveSpeeds(way uint32) (speeds [2]float64) {
 	return speeds
 }
 
-// measure fills in distance, durations and bearings. Who passes a node that delays pays where the segment ends there; the last
-// node counts, the first does not.
+// measure fills in distance, durations and bearings. A node that delays, as traffic lights do, counts for the segments that are driven
+// towards it: in each direction the last node counts and the first does not.
 func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64) {
 	metres, delay := 0.0, [2]float64{}
 	for i, node := range nodes[1:] {
@@ -161,23 +163,24 @@ func (b *layerBuilder) bearing(nodes []uint32, from, step int) int16 {
 	return int16(math.Round(math.Atan2(x, to.Lat-begin.Lat) * 180 / math.Pi * directionUnit))
 }
 
+// pointOf is the position of a node.
 func (t *nodeTable) pointOf(node uint32) route.Point { return toPoint(t.lon[node], t.lat[node]) }
 
 // numberEnds numbers the junctions along their places and replaces the ends of segments, which were nodes, by them. A node that
 // stops the mode becomes a junction of its own for each segment that ends there.
 func (b *layerBuilder) numberEnds() {
-	b.first = make([]uint32, len(b.placeOf)+1)
+	b.firstAt = make([]uint32, len(b.placeOf)+1)
 	b.eachEnd(func(node *uint32) {
 		place := b.placeOf[b.numberOf(*node)]
-		if b.first[place+1] == 0 || b.isClosed(*node) {
-			b.first[place+1]++
+		if b.firstAt[place+1] == 0 || b.isClosed(*node) {
+			b.firstAt[place+1]++
 		}
 	})
 	for place := range b.placeOf {
-		for range b.first[place+1] {
+		for range b.firstAt[place+1] {
 			b.places = append(b.places, uint32(place))
 		}
-		b.first[place+1] += b.first[place]
+		b.firstAt[place+1] += b.firstAt[place]
 	}
 	taken := map[uint32]uint32{} // of nodes that stop the mode
 	b.eachEnd(func(node *uint32) {
@@ -191,7 +194,7 @@ func (b *layerBuilder) numberEnds() {
 }
 
 // junctionAt returns the first junction of a node.
-func (b *layerBuilder) junctionAt(node uint32) uint32 { return b.first[b.placeOf[b.numberOf(node)]] }
+func (b *layerBuilder) junctionAt(node uint32) uint32 { return b.firstAt[b.placeOf[b.numberOf(node)]] }
 
 // junctionOf returns the junction of a node. It returns false where the node is none, and where it stops the mode.
 func (b *layerBuilder) junctionOf(node uint32) (uint32, bool) {
@@ -201,6 +204,7 @@ func (b *layerBuilder) junctionOf(node uint32) (uint32, bool) {
 	return b.junctionAt(node), true
 }
 
+// eachEnd visits both ends of each segment in order.
 func (b *layerBuilder) eachEnd(visit func(node *uint32)) {
 	for i := range b.segments {
 		visit(&b.segments[i].from)
@@ -232,4 +236,58 @@ func (b *layerBuilder) head(directed uint32) uint32 { return b.tail(directed ^ 1
 // bitsOf returns the bits of the road of a directed segment.
 func (b *layerBuilder) bitsOf(directed uint32) uint32 {
 	return b.roads.bits(b.wayRoads[b.segments[directed/2].way])
+}
+
+// numbering numbers the junctions of all modes together, in the order of their nodes. It is a set of bits with counts: for a country
+// of 60 million nodes a table of numbers would take four times the memory of their states.
+type numbering struct {
+	junctionNodes []uint32 // ascending
+	blockFirst    []uint32 // of each 64 nodes of the source the number of the first junction
+	nodeStates    []nodeState
+}
+
+// numberJunctions numbers the nodes that are junctions of any mode.
+func (s *source) numberJunctions() *numbering {
+	n := &numbering{nodeStates: s.state}
+	for node, state := range s.state {
+		if node%64 == 0 {
+			n.blockFirst = append(n.blockFirst, uint32(len(n.junctionNodes)))
+		}
+		if state&anyJunction != 0 {
+			n.junctionNodes = append(n.junctionNodes, uint32(node))
+		}
+	}
+	return n
+}
+
+// numberOf returns the number of a node that is a junction.
+func (n *numbering) numberOf(node uint32) uint32 {
+	number := n.blockFirst[node/64]
+	for _, state := range n.nodeStates[node&^63 : node] {
+		if state&anyJunction != 0 {
+			number++
+		}
+	}
+	return number
+}
+
+// cellsOf returns the cells of the junctions of a mode, given the place of each in the order of all. Cells that hold none of them
+// are left out, so that cells are numbered along the junctions.
+func cellsOf(all *graph.Cells, places []uint32) graph.Cells {
+	cells := graph.Cells{Of: make([]uint32, len(places)), Count: make([]int, all.Levels()), Parent: make([][]uint32, max(all.Levels()-1, 0))}
+	before := make([]uint32, all.Levels())
+	for j, place := range places {
+		for level := all.Levels(); level >= 1; level-- {
+			cell := all.At(place, level)
+			if j == 0 || cell != before[level-1] {
+				cells.Count[level-1]++
+				if level < all.Levels() {
+					cells.Parent[level-1] = append(cells.Parent[level-1], uint32(cells.Count[level]-1))
+				}
+			}
+			before[level-1] = cell
+		}
+		cells.Of[j] = uint32(cells.Count[0] - 1)
+	}
+	return cells
 }

@@ -76,7 +76,7 @@ func (s *shape) bitsOf(piece uint32) uint32 { return s.roads[s.pieceRoads[piece]
 // Segments is the number of segments.
 func (l *Layer) Segments() int { return len(l.firstPiece) }
 
-// Road returns the facts of a segment's road.
+// Road returns the facts of a segment's road. Its texts are copies.
 func (l *Layer) Road(segment uint32) Road {
 	s := &l.network.shape
 	record := s.roads[s.pieceRoads[l.firstPiece[segment]]*roadSize:][:roadSize]

@@ -22,7 +22,7 @@ type source struct {
 	restrictions []restriction
 	exits        []exit   // at nodes, in their order
 	mini         []uint32 // nodes that are mini roundabouts, in their order
-	strange      []int64  // relations that are restrictions and concern no mode
+	unsupported  []int64  // ids of relations that are restrictions, but concern no mode or have no known form
 	date         time.Time
 }
 
@@ -35,7 +35,7 @@ type restriction struct {
 
 // Facts that many ways have in common are kept once: a road is a number in roads, a set of speeds a number in speeds.
 
-// wayTable holds the ways that are roads.
+// wayTable holds the ways that are roads, numbered in the order of the map.
 type wayTable struct {
 	roads     *roadTable
 	wayIDs    []int64
@@ -50,6 +50,7 @@ type wayTable struct {
 	nodes    []uint32 // numbers of nodes; graph.None for those that the map lacks
 }
 
+// speedSet is the speeds of a way for each mode, forward and backward, in units of profile.Way; 0: closed.
 type speedSet [profile.Modes][2]uint16
 
 // isOpen tells whether a mode may use the way in some direction.
@@ -63,11 +64,11 @@ type nodeTable struct {
 	facts    map[uint32]profile.Node // of those with hasFacts
 }
 
-// nodeState is what the cutting of ways needs to know of a node.
+// nodeState is a set of bits: what the cutting of ways needs to know of a node.
 type nodeState uint8
 
 const (
-	isUsed     nodeState = 1 // by cars; the bits of the other modes follow
+	isUsed     nodeState = 1 // on a way of cars; the bits of the other modes follow
 	isJunction           = isUsed << profile.Modes
 	isPresent            = isJunction << profile.Modes
 	hasFacts             = isPresent << 1
@@ -113,6 +114,7 @@ func (r *roadTable) add(w *profile.Way) uint32 {
 	return at
 }
 
+// bits returns the bits of a road's record.
 func (r *roadTable) bits(road uint32) uint32 { return r.records[road*roadSize+roadBits] }
 
 // bitsOf packs the facts of a way that are no texts.
@@ -204,7 +206,7 @@ func (s *source) addRelation(r *osmpbf.Relation) {
 	if facts, ok := profile.ReadRestriction(r.Tags, members); ok {
 		s.restrictions = append(s.restrictions, restriction{facts, r.ID, graph.None})
 	} else {
-		s.strange = append(s.strange, r.ID)
+		s.unsupported = append(s.unsupported, r.ID)
 	}
 }
 
@@ -241,8 +243,8 @@ func (t *nodeTable) addNode(n *osmpbf.Node, at int) int {
 	return at
 }
 
-// seek finds an id in an ascending column. It looks at from first and widens its steps from there, because ids that are sought
-// one after the other lie near each other.
+// seek finds an id in an ascending column by a galloping search: it starts at from and doubles its steps, because ids that are sought
+// one after the other lie near each other. Where the id is missing it returns its place in the order and false.
 func seek(ids []int64, from int, id int64) (int, bool) {
 	low, high := from, from
 	for step := 1; low > 0 && ids[min(low, len(ids)-1)] > id; step *= 2 {
@@ -282,6 +284,49 @@ func (s *source) numberRefs() {
 	s.refs, s.ids = nil, nil
 }
 
+// markJunctions marks for each mode the nodes where its segments end: where ways of the mode meet or end, where the mode is
+// stopped, and at the via of a restriction.
+func (s *source) markJunctions() {
+	for w := range uint32(len(s.wayIDs)) {
+		for run := range s.runs(w) {
+			s.markRun(run, &s.speeds[s.waySpeeds[w]])
+		}
+	}
+	for node, facts := range s.facts {
+		for m, isClosed := range facts.Closed {
+			if isClosed && s.state[node]&(isUsed<<m) != 0 {
+				s.state[node] |= isJunction << m
+			}
+		}
+	}
+	for i := range s.restrictions {
+		node := s.restrictions[i].via
+		for m, heeds := range s.restrictions[i].Modes {
+			if heeds && s.restrictions[i].ViaWays == nil && node != graph.None && s.state[node]&(isUsed<<m) != 0 {
+				s.state[node] |= isJunction << m
+			}
+		}
+	}
+}
+
+// markRun marks the nodes of a run for the modes that may use it.
+func (s *source) markRun(run []uint32, open *speedSet) {
+	var modes nodeState
+	for m := range profile.Mode(profile.Modes) {
+		if open.isOpen(m) {
+			modes |= isUsed << m
+		}
+	}
+	for i, node := range run {
+		state := s.state[node]
+		meets := state & modes
+		if i == 0 || i == len(run)-1 {
+			meets = modes
+		}
+		s.state[node] = state | modes | meets<<profile.Modes
+	}
+}
+
 // countMissing counts the nodes that ways name and the map lacks.
 func (t *nodeTable) countMissing() (n int) {
 	for _, state := range t.state {
@@ -292,10 +337,11 @@ func (t *nodeTable) countMissing() (n int) {
 	return n
 }
 
-// nodesOf returns the nodes of a way.
+// nodesOf returns the nodes of a way; graph.None stands for those that the map lacks.
 func (t *wayTable) nodesOf(way uint32) []uint32 { return t.nodes[t.wayFirst[way]:t.wayFirst[way+1]] }
 
-// runs yields the parts of a way between the nodes that the map lacks: two nodes at least.
+// runs yields the parts of a way between the nodes that the map lacks: two nodes at least. An extract of a map lacks the nodes beyond its
+// border.
 func (t *wayTable) runs(way uint32) iter.Seq[[]uint32] {
 	return func(yield func([]uint32) bool) {
 		for rest := t.nodesOf(way); len(rest) > 0; {
