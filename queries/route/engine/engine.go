@@ -54,7 +54,7 @@ func New(n *network.Network) *Engine {
 
 var _ route.Router = (*Engine)(nil)
 
-// Network implements route.Router.
+// Network implements route.Router. It does not fail.
 func (e *Engine) Network(context.Context) (route.Network, error) {
 	m := e.network.Meta
 	return route.Network{
@@ -78,6 +78,7 @@ func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err 
 		return a, err
 	}
 	snaps := m.snapAll(q.Bounds)
+	// The first bound that is too far from any road is the one that the error names.
 	for i, s := range snaps {
 		if s == nil {
 			return a, &route.OffRoadError{Bound: i}

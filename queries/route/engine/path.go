@@ -159,7 +159,8 @@ func (m *modeEngine) stretches(p *search.Path) []guidance.Stretch {
 	for i, e := range p.Edges {
 		cost := m.edgeCost(p, i)
 		s := guidance.Stretch{
-			Road: m.road(m.graph.Segment[e] >> 1), Points: m.appendEdge(nil, p, i), Distance: metres(cost.Distance), Duration: seconds(cost.Duration),
+			Road: m.road(m.graph.Segment[e] >> 1), Points: m.appendEdge(nil, p, i),
+			Distance: metres(cost.Distance), Duration: seconds(cost.Duration),
 		}
 		if i > 0 {
 			s.Duration += float64(m.graph.Turn(p.Edges[i-1], e)) / graph.TurnUnit
@@ -183,6 +184,8 @@ func (m *modeEngine) addExit(ramp, from *guidance.Road, junction uint32) {
 // branches are the roads at the junction between two edges of a path, besides those two: those that may be entered, and those
 // that only lead there.
 func (m *modeEngine) branches(from, to uint32) (all []guidance.Branch) {
+	// Here a segment is named with the direction in which it leaves the junction: so the copies of an edge are one branch, and a
+	// road that may be driven both ways is not listed once more for the edge that arrives.
 	seen := map[uint32]bool{m.graph.Segment[from] ^ 1: true, m.graph.Segment[to]: true}
 	junction := m.graph.Head[from]
 	first, end := m.graph.OutEdges(junction)

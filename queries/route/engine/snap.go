@@ -97,8 +97,8 @@ func (m *modeEngine) searchCandidates(b route.Bound) (c candidates) {
 	return c
 }
 
-// penaltyOf is what a road costs as an access beside its distance, in metres. No address lies on a motorway, a ramp, a tunnel or a bridge,
-// and a road of another name is rarely the one of the address.
+// penaltyOf is what a road costs as an access beside its distance, in metres. No address lies on a motorway, a ramp, a tunnel or
+// a bridge, and a road of another name is rarely the one of the address.
 func penaltyOf(r network.Road, hasOtherName bool) (penalty float64) {
 	if hasOtherName {
 		penalty += route.OtherNameCost
@@ -135,9 +135,10 @@ const snapCacheSize = 1 << 16
 // only a shared lock; an LRU list is written on every read. It is safe for concurrent use.
 type snapCache struct {
 	mu         sync.RWMutex
-	young, old map[route.Bound]candidates
+	young, old map[route.Bound]candidates // candidates are shared by queries, which must not change them
 }
 
+// newSnapCache returns an empty cache.
 func newSnapCache() *snapCache { return &snapCache{young: map[route.Bound]candidates{}} }
 
 // get returns the candidates of a bound. Those of the old generation move to the young one.

@@ -52,6 +52,7 @@ type treeBuilder struct {
 	pieces int
 }
 
+// newTreeBuilder makes the tree for a number of pieces, with empty boxes.
 func newTreeBuilder(pieces int) *treeBuilder {
 	t := &treeBuilder{levels: treeLevels(pieces)}
 	t.boxes = make([][4]int32, boxCount(t.levels))
@@ -143,6 +144,8 @@ type nearSearch struct {
 	seen    map[uint32]struct{} // segments that were visited
 	points  []route.Point
 }
+
+// Len, Swap, Push, Less and Pop implement heap.Interface.
 
 func (s *nearSearch) Len() int      { return len(s.waiting) }
 func (s *nearSearch) Swap(i, j int) { s.waiting[i], s.waiting[j] = s.waiting[j], s.waiting[i] }

@@ -195,6 +195,7 @@ func (r *restrictor) joinPaths(from int64, via viaPath, to int64) (paths [][]uin
 	return paths
 }
 
+// What segmentsAt looks for at a junction. The value is that of the direction bit to flip, so that the tail lies at the junction.
 const (
 	beginsHere = iota
 	endsHere

@@ -3,9 +3,10 @@ package network
 import "slices"
 
 // ruleTrie holds the turn restrictions of a mode as a trie of paths: a rule belongs to the directed segments that were driven
-// before the turn, the last one last. Whoever drives is in the state of the longest path of the trie that ends with what was
-// driven. A state of one segment is the segment's edge itself; each longer state is a copy of the edge, so that restrictions
-// which overlap on the same segments keep apart. (This is the automaton of Aho and Corasick over the restricted paths.)
+// before the turn, the last one last. A route is, after each segment, in the state of the longest path of the trie with which the
+// segments driven so far end. A state of one segment is the segment's edge itself; each longer state is a copy of the edge, so
+// that restrictions which overlap on the same segments keep apart. (This is the automaton of Aho and Corasick over the restricted
+// paths.)
 type ruleTrie struct {
 	states   []ruleState
 	children map[ruleKey]int32
@@ -26,9 +27,10 @@ type ruleKey struct {
 	directed uint32
 }
 
+// noState is the state of a route that is on no path of the trie.
 const noState = -1
 
-// add adds a rule: who has driven the path must not, or with isOnly must, go on to a directed segment.
+// add adds a rule: a route that has driven the path must not, or with isOnly must, go on to a directed segment.
 func (t *ruleTrie) add(path []uint32, to uint32, isOnly bool) {
 	if t.children == nil {
 		t.children = map[ruleKey]int32{}
@@ -76,7 +78,7 @@ func (t *ruleTrie) link() {
 
 // follow returns the state after a directed segment is driven from a state: noState where no rule begins with it.
 func (t *ruleTrie) follow(state int32, directed uint32) int32 {
-	// Whoever leaves a path of the trie may still be on a shorter one, down to the segment just driven.
+	// A route that leaves a path of the trie may still be on a shorter one, down to the segment just driven.
 	for ; ; state = t.states[state].suffix {
 		if next, ok := t.children[ruleKey{state, directed}]; ok {
 			return next

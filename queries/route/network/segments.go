@@ -26,6 +26,7 @@ const (
 	endsWay
 )
 
+// directionUnit is how many units of bearings are a degree.
 const directionUnit = 100
 
 // Below, a directed segment is a number: that of a segment × 2, + 1 where it goes against the geometry, as in graph.Graph.Segment. So
@@ -212,7 +213,7 @@ func (b *layerBuilder) eachEnd(visit func(node *uint32)) {
 	}
 }
 
-// isClosed tells whether a node stops the mode.
+// isClosed tells whether a node stops the mode, as a barrier does: no route of the mode passes it.
 func (b *layerBuilder) isClosed(node uint32) bool {
 	return b.state[node]&hasFacts != 0 && b.facts[node].Closed[b.mode]
 }

@@ -134,6 +134,7 @@ func dropRepeated(points []route.Point, begin int) []route.Point {
 // coordinateUnit is how many units of coordinates are a degree.
 const coordinateUnit = 1e7
 
+// toPoint converts the coordinates of the file, which are those of OpenStreetMap, to degrees.
 func toPoint(lon, lat int32) route.Point {
 	return route.Point{Lon: float64(lon) / coordinateUnit, Lat: float64(lat) / coordinateUnit}
 }

@@ -33,9 +33,8 @@ type restriction struct {
 	via uint32 // the number of the node that it leads over, graph.None where the map lacks it
 }
 
-// Facts that many ways have in common are kept once: a road is a number in roads, a set of speeds a number in speeds.
-
-// wayTable holds the ways that are roads, numbered in the order of the map.
+// wayTable holds the ways that are roads, numbered in the order of the map. Facts that many ways have in common are kept once: a
+// road is a number in roads, a set of speeds a number in speeds.
 type wayTable struct {
 	roads     *roadTable
 	wayIDs    []int64
@@ -43,7 +42,7 @@ type wayTable struct {
 	waySpeeds []uint32 // in speeds
 	speeds    []speedSet
 	speedOf   map[speedSet]uint32
-	ferries   map[uint32]time.Duration // of ways whose duration is told
+	ferries   map[uint32]time.Duration // crossing times of ferry ways that are tagged with one
 
 	wayFirst []uint32 // of each way its first node in refs or nodes, and one more at the end
 	refs     []int64  // ids of nodes, until they are numbered
@@ -87,6 +86,7 @@ type roadTable struct {
 	recordOf map[[roadSize]uint32]uint32
 }
 
+// newRoadTable returns a table with the empty text at offset 0.
 func newRoadTable() *roadTable {
 	return &roadTable{texts: []byte{0}, textOf: map[string]uint32{"": 0}, recordOf: map[[roadSize]uint32]uint32{}}
 }

@@ -23,6 +23,7 @@ type dijkstra struct {
 	heap   overlay.Heap
 }
 
+// newDijkstra searches from places until every edge that can be reached is settled.
 func newDijkstra(g *graph.Graph, p route.Profile, from []Place) *dijkstra {
 	d := &dijkstra{
 		query:  query{graph: g, weigher: overlay.NewWeigher(g, p)},

@@ -243,7 +243,7 @@ func (f *frontier) relaxRow(label uint32, s side) {
 	columns := f.topology.FirstExit[s.cell+1] - f.topology.FirstExit[s.cell]
 	from := f.topology.Cut(s.id&^isCut).Row(s.level) * columns
 	at := f.weight(label)
-	known := f.keys[first : first+columns]
+	known := f.keys[first : first+columns] // most labels are not improved, so their keys are compared before the rest is read
 	for i, key := range keys[from : from+columns] {
 		if at.Key+key > known[i] {
 			continue

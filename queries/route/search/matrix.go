@@ -58,6 +58,7 @@ type bucketEntry struct {
 	first uint32 // in rows
 }
 
+// newMatrix finds the seeds of all ends, and the weights of pairs on one edge.
 func newMatrix(q *query, from, to [][]Place) *matrix {
 	m := &matrix{query: q, isTransposed: len(from) > len(to), buckets: map[uint32][]bucketEntry{}}
 	for _, places := range to {
@@ -141,7 +142,8 @@ next:
 	return cells
 }
 
-// settleWithin settles all states in the open cells of a level, across the cells of the level below.
+// settleWithin settles all states in the open cells of a level, across the cells of the level below. A state outside them is kept as a
+// label and goes no further.
 func (m *matrix) settleWithin(f *frontier, level int) error {
 	for {
 		label, ok := f.settle()
@@ -183,7 +185,8 @@ func (m *matrix) fillBucket(f *frontier, index int, cell uint32, level int) {
 	}
 }
 
-// seedNext begins the search on the next level with what was kept for a cell.
+// seedNext begins the search on the next level at the edges that enter a cell, with the weights in its bucket. The seeds need no
+// place, as a matrix holds no paths.
 func (m *matrix) seedNext(f *frontier, index int, cell uint32) {
 	all := m.buckets[cell]
 	if len(all) == 0 || all[len(all)-1].index != index {
@@ -269,7 +272,8 @@ func (m *matrix) improveLocal(f *frontier, index int, local []localSeed) {
 	}
 }
 
-// isFound says whether nothing that is still to be settled can improve a weight.
+// isFound says whether nothing that is still to be settled can improve a weight: all weights known are at most key, that of the state
+// settled last. A destination without a path keeps it false, and the search goes on until nothing is left.
 func (m *matrix) isFound(f *frontier, index int, local []localSeed, many int, key uint64) bool {
 	m.improveLocal(f, index, local)
 	for i := range many {

@@ -85,6 +85,7 @@ func (q *query) unpack(edges *[]uint32, entry, exit, cell uint32, level int) err
 		return err
 	}
 	end := len(q.hops)
+	// hops is a stack: the calls for the level below put theirs above this path, and take them off before they return.
 	for from, i := entry, end-1; i >= first; i-- {
 		to := q.hops[i]
 		if level == 1 {
