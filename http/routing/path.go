@@ -38,7 +38,7 @@ func (p painter) path(r route.Route) body.RoutePath {
 		shown.BBox = boundingBox(r.Geometry)
 	}
 	for i, leg := range r.Legs {
-		shown.Legs[i] = p.leg(leg)
+		shown.Legs[i] = p.leg(leg, stopNumber(i, len(r.Legs)))
 	}
 	for _, a := range avoids {
 		for _, met := range r.Avoided {
@@ -50,12 +50,24 @@ func (p painter) path(r route.Route) body.RoutePath {
 	return shown
 }
 
-func (p painter) leg(l route.Leg) body.Leg {
+// stopNumber is the number of the stop at which a leg ends, 0 for the last leg, which ends at the destination.
+func stopNumber(leg, legs int) int {
+	if leg == legs-1 {
+		return 0
+	}
+	return leg + 1
+}
+
+// leg shows a leg that ends at a stop on the way, or at the destination where that is 0.
+func (p painter) leg(l route.Leg, stop int) body.Leg {
 	shown := body.Leg{Distance: roundInt(l.Distance), Duration: roundInt(l.Duration)}
 	if !p.Steps {
 		return shown
 	}
 	for _, step := range l.Steps {
+		if step.Maneuver.Type == route.Arrive {
+			step.Maneuver.Stop = stop
+		}
 		shown.Steps = append(shown.Steps, p.step(step))
 	}
 	return shown

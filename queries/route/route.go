@@ -137,6 +137,7 @@ type Maneuver struct {
 	Type     ManeuverType
 	Modifier Modifier // direction, where the type has one
 	Exit     int      // number of the exit of a roundabout, from 1; else 0
+	Stop     int      // of an Arrive: number of the stop on the way, from 1; 0 at the destination
 	Sign     string   // number of the exit of a motorway as its signs show it, such as "12" or "12a"; else ""
 
 	BearingBefore, BearingAfter float64 // of the road before and behind, in degrees clockwise from north

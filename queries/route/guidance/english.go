@@ -6,6 +6,14 @@ import (
 	"lieudit/queries/route"
 )
 
+// englishArrival tells the end of a leg: a stop on the way, or the destination.
+func englishArrival(m route.Maneuver) string {
+	if m.Stop > 0 {
+		return fmt.Sprintf("You have reached stop %d", m.Stop) + bySide(m.Modifier, ", on the left", ", on the right")
+	}
+	return "You have arrived" + bySide(m.Modifier, ": your destination is on the left", ": your destination is on the right")
+}
+
 // englishText is the sentence of a step in English, as navigation systems say it. Names of roads stand as they are, without an
 // article; numbers take one.
 func englishText(s route.Step) string {
@@ -14,7 +22,7 @@ func englishText(s route.Step) string {
 	case route.Depart:
 		return "Head " + englishCompass[compassIndex(heading(s))] + englishRoad(" on ", s)
 	case route.Arrive:
-		return "You have arrived" + bySide(m.Modifier, ", your destination is on the left", ", your destination is on the right")
+		return englishArrival(m)
 	case route.UTurn:
 		return "Make a U-turn" + englishRoad(" onto ", s)
 	case route.TakeFerry:

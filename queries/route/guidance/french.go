@@ -1,6 +1,7 @@
 package guidance
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -90,13 +91,21 @@ func frenchTowards(destinations string) string {
 	return " vers " + newFrenchRef(ref).text + ", direction " + places
 }
 
+// frenchArrival tells the end of a leg: a stop on the way, or the destination.
+func frenchArrival(m route.Maneuver) string {
+	if m.Stop > 0 {
+		return fmt.Sprintf("Vous êtes arrivé à l'étape %d", m.Stop) + bySide(m.Modifier, ", sur la gauche", ", sur la droite")
+	}
+	return "Vous êtes arrivé" + bySide(m.Modifier, " : votre destination est sur la gauche", " : votre destination est sur la droite")
+}
+
 // frenchText is the sentence of a step in French, in the imperative, as a passenger who holds the map says it.
 func frenchText(s route.Step) string {
 	switch s.Maneuver.Type {
 	case route.Depart:
 		return "Partez vers " + frenchCompass[compassIndex(heading(s))] + on(s)
 	case route.Arrive:
-		return "Vous êtes arrivé" + bySide(s.Maneuver.Modifier, ", votre destination est à gauche", ", votre destination est à droite")
+		return frenchArrival(s.Maneuver)
 	case route.UTurn:
 		return "Faites demi-tour" + on(s)
 	case route.TakeFerry:
