@@ -44,6 +44,7 @@ A finished network of another instance (lieudit roads status names its file) is 
   lieudit roads import https://files.example.org/2026-11.network --sha256 SUM`,
 		Flags: []cli.Flag{
 			p.dataFlag(),
+			&cli.StringFlag{Name: "date", Usage: "`DATE` of the data, for a map that says none; else the one in its name, else the file's own", Validator: validateDate},
 			&cli.StringFlag{Name: "sha256", Usage: "`SUM` of a finished network (lieudit roads status --sha256)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON"},
 		},
@@ -66,7 +67,7 @@ func (p Program) importNetwork(ctx context.Context, c *cli.Command) (err error) 
 	}
 	bar := p.NewProgressBar()
 	i := networks.Import{
-		Folder: networks.FolderIn(c.String("data")), Sources: sources, SHA256: c.String("sha256"), Now: begun,
+		Folder: networks.FolderIn(c.String("data")), Sources: sources, SHA256: c.String("sha256"), Date: c.String("date"), Now: begun,
 		Progress: func(stage string, done, total int64) { bar.Update(describeStage(stage), done, total) },
 	}
 	name, summary, err := i.Run(ctx)
@@ -76,7 +77,7 @@ func (p Program) importNetwork(ctx context.Context, c *cli.Command) (err error) 
 	}
 	took := time.Since(begun)
 	if summary.IsFileDate {
-		fmt.Fprintf(p.Err, "warning: the map says no date; %s is the one in the file's name, or the file's own\n", summary.Date.Format(time.DateOnly))
+		fmt.Fprintf(p.Err, "warning: the map says no date; %s is the one in the file's name, else of the file itself; --date DATE sets it\n", summary.Date.Format(time.DateOnly))
 	}
 	served, err := awaitServed(ctx, i.Folder, name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"strings"
 	"time"
 
 	"lieudit/cmd/lieudit/releases"
@@ -53,6 +54,7 @@ func LabelOf(m network.Meta) releases.Label {
 type Import struct {
 	Folder
 	Sources  *releases.Sources
+	Date     string                                // of the data, such as 2026-11-21, for a map that says none; "" takes that of the file
 	SHA256   string                                // of a finished network, in hexadecimal; "" for a map
 	Progress func(stage string, done, total int64) // called while a map is fetched and built, by one goroutine at a time; total is 0 while unknown
 	Now      time.Time                             // becomes part of the new network's name
@@ -127,18 +129,30 @@ func (i Import) buildNetwork(ctx context.Context, path string) (s Summary, err e
 	}
 	o := network.Options{Progress: i.Progress}
 	if o.IsSynthetic, err = isInvented(local); err != nil {
-		return s, fmt.Errorf("%s: %w", source.Name, err)
+		return s, nameSource(source.Name, local, err)
 	}
-	if date, _ := i.Sources.Date(); date != "" {
+	date := i.Date
+	if date == "" {
+		date, _ = i.Sources.Date()
+	}
+	if date != "" {
 		if o.Date, err = time.Parse(time.DateOnly, date); err != nil {
 			return s, err
 		}
 	}
 	if s.Summary, err = network.Build(ctx, path, local, o); err != nil {
-		return s, fmt.Errorf("%s: %w", source.Name, err)
+		return s, nameSource(source.Name, local, err)
 	}
-	s.IsFileDate = s.Date.Equal(o.Date)
+	s.IsFileDate = i.Date == "" && s.Date.Equal(o.Date)
 	return s, nil
+}
+
+// nameSource names in an error the map as the operator did, once: an error that names the local file names the map instead.
+func nameSource(name, local string, err error) error {
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), local+": ") {
+		err = inner
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // isInvented says whether a map says that its roads are invented. It fails with the errors of package osmpbf.

@@ -44,6 +44,9 @@ func Solve(cost [][]float64, o Options) (order []int, optimal bool) {
 	} else {
 		trip = p.improve(stepsFor(len(p.cost)))
 	}
+	if given := p.givenTrip(); p.length(given) <= p.length(trip) {
+		trip = given // of equal costs the caller's own order
+	}
 	if p.length(trip) >= p.forbidden {
 		return nil, optimal || p.hasLonelyNode()
 	}
@@ -128,6 +131,15 @@ func (p *problem) length(trip []int) int64 {
 		last = v
 	}
 	return sum
+}
+
+// givenTrip is the trip in the order in which the stops were given.
+func (p *problem) givenTrip() []int {
+	trip := make([]int, len(p.cost))
+	for i := range trip {
+		trip[i] = i
+	}
+	return trip
 }
 
 // order turns a trip into an order of the stops.

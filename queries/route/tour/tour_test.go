@@ -209,3 +209,16 @@ func BenchmarkSolve(b *testing.B) {
 		})
 	}
 }
+
+func TestOfOrdersThatCostTheSameTheGivenOneIsTaken(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 10, MaxStops} {
+		cost, want := make([][]float64, n), make([]int, n)
+		for i := range cost {
+			cost[i], want[i] = make([]float64, n), i
+		}
+		if got, _ := Solve(cost, Options{}); !slices.Equal(got, want) {
+			t.Errorf("%d stops: got %v", n, got)
+		}
+	}
+}
