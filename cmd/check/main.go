@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/deadlinetest"
-	"lieudit/queries/route/routertest"
+	"lieudit/queries/route/routerprocess"
 )
 
 // busyFactor multiplies the time limits of tests on a busy machine.
@@ -59,7 +59,7 @@ func runChecks(ctx context.Context, factor int) error {
 		return err
 	}
 	defer db.stop()
-	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, routertest.FolderVariable + "=" + routers, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
+	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, routerprocess.FolderVariable + "=" + routers, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
 	for _, s := range steps(time.Duration(factor) * testLimit) {
 		if err := s.runCommand(ctx, env); err != nil {
 			return err

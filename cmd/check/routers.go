@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"lieudit/queries/route/routertest"
+	"lieudit/queries/route/routerprocess"
 )
 
 // routerWheels are the packages on PyPI that hold the programs of OSRM and Valhalla. Only their programs are used, and no Python.
@@ -32,10 +32,10 @@ var wheelSums = map[string]string{
 // themselves.
 var wheelFolders = []string{"osrm/bin/", "osrm/share/profiles/", "valhalla/bin/", "pyvalhalla.libs/"}
 
-// installRouters returns the folder of the programs of OSRM and Valhalla: the one that routertest.FolderVariable names, or one in the
+// installRouters returns the folder of the programs of OSRM and Valhalla: the one that routerprocess.FolderVariable names, or one in the
 // user's cache. It downloads them once, 58 MB, and unpacks them to 300 MB.
 func installRouters(ctx context.Context) (string, error) {
-	if given := os.Getenv(routertest.FolderVariable); given != "" {
+	if given := os.Getenv(routerprocess.FolderVariable); given != "" {
 		return given, nil
 	}
 	cache, err := os.UserCacheDir()

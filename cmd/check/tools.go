@@ -7,7 +7,7 @@ import (
 	"os/exec"
 
 	"lieudit/cmd/bench/harness"
-	"lieudit/queries/route/routertest"
+	"lieudit/queries/route/routerprocess"
 )
 
 // installMissingTools installs the tools that are missing: a C compiler for the race detector, Postgres for the read
@@ -30,7 +30,7 @@ func installMissingTools(ctx context.Context) error {
 	if _, err := exec.LookPath("npm"); err != nil {
 		missing = append(missing, "npm")
 	}
-	if exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run() != nil && os.Getenv(routertest.FolderVariable) == "" {
+	if exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run() != nil && os.Getenv(routerprocess.FolderVariable) == "" {
 		missing = append(missing, "python3-pip")
 	}
 	if len(missing) == 0 {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"lieudit/queries/route/routerprocess"
 )
 
 var recordFlag = flag.Bool("record", false, "write what a real routing server answers to testdata")
@@ -35,7 +37,7 @@ func ReadRecording(t testing.TB) (r Recording) {
 	t.Helper()
 	packed, err := os.ReadFile(recordingPath)
 	if err != nil {
-		t.Fatalf("%v: run the tests of this package with -record and %s", err, FolderVariable)
+		t.Fatalf("%v: run the tests of this package with -record and %s", err, routerprocess.FolderVariable)
 	}
 	plain, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

@@ -1,0 +1,108 @@
+// Package routerprocess prepares a map with the real programs of OSRM and Valhalla and serves it with their servers, for tests and
+// benchmarks. Its one constraint: no server outlives this process, however it ends.
+//
+//	FILE.osm.pbf ── PrepareOSRM, PrepareValhalla ──► Prepared ── Serve ──► Server.URL, until Server.Stop
+//
+// It asks nothing of the servers but whether they answer: packages osrm and valhalla do the rest.
+package routerprocess
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// FolderVariable is the environment variable with the folder of the programs of OSRM and Valhalla: it holds osrm/bin,
+// osrm/share/profiles and valhalla/bin, as the wheels of osrm-bindings and pyvalhalla on PyPI do.
+const FolderVariable = "LIEUDIT_TEST_ROUTERS"
+
+// The engines, as their folders are called.
+const (
+	OSRM     = "osrm"
+	Valhalla = "valhalla"
+)
+
+// Options say what is prepared, where and how.
+type Options struct {
+	Programs string // folder of the programs of both engines, as FolderVariable names one
+	Folder   string // for what is prepared: it is empty, and whoever made it removes it
+	Map      string // the PBF
+	Threads  int    // of the preparation and of the server
+
+	// What OSRM alone has. 0 is its own default.
+	SmallComponent int // a component of fewer edges is left for a larger one nearby
+	MaxTable       int // how many positions a table may have
+}
+
+// Prepared is a map that a server can be started on, any number of times.
+type Prepared struct {
+	Duration   time.Duration // of all programs that prepared it
+	PeakMemory int64         // most bytes that one of them had at once; 0 where the system does not tell
+	Bytes      int64         // of what was prepared, on the disk
+
+	// command is the server's command line. folder is one for this server alone.
+	command   func(folder, port string) ([]string, error)
+	probePath string // what a server answers once it is ready
+}
+
+// CheckPrograms fails where a folder does not hold the programs of an engine.
+func CheckPrograms(programs, engine string) error {
+	if programs == "" {
+		return fmt.Errorf("%s names no folder of programs", FolderVariable)
+	}
+	_, err := os.Stat(filepath.Join(programs, engine, "bin"))
+	return err
+}
+
+// newPrepared checks what is the same for both engines, and makes paths absolute: the programs get them in other folders too.
+func newPrepared(o *Options, engine string) (p Prepared, err error) {
+	for _, path := range []*string{&o.Programs, &o.Folder, &o.Map} {
+		var pathErr error
+		*path, pathErr = filepath.Abs(*path)
+		err = errors.Join(err, pathErr)
+	}
+	o.Threads = max(1, o.Threads)
+	return p, errors.Join(err, CheckPrograms(o.Programs, engine))
+}
+
+// run runs a program of the preparation to its end, or kills it when ctx ends.
+func (p *Prepared) run(ctx context.Context, program string, args ...string) error {
+	began := time.Now()
+	cmd := exec.CommandContext(ctx, program, args...)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(program), errors.Join(ctx.Err(), err), lastLines(output))
+	}
+	p.Duration += time.Since(began)
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		p.PeakMemory = max(p.PeakMemory, usage.Maxrss<<10) // Linux counts KiB
+	}
+	return nil
+}
+
+// measureFolder sets Bytes.
+func (p *Prepared) measureFolder(folder string) error {
+	return filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			p.Bytes += info.Size()
+		}
+		return err
+	})
+}
+
+// lastLines is the end of what a program printed, which says why it failed.
+func lastLines(output []byte) []byte {
+	const most = 2 << 10
+	return bytes.TrimSpace(output[max(0, len(output)-most):])
+}
