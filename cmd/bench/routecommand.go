@@ -9,21 +9,30 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/cmd/bench/route"
 	"lieudit/cmd/terminal"
+	"lieudit/queries/route/routerprocess"
 )
 
 // routeCommand measures the router on one map.
 func (p program) routeCommand() *cli.Command {
+	programs, _ := p.LookupEnv(routerprocess.FolderVariable)
 	return p.newFigureCommand(&cli.Command{
 		Name:  "route",
 		Usage: "Measure the router on a map: import, exactness, speed, and servers of OSRM and Valhalla beside it",
 		Description: `The map is imported; durations and distances of random pairs are compared with Dijkstra's algorithm on the same
 network; then every kind of question is asked, one at a time, of the own engine in this process and of the servers over
-HTTP. Servers have the same map and OSRM its own car profile. It leaves nothing behind.
+HTTP. With --routers the map is prepared by the programs of OSRM (its own car profile, MLD) and Valhalla, and their servers
+are started on free ports and ended. A server whose URL is given must have the same map, and OSRM --max-table-size 1000.
+What a server cannot answer is counted as errors, 20 at most for a figure. It leaves nothing behind.
 
   go run ./cmd/bench route --map porto.osm.pbf
+  go run ./cmd/bench route --map porto.osm.pbf --routers ~/.cache/lieudit-check/…
   go run ./cmd/bench route --map porto.osm.pbf --osrm http://127.0.0.1:5000 --valhalla http://127.0.0.1:8002 --json`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
+			&cli.StringFlag{
+				Name: "routers", Value: programs, TakesFile: true,
+				Usage: "`FOLDER` of the programs of OSRM and Valhalla, which go run ./cmd/check unpacks; default: " + routerprocess.FolderVariable,
+			},
 			&cli.StringFlag{Name: "osrm", Usage: "`URL` of osrm-routed for cars"},
 			&cli.StringFlag{Name: "valhalla", Usage: "`URL` of valhalla_service"},
 			&cli.IntFlag{Name: "pairs", Value: 500, Usage: "`HOW MANY` pairs are compared", Validator: terminal.AtLeastOne},
@@ -33,8 +42,8 @@ HTTP. Servers have the same map and OSRM its own car profile. It leaves nothing 
 		},
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
 		return route.Run(ctx, dir, route.Options{
-			File: c.String("map"), OSRM: c.String("osrm"), Valhalla: c.String("valhalla"), Pairs: c.Int("pairs"), Sites: c.Int("sites"),
-			FigureDuration: c.Duration("turn"), Seed: c.Uint64("seed"),
+			File: c.String("map"), OSRM: c.String("osrm"), Valhalla: c.String("valhalla"), Programs: c.String("routers"),
+			Pairs: c.Int("pairs"), Sites: c.Int("sites"), FigureDuration: c.Duration("turn"), Seed: c.Uint64("seed"),
 		}, out)
 	})
 }

@@ -4,73 +4,117 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
+	"os"
+	"path/filepath"
+	"runtime"
 	"time"
 
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route"
 	"lieudit/queries/route/osrm"
+	"lieudit/queries/route/routerprocess"
+	"lieudit/queries/route/routeserver"
 	"lieudit/queries/route/valhalla"
 )
 
-// peers are the servers that are measured beside the own engine.
-func peers(o Options) (all []namedRouter) {
+const (
+	startLimit  = 10 * time.Minute // a server reads a country first
+	mostInTable = 1_000            // positions that OSRM takes in a table: the default is below 100 × 100
+)
+
+// patience is how long a peer may take: a slow answer is measured, not refused.
+var patience = routeserver.Timeouts{Route: time.Minute, Matrix: time.Minute}
+
+// namedRouter is a router by its name in tables.
+type namedRouter struct {
+	name string
+	route.Router
+	isPeer bool // its errors are counted, and do not end the run
+}
+
+// peers are the servers that are measured beside the own engine, and those of them that this run started.
+type peers struct {
+	routers []namedRouter
+	started []*routerprocess.Server
+}
+
+// openPeers names the servers whose URLs are given. Of the other engines it prepares the map in dir and starts a server, where
+// the programs are given. stop must be called after an error too.
+func openPeers(ctx context.Context, dir string, o Options, out measure.Output) (p *peers, err error) {
+	p = &peers{}
+	prepareOSRM := func(ctx context.Context, o routerprocess.Options) (routerprocess.Prepared, error) {
+		return routerprocess.PrepareOSRM(ctx, o, route.Car)
+	}
+	if o.OSRM, err = p.start(ctx, dir, "OSRM", o.OSRM, o, prepareOSRM, out); err != nil {
+		return p, err
+	}
+	if o.Valhalla, err = p.start(ctx, dir, "Valhalla", o.Valhalla, o, routerprocess.PrepareValhalla, out); err != nil {
+		return p, err
+	}
 	if o.OSRM != "" {
-		all = append(all, namedRouter{"OSRM", osrm.New(map[route.Mode]string{route.Car: o.OSRM}, time.Now)})
+		r := osrm.New(map[route.Mode]string{route.Car: o.OSRM}, time.Now)
+		r.SetTimeouts(patience)
+		p.routers = append(p.routers, namedRouter{"OSRM", r, true})
 	}
 	if o.Valhalla != "" {
-		all = append(all, namedRouter{"Valhalla", valhalla.New(o.Valhalla, time.Now)})
+		r := valhalla.New(o.Valhalla, time.Now)
+		r.SetTimeouts(patience)
+		p.routers = append(p.routers, namedRouter{"Valhalla", r, true})
 	}
-	return all
+	return p, nil
 }
 
-// compareAnswers reports how the answers of each peer agree with the own ones: the quantiles of the ratio of durations, own to
-// theirs, and the share of pairs whose distances are within a tenth of each other.
-func compareAnswers(ctx context.Context, routers []namedRouter, q *questions, o Options, out measure.Output) error {
-	for _, peer := range routers[1:] {
-		var ratios []float64
-		near, onlyOne := 0, 0
-		for i := range o.Pairs {
-			out.Progress("compare with "+peer.name, i, o.Pairs)
-			query := route.Query{Profile: car, Bounds: q.bounds(2)}
-			own, ownErr := routers[0].Route(ctx, query)
-			theirs, theirErr := peer.Route(ctx, query)
-			if err := errors.Join(otherThanNoRoute(ownErr), otherThanNoRoute(theirErr)); err != nil {
-				return fmt.Errorf("%s: %w", peer.name, err)
-			}
-			switch {
-			case (ownErr == nil) != (theirErr == nil):
-				onlyOne++
-			case ownErr == nil && theirs.Routes[0].Duration > 0:
-				ratios = append(ratios, own.Routes[0].Duration/theirs.Routes[0].Duration)
-				if math.Abs(own.Routes[0].Distance-theirs.Routes[0].Distance) <= 0.1*theirs.Routes[0].Distance {
-					near++
-				}
-			}
-		}
-		if len(ratios) == 0 {
-			continue
-		}
-		slices.Sort(ratios)
-		quantile := func(share float64) float64 { return ratios[int(share*float64(len(ratios)-1))] }
-		if err := out.Report(measure.Figure{
-			Labels: []measure.Label{{Name: "compared with", Value: peer.name}}, Value: quantile(0.5), Unit: "median duration, own / theirs",
-			Extra: map[string]float64{
-				"p5": quantile(0.05), "p95": quantile(0.95), "distance within 10 %": 100 * float64(near) / float64(len(ratios)),
-				"pairs": float64(len(ratios)), "only one has a route": float64(onlyOne),
-			},
-		}); err != nil {
-			return err
-		}
+// start returns the URL of a server: the one given, or that of a server on a map that it prepares, or "".
+func (p *peers) start(ctx context.Context, dir, name, serverURL string, o Options,
+	prepare func(context.Context, routerprocess.Options) (routerprocess.Prepared, error), out measure.Output) (string, error) {
+	if serverURL != "" || o.Programs == "" {
+		return serverURL, nil
 	}
-	return nil
+	out.Progress("import: "+name, 0, 0)
+	folder := filepath.Join(dir, name)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return "", err
+	}
+	prepared, err := prepare(ctx, routerprocess.Options{
+		Programs: o.Programs, Folder: folder, Map: o.File, Threads: runtime.NumCPU(), MaxTable: mostInTable,
+	})
+	if err != nil {
+		return "", fmt.Errorf("prepare the map for %s: %w", name, err)
+	}
+	if err := out.Report(measure.Figure{
+		Labels: []measure.Label{{Name: "what", Value: "import"}, {Name: "router", Value: name}},
+		Value:  prepared.Duration.Seconds(), Unit: "s", Bytes: prepared.Bytes,
+		Extra: map[string]float64{"peak MiB": float64(prepared.PeakMemory) / (1 << 20)},
+	}); err != nil {
+		return "", err
+	}
+	startCtx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	server, err := prepared.Serve(startCtx)
+	if err != nil {
+		return "", fmt.Errorf("start %s: %w", name, err)
+	}
+	p.started = append(p.started, server)
+	return server.URL, nil
 }
 
-// otherThanNoRoute is an error that is no answer.
-func otherThanNoRoute(err error) error {
-	if _, ok := errors.AsType[*route.OffRoadError](err); ok || errors.Is(err, route.ErrNoRoute) {
-		return nil
+// stop ends the servers that were started.
+func (p *peers) stop() (err error) {
+	for _, s := range p.started {
+		err = errors.Join(err, s.Stop())
 	}
 	return err
+}
+
+// countError counts the error of a peer on one question and returns nil. It returns those that end the run: what the own engine
+// says, and that ctx ended.
+func (r namedRouter) countError(ctx context.Context, err error, count *int) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil || !r.isPeer {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	*count++
+	return nil
 }

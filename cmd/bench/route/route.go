@@ -2,10 +2,11 @@
 // those of Dijkstra's algorithm, how fast they are, and how they compare with real servers of OSRM and Valhalla that answer the
 // same questions in the same run. Its one constraint: all routers get the same questions, between positions on roads.
 //
-//	FILE.osm.pbf ── network.Build ──► engine.Engine ─┐
-//	servers of the same map ── osrm, valhalla ───────┴─ route.Router ──► measureSpeed, compareAnswers ──► measure.Figure
+//	FILE.osm.pbf ─┬─ network.Build ──► engine.Engine ────────────────────┐
+//	              └─ routerprocess ──► servers ──► osrm, valhalla ───────┴─ route.Router ──► compareRouters ──► measure.Figure
 //
-// The engine is called in this process, the servers over HTTP on one kept connection.
+// The engine is called in this process, the servers over HTTP on one kept connection. What a server cannot answer is counted and
+// does not end the run; what the own engine cannot answer does.
 package route
 
 import (
@@ -27,7 +28,8 @@ import (
 // Options say what is measured.
 type Options struct {
 	File           string        // the map, as PBF
-	OSRM, Valhalla string        // URLs of servers on the same map; "" measures without
+	OSRM, Valhalla string        // URLs of servers on the same map
+	Programs       string        // folder of the programs of OSRM and Valhalla, which serve where no URL is given; "" measures without
 	Pairs          int           // of positions, of which the answers are compared
 	Sites          int           // among which the nearest are looked for
 	FigureDuration time.Duration // for each figure
@@ -53,17 +55,26 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 	if err := checkExactness(ctx, layer, q, o, out); err != nil {
 		return err
 	}
-	routers := append([]namedRouter{{"own", engine.New(n)}}, peers(o)...)
-	if err := measureSpeed(ctx, routers, layer, q, o, out); err != nil {
+	p, err := openPeers(ctx, dir, o, out)
+	defer func() { err = errors.Join(err, p.stop()) }()
+	if err != nil {
 		return err
 	}
-	return compareAnswers(ctx, routers, q, o, out)
+	return compareRouters(ctx, append([]namedRouter{{"own", engine.New(n), false}}, p.routers...), q, o, out)
 }
 
-// namedRouter is a router by its name in tables.
-type namedRouter struct {
-	name string
-	route.Router
+// compareRouters asks all routers, of which the first is the own one, the same questions.
+func compareRouters(ctx context.Context, routers []namedRouter, q *questions, o Options, out measure.Output) error {
+	if err := measureSpeed(ctx, routers, q, o, out); err != nil {
+		return err
+	}
+	if err := compareAnswers(ctx, routers, q, o, out); err != nil {
+		return err
+	}
+	if err := compareAlternatives(ctx, routers, q, o, out); err != nil {
+		return err
+	}
+	return compareAreas(ctx, routers, q, out)
 }
 
 // importNetwork builds the network and reports how long it takes and how large it is.

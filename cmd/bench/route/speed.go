@@ -3,10 +3,10 @@ package route
 import (
 	"context"
 	"errors"
+	"time"
 
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route"
-	"lieudit/queries/route/network"
 	"lieudit/queries/route/tour"
 )
 
@@ -19,14 +19,15 @@ type task struct {
 	ask  func(context.Context, route.Router) error
 }
 
+// maxErrors is after how many errors of a peer a figure is not measured any longer: a server that is left alone fails at once.
+const maxErrors = 20
+
 // measureSpeed reports how long each router needs for each kind of question, one at a time. The routers take turns.
-func measureSpeed(ctx context.Context, routers []namedRouter, layer *network.Layer, q *questions, o Options, out measure.Output) error {
+func measureSpeed(ctx context.Context, routers []namedRouter, q *questions, o Options, out measure.Output) error {
 	for _, t := range tasks(q, o) {
 		for _, r := range routers {
 			out.Progress(t.name+", "+r.name, 0, 0)
-			f, err := measure.Loop(ctx, 1, o.FigureDuration, func(ctx context.Context, _ int) func(int) error {
-				return func(int) error { return t.ask(ctx, r) }
-			})
+			f, err := t.measure(ctx, r, o.FigureDuration)
 			if errors.Is(err, route.ErrUnsupported) {
 				continue
 			}
@@ -40,6 +41,32 @@ func measureSpeed(ctx context.Context, routers []namedRouter, layer *network.Lay
 		}
 	}
 	return nil
+}
+
+// measure asks again and again until the duration has passed, and at least once. The figure has the answers a second and their
+// latencies; questions without an answer are its errors.
+func (t task) measure(ctx context.Context, r namedRouter, duration time.Duration) (measure.Figure, error) {
+	answers, failed := measure.NewLatencies(), 0
+	began := time.Now()
+	for last := began; failed < maxErrors; {
+		err := t.ask(ctx, r)
+		now := time.Now()
+		if errors.Is(err, route.ErrUnsupported) {
+			return measure.Figure{}, err
+		}
+		if err == nil {
+			answers.Record(now.Sub(last))
+		} else if err := r.countError(ctx, err, &failed); err != nil {
+			return measure.Figure{}, err
+		}
+		if last = now; last.Sub(began) >= duration {
+			break
+		}
+	}
+	f := answers.Figure()
+	f.Value, f.Unit = float64(f.Samples)/time.Since(began).Seconds(), "/s"
+	f.Extra = map[string]float64{"errors": float64(failed)}
+	return f, nil
 }
 
 // tasks are the kinds of questions. Each question is about new positions.
