@@ -112,6 +112,34 @@ func TestAClassIsMeasuredFromWhereItBegins(t *testing.T) {
 	}
 }
 
+func TestACellALittleBelowZeroIsWhatARouteHas(t *testing.T) {
+	t.Parallel()
+	at := []waypoint{{Location: []float64{2.5, 46.5}}}
+	for _, c := range []struct {
+		duration, distance         float64
+		wantDuration, wantDistance float64
+		wantErr                    error
+	}{
+		{duration: 0, distance: -0.4, wantDuration: 0, wantDistance: 0.4},
+		{duration: -0.1, distance: -0.1, wantDuration: 0, wantDistance: 0.1},
+		{duration: 12.5, distance: 140, wantDuration: 12.5, wantDistance: 140},
+		{duration: 0, distance: -10.1, wantErr: route.ErrUnavailable},
+		{duration: -1.1, distance: 5, wantErr: route.ErrUnavailable},
+	} {
+		places := []place{{at: route.Point{Lon: 2.5, Lat: 46.5}}}
+		m := newTable(nil, places, places)
+		err := m.store(routeserver.Block{Rows: []int{0}, Columns: []int{0}}, answer{
+			Sources: at, Destinations: at, Durations: [][]*float64{{&c.duration}}, Distances: [][]*float64{{&c.distance}},
+		})
+		if !errors.Is(err, c.wantErr) {
+			t.Errorf("%v s, %v m: got %v, want %v", c.duration, c.distance, err, c.wantErr)
+		}
+		if duration, distance := m.Durations[0][0], m.Distances[0][0]; err == nil && (duration != c.wantDuration || distance != c.wantDistance) {
+			t.Errorf("%v s, %v m: got %v s, %v m, want %v s, %v m", c.duration, c.distance, duration, distance, c.wantDuration, c.wantDistance)
+		}
+	}
+}
+
 // FuzzAnswer reads anything as an answer: an error is route.ErrUnavailable, and what is read is true of the question.
 func FuzzAnswer(f *testing.F) {
 	for _, e := range routertest.ReadRecording(f) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -209,13 +210,31 @@ func (t *table) store(b routeserver.Block, a answer) error {
 			if duration == nil || distance == nil || t.Durations[row][column] != route.Unreachable {
 				continue
 			}
-			if err := routeserver.CheckCosts(*duration, *distance); err != nil {
+			seconds, metres := mendCosts(*duration, *distance)
+			if err := routeserver.CheckCosts(seconds, metres); err != nil {
 				return err
 			}
-			t.Durations[row][column], t.Distances[row][column] = *duration, *distance
+			t.Durations[row][column], t.Distances[row][column] = seconds, metres
 		}
 	}
 	return nil
+}
+
+// How far below 0 the costs of a cell may be. A tenth of a second at 130 km/h is 4 m.
+const (
+	mostNegativeDuration = -1  // seconds
+	mostNegativeDistance = -10 // metres
+)
+
+// mendCosts returns the costs that a route has where a cell of a table is a little below 0. A server weighs by tenths of a second. Of
+// two places on one road with less than that between them it takes the second to lie ahead of the first, even where it lies behind,
+// and a table then has the way between them with a minus. A route has the distance without, and no duration. What is farther below 0
+// stays as it is.
+func mendCosts(duration, distance float64) (seconds, metres float64) {
+	if duration < mostNegativeDuration || distance < mostNegativeDistance {
+		return duration, distance
+	}
+	return max(0, duration), math.Abs(distance)
 }
 
 // storeAccesses stores where places meet the network, for those that do and of which it is not known yet.
