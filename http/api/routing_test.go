@@ -285,15 +285,17 @@ func TestSitesAreDestinations(t *testing.T) {
 	t.Parallel()
 	b := newRoutingAPI(t, &fakeRouter{}, unchanged)
 	for sent, want := range map[string][]string{
-		`/route/matrix {"origins":["3.5,44.5"],"sites":{}}`:                                             {"depots/z", "shops/a", "shops/b"},
-		`/route/matrix {"origins":["3.5,44.5"],"sites":{"referentiel":"shops"}}`:                        {"shops/a", "shops/b"},
-		`/route/matrix {"origins":["3.5,44.5"],"sites":{"tags":["bio"]}}`:                               {"depots/z", "shops/a"},
-		`/route/matrix?origins=3.5,44.5&sites=true&referentiel=shops&tags=bio`:                          {"shops/a"},
-		`/route/nearest {"origin":"3.5,44.5","sites":{}}`:                                               {"shops/a", "depots/z", "shops/b"},
-		`/route/nearest?origin=3.5,44.5&sites=true&limit=2`:                                             {"shops/a", "depots/z"},
-		`/route/isochrone {"origin":"3.5,44.55","cost_values":[30],"sites":true}`:                       {"depots/z"},
-		`/route/isochrone?origin=3.5,44.55&cost_values=200&sites=true&geometry=none`:                    {"shops/a", "shops/b"}, // z lies in the hole
-		`/route/isochrone?origin=3.5,44.55&cost_values=200&cost_values=30&sites=true&direction=arrival`: {"shops/a", "shops/b", "depots/z"},
+		`/route/matrix {"origins":["3.5,44.5"],"sites":{}}`:                                               {"depots/z", "shops/a", "shops/b"},
+		`/route/matrix {"origins":["3.5,44.5"],"sites":{"referentiel":"shops"}}`:                          {"shops/a", "shops/b"},
+		`/route/matrix {"origins":["3.5,44.5"],"sites":{"tags":["bio"]}}`:                                 {"depots/z", "shops/a"},
+		`/route/matrix?origins=3.5,44.5&sites=true&referentiel=shops&tags=bio`:                            {"shops/a"},
+		`/route/nearest {"origin":"3.5,44.5","sites":{}}`:                                                 {"shops/a", "depots/z", "shops/b"},
+		`/route/nearest?origin=3.5,44.5&sites=true&limit=2`:                                               {"shops/a", "depots/z"},
+		`/route/isochrone {"origin":"3.5,44.55","cost_values":[100],"sites":true}`:                        {},
+		`/route/isochrone {"origin":"3.5,44.55","cost_values":[120],"sites":true}`:                        {"depots/z"},
+		`/route/isochrone?origin=3.5,44.55&cost_values=450&sites=true&geometry=none`:                      {"depots/z", "shops/a"},
+		`/route/isochrone?origin=3.5,44.55&cost_values=1000&cost_values=120&sites=true&direction=arrival`: {"depots/z", "shops/a", "shops/b", "depots/z"},
+		`/route/isochrone?origin=3.5,44.55&cost_type=distance&cost_values=4500&sites=true`:                {"depots/z", "shops/a"},
 	} {
 		path, text, isBody := strings.Cut(sent, " ")
 		w := b.get(path)
