@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/body"
 )
 
 func TestAPolylineIsOfFiveDecimals(t *testing.T) {
@@ -43,6 +44,26 @@ func TestRequestsAreCountedByTwentyFive(t *testing.T) {
 	for size, want := range map[int]int64{1: 1, 2: 1, 25: 1, 26: 2, 48: 2, 50: 2, 51: 3, 624: 25, 625: 25} {
 		if got := requestsFor(size); got != want {
 			t.Errorf("%d: got %d, want %d", size, got, want)
+		}
+	}
+}
+
+func TestOnlyTheLastLegEndsAtTheDestination(t *testing.T) {
+	t.Parallel()
+	leg := route.Leg{Steps: []route.Step{
+		{Maneuver: route.Maneuver{Type: route.Depart}}, {Maneuver: route.Maneuver{Type: route.Arrive, Modifier: route.Right}},
+	}}
+	ends := []string{
+		"You have reached stop 1, on the right", "You have reached stop 2, on the right", "You have arrived: your destination is on the right",
+	}
+	for legs := 1; legs <= len(ends); legs++ {
+		var got []string
+		p := painter{body.Drawing{Steps: true, Lang: "en", Geometry: noGeometry}}
+		for _, shown := range p.path(route.Route{Legs: slices.Repeat([]route.Leg{leg}, legs)}).Legs {
+			got = append(got, shown.Steps[len(shown.Steps)-1].Text)
+		}
+		if want := slices.Concat(ends[:legs-1], ends[2:]); !slices.Equal(got, want) {
+			t.Errorf("%d legs: got %q, want %q", legs, got, want)
 		}
 	}
 }

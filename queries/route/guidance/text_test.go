@@ -47,15 +47,22 @@ func parseStep(t *testing.T, line string) route.Step {
 		s.Maneuver.Modifier = route.Right
 	}
 	if len(cells) > 5 {
-		if bearing, ok := strings.CutPrefix(cells[5], "bearing="); ok {
-			s.Maneuver.BearingAfter, _ = strconv.ParseFloat(bearing, 64)
-		}
-		s.Maneuver.Sign, _ = strings.CutPrefix(cells[5], "sign=")
-		if s.Maneuver.Type != route.OffRamp {
-			s.Maneuver.Sign = ""
-		}
+		readOther(&s, cells[5])
 	}
 	return s
+}
+
+// readOther reads the last cell of a line.
+func readOther(s *route.Step, cell string) {
+	key, value, _ := strings.Cut(cell, "=")
+	switch key {
+	case "bearing":
+		s.Maneuver.BearingAfter, _ = strconv.ParseFloat(value, 64)
+	case "sign":
+		s.Maneuver.Sign = value
+	case "stop":
+		s.Maneuver.Stop, _ = strconv.Atoi(value)
+	}
 }
 
 func TestStepsAreToldInFrenchAndEnglish(t *testing.T) {
