@@ -140,6 +140,10 @@ type Maneuver struct {
 	Stop     int      // of an Arrive: number of the stop on the way, from 1; 0 at the destination
 	Sign     string   // number of the exit of a motorway as its signs show it, such as "12" or "12a"; else ""
 
+	// IsSameRoad says that the road behind has the name of the road before, or its number where that is what one calls it. It is
+	// false where a leg begins or ends.
+	IsSameRoad bool
+
 	BearingBefore, BearingAfter float64 // of the road before and behind, in degrees clockwise from north
 }
 

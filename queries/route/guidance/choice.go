@@ -134,6 +134,14 @@ func isSameRoad(a, b *Road) bool {
 	return sharesRef(a, b)
 }
 
+// isCalledTheSame tells whether sentences call two roads the same: by the name, or by the number where they tell that.
+func isCalledTheSame(a, b *Road) bool {
+	if b.Name == "" || isMotorwayRef(b.Ref) {
+		return sharesRef(a, b)
+	}
+	return a.Name == b.Name
+}
+
 // sharesRef tells whether two roads have a number in common.
 func sharesRef(a, b *Road) bool {
 	if a.Ref == "" || b.Ref == "" {

@@ -108,6 +108,9 @@ func englishFork(s route.Step) string {
 	if text == "" {
 		text, preposition = "continue straight", " on "
 	}
+	if s.Maneuver.IsSameRoad {
+		preposition = " on "
+	}
 	if s.Destinations != "" {
 		return text + englishTowards(s.Destinations)
 	}

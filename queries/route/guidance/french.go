@@ -176,6 +176,8 @@ func frenchFork(s route.Step) string {
 		return "À la bifurcation, prenez" + way + frenchTowards(s.Destinations)
 	case way == "":
 		return "À la bifurcation, continuez tout droit" + on(s)
+	case s.Maneuver.IsSameRoad:
+		return "À la bifurcation, restez" + way + on(s)
 	case ok && name.isWay():
 		return "À la bifurcation, prenez" + way + " " + name.text
 	}

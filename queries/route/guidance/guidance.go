@@ -126,9 +126,23 @@ func (p *path) build(events []event) []route.Step {
 		if k+1 < len(events) {
 			end = events[k+1].at
 		}
-		steps = append(steps, p.step(e, end))
+		s := p.step(e, end)
+		if k > 0 {
+			s.Maneuver.IsSameRoad = isCalledTheSame(p.roadBefore(events[k-1].road, e.at), &p.stretches[p.labelled(e.road, end)].Road)
+		}
+		steps = append(steps, s)
 	}
 	return append(steps, p.arrival())
+}
+
+// roadBefore is the last road with a name or a number from a stretch on up to another, or the very last where none has.
+func (p *path) roadBefore(first, end int) *Road {
+	for i := end - 1; i >= first; i-- {
+		if p.stretches[i].hasLabel() {
+			return &p.stretches[i].Road
+		}
+	}
+	return &p.stretches[max(end-1, 0)].Road
 }
 
 // step makes the step of an event that ends where the stretch end begins.

@@ -1,6 +1,11 @@
 package guidance
 
-import "testing"
+import (
+	"testing"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/profile"
+)
 
 func TestRoadsPartAndJoin(t *testing.T) {
 	t.Parallel()
@@ -147,4 +152,33 @@ dce name=Quai`,
 			},
 		},
 	})
+}
+
+func TestAManeuverSaysWhetherTheRoadStaysTheSame(t *testing.T) {
+	t.Parallel()
+	const fork = `
+a-----e-----b
+                  c
+                  d`
+	for _, c := range []struct {
+		rule, ways string
+		want       bool
+	}{
+		{"one name", "aebd name=Rue~Foch\nbc", true},
+		{"another name", "aeb name=Rue~Foch\nbd name=Rue~Hoche\nbc", false},
+		{"a name that is lost for a bridge", "ae name=Rue~Foch\neb name=-\nbd name=Rue~Foch\nbc", true},
+		{"one number, no name", "aebd name=- ref=D~12\nbc", true},
+		{"one number, another name", "aeb name=Rue~Foch ref=D~12\nbd name=Rue~Hoche ref=D~12\nbc ref=D~12", false},
+		{"one motorway of two names", "aeb name=X ref=A~6 highway=motorway\nbd name=Y ref=A~6 highway=motorway\nbc ref=A~7 highway=motorway", true},
+		{"no names", "aebd name=-\nbc name=-", false},
+	} {
+		steps := Steps(route.Car, newTown(t, profile.Car, fork, c.ways).stretches(t, "aebd"))
+		if len(steps) != 3 {
+			t.Errorf("%s: got %d steps, want 3", c.rule, len(steps))
+			continue
+		}
+		if got := steps[1].Maneuver.IsSameRoad; got != c.want || steps[0].Maneuver.IsSameRoad || steps[2].Maneuver.IsSameRoad {
+			t.Errorf("%s: got %t, want %t", c.rule, got, c.want)
+		}
+	}
 }

@@ -66,6 +66,7 @@ func readSteps(answers []stepAnswer) ([]route.Step, error) {
 		steps = append(steps, route.Step{Distance: a.Distance, Duration: a.Duration, Maneuver: m, Name: a.Name, Ref: a.Ref,
 			Destinations: destinationsOf(a.Destinations), Geometry: routeserver.AppendPoints(nil, a.points)})
 	}
+	routeserver.MarkSameRoads(steps)
 	return steps, nil
 }
 

@@ -70,6 +70,7 @@ func readSteps(all []maneuver, points []route.Point) []route.Step {
 		steps = append(steps, route.Step{Distance: m.Length * metresPerKilometre, Duration: m.Time, Maneuver: m.describe(points[m.Begin]),
 			Name: name, Ref: ref, Destinations: m.destinations(), Geometry: line})
 	}
+	routeserver.MarkSameRoads(steps)
 	return steps
 }
 
