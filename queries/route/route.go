@@ -128,8 +128,21 @@ type Step struct {
 	Name               string // of the road that follows, "" where it has none
 	Ref                string // its number, such as "D 806", "" where it has none
 	Destinations       string // what its signs show, such as "Lyon, Grenoble"
+	PathKind           PathKind
 	Geometry           []Point
 }
+
+// PathKind is what the road of a step is where it has neither name nor number and the mode is Foot or Bike; else "". Routers that do
+// not know it leave it out.
+type PathKind string
+
+// The kinds of paths.
+const (
+	Track     PathKind = "chemin"
+	CyclePath PathKind = "piste_cyclable"
+	Walkway   PathKind = "passage" // for pedestrians
+	Stairs    PathKind = "escaliers"
+)
 
 // Maneuver is what a driver does where a step begins.
 type Maneuver struct {

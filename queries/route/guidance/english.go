@@ -51,13 +51,20 @@ var englishDirections = map[route.Modifier]string{
 	route.SharpLeft: "sharp left", route.SharpRight: "sharp right", route.Straight: "straight",
 }
 
-// englishRoad is the road of a step behind a preposition, "" where it has no name.
+// englishPaths are roads without a name.
+var englishPaths = map[route.PathKind]string{
+	route.Track: "a path", route.CyclePath: "a cycle path", route.Walkway: "a walkway", route.Stairs: "the steps",
+}
+
+// englishRoad is the road of a step behind a preposition: its name, or else what it is; "" where nothing is known.
 func englishRoad(preposition string, s route.Step) string {
 	switch {
 	case s.Ref != "" && (s.Name == "" || isMotorwayRef(s.Ref)):
 		return preposition + "the " + spaceRef(s.Ref)
 	case s.Name != "":
 		return preposition + s.Name
+	case s.PathKind != "" && s.Destinations == "":
+		return preposition + englishPaths[s.PathKind]
 	}
 	return ""
 }
@@ -87,6 +94,9 @@ func englishTurn(s route.Step) string {
 	case route.Backwards:
 		return "Make a U-turn" + englishRoad(" onto ", s)
 	}
+	if s.PathKind == route.Stairs {
+		return "Take the steps" + englishSide(s.Maneuver.Modifier)
+	}
 	text := "Turn " + englishDirections[s.Maneuver.Modifier]
 	if road := englishRoad(" onto ", s); road != "" {
 		return text + road
@@ -98,6 +108,9 @@ func englishTurn(s route.Step) string {
 func englishContinue(s route.Step) string {
 	if s.Maneuver.Modifier == route.Backwards {
 		return "Make a U-turn" + englishRoad(" onto ", s)
+	}
+	if s.PathKind == route.Stairs {
+		return "Take the steps" + englishSide(s.Maneuver.Modifier)
 	}
 	return "Continue " + englishDirections[s.Maneuver.Modifier] + englishRoad(" on ", s)
 }

@@ -51,7 +51,8 @@ func (p *path) eventAt(i int, known *Road) (event, bool) {
 	e := event{at: i, road: i, before: j.before, after: j.after}
 	var ok bool
 	e.kind, e.modifier, ok = j.maneuver()
-	e.isChange = e.kind == route.Continue && !j.from.isFerry() && j.isObvious()
+	e.isStairs = j.beginsStairs()
+	e.isChange = e.kind == route.Continue && !j.from.isFerry() && !e.isStairs && j.isObvious()
 	if p.stretches[i].IsMiniRoundabout && p.mode != route.Foot && len(j.others) > 0 {
 		e.kind, e.modifier, e.exit, e.isChange, ok = route.Roundabout, modifierOf(j.angle), j.exitFromRight(), false, true
 	}
@@ -118,6 +119,8 @@ func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
 		return route.Merge, modifierOf(j.angle), true
 	case j.isRamp():
 		return j.ramp()
+	case j.isObvious() && j.beginsStairs():
+		return route.Continue, bendOf(j.angle), true
 	case j.isObvious():
 		return j.nameChange()
 	case j.isFork():
@@ -144,6 +147,10 @@ func (j *junction) nameChange() (route.ManeuverType, route.Modifier, bool) {
 	}
 	return route.Continue, bendOf(j.angle), true
 }
+
+// beginsStairs tells whether a flight of steps begins. It is told also where the way is obvious: who pushes a pram or a bicycle wants
+// to know.
+func (j *junction) beginsStairs() bool { return j.to.isStairs() && !j.from.isStairs() }
 
 // bendOf is the direction of a bend: also a hairpin is no way back.
 func bendOf(angle float64) route.Modifier {

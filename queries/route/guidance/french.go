@@ -19,12 +19,18 @@ func roadOf(s route.Step) (frenchName, bool) {
 	return frenchName{}, false
 }
 
-// on is " sur le boulevard Foch", " dans la rue Foch", or "" for a road without a name.
+// frenchPaths are where one is on roads without a name.
+var frenchPaths = map[route.PathKind]string{
+	route.Track: " sur un chemin", route.CyclePath: " sur une piste cyclable", route.Walkway: " sur un passage",
+	route.Stairs: " par les escaliers",
+}
+
+// on is " sur le boulevard Foch", " dans la rue Foch", or for a road without a name " sur un chemin", or "" where nothing is known.
 func on(s route.Step) string {
 	name, ok := roadOf(s)
 	switch {
 	case !ok:
-		return ""
+		return frenchPaths[s.PathKind]
 	case name.place == onRoad || name.place == onSquare:
 		return " sur " + name.text
 	}
@@ -35,8 +41,10 @@ func on(s route.Step) string {
 func exitOnto(s route.Step) string {
 	name, ok := roadOf(s)
 	switch {
-	case !ok:
+	case !ok && s.Destinations != "":
 		return frenchTowards(s.Destinations)
+	case !ok:
+		return frenchPaths[s.PathKind]
 	case name.place == inArea || name.place == inLane:
 		return " dans " + name.text
 	}
@@ -148,7 +156,9 @@ func frenchTurn(s route.Step) string {
 		return frenchContinue(s)
 	case m == route.Backwards:
 		return "Faites demi-tour" + on(s)
-	case !ok:
+	case s.PathKind == route.Stairs:
+		return "Prenez les escaliers" + frenchWay(m)
+	case !ok && s.Destinations != "":
 		return "Tournez" + frenchDirections[m] + frenchTowards(s.Destinations)
 	case name.isWay() && (m == route.Left || m == route.Right):
 		return "Prenez" + frenchDirections[m] + " " + name.text
@@ -160,6 +170,9 @@ func frenchTurn(s route.Step) string {
 func frenchContinue(s route.Step) string {
 	if s.Maneuver.Modifier == route.Backwards {
 		return "Faites demi-tour" + on(s)
+	}
+	if s.PathKind == route.Stairs {
+		return "Prenez les escaliers" + frenchWay(s.Maneuver.Modifier)
 	}
 	return "Continuez" + frenchDirections[s.Maneuver.Modifier] + on(s)
 }

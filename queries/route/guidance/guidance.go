@@ -31,6 +31,14 @@ func (r *Road) isFast() bool { return r.Class <= profile.Trunk }
 // isMinor tells whether cars take the road only to reach what lies on it.
 func (r *Road) isMinor() bool { return r.Class >= profile.Service && !r.isFerry() }
 
+func (r *Road) isStairs() bool { return r.Class == profile.Steps }
+
+// pathKinds are the classes of roads that are called by what they are where they have no name.
+var pathKinds = map[profile.Class]route.PathKind{
+	profile.Track: route.Track, profile.Path: route.Track, profile.Cycleway: route.CyclePath,
+	profile.Footway: route.Walkway, profile.Pedestrian: route.Walkway, profile.Steps: route.Stairs,
+}
+
 func (r *Road) hasLabel() bool { return r.Name != "" || r.Ref != "" }
 
 // Branch is another road at a junction of the path.
@@ -105,6 +113,7 @@ type event struct {
 	exit          int
 	before, after float64
 	isChange      bool // the way is obvious: its name changes
+	isStairs      bool // a flight of steps begins
 }
 
 func (e event) angle() float64 { return turnAngle(e.before, e.after) }
@@ -158,6 +167,9 @@ func (p *path) step(e event, end int) route.Step {
 	}
 	road := &p.stretches[p.labelled(e.road, end)].Road
 	s.Name, s.Ref = road.Name, road.Ref
+	if p.mode != route.Car && !road.hasLabel() {
+		s.PathKind = pathKinds[p.stretches[e.road].Class]
+	}
 	s.Destinations = p.stretches[e.road].Destinations
 	p.addSigns(&s, e, end)
 	return s
@@ -188,7 +200,7 @@ func (p *path) labelled(road, end int) int {
 		if p.stretches[i].hasLabel() {
 			return i
 		}
-		if p.stretches[i].IsLink || p.stretches[i].isFerry() {
+		if p.stretches[i].IsLink || p.stretches[i].isFerry() || p.stretches[i].isStairs() {
 			return road
 		}
 		gone += p.stretches[i].Distance

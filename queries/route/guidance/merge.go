@@ -110,7 +110,7 @@ func (p *path) isWeaving(first, second event) bool {
 
 // canJoin tells whether a manoeuvre may be a part of another.
 func canJoin(e event) bool {
-	return e.kind == route.Turn || e.kind == route.Continue || e.kind == route.Fork
+	return !e.isStairs && (e.kind == route.Turn || e.kind == route.Continue || e.kind == route.Fork)
 }
 
 func (p *path) junctionLength() float64 {

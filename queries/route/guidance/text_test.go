@@ -60,6 +60,8 @@ func readOther(s *route.Step, cell string) {
 		s.Maneuver.BearingAfter, _ = strconv.ParseFloat(value, 64)
 	case "sign":
 		s.Maneuver.Sign = value
+	case "path":
+		s.PathKind = route.PathKind(value)
 	case "same":
 		s.Maneuver.IsSameRoad = true
 	case "stop":
