@@ -10,6 +10,7 @@ import (
 const (
 	junctionLength     = 30
 	footJunctionLength = 15
+	crossingLength     = 15 // of a piece of the way across a street
 	zigzagLength       = 15 // between two halves of a street that are offset
 	islandLength       = 40 // of a bend around an island in a street
 	carriagewayGap     = 41 // between the carriageways of one road, at a U-turn
@@ -69,6 +70,8 @@ func (p *path) join(first, second event) ([]event, bool) {
 		return nil, true
 	case pair.isOffset():
 		return p.joined(first, second, route.Continue, route.Straight), true
+	case p.isCrossing(first, second) && math.Abs(pair.total) <= normalAngle:
+		return p.joinTurns(first, second, pair), true
 	case pair.gap > p.junctionLength():
 		return nil, false
 	case first.kind != route.Turn && pair.isSameBetween && math.Abs(pair.one) <= slightAngle && math.Abs(pair.other) > slightAngle:
@@ -111,6 +114,20 @@ func (p *path) isWeaving(first, second event) bool {
 // canJoin tells whether a manoeuvre may be a part of another.
 func canJoin(e event) bool {
 	return !e.isStairs && (e.kind == route.Turn || e.kind == route.Continue || e.kind == route.Fork)
+}
+
+// isCrossing tells whether the road between two manoeuvres only crosses a street, or leads to where one crosses it: some metres without
+// a name, on foot or by bike. Who crosses looks at where the way goes on behind.
+func (p *path) isCrossing(first, second event) bool {
+	if p.mode == route.Car || p.distance(first.road, second.at) >= crossingLength {
+		return false
+	}
+	for i := first.road; i < second.at; i++ {
+		if r := &p.stretches[i].Road; r.hasLabel() || r.isStairs() || pathKinds[r.Class] == "" {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *path) junctionLength() float64 {

@@ -8,6 +8,57 @@ import (
 	"lieudit/queries/route/profile"
 )
 
+func TestACrossingInPiecesIsOneManoeuvre(t *testing.T) {
+	t.Parallel()
+	const pieces = `
+            e
+
+
+
+             h
+
+
+
+       g  d
+         c
+a---------b---f`
+	const corner = `
+           e
+
+
+   g
+   c
+a--b---f`
+	const ways = "\nabf name=Rue~Foch\ncg name=Rue~Verte\ndh name=Rue~Verte\nde name=Rue~Hoche\nbc name=- highway="
+	const cornerWays = "\nabf name=Rue~Foch\ncg name=Rue~Verte\nce name=Rue~Hoche\nbc name=- highway="
+	testSituations(t, []situation{
+		{
+			rule: "two pieces on foot", mode: profile.Foot, drawing: pieces, ways: "cd name=- highway=footway" + ways + "footway",
+			paths: map[string]string{"abcde": "tourner gauche Rue Hoche"},
+		},
+		{
+			rule: "two pieces by bike", mode: profile.Bike, drawing: pieces, ways: "cd name=- highway=cycleway" + ways + "cycleway",
+			paths: map[string]string{"abcde": "tourner gauche Rue Hoche"},
+		},
+		{
+			rule: "one piece", mode: profile.Foot, drawing: corner, ways: cornerWays + "footway",
+			paths: map[string]string{"abce": "tourner legerement_gauche Rue Hoche"},
+		},
+		{
+			rule: "not a street", mode: profile.Foot, drawing: corner, ways: cornerWays + "residential",
+			paths: map[string]string{"abce": "tourner gauche; tourner droite Rue Hoche"},
+		},
+		{
+			rule: "not a flight of steps", mode: profile.Foot, drawing: corner, ways: cornerWays + "steps",
+			paths: map[string]string{"abce": "tourner gauche; tourner droite Rue Hoche"},
+		},
+		{
+			rule: "not where it has a name", mode: profile.Foot, drawing: corner, ways: cornerWays + "footway name=Passage~Hoche",
+			paths: map[string]string{"abce": "tourner gauche Passage Hoche; tourner droite Rue Hoche"},
+		},
+	})
+}
+
 func TestAFlightOfStepsIsTold(t *testing.T) {
 	t.Parallel()
 	testSituations(t, []situation{
