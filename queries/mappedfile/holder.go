@@ -19,6 +19,10 @@ type Guarded interface {
 // without stopping queries. The old file is closed when its last reader is done, never before: a read of an unmapped file ends
 // the process. The zero Holder holds none. It is safe for concurrent use.
 type Holder[E any] struct {
+	// AbsenceError makes the error of a query when no file is served. The reason is that of a Withdraw, or the damage; nil when
+	// there is none. Where it is nil, the errors are ErrNone and *WithdrawnError. It is set before the first query.
+	AbsenceError func(reason error) error
+
 	mu               sync.Mutex
 	current          *Reading[E]
 	withdrawnBecause error // why no file is served; nil when none was ever served
@@ -43,12 +47,12 @@ func (e *WithdrawnError) Error() string { return fmt.Sprintf("%v: %v", ErrNone, 
 func (e *WithdrawnError) Unwrap() []error { return []error{ErrNone, e.Reason} }
 
 // Query runs a query on the served file's engine. It fails with ErrNone when there is none, and with a *WithdrawnError when there is
-// one that is not served. A file that proves to be damaged during the query is withdrawn, and the query fails with a
-// *WithdrawnError.
+// one that is not served; with what AbsenceError makes where the holder has one. A file that proves to be damaged during the
+// query is withdrawn, and the query fails for that reason.
 func Query[E, T any](h *Holder[E], query func(E) (T, error)) (result T, err error) {
 	r, ok := h.Acquire()
 	if !ok {
-		return result, h.absenceError()
+		return result, h.newAbsenceError(h.absenceReason())
 	}
 	defer r.Release()
 	err = r.file.Guard(func() (err error) {
@@ -58,7 +62,7 @@ func Query[E, T any](h *Holder[E], query func(E) (T, error)) (result T, err erro
 	if damage := r.file.Damage(); damage != nil {
 		var zero T
 		h.withdraw(r, damage)
-		return zero, &WithdrawnError{damage}
+		return zero, h.newAbsenceError(damage)
 	}
 	return result, err
 }
@@ -74,15 +78,23 @@ func (h *Holder[E]) Acquire() (*Reading[E], bool) {
 	return h.current, true
 }
 
-// absenceError says why no file is served.
-func (h *Holder[E]) absenceError() error {
+// absenceReason is why no file is served, nil when none was ever served.
+func (h *Holder[E]) absenceReason() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.current != nil && h.current.file.Damage() != nil {
+		return h.current.file.Damage()
+	}
+	return h.withdrawnBecause
+}
+
+// newAbsenceError makes the error of a query that finds no file to read.
+func (h *Holder[E]) newAbsenceError(reason error) error {
 	switch {
-	case h.current != nil && h.current.file.Damage() != nil:
-		return &WithdrawnError{h.current.file.Damage()}
-	case h.withdrawnBecause != nil:
-		return &WithdrawnError{h.withdrawnBecause}
+	case h.AbsenceError != nil:
+		return h.AbsenceError(reason)
+	case reason != nil:
+		return &WithdrawnError{reason}
 	}
 	return ErrNone
 }
