@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"lieudit/queries/mappedfile"
 	"lieudit/queries/route"
 	"lieudit/queries/route/engine"
 	"lieudit/queries/route/network"
@@ -138,7 +139,7 @@ func TestAQuestionKeepsTheNetworkItBeganOn(t *testing.T) {
 	var n Network
 	first, second := open(t, buildStraight(t)), open(t, buildHilly(t))
 	n.Swap(first)
-	_, err := ask(&n, func(e *engine.Engine) (struct{}, error) {
+	_, err := mappedfile.Query(&n.holder, func(e *engine.Engine) (struct{}, error) {
 		checkDistance(t, e, straight)
 		n.Swap(second)
 		if checkDistance(t, e, straight); isClosed(t, first) {
@@ -191,8 +192,8 @@ func TestATruncatedFileIsWithdrawnByEveryQuestion(t *testing.T) {
 		if err := os.Truncate(path, 0); err != nil {
 			t.Fatal(err)
 		}
-		for _, ask := range []func(context.Context, route.Router) error{question, question, describe} {
-			if err := ask(t.Context(), &n); !errors.Is(err, route.ErrUnavailable) || !errors.Is(err, network.ErrDamaged) {
+		for _, question := range []func(context.Context, route.Router) error{question, question, describe} {
+			if err := question(t.Context(), &n); !errors.Is(err, route.ErrUnavailable) || !errors.Is(err, network.ErrDamaged) {
 				t.Errorf("%s: %v, want %v for %v", name, err, route.ErrUnavailable, network.ErrDamaged)
 			}
 		}
