@@ -68,11 +68,7 @@ func (r *Router) Nearest(ctx context.Context, q route.NearestQuery) (route.Neare
 	if len(q.Destinations) == 0 {
 		q.Destinations, q.Limit = []route.Bound{q.Origin}, 0 // so that the origin is looked for
 	}
-	m, err := r.Matrix(ctx, route.MatrixQuery{Profile: q.Profile, Origins: []route.Bound{q.Origin}, Destinations: q.Destinations})
-	if err != nil {
-		return route.Nearest{}, err
-	}
-	return routeserver.NearestOf(q, m)
+	return routeserver.FindNearest(ctx, q, r.Matrix)
 }
 
 // table is a matrix that is being filled.

@@ -2,6 +2,7 @@ package routeserver
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"lieudit/queries/route"
@@ -17,9 +18,20 @@ func NewMatrix(origins, destinations int) route.Matrix {
 	return m
 }
 
-// NearestOf answers a question for the nearest with the matrix of one row from its origin to its destinations. It fails with an
-// *route.OffRoadError where the origin has no access.
-func NearestOf(q route.NearestQuery, m route.Matrix) (route.Nearest, error) {
+// FindNearest answers a question for the nearest from a matrix of one row, which it asks for. It fails with the errors of matrix, and
+// with a *route.OffRoadError where the origin has no access.
+func FindNearest(
+	ctx context.Context, q route.NearestQuery, matrix func(context.Context, route.MatrixQuery) (route.Matrix, error),
+) (route.Nearest, error) {
+	m, err := matrix(ctx, route.MatrixQuery{Profile: q.Profile, Origins: []route.Bound{q.Origin}, Destinations: q.Destinations})
+	if err != nil {
+		return route.Nearest{}, err
+	}
+	return nearestOf(q, m)
+}
+
+// nearestOf picks the nearest from the matrix of one row from the origin to the destinations.
+func nearestOf(q route.NearestQuery, m route.Matrix) (route.Nearest, error) {
 	n := route.Nearest{Access: m.OriginAccesses[0]}
 	if n.Access == (route.Access{}) {
 		return n, &route.OffRoadError{Bound: 0}

@@ -52,11 +52,7 @@ func (r *Router) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix,
 
 // Nearest answers as route.Router says, from a matrix of one row.
 func (r *Router) Nearest(ctx context.Context, q route.NearestQuery) (route.Nearest, error) {
-	m, err := r.Matrix(ctx, route.MatrixQuery{Profile: q.Profile, Origins: []route.Bound{q.Origin}, Destinations: q.Destinations})
-	if err != nil {
-		return route.Nearest{}, err
-	}
-	return routeserver.NearestOf(q, m)
+	return routeserver.FindNearest(ctx, q, r.Matrix)
 }
 
 // table is a matrix that is being filled.
