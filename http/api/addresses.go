@@ -13,14 +13,9 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// queryAddresses runs a query on the address base that is served now, and keeps that vintage open meanwhile. Where none is
-// served the error is refusal.Internal: readiness reports the cause to operators, and clients can do nothing about it.
-func queryAddresses[T any](h *handler, query func(*live.Engine) (T, error)) (result T, err error) {
-	result, err = live.Query(h.addresses, query)
-	if errors.Is(err, live.ErrNone) {
-		return result, refusal.Internal
-	}
-	return result, err
+// queryAddresses is resolve.QueryServed on the handler's addresses.
+func queryAddresses[T any](h *handler, query func(*live.Engine) (T, error)) (T, error) {
+	return resolve.QueryServed(h.addresses, query)
 }
 
 // completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is no error:

@@ -7,14 +7,26 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
+	"lieudit/queries/address/live"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
 )
+
+// QueryServed runs a query on the address base that is served now, and keeps that vintage open meanwhile. Where none is
+// served the error is refusal.Internal: readiness reports the cause to operators, and clients can do nothing about it.
+func QueryServed[T any](addresses *live.Vintage, query func(*live.Engine) (T, error)) (T, error) {
+	result, err := live.Query(addresses, query)
+	if errors.Is(err, live.ErrNone) {
+		return result, refusal.Internal
+	}
+	return result, err
+}
 
 // Found is the address that a text means, and how sure that is. An id is exact.
 type Found struct {

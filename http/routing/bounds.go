@@ -39,20 +39,13 @@ func (s *Service) resolveBound(ctx context.Context, account string, b *body.Boun
 	case b.IsSite():
 		return s.resolveSite(ctx, account, b)
 	}
-	found, err := queryAddresses(s, func(e *live.Engine) (resolve.Found, error) { return resolve.Address(ctx, e.Engine, b.Typed()) })
+	found, err := resolve.QueryServed(s.Addresses, func(e *live.Engine) (resolve.Found, error) {
+		return resolve.Address(ctx, e.Engine, b.Typed())
+	})
 	if err != nil {
 		return bound{}, err
 	}
 	return addressBound(b.Typed(), &found), nil
-}
-
-// queryAddresses runs a query on the address base that is served now. Where none is, the error is refusal.Internal, as for addresses.
-func queryAddresses[T any](s *Service, query func(*live.Engine) (T, error)) (T, error) {
-	result, err := live.Query(s.Addresses, query)
-	if errors.Is(err, live.ErrNone) {
-		return result, refusal.Internal
-	}
-	return result, err
 }
 
 func positionBound(typed string, lon, lat float64) bound {
