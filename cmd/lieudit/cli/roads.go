@@ -207,7 +207,7 @@ func (p Program) printNetworkStatus(_ context.Context, c *cli.Command) error {
 	}
 	n, err := folder.Open(name)
 	if err != nil {
-		return err
+		return folder.DamagedError(name, err)
 	}
 	defer n.Close()
 	s := networkStatus{Meta: n.Meta}

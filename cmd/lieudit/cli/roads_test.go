@@ -66,7 +66,7 @@ func TestRoadsImportSaysWhatIsWrong(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"":                            "FILE.osm.pbf",
 		"missing.osm.pbf":             "no such file",
-		cut:                           "cut.osm.pbf: the PBF is cut",
+		cut:                           "lieudit: cut.osm.pbf: the PBF is cut",
 		gzipped:                       "gzip",
 		dir:                           "is a folder",
 		good + " " + good:             "unexpected argument",
@@ -85,6 +85,25 @@ func TestRoadsImportSaysWhatIsWrong(t *testing.T) {
 	}
 	if code, _, stderr := runCommand(t, nil, "lieudit roads status --data "+t.TempDir()); code != 1 || !strings.Contains(stderr, "lieudit roads import FILE.osm.pbf") {
 		t.Errorf("status without a network: exit %d, %q", code, stderr)
+	}
+}
+
+func TestRoadsStatusSaysHowADamagedNetworkIsRepaired(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	mustRun(t, "lieudit roads import --data "+dir+" "+generateMapFile(t, dir, "roads-2026-10-02.osm.pbf", ""))
+	networks, err := filepath.Glob(filepath.Join(dir, "networks", "*.network"))
+	if err != nil || len(networks) != 1 {
+		t.Fatalf("%v, %v", networks, err)
+	}
+	if err := os.Truncate(networks[0], 1000); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := runCommand(t, nil, "lieudit roads status --data "+dir)
+	for _, want := range []string{"road network 2026-10-02", "put it back from a backup", "lieudit roads import FILE.osm.pbf"} {
+		if code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("exit %d, %q, want %q", code, stderr, want)
+		}
 	}
 }
 

@@ -80,6 +80,11 @@ func (f Folder[F]) Current() (string, error) { return readNameFile(filepath.Join
 // Open opens a release by its name. It checks the header of the file, not all of it.
 func (f Folder[F]) Open(name string) (F, error) { return f.kind.Open(f.Path(name)) }
 
+// DamagedError adds to the reason why a release cannot be served its name and how to repair it.
+func (f Folder[F]) DamagedError(name string, reason error) error {
+	return fmt.Errorf("%s %s: %w: %s", f.kind.Noun, name, reason, f.kind.RepairAdvice)
+}
+
 // Path is the file of a release.
 func (f Folder[F]) Path(name string) string { return filepath.Join(f.dir, name+f.kind.Extension) }
 

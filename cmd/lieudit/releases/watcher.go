@@ -156,7 +156,7 @@ func (w *Watcher[F]) withdrawDamaged() {
 	}
 	reason := file.Damage()
 	if reason != nil {
-		w.refused = refusedRelease{w.servedName, file.Info(), w.damagedError(w.servedName, reason)}
+		w.refused = refusedRelease{w.servedName, file.Info(), w.folder.DamagedError(w.servedName, reason)}
 		w.folder.forgetVerified()
 	} else if info, err := os.Stat(w.folder.Path(w.servedName)); err == nil && os.SameFile(info, file.Info()) && !isUnchanged(info, file.Info()) {
 		reason = &ChangedError{w.folder.kind.Noun}
@@ -166,11 +166,6 @@ func (w *Watcher[F]) withdrawDamaged() {
 	}
 	w.withdraw(reason)
 	w.setServed("", nil)
-}
-
-// damagedError adds to a reason the name of the release and how to repair it.
-func (w *Watcher[F]) damagedError(name string, reason error) error {
-	return fmt.Errorf("%s %s: %w: %s", w.folder.kind.Noun, name, reason, w.folder.kind.RepairAdvice)
 }
 
 func (w *Watcher[F]) servedFile() *mappedfile.File {
@@ -193,7 +188,7 @@ func (w *Watcher[F]) serve(ctx context.Context, name string, verify verifyFunc) 
 		return fmt.Errorf("%s/%s names %s, whose file is gone: %s", w.folder.kind.FolderName, currentFile, name, w.folder.kind.RepairAdvice)
 	}
 	if err != nil {
-		return w.damagedError(name, err)
+		return w.folder.DamagedError(name, err)
 	}
 	if file := w.servedFile(); file != nil && name == w.servedName && isUnchanged(info, file.Info()) {
 		return nil
@@ -203,7 +198,7 @@ func (w *Watcher[F]) serve(ctx context.Context, name string, verify verifyFunc) 
 	}
 	v, err := w.openVerified(ctx, name, verify)
 	if err != nil && ctx.Err() == nil { // an interrupted verification refuses nothing
-		w.refused = refusedRelease{name, info, w.damagedError(name, err)}
+		w.refused = refusedRelease{name, info, w.folder.DamagedError(name, err)}
 		return w.refused.reason
 	}
 	if err != nil {
