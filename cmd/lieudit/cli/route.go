@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -31,13 +33,21 @@ func (p Program) routeCommand() *cli.Command {
 			&cli.StringFlag{Name: "mode", Value: "car", Usage: "`MODE`: car, foot or bike", Validator: terminal.OneOf("car", "foot", "bike")},
 			&cli.BoolFlag{Name: "shortest", Usage: "the shortest way, not the fastest"},
 			&cli.StringSliceFlag{Name: "avoid", Usage: "`KIND` of roads to avoid as far as possible: toll, motorway, ferry; repeat it", Validator: terminal.Each(terminal.OneOf("toll", "motorway", "ferry"))},
-			&cli.IntFlag{Name: "alternatives", Usage: "`HOW MANY` other ways at most, up to 2; not with stops between"},
+			&cli.IntFlag{Name: "alternatives", Usage: "`HOW MANY` other ways at most, up to 2; not with stops between", Validator: validateAlternatives},
 			&cli.BoolFlag{Name: "steps", Usage: "tell every turn"},
 			&cli.StringFlag{Name: "lang", Value: "fr", Usage: "`LANGUAGE` of the steps: fr or en", Validator: terminal.OneOf("fr", "en")},
 			&cli.BoolFlag{Name: "geojson", Usage: "print the ways and their bounds as a GeoJSON FeatureCollection"},
 		),
 		Action: p.apiAction(computeRoute),
 	}
+}
+
+// validateAlternatives is the validator of --alternatives.
+func validateAlternatives(n int) error {
+	if n < 0 || n > 2 {
+		return errors.New("it is 0, 1 or 2")
+	}
+	return nil
 }
 
 // routeRequest is the body of POST /route/compute. Bounds are texts, which that takes as they were typed.
@@ -74,11 +84,32 @@ func newRouteRequest(s session) routeRequest {
 	return r
 }
 
-// errNoRoute is the answer that no way was found. It is a failure for a script.
-var errNoRoute = errors.New("no way leads there, or an end is too far from any road")
+// NoRouteError says that no way was found. It is a failure for a script.
+type NoRouteError struct {
+	IsTurned bool // a position may have its latitude first
+}
+
+func (e *NoRouteError) Error() string {
+	text := "no way leads there, or an end is too far from any road"
+	if e.IsTurned {
+		text += " (a position is written longitude first: 2.48,48.9)"
+	}
+	return text
+}
+
+// isTurned says whether a bound is a position of mainland France or Corsica once its two numbers are exchanged.
+func isTurned(bound string) bool {
+	first, second, _ := strings.Cut(bound, ",")
+	lat, err1 := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	lon, err2 := strconv.ParseFloat(strings.TrimSpace(second), 64)
+	return err1 == nil && err2 == nil && lat >= 41 && lat <= 52 && lon >= -6 && lon <= 10
+}
 
 // computeRoute asks for the way and prints it: as the API sent it, as GeoJSON, or for people.
 func computeRoute(ctx context.Context, s session) error {
+	if s.Int("alternatives") > 0 && s.NArg() > 2 {
+		return terminal.NewUsageError(s.Command, "--alternatives: other ways are found between two ends, without stops between")
+	}
 	raw, err := s.client.Post(ctx, "/route/compute", newRouteRequest(s))
 	if err != nil {
 		return err
@@ -91,7 +122,7 @@ func computeRoute(ctx context.Context, s session) error {
 	case s.Bool("json"):
 		return s.printRawJSON(raw)
 	case found.Status != body.OKEnvelope.Status:
-		return errNoRoute
+		return &NoRouteError{slices.ContainsFunc(s.Args().Slice(), isTurned)}
 	case s.Bool("geojson"):
 		return s.PrintJSON(newRouteCollection(found))
 	}
@@ -113,18 +144,22 @@ func (s session) printRoute(found body.ComputedRoute) error {
 		return err
 	}
 	fmt.Fprintln(s.Out)
-	if err := s.PrintFields(routeFields(found)...); err != nil || !s.Bool("steps") {
+	if err := s.PrintFields(routeFields(found, s.Int("alternatives"))...); err != nil || !s.Bool("steps") {
 		return err
 	}
 	fmt.Fprintln(s.Out)
 	return s.PrintTable(stepTable(found.Legs))
 }
 
-// routeFields are what there is to say of the whole way, and of the others in a line each.
-func routeFields(found body.ComputedRoute) []string {
+// routeFields are what there is to say of the whole way, and of the others in a line each. That none of those that
+// were wanted was found is said too.
+func routeFields(found body.ComputedRoute, wanted int) []string {
 	fields := []string{"way", describeWay(found.RoutePath)}
 	for i, other := range found.Alternatives {
 		fields = append(fields, fmt.Sprintf("other way %d", i+1), describeWay(other))
+	}
+	if wanted > 0 && len(found.Alternatives) == 0 {
+		fields = append(fields, "others", "no other way worth taking")
 	}
 	return append(fields, "roads", found.RoadNetwork, "data", found.Attribution)
 }
