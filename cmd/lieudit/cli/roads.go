@@ -76,14 +76,25 @@ func (p Program) importNetwork(ctx context.Context, c *cli.Command) (err error) 
 		return explainRoadsError(err)
 	}
 	took := time.Since(begun)
-	if summary.IsFileDate {
-		fmt.Fprintf(p.Err, "warning: the map says no date; %s is the one in the file's name, else of the file itself; --date DATE sets it\n", summary.Date.Format(time.DateOnly))
-	}
+	p.warnOfDate(c.String("date"), summary)
 	served, err := awaitServed(ctx, i.Folder, name)
 	if err != nil {
 		return err
 	}
 	return p.printNetworkImport(c, networkImport{name, summary, took, served})
+}
+
+// warnOfDate says which date a road network got whose map says none, and that a date of --date gave way to that of the map.
+func (p Program) warnOfDate(wanted string, s networks.Summary) {
+	date := s.Date.Format(time.DateOnly)
+	switch {
+	case s.DateSource == networks.DateInName:
+		fmt.Fprintf(p.Err, "warning: the map says no date; %s is the one in the file's name; --date DATE sets it\n", date)
+	case s.DateSource == networks.DateOfFile:
+		fmt.Fprintf(p.Err, "warning: the map says no date, nor does its name; %s is the file's own; --date DATE sets it\n", date)
+	case s.DateSource == networks.DateOfMap && wanted != "" && wanted != date:
+		fmt.Fprintf(p.Err, "warning: --date %s is not used: the map says that it is of %s\n", wanted, date)
+	}
 }
 
 // describeStage says what an import is doing.

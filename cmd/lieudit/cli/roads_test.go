@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // generateMapFile writes a map of invented roads into a file of a folder and returns its name.
@@ -85,6 +86,29 @@ func TestRoadsImportSaysWhatIsWrong(t *testing.T) {
 	}
 	if code, _, stderr := runCommand(t, nil, "lieudit roads status --data "+t.TempDir()); code != 1 || !strings.Contains(stderr, "lieudit roads import FILE.osm.pbf") {
 		t.Errorf("status without a network: exit %d, %q", code, stderr)
+	}
+}
+
+func TestRoadsImportSaysWhereTheDateIsFrom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	named, unnamed := generateMapFile(t, dir, "bondy_2023.osm.pbf", ""), generateMapFile(t, dir, "bondy.osm.pbf", "")
+	changed := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(unnamed, changed, changed); err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string]string{
+		named:                          "warning: the map says no date; 2023-01-01 is the one in the file's name; --date DATE sets it\n",
+		unnamed:                        "warning: the map says no date, nor does its name; 2026-03-04 is the file's own; --date DATE sets it\n",
+		"--date 2023-06-01 " + unnamed: "",
+	} {
+		code, _, stderr := runCommand(t, nil, "lieudit roads import --data "+t.TempDir()+" "+arguments)
+		if code != 0 || stderr != want {
+			t.Errorf("%s: exit %d, %q, want %q", arguments, code, stderr, want)
+		}
+	}
+	if code, _, stderr := runCommand(t, nil, "lieudit roads import --date 2023 "+named); code != 2 || !strings.Contains(stderr, "2026-11-21") {
+		t.Errorf("a date that is none: exit %d, %q", code, stderr)
 	}
 }
 

@@ -70,10 +70,21 @@ const fetchInterval = 100 * time.Millisecond
 // can name them.
 const demoSeed = 2026
 
+// DateSource is where the date of a road network comes from.
+type DateSource int
+
+// The sources, the best first.
+const (
+	DateOfMap    DateSource = iota // the map says it, or a finished network
+	DateOfCaller                   // Import.Date
+	DateInName                     // of the file
+	DateOfFile                     // its last change
+)
+
 // Summary describes what an import brought.
 type Summary struct {
 	network.Summary
-	IsFileDate bool // the map says no date: it is that of the file, or in its name
+	DateSource DateSource
 }
 
 // SeveralError says that several maps were given, whose roads this program does not join.
@@ -131,20 +142,32 @@ func (i Import) buildNetwork(ctx context.Context, path string) (s Summary, err e
 	if o.IsSynthetic, err = isInvented(local); err != nil {
 		return s, nameSource(source.Name, local, err)
 	}
-	date := i.Date
-	if date == "" {
-		date, _ = i.Sources.Date()
-	}
-	if date != "" {
-		if o.Date, err = time.Parse(time.DateOnly, date); err != nil {
-			return s, err
-		}
+	date, from := i.missingDate()
+	if o.Date, err = time.Parse(time.DateOnly, date); err != nil {
+		return s, err
 	}
 	if s.Summary, err = network.Build(ctx, path, local, o); err != nil {
 		return s, nameSource(source.Name, local, err)
 	}
-	s.IsFileDate = i.Date == "" && s.Date.Equal(o.Date)
+	if s.Date.Equal(o.Date) {
+		s.DateSource = from
+	}
 	return s, nil
+}
+
+// missingDate is the date of a map that says none, and where it comes from.
+func (i Import) missingDate() (date string, from DateSource) {
+	if i.Date != "" {
+		return i.Date, DateOfCaller
+	}
+	date, isFileDate := i.Sources.RoughDate()
+	switch {
+	case date == "": // it was fetched from a server that says no date
+		return i.Now.UTC().Format(time.DateOnly), DateOfFile
+	case isFileDate:
+		return date, DateOfFile
+	}
+	return date, DateInName
 }
 
 // nameSource names in an error the map as the operator did, once: an error that names the local file names the map instead.

@@ -75,17 +75,37 @@ func TestAMapBecomesTheCurrentNetworkNamedByItsDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	if !n.Meta.Date.Equal(mapDate()) || n.Meta.Roads != summary.Roads || summary.Roads == 0 || n.Size() != summary.Bytes || summary.IsFileDate {
+	if !n.Meta.Date.Equal(mapDate()) || n.Meta.Roads != summary.Roads || summary.Roads == 0 || n.Size() != summary.Bytes || summary.DateSource != DateOfMap {
 		t.Errorf("opened %+v of %d bytes, built %+v", n.Meta, n.Size(), summary)
 	}
 }
 
-func TestAMapWithoutADateHasThatOfItsFile(t *testing.T) {
+func TestAMapWithoutADateHasThatOfTheCallerOfItsNameOrOfItsFile(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]string{"france-2026-11-21.osm.pbf": "2026-11-21-7"} {
-		name, s, err := importMap(t, FolderIn(t.TempDir()), "", writeTestMap(t, file, time.Time{}))
-		if err != nil || name != want || !s.IsFileDate {
-			t.Errorf("%s: %q, of the file %v, %v, want %q", file, name, s.IsFileDate, err, want)
+	changed := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		file, date, want string
+		from             DateSource
+	}{
+		{"france-2026-11-21.osm.pbf", "", "2026-11-21-7", DateInName},
+		{"bondy_2023.osm.pbf", "", "2023-01-01-7", DateInName},
+		{"bretagne-2024-05.osm.pbf", "", "2024-05-01-7", DateInName},
+		{"bondy_2023.osm.pbf", "2023-06-01", "2023-06-01-7", DateOfCaller},
+		{"france.osm.pbf", "", "2026-03-04-7", DateOfFile},
+	} {
+		file := writeTestMap(t, c.file, time.Time{})
+		if err := os.Chtimes(file, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+		sources, err := releases.OpenSources(t.Context(), []string{file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sources.Close()
+		i := Import{Folder: FolderIn(t.TempDir()), Sources: sources, Date: c.date, Progress: func(string, int64, int64) {}, Now: time.UnixMilli(7)}
+		name, s, err := i.Run(t.Context())
+		if err != nil || name != c.want || s.DateSource != c.from {
+			t.Errorf("%s: %q, from %v, %v, want %q from %v", c.file, name, s.DateSource, err, c.want, c.from)
 		}
 	}
 }

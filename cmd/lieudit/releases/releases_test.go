@@ -142,6 +142,29 @@ func TestDateSaysWhetherItIsTheDateOfAFile(t *testing.T) {
 	}
 }
 
+func TestARoughDateMayBeAMonthOrAYear(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"bondy_2023.osm.pbf":            "2023-01-01",
+		"2023":                          "2023-01-01",
+		"bretagne-2024-05.osm.pbf":      "2024-05-01",
+		"bretagne-202405-v2.osm.pbf":    "2024-05-01",
+		"bretagne-2024-05-06.osm.pbf":   "2024-05-06",
+		"bretagne-2024-13-45.osm.pbf":   "",
+		"bretagne-2024-05-3.osm.pbf":    "",
+		"bretagne-12024.osm.pbf":        "",
+		"bretagne-20245.osm.pbf":        "",
+		"bretagne-1999.osm.pbf":         "",
+		"bretagne-latest.osm.pbf":       "",
+		"bretagne_2024_extract.osm.pbf": "2024-01-01",
+	} {
+		s := &Sources{Files: []*Source{{Name: name}}}
+		if got, isFileDate := s.RoughDate(); got != want || isFileDate {
+			t.Errorf("%s: %q, of the file %v, want %q", name, got, isFileDate, want)
+		}
+	}
+}
+
 func TestARunningServiceTakesOverAnImport(t *testing.T) {
 	t.Parallel()
 	f := notesIn(t.TempDir())

@@ -2,6 +2,7 @@ package releases
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -146,9 +147,15 @@ var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d
 
 // Date is the latest date of the sources, as 2026-11-21. The date of a source is the one in its name, else that of its last
 // change, in UTC: then isFileDate is true, and the data may be older. It is "" when no source has a date.
-func (s *Sources) Date() (latest string, isFileDate bool) {
+func (s *Sources) Date() (latest string, isFileDate bool) { return s.latestDate(dateInName) }
+
+// RoughDate is Date for data whose day matters less: a month or a year alone in a name counts too, as its first day.
+func (s *Sources) RoughDate() (latest string, isFileDate bool) { return s.latestDate(roughDateInName) }
+
+// latestDate is Date with a function that finds the date in a name.
+func (s *Sources) latestDate(find func(name string) (date string, ok bool)) (latest string, isFileDate bool) {
 	for _, f := range s.Files {
-		date, isNamed := dateInName(f.Name)
+		date, isNamed := find(f.Name)
 		if !isNamed && !f.date.IsZero() {
 			date = f.date.UTC().Format(time.DateOnly)
 		}
@@ -170,6 +177,22 @@ func dateInName(name string) (date string, ok bool) {
 		return "", false
 	}
 	return date, true
+}
+
+// monthPattern finds a month or a year alone in a file's name: 2024-05, 202405 or 2024. Its groups are year and month. More digits
+// behind are no month and no year.
+var monthPattern = regexp.MustCompile(`(?:^|\D)(20\d\d)(?:[-_]?(0[1-9]|1[0-2]))?(?:[-_]?[^-_\d]|[-_]?$)`)
+
+// roughDateInName is the date in a file's name, else the first day of the month or of the year in it.
+func roughDateInName(name string) (date string, ok bool) {
+	if date, ok = dateInName(name); ok {
+		return date, true
+	}
+	m := monthPattern.FindStringSubmatch(name)
+	if m == nil {
+		return "", false
+	}
+	return m[1] + "-" + cmp.Or(m[2], "01") + "-01", true
 }
 
 // MixedError says that a finished release was named beside other files.
