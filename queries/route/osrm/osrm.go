@@ -79,7 +79,7 @@ func (r *Router) Isochrone(context.Context, route.IsochroneQuery) (route.Isochro
 }
 
 // Network lists the modes whose servers answer. Its date is the oldest of theirs, where their data was extracted with a
-// data_version that is a time (osrm-extract --data_version osmosis).
+// data_version that is a time (osrm-extract --data_version osmosis). Its errors name the mode; those of questions do not.
 func (r *Router) Network(ctx context.Context) (route.Network, error) {
 	n := route.Network{Engine: "osrm", Attribution: route.OSMAttribution}
 	err := fmt.Errorf("%w: no server is set", route.ErrUnavailable)
@@ -90,6 +90,10 @@ func (r *Router) Network(ctx context.Context) (route.Network, error) {
 		}
 		var date time.Time
 		if date, err = s.dataDate(ctx); err != nil {
+			err = fmt.Errorf("osrm, %s: %w", mode, err)
+			if ctx.Err() != nil {
+				return n, err
+			}
 			continue
 		}
 		n.Modes = append(n.Modes, mode)
@@ -97,8 +101,8 @@ func (r *Router) Network(ctx context.Context) (route.Network, error) {
 			n.Date = date
 		}
 	}
-	if len(n.Modes) > 0 || ctx.Err() != nil {
-		err = ctx.Err()
+	if len(n.Modes) > 0 {
+		return n, nil
 	}
 	return n, err
 }

@@ -2,7 +2,6 @@ package osrm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -55,8 +54,8 @@ var (
 // ask sends a request and reads the answer.
 func (s *server) ask(ctx context.Context, path string, timeout time.Duration) (a answer, err error) {
 	err = s.http.Ask(ctx, routeserver.Call{Path: path, Timeout: timeout}, func(status int, body []byte) error {
-		if err := json.Unmarshal(body, &a); err != nil {
-			return &routeserver.BadAnswerError{Reason: "no JSON"}
+		if err := routeserver.Decode(body, &a); err != nil {
+			return err
 		}
 		if status != http.StatusOK && status != http.StatusBadRequest {
 			return &routeserver.BadAnswerError{Reason: fmt.Sprintf("with status %d", status)}
@@ -64,7 +63,7 @@ func (s *server) ask(ctx context.Context, path string, timeout time.Duration) (a
 		return refusal(a, strings.Contains(path, "&exclude="))
 	})
 	if err != nil {
-		return answer{}, fmt.Errorf("osrm: %s: %w", s.mode, err)
+		return answer{}, err
 	}
 	return a, nil
 }

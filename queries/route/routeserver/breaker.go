@@ -16,33 +16,35 @@ type breaker struct {
 	now func() time.Time
 
 	mu       sync.Mutex
-	failures int // in a row
+	failures int   // in a row
+	last     error // of the failures
 	nextTry  time.Time
 }
 
-// allows reports whether a request may be sent now.
-func (b *breaker) allows() bool {
+// check returns nil where a request may be sent now, else a *pausedError.
+func (b *breaker) check() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < maxFailures {
-		return true
+		return nil
 	}
 	now := b.now()
 	if now.Before(b.nextTry) {
-		return false
+		return &pausedError{b.last}
 	}
 	b.nextTry = now.Add(pause)
-	return true
+	return nil
 }
 
-// record counts how a request ended.
-func (b *breaker) record(isSuccess bool) {
+// record counts how a request ended: with a failure of the server, or with nil.
+func (b *breaker) record(failure error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if isSuccess {
-		b.failures = 0
+	if failure == nil {
+		b.failures, b.last = 0, nil
 		return
 	}
+	b.last = failure
 	if b.failures++; b.failures >= maxFailures {
 		b.nextTry = b.now().Add(pause)
 	}

@@ -16,11 +16,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
-
-	"lieudit/queries/route"
 )
 
 const (
@@ -61,23 +58,20 @@ type Call struct {
 	Timeout time.Duration
 }
 
-// BadAnswerError says that a server answered what it should not. It is a route.ErrUnavailable.
-type BadAnswerError struct{ Reason string }
-
-func (e *BadAnswerError) Error() string { return "the routing server answered " + e.Reason }
-
-// Unwrap returns route.ErrUnavailable.
-func (e *BadAnswerError) Unwrap() error { return route.ErrUnavailable }
-
 // Ask sends a call and hands the answer to read, whose error it returns. It fails with ctx's error when ctx ends, and with
 // route.ErrUnavailable when the server does not answer in time or with a status of 500 or more. Failures in a row, those with a
 // *BadAnswerError of read among them, have the server left alone for a moment.
 func (s *Server) Ask(ctx context.Context, c Call, read func(status int, body []byte) error) error {
-	if !s.breaker.allows() {
-		return fmt.Errorf("%w: the routing server failed before", route.ErrUnavailable)
+	if err := s.breaker.check(); err != nil {
+		return err
 	}
+	deadline, hasDeadline := ctx.Deadline()
+	timeLeft := time.Until(deadline)
 	status, body, err := s.send(ctx, c)
-	if ctx.Err() != nil {
+	switch {
+	case hasDeadline && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &endedError{timeLeft}
+	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	if err == nil && status >= http.StatusInternalServerError {
@@ -86,17 +80,13 @@ func (s *Server) Ask(ctx context.Context, c Call, read func(status int, body []b
 	if err == nil {
 		err = read(status, body)
 	}
-	var bad *BadAnswerError
-	var lost *lostError
-	s.breaker.record(!errors.As(err, &bad) && !errors.As(err, &lost))
+	if IsFailure(err) {
+		s.breaker.record(err)
+	} else {
+		s.breaker.record(nil)
+	}
 	return err
 }
-
-// lostError says that no answer came. It is a route.ErrUnavailable.
-type lostError struct{ cause error }
-
-func (e *lostError) Error() string { return "the routing server does not answer: " + e.cause.Error() }
-func (e *lostError) Unwrap() error { return route.ErrUnavailable }
 
 // send sends a call and reads the whole answer.
 func (s *Server) send(ctx context.Context, c Call) (status int, body []byte, err error) {
@@ -108,13 +98,13 @@ func (s *Server) send(ctx context.Context, c Call) (status int, body []byte, err
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return 0, nil, &lostError{withoutURL(err)}
+		return 0, nil, newLostError(ctx, c.Timeout, withoutURL(err))
 	}
 	defer response.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
 	switch {
 	case err != nil:
-		return 0, nil, &lostError{err}
+		return 0, nil, newLostError(ctx, c.Timeout, err)
 	case len(body) > MaxAnswer:
 		return 0, nil, &BadAnswerError{"more than it may"}
 	}
@@ -131,20 +121,11 @@ func (s *Server) newRequest(ctx context.Context, c Call) (*http.Request, error) 
 	}
 	r, err := http.NewRequestWithContext(ctx, method, s.url+c.Path, body)
 	if err != nil {
-		return nil, &lostError{withoutURL(err)}
+		return nil, &lostError{cause: withoutURL(err)}
 	}
 	if c.Body != nil {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header["Idempotency-Key"] = []string{}
 	}
 	return r, nil
-}
-
-// withoutURL is an error of net/http without the URL, which holds positions of customers.
-func withoutURL(err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }

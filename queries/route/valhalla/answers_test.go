@@ -146,19 +146,19 @@ func FuzzAnswers(f *testing.F) {
 		var a areaAnswer
 		var near []locatedBound
 		var errs []error
-		if decode(body, &r) == nil {
+		if routeserver.Decode(body, &r) == nil {
 			_, err := readRoute(route.Query{Geometry: true, Steps: true}, r.Trip)
 			errs = append(errs, err)
 		}
-		if decode(body, &m) == nil {
+		if routeserver.Decode(body, &m) == nil {
 			table := &table{Matrix: routeserver.NewMatrix(2, 2)}
 			errs = append(errs, table.store(routeserver.Block{Rows: []int{0, 1}, Columns: []int{1}}, m))
 		}
-		if decode(body, &a) == nil {
+		if routeserver.Decode(body, &a) == nil {
 			_, err := a.areaOf(2)
 			errs = append(errs, err)
 		}
-		if decode(body, &near) == nil {
+		if routeserver.Decode(body, &near) == nil {
 			for _, n := range near {
 				_, err := bestPlace(route.Bound{}, n.Edges)
 				errs = append(errs, err)

@@ -93,7 +93,7 @@ func (a areaAnswer) areaOf(contour float64) (route.Area, error) {
 		if f.Geometry.Type == "MultiPolygon" {
 			into = &polygons
 		}
-		if err := decode(f.Geometry.Coordinates, into); err != nil {
+		if err := routeserver.Decode(f.Geometry.Coordinates, into); err != nil {
 			return nil, err
 		}
 		for _, ring := range slices.Concat(polygons...) {

@@ -96,27 +96,20 @@ func (f refusal) error() error {
 func (r *Router) ask(ctx context.Context, path string, request any, timeout time.Duration, answer any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return fmt.Errorf("valhalla: %s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	err = r.http.Ask(ctx, routeserver.Call{Path: path, Body: body, Timeout: timeout}, func(status int, body []byte) error {
 		if status == http.StatusOK {
-			return decode(body, answer)
+			return routeserver.Decode(body, answer)
 		}
 		var f refusal
-		if err := decode(body, &f); err != nil {
+		if err := routeserver.Decode(body, &f); err != nil {
 			return err
 		}
 		return f.error()
 	})
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("valhalla: %s: %w", path, err)
-	}
-	return err
-}
-
-func decode(body []byte, into any) error {
-	if err := json.Unmarshal(body, into); err != nil {
-		return &routeserver.BadAnswerError{Reason: "no JSON of the form that it promises"}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

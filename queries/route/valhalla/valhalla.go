@@ -11,6 +11,7 @@ package valhalla
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"lieudit/queries/route"
@@ -34,10 +35,10 @@ func (r *Router) Network(ctx context.Context) (route.Network, error) {
 		Version string `json:"version"`
 	}
 	if err := r.ask(ctx, "/status", struct{}{}, r.http.Route, &status); err != nil {
-		return route.Network{}, err
+		return route.Network{}, fmt.Errorf("valhalla: %w", err)
 	}
 	if status.Version == "" {
-		return route.Network{}, &routeserver.BadAnswerError{Reason: "without a version"}
+		return route.Network{}, fmt.Errorf("valhalla: %w", &routeserver.BadAnswerError{Reason: "without a version"})
 	}
 	return route.Network{Engine: "valhalla", Modes: []route.Mode{route.Car, route.Foot, route.Bike}, Attribution: route.OSMAttribution}, nil
 }
