@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -163,6 +165,31 @@ func TestAServerOfRoutesThatIsDownIsNamed(t *testing.T) {
 	}
 	if got := svc.statusOf(t, key, "GET "+routePath, ""); got != http.StatusInternalServerError {
 		t.Errorf("a route: %d, want 500", got)
+	}
+}
+
+// TestAServerOfRoutesThatAnswersNothingUsefulIsNamed has a server that says Ok to everything and finds nothing, so that only the
+// questions of customers fail.
+func TestAServerOfRoutesThatAnswersNothingUsefulIsNamed(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"code":"Ok","routes":[]}`) }))
+	defer server.Close()
+	logged := &lockedBuffer{}
+	svc := startService(t, func(c *service.Config) {
+		c.Log = slog.New(slog.NewTextHandler(logged, nil))
+		c.Router = service.RouterSetting{Engine: service.OSRMRouter, Servers: map[route.Mode]string{route.Car: server.URL}}
+	})
+	key := svc.openCustomer(t)
+	for range 2 {
+		if got := svc.statusOf(t, key, "GET "+routePath, ""); got != http.StatusInternalServerError {
+			t.Errorf("a route: %d, want 500", got)
+		}
+	}
+	if said := svc.readiness(t).parts["routes"]; !strings.Contains(said, "osrm, car: the routing server answered") {
+		t.Errorf("readiness says %q, want the failure of the last question", said)
+	}
+	if got := strings.Count(logged.String(), "the routing server fails"); got != 1 {
+		t.Errorf("%d lines in the log, want one for the outage", got)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"lieudit/queries/route/live"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/osrm"
+	"lieudit/queries/route/outage"
 	"lieudit/queries/route/valhalla"
 	"lieudit/schemas/body"
 )
@@ -34,7 +35,8 @@ type servedNetwork struct {
 func (s *service) openRoads(ctx context.Context) error {
 	s.liveNetwork = &live.Network{}
 	s.router = s.liveNetwork
-	if s.routeServer = newRouteServer(s.Router, s.Now); s.routeServer != nil {
+	if server := newRouteServer(s.Router, s.Now); server != nil {
+		s.routeServer = outage.New(server, string(s.Router.Engine), s.Log)
 		s.router = fallback.New(s.routeServer, s.liveNetwork)
 	}
 	folder := networks.FolderIn(s.Data)
@@ -125,15 +127,24 @@ func (s *service) withdrawDemoNetwork() {
 	}
 }
 
+// checkRoadsTimeout is how long readiness waits for a server of another engine, so that the parts after it have time left.
+const checkRoadsTimeout = time.Second
+
 // checkRoads returns nil while routes are found. Otherwise its error says how to repair it; where no road network was ever
-// imported, and no server of another engine finds routes, it says that, too.
+// imported, and no server of another engine finds routes, it says that, too. A server whose last answer was a failure is a problem
+// until it answers a question.
 func (s *service) checkRoads(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkRoadsTimeout)
+	defer cancel()
 	if err := s.networkWatcher.Problem(); err != nil {
 		return err
 	}
 	_, err := s.router.Network(ctx)
 	if _, isWithdrawn := errors.AsType[*mappedfile.WithdrawnError](err); errors.Is(err, mappedfile.ErrNone) && !isWithdrawn {
 		return errors.New("no road network is loaded: lieudit roads import FILE.osm.pbf")
+	}
+	if err == nil && s.routeServer != nil {
+		return s.routeServer.Problem()
 	}
 	return err
 }

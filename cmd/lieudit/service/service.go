@@ -52,6 +52,7 @@ import (
 	"lieudit/queries/route"
 	routelive "lieudit/queries/route/live"
 	"lieudit/queries/route/network"
+	"lieudit/queries/route/outage"
 	"lieudit/schemas/table"
 )
 
@@ -92,8 +93,8 @@ type service struct {
 	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
 	vintageWatcher *releases.Watcher[*vintage.Vintage]
-	router         route.Router // routeServer, then liveNetwork
-	routeServer    route.Router // nil: the own engine finds all routes
+	router         route.Router   // routeServer, then liveNetwork
+	routeServer    *outage.Router // nil: the own engine finds all routes
 	liveNetwork    *routelive.Network
 	networkWatcher *releases.Watcher[*network.Network]
 	servedNetwork  atomic.Pointer[servedNetwork] // nil: none
