@@ -68,7 +68,7 @@ func TestRoadsImportSaysWhatIsWrong(t *testing.T) {
 		"":                            "FILE.osm.pbf",
 		"missing.osm.pbf":             "no such file",
 		cut:                           "lieudit: cut.osm.pbf: the PBF is cut",
-		gzipped:                       "gzip",
+		gzipped:                       "lieudit: map.osm.gz: not OSM PBF: ",
 		dir:                           "is a folder",
 		good + " " + good:             "unexpected argument",
 		networks[0]:                   "--sha256 SUM",

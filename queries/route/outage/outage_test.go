@@ -163,10 +163,13 @@ type replaceable struct{ route.Router }
 // TestAServerThatAnswersNothingUsefulIsAProblem has a server of OSRM that says Ok and finds nothing, whatever it is asked.
 func TestAServerThatAnswersNothingUsefulIsAProblem(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"code":"Ok","routes":[]}`)) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte(`{"code":"Ok","routes":[]}`))
+	}))
 	defer server.Close()
 	r, _ := newRouter(osrm.New(map[route.Mode]string{route.Car: server.URL}, time.Now))
-	if _, err := r.Route(t.Context(), route.Query{Profile: by(route.Car), Bounds: make([]route.Bound, 2)}); !errors.Is(err, route.ErrUnavailable) {
+	_, err := r.Route(t.Context(), route.Query{Profile: by(route.Car), Bounds: make([]route.Bound, 2)})
+	if !errors.Is(err, route.ErrUnavailable) {
 		t.Errorf("a route: %v", err)
 	}
 	if _, err := r.Network(t.Context()); err != nil {

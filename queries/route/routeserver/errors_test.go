@@ -42,12 +42,13 @@ func TestAServerThatHangsSaysHowLongItWasWaitedFor(t *testing.T) {
 	defer server.Close()
 	defer close(ended)
 	s := New(server.URL, time.Now)
-	if err := s.Ask(t.Context(), Call{Path: "/", Timeout: 5 * time.Millisecond}, accept); err == nil || err.Error() != "no answer within 5 ms" || !IsFailure(err) {
+	err := s.Ask(t.Context(), Call{Path: "/", Timeout: 5 * time.Millisecond}, accept)
+	if err == nil || err.Error() != "no answer within 5 ms" || !IsFailure(err) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	err := s.Ask(ctx, Call{Path: "/", Timeout: time.Minute}, accept)
+	err = s.Ask(ctx, Call{Path: "/", Timeout: time.Minute}, accept)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "no answer within ") || IsFailure(err) {
 		t.Errorf("got %v, want an end of the question's own time", err)
 	}
