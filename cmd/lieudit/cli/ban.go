@@ -194,16 +194,7 @@ func (r importResult) jsonBody() any {
 
 // banStatusCommand is lieudit ban status. It reads the data folder, whether a service runs or not.
 func (p Program) banStatusCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "status",
-		Usage: "Show the current vintage: millésime, counts, size, age",
-		Flags: []cli.Flag{
-			p.dataFlag(),
-			&cli.BoolFlag{Name: "sha256", Usage: "reckon the file's SHA-256 too, by which another instance imports it"},
-			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
-		},
-		Action: p.printVintageStatus,
-	}
+	return p.newStatusCommand("Show the current vintage: millésime, counts, size, age", p.printVintageStatus)
 }
 
 // vintageStatus is the current vintage of a data folder, as --json prints it.
@@ -219,11 +210,7 @@ var errNoVintage = errors.New("there is no vintage in this data folder yet: lieu
 // right. The checksum is computed only with --sha256, since it reads the whole file.
 func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
 	folder := vintages.FolderIn(c.String("data"))
-	name, err := currentRelease(folder, errNoVintage)
-	if err != nil {
-		return err
-	}
-	v, err := folder.Open(name)
+	v, name, err := openCurrent(folder, errNoVintage)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/urfave/cli/v3"
+
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/terminal"
 	"lieudit/queries/mappedfile"
@@ -52,6 +54,32 @@ func currentRelease[F any](folder releases.Folder[F], none error) (string, error
 		}
 	}
 	return name, err
+}
+
+// newStatusCommand is the command status of a group of commands.
+func (p Program) newStatusCommand(usage string, action cli.ActionFunc) *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: usage,
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			&cli.BoolFlag{Name: "sha256", Usage: "reckon the file's SHA-256 too, by which another instance imports it"},
+			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
+		},
+		Action: action,
+	}
+}
+
+// openCurrent opens the current release and returns its name too. Where there is none the error is none, unless the folder had a
+// release of real data once; that of a damaged one says how to repair it.
+func openCurrent[F any](folder releases.Folder[F], none error) (file F, name string, err error) {
+	if name, err = currentRelease(folder, none); err != nil {
+		return file, name, err
+	}
+	if file, err = folder.Open(name); err != nil {
+		err = folder.DamagedError(name, err)
+	}
+	return file, name, err
 }
 
 // releaseStatus is the file of the current release, as --json prints it. Running says whether a service runs on the folder,

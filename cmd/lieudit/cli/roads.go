@@ -188,16 +188,7 @@ func describeNetwork(m network.Meta) []string {
 
 // roadsStatusCommand is lieudit roads status. It reads the data folder, whether a service runs or not.
 func (p Program) roadsStatusCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "status",
-		Usage: "Show the current road network: date, segments, size, age",
-		Flags: []cli.Flag{
-			p.dataFlag(),
-			&cli.BoolFlag{Name: "sha256", Usage: "reckon the file's SHA-256 too, by which another instance imports it"},
-			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
-		},
-		Action: p.printNetworkStatus,
-	}
+	return p.newStatusCommand("Show the current road network: date, segments, size, age", p.printNetworkStatus)
 }
 
 // networkStatus is the current road network of a data folder, as --json prints it.
@@ -212,13 +203,9 @@ var errNoNetwork = errors.New("there is no road network in this data folder yet:
 // printNetworkStatus prints the current road network. The checksum is computed only with --sha256, since it reads the whole file.
 func (p Program) printNetworkStatus(_ context.Context, c *cli.Command) error {
 	folder := networks.FolderIn(c.String("data"))
-	name, err := currentRelease(folder, errNoNetwork)
+	n, name, err := openCurrent(folder, errNoNetwork)
 	if err != nil {
 		return err
-	}
-	n, err := folder.Open(name)
-	if err != nil {
-		return folder.DamagedError(name, err)
 	}
 	defer n.Close()
 	s := networkStatus{Meta: n.Meta}

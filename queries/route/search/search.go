@@ -70,7 +70,9 @@ type Metrics interface {
 type Budgets struct{ Route, Matrix, Nearest, Reach int }
 
 // DefaultBudgets are enough for a country: a route settles some thousand states, a matrix cell fewer, an hour of reach a million.
-var DefaultBudgets = Budgets{Route: 2_000_000, Matrix: 20_000_000, Nearest: 8_000_000, Reach: 4_000_000}
+func DefaultBudgets() Budgets {
+	return Budgets{Route: 2_000_000, Matrix: 20_000_000, Nearest: 8_000_000, Reach: 4_000_000}
+}
 
 // Searcher finds paths on the graph of one mode. It is safe for concurrent use. Its methods end with ctx's error when ctx ends,
 // with route.ErrTooMuchWork when a budget is spent and with route.ErrUnsupported when there is no metric of the profile.
@@ -86,7 +88,7 @@ type Searcher struct {
 
 // New returns a searcher with DefaultBudgets. The topology and the metrics must be those of the graph.
 func New(g *graph.Graph, t *overlay.Topology, metrics Metrics) *Searcher {
-	return &Searcher{Budgets: DefaultBudgets, graph: g, topology: t, metrics: metrics}
+	return &Searcher{Budgets: DefaultBudgets(), graph: g, topology: t, metrics: metrics}
 }
 
 // query is the state of one call. A pool keeps it for later calls, because its columns over all cells are costly to make. One goroutine
