@@ -198,6 +198,10 @@ var catalog = []Type{
 	define[UsageAdjusted]("adjusted {endpoint} with key {key} on {day} by {requests}"),
 	define[InstanceStarted]("started as {incarnation}"),
 	define[InstanceEnded]("ended {incarnation} in good order"),
+
+	define[FormatRaised]("raised the format of the log to {format}"),
+	define[LogRestored]("restored the log from a copy of {takenAt}"),
+	define[UsageLogBound]("bound the usage log {log}"),
 }
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)

@@ -1,0 +1,132 @@
+// Package deployment handles the commands on the log as a whole: which format its events may have, which log counts the
+// requests of its accounts, and that it was put back from a backup. There is one stream, deployment-log. The constraint:
+// what it decides holds for every instance on the log, and for every program that will open it later.
+//
+//	Deployment.RaiseFormat, BindUsageLog, RecordRestore ──> commands.Handler ──> event.FormatRaised, UsageLogBound, LogRestored
+//	Deployment.State ──> commands.Handler.View, the fold of the stream as the log has it now
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/commands"
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+)
+
+// FirstFormat is the format of a log on which no format was ever raised.
+const FirstFormat = 1
+
+// streamID is the id of the one stream, after its category.
+const streamID = "log"
+
+// State is the fold of the stream. The zero State is that of a log without its events.
+type State struct {
+	RaisedFormat int                // 0: never raised
+	UsageLog     uuid.UUID          // uuid.Nil: not bound yet
+	LastRestore  *event.LogRestored // nil: never restored
+	RestoredAt   time.Time          // when LastRestore was recorded
+}
+
+// Format is the format of the log.
+func (s State) Format() int { return max(s.RaisedFormat, FirstFormat) }
+
+// Aggregate describes how the stream is folded.
+var Aggregate = commands.Aggregate[State]{Category: "deployment", Evolve: Evolve}
+
+// Evolve changes the state by one record. A usage log whose UUID cannot be read counts as not bound.
+func Evolve(s *State, rec commands.Record) {
+	switch e := rec.Event.(type) {
+	case event.FormatRaised:
+		s.RaisedFormat = max(s.RaisedFormat, e.Format)
+	case event.LogRestored:
+		s.LastRestore, s.RestoredAt = &e, rec.At
+	case event.UsageLogBound:
+		s.UsageLog, _ = uuid.Parse(e.Log)
+	}
+}
+
+// UnknownFormatError: the log's format is higher than this program knows. A later program has raised it; this one must not
+// use the log.
+type UnknownFormatError struct{ Format, Known int }
+
+func (e *UnknownFormatError) Error() string {
+	return fmt.Sprintf("the log has format %d and this program knows none above %d: start the program that raised it, or a later one",
+		e.Format, e.Known)
+}
+
+// OtherUsageLogError: the log at hand is not the one that counts the requests of this log's accounts.
+type OtherUsageLogError struct{ Bound, Found uuid.UUID }
+
+func (e *OtherUsageLogError) Error() string {
+	return fmt.Sprintf("the usage log is %s and the accounts' requests are counted in %s", e.Found, e.Bound)
+}
+
+// Deployment handles the commands on the log as a whole. It is safe for concurrent use.
+type Deployment struct {
+	handler *commands.Handler[State]
+	program string
+}
+
+// New returns the handler for a log. program is the version of the program, for the events.
+func New(store eventstore.Store, codec *eventstore.Codec, program string) *Deployment {
+	return &Deployment{commands.NewHandler(Aggregate, store, codec), program}
+}
+
+// State returns the state as the log has it now.
+func (d *Deployment) State(ctx context.Context) (current State, err error) {
+	err = d.handler.View(ctx, streamID, func(s *State) { current = *s })
+	return current, err
+}
+
+// RaiseFormat raises the log's format. A format that the log has, or had passed, appends nothing. It does not know which
+// instances run: the caller makes sure that all of them know the format.
+func (d *Deployment) RaiseFormat(ctx context.Context, meta commands.Metadata, format int) error {
+	_, err := d.handler.Handle(ctx, streamID, meta, func(s *State) commands.Result {
+		if s.Format() >= format {
+			return commands.Result{}
+		}
+		return commands.Append(event.FormatRaised{Format: format, Program: d.program})
+	})
+	return err
+}
+
+// BindUsageLog records which log counts the requests. The same log again appends nothing. When another one is bound it
+// appends nothing and returns an *OtherUsageLogError.
+func (d *Deployment) BindUsageLog(ctx context.Context, meta commands.Metadata, usageLog uuid.UUID) error {
+	_, err := d.handler.Handle(ctx, streamID, meta, func(s *State) commands.Result {
+		switch s.UsageLog {
+		case usageLog:
+			return commands.Result{}
+		case uuid.Nil:
+			return commands.Append(event.UsageLogBound{Log: usageLog.String()})
+		}
+		return commands.Refuse(&OtherUsageLogError{Bound: s.UsageLog, Found: usageLog})
+	})
+	return err
+}
+
+// ReplaceUsageLog records that another log counts the requests from now on: an operator accepts that what the former one
+// counted is lost. The same log again appends nothing.
+func (d *Deployment) ReplaceUsageLog(ctx context.Context, meta commands.Metadata, usageLog uuid.UUID) error {
+	_, err := d.handler.Handle(ctx, streamID, meta, func(s *State) commands.Result {
+		if s.UsageLog == usageLog {
+			return commands.Result{}
+		}
+		return commands.Append(event.UsageLogBound{Log: usageLog.String()})
+	})
+	return err
+}
+
+// RecordRestore records that the log was put back from a copy taken at a time, whose last event is at a position. It appends
+// one event a call.
+func (d *Deployment) RecordRestore(ctx context.Context, meta commands.Metadata, takenAt time.Time, position eventstore.Position) error {
+	_, err := d.handler.Handle(ctx, streamID, meta, func(*State) commands.Result {
+		return commands.Append(event.LogRestored{TakenAt: takenAt.UTC().Truncate(time.Microsecond), Position: uint64(position), Program: d.program})
+	})
+	return err
+}
