@@ -85,46 +85,82 @@ type StoredPeriod struct {
 	Lines ledger.Lines
 }
 
-// ReadPeriod reads a period. Row and lines come from one statement, so they are of the same moment while a projection
-// writes. It fails with a *table.StoppedError while the stream of the period is stopped.
-func (c *Reader) ReadPeriod(ctx context.Context, p PeriodID) (k StoredPeriod, err error) {
-	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
-		k = StoredPeriod{Lines: ledger.Lines{}}
-		if err := sqldb.CheckAccount(ctx, db, table.StreamOwner(p.Stream())); err != nil {
+// ReadPeriods reads some periods that begin on the same day; periods are in the order of PeriodIDs. The result has an entry for
+// every one of them. Rows and lines come from one statement, so all are of the same moment while a projection writes. It
+// fails with a *table.StoppedError while the stream of one of them is stopped.
+//
+// The lines of a day are not indexed by contract, so that a call reads all lines of periods that begin on the day: few calls
+// with many periods are fast, many calls with one are not.
+func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[PeriodID]StoredPeriod, error) {
+	found := make(map[PeriodID]StoredPeriod, len(periods))
+	if len(periods) == 0 {
+		return found, nil
+	}
+	first, contract, lastContract := periods[0].First, periods[0].Contract, periods[len(periods)-1].Contract
+	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		clear(found)
+		for _, p := range periods {
+			found[p] = StoredPeriod{Lines: ledger.Lines{}}
+		}
+		if err := checkStreams(ctx, db, found); err != nil {
 			return err
 		}
-		rows, err := db.Query(ctx, `select day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from usage_line where first = ? and contract = ? and requests <> 0
-			union all select '', '', '', '', revision, cap, used, closed, total, lines, digest from usage_period where stream = ?`, p.First, p.Contract, p.Stream())
+		rows, err := db.Query(ctx, `select contract, day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from usage_line
+				where first = ? and contract >= ? and contract <= ? and requests <> 0
+			union all select contract, '', '', '', '', revision, cap, used, closed, total, lines, digest from usage_period
+				where first = ? and contract >= ? and contract <= ?`, first, contract, lastContract, first, contract, lastContract)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			if err := k.scanRow(rows.Scan); err != nil {
+			if err := addStoredRow(found, first, rows.Scan); err != nil {
 				return err
 			}
 		}
 		return rows.Err()
 	})
 	if err != nil {
-		return StoredPeriod{}, fmt.Errorf("usage of %s from %s: %w", p.Contract, p.First, err)
+		return nil, fmt.Errorf("usage of periods from %s: %w", first, err)
 	}
-	return k, nil
+	return found, nil
 }
 
-// scanRow reads a line, or the period's row where the day is empty.
-func (k *StoredPeriod) scanRow(scan func(...any) error) error {
-	var day string
+// checkStreams is nil when none of the periods' streams is stopped, else the *table.StoppedError of one of them.
+func checkStreams(ctx context.Context, db *sqldb.DB, periods map[PeriodID]StoredPeriod) error {
+	stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
+	if err != nil {
+		return err
+	}
+	for _, s := range stopped {
+		contract, first, _ := ledger.ParseStreamName(s.Stream)
+		if _, isRead := periods[PeriodID{contract, first.String()}]; isRead && s.IsStopped() {
+			return &table.StoppedError{AccountStatus: s}
+		}
+	}
+	return nil
+}
+
+// addStoredRow adds a line to its period, or the period's row where the day is empty. Rows of periods that are not among
+// those found are left out: other contracts may lie between them.
+func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...any) error) error {
+	var contract, day string
 	var line ledger.LineKey
 	var row table.UsagePeriod
-	err := scan(&day, &line.Account, &line.Key, &line.Endpoint, &row.Revision, &row.Cap, &row.Used, &row.Closed, &row.Total, &row.Lines, &row.Digest)
+	err := scan(&contract, &day, &line.Account, &line.Key, &line.Endpoint,
+		&row.Revision, &row.Cap, &row.Used, &row.Closed, &row.Total, &row.Lines, &row.Digest)
+	if err != nil {
+		return err
+	}
+	p, isRead := found[PeriodID{contract, first}]
 	switch {
-	case err != nil:
+	case !isRead:
 	case day == "":
-		k.Row = &row
+		p.Row = &row
+		found[PeriodID{contract, first}] = p
 	default:
 		line.Day, err = plan.ParseDate(day)
-		k.Lines[line] = row.Revision // the column holds a line's requests
+		p.Lines[line] = row.Revision // the column holds a line's requests
 	}
 	return err
 }

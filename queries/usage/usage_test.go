@@ -253,9 +253,14 @@ func TestAPeriodIsReadAsOfOneMoment(t *testing.T) {
 			},
 		}
 		for i, p := range all {
-			if got, err := c.ReadPeriod(t.Context(), p); err != nil || cmp.Diff(want[i], got) != "" {
-				t.Error(p, err, cmp.Diff(want[i], got))
+			if got, err := c.ReadPeriods(t.Context(), []usage.PeriodID{p}); err != nil || cmp.Diff(want[i], got[p]) != "" || len(got) != 1 {
+				t.Error(p, err, cmp.Diff(want[i], got[p]))
 			}
+		}
+		absent := usage.PeriodID{Contract: "nobody", First: "2026-11-21"}
+		got, err := c.ReadPeriods(t.Context(), []usage.PeriodID{all[1], absent})
+		if diff := cmp.Diff(map[usage.PeriodID]usage.StoredPeriod{all[1]: want[1], absent: {Lines: ledger.Lines{}}}, got); err != nil || diff != "" {
+			t.Errorf("of one that is there and one that is not: %v %s", err, diff)
 		}
 		if some, err := c.PeriodIDs(t.Context(), "2026-12"); err != nil || len(some) != 1 || some[0].Contract != "a" {
 			t.Errorf("of December: %v, %v", some, err)

@@ -4,10 +4,11 @@
 //
 //	log ── FoldLog ──> Refold: a RefoldedStream for each period, an Instance for each process ──┐
 //	                                                                                            ├─> comparison ──> body.Reconciliation
-//	read model ── usage.Reader.ReadPeriod ──> StoredPeriod ─────────────────────────────────────┘
+//	read model ── usage.Reader.ReadPeriods ──> StoredPeriod ────────────────────────────────────┘
 //
-// The log grows meanwhile. The read model of each period is read until it is as far as the fold was (readWhenCaughtUp), and
-// the fold then catches up to where the read model is (Refold.CatchUp), so that both are of one revision.
+// The read model is read and compared chunk by chunk, and the fold of a period is dropped once it is compared. The log grows
+// meanwhile. A chunk is read until it is as far as the fold was (readWhenCaughtUp), and the fold then catches up to where the
+// read model is (Refold.CatchUp), so that both are of one revision.
 //
 // A period is one stream of usage events. A tick (event.UsageTicked) asks for requests to be counted in the period; it
 // counts as a whole or not at all. A snapshot and a closing are events that state what the events before them add up to;
@@ -18,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -52,34 +54,64 @@ func (r *Reconciler) Run(ctx context.Context, period string) (body.Reconciliatio
 		return body.Reconciliation{}, err
 	}
 	c := comparison{log: log, result: body.Reconciliation{Differences: []body.UsageDifference{}, Unanswered: []body.Unanswered{}}}
-	for _, p := range mergePeriods(log, shown) {
-		stored, err := r.readWhenCaughtUp(ctx, log.Streams[p.Stream()], p)
+	for chunk := range chunkPeriods(mergePeriods(log, shown)) {
+		stored, err := r.readWhenCaughtUp(ctx, log, chunk)
 		if err == nil {
-			err = c.foldForward(ctx, p, stored)
+			err = c.comparePeriods(ctx, chunk, stored)
 		}
 		if err != nil {
 			return c.result, err
 		}
-		c.comparePeriod(p, stored)
 	}
 	running, err := r.RunningInstances(ctx)
 	c.listUnanswered(running)
 	return c.result, err
 }
 
+// chunkSize is how many periods of the read model are in memory at once.
+const chunkSize = 5000
+
+// chunkPeriods divides sorted periods into chunks of at most chunkSize that begin on the same day.
+func chunkPeriods(all []usage.PeriodID) iter.Seq[[]usage.PeriodID] {
+	return func(yield func([]usage.PeriodID) bool) {
+		for len(all) > 0 {
+			n := 1
+			for n < min(len(all), chunkSize) && all[n].First == all[0].First {
+				n++
+			}
+			if !yield(all[:n]) {
+				return
+			}
+			all = all[n:]
+		}
+	}
+}
+
 // maxReads is how often the read model is given time to get to where the log was.
 const maxReads = 5
 
-// readWhenCaughtUp is what the read model holds of a period, once it is as far as the fold of the log, or after maxReads.
-func (r *Reconciler) readWhenCaughtUp(ctx context.Context, log *RefoldedStream, p usage.PeriodID) (stored usage.StoredPeriod, err error) {
+// readWhenCaughtUp is what the read model holds of a chunk of periods, once it is as far as the fold of the log, or after
+// maxReads.
+func (r *Reconciler) readWhenCaughtUp(ctx context.Context, log *Refold, chunk []usage.PeriodID) (stored map[usage.PeriodID]usage.StoredPeriod, err error) {
 	for range maxReads {
-		stored, err = r.Read.ReadPeriod(ctx, p)
-		if err != nil || log == nil || stored.Row != nil && eventstore.Revision(stored.Row.Revision) >= log.Revision {
+		stored, err = r.Read.ReadPeriods(ctx, chunk)
+		if err != nil || log.isCaughtUp(stored) {
 			break
 		}
 		r.WaitForUsage(ctx)
 	}
 	return stored, err
+}
+
+// isCaughtUp says whether the read model's periods are as far as the fold.
+func (f *Refold) isCaughtUp(stored map[usage.PeriodID]usage.StoredPeriod) bool {
+	for p, shown := range stored {
+		s := f.Streams[p.Stream()]
+		if s != nil && (shown.Row == nil || eventstore.Revision(shown.Row.Revision) < s.Revision) {
+			return false
+		}
+	}
+	return true
 }
 
 // mergePeriods are the periods that the log or the read model holds, by first day, then contract.
@@ -109,6 +141,18 @@ func parseStream(stream string) usage.PeriodID {
 type comparison struct {
 	log    *Refold
 	result body.Reconciliation
+}
+
+// comparePeriods compares the periods of a chunk, in its order, and drops the fold of each.
+func (c *comparison) comparePeriods(ctx context.Context, chunk []usage.PeriodID, stored map[usage.PeriodID]usage.StoredPeriod) error {
+	for _, p := range chunk {
+		if err := c.foldForward(ctx, p, stored[p]); err != nil {
+			return err
+		}
+		c.comparePeriod(p, stored[p])
+		delete(c.log.Streams, p.Stream())
+	}
+	return nil
 }
 
 // foldForward folds a stream on to where the read model is, which goes on meanwhile.
@@ -178,6 +222,9 @@ func (c *comparison) compareRow(p usage.PeriodID, s *RefoldedStream, shown usage
 
 // compareLines compares the lines of the log and those that only the read model has, in the order of their keys.
 func (c *comparison) compareLines(p usage.PeriodID, log, shown ledger.Lines) {
+	if maps.Equal(log, shown) {
+		return
+	}
 	all := maps.Clone(log)
 	if all == nil {
 		all = ledger.Lines{}

@@ -52,9 +52,9 @@ type LastTick struct {
 // FoldLog folds the periods whose first day begins with the text period, all for "", as far as the log goes now.
 func FoldLog(ctx context.Context, log eventstore.Store, period string) (*Refold, error) {
 	f := &Refold{Streams: map[string]*RefoldedStream{}, Instances: map[string]*Instance{}, log: log, period: period, endedInstances: map[string]bool{}}
-	for s, err := range log.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
-		if err == nil && s.Kind == eventstore.EventAppeared {
-			err = f.applyEvent(ctx, s.Event)
+	for d, err := range readDecoded(ctx, log) {
+		if err == nil {
+			err = f.applyEvent(ctx, d.record, d.event)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("fold the log: %w", err)
@@ -65,11 +65,7 @@ func FoldLog(ctx context.Context, log eventstore.Store, period string) (*Refold,
 
 // applyEvent folds an event of a period or of an instance. Events of other periods are left out, but not those of
 // instances: an instance counts for many periods.
-func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent) error {
-	e, err := event.Decode(r.Type, r.Data)
-	if err != nil {
-		return fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
-	}
+func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent, e event.Event) error {
 	switch e := e.(type) {
 	case event.InstanceStarted:
 		if i := f.findOrAddInstance(e.InstanceID); i.Started.IsZero() {

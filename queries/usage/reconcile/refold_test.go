@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,5 +177,20 @@ func TestUnansweredAreTheLastTicksOfInstancesThatDidNotEnd(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int64{"crashed": 7, "refused": 0, "idle": 0}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAnEventThatCannotBeDecodedIsNamed(t *testing.T) {
+	t.Parallel()
+	log := openLog(t)
+	appendEvents(t, log, "usage-a-2025-11-21", sampleEvents()...)
+	_, err := log.Append(t.Context(), "usage-a-2025-11-21", eventstore.Any, []eventstore.ProposedEvent{
+		{ID: uuid.New(), Type: event.UsageTicked{}.EventType(), Data: []byte(`{"counts": 7}`)}, {ID: uuid.New(), Type: event.UsageTicked{}.EventType(), Data: []byte(`{}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := reconcile.FoldLog(t.Context(), log, ""); f != nil || err == nil || !strings.Contains(err.Error(), "usage-a-2025-11-21@4") {
+		t.Errorf("got %v, %v; want an error that names revision 4", f, err)
 	}
 }
