@@ -59,7 +59,7 @@ func quotaAttempts(id string) []quotaAttempt {
 		{"POST /accounts/" + id + ":agency", `{}`, 409},
 		{"POST /accounts/" + id + ":agency", `{"agence_de":"rival"}`, 409},
 		{"POST /accounts/" + id + ":agency", `{"agence_de":"theirs"}`, 409},
-		{"POST /accounts/" + id + ":erase", `{}`, 403},
+		{"POST /accounts/" + id + ":erase", `{"id":"` + id + `"}`, 403},
 		{"POST /accounts/agency:plan", `{"plan":"BUSINESS","quota":99}`, 404},
 		{"POST /accounts/agency:agency", `{"agence_de":null}`, 404},
 		{"POST /accounts/agency:close", `{"id":"agency"}`, 404},

@@ -9,13 +9,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/mattn/go-isatty"
 
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
+	"lieudit/schemas/plan"
 )
 
 func main() {
@@ -28,7 +28,7 @@ func main() {
 			Err:        os.Stderr,
 			IsTerminal: isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
 			LookupEnv:  os.LookupEnv,
-			TimeZone:   time.Local,
+			TimeZone:   plan.Paris, // days and periods are French ones, wherever the command runs
 		},
 		Version:       service.Version(),
 		Serve:         service.Run,

@@ -251,8 +251,8 @@ func TestErasedDataStaysErasedWhenAnOlderVaultIsRestored(t *testing.T) {
 		key := svc.openShopAccount(t, "one")
 		svc.openShopAccount(t, "gone")
 		older := store.backUp(t)
-		svc.runCommand(t, "account close gone")
-		svc.runCommand(t, "account erase gone")
+		svc.runCommand(t, "account close gone --yes")
+		svc.runCommand(t, "account erase gone --yes")
 		svc.stop()
 		older()
 		svc = startService(t, here)
@@ -391,8 +391,8 @@ func TestErasedDataIsInNoFileOfTheDataFolder(t *testing.T) {
 			t.Fatalf("%s is in no file while it is in use", text)
 		}
 	}
-	svc.runCommand(t, "account close zeb")
-	svc.runCommand(t, "account erase zeb")
+	svc.runCommand(t, "account close zeb --yes")
+	svc.runCommand(t, "account erase zeb --yes")
 	for _, text := range []string{"Nestor", "Zébulon"} {
 		if folderContains(t, data, text) {
 			t.Errorf("a file still holds %s", text)

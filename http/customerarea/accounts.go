@@ -113,14 +113,10 @@ func (h *handler) closeAccount(ctx context.Context, c call, in body.CloseAccount
 	return h.showAccount(ctx, c, body.Empty{})
 }
 
-// checkConfirmation checks that a request which cannot be undone names its account in the body too. An agency must, an
-// operator may. An id in the body that is not that of the path is refused for both.
+// checkConfirmation checks that a request which cannot be undone names in its body the account of the path.
 func checkConfirmation(c call, repeatedID string) error {
-	switch {
-	case repeatedID == c.Vars["id"], repeatedID == "" && c.Principal.Role != accessschemas.RoleAgency:
+	if repeatedID == c.Vars["id"] {
 		return nil
-	case repeatedID == "":
-		return refusal.RequestMalformed
 	}
 	return problem.BrokenRule("body", "id", "value_error", "Value error, not the account of the path", map[string]any{"id": repeatedID})
 }
@@ -128,6 +124,9 @@ func checkConfirmation(c call, repeatedID string) error {
 // eraseAccount makes the personal data of a closed account unreadable on the log, then drops the generations of read models
 // that still hold it. An error of the latter does not undo the former; the same request, sent again, drops them.
 func (h *handler) eraseAccount(ctx context.Context, c call, in body.EraseAccount) (kit.Response, error) {
+	if err := checkConfirmation(c, in.ID); err != nil {
+		return kit.Response{}, err
+	}
 	at, err := h.accounts.Commands.EraseAccount(ctx, c.Vars["id"], metadata(c, in.Reason))
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
 		return kit.Response{}, err

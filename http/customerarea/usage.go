@@ -35,7 +35,10 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 	if err != nil {
 		return kit.Response{}, err
 	}
-	q := buildUsageQuery(owner, in, h.Now())
+	q, err := buildUsageQuery(owner, in, h.Now())
+	if err != nil {
+		return kit.Response{}, err
+	}
 	h.usage.Wait(ctx)
 	u, err := h.usage.Queries.SummarizeAccount(ctx, q)
 	if err != nil {
@@ -44,7 +47,7 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 	if u.Next == (plan.Date{}) { // nothing was counted in the period
 		period := plan.PeriodAt(owner.Anchor, q.First.Start())
 		if period.First != q.First {
-			return kit.Response{}, unknownPeriod(in)
+			return kit.Response{}, unknownPeriod("query", "period", in.Period)
 		}
 		u.Next = period.Next
 	}
@@ -54,13 +57,16 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 // buildUsageQuery is the query of the read model for a request. The contract is that of the account that pays: a sub-client is
 // asked for under the contract of its agency. Without a period in the request it is the running one. Without a grouping the
 // lines are as fine as they are counted: by key, endpoint and day.
-func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) usagequeries.Query {
-	q := usagequeries.Query{Account: owner.ID, Contract: owner.ID, Quota: owner.Quota, First: in.Period}
+func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) (usagequeries.Query, error) {
+	q := usagequeries.Query{Account: owner.ID, Contract: owner.ID, Quota: owner.Quota}
 	if owner.Agency != "" {
 		q.Contract = owner.Agency
 	}
-	if in.Period == (plan.Date{}) {
-		q.First = plan.PeriodAt(owner.Anchor, now).First
+	if q.First = plan.PeriodAt(owner.Anchor, now).First; in.Period != "" {
+		var err error
+		if q.First, err = parsePeriod(owner, in.Period); err != nil {
+			return q, unknownPeriod("query", "period", in.Period)
+		}
 	}
 	for _, by := range in.GroupBy {
 		q.GroupBy = append(q.GroupBy, usagequeries.Dimension(by))
@@ -68,7 +74,16 @@ func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) usag
 	if in.GroupBy == nil {
 		q.GroupBy = []usagequeries.Dimension{usagequeries.ByKey, usagequeries.ByEndpoint, usagequeries.ByDay}
 	}
-	return q
+	return q, nil
+}
+
+// parsePeriod returns the first day of an account's period, which the text gives, or the month the period begins in.
+func parsePeriod(owner body.Account, text string) (plan.Date, error) {
+	if len(text) == len("2026-11") {
+		p, err := plan.PeriodIn(owner.Anchor, text)
+		return p.First, err
+	}
+	return plan.ParseDate(text)
 }
 
 // toUsage shows a summary. Agency is set for a sub-client, whose agency pays.
@@ -86,9 +101,9 @@ func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 	return shown
 }
 
-// unknownPeriod refuses a first day that begins no period of the account.
-func unknownPeriod(in body.UsageQuery) error {
-	return problem.BrokenRule("query", "period", "value_error", "Value error, no period of the account begins on that day", map[string]any{"period": in.Period})
+// unknownPeriod refuses a text that names no period of the account.
+func unknownPeriod(part, name, text string) error {
+	return problem.BrokenRule(part, name, "value_error", "Value error, no period of the account begins on that day", map[string]any{name: text})
 }
 
 // adjustUsage corrects a line of a closed period, for good. The account is the one that pays where the request names none. The
@@ -97,8 +112,16 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	if in.Account == "" {
 		in.Account = in.Contract
 	}
+	owner, err := h.loadAccount(ctx, in.Contract)
+	if err != nil {
+		return kit.Response{}, err
+	}
+	first, err := parsePeriod(owner, in.Period)
+	if err != nil {
+		return kit.Response{}, unknownPeriod("body", "periode", in.Period)
+	}
 	done, err := h.usage.Meter.AdjustPeriod(ctx, metadata(c, in.Reason), usage.Adjustment{
-		Contract: in.Contract, First: in.Period, Requests: in.Requests,
+		Contract: in.Contract, First: first, Requests: in.Requests,
 		Line: ledger.LineKey{Day: in.Day, Account: in.Account, Key: in.Key, Endpoint: in.Endpoint},
 	})
 	if err != nil {
@@ -106,7 +129,7 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	}
 	h.usage.Wait(ctx)
 	return kit.OK(body.BilledLine{
-		Account: in.Account, Contract: in.Contract, Period: in.Period.String(), Day: in.Day.String(), Key: in.Key, Endpoint: in.Endpoint,
+		Account: in.Account, Contract: in.Contract, Period: first.String(), Day: in.Day.String(), Key: in.Key, Endpoint: in.Endpoint,
 		Requests: done.Requests,
 	})
 }

@@ -31,12 +31,13 @@ type ChangePlan struct {
 
 // CloseAccount is POST /accounts/{id}:close. An account is closed for good.
 type CloseAccount struct {
-	ID     string `json:"id,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The account's id again, because this cannot be taken back; an agency must give it"`
+	ID     string `json:"id" pattern:"^[a-z0-9-]{1,64}$" doc:"The account's id again, because this cannot be taken back"`
 	Reason string `json:"reason,omitempty" max:"500"`
 }
 
 // EraseAccount is POST /accounts/{id}:erase, which makes the personal data of a closed account unreadable for good.
 type EraseAccount struct {
+	ID     string `json:"id" pattern:"^[a-z0-9-]{1,64}$" doc:"The account's id again, because this cannot be taken back"`
 	Reason string `json:"reason,omitempty" max:"500"`
 }
 

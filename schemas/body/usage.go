@@ -11,8 +11,8 @@ import (
 
 // UsageQuery is the query of GET /accounts/{id}/usage.
 type UsageQuery struct {
-	Period  plan.Date `json:"period,omitzero" doc:"First day of the period; the running one when left out"`
-	GroupBy []string  `json:"by,omitempty" enum:"key endpoint day" max:"3" doc:"What the lines keep apart, all three when left out; repeated or separated by commas"`
+	Period  string   `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the period, or the month it begins in (2026-11); the running one when left out"`
+	GroupBy []string `json:"by,omitempty" enum:"key endpoint day" max:"3" doc:"What the lines keep apart, all three when left out; repeated or separated by commas"`
 }
 
 // Usage is GET /accounts/{id}/usage.
@@ -100,7 +100,7 @@ type Unanswered struct {
 // AdjustUsage is POST /usage:adjust: a correction of a closed period, for good.
 type AdjustUsage struct {
 	Contract string    `json:"contrat" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays"`
-	Period   plan.Date `json:"periode" doc:"Its first day"`
+	Period   string    `json:"periode" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"Its first day, or the month it begins in (2026-11)"`
 	Day      plan.Date `json:"jour"`
 	Account  string    `json:"compte,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays when left out"`
 	Key      string    `json:"cle" min:"1" max:"100" doc:"The key's id"`

@@ -80,6 +80,16 @@ func PeriodAt(anchor Date, at time.Time) Period {
 	return Period{anchor.addMonths(months), anchor.addMonths(months + 1)}
 }
 
+// PeriodIn is the period that begins in a month, of which a text as in 2026-11 tells. Every month has one.
+func PeriodIn(anchor Date, month string) (Period, error) {
+	t, err := time.Parse("2006-01", month)
+	if err != nil {
+		return Period{}, fmt.Errorf("month %q is not of the form 2026-11", month)
+	}
+	months := (t.Year()-anchor.Year)*12 + int(t.Month()) - int(anchor.Month)
+	return Period{anchor.addMonths(months), anchor.addMonths(months + 1)}, nil
+}
+
 // addMonths returns the same day of another month, or that month's last day if it is shorter. months may be negative.
 func (d Date) addMonths(months int) Date {
 	first := time.Date(d.Year, d.Month+time.Month(months), 1, 0, 0, 0, 0, time.UTC)

@@ -53,6 +53,18 @@ func TestPeriodsAreMonthsFromTheAnchor(t *testing.T) {
 		if got.First.String() != c.first || got.Next.String() != c.next || got.Name() != c.first {
 			t.Errorf("anchor %s at %s: %s to %s, want %s to %s", c.anchor, c.at, got.First, got.Next, c.first, c.next)
 		}
+		if in, err := plan.PeriodIn(date(t, c.anchor), c.first[:len("2026-11")]); err != nil || in != got {
+			t.Errorf("anchor %s, the period that begins in %s: %v to %v, %v; want %s", c.anchor, c.first, in.First, in.Next, err, c.first)
+		}
+	}
+}
+
+func TestAMonthThatIsNoneHasNoPeriod(t *testing.T) {
+	t.Parallel()
+	for _, month := range []string{"", "2026-13", "2026-1", "2026-11-21", "november"} {
+		if p, err := plan.PeriodIn(date(t, "2026-11-21"), month); err == nil {
+			t.Errorf("%q: %v", month, p)
+		}
 	}
 }
 

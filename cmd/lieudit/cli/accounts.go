@@ -251,16 +251,22 @@ func changeAgency(ctx context.Context, s session) error {
 }
 
 // accountCloseCommand is lieudit account close: POST /accounts/{id}:close. It cannot be undone. The service demands a
-// confirmation, which is the id once more in the body.
+// confirmation, which is the id once more in the body, and the command asks for it.
 func (p Program) accountCloseCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "close",
-		Usage:       "Close an account for good: none of its keys works any more",
-		ArgsUsage:   "ID",
-		Description: `  lieudit account close mende --reason "contract ended"`,
-		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
+		Name:      "close",
+		Usage:     "Close an account for good: none of its keys works any more",
+		ArgsUsage: "ID",
+		Description: `On a terminal it asks for the id once more.
+
+  lieudit account close mende --reason "contract ended"
+  lieudit account close mende --reason "contract ended" --yes`,
+		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}, yesFlag()),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
 			id := s.Args().First()
+			if err := s.confirmID("closing account", id); err != nil {
+				return err
+			}
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("close", "accounts", id), body.CloseAccount{ID: id, Reason: s.String("reason")})
 			return s.printAccountResponse(raw, err)
 		}),
@@ -275,11 +281,16 @@ func (p Program) accountEraseCommand() *cli.Command {
 		Usage:     "Make a closed account's personal data unreadable for good",
 		ArgsUsage: "ID",
 		Description: `The key that its name is encrypted with is destroyed. What happened, when and by whose token stays on the log.
+On a terminal it asks for the id once more.
 
   lieudit account erase mende --reason "asked for by the customer"`,
-		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
+		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}, yesFlag()),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
-			raw, err := s.client.Post(ctx, adminclient.JoinPath("erase", "accounts", s.Args().First()), body.EraseAccount{Reason: s.String("reason")})
+			id := s.Args().First()
+			if err := s.confirmID("erasing account", id); err != nil {
+				return err
+			}
+			raw, err := s.client.Post(ctx, adminclient.JoinPath("erase", "accounts", id), body.EraseAccount{ID: id, Reason: s.String("reason")})
 			return s.printAccountResponse(raw, err)
 		}),
 	}

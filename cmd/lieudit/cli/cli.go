@@ -40,6 +40,9 @@ type Program struct {
 // Run runs one command line, the program's name first, and returns the exit code: 0 done, 1 failed, 2 wrong usage. It
 // returns soon after ctx ends.
 func (p Program) Run(ctx context.Context, args []string) int {
+	if len(args) == 2 && (args[1] == "--version" || args[1] == "-v") { // as other programs have it
+		args = []string{args[0], "version"}
+	}
 	return p.RunCommand(ctx, p.rootCommand(), args, error.Error)
 }
 
@@ -84,7 +87,7 @@ func (p Program) versionCommand() *cli.Command {
 }
 
 // instantHelp explains the times that parseInstant reads, for the help of commands with such flags.
-const instantHelp = `Times are RFC 3339 (2026-11-21T12:25:03+01:00), or in this machine's time zone: 2026-11-21 12:25:03,
+const instantHelp = `Times are RFC 3339 (2026-11-21T12:25:03+01:00), or French time: 2026-11-21 12:25:03,
 2026-11-21 12:25, or 2026-11-21 for the first instant of the day.`
 
 // parseInstant reads a time in one of the forms of instantHelp. The empty text is the zero time, which stands for "not

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -179,9 +177,6 @@ func describeUnplaced(ids []string) string {
 	return terminal.EmptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", terminal.GroupThousands(len(ids)), shown))
 }
 
-// errDeclined: the user was asked and did not want the import.
-var errDeclined = errors.New("nothing was written")
-
 // describeStops is the error of an import that looks wrong; nil with --confirm, or where nothing does.
 func (s session) describeStops(verb string, stops []string) error {
 	if len(stops) == 0 || s.Bool("confirm") {
@@ -212,18 +207,6 @@ func (s session) confirmSync(f *importFile, read *sitefile.Import, would body.Sy
 	}
 	return s.ask(fmt.Sprintf("%d created, %d updated, %d unchanged, %d reactivated, %d deactivated. Write it?",
 		would.Created, would.Updated, would.Unchanged, would.Reactivated, would.Deactivated))
-}
-
-// ask asks a question of yes or no. Anything but yes is errDeclined.
-func (s session) ask(question string) error {
-	if _, err := fmt.Fprintf(s.Err, "%s [y/N] ", question); err != nil {
-		return err
-	}
-	answer, _ := bufio.NewReader(s.In).ReadString('\n') // an input that ends is no
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" && a != "o" && a != "oui" {
-		return errDeclined
-	}
-	return nil
 }
 
 // Shares and counts from which an import looks wrong.

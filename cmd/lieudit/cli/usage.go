@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -30,9 +33,9 @@ func (p Program) usageShowCommand() *cli.Command {
 		Usage:     "Show what counts for an account in a period",
 		ArgsUsage: "ACCOUNT",
 		Description: `  lieudit usage show mende
-  lieudit usage show mende --period 2026-11-21 --by key,day`,
+  lieudit usage show mende --period 2026-11 --by key,day`,
 		Flags: p.areaFlags(
-			&cli.StringFlag{Name: "period", Usage: "its first `DAY`; the running period when left out"},
+			&cli.StringFlag{Name: "period", Usage: "its first `DAY`, or the month it begins in as in 2026-11; the running period when left out", Validator: validatePeriod},
 			&cli.StringFlag{Name: "by", Value: "endpoint", Usage: "what to keep apart: `WORDS` out of key, endpoint and day with commas between"},
 		),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
@@ -56,8 +59,7 @@ func (s session) flagQuery(flags ...string) url.Values {
 	return query
 }
 
-// printUsage prints the totals of a period and then a table of its lines. The columns that --by does not keep apart are
-// empty.
+// printUsage prints the totals of a period and then a table of its lines.
 func (s session) printUsage(u body.Usage) error {
 	err := s.PrintFields(
 		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
@@ -70,14 +72,34 @@ func (s session) printUsage(u body.Usage) error {
 	if err != nil || len(u.Lines) == 0 {
 		return err
 	}
-	t := terminal.Table{{"DAY", "KEY", "ENDPOINT", "REQUESTS"}}
-	for _, l := range u.Lines {
-		t = append(t, []string{formatDay(l.Day), l.Key, l.Endpoint, fmt.Sprint(l.Requests)})
-	}
 	if err := s.PrintLine(""); err != nil {
 		return err
 	}
-	return s.PrintTable(t)
+	return s.PrintTable(usageTable(u.Lines))
+}
+
+// usageTable is the table of the lines of a period, without the columns that are empty in all of them.
+func usageTable(lines []body.UsageLine) terminal.Table {
+	columns := []struct {
+		header string
+		value  func(body.UsageLine) string
+	}{
+		{"DAY", func(l body.UsageLine) string { return formatDay(l.Day) }},
+		{"KEY", func(l body.UsageLine) string { return l.Key }},
+		{"ENDPOINT", func(l body.UsageLine) string { return l.Endpoint }},
+		{"REQUESTS", func(l body.UsageLine) string { return fmt.Sprint(l.Requests) }},
+	}
+	t := make(terminal.Table, 1+len(lines))
+	for _, c := range columns {
+		if !slices.ContainsFunc(lines, func(l body.UsageLine) bool { return c.value(l) != "" }) {
+			continue
+		}
+		t[0] = append(t[0], c.header)
+		for i, l := range lines {
+			t[1+i] = append(t[1+i], c.value(l))
+		}
+	}
+	return t
 }
 
 // usageExportCommand is lieudit usage export: GET /usage, copied to standard output while it arrives. --json is short for
@@ -112,7 +134,18 @@ func (p Program) usageExportCommand() *cli.Command {
 
 // periodsFlag selects the periods of a command that works on all accounts, whose periods begin on different days.
 func periodsFlag() cli.Flag {
-	return &cli.StringFlag{Name: "period", Usage: "periods whose first `DAY`, or month as in 2026-11, is this; all when left out"}
+	return &cli.StringFlag{Name: "period", Usage: "periods whose first `DAY`, or month as in 2026-11, is this; all when left out", Validator: validatePeriod}
+}
+
+// validatePeriod refuses a text that is neither a day nor a month.
+func validatePeriod(text string) error {
+	if _, err := time.Parse("2006-01", text); text == "" || err == nil {
+		return nil
+	}
+	if _, err := plan.ParseDate(text); err != nil {
+		return errors.New("it is a day as in 2026-11-21, or a month as in 2026-11")
+	}
+	return nil
 }
 
 // usageReconcileCommand is lieudit usage reconcile: POST /usage:reconcile. The service counts anew from the log and compares
@@ -213,7 +246,7 @@ func (p Program) usageAdjustCommand() *cli.Command {
   lieudit usage adjust mende --requests=-12 --period 2026-10-21 --day 2026-10-30 --key KEY --endpoint "GET /me" --reason "outage of 30 October"`,
 		Flags: p.areaFlags(
 			&cli.Int64Flag{Name: "requests", Required: true, Usage: "`HOW MANY` more, or with a minus less"},
-			&cli.StringFlag{Name: "period", Required: true, Usage: "first `DAY` of the period"},
+			&cli.StringFlag{Name: "period", Required: true, Usage: "first `DAY` of the period, or the month it begins in as in 2026-10", Validator: validatePeriod},
 			&cli.StringFlag{Name: "day", Required: true, Usage: "`DAY` of the line"},
 			&cli.StringFlag{Name: "key", Required: true, Usage: "`ID` of the key"},
 			&cli.StringFlag{Name: "endpoint", Required: true, Usage: "`ENDPOINT`, such as GET /me"},
@@ -224,19 +257,16 @@ func (p Program) usageAdjustCommand() *cli.Command {
 	}
 }
 
-// adjustUsage sends POST /usage:adjust and prints the line as it is billed from now on. A date that cannot be read is wrong
-// usage.
+// adjustUsage sends POST /usage:adjust and prints the line as it is billed from now on. A day that cannot be read is
+// wrong usage.
 func adjustUsage(ctx context.Context, s session) error {
 	request := body.AdjustUsage{
 		Contract: s.Args().First(), Account: s.String("account"), Key: s.String("key"), Endpoint: s.String("endpoint"),
-		Requests: s.Int64("requests"), Reason: s.String("reason"),
+		Requests: s.Int64("requests"), Reason: s.String("reason"), Period: s.String("period"),
 	}
-	// Both dates are parsed here, so that the error can name the flag.
-	for name, day := range map[string]*plan.Date{"period": &request.Period, "day": &request.Day} {
-		var err error
-		if *day, err = plan.ParseDate(s.String(name)); err != nil {
-			return terminal.NewUsageError(s.Command, "--%s: %v", name, err)
-		}
+	var err error
+	if request.Day, err = plan.ParseDate(s.String("day")); err != nil { // here, so that the error can name the flag
+		return terminal.NewUsageError(s.Command, "--day: %v", err)
 	}
 	raw, err := s.client.Post(ctx, "/usage:adjust", request)
 	if err != nil {
