@@ -289,7 +289,20 @@ func (r *recovery) cutTornTail(s *segment) error {
 // checkNoMarkBeyond fails with a *CorruptError when a mark in s declares a position beyond bad durable. bad is where the
 // valid frames of s end: without such a mark the rest is a torn tail, with it the log is damaged.
 func (r *recovery) checkNoMarkBeyond(s *segment, bad eventstore.Position) error {
-	return readChunks(s, bad, durableMarkSize, func(pos eventstore.Position, b []byte) error {
+	mark, durable, err := findMarkBeyond(s, bad, bad, r.crcSeed)
+	if err == nil && durable > 0 {
+		err = newCorruptError(bad, fmt.Sprintf("the log goes on at %d", mark))
+	}
+	return err
+}
+
+// errMarkFound ends a search.
+var errMarkFound = errors.New("a mark is found")
+
+// findMarkBeyond returns the first mark of s, from a position on, that declares a position beyond bad durable, and what it
+// declares. It returns 0 when there is none.
+func findMarkBeyond(s *segment, from, bad eventstore.Position, seed uint32) (mark, durable eventstore.Position, err error) {
+	err = readChunks(s, from, durableMarkSize, func(pos eventstore.Position, b []byte) error {
 		for at := 0; ; {
 			i := bytes.Index(b[at:], []byte(durableMarkMagic))
 			if i < 0 {
@@ -299,12 +312,17 @@ func (r *recovery) checkNoMarkBeyond(s *segment, bad eventstore.Position) error 
 			if at < durableMarkSize {
 				continue // the piece before held all of this mark, or it is none
 			}
-			markPosition := pos + eventstore.Position(at-durableMarkSize)
-			if f, _, _ := parseFrame(b[at-durableMarkSize:at], markPosition, r.crcSeed); f != nil && f.durableEnd() > bad {
-				return newCorruptError(bad, fmt.Sprintf("the log goes on at %d", markPosition))
+			mark = pos + eventstore.Position(at-durableMarkSize)
+			if f, _, _ := parseFrame(b[at-durableMarkSize:at], mark, seed); f != nil && f.durableEnd() > bad {
+				durable = f.durableEnd()
+				return errMarkFound
 			}
 		}
 	})
+	if errors.Is(err, errMarkFound) {
+		err = nil
+	}
+	return mark, durable, err
 }
 
 // replay reads a segment append by append, for recovery and Verify. Unlike a logReader it may meet appends that are torn.

@@ -380,11 +380,15 @@ func readChunks(s *segment, pos eventstore.Position, overlap int, visit func(eve
 	b := make([]byte, min(chunkSize, s.nextBase()-pos))
 	for pos < s.nextBase() {
 		b = b[:min(eventstore.Position(len(b)), s.nextBase()-pos)]
-		if _, err := s.file.ReadAt(b, int64(pos-s.base)); err != nil {
+		n, err := s.file.ReadAt(b, int64(pos-s.base))
+		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read the tail: %w", err)
 		}
-		if err := visit(pos, b); err != nil {
+		if err := visit(pos, b[:n]); err != nil {
 			return err
+		}
+		if n < len(b) {
+			return newCorruptError(pos+eventstore.Position(n), "segment file is too short")
 		}
 		if pos += eventstore.Position(len(b)); pos < s.nextBase() {
 			pos -= eventstore.Position(overlap)

@@ -1,0 +1,387 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// ReadOnlyDir is a folder of the operating system whose files are opened for reading only. WalkLog reads it while another
+// process writes it.
+func ReadOnlyDir(path string) FS { return readOnlyDir{osDir(path)} }
+
+type readOnlyDir struct{ osDir }
+
+func (d readOnlyDir) Open(name string, _ bool) (File, error) {
+	f, err := os.Open(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// ErrNoLog: the folder holds no segment.
+var ErrNoLog = errors.New("no log in the folder")
+
+// WalkVisitor gets what WalkLog reads, in the order of the log. Every function must be there; an error of one ends the walk.
+// The bytes that they get are valid during the call only.
+type WalkVisitor struct {
+	Segment func(WalkedSegment) error               // a segment begins
+	Append  func(WalkedAppend) error                // one whole append
+	Sealed  func(s WalkedSegment, idx []byte) error // the segment was full and the log goes on in the next; idx is what its index file has to hold
+}
+
+// WalkedSegment is one segment file. Header is the bytes that it begins with.
+type WalkedSegment struct {
+	Name, IndexName string
+	LogID           uuid.UUID
+	Base            eventstore.Position
+	Size            int64
+	Header          []byte
+}
+
+// WalkedAppend is one whole append. Frames is its bytes on the log, with the marks before it, and begins at Position: where
+// the append before ended, or behind the segment's header.
+type WalkedAppend struct {
+	Position eventstore.Position
+	Frames   []byte
+	Stream   string
+	Events   int
+	Time     time.Time // of all its events
+	Last     eventstore.Checkpoint
+}
+
+// WalkEnd is how far a walk came: all whole appends before End were visited. Mark is the bytes of a mark that may be written
+// at End; it says that all before is durable. Both are zero when not even a header could be read.
+type WalkEnd struct {
+	LogID uuid.UUID
+	End   eventstore.Position
+	Mark  []byte
+}
+
+// WalkLog reads a log from its files, without its lock, while another process may write it. It visits every whole append
+// from the first to the last one there is at the time of reading. All that was acknowledged before the call is visited;
+// segments that are begun later are not. It checks every CRC, the chain, the revisions and that appends are whole, and
+// changes nothing.
+//
+// What is not yet whole at the end is left out, as recovery would cut it. A *eventstore.CorruptError says that the log is
+// damaged where it had been durable; the WalkEnd beside it says how far it is whole. A damaged or missing index file is no
+// damage: the visitor gets what it should hold.
+func WalkLog(ctx context.Context, fs FS, v WalkVisitor) (WalkEnd, error) {
+	w := &logWalk{ctx: ctx, fs: fs, visitor: v, index: newStreamIndex()}
+	err := w.walkSegments()
+	if w.logID == uuid.Nil {
+		return WalkEnd{}, err
+	}
+	durable := w.end
+	if w.end == w.index.activeBase+segmentHeaderSize && w.sealedEnd > 0 {
+		durable = w.sealedEnd // a segment's first mark says how the one before ends
+	}
+	return WalkEnd{LogID: w.logID, End: w.end, Mark: appendDurableMark(nil, w.end, durable, w.lastCRC, w.seed)}, err
+}
+
+// logWalk is one call of WalkLog. end, lastCRC and the index always stand behind the last whole append, so that a read which
+// met the writer in the middle of its work can be repeated from there.
+type logWalk struct {
+	ctx     context.Context
+	fs      FS
+	visitor WalkVisitor
+	logID   uuid.UUID
+	seed    uint32
+
+	index        *streamIndex
+	end          eventstore.Position
+	sealedEnd    eventstore.Position // end of the segment before
+	lastCRC      uint32
+	lastPosition eventstore.Position // of the last event
+	frames       []byte              // read since end
+}
+
+// walkSegments walks the segments that are there now, one after the other.
+func (w *logWalk) walkSegments() error {
+	bases, err := w.listSegments()
+	if err != nil {
+		return err
+	}
+	if len(bases) == 0 {
+		return ErrNoLog
+	}
+	base, goesOn := eventstore.Position(0), true
+	for goesOn {
+		s, err := w.openSegment(base)
+		if err != nil {
+			return err
+		}
+		goesOn, err = w.walkSegment(s, bases[len(bases)-1])
+		if err = errors.Join(err, s.file.Close()); err != nil {
+			return err
+		}
+		base = s.nextBase()
+	}
+	return nil
+}
+
+// listSegments returns the bases of all segments and of all indexes, in order. An index without its segment counts too: it
+// shows that the segment was there.
+func (w *logWalk) listSegments() (bases []eventstore.Position, err error) {
+	names, err := w.fs.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		if stem, isIndex := strings.CutSuffix(n, ".idx"); isIndex {
+			n = stem + ".log"
+		}
+		if base, ok := parseSegmentName(n); ok {
+			bases = append(bases, base)
+		}
+	}
+	slices.Sort(bases)
+	return slices.Compact(bases), nil
+}
+
+// openSegment opens the segment at base, which the log is known to go on in.
+func (w *logWalk) openSegment(base eventstore.Position) (*segment, error) {
+	s, h, err := openSegment(w.fs, base, w.logID)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, newCorruptError(base, "segment is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.logID, w.seed = h.logID, newCRCSeed(h.logID)
+	if base == 0 {
+		w.lastCRC = w.seed
+	}
+	w.end, w.index.activeBase = s.dataStart(), base
+	return s, w.visitor.Segment(w.describeSegment(s))
+}
+
+func (w *logWalk) describeSegment(s *segment) WalkedSegment {
+	h := segmentHeader{logID: w.logID, base: uint64(s.base), size: uint64(s.size)}
+	return WalkedSegment{
+		Name: segmentName(s.base), IndexName: indexName(s.base), LogID: w.logID, Base: s.base, Size: s.size, Header: h.encode(),
+	}
+}
+
+// walkSegment visits the appends of s. It reports whether the log goes on in the next segment and that is to be walked too.
+//
+// A frame that is invalid is the end of the log, or damage, or one that the writer was just writing. A proof that the log goes
+// on decides: it is looked for after the invalid frame was read, and the frames are read again after the proof was found. What
+// is still invalid then was not written so.
+func (w *logWalk) walkSegment(s *segment, lastBase eventstore.Position) (goesOn bool, err error) {
+	limit, err := readableEnd(s)
+	if err != nil {
+		return false, err
+	}
+	for proven := eventstore.Position(0); ; {
+		invalid := w.walkAppends(s, limit)
+		if invalid != nil && invalid.err != nil {
+			return false, invalid.err
+		}
+		if limit < s.nextBase() { // a segment has its full size from the beginning
+			return false, cmp.Or(invalid, &invalidFrame{damage: newCorruptError(limit, "segment file is too short")}).damage
+		}
+		next, err := w.readFirstMark(s.nextBase())
+		if err != nil {
+			return false, err
+		}
+		if next != nil && next.durableEnd() == w.end && next.prevCRC() == w.lastCRC {
+			return s.base < lastBase, w.sealSegment(s, s.base < lastBase)
+		}
+		p, err := w.proveLonger(s, next, invalid)
+		if err != nil {
+			return false, err
+		}
+		if p.until == 0 {
+			return false, nil
+		}
+		if p.until <= proven {
+			return false, p.damage
+		}
+		proven = p.until
+	}
+}
+
+// readableEnd is where the file of s ends, at most the end of s: somebody may have cut it.
+func readableEnd(s *segment) (eventstore.Position, error) {
+	var b [1]byte
+	lo, hi := int64(0), s.size // the file has at least lo bytes and at most hi
+	for at := s.size - 1; lo < hi; at = (lo + hi) / 2 {
+		n, err := s.file.ReadAt(b[:], at)
+		switch {
+		case n == 1:
+			lo = at + 1
+		case errors.Is(err, io.EOF):
+			hi = at
+		default:
+			return 0, fmt.Errorf("read log at %d: %w", s.base+eventstore.Position(at), err)
+		}
+	}
+	return s.base + eventstore.Position(lo), nil
+}
+
+// invalidFrame is the first place of a segment where no valid frame stands. err is an error of another kind, which ends the
+// walk.
+type invalidFrame struct {
+	position eventstore.Position
+	damage   error
+	err      error
+}
+
+// walkAppends visits the appends from w.end on, up to the limit or to the first invalid frame.
+func (w *logWalk) walkAppends(s *segment, limit eventstore.Position) *invalidFrame {
+	c := cursor{segment: s, seed: w.seed, pos: w.end, end: limit, prevCRC: w.lastCRC}
+	w.frames = w.frames[:0]
+	r := newReplay(&c, nil)
+	r.onAppend = func(a replayedAppend) error { return w.addAppend(r, a) }
+	for {
+		position := c.pos
+		f, err := c.nextFrame()
+		if err == nil && f == nil {
+			return nil
+		}
+		if err == nil {
+			w.frames = append(w.frames, f...)
+			err = r.addFrame(f)
+		}
+		var corrupt *eventstore.CorruptError
+		switch {
+		case errors.As(err, &corrupt):
+			return &invalidFrame{position: position, damage: err}
+		case errors.Is(err, errRevisionOrder):
+			return &invalidFrame{err: newCorruptError(position, errRevisionOrder.Error())}
+		case err != nil:
+			return &invalidFrame{err: err}
+		}
+	}
+}
+
+// addAppend adds a whole append to the index and visits it. w.frames ends with its last frame.
+func (w *logWalk) addAppend(r *replay, a replayedAppend) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if err := w.index.addAppend(a); err != nil {
+		return err
+	}
+	n := len(a.ids)
+	last := frame(w.frames[eventstore.Position(len(w.frames))-(r.cursor.pos-a.lastPosition):])
+	err := w.visitor.Append(WalkedAppend{
+		Position: w.end, Frames: w.frames, Stream: a.stream, Events: n, Time: last.time(), Last: last.checkpoint(w.logID),
+	})
+	w.end, w.lastCRC, w.lastPosition, w.frames = r.cursor.pos, last.crc(), a.lastPosition, w.frames[:0]
+	return err
+}
+
+// readFirstMark reads the mark that the segment at base begins with. It returns nil when there is no such segment, or no
+// valid mark in it.
+func (w *logWalk) readFirstMark(base eventstore.Position) (frame, error) {
+	s, _, err := openSegment(w.fs, base, w.logID)
+	var corrupt *eventstore.CorruptError
+	if errors.Is(err, os.ErrNotExist) || errors.As(err, &corrupt) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readFrameAt(s.dataStart(), s.nextBase(), w.seed)
+	if errors.As(err, &corrupt) || err == nil && f.isEvent() {
+		f, err = nil, nil
+	}
+	return f, errors.Join(err, s.file.Close())
+}
+
+// sealSegment gives the visitor the index of a full segment, when the walk goes on behind it.
+func (w *logWalk) sealSegment(s *segment, goesOn bool) (err error) {
+	if !goesOn {
+		return nil
+	}
+	s.end, s.lastCRC, s.lastPosition, w.sealedEnd = w.end, w.lastCRC, w.lastPosition, w.end
+	w.index.rollSegment(noSegment, func(runs []streamRun) {
+		err = w.visitor.Sealed(w.describeSegment(s), encodeSegmentIndex(w.logID, s, runs))
+	})
+	return err
+}
+
+// proof says that the log was durable up to a position when it was found. damage is what to report when the log cannot be
+// read up to there. The zero proof says nothing.
+type proof struct {
+	until  eventstore.Position
+	damage error
+}
+
+// proveLonger looks for a proof that the log goes on behind the last whole append of s: the first mark of the next segment, a
+// mark behind the invalid frame, the index of s, which is made only when s is full, or a later segment.
+func (w *logWalk) proveLonger(s *segment, next frame, invalid *invalidFrame) (proof, error) {
+	bad, damage := w.end, newCorruptError(w.end, "segment does not lead to the next")
+	if invalid != nil {
+		bad, damage = invalid.position, invalid.damage
+	}
+	if next != nil {
+		return proof{until: max(1, next.durableEnd()), damage: damage}, nil
+	}
+	if _, until, err := findMarkBeyond(s, bad, bad, w.seed); err != nil || until > 0 {
+		return proof{until, damage}, err
+	}
+	bases, err := w.listSegments()
+	if err != nil {
+		return proof{}, err
+	}
+	return w.proveByNames(s, bases, bad)
+}
+
+// proveByNames looks for the proof in other files than that of s, the bases of which are given.
+func (w *logWalk) proveByNames(s *segment, bases []eventstore.Position, bad eventstore.Position) (proof, error) {
+	names, err := w.fs.Names()
+	if err != nil {
+		return proof{}, err
+	}
+	n, _ := slices.BinarySearch(bases, s.nextBase())
+	later := bases[n:]
+	if len(later) > 0 && !slices.Contains(names, segmentName(s.nextBase())) || slices.Contains(names, indexName(s.base)) {
+		return proof{s.nextBase(), w.explainMissing(s.nextBase(), names)}, nil
+	}
+	for _, base := range later {
+		p, err := w.proveInSegment(base, bad)
+		if err != nil || p.until > 0 {
+			return p, err
+		}
+	}
+	return proof{}, nil
+}
+
+// explainMissing says what is wrong with the segment at base, which the log must go on in.
+func (w *logWalk) explainMissing(base eventstore.Position, names []string) error {
+	if !slices.Contains(names, segmentName(base)) {
+		return newCorruptError(base, "segment is missing")
+	}
+	return newCorruptError(base+segmentHeaderSize, "segment does not begin with a mark")
+}
+
+// proveInSegment looks for a proof in a later segment, which no valid first mark links to the one before: a mark anywhere in
+// it, or a header that is damaged, since a segment gets its name when its header is on disk.
+func (w *logWalk) proveInSegment(base, bad eventstore.Position) (proof, error) {
+	s, _, err := openSegment(w.fs, base, w.logID)
+	var corrupt *eventstore.CorruptError
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return proof{}, nil // a spare may go between the list and here
+	case errors.As(err, &corrupt):
+		return proof{base, err}, nil
+	case err != nil:
+		return proof{}, err
+	}
+	_, until, err := findMarkBeyond(s, s.dataStart(), bad, w.seed)
+	return proof{until, newCorruptError(s.dataStart(), "segment does not begin with a mark")}, errors.Join(err, s.file.Close())
+}
