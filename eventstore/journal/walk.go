@@ -1,14 +1,12 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,9 +34,10 @@ var ErrNoLog = errors.New("no log in the folder")
 // WalkVisitor gets what WalkLog reads, in the order of the log. Every function must be there; an error of one ends the walk.
 // The bytes that they get are valid during the call only.
 type WalkVisitor struct {
-	Segment func(WalkedSegment) error               // a segment begins
-	Append  func(WalkedAppend) error                // one whole append
-	Sealed  func(s WalkedSegment, idx []byte) error // the segment was full and the log goes on in the next; idx is what its index file has to hold
+	Segment func(WalkedSegment) error // a segment begins
+	Append  func(WalkedAppend) error  // one whole append
+	// Sealed: the segment was full and the log goes on in the next one. index is what its index file has to hold.
+	Sealed func(s WalkedSegment, index []byte) error
 }
 
 // WalkedSegment is one segment file. Header is the bytes that it begins with.
@@ -109,7 +108,7 @@ type logWalk struct {
 
 // walkSegments walks the segments that are there now, one after the other.
 func (w *logWalk) walkSegments() error {
-	bases, err := w.listSegments()
+	bases, err := listBases(w.fs)
 	if err != nil {
 		return err
 	}
@@ -129,25 +128,6 @@ func (w *logWalk) walkSegments() error {
 		base = s.nextBase()
 	}
 	return nil
-}
-
-// listSegments returns the bases of all segments and of all indexes, in order. An index without its segment counts too: it
-// shows that the segment was there.
-func (w *logWalk) listSegments() (bases []eventstore.Position, err error) {
-	names, err := w.fs.Names()
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range names {
-		if stem, isIndex := strings.CutSuffix(n, ".idx"); isIndex {
-			n = stem + ".log"
-		}
-		if base, ok := parseSegmentName(n); ok {
-			bases = append(bases, base)
-		}
-	}
-	slices.Sort(bases)
-	return slices.Compact(bases), nil
 }
 
 // openSegment opens the segment at base, which the log is known to go on in.
@@ -190,7 +170,10 @@ func (w *logWalk) walkSegment(s *segment, lastBase eventstore.Position) (goesOn 
 			return false, invalid.err
 		}
 		if limit < s.nextBase() { // a segment has its full size from the beginning
-			return false, cmp.Or(invalid, &invalidFrame{damage: newCorruptError(limit, "segment file is too short")}).damage
+			if invalid == nil || invalid.isEmpty {
+				return false, newCorruptError(limit, "segment file is too short")
+			}
+			return false, invalid.damage
 		}
 		next, err := w.readFirstMark(s.nextBase())
 		if err != nil {
@@ -231,10 +214,11 @@ func readableEnd(s *segment) (eventstore.Position, error) {
 	return s.base + eventstore.Position(lo), nil
 }
 
-// invalidFrame is the first place of a segment where no valid frame stands. err is an error of another kind, which ends the
-// walk.
+// invalidFrame is the first place of a segment where no valid frame stands. isEmpty says that nothing was written there. err is
+// an error of another kind, which ends the walk.
 type invalidFrame struct {
 	position eventstore.Position
+	isEmpty  bool
 	damage   error
 	err      error
 }
@@ -258,7 +242,8 @@ func (w *logWalk) walkAppends(s *segment, limit eventstore.Position) *invalidFra
 		var corrupt *eventstore.CorruptError
 		switch {
 		case errors.As(err, &corrupt):
-			return &invalidFrame{position: position, damage: err}
+			isEmpty := f == nil && len(c.block) >= durableMarkSize && frame(c.block).size() == 0
+			return &invalidFrame{position: position, isEmpty: isEmpty, damage: err}
 		case errors.Is(err, errRevisionOrder):
 			return &invalidFrame{err: newCorruptError(position, errRevisionOrder.Error())}
 		case err != nil:
@@ -295,11 +280,23 @@ func (w *logWalk) readFirstMark(base eventstore.Position) (frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.readFrameAt(s.dataStart(), s.nextBase(), w.seed)
+	f, err := w.readFirstFrame(s)
 	if errors.As(err, &corrupt) || err == nil && f.isEvent() {
 		f, err = nil, nil
 	}
 	return f, errors.Join(err, s.file.Close())
+}
+
+// readFirstFrame reads the first frame of a segment whose file may be cut.
+func (w *logWalk) readFirstFrame(s *segment) (frame, error) {
+	limit, err := readableEnd(s)
+	if err != nil {
+		return nil, err
+	}
+	if limit < s.dataStart() {
+		return nil, newCorruptError(limit, "segment file is too short")
+	}
+	return s.readFrameAt(s.dataStart(), limit, w.seed)
 }
 
 // sealSegment gives the visitor the index of a full segment, when the walk goes on behind it.
@@ -334,7 +331,7 @@ func (w *logWalk) proveLonger(s *segment, next frame, invalid *invalidFrame) (pr
 	if _, until, err := findMarkBeyond(s, bad, bad, w.seed); err != nil || until > 0 {
 		return proof{until, damage}, err
 	}
-	bases, err := w.listSegments()
+	bases, err := listBases(w.fs)
 	if err != nil {
 		return proof{}, err
 	}
@@ -366,7 +363,11 @@ func (w *logWalk) explainMissing(base eventstore.Position, names []string) error
 	if !slices.Contains(names, segmentName(base)) {
 		return newCorruptError(base, "segment is missing")
 	}
-	return newCorruptError(base+segmentHeaderSize, "segment does not begin with a mark")
+	s, _, err := openSegment(w.fs, base, w.logID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(newCorruptError(s.dataStart(), "segment does not begin with a mark"), s.file.Close())
 }
 
 // proveInSegment looks for a proof in a later segment, which no valid first mark links to the one before: a mark anywhere in

@@ -1,0 +1,163 @@
+package offline
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+)
+
+// LostName is the file beside a salvaged log with the events that could be read behind the damage: one JSON object a line.
+const LostName = "lost.ndjson"
+
+// Salvaged is what SalvageLog has saved and what it could not. Contents is the new log.
+type Salvaged struct {
+	Contents
+	Mended []string                 // segments whose header was damaged: it was made again, nothing of theirs is lost
+	Damage *eventstore.CorruptError // where the whole part ends; nil when the log is whole
+	HasLog bool                     // false when not even the first segment could be read: then the folder holds no log
+
+	// What could be read behind the damage, stream by stream in the order of their names. The rest is zero when it is empty.
+	Lost                        []LostStream
+	LostFirst, LostLast         eventstore.Position
+	LostFirstTime, LostLastTime time.Time
+}
+
+// LostEvents is how many events could be read behind the damage.
+func (s Salvaged) LostEvents() (n int) {
+	for _, l := range s.Lost {
+		n += l.Events
+	}
+	return n
+}
+
+// LostStream is what could be read of one stream behind the damage. There may have been more.
+type LostStream struct {
+	Stream      string
+	Events      int
+	First, Last eventstore.Revision
+}
+
+// SalvageLog makes a log in dstDir of what is whole in a damaged one: every whole append up to the first damage. It has the
+// same UUID, and its events keep their positions. srcDir is only read; no process should be writing it. dstDir must be empty,
+// or is made.
+//
+// Events that can still be read behind the damage do not go into the log, since what came between them is missing: they are
+// written to the file LostName in dstDir, as they stand on the log, personal texts encrypted. An error says that nothing
+// could be saved, and leaves dstDir as it was; damage is no error.
+func SalvageLog(ctx context.Context, srcDir, dstDir string) (Salvaged, error) {
+	w, err := newFolderWriter(dstDir)
+	if err != nil {
+		return Salvaged{}, fmt.Errorf("salvage log: %w", err)
+	}
+	salvaged, err := salvageInto(ctx, srcDir, w)
+	if err != nil {
+		return Salvaged{}, fmt.Errorf("salvage log in %s: %w", srcDir, errors.Join(err, w.discard()))
+	}
+	return salvaged, nil
+}
+
+// salvageInto copies the whole part and then collects what lies behind it.
+func salvageInto(ctx context.Context, srcDir string, w *folderWriter) (Salvaged, error) {
+	var s Salvaged
+	src, mended, err := journal.MendHeaders(journal.ReadOnlyDir(srcDir))
+	if err != nil {
+		return s, err
+	}
+	s.Mended = mended
+	s.Contents, err = copyWhole(ctx, src, w)
+	if err != nil && !errors.As(err, &s.Damage) {
+		return s, err
+	}
+	if s.HasLog = w.first != ""; s.HasLog {
+		if err := w.finish(); err != nil {
+			return s, err
+		}
+	}
+	if s.Damage == nil {
+		return s, nil
+	}
+	return s, s.collectLost(ctx, src, w)
+}
+
+// collectLost writes down the events behind the whole part. The file may stay empty.
+func (s *Salvaged) collectLost(ctx context.Context, src journal.FS, w *folderWriter) (err error) {
+	logID := s.LogID
+	if logID == uuid.Nil { // the first segment is gone
+		if logID, err = journal.FindLogID(src); err != nil || logID == uuid.Nil {
+			return err
+		}
+	}
+	f, err := w.create(LostName)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	streams, out := map[string]*LostStream{}, bufio.NewWriterSize(f, bufferSize)
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	err = journal.FindEvents(ctx, src, logID, s.End, func(e journal.FoundEvent) error {
+		s.addLost(streams, e)
+		return lines.Encode(newLostLine(e))
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range streams {
+		s.Lost = append(s.Lost, *l)
+	}
+	slices.SortFunc(s.Lost, func(a, b LostStream) int { return strings.Compare(a.Stream, b.Stream) })
+	return errors.Join(out.Flush(), f.Sync(), syncDir(w.dir))
+}
+
+// addLost counts one event behind the damage.
+func (s *Salvaged) addLost(streams map[string]*LostStream, e journal.FoundEvent) {
+	if s.LostFirst == 0 {
+		s.LostFirst, s.LostFirstTime = e.Position, e.Time
+	}
+	s.LostLast, s.LostLastTime = e.Position, e.Time
+	l := streams[e.Stream]
+	if l == nil {
+		l = &LostStream{Stream: strings.Clone(e.Stream), First: e.Revision}
+		streams[l.Stream] = l
+	}
+	l.Events++
+	l.Last = e.Revision
+}
+
+// lostLine is one line of the file of lost events. Metadata and data that are no JSON are base64.
+type lostLine struct {
+	Position   eventstore.Position `json:"position"`
+	Stream     string              `json:"stream"`
+	Revision   eventstore.Revision `json:"revision"`
+	ID         uuid.UUID           `json:"id"`
+	Type       string              `json:"type"`
+	Time       time.Time           `json:"time"`
+	EndsAppend bool                `json:"ends_append"`
+	Metadata   any                 `json:"metadata,omitempty"`
+	Data       any                 `json:"data,omitempty"`
+}
+
+func newLostLine(e journal.FoundEvent) lostLine {
+	return lostLine{e.Position, e.Stream, e.Revision, e.ID, e.Type, e.Time, e.EndsAppend, jsonOrBase64(e.Metadata), jsonOrBase64(e.Data)}
+}
+
+// jsonOrBase64 is what the encoder writes as it stands, or as base64.
+func jsonOrBase64(b []byte) any {
+	switch {
+	case len(b) == 0:
+		return nil
+	case json.Valid(b):
+		return json.RawMessage(b)
+	}
+	return b
+}
