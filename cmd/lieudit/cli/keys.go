@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
 	"lieudit/schemas/access"
 	"lieudit/schemas/body"
@@ -174,8 +176,8 @@ func (p Program) keyOriginsCommand() *cli.Command {
 // tokenCommand groups the commands on customer-area tokens: /tokens of the customer area. A token is for that listener what
 // a key is for the API; its role says what the holder may do.
 func (p Program) tokenCommand() *cli.Command {
-	return terminal.NewGroup("token", "Issue, list and revoke tokens of the customer area",
-		p.tokenIssueCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
+	return terminal.NewGroup("token", "Issue, list, revoke and recover tokens of the customer area",
+		p.tokenIssueCommand(), p.tokenListCommand(), p.tokenRevokeCommand(), p.tokenRecoverCommand())
 }
 
 // roleNames are the names of all roles, for the help and for validators.
@@ -278,4 +280,52 @@ func (s session) printToken(t body.AreaToken) error {
 		"revoked", s.joinTimeAndAuthor(s.formatTime(t.Revoked), t.RevokedBy),
 		"reason", t.Reason,
 	)
+}
+
+// tokenRecoverCommand is lieudit token recover: service.RecoverOperatorToken, for an operator whose token is lost. It works on
+// the log itself: no token is asked for, and the customer area need not run.
+func (p Program) tokenRecoverCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "recover",
+		Usage: "Make a new operator token where the last one is lost, while no service runs on the folder",
+		Description: `It is written to the file operator-token of the data folder, where the other commands find it. Tokens that were issued
+before stay valid, unless --revoke-others ends all that have the role operator.
+A log on EventStoreDB or on a node needs --eventstore; there the service may run meanwhile.
+
+  lieudit token recover --data /var/lib/lieudit
+  lieudit token recover --revoke-others`,
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			p.StringFlag("eventstore", "", "EventStoreDB or lieudit node with the log, as `esdb://…`; the journal of the data folder when left out"),
+			&cli.BoolFlag{Name: "revoke-others", Usage: "revoke every other operator token: the lost one may be in wrong hands"},
+			p.StringFlag("area-prefix", token.DefaultPrefixes.Area, "what customer-area tokens begin with"),
+		},
+		Action: p.recoverToken,
+	}
+}
+
+// recoverTimeout bounds a recovery: a log on a server that is down would be waited for without an end.
+const recoverTimeout = time.Minute
+
+// recoverToken issues the token and says where it is. It does not print the token: the file is what the commands read.
+func (p Program) recoverToken(ctx context.Context, c *cli.Command) error {
+	prefixes := token.DefaultPrefixes
+	prefixes.Area = c.String("area-prefix")
+	if err := prefixes.Validate(); err != nil {
+		return terminal.NewUsageError(c, "%v", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	recovered, err := service.RecoverOperatorToken(ctx, service.Config{
+		Data: c.String("data"), EventStore: c.String("eventstore"), TokenPrefixes: prefixes, Log: p.newLogger("text"), Now: time.Now,
+	}, c.Bool("revoke-others"))
+	if err != nil {
+		return err
+	}
+	if recovered.Revoked > 0 {
+		if err := p.PrintLine("%d other operator tokens were revoked.", recovered.Revoked); err != nil {
+			return err
+		}
+	}
+	return p.PrintLine("A new operator token is in %s.", recovered.File)
 }

@@ -1,0 +1,146 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"lieudit/commands"
+	"lieudit/commands/access"
+	"lieudit/eventstore"
+	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/esdb"
+	accessschemas "lieudit/schemas/access"
+	"lieudit/schemas/event"
+	"lieudit/schemas/token"
+)
+
+// recoverMetadata is the author of a recovery for the audit: who can write the data folder, and holds no token.
+var recoverMetadata = commands.Metadata{Actor: "system", Reason: "token recover"}
+
+// RecoveredToken is a new operator token. Its file holds it; Revoked counts the operator tokens that ended with it.
+type RecoveredToken struct {
+	ID, File string
+	Revoked  int
+}
+
+// RecoverOperatorToken issues a new operator token without one: the right to write the data folder is enough. It replaces the
+// file operator-token of the folder. With revokeOthers all other operator tokens are revoked; else they stay valid. It needs the
+// journal of the data folder for itself (*dirlock.HeldError while a service runs), or c.EventStore, beside which services may run.
+// Of the configuration it uses Data, EventStore, TokenPrefixes, Log and Now.
+//
+// The file comes before the event, as at a first start: the log keeps only a hash. A token whose event was written and whose
+// file was not put in its place is of no use to anybody; the next call issues another.
+func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (recovered RecoveredToken, err error) {
+	log, closeLog, err := openCoreLog(ctx, c)
+	if err != nil {
+		return recovered, err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
+	tokens := access.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // tokens have no personal text: no vault is needed
+	recovered = RecoveredToken{ID: uuid.Must(uuid.NewV7()).String(), File: filepath.Join(c.Data, operatorTokenFile)}
+	draft := recovered.File + ".draft"
+	secret := c.TokenPrefixes.New(token.Area)
+	if err := writeSecretFile(draft, secret); err != nil {
+		return recovered, err
+	}
+	request := access.TokenRequest{Role: accessschemas.RoleOperator, Label: "recovered operator"}
+	if _, err := tokens.Claim(ctx, recoverMetadata, recovered.ID, secret, request); err != nil {
+		return recovered, fmt.Errorf("issuing the token: %w", errors.Join(err, os.Remove(draft)))
+	}
+	if err := os.Rename(draft, recovered.File); err != nil {
+		return recovered, err
+	}
+	if revokeOthers {
+		recovered.Revoked, err = revokeOperatorTokens(ctx, log, tokens, recovered.ID)
+	}
+	return recovered, err
+}
+
+// openCoreLog opens the log of accounts, keys and tokens for a command that works without a service. On the journal it locks the
+// data folder. A folder without a log is an error: nothing is made.
+func openCoreLog(ctx context.Context, c Config) (log eventstore.Store, closeLog func() error, err error) {
+	if c.EventStore != "" {
+		if err := os.MkdirAll(c.Data, 0o700); err != nil {
+			return nil, nil, fmt.Errorf("data folder: %w", err)
+		}
+		server, err := esdb.Open(ctx, c.EventStore, c.Log)
+		if err != nil {
+			return nil, nil, fmt.Errorf("event store: %w", err)
+		}
+		return server, server.Close, nil
+	}
+	if _, err := os.Stat(filepath.Join(c.Data, "log", "core")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("there is no log in %s: name the data folder of the service with --data", c.Data)
+	}
+	folder, err := dirlock.Acquire(c.Data, c.Now())
+	if err != nil {
+		return nil, nil, fmt.Errorf("data folder: %w", err)
+	}
+	core, err := openJournal(c, "core")
+	if err != nil {
+		return nil, nil, errors.Join(err, folder.Close())
+	}
+	return core, func() error { return errors.Join(core.Close(), folder.Close()) }, nil
+}
+
+// writeSecretFile writes a secret to a file that only its owner can read, and syncs it.
+func writeSecretFile(path, secret string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have been made readable by others
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteString(secret + "\n")
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// revokeOperatorTokens revokes all operator tokens but one and returns how many.
+func revokeOperatorTokens(ctx context.Context, log eventstore.Store, tokens *access.Tokens, kept string) (int, error) {
+	active, err := listOperatorTokens(ctx, log)
+	if err != nil {
+		return 0, fmt.Errorf("listing the other tokens: %w", err)
+	}
+	delete(active, kept)
+	for i, id := range slices.Sorted(maps.Keys(active)) {
+		if _, _, err := tokens.Revoke(ctx, recoverMetadata, id); err != nil {
+			return i, fmt.Errorf("revoking the token %s: %w", id, err)
+		}
+	}
+	return len(active), nil
+}
+
+// listOperatorTokens reads from the log the ids of the operator tokens that are valid.
+func listOperatorTokens(ctx context.Context, log eventstore.Store) (map[string]bool, error) {
+	active := map[string]bool{}
+	for s, err := range log.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{access.Aggregate.Category}) {
+		if err != nil {
+			return nil, err
+		}
+		if s.Kind != eventstore.EventAppeared {
+			continue
+		}
+		decoded, err := eventstore.DecodeSealed(s.Event)
+		if err != nil {
+			return nil, err
+		}
+		switch e := decoded.(type) {
+		case event.TokenIssued:
+			if e.Role == string(accessschemas.RoleOperator) {
+				active[e.Token] = true
+			}
+		case event.TokenRevoked:
+			delete(active, e.Token)
+		}
+	}
+	return active, nil
+}
