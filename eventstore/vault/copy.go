@@ -20,39 +20,45 @@ var ErrHasKeys = errors.New("there is a vault with keys already")
 // errRewrapped means that another master key was installed, or another vault was put in place, while the vault was copied.
 var errRewrapped = errors.New("the vault was changed as a whole meanwhile: copy it again")
 
-// Copy copies the keys at one address with their binding to another, where there must be no keys yet (ErrHasKeys), and returns how many
-// rows it copied, those of destroyed keys included. Keys stay wrapped as they are: no master key is needed. The copy is made whole
-// or not at all.
+// Copied is what Copy has copied: how many rows, those of destroyed keys included, and the UUID of the log that they belong to, "" when
+// no instance has bound them to one yet.
+type Copied struct {
+	Rows int
+	Log  string
+}
+
+// Copy copies the keys at one address with their binding to another, where there must be no keys yet (ErrHasKeys). Keys stay wrapped
+// as they are: no master key is needed. The copy is made whole or not at all.
 //
 // Instances may use the vault meanwhile. It is read in pages and not in one transaction, so no instance waits for a copy. The
 // binding is read before the rows. So the copy holds every key that was created before the call, and a key that is destroyed
 // meanwhile may be destroyed in the copy: who copies a log before its vault has every key of the copied log.
-func Copy(ctx context.Context, from, to string) (rows int, err error) {
+func Copy(ctx context.Context, from, to string) (c Copied, err error) {
 	source, err := openExisting(ctx, from)
 	if err != nil {
-		return 0, err
+		return Copied{}, err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	target, err := New(to, nil, time.Now)
 	if err != nil {
-		return 0, err
+		return Copied{}, err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 	db, err := target.openDatabase(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("vault: %w", err)
+		return Copied{}, fmt.Errorf("vault: %w", err)
 	}
 	err = db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := clearUnused(ctx, db, tx); err != nil {
 			return err
 		}
-		rows, err = copyInto(ctx, source, tx)
+		c, err = copyInto(ctx, source, tx)
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("copying the vault from %s: %w", source.redactedAddress(), err)
+		return Copied{}, fmt.Errorf("copying the vault from %s: %w", source.redactedAddress(), err)
 	}
-	return rows, nil
+	return c, nil
 }
 
 // openExisting opens a vault that is there: a missing file is an error that wraps os.ErrNotExist, and is not created.
@@ -87,17 +93,16 @@ func clearUnused(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx) error {
 	return err
 }
 
-// copyInto copies the binding and the rows of a vault into the tables of a transaction, and returns how many rows.
-func copyInto(ctx context.Context, source *Vault, tx *sqldb.Tx) (int, error) {
+// copyInto copies the binding and the rows of a vault into the tables of a transaction, and returns what they are.
+func copyInto(ctx context.Context, source *Vault, tx *sqldb.Tx) (c Copied, err error) {
 	before, err := source.readBinding(ctx)
 	if err != nil {
-		return 0, err
+		return Copied{}, err
 	}
 	db, err := source.openDatabase(ctx)
 	if err != nil {
-		return 0, err
+		return Copied{}, err
 	}
-	n := 0
 	for last := ""; ; {
 		rows, err := sqldb.Select(ctx, db, keyTable, "where subject > ? order by subject limit ?", last, copyRows)
 		if err == nil {
@@ -107,9 +112,9 @@ func copyInto(ctx context.Context, source *Vault, tx *sqldb.Tx) (int, error) {
 			err = sqldb.Upsert(ctx, tx, keyTable, rows)
 		}
 		if err != nil {
-			return 0, err
+			return Copied{}, err
 		}
-		if n += len(rows); len(rows) < copyRows {
+		if c.Rows += len(rows); len(rows) < copyRows {
 			break
 		}
 		last = rows[len(rows)-1].Subject
@@ -119,10 +124,11 @@ func copyInto(ctx context.Context, source *Vault, tx *sqldb.Tx) (int, error) {
 		err = errRewrapped
 	}
 	if err != nil || before.Log == "" {
-		return n, err
+		return c, err
 	}
+	c.Log = before.Log
 	before.Master = append([]byte{}, before.Master...)
-	return n, sqldb.Upsert(ctx, tx, bindingTable, []binding{before.binding})
+	return c, sqldb.Upsert(ctx, tx, bindingTable, []binding{before.binding})
 }
 
 // DestroyedSubjects returns the subjects whose keys were destroyed in the vault at an address.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
 )
@@ -28,15 +29,15 @@ func TestACopyOfAVaultOpensWhatTheVaultSealed(t *testing.T) {
 					t.Fatal(err)
 				}
 				between := filepath.Join(t.TempDir(), "copy.db")
-				if n, err := vault.Copy(t.Context(), sqldbtest.DatabaseAddress(address), between); err != nil || n != 2 {
-					t.Fatalf("%d rows, %v; want 2", n, err)
+				if n, err := vault.Copy(t.Context(), sqldbtest.DatabaseAddress(address), between); err != nil || n.Rows != 2 || n.Log != mustIdentity(t, f.log) {
+					t.Fatalf("%v rows, %v; want 2", n, err)
 				}
 				if got, err := vault.DestroyedSubjects(t.Context(), between); err != nil || !slices.Equal(got, []string{"gone"}) {
 					t.Errorf("destroyed: %q, %v; want gone", got, err)
 				}
 				sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-					if n, err := vault.Copy(t.Context(), between, sqldbtest.DatabaseAddress(address)); err != nil || n != 2 {
-						t.Fatalf("%d rows, %v; want 2", n, err)
+					if n, err := vault.Copy(t.Context(), between, sqldbtest.DatabaseAddress(address)); err != nil || n.Rows != 2 {
+						t.Fatalf("%v rows, %v; want 2", n, err)
 					}
 					copied := (&fixture{log: f.log, address: address, master: master}).startChecked(t)
 					copied.requireReadable(t, "kept")
@@ -59,8 +60,8 @@ func TestManyKeysAreCopiedInPages(t *testing.T) {
 	if err := source.InsertRows(t.Context(), n-1); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := vault.Copy(t.Context(), from, to); err != nil || got != n {
-		t.Fatalf("%d rows, %v; want %d", got, err, n)
+	if got, err := vault.Copy(t.Context(), from, to); err != nil || got.Rows != n {
+		t.Fatalf("%v rows, %v; want %d", got, err, n)
 	}
 	copied, err := vault.New(to, nil, time.Now)
 	if err != nil {
@@ -98,4 +99,13 @@ func TestAMissingVaultIsNotCopied(t *testing.T) {
 	if _, err := vault.Copy(t.Context(), from, filepath.Join(t.TempDir(), "to.db")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want that there is none", err)
 	}
+}
+
+func mustIdentity(t *testing.T, log eventstore.Store) string {
+	t.Helper()
+	id, err := log.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.String()
 }

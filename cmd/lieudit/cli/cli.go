@@ -7,7 +7,7 @@
 // prints the result; it decides nothing about requests or events. Commands are of three kinds:
 //
 //	serve, node ─────────────────────────────────> service.Run, node.Serve   until the context ends
-//	ban, roads, geocode, vault ──────────────────> packages on the data folder
+//	ban, roads, geocode, vault, backup, restore ─> packages on the data folder
 //	account, key, token, usage, audit,
 //	projections ──> session ──> adminclient.Client ──> customer area of a running service
 //	sites, route ─> session ──> adminclient.Client ──> API of a running service
@@ -55,7 +55,7 @@ func (p Program) rootCommand() *cli.Command {
 		Commands: []*cli.Command{
 			p.serveCommand(), p.nodeCommand(),
 			p.banCommand(), p.geocodeCommand(), p.roadsCommand(), p.routeCommand(), p.sitesCommand(),
-			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(), p.vaultCommand(),
+			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(), p.vaultCommand(), p.backupCommand(), p.restoreCommand(),
 			p.versionCommand(),
 		},
 		EnableShellCompletion:           true,

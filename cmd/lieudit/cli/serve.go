@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/journal"
@@ -241,6 +242,9 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	stall, every := c.Duration("stall"), c.Duration("stall-every")
 	if stall < 0 || stall > 0 && stall >= every { // a silence must end before the next begins
 		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
+	}
+	if err := backup.CheckFinished(c.String("data")); err != nil {
+		return err
 	}
 	// The journal locks its folder, so a second node on it fails here.
 	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})

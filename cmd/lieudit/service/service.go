@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
@@ -134,6 +135,9 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	s.onClose(folder.Close)
+	if err := backup.CheckFinished(c.Data); err != nil {
+		return nil, err
+	}
 	if s.logs, err = openLogs(ctx, c); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,240 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"lieudit/commands"
+	"lieudit/commands/access"
+	"lieudit/commands/account"
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/eventstore/journal/offline"
+	"lieudit/eventstore/vault"
+	"lieudit/schemas/event"
+	"lieudit/schemas/refusal"
+)
+
+// Since names what was erased and revoked after a copy was taken: a restore would bring it back.
+type Since struct {
+	Log    string   // folder of the newer log, or of what is left of it, or a data folder; "": there is none
+	Erased []string // accounts
+	Keys   []KeyName
+	Tokens []string // customer-area tokens, by their ids
+}
+
+// KeyName names an API key.
+type KeyName struct{ Account, Key string }
+
+func (k KeyName) String() string { return k.Account + "/" + k.Key }
+
+// Applied counts what a restore has repeated on the restored log.
+type Applied struct {
+	Closed  int `json:"fermes"`
+	Erased  int `json:"effaces"`
+	Keys    int `json:"cles_revoquees"`
+	Tokens  int `json:"jetons_revoques"`
+	Unknown int `json:"inconnus"` // of the newer log: opened or issued after the copy, so there is nothing to repeat
+}
+
+// UnknownError says that what an operator named is not on the restored log.
+type UnknownError struct{ Noun, Name string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("the backup holds no %s %s: what was made after the copy is not in it, and needs no mention", e.Noun, e.Name)
+}
+
+// OtherLogError says that a folder holds another log than the backup.
+type OtherLogError struct{ Folder, Log, Wanted string }
+
+func (e *OtherLogError) Error() string {
+	return fmt.Sprintf("%s holds the log %s, and the backup the log %s", e.Folder, e.Log, e.Wanted)
+}
+
+// restoreMetadata is the author of what a restore repeats, for the audit.
+var restoreMetadata = commands.Metadata{Actor: "system", Reason: "restored backup"}
+
+// repeated is one command that a restore repeats.
+type repeated struct {
+	kind    string // the type of the event
+	account string // "" of a token
+	id      string // of the key or the token
+	isNamed bool   // an operator named it, so it must be on the log
+}
+
+// list is what an operator has named. An erased account is closed first: only a closed one can be erased.
+func (s Since) list() (all []repeated) {
+	for _, id := range s.Erased {
+		all = append(all, repeated{event.AccountErased{}.EventType(), id, "", true})
+	}
+	for _, k := range s.Keys {
+		all = append(all, repeated{event.KeyRevoked{}.EventType(), k.Account, k.Key, true})
+	}
+	for _, id := range s.Tokens {
+		all = append(all, repeated{event.TokenRevoked{}.EventType(), "", id, true})
+	}
+	return all
+}
+
+// findLogFolder is the folder of the log within what an operator named: a data folder, its folder of logs, or the log's own.
+func findLogFolder(dir string) (string, error) {
+	for _, below := range []string{"log/core", "core", "."} {
+		found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(below), "*.log"))
+		if err == nil && len(found) > 0 {
+			return filepath.Join(dir, filepath.FromSlash(below)), nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w", dir, journal.ErrNoLog)
+}
+
+// readNewerLog reads from a log what was closed, erased and revoked after the copy. It reads a copy of it, which it makes in the
+// folder work, so that nothing is changed in what may be all that is left.
+func readNewerLog(ctx context.Context, dir, work string, m Manifest, t Target) (all []repeated, err error) {
+	folder, err := findLogFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	wanted := m.mainLog()
+	if wanted == nil {
+		return nil, errors.New("the log of this backup is on EventStoreDB: name what was erased and revoked since by hand")
+	}
+	copied, err := offline.CopyLog(ctx, folder, work)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	if copied.LogID != wanted.ID {
+		return nil, &OtherLogError{folder, copied.LogID.String(), wanted.ID.String()}
+	}
+	log, err := journal.Open(work, journal.Options{Clock: t.Now, Logger: t.Log})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	all, err = readRepeated(ctx, log, eventstore.Checkpoint{Log: wanted.ID, Position: wanted.LastAt, Event: wanted.Last})
+	var diverged *eventstore.DivergedError
+	if errors.As(err, &diverged) { // it parted from the copy before the copy was taken: to repeat all of it does no harm
+		all, err = readRepeated(ctx, log, eventstore.Checkpoint{})
+	}
+	return all, err
+}
+
+// readRepeated reads the closings, erasures and revocations after a checkpoint, in their order.
+func readRepeated(ctx context.Context, log eventstore.Store, after eventstore.Checkpoint) (all []repeated, err error) {
+	if after.Event == uuid.Nil { // the log of the copy was empty
+		after = eventstore.Checkpoint{}
+	}
+	for s, err := range log.ReadAll(ctx, after, eventstore.Filter{account.Aggregate.Category, access.Aggregate.Category}) {
+		if err != nil {
+			return nil, err
+		}
+		if s.Kind != eventstore.EventAppeared {
+			continue
+		}
+		decoded, err := eventstore.DecodeSealed(s.Event)
+		if err != nil { // an event that this program does not know is none of those that it repeats
+			continue
+		}
+		id := eventstore.EntityID(s.Event.Stream)
+		switch e := decoded.(type) {
+		case event.AccountClosed, event.AccountErased:
+			all = append(all, repeated{kind: s.Event.Type, account: id})
+		case event.KeyRevoked:
+			all = append(all, repeated{kind: s.Event.Type, account: id, id: e.Key})
+		case event.TokenRevoked:
+			all = append(all, repeated{kind: s.Event.Type, id: e.Token})
+		}
+	}
+	return all, nil
+}
+
+// listDestroyed lists the accounts whose keys are destroyed in the copied vault although the copied log holds no erasure: they were
+// erased while the backup was taken.
+func listDestroyed(ctx context.Context, log eventstore.Store, vaultPath string) (all []repeated, err error) {
+	subjects, err := vault.DestroyedSubjects(ctx, vaultPath)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range subjects {
+		isErased, err := holdsErasure(ctx, log, id)
+		if err != nil {
+			return nil, err
+		}
+		if !isErased {
+			all = append(all, repeated{kind: event.AccountErased{}.EventType(), account: id})
+		}
+	}
+	return all, nil
+}
+
+func holdsErasure(ctx context.Context, log eventstore.Store, id string) (bool, error) {
+	for e, err := range log.ReadStream(ctx, account.Aggregate.Category+"-"+id, 0, eventstore.Forward) {
+		if err != nil || e.Type == (event.AccountErased{}).EventType() {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// repetition repeats commands on a restored log.
+type repetition struct {
+	accounts *account.Accounts
+	tokens   *access.Tokens
+	applied  Applied
+}
+
+func newRepetition(log eventstore.Store, codec *eventstore.Codec, t Target) *repetition {
+	return &repetition{accounts: account.New(log, codec, t.TokenPrefixes, t.Now), tokens: access.New(log, codec, t.TokenPrefixes, t.Now)}
+}
+
+// repeatAll repeats commands in their order. What is not on the log is counted, or is an *UnknownError where an operator named it.
+func (r *repetition) repeatAll(ctx context.Context, all []repeated) error {
+	for _, c := range all {
+		count, err := r.repeat(ctx, c)
+		switch {
+		case err == nil:
+			*count++
+		case errors.Is(err, refusal.NotFound) && c.isNamed:
+			return c.unknownError()
+		case errors.Is(err, refusal.NotFound):
+			r.applied.Unknown++
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// repeat repeats one command, and returns the count that it raises.
+func (r *repetition) repeat(ctx context.Context, c repeated) (count *int, err error) {
+	switch c.kind {
+	case event.AccountClosed{}.EventType():
+		_, err = r.accounts.CloseAccount(ctx, c.account, restoreMetadata)
+		return &r.applied.Closed, err
+	case event.AccountErased{}.EventType():
+		if _, err = r.accounts.CloseAccount(ctx, c.account, restoreMetadata); err == nil {
+			_, err = r.accounts.EraseAccount(ctx, c.account, restoreMetadata)
+		}
+		return &r.applied.Erased, err
+	case event.KeyRevoked{}.EventType():
+		_, _, err = r.accounts.RevokeKey(ctx, c.account, restoreMetadata, c.id)
+		return &r.applied.Keys, err
+	}
+	_, _, err = r.tokens.Revoke(ctx, restoreMetadata, c.id)
+	return &r.applied.Tokens, err
+}
+
+func (c repeated) unknownError() error {
+	switch {
+	case c.account == "":
+		return &UnknownError{"token", c.id}
+	case c.id == "":
+		return &UnknownError{"account", c.account}
+	}
+	return &UnknownError{"key", KeyName{c.account, c.id}.String()}
+}
