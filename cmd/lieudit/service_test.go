@@ -46,6 +46,22 @@ func startService(t *testing.T, change func(*service.Config)) *testService {
 // startServiceUnready is startService for a service that does not become ready.
 func startServiceUnready(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
+	svc, err := tryStartService(t, change)
+	if err != nil {
+		t.Fatalf("the service ended: %v", err)
+	}
+	waitUntil(t, "the operator's token", func() bool {
+		text, err := os.ReadFile(filepath.Join(svc.data, "operator-token"))
+		svc.operator = strings.TrimSpace(string(text))
+		return err == nil
+	})
+	return svc
+}
+
+// tryStartService starts a service that may refuse to: then it returns the error. It does not wait for readiness, and does
+// not read the operator's token. The service ends with the test.
+func tryStartService(t *testing.T, change func(*service.Config)) (*testService, error) {
+	t.Helper()
 	output := &startOutput{ready: make(chan struct{})}
 	c := testConfig(t, output, change)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,7 +70,8 @@ func startServiceUnready(t *testing.T, change func(*service.Config)) *testServic
 	select {
 	case <-output.ready:
 	case err := <-ended:
-		t.Fatalf("the service ended: %v", err)
+		cancel()
+		return nil, err
 	case <-time.After(deadlinetest.Scale(deadlinetest.DefaultLimit)):
 		cancel()
 		t.Fatalf("the service did not start: %s", output.text())
@@ -70,12 +87,7 @@ func startServiceUnready(t *testing.T, change func(*service.Config)) *testServic
 		}
 	})
 	t.Cleanup(svc.stop)
-	waitUntil(t, "the operator's token", func() bool {
-		text, err := os.ReadFile(filepath.Join(c.Data, "operator-token"))
-		svc.operator = strings.TrimSpace(string(text))
-		return err == nil
-	})
-	return svc
+	return svc, nil
 }
 
 // listenerURL is the base URL of a listener that a scenario names.

@@ -31,9 +31,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,6 +129,19 @@ func Open(dir string, o Options) (*Journal, error) {
 		return nil, fmt.Errorf("open journal %s: %w", dir, errors.Join(err, lock.Close()))
 	}
 	return j, nil
+}
+
+// Exists says whether a folder holds a log, or what damage has left of one: the file of a segment or of an index. A folder
+// that is missing holds none.
+func Exists(dir string) (bool, error) {
+	names, err := Dir(dir).Names()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, isSegment := parseSegmentName(strings.Replace(name, ".idx", ".log", 1))
+		return isSegment
+	}), err
 }
 
 // openLog recovers the log and starts the goroutines. After an error no file of the log is open.

@@ -59,10 +59,22 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 		return nil, segmentHeader{}, err
 	}
 	h, err := readSegmentHeader(f, base, logID)
+	if err == nil {
+		err = checkNotCut(f, h)
+	}
 	if err != nil {
 		return nil, segmentHeader{}, errors.Join(err, f.Close())
 	}
 	return &segment{base: base, size: int64(h.size), file: f}, h, nil
+}
+
+// checkNotCut fails with a *CorruptError when a segment's file is shorter than it was made.
+func checkNotCut(f File, h segmentHeader) error {
+	_, err := f.ReadAt(make([]byte, 1), int64(h.size)-1)
+	if errors.Is(err, io.EOF) {
+		return newCorruptError(eventstore.Position(h.base), fmt.Sprintf("segment is cut: it was made with %d bytes", h.size))
+	}
+	return err
 }
 
 // readSegmentHeader reads a segment's header and compares it with the base in the file's name and with the log.

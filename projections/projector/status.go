@@ -219,10 +219,28 @@ func (w *worker) stopReason(err error) string {
 		return err.Error()
 	}
 	w.setDiverged(true)
-	if diverged.IsOtherLog { // another log is connected: the operator must restore the right one, not rebuild
+	switch {
+	case diverged.IsOtherLog && w.lease.isOnlyInstance: // the folder's log is the right one, so the file is another service's
+		w.rebuild()
+		return fmt.Sprintf("%s; nothing is answered from it: it is made again from this log", err)
+	case diverged.IsOtherLog: // another log is connected: the operator must restore the right one, not rebuild
 		return fmt.Sprintf("%s; nothing is answered from it", err)
 	}
 	return fmt.Sprintf("%s; nothing is answered from it: %s", err, rebuildHint)
+}
+
+// rebuildTimeout is how long the registry has to enter a new generation.
+const rebuildTimeout = 10 * time.Second
+
+// rebuildOnceFunc returns a function that begins a fresh generation of a model, the first time that it is called.
+func (p *Projector) rebuildOnceFunc(m Model) func() {
+	return sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), rebuildTimeout)
+		defer cancel()
+		if _, err := p.Rebuild(ctx, m.Name); err != nil {
+			p.Log.Error("a read model of another log cannot be made again", "model", m.Name, "reason", err)
+		}
+	})
 }
 
 // VerifyGenerations finds the serving generations that have diverged. It is called before Run, so that none of them

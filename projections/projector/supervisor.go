@@ -126,6 +126,7 @@ func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker
 	w.serveWhenCaughtUp = p.serveOnceFunc(w, g)
 	w.setDiverged = func(diverged bool) { p.registry.SetDiverged(g, diverged) }
 	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, g) }
+	w.rebuild = p.rebuildOnceFunc(m)
 	w.isDiverged = func() bool { return p.registry.IsDiverged(g) }
 	p.mu.Lock()
 	defer p.mu.Unlock()

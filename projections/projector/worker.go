@@ -30,6 +30,7 @@ type worker struct {
 
 	setDiverged      func(bool) // see status.go
 	isDiverged       func() bool
+	rebuild          func() // begins a fresh generation, once
 	verifyGeneration func(context.Context)
 
 	mu    sync.Mutex

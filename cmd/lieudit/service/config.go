@@ -25,6 +25,7 @@ type Config struct {
 	Router            RouterSetting // what finds routes
 	VaultKey          []byte        // master key of the vault, 32 bytes; nil: data keys are stored in clear
 	AcceptLostKeys    bool          // serve although the vault lost keys that the log needs
+	AcceptLostUsage   bool          // count requests from zero although the core log names a usage log that is not there
 	Demo              bool          // open the demo account on an empty log, and invent addresses where there are none
 	PeriodGrace       time.Duration // how long after its end a period still accepts late ticks before it is closed
 	CountToTheLetter  bool          // count everything the specification does not exempt; else in the customer's favour

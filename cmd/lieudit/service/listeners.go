@@ -154,7 +154,7 @@ const (
 // openUploads makes the folder for files of clients, which is beside the data so that they are on a disk and not in memory. What a
 // killed process left there is removed.
 func (s *service) openUploads() (api.Uploads, error) {
-	folder := filepath.Join(s.Data, "uploads")
+	folder := filepath.Join(s.Data, uploadsFolder)
 	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
 		return api.Uploads{}, fmt.Errorf("folder of uploads: %w", err)
 	}

@@ -34,7 +34,6 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
-	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
@@ -55,6 +54,17 @@ import (
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/outage"
 	"lieudit/schemas/table"
+)
+
+// Files and folders of the data folder. Package releases names those of vintages and road networks.
+const (
+	coreLogFolder    = "log/core"
+	usageLogFolder   = "log/usage"
+	readModelsFolder = "readmodels"
+	vaultFile        = "vault.db"
+	keyRingFile      = "keyring"
+	foldsFolder      = "folds"
+	uploadsFolder    = "uploads"
 )
 
 // service is the parts of one instance. A request enters at a listener on the left and ends at a log, at the tables of
@@ -166,7 +176,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 func (s *service) openDatabases() (err error) {
 	location := s.Postgres
 	if s.Postgres == "" {
-		location = filepath.Join(s.Data, "readmodels")
+		location = filepath.Join(s.Data, readModelsFolder)
 	}
 	if s.registry, err = sqldb.OpenRegistry(location); err != nil {
 		return err
@@ -178,7 +188,7 @@ func (s *service) openDatabases() (err error) {
 // connectParts builds the parts that do no I/O before they run, from those that openService has opened.
 func (s *service) connectParts() {
 	codec := eventstore.NewCodec(s.vault)
-	s.keyRing = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
+	s.keyRing = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, keyRingFile), s.Log)
 	s.projector = projector.New(s.logs.core, codec, s.registry, s.configuredReadModels()...)
 	s.projector.AddModelFrom(s.logs.usage, usageprojections.Model)
 	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // nobody else opens a SQLite file of a locked folder
@@ -191,7 +201,7 @@ func (s *service) connectParts() {
 	s.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.waitLimiter, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, geocode.New(s.liveVintage), s.Now)
-	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
+	s.locations.KeepSnapshots(filepath.Join(s.Data, foldsFolder), s.Log)
 	s.bodyBudget = s.newBodyBudget()
 	s.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
 	s.gc = newGCTuner(s.bodyBudget)
@@ -286,26 +296,15 @@ func openLogs(ctx context.Context, c Config) (logs, error) {
 		}
 		return logs{server, server}, nil
 	}
-	core, err := openJournal(c, "core")
-	if err != nil {
-		return logs{}, err
-	}
-	usage, err := openJournal(c, "usage")
-	if err != nil {
-		core.Close() // its error is dropped: nothing was written
-		return logs{}, err
-	}
-	return logs{core, usage}, nil
-}
-
-// openJournal opens one of the journals in Data/log, and locks it.
-func openJournal(c Config, name string) (*journal.Journal, error) {
-	return journal.Open(filepath.Join(c.Data, "log", name), journal.Options{Clock: c.Now, Logger: c.Log})
+	return openEmbeddedLogs(ctx, c)
 }
 
 // close closes each store once.
 func (l logs) close() error {
 	if l.usage == l.core {
+		return l.core.Close()
+	}
+	if l.usage == nil { // the start was refused before it was opened
 		return l.core.Close()
 	}
 	return errors.Join(l.core.Close(), l.usage.Close())

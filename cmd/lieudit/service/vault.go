@@ -51,7 +51,7 @@ func (c Config) vaultLocation() string {
 	if c.Postgres != "" {
 		return c.Postgres
 	}
-	return filepath.Join(c.Data, "vault.db")
+	return filepath.Join(c.Data, vaultFile)
 }
 
 // RewrapVault encrypts all data keys with a new master key and returns how many. c.VaultKey is the present master key, nil

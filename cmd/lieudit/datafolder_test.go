@@ -1,0 +1,323 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/schemas/body"
+)
+
+// lostFile is a file of the data folder that is damaged while no service runs, what the next start says of it, and what
+// repairs it. The operators' guide has the same table.
+type lostFile struct {
+	name, damage string // damage is a key of damages
+	refusal      string // why the service does not start; "": it starts
+	said         string // what readiness says until the repair; "": it has nothing to say of the data folder
+	repair       string // "put back", flags of serve, or a command; "": it repairs itself
+	wantOlder    bool   // what was written last is lost, and all the rest is there
+	wantNoUsage  bool   // what was counted is lost
+}
+
+// putBack is the repair of a file that only a backup has.
+const putBack = "put back"
+
+const (
+	coreLogLost  = "put log/core back from a backup"
+	usageLogLost = "is missing in log/usage"
+	usageLogElse = "one of the two is another service's"
+)
+
+// lostFiles are the rows of the table.
+func lostFiles() []lostFile {
+	const oldCore, newCore, oldUsage, newUsage = "log/core/0000000000000000", "log/core/0000000000004000", "log/usage/0000000000000000", "log/usage/0000000000004000"
+	return []lostFile{
+		{name: "log", damage: "deleted", refusal: coreLogLost, repair: putBack},
+		{name: "log/core", damage: "deleted", refusal: coreLogLost, repair: putBack},
+		{name: "log/core", damage: "of another service", refusal: usageLogElse, repair: putBack},
+		{name: "log/core", damage: "older", said: "projections rebuild --all", repair: "projections rebuild --all", wantOlder: true},
+		{name: oldCore + ".log", damage: "deleted", refusal: "segment is missing", repair: putBack},
+		{name: oldCore + ".log", damage: "emptied", refusal: "log damaged at position 0", repair: putBack},
+		{name: oldCore + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
+		{name: oldCore + ".idx", damage: "deleted"},
+		{name: oldCore + ".idx", damage: "emptied"},
+		{name: oldCore + ".idx", damage: "cut"},
+		{name: oldCore + ".idx", damage: "flipped"},
+		{name: newCore + ".log", damage: "deleted", said: "projections rebuild --all", repair: putBack},
+		{name: newCore + ".log", damage: "emptied", refusal: "log damaged at position 16384", repair: putBack},
+		{name: newCore + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
+		{name: newCore + ".log", damage: "flipped", refusal: "log damaged at position", repair: putBack},
+		{name: newCore + ".log", damage: "older", said: "projections rebuild --all", repair: "projections rebuild --all", wantOlder: true},
+		{name: "log/usage", damage: "deleted", refusal: usageLogLost, repair: putBack},
+		{name: "log/usage", damage: "deleted", refusal: usageLogLost, repair: "--accept-lost-usage", wantNoUsage: true},
+		{name: "log/usage", damage: "of another service", refusal: usageLogElse, repair: putBack},
+		{name: "log/usage", damage: "older", said: "projections rebuild --all", repair: putBack},
+		{name: oldUsage + ".log", damage: "deleted", refusal: "segment is missing", repair: putBack},
+		{name: oldUsage + ".log", damage: "emptied", refusal: "log damaged at position 0", repair: putBack},
+		{name: oldUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
+		{name: oldUsage + ".log", damage: "flipped", refusal: "log damaged at position", repair: putBack},
+		{name: newUsage + ".log", damage: "deleted"}, // no request had reached it
+		{name: newUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
+	}
+}
+
+// damages are what can happen to a file or folder. older and other are the same one of a copy from before and of another
+// service.
+func damages() map[string]func(path, older, other string) error {
+	return map[string]func(path, older, other string) error{
+		"deleted": func(path, _, _ string) error { return os.RemoveAll(path) },
+		"emptied": func(path, _, _ string) error { return os.Truncate(path, 0) },
+		"cut": func(path, _, _ string) error {
+			found, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			return os.Truncate(path, found.Size()/2)
+		},
+		"flipped":            func(path, _, _ string) error { return flipBit(path) },
+		"older":              func(path, older, _ string) error { return replacePath(path, older) },
+		"of another service": func(path, _, other string) error { return replacePath(path, other) },
+	}
+}
+
+// flipBit changes one bit in the middle of a file, of a segment in its first events.
+func flipBit(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	found, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	at, b := found.Size()/2, make([]byte, 1)
+	if filepath.Ext(path) == ".log" {
+		at = 5000
+	}
+	if _, err := file.ReadAt(b, at); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	b[0] ^= 4
+	_, err = file.WriteAt(b, at)
+	return errors.Join(err, file.Close())
+}
+
+// replacePath puts a copy of a file or folder in the place of another.
+func replacePath(path, by string) error {
+	return errors.Join(os.RemoveAll(path), copySparse(by, path))
+}
+
+// TestEachFileOfTheDataFolder damages one file of a data folder at a time. The service refuses to start and says why, or
+// starts and says in readiness what is wrong. After the repair nothing else is lost.
+func TestEachFileOfTheDataFolder(t *testing.T) {
+	t.Parallel()
+	used := newUsedFolder(t)
+	other := startService(t, func(*service.Config) {})
+	other.openShopAccount(t, "other")
+	other.stop()
+	for _, row := range lostFiles() {
+		name := strings.ReplaceAll(row.name+" "+row.damage+" "+row.repair, " ", "_")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := filepath.Join(t.TempDir(), "data")
+			mustCopySparse(t, used.path, data)
+			if err := damages()[row.damage](filepath.Join(data, row.name), filepath.Join(used.older, row.name), filepath.Join(other.data, row.name)); err != nil {
+				t.Fatal(err)
+			}
+			used.checkLoss(t, row, data)
+		})
+	}
+}
+
+// checkLoss starts a service on a damaged folder, repairs it and checks what it answers then.
+func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
+	t.Helper()
+	change := func(c *service.Config) { c.Data = data }
+	svc, err := tryStartService(t, change)
+	if err == nil && row.refusal != "" || err != nil && (row.refusal == "" || !strings.Contains(err.Error(), row.refusal)) {
+		t.Fatalf("the start says %v, want %q", err, row.refusal)
+	}
+	if err == nil {
+		svc.operator = u.operator
+		if row.said != "" {
+			waitUntil(t, "readiness says what to do", func() bool { return strings.Contains(svc.readiness(t).text, row.said) })
+		}
+	}
+	switch {
+	case row.repair == putBack:
+		if svc != nil {
+			svc.stop()
+		}
+		if err := replacePath(filepath.Join(data, row.name), filepath.Join(u.path, row.name)); err != nil {
+			t.Fatal(err)
+		}
+	case strings.HasPrefix(row.repair, "--"):
+		change = func(c *service.Config) { c.Data, c.AcceptLostUsage = data, row.repair == "--accept-lost-usage" }
+	case row.repair != "":
+		svc.runCommand(t, row.repair)
+	}
+	if svc == nil || row.repair == putBack {
+		svc = startServiceUnready(t, change)
+	}
+	u.checkRepaired(t, row, svc)
+}
+
+// checkRepaired checks that a service shows all that the folder held, but for what the row says is lost.
+func (u usedFolder) checkRepaired(t *testing.T, row lostFile, svc *testService) {
+	t.Helper()
+	svc.operator = u.operator
+	waitUntil(t, "it is ready and has nothing to say", func() bool {
+		r := svc.readiness(t)
+		return r.status == http.StatusOK && r.parts["read models"] == "ok" && r.parts["usage log"] == "ok" && r.parts["data keys"] == "ok"
+	})
+	sites, keys, requests := 2001, 2, 4
+	if row.wantOlder {
+		sites, keys = 2000, 1
+	}
+	if row.wantNoUsage {
+		requests = 0
+	}
+	var me body.Me
+	if svc.getJSON(t, u.key, "/me", &me); me.Sites.Active == nil || *me.Sites.Active != sites || me.Quota.Used == nil || *me.Quota.Used != int64(requests+1) {
+		t.Errorf("/me: %+v, want %d sites and %d requests", me, sites, requests+1)
+	}
+	if got := svc.mustSend(t, u.key, "GET /locations/referentiels/m/sites:export?format=ndjson", ""); strings.Count(got, `"external_id"`) != sites {
+		t.Errorf("the export has %d sites, want %d", strings.Count(got, `"external_id"`), sites)
+	}
+	svc.waitForUsage(t, requests+2)
+	if got := strings.Count(svc.runCommand(t, "key list paul --json"), `"hint"`); got != keys {
+		t.Errorf("%d keys, want %d", got, keys)
+	}
+	if got := svc.runCommand(t, "account show paul"); !strings.Contains(got, "Maison paul") {
+		t.Errorf("the account is %s", got)
+	}
+	if got := strings.Count(svc.runCommand(t, "audit log paul --json"), "key-issued"); got != keys {
+		t.Errorf("the history has %d keys, want %d", got, keys)
+	}
+}
+
+// usedFolder is the data folder of a service that was used and stopped, of which tests damage copies.
+type usedFolder struct {
+	path, older string // as it is, and as it was before the last requests
+	key         string // of the account paul, in both
+	operator    string
+}
+
+// newUsedFolder fills a data folder. Its core log has two segments, of which the first is full.
+func newUsedFolder(t *testing.T) usedFolder {
+	t.Helper()
+	used := usedFolder{path: filepath.Join(t.TempDir(), "used"), older: filepath.Join(t.TempDir(), "older")}
+	fillSegment(t, filepath.Join(used.path, "log", "core"))
+	fillSegment(t, filepath.Join(used.path, "log", "usage"))
+	here := func(c *service.Config) { c.Data = used.path }
+	svc := startService(t, here)
+	used.operator = svc.operator
+	svc.runCommand(t, `account open "Maison paul" --id paul --plan BUSINESS`)
+	used.key = strings.TrimSpace(svc.runCommand(t, `key issue paul --label first`))
+	svc.mustSend(t, used.key, "POST /locations/referentiels", `{"code":"m"}`)
+	svc.mustSend(t, used.key, "POST /locations/referentiels/m/sites:sync", sitesWithOddText(2000))
+	svc.waitForUsage(t, 2)
+	svc.stop()
+	mustCopySparse(t, used.path, used.older)
+	svc = startService(t, here)
+	svc.mustSend(t, used.key, "PUT /locations/referentiels/m/sites/one", `{"nom":"Nestor"}`)
+	svc.runCommand(t, `key issue paul --label second`)
+	svc.mustSend(t, used.key, "GET /me", "")
+	svc.waitForUsage(t, 4)
+	svc.stop()
+	return used
+}
+
+// waitForUsage waits until the account paul was counted so many requests.
+func (svc *testService) waitForUsage(t *testing.T, want int) {
+	t.Helper()
+	waitUntil(t, "the usage is shown", func() bool {
+		return strings.Contains(svc.runCommand(t, "usage show paul --json"), fmt.Sprintf(`"total":%d`, want))
+	})
+}
+
+// fillSegment makes a log whose first segment is almost full, of events that no part reads.
+func fillSegment(t *testing.T, dir string) {
+	t.Helper()
+	j, err := journal.Open(dir, journal.Options{SegmentSize: 16 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for range 6 {
+		event := eventstore.ProposedEvent{ID: uuid.New(), Type: "filler.filled.v1", Data: []byte(`{"x":"` + strings.Repeat("x", 2000) + `"}`), Metadata: []byte(`{"actor":"system","end":true}`)}
+		if _, err := j.Append(t.Context(), "filler-1", eventstore.Any, []eventstore.ProposedEvent{event}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mustCopySparse is copySparse that must succeed.
+func mustCopySparse(t *testing.T, from, to string) {
+	t.Helper()
+	if err := copySparse(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copySparse copies a file or folder and leaves holes where files hold zeros: segments of a log are mostly those.
+func copySparse(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		target := filepath.Join(to, name)
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return os.MkdirAll(target, 0o700)
+		case e.Type() == fs.ModeSymlink:
+			link, err := os.Readlink(path)
+			return errors.Join(err, os.Symlink(link, target))
+		}
+		return copySparseFile(path, target)
+	})
+}
+
+func copySparseFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	block, zeros, size := make([]byte, 64<<10), make([]byte, 64<<10), int64(0)
+	for {
+		n, err := io.ReadFull(in, block)
+		if n > 0 && !bytes.Equal(block[:n], zeros[:n]) {
+			if _, err := out.WriteAt(block[:n], size); err != nil {
+				return err
+			}
+		}
+		size += int64(n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return out.Truncate(size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"lieudit/commands"
+	"lieudit/commands/deployment"
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+)
+
+// The two journals of a data folder belong together: the core log names its usage log. A folder that lost one of them must
+// not get an empty one in its place, because every key would be unknown, or every account's requests counted from zero.
+
+// LostCoreLogError: the core log is missing or empty, and the data folder holds what was made from it.
+type LostCoreLogError struct {
+	Remains string // a file or folder of the data folder
+	IsEmpty bool   // the log is there and holds no event
+}
+
+func (e *LostCoreLogError) Error() string {
+	what := "is missing"
+	if e.IsEmpty {
+		what = "holds no event"
+	}
+	return fmt.Sprintf("the event log in %s %s, but the data folder was in use: %s is there. Accounts and keys are in that log: put %[1]s back "+
+		"from a backup, give --eventstore if the log is on a server, or begin anew in an empty data folder", coreLogFolder, what, e.Remains)
+}
+
+// LostUsageLogError: the usage log is missing, or is not the one that the core log names.
+type LostUsageLogError struct{ Bound, Found uuid.UUID } // Found is uuid.Nil when there is none
+
+func (e *LostUsageLogError) Error() string {
+	const accept = "or start once with --accept-lost-usage: all that accounts have used so far then counts as nothing"
+	if e.Found != uuid.Nil {
+		return fmt.Sprintf("%s is the log %s, and %s counts requests in the log %s: one of the two is another service's, and requests would be "+
+			"counted from zero. Put the right folder back from a backup, %s", usageLogFolder, e.Found, coreLogFolder, e.Bound, accept)
+	}
+	return fmt.Sprintf("the usage log %s is missing in %s: requests would be counted from zero. Put the folder back from a backup, %s",
+		e.Bound, usageLogFolder, accept)
+}
+
+// openEmbeddedLogs opens the two journals of the data folder, and binds the usage log to the core log at the first start. It
+// makes a journal only where none was lost: the error is a *LostCoreLogError or a *LostUsageLogError otherwise.
+func openEmbeddedLogs(ctx context.Context, c Config) (_ logs, err error) {
+	if err := checkCoreLogExists(c.Data); err != nil {
+		return logs{}, err
+	}
+	core, err := openJournal(c, coreLogFolder)
+	if err != nil {
+		return logs{}, err
+	}
+	opened := logs{core: core}
+	defer func() {
+		if err != nil {
+			opened.close() // its error is dropped: at most the binding was written, and that is durable
+		}
+	}()
+	b := usageBinding{deployment.New(core, eventstore.NewCodec(nil), Version()), c.AcceptLostUsage, c.Log}
+	bound, err := b.checkExists(ctx, filepath.Join(c.Data, usageLogFolder))
+	if err != nil {
+		return logs{}, err
+	}
+	usage, err := openJournal(c, usageLogFolder)
+	if err != nil {
+		return logs{}, err
+	}
+	opened.usage = usage
+	if core.LastCheckpoint().Position == 0 && usage.LastCheckpoint().Position > 0 {
+		return logs{}, &LostCoreLogError{Remains: usageLogFolder, IsEmpty: true}
+	}
+	return opened, b.bind(ctx, bound, usage)
+}
+
+// openJournal opens one of the journals of the data folder, and locks it.
+func openJournal(c Config, folder string) (*journal.Journal, error) {
+	return journal.Open(filepath.Join(c.Data, folder), journal.Options{Clock: c.Now, Logger: c.Log})
+}
+
+// checkCoreLogExists returns a *LostCoreLogError when the data folder has no core log and holds a file that only a service
+// with a log makes. Imported vintages and road networks are not among them: an import needs no service.
+func checkCoreLogExists(data string) error {
+	if exists, err := journal.Exists(filepath.Join(data, coreLogFolder)); err != nil || exists {
+		return err
+	}
+	for _, name := range []string{usageLogFolder, vaultFile, keyRingFile, operatorTokenFile, readModelsFolder, foldsFolder} {
+		isPresent, err := isInUse(filepath.Join(data, name))
+		if err != nil {
+			return err
+		}
+		if isPresent {
+			return &LostCoreLogError{Remains: name}
+		}
+	}
+	return nil
+}
+
+// isInUse says whether a path is a file, or a folder that is not empty.
+func isInUse(path string) (bool, error) {
+	found, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !found.IsDir() {
+		return err == nil, err
+	}
+	entries, err := os.ReadDir(path)
+	return len(entries) > 0, err
+}
+
+// usageBinding holds a usage log to the one that the core log names.
+type usageBinding struct {
+	deployment *deployment.Deployment
+	acceptLost bool
+	log        *slog.Logger
+}
+
+// checkExists returns the usage log that the core log names, uuid.Nil for none. It returns a *LostUsageLogError when that
+// log is missing in the folder and its loss is not accepted.
+func (b usageBinding) checkExists(ctx context.Context, folder string) (bound uuid.UUID, err error) {
+	current, err := b.deployment.State(ctx)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("the usage log that the core log names: %w", err)
+	}
+	if current.UsageLog == uuid.Nil || b.acceptLost {
+		return current.UsageLog, nil
+	}
+	exists, err := journal.Exists(folder)
+	if err == nil && !exists {
+		err = &LostUsageLogError{Bound: current.UsageLog}
+	}
+	return current.UsageLog, err
+}
+
+// bindMetadata names the author of a binding for the audit.
+var bindMetadata = commands.Metadata{Actor: "system", Reason: "start"}
+
+// bind records a usage log on the core log where none is named yet, or where the loss of the named one is accepted. Any
+// other log than the named one is a *LostUsageLogError.
+func (b usageBinding) bind(ctx context.Context, bound uuid.UUID, usage eventstore.Store) error {
+	found, err := usage.Identity(ctx)
+	if err != nil || found == bound {
+		return err
+	}
+	if bound != uuid.Nil && b.acceptLost {
+		b.log.Warn("the usage log is lost, as was accepted: requests are counted from zero", "lost", bound, "log", found)
+		return b.deployment.ReplaceUsageLog(ctx, bindMetadata, found)
+	}
+	err = b.deployment.BindUsageLog(ctx, bindMetadata, found)
+	if other, isOther := errors.AsType[*deployment.OtherUsageLogError](err); isOther {
+		return &LostUsageLogError{Bound: other.Bound, Found: other.Found}
+	}
+	return err
+}
