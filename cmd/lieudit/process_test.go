@@ -61,7 +61,7 @@ func startProcess(t *testing.T, data string) *process {
 // are appended to it.
 func launchProcess(t *testing.T, data string, command ...string) *process {
 	t.Helper()
-	command = append(command, "serve", "--drain", "1m",
+	command = append(command, "serve", "--drain", "0s",
 		"--data", data, "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
 	p := &process{data: data, exited: make(chan struct{}), nextLine: make(chan struct{}), Cmd: exec.Command(command[0], command[1:]...)}
 	p.Env = append(os.Environ(), asProgramVariable+"=1")
@@ -244,7 +244,7 @@ func TestAKilledSyncHappensWhollyOrNotAtAll(t *testing.T) {
 		p.kill()
 		status := <-answered
 		p = startProcess(t, data)
-		p.waitForOutput(t, "health, metrics")
+		p.waitForOutput(t, "  API ")
 		svc = p.testService(t)
 		waitUntil(t, "the service is ready again", func() bool { return svc.isReady(t) })
 		svc.mustSend(t, key, "PATCH /locations/referentiels/r", `{"nom":"same"}`) // its answer waits for the read models

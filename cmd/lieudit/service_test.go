@@ -109,7 +109,7 @@ func testConfig(t *testing.T, out io.Writer, change func(*service.Config)) servi
 	c := service.Config{
 		Data: t.TempDir(), Listen: "127.0.0.1:0", AreaListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
 		TokenPrefixes: token.DefaultPrefixes, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Out: out,
-		Now: time.Now, DrainTimeout: 5 * time.Second,
+		Now: time.Now, FinishTimeout: 5 * time.Second, KeyRingTimeout: time.Second,
 	}
 	change(&c)
 	return c
@@ -189,7 +189,7 @@ func (a *startOutput) Write(b []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.written.Write(b)
-	if strings.Contains(a.written.String(), "health, metrics") {
+	if strings.Contains(a.written.String(), "  API ") { // the last
 		a.once.Do(func() { close(a.ready) })
 	}
 	return len(b), nil

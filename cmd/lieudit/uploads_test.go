@@ -159,7 +159,7 @@ func TestFilesOfManyClientsWaitForTheirTurn(t *testing.T) {
 
 func TestRowsThatAShutdownCutsAreRefunded(t *testing.T) {
 	t.Parallel()
-	svc := startService(t, func(c *service.Config) { c.Demo, c.DrainTimeout = true, 10*time.Millisecond })
+	svc := startService(t, func(c *service.Config) { c.Demo, c.FinishTimeout = true, 10*time.Millisecond })
 	svc.runCommand(t, "account open Acme --plan BUSINESS --id acme")
 	key := strings.TrimSpace(svc.runCommand(t, "key issue acme --label backend"))
 	for range 3 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 )
@@ -55,6 +56,14 @@ func OneOf(values ...string) func(string) error {
 func AtLeastOne(n int) error {
 	if n < 1 {
 		return errors.New("it is at least 1")
+	}
+	return nil
+}
+
+// NotNegative is a validator of a flag that is a duration.
+func NotNegative(d time.Duration) error {
+	if d < 0 {
+		return errors.New("it is not negative")
 	}
 	return nil
 }

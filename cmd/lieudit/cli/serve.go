@@ -27,7 +27,7 @@ import (
 // serveHelp describes the two ways to run: everything embedded in the data folder, or on servers.
 const serveHelp = `Without flags all is embedded: the log, the databases and the keys are files of the data folder. With
 --eventstore and --postgres the same program runs on servers, in as many instances as you like.
-Ctrl-C lets running requests end; a second one does not wait.
+Ctrl-C lets running requests end, for 30 s at most; a second one does not wait. A termination signal does so too, after --drain.
 
   lieudit serve
   lieudit serve --data /var/lib/lieudit --listen :8080
@@ -142,7 +142,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 		p.StringFlag("secret-prefix", token.DefaultPrefixes.Secret, "what secret keys begin with"),
 		p.StringFlag("publishable-prefix", token.DefaultPrefixes.Publishable, "what publishable keys begin with"),
 		p.StringFlag("area-prefix", token.DefaultPrefixes.Area, "what customer-area tokens begin with"),
-		&cli.DurationFlag{Name: "drain", Value: 10 * time.Second, Usage: "how long running requests get to end at shutdown", Sources: p.EnvSource("LIEUDIT_DRAIN")},
+		p.drainFlag(),
 		&cli.DurationFlag{Name: "grace", Value: time.Hour, Usage: "how long a period that has ended takes late requests before its books are closed", Sources: p.EnvSource("LIEUDIT_GRACE")},
 		&cli.BoolFlag{Name: "count-to-the-letter", Usage: "count also what a valid key was refused (403, 404, 405, 413) and what failed (5xx)", Sources: p.EnvSource("LIEUDIT_COUNT_TO_THE_LETTER")},
 		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.EnvSource("LIEUDIT_NO_THROTTLE")},
@@ -154,6 +154,16 @@ func (p Program) behaviourFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.EnvSource("LIEUDIT_NO_DEMO")},
 		p.logFlag(),
 	}
+}
+
+// drainFlag is how long an instance that was told to end serves on. A proxy needs that time to notice; who presses Ctrl-C on a
+// terminal has none.
+func (p Program) drainFlag() cli.Flag {
+	f := &cli.DurationFlag{Name: "drain", Value: 5 * time.Second, Usage: "how long a service that is to end serves on, until proxies have noticed (0s on a terminal)", Sources: p.EnvSource("LIEUDIT_DRAIN"), Validator: terminal.NotNegative}
+	if p.IsTerminal {
+		f.Value = 0
+	}
+	return f
 }
 
 // validateBodyBudgets refuses budgets in which the largest single body would never fit. The flags
@@ -194,7 +204,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		Log:               p.newLogger(strings.ToLower(c.String("log"))),
 		Out:               p.Out,
 		Now:               time.Now,
-		DrainTimeout:      c.Duration("drain"),
+		Drain:             c.Duration("drain"),
 	}
 }
 

@@ -26,7 +26,7 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 	t.Parallel()
 	usual := service.Config{
 		Data: "./lieudit-data", Listen: "127.0.0.1:8080", AreaListen: "127.0.0.1:8081", OpsListen: "127.0.0.1:8082",
-		AddressIndex: service.OwnIndex, PeriodGrace: time.Hour, Demo: true, TokenPrefixes: token.DefaultPrefixes, DrainTimeout: 10 * time.Second,
+		AddressIndex: service.OwnIndex, PeriodGrace: time.Hour, Demo: true, TokenPrefixes: token.DefaultPrefixes, Drain: 5 * time.Second,
 		MaxConnections: 8192, BodyBudget: 256 << 20, Router: service.RouterSetting{Engine: service.OwnRouter},
 	}
 	variables := map[string]string{
@@ -39,7 +39,7 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 	}
 	set := service.Config{
 		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", EventStore: "esdb://a", Postgres: "postgres://b",
-		Meilisearch: "http://k@c", AddressIndex: service.MeilisearchIndex, PeriodGrace: 2 * time.Hour, CountToTheLetter: true, Unthrottled: true, AcceptLostKeys: true, TokenPrefixes: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, DrainTimeout: time.Minute,
+		Meilisearch: "http://k@c", AddressIndex: service.MeilisearchIndex, PeriodGrace: 2 * time.Hour, CountToTheLetter: true, Unthrottled: true, AcceptLostKeys: true, TokenPrefixes: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, Drain: time.Minute,
 		MaxConnections: 99, BodyBudget: 512 << 20, AccountBodyBudget: 64 << 20,
 		Router: service.RouterSetting{Engine: service.OSRMRouter, Servers: map[route.Mode]string{route.Car: "http://r"}},
 	}
@@ -112,6 +112,7 @@ func TestServeExitCodes(t *testing.T) {
 		{args: "", want: 0},
 		{args: "", err: errors.New("the folder is held by process 7"), want: 1, complaint: "held by process 7"},
 		{args: "--drain soon", want: 2, complaint: "--drain"},
+		{args: "--drain=-1s", want: 2, complaint: "--drain"},
 		{args: "--meilisearch 127.0.0.1:7700", want: 2, complaint: "http://KEY@HOST:PORT"},
 		{args: "--address-index meilisearch", want: 2, complaint: "needs --meilisearch"},
 		{args: "--address-index meilisearch --meilisearch 127.0.0.1:7700", want: 2, complaint: "http://KEY@HOST:PORT"},

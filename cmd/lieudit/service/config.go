@@ -37,10 +37,16 @@ type Config struct {
 	Log               *slog.Logger
 	Out               io.Writer        // receives the text that people read at start
 	Now               func() time.Time // wall clock; called by many goroutines
-	DrainTimeout      time.Duration    // how long running requests may take to end at shutdown
+	Drain             time.Duration    // how long everything is served on once Run's context has ended
+	FinishTimeout     time.Duration    // how long running requests may take to end after that; 0: DefaultFinishTimeout
+	KeyRingTimeout    time.Duration    // how long the API's socket waits for the key ring; 0: DefaultKeyRingTimeout
 }
 
 const (
+	// DefaultFinishTimeout is how long running requests may take to end after the sockets were closed.
+	DefaultFinishTimeout = 30 * time.Second
+	// DefaultKeyRingTimeout is how long the API's socket waits at start for a key ring that stands at the log's end.
+	DefaultKeyRingTimeout = 10 * time.Second
 	// DefaultMaxConnections is the cap of connections of the API, and again of the customer area.
 	DefaultMaxConnections = 8192
 	// DefaultBodyBudget is the cap in bytes of large request bodies in memory at once.

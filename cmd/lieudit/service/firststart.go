@@ -119,9 +119,7 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		key, err := f.writeEvents(ctx)
 		if err == nil {
-			if key != "" {
-				s.printDemo(s.Out, key)
-			}
+			s.printDemoOnceOpen(ctx, key)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -137,17 +135,37 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 	}
 }
 
-// printWelcome prints what the instance runs on and where its listeners are. Tests and the harness of cmd/bench parse these
-// lines.
+// printDemoOnceOpen prints a demo key, if there is one, once the API can be asked with it.
+func (s *service) printDemoOnceOpen(ctx context.Context, key string) {
+	if key == "" {
+		return
+	}
+	select {
+	case <-s.api.opened:
+		s.printDemo(s.Out, key)
+	case <-ctx.Done():
+	}
+}
+
+// printWelcome prints what the instance runs on and where its listeners are; printAPI adds the API, which is opened last. Tests
+// and the harness of cmd/bench parse these lines.
 func (s *service) printWelcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
 		{"log", s.Config.describeLog()}, {"read models", s.Config.describeReadModels()}, {"addresses", s.describeVintage()}, {"roads", s.describeRoads()}, {"address index", s.Config.describeAddressIndex()},
 		{"site search", s.Config.describeSiteSearch()},
-		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
+		{"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
 	} {
-		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
+		fmt.Fprintf(out, welcomeLine, line[0], line[1])
 	}
+}
+
+// welcomeLine is the form of the lines that name a part and what it is.
+const welcomeLine = "  %-16s %s\n"
+
+// printAPI prints where the API is, once that is open.
+func (s *service) printAPI(out io.Writer) {
+	fmt.Fprintf(out, welcomeLine, "API", s.api.url()+"/services/v1")
 }
 
 // printDemo prints the demo key and commands with it that a reader can paste into a shell.

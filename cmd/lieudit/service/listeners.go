@@ -5,17 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"sync/atomic"
-	"time"
 
 	"lieudit/cmd/lieudit/ops"
 	"lieudit/http/api"
-	"lieudit/http/connlimit"
 	"lieudit/http/customerarea"
 	"lieudit/http/throttle"
 	accountqueries "lieudit/queries/account"
@@ -25,85 +19,8 @@ import (
 	"lieudit/queries/usage/reconcile"
 )
 
-// readHeaderTimeout bounds the time in which a client sends the headers of a request.
-const readHeaderTimeout = 30 * time.Second
-
-// listener is a socket with its HTTP server. Its timeouts bound headers, bodies (package bodylimit) and idle
-// connections, never the work on a request: an import of a large site file takes the time it takes.
-type listener struct {
-	name   string
-	socket *connlimit.Listener
-	server *http.Server
-	active atomic.Int64 // requests that are being answered
-}
-
-// newListener opens a socket that takes at most so many connections. It answers once serve runs. The socket is closed with
-// the service.
-func (s *service) newListener(name, address string, connections int, handler http.Handler) (*listener, error) {
-	inner, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	socket := connlimit.NewListener(inner, connections, s.Log)
-	s.onClose(func() error {
-		socket.Close() // its error is dropped: after serve it is closed already
-		return nil
-	})
-	l := &listener{name: name, socket: socket}
-	l.server = &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			l.active.Add(1)
-			defer l.active.Add(-1)
-			handler.ServeHTTP(w, r)
-		}),
-		DisableGeneralOptionsHandler: true, // the handler answers OPTIONS * too
-		ReadHeaderTimeout:            readHeaderTimeout,
-		IdleTimeout:                  2 * time.Minute,
-		MaxHeaderBytes:               64 << 10,
-		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
-	}
-	return l, nil
-}
-
-// url is the base URL of the listener, with the port that the system chose for :0.
-func (l *listener) url() string { return "http://" + l.socket.Addr().String() }
-
-// serve answers until the context ends. Then running requests have the time drain to end, and those left are cut.
-func (l *listener) serve(ctx context.Context, drain time.Duration) error {
-	done := make(chan error, 1)
-	go func() { done <- l.socket.Serve(l.server) }()
-	select {
-	case err := <-done:
-		return fmt.Errorf("%s: %w", l.name, err)
-	case <-ctx.Done():
-	}
-	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	err := l.server.Shutdown(shutdownCtx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = l.server.Close()
-		l.awaitCutRequests()
-	}
-	<-done
-	return err
-}
-
-// cutTimeout is how long requests that were cut have to end, and cutPoll how often they are looked at.
-const (
-	cutTimeout = 3 * time.Second
-	cutPoll    = 10 * time.Millisecond
-)
-
-// awaitCutRequests gives requests that were cut the time to settle what was counted for them: their handlers end once they notice,
-// which Server.Close does not wait for.
-func (l *listener) awaitCutRequests() {
-	for end := time.Now().Add(cutTimeout); l.active.Load() > 0 && time.Now().Before(end); {
-		time.Sleep(cutPoll)
-	}
-}
-
-// openListeners opens the sockets of the three listeners and builds their handlers. A connection made before serve runs
-// waits in the system's queue.
+// openListeners builds the handlers of the three listeners, and opens the sockets of the customer area and of ops. A connection
+// made before serve runs waits in the system's queue. serveAPI opens the socket of the API.
 func (s *service) openListeners() (err error) {
 	limits, err := s.limitConnections()
 	if err != nil {
@@ -120,9 +37,7 @@ func (s *service) openListeners() (err error) {
 		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Uploads: uploads, Prefixes: s.TokenPrefixes,
 		Now: s.Now, Log: s.Log, Version: s.version,
 	})
-	if s.api, err = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler)); err != nil {
-		return err
-	}
+	s.api = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler))
 	usageReader := usagequeries.New(s.registry)
 	areaHandler := customerarea.New(s.keyRing, customerarea.Accounts{
 		Commands: s.accounts, Tokens: s.tokens, Queries: accountqueries.New(s.registry, s.Now), Audit: auditqueries.New(s.registry),
@@ -134,14 +49,10 @@ func (s *service) openListeners() (err error) {
 	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs, Releases: servedReleases{s}}, customerarea.Env{
 		Limiter: s.waitLimiter, Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
 	})
-	if s.area, err = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler)); err != nil {
-		return err
-	}
-	if s.ops, err = s.newListener("ops", s.OpsListen, limits.ops, ops.NewHandler(s.components(), s.metrics)); err != nil {
-		return err
-	}
+	s.area = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler))
+	s.ops = s.newListener("ops", s.OpsListen, limits.ops, ops.NewHandler(s.components(), s.metrics))
 	s.registerConnectionMetrics()
-	return nil
+	return errors.Join(s.area.open(), s.ops.open())
 }
 
 const (
@@ -236,7 +147,7 @@ func divideDescriptors(wanted, descriptors, open int) (connectionLimits, error) 
 func (s *service) checkConnections(context.Context) error {
 	var full []error
 	for _, l := range []*listener{s.api, s.area} {
-		if status := l.socket.Status(); status.Full {
+		if status := l.status(); status.Full {
 			full = append(full, fmt.Errorf("%s: all %d connections are at work", l.name, status.Limit))
 		}
 	}

@@ -36,6 +36,7 @@ func (s *service) components() []ops.Component {
 		{Name: "routes", Check: s.checkRoads},
 		{Name: "connections", Check: s.checkConnections},
 		{Name: "start", Required: true, Check: s.checkStarted},
+		{Name: "stop", Required: true, Check: s.checkStopping},
 	}
 	if s.siteIndexer != nil {
 		all = append(all, ops.Component{Name: "site search", Check: s.siteIndexer.Ready})
@@ -69,12 +70,15 @@ func (s *service) checkKeyRing(context.Context) error {
 	}
 }
 
-// checkStarted returns nil once the read models have caught up for the first time. Before that an instance would answer from
+// checkStarted returns nil once the socket of the API is open and the read models have caught up for the first time. Before that an instance would answer from
 // old rows; after it a read model that stops leaves the instance ready, since authentication, metering and addresses do
 // not need one.
 func (s *service) checkStarted(ctx context.Context) error {
 	if s.hasCaughtUp.Load() {
 		return nil
+	}
+	if !s.api.isOpen() {
+		return errAPINotOpen
 	}
 	if err := s.projector.Ready(ctx); err != nil {
 		return fmt.Errorf("the read models have not caught up yet: %w", err)
@@ -205,10 +209,10 @@ func (s *service) registerConnectionMetrics() {
 	})
 	for name, l := range map[string]*listener{"api": s.api, "area": s.area, "ops": s.ops} {
 		labels := prometheus.Labels{"listener": name}
-		s.registerGauge("lieudit_connections", "Connections that are open.", labels, func() float64 { return float64(l.socket.Status().Open) })
-		s.registerGauge("lieudit_connections_limit", "Connections that may be open.", labels, func() float64 { return float64(l.socket.Status().Limit) })
+		s.registerGauge("lieudit_connections", "Connections that are open.", labels, func() float64 { return float64(l.status().Open) })
+		s.registerGauge("lieudit_connections_limit", "Connections that may be open.", labels, func() float64 { return float64(l.status().Limit) })
 		s.registerCounter("lieudit_connections_evicted_total", "Idle connections closed for new ones.", labels, func() float64 {
-			return float64(l.socket.Status().Evicted)
+			return float64(l.status().Evicted)
 		})
 	}
 }

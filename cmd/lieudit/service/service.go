@@ -4,8 +4,8 @@
 //
 // Run takes a Config. openService locks the data folder and opens the parts from the log upwards; service.run then
 // starts what works in the background (key ring, projector, change notifier, watchers of vintages and road networks, usage meter, closing of
-// periods) and last the three listeners. When the context ends, the listeners drain first, the background parts stop next,
-// and close frees the parts in reverse order.
+// periods) and last the three listeners, that of the API once the key ring can check keys (lifetime.go). When the context ends,
+// the listeners drain first, the background parts stop next, and close frees the parts in reverse order.
 //
 // A server that is down at start is no error: the parts connect by themselves, and readiness says what is missing. Only
 // what an operator must decide refuses the start, such as a data folder in use or a vault that lacks keys.
@@ -114,11 +114,12 @@ type service struct {
 	uploadBudget   *bodylimit.Budget // of files on disk
 	gc             gcTuner
 	api, area, ops *listener
+	isStopping     atomic.Bool // the context of Run has ended
 }
 
-// Run runs an instance until ctx ends. Then the listeners accept no more requests, and running requests get
-// DrainTimeout to end; after that the parts behind them stop, and everything is closed. The error is the first that
-// ended a part, joined with those of closing; it is nil after an orderly stop.
+// Run runs an instance until ctx ends. Then readiness says so and everything is served on for Drain, after which the sockets are
+// closed and running requests get FinishTimeout to end; after that the parts behind them stop, and everything is closed. The
+// error is the first that ended a part, joined with those of closing; it is nil after an orderly stop.
 func Run(ctx context.Context, c Config) error {
 	s, err := openService(ctx, c)
 	if err != nil {
@@ -247,12 +248,20 @@ func (s *service) run(ctx context.Context) error {
 		background.Go(func() error { return s.keepVintageIndexed(backgroundCtx) })
 	}
 
-	foreground, ctx := errgroup.WithContext(ctx)
-	for _, l := range []*listener{s.api, s.area, s.ops} {
-		foreground.Go(func() error { return l.serve(ctx, s.DrainTimeout) })
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by the drain
+	defer stopServing()
+	foreground, serving := errgroup.WithContext(serving)
+	foreground.Go(func() error {
+		defer stopServing()
+		s.drain(ctx, serving)
+		return nil
+	})
+	foreground.Go(func() error { return s.serveAPI(serving) })
+	for _, l := range []*listener{s.area, s.ops} {
+		foreground.Go(func() error { return l.serve(serving, s.finishTimeout()) })
 	}
-	foreground.Go(func() error { return s.writeFirstStart(ctx) })
-	foreground.Go(func() error { return s.vault.Run(ctx) }) // in the foreground: a wrong vault found late ends the instance
+	foreground.Go(func() error { return s.writeFirstStart(serving) })
+	foreground.Go(func() error { return s.vault.Run(serving) }) // in the foreground: a wrong vault found late ends the instance
 	err := foreground.Wait()
 	stop()
 	return errors.Join(err, background.Wait())

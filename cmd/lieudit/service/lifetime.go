@@ -1,0 +1,64 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+)
+
+// A proxy in front of several instances sends requests to whichever accepts connections. So an instance accepts them on the API no
+// sooner than it can check keys, and goes on accepting them for a while after readiness has told the proxy that it stops:
+//
+//	start ──> key ring at the log's end ──> API's socket open ──> ctx ends ──> Drain ──> sockets closed ──> FinishTimeout ──> parts stop
+//	          (KeyRingTimeout at most)                            readiness 503, answers say "Connection: close"
+
+var (
+	errAPINotOpen = errors.New("the API is not open yet: the key ring is being read")
+	errStopping   = errors.New("the instance stops, and serves until its proxy has noticed")
+)
+
+// serveAPI opens the socket of the API and serves it until ctx ends. It waits for a key ring that stands at the log's end. Without
+// one it opens the socket after KeyRingTimeout, so that clients get a 503 that says why rather than no connection.
+func (s *service) serveAPI(ctx context.Context) error {
+	timeout := cmp.Or(s.KeyRingTimeout, DefaultKeyRingTimeout)
+	waiting, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	if err := s.keyRing.AwaitFresh(waiting); err != nil && ctx.Err() == nil {
+		s.Log.Warn("the API is open and cannot check keys yet", "waited", timeout, "reason", s.keyRing.Status(s.Now()).Reason)
+	}
+	if ctx.Err() != nil || s.isStopping.Load() {
+		return nil
+	}
+	if err := s.api.open(); err != nil {
+		return err
+	}
+	s.printAPI(s.Out)
+	return s.api.serve(ctx, s.finishTimeout())
+}
+
+// drain waits until ctx ends, or serving when a part failed before that. Then it says that the instance stops, and returns after
+// Drain: until then proxies notice, and requests that they still send are served. A part that fails ends it sooner.
+func (s *service) drain(ctx, serving context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-serving.Done():
+		return
+	}
+	s.isStopping.Store(true)
+	if s.Drain > 0 {
+		s.Log.Info("stopping: requests are served on until proxies have noticed", "drain", s.Drain)
+		sleep(serving, s.Drain)
+	}
+}
+
+// checkStopping returns an error once the instance stops, so that proxies send requests elsewhere.
+func (s *service) checkStopping(context.Context) error {
+	if s.isStopping.Load() {
+		return errStopping
+	}
+	return nil
+}
+
+// finishTimeout is how long running requests may take to end once the sockets are closed.
+func (s *service) finishTimeout() time.Duration { return cmp.Or(s.FinishTimeout, DefaultFinishTimeout) }
