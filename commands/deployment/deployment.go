@@ -4,11 +4,14 @@
 //
 //	Deployment.RaiseFormat, BindUsageLog, RecordRestore ──> commands.Handler ──> event.FormatRaised, UsageLogBound, LogRestored
 //	Deployment.State ──> commands.Handler.View, the fold of the stream as the log has it now
+//	Deployment.CheckFormat ──> *UnknownFormatError for a log that a later program has raised
+//	Deployment.HasFormat ──> whether a new type of event or a new form of stream may be written
 package deployment
 
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,9 +20,6 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 )
-
-// FirstFormat is the format of a log on which no format was ever raised.
-const FirstFormat = 1
 
 // streamID is the id of the one stream, after its category.
 const streamID = "log"
@@ -33,7 +33,7 @@ type State struct {
 }
 
 // Format is the format of the log.
-func (s State) Format() int { return max(s.RaisedFormat, FirstFormat) }
+func (s State) Format() int { return max(s.RaisedFormat, event.FirstFormat) }
 
 // Aggregate describes how the stream is folded.
 var Aggregate = commands.Aggregate[State]{Category: "deployment", Evolve: Evolve}
@@ -50,15 +50,6 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// UnknownFormatError: the log's format is higher than this program knows. A later program has raised it; this one must not
-// use the log.
-type UnknownFormatError struct{ Format, Known int }
-
-func (e *UnknownFormatError) Error() string {
-	return fmt.Sprintf("the log has format %d and this program knows none above %d: start the program that raised it, or a later one",
-		e.Format, e.Known)
-}
-
 // OtherUsageLogError: the log at hand is not the one that counts the requests of this log's accounts.
 type OtherUsageLogError struct{ Bound, Found uuid.UUID }
 
@@ -69,30 +60,20 @@ func (e *OtherUsageLogError) Error() string {
 // Deployment handles the commands on the log as a whole. It is safe for concurrent use.
 type Deployment struct {
 	handler *commands.Handler[State]
+	store   eventstore.Store
 	program string
+	seen    atomic.Int64 // the highest format that was found on the log
 }
 
 // New returns the handler for a log. program is the version of the program, for the events.
 func New(store eventstore.Store, codec *eventstore.Codec, program string) *Deployment {
-	return &Deployment{commands.NewHandler(Aggregate, store, codec), program}
+	return &Deployment{handler: commands.NewHandler(Aggregate, store, codec), store: store, program: program}
 }
 
 // State returns the state as the log has it now.
 func (d *Deployment) State(ctx context.Context) (current State, err error) {
 	err = d.handler.View(ctx, streamID, func(s *State) { current = *s })
 	return current, err
-}
-
-// RaiseFormat raises the log's format. A format that the log has, or had passed, appends nothing. It does not know which
-// instances run: the caller makes sure that all of them know the format.
-func (d *Deployment) RaiseFormat(ctx context.Context, meta commands.Metadata, format int) error {
-	_, err := d.handler.Handle(ctx, streamID, meta, func(s *State) commands.Result {
-		if s.Format() >= format {
-			return commands.Result{}
-		}
-		return commands.Append(event.FormatRaised{Format: format, Program: d.program})
-	})
-	return err
 }
 
 // BindUsageLog records which log counts the requests. The same log again appends nothing. When another one is bound it

@@ -10,7 +10,6 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
-	"lieudit/eventstore/journal"
 )
 
 var operator = commands.Metadata{Actor: "operator"}
@@ -19,11 +18,7 @@ var operator = commands.Metadata{Actor: "operator"}
 // events.
 func newDeployments(t *testing.T) (newHandler func() *deployment.Deployment, countEvents func() int) {
 	t.Helper()
-	log, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
+	log := openJournal(t)
 	newHandler = func() *deployment.Deployment {
 		return deployment.New(log, eventstore.NewCodec(nil), "v1.2.3")
 	}
@@ -33,21 +28,6 @@ func newDeployments(t *testing.T) (newHandler func() *deployment.Deployment, cou
 			t.Fatal(err)
 		}
 		return n
-	}
-}
-
-func TestFormatsOnlyRise(t *testing.T) {
-	t.Parallel()
-	newHandler, countEvents := newDeployments(t)
-	d, other := newHandler(), newHandler()
-	for _, step := range []struct{ raise, want, events int }{{1, 1, 0}, {3, 3, 1}, {2, 3, 1}, {3, 3, 1}, {4, 4, 2}} {
-		if err := d.RaiseFormat(t.Context(), operator, step.raise); err != nil {
-			t.Fatal(err)
-		}
-		got, err := other.State(t.Context())
-		if err != nil || got.Format() != step.want || countEvents() != step.events {
-			t.Errorf("after raising to %d: format %d, %d events, %v; want %d, %d", step.raise, got.Format(), countEvents(), err, step.want, step.events)
-		}
 	}
 }
 

@@ -75,6 +75,7 @@ type Type struct {
 	GoType      reflect.Type // the struct
 	HasPersonal bool         // it is a PersonalEvent
 	effect      effect
+	minFormat   int // 0: FirstFormat, as of all types of the first releases
 	decode      func([]byte) (Event, error)
 }
 
@@ -199,9 +200,10 @@ var catalog = []Type{
 	define[InstanceStarted]("started as {incarnation}"),
 	define[InstanceEnded]("ended {incarnation} in good order"),
 
-	define[FormatRaised]("raised the format of the log to {format}"),
-	define[LogRestored]("restored the log from a copy of {takenAt}"),
-	define[UsageLogBound]("bound the usage log {log}"),
+	// No program before these reads streams of their category.
+	define[FormatRaised]("raised the format of the log to {format}").sinceFormat(FirstFormat),
+	define[LogRestored]("restored the log from a copy of {takenAt}").sinceFormat(FirstFormat),
+	define[UsageLogBound]("bound the usage log {log}").sinceFormat(FirstFormat),
 }
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
