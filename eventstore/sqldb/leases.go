@@ -107,7 +107,10 @@ func (s *Registry) acquireLease(ctx context.Context, name string) error {
 		if state == Dropped {
 			return fmt.Errorf("%s was dropped", name)
 		}
-		return s.writeLease(ctx, tx, name)
+		if err := s.writeLease(ctx, tx, name); err != nil {
+			return err
+		}
+		return s.writeInstance(ctx, tx)
 	})
 }
 
@@ -116,28 +119,6 @@ func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
 	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(leaseTable),
 		name, s.InstanceID, leaseDuration.Microseconds())
 	return err
-}
-
-// ActiveInstances are the instances, by InstanceID, that hold a lease on any generation at the moment.
-func (s *Registry) ActiveInstances(ctx context.Context) (map[string]bool, error) {
-	db, err := s.database(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.Query(ctx, "select distinct instance from holder where until > "+db.Now())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	found := map[string]bool{}
-	for rows.Next() {
-		var instance string
-		if err := rows.Scan(&instance); err != nil {
-			return nil, err
-		}
-		found[instance] = true
-	}
-	return found, rows.Err()
 }
 
 // releaseLease deletes this instance's lease, unless the generation is needed again. Where that fails the lease
@@ -166,7 +147,7 @@ func (s *Registry) renewLeases(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
+		return s.writeInstance(ctx, tx)
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Registry holds the generations of the read models: in a Postgres database, or in a folder of SQLite files. Its own
-// two tables say which generation serves and which instance uses which. The database may be down when the Registry is
+// tables say which generation serves, which instance uses which, and which program each instance runs. The database may be down when the Registry is
 // made, and come and go later: every call tries again. It is safe for concurrent use.
 //
 // People read the views accounts, keys, tokens, history, referentials and sites, and those of usage, where times are
@@ -24,6 +24,8 @@ import (
 // These names stay while generations come and go.
 type Registry struct {
 	InstanceID string // new at each start; it may be set before first use
+	Program    string // version of this instance's program; it may be set before first use
+	Format     int    // the highest format of the log that this instance's program knows; it may be set before first use
 
 	address         string
 	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
@@ -59,7 +61,9 @@ func (s *Registry) Close() error {
 		err = errors.Join(err, opened.db.Close())
 	}
 	if s.db != nil {
-		s.db.Exec(ctx, "delete from holder where instance = ?", s.InstanceID) // where this fails the leases expire
+		for _, list := range []string{leaseTable.Name, instanceTable.Name} {
+			s.db.Exec(ctx, "delete from "+list+" where instance = ?", s.InstanceID) // where this fails the leases expire
+		}
 		err = errors.Join(err, s.db.Close())
 	}
 	return err
@@ -81,7 +85,7 @@ func (s *Registry) database(ctx context.Context) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Create(ctx, generationTable.Def, leaseTable); err != nil {
+	if err := db.Create(ctx, generationTable.Def, leaseTable, instanceTable.Def); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	s.mu.Lock()
