@@ -401,7 +401,7 @@ func variablePatterns() []struct {
 		{regexp.MustCompile(`ld_(sk|pk|ct)_…[0-9A-Za-z]{4}`), "ld_${1}_…$${end}"},
 		{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "$${uuid}"},
 		{regexp.MustCompile(`"id": "[a-z2-7]{12}"`), `"id": "$${generated}"`},
-		{regexp.MustCompile(`"(curseur|hash|proprietaire)": "[^"]+"`), `"$1": "$${$1}"`},
+		{regexp.MustCompile(`"(curseur|hash|proprietaire|programme)": "[^"]+"`), `"$1": "$${$1}"`},
 		{regexp.MustCompile(`"version": "[^"]+"`), `"version": "$${version}"`},
 		{regexp.MustCompile(`"(position|retard)": \d+`), `"$1": $${$1}`},
 		{regexp.MustCompile(`"(score|score_suivant|geocode_score)": 0\.\d+`), `"$1": $${score}`}, // tuned and tested by the engine

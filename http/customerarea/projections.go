@@ -10,12 +10,13 @@ import (
 	"lieudit/schemas/body"
 )
 
-// Maintenance is what operators need to look after read models, damaged streams and the data that is served. Every part is
-// required.
+// Maintenance is what operators need to look after read models, damaged streams, the data that is served and upgrades. Every
+// part is required.
 type Maintenance struct {
 	ReadModels ReadModels
 	Repairs    *repair.Repairs
 	Releases   Releases
+	Upgrades   Upgrades
 }
 
 // ReadModels is what can be done about the read models. A generation is one copy of the rows of a read model: while one serves,

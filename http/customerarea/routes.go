@@ -59,6 +59,9 @@ func (h *handler) routes() []route {
 		{"GET", "/vintages", operatorRoles, unscoped, kit.QueryEndpoint(h.listVintages)},
 		{"GET", "/networks", operatorRoles, unscoped, kit.QueryEndpoint(h.listNetworks)},
 
+		{"GET", "/upgrade", operatorRoles, unscoped, kit.QueryEndpoint(h.showUpgrade)},
+		{"POST", "/upgrade:finish", operatorRoles, unscoped, kit.BodyEndpoint(h.finishUpgrade)},
+
 		{"GET", "/projections", operatorRoles, unscoped, kit.QueryEndpoint(h.listProjections)},
 		{"POST", "/projections/{name:[a-z0-9-]+}:rebuild", operatorRoles, unscoped, kit.BodyEndpoint(h.rebuildProjection)},
 		{"POST", "/projections:repair", operatorRoles, unscoped, kit.BodyEndpoint(h.repairStream)},

@@ -99,6 +99,9 @@ func auditOperations() []openapi.Operation {
 			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/projections:prune", Summary: "Drop the copies of read models that nobody reads",
 			Body: Empty{}, Answer: Projections{}, Failures: areaFailures()},
+		{Method: "GET", Path: "/upgrade", Summary: "How far an upgrade of the program is", Query: Empty{}, Answer: Upgrade{}, Failures: areaFailures()},
+		{Method: "POST", Path: "/upgrade:finish", Summary: "Let every instance write what older programs cannot read; there is no way back, twice is once",
+			Body: Empty{}, Answer: Upgrade{}, Failures: areaFailures(refusal.UpgradeBlocked)},
 	}
 }
 

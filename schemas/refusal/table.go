@@ -87,6 +87,10 @@ var table = []Row{
 	{AdjustmentBelowZero, http.StatusConflict, CodeForm, fixedText("La correction laisserait moins de zéro requête."), Details{}},
 	{AdjustmentZero, http.StatusConflict, CodeForm, fixedText("Une correction ajoute ou retire au moins une requête."), Details{}},
 
+	{UpgradeBlocked, http.StatusConflict, CodeForm, func(d Details) string {
+		return fmt.Sprintf("Le programme de ces instances est trop ancien : %s. Mettez-les à niveau ou arrêtez-les d'abord.", d.Typed)
+	}, Details{Typed: "0f8c2a54-5b0e-4c1a-9d53-2f8a1f0f4a11 v1.4.0"}},
+
 	{BodyTooLarge, http.StatusRequestEntityTooLarge, TextForm, fixedText("Request body too large"), Details{}},
 
 	{IdempotencyMismatch, http.StatusUnprocessableEntity, TextForm, fixedText("Idempotency-Key was used for another request"), Details{}},

@@ -9,7 +9,7 @@
 //	serve, node ─────────────────────────────────> service.Run, node.Serve   until the context ends
 //	ban, roads, geocode, vault, backup, restore ─> packages on the data folder
 //	account, key, token, usage, audit,
-//	projections ──> session ──> adminclient.Client ──> customer area of a running service
+//	projections, upgrade ──> session ──> adminclient.Client ──> customer area of a running service
 //	sites, route ─> session ──> adminclient.Client ──> API of a running service
 //
 // terminal.RunCommand checks the arguments against a command's ArgsUsage before the action runs, so actions use required
@@ -55,7 +55,8 @@ func (p Program) rootCommand() *cli.Command {
 		Commands: []*cli.Command{
 			p.serveCommand(), p.nodeCommand(),
 			p.banCommand(), p.geocodeCommand(), p.roadsCommand(), p.routeCommand(), p.sitesCommand(),
-			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(), p.vaultCommand(), p.backupCommand(), p.restoreCommand(),
+			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(),
+			p.upgradeCommand(), p.vaultCommand(), p.backupCommand(), p.restoreCommand(),
 			p.versionCommand(),
 		},
 		EnableShellCompletion:           true,

@@ -46,7 +46,7 @@ func (s *service) openListeners() (err error) {
 		Meter: s.ledger, Queries: usageReader, Wait: s.waitForUsage, Reconciler: &reconcile.Reconciler{
 			Log: s.logs.usage, Read: usageReader, WaitForUsage: s.waitForUsage, RunningInstances: s.registry.ActiveInstances,
 		},
-	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs, Releases: servedReleases{s}}, customerarea.Env{
+	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs, Releases: servedReleases{s}, Upgrades: upgrades{s.deployment, s.registry}}, customerarea.Env{
 		Limiter: s.waitLimiter, Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
 	})
 	s.area = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler))

@@ -28,6 +28,7 @@ import (
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/deployment"
 	"lieudit/commands/locations"
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
@@ -53,6 +54,7 @@ import (
 	routelive "lieudit/queries/route/live"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/outage"
+	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
 
@@ -95,6 +97,7 @@ type service struct {
 	accounts       *account.Accounts
 	tokens         *access.Tokens
 	repairs        *repair.Repairs
+	deployment     *deployment.Deployment
 	ledger         *usage.Meter
 	locations      *locations.Locations
 	siteEngine     *meili.Engine        // nil: sites are searched in memory
@@ -153,6 +156,9 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 		return nil, err
 	}
 	s.onClose(s.logs.close)
+	if err := s.openDeployment(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.openDatabases(); err != nil {
 		return nil, err
 	}
@@ -206,7 +212,8 @@ func (s *service) connectParts() {
 	s.bodyBudget = s.newBodyBudget()
 	s.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
 	s.gc = newGCTuner(s.bodyBudget)
-	s.registry.InstanceID = s.ledger.InstanceID() // the registry lists the instances that run, for reconciliation
+	s.registry.InstanceID = s.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
+	s.registry.Program, s.registry.Format = s.version, event.HighestFormat
 }
 
 // onClose registers the function that frees an opened part. It is called once, by close.
@@ -261,7 +268,8 @@ func (s *service) run(ctx context.Context) error {
 		foreground.Go(func() error { return l.serve(serving, s.finishTimeout()) })
 	}
 	foreground.Go(func() error { return s.writeFirstStart(serving) })
-	foreground.Go(func() error { return s.vault.Run(serving) }) // in the foreground: a wrong vault found late ends the instance
+	foreground.Go(func() error { return s.followFormat(serving) }) // in the foreground, as the vault: an unknown format ends the instance
+	foreground.Go(func() error { return s.vault.Run(serving) })    // in the foreground: a wrong vault found late ends the instance
 	err := foreground.Wait()
 	stop()
 	return errors.Join(err, background.Wait())

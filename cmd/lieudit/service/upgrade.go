@@ -1,0 +1,111 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lieudit/commands"
+	"lieudit/commands/deployment"
+	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/body"
+	"lieudit/schemas/event"
+	"lieudit/schemas/refusal"
+)
+
+const (
+	// firstFormatCheckTimeout is how long a start waits for the log's format. A log that cannot be read is checked in the
+	// background.
+	firstFormatCheckTimeout = 3 * time.Second
+	// formatCheckInterval is how often an instance looks whether a later program has raised the format.
+	formatCheckInterval = 5 * time.Second
+)
+
+// openDeployment refuses a log whose format this program does not know. The journal has one instance, so that no older one
+// can run beside it: its format is raised at once. On servers an operator raises it (upgrades.Finish).
+func (s *service) openDeployment(ctx context.Context) error {
+	s.deployment = deployment.New(s.logs.core, eventstore.NewCodec(nil), s.version) // its events have no personal texts
+	ctx, cancel := context.WithTimeout(ctx, firstFormatCheckTimeout)
+	defer cancel()
+	_, err := s.deployment.CheckFormat(ctx)
+	var unknown *deployment.UnknownFormatError
+	switch {
+	case errors.As(err, &unknown):
+		return err
+	case s.EventStore != "": // one that cannot be read now is checked by followFormat
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.deployment.RaiseFormat(ctx, commands.Metadata{Actor: "system", Reason: "start of a new program"}, event.HighestFormat)
+}
+
+// followFormat reads the log's format until ctx ends, and returns an error as soon as it is one that this program does not
+// know. That ends the instance. It happens where the log could not be read at start, or where an operator finished an upgrade
+// in the moment in which this instance started.
+func (s *service) followFormat(ctx context.Context) error {
+	isFirst := true
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, formatCheckInterval) {
+		format, err := s.deployment.CheckFormat(ctx)
+		var unknown *deployment.UnknownFormatError
+		if errors.As(err, &unknown) {
+			return err
+		}
+		if err == nil && isFirst && format < event.HighestFormat {
+			s.Log.Info("an upgrade is not finished: once no older program runs, lieudit upgrade finish raises the log's format",
+				"format", format, "known", event.HighestFormat)
+		}
+		if isFirst = isFirst && err != nil; !isFirst {
+			pause = formatCheckInterval
+		}
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// upgrades implements customerarea.Upgrades: it knows the log's format and which programs run.
+type upgrades struct {
+	deployment *deployment.Deployment
+	registry   *sqldb.Registry
+}
+
+// Status says which format the log has, which one this program knows, and which instances run.
+func (u upgrades) Status(ctx context.Context) (body.Upgrade, error) {
+	format, err := u.deployment.CheckFormat(ctx)
+	if err != nil {
+		return body.Upgrade{}, err
+	}
+	running, err := u.registry.RunningInstances(ctx)
+	shown := body.Upgrade{Format: format, KnownFormat: event.HighestFormat, Instances: make([]body.RunningInstance, len(running))}
+	for i, r := range running {
+		known := max(int(r.Format), event.FirstFormat) // programs that do not say it are of before there were others
+		shown.Instances[i] = body.RunningInstance{ID: r.ID, Program: r.Program, KnownFormat: known, IsBlocking: known < event.HighestFormat}
+	}
+	return shown, err
+}
+
+// Finish raises the log's format to the highest that this program knows. It is refused while an instance runs that does not
+// know that format, or was killed so recently that it is still taken for running.
+func (u upgrades) Finish(ctx context.Context, meta commands.Metadata) error {
+	status, err := u.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if status.Format >= event.HighestFormat {
+		return nil
+	}
+	var blocking []string
+	for _, i := range status.Instances {
+		if i.IsBlocking {
+			blocking = append(blocking, strings.TrimSpace(fmt.Sprintf("%s %s", i.ID, i.Program)))
+		}
+	}
+	if len(blocking) > 0 {
+		return refusal.UpgradeBlocked.With(refusal.Details{Typed: strings.Join(blocking, ", ")})
+	}
+	return u.deployment.RaiseFormat(ctx, meta, event.HighestFormat)
+}
