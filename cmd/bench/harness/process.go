@@ -34,7 +34,8 @@ const (
 // about a hundred bytes. A WorkDir may be copied; Remove is called once.
 type WorkDir struct {
 	dir, socketDir string
-	maxDescriptors int // that a process may have open; 0: as many as this one
+	maxDescriptors int    // that a process may have open; 0: as many as this one
+	program        string // path of the program that the processes run; "": this program
 }
 
 // NewWorkDir makes both folders, that of the processes within dir. After an error nothing is left.
@@ -55,6 +56,12 @@ func NewWorkDir(dir string) (w WorkDir, err error) {
 // no limit beyond that of this process.
 func (w WorkDir) WithMaxDescriptors(n int) WorkDir {
 	w.maxDescriptors = n
+	return w
+}
+
+// WithProgram returns the same folder for processes of another program: this one of another commit. "" is this program.
+func (w WorkDir) WithProgram(path string) WorkDir {
+	w.program = path
 	return w
 }
 
@@ -85,11 +92,11 @@ type Process struct {
 // processTimeout is how long a process may take to start, to become ready, or to end.
 const processTimeout = time.Minute
 
-// StartProcess starts this program with the arguments in command, and does not wait for it to do anything. Its standard error
+// StartProcess starts the folder's program with the arguments in command, and does not wait for it to do anything. Its standard error
 // goes to the file name.log of the work folder; a later process of the same name appends to that file. Its standard output is
 // kept in memory for WaitForLine.
 func StartProcess(w WorkDir, name string, command ...string) (*Process, error) {
-	self, err := os.Executable()
+	self, err := w.executable()
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +120,14 @@ func StartProcess(w WorkDir, name string, command ...string) (*Process, error) {
 	}
 	go p.readOutput(out)
 	return p, nil
+}
+
+// executable is the path of the program that the processes run.
+func (w WorkDir) executable() (string, error) {
+	if w.program != "" {
+		return w.program, nil
+	}
+	return os.Executable()
 }
 
 // command returns the program with its arguments. Where descriptors are limited, a shell lowers the hard limit, which the

@@ -1,0 +1,268 @@
+package upgrade
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+)
+
+// admin is a client of an instance's customer area.
+func (r *run) admin(s *slot) (harness.AdminClient, error) {
+	c, err := adminclient.New("http://"+s.service.Area, r.operator)
+	return harness.AdminClient{Client: c}, err
+}
+
+// checkEqual stops the clients for a moment, waits for the read models, and compares what every instance answers from them.
+func (r *run) checkEqual(ctx context.Context) error {
+	r.pause.Lock()
+	defer r.pause.Unlock()
+	var first map[string]string
+	for n, s := range r.balancer {
+		admin, err := r.admin(s)
+		if err != nil {
+			return err
+		}
+		if err := admin.WaitCaughtUp(ctx); err != nil {
+			return err
+		}
+		digests, err := r.digestLists(ctx, s, admin)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if n == 0 {
+			first = digests
+			continue
+		}
+		r.compareDigests(s.name, first, digests)
+	}
+	return nil
+}
+
+// compareDigests reports the lists that differ from what another instance answered, or answered before.
+func (r *run) compareDigests(name string, want, got map[string]string) {
+	for _, path := range slices.Sorted(maps.Keys(want)) {
+		if got[path] != want[path] {
+			r.reportViolation("%s answers %s with %s, not %s", name, path, got[path], want[path])
+			continue
+		}
+		r.report.Compared++ // only between requests of clients, and by one goroutine
+	}
+}
+
+// digestLists returns digests of the lists that one instance answers from the read models, by path.
+func (r *run) digestLists(ctx context.Context, s *slot, admin harness.AdminClient) (map[string]string, error) {
+	api, err := adminclient.NewAPI("http://"+s.service.API, r.writer.key)
+	if err != nil {
+		return nil, err
+	}
+	digests := map[string]string{}
+	for path, client := range map[string]*adminclient.Client{
+		"/accounts":                                         admin.Client,
+		"/accounts/" + writerAccount + "/keys":              admin.Client,
+		"/accounts/" + writerAccount + "/history":           admin.Client,
+		"/locations/referentiels/" + referential + "/sites": api,
+	} {
+		sum, n := sha256.New(), 0
+		for one, err := range client.List(ctx, path, url.Values{"limit": {"1000"}}) {
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			n++
+			sum.Write(withoutLastUse(one))
+		}
+		digests[path] = fmt.Sprintf("%d items, %x", n, sum.Sum(nil)[:8])
+	}
+	return digests, nil
+}
+
+// withoutLastUse returns an item without the time of a key's last use, which these reads change.
+func withoutLastUse(item json.RawMessage) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item, &fields) != nil {
+		return item
+	}
+	delete(fields, "utilise_le")
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return item
+	}
+	return text
+}
+
+// checkUpgradeStatus checks that this program lists all instances, and does not finish while one is in the way.
+func (r *run) checkUpgradeStatus(ctx context.Context) error {
+	i := slices.IndexFunc(r.balancer[:], func(s *slot) bool { return s.isNew })
+	if i < 0 {
+		return nil
+	}
+	admin, err := r.admin(r.balancer[i])
+	if err != nil {
+		return err
+	}
+	status, err := readUpgrade(admin.Get(ctx, "/upgrade", nil))
+	if err != nil {
+		return err
+	}
+	isBlocked := slices.ContainsFunc(status.Instances, func(i body.RunningInstance) bool { return i.IsBlocking })
+	if len(status.Instances) != instances {
+		r.reportViolation("upgrade status lists %d instances of %d", len(status.Instances), instances)
+	}
+	if !isBlocked {
+		return nil // the old program knows the format too, or does not run
+	}
+	if _, err := admin.Post(ctx, "/upgrade:finish", body.Empty{}); err == nil || !strings.Contains(err.Error(), "mise_a_niveau_bloquee") {
+		r.reportViolation("upgrade finish, while an older instance runs: %v", err)
+	}
+	return nil
+}
+
+// finish finishes the upgrade under load.
+func (r *run) finish(ctx context.Context) error {
+	admin, err := r.admin(r.balancer[0])
+	if err != nil {
+		return err
+	}
+	status, err := readUpgrade(admin.Post(ctx, "/upgrade:finish", body.Empty{}))
+	if err != nil {
+		return err
+	}
+	if r.report.Format = status.Format; status.Format != status.KnownFormat {
+		r.reportViolation("the finished upgrade left the log at format %d of %d", status.Format, status.KnownFormat)
+	}
+	return sleep(ctx, 2*time.Second) // clients go on with it for a while
+}
+
+func readUpgrade(raw json.RawMessage, err error) (u body.Upgrade, _ error) {
+	if err != nil {
+		return u, err
+	}
+	return u, json.Unmarshal(raw, &u)
+}
+
+// checkEnd checks, when the clients have ended, that every acknowledged write is there, that every account was counted as it
+// was answered, and that read models made again from the log answer the same.
+func (r *run) checkEnd(ctx context.Context) error {
+	if err := r.checkEqual(ctx); err != nil {
+		return err
+	}
+	admin, err := r.admin(r.balancer[0])
+	if err != nil {
+		return err
+	}
+	if err := r.checkSites(ctx); err != nil {
+		return err
+	}
+	for n, a := range r.accounts {
+		if err := r.checkMetered(ctx, admin, a, &r.report.Phases[n]); err != nil {
+			return err
+		}
+	}
+	if err := r.checkReconciliation(ctx, admin); err != nil {
+		return err
+	}
+	return r.checkRebuild(ctx, admin)
+}
+
+// checkSites compares the sites with the acknowledged writes.
+func (r *run) checkSites(ctx context.Context) error {
+	api, err := adminclient.NewAPI("http://"+r.balancer[0].service.API, r.writer.key)
+	if err != nil {
+		return err
+	}
+	found := map[string]string{}
+	for raw, err := range api.List(ctx, "/locations/referentiels/"+referential+"/sites", url.Values{"limit": {"1000"}}) {
+		var site struct {
+			ID   string `json:"external_id"`
+			Name string `json:"nom"`
+		}
+		if err == nil {
+			err = json.Unmarshal(raw, &site)
+		}
+		if err != nil {
+			return err
+		}
+		found[site.ID] = site.Name
+	}
+	for id, name := range r.writer.acknowledged {
+		if found[id] != name {
+			r.reportViolation("site %s is %q, %q was acknowledged", id, found[id], name)
+		}
+	}
+	return nil
+}
+
+// checkMetered compares what an account was answered with what was counted: never more than the cap, everything that was
+// served, and beyond that at most the requests whose answer was lost.
+func (r *run) checkMetered(ctx context.Context, admin harness.AdminClient, a *metered, p *Phase) error {
+	raw, err := admin.Get(ctx, "/accounts/"+a.id+"/usage", nil)
+	var usage body.Usage
+	if err == nil {
+		err = json.Unmarshal(raw, &usage)
+	}
+	if err != nil {
+		return err
+	}
+	p.Served, p.Spent, p.Cut, p.Counted, p.Seconds = a.served.Load(), a.spent.Load(), a.cut.Load(), usage.Total, a.seconds
+	if v := p.violation(); v != "" {
+		r.reportViolation("%s: %s", a.id, v)
+	}
+	return nil
+}
+
+// violation says what is wrong with the count of a phase; "" when nothing is.
+func (p Phase) violation() string {
+	switch {
+	case p.Served > p.Cap || p.Counted > p.Cap:
+		return fmt.Sprintf("%d were served and %d counted, the cap is %d", p.Served, p.Counted, p.Cap)
+	case p.Counted < p.Served:
+		return fmt.Sprintf("%d were served and only %d counted", p.Served, p.Counted)
+	case p.Counted > p.Served+p.Cut:
+		return fmt.Sprintf("%d were counted, %d served and %d lost their answer", p.Counted, p.Served, p.Cut)
+	case p.Spent == 0:
+		return "its cap was never reached, so that nothing was tested; use a smaller one"
+	}
+	return ""
+}
+
+// checkReconciliation folds the log again and compares it with what is billed.
+func (r *run) checkReconciliation(ctx context.Context, admin harness.AdminClient) error {
+	raw, err := admin.Post(ctx, "/usage:reconcile", body.Empty{})
+	var found body.Reconciliation
+	if err == nil {
+		err = json.Unmarshal(raw, &found)
+	}
+	if err == nil && len(found.Differences) > 0 {
+		r.reportViolation("reconcile finds %d differences: %+v", len(found.Differences), found.Differences[0])
+	}
+	return err
+}
+
+// checkRebuild makes every read model again from the log that both programs wrote, and compares.
+func (r *run) checkRebuild(ctx context.Context, admin harness.AdminClient) error {
+	before, err := r.digestLists(ctx, r.balancer[0], admin)
+	if err != nil {
+		return err
+	}
+	if _, err := admin.Post(ctx, "/projections:rebuild", body.Empty{}); err != nil {
+		return err
+	}
+	if err := admin.WaitCaughtUp(ctx); err != nil {
+		return err
+	}
+	after, err := r.digestLists(ctx, r.balancer[0], admin)
+	if err != nil {
+		return err
+	}
+	r.compareDigests("a rebuild", before, after)
+	return nil
+}

@@ -1,0 +1,212 @@
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/plan"
+)
+
+const (
+	writerAccount = "writer"
+	referential   = "shops"
+	sitesOfWriter = 50 // that each client writes again and again
+)
+
+// writer is the account whose sites are written. acknowledged is the name of each site in its last acknowledged write.
+type writer struct {
+	key string
+
+	mu           sync.Mutex
+	acknowledged map[string]string
+	writes       int64
+}
+
+// metered is the account of a phase, whose quota clients use up.
+type metered struct {
+	phase, id, key     string
+	served, spent, cut atomic.Int64 // answers of 200 and 429; requests whose connection broke
+	seconds            float64
+}
+
+// openMetered opens the account of a phase and lets the clients use it from now on.
+func (r *run) openMetered(ctx context.Context, phase string) (*metered, error) {
+	admin, err := r.admin(r.balancer[0])
+	if err != nil {
+		return nil, err
+	}
+	a := &metered{phase: phase, id: "metered-" + strings.ReplaceAll(phase, " ", "-")}
+	key, err := admin.OpenAccount(ctx, a.id, plan.Business, r.Cap)
+	if err != nil {
+		return nil, err
+	}
+	a.key = key.Token
+	if err := r.waitKeyKnown(ctx, a.key); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.report.Phases = append(r.report.Phases, Phase{Name: phase, Cap: r.Cap})
+	r.mu.Unlock()
+	r.accounts = append(r.accounts, a)
+	r.metered.Store(a)
+	return a, nil
+}
+
+// waitKeyKnown waits until every instance accepts a key. It asks for a path that does not exist, which is not counted.
+func (r *run) waitKeyKnown(ctx context.Context, key string) error {
+	for _, s := range r.balancer {
+		if err := harness.Retry(ctx, 10*time.Second, 10*time.Millisecond, func() error {
+			a := request(ctx, *s.api.Load(), "GET", "/nowhere", key, "")
+			if a.status != http.StatusNotFound {
+				return fmt.Errorf("%s does not know a key: %d %w", s.name, a.status, a.err)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startClients starts the clients. stop ends them and returns the first error.
+func (r *run) startClients(ctx context.Context) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var clients errgroup.Group
+	for n := range r.Clients {
+		clients.Go(func() error { return r.readMetered(ctx) })
+		clients.Go(func() error { return r.writeSites(ctx, n) })
+	}
+	return func() error {
+		cancel()
+		return clients.Wait()
+	}
+}
+
+// readMetered uses up the quota of the running phase, and goes on asking when it is spent.
+func (r *run) readMetered(ctx context.Context) error {
+	for ctx.Err() == nil {
+		r.pause.RLock()
+		a := r.metered.Load()
+		status, cut, err := r.send(ctx, "GET", "/me", a.key, "")
+		a.cut.Add(int64(cut))
+		switch {
+		case err != nil: // ctx has ended
+		case status == http.StatusOK:
+			a.served.Add(1)
+		case status == http.StatusTooManyRequests:
+			a.spent.Add(1)
+		default:
+			r.reportViolation("GET /me of %s: %d", a.id, status)
+		}
+		r.pause.RUnlock()
+	}
+	return nil
+}
+
+// writeSites writes the sites of one client in turn, each with a new name. No other client writes them, so the last
+// acknowledged name is the one that must be there.
+func (r *run) writeSites(ctx context.Context, client int) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		id, name := fmt.Sprintf("c%d-%d", client, n%sitesOfWriter), fmt.Sprintf("Boutique %d, version %d", n%sitesOfWriter, n/sitesOfWriter)
+		r.pause.RLock()
+		// A write that has begun is finished: only a known outcome can be compared.
+		status, _, err := r.send(context.WithoutCancel(ctx), "PUT", "/locations/referentiels/"+referential+"/sites/"+id, r.writer.key, `{"nom":"`+name+`"}`)
+		if err != nil || status != http.StatusOK && status != http.StatusCreated {
+			r.reportViolation("PUT of %s: %d %v", id, status, err)
+		} else {
+			r.writer.mu.Lock()
+			r.writer.acknowledged[id] = name
+			r.writer.writes++
+			r.writer.mu.Unlock()
+		}
+		r.pause.RUnlock()
+	}
+	return nil
+}
+
+// send sends a request to the instances in turn until one answers. It goes to the next where the connection is refused, and
+// where the connection ends without an answer; cut counts the latter. An answer of 5xx is a violation, and is tried again, so
+// that the load goes on.
+func (r *run) send(ctx context.Context, method, path, key, body string) (status, cut int, err error) {
+	began := time.Now()
+	var refused, failed int64
+	for {
+		at := r.balancer[int(r.next.Add(1))%instances]
+		a := request(ctx, *at.api.Load(), method, path, key, body)
+		switch {
+		case ctx.Err() != nil:
+			return 0, cut, ctx.Err()
+		case a.status >= 500:
+			failed++
+			r.reportViolation("%s %s on %s: %d %.100s", method, path, at.name, a.status, a.body)
+		case a.status > 0:
+			r.count(refused, failed, int64(cut), time.Since(began))
+			return a.status, cut, nil
+		case a.isRefused():
+			refused++
+		default:
+			cut++
+		}
+		if err := sleep(ctx, 2*time.Millisecond); err != nil {
+			return 0, cut, err
+		}
+	}
+}
+
+// count adds an answered request to the report.
+func (r *run) count(refused, failed, cut int64, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Requests++
+	r.report.Refused += refused
+	r.report.Failed += failed
+	r.report.Cut += cut
+	r.report.Longest = max(r.report.Longest, took)
+}
+
+// answer is the result of one request. status is 0 where there is none.
+type answer struct {
+	status int
+	body   []byte
+	err    error
+}
+
+// isRefused says whether no connection could be made, so that certainly nothing was done.
+func (a answer) isRefused() bool {
+	var dial *net.OpError
+	return errors.As(a.err, &dial) && dial.Op == "dial"
+}
+
+// request sends one request to the API at host, over a connection of its own: a connection that an instance closes while it
+// is idle would look like an answer that was lost.
+func request(ctx context.Context, host, method, path, key, body string) answer {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+host+adminclient.APIPath+path, strings.NewReader(body))
+	if err != nil {
+		return answer{err: err}
+	}
+	req.Close = true
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil { // half an answer counts as none
+		return answer{err: err}
+	}
+	return answer{status: resp.StatusCode, body: bytes.TrimSpace(text)}
+}

@@ -1,0 +1,36 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// buildProgram builds this very program as it was at a commit, and returns its path. The sources are in a work tree of their
+// own, which is removed again. It needs git and Go, and a current folder within the repository.
+func buildProgram(ctx context.Context, commit, dir string) (path string, err error) {
+	sources, path := filepath.Join(dir, "sources"), filepath.Join(dir, "program")
+	if err := runTool(ctx, "", "git", "worktree", "add", "--detach", "--quiet", sources, commit); err != nil {
+		return "", err
+	}
+	defer func() {
+		// Not with ctx: the work tree is removed also when the run is interrupted.
+		if e := runTool(context.WithoutCancel(ctx), "", "git", "worktree", "remove", "--force", sources); err == nil {
+			err = e
+		}
+	}()
+	return path, runTool(ctx, sources, "go", "build", "-o", path, "./cmd/bench")
+}
+
+// runTool runs a program in a folder, "" for the current one. Its error holds what the program said.
+func runTool(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, output)
+	}
+	return nil
+}

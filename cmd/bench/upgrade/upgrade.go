@@ -1,0 +1,275 @@
+// Package upgrade tests that old and new programs serve side by side. Three instances of the program of an earlier commit
+// share a node and a Postgres. They are exchanged one at a time for instances of this program, then for the old ones again,
+// then for the new ones, and the upgrade is finished, while clients write and use up quotas. Its constraint: instances are
+// stopped in good order only, so that every answer of 5xx is a violation; kills are the matter of package chaos.
+//
+//	Run ──> buildProgram, startServers ──> phase forth, phase back, phase forth ──> finish ──> checkEnd ──> Report
+//	             phase ──> openMetered; for each instance: exchange, checkEqual
+//	startClients: readMetered, writeSites ──> run.send ──> balancer: the instances in turn
+//
+// A client goes round the instances and sends a request to the next one where a connection is refused, as a proxy does. Every
+// phase has an account with a small quota of its own, so that the cap is reached while both programs count.
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lieudit/cmd/bench/harness"
+	"lieudit/schemas/plan"
+)
+
+// Options are the parameters of a run. All but Postgres and Log are required.
+type Options struct {
+	Dir      string // on the disk to use
+	Before   string // the commit of the old program
+	Postgres string // of an empty database; "": a server of the run's own
+	Clients  int    // that use up quotas; as many write
+	Cap      int64  // requests of each metered account
+	Log      func(what string)
+}
+
+// Report is the result of a run. Without violations, nobody noticed the upgrade but by refused connections.
+type Report struct {
+	Before     string        `json:"before"`
+	Phases     []Phase       `json:"phases"`
+	Requests   int64         `json:"requests"` // answered
+	Refused    int64         `json:"refused"`  // connections, by an instance that was exchanged
+	Cut        int64         `json:"cut"`      // connections that ended without an answer; the request was sent again
+	Failed     int64         `json:"failed"`   // answers of 5xx
+	Writes     int64         `json:"writes"`   // of sites, acknowledged
+	Seconds    float64       `json:"seconds"`
+	Longest    time.Duration `json:"-"` // that a request took, from its first try to its answer
+	LongestMs  int64         `json:"longest_ms"`
+	Format     int           `json:"format"`   // of the log in the end
+	Compared   int           `json:"compared"` // lists that were the same on all instances
+	Violations []string      `json:"violations"`
+}
+
+// Phase is one exchange of all instances, with what its account was answered.
+type Phase struct {
+	Name    string  `json:"name"`
+	Cap     int64   `json:"cap"`
+	Served  int64   `json:"served"`
+	Spent   int64   `json:"spent_429"`
+	Counted int64   `json:"counted"` // by the log
+	Cut     int64   `json:"cut"`     // requests without an answer, which may be counted
+	Seconds float64 `json:"seconds"`
+}
+
+const (
+	nodeName  = "node"
+	instances = 3
+)
+
+// run is one run of the test. Clients hold pause for reading during each request; a check holds it for writing. mu guards
+// the report.
+type run struct {
+	Options
+	workDir  harness.WorkDir
+	old      string // path of the old program
+	postgres *harness.Postgres
+	node     *harness.Process
+	balancer [instances]*slot
+	next     atomic.Int64 // of the balancer
+	operator string       // token of the customer area
+	writer   writer
+	metered  atomic.Pointer[metered]
+	accounts []*metered // of the phases so far
+	pause    sync.RWMutex
+
+	mu     sync.Mutex
+	report Report
+}
+
+// slot is one place of the balancer: an instance, which is exchanged.
+type slot struct {
+	name    string
+	service *harness.Instance
+	isNew   bool
+	api     atomic.Pointer[string] // host and port that clients connect to
+}
+
+// Run runs the test once and reports on it. The error says why it could not be completed; the report then says what was found
+// before.
+func Run(ctx context.Context, o Options) (_ Report, err error) {
+	r := &run{Options: o, report: Report{Before: o.Before, Violations: []string{}}}
+	if r.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
+		return r.report, err
+	}
+	defer func() { err = errors.Join(err, r.tearDown()) }()
+	if err := os.MkdirAll(r.workDir.Path("before"), 0o700); err != nil {
+		return r.report, err
+	}
+	r.logf("building the program of %s", o.Before)
+	if r.old, err = buildProgram(ctx, o.Before, r.workDir.Path("before")); err != nil {
+		return r.report, err
+	}
+	if err := r.startServers(ctx); err != nil {
+		return r.report, err
+	}
+	return r.report, r.runPhases(ctx)
+}
+
+// runPhases runs the phases under load, and then the checks.
+func (r *run) runPhases(ctx context.Context) error {
+	if err := r.openWriter(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	stop := func() error { return nil }
+	for _, p := range []struct {
+		name  string
+		toNew bool
+	}{{"forth", true}, {"back", false}, {"forth again", true}} {
+		account, err := r.openMetered(ctx, p.name)
+		if err != nil {
+			return errors.Join(err, stop())
+		}
+		if p.name == "forth" { // the clients need an account
+			stop = r.startClients(ctx)
+		}
+		if err := r.exchangeAll(ctx, account, p.toNew); err != nil {
+			return errors.Join(err, stop())
+		}
+	}
+	err := r.finish(ctx)
+	r.report.Seconds = time.Since(began).Seconds()
+	if err := errors.Join(err, stop()); err != nil {
+		return err
+	}
+	r.report.Writes = r.writer.writes
+	r.report.LongestMs = r.report.Longest.Milliseconds()
+	return r.checkEnd(ctx)
+}
+
+// startServers starts Postgres, the node and three instances of the old program. The first is ready before the others start,
+// so that it writes the operator's token.
+func (r *run) startServers(ctx context.Context) (err error) {
+	if r.Postgres == "" {
+		if r.postgres, err = harness.StartPostgres(ctx, harness.FindPostgres()); err != nil {
+			return err
+		}
+		r.Postgres = r.postgres.URL
+	}
+	if r.node, err = harness.StartNode(ctx, r.workDir.WithProgram(r.old), nodeName); err != nil {
+		return err
+	}
+	for n := range r.balancer {
+		r.balancer[n] = &slot{name: fmt.Sprintf("instance-%d", n+1)}
+		if err := r.startInstance(ctx, r.balancer[n], false); err != nil {
+			return err
+		}
+	}
+	r.operator, err = harness.ReadOperatorToken(ctx, r.workDir.Path(r.balancer[0].name))
+	return err
+}
+
+// startInstance starts an instance of the old or of this program, and gives it requests once it is ready.
+func (r *run) startInstance(ctx context.Context, s *slot, isNew bool) (err error) {
+	folder := r.workDir
+	if !isNew {
+		folder = folder.WithProgram(r.old)
+	}
+	flags := append(r.workDir.NodeFlags(nodeName), "--postgres", r.Postgres, "--no-demo")
+	if s.service, err = harness.StartInstance(ctx, folder, s.name, harness.AnyPort, flags...); err != nil {
+		return err
+	}
+	if err := s.service.WaitReady(ctx); err != nil {
+		return err
+	}
+	s.isNew = isNew
+	s.api.Store(&s.service.API)
+	return nil
+}
+
+// exchangeAll exchanges the instances one after the other and checks after each that all answer the same. Between two
+// exchanges clients have the time to use the mixture.
+func (r *run) exchangeAll(ctx context.Context, a *metered, toNew bool) error {
+	began := time.Now()
+	for _, s := range r.balancer {
+		if err := s.service.Stop(); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if err := r.startInstance(ctx, s, toNew); err != nil {
+			return err
+		}
+		if err := r.checkEqual(ctx); err != nil {
+			return err
+		}
+		if err := r.checkUpgradeStatus(ctx); err != nil {
+			return err
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	a.seconds = time.Since(began).Seconds()
+	r.logf("%s: all exchanged in %.1f s", a.phase, a.seconds)
+	return nil
+}
+
+// openWriter opens the account whose sites are written.
+func (r *run) openWriter(ctx context.Context) error {
+	admin, err := r.admin(r.balancer[0])
+	if err != nil {
+		return err
+	}
+	key, err := admin.OpenAccount(ctx, writerAccount, plan.Business, harness.UnlimitedQuota)
+	if err != nil {
+		return err
+	}
+	r.writer.key, r.writer.acknowledged = key.Token, map[string]string{}
+	if err := r.waitKeyKnown(ctx, key.Token); err != nil {
+		return err
+	}
+	_, _, err = r.send(ctx, "POST", "/locations/referentiels", key.Token, `{"code":"`+referential+`"}`)
+	return err
+}
+
+// tearDown ends all processes and removes their folders.
+func (r *run) tearDown() error {
+	for _, s := range r.balancer {
+		if s != nil && s.service != nil {
+			s.service.Kill()
+		}
+	}
+	if r.node != nil {
+		r.node.Kill()
+	}
+	var err error
+	if r.postgres != nil {
+		err = r.postgres.Remove()
+	}
+	return errors.Join(err, r.workDir.Remove())
+}
+
+// reportViolation adds a violation, up to a number that people read.
+func (r *run) reportViolation(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.report.Violations) < 50 {
+		r.report.Violations = append(r.report.Violations, fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *run) logf(format string, args ...any) {
+	if r.Log != nil {
+		r.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+// sleep waits, or returns why ctx ended.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
