@@ -52,7 +52,7 @@ func (j *fileJob) answerFormer(ctx context.Context, decoder kit.Decoder[body.For
 	}
 	columns, answer, err := prepare(j.table, form)
 	if err != nil {
-		return kit.Response{}, err
+		return kit.Response{}, fillFormInputs(err, j.upload)
 	}
 	if err := j.reserve(ctx); err != nil {
 		return kit.Response{}, err
@@ -93,13 +93,13 @@ type columnFinder struct {
 func (f *columnFinder) find(field, column string) int {
 	i := f.table.Column(column)
 	if i < 0 {
-		f.addMissing(field, "the file has no column "+strconv.Quote(column), map[string]any{field: column})
+		f.addMissing(field, "the file has no column "+strconv.Quote(column))
 	}
 	return i
 }
 
-func (f *columnFinder) addMissing(field, msg string, input map[string]any) {
-	f.violations = append(f.violations, problem.Violation{Type: "value_error", Loc: []any{"body", field}, Msg: "Value error, " + msg, Input: input})
+func (f *columnFinder) addMissing(field, msg string) {
+	f.violations = append(f.violations, problem.Violation{Type: "value_error", Loc: []any{"body", field}, Msg: "Value error, " + msg})
 }
 
 // err is the refusal of a form that names columns which the table lacks.
@@ -231,7 +231,7 @@ func (f *columnFinder) findCoordinate(field, column string, names ...string) int
 			return i
 		}
 	}
-	f.addMissing(field, "the file has no column "+strings.Join(names, ", "), map[string]any{})
+	f.addMissing(field, "the file has no column "+strings.Join(names, ", "))
 	return -1
 }
 

@@ -119,14 +119,9 @@ func toReferential(r locationsqueries.Referential) body.Referential {
 }
 
 // toListError turns the error of a list into its answer: a cursor that is not ours is a broken rule.
-func toListError(err error, cursor string) error {
+func toListError(err error) error {
 	if errors.Is(err, locationsqueries.ErrInvalidCursor) {
-		return invalidCursor(cursor)
+		return problem.InvalidCursor()
 	}
 	return err
-}
-
-// invalidCursor refuses a cursor that was not given to this account for this question, and echoes it.
-func invalidCursor(cursor string) error {
-	return problem.InvalidCursor(map[string]any{"curseur": cursor})
 }

@@ -235,7 +235,7 @@ func TestARouterThatCannotAnswerIsA500(t *testing.T) {
 	}
 	b := newRoutingAPI(t, &fakeRouter{err: route.ErrTooMuchWork}, unchanged)
 	expectResponse(t, "too much", b.get("/route/matrix?origins=3,44&destinations=3,45"), 422, `{"detail":[{"type":"value_error","loc":["query"],`+
-		`"msg":"Value error, more work than one request may cost: ask for fewer bounds, or nearer ones","input":{}}]}`)
+		`"msg":"Value error, more work than one request may cost: ask for fewer bounds, or nearer ones","input":{"destinations":"3,45","origins":"3,44"}}]}`)
 }
 
 func TestTheRouterIsAskedForWhatTheRequestSays(t *testing.T) {

@@ -53,7 +53,7 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	}
 	switch {
 	case errors.Is(err, search.ErrInvalidCursor):
-		return kit.Response{}, invalidCursor(in.Cursor)
+		return kit.Response{}, problem.InvalidCursor()
 	case err != nil || len(page.hits) == 0:
 		return kit.Response{Body: noSites(in.Format)}, err
 	}
@@ -68,9 +68,9 @@ func checkSearchAccess(c caller, in body.SearchLocations) error {
 	isPublic, isByDuration := c.Kind == token.Publishable, in.Sort == sortByDuration
 	switch {
 	case isPublic && in.Status != "":
-		return problem.BrokenRule("query", "statut", "extra_forbidden", "Extra inputs are not permitted", map[string]any{"statut": in.Status})
+		return problem.BrokenRule("query", "statut", "extra_forbidden", "Extra inputs are not permitted")
 	case isPublic && isByDuration:
-		return problem.BrokenRule("query", "sort", "literal_error", "Input should be 'pertinence', 'distance' or 'nom'", map[string]any{"sort": in.Sort})
+		return problem.BrokenRule("query", "sort", "literal_error", "Input should be 'pertinence', 'distance' or 'nom'")
 	case isByDuration && !planIncludes(c.Plan, plan.RouteTools):
 		return refusal.PlanInsufficient.With(refusal.Details{Plan: c.Plan})
 	}
@@ -246,7 +246,7 @@ func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil {
-		return "", invalidCursor(cursor)
+		return "", problem.InvalidCursor()
 	}
 	aead, bound, err := s.newCipher(ctx)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	}
 	next, err := aead.Open(nil, nil, sealed, bound)
 	if err != nil {
-		return "", invalidCursor(cursor)
+		return "", problem.InvalidCursor()
 	}
 	return string(next), nil
 }

@@ -118,7 +118,7 @@ func TestASearchByDurationNeedsSecretKeyPlanCenterAndRouter(t *testing.T) {
 	const around = "/services/v1/locations/search?sort=duree&lat=44&lon=3"
 	b := newRoutingAPI(t, &fakeRouter{err: route.ErrUnavailable}, func(p *fakeParts) { p.locations.Search = timedSites() })
 	w := b.send("GET", around, "BUSINESS publishable", "Origin", "https://a.fr")
-	expectResponse(t, "a publishable key", w, 422, `{"detail":[{"type":"literal_error","loc":["query","sort"],"msg":"Input should be 'pertinence', 'distance' or 'nom'","input":{"sort":"duree"}}]}`)
+	expectResponse(t, "a publishable key", w, 422, `{"detail":[{"type":"literal_error","loc":["query","sort"],"msg":"Input should be 'pertinence', 'distance' or 'nom'","input":{"lat":"44","lon":"3","sort":"duree"}}]}`)
 	expectResponse(t, "a smaller plan", b.send("GET", around, "STARTER secret"), 403, planInsufficient("STARTER"))
 	expectResponse(t, "no centre", b.send("GET", "/services/v1/locations/search?sort=duree", "GROWTH secret"), 422, "sort=duree needs lat and lon, or near")
 	expectResponse(t, "no router", b.send("GET", around, "GROWTH secret"), 500, "Routing engine unavailable")

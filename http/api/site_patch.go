@@ -137,20 +137,20 @@ func objectMembers(text json.RawMessage) map[string]json.RawMessage {
 // checkResult checks the rules that the result of a merge can break though the patch keeps them.
 func (p sitePatch) checkResult(c locations.Content) error {
 	var all []problem.Violation
-	addViolation := func(rule string, input map[string]any, at ...any) {
-		all = append(all, problem.Violation{Type: "value_error", Loc: append([]any{"body"}, at...), Msg: "Value error, " + rule, Input: input})
+	addViolation := func(rule string, at ...any) {
+		all = append(all, problem.Violation{Type: "value_error", Loc: append([]any{"body"}, at...), Msg: "Value error, " + rule})
 	}
 	if (c.Lat == nil) != (c.Lon == nil) {
-		addViolation("lat and lon go together", map[string]any{"lat": p.Lat, "lon": p.Lon})
+		addViolation("lat and lon go together")
 	}
 	if len(c.Hours) > maxFreeJSONBytes {
-		addViolation(fmt.Sprintf("at most %d bytes of JSON are kept", maxFreeJSONBytes), map[string]any{}, "horaires")
+		addViolation(fmt.Sprintf("at most %d bytes of JSON are kept", maxFreeJSONBytes), "horaires")
 	}
 	if len(c.Properties) > maxFreeJSONBytes {
-		addViolation(fmt.Sprintf("at most %d bytes of JSON are kept", maxFreeJSONBytes), map[string]any{}, "proprietes")
+		addViolation(fmt.Sprintf("at most %d bytes of JSON are kept", maxFreeJSONBytes), "proprietes")
 	}
 	if n := len(objectMembers(c.Properties)); n > maxProperties {
-		addViolation(fmt.Sprintf("at most %d members are kept, not %d", maxProperties, n), map[string]any{}, "proprietes")
+		addViolation(fmt.Sprintf("at most %d members are kept, not %d", maxProperties, n), "proprietes")
 	}
 	if len(all) > 0 {
 		return problem.Violations(all...)

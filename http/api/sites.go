@@ -27,7 +27,7 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (ki
 	page := locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit}
 	found, next, err := h.locations.Queries.ListSites(ctx, account, code, search.Status(in.Status), page)
 	if err != nil {
-		return kit.Response{}, toListError(err, in.Cursor)
+		return kit.Response{}, toListError(err)
 	}
 	return kit.OK(body.Sites{Envelope: body.OKEnvelope, Results: append([]sites.Site{}, found...), Cursor: next})
 }
@@ -89,12 +89,10 @@ var externalIDPattern = regexp.MustCompile(sites.ExternalIDPattern)
 func checkExternalID(c call, inBody string) error {
 	inPath := c.Vars["external_id"]
 	if !externalIDPattern.MatchString(inPath) {
-		return problem.BrokenRule("path", "external_id", "string_pattern_mismatch", "String should match pattern '"+externalIDPattern.String()+"'",
-			map[string]any{"external_id": inPath})
+		return problem.BrokenRule("path", "external_id", "string_pattern_mismatch", "String should match pattern '"+externalIDPattern.String()+"'")
 	}
 	if inBody != "" && inBody != inPath {
-		return problem.BrokenRule("body", "external_id", "value_error", "Value error, a site keeps the external_id of its path",
-			map[string]any{"external_id": inBody})
+		return problem.BrokenRule("body", "external_id", "value_error", "Value error, a site keeps the external_id of its path")
 	}
 	return nil
 }
@@ -153,8 +151,10 @@ func parseIdempotencyKey(h http.Header) (string, error) {
 		isInvalid = isInvalid || c <= ' ' || c > '~'
 	}
 	if isInvalid {
-		return "", problem.BrokenRule("header", idempotencyHeader, "string_pattern_mismatch", "String should match pattern '^[!-~]{1,255}$'",
-			map[string]any{idempotencyHeader: key[:min(len(key), 300)]})
+		return "", problem.Violations(problem.Violation{
+			Type: "string_pattern_mismatch", Loc: []any{"header", idempotencyHeader}, Msg: "String should match pattern '^[!-~]{1,255}$'",
+			Input: map[string]any{idempotencyHeader: key[:min(len(key), 300)]}, // of the other headers some are secret
+		})
 	}
 	return key, nil
 }

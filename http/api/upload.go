@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
@@ -61,7 +62,7 @@ func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*file
 	})
 	if err := j.readTable(r.Context()); err != nil {
 		j.free()
-		return nil, toFileProblem(err, upload.FileName)
+		return nil, toFileProblem(err, upload)
 	}
 	return j, nil
 }
@@ -77,11 +78,18 @@ func (j *fileJob) readTable(ctx context.Context) (err error) {
 }
 
 // toFileProblem is the answer to a file that is no CSV: a broken rule of the field that holds it.
-func toFileProblem(err error, fileName string) error {
+func toFileProblem(err error, upload *csvupload.Upload) error {
 	if bad, ok := errors.AsType[*csvupload.FormatError](err); ok {
-		return problem.BrokenRule("body", "data", "value_error", "Value error, "+bad.Error(), map[string]any{"data": fileName})
+		return fillFormInputs(problem.BrokenRule("body", "data", "value_error", "Value error, "+bad.Error()), upload)
 	}
 	return err
+}
+
+// fillFormInputs sets the inputs of broken rules to the fields of a form. In place of the file it has its name.
+func fillFormInputs(err error, upload *csvupload.Upload) error {
+	fields := maps.Clone(upload.Fields)
+	fields.Set("data", upload.FileName)
+	return kit.FillFormInputs(err, fields)
 }
 
 // reserve counts the rows, all or none. Counting may wait for the log, so the key is checked again. If it is no longer valid, what

@@ -41,7 +41,7 @@ type Accounts struct {
 func (h *handler) openAccount(ctx context.Context, c call, in body.OpenAccount) (kit.Response, error) {
 	if c.Principal.Role == accessschemas.RoleAgency {
 		if in.ID != "" {
-			return kit.Response{}, refuseChosenID(in)
+			return kit.Response{}, refuseChosenID()
 		}
 		if in.Agency != "" && in.Agency != c.Principal.Account {
 			return kit.Response{}, refusal.AgencyUnknown
@@ -52,7 +52,7 @@ func (h *handler) openAccount(ctx context.Context, c call, in body.OpenAccount) 
 		in.ID = strings.ToLower(rand.Text())[:12]
 	}
 	if plan.DateOf(h.Now()).Start().Before(in.Anchor.Start()) {
-		return kit.Response{}, refuseFutureStart(in)
+		return kit.Response{}, refuseFutureStart()
 	}
 	c.Vars = map[string]string{"id": in.ID}
 	at, err := h.accounts.Commands.OpenAccount(ctx, metadata(c, ""), account.OpenRequest{
@@ -67,20 +67,20 @@ func (h *handler) openAccount(ctx context.Context, c call, in body.OpenAccount) 
 
 // refuseChosenID refuses an id in a request of an agency: ids of sub-clients are generated, so that no refusal shows which
 // ids others have.
-func refuseChosenID(in body.OpenAccount) error {
-	return problem.BrokenRule("body", "id", "extra_forbidden", "Extra inputs are not permitted", map[string]any{"id": in.ID})
+func refuseChosenID() error {
+	return problem.BrokenRule("body", "id", "extra_forbidden", "Extra inputs are not permitted")
 }
 
 // refuseFutureStart refuses a first period that begins after today.
-func refuseFutureStart(in body.OpenAccount) error {
-	return problem.BrokenRule("body", "debut_periode", "date_past", "Date should not be in the future", map[string]any{"debut_periode": in.Anchor})
+func refuseFutureStart() error {
+	return problem.BrokenRule("body", "debut_periode", "date_past", "Date should not be in the future")
 }
 
 // toQuotaRule turns an account.QuotaError into a broken rule of the request: the quota is above what the plan or the agency
 // allows. Any other error is returned as it is.
 func toQuotaRule(err error) error {
 	if e, ok := errors.AsType[*account.QuotaError](err); ok {
-		return problem.BrokenRule("body", "quota", "less_than_equal", fmt.Sprintf("Input should be less than or equal to %d", e.Max), map[string]any{"quota": e.Quota})
+		return problem.BrokenRule("body", "quota", "less_than_equal", fmt.Sprintf("Input should be less than or equal to %d", e.Max))
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func checkConfirmation(c call, repeatedID string) error {
 	if repeatedID == c.Vars["id"] {
 		return nil
 	}
-	return problem.BrokenRule("body", "id", "value_error", "Value error, not the account of the path", map[string]any{"id": repeatedID})
+	return problem.BrokenRule("body", "id", "value_error", "Value error, not the account of the path")
 }
 
 // eraseAccount makes the personal data of a closed account unreadable on the log, then drops the generations of read models

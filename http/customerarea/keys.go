@@ -74,9 +74,9 @@ func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) err
 	needsAccount := in.Role == accessschemas.RoleCustomer || in.Role == accessschemas.RoleAgency
 	switch {
 	case needsAccount && in.Account == "":
-		return accountRuleBroken(in, "missing", "Field required")
+		return accountRuleBroken("missing", "Field required")
 	case !needsAccount && in.Account != "":
-		return accountRuleBroken(in, "extra_forbidden", "Extra inputs are not permitted")
+		return accountRuleBroken("extra_forbidden", "Extra inputs are not permitted")
 	case !needsAccount:
 		return nil
 	}
@@ -84,10 +84,9 @@ func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) err
 	return err
 }
 
-// accountRuleBroken is a broken rule of the member account. It echoes the whole request: the rule is about its role and its
-// account together.
-func accountRuleBroken(in body.IssueToken, rule, text string) error {
-	return problem.BrokenRule("body", "account", rule, text, in)
+// accountRuleBroken is a broken rule of the member account.
+func accountRuleBroken(rule, text string) error {
+	return problem.BrokenRule("body", "account", rule, text)
 }
 
 // revokeToken revokes a customer-area token for good. A second time changes nothing.

@@ -103,7 +103,7 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 	if in.Cursor != "" {
 		after, err := audit.ParseCursor(in.Cursor)
 		if err != nil {
-			return kit.Response{}, invalidCursor()
+			return kit.Response{}, problem.InvalidCursor()
 		}
 		q.After = after
 	}
@@ -134,10 +134,7 @@ func (h *handler) checkAccountExists(ctx context.Context, id string) error {
 // toListError turns the error of a list into its answer: a cursor that is not ours is a broken rule.
 func toListError(err error) error {
 	if errors.Is(err, account.ErrInvalidCursor) {
-		return invalidCursor()
+		return problem.InvalidCursor()
 	}
 	return err
 }
-
-// invalidCursor refuses the cursor of a request. It echoes nothing of it.
-func invalidCursor() error { return problem.InvalidCursor(map[string]any{}) }

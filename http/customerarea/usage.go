@@ -47,7 +47,7 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 	if u.Next == (plan.Date{}) { // nothing was counted in the period
 		period := plan.PeriodAt(owner.Anchor, q.First.Start())
 		if period.First != q.First {
-			return kit.Response{}, unknownPeriod("query", "period", in.Period)
+			return kit.Response{}, unknownPeriod("query", "period")
 		}
 		u.Next = period.Next
 	}
@@ -65,7 +65,7 @@ func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) (usa
 	if q.First = plan.PeriodAt(owner.Anchor, now).First; in.Period != "" {
 		var err error
 		if q.First, err = parsePeriod(owner, in.Period); err != nil {
-			return q, unknownPeriod("query", "period", in.Period)
+			return q, unknownPeriod("query", "period")
 		}
 	}
 	for _, by := range in.GroupBy {
@@ -102,8 +102,8 @@ func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 }
 
 // unknownPeriod refuses a text that names no period of the account.
-func unknownPeriod(part, name, text string) error {
-	return problem.BrokenRule(part, name, "value_error", "Value error, no period of the account begins on that day", map[string]any{name: text})
+func unknownPeriod(part, name string) error {
+	return problem.BrokenRule(part, name, "value_error", "Value error, no period of the account begins on that day")
 }
 
 // adjustUsage corrects a line of a closed period, for good. The account is the one that pays where the request names none. The
@@ -118,7 +118,7 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	}
 	first, err := parsePeriod(owner, in.Period)
 	if err != nil {
-		return kit.Response{}, unknownPeriod("body", "periode", in.Period)
+		return kit.Response{}, unknownPeriod("body", "periode")
 	}
 	done, err := h.usage.Meter.AdjustPeriod(ctx, metadata(c, in.Reason), usage.Adjustment{
 		Contract: in.Contract, First: first, Requests: in.Requests,

@@ -62,6 +62,7 @@ func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []by
 	if inspect != nil {
 		inspect(text)
 	}
+	keepBody(r, text)
 	v, err := d.DecodeText(text)
 	queryErr := rejectQuery(r.URL.RawQuery)
 	if isBadRequest(queryErr) && !isBadRequest(err) {
@@ -122,7 +123,8 @@ func (d Decoder[T]) DecodeText(text []byte) (T, error) {
 }
 
 // DecodeQuery decodes the query of a request. Items of a list are repeated parameters or separated by commas. An optional
-// parameter without a value counts as left out.
+// parameter without a value counts as left out. One of some words, or with a pattern, breaks that rule instead where it has no
+// default.
 func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
 	return d.decodeRawQuery(r.URL.RawQuery, strictQuery)
 }

@@ -25,14 +25,17 @@ type Operation[P any] func(context.Context, Call[P]) (Response, error)
 type Endpoint[P any] func(*http.Request) (Operation[P], error)
 
 // NewEndpoint joins how a request is decoded with what is done about it. do gets what decode returned, and is called only
-// where decode did not fail.
+// where decode did not fail. Violations that do returns without an input get it from the request.
 func NewEndpoint[P, T any](decode func(*http.Request) (T, error), do func(context.Context, Call[P], T) (Response, error)) Endpoint[P] {
 	return func(r *http.Request) (Operation[P], error) {
 		in, err := decode(r)
 		if err != nil {
 			return nil, err
 		}
-		return func(ctx context.Context, c Call[P]) (Response, error) { return do(ctx, c, in) }, nil
+		return func(ctx context.Context, c Call[P]) (Response, error) {
+			response, err := do(ctx, c, in)
+			return response, fillRequestInputs(err, r, c.Vars)
+		}, nil
 	}
 }
 

@@ -3,7 +3,6 @@ package kit
 import (
 	"encoding"
 	"iter"
-	"maps"
 	"math"
 	"net/url"
 	"reflect"
@@ -105,30 +104,22 @@ func (q *queryDecoder) addViolation(f violation, loc ...any) {
 		return
 	}
 	q.violations = append(q.violations, problem.Violation{
-		Type: f.rule, Loc: append([]any{q.part}, loc...), Msg: f.msg, Input: q.echoInput(loc),
+		Type: f.rule, Loc: append([]any{q.part}, loc...), Msg: f.msg, Input: echoParams(q.params, q.isLarge, loc),
 	})
 }
 
-// echoInput is the input of a violation: the query, or of a large one the parameter alone, if that is small.
-func (q *queryDecoder) echoInput(loc []any) map[string]any {
-	if !q.isLarge {
-		return paramsAsObject(q.params, maps.Keys(q.params))
-	}
-	if len(loc) > 0 {
-		if name, ok := loc[0].(string); ok && len(strings.Join(q.params[name], ",")) <= maxEchoedInput {
-			return paramsAsObject(q.params, slices.Values([]string{name}))
-		}
-	}
-	return map[string]any{}
-}
-
-// decodeField decodes one parameter. Its error is refusal.RequestMalformed. Empty values count as not sent. A parameter
-// that is no list and has several values breaks the rule of its type.
+// decodeField decodes one parameter. Its error is refusal.RequestMalformed. Empty values count as not sent, but not that of a text with
+// a fixed form and no default: who leaves the code of a filter empty does not ask for everything. A parameter that is no list and has
+// several values breaks the rule of its type.
 func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
-	values := slices.DeleteFunc(slices.Clone(q.params[f.Name]), func(v string) bool { return v == "" })
+	sent := q.params[f.Name]
+	values := slices.DeleteFunc(slices.Clone(sent), func(v string) bool { return v == "" })
 	switch {
 	case len(values) == 0 && f.Required:
 		return refusal.RequestMalformed
+	case len(values) == 0 && len(sent) > 0 && !q.ignoreUndeclared && f.Default == "" && hasFixedForm(f.Shape):
+		q.addViolation(checkEnumAndPattern(f.Shape, ""), f.Name)
+		return nil
 	case len(values) == 0:
 		setDefault(f, into)
 		return nil
@@ -150,6 +141,11 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	}
 	q.addViolation(parseParam(f.Shape, values[0], into), f.Name)
 	return nil
+}
+
+// hasFixedForm reports whether a text is one of some words or has a pattern.
+func hasFixedForm(s *shape.Shape) bool {
+	return s.Kind == shape.Text && (len(s.Enum) > 0 || s.Pattern != nil)
 }
 
 // decodeList splits the values at commas, unless the mode keeps them, and skips items without text. A list of a wrong length has

@@ -141,7 +141,7 @@ func TestALargeQueryIsEchoedAsItsParameterAlone(t *testing.T) {
 			t.Errorf("%.40s…: %.300q, want %s", raw, got, want)
 		}
 	}
-	if _, got := problemOf(t, errorOf(queryDecoder("q=x&lat=1&sort="+strings.Repeat("&sort=", 1000)))); len(got) != 1 || got[0] != `value_error ["query"] {}` {
+	if _, got := problemOf(t, errorOf(queryDecoder("q=x&lat=1&day="+strings.Repeat("&day=", 1000)))); len(got) != 1 || got[0] != `value_error ["query"] {}` {
 		t.Errorf("a rule over several: %.300q", got)
 	}
 }
@@ -197,5 +197,32 @@ func TestAFormKeepsTheCommasOfItsFields(t *testing.T) {
 	const input = ` {"columns":["a","b","c"],"sort":"x"}`
 	if want := []string{`too_long ["body","columns"]` + input, `literal_error ["body","sort"]` + input}; status != 422 || !slices.Equal(violations, want) {
 		t.Errorf("got %d %q, want %q", status, violations, want)
+	}
+}
+
+func TestAnEmptyValueOfAFixedFormWithoutDefaultBreaksIt(t *testing.T) {
+	t.Parallel()
+	type form struct {
+		Status string   `json:"status,omitempty" enum:"active archived"`
+		Code   string   `json:"code,omitempty" pattern:"^[a-z]+$"`
+		Sort   string   `json:"sort,omitempty" enum:"nom" default:"nom"`
+		Tags   []string `json:"tags,omitempty"`
+		Text   string   `json:"text,omitempty" max:"5"`
+	}
+	decoder := kit.NewDecoder[form]()
+	for raw, want := range map[string][]string{
+		"status=":                 {`literal_error ["query","status"] {"status":""}`},
+		"code=&code=":             {`string_pattern_mismatch ["query","code"] {"code":["",""]}`},
+		"code=&status=":           {`literal_error ["query","status"] {"code":"","status":""}`, `string_pattern_mismatch ["query","code"] {"code":"","status":""}`},
+		"sort=&tags=&text=":       nil,
+		"status=&status=archived": nil,
+	} {
+		r := httptest.NewRequest("GET", "/?"+raw, nil)
+		if _, violations := problemOf(t, errorOf(decoder.DecodeQuery(r))); !slices.Equal(violations, want) {
+			t.Errorf("%s: got %q, want %q", raw, violations, want)
+		}
+		if _, err := decoder.DecodeOpenQuery(r); err != nil {
+			t.Errorf("%s: an open query is refused: %v", raw, err)
+		}
 	}
 }

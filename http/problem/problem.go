@@ -85,8 +85,8 @@ func MethodNotAllowed(allowed ...string) Problem {
 	return p
 }
 
-// Violation is one broken rule of a request's form. Loc begins with "query", "body", "path" or "header"; Input is always an
-// object.
+// Violation is one broken rule of a request's form. Loc begins with "query", "body", "path" or "header". Input is always an object
+// once it is sent; until then nil means that it is to be taken from the request.
 type Violation = body.Violation
 
 // MaxViolations is the most violations that one answer holds.
@@ -101,12 +101,12 @@ func Violations(all ...Violation) Problem {
 }
 
 // BrokenRule is the 422 of one broken rule, of the member or parameter name in part ("query", "body", "path", "header").
-// rule and msg are Pydantic's. input is the object that holds the member.
-func BrokenRule(part, name, rule, msg string, input any) Problem {
-	return Violations(Violation{Type: rule, Loc: []any{part, name}, Msg: msg, Input: input})
+// rule and msg are Pydantic's. It has no input: the endpoint of the request sets it (kit.NewEndpoint).
+func BrokenRule(part, name, rule, msg string) Problem {
+	return Violations(Violation{Type: rule, Loc: []any{part, name}, Msg: msg})
 }
 
-// InvalidCursor is the 422 of a cursor that was not given to this account for this question. input echoes it.
-func InvalidCursor(input map[string]any) Problem {
-	return BrokenRule("query", "curseur", "value_error", "Value error, not a cursor that was given", input)
+// InvalidCursor is the 422 of a cursor that was not given to this account for this question.
+func InvalidCursor() Problem {
+	return BrokenRule("query", "curseur", "value_error", "Value error, not a cursor that was given")
 }

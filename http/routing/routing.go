@@ -72,7 +72,7 @@ func (s *Service) toAnswer(ctx context.Context, c Caller, err error) (any, error
 
 // brokenRule is the refusal of a whole request for a rule that shows only when it is worked on.
 func brokenRule(part, rule string) error {
-	return problem.Violations(problem.Violation{Type: "value_error", Loc: []any{part}, Msg: "Value error, " + rule, Input: map[string]any{}})
+	return problem.Violations(problem.Violation{Type: "value_error", Loc: []any{part}, Msg: "Value error, " + rule})
 }
 
 // profileOf is the router's profile of a request.
