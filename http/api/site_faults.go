@@ -6,7 +6,10 @@ import (
 	"slices"
 
 	"lieudit/commands/locations"
+	"lieudit/http/kit"
 	"lieudit/http/problem"
+	"lieudit/schemas/body"
+	sites "lieudit/schemas/locations"
 )
 
 // toRowFailure turns the error of a batch into its answer: a rule that a row breaks is located by the row's place in the request,
@@ -22,7 +25,16 @@ func toRowFailure(err error, rows []locations.Row) error {
 	}
 	faults := slices.Clone(e.Faults)
 	slices.SortStableFunc(faults, func(a, b locations.RowFault) int { return places[a.ExternalID] - places[b.ExternalID] })
-	return toFailure(faults, func(f locations.RowFault) []any { return []any{"body", "sites", places[f.ExternalID], f.Member} })
+	var all []problem.Violation
+	for _, f := range faults[:min(len(faults), problem.MaxViolations)] {
+		row, _ := kit.MarshalJSON(body.SiteRow{ExternalID: f.ExternalID, Content: f.Content}) // a row that was decoded always encodes
+		for _, v := range locateFault(f) {
+			v.Input = kit.HoldingObject(row, v.Loc[1:])
+			v.Loc = slices.Insert(v.Loc, 1, any("sites"), any(places[f.ExternalID]))
+			all = append(all, v)
+		}
+	}
+	return problem.Violations(all...)
 }
 
 // toSiteFailure turns the error of a write of one site into its answer.
@@ -31,23 +43,36 @@ func toSiteFailure(err error) error {
 	if !ok {
 		return err
 	}
-	return toFailure(e.Faults, func(f locations.RowFault) []any { return []any{"body", f.Member} })
-}
-
-func toFailure(faults []locations.RowFault, locate func(locations.RowFault) []any) error {
 	var all []problem.Violation
-	for _, f := range faults[:min(len(faults), problem.MaxViolations)] {
-		all = append(all, problem.Violation{Type: "value_error", Loc: locate(f), Msg: "Value error, " + f.Rule, Input: inputOf(f)})
+	for _, f := range e.Faults {
+		all = append(all, locateFault(f)...)
 	}
 	return problem.Violations(all...)
 }
 
-// inputOf is the site with the faulty member alone.
-func inputOf(f locations.RowFault) map[string]any {
-	input := map[string]any{"external_id": f.ExternalID}
-	var members map[string]json.RawMessage
-	if text, err := json.Marshal(f.Content); err == nil && json.Unmarshal(text, &members) == nil {
-		input[f.Member] = members[f.Member]
+// locateFault is the violations of a faulty member, without their input. Of horaires each names the field inside that breaks a rule.
+// Loc is as in the write of one site.
+func locateFault(f locations.RowFault) []problem.Violation {
+	if f.Member == "horaires" {
+		if all := locateHoursFaults(f.Content.Hours); len(all) > 0 {
+			return all
+		}
 	}
-	return input
+	return []problem.Violation{{Type: "value_error", Loc: []any{"body", f.Member}, Msg: "Value error, " + f.Rule}}
+}
+
+// locateHoursFaults decodes hours by the tags and rules of their struct. Which hours are refused is not decided here but by
+// sites.ParseHours: it may refuse what the decoder takes, and then there is no violation.
+func locateHoursFaults(hours json.RawMessage) []problem.Violation {
+	type holder struct {
+		Hours sites.Hours `json:"horaires"`
+	}
+	text := slices.Concat([]byte(`{"horaires":`), hours, []byte("}"))
+	_, err := kit.NewDecoder[holder]().DecodeText(text)
+	p, _ := errors.AsType[problem.Problem](err)
+	failure, _ := p.Body.(body.RuleFailure)
+	for i := range failure.Detail {
+		failure.Detail[i].Input = nil // of the request, and not of text
+	}
+	return failure.Detail
 }

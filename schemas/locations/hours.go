@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"lieudit/schemas/body/shape"
 )
 
 // Hours are the opening hours of a site. A day without hours is closed, unless there is a text alone.
@@ -60,72 +62,103 @@ func ParseHours(text json.RawMessage) (h Hours, err error) {
 	return h, h.check()
 }
 
+// check returns the first rule that hours break, and where.
 func (h Hours) check() error {
-	switch {
-	case len(h.Weekly) > maxWeeklyHours || len(h.Exceptions) > maxHoursExceptions:
-		return fmt.Errorf("hebdo has at most %d entries and exceptions %d", maxWeeklyHours, maxHoursExceptions)
-	case len(h.Text) > maxHoursText:
-		return fmt.Errorf("texte has at most %d bytes", maxHoursText)
-	}
-	if _, err := time.LoadLocation(h.Timezone); err != nil || h.Timezone == "Local" {
-		return fmt.Errorf("%q is no time zone such as Europe/Paris", h.Timezone)
+	if err := firstFault(h.MemberFaults(), nil); err != nil {
+		return err
 	}
 	for i, w := range h.Weekly {
-		if err := w.check(); err != nil {
+		if err := firstFault(w.MemberFaults(), nil); err != nil {
 			return fmt.Errorf("hebdo %d: %w", i, err)
 		}
 	}
 	for i, e := range h.Exceptions {
-		if err := e.check(); err != nil {
+		if err := firstFault(e.MemberFaults(), e.BrokenRules()); err != nil {
 			return fmt.Errorf("exceptions %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func (w WeeklyHours) check() error {
+// firstFault is the first of some broken rules as an error, nil where there is none.
+func firstFault(members []shape.MemberFault, rules []string) error {
+	switch {
+	case len(members) > 0:
+		return errors.New(members[0].Rule)
+	case len(rules) > 0:
+		return errors.New(rules[0])
+	}
+	return nil
+}
+
+// MemberFaults checks how much the members hold, and the time zone.
+func (h Hours) MemberFaults() (faults []shape.MemberFault) {
+	if len(h.Weekly) > maxWeeklyHours {
+		faults = append(faults, shape.MemberFault{Member: "hebdo", Rule: fmt.Sprintf("hebdo has at most %d entries", maxWeeklyHours)})
+	}
+	if len(h.Exceptions) > maxHoursExceptions {
+		faults = append(faults, shape.MemberFault{Member: "exceptions", Rule: fmt.Sprintf("exceptions has at most %d entries", maxHoursExceptions)})
+	}
+	if len(h.Text) > maxHoursText {
+		faults = append(faults, shape.MemberFault{Member: "texte", Rule: fmt.Sprintf("texte has at most %d bytes", maxHoursText)})
+	}
+	if _, err := time.LoadLocation(h.Timezone); err != nil || h.Timezone == "Local" {
+		faults = append(faults, shape.MemberFault{Member: "fuseau", Rule: fmt.Sprintf("%q is no time zone such as Europe/Paris", h.Timezone)})
+	}
+	return faults
+}
+
+// MemberFaults checks the days and the times.
+func (w WeeklyHours) MemberFaults() (faults []shape.MemberFault) {
 	if len(w.Days) == 0 {
-		return errors.New("jours is empty")
+		faults = append(faults, shape.MemberFault{Member: "jours", Rule: "jours is empty"})
 	}
 	for i, day := range w.Days {
 		if !slices.Contains(Weekdays[:], day) || slices.Contains(w.Days[:i], day) {
-			return fmt.Errorf("jours are among lu, ma, me, je, ve, sa, di, none twice: %q", day)
+			faults = append(faults, shape.MemberFault{Member: "jours", Rule: fmt.Sprintf("jours are among lu, ma, me, je, ve, sa, di, none twice: %q", day)})
+			break
 		}
 	}
-	return checkSpan(w.From, w.To)
+	return append(faults, spanFaults(w.From, w.To)...)
 }
 
-func (e HoursException) check() error {
+// MemberFaults checks the days, and the times where the exception has any.
+func (e HoursException) MemberFaults() (faults []shape.MemberFault) {
 	first, err := time.Parse(time.DateOnly, e.First)
 	if err != nil {
-		return fmt.Errorf("du is a day such as 2026-12-25, not %q", e.First)
+		faults = append(faults, shape.MemberFault{Member: "du", Rule: fmt.Sprintf("du is a day such as 2026-12-25, not %q", e.First)})
 	}
-	if e.Last != "" {
-		last, err := time.Parse(time.DateOnly, e.Last)
-		if err != nil || last.Before(first) {
-			return fmt.Errorf("au is a day such as 2026-12-25, du or later, not %q", e.Last)
-		}
+	if last, err := time.Parse(time.DateOnly, e.Last); e.Last != "" && (err != nil || last.Before(first)) {
+		faults = append(faults, shape.MemberFault{Member: "au", Rule: fmt.Sprintf("au is a day such as 2026-12-25, du or later, not %q", e.Last)})
 	}
-	switch hasSpan := e.From != "" || e.To != ""; {
-	case e.Closed && hasSpan, !e.Closed && !hasSpan:
-		return errors.New("either ferme or de and a")
-	case e.Closed:
-		return nil
+	if !e.Closed && e.hasSpan() {
+		faults = append(faults, spanFaults(e.From, e.To)...)
 	}
-	return checkSpan(e.From, e.To)
+	return faults
 }
 
-// checkSpan checks times of opening and closing. Equal ones say nothing: a whole day is 00:00 to 24:00.
-func checkSpan(from, to string) error {
-	switch {
-	case !isTime(from):
-		return fmt.Errorf("de is a time such as 09:00, not %q", from)
-	case !isTime(to) && to != "24:00":
-		return fmt.Errorf("a is a time such as 12:30, at most 24:00, not %q", to)
-	case from == to:
-		return fmt.Errorf("de and a are both %s", from)
+// BrokenRules checks that an exception says either that the site is closed or when it is open.
+func (e HoursException) BrokenRules() []string {
+	if e.Closed == e.hasSpan() {
+		return []string{"either ferme or de and a"}
 	}
 	return nil
+}
+
+func (e HoursException) hasSpan() bool { return e.From != "" || e.To != "" }
+
+// spanFaults checks times of opening and closing. Equal ones say nothing: a whole day is 00:00 to 24:00.
+func spanFaults(from, to string) (faults []shape.MemberFault) {
+	if !isTime(from) {
+		faults = append(faults, shape.MemberFault{Member: "de", Rule: fmt.Sprintf("de is a time such as 09:00, not %q", from)})
+	}
+	if !isTime(to) && to != "24:00" {
+		faults = append(faults, shape.MemberFault{Member: "a", Rule: fmt.Sprintf("a is a time such as 12:30, at most 24:00, not %q", to)})
+	}
+	if len(faults) == 0 && from == to {
+		faults = append(faults, shape.MemberFault{Member: "a", Rule: fmt.Sprintf("de and a are both %s", from)})
+	}
+	return faults
 }
 
 // isTime reports whether a text is a time of the day from 00:00 to 23:59.
