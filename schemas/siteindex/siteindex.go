@@ -13,7 +13,7 @@ import (
 )
 
 // indexFamily is what the names of indexes begin with.
-const indexFamily = "sites-v1"
+const indexFamily = "sites-v2"
 
 // Name is the name of the index of a log's sites. The log's UUID is in it, so that two logs can have their indexes
 // on one server.

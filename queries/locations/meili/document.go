@@ -83,11 +83,32 @@ func writeLetter(b *strings.Builder, r rune) {
 }
 
 // encodePrefix is the beginning of a word as a word of its own. The server considers at most a thousand words that
-// begin with the letters typed, so words are found by these where few letters were typed.
+// begin with the letters typed, so words are found by these where few letters were typed. It takes none but the last word of a
+// text for a beginning, so the words before that are found by these too.
 func (v wordEncoder) encodePrefix(w string) string { return v.encodeWord(w) + "0" }
 
-// maxPrefixLetters is how many letters the longest beginning has that is indexed as a word of its own. Numbers are
-// found with no typos, so it covers all but the longest numbers.
+// encodeEarlyPrefix is what a word before the last one is found by as a beginning. Of a long word it is the first letters, which other
+// words may begin with too: verifyRow tells them apart.
+func (v wordEncoder) encodeEarlyPrefix(w string) string {
+	return v.encodePrefix(firstLetters(w, maxIndexedPrefix(w)))
+}
+
+// firstLetters is the beginning of a word, of at most n letters.
+func firstLetters(w string, n int) string {
+	for i := range w {
+		if n == 0 {
+			return w[:i]
+		}
+		n--
+	}
+	return w
+}
+
+// maxIndexedPrefix is how many letters the longest beginning has that is indexed as a word of its own.
+func maxIndexedPrefix(w string) int { return max(5, maxPrefixLetters(w)) }
+
+// maxPrefixLetters is how many letters the last word of a text has at most where it is found as such a beginning, without typos.
+// Numbers are found with no typos, so it covers all but the longest numbers.
 func maxPrefixLetters(w string) int {
 	switch {
 	case '0' <= w[0] && w[0] <= '9':
@@ -116,7 +137,7 @@ func (v wordEncoder) encodeTexts(texts []string) string {
 			add(v.encodeWord(w))
 			letters := 0
 			for i, r := range w {
-				if letters++; letters > maxPrefixLetters(w) {
+				if letters++; letters > maxIndexedPrefix(w) {
 					break
 				}
 				add(v.encodePrefix(w[:i+utf8.RuneLen(r)]))
@@ -126,26 +147,29 @@ func (v wordEncoder) encodeTexts(texts []string) string {
 	return strings.Join(words, " ")
 }
 
-// encodeQuery is a query's words as the server is sent them. Quoted words must be there as they are. expanded has a bit
-// for each word that is replaced with what it stands for.
-func (v wordEncoder) encodeQuery(words []search.Word, expanded uint) string {
+// encodeQuery is a query's words as the server is sent them. Quoted words must be there as they are. replaced has a bit
+// for each word that is replaced with what it stands for, or before the last one with the beginnings of words.
+func (v wordEncoder) encodeQuery(words []search.Word, replaced uint) string {
 	var all []string
 	for i, w := range words {
-		switch {
-		case w.Expansions != nil && expanded&(1<<i) != 0:
+		isLast := i == len(words)-1
+		switch isReplaced := replaced&(1<<i) != 0; {
+		case isReplaced && w.Expansions != nil:
 			for _, m := range w.Expansions {
 				all = append(all, siteindex.Quote(v.encodeWord(m)))
 			}
-		case w.MayBePrefix && utf8.RuneCountInString(w.Text) <= maxPrefixLetters(w.Text):
+		case isReplaced:
+			all = append(all, siteindex.Quote(v.encodeEarlyPrefix(w.Text)))
+		case isLast && utf8.RuneCountInString(w.Text) <= maxPrefixLetters(w.Text):
 			all = append(all, siteindex.Quote(v.encodePrefix(w.Text)))
-		case w.MayBePrefix || search.AllowedTypos(w.Text) > 0:
+		case isLast || search.AllowedTypos(w.Text) > 0:
 			all = append(all, v.encodeWord(w.Text))
 		default:
 			all = append(all, siteindex.Quote(v.encodeWord(w.Text)))
 		}
 	}
 	encoded := strings.Join(all, " ")
-	if n := len(words); words[n-1].Expansions != nil && expanded&(1<<(n-1)) != 0 {
+	if n := len(words); words[n-1].Expansions != nil && replaced&(1<<(n-1)) != 0 {
 		encoded += " " // else the server would take the last word for a beginning
 	}
 	return encoded

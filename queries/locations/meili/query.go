@@ -45,7 +45,7 @@ func (s *indexSearch) buildSubqueries() []subquery {
 		return []subquery{{rank: func(serverHit) uint64 { return 0 }}}
 	}
 	words := search.QueryWords(text)
-	subqueries := s.expandAbbreviations(words)
+	subqueries := s.combineReadings(words)
 	if !s.MatchExternalIDs || len(text) > maxExternalIDLength {
 		return subqueries
 	}
@@ -58,40 +58,43 @@ func (s *indexSearch) buildSubqueries() []subquery {
 // maxExternalIDLength is how many characters an external id may have. A longer text cannot be one.
 const maxExternalIDLength = 128
 
-// expandAbbreviations makes a subquery for each combination of abbreviations and of what they stand for: four for "bd
-// st michel". A text without words has none.
-func (s *indexSearch) expandAbbreviations(words []search.Word) []subquery {
+// combineReadings makes a subquery for each combination of the readings of words: an abbreviation as it is and as what it stands for,
+// a word before the last one as a whole and as a beginning. "bd st michel" has four, "mag flo" two. A text without words has none.
+func (s *indexSearch) combineReadings(words []search.Word) []subquery {
 	if len(words) == 0 {
 		return nil
 	}
-	optional, alwaysExpanded := []int{}, uint(0)
+	optional, abbreviations, alwaysReplaced := []int{}, 0, uint(0)
 	for i, w := range words {
+		isEarlyPrefix := w.MayBePrefix && i < len(words)-1
 		switch {
-		case w.Expansions == nil:
-		case len(optional) < maxExpandedWords:
+		case w.Expansions != nil && abbreviations == maxExpandedWords:
+			alwaysReplaced |= 1 << i
+		case w.Expansions != nil:
+			abbreviations++
 			optional = append(optional, i)
-		default:
-			alwaysExpanded |= 1 << i
+		case isEarlyPrefix:
+			optional = append(optional, i)
 		}
 	}
 	var all []subquery
 	for choice := range 1 << len(optional) {
-		expanded := alwaysExpanded
+		replaced := alwaysReplaced
 		for n, i := range optional {
 			if choice&(1<<n) != 0 {
-				expanded |= 1 << i
+				replaced |= 1 << i
 			}
 		}
-		expandedCount := bits.OnesCount(expanded)
-		all = append(all, subquery{text: s.encoder.encodeQuery(words, expanded), rank: func(f serverHit) uint64 { return f.rank(expandedCount) }})
+		count := bits.OnesCount(replaced)
+		all = append(all, subquery{text: s.encoder.encodeQuery(words, replaced), rank: func(f serverHit) uint64 { return f.rank(count) }})
 	}
 	return all
 }
 
-// rank is the rank of a site for a text in which expandedCount words are expansions, out of the server's scores. Words
+// rank is the rank of a site for a text in which so many words are replaced by expansions or beginnings, out of the server's scores. Words
 // that do not match exactly are beginnings or have typos; the attribute score falls with the field from 1. It need not
 // be as exact as that of the engine in memory: it only has to be the same whenever the same site is asked for.
-func (f serverHit) rank(expandedCount int) uint64 {
+func (f serverHit) rank(replacedCount int) uint64 {
 	var details struct {
 		Typo struct {
 			Count int `json:"typoCount"`
@@ -107,7 +110,7 @@ func (f serverHit) rank(expandedCount int) uint64 {
 	if json.Unmarshal(f.Details, &details) != nil {
 		return math.MaxInt64
 	}
-	prefixWords := max(0, details.Exactness.Max-details.Exactness.Matching) + expandedCount
+	prefixWords := max(0, details.Exactness.Max-details.Exactness.Matching) + replacedCount
 	return search.RankWords + uint64(details.Typo.Count)*search.RankTypo + uint64(prefixWords)*search.RankPrefix + uint64((1-details.Attribute.Score)*(search.RankPrefix-2))
 }
 

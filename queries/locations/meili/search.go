@@ -136,7 +136,7 @@ type candidateSet struct {
 type searchScope struct {
 	limit    int     // candidates of each subquery
 	radius   float64 // metres from the center; 0 for everywhere
-	sameRank bool    // only sites with the rank of the last one of the page before, and after it by name
+	sameRank bool    // only sites after the last one of the page before by name, and of no higher rank
 }
 
 const (
@@ -197,7 +197,7 @@ func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) 
 		var last search.SortKey
 		for _, h := range hits {
 			c, ok := s.candidateOf(s.subqueries[i], h)
-			if ok && (scope.radius == 0 || c.sortKey.Distance <= scope.radius) && (!scope.sameRank || c.sortKey.Rank == s.after.Rank) {
+			if ok && (scope.radius == 0 || c.sortKey.Distance <= scope.radius) && (!scope.sameRank || c.sortKey.Rank <= s.after.Rank) {
 				f.candidates = append(f.candidates, c)
 			}
 			last = c.sortKey
@@ -267,10 +267,13 @@ func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Re
 		return err
 	}
 	for _, c := range f.candidates {
-		if seen[c.rowID] || s.after != nil && c.sortKey.Compare(*s.after) <= 0 {
+		if seen[c.rowID] {
 			continue
 		}
-		seen[c.rowID] = true
+		seen[c.rowID] = true // a site before the cursor too: another subquery may find it again behind that
+		if s.after != nil && c.sortKey.Compare(*s.after) <= 0 {
+			continue
+		}
 		if pending = append(pending, c); len(r.Hits)+len(pending) > s.Limit {
 			if err := flushPending(); isFull || err != nil {
 				return r, isFull, err

@@ -70,7 +70,7 @@ func matchesWord(terms map[string]bool, w search.Word) bool {
 		return true
 	}
 	for term := range terms {
-		if _, ok := search.CountTypos(w.Text, term, w.MayBePrefix); ok {
+		if _, _, ok := w.Match(term); ok {
 			return true
 		}
 	}

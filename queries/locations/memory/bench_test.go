@@ -89,6 +89,14 @@ var queryKinds = []queryKind{
 		name := []rune(nameOf(r))
 		return search.Query{Text: string(name[:1+rng.IntN(len(name))])}
 	}},
+	{"beginnings", func(rng *rand.Rand, r table.Site) search.Query {
+		var text []string
+		for _, w := range strings.Fields(nameOf(r)) {
+			letters := []rune(w)
+			text = append(text, string(letters[:min(len(letters), 3+rng.IntN(3))]))
+		}
+		return search.Query{Text: strings.Join(text, " ")}
+	}},
 	{"one letter", func(rng *rand.Rand, r table.Site) search.Query { return search.Query{Text: nameOf(r)[:1]} }},
 	{"everywhere", func(*rand.Rand, table.Site) search.Query { return search.Query{Text: "r"} }},
 	{"text and radius", func(_ *rand.Rand, r table.Site) search.Query {

@@ -47,16 +47,10 @@ func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, y
 		if same = neverDead; !mayMatch {
 			continue
 		}
-		if n, ok := search.CountTypos(typed.Text, d.word(i), typed.MayBePrefix); ok {
-			yield(i, n, typed.MayBePrefix && !d.matchesWhole(typed.Text, i, n))
+		if n, isPrefix, ok := typed.Match(d.word(i)); ok {
+			yield(i, n, isPrefix)
 		}
 	}
-}
-
-// matchesWhole says whether the whole word is like the typed one, not only its beginning.
-func (d *invertedIndex) matchesWhole(typed string, i, typos int) bool {
-	n, ok := search.CountTypos(typed, d.word(i), false)
-	return ok && n == typos
 }
 
 // prefixEnd is one past the last word that begins with prefix.
@@ -94,7 +88,7 @@ func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	for i := range typed.Text {
 		w.typed = append(w.typed, typed.Text[i])
 	}
-	w.allowsPrefix, w.maxTypos, w.depth, w.deadDepth = typed.MayBePrefix, maxTypos, 0, neverDead
+	w.allowsPrefix, w.maxTypos, w.depth, w.deadDepth = typed.AllowsPrefixTypos, maxTypos, 0, neverDead
 	for j := range len(w.typed) + 1 {
 		w.distances[0][j] = uint8(j)
 	}

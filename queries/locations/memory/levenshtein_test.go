@@ -62,22 +62,26 @@ func TestAnInvertedIndexFindsAllWordsWithinTheTypos(t *testing.T) {
 				}
 			}
 		}
-		for _, last := range []bool{false, true} {
+		for _, word := range []search.Word{{Text: string(typed)}, {Text: string(typed), MayBePrefix: true}, {Text: string(typed), MayBePrefix: true, AllowsPrefixTypos: true}} {
 			wanted, got := map[string]string{}, map[string]string{}
 			for _, w := range words {
-				if n, ok := search.CountTypos(string(typed), w, last); ok {
-					whole, exact := search.CountTypos(string(typed), w, false)
+				n, ok := search.CountTypos(word.Text, w, word.AllowsPrefixTypos)
+				if word.MayBePrefix && strings.HasPrefix(w, word.Text) {
+					n, ok = 0, true
+				}
+				if ok {
+					whole, exact := search.CountTypos(word.Text, w, false)
 					wanted[w] = fmt.Sprint(n, !exact || whole != n)
 				}
 			}
-			d.visitMatches(search.Word{Text: string(typed), MayBePrefix: last}, walk, func(word, typos int, begins bool) {
+			d.visitMatches(word, walk, func(word, typos int, begins bool) {
 				if _, twice := got[d.word(word)]; twice {
 					t.Errorf("%s is found twice", d.word(word))
 				}
 				got[d.word(word)] = fmt.Sprint(typos, begins)
 			})
 			if diff := cmp.Diff(wanted, got); diff != "" {
-				t.Fatalf("%q, last: %v: %s", string(typed), last, diff)
+				t.Fatalf("%+v: %s", word, diff)
 			}
 		}
 	}
@@ -91,7 +95,7 @@ func TestAnInvertedIndexIsSearchedWithWordsOfAnyLength(t *testing.T) {
 			for i := range d.len() {
 				_, want := search.CountTypos(typed, d.word(i), last)
 				got := false
-				d.visitMatches(search.Word{Text: typed, MayBePrefix: last}, walk, func(word, _ int, _ bool) { got = got || word == i })
+				d.visitMatches(search.Word{Text: typed, MayBePrefix: last, AllowsPrefixTypos: last}, walk, func(word, _ int, _ bool) { got = got || word == i })
 				if got != want {
 					t.Errorf("%d letters for %d bytes, last: %v: got %v, want %v", len([]rune(typed)), len(d.word(i)), last, got, want)
 				}
@@ -103,6 +107,6 @@ func TestAnInvertedIndexIsSearchedWithWordsOfAnyLength(t *testing.T) {
 func BenchmarkVisitMatches(b *testing.B) {
 	d, walk := invertedIndexOf(randomWords(rand.New(rand.NewPCG(7, 7)), 20_000)), new(levenshteinWalk)
 	for b.Loop() {
-		d.visitMatches(search.Word{Text: "abcabcab", MayBePrefix: true}, walk, func(int, int, bool) {})
+		d.visitMatches(search.Word{Text: "abcabcab", MayBePrefix: true, AllowsPrefixTypos: true}, walk, func(int, int, bool) {})
 	}
 }

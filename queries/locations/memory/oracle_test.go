@@ -79,7 +79,11 @@ func (k *oracleSite) wordRank(w search.Word) uint64 {
 	best := uint64(math.MaxUint64)
 	for field, words := range k.fields {
 		for _, word := range words {
-			n, ok := search.CountTypos(w.Text, word, w.MayBePrefix)
+			isBeginning := w.MayBePrefix && strings.HasPrefix(word, w.Text)
+			n, ok := search.CountTypos(w.Text, word, w.AllowsPrefixTypos)
+			if isBeginning {
+				n, ok = 0, true
+			}
 			if !ok {
 				continue
 			}

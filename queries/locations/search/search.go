@@ -56,8 +56,9 @@ const (
 // Query is a question about the sites of one account. A site that is found meets every part of it that is given.
 //
 // A text is cut into words as QueryWords does. Each of them must be among the words of the site's name, address and
-// tags, which VisitTerms cuts: as it is; as what it stands for (st: saint); as a beginning, the last word alone; or
-// with the typos that CountTypos allows. A text of nothing but signs finds nothing; a blank one is no text.
+// tags, which VisitTerms cuts: as it is; as what it stands for (st: saint); as a beginning, which the last word may be
+// and two before it (mag flo: Magasin Florac); or with the typos that CountTypos allows. A text of nothing but signs finds
+// nothing; a blank one is no text.
 //
 // With MatchExternalIDs the text may instead, whole and in any case, be a site's external id or its beginning. Nothing
 // else of a site is ever looked at, whoever asks: not its id_ban, telephone, email, site_web, horaires, proprietes, nor

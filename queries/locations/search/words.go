@@ -13,9 +13,34 @@ const MaxQueryWords = 10
 
 // Word is a word of a query's text.
 type Word struct {
-	Text        string   // folded: lower case, without accents, œ as oe
-	Expansions  []string // what an abbreviation stands for: the site has all of these words; nil for other words
-	MayBePrefix bool     // it may be the beginning of a site's word
+	Text              string   // folded: lower case, without accents, œ as oe
+	Expansions        []string // what an abbreviation stands for: the site has all of these words; nil for other words
+	MayBePrefix       bool     // it may be the beginning of a site's word
+	AllowsPrefixTypos bool     // and that with typos: the last word, which is still being typed
+}
+
+const (
+	// MaxEarlyPrefixes is how many words before the last one may be beginnings. Each doubles the work of an engine that has no "or".
+	MaxEarlyPrefixes = 2
+	// MinEarlyPrefixLetters is how many letters such a word has at least. Shorter words, as de or la, begin too many others.
+	MinEarlyPrefixLetters = 3
+)
+
+// Match compares the word with one of a site: how many typos turn it into that, or into its beginning. Expansions are not looked at.
+// isPrefix says that it is like the beginning only, or like that with fewer typos. ok is false for other words.
+func (w Word) Match(term string) (typos int, isPrefix, ok bool) {
+	whole, isWhole := CountTypos(w.Text, term, false)
+	if isWhole && whole == 0 {
+		return 0, false, true
+	}
+	if w.MayBePrefix && strings.HasPrefix(term, w.Text) {
+		return 0, true, true
+	}
+	if !w.AllowsPrefixTypos {
+		return whole, false, isWhole
+	}
+	typos, ok = CountTypos(w.Text, term, true)
+	return typos, ok && !(isWhole && whole == typos), ok
 }
 
 // QueryWords are the words of a text, at most MaxQueryWords. Signs, spaces and apostrophes separate words; digits and
@@ -34,15 +59,24 @@ func QueryWords(query string) []Word {
 		}
 		words = append(words, Word{Text: t.Typed + t.Tail, Expansions: []string{t.Text}})
 	}
-	// A word that stands for itself alone is no abbreviation.
+	early := 0
 	for i := range words {
-		w := &words[i]
-		w.MayBePrefix = i == len(words)-1
-		if len(w.Expansions) == 1 && w.Expansions[0] == w.Text {
+		w, isLast := &words[i], i == len(words)-1
+		if len(w.Expansions) == 1 && w.Expansions[0] == w.Text { // it stands for itself alone, and is no abbreviation
 			w.Expansions = nil
+		}
+		w.AllowsPrefixTypos = isLast
+		if w.MayBePrefix = isLast || early < MaxEarlyPrefixes && w.mayBeEarlyPrefix(); w.MayBePrefix && !isLast {
+			early++
 		}
 	}
 	return words
+}
+
+// mayBeEarlyPrefix says whether a word before the last one may be a beginning: it is neither short, nor an abbreviation, nor a number,
+// which would be the beginning of longer numbers.
+func (w Word) mayBeEarlyPrefix() bool {
+	return w.Expansions == nil && !('0' <= w.Text[0] && w.Text[0] <= '9') && utf8.RuneCountInString(w.Text) >= MinEarlyPrefixLetters
 }
 
 // VisitTerms calls yield with each word that a text of a site is found by: those it is written in, and those that its

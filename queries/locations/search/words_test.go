@@ -13,14 +13,18 @@ import (
 func TestQueryWords(t *testing.T) {
 	t.Parallel()
 	for question, want := range map[string][]search.Word{
-		"":                        nil,
-		" ?! 🥐 ":                  nil,
-		"Cœur de l'Été":           {{Text: "coeur"}, {Text: "de"}, {Text: "l"}, {Text: "ete", MayBePrefix: true}},
-		"12bis":                   {{Text: "12"}, {Text: "bis", MayBePrefix: true}},
-		"bd St-Jean":              {{Text: "bd", Expansions: []string{"boulevard"}}, {Text: "st", Expansions: []string{"saint"}}, {Text: "jean", MayBePrefix: true}},
-		"ZI":                      {{Text: "zi", Expansions: []string{"zone", "industrielle"}, MayBePrefix: true}},
-		"n° 3 1er":                {{Text: "3"}, {Text: "1er", Expansions: []string{"1"}, MayBePrefix: true}},
-		"05":                      {{Text: "05", Expansions: []string{"5"}, MayBePrefix: true}},
+		"":              nil,
+		" ?! 🥐 ":        nil,
+		"Cœur de l'Été": {{Text: "coeur", MayBePrefix: true}, {Text: "de"}, {Text: "l"}, {Text: "ete", MayBePrefix: true, AllowsPrefixTypos: true}},
+		"12bis":         {{Text: "12"}, {Text: "bis", MayBePrefix: true, AllowsPrefixTypos: true}},
+		"bd St-Jean":    {{Text: "bd", Expansions: []string{"boulevard"}}, {Text: "st", Expansions: []string{"saint"}}, {Text: "jean", MayBePrefix: true, AllowsPrefixTypos: true}},
+		"ZI":            {{Text: "zi", Expansions: []string{"zone", "industrielle"}, MayBePrefix: true, AllowsPrefixTypos: true}},
+		"n° 3 1er":      {{Text: "3"}, {Text: "1er", Expansions: []string{"1"}, MayBePrefix: true, AllowsPrefixTypos: true}},
+		"05":            {{Text: "05", Expansions: []string{"5"}, MayBePrefix: true, AllowsPrefixTypos: true}},
+		"mag 123 des flo fl": {
+			{Text: "mag", MayBePrefix: true}, {Text: "123"}, {Text: "des", MayBePrefix: true}, {Text: "flo"},
+			{Text: "fl", MayBePrefix: true, AllowsPrefixTypos: true},
+		},
 		"a b c d e f g ":          words("a b c d e f g"),
 		"a b c d e f g h i j k m": words("a b c d e f g h i j"),
 	} {
@@ -35,7 +39,7 @@ func words(question string) (all []search.Word) {
 	for _, w := range strings.Fields(question) {
 		all = append(all, search.Word{Text: w})
 	}
-	all[len(all)-1].MayBePrefix = true
+	all[len(all)-1].MayBePrefix, all[len(all)-1].AllowsPrefixTypos = true, true
 	return all
 }
 

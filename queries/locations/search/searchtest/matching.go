@@ -64,11 +64,23 @@ func words(t *testing.T, s Fixture) {
 		{"Ho\u0302tel", []string{"hotel"}},
 		{"wi fi", []string{"hotel"}},
 		{"  mende  ", []string{"lilas", "michel", "livres", "garage"}},
-		// the last word may be a beginning, others not
+		// the last word may be a beginning
 		{"b", []string{"lilas", "boeuf"}},
 		{"boulangerie men", []string{"lilas"}},
 		{"480", []string{"lilas", "michel"}},
-		{"bou lilas", nil},
+		// and two words before it that have three letters
+		{"bou lilas", []string{"lilas"}},
+		{"bou lil", []string{"lilas"}},
+		{"boulang li", []string{"lilas"}},
+		{"phar mic men", []string{"michel"}},
+		{"lib de men", []string{"livres"}},
+		{"coe de boe", []string{"boeuf"}},
+		{"bo lilas", nil},
+		{"boulangeries lilas", []string{"lilas"}}, // a typo
+		{"boulangrie lilas", []string{"lilas"}},   // typos in a whole word
+		{"boulangx lilas", nil},                   // a beginning before the last word has no typos
+		{"phar mic pla men", nil},                 // three are too many, although place is there
+		{"480 mende", nil},                        // nor are numbers beginnings there
 		// what is short for something is the same as it
 		{"saint michel", []string{"michel"}},
 		{"st jean", []string{"michel"}},
@@ -126,6 +138,11 @@ func ranking(t *testing.T, s Fixture) {
 	wantFirst(t, s, search.Query{Text: "soleol"}, "typo")
 	wantFirst(t, s, search.Query{Text: "primeur"}, "name")
 	wantSites(t, s, search.Query{Text: "primeur"}, "name", "tagged", "street")
+	s.WriteSites(t, namedRow("short", "Mag Flora"), namedRow("long", "Magasin Florac"), namedRow("half", "Mag Florac Sud"))
+	wantSites(t, s, search.Query{Text: "mag flo"}, "short", "long", "half")
+	wantFirst(t, s, search.Query{Text: "mag flora"}, "short")
+	wantFirst(t, s, search.Query{Text: "magasin flo"}, "long")
+	wantFirst(t, s, search.Query{Text: "mag florac"}, "half")
 	s.WriteSites(t, deactivatedRow(namedRow("name", "Primeur")))
 	wantFirst(t, s, search.Query{Text: "primeur"}, "tagged")
 }
