@@ -7,7 +7,8 @@
 // prints the result; it decides nothing about requests or events. Commands are of three kinds:
 //
 //	serve, node ─────────────────────────────────> service.Run, node.Serve   until the context ends
-//	ban, roads, geocode, vault, backup, restore ─> packages on the data folder
+//	ban, roads, geocode,
+//	backup, restore, log, vault ─────────────────> packages on the data folder
 //	account, key, token, usage, audit,
 //	projections, upgrade ──> session ──> adminclient.Client ──> customer area of a running service
 //	sites, route ─> session ──> adminclient.Client ──> API of a running service
@@ -56,7 +57,7 @@ func (p Program) rootCommand() *cli.Command {
 			p.serveCommand(), p.nodeCommand(),
 			p.banCommand(), p.geocodeCommand(), p.roadsCommand(), p.routeCommand(), p.sitesCommand(),
 			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(),
-			p.upgradeCommand(), p.vaultCommand(), p.backupCommand(), p.restoreCommand(),
+			p.upgradeCommand(), p.backupCommand(), p.restoreCommand(), p.logCommand(), p.vaultCommand(),
 			p.versionCommand(),
 		},
 		EnableShellCompletion:           true,
