@@ -145,6 +145,8 @@ func TestDamagedHeaderOrMissingSegmentIsRefused(t *testing.T) {
 		"magic":            func(c *powerLossFS) { c.files[segmentFileName(1)].cached[0] ^= 1 },
 		"version":          func(c *powerLossFS) { c.files[segmentFileName(0)].cached[8] ^= 1 },
 		"first missing":    func(c *powerLossFS) { delete(c.files, segmentFileName(0)) },
+		"newest missing":   func(c *powerLossFS) { delete(c.files, segmentFileName(newestSegment(c))) },
+		"newest zeroed":    func(c *powerLossFS) { clear(c.files[segmentFileName(newestSegment(c))].cached[64:]) },
 		"middle missing":   func(c *powerLossFS) { delete(c.files, segmentFileName(1)) },
 		"segments missing": func(c *powerLossFS) { deleteFiles(c, ".log") },
 		"cut short":        func(c *powerLossFS) { c.files[segmentFileName(1)].cached = c.files[segmentFileName(1)].cached[:30] },
@@ -158,6 +160,18 @@ func TestDamagedHeaderOrMissingSegmentIsRefused(t *testing.T) {
 			t.Errorf("%s: open says %v, want a CorruptError", name, err)
 		}
 	}
+}
+
+// newestSegment is the last segment that holds frames; spares behind it are removed.
+func newestSegment(m *powerLossFS) int {
+	n := 0
+	for m.files[segmentFileName(n+1)] != nil {
+		n++
+	}
+	for ; len(findFrames(m.files[segmentFileName(n)].cached)) == 0; n-- {
+		delete(m.files, segmentFileName(n))
+	}
+	return n
 }
 
 func deleteFiles(m *powerLossFS, suffix string) {

@@ -162,14 +162,26 @@ func (r *recovery) readFirstMark(s *segment) (frame, error) {
 }
 
 // removeSpares removes the segments at the end that hold no valid mark: they were made ahead, or their first group did not
-// get to the disk whole.
+// get to the disk whole. The index of a segment shows that its successor was in use: an index is made when the successor's
+// first group is durable.
 func (r *recovery) removeSpares() error {
+	names, err := r.options.FS.Names()
+	if err != nil {
+		return err
+	}
+	if last := r.segments[len(r.segments)-1]; slices.Contains(names, indexName(last.base)) {
+		return newCorruptError(last.nextBase(), "segment is missing, the index of the one before is there")
+	}
 	for n := len(r.segments) - 1; n > 0; n-- {
-		f, err := r.readFirstMark(r.segments[n])
+		s := r.segments[n]
+		f, err := r.readFirstMark(s)
 		if err != nil || f != nil {
 			return err
 		}
-		if err := r.removeSpare(r.segments[n]); err != nil {
+		if slices.Contains(names, indexName(r.segments[n-1].base)) {
+			return newCorruptError(s.dataStart(), "segment does not begin with a mark")
+		}
+		if err := r.removeSpare(s); err != nil {
 			return err
 		}
 		r.segments = r.segments[:n]
