@@ -53,6 +53,14 @@ func logFolders(c *cli.Command) ([]logFolder, error) {
 	return all, nil
 }
 
+// namedFolder is the flag that names the logs, and its value.
+func namedFolder(c *cli.Command) (flag, folder string) {
+	if log := c.String("log"); log != "" {
+		return "--log", log
+	}
+	return "--data", c.String("data")
+}
+
 // logVerifyCommand is lieudit log verify: offline.VerifyLog on each log.
 func (p Program) logVerifyCommand() *cli.Command {
 	return &cli.Command{
@@ -172,19 +180,21 @@ func (p Program) explainLogError(c *cli.Command, f logFolder, whole offline.Cont
 	case isDamaged:
 		return fmt.Errorf("the log in %s is damaged at position %d: %s\n%s; nothing behind it can be relied on\n"+
 			"stop the service, then restore a backup, or save what is whole:\n  %s",
-			f.path, corrupt.Position, corrupt.Reason, p.describeWhole(whole), salvageLine(c))
+			f.path, corrupt.Position, corrupt.Reason, p.describeWhole(whole), salvageLine(namedFolder(c)))
 	case isMissingLog(err):
 		return fmt.Errorf("there is no log in %s: restore a backup of it, or name another folder with --data or --log", f.path)
 	}
 	return err
 }
 
-// salvageLine is the command that saves what is whole of the logs that the flags of a command name.
-func salvageLine(c *cli.Command) string {
-	if log := c.String("log"); log != "" {
-		return "lieudit log salvage --log " + log + " --out " + filepath.Clean(log) + "-salvaged"
+// salvageLine is the command that saves what is whole of the log that --log names, or of both of the data folder that --data
+// names.
+func salvageLine(flag, folder string) string {
+	out := filepath.Clean(folder) + "-salvaged"
+	if flag == "--data" {
+		out = filepath.Join(folder, "log-salvaged")
 	}
-	return "lieudit log salvage --data " + c.String("data") + " --out " + filepath.Join(c.String("data"), "log-salvaged")
+	return fmt.Sprintf("lieudit log salvage %s %s --out %s", flag, folder, out)
 }
 
 // describeWhole says in a few words what a log holds before its damage.

@@ -88,3 +88,20 @@ func TestSalvageFailsWhereNoLogCanBeMade(t *testing.T) {
 		}
 	}
 }
+
+func TestNodeRefusesADamagedLogWithTheCommandThatSavesTheRest(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(damagedData+"/log/core")); err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range []string{"0000000000000000.idx", "0000000000001000.idx"} { // without them the start reads all segments
+		if err := os.Remove(filepath.Join(dir, index)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, _, stderr := runCommand(t, nil, "lieudit node --listen 127.0.0.1:0 --data "+dir)
+	if want := "lieudit log salvage --log " + dir + " --out " + dir + "-salvaged"; code != 1 || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %q; want %q", code, stderr, want)
+	}
+}

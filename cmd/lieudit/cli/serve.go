@@ -17,6 +17,7 @@ import (
 	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
+	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/node"
@@ -260,6 +261,9 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	}
 	// The journal locks its folder, so a second node on it fails here.
 	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
+	if _, isDamaged := errors.AsType[*eventstore.CorruptError](err); isDamaged {
+		return fmt.Errorf("%w\nrestore a backup, or save what is whole:\n  %s", err, salvageLine("--log", c.String("data")))
+	}
 	if err != nil {
 		return fmt.Errorf("opening the journal in %s: %w", c.String("data"), err)
 	}

@@ -80,9 +80,14 @@ func openEmbeddedLogs(ctx context.Context, c Config) (_ logs, err error) {
 	return opened, b.bind(ctx, bound, usage)
 }
 
-// openJournal opens one of the journals of the data folder, and locks it.
+// openJournal opens one of the journals of the data folder, and locks it. The error of a damaged one says what can be done.
 func openJournal(c Config, folder string) (*journal.Journal, error) {
-	return journal.Open(filepath.Join(c.Data, folder), journal.Options{Clock: c.Now, Logger: c.Log})
+	j, err := journal.Open(filepath.Join(c.Data, folder), journal.Options{Clock: c.Now, Logger: c.Log})
+	if _, isDamaged := errors.AsType[*eventstore.CorruptError](err); isDamaged {
+		return nil, fmt.Errorf("%w\nrestore a backup, or save what is whole:\n  lieudit log salvage --data %s --out %s",
+			err, c.Data, filepath.Join(c.Data, "log-salvaged"))
+	}
+	return j, err
 }
 
 // checkCoreLogExists returns a *LostCoreLogError when the data folder has no core log and holds a file that only a service
