@@ -114,13 +114,15 @@ func findFrame(s *segment, from, end eventstore.Position, seed uint32) (eventsto
 	return end, nil
 }
 
-// listBases returns the bases of the segments that are there or whose index is, in order. An index shows that its segment
-// was there.
-func listBases(fs FS) (bases []eventstore.Position, err error) {
+// listBases returns the bases of the segments that are there or whose index is, in order.
+func listBases(fs FS) ([]eventstore.Position, error) {
 	names, err := fs.Names()
-	if err != nil {
-		return nil, err
-	}
+	return basesIn(names), err
+}
+
+// basesIn returns the bases of the segments, in order, that the names of a folder's files show: an index shows that its segment
+// was there.
+func basesIn(names []string) (bases []eventstore.Position) {
 	for _, n := range names {
 		if stem, isIndex := strings.CutSuffix(n, ".idx"); isIndex {
 			n = stem + ".log"
@@ -130,7 +132,7 @@ func listBases(fs FS) (bases []eventstore.Position, err error) {
 		}
 	}
 	slices.Sort(bases)
-	return slices.Compact(bases), nil
+	return slices.Compact(bases)
 }
 
 // MendHeaders returns a view of the log's folder in which every damaged header of a segment is as it was written, and the

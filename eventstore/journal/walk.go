@@ -164,7 +164,8 @@ func (w *logWalk) walkSegment(s *segment, lastBase eventstore.Position) (goesOn 
 	if err != nil {
 		return false, err
 	}
-	for proven := eventstore.Position(0); ; {
+	var earlier proofs
+	for {
 		invalid := w.walkAppends(s, limit)
 		if invalid != nil && invalid.err != nil {
 			return false, invalid.err
@@ -186,13 +187,12 @@ func (w *logWalk) walkSegment(s *segment, lastBase eventstore.Position) (goesOn 
 		if err != nil {
 			return false, err
 		}
-		if p.until == 0 {
+		if p == (proof{}) {
 			return false, nil
 		}
-		if p.until <= proven {
+		if !earlier.add(p) {
 			return false, p.damage
 		}
-		proven = p.until
 	}
 }
 
@@ -311,11 +311,30 @@ func (w *logWalk) sealSegment(s *segment, goesOn bool) (err error) {
 	return err
 }
 
-// proof says that the log was durable up to a position when it was found. damage is what to report when the log cannot be
-// read up to there. The zero proof says nothing.
+// proof says that the log goes on: it was durable up to a position when the proof was found, or, where until is 0, the names of
+// the files show it. damage is what to report when the log cannot be read up to there. The zero proof says nothing.
 type proof struct {
 	until  eventstore.Position
 	damage error
+}
+
+// proofs is what was proven of one segment before its frames were read again.
+type proofs struct {
+	until  eventstore.Position
+	byName bool
+}
+
+// add reports whether a proof says more than those before: then the writer has gone on meanwhile. The writer may go on many
+// times, but the names of the files prove something once.
+func (e *proofs) add(p proof) bool {
+	if p.until == 0 {
+		isNew := !e.byName
+		e.byName = true
+		return isNew
+	}
+	isNew := p.until > e.until
+	e.until = max(e.until, p.until)
+	return isNew
 }
 
 // proveLonger looks for a proof that the log goes on behind the last whole append of s: the first mark of the next segment, a
@@ -328,30 +347,31 @@ func (w *logWalk) proveLonger(s *segment, next frame, invalid *invalidFrame) (pr
 	if next != nil {
 		return proof{until: max(1, next.durableEnd()), damage: damage}, nil
 	}
-	if _, until, err := findMarkBeyond(s, bad, bad, w.seed); err != nil || until > 0 {
-		return proof{until, damage}, err
-	}
-	bases, err := listBases(w.fs)
+	_, until, err := findMarkBeyond(s, bad, bad, w.seed)
 	if err != nil {
 		return proof{}, err
 	}
-	return w.proveByNames(s, bases, bad)
+	if until > 0 {
+		return proof{until, damage}, nil
+	}
+	return w.proveByFiles(s, bad)
 }
 
-// proveByNames looks for the proof in other files than that of s, the bases of which are given.
-func (w *logWalk) proveByNames(s *segment, bases []eventstore.Position, bad eventstore.Position) (proof, error) {
+// proveByFiles looks for the proof in other files than that of s.
+func (w *logWalk) proveByFiles(s *segment, bad eventstore.Position) (proof, error) {
 	names, err := w.fs.Names()
 	if err != nil {
 		return proof{}, err
 	}
+	bases := basesIn(names)
 	n, _ := slices.BinarySearch(bases, s.nextBase())
 	later := bases[n:]
 	if len(later) > 0 && !slices.Contains(names, segmentName(s.nextBase())) || slices.Contains(names, indexName(s.base)) {
-		return proof{s.nextBase(), w.explainMissing(s.nextBase(), names)}, nil
+		return proof{damage: w.explainMissing(s.nextBase(), names)}, nil
 	}
 	for _, base := range later {
 		p, err := w.proveInSegment(base, bad)
-		if err != nil || p.until > 0 {
+		if err != nil || p != (proof{}) {
 			return p, err
 		}
 	}
@@ -379,10 +399,13 @@ func (w *logWalk) proveInSegment(base, bad eventstore.Position) (proof, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return proof{}, nil // a spare may go between the list and here
 	case errors.As(err, &corrupt):
-		return proof{base, err}, nil
+		return proof{damage: err}, nil
 	case err != nil:
 		return proof{}, err
 	}
 	_, until, err := findMarkBeyond(s, s.dataStart(), bad, w.seed)
-	return proof{until, newCorruptError(s.dataStart(), "segment does not begin with a mark")}, errors.Join(err, s.file.Close())
+	if err = errors.Join(err, s.file.Close()); err != nil || until == 0 {
+		return proof{}, err
+	}
+	return proof{until, newCorruptError(s.dataStart(), "segment does not begin with a mark")}, nil
 }
