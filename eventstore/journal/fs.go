@@ -77,6 +77,20 @@ func (d osDir) SyncDir() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// ReadOnlyDir is a folder of the operating system whose files are opened for reading only. WalkLog reads it while another
+// process writes it.
+func ReadOnlyDir(path string) FS { return readOnlyDir{osDir(path)} }
+
+type readOnlyDir struct{ osDir }
+
+func (d readOnlyDir) Open(name string, _ bool) (File, error) {
+	f, err := os.Open(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
 type osFile struct{ *os.File }
 
 func (f osFile) Sync() error              { return datasync(f.File) }

@@ -14,20 +14,6 @@ import (
 	"lieudit/eventstore"
 )
 
-// ReadOnlyDir is a folder of the operating system whose files are opened for reading only. WalkLog reads it while another
-// process writes it.
-func ReadOnlyDir(path string) FS { return readOnlyDir{osDir(path)} }
-
-type readOnlyDir struct{ osDir }
-
-func (d readOnlyDir) Open(name string, _ bool) (File, error) {
-	f, err := os.Open(d.path(name))
-	if err != nil {
-		return nil, err
-	}
-	return osFile{f}, nil
-}
-
 // ErrNoLog: the folder holds no segment.
 var ErrNoLog = errors.New("no log in the folder")
 
