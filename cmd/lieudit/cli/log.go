@@ -260,6 +260,9 @@ func (p Program) salvageLogs(ctx context.Context, c *cli.Command) error {
 	if err := errors.Join(wrong...); err != nil || c.Bool("json") {
 		return err
 	}
+	if !slices.ContainsFunc(reports, salvageReport.wasDamaged) {
+		return p.PrintLine("Nothing is damaged: what stands in %s is a copy, and nothing has to be moved.", c.String("out"))
+	}
 	return p.printPutInPlace(c)
 }
 
@@ -278,6 +281,8 @@ type salvageReport struct {
 	LostStreams []string   `json:"flux_perdus,omitempty"`
 	Accounts    []string   `json:"comptes_touches,omitempty"`
 }
+
+func (r salvageReport) wasDamaged() bool { return r.Damage != nil || len(r.Mended) > 0 }
 
 func newSalvageReport(f logFolder, out string, s offline.Salvaged) salvageReport {
 	r := salvageReport{

@@ -72,6 +72,15 @@ func TestSalvageOfOneLogWritesIntoTheFolderItself(t *testing.T) {
 	}
 }
 
+func TestSalvageOfAWholeLogAsksForNothingToBeMoved(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	code, printed, stderr := runCommand(t, nil, "lieudit log salvage --log "+damagedData+"/log/usage --out "+out)
+	if code != 0 || !strings.Contains(printed, "Nothing is damaged") || strings.Contains(printed, "mv ") {
+		t.Errorf("exit %d, %s%s; want that nothing has to be moved", code, printed, stderr)
+	}
+}
+
 func TestSalvageFailsWhereNoLogCanBeMade(t *testing.T) {
 	t.Parallel()
 	first, empty := t.TempDir(), t.TempDir()
