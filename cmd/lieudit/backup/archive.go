@@ -155,7 +155,7 @@ func openArchive(path string) (_ *archiveReader, err error) {
 			r.close()
 		}
 	}()
-	if r.decompressor, err = zstd.NewReader(file, zstd.WithDecoderMaxWindow(128<<20)); err != nil {
+	if r.decompressor, err = zstd.NewReader(file, zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderConcurrency(1)); err != nil {
 		return nil, err
 	}
 	r.tar = tar.NewReader(r.decompressor)

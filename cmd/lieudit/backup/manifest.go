@@ -2,6 +2,7 @@ package backup
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -105,6 +106,9 @@ func parseManifest(file string, text []byte) (m Manifest, err error) {
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return m, err
+	}
+	if head.Format < 1 {
+		return m, errors.New("it says no format")
 	}
 	if head.Format != Format {
 		return m, &FormatError{file, head.Format, head.Program}

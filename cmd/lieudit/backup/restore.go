@@ -9,13 +9,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
-	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/token"
@@ -39,39 +37,9 @@ type Target struct {
 
 // Restored is what a restore has done.
 type Restored struct {
-	Manifest Manifest `json:"sauvegarde"`
-	Applied  Applied  `json:"appliques"`
-}
-
-// restoringFolder is the folder within the restored ones where a backup is unpacked.
-const restoringFolder = "restoring"
-
-// NotEmptyError says that a folder holds something, so that nothing is restored into it.
-type NotEmptyError struct {
-	Folder        string
-	IsInterrupted bool // a restore was cut off while it put its files in their places
-}
-
-func (e *NotEmptyError) Error() string {
-	if e.IsInterrupted {
-		return fmt.Sprintf("%s holds parts of a restore that was cut off: empty it and restore again", e.Folder)
-	}
-	return fmt.Sprintf("%s is not empty: restore into an empty folder, or an absent one", e.Folder)
-}
-
-// UnfinishedError says that a restore into a folder is under way, or was cut off.
-type UnfinishedError struct{ Folder string }
-
-func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("a restore into %s is under way or was cut off: lieudit restore begins it anew, once the folder is empty but for %q", e.Folder, restoringFolder)
-}
-
-// CheckFinished returns an *UnfinishedError for a folder that must not be opened, because a restore has not ended there.
-func CheckFinished(folder string) error {
-	if _, err := os.Lstat(filepath.Join(folder, restoringFolder)); err == nil {
-		return &UnfinishedError{folder}
-	}
-	return nil
+	Manifest    Manifest `json:"sauvegarde"`
+	Applied     Applied  `json:"appliques"`
+	NewerDamage string   `json:"dommage,omitempty"` // where the newer log could not be read: what stood there was not repeated
 }
 
 // Restore restores a backup, and repeats what was erased and revoked since it was taken before anything can serve it. It checks
@@ -97,14 +65,25 @@ func Restore(ctx context.Context, file string, t Target, since Since) (done Rest
 	if err := p.unpack(ctx); err != nil {
 		return done, err
 	}
-	applied, err := p.applySince(ctx, since)
-	if err != nil {
+	done.Manifest = r.Manifest
+	all := since.list()
+	if since.Log != "" {
+		found, damage, err := p.readNewer(ctx, since.Log)
+		if err != nil {
+			return done, fmt.Errorf("reading what was erased and revoked since: %w", err)
+		}
+		if damage != nil {
+			done.NewerDamage = damage.Error()
+		}
+		all = append(all, found...)
+	}
+	if done.Applied, err = p.applySince(ctx, all); err != nil {
 		return done, err
 	}
 	if err := p.moveVault(ctx); err != nil {
 		return done, err
 	}
-	return Restored{r.Manifest, applied}, p.publish()
+	return done, p.publish()
 }
 
 // checkKind checks that the flags fit where the log of the backup was.
@@ -134,15 +113,6 @@ type restoration struct {
 	roots   []*root // the node's folder first, the data folder last
 }
 
-// root is a folder that is restored. Its files are unpacked into staging, within it, so that renames put them in their places also
-// where the folder is a disk of its own.
-type root struct {
-	dir, staging string
-	lock         *dirlock.Lock
-	isNew        bool // the folder was absent
-	isPublished  bool // files were put in their places
-}
-
 // prepare checks that the folders are empty, locks them and makes the folders for unpacking.
 func (p *restoration) prepare() error {
 	for _, dir := range []string{p.Node, p.Data} {
@@ -153,42 +123,6 @@ func (p *restoration) prepare() error {
 		p.roots = append(p.roots, r)
 		if err := r.prepare(p.Now()); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func (r *root) prepare(now time.Time) error {
-	if _, err := os.Lstat(r.dir); errors.Is(err, fs.ErrNotExist) {
-		r.isNew = true
-		if err := os.MkdirAll(r.dir, 0o700); err != nil {
-			return err
-		}
-	}
-	if err := r.requireEmpty(); err != nil {
-		return err
-	}
-	lock, err := dirlock.Acquire(r.dir, now)
-	if err != nil {
-		return err
-	}
-	r.lock = lock
-	if err := os.RemoveAll(r.staging); err != nil { // of a restore that was killed
-		return err
-	}
-	return os.Mkdir(r.staging, 0o700)
-}
-
-// requireEmpty refuses a folder that holds anything but what an empty disk, or a killed restore, holds.
-func (r *root) requireEmpty() error {
-	entries, err := os.ReadDir(r.dir)
-	if err != nil {
-		return err
-	}
-	isKilled := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == restoringFolder })
-	for _, e := range entries {
-		if !slices.Contains([]string{"lock", "lost+found", restoringFolder}, e.Name()) {
-			return &NotEmptyError{r.dir, isKilled}
 		}
 	}
 	return nil
@@ -253,26 +187,19 @@ type syncedFile struct{ *os.File }
 
 func (f syncedFile) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 
-func syncFolders(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		return syncDir(path)
-	})
+// readNewer reads what was erased and revoked since from the folder of the newer log.
+func (p *restoration) readNewer(ctx context.Context, dir string) ([]repeated, *eventstore.CorruptError, error) {
+	newer, err := newNewerLog(dir, filepath.Join(p.data(), "newer"), p.archive.Manifest, p.Target)
+	if err != nil {
+		return nil, nil, err
+	}
+	return newer.read(ctx)
 }
 
 // applySince opens the restored log and its vault, checks that they belong together, repeats what was erased and revoked since, and
-// records the restore. Both are closed when it returns.
-func (p *restoration) applySince(ctx context.Context, since Since) (applied Applied, err error) {
-	all := since.list()
-	if since.Log != "" {
-		found, err := readNewerLog(ctx, since.Log, filepath.Join(p.data(), "newer"), p.archive.Manifest, p.Target)
-		if err != nil {
-			return applied, fmt.Errorf("reading what was erased and revoked since: %w", err)
-		}
-		all = append(all, found...)
-	}
+// records the restore. Both are closed when it returns. The vault is newer than the logs of a copy: where it shows that a key was
+// destroyed, the account was erased.
+func (p *restoration) applySince(ctx context.Context, all []repeated) (applied Applied, err error) {
 	log, err := p.openRestoredLog(ctx)
 	if err != nil {
 		return applied, fmt.Errorf("the restored log: %w", err)
@@ -294,7 +221,7 @@ func (p *restoration) applySince(ctx context.Context, since Since) (applied Appl
 	}
 	codec := eventstore.NewCodec(keys)
 	repetition := newRepetition(log, codec, p.Target)
-	if err := repetition.repeatAll(ctx, append(destroyed, all...)); err != nil {
+	if err = repetition.repeatAll(ctx, append(destroyed, all...)); err != nil {
 		return applied, err
 	}
 	return repetition.applied, p.recordRestore(ctx, log, codec)
@@ -363,24 +290,4 @@ func (p *restoration) publish() error {
 		}
 	}
 	return nil
-}
-
-// publish renames the entries of staging into the folder, but for the locks that were taken there.
-func (r *root) publish() error {
-	if err := syncFolders(r.staging); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(r.staging)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name() == "lock" {
-			continue
-		}
-		if err := os.Rename(filepath.Join(r.staging, e.Name()), filepath.Join(r.dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	return syncDir(r.dir)
 }

@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-
-	"github.com/google/uuid"
 
 	"lieudit/commands"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/eventstore"
-	"lieudit/eventstore/journal"
-	"lieudit/eventstore/journal/offline"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/event"
 	"lieudit/schemas/refusal"
@@ -49,13 +43,6 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("the backup holds no %s %s: what was made after the copy is not in it, and needs no mention", e.Noun, e.Name)
 }
 
-// OtherLogError says that a folder holds another log than the backup.
-type OtherLogError struct{ Folder, Log, Wanted string }
-
-func (e *OtherLogError) Error() string {
-	return fmt.Sprintf("%s holds the log %s, and the backup the log %s", e.Folder, e.Log, e.Wanted)
-}
-
 // restoreMetadata is the author of what a restore repeats, for the audit.
 var restoreMetadata = commands.Metadata{Actor: "system", Reason: "restored backup"}
 
@@ -79,78 +66,6 @@ func (s Since) list() (all []repeated) {
 		all = append(all, repeated{event.TokenRevoked{}.EventType(), "", id, true})
 	}
 	return all
-}
-
-// findLogFolder is the folder of the log within what an operator named: a data folder, its folder of logs, or the log's own.
-func findLogFolder(dir string) (string, error) {
-	for _, below := range []string{"log/core", "core", "."} {
-		found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(below), "*.log"))
-		if err == nil && len(found) > 0 {
-			return filepath.Join(dir, filepath.FromSlash(below)), nil
-		}
-	}
-	return "", fmt.Errorf("%s: %w", dir, journal.ErrNoLog)
-}
-
-// readNewerLog reads from a log what was closed, erased and revoked after the copy. It reads a copy of it, which it makes in the
-// folder work, so that nothing is changed in what may be all that is left.
-func readNewerLog(ctx context.Context, dir, work string, m Manifest, t Target) (all []repeated, err error) {
-	folder, err := findLogFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	wanted := m.mainLog()
-	if wanted == nil {
-		return nil, errors.New("the log of this backup is on EventStoreDB: name what was erased and revoked since by hand")
-	}
-	copied, err := offline.CopyLog(ctx, folder, work)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if copied.LogID != wanted.ID {
-		return nil, &OtherLogError{folder, copied.LogID.String(), wanted.ID.String()}
-	}
-	log, err := journal.Open(work, journal.Options{Clock: t.Now, Logger: t.Log})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	all, err = readRepeated(ctx, log, eventstore.Checkpoint{Log: wanted.ID, Position: wanted.LastAt, Event: wanted.Last})
-	var diverged *eventstore.DivergedError
-	if errors.As(err, &diverged) { // it parted from the copy before the copy was taken: to repeat all of it does no harm
-		all, err = readRepeated(ctx, log, eventstore.Checkpoint{})
-	}
-	return all, err
-}
-
-// readRepeated reads the closings, erasures and revocations after a checkpoint, in their order.
-func readRepeated(ctx context.Context, log eventstore.Store, after eventstore.Checkpoint) (all []repeated, err error) {
-	if after.Event == uuid.Nil { // the log of the copy was empty
-		after = eventstore.Checkpoint{}
-	}
-	for s, err := range log.ReadAll(ctx, after, eventstore.Filter{account.Aggregate.Category, access.Aggregate.Category}) {
-		if err != nil {
-			return nil, err
-		}
-		if s.Kind != eventstore.EventAppeared {
-			continue
-		}
-		decoded, err := eventstore.DecodeSealed(s.Event)
-		if err != nil { // an event that this program does not know is none of those that it repeats
-			continue
-		}
-		id := eventstore.EntityID(s.Event.Stream)
-		switch e := decoded.(type) {
-		case event.AccountClosed, event.AccountErased:
-			all = append(all, repeated{kind: s.Event.Type, account: id})
-		case event.KeyRevoked:
-			all = append(all, repeated{kind: s.Event.Type, account: id, id: e.Key})
-		case event.TokenRevoked:
-			all = append(all, repeated{kind: s.Event.Type, id: e.Token})
-		}
-	}
-	return all, nil
 }
 
 // listDestroyed lists the accounts whose keys are destroyed in the copied vault although the copied log holds no erasure: they were

@@ -293,6 +293,9 @@ func (p Program) printRestored(c *cli.Command, done backup.Restored) error {
 	if err != nil {
 		return err
 	}
+	if done.NewerDamage != "" {
+		fmt.Fprintf(p.Err, "The newer log could not be read whole: %s. What was erased or revoked there is not repeated: look for it, and do it again.\n", done.NewerDamage)
+	}
 	if c.String("postgres") != "" {
 		if err := p.PrintLine("Read models in Postgres may be newer than the log: once the service runs, lieudit projections rebuild --all."); err != nil {
 			return err
