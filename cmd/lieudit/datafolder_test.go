@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ type lostFile struct {
 	name, damage string // damage is a key of damages
 	refusal      string // why the service does not start; "": it starts
 	said         string // what readiness says until the repair; "": it has nothing to say of the data folder
+	logged       string // what a line of the log says
 	repair       string // "put back", flags of serve, or a command; "": it repairs itself
 	wantOlder    bool   // what was written last is lost, and all the rest is there
 	wantNoUsage  bool   // what was counted is lost
@@ -37,11 +39,13 @@ const putBack = "put back"
 const (
 	coreLogLost  = "put log/core back from a backup"
 	usageLogLost = "is missing in log/usage"
+	vaultLost    = "Put the newest copy of this log's vault there"
 	usageLogElse = "one of the two is another service's"
 )
 
 // lostFiles are the rows of the table.
 func lostFiles() []lostFile {
+	const foldOfPaul = "folds/locations-paul.fold"
 	const oldCore, newCore, oldUsage, newUsage = "log/core/0000000000000000", "log/core/0000000000004000", "log/usage/0000000000000000", "log/usage/0000000000004000"
 	return []lostFile{
 		{name: "log", damage: "deleted", refusal: coreLogLost, repair: putBack},
@@ -70,7 +74,53 @@ func lostFiles() []lostFile {
 		{name: oldUsage + ".log", damage: "flipped", refusal: "log damaged at position", repair: putBack},
 		{name: newUsage + ".log", damage: "deleted"}, // no request had reached it
 		{name: newUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
+		{name: "vault.db", damage: "deleted", refusal: "Put the newest copy of it back there", repair: putBack},
+		{name: "vault.db", damage: "emptied", refusal: vaultLost, repair: putBack},
+		{name: "vault.db", damage: "cut", refusal: vaultLost, repair: putBack},
+		{name: "vault.db", damage: "flipped", refusal: vaultLost, repair: putBack},
+		{name: "vault.db", damage: "older"}, // no account was opened since
+		{name: "vault.db", damage: "of another service", refusal: vaultLost, repair: putBack},
+		{name: "keyring", damage: "deleted"},
+		{name: "keyring", damage: "emptied", logged: "key ring's snapshot is not used"},
+		{name: "keyring", damage: "cut", logged: "key ring's snapshot is not used"},
+		{name: "keyring", damage: "flipped", logged: "key ring's snapshot is not used"},
+		{name: "keyring", damage: "older"},
+		{name: "keyring", damage: "of another service", logged: "key ring begins again from zero"},
+		{name: "folds", damage: "deleted"},
+		{name: foldOfPaul, damage: "deleted"},
+		{name: foldOfPaul, damage: "emptied", logged: "a snapshot is ignored"},
+		{name: foldOfPaul, damage: "cut", logged: "a snapshot is ignored"},
+		{name: foldOfPaul, damage: "flipped", logged: "a snapshot is ignored"},
+		{name: "lock", damage: "deleted"},
+		{name: "log/core/lock", damage: "emptied"},
+		{name: "log/usage/lock", damage: "flipped"},
+		{name: "uploads", damage: "deleted"},
+		{name: "readmodels", damage: "deleted"},
+		{name: "readmodels", damage: "older"},
+		{name: "readmodels", damage: "of another service", logged: "made again from this log"},
+		{name: "readmodels/places.db", damage: "deleted"}, // a link for people
+		{name: "readmodels/registry.db", damage: "deleted", logged: "registry.db is missing"},
+		{name: "readmodels/registry.db", damage: "emptied", logged: "registry.db is empty"},
+		{name: "readmodels/registry.db", damage: "cut", logged: "registry.db is damaged"},
+		{name: "readmodels/registry.db", damage: "flipped", logged: "registry.db is damaged"},
+		{name: "readmodels/registry.db", damage: "older"},
 	}
+}
+
+// readModelRows are the rows of the files of read models.
+func readModelRows(used string) (rows []lostFile, err error) {
+	files, err := filepath.Glob(filepath.Join(used, "readmodels", "*-g1.db"))
+	for _, path := range files {
+		name := "readmodels/" + filepath.Base(path)
+		rows = append(rows,
+			lostFile{name: name, damage: "deleted", logged: filepath.Base(path) + " is missing"},
+			lostFile{name: name, damage: "emptied", logged: filepath.Base(path) + " is empty"},
+			lostFile{name: name, damage: "cut", logged: filepath.Base(path) + " is damaged"},
+			lostFile{name: name, damage: "flipped", logged: filepath.Base(path) + " is damaged"},
+			lostFile{name: name, damage: "older"},
+			lostFile{name: name, damage: "of another service", logged: "made again from this log"})
+	}
+	return rows, err
 }
 
 // damages are what can happen to a file or folder. older and other are the same one of a copy from before and of another
@@ -92,7 +142,7 @@ func damages() map[string]func(path, older, other string) error {
 	}
 }
 
-// flipBit changes one bit in the middle of a file, of a segment in its first events.
+// flipBit changes one bit in the middle of a file, of a segment in its first events, and of a database in its first page.
 func flipBit(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -103,8 +153,11 @@ func flipBit(path string) error {
 		return errors.Join(err, file.Close())
 	}
 	at, b := found.Size()/2, make([]byte, 1)
-	if filepath.Ext(path) == ".log" {
+	switch filepath.Ext(path) {
+	case ".log":
 		at = 5000
+	case ".db":
+		at = 100 // the kind of the page
 	}
 	if _, err := file.ReadAt(b, at); err != nil {
 		return errors.Join(err, file.Close())
@@ -127,7 +180,11 @@ func TestEachFileOfTheDataFolder(t *testing.T) {
 	other := startService(t, func(*service.Config) {})
 	other.openShopAccount(t, "other")
 	other.stop()
-	for _, row := range lostFiles() {
+	readModels, err := readModelRows(used.path)
+	if err != nil || len(readModels) == 0 {
+		t.Fatalf("there are no read models: %v", err)
+	}
+	for _, row := range append(lostFiles(), readModels...) {
 		name := strings.ReplaceAll(row.name+" "+row.damage+" "+row.repair, " ", "_")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +201,10 @@ func TestEachFileOfTheDataFolder(t *testing.T) {
 // checkLoss starts a service on a damaged folder, repairs it and checks what it answers then.
 func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
 	t.Helper()
-	change := func(c *service.Config) { c.Data = data }
+	logged := &lockedBuffer{}
+	change := func(c *service.Config) {
+		c.Data, c.Log = data, slog.New(slog.NewTextHandler(io.MultiWriter(logged, t.Output()), nil))
+	}
 	svc, err := tryStartService(t, change)
 	if err == nil && row.refusal != "" || err != nil && (row.refusal == "" || !strings.Contains(err.Error(), row.refusal)) {
 		t.Fatalf("the start says %v, want %q", err, row.refusal)
@@ -164,7 +224,11 @@ func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
 			t.Fatal(err)
 		}
 	case strings.HasPrefix(row.repair, "--"):
-		change = func(c *service.Config) { c.Data, c.AcceptLostUsage = data, row.repair == "--accept-lost-usage" }
+		first := change
+		change = func(c *service.Config) {
+			first(c)
+			c.AcceptLostUsage = row.repair == "--accept-lost-usage"
+		}
 	case row.repair != "":
 		svc.runCommand(t, row.repair)
 	}
@@ -172,6 +236,9 @@ func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
 		svc = startServiceUnready(t, change)
 	}
 	u.checkRepaired(t, row, svc)
+	if !strings.Contains(logged.String(), row.logged) {
+		t.Errorf("no line of the log says %q", row.logged)
+	}
 }
 
 // checkRepaired checks that a service shows all that the folder held, but for what the row says is lost.

@@ -74,7 +74,8 @@ func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 	if err := s.renewLeases(ctx); err != nil {
 		return nil, err
 	}
-	return Select(ctx, db, generationTable, "where state <> 'dropped' order by model, version, generation")
+	all, err := Select(ctx, db, generationTable, "where state <> 'dropped' order by model, version, generation")
+	return all, s.noteRegistryDamage(err)
 }
 
 // BuildGeneration makes the tables of a new generation, which takes the place of one that is being built. With
@@ -127,6 +128,7 @@ func (s *Registry) reserveNumber(ctx context.Context, m table.ReadModel, unlessE
 		if err := row.Scan(&g.Number, &g.Created); err != nil {
 			return tx.db.wrapError(ctx, err)
 		}
+		g.Number = max(g.Number, s.highestNumber(m)+1)
 		g.Name = fmt.Sprintf("%s-v%d-g%d", m.Name, m.Version, g.Number)
 		return Upsert(ctx, tx, generationTable, []Generation{g})
 	})
@@ -181,8 +183,21 @@ func (s *Registry) PromoteGeneration(ctx context.Context, m table.ReadModel, g G
 	if err == nil {
 		s.linkServingFile(g)
 		s.servingCacheOf(m).isStale.Store(true)
+		s.finishReplacement(ctx, g)
 	}
 	return err
+}
+
+// finishReplacement notes that a model's damaged generations are replaced, and removes their files. Where that fails the next
+// start removes them.
+func (s *Registry) finishReplacement(ctx context.Context, g Generation) {
+	s.markReplaced(g)
+	if db, err := s.database(ctx); err == nil {
+		err = s.removeOrphans(ctx, db)
+		if err != nil {
+			s.Log.Warn("files of read models that nobody reads could not be removed", "reason", err)
+		}
+	}
 }
 
 // updateViews points the views for people at a generation, unless a later version of the model serves already.
@@ -250,7 +265,7 @@ func (s *Registry) dropGeneration(ctx context.Context, tx *Tx, g Generation) err
 		_, err := tx.Exec(ctx, "drop schema if exists "+g.schemaName()+" cascade")
 		return err
 	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range sqliteSuffixes() {
 		if err := os.Remove(s.databaseAddress(g.Name) + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

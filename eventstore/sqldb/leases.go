@@ -2,7 +2,9 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -11,6 +13,8 @@ import (
 type openDatabase struct {
 	db       *DB
 	refCount int
+	model    string
+	file     *openFile
 }
 
 const (
@@ -21,8 +25,11 @@ const (
 
 // OpenGeneration opens a generation's database, or returns the one that is open. While one of its callers has not
 // called release, this instance holds a lease and no instance drops the generation. It fails for a generation that was
-// dropped.
+// dropped, and with a *DamagedError for one whose file is lost or damaged.
 func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, release func(), err error) {
+	if err := s.checkUndamaged(g); err != nil {
+		return nil, nil, err
+	}
 	if db := s.acquireOpenDatabase(g.Name); db != nil {
 		return db, s.releaseFunc(g.Name), nil
 	}
@@ -31,9 +38,9 @@ func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, re
 	if err := s.acquireLease(ctx, g.Name); err != nil {
 		return nil, nil, err
 	}
-	db, err = Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName()})
+	db, file, err := s.openDatabase(ctx, g)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, s.noteDamage(g, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +48,31 @@ func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, re
 		opened.refCount++
 		return opened.db, s.releaseFunc(g.Name), db.Close()
 	}
-	s.openDatabases[g.Name] = &openDatabase{db, 1}
+	s.openDatabases[g.Name] = &openDatabase{db, 1, g.Model, file}
 	return db, s.releaseFunc(g.Name), nil
+}
+
+// openDatabase opens a generation's database and checks its file.
+func (s *Registry) openDatabase(ctx context.Context, g Generation) (*DB, *openFile, error) {
+	file, err := s.inspectFile(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName()})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := db.verifyGeneration(ctx, g, file); err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, newOpenFile(file), nil
+}
+
+// listOpen are the generations that are open, by name.
+func (s *Registry) listOpen() map[string]*openDatabase {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.openDatabases)
 }
 
 // addPendingOpen counts the callers that are about to open a generation. Another caller that closes it meanwhile does

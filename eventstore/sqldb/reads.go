@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -62,7 +63,7 @@ func (s *Registry) ServingGeneration(ctx context.Context, m table.ReadModel) (Ge
 
 // readFromGeneration runs f on a generation and holds a reference to its database meanwhile.
 func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(Generation, *DB) error) error {
-	if err := s.checkNotDiverged(g); err != nil {
+	if err := errors.Join(s.checkNotDiverged(g), s.checkUndamaged(g)); err != nil {
 		return err
 	}
 	db, release, err := s.OpenGeneration(ctx, g)
@@ -70,7 +71,7 @@ func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(
 		return err
 	}
 	defer release()
-	return f(g, db)
+	return s.noteDamage(g, f(g, db))
 }
 
 // resolveServing is the generation that serves, as the registry said at most maxAge ago. 0 asks the registry now. It
@@ -111,6 +112,7 @@ func (r *servingCache) switchTo(ctx context.Context, s *Registry, g Generation, 
 			r.release()
 		}
 		r.release = release
+		s.linkServingFile(g) // the link may be lost
 	}
 	r.generation, r.checkedAt = g, checkedAt
 	return nil

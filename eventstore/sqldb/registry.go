@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -23,9 +24,10 @@ import (
 // readable: on Postgres in the schema lieudit, on SQLite in the files register.db, history.db, places.db and usage.db.
 // These names stay while generations come and go.
 type Registry struct {
-	InstanceID string // new at each start; it may be set before first use
-	Program    string // version of this instance's program; it may be set before first use
-	Format     int    // the highest format of the log that this instance's program knows; it may be set before first use
+	InstanceID string       // new at each start; it may be set before first use
+	Program    string       // version of this instance's program; it may be set before first use
+	Format     int          // the highest format of the log that this instance's program knows; it may be set before first use
+	Log        *slog.Logger // gets a line for each file that is lost or damaged; slog.Default() unless set before first use
 
 	address         string
 	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
@@ -36,6 +38,8 @@ type Registry struct {
 	servingCaches   map[string]*servingCache
 	leasesRenewedAt time.Time
 	divergences     divergences
+	damages         damages
+	file            *openFile // of db
 }
 
 // OpenRegistry makes the Registry of an address: postgres://…, or a folder, which is made when it is missing. It does
@@ -46,7 +50,7 @@ func OpenRegistry(address string) (*Registry, error) {
 			return nil, fmt.Errorf("read models: %w", err)
 		}
 	}
-	return &Registry{InstanceID: uuid.NewString(), address: address, opening: semaphore.NewWeighted(1),
+	return &Registry{InstanceID: uuid.NewString(), Log: slog.Default(), address: address, damages: damages{}, opening: semaphore.NewWeighted(1),
 		openDatabases: map[string]*openDatabase{}, pendingOpens: map[string]int{}, servingCaches: map[string]*servingCache{}}, nil
 }
 
@@ -81,16 +85,42 @@ func (s *Registry) database(ctx context.Context) (*DB, error) {
 	if db := s.openedDatabase(); db != nil {
 		return db, nil
 	}
-	db, err := Open(ctx, s.databaseAddress("registry"), Options{Name: "registry", Schema: "lieudit", Durable: true})
+	s.noteLostRegistry()
+	db, err := s.openRegistryDatabase(ctx)
+	if IsDamage(err) && !isPostgresAddress(s.address) {
+		s.recordDamage("", &DamagedError{registryFile, "is damaged: " + err.Error()})
+		if err := s.renameFiles(registryFile); err != nil {
+			return nil, err
+		}
+		db, err = s.openRegistryDatabase(ctx)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := db.Create(ctx, generationTable.Def, leaseTable, instanceTable.Def); err != nil {
-		return nil, errors.Join(err, db.Close())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.db = db
+	return db, nil
+}
+
+// openRegistryDatabase opens the registry's own database, which lists the generations, and removes the files that it does not
+// list.
+func (s *Registry) openRegistryDatabase(ctx context.Context) (*DB, error) {
+	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: "lieudit", Durable: true})
+	if err != nil {
+		return nil, err
+	}
+	err = db.checkStructure(ctx, registryFile)
+	if err == nil {
+		err = db.Create(ctx, generationTable.Def, leaseTable, instanceTable.Def)
+	}
+	if err == nil {
+		err = s.removeOrphans(ctx, db)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s.watchRegistryFile()
 	return db, nil
 }
 
@@ -106,12 +136,12 @@ func (s *Registry) updateRegistry(ctx context.Context, f func(*Tx) error) error 
 	if err != nil {
 		return err
 	}
-	return db.RunInTx(ctx, func(tx *Tx) error {
+	return s.noteRegistryDamage(db.RunInTx(ctx, func(tx *Tx) error {
 		if err := tx.Lock(ctx, "registry"); err != nil {
 			return err
 		}
 		return f(tx)
-	})
+	}))
 }
 
 // databaseAddress is where a generation's database is: the one Postgres database, or a file of its own.
@@ -126,6 +156,9 @@ func (s *Registry) databaseAddress(name string) string {
 // they have to look for the file, so errors are ignored.
 func (s *Registry) linkServingFile(g Generation) {
 	if isPostgresAddress(s.address) {
+		return
+	}
+	if linked, err := os.Readlink(s.databaseAddress(g.Model)); err == nil && linked == filepath.Base(s.databaseAddress(g.Name)) {
 		return
 	}
 	temporary := s.databaseAddress(g.Name + "-link")

@@ -39,10 +39,10 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 	}
 	defer b.checkLock.Release(1)
 	same, err := b.isUnchanged(ctx)
-	if err != nil && !errors.Is(err, errDatabaseChanged) && !sqldb.IsMissingTable(err) {
+	if err != nil && !errors.Is(err, errDatabaseChanged) && !sqldb.IsMissingTable(err) && !sqldb.IsDamage(err) {
 		return b.recordResult(ctx, fmt.Errorf("vault: %w", err))
 	}
-	// Replaced databases and missing tables are for the check to explain.
+	// Replaced and damaged databases and missing tables are for the check to explain.
 	checking, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if err == nil && same {
@@ -119,9 +119,17 @@ func (b *Bound) recordResult(ctx context.Context, err error) error {
 	return err
 }
 
-// runCheck is Check without its lock and its record. Its steps go from cheap to expensive, and each returns a
-// *WrongError where it refuses the vault.
+// runCheck is Check without its lock and its record. A damaged file is a *WrongError: waiting does not repair it.
 func (b *Bound) runCheck(ctx context.Context) error {
+	err := b.runCheckSteps(ctx)
+	if sqldb.IsDamage(err) {
+		return &WrongError{"at " + b.vault.redactedAddress() + " is damaged (" + err.Error() + ")", damageHint}
+	}
+	return err
+}
+
+// runCheckSteps goes from cheap to expensive steps. Each returns a *WrongError where it refuses the vault.
+func (b *Bound) runCheckSteps(ctx context.Context) error {
 	if err := b.vault.closeIfReplaced(); err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
@@ -269,6 +277,7 @@ func (b *Bound) requireKeys(ctx context.Context, current binding) error {
 // These hints end the remedies of a WrongError.
 const (
 	restoreHint = "Put the newest copy of this log's vault there"
+	damageHint  = restoreHint + ". Only where no copy is left: move the damaged file away, and --accept-lost-keys goes on without it; the accounts can then be read no more, only closed and erased"
 	acceptHint  = ". Only where no copy is left: --accept-lost-keys goes on without, and the accounts concerned can then be read no more, only closed and erased"
 )
 

@@ -122,10 +122,18 @@ func (p *Projector) Ready(ctx context.Context) error {
 	}
 	for _, m := range p.models {
 		if !isServed[m.Name] {
-			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, sqldb.ErrNotReady))
+			err = errors.Join(err, p.explainNotReady(m))
 		}
 	}
 	return err
+}
+
+// explainNotReady is the error of a model of which no generation serves.
+func (p *Projector) explainNotReady(m Model) error {
+	if why := p.registry.Replacement(m.ReadModel); why != "" {
+		return fmt.Errorf("%s: %w: %s", m.Name, sqldb.ErrNotReady, why)
+	}
+	return fmt.Errorf("%s: %w", m.Name, sqldb.ErrNotReady)
 }
 
 // UnreadableAccounts returns accounts that some generation has stopped because a personal field could not be decrypted:

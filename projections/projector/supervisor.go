@@ -60,6 +60,9 @@ func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 // syncWorkers starts a worker for each generation that is to be filled, and stops the others. A model without any
 // generation gets its first. If anything fails, no worker is stopped; the next call tries again.
 func (s *supervisor) syncWorkers(ctx context.Context) error {
+	if err := s.removeDamaged(ctx); err != nil {
+		return err
+	}
 	all, err := s.projector.registry.Generations(ctx)
 	if err != nil {
 		return err
@@ -70,7 +73,7 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 		for _, g := range all {
 			if g.IsOf(m.ReadModel) && (g.State == sqldb.Serving || g.State == sqldb.Building) {
 				found, wanted[g.Name] = true, true
-				err = errors.Join(err, s.startWorker(ctx, m, g))
+				err = errors.Join(err, ignoreDamage(s.startWorker(ctx, m, g)))
 			}
 		}
 		if !found {
@@ -83,6 +86,30 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 		if !wanted[name] && err == nil {
 			s.stopWorker(name)
 		}
+	}
+	return err
+}
+
+// removeDamaged stops the workers of generations whose files are lost or damaged, and puts the files aside. syncWorkers then
+// finds the model without a generation.
+func (s *supervisor) removeDamaged(ctx context.Context) error {
+	registry := s.projector.registry
+	registry.CheckFiles()
+	for _, name := range registry.Damaged() {
+		if s.running[name] != nil {
+			s.stopWorker(name)
+		}
+		if err := registry.PutAside(ctx, name); err != nil {
+			return fmt.Errorf("putting %s aside: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// ignoreDamage drops the error of a generation whose file is damaged: the registry has logged it, and removeDamaged is next.
+func ignoreDamage(err error) error {
+	if _, isDamaged := errors.AsType[*sqldb.DamagedError](err); isDamaged {
+		return nil
 	}
 	return err
 }
@@ -124,6 +151,7 @@ func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker
 		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
 	w.state.changed = make(chan struct{})
 	w.serveWhenCaughtUp = p.serveOnceFunc(w, g)
+	w.noteDamage = func(err error) { p.registry.NoteDamage(g, err) }
 	w.setDiverged = func(diverged bool) { p.registry.SetDiverged(g, diverged) }
 	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, g) }
 	w.rebuild = p.rebuildOnceFunc(m)

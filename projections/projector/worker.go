@@ -30,7 +30,8 @@ type worker struct {
 
 	setDiverged      func(bool) // see status.go
 	isDiverged       func() bool
-	rebuild          func() // begins a fresh generation, once
+	rebuild          func()      // begins a fresh generation, once
+	noteDamage       func(error) // has the generation replaced if the error is damage of its file
 	verifyGeneration func(context.Context)
 
 	mu    sync.Mutex
@@ -208,6 +209,7 @@ func (w *worker) recordStop(err error) {
 	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // the lease is another's, or this instance is stopping
 		return
 	}
+	w.noteDamage(err)
 	reason := w.stopReason(err)
 	if w.currentState().reason == "" { // one line an incident; the status shows the latest reason
 		w.log.Error("projection stopped", "reason", reason)

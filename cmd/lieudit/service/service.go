@@ -188,6 +188,7 @@ func (s *service) openDatabases() (err error) {
 	if s.registry, err = sqldb.OpenRegistry(location); err != nil {
 		return err
 	}
+	s.registry.Log = s.Log
 	s.onClose(s.registry.Close)
 	return nil
 }

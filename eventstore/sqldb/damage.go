@@ -1,0 +1,420 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"lieudit/schemas/table"
+)
+
+// The files of read models can be lost and damaged like any other. They are made from the log, so that nothing is repaired: a
+// damaged file is put aside, and a new generation takes its place. Damage is found when a file is opened (inspectFile,
+// verifyGeneration), by whoever reads or writes it (noteDamage), and when it is changed under the service (CheckFiles):
+//
+//	damage ──► recordDamage ──► Damaged ──► PutAside ──► BuildGeneration ──► PromoteGeneration removes what was put aside
+//	               └─ reads fail from here on
+//
+// SQLite keeps no checksums: a bit that flips within a value, and breaks no structure, is not noticed. On Postgres all this
+// does nothing.
+
+// DamagedError says that the file of a generation is lost or damaged. Nothing is answered from it.
+type DamagedError struct{ Generation, Reason string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s.db %s: it is made again from the log", e.Generation, e.Reason)
+}
+
+// registryFile is the name of the registry's own database.
+const registryFile = "registry"
+
+// maxCheckedSize is the largest file whose structure is checked when it is opened. A larger one would hold up the start.
+const maxCheckedSize = 64 << 20
+
+// putAsideSuffix follows the name of a file that was put aside.
+const putAsideSuffix = ".damaged"
+
+// damage is a generation whose file is lost or damaged.
+type damage struct {
+	model      string
+	reason     string
+	isPutAside bool
+	isReplaced bool // another generation of the model serves
+}
+
+// damages are the damages that this instance has found, by the generation's name.
+type damages map[string]*damage
+
+// IsDamage says whether an error of a SQLite database comes from a file that is cut, overwritten, replaced or lost.
+func IsDamage(err error) bool {
+	var damaged *DamagedError
+	if errors.As(err, &damaged) {
+		return true
+	}
+	var sqliteErr *driver.Error
+	if !errors.As(err, &sqliteErr) {
+		return false
+	}
+	switch sqliteErr.Code() {
+	case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_READONLY_DBMOVED:
+		return true
+	}
+	primary := sqliteErr.Code() & 0xff
+	return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
+}
+
+// inspectFile returns the file of a generation that is about to be opened, nil where it is not to be there yet. It returns a
+// *DamagedError when the file is missing or empty: opening it would make an empty database.
+func (s *Registry) inspectFile(g Generation) (os.FileInfo, error) {
+	if isPostgresAddress(s.address) || g.State == Creating {
+		return nil, nil
+	}
+	found, err := os.Stat(s.databaseAddress(g.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &DamagedError{g.Name, "is missing"}
+	case err == nil && found.Size() == 0:
+		return nil, &DamagedError{g.Name, "is empty"}
+	}
+	return found, err
+}
+
+// verifyGeneration checks the structure of an opened file, unless it is large, and that it holds this generation. file is nil
+// where nothing is to be checked.
+func (db *DB) verifyGeneration(ctx context.Context, g Generation, file os.FileInfo) error {
+	if file == nil {
+		return nil
+	}
+	if file.Size() <= maxCheckedSize {
+		if err := db.checkStructure(ctx, g.Name); err != nil {
+			return err
+		}
+	}
+	var found string
+	err := db.QueryRow(ctx, "select coalesce(max(copy), '') from checkpoint").Scan(&found)
+	switch {
+	case IsMissingTable(err):
+		return &DamagedError{g.Name, "has lost its tables"}
+	case err != nil:
+		return db.wrapError(ctx, err)
+	case found != g.Name:
+		return &DamagedError{g.Name, fmt.Sprintf("holds %q", found)}
+	}
+	return nil
+}
+
+// checkStructure returns a *DamagedError when SQLite finds the structure of the file broken.
+func (db *DB) checkStructure(ctx context.Context, name string) error {
+	if !db.dialect.hasWAL {
+		return nil
+	}
+	var found string
+	if err := db.QueryRow(ctx, "pragma quick_check(1)").Scan(&found); err != nil {
+		return db.wrapError(ctx, err)
+	}
+	if found != "ok" {
+		return &DamagedError{name, "is damaged: " + found}
+	}
+	return nil
+}
+
+// noteDamage returns an error of a generation. Where that is damage, it is recorded and the error is a *DamagedError.
+func (s *Registry) noteDamage(g Generation, err error) error {
+	if err == nil || isPostgresAddress(s.address) || g.State == Creating || !IsDamage(err) {
+		return err
+	}
+	damaged, ok := errors.AsType[*DamagedError](err)
+	if !ok {
+		damaged = &DamagedError{g.Name, "is damaged: " + err.Error()}
+	}
+	s.recordDamage(g.Model, damaged)
+	return damaged
+}
+
+// NoteDamage records that an error of a generation's database is damage, where it is. Whoever uses the database of
+// OpenGeneration calls it; Read does so itself.
+func (s *Registry) NoteDamage(g Generation, err error) { s.noteDamage(g, err) }
+
+// recordDamage records a damage, and logs it once.
+func (s *Registry) recordDamage(model string, e *DamagedError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isRegistry := e.Generation == registryFile // it is made anew at once, and may be damaged again
+	if s.damages[e.Generation] != nil && !isRegistry {
+		return
+	}
+	s.damages[e.Generation] = &damage{model: model, reason: e.Error(), isPutAside: isRegistry}
+	s.Log.Error("a file of a read model is lost or damaged", "file", e.Generation+".db", "reason", e)
+}
+
+// checkUndamaged returns a *DamagedError for a generation that was found damaged.
+func (s *Registry) checkUndamaged(g Generation) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.damages[g.Name] != nil {
+		return &DamagedError{g.Name, "was found damaged"}
+	}
+	return nil
+}
+
+// Damaged are the generations that were found damaged and not put aside yet.
+func (s *Registry) Damaged() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, d := range s.damages {
+		if !d.isPutAside {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Replacement says why a read model is made again: what was wrong with the file of the generation before. It is "" unless
+// that is under way.
+func (s *Registry) Replacement(m table.ReadModel) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, d := range s.damages {
+		if !d.isReplaced && (d.model == m.Name || name == registryFile) {
+			return d.reason
+		}
+	}
+	return ""
+}
+
+// markReplaced notes that a generation serves in the place of the damaged ones of its model.
+func (s *Registry) markReplaced(g Generation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, d := range s.damages {
+		if d.model == g.Model && name != g.Name {
+			d.isReplaced = true
+		}
+	}
+}
+
+// PutAside gives the files of a damaged generation another name and forgets the generation. Nobody in this instance may write
+// it any more.
+func (s *Registry) PutAside(ctx context.Context, name string) error {
+	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(ctx, "update copy set state = 'dropped' where name = ?", name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.renameFiles(name); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.damages[name].isPutAside = true
+	return nil
+}
+
+// renameFiles puts the files of a database aside. Files that are missing are no error.
+func (s *Registry) renameFiles(name string) error {
+	for _, suffix := range sqliteSuffixes() {
+		path := s.databaseAddress(name) + suffix
+		if err := os.Rename(path, s.databaseAddress(name)+putAsideSuffix+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// sqliteSuffixes are what SQLite adds to the name of a database's file for the files beside it.
+func sqliteSuffixes() []string { return []string{"", "-wal", "-shm"} }
+
+// noteRegistryDamage returns an error of the registry's own database. Where that is damage, a new one is made at the next use.
+func (s *Registry) noteRegistryDamage(err error) error {
+	if isPostgresAddress(s.address) || !IsDamage(err) {
+		return err
+	}
+	damaged := &DamagedError{registryFile, "is damaged: " + err.Error()}
+	s.resetDatabase(damaged)
+	return damaged
+}
+
+// noteLostRegistry records that the registry's own database is missing although there are files of generations.
+func (s *Registry) noteLostRegistry() {
+	if isPostgresAddress(s.address) || s.isRegistryDamaged() {
+		return
+	}
+	entries, _ := os.ReadDir(s.address) // a folder that cannot be read fails the caller soon enough
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return generationFile.MatchString(e.Name()) }) {
+		return
+	}
+	switch found, err := os.Stat(s.databaseAddress(registryFile)); {
+	case errors.Is(err, fs.ErrNotExist):
+		s.recordDamage("", &DamagedError{registryFile, "is missing"})
+	case err == nil && found.Size() == 0:
+		s.recordDamage("", &DamagedError{registryFile, "is empty"})
+	}
+}
+
+// isRegistryDamaged says whether damage of the registry's own database was recorded since the start.
+func (s *Registry) isRegistryDamaged() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.damages[registryFile] != nil
+}
+
+// resetDatabase closes the registry's own database and puts its file aside. The next use makes a new one, which lists no
+// generation: all are made again.
+func (s *Registry) resetDatabase(why *DamagedError) {
+	s.mu.Lock()
+	db := s.db
+	s.db, s.file = nil, nil
+	s.mu.Unlock()
+	if db == nil {
+		return // another caller does it
+	}
+	s.recordDamage("", why)
+	if err := errors.Join(s.renameFiles(registryFile), db.Close()); err != nil {
+		s.Log.Warn("the damaged registry of read models could not be put aside", "reason", err)
+	}
+}
+
+// CheckFiles looks at the files that are open, and records those that were removed, replaced or cut since: SQLite itself would
+// go on with a file that has no name any more, and lose all at the end. It costs two calls of the system a file.
+func (s *Registry) CheckFiles() {
+	if isPostgresAddress(s.address) {
+		return
+	}
+	for name, opened := range s.listOpen() {
+		if reason := opened.file.compare(s.databaseAddress(name)); reason != "" {
+			s.recordDamage(opened.model, &DamagedError{name, reason})
+		}
+	}
+	if reason := s.registryState().compare(s.databaseAddress(registryFile)); reason != "" {
+		s.resetDatabase(&DamagedError{registryFile, reason})
+	}
+}
+
+// watchRegistryFile remembers the file of the registry's own database for CheckFiles.
+func (s *Registry) watchRegistryFile() {
+	if isPostgresAddress(s.address) {
+		return
+	}
+	info, err := os.Stat(s.databaseAddress(registryFile))
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.file = newOpenFile(info)
+}
+
+func (s *Registry) registryState() *openFile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file
+}
+
+// openFile is a file as it was when it was opened, with the largest size that it has had. A nil one is compared with
+// nothing.
+type openFile struct {
+	info os.FileInfo
+	size int64
+}
+
+// newOpenFile remembers a file. It is nil for nil.
+func newOpenFile(info os.FileInfo) *openFile {
+	if info == nil {
+		return nil
+	}
+	return &openFile{info, info.Size()}
+}
+
+// compare returns what happened to the file at a path since, "" for nothing. What cannot be found out counts as nothing. Such
+// a file never shrinks by itself, as nothing vacuums it.
+func (f *openFile) compare(path string) string {
+	if f == nil {
+		return ""
+	}
+	now, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "was removed while in use"
+	case err != nil:
+		return ""
+	case !os.SameFile(now, f.info):
+		return "was replaced while in use"
+	case now.Size() < f.size:
+		return "was cut while in use"
+	}
+	f.size = now.Size()
+	return ""
+}
+
+// generationFile is the name of a file of a generation, whatever follows: places-v2-g1.db-wal.
+var generationFile = regexp.MustCompile(`^((.+)-v(\d+)-g(\d+))\.db`)
+
+// highestNumber is the highest number of a generation of the model that a file has, or had while this instance runs. A registry
+// that was lost does not know them.
+func (s *Registry) highestNumber(m table.ReadModel) (highest int64) {
+	if isPostgresAddress(s.address) {
+		return 0
+	}
+	names := s.openNames()
+	entries, _ := os.ReadDir(s.address) // a folder that cannot be read fails the caller soon enough
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	for _, name := range names {
+		found := generationFile.FindStringSubmatch(name)
+		if found == nil || found[2] != m.Name || found[3] != strconv.Itoa(m.Version) {
+			continue
+		}
+		if number, err := strconv.ParseInt(found[4], 10, 64); err == nil {
+			highest = max(highest, number)
+		}
+	}
+	return highest
+}
+
+// openNames are the names of the files that this instance has open.
+func (s *Registry) openNames() (names []string) {
+	for name := range s.listOpen() {
+		names = append(names, name+".db")
+	}
+	return names
+}
+
+// removeOrphans removes the files of generations that the registry does not list: they were put aside, or the registry was lost.
+// They may hold what an account has had erased since. Files that this instance has open stay until the next call.
+func (s *Registry) removeOrphans(ctx context.Context, db *DB) error {
+	if isPostgresAddress(s.address) {
+		return nil
+	}
+	listed, err := Select(ctx, db, generationTable, "where state <> 'dropped'")
+	if err != nil {
+		return err
+	}
+	kept := map[string]bool{}
+	for _, g := range listed {
+		kept[g.Name] = true
+	}
+	for name := range s.listOpen() {
+		kept[name] = true
+	}
+	entries, err := os.ReadDir(s.address)
+	for _, e := range entries {
+		found := generationFile.FindStringSubmatch(e.Name())
+		if found != nil && (!kept[found[1]] || strings.Contains(e.Name(), putAsideSuffix)) {
+			err = errors.Join(err, os.Remove(filepath.Join(s.address, e.Name())))
+		}
+	}
+	return err
+}
