@@ -31,6 +31,8 @@ type lostFile struct {
 	repair       string // "put back", flags of serve, or a command; "": it repairs itself
 	wantOlder    bool   // what was written last is lost, and all the rest is there
 	wantNoUsage  bool   // what was counted is lost
+
+	wantOlderUsage bool // what was counted last is lost
 }
 
 // putBack is the repair of a file that only a backup has.
@@ -40,6 +42,7 @@ const (
 	coreLogLost  = "put log/core back from a backup"
 	usageLogLost = "is missing in log/usage"
 	vaultLost    = "Put the newest copy of this log's vault there"
+	usageTooLow  = "are not on it, and their accounts are counted too low"
 	usageLogElse = "one of the two is another service's"
 )
 
@@ -67,12 +70,14 @@ func lostFiles() []lostFile {
 		{name: "log/usage", damage: "deleted", refusal: usageLogLost, repair: putBack},
 		{name: "log/usage", damage: "deleted", refusal: usageLogLost, repair: "--accept-lost-usage", wantNoUsage: true},
 		{name: "log/usage", damage: "of another service", refusal: usageLogElse, repair: putBack},
-		{name: "log/usage", damage: "older", said: "projections rebuild --all", repair: putBack},
+		{name: "log/usage", damage: "older", said: usageTooLow, repair: putBack},
+		{name: "log/usage", damage: "older", said: usageTooLow, repair: "projections rebuild usage", wantOlderUsage: true},
 		{name: oldUsage + ".log", damage: "deleted", refusal: "segment is missing", repair: putBack},
 		{name: oldUsage + ".log", damage: "emptied", refusal: "log damaged at position 0", repair: putBack},
 		{name: oldUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
 		{name: oldUsage + ".log", damage: "flipped", refusal: "log damaged at position", repair: putBack},
-		{name: newUsage + ".log", damage: "deleted"}, // no request had reached it
+		{name: oldUsage + ".idx", damage: "deleted"},
+		{name: newUsage + ".log", damage: "deleted", said: usageTooLow, repair: putBack},
 		{name: newUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
 		{name: "vault.db", damage: "deleted", refusal: "Put the newest copy of it back there", repair: putBack},
 		{name: "vault.db", damage: "emptied", refusal: vaultLost, repair: putBack},
@@ -80,6 +85,10 @@ func lostFiles() []lostFile {
 		{name: "vault.db", damage: "flipped", refusal: vaultLost, repair: putBack},
 		{name: "vault.db", damage: "older"}, // no account was opened since
 		{name: "vault.db", damage: "of another service", refusal: vaultLost, repair: putBack},
+		{name: "operator-token", damage: "deleted", logged: "lieudit token recover", repair: "token recover"},
+		{name: "operator-token", damage: "emptied", logged: "lieudit token recover", repair: "token recover"},
+		{name: "operator-token", damage: "cut", logged: "lieudit token recover", repair: "token recover"},
+		{name: "operator-token", damage: "flipped", logged: "lieudit token recover", repair: "token recover"},
 		{name: "keyring", damage: "deleted"},
 		{name: "keyring", damage: "emptied", logged: "key ring's snapshot is not used"},
 		{name: "keyring", damage: "cut", logged: "key ring's snapshot is not used"},
@@ -223,6 +232,11 @@ func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
 		if err := replacePath(filepath.Join(data, row.name), filepath.Join(u.path, row.name)); err != nil {
 			t.Fatal(err)
 		}
+	case row.repair == "token recover": // works on a folder without a service
+		waitUntil(t, "the loss is said", func() bool { return strings.Contains(logged.String(), row.logged) })
+		svc.stop()
+		svc.runCommand(t, "token recover --data "+data)
+		svc = nil
 	case strings.HasPrefix(row.repair, "--"):
 		first := change
 		change = func(c *service.Config) {
@@ -244,7 +258,6 @@ func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
 // checkRepaired checks that a service shows all that the folder held, but for what the row says is lost.
 func (u usedFolder) checkRepaired(t *testing.T, row lostFile, svc *testService) {
 	t.Helper()
-	svc.operator = u.operator
 	waitUntil(t, "it is ready and has nothing to say", func() bool {
 		r := svc.readiness(t)
 		return r.status == http.StatusOK && r.parts["read models"] == "ok" && r.parts["usage log"] == "ok" && r.parts["data keys"] == "ok"
@@ -252,6 +265,9 @@ func (u usedFolder) checkRepaired(t *testing.T, row lostFile, svc *testService) 
 	sites, keys, requests := 2001, 2, 4
 	if row.wantOlder {
 		sites, keys = 2000, 1
+	}
+	if row.wantOlderUsage {
+		requests = 2
 	}
 	if row.wantNoUsage {
 		requests = 0
@@ -282,12 +298,12 @@ type usedFolder struct {
 	operator    string
 }
 
-// newUsedFolder fills a data folder. Its core log has two segments, of which the first is full.
+// newUsedFolder fills a data folder. Each of its logs has two segments, of which the first is full.
 func newUsedFolder(t *testing.T) usedFolder {
 	t.Helper()
 	used := usedFolder{path: filepath.Join(t.TempDir(), "used"), older: filepath.Join(t.TempDir(), "older")}
-	fillSegment(t, filepath.Join(used.path, "log", "core"))
-	fillSegment(t, filepath.Join(used.path, "log", "usage"))
+	fillSegment(t, filepath.Join(used.path, "log", "core"), 6)
+	fillSegment(t, filepath.Join(used.path, "log", "usage"), 7)
 	here := func(c *service.Config) { c.Data = used.path }
 	svc := startService(t, here)
 	used.operator = svc.operator
@@ -316,14 +332,14 @@ func (svc *testService) waitForUsage(t *testing.T, want int) {
 }
 
 // fillSegment makes a log whose first segment is almost full, of events that no part reads.
-func fillSegment(t *testing.T, dir string) {
+func fillSegment(t *testing.T, dir string, events int) {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Options{SegmentSize: 16 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	for range 6 {
+	for range events {
 		event := eventstore.ProposedEvent{ID: uuid.New(), Type: "filler.filled.v1", Data: []byte(`{"x":"` + strings.Repeat("x", 2000) + `"}`), Metadata: []byte(`{"actor":"system","end":true}`)}
 		if _, err := j.Append(t.Context(), "filler-1", eventstore.Any, []eventstore.ProposedEvent{event}); err != nil {
 			t.Fatal(err)

@@ -89,7 +89,8 @@ func (o Options) withDefaults(dir string) Options {
 type Journal struct {
 	options Options
 	logID   uuid.UUID
-	crcSeed uint32 // see newCRCSeed
+	crcSeed uint32    // see newCRCSeed
+	opened  time.Time // see TimeAtOpen
 	lock    *dirlock.Lock
 
 	writer         *writer
@@ -153,6 +154,9 @@ func (j *Journal) openLog() error {
 	}
 	active := r.segments[len(r.segments)-1]
 	j.logID, j.crcSeed, j.index = r.logID, r.crcSeed, r.index
+	if r.lastTime != 0 {
+		j.opened = time.UnixMicro(r.lastTime).UTC()
+	}
 	j.views.view = view{segments: r.segments, end: r.tailReplay.wholeEnd, lastCheckpoint: last}
 	j.queue = newAppendQueue()
 	j.segmentManager = newSegmentManager(j.options, j.logID, active.nextBase())
@@ -180,6 +184,9 @@ func (j *Journal) Identity(ctx context.Context) (uuid.UUID, error) {
 
 // LastCheckpoint names the last durable event. Its Event is uuid.Nil in an empty log.
 func (j *Journal) LastCheckpoint() eventstore.Checkpoint { return j.views.load().lastCheckpoint }
+
+// TimeAtOpen is the time of the last event that the log had when it was opened, zero for an empty log.
+func (j *Journal) TimeAtOpen() time.Time { return j.opened }
 
 // Health is nil while appends are expected to work. Otherwise it is ErrClosed, or ErrUnavailable with the cause: a write
 // failed, which is for good until the journal is opened again, the folder's lock is lost, or the next segment could not be

@@ -52,7 +52,10 @@ func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
 // start claims the token of the draft again, and the same token under the same id is no conflict.
 func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	final := filepath.Join(f.Data, operatorTokenFile)
-	if _, err := os.Stat(final); err == nil {
+	if kept, err := os.ReadFile(final); err == nil {
+		if kind, ok := f.TokenPrefixes.KindOf(strings.TrimSpace(string(kept))); !ok || kind != token.Area {
+			f.reportLostToken("it holds no token")
+		}
 		return nil
 	}
 	draft := final + ".new"
@@ -62,7 +65,7 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	}
 	issued, err := f.tokens.Claim(ctx, systemMetadata, access.FirstTokenID, secret, access.TokenRequest{Role: accessschemas.RoleOperator, Label: "first operator"})
 	if errors.Is(err, access.ErrAlreadyIssued) {
-		fmt.Fprintf(f.Out, "The first operator token was made elsewhere: ask its holder for one (lieudit token issue).\n")
+		f.reportLostToken("the log has a token, which was written elsewhere or is lost")
 		return os.Remove(draft)
 	}
 	if err == nil {
@@ -73,6 +76,16 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	}
 	fmt.Fprintf(f.Out, "Operator token written to %s.\n", final)
 	return os.Rename(draft, final)
+}
+
+// reportLostToken says that the file with the operator token is of no use, and what to do. Beside a log on a server it is no
+// incident: another instance has the file.
+func (f firstStart) reportLostToken(why string) {
+	const remedy = "its holder can issue another (lieudit token issue), or stop the service and run lieudit token recover"
+	fmt.Fprintf(f.Out, "No operator token in %s, %s: %s.\n", operatorTokenFile, why, remedy)
+	if f.EventStore == "" {
+		f.Log.Warn("the operator token is lost", "file", filepath.Join(f.Data, operatorTokenFile), "reason", why, "remedy", remedy)
+	}
 }
 
 // readOrCreateToken returns the token in a file. A file that is absent or holds no token gets a new one, which is synced to

@@ -50,7 +50,7 @@ func (s *service) components() []ops.Component {
 // checkReadModels returns nil while every read model advances and none has stopped an account or passed over an empty
 // commit, which is a sync's last event without the id of the sync.
 func (s *service) checkReadModels(ctx context.Context) error {
-	return errors.Join(s.projector.Ready(ctx), s.projector.Incidents(ctx))
+	return errors.Join(s.checkUsageLoss(ctx), s.projector.Ready(ctx), s.projector.Incidents(ctx))
 }
 
 // checkKeyRing returns nil while the key ring is fresh: it holds every event up to a moment ago. For a ring whose last

@@ -103,6 +103,7 @@ type service struct {
 	siteEngine     *meili.Engine        // nil: sites are searched in memory
 	siteIndexer    *searchindex.Indexer // fills the index that siteEngine searches; nil without it
 	hasCaughtUp    atomic.Bool          // the read models have caught up once
+	usageLoss      *usageLoss           // what the start found; nil: nothing
 	liveVintage    *live.Vintage
 	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
@@ -234,6 +235,9 @@ func (s *service) close() error {
 // the others; a background part that fails is noticed by readiness, and its error is returned at the end.
 func (s *service) run(ctx context.Context) error {
 	s.projector.VerifyGenerations(ctx)
+	if s.usageLoss = s.findUsageLoss(ctx); s.usageLoss != nil {
+		s.Log.Error("requests were lost", "reason", s.usageLoss)
+	}
 	backgroundCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var background errgroup.Group

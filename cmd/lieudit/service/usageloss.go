@@ -1,0 +1,54 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lieudit/eventstore/journal"
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/table"
+)
+
+// usageLoss is what an older copy of the usage log does not hold: the read model of usage has counted up to a later time.
+type usageLoss struct {
+	generation sqldb.Generation
+	from, to   time.Time // of the last event of the log, and of the last one that was counted
+}
+
+func (l *usageLoss) Error() string {
+	return fmt.Sprintf("the usage log is an older copy: requests from %s to %s are not on it, and their accounts are counted too low. Put the newest copy back, "+
+		"or go on without them: lieudit projections rebuild usage", l.from.Format(time.RFC3339), l.to.Format(time.RFC3339))
+}
+
+// findUsageLoss compares the usage log of the data folder with its read model, which the projector has verified. It returns nil
+// where nothing shows a loss, or the times cannot be known.
+func (s *service) findUsageLoss(ctx context.Context) *usageLoss {
+	log, isEmbedded := s.logs.usage.(*journal.Journal)
+	g, err := s.registry.ServingGeneration(ctx, table.UsageModel)
+	if !isEmbedded || err != nil || !s.registry.IsDiverged(g) {
+		return nil
+	}
+	all, err := s.projector.Status(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, status := range all {
+		if from := log.TimeAtOpen(); status.Generation == g.Name && from.Before(status.LastRecorded) {
+			return &usageLoss{g, from, status.LastRecorded}
+		}
+	}
+	return nil
+}
+
+// checkUsageLoss returns the loss that the start found, until the read model was made again from the log as it is.
+func (s *service) checkUsageLoss(ctx context.Context) error {
+	if s.usageLoss == nil || !s.registry.IsDiverged(s.usageLoss.generation) {
+		return nil
+	}
+	g, err := s.registry.ServingGeneration(ctx, table.UsageModel)
+	if err == nil && g.Name != s.usageLoss.generation.Name {
+		return nil
+	}
+	return s.usageLoss
+}
