@@ -114,3 +114,18 @@ func TestTheAPIIsOpenedWithoutALogAfterAWhile(t *testing.T) {
 		t.Errorf("got %d, want 503: keys cannot be checked", got)
 	}
 }
+
+func TestNoAnswerMayBeTakenForAnotherType(t *testing.T) {
+	t.Parallel()
+	svc := startService(t, func(*service.Config) {})
+	for _, url := range []string{svc.api + "/version", svc.api + "/me", svc.area + "/accounts", svc.ops + "/healthz", svc.ops + "/nowhere"} {
+		resp, err := svc.client.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := resp.Header.Get("X-Content-Type-Options"); got != "nosniff" {
+			t.Errorf("%s: got X-Content-Type-Options %q, want nosniff", url, got)
+		}
+	}
+}

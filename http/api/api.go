@@ -29,6 +29,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
+	"lieudit/http/clientip"
 	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/http/routing"
@@ -53,6 +54,7 @@ const (
 type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Throttle *throttle.Throttle // of publishable keys
+	Clients  *clientip.Finder   // whose address the throttle counts
 	Bodies   *bodylimit.Budget  // of large bodies
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
@@ -110,7 +112,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodOptions:
 		auth.WritePreflight(w)
-	case r.Method == http.MethodGet && path == versionPath:
+	case path == versionPath && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		v, err := h.showVersion(r.Context(), call{}, body.Empty{})
 		h.write(w, r, v, err)
 	case h.isThrottled(r):
@@ -126,7 +128,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isThrottled reports whether a publishable key is used faster from one address than pages do.
 func (h *handler) isThrottled(r *http.Request) bool {
 	text, ok := auth.BearerToken(r.Header)
-	return ok && strings.HasPrefix(text, h.Prefixes.Publishable) && !h.Throttle.Allow(throttle.ParseClient(r.RemoteAddr, text), h.Now())
+	return ok && strings.HasPrefix(text, h.Prefixes.Publishable) && !h.Throttle.Allow(h.Clients.FindClient(r), text, h.Now())
 }
 
 // write sends a response, or the answer to an error.

@@ -19,6 +19,7 @@ import (
 	"lieudit/http/api"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
+	"lieudit/http/clientip"
 	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	"lieudit/queries/address/live"
@@ -94,7 +95,8 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 			Wait:         func(context.Context, eventstore.Position) {},
 		},
 		env: api.Env{
-			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Bodies: bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
+			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
+			Bodies:   bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
 			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: bodylimit.NewBudget(1, 1)},
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
 		},

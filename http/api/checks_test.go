@@ -127,7 +127,7 @@ var orderCases = []struct {
 	{false, "GET", basePath + "/nowhere", "", nil, 401, keyRequired},
 	{false, "GET", basePath + "/nowhere", "", malformedKey, 401, keyInvalid},
 	{true, "POST", basePath + "/version", "", nil, 401, keyRequired},
-	{true, "HEAD", basePath + "/version", "", nil, 401, ""},
+	{true, "HEAD", basePath + "/version", "", nil, 200, ""},
 	{true, "GET", basePath + "/version/", "", nil, 401, keyRequired},
 	{true, "GET", "/", "", nil, 401, keyRequired},
 	{true, "GET", basePath + "/nowhere", "", unknownKey, 401, keyInvalid},

@@ -1,36 +1,30 @@
 // Package throttle limits how fast requests with publishable keys arrive: 20 a second, and bursts of 100, for each IP
 // address with each key. Anybody can read a publishable key in a web page, so that the account's quota alone would not stop a
-// single visitor. A request calls ParseClient, then Allow. The constraint is memory: there is one instant for each client that
-// is above the rate, and nothing for the others.
+// single visitor. A request calls Allow. The constraints are memory and privacy: there is one instant for each client that is above
+// the rate, and nothing for the others; a client is kept as a hash with a seed of the process, never as an address.
 //
 // x/time/rate has no limiter for many clients. A map of its limiters would need the same sweep of idle clients, at several times
 // the memory for each.
 package throttle
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"sync"
 	"time"
 )
 
-// Client is who is limited: an address with a key. Of IPv6 a whole /64 is one client.
-type Client struct {
+// client is who is limited: an address with a key. Of IPv6 a whole /64 is one client, since a visitor's network has as many.
+type client struct {
 	prefix netip.Prefix
 	key    string
 }
 
-// ParseClient is the client behind a request's RemoteAddr. All addresses that cannot be read are one client for each key.
-func ParseClient(remote, key string) Client {
-	addrPort, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return Client{key: key}
-	}
-	addr, bits := addrPort.Addr().Unmap(), 32
-	if addr.Is6() {
-		bits = 64
-	}
-	prefix, _ := addr.WithZone("").Prefix(bits) // the bits fit the address
-	return Client{prefix, key}
+// newClient returns the client of an address with a key. All that have no address are one client for each key.
+func newClient(addr netip.Addr, key string) client {
+	addr = addr.Unmap().WithZone("")
+	prefix, _ := addr.Prefix(min(64, addr.BitLen())) // the bits fit the address
+	return client{prefix, key}
 }
 
 // Throttle is a pace, and the clients that are ahead of it. The zero Throttle allows every request. It is safe for
@@ -38,9 +32,10 @@ func ParseClient(remote, key string) Client {
 type Throttle struct {
 	interval time.Duration // between two requests at the pace; 0: no limit
 	burst    time.Duration // by which a client may be ahead
+	seed     maphash.Seed
 
 	mu        sync.Mutex
-	busyUntil map[Client]time.Time // the instant that the client's requests would last until at the pace
+	busyUntil map[uint64]time.Time // by the hash of a client, the instant that the client's requests would last until at the pace
 	sweepSize int                  // number of clients at which the idle ones are dropped
 }
 
@@ -50,14 +45,16 @@ const minSweepSize = 1024
 // New allows each client perSecond requests a second, and bursts of burst.
 func New(perSecond, burst int) *Throttle {
 	interval := time.Second / time.Duration(perSecond)
-	return &Throttle{interval: interval, burst: interval * time.Duration(burst), busyUntil: map[Client]time.Time{}, sweepSize: minSweepSize}
+	return &Throttle{interval: interval, burst: interval * time.Duration(burst), seed: maphash.MakeSeed(), busyUntil: map[uint64]time.Time{}, sweepSize: minSweepSize}
 }
 
-// Allow reports whether a client may make a request now, and counts it if so.
-func (t *Throttle) Allow(c Client, now time.Time) bool {
+// Allow reports whether a client, an address with a key, may make a request now, and counts it if so. An address that is not
+// valid is an address like any other.
+func (t *Throttle) Allow(addr netip.Addr, key string, now time.Time) bool {
 	if t.interval == 0 {
 		return true
 	}
+	c := maphash.Comparable(t.seed, newClient(addr, key))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	until := t.busyUntil[c]

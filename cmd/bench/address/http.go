@@ -13,6 +13,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
 	"lieudit/http/bodylimit"
+	"lieudit/http/clientip"
 	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	"lieudit/queries/address/live"
@@ -38,7 +39,8 @@ func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, ques
 	key := token.DefaultPrefixes.New(token.Secret)
 	noLocations := api.Locations{} // no request of the benchmark concerns them
 	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, routing.NoRouter{}, noLocations, api.Env{
-		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Bodies: bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
+		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
+		Bodies:   bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
 		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -22,6 +22,7 @@ import (
 	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/node"
 	"lieudit/eventstore/vault"
+	"lieudit/http/clientip"
 	"lieudit/schemas/token"
 )
 
@@ -58,6 +59,9 @@ func (p Program) serveCommand() *cli.Command {
 				return err
 			}
 			var err error
+			if config.TrustedProxies, err = clientip.ParseTrusted(c.String("trusted-proxies")); err != nil {
+				return terminal.NewUsageError(c, "--trusted-proxies (LIEUDIT_TRUSTED_PROXIES): %v", err)
+			}
 			if config.Router, err = service.ParseRouter(c.String("router")); err != nil {
 				return terminal.NewUsageError(c, "--router (LIEUDIT_ROUTER): %v", err)
 			}
@@ -149,6 +153,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.EnvSource("LIEUDIT_NO_THROTTLE")},
 		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_KEYS")},
 		&cli.BoolFlag{Name: "accept-lost-usage", Usage: "start although the usage log is lost; what accounts have used so far then counts as nothing", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_USAGE")},
+		p.StringFlag("trusted-proxies", "", "`CIDR,…` of the proxies in front: of their requests the throttle takes the address in X-Forwarded-For or Forwarded"),
 		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.EnvSource("LIEUDIT_CONNECTIONS"), Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.EnvSource("LIEUDIT_BODY_BUDGET")},
 		&cli.IntFlag{Name: "account-body-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.EnvSource("LIEUDIT_ACCOUNT_BODY_BUDGET")},

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,13 +36,14 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 		"LIEUDIT_SECRET_PREFIX": "s_", "LIEUDIT_PUBLISHABLE_PREFIX": "p_", "LIEUDIT_AREA_PREFIX": "a_", "LIEUDIT_DRAIN": "1m",
 		"LIEUDIT_GRACE": "2h", "LIEUDIT_MEILISEARCH": "http://c", "LIEUDIT_MEILISEARCH_KEY": "k", "LIEUDIT_ADDRESS_INDEX": "Meilisearch", "LIEUDIT_NO_THROTTLE": "true", "LIEUDIT_ACCEPT_LOST_KEYS": "true", "LIEUDIT_COUNT_TO_THE_LETTER": "true",
 		"LIEUDIT_CONNECTIONS": "99", "LIEUDIT_BODY_BUDGET": "512", "LIEUDIT_ACCOUNT_BODY_BUDGET": "64",
-		"LIEUDIT_ROUTER": "osrm:car=http://r",
+		"LIEUDIT_ROUTER": "osrm:car=http://r", "LIEUDIT_TRUSTED_PROXIES": "10.0.0.0/8, ::1",
 	}
 	set := service.Config{
 		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", EventStore: "esdb://a", Postgres: "postgres://b",
 		Meilisearch: "http://k@c", AddressIndex: service.MeilisearchIndex, PeriodGrace: 2 * time.Hour, CountToTheLetter: true, Unthrottled: true, AcceptLostKeys: true, TokenPrefixes: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, Drain: time.Minute,
 		MaxConnections: 99, BodyBudget: 512 << 20, AccountBodyBudget: 64 << 20,
-		Router: service.RouterSetting{Engine: service.OSRMRouter, Servers: map[route.Mode]string{route.Car: "http://r"}},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		Router:         service.RouterSetting{Engine: service.OSRMRouter, Servers: map[route.Mode]string{route.Car: "http://r"}},
 	}
 	overridden := set
 	overridden.Data, overridden.Listen = "/e", ":9"
@@ -64,7 +66,7 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 			if code := p.Run(t.Context(), splitWords(t, "lieudit serve "+c.args)); code != 0 {
 				t.Fatalf("exit %d: %s", code, stderr.String())
 			}
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(service.Config{}, "Log", "Out", "Now")); diff != "" {
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(service.Config{}, "Log", "Out", "Now"), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 				t.Errorf("config (-want +got):\n%s", diff)
 			}
 		})
@@ -118,6 +120,7 @@ func TestServeExitCodes(t *testing.T) {
 		{args: "--address-index meilisearch --meilisearch 127.0.0.1:7700", want: 2, complaint: "http://KEY@HOST:PORT"},
 		{args: "--address-index solr", want: 2, complaint: "own, meilisearch"},
 		{args: "--router google", want: 2, complaint: "--router (LIEUDIT_ROUTER): it is own, osrm:car=URL"},
+		{args: "--trusted-proxies proxy", want: 2, complaint: "--trusted-proxies (LIEUDIT_TRUSTED_PROXIES): \"proxy\" is neither"},
 		{args: "--log xml", want: 2, complaint: "text, json"},
 		{args: "--secret-prefix ld_", want: 2, complaint: "prefix"},
 		{args: "", env: "maybe", want: 2, complaint: "LIEUDIT_NO_DEMO"},

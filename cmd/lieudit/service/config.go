@@ -3,6 +3,7 @@ package service
 import (
 	"io"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -14,25 +15,26 @@ import (
 // Out, Now, TokenPrefixes and the three listeners' addresses are required. Sizes are bytes. Run trusts the values: package
 // cli checks those that depend on each other.
 type Config struct {
-	Data              string        // folder for everything embedded; made when absent
-	Listen            string        // address of the API
-	AreaListen        string        // address of the customer area
-	OpsListen         string        // address of health, metrics and profiles
-	EventStore        string        // esdb://… or "" for the journal
-	Postgres          string        // postgres://… or "" for SQLite
-	Meilisearch       string        // http://KEY@HOST:PORT, or "" to search sites in memory
-	AddressIndex      string        // OwnIndex or MeilisearchIndex: the source of address candidates
-	Router            RouterSetting // what finds routes
-	VaultKey          []byte        // master key of the vault, 32 bytes; nil: data keys are stored in clear
-	AcceptLostKeys    bool          // serve although the vault lost keys that the log needs
-	AcceptLostUsage   bool          // count requests from zero although the core log names a usage log that is not there
-	Demo              bool          // open the demo account on an empty log, and invent addresses where there are none
-	PeriodGrace       time.Duration // how long after its end a period still accepts late ticks before it is closed
-	CountToTheLetter  bool          // count everything the specification does not exempt; else in the customer's favour
-	Unthrottled       bool          // publishable keys are not throttled: a proxy does it
-	MaxConnections    int           // of the API, and again of the customer area; 0: DefaultMaxConnections
-	BodyBudget        int64         // bytes of large request bodies in memory; 0: DefaultBodyBudget
-	AccountBodyBudget int64         // of these, the bytes of one account; 0: half of BodyBudget
+	Data              string         // folder for everything embedded; made when absent
+	Listen            string         // address of the API
+	AreaListen        string         // address of the customer area
+	OpsListen         string         // address of health, metrics and profiles
+	EventStore        string         // esdb://… or "" for the journal
+	Postgres          string         // postgres://… or "" for SQLite
+	Meilisearch       string         // http://KEY@HOST:PORT, or "" to search sites in memory
+	AddressIndex      string         // OwnIndex or MeilisearchIndex: the source of address candidates
+	Router            RouterSetting  // what finds routes
+	VaultKey          []byte         // master key of the vault, 32 bytes; nil: data keys are stored in clear
+	AcceptLostKeys    bool           // serve although the vault lost keys that the log needs
+	AcceptLostUsage   bool           // count requests from zero although the core log names a usage log that is not there
+	Demo              bool           // open the demo account on an empty log, and invent addresses where there are none
+	PeriodGrace       time.Duration  // how long after its end a period still accepts late ticks before it is closed
+	CountToTheLetter  bool           // count everything the specification does not exempt; else in the customer's favour
+	Unthrottled       bool           // publishable keys are not throttled: a proxy does it
+	MaxConnections    int            // of the API, and again of the customer area; 0: DefaultMaxConnections
+	BodyBudget        int64          // bytes of large request bodies in memory; 0: DefaultBodyBudget
+	AccountBodyBudget int64          // of these, the bytes of one account; 0: half of BodyBudget
+	TrustedProxies    []netip.Prefix // in front of the API; what they say of their connections is the client's address
 	TokenPrefixes     token.Prefixes
 	Log               *slog.Logger
 	Out               io.Writer        // receives the text that people read at start

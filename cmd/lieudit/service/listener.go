@@ -36,6 +36,7 @@ func (s *service) newListener(name, address string, connections int, handler htt
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			l.active.Add(1)
 			defer l.active.Add(-1)
+			w.Header().Set("X-Content-Type-Options", "nosniff") // no browser takes what a customer stored for a page of ours
 			if s.isStopping.Load() {
 				w.Header().Set("Connection", "close") // the client's next request goes to another instance
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -34,10 +35,10 @@ func (s *service) openListeners() (err error) {
 		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), Alerts: s.siteAlerts,
 		CursorSecret: s.cursorKey, LastChange: s.changes.LastChange, Wait: s.waitForLocations,
 	}, api.Env{
-		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Uploads: uploads, Prefixes: s.TokenPrefixes,
+		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Clients: s.clients, Bodies: s.bodyBudget, Uploads: uploads, Prefixes: s.TokenPrefixes,
 		Now: s.Now, Log: s.Log, Version: s.version,
 	})
-	s.api = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler))
+	s.api = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", s.noteProxies(apiHandler)))
 	usageReader := usagequeries.New(s.registry)
 	areaHandler := customerarea.New(s.keyRing, customerarea.Accounts{
 		Commands: s.accounts, Tokens: s.tokens, Queries: accountqueries.New(s.registry, s.Now), Audit: auditqueries.New(s.registry),
@@ -87,6 +88,14 @@ func (s *service) newThrottle() *throttle.Throttle {
 		return &throttle.Throttle{}
 	}
 	return throttle.New(20, 100)
+}
+
+// noteProxies makes readiness tell of a proxy that is not trusted, where that matters to the throttle.
+func (s *service) noteProxies(next http.Handler) http.Handler {
+	if s.Unthrottled {
+		return next
+	}
+	return s.clients.Handler(next)
 }
 
 const (

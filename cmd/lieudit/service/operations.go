@@ -35,6 +35,7 @@ func (s *service) components() []ops.Component {
 		{Name: "addresses", Check: s.checkAddresses},
 		{Name: "routes", Check: s.checkRoads},
 		{Name: "connections", Check: s.checkConnections},
+		{Name: "proxies", Check: s.clients.Check},
 		{Name: "start", Required: true, Check: s.checkStarted},
 		{Name: "stop", Required: true, Check: s.checkStopping},
 	}

@@ -39,6 +39,7 @@ import (
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/bodylimit"
+	"lieudit/http/clientip"
 	"lieudit/projections/changes"
 	"lieudit/projections/keyring"
 	"lieudit/projections/projector"
@@ -117,6 +118,7 @@ type service struct {
 	bodyBudget     *bodylimit.Budget
 	uploadBudget   *bodylimit.Budget // of files on disk
 	gc             gcTuner
+	clients        *clientip.Finder
 	api, area, ops *listener
 	isStopping     atomic.Bool // the context of Run has ended
 }
@@ -213,6 +215,7 @@ func (s *service) connectParts() {
 	s.locations.KeepSnapshots(filepath.Join(s.Data, foldsFolder), s.Log)
 	s.bodyBudget = s.newBodyBudget()
 	s.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
+	s.clients = clientip.NewFinder(s.TrustedProxies, s.Log)
 	s.gc = newGCTuner(s.bodyBudget)
 	s.registry.InstanceID = s.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
 	s.registry.Program, s.registry.Format = s.version, event.HighestFormat
