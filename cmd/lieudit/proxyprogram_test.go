@@ -39,7 +39,6 @@ type proxyProgram struct {
 	start                    func(p *proxyFiles) []string // the command
 	adapt                    []string                     // pairs for strings.NewReplacer, which may name TMP, CERT, KEY, PEM and LISTEN
 	withoutRetries           []string                     // pairs that turn off that requests are sent again
-	checksHealth             bool                         // the program asks /readyz
 }
 
 // proxyPrograms are all of them. Only what a machine has of its own is replaced in a configuration.
@@ -58,13 +57,13 @@ func proxyPrograms() []proxyProgram {
 			withoutRetries: []string{"proxy_next_upstream error timeout;", "proxy_next_upstream off;"},
 		},
 		{
-			name: "haproxy", executable: "haproxy", config: "haproxy.cfg", checksHealth: true,
+			name: "haproxy", executable: "haproxy", config: "haproxy.cfg",
 			start:          func(p *proxyFiles) []string { return []string{"-db", "-f", p.config} },
 			adapt:          []string{"bind :443", "bind LISTEN", "/etc/haproxy/lieudit.pem", "PEM"},
 			withoutRetries: []string{"retries 3", "retries 0", "option redispatch 1", "no option redispatch", "retry-on conn-failure empty-response", "retry-on none"},
 		},
 		{
-			name: "caddy", executable: "caddy", config: "Caddyfile", checksHealth: true,
+			name: "caddy", executable: "caddy", config: "Caddyfile",
 			start: func(p *proxyFiles) []string { return []string{"run", "--adapter", "caddyfile", "--config", p.config} },
 			adapt: []string{
 				"auto_https disable_redirects", "auto_https off\n\tadmin off", "api.exemple.fr {", "https://LISTEN {",
