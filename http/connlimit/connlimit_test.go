@@ -360,3 +360,48 @@ func TestAClosedListenerAcceptsNobodyAnyMore(t *testing.T) {
 	}
 	close(leave)
 }
+
+func TestAListenerThatEndsAcceptsWhoConnectedBefore(t *testing.T) {
+	t.Parallel()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := connlimit.NewListener(inner, 10, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(func() { l.Close() })
+	const waiting = 5
+	for range waiting {
+		dial(t, l) // the system has connected it when dial returns
+	}
+	var ending sync.WaitGroup
+	ending.Go(l.CloseWhenEmpty)
+	accepted := 0
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				t.Errorf("got %v, want net.ErrClosed", err)
+			}
+			break
+		}
+		accepted++
+		c.Close()
+	}
+	ending.Wait()
+	if accepted != waiting {
+		t.Errorf("%d connections were accepted, want %d", accepted, waiting)
+	}
+}
+
+func TestAListenerEndsThoughNobodyAccepts(t *testing.T) {
+	t.Parallel()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := connlimit.NewListener(inner, 10, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	l.CloseWhenEmpty()
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want net.ErrClosed", err)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,8 +50,9 @@ type Listener struct {
 	candidates []candidate // found idle longest at the last look, the longest last
 	evicted    int64
 
-	idleTurns atomic.Int64 // counts each time that a connection becomes idle: a lower number is idle longer
-	isWaiting atomic.Bool  // a new connection waits for room
+	idleTurns atomic.Int64              // counts each time that a connection becomes idle: a lower number is idle longer
+	isWaiting atomic.Bool               // a new connection waits for room
+	lastCall  atomic.Pointer[time.Time] // until when connections are accepted at most; nil: CloseWhenEmpty was not called
 
 	room   chan struct{} // signals that a connection was closed or became idle
 	closed chan struct{}
@@ -96,13 +98,53 @@ func (l *Listener) Close() error {
 	return l.close()
 }
 
+const (
+	// lastCallPause is how long no client may have connected before CloseWhenEmpty closes the listener.
+	lastCallPause = 5 * time.Millisecond
+	// maxLastCall is how long CloseWhenEmpty waits for that.
+	maxLastCall = 200 * time.Millisecond
+)
+
+// CloseWhenEmpty stops the listener while Accept is called on: connections that clients have made are accepted first. Close would
+// reset them, and the requests on them with them. It returns once the listener is closed, after maxLastCall at most.
+func (l *Listener) CloseWhenEmpty() {
+	end := time.Now().Add(maxLastCall)
+	l.lastCall.Store(&end)
+	l.limitLastAccept() // for the Accept that waits now
+	select {
+	case <-l.closed:
+	case <-time.After(maxLastCall):
+		l.Close()
+	}
+}
+
+// limitLastAccept limits how long the next Accept of the socket waits, once CloseWhenEmpty was called. An Accept whose limit has not
+// passed takes a connection that is there already without waiting.
+func (l *Listener) limitLastAccept() {
+	end := l.lastCall.Load()
+	socket, ok := l.Listener.(interface{ SetDeadline(time.Time) error })
+	if end == nil || !ok {
+		return
+	}
+	limit := time.Now().Add(lastCallPause)
+	if limit.After(*end) {
+		limit = *end
+	}
+	socket.SetDeadline(limit) // its error means that the socket is closed
+}
+
 // Accept waits for the next connection and for room for it. When the process has no file descriptor left, Accept closes
 // an idle connection and tries again.
 func (l *Listener) Accept() (net.Conn, error) {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		l.limitLastAccept()
 		c, err := l.Listener.Accept()
 		if err == nil {
 			return l.admitConn(c)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) { // only limitLastAccept sets a deadline
+			l.Close()
+			return nil, net.ErrClosed
 		}
 		if !lacksDescriptors(err) {
 			return nil, err

@@ -102,6 +102,7 @@ func (l *listener) serve(ctx context.Context, finish time.Duration) error {
 		return fmt.Errorf("%s: %w", l.name, err)
 	case <-ctx.Done():
 	}
+	l.socket.CloseWhenEmpty()
 	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
 	defer cancel()
 	err := l.server.Shutdown(shutdownCtx)
