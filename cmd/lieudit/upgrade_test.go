@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"lieudit/cmd/lieudit/service"
 	"lieudit/commands"
 	"lieudit/commands/deployment"
@@ -31,24 +33,48 @@ func raiseFormat(t *testing.T, log eventstore.Store, format int) {
 func TestALogOfALaterFormatRefusesTheStart(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	raiseFormat(t, n.journal, event.HighestFormat+1)
-	for name, change := range map[string]func(*service.Config){
-		"on a node": withNode(n),
-		"on the journal": func(c *service.Config) {
-			log, err := journal.Open(filepath.Join(c.Data, "log", "core"), journal.Options{SegmentSize: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			raiseFormat(t, log, event.HighestFormat+1)
-			if err := log.Close(); err != nil {
-				t.Fatal(err)
-			}
-		},
+	writeAsLaterProgram(t, n.journal)
+	onNode, onJournal := testConfig(t, io.Discard, withNode(n)), testConfig(t, io.Discard, func(*service.Config) {})
+	withCoreLog(t, onJournal.Data, func(log *journal.Journal) { writeAsLaterProgram(t, log) })
+	for name, c := range map[string]struct {
+		command string
+		run     func() error
+	}{
+		"serve on a node":                  {run: func() error { return service.Run(t.Context(), onNode) }},
+		"serve on the journal":             {run: func() error { return service.Run(t.Context(), onJournal) }},
+		"token recover beside the journal": {run: func() error { _, err := service.RecoverOperatorToken(t.Context(), onJournal, false); return err }},
 	} {
-		err := service.Run(t.Context(), testConfig(t, io.Discard, change))
-		if err == nil || !strings.Contains(err.Error(), "start lieudit v9.0.0 or a later version") {
+		if err := c.run(); err == nil || !strings.Contains(err.Error(), "start lieudit v9.0.0 or a later version") {
 			t.Errorf("%s: got %v, want a refusal that says what to start", name, err)
 		}
+	}
+	withCoreLog(t, onJournal.Data, func(log *journal.Journal) {
+		if n, err := log.Verify(t.Context()); err != nil || n != 2 {
+			t.Errorf("the log holds %d events, %v; want the 2 of the later program", n, err)
+		}
+	})
+}
+
+// writeAsLaterProgram writes what a later program may write: a higher format, and an event that this program cannot decode.
+func writeAsLaterProgram(t *testing.T, log *journal.Journal) {
+	t.Helper()
+	raiseFormat(t, log, event.HighestFormat+1)
+	unknown := []eventstore.ProposedEvent{{ID: uuid.New(), Type: "deployment.of-a-later-program.v1", Data: []byte("{}"), Metadata: []byte("{}")}}
+	if _, err := log.Append(t.Context(), "deployment-log", eventstore.Any, unknown); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withCoreLog calls do with the core log of a data folder that no service has open.
+func withCoreLog(t *testing.T, data string, do func(*journal.Journal)) {
+	t.Helper()
+	log, err := journal.Open(filepath.Join(data, "log", "core"), journal.Options{SegmentSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(log)
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

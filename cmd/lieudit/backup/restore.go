@@ -205,6 +205,9 @@ func (p *restoration) applySince(ctx context.Context, all []repeated) (applied A
 		return applied, fmt.Errorf("the restored log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	if _, err := deployment.New(log, eventstore.NewCodec(nil), p.Program).CheckFormat(ctx); err != nil {
+		return applied, err
+	}
 	v, err := vault.New(p.vaultPath(), p.VaultKey, p.Now)
 	if err != nil {
 		return applied, err

@@ -129,8 +129,11 @@ type usageBinding struct {
 }
 
 // checkExists returns the usage log that the core log names, uuid.Nil for none. It returns a *LostUsageLogError when that
-// log is missing in the folder and its loss is not accepted.
+// log is missing in the folder and its loss is not accepted, and a *deployment.UnknownFormatError for a later program's log.
 func (b usageBinding) checkExists(ctx context.Context, folder string) (bound uuid.UUID, err error) {
+	if _, err := b.deployment.CheckFormat(ctx); err != nil { // first: a later program may have written what State cannot fold
+		return uuid.Nil, err
+	}
 	current, err := b.deployment.State(ctx)
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("the usage log that the core log names: %w", err)

@@ -14,6 +14,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/commands/access"
+	"lieudit/commands/deployment"
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
@@ -44,6 +45,9 @@ func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (rec
 		return recovered, err
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
+	if _, err := deployment.New(log, eventstore.NewCodec(nil), Version()).CheckFormat(ctx); err != nil {
+		return recovered, err
+	}
 	tokens := access.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // tokens have no personal text: no vault is needed
 	recovered = RecoveredToken{ID: uuid.Must(uuid.NewV7()).String(), File: filepath.Join(c.Data, operatorTokenFile)}
 	draft := recovered.File + ".draft"
@@ -77,7 +81,7 @@ func openCoreLog(ctx context.Context, c Config) (log eventstore.Store, closeLog 
 		}
 		return server, server.Close, nil
 	}
-	if _, err := os.Stat(filepath.Join(c.Data, "log", "core")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(c.Data, coreLogFolder)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("there is no log in %s: name the data folder of the service with --data", c.Data)
 	}
 	folder, err := dirlock.Acquire(c.Data, c.Now())
