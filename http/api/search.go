@@ -100,6 +100,9 @@ func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (
 		Text: in.Q, Referential: in.Referential, Tags: in.Tags, Limit: in.Limit,
 		Status: search.Status(in.Status), Sort: search.Sort(in.Sort), // of duree, findByDuration makes another
 	}
+	if in.Open {
+		q.OpenAt = h.Now()
+	}
 	if in.BBox != "" {
 		box, err := body.ParseBoundingBox(in.BBox)
 		if err != nil {

@@ -181,7 +181,7 @@ type ExportSites struct {
 
 // SearchLocations is the query of GET /locations/search.
 type SearchLocations struct {
-	Q           string   `json:"q,omitempty" min:"1" max:"200" syntax:"true" doc:"Words of the site's name, address or tags"`
+	Q           string   `json:"q,omitempty" min:"1" max:"200" syntax:"true" doc:"Words of the site's name, address or tags. The last one may be the beginning of a word, and so may two before it of three letters or more"`
 	Lat         *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon: the centre"`
 	Lon         *float64 `json:"lon,omitempty" min:"-180" max:"180" doc:"With lat: the centre"`
 	Near        string   `json:"near,omitempty" min:"1" max:"200" doc:"An address as the centre, its id or its id_ban"`
@@ -189,6 +189,7 @@ type SearchLocations struct {
 	BBox        string   `json:"bbox,omitempty" pattern:"^-?[0-9]+(\\.[0-9]+)?(,-?[0-9]+(\\.[0-9]+)?){3}$" doc:"lon,lat,lon,lat: the south-western corner, then the north-eastern one"`
 	Referential string   `json:"referentiel,omitempty" pattern:"^[a-z0-9_-]{1,64}$" doc:"Only its sites"`
 	Tags        []string `json:"tags,omitempty" max:"50" doc:"Sites with all of them; repeated or separated by commas"`
+	Open        bool     `json:"ouvert,omitempty" doc:"true: only sites that are open now by their horaires, in their fuseau, else in the time zone of their address, else in Europe/Paris. Sites without hours, or with a text alone, are left out. false is as left out"`
 	Limit       int      `json:"limit,omitempty" min:"1" max:"100" default:"20"`
 	Cursor      string   `json:"curseur,omitempty" max:"4000" doc:"As the page before gave it, with the same parameters but limit"`
 	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom duree" doc:"distance and duree need a centre. duree: the time to drive from it, of the 1000 sites nearest as the crow flies; secret keys only, of a plan with /route/matrix. When left out: pertinence with q, else distance with a centre, else nom"`

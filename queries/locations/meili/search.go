@@ -26,6 +26,7 @@ import (
 	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )
@@ -61,7 +62,7 @@ func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 	if err := x.checkAccount(ctx, q.Account); err != nil {
 		return search.Result{}, fmt.Errorf("sites of %s: %w", q.Account, err)
 	}
-	s := &indexSearch{Query: q, engine: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account)}
+	s := &indexSearch{Query: q, engine: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account), moment: locations.NewMoment(q.OpenAt)}
 	if hasCursor {
 		s.after = &after
 	}
@@ -115,7 +116,8 @@ type indexSearch struct {
 	indexName  string
 	order      search.Sort
 	encoder    wordEncoder
-	after      *search.SortKey // nil on the first page
+	moment     *locations.Moment // of OpenAt
+	after      *search.SortKey   // nil on the first page
 	subqueries []subquery
 }
 
@@ -141,6 +143,7 @@ type searchScope struct {
 
 const (
 	spareCandidates = 8     // candidates more than the page has room for, as some are not what the index says any more
+	closedShare     = 16    // so many times as many where the query asks for open sites: the index does not know their hours
 	wideningFactor  = 4     // of the radius, from one attempt to the next; its square for the limit
 	firstRadius     = 1_000 // metres
 	lastRadius      = 2_000_000
@@ -152,7 +155,7 @@ const (
 // or relevance the number of candidates grows, and a later page by relevance first tries the sites of the same rank.
 // Where the server has no such order all that matches is fetched at once.
 func (s *indexSearch) scopeFor(attempt int) searchScope {
-	limit := s.Limit + spareCandidates
+	limit := s.pageCandidates()
 	switch {
 	case s.order == search.ByDistance:
 		radius := float64(firstRadius)
@@ -172,6 +175,14 @@ func (s *indexSearch) scopeFor(attempt int) searchScope {
 		limit *= wideningFactor * wideningFactor
 	}
 	return searchScope{limit: min(limit, siteindex.MaxAccountSites)}
+}
+
+// pageCandidates is how many candidates are looked at for a page at first, and how many rows are read at once.
+func (s *indexSearch) pageCandidates() int {
+	if s.OpenAt.IsZero() {
+		return s.Limit + spareCandidates
+	}
+	return closedShare * (s.Limit + spareCandidates)
 }
 
 // usesServerOrder says whether the server's order is that of the query. Where it is not, all that is found is sorted
@@ -245,7 +256,7 @@ func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool)
 func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Result, isFull bool, err error) {
 	var last search.SortKey
 	seen := map[string]bool{}
-	pending := make([]candidate, 0, s.Limit+spareCandidates)
+	pending := make([]candidate, 0, s.pageCandidates())
 	flushPending := func() error {
 		rows, err := s.loadRows(ctx, pending)
 		for _, c := range pending {
@@ -274,7 +285,7 @@ func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Re
 		if s.after != nil && c.sortKey.Compare(*s.after) <= 0 {
 			continue
 		}
-		if pending = append(pending, c); len(r.Hits)+len(pending) > s.Limit {
+		if pending = append(pending, c); s.OpenAt.IsZero() && len(r.Hits)+len(pending) > s.Limit || len(pending) == cap(pending) {
 			if err := flushPending(); isFull || err != nil {
 				return r, isFull, err
 			}

@@ -27,7 +27,7 @@ func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	if position != nil && s.Center != nil {
 		h.Distance = search.Distance(*s.Center, *position)
 	}
-	return h, s.hasAllTags(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
+	return h, s.hasAllTags(shown) && s.isOpen(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
 }
 
 // hasAllTags says whether a site has all tags of the query.
@@ -42,6 +42,11 @@ func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 		}
 	}
 	return true
+}
+
+// isOpen says whether a site is open when the query asks for that.
+func (s *indexSearch) isOpen(shown locations.Site) bool {
+	return s.OpenAt.IsZero() || locations.OpeningOf(shown).IsOpen(s.moment)
 }
 
 // matchesText says whether a site answers the text. The server counts typos in encoded words, so it may be wrong. A

@@ -111,6 +111,12 @@ var queryKinds = []queryKind{
 		return search.Query{Box: &search.Box{West: p.Lon - .5, South: p.Lat - .5, East: p.Lon + .5, North: p.Lat + .5}}
 	}},
 	{"tags", func(*rand.Rand, table.Site) search.Query { return search.Query{Tags: []string{"Drive", "acces pmr"}} }},
+	{"open", func(_ *rand.Rand, r table.Site) search.Query {
+		return search.Query{Center: positionOf(r), Radius: 20_000, OpenAt: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)}
+	}},
+	{"closed", func(*rand.Rand, table.Site) search.Query {
+		return search.Query{OpenAt: time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)}
+	}},
 	{"list", func(*rand.Rand, table.Site) search.Query { return search.Query{} }},
 	{"list of 100", func(*rand.Rand, table.Site) search.Query { return search.Query{Limit: 100} }},
 	{"deep list", func(_ *rand.Rand, r table.Site) search.Query {

@@ -114,7 +114,7 @@ func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) 
 		}
 		e := parsed[i].indexEntry
 		e.recordRef = uint64(len(x.chunks))<<chunkOffsetBits | uint64(chunk.Len())
-		writeRecord(&chunk, e.sortKey, r, parsed[i].compressed)
+		writeRecord(&chunk, e, r, parsed[i].compressed)
 		added = append(added, e)
 	}
 	next.chunks = append(next.chunks, strings.Clone(chunk.String()))
@@ -131,7 +131,7 @@ func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) 
 func (x *index) recordSize(ordinal uint32) int {
 	p := x.record(ordinal)
 	whole := len(p.rest)
-	for range 5 {
+	for range 6 {
 		p.readString()
 	}
 	for range 5 {
@@ -245,10 +245,11 @@ func parseRows(rows []table.Site, includes func(active bool) bool, dictionary st
 	var readers errgroup.Group
 	for start := 0; start < len(rows); start += share {
 		readers.Go(func() (err error) {
-			compressor := newCompressor(dictionary)
+			compressor, openings := newCompressor(dictionary), openingCache{}
 			for i := start; i < min(start+share, len(rows)) && err == nil; i++ {
 				if r := &rows[i]; includes(r.Active) {
 					parsed[i].indexEntry, err = parseEntry(r)
+					parsed[i].opening = openings.openingOf(&parsed[i].indexEntry)
 					parsed[i].compressed = slices.Clone(compressor.compress(r.Content))
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -126,6 +127,9 @@ func (k *oracleSite) sortKey(q search.Query) (p search.SortKey, ok bool) {
 			return p, false
 		}
 	}
+	if !q.OpenAt.IsZero() && !locations.NewOpening(k.content.Hours, locations.DefaultZone).IsOpen(locations.NewMoment(q.OpenAt)) {
+		return p, false
+	}
 	position, hasPosition := k.position()
 	if (q.Box != nil || q.Radius > 0) && !hasPosition || q.Box != nil && !q.Box.Contains(position) || q.Radius > 0 && search.Distance(*q.Center, position) > q.Radius {
 		return p, false
@@ -173,7 +177,7 @@ func (w generator) randomText(n int) string {
 	var words []string
 	for range w.IntN(n + 1) {
 		words = append(words, w.pick("boulangerie", "Boulanger", "lilas", "lilac", "Été", "cœur", "St", "saint", "12", "2", "bd", "boulevard", "ZI", "zone", "industrielle",
-			"a", "ab", "abc", "abcd", "مخبز", "★", "48000", "Mende", "mendes", "MAG-1"))
+			"a", "ab", "abc", "abcd", "boulang", "lil", "مخبز", "★", "48000", "Mende", "mendes", "MAG-1"))
 	}
 	return strings.Join(words, " ")
 }
@@ -189,6 +193,10 @@ func (w generator) randomSite() table.Site {
 	c := locations.Content{Name: w.randomText(3)}
 	if w.IntN(4) > 0 {
 		c.Address = &locations.SiteAddress{Line1: w.randomText(2), PostalCode: w.randomText(1), City: w.randomText(1)}
+	}
+	if w.IntN(3) > 0 {
+		c.Hours = json.RawMessage(w.pick(`{"hebdo":[{"jours":["lu"],"de":"09:00","a":"12:30"}]}`, `{"hebdo":[{"jours":["lu"],"de":"14:00","a":"19:00"}]}`,
+			`{"hebdo":[{"jours":["lu","ma"],"de":"09:00","a":"19:00"}],"exceptions":[{"du":"2026-11-23","de":"15:00","a":"16:00"}]}`, `{"texte":"9h"}`))
 	}
 	for range w.IntN(3) {
 		c.Tags = append(c.Tags, w.pick("Drive", "wi-fi", "★", "accès PMR", "lilas"))
@@ -216,6 +224,9 @@ func (w generator) randomQuery() search.Query {
 	}
 	if p := w.randomPosition(); p != nil && w.IntN(4) == 0 {
 		q.Box = &search.Box{West: p.Lon, South: p.Lat, East: p.Lon + .3, North: p.Lat + .3}
+	}
+	if w.IntN(4) == 0 {
+		q.OpenAt = time.Date(2026, 11, 23, 8+w.IntN(10), 0, 0, 0, time.UTC)
 	}
 	if w.IntN(4) == 0 {
 		q.Tags = []string{w.pick("drive", "WIFI", "wi fi", "★", "acces pmr")}

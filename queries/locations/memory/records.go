@@ -14,8 +14,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// siteRecord is a site in memory, and the bytes that follow it in its chunk: five strings, each after its length
-// (folded name, external id, referential, packed id, compressed content), then five numbers (version, times of
+// siteRecord is a site in memory, and the bytes that follow it in its chunk: six strings, each after its length
+// (folded name, external id, referential, opening, packed id, compressed content), then five numbers (version, times of
 // creation, modification and deactivation, whether it is active). Numbers are varints. It begins with what sites are
 // sorted by.
 type siteRecord struct{ rest string }
@@ -54,10 +54,18 @@ func (p siteRecord) sortKey() search.SortKey {
 	return search.SortKey{Name: p.readString(), ExternalID: p.readString(), Referential: p.readString()}
 }
 
+// opening is when the site is open. It shares the record's bytes.
+func (p siteRecord) opening() locations.Opening {
+	for range 3 {
+		p.readString()
+	}
+	return locations.Opening(p.readString())
+}
+
 // writeRecord writes a row's record, in the form that siteRecord describes.
-func writeRecord(w *strings.Builder, sortKey search.SortKey, r *table.Site, compressed []byte) {
+func writeRecord(w *strings.Builder, e indexEntry, r *table.Site, compressed []byte) {
 	var buf [binary.MaxVarintLen64]byte
-	for _, s := range []string{sortKey.Name, r.ExternalID, r.Referential, packID(r.PublicID), string(compressed)} {
+	for _, s := range []string{e.sortKey.Name, r.ExternalID, r.Referential, string(e.opening), packID(r.PublicID), string(compressed)} {
 		w.Write(binary.AppendUvarint(buf[:0], uint64(len(s))))
 		w.WriteString(s)
 	}
@@ -92,7 +100,9 @@ func unpackID(raw string) string {
 // decodeSite is the site as it was stored, in memory of its own.
 func (p siteRecord) decodeSite(dictionary string) (locations.Site, error) {
 	p.readString()
-	r := table.Site{ExternalID: strings.Clone(p.readString()), Referential: strings.Clone(p.readString()), PublicID: unpackID(p.readString()), Content: decompress(dictionary, p.readString())}
+	r := table.Site{ExternalID: strings.Clone(p.readString()), Referential: strings.Clone(p.readString())}
+	p.readString()
+	r.PublicID, r.Content = unpackID(p.readString()), decompress(dictionary, p.readString())
 	r.Version, r.Created, r.Modified = p.readInt(), table.Instant(p.readInt()), table.Instant(p.readInt())
 	r.Deactivated, r.Active = table.Instant(p.readInt()), p.readInt() != 0
 	return locations.SiteFromRow(r)
@@ -104,6 +114,7 @@ type indexEntry struct {
 	recordRef  uint64 // of its record
 	lat        float64
 	lon        float64
+	opening    locations.Opening
 	projection siteProjection
 }
 
@@ -113,6 +124,7 @@ type siteProjection struct {
 		Name    string                 `json:"nom"`
 		Address *locations.SiteAddress `json:"adresse"`
 		Tags    []string               `json:"tags"`
+		Hours   json.RawMessage        `json:"horaires"`
 		Lat     *float64               `json:"lat"`
 		Lon     *float64               `json:"lon"`
 	} `json:"content"`
@@ -139,6 +151,33 @@ func parseEntry(r *table.Site) (e indexEntry, err error) {
 		e.lat, e.lon = *c.Lat, *c.Lon
 	}
 	return e, nil
+}
+
+// openingCache has the openings of hours that many sites of a chain have in the same words.
+type openingCache map[string]locations.Opening
+
+// maxCachedOpenings bounds an openingCache. Sites that differ in their hours are not worth one.
+const maxCachedOpenings = 1000
+
+// openingOf is when a site is open.
+func (c openingCache) openingOf(e *indexEntry) locations.Opening {
+	content := &e.projection.Content
+	if len(content.Hours) == 0 {
+		return ""
+	}
+	lat, lon := &e.lat, &e.lon
+	if math.IsNaN(e.lat) {
+		lat, lon = nil, nil
+	}
+	zone := locations.ZoneOf(content.Address, lat, lon)
+	key := zone + string(content.Hours)
+	o, ok := c[key]
+	if !ok {
+		if o = locations.NewOpening(content.Hours, zone); len(c) < maxCachedOpenings {
+			c[key] = o
+		}
+	}
+	return o
 }
 
 // A facet is what a site has or has not: its referential, its tags. The first letter keeps a tag and a referential of the

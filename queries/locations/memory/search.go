@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/locations"
 )
 
 // indexSearch is one query on one index.
@@ -42,6 +43,9 @@ func (s *indexSearch) findSites() (search.Result, error) {
 	}
 	for _, tag := range s.Tags {
 		s.buffers.keepOnly(s.index, tagFacet(tag))
+	}
+	if !s.OpenAt.IsZero() {
+		s.buffers.keepOpen(s.index, locations.NewMoment(s.OpenAt))
 	}
 	if s.Center != nil && s.Radius > 0 {
 		around := search.BoxAround(*s.Center, s.Radius)
@@ -312,5 +316,14 @@ func (s *rankBuffers) keepOnly(x *index, facet string) {
 			return
 		}
 		next = n + 1
+	}
+}
+
+// keepOpen drops the sites that are not open at a moment.
+func (s *rankBuffers) keepOpen(x *index, m *locations.Moment) {
+	for n, rank := range s.ranks {
+		if rank != notMatched && !x.record(uint32(n)).opening().IsOpen(m) {
+			s.ranks[n] = notMatched
+		}
 	}
 }

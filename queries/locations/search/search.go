@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"lieudit/schemas/locations"
 )
@@ -61,16 +62,17 @@ const (
 // nothing; a blank one is no text.
 //
 // With MatchExternalIDs the text may instead, whole and in any case, be a site's external id or its beginning. Nothing
-// else of a site is ever looked at, whoever asks: not its id_ban, telephone, email, site_web, horaires, proprietes, nor
-// its geocode_score.
+// else of a site is ever looked at for a text, whoever asks: not its id_ban, telephone, email, site_web, horaires,
+// proprietes, nor its geocode_score.
 type Query struct {
 	Account          string
 	Text             string
 	Center           *Point
-	Radius           float64  // metres from the center, its edge included; 0 for none
-	Box              *Box     // edges included
-	Referential      string   // a code; "" for all
-	Tags             []string // the site has all of them, compared as FoldTag folds them
+	Radius           float64   // metres from the center, its edge included; 0 for none
+	Box              *Box      // edges included
+	Referential      string    // a code; "" for all
+	Tags             []string  // the site has all of them, compared as FoldTag folds them
+	OpenAt           time.Time // the site is open then, as locations.Opening says; zero for any site
 	Status           Status
 	Sort             Sort
 	Limit            int    // hits a page, at least 1

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/locations"
@@ -214,6 +215,7 @@ var filters = []rule{
 	{"a site has all tags that are asked for", tags},
 	{"a referential's sites alone", referentials},
 	{"sites that are not active are found by who asks for them", statuses},
+	{"open sites alone, by the clock of each", openSites},
 	{"all parts of a question hold", combinedFilters},
 }
 
@@ -342,6 +344,43 @@ func statuses(t *testing.T, s Fixture) {
 	for _, h := range searchPage(t, s, search.Query{Status: search.All}).Hits {
 		if want := h.Site.ExternalID != "gone"; h.Site.Active != want || h.Site.Deactivated.IsZero() != want {
 			t.Errorf("%+v is active: %v, want %v", h.Site, h.Site.Active, want)
+		}
+	}
+}
+
+// openSites has sites that are open at other hours of Monday 2026-11-23 (UTC), and some of which that is not known. There are more
+// than a page of closed ones between the open ones.
+func openSites(t *testing.T, s Fixture) {
+	open := func(externalID, hours string, a *locations.SiteAddress) table.Site {
+		return NewSiteRow("a", "shops", externalID, locations.StoredSite{
+			Content: locations.Content{Name: "Magasin " + externalID, Hours: json.RawMessage(hours), Address: a}, Position: positionAt(44.5, 3.5),
+		})
+	}
+	const monday = `{"hebdo":[{"jours":["lu"],"de":"09:00","a":"12:30"}]}`
+	s.WriteSites(t, open("mende", monday, nil), open("noon", `{"hebdo":[{"jours":["lu"],"de":"12:00","a":"14:00"}]}`, nil),
+		open("reunion", monday, &locations.SiteAddress{PostalCode: "97400"}), open("zone", `{"fuseau":"Indian/Reunion","hebdo":[{"jours":["lu"],"de":"09:00","a":"12:30"}]}`, nil),
+		open("night", `{"hebdo":[{"jours":["di"],"de":"22:00","a":"05:30"}]}`, nil), open("holiday", `{"hebdo":[{"jours":["lu"],"de":"09:00","a":"12:30"}],"exceptions":[{"du":"2026-11-23","ferme":true}]}`, nil),
+		open("text", `{"texte":"9h-12h30"}`, nil), open("none", "", nil))
+	for i := range 40 {
+		s.WriteSites(t, open(fmt.Sprint("closed", i), `{"hebdo":[{"jours":["ma"],"de":"09:00","a":"12:30"}]}`, nil))
+	}
+	for _, c := range []struct {
+		clock string
+		want  []string
+	}{
+		{"04:00", []string{"night"}}, {"05:00", []string{"reunion", "zone"}}, {"08:00", []string{"mende", "reunion", "zone"}},
+		{"11:15", []string{"mende", "noon"}}, {"13:00", nil},
+	} {
+		at, _ := time.Parse(time.DateTime, "2026-11-23 "+c.clock+":00")
+		for _, q := range []search.Query{
+			{OpenAt: at}, {OpenAt: at, Text: "magasin"}, {OpenAt: at, Text: "mag", Sort: search.ByName},
+			{OpenAt: at, Center: &search.Point{Lat: 44.5, Lon: 3.5}, Radius: 100}, {OpenAt: at, Referential: "shops", Status: search.All},
+		} {
+			wantSites(t, s, q, c.want...)
+			q.Account, q.Limit = "a", 1
+			if got := hitIDs(collectPages(t, s, q, func(int) {})); len(got) != len(c.want) {
+				t.Errorf("%+v: got %q in pages, want %q", q, got, c.want)
+			}
 		}
 	}
 }
