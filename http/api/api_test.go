@@ -157,6 +157,9 @@ func (noLocations) FindSite(context.Context, string, string, string) (sites.Site
 func (noLocations) ActiveSites(context.Context, string, string) iter.Seq2[sites.Site, error] {
 	return func(func(sites.Site, error) bool) {}
 }
+func (noLocations) ListChanges(context.Context, string, locationsqueries.ChangesCursor, int) ([]locationsqueries.Change, locationsqueries.ChangesCursor, error) {
+	return nil, locationsqueries.ChangesCursor{}, nil
+}
 func (noLocations) Search(context.Context, search.Query) (search.Result, error) {
 	return search.Result{}, nil
 }

@@ -24,7 +24,7 @@ type Locations struct {
 	Queries  LocationQueries
 	Search   search.Engine
 	Alerts   *alert.Checker // of what is doubtful in the sites of a sync or an upsert
-	// CursorSecret is the secret that encrypts the cursors of an account's searches.
+	// CursorSecret is the secret that encrypts the cursors of an account's searches and changes.
 	CursorSecret func(ctx context.Context, account string) ([]byte, error)
 	// LastChange is the position on the log of the last change of an account's locations, 0 where there was none since the
 	// start.
@@ -57,6 +57,7 @@ type LocationQueries interface {
 	ListSites(ctx context.Context, account, code string, status search.Status, page locationsqueries.Page) (found []sites.Site, next string, err error)
 	FindSite(ctx context.Context, account, code, externalID string) (sites.Site, error)
 	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
+	ListChanges(ctx context.Context, account string, after locationsqueries.ChangesCursor, limit int) (found []locationsqueries.Change, next locationsqueries.ChangesCursor, err error)
 }
 
 // metadata names who makes a command: the key, by its id.

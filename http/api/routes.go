@@ -74,6 +74,7 @@ func (h *handler) formerRoutes() (all []route) {
 func (h *handler) locationRoutes() []route {
 	return []route{
 		{"GET", "/locations/search", plan.Locations, kit.QueryEndpoint(h.searchLocations), smallBody},
+		{"GET", "/locations/changes", plan.Locations, kit.QueryEndpoint(h.listChanges), smallBody},
 		{"POST", referentialsPath, plan.Locations, kit.BodyEndpoint(h.openReferential), smallBody},
 		{"GET", referentialsPath, plan.Locations, kit.QueryEndpoint(h.listReferentials), smallBody},
 		{"GET", referentialPath, plan.Locations, kit.QueryEndpoint(h.showReferential), smallBody},

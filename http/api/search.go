@@ -41,7 +41,9 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	}
 	q.Account, q.MatchExternalIDs = c.Principal.Account, !isPublic
 	// The engine's cursor names a site, so a client gets it encrypted, and it is decrypted only for the same search.
-	sealer := cursorSealer{secret: h.locations.CursorSecret, account: c.Principal.Account, kind: c.Principal.Kind, search: in}
+	question := in
+	question.Limit, question.Cursor = 0, "" // a client may ask for pages of different lengths
+	sealer := cursorSealer{secret: h.locations.CursorSecret, account: c.Principal.Account, kind: c.Principal.Kind, question: question}
 	if q.After, err = sealer.open(ctx, in.Cursor); err != nil {
 		return kit.Response{}, err
 	}
@@ -219,14 +221,14 @@ func toPublicSite(h search.Hit, distance *int) body.PublicSite {
 	return shown
 }
 
-// cursorSealer encrypts the cursors of one search of one account and one kind of key (AES-GCM). A client can neither make nor
-// change a cursor, nor read from it which site a page ended with, which a publishable key must not show. The search is
-// authenticated with the cursor but not stored in it: a cursor of another search does not open.
+// cursorSealer encrypts the cursors of one question of one account and one kind of key (AES-GCM). A client can neither make nor
+// change a cursor, nor read from it which site a page ended with, which a publishable key must not show. The question is
+// authenticated with the cursor but not stored in it: a cursor of another question does not open.
 type cursorSealer struct {
-	secret  func(ctx context.Context, account string) ([]byte, error)
-	account string
-	kind    token.Kind
-	search  body.SearchLocations
+	secret   func(ctx context.Context, account string) ([]byte, error)
+	account  string
+	kind     token.Kind
+	question any // without its cursor; its JSON is what counts
 }
 
 // seal encrypts a cursor, as base64 for a URL. After the last page next is "", and so is the result.
@@ -241,7 +243,7 @@ func (s cursorSealer) seal(ctx context.Context, next string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, []byte(next), bound)), nil
 }
 
-// open decrypts a cursor that seal made for the same search. "", the first page, stays "". Any other text that seal did not make
+// open decrypts a cursor that seal made for the same question. "", the first page, stays "". Any other text that seal did not make
 // is a broken rule.
 func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	if cursor == "" {
@@ -263,14 +265,13 @@ func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 }
 
 // newCipher is the cipher of the account's cursors. Its key is derived from the account's secret for this purpose alone. bound is
-// the search without cursor and limit, to which a cursor is bound: a client may ask for pages of different lengths.
+// what a cursor is bound to.
 func (s cursorSealer) newCipher(ctx context.Context) (aead cipher.AEAD, bound []byte, err error) {
 	secret, err := s.secret(ctx, s.account)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.search.Limit, s.search.Cursor = 0, ""
-	if bound, err = json.Marshal([]any{s.account, s.kind, s.search}); err != nil {
+	if bound, err = json.Marshal([]any{s.account, s.kind, s.question}); err != nil {
 		return nil, nil, err
 	}
 	key := hmac.New(sha256.New, secret)

@@ -70,15 +70,28 @@ func onReferentialOpened(b *projector.Changeset, e event.ReferentialOpened, r pr
 }
 
 func blankReferential(code string, r projector.Record) table.Referential {
-	return table.Referential{ID: table.ReferentialID(r.Account(), code), Account: r.Account(), Code: code, Created: table.InstantOf(r.Time)}
+	blank := table.Referential{ID: table.ReferentialID(r.Account(), code), Account: r.Account(), Code: code, Created: table.InstantOf(r.Time)}
+	markChanged(&blank, r)
+	return blank
 }
 
 func onReferentialRenamed(b *projector.Changeset, e event.ReferentialRenamed, r projector.Record) {
-	updateReferential(b, e.Code, r, func(t *table.Referential) { t.Name = e.Name })
+	updateReferential(b, e.Code, r, func(t *table.Referential) {
+		t.Name = e.Name
+		markChanged(t, r)
+	})
 }
 
 func onReferentialArchived(b *projector.Changeset, e event.ReferentialArchived, r projector.Record) {
-	updateReferential(b, e.Code, r, func(t *table.Referential) { t.Archived = table.InstantOf(r.Time) })
+	updateReferential(b, e.Code, r, func(t *table.Referential) {
+		t.Archived = table.InstantOf(r.Time)
+		markChanged(t, r)
+	})
+}
+
+// markChanged notes a change of a referential itself. That it has more or fewer active sites is none.
+func markChanged(t *table.Referential, r projector.Record) {
+	t.Changed, t.Modified = int64(r.Position), table.InstantOf(r.Time)
 }
 
 // updateActiveCount sets how many active sites a referential has after a write.

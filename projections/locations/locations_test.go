@@ -90,13 +90,21 @@ func TestReferentialIsWhatItsEventsSay(t *testing.T) {
 		if len(got) != 2 || got[0].Created == 0 || got[0].Position <= got[1].Position {
 			t.Fatalf("got %+v", got)
 		}
-		got[0].Created, got[0].Position = 0, 0
+		if r := got[0]; r.Changed != r.Position || r.Modified <= r.Created {
+			t.Errorf("got %+v, want it changed when it was renamed", r)
+		}
+		renamed := got[0]
+		got[0].Created, got[0].Position, got[0].Changed, got[0].Modified = 0, 0, 0, 0
 		want := table.Referential{ID: "a/magasins", Account: "a", Code: code, Name: "Boutiques", ActiveSites: 7}
 		if diff := cmp.Diff(want, got[0]); diff != "" {
 			t.Error(diff)
 		}
+		s.Append(stream, sitesChanged(6))
+		if r := projectortest.Rows(s, table.LocationsModel, table.Referentials)[0]; r.Changed != renamed.Changed || r.Modified != renamed.Modified || r.Position <= renamed.Position {
+			t.Errorf("got %+v after %+v, want it unchanged by a write of sites", r, renamed)
+		}
 		s.Append(stream, sitesChanged(0), event.ReferentialArchived{Code: code})
-		if got := projectortest.Rows(s, table.LocationsModel, table.Referentials)[0]; got.ActiveSites != 0 || got.Archived == 0 {
+		if got := projectortest.Rows(s, table.LocationsModel, table.Referentials)[0]; got.ActiveSites != 0 || got.Archived == 0 || got.Changed != got.Position {
 			t.Errorf("got %+v, want it archived and without sites", got)
 		}
 	})

@@ -173,6 +173,38 @@ type Sites struct {
 	Cursor  string           `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
 
+// ChangesQuery is the query of GET /locations/changes.
+type ChangesQuery struct {
+	Cursor string `json:"curseur,omitempty" max:"1000" doc:"As the answer before gave it, however long ago; from the beginning when left out"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
+}
+
+// Changes is GET /locations/changes. A list that is shorter than the limit, and an empty one too, has all there is: the cursor is kept
+// for the next time.
+type Changes struct {
+	Envelope
+	Results []Change `json:"results" doc:"By the time of the last change"`
+	Cursor  string   `json:"curseur"`
+}
+
+// The types of a Change.
+const (
+	SiteChanged         = "site"
+	SiteDeactivated     = "site_desactive"
+	ReferentialChanged  = "referentiel"
+	ReferentialArchived = "referentiel_archive"
+)
+
+// Change is a site or a referential that changed, as it is now.
+type Change struct {
+	Type        string          `json:"type" enum:"site site_desactive referentiel referentiel_archive" doc:"site: created, changed or active again"`
+	Referential string          `json:"referentiel" doc:"Its code"`
+	ExternalID  string          `json:"external_id,omitempty" doc:"Of a site"`
+	Version     int64           `json:"version,omitempty" doc:"Of a site"`
+	At          time.Time       `json:"le" doc:"Of its last change"`
+	Site        *locations.Site `json:"site,omitempty"`
+}
+
 // ExportSites is the query of GET /locations/referentiels/{code}/sites:export.
 type ExportSites struct {
 	Format     string `json:"format,omitempty" enum:"csv geojson ndjson" default:"csv"`

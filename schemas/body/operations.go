@@ -137,6 +137,8 @@ func siteOperations() []openapi.Operation {
 
 func searchOperations() []openapi.Operation {
 	return []openapi.Operation{
+		{Method: "GET", Path: "/locations/changes", Summary: "What changed in the account's sites and referentials since a cursor, in the order of the changes, each once as it is now",
+			Query: ChangesQuery{}, Answer: Changes{}, Failures: apiFailures(refusal.CursorExpired)},
 		{Method: "GET", Path: "/locations/search",
 			Summary: "Search the account's active sites; a publishable key sees some facts of them alone; format=geojson: a FeatureCollection",
 			Query:   SearchLocations{}, Answer: Locations{},

@@ -63,6 +63,7 @@ const (
 	BodyTooLarge      Code = "corps_trop_grand"    // over the route's limit
 	AddressUnparsable Code = "adresse_illisible"   // no number, street, postcode or commune can be made out
 	AddressUnresolved Code = "adresse_non_resolue" // a centre as typed leads to no verified address
+	CursorExpired     Code = "curseur_perime"      // what came after it is not known any more
 )
 
 // The state of the service.

@@ -98,6 +98,8 @@ var table = []Row{
 	{AddressUnresolved, http.StatusUnprocessableEntity, TextForm, func(d Details) string {
 		return fmt.Sprintf("Unable to resolve %s to a verified match", d.Typed)
 	}, Details{Typed: "3 rue de Nulle Part"}},
+	{CursorExpired, http.StatusUnprocessableEntity, CodeForm,
+		fixedText("Ce curseur ne mène plus à la suite des changements : reprenez depuis le début, sans curseur."), Details{}},
 	{OriginInvalid, http.StatusUnprocessableEntity, CodeForm, originInvalidText, Details{Typed: "http://exemple.fr", Reason: "elle doit commencer par https://"}},
 	{TooManyOrigins, http.StatusUnprocessableEntity, CodeForm, func(d Details) string {
 		return fmt.Sprintf("Une clé publiable accepte au plus %d origines, %d ont été déclarées.", d.Limit, d.Count)

@@ -10,18 +10,20 @@ type Referential struct {
 	Name        string
 	Created     Instant
 	Archived    Instant
-	ActiveSites int64 // how many of its sites are active
-	Position    int64 // of the event that changed it last
+	ActiveSites int64   // how many of its sites are active
+	Position    int64   // of the event that changed it last
+	Changed     int64   // of the event that opened, renamed or archived it last
+	Modified    Instant // when that was
 }
 
 // Referentials is the table of referentials.
 var Referentials = Table[Referential]{
 	Def: Def{Name: "referential", ViewName: "referentials", KeyColumns: 1, Indexes: []string{"account, code"}, Columns: []Column{
 		{"id", Text}, {"account", Text}, {"code", Text}, {"name", Text}, {"created", Timestamp}, {"archived", Timestamp},
-		{"active", Integer}, {"position", Integer},
+		{"active", Integer}, {"position", Integer}, {"changed", Integer}, {"modified", Timestamp},
 	}},
 	Fields: func(r *Referential) []any {
-		return []any{&r.ID, &r.Account, &r.Code, &r.Name, &r.Created, &r.Archived, &r.ActiveSites, &r.Position}
+		return []any{&r.ID, &r.Account, &r.Code, &r.Name, &r.Created, &r.Archived, &r.ActiveSites, &r.Position, &r.Changed, &r.Modified}
 	},
 }
 
@@ -82,7 +84,7 @@ var Erasures = Table[Erasure]{
 }
 
 // LocationsModel is the read model of referentials and sites.
-var LocationsModel = ReadModel{Name: "places", Version: 2, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
+var LocationsModel = ReadModel{Name: "places", Version: 3, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
 
 // ReferentialID is the key of a referential's row. Neither accounts nor codes contain a slash.
 func ReferentialID(account, code string) string { return account + "/" + code }

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"lieudit/http/kit"
+	"lieudit/http/problem"
+	locationsqueries "lieudit/queries/locations"
+	"lieudit/schemas/body"
+)
+
+// listChanges lists one page of what changed in the account's sites and referentials after a cursor; without one, of all of them.
+func (h *handler) listChanges(ctx context.Context, c call, in body.ChangesQuery) (kit.Response, error) {
+	sealer := cursorSealer{secret: h.locations.CursorSecret, account: c.Principal.Account, kind: c.Principal.Kind, question: "changes"}
+	after, err := sealer.openChanges(ctx, in.Cursor)
+	if err != nil {
+		return kit.Response{}, err
+	}
+	found, next, err := h.locations.Queries.ListChanges(ctx, c.Principal.Account, after, in.Limit)
+	if err != nil {
+		return kit.Response{}, err
+	}
+	text, _ := json.Marshal(next) // numbers and texts always encode
+	shown := body.Changes{Envelope: body.OKEnvelope, Results: mapSlice(found, toChange)}
+	shown.Cursor, err = sealer.seal(ctx, string(text))
+	return kit.Response{Body: shown}, err
+}
+
+// openChanges is the place that a cursor names.
+func (s cursorSealer) openChanges(ctx context.Context, cursor string) (after locationsqueries.ChangesCursor, err error) {
+	text, err := s.open(ctx, cursor)
+	if err != nil || text == "" {
+		return after, err
+	}
+	if json.Unmarshal([]byte(text), &after) != nil { // of a release that wrote another form
+		return after, problem.InvalidCursor()
+	}
+	return after, nil
+}
+
+// toChange shows a change. What a site or a referential was before is not known, so its type says what it is now.
+func toChange(c locationsqueries.Change) body.Change {
+	if r := c.Referential; r != nil {
+		shown := body.Change{Type: body.ReferentialChanged, Referential: r.Code, At: c.At}
+		if !r.Archived.IsZero() {
+			shown.Type = body.ReferentialArchived
+		}
+		return shown
+	}
+	s := c.Site
+	shown := body.Change{Type: body.SiteChanged, Referential: s.Referential, ExternalID: s.ExternalID, Version: s.Version, At: c.At, Site: s}
+	if !s.Active {
+		shown.Type = body.SiteDeactivated
+	}
+	return shown
+}
