@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
 
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
@@ -27,6 +28,7 @@ func main() {
 			Out:        os.Stdout,
 			Err:        os.Stderr,
 			IsTerminal: isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
+			Columns:    terminalColumns(os.Stdout),
 			LookupEnv:  os.LookupEnv,
 			TimeZone:   plan.Paris, // days and periods are French ones, wherever the command runs
 		},
@@ -49,4 +51,13 @@ func newInterruptContext() context.Context {
 		cancel()
 	}()
 	return ctx
+}
+
+// terminalColumns is the width of the terminal behind a file, 0 where it is none.
+func terminalColumns(f *os.File) int {
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }

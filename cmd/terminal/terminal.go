@@ -27,12 +27,14 @@ const (
 	exitUsage  = 2
 )
 
-// Terminal is the surroundings of one run of a program: its streams, environment and time zone. All fields are required.
+// Terminal is the surroundings of one run of a program: its streams, environment and time zone. All fields but
+// Columns are required.
 type Terminal struct {
 	Name       string // of the program; every printed error begins with it
 	In         io.Reader
 	Out, Err   io.Writer
 	IsTerminal bool // whether people read Out; false when it is a pipe or a file
+	Columns    int  // width of the terminal that shows Out; 0: not known
 	LookupEnv  func(string) (string, bool)
 	TimeZone   *time.Location // in which times are read and shown
 }

@@ -12,6 +12,8 @@
 //	account, key, token, usage, audit,
 //	projections, upgrade ──> session ──> adminclient.Client ──> customer area of a running service
 //	sites, route ─> session ──> adminclient.Client ──> API of a running service
+//	health ──────────────────────────────────────> /readyz of a running service
+//	guide ───────────────────────────────────────> texts in the program
 //
 // terminal.RunCommand checks the arguments against a command's ArgsUsage before the action runs, so actions use required
 // arguments without a check. A result for people is a table or a list of fields; for programs it is JSON (--json), or the
@@ -58,7 +60,7 @@ func (p Program) rootCommand() *cli.Command {
 			p.banCommand(), p.geocodeCommand(), p.roadsCommand(), p.routeCommand(), p.sitesCommand(),
 			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(),
 			p.upgradeCommand(), p.backupCommand(), p.restoreCommand(), p.logCommand(), p.vaultCommand(),
-			p.versionCommand(),
+			p.healthCommand(), p.guideCommand(), p.versionCommand(),
 		},
 		EnableShellCompletion:           true,
 		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false }, // the library hides it from the help

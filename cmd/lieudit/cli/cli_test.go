@@ -98,7 +98,7 @@ func executeCase(t *testing.T, sections map[string]string) map[string]string {
 	_, terminal := sections["terminal"]
 	var out, stderr bytes.Buffer
 	p := newTestProgram(&out, &stderr, map[string]string{
-		"LIEUDIT_AREA": server.URL, "LIEUDIT_TOKEN": "operator-token", "LIEUDIT_URL": server.URL, "LIEUDIT_KEY": "operator-token",
+		"LIEUDIT_AREA": server.URL, "LIEUDIT_TOKEN": "operator-token", "LIEUDIT_URL": server.URL, "LIEUDIT_OPS": server.URL, "LIEUDIT_KEY": "operator-token",
 	})
 	p.IsTerminal, p.In = terminal, strings.NewReader(sections["stdin"])
 	code := p.Run(t.Context(), splitWords(t, strings.TrimSpace(sections["command"])))

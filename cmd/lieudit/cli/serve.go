@@ -188,6 +188,7 @@ func validateBodyBudgets(c *cli.Command) error {
 // serviceConfig is the configuration that the flags describe. It lacks Router and VaultKey, because reading those may
 // fail.
 func (p Program) serviceConfig(c *cli.Command) service.Config {
+	notifySocket, _ := p.LookupEnv("NOTIFY_SOCKET") // of systemd's protocol
 	return service.Config{
 		Data:              c.String("data"),
 		Listen:            c.String("listen"),
@@ -211,6 +212,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		Out:               p.Out,
 		Now:               time.Now,
 		Drain:             c.Duration("drain"),
+		NotifySocket:      notifySocket,
 	}
 }
 

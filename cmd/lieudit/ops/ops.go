@@ -2,7 +2,7 @@
 // being so, its metrics and its profiles. Its constraint: it is a listener of its own, never reachable through the API,
 // and one answer takes at most two seconds.
 //
-// NewHandler takes the Components of an instance; /readyz calls each Check and answers a Report.
+// NewHandler takes the Components of an instance; /readyz calls Check, which asks each of them, and answers its Report.
 package ops
 
 import (
@@ -38,7 +38,11 @@ func NewHandler(components []Component, metrics prometheus.Gatherer) http.Handle
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readinessTimeout)
 		defer cancel()
-		status, report := checkReadiness(ctx, components)
+		report := Check(ctx, components)
+		status := http.StatusOK
+		if !report.Ready {
+			status = http.StatusServiceUnavailable
+		}
 		writeJSON(w, status, report)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -55,21 +59,20 @@ type Report struct {
 	Components map[string]string `json:"parts"`
 }
 
-// checkReadiness asks every component in turn and returns the status of the answer with the report.
-func checkReadiness(ctx context.Context, components []Component) (int, Report) {
+// Check asks every component in turn and returns what they say.
+func Check(ctx context.Context, components []Component) Report {
 	report := Report{Ready: true, Components: make(map[string]string, len(components))}
-	status := http.StatusOK
 	for _, p := range components {
 		report.Components[p.Name] = "ok"
 		if err := p.Check(ctx); err != nil {
 			report.Components[p.Name] = err.Error()
 			var stall *eventstore.StallError
 			if p.Required && !errors.As(err, &stall) {
-				report.Ready, status = false, http.StatusServiceUnavailable
+				report.Ready = false
 			}
 		}
 	}
-	return status, report
+	return report
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

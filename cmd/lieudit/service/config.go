@@ -42,6 +42,7 @@ type Config struct {
 	Drain             time.Duration    // how long everything is served on once Run's context has ended
 	FinishTimeout     time.Duration    // how long running requests may take to end after that; 0: DefaultFinishTimeout
 	KeyRingTimeout    time.Duration    // how long the API's socket waits for the key ring; 0: DefaultKeyRingTimeout
+	NotifySocket      string           // where a supervisor such as systemd is told that the instance is ready, or ""
 }
 
 const (

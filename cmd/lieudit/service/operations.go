@@ -48,6 +48,9 @@ func (s *service) components() []ops.Component {
 	return all
 }
 
+// isReady says what /readyz answers now.
+func (s *service) isReady(ctx context.Context) bool { return ops.Check(ctx, s.components()).Ready }
+
 // checkReadModels returns nil while every read model advances and none has stopped an account or passed over an empty
 // commit, which is a sync's last event without the id of the sync.
 func (s *service) checkReadModels(ctx context.Context) error {

@@ -278,6 +278,7 @@ func (s *service) run(ctx context.Context) error {
 	foreground.Go(func() error { return s.writeFirstStart(serving) })
 	foreground.Go(func() error { return s.followFormat(serving) }) // in the foreground, as the vault: an unknown format ends the instance
 	foreground.Go(func() error { return s.vault.Run(serving) })    // in the foreground: a wrong vault found late ends the instance
+	foreground.Go(func() error { return s.notifySupervisor(serving, s.isReady) })
 	err := foreground.Wait()
 	stop()
 	return errors.Join(err, background.Wait())
