@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,7 +104,7 @@ func (r dialResult) closeConn() {
 func (t target) dialLeaderNamedBy(ctx context.Context, seed string) dialResult {
 	leader, err := t.readLeaderFromGossip(ctx, seed)
 	if err != nil {
-		return dialResult{nil, fmt.Errorf("asking %s who leads: %w", seed, err)}
+		return dialResult{nil, fmt.Errorf("asking %s who leads: %w", seed, t.explainDialError(ctx, seed, err))}
 	}
 	c, err := t.dial(ctx, leader)
 	return dialResult{c, err}
@@ -130,7 +129,16 @@ func (t target) dial(ctx context.Context, address string) (*conn, error) {
 	if _, redirected := leaderFrom(err); redirected {
 		return nil, err
 	}
-	return nil, fmt.Errorf("connecting to %s: %s", address, strings.TrimPrefix(err.Error(), eventstore.ErrUnavailable.Error()+": "))
+	err = t.explainDialError(ctx, address, withoutKind(err))
+	return nil, fmt.Errorf("connecting to %s: %v", address, err) // %v, because a status of one server is not the caller's
+}
+
+// withoutKind is the cause of an ErrUnavailable, so that a text does not say twice that the log is unavailable.
+func withoutKind(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) == 2 && all.Unwrap()[0] == eventstore.ErrUnavailable {
+		return all.Unwrap()[1]
+	}
+	return err
 }
 
 // waitUntilReady waits for an answer to a read. It also waits until gRPC reports the transport as ready, which may

@@ -123,18 +123,37 @@ func TestTLSAndCredentialsAreHonoured(t *testing.T) {
 	at := re.ln.Addr().String()
 	s := dial(t, "esdb://admin:s3cr3t@"+at+"?tlsCAFile="+ca)
 	mustAppend(t, s, "a-1", proposals(1))
-	for what, connection := range map[string]string{
-		"a wrong password": "esdb://admin:secret@" + at + "?tlsCAFile=" + ca,
-		"an unknown CA":    "esdb://admin:s3cr3t@" + at,
-		"no TLS":           "esdb://admin:s3cr3t@" + at + "?tls=false",
+	_, port, _ := net.SplitHostPort(at)
+	for what, c := range map[string]struct{ connection, want string }{
+		"a wrong password":    {"esdb://admin:secret@" + at + "?tlsCAFile=" + ca, "refuses the user or its password"},
+		"no user":             {"esdb://" + at + "?tlsCAFile=" + ca, "asks for a user and none was given"},
+		"the same, by gossip": {"esdb://" + at + "," + at + "?tlsCAFile=" + ca, "asks for a user and none was given"},
+		"an unknown CA":       {"esdb://admin:s3cr3t@" + at, "is not trusted"},
+		"another name":        {"esdb://admin:s3cr3t@localhost:" + port + "?tlsCAFile=" + ca, "is for another name"},
+		"no TLS":              {"esdb://admin:s3cr3t@" + at + "?tls=false", "wants TLS"},
+		"TLS against none":    {"esdb://admin:s3cr3t@" + r.addr.String() + "?tlsCAFile=" + ca, "speaks no TLS"},
 	} {
-		s := dial(t, connection)
+		s := dial(t, c.connection)
 		if _, err := s.Append(withTimeout(t, limit), "a-1", eventstore.Any, proposals(1)); !errors.Is(err, eventstore.ErrUnavailable) {
 			t.Errorf("%s: got %v, want unavailable", what, err)
 		}
-		if err := s.Health(); err == nil || strings.Contains(err.Error(), "s3cr3t") {
-			t.Errorf("%s: health is %v", what, err)
+		if err := s.Health(); err == nil || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: health is %v, want %q", what, err, c.want)
 		}
+	}
+}
+
+func TestAUserWithoutTheRightToReadAllIsToldSo(t *testing.T) {
+	t.Parallel()
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	pair, ca := newCertificate(t)
+	re := newRelay(t, r.addr, grpc.Creds(credentials.NewServerTLSFromCert(&pair)))
+	re.setScript(func(string, metadata.MD) (metadata.MD, error) {
+		return nil, status.Error(codes.PermissionDenied, "Access Denied")
+	}, nil)
+	s := dial(t, "esdb://shop:s3cr3t@"+re.ln.Addr().String()+"?tlsCAFile="+ca)
+	if _, err := s.Identity(withTimeout(t, limit)); !errors.Is(err, eventstore.ErrUnavailable) || !strings.Contains(err.Error(), "may not read $all") {
+		t.Errorf("got %v, want unavailable and what is missing", err)
 	}
 }
 

@@ -29,6 +29,8 @@ type target struct {
 	usesGossip  bool     // the seeds are asked who leads; false: the one seed is the server
 	dialOptions []grpc.DialOption
 	timeout     time.Duration // of each step of connecting to one server
+	tlsConfig   *tls.Config   // nil: without TLS
+	hasUser     bool          // each call says whose it is
 
 	checkpointTimeout time.Duration // of a read from a checkpoint: a server may be silent there
 }
@@ -64,8 +66,12 @@ func parseConnectionString(connection string) (target, error) {
 	if socket != "" {
 		t.seeds, t.usesGossip = []string{"unix:" + socket}, false
 	}
-	t.dialOptions, err = newDialOptions(c)
-	return t, err
+	if t.tlsConfig, err = newTLSConfig(c); err != nil {
+		return target{}, err
+	}
+	t.hasUser = c.Username != "" && t.tlsConfig != nil // gRPC sends no password in the clear
+	t.dialOptions = newDialOptions(c, t.tlsConfig)
+	return t, nil
 }
 
 // redactPassword returns the reason why a connection string was refused, without its text: a parser's error repeats
@@ -104,10 +110,10 @@ func parseUnixSocket(connection string) (rest, path string, err error) {
 
 // newDialOptions are the options of every connection. gRPC's own retries and idle timeout are off: the connector
 // decides about both.
-func newDialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
-	secure, err := transportCredentials(c)
-	if err != nil {
-		return nil, err
+func newDialOptions(c *client.Configuration, config *tls.Config) []grpc.DialOption {
+	secure := insecure.NewCredentials()
+	if config != nil {
+		secure = credentials.NewTLS(config)
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(secure),
@@ -126,13 +132,13 @@ func newDialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
 	if c.Username != "" && !c.DisableTLS {
 		options = append(options, grpc.WithPerRPCCredentials(newBasicAuth(c.Username, c.Password)))
 	}
-	return options, nil
+	return options
 }
 
-// transportCredentials are TLS as the connection string configures it, or none.
-func transportCredentials(c *client.Configuration) (credentials.TransportCredentials, error) {
+// newTLSConfig is TLS as the connection string configures it, nil for none.
+func newTLSConfig(c *client.Configuration) (*tls.Config, error) {
 	if c.DisableTLS {
-		return insecure.NewCredentials(), nil
+		return nil, nil
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: c.RootCAs,
@@ -145,7 +151,7 @@ func transportCredentials(c *client.Configuration) (credentials.TransportCredent
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	return credentials.NewTLS(config), nil
+	return config, nil
 }
 
 // basicAuth sends a user's name and password with every call. gRPC refuses to send it over a connection without
