@@ -11,8 +11,10 @@ import (
 )
 
 // installMissingTools installs the tools that are missing: a C compiler for the race detector, Postgres for the read
-// models, a browser for the web pages, Node.js for the official EventStoreDB client, which a test runs against lieudit node, the
-// proxies that the operators' guide has configurations for, and pip, which downloads the routing servers. It installs with apt-get and needs root. Where a container engine runs, Postgres may be missing.
+// models, a browser for the web pages, Node.js for the official EventStoreDB client, which a test runs against lieudit node,
+// the proxies
+// that the operators' guide has configurations for, promtool, which checks metrics and alerts, and pip, which downloads the routing servers. It installs with apt-get and
+// needs root. Where a container engine runs, Postgres may be missing.
 func installMissingTools(ctx context.Context) error {
 	var missing []string
 	if _, err := exec.LookPath("gcc"); err != nil {
@@ -34,6 +36,9 @@ func installMissingTools(ctx context.Context) error {
 		if _, err := exec.LookPath(program); err != nil {
 			missing = append(missing, name)
 		}
+	}
+	if _, err := exec.LookPath("promtool"); err != nil {
+		missing = append(missing, "prometheus")
 	}
 	if exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run() != nil && os.Getenv(routerprocess.FolderVariable) == "" {
 		missing = append(missing, "python3-pip")

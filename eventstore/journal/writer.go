@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -83,7 +84,7 @@ func (w *writer) writeGroups() {
 // flushGroups writes a group, and then what was collected meanwhile, until there is nothing more.
 func (w *writer) flushGroups(g *group) {
 	for g != nil {
-		result := flushResult{g, g.writeAndSync()}
+		result := flushResult{g, g.writeAndSync(w.journal.options.ObserveSync)}
 		g = nil
 		if result.err == nil {
 			g = w.nextGroup()
@@ -115,7 +116,7 @@ func (w *writer) processAppends() (err error) {
 		ignoreQueue := len(w.undecided) > 0 || !isOpen
 		switch {
 		case small != nil:
-			err = w.completeGroup(flushResult{small, small.writeAndSync()})
+			err = w.completeGroup(flushResult{small, small.writeAndSync(w.journal.options.ObserveSync)})
 		case isIdle && ignoreQueue:
 			return nil
 		case isIdle:
@@ -317,8 +318,8 @@ func (g *group) reset() {
 	*g = group{buf: g.buf[:0], appends: g.appends[:0], offsets: g.offsets[:0], replies: g.replies[:0]}
 }
 
-// writeAndSync makes the group durable. After an error only what was durable before is certain.
-func (g *group) writeAndSync() error {
+// writeAndSync makes the group durable, and tells observe how long the sync took. After an error only what was durable before is certain.
+func (g *group) writeAndSync(observe func(time.Duration)) error {
 	if len(g.appends) == 0 {
 		return nil
 	}
@@ -326,9 +327,11 @@ func (g *group) writeAndSync() error {
 	if _, err := s.file.WriteAt(g.buf, int64(g.pos-s.base)); err != nil {
 		return fmt.Errorf("write log at %d: %w", g.pos, err)
 	}
+	startedAt := time.Now()
 	if err := s.file.Sync(); err != nil {
 		return fmt.Errorf("sync log at %d: %w", g.pos, err)
 	}
+	observe(time.Since(startedAt))
 	return nil
 }
 

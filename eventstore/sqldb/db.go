@@ -30,6 +30,7 @@ type DB struct {
 	name                string
 	schema              string
 	dialect             dialect
+	observeFunc         func(operation string, took time.Duration, err error) // nil: nobody
 	writePool, readPool *sql.DB
 }
 
@@ -45,12 +46,22 @@ type Options struct {
 	// SingleFile means that the SQLite file alone holds all that is committed, so that it can be copied and restored.
 	// Readers wait for writers then. Postgres ignores it.
 	SingleFile bool
+	// Observe, where set, is called after every statement outside a transaction (OperationRead, OperationWrite) and every transaction
+	// (OperationTransaction), by many goroutines, with the time it took and its error.
+	Observe func(operation string, took time.Duration, err error)
 }
+
+// The operations that Options.Observe is told of. A read has ended when its first rows are there.
+const (
+	OperationRead        = "read"
+	OperationWrite       = "write"
+	OperationTransaction = "transaction"
+)
 
 // Open opens a database at postgres://… or at the path of a SQLite file, which is made when it is missing. It makes one
 // connection, so it fails when the database cannot be reached.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite}
+	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite, observeFunc: o.Observe}
 	open := openSQLite
 	if isPostgresAddress(address) {
 		db.dialect, open = postgres, openPostgres
@@ -117,7 +128,9 @@ func (db *DB) TruncateWAL(ctx context.Context) error {
 
 // Exec runs a statement that writes, and returns how many rows it changed.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	startedAt := time.Now()
 	result, err := db.writePool.ExecContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	db.observe(OperationWrite, startedAt, err)
 	if err != nil {
 		return 0, db.wrapError(ctx, err)
 	}
@@ -127,19 +140,25 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, e
 // Query runs a statement that reads, on a connection that cannot write on SQLite. The caller closes the rows. args may be
 // changed (see sanitizeArgs).
 func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	startedAt := time.Now()
 	rows, err := db.readPool.QueryContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	db.observe(OperationRead, startedAt, err)
 	return rows, db.wrapError(ctx, err)
 }
 
 // QueryRow runs a statement that reads one row.
 func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
-	return db.readPool.QueryRowContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	startedAt := time.Now()
+	row := db.readPool.QueryRowContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	db.observe(OperationRead, startedAt, row.Err())
+	return row
 }
 
 // RunInTx runs f in one transaction. It commits when f returns nil; otherwise it rolls back and returns f's error
 // unchanged. When f returned nil and RunInTx fails the outcome is unknown: the database may have committed. f must not
 // write by the DB itself: on SQLite that would wait for this transaction for ever.
-func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
+func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) (err error) {
+	defer func(startedAt time.Time) { db.observe(OperationTransaction, startedAt, err) }(time.Now())
 	sqlTx, err := db.writePool.BeginTx(ctx, nil)
 	if err != nil {
 		return db.wrapError(ctx, err)
@@ -149,6 +168,13 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 		return err
 	}
 	return db.wrapError(ctx, sqlTx.Commit())
+}
+
+// observe tells of an operation that has ended.
+func (db *DB) observe(operation string, startedAt time.Time, err error) {
+	if db.observeFunc != nil {
+		db.observeFunc(operation, time.Since(startedAt), err)
+	}
 }
 
 // hasColumnArrays says whether a whole column can be passed as one argument.

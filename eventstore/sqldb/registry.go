@@ -24,10 +24,11 @@ import (
 // readable: on Postgres in the schema lieudit, on SQLite in the files register.db, history.db, places.db and usage.db.
 // These names stay while generations come and go.
 type Registry struct {
-	InstanceID string       // new at each start; it may be set before first use
-	Program    string       // version of this instance's program; it may be set before first use
-	Format     int          // the highest format of the log that this instance's program knows; it may be set before first use
-	Log        *slog.Logger // gets a line for each file that is lost or damaged; slog.Default() unless set before first use
+	InstanceID string                                                // new at each start; it may be set before first use
+	Program    string                                                // version of this instance's program; it may be set before first use
+	Format     int                                                   // the highest format of the log that this instance's program knows; it may be set before first use
+	Log        *slog.Logger                                          // gets a line for each file that is lost or damaged; slog.Default() unless set before first use
+	Observe    func(operation string, took time.Duration, err error) // see Options; it may be set before first use
 
 	address         string
 	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
@@ -106,7 +107,7 @@ func (s *Registry) database(ctx context.Context) (*DB, error) {
 // openRegistryDatabase opens the registry's own database, which lists the generations, and removes the files that it does not
 // list.
 func (s *Registry) openRegistryDatabase(ctx context.Context) (*DB, error) {
-	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: "lieudit", Durable: true})
+	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: "lieudit", Durable: true, Observe: s.Observe})
 	if err != nil {
 		return nil, err
 	}

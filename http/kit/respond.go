@@ -2,6 +2,7 @@ package kit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,6 +57,7 @@ func WriteError(w http.ResponseWriter, log *slog.Logger, err error) {
 	if !known {
 		logCause(log, err)
 	}
+	observeRefusal(w, string(cmp.Or(p.Code, brokenRules)))
 	if p.Allow != "" {
 		w.Header().Set("Allow", p.Allow)
 	}
@@ -65,6 +67,28 @@ func WriteError(w http.ResponseWriter, log *slog.Logger, err error) {
 	}
 	if err := WriteJSON(w, p.Status, p.Body); err != nil {
 		log.Error("error answer not written", "error", err)
+	}
+}
+
+// brokenRules is the reason of a refusal that names broken rules of a request's form and has no code.
+const brokenRules refusal.Code = "regles"
+
+// RefusalObserver is a ResponseWriter that is told why a request was refused, by the code of the refusal. It may be wrapped in
+// others that have a method Unwrap.
+type RefusalObserver interface{ ObserveRefusal(reason string) }
+
+// observeRefusal tells the RefusalObserver among a writer and those in it, where there is one.
+func observeRefusal(w http.ResponseWriter, reason string) {
+	for w != nil {
+		if observer, ok := w.(RefusalObserver); ok {
+			observer.ObserveRefusal(reason)
+			return
+		}
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = wrapper.Unwrap()
 	}
 }
 

@@ -23,8 +23,9 @@ import (
 // Problem is an error answer. It is an error, so that what fails can return it.
 type Problem struct {
 	Status int
-	Allow  string // of a 405: the methods of the path
-	Body   any    // is sent as JSON; nil: the answer has no body
+	Allow  string       // of a 405: the methods of the path
+	Code   refusal.Code // why, for the operator; "" for broken rules
+	Body   any          // is sent as JSON; nil: the answer has no body
 }
 
 func (p Problem) Error() string { return fmt.Sprintf("%d %v", p.Status, p.Body) }
@@ -75,7 +76,7 @@ func StatusOf(err error) int {
 func fromCode(c refusal.Code) Problem { return fromRefusal(refusal.Error{Code: c}) }
 
 func fromRefusal(r refusal.Error) Problem {
-	return Problem{Status: r.Code.Row().Status, Body: body.FailureOf(r)}
+	return Problem{Status: r.Code.Row().Status, Code: r.Code, Body: body.FailureOf(r)}
 }
 
 // MethodNotAllowed refuses a method: the path exists, for these others.

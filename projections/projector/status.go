@@ -23,6 +23,7 @@ type Status struct {
 	IsServedHere bool // this instance answers queries from it
 	Position     eventstore.Position
 	LastRecorded time.Time // time of the last event in it; zero if it holds none
+	WaitingSince time.Time // when the first event was recorded that it does not hold yet; zero if it lacks none
 	Lag          int       // events of the log that it does not hold yet, up to MaxLag; -1 if that cannot be known
 	Owner        string    // id of the instance that fills it, "" for none
 	Reason       string    // why it cannot go on, "" if it can
@@ -59,7 +60,7 @@ func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) St
 		return s
 	}
 	s.IsServedHere = g.IsOf(m.ReadModel) && g.State == sqldb.Serving
-	if s.Lag, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
+	if s.Lag, s.WaitingSince, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
 	return s
@@ -78,23 +79,25 @@ func (p *Projector) readCheckpoint(ctx context.Context, g sqldb.Generation) (at 
 	return at, checkpoint, err
 }
 
-// measureLag counts the events of a model's categories after a checkpoint, up to MaxLag.
-func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkpoint, m Model) (int, error) {
+// measureLag counts the events of a model's categories after a checkpoint, up to MaxLag, and returns when the first of them was
+// recorded.
+func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkpoint, m Model) (n int, since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	n := 0
 	for s, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories()) {
 		if err != nil {
-			return -1, err
+			return -1, time.Time{}, err
 		}
 		if s.Kind == eventstore.EventAppeared {
-			n++
+			if n++; n == 1 {
+				since = s.Event.Time
+			}
 		}
 		if n == MaxLag {
 			break
 		}
 	}
-	return n, nil
+	return n, since, nil
 }
 
 // readyLag is the largest lag of a read model that counts as ready.

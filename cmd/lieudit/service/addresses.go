@@ -131,6 +131,7 @@ func (s *service) openAddressIndex() error {
 	if err != nil {
 		return fmt.Errorf("address index: %w", err)
 	}
+	server.Transport = s.calls.newMeilisearchTransport()
 	s.addressIndex = meili.New(server.Client(), uuid.NewString(), s.Now)
 	s.liveVintage.NewSource = func(v *vintage.Vintage) address.Source { return s.addressIndex.Index(v) }
 	return nil

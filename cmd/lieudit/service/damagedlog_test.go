@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // The log is damaged in its second segment; without the indexes the start reads it.
@@ -26,7 +28,8 @@ func TestADamagedLogIsRefusedWithTheCommandThatSavesTheRest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = openLogs(t.Context(), Config{Data: data, Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c := Config{Data: data, Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	_, err = openLogs(t.Context(), c, newCallMetrics(c, prometheus.NewRegistry()))
 	want := "lieudit log salvage --data " + data + " --out " + filepath.Join(data, "log-salvaged")
 	if err == nil || !strings.Contains(err.Error(), "damaged at position 4735") || !strings.Contains(err.Error(), want) {
 		t.Errorf("the start says %v, want the position and %q", err, want)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -50,11 +51,11 @@ func (e *LostUsageLogError) Error() string {
 
 // openEmbeddedLogs opens the two journals of the data folder, and binds the usage log to the core log at the first start. It
 // makes a journal only where none was lost: the error is a *LostCoreLogError or a *LostUsageLogError otherwise.
-func openEmbeddedLogs(ctx context.Context, c Config) (_ logs, err error) {
+func openEmbeddedLogs(ctx context.Context, c Config, calls *callMetrics) (_ logs, err error) {
 	if err := checkCoreLogExists(c.Data); err != nil {
 		return logs{}, err
 	}
-	core, err := openJournal(c, coreLogFolder)
+	core, err := openJournal(c, coreLogFolder, calls.observeSync("core"))
 	if err != nil {
 		return logs{}, err
 	}
@@ -69,7 +70,7 @@ func openEmbeddedLogs(ctx context.Context, c Config) (_ logs, err error) {
 	if err != nil {
 		return logs{}, err
 	}
-	usage, err := openJournal(c, usageLogFolder)
+	usage, err := openJournal(c, usageLogFolder, calls.observeSync("usage"))
 	if err != nil {
 		return logs{}, err
 	}
@@ -81,8 +82,9 @@ func openEmbeddedLogs(ctx context.Context, c Config) (_ logs, err error) {
 }
 
 // openJournal opens one of the journals of the data folder, and locks it. The error of a damaged one says what can be done.
-func openJournal(c Config, folder string) (*journal.Journal, error) {
-	j, err := journal.Open(filepath.Join(c.Data, folder), journal.Options{Clock: c.Now, Logger: c.Log})
+// observeSync is told how long each sync took; it may be nil.
+func openJournal(c Config, folder string, observeSync func(time.Duration)) (*journal.Journal, error) {
+	j, err := journal.Open(filepath.Join(c.Data, folder), journal.Options{Clock: c.Now, Logger: c.Log, ObserveSync: observeSync})
 	if _, isDamaged := errors.AsType[*eventstore.CorruptError](err); isDamaged {
 		return nil, fmt.Errorf("%w\nrestore a backup, or save what is whole:\n  lieudit log salvage --data %s --out %s",
 			err, c.Data, filepath.Join(c.Data, "log-salvaged"))

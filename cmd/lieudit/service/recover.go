@@ -88,7 +88,7 @@ func openCoreLog(ctx context.Context, c Config) (log eventstore.Store, closeLog 
 	if err != nil {
 		return nil, nil, fmt.Errorf("data folder: %w", err)
 	}
-	core, err := openJournal(c, coreLogFolder)
+	core, err := openJournal(c, coreLogFolder, nil)
 	if err != nil {
 		return nil, nil, errors.Join(err, folder.Close())
 	}

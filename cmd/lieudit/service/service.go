@@ -85,6 +85,7 @@ type service struct {
 	Config
 	version string
 	metrics *prometheus.Registry
+	calls   *callMetrics
 
 	closers        []func() error
 	logs           logs
@@ -144,6 +145,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
+	s.calls = newCallMetrics(c, s.metrics)
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
@@ -155,7 +157,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 	if err := backup.CheckFinished(c.Data); err != nil {
 		return nil, err
 	}
-	if s.logs, err = openLogs(ctx, c); err != nil {
+	if s.logs, err = openLogs(ctx, c, s.calls); err != nil {
 		return nil, err
 	}
 	s.onClose(s.logs.close)
@@ -192,6 +194,7 @@ func (s *service) openDatabases() (err error) {
 		return err
 	}
 	s.registry.Log = s.Log
+	s.registry.Observe = s.calls.observeDatabase
 	s.onClose(s.registry.Close)
 	return nil
 }
@@ -314,15 +317,20 @@ func Version() string {
 type logs struct{ core, usage eventstore.Store }
 
 // openLogs connects to the event store of the config, or opens the two journals of the data folder.
-func openLogs(ctx context.Context, c Config) (logs, error) {
+func openLogs(ctx context.Context, c Config, calls *callMetrics) (logs, error) {
 	if c.EventStore != "" {
 		server, err := esdb.Open(ctx, c.EventStore, c.Log)
 		if err != nil {
 			return logs{}, fmt.Errorf("event store: %w", err)
 		}
-		return logs{server, server}, nil
+		timed := calls.timeAppends("server", server)
+		return logs{timed, timed}, nil
 	}
-	return openEmbeddedLogs(ctx, c)
+	embedded, err := openEmbeddedLogs(ctx, c, calls)
+	if err != nil {
+		return logs{}, err
+	}
+	return logs{calls.timeAppends("core", embedded.core), calls.timeAppends("usage", embedded.usage)}, nil
 }
 
 // close closes each store once.

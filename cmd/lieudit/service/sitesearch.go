@@ -26,6 +26,7 @@ func (s *service) openSiteSearch() error {
 	if err != nil {
 		return err
 	}
+	server.Transport = s.calls.newMeilisearchTransport()
 	s.siteEngine = meili.New(server, s.registry)
 	s.siteIndexer = searchindex.New(meiliindex.New(server, s.registry, meili.NewDocument), s.registry, s.Log)
 	return nil
