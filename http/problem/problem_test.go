@@ -187,6 +187,9 @@ func TestEveryRowIsSentAsItIsDocumented(t *testing.T) {
 	for _, api := range []openapi.API{body.API(), body.CustomerArea()} {
 		for _, op := range api.Operations {
 			for _, f := range op.Failures {
+				if f.Status == http.StatusRequestHeaderFieldsTooLarge {
+					continue // net/http sends it
+				}
 				text, err := kit.MarshalJSON(f.Body)
 				if got := fmt.Sprintf("%d %s\n", f.Status, text); err != nil || !sent[got] {
 					t.Errorf("%s %s documents %s which is never sent (%v)", op.Method, op.Path, got, err)

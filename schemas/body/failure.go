@@ -1,6 +1,7 @@
 package body
 
 import (
+	"net/http"
 	"slices"
 
 	"lieudit/schemas/body/openapi"
@@ -47,7 +48,7 @@ type RuleFailure struct {
 // Violation is one broken rule.
 type Violation struct {
 	Type  string `json:"type" doc:"The rule's name, as Pydantic names it"`
-	Loc   []any  `json:"loc" doc:"Where: query or body, then names and indexes"`
+	Loc   []any  `json:"loc" items:"string integer" doc:"Where: query or body, then names and indexes"`
 	Msg   string `json:"msg"`
 	Input any    `json:"input" doc:"The object that holds the field; of a large one that field alone"`
 }
@@ -137,6 +138,9 @@ func areaFailures(more ...refusal.Code) []openapi.Failure {
 var brokenRule = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
 	"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
 }}}}
+
+// headersTooLarge is what net/http answers a request whose headers are too long, in plain text.
+var headersTooLarge = openapi.Failure{Name: "entetes", Status: http.StatusRequestHeaderFieldsTooLarge}
 
 // exampleFailures are the answers of codes as the documents show them, with the details of Row.Example.
 func exampleFailures(codes ...refusal.Code) []openapi.Failure {

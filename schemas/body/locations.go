@@ -95,7 +95,7 @@ type PatchSite struct {
 	IDBan      shape.Nullable[string]          `json:"id_ban,omitzero" max:"64"`
 	Lat        shape.Nullable[float64]         `json:"lat,omitzero" min:"-90" max:"90" doc:"null, with lon: the site is placed by its address"`
 	Lon        shape.Nullable[float64]         `json:"lon,omitzero" min:"-180" max:"180"`
-	Hours      shape.Nullable[json.RawMessage] `json:"horaires,omitzero" bytes:"16384"`
+	Hours      shape.Nullable[json.RawMessage] `json:"horaires,omitzero" bytes:"16384" form:"Hours"`
 	Phone      shape.Nullable[string]          `json:"telephone,omitzero" max:"64"`
 	Email      shape.Nullable[string]          `json:"email,omitzero" max:"254"`
 	Website    shape.Nullable[string]          `json:"site_web,omitzero" max:"2048"`
@@ -260,7 +260,7 @@ type PublicSite struct {
 	Address  *PublicAddress  `json:"adresse,omitempty"`
 	Lat      *float64        `json:"lat,omitempty"`
 	Lon      *float64        `json:"lon,omitempty"`
-	Hours    json.RawMessage `json:"horaires,omitempty"`
+	Hours    json.RawMessage `json:"horaires,omitempty" form:"Hours"`
 	Phone    string          `json:"telephone,omitempty"`
 	Website  string          `json:"site_web,omitempty"`
 	Tags     []string        `json:"tags,omitempty"`
@@ -322,4 +322,16 @@ func NewFeatureGeometry(lat, lon *float64) FeatureGeometry {
 		p.Geometry = &Point{Type: "Point", Coordinates: []float64{*lon, *lat}}
 	}
 	return p
+}
+
+// ExportedCollection is a referential as GeoJSON. It has no envelope: it is a file.
+type ExportedCollection struct {
+	Type     string            `json:"type" enum:"FeatureCollection"`
+	Features []ExportedFeature `json:"features"`
+}
+
+// ExportedFeature is a site of an export.
+type ExportedFeature struct {
+	FeatureGeometry
+	Properties locations.Site `json:"properties"`
 }

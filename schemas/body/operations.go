@@ -20,28 +20,40 @@ func API() openapi.API {
 			"code":        {Pattern: "^[a-z0-9_-]{1,64}$", Doc: "Of the referential"},
 			"external_id": {Pattern: locations.ExternalIDPattern, Doc: "The caller's own, of the site; in one that ends in :deactivate or :reactivate the colon is written %3A"},
 		},
+		Tags: []openapi.Tag{
+			{Name: "Service", Doc: "What runs, and what a key gives.", Prefixes: []string{"/version", "/me"}},
+			{Name: "Addresses", Doc: "Complete, verify and find addresses and communes.", Prefixes: []string{"/address/", "/locality/"}},
+			{Name: "Former API", Doc: "The former national API Adresse under its own names.", Prefixes: []string{"/search", "/reverse"}},
+			{Name: "Referentials", Doc: "Groups of the account's own sites.", Prefixes: []string{"/locations/referentiels"}},
+			{Name: "Search of sites", Doc: "The account's own sites, for its backends and its public pages.", Prefixes: []string{"/locations/search"}},
+			{Name: "Routes", Doc: "Routes, matrices, isochrones and tours between addresses and sites.", Prefixes: []string{"/route/"}},
+		},
+		Forms:    map[string]any{"Hours": locations.Hours{}},
 		Security: "A secret key; for GET /locations/search also a publishable key, from an origin it declares.",
 		Operations: slices.Concat([]openapi.Operation{
 			{Method: "GET", Path: "/version", Summary: "What is running; needs no key, is not counted", IsPublic: true,
-				Answer: Version{}, Failures: exampleFailures(refusal.Internal)},
+				Answer: Version{}, Failures: append(exampleFailures(refusal.Internal), headersTooLarge)},
 			{Method: "GET", Path: "/me", Summary: "Whose key it is, and what it gives", Query: Empty{}, Answer: Me{}, Failures: apiFailures()},
-			{Method: "GET", Path: "/address/autocomplete", Summary: "Complete an address while it is typed; format=geojson: a FeatureCollection",
-				Query: CompleteAddress{}, Answer: Suggestions{}, Failures: apiFailures(refusal.AddressUnparsable)},
-			{Method: "GET", Path: "/address/verify", Summary: "Verify an address; format=geojson: a FeatureCollection",
-				Query: VerifyAddress{}, Answer: Matches{}, Failures: apiFailures(refusal.AddressUnparsable)},
-			{Method: "POST", Path: "/address/verify", Summary: "Verify an address; format=geojson: a FeatureCollection",
-				Body: VerifyAddress{}, Answer: Matches{}, Failures: apiFailures(refusal.AddressUnparsable, refusal.BodyTooLarge)},
+			{Method: "GET", Path: "/address/autocomplete", Summary: "Complete an address while it is typed", Doc: geoJSONDoc,
+				Query: CompleteAddress{}, Answer: Suggestions{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnparsable)},
+			{Method: "GET", Path: "/address/verify", Summary: "Verify an address", Doc: geoJSONDoc,
+				Query: VerifyAddress{}, Answer: Matches{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnparsable)},
+			{Method: "POST", Path: "/address/verify", Summary: "Verify an address", Doc: geoJSONDoc,
+				Body: VerifyAddress{}, Answer: Matches{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnparsable, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/address/view/{id}", Summary: "The record an id names: of this vintage or an earlier one, or an id_ban",
 				Query: Empty{}, Answer: Address{}, Failures: apiFailures(refusal.NotFound)},
-			{Method: "GET", Path: "/address/proximity", Summary: "What lies near an address or a position; format=geojson: a FeatureCollection",
-				Query: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(refusal.AddressUnresolved)},
-			{Method: "POST", Path: "/address/proximity", Summary: "What lies near an address or a position; format=geojson: a FeatureCollection",
-				Body: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(refusal.AddressUnresolved, refusal.BodyTooLarge)},
+			{Method: "GET", Path: "/address/proximity", Summary: "What lies near an address or a position", Doc: geoJSONDoc,
+				Query: NearAddress{}, Answer: Neighbours{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnresolved)},
+			{Method: "POST", Path: "/address/proximity", Summary: "What lies near an address or a position", Doc: geoJSONDoc,
+				Body: NearAddress{}, Answer: Neighbours{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnresolved, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/locality/search", Summary: "Communes by name, postcode, department, region, population",
 				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures(refusal.AddressUnparsable)},
 		}, formerOperations(), referentialOperations(), batchOperations(), siteOperations(), searchOperations(), routeOperations()),
 	}
 }
+
+// geoJSONDoc describes the other form of a search.
+const geoJSONDoc = "With format=geojson the answer is a FeatureCollection"
 
 // formerOperations are those of the former national API. Each answers under its path with a slash at the end too.
 func formerOperations() []openapi.Operation {
@@ -116,7 +128,7 @@ func batchOperations() []openapi.Operation {
 		{Method: "GET", Path: referentialPath + "/sites", Summary: "The sites of a referential", Query: SitesQuery{}, Answer: Sites{}, Failures: apiFailures(refusal.NotFound)},
 		{Method: "GET", Path: referentialPath + "/sites:export",
 			Summary: "The active sites of a referential as a file, out of which a sync makes the same sites again",
-			Query:   ExportSites{}, OtherMediaTypes: []string{"text/csv", "application/geo+json", "application/x-ndjson"}, Failures: apiFailures(refusal.NotFound)},
+			Query:   ExportSites{}, OtherMediaTypes: []string{"text/csv", "application/x-ndjson"}, Collection: ExportedCollection{}, Failures: apiFailures(refusal.NotFound)},
 	}
 }
 
@@ -140,8 +152,8 @@ func searchOperations() []openapi.Operation {
 		{Method: "GET", Path: "/locations/changes", Summary: "What changed in the account's sites and referentials since a cursor, in the order of the changes, each once as it is now",
 			Query: ChangesQuery{}, Answer: Changes{}, Failures: apiFailures(refusal.CursorExpired)},
 		{Method: "GET", Path: "/locations/search",
-			Summary: "Search the account's active sites; a publishable key sees some facts of them alone; format=geojson: a FeatureCollection",
-			Query:   SearchLocations{}, Answer: Locations{},
+			Summary: "Search the account's active sites; a publishable key sees some facts of them alone", Doc: geoJSONDoc,
+			Query: SearchLocations{}, Answer: Locations{},
 			OtherAnswers: []any{PublicLocations{}, LocationCollection{}, PublicCollection{}, NoResults{}},
 			Failures:     apiFailures(refusal.OriginMissing, refusal.OriginNotAllowed)},
 	}

@@ -5,22 +5,40 @@ import "github.com/google/jsonschema-go/jsonschema"
 const (
 	mediaType     = "application/json"
 	formMediaType = "multipart/form-data"
+	geoMediaType  = "application/geo+json"
 )
 
-// document is the part of OpenAPI 3.1 that is used here, in the order in which it is written. Paths are by path, then by method
+// document is the part of OpenAPI that is used here, in the order in which it is written. Paths are by path, then by method
 // in lower case. The other types of this file are the objects of OpenAPI of the same names; a reference names a component.
 type document struct {
 	OpenAPI    string                          `json:"openapi"`
 	Info       info                            `json:"info"`
 	Servers    []server                        `json:"servers"`
+	Tags       []tag                           `json:"tags"`
 	Paths      map[string]map[string]operation `json:"paths"`
 	Components components                      `json:"components"`
 }
 
 type info struct {
-	Title       string `json:"title"`
+	Title       string  `json:"title"`
+	Description string  `json:"description"`
+	Version     string  `json:"version"`
+	Contact     contact `json:"contact"`
+	License     license `json:"license"`
+}
+
+type contact struct {
+	Name string `json:"name"`
+}
+
+type license struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+type tag struct {
+	Name        string `json:"name"`
 	Description string `json:"description"`
-	Version     string `json:"version"`
 }
 
 type server struct {
@@ -28,14 +46,24 @@ type server struct {
 }
 
 // operation is a method of a path. Every failure of it is among its responses, which are by status. An empty Security means that
-// no token is needed; without the member a client would assume the default of the document.
+// no token is needed; without the member a client would assume the default of the document. Rules are an extension: OpenAPI has
+// no word for a rule over several parameters.
 type operation struct {
-	ID         string                `json:"operationId"`
-	Summary    string                `json:"summary"`
-	Security   []map[string][]string `json:"security"`
-	Parameters []parameter           `json:"parameters,omitempty"`
-	Body       *request              `json:"requestBody,omitempty"`
-	Responses  map[string]response   `json:"responses"`
+	ID          string                `json:"operationId"`
+	Tags        []string              `json:"tags"`
+	Summary     string                `json:"summary"`
+	Description string                `json:"description"`
+	Security    []map[string][]string `json:"security"`
+	Parameters  []parameter           `json:"parameters,omitempty"`
+	Body        *request              `json:"requestBody,omitempty"`
+	Rules       []rule                `json:"x-rules,omitempty"`
+	Responses   map[string]response   `json:"responses"`
+}
+
+// rule is a rule over several parameters, or members of the body. Breaks fits the objects of them that break it.
+type rule struct {
+	Text   string             `json:"text"`
+	Breaks *jsonschema.Schema `json:"breaks,omitempty"`
 }
 
 // parameter is a parameter in the query, the path or a header.

@@ -1,6 +1,7 @@
-// Package openapi writes an OpenAPI 3.1 document from a table of operations and the shapes of their bodies. Its constraint: the
+// Package openapi writes an OpenAPI document from a table of operations and the shapes of their bodies. Its constraint: the
 // same table always gives the same bytes, so that the documents are golden files. API.JSON passes each Operation through a
-// documentWriter, which collects the schemas and the examples that operations share, and encodes the document.
+// documentWriter, which collects the schemas and the examples that operations share, and encodes the document as OpenAPI 3.1.
+// API.JSON30 is the same in OpenAPI 3.0.3, for generators of clients that know no other: see downgrade.
 //
 // getkin/kin-openapi does not serve: schemas come from google/jsonschema-go, which keeps the order of members and which the
 // golden files of events use; kin-openapi would need each of them converted, and sorts their members.
@@ -30,12 +31,21 @@ type API struct {
 	Security           string // what the bearer token is
 	Operations         []Operation
 	Variables          map[string]Variable // of the paths
+	Tags               []Tag
+	Forms              map[string]any // zero values of the structs that tags of fields name by form
 }
 
-// Operation is a method of a path. Query, Body, Form and Answer are zero values of structs, from whose types the schemas are made; nil:
+// Tag is a group of operations: those whose path begins with one of its prefixes. The first tag that fits an operation is its tag.
+type Tag struct {
+	Name, Doc string
+	Prefixes  []string
+}
+
+// Operation is a method of a path. Doc is what its summary leaves out. Query, Body, Form and Answer are zero values of structs, from whose types the schemas are made; nil:
 // it has none. Several Failures may have one status.
 type Operation struct {
 	Method, Path, Summary string
+	Doc                   string
 	IsPublic              bool // needs no token
 	Query, Body, Answer   any
 	Form                  any      // the body as a multipart form, in the place of Body
@@ -43,6 +53,7 @@ type Operation struct {
 	Status                int      // of success; 0 is 200
 	OtherStatus           int      // another status of success; 0: none
 	OtherMediaTypes       []string // other media types the answer can have, as text
+	Collection            any      // the answer as GeoJSON; nil: it has none
 	Headers               []Header
 	Failures              []Failure
 }
@@ -63,12 +74,37 @@ type Failure struct {
 
 // JSON is the document, indented, with a newline at the end. It fails for a struct that has no shape: see shape.FromType.
 func (a API) JSON() ([]byte, error) {
-	w := &documentWriter{schemas: map[string]*jsonschema.Schema{}, examples: map[string]example{}}
-	doc := document{
+	doc, err := a.document()
+	if err != nil {
+		return nil, err
+	}
+	return encodeIndented(doc)
+}
+
+// JSON30 is JSON in OpenAPI 3.0.3. Both documents say the same.
+func (a API) JSON30() ([]byte, error) {
+	doc, err := a.document()
+	if err != nil {
+		return nil, err
+	}
+	downgrade(doc)
+	return encodeIndented(doc)
+}
+
+// document is the document in OpenAPI 3.1.
+func (a API) document() (*document, error) {
+	w := &documentWriter{forms: a.Forms, schemas: map[string]*jsonschema.Schema{}, examples: map[string]example{}}
+	doc := &document{
 		OpenAPI: "3.1.0",
-		Info:    info{Title: a.Title, Description: a.Description, Version: "1"},
+		Info: info{
+			Title: a.Title, Description: a.Description, Version: "1", Contact: contact{"lieudit"},
+			License: license{"Apache 2.0", "https://www.apache.org/licenses/LICENSE-2.0"},
+		},
 		Servers: []server{{URL: a.BasePath}},
 		Paths:   map[string]map[string]operation{},
+	}
+	for _, t := range a.Tags {
+		doc.Tags = append(doc.Tags, tag{t.Name, t.Doc})
 	}
 	for _, op := range a.Operations {
 		if doc.Paths[op.Path] == nil {
@@ -82,7 +118,7 @@ func (a API) JSON() ([]byte, error) {
 	}
 	doc.Components.Schemas, doc.Components.Examples = w.schemas, w.examples
 	doc.Components.Security = map[string]scheme{"bearer": {Type: "http", Scheme: "bearer", Description: a.Security}}
-	return encodeIndented(doc)
+	return doc, nil
 }
 
 // encodeIndented is v as indented JSON. It leaves HTML characters as they are, so that a person can read the document.
@@ -97,6 +133,7 @@ func encodeIndented(v any) ([]byte, error) {
 
 // documentWriter collects the schemas and the examples that operations share, by their names. It serves one document.
 type documentWriter struct {
+	forms    map[string]any
 	schemas  map[string]*jsonschema.Schema
 	examples map[string]example
 }
@@ -104,8 +141,8 @@ type documentWriter struct {
 // writeOperation documents one operation: path, query and header parameters, body, responses.
 func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) {
 	out := operation{
-		ID: operationID(op), Summary: op.Summary, Responses: map[string]response{},
-		Security: []map[string][]string{{"bearer": {}}},
+		ID: operationID(op), Tags: a.tagsOf(op), Summary: op.Summary, Description: op.description(), Rules: op.rules(),
+		Responses: map[string]response{}, Security: []map[string][]string{{"bearer": {}}},
 	}
 	if op.IsPublic {
 		out.Security = []map[string][]string{}
@@ -138,6 +175,40 @@ func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) 
 		out.Body = &request{Required: true, Content: map[string]content{formMediaType: {Schema: s}}}
 	}
 	return out, w.writeResponses(op, out.Responses)
+}
+
+// tagsOf is the tag of an operation.
+func (a API) tagsOf(op Operation) []string {
+	for _, t := range a.Tags {
+		if slices.ContainsFunc(t.Prefixes, func(prefix string) bool { return strings.HasPrefix(op.Path, prefix) }) {
+			return []string{t.Name}
+		}
+	}
+	return []string{}
+}
+
+// description is the summary as a sentence, what it leaves out, and the rules over several parameters or members.
+func (op Operation) description() string {
+	sentences := []string{op.Summary}
+	if op.Doc != "" {
+		sentences = append(sentences, op.Doc)
+	}
+	for _, r := range op.rules() {
+		sentences = append(sentences, strings.ToUpper(r.Text[:1])+r.Text[1:])
+	}
+	return strings.Join(sentences, ". ") + "."
+}
+
+// rules are those that the query or the body states.
+func (op Operation) rules() (all []rule) {
+	for _, request := range []any{op.Query, op.Body} {
+		if stater, ok := request.(shape.RuleStater); ok {
+			for _, r := range stater.StatedRules() {
+				all = append(all, rule(r))
+			}
+		}
+	}
+	return all
 }
 
 // nonWord is what cannot be in an identifier.
@@ -202,11 +273,45 @@ func (w *documentWriter) schemaOptions(closed bool) shape.SchemaOptions {
 		}
 		if w.schemas[name] == nil {
 			w.schemas[name] = &jsonschema.Schema{} // the name is taken, should the struct contain itself
-			w.schemas[name] = s.InlineSchema(options)
+			object := *s
+			object.Nullable = false // that is said where the schema is referred to
+			w.schemas[name] = object.InlineSchema(options)
+			if closed {
+				w.schemas[name].Not = brokenSchema(s.StructType())
+			}
 		}
 		return schemaRefPrefix + name
 	}
+	options.Form = func(name string) *jsonschema.Schema {
+		s, err := shape.FromType(reflect.TypeOf(w.forms[name]))
+		if err != nil {
+			return &jsonschema.Schema{Type: "object"} // a test finds the form that is missing
+		}
+		return s.Schema(options)
+	}
 	return options
+}
+
+// brokenSchema fits the objects of a struct that break one of its rules; nil: it has no rules that a schema can say. A schema that
+// demands the contrary would suit as well, but generators of clients make unions of types of it; they pass over "not".
+func brokenSchema(t reflect.Type) *jsonschema.Schema {
+	stater, ok := reflect.New(t).Interface().(shape.RuleStater)
+	if !ok {
+		return nil
+	}
+	var broken []*jsonschema.Schema
+	for _, r := range stater.StatedRules() {
+		if r.Breaks != nil {
+			broken = append(broken, r.Breaks)
+		}
+	}
+	switch len(broken) {
+	case 0:
+		return nil
+	case 1:
+		return broken[0]
+	}
+	return &jsonschema.Schema{AnyOf: broken}
 }
 
 // componentName is the name of the schema of a struct. A struct of another package has two schemas: in requests a closed one,
@@ -239,6 +344,13 @@ func (w *documentWriter) writeResponses(op Operation, responses map[string]respo
 	}
 	for _, other := range op.OtherMediaTypes {
 		ok.Content[other] = content{Schema: &jsonschema.Schema{Type: "string"}}
+	}
+	if op.Collection != nil {
+		s, err := w.schemaFor(op.Collection, false)
+		if err != nil {
+			return err
+		}
+		ok.Content[geoMediaType] = content{Schema: s}
 	}
 	responses[strconv.Itoa(status)] = ok
 	if op.OtherStatus != 0 {
@@ -289,11 +401,16 @@ func (w *documentWriter) writeExample(r *response, f Failure) error {
 		return err
 	}
 	if r.Content == nil {
-		r.Content = jsonContent(content{Schema: &jsonschema.Schema{}, Examples: map[string]reference{}})
+		r.Content = jsonContent(content{Schema: s, Examples: map[string]reference{}})
 	}
 	c := r.Content[mediaType]
-	if !slices.ContainsFunc(c.Schema.AnyOf, func(have *jsonschema.Schema) bool { return have.Ref == s.Ref }) {
-		c.Schema.AnyOf = append(c.Schema.AnyOf, s)
+	alternatives := c.Schema.AnyOf
+	if alternatives == nil {
+		alternatives = []*jsonschema.Schema{c.Schema}
+	}
+	if !slices.ContainsFunc(alternatives, func(have *jsonschema.Schema) bool { return have.Ref == s.Ref }) {
+		c.Schema = &jsonschema.Schema{AnyOf: append(alternatives, s)}
+		r.Content[mediaType] = c
 	}
 	c.Examples[f.Name] = reference{"#/components/examples/" + f.Name}
 	w.examples[f.Name] = example{f.Body}

@@ -3,15 +3,17 @@ package shape
 import (
 	"encoding/json"
 	"reflect"
+	"strconv"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // SchemaOptions are how shapes become schemas. The zero SchemaOptions writes every schema in place and leaves objects open.
 type SchemaOptions struct {
-	Ref      func(*Shape) string // the reference to use for an object, or "" to write its schema in place; nil: always ""
-	IsClosed bool                // objects have no members but those declared
-	IsQuery  bool                // objects that have a text form are shown as that alone
+	Ref      func(*Shape) string             // the reference to use for an object, or "" to write its schema in place; nil: always ""
+	Form     func(string) *jsonschema.Schema // the schema of free JSON with the form of that name; nil: forms are any object
+	IsClosed bool                            // objects have no members but those declared
+	IsQuery  bool                            // objects that have a text form are shown as that alone
 }
 
 // Schema is a shape as JSON Schema 2020-12, or a reference to one. The caller may change the result.
@@ -32,6 +34,9 @@ func (s *Shape) Schema(options SchemaOptions) *jsonschema.Schema {
 // InlineSchema is Schema without a reference for the shape itself.
 func (s *Shape) InlineSchema(options SchemaOptions) *jsonschema.Schema {
 	out := s.typeSchema(options)
+	if s.Nullable && out.Ref != "" {
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{out, {Type: "null"}}}
+	}
 	if s.Nullable && out.Type != "" { // without a type null is allowed already
 		out.Types, out.Type = []string{"null", out.Type}, ""
 	}
@@ -58,8 +63,7 @@ func (s *Shape) textFormSchema(options SchemaOptions) *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{text, object.Schema(options)}}
 }
 
-// typeSchema is the type of a shape with its bounds. The empty schema, which allows any value, is that of free JSON
-// without a limit on its members.
+// typeSchema is the type of a shape with its bounds.
 func (s *Shape) typeSchema(options SchemaOptions) *jsonschema.Schema {
 	switch s.Kind {
 	case Object:
@@ -81,11 +85,25 @@ func (s *Shape) typeSchema(options SchemaOptions) *jsonschema.Schema {
 	case Boolean:
 		return &jsonschema.Schema{Type: "boolean"}
 	default:
-		if s.MaxMembers > 0 {
-			return &jsonschema.Schema{Type: "object", MaxProperties: &s.MaxMembers}
-		}
-		return &jsonschema.Schema{}
+		return s.freeSchema(options)
 	}
+}
+
+// freeSchema is the schema of free JSON. The empty schema, which allows any value, is that of free JSON without a rule.
+func (s *Shape) freeSchema(options SchemaOptions) *jsonschema.Schema {
+	switch {
+	case s.Form != "" && options.Form != nil:
+		return options.Form(s.Form)
+	case s.MaxMembers > 0:
+		return &jsonschema.Schema{Type: "object", MaxProperties: &s.MaxMembers}
+	case s.Form != "":
+		return &jsonschema.Schema{Type: "object"}
+	}
+	out := &jsonschema.Schema{}
+	for _, name := range s.Types {
+		out.AnyOf = append(out.AnyOf, &jsonschema.Schema{Type: name})
+	}
+	return out
 }
 
 // objectSchema is the schema of an object, with its members in the order of the struct.
@@ -106,11 +124,16 @@ func (s *Shape) objectSchema(options SchemaOptions) *jsonschema.Schema {
 	return out
 }
 
-// defaultJSON is the default as JSON. The tag of a number or a boolean holds it in that form already.
+// defaultJSON is the default as JSON. The tag of a number holds it in that form already; that of a boolean is 1 or 0 where
+// clients of the former API write it so.
 func (s *Shape) defaultJSON() json.RawMessage {
-	if s.Kind == Text {
+	switch s.Kind {
+	case Text:
 		text, _ := json.Marshal(s.Default) // a string always encodes
 		return text
+	case Boolean:
+		isTrue, _ := strconv.ParseBool(s.Default) // the tests of the documents see one that is neither
+		return json.RawMessage(strconv.FormatBool(isTrue))
 	}
 	return json.RawMessage(s.Default)
 }

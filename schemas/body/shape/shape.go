@@ -14,6 +14,8 @@
 //	unique    "items", or the name of a member: no two items of a list are the same
 //	members   free JSON is an object of at most so many members
 //	bytes     free JSON has at most so many bytes
+//	form      free JSON is an object of this name, which the OpenAPI documents declare beside the operations
+//	items     a list of free JSON holds values of these types of JSON alone
 //	doc       its description in the OpenAPI document
 package shape
 
@@ -26,6 +28,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Kind is the type of a value in JSON.
@@ -63,10 +67,12 @@ type Rules struct {
 	Pattern        *regexp.Regexp
 	Enum           []string
 	Default        string
-	LengthIsSyntax bool   // a text of the wrong length makes the request malformed
-	Unique         string // of a List: the member that no two objects share, or UniqueItems; empty: no such rule
-	MaxMembers     int    // of Any: it is an object of at most so many; 0: no such rule
-	MaxBytes       int    // of Any: its text has at most so many bytes; 0: no such rule
+	LengthIsSyntax bool     // a text of the wrong length makes the request malformed
+	Unique         string   // of a List: the member that no two objects share, or UniqueItems; empty: no such rule
+	MaxMembers     int      // of Any: it is an object of at most so many; 0: no such rule
+	MaxBytes       int      // of Any: its text has at most so many bytes; 0: no such rule
+	Form           string   // of Any: the name of the object that it is; the decoder does not read it
+	Types          []string // of Any: the types of JSON that it may have; nil: all
 }
 
 // UniqueItems as the value of Unique means that no two texts of a list are the same.
@@ -201,6 +207,7 @@ func (s *Shape) readRules(tag reflect.StructTag) (err error) {
 	if s.Max, err = parseNumber(tag.Get("max")); err != nil {
 		return err
 	}
+	s.Form = tag.Get("form")
 	s.Default, s.LengthIsSyntax, s.Unique = tag.Get("default"), tag.Get("syntax") == "true", tag.Get("unique")
 	if s.MaxMembers, err = parseCount(tag.Get("members")); err != nil {
 		return err
@@ -211,6 +218,7 @@ func (s *Shape) readRules(tag reflect.StructTag) (err error) {
 	text := s
 	if s.Kind == List {
 		text = s.Item
+		text.Types = strings.Fields(tag.Get("items"))
 		if err := text.readLengths(tag.Get("each")); err != nil {
 			return err
 		}
@@ -261,6 +269,16 @@ type TextForm interface {
 // RuleChecker is a body, or an object inside one, with rules over several of its fields. BrokenRules returns those that its
 // values break, in a few words each. It is called once each field keeps its own rules.
 type RuleChecker interface{ BrokenRules() []string }
+
+// RuleStater is a RuleChecker whose rules the OpenAPI documents state. StatedRules is called on a zero value.
+type RuleStater interface{ StatedRules() []Rule }
+
+// Rule is a rule over several members: what people read, and what breaks it. Breaks is a schema that fits the objects that break
+// the rule; nil: JSON Schema cannot say it, as when a number must not exceed another.
+type Rule struct {
+	Text   string
+	Breaks *jsonschema.Schema
+}
 
 // MemberChecker is a body, or an object inside one, with rules of single members that no tag can express. MemberFaults returns
 // the members that break one. It is called once each field keeps the rules of its tags.
