@@ -85,7 +85,7 @@ type FormerFileFields struct {
 
 // FormerFile is the form of POST /search/csv and POST /reverse/csv.
 type FormerFile struct {
-	Data string `json:"data" doc:"The CSV file: UTF-8, Windows-1252, or UTF-16 with a byte order mark; at most 50 MiB, 200,000 rows and 1 MiB a row"`
+	Data string `json:"data" min:"1" doc:"The CSV file: UTF-8, Windows-1252, or UTF-16 with a byte order mark; at most 50 MiB, 200,000 rows and 1 MiB a row"`
 	FormerFileFields
 }
 

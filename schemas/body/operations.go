@@ -13,7 +13,7 @@ import (
 func API() openapi.API {
 	return openapi.API{
 		Title:       "lieudit",
-		Description: "French postal addresses on the national address base, and each customer's own places.",
+		Description: "French postal addresses on the national address base, and each customer's own places. " + textRule,
 		BasePath:    "/services/v1",
 		Variables: map[string]openapi.Variable{
 			"id":          {Doc: "Of a commune, a street, a locality or a house number; or an id_ban"},

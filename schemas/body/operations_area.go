@@ -13,7 +13,7 @@ const accountIDPattern = "^[a-z0-9-]{1,64}$"
 func CustomerArea() openapi.API {
 	return openapi.API{
 		Title:       "lieudit: customer area",
-		Description: "Accounts, keys, usage, customer-area tokens, history, read models and the data that is served.",
+		Description: "Accounts, keys, usage, customer-area tokens, history, read models and the data that is served. " + textRule,
 		BasePath:    "/customer-area/v1",
 		Tags: []openapi.Tag{
 			{Name: "Tokens", Doc: "Customer-area tokens and their roles.", Prefixes: []string{"/tokens"}},

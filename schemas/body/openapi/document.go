@@ -60,7 +60,7 @@ type operation struct {
 	Responses   map[string]response   `json:"responses"`
 }
 
-// rule is a rule over several parameters, or members of the body. Breaks fits the objects of them that break it.
+// rule is a rule over several parameters. Breaks fits the objects of them that break it.
 type rule struct {
 	Text   string             `json:"text"`
 	Breaks *jsonschema.Schema `json:"breaks,omitempty"`

@@ -141,7 +141,7 @@ type documentWriter struct {
 // writeOperation documents one operation: path, query and header parameters, body, responses.
 func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) {
 	out := operation{
-		ID: operationID(op), Tags: a.tagsOf(op), Summary: op.Summary, Description: op.description(), Rules: op.rules(),
+		ID: operationID(op), Tags: a.tagsOf(op), Summary: op.Summary, Description: op.description(), Rules: rulesOf(op.Query),
 		Responses: map[string]response{}, Security: []map[string][]string{{"bearer": {}}},
 	}
 	if op.IsPublic {
@@ -165,7 +165,7 @@ func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) 
 		if err != nil {
 			return out, err
 		}
-		out.Body = &request{Required: w.hasRequiredMembers(s), Content: jsonContent(content{Schema: s})}
+		out.Body = &request{Required: w.hasRequiredMembers(s) || mustNotBeEmpty(op.Body), Content: jsonContent(content{Schema: s})}
 	}
 	if op.Form != nil {
 		s, err := w.schemaFor(op.Form, false)
@@ -193,19 +193,17 @@ func (op Operation) description() string {
 	if op.Doc != "" {
 		sentences = append(sentences, op.Doc)
 	}
-	for _, r := range op.rules() {
+	for _, r := range append(rulesOf(op.Query), rulesOf(op.Body)...) {
 		sentences = append(sentences, strings.ToUpper(r.Text[:1])+r.Text[1:])
 	}
 	return strings.Join(sentences, ". ") + "."
 }
 
-// rules are those that the query or the body states.
-func (op Operation) rules() (all []rule) {
-	for _, request := range []any{op.Query, op.Body} {
-		if stater, ok := request.(shape.RuleStater); ok {
-			for _, r := range stater.StatedRules() {
-				all = append(all, rule(r))
-			}
+// rulesOf are the rules that a query or a body states. Those of a body are in its schema too.
+func rulesOf(request any) (all []rule) {
+	if stater, ok := request.(shape.RuleStater); ok {
+		for _, r := range stater.StatedRules() {
+			all = append(all, rule(r))
 		}
 	}
 	return all
@@ -326,6 +324,12 @@ func componentName(t reflect.Type, closed bool) string {
 // hasRequiredMembers reports whether a body has members that must be sent.
 func (w *documentWriter) hasRequiredMembers(s *jsonschema.Schema) bool {
 	return len(w.schemas[strings.TrimPrefix(s.Ref, schemaRefPrefix)].Required) > 0
+}
+
+// mustNotBeEmpty reports whether a body without members is refused, though no single member is required.
+func mustNotBeEmpty(v any) bool {
+	e, ok := v.(interface{ IsEmpty() bool })
+	return ok && e.IsEmpty()
 }
 
 // writeResponses documents the answers of an operation. OtherMediaTypes are texts; OtherStatus has the same content.
