@@ -141,7 +141,7 @@ type documentWriter struct {
 // writeOperation documents one operation: path, query and header parameters, body, responses.
 func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) {
 	out := operation{
-		ID: operationID(op), Tags: a.tagsOf(op), Summary: op.Summary, Description: op.description(), Rules: rulesOf(op.Query),
+		ID: OperationID(op), Tags: a.tagsOf(op), Summary: op.Summary, Description: op.description(), Rules: rulesOf(op.Query),
 		Responses: map[string]response{}, Security: []map[string][]string{{"bearer": {}}},
 	}
 	if op.IsPublic {
@@ -212,9 +212,9 @@ func rulesOf(request any) (all []rule) {
 // nonWord is what cannot be in an identifier.
 var nonWord = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 
-// operationID is a name for the operation that is an identifier in most languages: get_accounts_id_keys. Generated clients name
+// OperationID is a name for the operation that is an identifier in most languages: get_accounts_id_keys. Generated clients name
 // their methods after it.
-func operationID(op Operation) string {
+func OperationID(op Operation) string {
 	return strings.Trim(nonWord.ReplaceAllString(strings.ToLower(op.Method)+op.Path, "_"), "_")
 }
 

@@ -95,7 +95,10 @@ func (s *Shape) freeSchema(options SchemaOptions) *jsonschema.Schema {
 	case s.Form != "" && options.Form != nil:
 		return options.Form(s.Form)
 	case s.MaxMembers > 0:
-		return &jsonschema.Schema{Type: "object", MaxProperties: &s.MaxMembers}
+		return &jsonschema.Schema{
+			Type: "object", MaxProperties: &s.MaxMembers,
+			AdditionalProperties: &jsonschema.Schema{Description: "Of any type"}, // without it generators make objects that hold nothing
+		}
 	case s.Form != "":
 		return &jsonschema.Schema{Type: "object"}
 	}
