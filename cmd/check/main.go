@@ -2,7 +2,7 @@
 // where it can, starts a Postgres of its own, and runs the steps of steps.go in order. The first step that fails ends it.
 // Its constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing.
 //
-// Run it in the root of the module: run calls installMissingTools, installRouters and startPostgres, and then step.run for each step.
+// Run it in the root of the module: run calls installMissingTools, installRouters, installClientTools and startPostgres, and then step.run for each step.
 //
 // On a machine that has other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
 package main
@@ -54,12 +54,16 @@ func runChecks(ctx context.Context, factor int) error {
 	if err != nil {
 		return err
 	}
+	clients, err := installClientTools(ctx)
+	if err != nil {
+		return err
+	}
 	db, err := startPostgres(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.stop()
-	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, routerprocess.FolderVariable + "=" + routers, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
+	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, routerprocess.FolderVariable + "=" + routers, clientsVariable + "=" + clients, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
 	for _, s := range steps(time.Duration(factor) * testLimit) {
 		if err := s.runCommand(ctx, env); err != nil {
 			return err

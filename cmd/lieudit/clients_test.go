@@ -39,8 +39,8 @@ func findClientTools(t *testing.T) clientTools {
 	return clientTools(folder)
 }
 
-// run runs a program of the folder in another folder, and fails the test with what it says.
-func (tools clientTools) run(t *testing.T, folder string, command ...string) {
+// run runs a program of the folder in another folder, and fails the test with what it says. It returns that.
+func (tools clientTools) run(t *testing.T, folder string, command ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(deadlinetest.Context(t, 5*time.Minute), command[0], command[1:]...)
 	cmd.Dir = folder
@@ -53,6 +53,7 @@ func (tools clientTools) run(t *testing.T, folder string, command ...string) {
 	if err != nil {
 		t.Errorf("%v: %v\n%s", command, err, output)
 	}
+	return string(output)
 }
 
 // node is the path of a program of npm.
@@ -285,4 +286,25 @@ func (c call) typeScriptOptions(op openapi.Operation) string {
 		options = append(options, `parseAs: "text"`)
 	}
 	return strings.Join(options, ", ")
+}
+
+func TestLintersFindNothingInTheDocuments(t *testing.T) {
+	t.Parallel()
+	tools := findClientTools(t)
+	folder := t.TempDir()
+	writeClientFile(t, filepath.Join(folder, ".spectral.yaml"), []byte("extends: [\"spectral:oas\"]\n"))
+	documents, err := filepath.Glob("../../schemas/body/*.json")
+	if err != nil || len(documents) != 4 {
+		t.Fatalf("%v, %v", documents, err)
+	}
+	for i, document := range documents {
+		if documents[i], err = filepath.Abs(document); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := tools.run(t, folder, append([]string{tools.node("redocly"), "lint", "--format", "github-actions"}, documents...)...)
+	if strings.Contains(found, "::warning") {
+		t.Error(found)
+	}
+	tools.run(t, folder, append([]string{tools.node("spectral"), "lint", "--ruleset", ".spectral.yaml", "--fail-severity", "hint"}, documents...)...)
 }

@@ -22,6 +22,7 @@ func CustomerArea() openapi.API {
 			{Name: "History", Doc: "What happened to an account, and how it stood.", Prefixes: []string{"/accounts/{id}/history", "/accounts/{id}/state"}},
 			{Name: "Accounts", Doc: "Accounts, their plans and their agencies.", Prefixes: []string{"/accounts"}},
 			{Name: "Read models", Doc: "How the read models stand, and their repair.", Prefixes: []string{"/projections"}},
+			{Name: "Upgrades", Doc: "The instances that run, and the format of the log.", Prefixes: []string{"/upgrade"}},
 			{Name: "Served data", Doc: "The address base and the road networks that are served.", Prefixes: []string{"/vintages", "/networks"}},
 		},
 		Security:   "A customer-area token; its role says which operations, its account on what.",

@@ -137,8 +137,8 @@ func (HistoryQuery) StatedRules() []shape.Rule {
 	return []shape.Rule{{Text: "from must not be after to"}}
 }
 
-// textRule is a rule of every text, as the decoder words it.
-const textRule = "NUL characters are not permitted in a text."
+// textRule are rules of every text and of every query, as the decoder keeps them.
+const textRule = "NUL characters are not permitted in a text. An empty parameter counts as left out, unless the document says which words or which pattern it has."
 
 var (
 	latWithLon = together("lat and lon go together", "lat", "lon")

@@ -26,7 +26,7 @@ type Content struct {
 	IDBan      string          `json:"id_ban,omitempty" max:"64" doc:"The address in the BAN. Without lat and lon the site is placed at it, where the BAN has it"`
 	Lat        *float64        `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon. Without, the site is placed by its address"`
 	Lon        *float64        `json:"lon,omitempty" min:"-180" max:"180"`
-	Hours      json.RawMessage `json:"horaires,omitempty" bytes:"16384" form:"Hours" doc:"Opening hours: {fuseau?, hebdo: [{jours: [lu, ma, me, je, ve, sa, di], de: 09:00, a: 12:30}], exceptions: [{du, au?, ferme: true | de, a}], texte?}, at most 16 KiB; a before de is of the next day"`
+	Hours      json.RawMessage `json:"horaires,omitempty" bytes:"16384" form:"Hours" doc:"Opening hours: {fuseau?, hebdo: [{jours: [lu, ma, me, je, ve, sa, di], de: 09:00, a: 12:30}], exceptions: [{du, au?, ferme: true | de, a}], texte?}; an exception has either ferme or de and a; at most 16 KiB; a before de is of the next day"`
 	Phone      string          `json:"telephone,omitempty" max:"64" doc:"E.164 or French digits, with spaces, dots or hyphens between them"`
 	Email      string          `json:"email,omitempty" max:"254" doc:"An address alone"`
 	Website    string          `json:"site_web,omitempty" max:"2048" doc:"A URL with http or https"`
