@@ -18,6 +18,7 @@ var documents = map[string]func() openapi.API{"openapi.json": body.API, "custome
 type document struct {
 	Paths map[string]map[string]struct {
 		ID        string `json:"operationId"`
+		Tags      []string
 		Responses map[string]response
 		Request   struct {
 			Content map[string]struct{ Schema *jsonschema.Schema }
@@ -135,6 +136,9 @@ func TestOperationsHaveUniqueIDsAndDescribeTheirVariables(t *testing.T) {
 					t.Errorf("%s: %s %s and %s are both %s", file, method, path, other, op.ID)
 				}
 				seen[op.ID] = method + " " + path
+				if len(op.Tags) != 1 {
+					t.Errorf("%s: %s %s has the tags %v, want one: add its path to a tag", file, method, path, op.Tags)
+				}
 				for _, p := range op.Parameters {
 					if p.In == "path" && p.Description == "" {
 						t.Errorf("%s: %s %s does not say what {%s} is", file, method, path, p.Name)

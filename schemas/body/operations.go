@@ -24,7 +24,7 @@ func API() openapi.API {
 			{Name: "Service", Doc: "What runs, and what a key gives.", Prefixes: []string{"/version", "/me"}},
 			{Name: "Addresses", Doc: "Complete, verify and find addresses and communes.", Prefixes: []string{"/address/", "/locality/"}},
 			{Name: "Former API", Doc: "The former national API Adresse under its own names.", Prefixes: []string{"/search", "/reverse"}},
-			{Name: "Referentials", Doc: "Groups of the account's own sites.", Prefixes: []string{"/locations/referentiels"}},
+			{Name: "Referentials", Doc: "Groups of the account's own sites, and what changed in them.", Prefixes: []string{"/locations/referentiels", "/locations/changes"}},
 			{Name: "Search of sites", Doc: "The account's own sites, for its backends and its public pages.", Prefixes: []string{"/locations/search"}},
 			{Name: "Routes", Doc: "Routes, matrices, isochrones and tours between addresses and sites.", Prefixes: []string{"/route/"}},
 		},
