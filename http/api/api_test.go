@@ -160,6 +160,9 @@ func (noLocations) ActiveSites(context.Context, string, string) iter.Seq2[sites.
 func (noLocations) ListChanges(context.Context, string, locationsqueries.ChangesCursor, int) ([]locationsqueries.Change, locationsqueries.ChangesCursor, error) {
 	return nil, locationsqueries.ChangesCursor{}, nil
 }
+func (noLocations) Count(context.Context, search.Query, []search.Facet) (search.Counts, error) {
+	return search.Counts{}, nil
+}
 func (noLocations) Search(context.Context, search.Query) (search.Result, error) {
 	return search.Result{}, nil
 }

@@ -189,6 +189,10 @@ func (o *ownSites) FindSite(_ context.Context, account, code, externalID string)
 }
 
 // Search finds the sites by external id, few to a page, so that readers must turn pages.
+func (o *ownSites) Count(context.Context, search.Query, []search.Facet) (search.Counts, error) {
+	return search.Counts{}, refusal.Internal
+}
+
 func (o *ownSites) Search(_ context.Context, q search.Query) (r search.Result, err error) {
 	for _, s := range o.sites {
 		isTagged := !slices.ContainsFunc(q.Tags, func(tag string) bool { return !slices.Contains(s.Tags, tag) })

@@ -42,7 +42,7 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	q.Account, q.MatchExternalIDs = c.Principal.Account, !isPublic
 	// The engine's cursor names a site, so a client gets it encrypted, and it is decrypted only for the same search.
 	question := in
-	question.Limit, question.Cursor = 0, "" // a client may ask for pages of different lengths
+	question.Limit, question.Cursor, question.Total, question.Facets = 0, "", false, nil // these may differ from page to page
 	sealer := cursorSealer{secret: h.locations.CursorSecret, account: c.Principal.Account, kind: c.Principal.Kind, question: question}
 	if q.After, err = sealer.open(ctx, in.Cursor); err != nil {
 		return kit.Response{}, err
@@ -59,6 +59,9 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	case err != nil || len(page.hits) == 0:
 		return kit.Response{Body: noSites(in.Format)}, err
 	}
+	if page.counts, err = h.countSites(ctx, q, in); err != nil {
+		return kit.Response{}, err
+	}
 	if page.next, err = sealer.seal(ctx, page.next); err != nil {
 		return kit.Response{}, err
 	}
@@ -71,6 +74,10 @@ func checkSearchAccess(c caller, in body.SearchLocations) error {
 	switch {
 	case isPublic && in.Status != "":
 		return problem.BrokenRule("query", "statut", "extra_forbidden", "Extra inputs are not permitted")
+	case isPublic && in.Total:
+		return problem.BrokenRule("query", "total", "extra_forbidden", "Extra inputs are not permitted")
+	case isPublic && in.Facets != nil:
+		return problem.BrokenRule("query", "facettes", "extra_forbidden", "Extra inputs are not permitted")
 	case isPublic && isByDuration:
 		return problem.BrokenRule("query", "sort", "literal_error", "Input should be 'pertinence', 'distance' or 'nom'")
 	case isByDuration && !planIncludes(c.Plan, plan.RouteTools):
@@ -83,6 +90,28 @@ func checkSearchAccess(c caller, in body.SearchLocations) error {
 func (h *handler) findSites(ctx context.Context, q search.Query) ([]pageHit, string, error) {
 	r, err := h.locations.Search.Search(ctx, q)
 	return mapSlice(r.Hits, func(hit search.Hit) pageHit { return pageHit{Hit: hit} }), r.Next, err
+}
+
+// countSites is what a search asks for besides its sites, which is nothing as a rule.
+func (h *handler) countSites(ctx context.Context, q search.Query, in body.SearchLocations) (shown body.Counts, err error) {
+	if !in.Total && len(in.Facets) == 0 {
+		return shown, nil
+	}
+	q.Sort, q.After = "", "" // all pages in any order; that of duration is unknown to the engines
+	counts, err := h.locations.Search.Count(ctx, q, mapSlice(in.Facets, func(f string) search.Facet { return search.Facet(f) }))
+	if err != nil {
+		return shown, err
+	}
+	if in.Total {
+		shown.Total = &counts.Total
+	}
+	if len(in.Facets) > 0 {
+		valuesOf := func(f search.Facet) []body.ValueCount {
+			return mapSlice(counts.Facets[f], func(v search.ValueCount) body.ValueCount { return body.ValueCount(v) })
+		}
+		shown.Facets = &body.Facets{Tags: valuesOf(search.TagFacet), Towns: valuesOf(search.TownFacet), Referentials: valuesOf(search.ReferentialFacet)}
+	}
+	return shown, nil
 }
 
 // noSites is the answer to a search that found no site: as GeoJSON a collection without features.
@@ -154,6 +183,7 @@ type resultPage struct {
 	next      string
 	center    *body.Center // that near was resolved to; nil without near
 	hasCenter bool
+	counts    body.Counts
 }
 
 // render shows a page in one of four bodies: for a secret or a publishable key, as a list or as GeoJSON.
@@ -168,7 +198,7 @@ func (p resultPage) render(isPublic, isGeoJSON bool) any {
 			return body.PublicFeature{FeatureGeometry: body.NewFeatureGeometry(h.Site.Lat, h.Site.Lon), Properties: toPublicSite(h.Hit, p.distance(h))}
 		})}
 	case isGeoJSON:
-		return body.LocationCollection{CollectionEnvelope: collection, Features: mapSlice(p.hits, func(h pageHit) body.LocationFeature {
+		return body.LocationCollection{CollectionEnvelope: collection, Counts: p.counts, Features: mapSlice(p.hits, func(h pageHit) body.LocationFeature {
 			return body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(h.Site.Lat, h.Site.Lon), Properties: p.foundSite(h)}
 		})}
 	case isPublic:
@@ -176,7 +206,7 @@ func (p resultPage) render(isPublic, isGeoJSON bool) any {
 			return toPublicSite(h.Hit, p.distance(h))
 		})}
 	}
-	return body.Locations{Envelope: body.OKEnvelope, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, p.foundSite)}
+	return body.Locations{Envelope: body.OKEnvelope, Counts: p.counts, Center: p.center, Cursor: p.next, Results: mapSlice(p.hits, p.foundSite)}
 }
 
 // foundSite is what a secret key sees of a site.

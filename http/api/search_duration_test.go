@@ -107,6 +107,7 @@ func TestTheCandidatesByDurationAreTheNearestAsTheCrowFlies(t *testing.T) {
 	site.Lat, site.Lon = &lat, &lon
 	e.hits = []search.Hit{{Site: site}}
 	expectResponse(t, "one", b.get("/locations/search?sort=duree&near=12+avenue+foch+48000+mende&format=geojson"), 200, `"duree":1001,"distance_route":10008`)
+	expectResponse(t, "counted", b.get("/locations/search?sort=duree&lat=44&lon=3&total=true"), 200, `"total":1`)
 	q := r.queries[0].(route.NearestQuery)
 	if q.Origin.Street != "Avenue Foch" || q.Mode != route.Car || q.Optimization != route.Fastest {
 		t.Errorf("asked %+v", q)

@@ -25,6 +25,10 @@ type fakeSearch struct {
 	queries []search.Query
 }
 
+func (e *fakeSearch) Count(_ context.Context, q search.Query, _ []search.Facet) (search.Counts, error) {
+	return search.Counts{Total: len(e.hits)}, q.Validate()
+}
+
 func (e *fakeSearch) Search(_ context.Context, q search.Query) (search.Result, error) {
 	e.queries = append(e.queries, q)
 	if q.After == "lost" {

@@ -227,11 +227,33 @@ type SearchLocations struct {
 	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom duree" doc:"distance and duree need a centre. duree: the time to drive from it, of the 1000 sites nearest as the crow flies; secret keys only, of a plan with /route/matrix. When left out: pertinence with q, else distance with a centre, else nom"`
 	Format      string   `json:"format,omitempty" enum:"json geojson"`
 	Status      string   `json:"statut,omitempty" enum:"actif inactif tous" doc:"Secret keys only"`
+	Total       bool     `json:"total,omitempty" doc:"true: how many sites are found on all pages. Secret keys only"`
+	Facets      []string `json:"facettes,omitempty" max:"3" enum:"tags commune referentiel" doc:"How many of the sites found have each value of these; repeated or separated by commas. Secret keys only"`
+}
+
+// Counts are what a search with total or facettes is answered besides its sites.
+type Counts struct {
+	Total  *int    `json:"total,omitempty" doc:"With total=true: the sites found on all pages"`
+	Facets *Facets `json:"facettes,omitempty" doc:"With facettes: those asked for"`
+}
+
+// Facets are the values of each facet, those of the most sites first.
+type Facets struct {
+	Tags         []ValueCount `json:"tags,omitempty" max:"100"`
+	Towns        []ValueCount `json:"commune,omitempty" max:"100"`
+	Referentials []ValueCount `json:"referentiel,omitempty" max:"100"`
+}
+
+// ValueCount is a value and how many sites have it, in any case and with accents or without.
+type ValueCount struct {
+	Value string `json:"valeur" doc:"As most of the sites have it"`
+	Sites int    `json:"sites"`
 }
 
 // Locations is the answer of GET /locations/search to a secret key.
 type Locations struct {
 	Envelope
+	Counts
 	Center  *Center     `json:"center,omitempty" doc:"What near was resolved to"`
 	Results []FoundSite `json:"results"`
 	Cursor  string      `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
@@ -280,6 +302,7 @@ type PublicAddress struct {
 // LocationCollection is the answer of GET /locations/search with format=geojson to a secret key.
 type LocationCollection struct {
 	CollectionEnvelope
+	Counts
 	Features []LocationFeature `json:"features"`
 }
 

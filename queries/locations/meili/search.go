@@ -52,22 +52,9 @@ func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
 // attempts together take at most the engine's timeout. Each looks farther than the one before, until the page is full or
 // all that the server has was looked at.
 func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
-	if err := q.Validate(); err != nil {
+	s, err := x.newSearch(ctx, q)
+	if err != nil || len(s.subqueries) == 0 {
 		return search.Result{}, err
-	}
-	after, hasCursor, err := q.ParseCursor()
-	if err != nil {
-		return search.Result{}, err
-	}
-	if err := x.checkAccount(ctx, q.Account); err != nil {
-		return search.Result{}, fmt.Errorf("sites of %s: %w", q.Account, err)
-	}
-	s := &indexSearch{Query: q, engine: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account), moment: locations.NewMoment(q.OpenAt)}
-	if hasCursor {
-		s.after = &after
-	}
-	if s.subqueries = s.buildSubqueries(); len(s.subqueries) == 0 {
-		return search.Result{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
@@ -84,6 +71,76 @@ func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 			return r, err
 		}
 	}
+}
+
+// Count counts as search.Engine says. It reads the row of every site that the server finds.
+func (x *Engine) Count(ctx context.Context, q search.Query, facets []search.Facet) (search.Counts, error) {
+	q.After = ""
+	s, err := x.newSearch(ctx, q)
+	counter := search.NewCounter(facets)
+	if err != nil || len(s.subqueries) == 0 {
+		return counter.Counts(), err
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	if s.indexName, err = x.indexName(ctx); err != nil || s.indexName == "" {
+		return counter.Counts(), err
+	}
+	found, err := s.collectCandidates(ctx, searchScope{limit: siteindex.MaxAccountSites})
+	if err == nil {
+		err = s.countCandidates(ctx, found.candidates, counter)
+	}
+	return counter.Counts(), err
+}
+
+// rowsAtOnce is how many rows are read at once to be counted.
+const rowsAtOnce = 1000
+
+// countCandidates counts the candidates that are part of the answer, each once.
+func (s *indexSearch) countCandidates(ctx context.Context, candidates []candidate, counter *search.Counter) error {
+	seen := map[string]bool{}
+	candidates = slices.DeleteFunc(candidates, func(c candidate) bool {
+		isRepeated := seen[c.rowID]
+		seen[c.rowID] = true
+		return isRepeated
+	})
+	for chunk := range slices.Chunk(candidates, rowsAtOnce) {
+		rows, err := s.loadRows(ctx, chunk)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			h, ok, err := s.verifyRow(row)
+			if err != nil {
+				return err
+			}
+			if ok {
+				counter.Add(h.Site)
+			}
+		}
+	}
+	return nil
+}
+
+// newSearch checks a query, and that its account may be shown. The search has no subqueries where nothing can answer it, and lacks the
+// index's name.
+func (x *Engine) newSearch(ctx context.Context, q search.Query) (*indexSearch, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	after, hasCursor, err := q.ParseCursor()
+	if err != nil {
+		return nil, err
+	}
+	if err := x.checkAccount(ctx, q.Account); err != nil {
+		return nil, fmt.Errorf("sites of %s: %w", q.Account, err)
+	}
+	s := &indexSearch{Query: q, engine: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account), moment: locations.NewMoment(q.OpenAt)}
+	if hasCursor {
+		s.after = &after
+	}
+	s.subqueries = s.buildSubqueries()
+	return s, nil
 }
 
 // checkAccount fails while nothing of the account may be shown. Where the server finds nothing no row is read, and

@@ -16,6 +16,7 @@
 package memory
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -65,27 +66,46 @@ func New(registry *sqldb.Registry, lastChange func(account string) uint64, now f
 
 // Search answers a query as search.Engine says.
 func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
-	if err := q.Validate(); err != nil {
-		return search.Result{}, err
-	}
 	after, hasCursor, err := q.ParseCursor()
 	if err != nil {
-		return search.Result{}, err
+		return search.Result{}, cmp.Or(q.Validate(), err)
+	}
+	var r search.Result
+	err = e.runSearch(ctx, q, func(s *indexSearch) (err error) {
+		if hasCursor {
+			s.after = &after
+		}
+		r, err = s.findSites()
+		return err
+	})
+	return r, err
+}
+
+// Count counts as search.Engine says.
+func (e *Engine) Count(ctx context.Context, q search.Query, facets []search.Facet) (search.Counts, error) {
+	var counts search.Counts
+	err := e.runSearch(ctx, q, func(s *indexSearch) (err error) {
+		counts, err = s.countSites(facets)
+		return err
+	})
+	return counts, err
+}
+
+// runSearch runs a query on the index of its account, with buffers for it alone.
+func (e *Engine) runSearch(ctx context.Context, q search.Query, run func(*indexSearch) error) error {
+	if err := q.Validate(); err != nil {
+		return err
 	}
 	if q.Status == "" {
 		q.Status = search.Active
 	}
 	x, err := e.currentIndex(ctx, cacheKey{q.Account, q.Status})
 	if err != nil {
-		return search.Result{}, err
+		return err
 	}
 	buffers := e.bufferPool.Get().(*rankBuffers)
 	defer e.bufferPool.Put(buffers)
-	execution := indexSearch{Query: q, index: x, buffers: buffers, order: q.EffectiveSort()}
-	if hasCursor {
-		execution.after = &after
-	}
-	return execution.findSites()
+	return run(&indexSearch{Query: q, index: x, buffers: buffers, order: q.EffectiveSort()})
 }
 
 // cacheKey names an index: an account's sites of a status.

@@ -302,7 +302,7 @@ var (
 	shopTags    = []string{"drive", "accès PMR", "wi-fi", "parking", "ouvert le dimanche", "click & collect", "livraison", "24/7", "retrait 1 h", "bio"}
 )
 
-const openingHours = `{"lundi":[["09:00","12:30"],["14:00","19:00"]],"mardi":[["09:00","12:30"],["14:00","19:00"]],"mercredi":[["09:00","19:00"]],"jeudi":[["09:00","19:00"]],"vendredi":[["09:00","19:30"]],"samedi":[["09:00","18:00"]]}`
+const openingHours = `{"hebdo":[{"jours":["lu","ma"],"de":"09:00","a":"12:30"},{"jours":["lu","ma"],"de":"14:00","a":"19:00"},{"jours":["me","je"],"de":"09:00","a":"19:00"},{"jours":["ve"],"de":"09:00","a":"19:30"},{"jours":["sa"],"de":"09:00","a":"18:00"}]}`
 
 // chainOfShops are n sites of a customer with shops all over the country.
 func chainOfShops(t testing.TB, account string, n int) []table.Site {

@@ -31,8 +31,34 @@ func (a candidate) compare(b candidate) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.distance, b.distance), cmp.Compare(a.ordinal, b.ordinal))
 }
 
-// findSites ranks all sites of the index, drops those that a filter excludes, and builds the page of the first that are left.
+// findSites builds the page of the first sites that a query finds.
 func (s *indexSearch) findSites() (search.Result, error) {
+	s.rankSites()
+	return s.buildPage(s.topCandidates())
+}
+
+// countSites counts all sites of the index that a query finds.
+func (s *indexSearch) countSites(facets []search.Facet) (search.Counts, error) {
+	s.rankSites()
+	c := search.NewCounter(facets)
+	for n, rank := range s.buffers.ranks {
+		switch {
+		case rank == notMatched || !s.isWithinArea(uint32(n)):
+		case !c.NeedsValues():
+			c.CountSites(1)
+		default:
+			site, err := s.index.record(uint32(n)).decodeSite(s.index.dictionary)
+			if err != nil {
+				return search.Counts{}, err
+			}
+			c.Add(site)
+		}
+	}
+	return c.Counts(), nil
+}
+
+// rankSites ranks all sites of the index, and drops those that a filter excludes. Where they are is left to isWithinArea.
+func (s *indexSearch) rankSites() {
 	if text := s.TrimmedText(); text != "" {
 		s.buffers.rankByText(s.index, text, s.MatchExternalIDs)
 	} else {
@@ -51,7 +77,6 @@ func (s *indexSearch) findSites() (search.Result, error) {
 		around := search.BoxAround(*s.Center, s.Radius)
 		s.bounds = &around
 	}
-	return s.buildPage(s.topCandidates())
 }
 
 // topCandidates are the first sites of the page in their order, one more than the page has room for where there are

@@ -101,6 +101,8 @@ type Result struct {
 // and the server that the engine uses.
 type Engine interface {
 	Search(ctx context.Context, q Query) (Result, error)
+	// Count counts what Search finds on all pages together. It looks at every site that is found where facets are asked for.
+	Count(ctx context.Context, q Query, facets []Facet) (Counts, error)
 }
 
 var (

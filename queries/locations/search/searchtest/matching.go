@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
@@ -216,6 +218,7 @@ var filters = []rule{
 	{"a referential's sites alone", referentials},
 	{"sites that are not active are found by who asks for them", statuses},
 	{"open sites alone, by the clock of each", openSites},
+	{"all that is found is counted", countsOfAll},
 	{"all parts of a question hold", combinedFilters},
 }
 
@@ -382,6 +385,41 @@ func openSites(t *testing.T, s Fixture) {
 				t.Errorf("%+v: got %q in pages, want %q", q, got, c.want)
 			}
 		}
+	}
+}
+
+// countsOfAll counts what queries find on all their pages, and the values of facets in all their spellings.
+func countsOfAll(t *testing.T, s Fixture) {
+	s.WriteSites(t, shops()...)
+	s.WriteSites(t, NewSiteRow("a", "depots", "depot", locations.StoredSite{Content: locations.Content{
+		Name: "Dépôt Mende", Tags: []string{"Bio", "bio", "Pain"}, Address: &locations.SiteAddress{City: "MENDE"}}}),
+		deactivatedRow(namedRow("gone", "Mende")), NewSiteRow("b", "shops", "other", locations.StoredSite{Content: locations.Content{Name: "Mende"}}))
+	all := []search.Facet{search.TagFacet, search.TownFacet, search.ReferentialFacet}
+	for _, c := range []struct {
+		q      search.Query
+		facets []search.Facet
+		want   search.Counts
+	}{
+		{search.Query{}, nil, search.Counts{Total: 7, Facets: map[search.Facet][]search.ValueCount{}}},
+		{search.Query{Text: "nothing"}, []search.Facet{search.TagFacet}, search.Counts{Facets: map[search.Facet][]search.ValueCount{search.TagFacet: {}}}},
+		{search.Query{Text: "???"}, nil, search.Counts{Facets: map[search.Facet][]search.ValueCount{}}},
+		{search.Query{Status: search.All}, nil, search.Counts{Total: 8, Facets: map[search.Facet][]search.ValueCount{}}},
+		{search.Query{Text: "pain bio"}, all, search.Counts{Total: 2, Facets: map[search.Facet][]search.ValueCount{
+			search.TagFacet: {{Value: "Bio", Sites: 2}, {Value: "Pain", Sites: 2}}, search.TownFacet: {{Value: "MENDE", Sites: 2}},
+			search.ReferentialFacet: {{Value: "depots", Sites: 1}, {Value: "shops", Sites: 1}},
+		}}},
+		{search.Query{Referential: "shops", Text: "bio"}, []search.Facet{search.TownFacet}, search.Counts{Total: 2, Facets: map[search.Facet][]search.ValueCount{
+			search.TownFacet: {{Value: "Marvejols", Sites: 1}, {Value: "Mende", Sites: 1}},
+		}}},
+	} {
+		c.q.Account, c.q.Limit = "a", 1
+		got, err := s.Engine().Count(t.Context(), c.q, c.facets)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%+v: %v, %s", c.q, err, diff)
+		}
+	}
+	if _, err := s.Engine().Count(t.Context(), search.Query{Account: "a"}, nil); !errors.Is(err, search.ErrInvalidQuery) {
+		t.Errorf("a page of none: got %v", err)
 	}
 }
 
