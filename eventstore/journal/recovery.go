@@ -130,6 +130,9 @@ func (r *recovery) openSegments(bases []eventstore.Position) error {
 			return err
 		}
 		r.segments = append(r.segments, s)
+		if err := s.checkNotCut(); err != nil {
+			return err
+		}
 		r.logID, r.crcSeed = h.logID, newCRCSeed(h.logID)
 		next = s.nextBase()
 	}

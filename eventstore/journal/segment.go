@@ -59,20 +59,18 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 		return nil, segmentHeader{}, err
 	}
 	h, err := readSegmentHeader(f, base, logID)
-	if err == nil {
-		err = checkNotCut(f, h)
-	}
 	if err != nil {
 		return nil, segmentHeader{}, errors.Join(err, f.Close())
 	}
 	return &segment{base: base, size: int64(h.size), file: f}, h, nil
 }
 
-// checkNotCut fails with a *CorruptError when a segment's file is shorter than it was made.
-func checkNotCut(f File, h segmentHeader) error {
-	_, err := f.ReadAt(make([]byte, 1), int64(h.size)-1)
+// checkNotCut fails with a *CorruptError when the segment's file is shorter than it was made. Who walks a damaged log reads
+// what is left of such a segment; who writes the log must not go on with it.
+func (s *segment) checkNotCut() error {
+	_, err := s.file.ReadAt(make([]byte, 1), s.size-1)
 	if errors.Is(err, io.EOF) {
-		return newCorruptError(eventstore.Position(h.base), fmt.Sprintf("segment is cut: it was made with %d bytes", h.size))
+		return newCorruptError(s.base, fmt.Sprintf("segment is cut: it was made with %d bytes", s.size))
 	}
 	return err
 }
