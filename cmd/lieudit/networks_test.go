@@ -105,7 +105,7 @@ func TestADamagedNetworkIsWithdrawnUntilAnImportMendsIt(t *testing.T) {
 func TestTheDemoFindsRoutesBetweenInventedAddresses(t *testing.T) {
 	t.Parallel()
 	said := &lockedBuffer{}
-	svc := startService(t, func(c *service.Config) { c.Demo, c.Out = true, io.MultiWriter(c.Out, said) })
+	svc := startService(t, func(c *service.Config) { c.Demo, c.IsTerminal, c.Out = true, true, io.MultiWriter(c.Out, said) })
 	waitUntil(t, "the demo is printed", func() bool { return strings.Contains(said.String(), "/route/compute") })
 	text := said.String()
 	if !strings.Contains(text, "SYNTHETIC roads") {

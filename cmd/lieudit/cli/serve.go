@@ -210,6 +210,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		TokenPrefixes:     token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
 		Log:               p.newLogger(strings.ToLower(c.String("log"))),
 		Out:               p.Out,
+		IsTerminal:        p.IsTerminal,
 		Now:               time.Now,
 		Drain:             c.Duration("drain"),
 		NotifySocket:      notifySocket,

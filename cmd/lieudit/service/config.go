@@ -38,6 +38,7 @@ type Config struct {
 	TokenPrefixes     token.Prefixes
 	Log               *slog.Logger
 	Out               io.Writer        // receives the text that people read at start
+	IsTerminal        bool             // Out is a terminal: secrets may be shown on it; else they go into files
 	Now               func() time.Time // wall clock; called by many goroutines
 	Drain             time.Duration    // how long everything is served on once Run's context has ended
 	FinishTimeout     time.Duration    // how long running requests may take to end after that; 0: DefaultFinishTimeout

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		key, err := f.writeEvents(ctx)
 		if err == nil {
-			s.printDemoOnceOpen(ctx, key)
+			s.showDemoOnceOpen(ctx, key)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -148,14 +149,14 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 	}
 }
 
-// printDemoOnceOpen prints a demo key, if there is one, once the API can be asked with it.
-func (s *service) printDemoOnceOpen(ctx context.Context, key string) {
+// showDemoOnceOpen shows a demo key, if there is one, once the API can be asked with it.
+func (s *service) showDemoOnceOpen(ctx context.Context, key string) {
 	if key == "" {
 		return
 	}
 	select {
 	case <-s.api.opened:
-		s.printDemo(s.Out, key)
+		s.showDemo(key)
 	case <-ctx.Done():
 	}
 }
@@ -179,6 +180,25 @@ const welcomeLine = "  %-16s %s\n"
 // printAPI prints where the API is, once that is open.
 func (s *service) printAPI(out io.Writer) {
 	fmt.Fprintf(out, welcomeLine, "API", s.api.url()+"/services/v1")
+}
+
+// demoFile lies in the data folder and holds what printDemo prints, where no terminal shows it: logs are kept and read by many.
+const demoFile = "demo-key"
+
+// showDemo prints the demo key on a terminal, and writes it to a file that only the owner can read where there is none.
+func (s *service) showDemo(key string) {
+	if s.IsTerminal {
+		s.printDemo(s.Out, key)
+		return
+	}
+	var text bytes.Buffer
+	s.printDemo(&text, key)
+	path := filepath.Join(s.Data, demoFile)
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		s.Log.Error("the demo account's key could not be written, and is lost", "reason", err) // the service works without it
+		return
+	}
+	fmt.Fprintf(s.Out, "A demo account was opened. Its key is in %s.\n", path)
 }
 
 // printDemo prints the demo key and commands with it that a reader can paste into a shell.
