@@ -104,7 +104,7 @@ func TestAVaultInPostgresIsNotReplaced(t *testing.T) {
 	key := svc.openShopAccount(t, "one")
 	file := filepath.Join(t.TempDir(), "lieudit.backup")
 	svc.runCommand(t, fmt.Sprintf("backup --out %s --data %s --node %s --postgres %s", file, data, n.dir, postgres))
-	restore := fmt.Sprintf("restore %s --nothing-since --data %s --node %s --postgres %s", file, filepath.Join(t.TempDir(), "restored"), filepath.Join(t.TempDir(), "node"), postgres)
+	restore := fmt.Sprintf("restore %s --nothing-since --data %s --node %s --postgres %s", file, t.TempDir(), t.TempDir(), postgres)
 	if code, _, stderr := svc.tryCommand(t, restore); code != 1 || !strings.Contains(stderr, "an instance of the service is running") {
 		t.Errorf("beside the service: exit %d, %s", code, stderr)
 	}

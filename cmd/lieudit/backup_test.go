@@ -18,9 +18,8 @@ import (
 // backedUp is a service and where its parts are, for the flags of backup and restore.
 type backedUp struct {
 	*testService
-	change func(*service.Config)
-	flags  string // of the service that is copied
-	node   *testNode
+	flags string    // of the service that is copied
+	node  *testNode // nil: all is embedded
 }
 
 // onEveryLog runs a test with everything embedded, and again with the log on a node and the vault in Postgres.
@@ -29,14 +28,15 @@ func onEveryLog(t *testing.T, test func(t *testing.T, svc *backedUp)) {
 		t.Parallel()
 		data := t.TempDir()
 		change := func(c *service.Config) { c.Data = data }
-		test(t, &backedUp{testService: startService(t, change), change: change, flags: " --data " + data})
+		test(t, &backedUp{testService: startService(t, change), flags: " --data " + data})
 	})
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
 		n, postgres, data := startNode(t), sqldbtest.NewPostgresDatabase(t), t.TempDir()
 		configureServers := withServers(n, postgres)
 		change := func(c *service.Config) { c.Data = data; configureServers(c) }
-		test(t, &backedUp{testService: startService(t, change), change: change, node: n, flags: fmt.Sprintf(" --data %s --node %s --postgres %s", data, n.dir, postgres)})
+		flags := fmt.Sprintf(" --data %s --node %s --postgres %s", data, n.dir, postgres)
+		test(t, &backedUp{testService: startService(t, change), node: n, flags: flags})
 	})
 }
 
@@ -48,8 +48,7 @@ func (svc *backedUp) backUp(t *testing.T) string {
 	return file
 }
 
-// newPlace is an empty place of the same kind as that of a service: the flags for a restore, and the change of a configuration for a
-// service that runs there.
+// newPlace is an empty place of the same kind as that of a service: the flags of a restore into it, and what starts a service there.
 func (svc *backedUp) newPlace(t *testing.T) (flags string, start func(t *testing.T) *testService) {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "restored")
@@ -114,7 +113,8 @@ func TestABackupUnderLoadGivesTheSameAnswersElsewhere(t *testing.T) {
 		var clients sync.WaitGroup
 		clients.Go(func() {
 			for i := int64(1); !stopped.Load(); i++ {
-				if status := svc.statusOf(t, busyKey, fmt.Sprintf("PUT /locations/referentiels/m/sites/n%d", i), `{"nom":"Zébulon","lat":44.5,"lon":3.5}`); status/100 == 2 {
+				target := fmt.Sprintf("PUT /locations/referentiels/m/sites/n%d", i)
+				if svc.statusOf(t, busyKey, target, `{"nom":"Zébulon","lat":44.5,"lon":3.5}`)/100 == 2 {
 					written.Store(i)
 				}
 			}

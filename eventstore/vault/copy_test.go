@@ -29,15 +29,16 @@ func TestACopyOfAVaultOpensWhatTheVaultSealed(t *testing.T) {
 					t.Fatal(err)
 				}
 				between := filepath.Join(t.TempDir(), "copy.db")
-				if n, err := vault.Copy(t.Context(), sqldbtest.DatabaseAddress(address), between); err != nil || n.Rows != 2 || n.Log != mustIdentity(t, f.log) {
-					t.Fatalf("%v rows, %v; want 2", n, err)
+				want := vault.Copied{Rows: 2, Log: mustIdentity(t, f.log)}
+				if got, err := vault.Copy(t.Context(), sqldbtest.DatabaseAddress(address), between); err != nil || got != want {
+					t.Fatalf("%v, %v; want %v", got, err, want)
 				}
 				if got, err := vault.DestroyedSubjects(t.Context(), between); err != nil || !slices.Equal(got, []string{"gone"}) {
 					t.Errorf("destroyed: %q, %v; want gone", got, err)
 				}
 				sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-					if n, err := vault.Copy(t.Context(), between, sqldbtest.DatabaseAddress(address)); err != nil || n.Rows != 2 {
-						t.Fatalf("%v rows, %v; want 2", n, err)
+					if got, err := vault.Copy(t.Context(), between, sqldbtest.DatabaseAddress(address)); err != nil || got != want {
+						t.Fatalf("%v, %v; want %v", got, err, want)
 					}
 					copied := (&fixture{log: f.log, address: address, master: master}).startChecked(t)
 					copied.requireReadable(t, "kept")

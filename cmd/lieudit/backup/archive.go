@@ -101,8 +101,8 @@ func (w *archiveWriter) addText(name string, text []byte) error {
 
 // add writes one entry and notes its sum. A file that has changed its size since it was listed is an error.
 func (w *archiveWriter) add(f File, content io.Reader) error {
-	err := w.tar.WriteHeader(&tar.Header{Name: f.Name, Size: f.Size, Mode: 0o600, ModTime: w.takenAt, Typeflag: tar.TypeReg, Format: tar.FormatPAX})
-	if err != nil {
+	header := tar.Header{Name: f.Name, Size: f.Size, Mode: 0o600, ModTime: w.takenAt, Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+	if err := w.tar.WriteHeader(&header); err != nil {
 		return err
 	}
 	sum := sha256.New()

@@ -59,7 +59,8 @@ type OtherVaultError struct {
 }
 
 func (e *OtherVaultError) Error() string {
-	return fmt.Sprintf("the vault belongs to the log %s and the log is %s: name the log and the vault of one service (--node, --eventstore, --postgres)", e.Vault, e.Log)
+	return fmt.Sprintf("the vault belongs to the log %s and the log is %s: name both of one service (--node, --eventstore, --postgres)",
+		e.Vault, e.Log)
 }
 
 // partialSuffix ends the name of the folder beside a backup in which it is made. One that a killed backup has left is removed by the
@@ -205,7 +206,8 @@ func (c *creation) copyLog(ctx context.Context, name, from, to string) error {
 		return fmt.Errorf("the log %s: %w", name, err)
 	}
 	c.manifest.Logs = append(c.manifest.Logs, Log{
-		Name: name, ID: copied.LogID, Events: copied.Events, End: copied.End, Last: copied.Last.Event, LastAt: copied.Last.Position, Until: copied.LastTime.UTC(),
+		Name: name, ID: copied.LogID, Events: copied.Events, End: copied.End,
+		Last: copied.Last.Event, LastAt: copied.Last.Position, Until: copied.LastTime.UTC(),
 	})
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -344,7 +346,8 @@ type Group struct {
 	Bytes int64
 }
 
-// Groups sums the files up, in the order in which they stand in the backup.
+// Groups sums the files up, in the order in which they stand in the backup. A log has the size of what was written: its last file is
+// made ahead.
 func (m Manifest) Groups() (groups []Group) {
 	for _, f := range m.Files {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f.Name, logFolder+"/"), "/")
@@ -353,6 +356,13 @@ func (m Manifest) Groups() (groups []Group) {
 		}
 		last := &groups[len(groups)-1]
 		last.Files, last.Bytes = last.Files+1, last.Bytes+f.Size
+	}
+	for i := range groups {
+		for _, l := range m.Logs {
+			if l.Name == groups[i].Name {
+				groups[i].Bytes = int64(l.End)
+			}
+		}
 	}
 	return groups
 }

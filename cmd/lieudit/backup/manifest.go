@@ -75,7 +75,8 @@ func (e *FormatError) Error() string {
 	if e.Format > Format {
 		age = "a newer form than this program reads"
 	}
-	return fmt.Sprintf("%s has %s (format %d, not %d): restore it with lieudit %s, which made it, and upgrade then", e.File, age, e.Format, Format, e.Program)
+	return fmt.Sprintf("%s has %s (format %d, not %d): restore it with lieudit %s, which made it, and upgrade then",
+		e.File, age, e.Format, Format, e.Program)
 }
 
 // mainLog is the log of accounts, keys and sites; nil when it is on EventStoreDB.

@@ -90,7 +90,8 @@ func Restore(ctx context.Context, file string, t Target, since Since) (done Rest
 func (t Target) checkKind(m Manifest) error {
 	switch {
 	case m.EventStore != (t.EventStore != ""):
-		return kindError(m.EventStore, "the log of this backup is on EventStoreDB: restore it there with its own tools first, and name it with --eventstore",
+		return kindError(m.EventStore,
+			"the log of this backup is on EventStoreDB: restore it there with its own tools first, and name it with --eventstore",
 			"the log is in this backup: --eventstore is for one whose log is on EventStoreDB")
 	case m.HasNode() != (t.Node != ""):
 		return kindError(m.HasNode(), "the log of this backup is that of a node: name an empty folder for it with --node",

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +37,7 @@ older than the log: it has the keys of what the log holds.`,
 		Flags: append(p.backupFlags(),
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write; it must not exist", TakesFile: true},
 			&cli.StringFlag{Name: "verify", Usage: "`FILE` of which every byte is checked; nothing is written", TakesFile: true},
-			&cli.BoolFlag{Name: "without-vintages", Usage: "leave the addresses out; the ids that their vintages have inherited are then in the data folder alone"},
+			&cli.BoolFlag{Name: "without-vintages", Usage: "leave the addresses out; the ids that they inherited are then in the data folder alone"},
 			&cli.BoolFlag{Name: "without-networks", Usage: "leave the road network out; it can be imported again"},
 			&cli.BoolFlag{Name: "json", Usage: "print what the file holds as JSON"},
 		),
@@ -99,18 +102,21 @@ func (p Program) printBackup(c *cli.Command, m backup.Manifest, headline string)
 		return err
 	}
 	if m.EventStore {
-		if err := p.PrintLine("The log is on EventStoreDB and NOT in this file. Its own copy must be older than this file, and be kept with it."); err != nil {
+		const where = "The log is on EventStoreDB and NOT in this file. Its own copy must be older than this file, and be kept with it."
+		if err := p.PrintLine(where); err != nil {
 			return err
 		}
 	}
-	return p.PrintLine("%s: all that was acknowledged before %s, by lieudit %s.", terminal.SanitizeText(headline), p.formatExactTime(m.TakenAt), terminal.SanitizeText(m.Program))
+	return p.PrintLine("%s: all that was acknowledged before %s, by lieudit %s.",
+		terminal.SanitizeText(headline), p.formatTime(m.TakenAt), terminal.SanitizeText(m.Program))
 }
 
 // partName is what people call a part of a backup.
 func partName(group string) string {
 	names := map[string]string{
-		backup.CoreLog: "log", backup.UsageLog: "usage log", backup.NodeLog: "log of the node", "vault.db": "vault", "vintages": "addresses", "networks": "roads",
-		"operator-token": "operator's token", "last-vintage": "name of the last vintage", "last-network": "name of the last network",
+		backup.CoreLog: "log", backup.UsageLog: "usage log", backup.NodeLog: "log of the node", "vault.db": "vault",
+		"vintages": "addresses", "last-vintage": "name of the last vintage", "networks": "roads", "last-network": "name of the last network",
+		"operator-token": "operator's token",
 	}
 	if name, ok := names[group]; ok {
 		return name
@@ -118,19 +124,19 @@ func partName(group string) string {
 	return group
 }
 
-// describePart says what a log or the vault holds; "" of the other parts.
+// describePart says what a log or the vault holds, and which release a folder has; "" of the other parts.
 func (p Program) describePart(m backup.Manifest, group string) string {
-	for _, l := range m.Logs {
-		if l.Name == group {
-			text := terminal.GroupThousands(l.Events) + " events"
-			if !l.Until.IsZero() {
-				text += ", the last of " + p.formatTime(l.Until)
-			}
-			return text
-		}
+	if i := slices.IndexFunc(m.Logs, func(l backup.Log) bool { return l.Name == group }); i >= 0 {
+		l := m.Logs[i]
+		return terminal.GroupThousands(l.Events) + " events" + terminal.EmptyIf(l.Until.IsZero(), ", the last of "+p.formatTime(l.Until))
 	}
 	if group == "vault.db" {
 		return terminal.GroupThousands(m.VaultRows) + " keys"
+	}
+	for _, f := range m.Files {
+		if name, ok := strings.CutPrefix(f.Name, group+"/"); ok && path.Ext(name) != "" {
+			return strings.TrimSuffix(name, path.Ext(name))
+		}
 	}
 	return ""
 }
@@ -211,7 +217,8 @@ func (p Program) parseSince(c *cli.Command) (since backup.Since, err error) {
 	case isNamed || c.Bool("nothing-since"):
 		return since, nil
 	case !p.IsTerminal || c.Bool("json"):
-		return since, terminal.NewUsageError(c, "what was erased or revoked since the backup? --since FOLDER, --erase ACCOUNT, --revoke ACCOUNT/KEY, --revoke-token ID, or --nothing-since")
+		return since, terminal.NewUsageError(c,
+			"what was erased or revoked since the backup? --since FOLDER, --erase ACCOUNT, --revoke ACCOUNT/KEY, --revoke-token ID, or --nothing-since")
 	}
 	m, err := backup.ReadManifest(c.Args().First())
 	if err != nil {
@@ -234,7 +241,7 @@ var errNotAnswered = errors.New("nothing was restored")
 
 // askSince asks for each thing that was erased or revoked. Where there is none it asks whether that is so.
 func (p Program) askSince(m backup.Manifest) (since backup.Since, err error) {
-	fmt.Fprintf(p.Err, "The backup is of %s. What was erased or revoked since would be back, so name it here.\n", p.formatTime(m.TakenAt))
+	fmt.Fprintf(p.Err, "The backup is of %s. What was erased or revoked since would be back: name it here.\n", p.formatTime(m.TakenAt))
 	lines := bufio.NewScanner(p.In)
 	for _, asked := range []struct {
 		question string
@@ -287,22 +294,26 @@ func (p Program) printRestored(c *cli.Command, done backup.Restored) error {
 	a := done.Applied
 	err := p.PrintFields(
 		"restored", c.String("data"), "node", c.String("node"), "as of", p.formatTime(done.Manifest.TakenAt),
-		"closed again", count(a.Closed), "erased again", count(a.Erased), "keys revoked again", count(a.Keys), "tokens revoked again", count(a.Tokens),
-		"not in the backup", count(a.Unknown),
+		"closed again", count(a.Closed), "erased again", count(a.Erased), "keys revoked again", count(a.Keys),
+		"tokens revoked again", count(a.Tokens), "not in the backup", count(a.Unknown),
 	)
 	if err != nil {
 		return err
 	}
 	if done.NewerDamage != "" {
-		fmt.Fprintf(p.Err, "The newer log could not be read whole: %s. What was erased or revoked there is not repeated: look for it, and do it again.\n", done.NewerDamage)
+		fmt.Fprintf(p.Err, "The newer log could not be read whole: %s.\nWhat was erased or revoked there is not repeated: look for it, and do it again.\n",
+			done.NewerDamage)
 	}
 	if c.String("postgres") != "" {
-		if err := p.PrintLine("Read models in Postgres may be newer than the log: once the service runs, lieudit projections rebuild --all."); err != nil {
+		const next = "Read models in Postgres may be newer than the log: once the service runs, lieudit projections rebuild --all."
+		if err := p.PrintLine(next); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Stat(c.String("data") + "/operator-token"); err != nil || a.Tokens > 0 {
-		return p.PrintLine("Where the operator's token is missing or was revoked: lieudit token recover.")
+	if _, err := os.Stat(filepath.Join(c.String("data"), "operator-token")); err != nil || a.Tokens > 0 {
+		if err := p.PrintLine("Where the operator's token is missing or was revoked: lieudit token recover."); err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.PrintLine("The service can be started on it. Its read models are made anew from the log.")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/cmd/lieudit/backup"
 	"lieudit/commands"
 	"lieudit/commands/access"
 	"lieudit/commands/deployment"
@@ -83,6 +84,9 @@ func openCoreLog(ctx context.Context, c Config) (log eventstore.Store, closeLog 
 	}
 	if _, err := os.Stat(filepath.Join(c.Data, coreLogFolder)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("there is no log in %s: name the data folder of the service with --data", c.Data)
+	}
+	if err := backup.CheckFinished(c.Data); err != nil {
+		return nil, nil, err
 	}
 	folder, err := dirlock.Acquire(c.Data, c.Now())
 	if err != nil {
