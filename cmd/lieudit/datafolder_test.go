@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +63,7 @@ func lostFiles() []lostFile {
 		{name: oldCore + ".idx", damage: "emptied"},
 		{name: oldCore + ".idx", damage: "cut"},
 		{name: oldCore + ".idx", damage: "flipped"},
-		{name: newCore + ".log", damage: "deleted", said: "projections rebuild --all", repair: putBack},
+		{name: newCore + ".log", damage: "deleted", refusal: "log damaged at position", repair: putBack},
 		{name: newCore + ".log", damage: "emptied", refusal: "log damaged at position 16384", repair: putBack},
 		{name: newCore + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
 		{name: newCore + ".log", damage: "flipped", refusal: "log damaged at position", repair: putBack},
@@ -75,9 +76,9 @@ func lostFiles() []lostFile {
 		{name: oldUsage + ".log", damage: "deleted", refusal: "segment is missing", repair: putBack},
 		{name: oldUsage + ".log", damage: "emptied", refusal: "log damaged at position 0", repair: putBack},
 		{name: oldUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
-		{name: oldUsage + ".log", damage: "flipped", refusal: "log damaged at position", repair: putBack},
 		{name: oldUsage + ".idx", damage: "deleted"},
-		{name: newUsage + ".log", damage: "deleted", said: usageTooLow, repair: putBack},
+		{name: newUsage + ".log", damage: "deleted", refusal: "log damaged at position", repair: putBack},
+		{name: newUsage + ".log", damage: "older", said: usageTooLow, repair: putBack},
 		{name: newUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
 		{name: "vault.db", damage: "deleted", refusal: "Put the newest copy of it back there", repair: putBack},
 		{name: "vault.db", damage: "emptied", refusal: vaultLost, repair: putBack},
@@ -272,14 +273,20 @@ func (u usedFolder) checkRepaired(t *testing.T, row lostFile, svc *testService) 
 	if row.wantNoUsage {
 		requests = 0
 	}
+	u.checkRequests(t, svc, sites, keys, requests)
+}
+
+// checkRequests checks the sites, keys and requests of the account paul in all that shows them.
+func (u usedFolder) checkRequests(t *testing.T, svc *testService, sites, keys, requests int) {
+	t.Helper()
 	var me body.Me
 	if svc.getJSON(t, u.key, "/me", &me); me.Sites.Active == nil || *me.Sites.Active != sites || me.Quota.Used == nil || *me.Quota.Used != int64(requests+1) {
 		t.Errorf("/me: %+v, want %d sites and %d requests", me, sites, requests+1)
 	}
-	if got := svc.mustSend(t, u.key, "GET /locations/referentiels/m/sites:export?format=ndjson", ""); strings.Count(got, `"external_id"`) != sites {
-		t.Errorf("the export has %d sites, want %d", strings.Count(got, `"external_id"`), sites)
-	}
-	svc.waitForUsage(t, requests+2)
+	waitUntil(t, "the export has all sites", func() bool { // a read model that lags a little counts as ready
+		return strings.Count(svc.mustSend(t, u.key, "GET /locations/referentiels/m/sites:export?format=ndjson", ""), `"external_id"`) == sites
+	})
+	svc.waitForUsageAbove(t, requests+1)
 	if got := strings.Count(svc.runCommand(t, "key list paul --json"), `"hint"`); got != keys {
 		t.Errorf("%d keys, want %d", got, keys)
 	}
@@ -328,6 +335,16 @@ func (svc *testService) waitForUsage(t *testing.T, want int) {
 	t.Helper()
 	waitUntil(t, "the usage is shown", func() bool {
 		return strings.Contains(svc.runCommand(t, "usage show paul --json"), fmt.Sprintf(`"total":%d`, want))
+	})
+}
+
+// waitForUsageAbove waits until the account paul was counted more than so many requests.
+func (svc *testService) waitForUsageAbove(t *testing.T, requests int) {
+	t.Helper()
+	waitUntil(t, "the usage is shown", func() bool {
+		var shown struct{ Total int }
+		err := json.Unmarshal([]byte(svc.runCommand(t, "usage show paul --json")), &shown)
+		return err == nil && shown.Total > requests
 	})
 }
 
@@ -402,5 +419,46 @@ func copySparseFile(from, to string) (err error) {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// TestAReadModelIsMadeAgainUnderARunningService damages the files of read models while requests are served. Keys and metering
+// go on, no query answers wrong rows, and after a while all is as before.
+func TestAReadModelIsMadeAgainUnderARunningService(t *testing.T) {
+	t.Parallel()
+	used := newUsedFolder(t)
+	for _, damage := range []string{"deleted", "emptied", "of another service"} {
+		t.Run(strings.ReplaceAll(damage, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			data := filepath.Join(t.TempDir(), "data")
+			mustCopySparse(t, used.path, data)
+			logged := &lockedBuffer{}
+			svc := startService(t, func(c *service.Config) {
+				c.Data, c.Log = data, slog.New(slog.NewTextHandler(io.MultiWriter(logged, t.Output()), nil))
+			})
+			files, err := filepath.Glob(filepath.Join(data, "readmodels", "*-g1.db"))
+			if err != nil || len(files) != 4 {
+				t.Fatalf("the read models are %v, %v", files, err)
+			}
+			for _, path := range files {
+				older := filepath.Join(used.older, "readmodels", filepath.Base(path))
+				if err := damages()[damage](path, older, older); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if status := svc.statusOfMe(t, used.key); status != http.StatusOK {
+				t.Errorf("/me: %d, want 200", status)
+			}
+			waitUntil(t, "all of them are made again", func() bool {
+				made, err := filepath.Glob(filepath.Join(data, "readmodels", "*-g2.db"))
+				left, otherErr := filepath.Glob(filepath.Join(data, "readmodels", "*-g1.db*"))
+				return err == nil && otherErr == nil && len(made) == 4 && len(left) == 0
+			})
+			if n := strings.Count(logged.String(), "a file of a read model is lost or damaged"); n != len(files) {
+				t.Errorf("%d lines of the log, want one a file", n)
+			}
+			svc.mustSend(t, used.key, "PUT /locations/referentiels/m/sites/one", `{"nom":"Nestor"}`)
+			used.checkRequests(t, svc, 2001, 2, 6)
+		})
 	}
 }

@@ -87,6 +87,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	router.AddConsumerHandler("idle", "idle", idleSubscriber{}, func(*message.Message) error { return nil })
 	s := &supervisor{projector: p, router: router, running: map[string]*runningWorker{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,6 +102,20 @@ func (p *Projector) Run(ctx context.Context) error {
 	s.removeAllWorkers()
 	return err
 }
+
+// idleSubscriber has no messages. Its handler keeps the router running while no generation is filled: a router ends with its last
+// handler, and all generations may be damaged at once.
+type idleSubscriber struct{}
+
+// Subscribe returns a channel that is closed when ctx ends.
+func (idleSubscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
+	c := make(chan *message.Message)
+	context.AfterFunc(ctx, func() { close(c) })
+	return c, nil
+}
+
+// Close does nothing: the router ends after the context of its handlers.
+func (idleSubscriber) Close() error { return nil }
 
 // ErrUnknownModel: there is no read model of that name.
 var ErrUnknownModel = errors.New("no such read model")
