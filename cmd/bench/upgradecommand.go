@@ -61,7 +61,7 @@ func (p program) printUpgradeReport(rep upgrade.Report) error {
 	err := errors.Join(p.PrintTable(phases), p.PrintLine(""), p.PrintFields(
 		"before", rep.Before,
 		"requests", fmt.Sprintf("%s answered in %.1f s, %s of them writes; the longest took %d ms", count(rep.Requests), rep.Seconds, count(rep.Writes), rep.LongestMs),
-		"tried again", fmt.Sprintf("%s after a refused connection, %s after one that was cut, %s after a 5xx", count(rep.Refused), count(rep.Cut), count(rep.Failed)),
+		"tried again", fmt.Sprintf("%s after a refused connection, %s after one that was cut (%s by this program), %s after a 5xx", count(rep.Refused), count(rep.Cut), count(rep.CutByNew), count(rep.Failed)),
 		"compared", fmt.Sprintf("%s lists were the same", count(int64(rep.Compared))),
 		"format", fmt.Sprintf("%d in the end", rep.Format),
 	))

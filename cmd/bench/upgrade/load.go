@@ -69,7 +69,7 @@ func (r *run) openMetered(ctx context.Context, phase string) (*metered, error) {
 func (r *run) waitKeyKnown(ctx context.Context, key string) error {
 	for _, s := range r.balancer {
 		if err := harness.Retry(ctx, 10*time.Second, 10*time.Millisecond, func() error {
-			a := request(ctx, *s.api.Load(), "GET", "/nowhere", key, "")
+			a := request(ctx, s.target.Load().host, "GET", "/nowhere", key, "")
 			if a.status != http.StatusNotFound {
 				return fmt.Errorf("%s does not know a key: %d %w", s.name, a.status, a.err)
 			}
@@ -145,7 +145,8 @@ func (r *run) send(ctx context.Context, method, path, key, body string) (status,
 	var refused, failed int64
 	for {
 		at := r.balancer[int(r.next.Add(1))%instances]
-		a := request(ctx, *at.api.Load(), method, path, key, body)
+		to := at.target.Load()
+		a := request(ctx, to.host, method, path, key, body)
 		switch {
 		case ctx.Err() != nil:
 			return 0, cut, ctx.Err()
@@ -153,12 +154,13 @@ func (r *run) send(ctx context.Context, method, path, key, body string) (status,
 			failed++
 			r.reportViolation("%s %s on %s: %d %.100s", method, path, at.name, a.status, a.body)
 		case a.status > 0:
-			r.count(refused, failed, int64(cut), time.Since(began))
+			r.count(refused, failed, time.Since(began))
 			return a.status, cut, nil
 		case a.isRefused():
 			refused++
 		default:
 			cut++
+			r.countCut(to.isNew)
 		}
 		if err := sleep(ctx, 2*time.Millisecond); err != nil {
 			return 0, cut, err
@@ -167,14 +169,23 @@ func (r *run) send(ctx context.Context, method, path, key, body string) (status,
 }
 
 // count adds an answered request to the report.
-func (r *run) count(refused, failed, cut int64, took time.Duration) {
+func (r *run) count(refused, failed int64, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.Requests++
 	r.report.Refused += refused
 	r.report.Failed += failed
-	r.report.Cut += cut
 	r.report.Longest = max(r.report.Longest, took)
+}
+
+// countCut adds a connection that ended without an answer to the report.
+func (r *run) countCut(byNew bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Cut++
+	if byNew {
+		r.report.CutByNew++
+	}
 }
 
 // answer is the result of one request. status is 0 where there is none.

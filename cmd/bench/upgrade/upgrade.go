@@ -38,11 +38,12 @@ type Options struct {
 type Report struct {
 	Before     string        `json:"before"`
 	Phases     []Phase       `json:"phases"`
-	Requests   int64         `json:"requests"` // answered
-	Refused    int64         `json:"refused"`  // connections, by an instance that was exchanged
-	Cut        int64         `json:"cut"`      // connections that ended without an answer; the request was sent again
-	Failed     int64         `json:"failed"`   // answers of 5xx
-	Writes     int64         `json:"writes"`   // of sites, acknowledged
+	Requests   int64         `json:"requests"`            // answered
+	Refused    int64         `json:"refused"`             // connections, by an instance that was exchanged
+	Cut        int64         `json:"cut"`                 // connections that ended without an answer; the request was sent again
+	CutByNew   int64         `json:"cut_by_this_program"` // of these, by an instance of this program
+	Failed     int64         `json:"failed"`              // answers of 5xx
+	Writes     int64         `json:"writes"`              // of sites, acknowledged
 	Seconds    float64       `json:"seconds"`
 	Longest    time.Duration `json:"-"` // that a request took, from its first try to its answer
 	LongestMs  int64         `json:"longest_ms"`
@@ -92,7 +93,13 @@ type slot struct {
 	name    string
 	service *harness.Instance
 	isNew   bool
-	api     atomic.Pointer[string] // host and port that clients connect to
+	target  atomic.Pointer[target]
+}
+
+// target is where clients of a slot send their requests.
+type target struct {
+	host  string // and port of the API
+	isNew bool   // it is of this program
 }
 
 // Run runs the test once and reports on it. The error says why it could not be completed; the report then says what was found
@@ -184,7 +191,7 @@ func (r *run) startInstance(ctx context.Context, s *slot, isNew bool) (err error
 		return err
 	}
 	s.isNew = isNew
-	s.api.Store(&s.service.API)
+	s.target.Store(&target{s.service.API, isNew})
 	return nil
 }
 
