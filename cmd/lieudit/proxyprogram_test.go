@@ -69,7 +69,7 @@ func proxyPrograms() []proxyProgram {
 				"auto_https disable_redirects", "auto_https off\n\tadmin off", "api.exemple.fr {", "https://LISTEN {",
 				"/etc/caddy/certificate.pem", "CERT", "/etc/caddy/key.pem", "KEY",
 			},
-			withoutRetries: []string{"lb_try_duration 5s", "lb_try_duration 0s"},
+			withoutRetries: []string{"lb_try_duration 5s", "lb_try_duration 0s", "== 503", "== 999", "!= 503", "!= 999"},
 		},
 	}
 }
