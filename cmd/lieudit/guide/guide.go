@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed chapters monitoring systemd
+//go:embed chapters monitoring proxies systemd
 var embedded embed.FS
 
 // Chapter is one chapter of the guide. Its Text is Markdown of a small kind: headings, paragraphs, lists of one level,

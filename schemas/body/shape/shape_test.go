@@ -177,8 +177,8 @@ func TestFreeJSONAndListsHaveTheirBoundsInTheSchema(t *testing.T) {
 	want := `{"type":"object","properties":{` + strings.Join([]string{
 		`"words":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"uniqueItems":true}`,
 		`"rows":{"type":"array","items":` + inner + `}`,
-		`"free":{"type":"object","maxProperties":50}`,
-		`"patch":{"type":["null","object"],"maxProperties":2}`,
+		`"free":{"type":"object","maxProperties":50,"additionalProperties":{"description":"Of any type"}}`,
+		`"patch":{"type":["null","object"],"maxProperties":2,"additionalProperties":{"description":"Of any type"}}`,
 		`"any":true`,
 		`"inner":{"anyOf":[{"$ref":"#/elsewhere"},{"type":"null"}]}`,
 		`"skipped":true`,
