@@ -99,7 +99,7 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
 		return kit.Response{}, err
 	}
-	q := audit.Query{Account: c.Vars["id"], Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Limit: in.Limit}
+	q := audit.Query{Account: c.Vars["id"], Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Summary: in.Summary, Limit: in.Limit}
 	if in.Cursor != "" {
 		after, err := audit.ParseCursor(in.Cursor)
 		if err != nil {

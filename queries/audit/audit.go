@@ -29,6 +29,7 @@ type Query struct {
 	Subject string    // only entries about it: an id, a referential's code, or table.AuditSiteSubject; "" for all
 	From    time.Time // the earliest time of recording; zero for no bound
 	To      time.Time // only entries recorded before; zero for no bound
+	Summary bool      // one entry an event: without those of the sites that an event changed
 	After   EntryKey  // of the last entry of the page before; zero for the first page
 	Limit   int       // at least 1
 }
@@ -107,6 +108,7 @@ func (q Query) whereClause() (string, []any) {
 		{q.Subject != "", "subject = ?", q.Subject},
 		{!q.From.IsZero(), "recorded >= ?", q.From.UnixMicro()},
 		{!q.To.IsZero(), "recorded < ?", q.To.UnixMicro()},
+		{q.Summary, "part = ?", 0},
 	} {
 		if bound.wanted {
 			where, args = where+" and "+bound.condition, append(args, bound.value)

@@ -109,6 +109,7 @@ func TestPartsOfAnEventArePagedLikeEvents(t *testing.T) {
 			"about one":          {audit.Query{Subject: "m/p"}, []audit.EntryKey{{800, 1}, {900, 0}}},
 			"about one, further": {audit.Query{Subject: "m/p", After: audit.EntryKey{Position: 800, Part: 1}}, []audit.EntryKey{{900, 0}}},
 			"about none":         {audit.Query{Subject: "m"}, nil},
+			"without the sites":  {audit.Query{Summary: true, Kind: table.AuditKindSites, After: audit.EntryKey{Position: 700}}, []audit.EntryKey{{900, 0}}},
 		} {
 			c.question.Account, c.question.Limit = "a", 20
 			found, _, err := tr.ListEntries(t.Context(), c.question)

@@ -26,6 +26,7 @@ type HistoryQuery struct {
 	Subject string    `json:"sujet,omitempty" max:"200" doc:"Only what is about it: an id, the code of a referential, or code/external_id for a site"`
 	From    time.Time `json:"from,omitzero" doc:"RFC 3339; nothing earlier"`
 	To      time.Time `json:"to,omitzero" doc:"RFC 3339; only what is earlier"`
+	Summary bool      `json:"resume,omitempty" doc:"One entry an event, with counts: without an entry for each site of a sync"`
 	Limit   int       `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
 	Cursor  string    `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
 }

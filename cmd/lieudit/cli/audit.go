@@ -52,12 +52,14 @@ func (p Program) auditLogCommand() *cli.Command {
 
   lieudit audit log mende
   lieudit audit log --account mende --kind keys --from 2026-11-01 --to 2026-12-01
-  lieudit audit log mende --kind sites --subject magasins/paris-1
+  lieudit audit log mende --kind sites --sites
+  lieudit audit log mende --subject magasins/paris-1
   lieudit audit log mende --json > mende.ndjson`,
 		Flags: p.areaFlags(
 			accountFlag(),
 			&cli.StringFlag{Name: "kind", Usage: "`KIND`: keys or sites, only what concerns them", Validator: terminal.OneOf("keys", "sites")},
 			&cli.StringFlag{Name: "subject", Usage: "only what is about `SUBJECT`: the id of a key, the code of a referential, or code/external_id for a site"},
+			&cli.BoolFlag{Name: "sites", Usage: "a line for each site of a sync too; without it a sync is one line with its counts"},
 			&cli.StringFlag{Name: "from", Usage: "nothing before this `TIME`"},
 			&cli.StringFlag{Name: "to", Usage: "only what is before this `TIME`"},
 		),
@@ -65,7 +67,7 @@ func (p Program) auditLogCommand() *cli.Command {
 	}
 }
 
-// printAuditLog prints the history of an account. It prints each line when it arrives and collects none: a history may be
+// printAuditLog prints the history of an account, a sync of sites as one line unless its sites are asked for. It prints each line when it arrives and collects none: a history may be
 // long.
 func printAuditLog(ctx context.Context, s session) error {
 	account, err := s.resolveAccount()
@@ -81,6 +83,9 @@ func printAuditLog(ctx context.Context, s session) error {
 		if value != "" {
 			query.Set(parameter, value)
 		}
+	}
+	if !s.Bool("sites") && s.String("subject") == "" && !s.Bool("json") { // JSON is for programs, which get all
+		query.Set("resume", "true")
 	}
 	for raw, err := range s.client.List(ctx, adminclient.JoinPath("", "accounts", account, "history"), query) {
 		if err != nil {
