@@ -104,7 +104,7 @@ func fillPrimitive(t *testing.T, v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64, reflect.Int32:
 		v.SetInt(7)
-	case reflect.Uint8:
+	case reflect.Uint8, reflect.Uint64:
 		v.SetUint(7)
 	case reflect.Float64:
 		v.SetFloat(48.5)
