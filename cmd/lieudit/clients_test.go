@@ -72,9 +72,7 @@ type surface struct {
 func clientSurfaces(t *testing.T, p *process) []surface {
 	t.Helper()
 	service := p.testService(t)
-	p.mu.Lock()
-	key := regexp.MustCompile(`ld_sk_\w+`).FindString(p.output)
-	p.mu.Unlock()
+	key := p.readDemoKey(t)
 	folder, err := filepath.Abs("../../schemas/body")
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 func TestAStoppingInstanceServesOnUntilItsProxyHasNoticed(t *testing.T) {
 	t.Parallel()
 	p := launchProcess(t, t.TempDir(), "sh", "-c", `exec "$0" "$@" --drain 1h`, os.Args[0]) // the last --drain counts
-	p.waitForOutput(t, "/locations/search")
+	p.waitForOutput(t, "demo account was opened")
 	svc := p.testService(t)
 	waitUntil(t, "the service is ready", func() bool { return svc.isReady(t) })
 	if closes := svc.saysItCloses(t); closes {

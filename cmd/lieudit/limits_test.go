@@ -75,7 +75,7 @@ func startAttackedProcess(t *testing.T, command ...string) (*process, *testServi
 		t.Skip("file descriptors and memory are read as Linux shows them")
 	}
 	p := launchProcess(t, t.TempDir(), command...)
-	p.waitForOutput(t, "/locations/search")
+	p.waitForOutput(t, "demo account was opened")
 	svc := p.testService(t)
 	svc.client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	return p, svc

@@ -47,7 +47,7 @@ type process struct {
 func startProcessReady(t *testing.T) *process {
 	t.Helper()
 	p := startProcess(t, t.TempDir())
-	p.waitForOutput(t, "/locations/search") // in the last line of a first start
+	p.waitForOutput(t, "demo account was opened") // the last line of a first start
 	return p
 }
 
@@ -88,6 +88,12 @@ func (p *process) testService(t *testing.T) *testService {
 		operator: strings.TrimSpace(string(mustReadFile(t, filepath.Join(p.data, "operator-token")))),
 		client:   &http.Client{Timeout: time.Minute, Transport: &http.Transport{}},
 	}
+}
+
+// readDemoKey reads the key of the demo account, which the first start wrote to a file: its output is no terminal.
+func (p *process) readDemoKey(t *testing.T) string {
+	t.Helper()
+	return regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(string(mustReadFile(t, filepath.Join(p.data, "demo-key"))))
 }
 
 // kill ends the process as kill -9 does, and waits for its end.
@@ -226,7 +232,7 @@ func TestAKilledSyncHappensWhollyOrNotAtAll(t *testing.T) {
 	const sites, cuts = 1500, 5
 	data := t.TempDir()
 	p := startProcess(t, data)
-	p.waitForOutput(t, "/locations/search")
+	p.waitForOutput(t, "demo account was opened")
 	svc := p.testService(t)
 	svc.runCommand(t, "account open Boutiques --plan BUSINESS --id cut")
 	key := strings.TrimSpace(svc.runCommand(t, "key issue cut --label test"))

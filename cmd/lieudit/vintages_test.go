@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -385,9 +384,7 @@ func TestAKilledImportLeavesAnUndamagedVintage(t *testing.T) {
 func TestATruncatedVintageFailsRequestsAndNotTheProcess(t *testing.T) {
 	t.Parallel()
 	p := startProcessReady(t)
-	p.mu.Lock()
-	key := regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(p.output)
-	p.mu.Unlock()
+	key := p.readDemoKey(t)
 	svc := p.testService(t)
 	waitUntil(t, "the invented addresses are served", func() bool {
 		return svc.getJSON(t, key, "/address/verify?q=1+rue+de+la+mairie+toulouse", &struct{}{}) == http.StatusOK

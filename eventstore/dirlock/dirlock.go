@@ -1,5 +1,5 @@
-// Package dirlock locks a folder for one process at a time. The lock is a flock on the file named lock in the folder: the
-// kernel releases it when its holder ends, however it ends, so a dead holder never blocks. Who holds it and since when
+// Package dirlock locks a folder for one process at a time. The lock is on the file named lock in the folder (a flock, on Windows
+// LockFileEx): the kernel releases it when its holder ends, however it ends, so a dead holder never blocks. Who holds it and since when
 // stands in the file, for the error that a second process gets.
 //
 // Acquire gives a Lock, CheckHeld tells whether it still protects the folder, Close releases it. gofrs/flock does not give
@@ -13,8 +13,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"lieudit/eventstore/osfile"
 )
 
 // HeldError: the folder is locked by another holder, in this process or another. PID is 0 when the holder has not written
@@ -39,10 +40,10 @@ func Acquire(dir string, now time.Time) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = osfile.TryLock(file)
 	if err == nil {
 		err = writeHolder(file, now)
-	} else if errors.Is(err, syscall.EWOULDBLOCK) {
+	} else if errors.Is(err, osfile.ErrHeld) {
 		err = readHolder(file, dir)
 	}
 	if err != nil {
@@ -62,7 +63,7 @@ type Lock struct {
 // Close releases the lock. It unlocks explicitly, since closing the file is not enough while a process that is being forked
 // has a copy of it.
 func (l *Lock) Close() error {
-	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+	return errors.Join(osfile.Unlock(l.file), l.file.Close())
 }
 
 // CheckHeld fails when the folder was moved, removed or replaced, or its lock file was. What is written to files that are

@@ -1,10 +1,11 @@
 package journal
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
+
+	"lieudit/eventstore/osfile"
 )
 
 // FS is the folder of a journal. Names hold no slash. The journal relies on two promises only: the bytes of a file at its
@@ -47,7 +48,7 @@ func (d osDir) Open(name string, create bool) (File, error) {
 	if create {
 		flag |= os.O_CREATE | os.O_TRUNC
 	}
-	f, err := os.OpenFile(d.path(name), flag, 0o600)
+	f, err := osfile.OpenFile(d.path(name), flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +70,7 @@ func (d osDir) Names() ([]string, error) {
 func (d osDir) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 func (d osDir) Remove(name string) error     { return os.Remove(d.path(name)) }
 
-func (d osDir) SyncDir() error {
-	f, err := os.Open(string(d))
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
+func (d osDir) SyncDir() error { return osfile.SyncFolder(string(d)) }
 
 // ReadOnlyDir is a folder of the operating system whose files are opened for reading only. WalkLog reads it while another
 // process writes it.
@@ -84,7 +79,7 @@ func ReadOnlyDir(path string) FS { return readOnlyDir{osDir(path)} }
 type readOnlyDir struct{ osDir }
 
 func (d readOnlyDir) Open(name string, _ bool) (File, error) {
-	f, err := os.Open(d.path(name))
+	f, err := osfile.OpenFile(d.path(name), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // File is an open file. It is safe for concurrent use until Close. Sections and views of them lie in the mapping and must
@@ -48,13 +46,13 @@ func Open(path string, format Format) (f *File, err error) {
 	if !info.Mode().IsRegular() || info.Size() < headerSize {
 		return nil, fmt.Errorf("%s: %w", path, format.ErrOther)
 	}
-	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	data, err := mapFile(file, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
 	f = &File{format: format, file: file, info: info, data: data}
 	if err := f.Guard(f.check); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unix.Munmap(data))
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unmapFile(data))
 	}
 	return f, nil
 }
@@ -74,7 +72,7 @@ func (f *File) check() (err error) {
 }
 
 // Close unmaps the file. No reader may be left, except a Verify, which then ends with an error.
-func (f *File) Close() error { return errors.Join(f.file.Close(), unix.Munmap(f.data)) }
+func (f *File) Close() error { return errors.Join(f.file.Close(), unmapFile(f.data)) }
 
 // Section returns the bytes of a section. They begin at a multiple of 8 in memory. A section that the version of the file
 // does not have is empty.
@@ -102,7 +100,8 @@ func (f *File) Modified() time.Time { return f.info.ModTime() }
 func (f *File) Info() os.FileInfo { return f.info }
 
 // Prefault asks the system to read the file into memory, so that the first queries do not wait for the disk.
-func (f *File) Prefault() error { return unix.Madvise(f.data, unix.MADV_WILLNEED) }
+// On Windows it does nothing.
+func (f *File) Prefault() error { return prefault(f.data) }
 
 // Guard runs read, which reads the mapping. When a page of the file cannot be read, because the file was cut short or the
 // disk fails, read ends, the file is marked as damaged and the process goes on. Guard returns the damage also when read

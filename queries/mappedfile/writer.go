@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"lieudit/eventstore/osfile"
 )
 
 // Build writes a file of a format. The file appears when it is complete and on the disk, or not at all. write appends the
@@ -40,11 +42,7 @@ func renameDurably(whole, path string) error {
 	if err := os.Rename(whole, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return osfile.SyncFolder(filepath.Dir(path))
 }
 
 // Writer writes the sections of a file, in any order and in parts. Each has a temporary file, so that sections of any size

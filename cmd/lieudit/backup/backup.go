@@ -33,6 +33,7 @@ import (
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal/offline"
+	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/vault"
 )
 
@@ -104,7 +105,7 @@ func Create(ctx context.Context, s Source, file string) (m Manifest, err error) 
 	if err := os.Rename(filepath.Join(work, "backup"), file); err != nil {
 		return m, err
 	}
-	return c.manifest, syncDir(filepath.Dir(file))
+	return c.manifest, osfile.SyncFolder(filepath.Dir(file))
 }
 
 func requireAbsent(file string) error {
@@ -125,14 +126,6 @@ func removeAllBut(dir string, kept ...string) (err error) {
 		}
 	}
 	return err
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // creation is one call of Create: the manifest and the parts grow together, in the same order.

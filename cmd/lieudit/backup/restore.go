@@ -15,6 +15,7 @@ import (
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
 	"lieudit/eventstore/esdb"
+	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/token"
 )
@@ -289,7 +290,7 @@ func (p *restoration) publish() error {
 		}
 	}
 	for _, r := range p.roots {
-		if err := errors.Join(os.RemoveAll(r.staging), syncDir(r.dir)); err != nil {
+		if err := errors.Join(os.RemoveAll(r.staging), osfile.SyncFolder(r.dir)); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/osfile"
 )
 
 // restoringFolder is the folder within the restored ones where a backup is unpacked.
@@ -106,7 +107,7 @@ func (r *root) publish() error {
 			return err
 		}
 	}
-	return syncDir(r.dir)
+	return osfile.SyncFolder(r.dir)
 }
 
 // syncFolders syncs a folder and those below it, so that the names of synced files survive a power cut too.
@@ -115,6 +116,6 @@ func syncFolders(dir string) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		return syncDir(path)
+		return osfile.SyncFolder(path)
 	})
 }

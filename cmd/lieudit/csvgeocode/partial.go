@@ -8,8 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
+
+	"lieudit/eventstore/osfile"
 )
 
 // runState is the progress of a run, as Out.resume holds it in JSON. The two offsets and the counts describe the same
@@ -85,7 +86,7 @@ func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 // one cuts the file after the last row whose progress was saved. Its errors are ErrRunInProgress, ErrResultExists,
 // ErrRunMismatch, ErrRunDamaged and those of files.
 func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) error {
-	if err := syscall.Flock(int(p.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := osfile.TryLock(p.file); err != nil {
 		return fmt.Errorf("%s: %w", p.file.Name(), ErrRunInProgress)
 	}
 	if err := j.checkOutIsFree(); err != nil { // the run that held the lock has finished

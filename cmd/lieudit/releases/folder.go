@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/osfile"
 	"lieudit/queries/mappedfile"
 )
 
@@ -112,11 +113,7 @@ func replaceNameFile(path, name string) (err error) {
 	if err != nil {
 		return errors.Join(err, os.Remove(draft.Name()))
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return osfile.SyncFolder(filepath.Dir(path))
 }
 
 // BuildFunc builds a release into the file at path. Current is the name of the current release, "" when there is none.

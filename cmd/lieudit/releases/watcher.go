@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/osfile"
 	"lieudit/queries/mappedfile"
 )
 
@@ -338,11 +338,7 @@ func (w *Watcher[F]) poll(ctx context.Context, dir, announced string, holdsLock 
 // fileFingerprint is a text that changes whenever a release's file is written to or replaced. It holds the digest of
 // the file's header, the inode, the size in bytes and the time of the last write.
 func fileFingerprint(file *mappedfile.File) string {
-	inode := uint64(0)
-	if stat, ok := file.Info().Sys().(*syscall.Stat_t); ok {
-		inode = stat.Ino
-	}
-	return fmt.Sprintf("%s %d %d %d", file.Digest(), inode, file.Size(), file.Modified().UnixNano())
+	return fmt.Sprintf("%s %d %d %d", file.Digest(), osfile.Number(file.Info()), file.Size(), file.Modified().UnixNano())
 }
 
 // wasVerified says whether this very file was found undamaged before.

@@ -74,7 +74,7 @@ func openEmbeddedLogs(ctx context.Context, c Config, calls *callMetrics) (_ logs
 	if err != nil {
 		return logs{}, err
 	}
-	opened.usage = usage
+	opened.usage, opened.usageJournal = usage, usage
 	if core.LastCheckpoint().Position == 0 && usage.LastCheckpoint().Position > 0 {
 		return logs{}, &LostCoreLogError{Remains: usageLogFolder, IsEmpty: true}
 	}

@@ -35,6 +35,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
+	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
@@ -314,7 +315,10 @@ func Version() string {
 
 // logs are the two logs of the service: core holds accounts, keys and locations, usage holds the ticks. They are apart
 // so that millions of ticks never slow the replay of keys. On EventStoreDB both fields are the same store.
-type logs struct{ core, usage eventstore.Store }
+type logs struct {
+	core, usage  eventstore.Store
+	usageJournal *journal.Journal // usage without what times its appends; nil on a server
+}
 
 // openLogs connects to the event store of the config, or opens the two journals of the data folder.
 func openLogs(ctx context.Context, c Config, calls *callMetrics) (logs, error) {
@@ -324,13 +328,14 @@ func openLogs(ctx context.Context, c Config, calls *callMetrics) (logs, error) {
 			return logs{}, fmt.Errorf("event store: %w", err)
 		}
 		timed := calls.timeAppends("server", server)
-		return logs{timed, timed}, nil
+		return logs{core: timed, usage: timed}, nil
 	}
 	embedded, err := openEmbeddedLogs(ctx, c, calls)
 	if err != nil {
 		return logs{}, err
 	}
-	return logs{calls.timeAppends("core", embedded.core), calls.timeAppends("usage", embedded.usage)}, nil
+	embedded.core, embedded.usage = calls.timeAppends("core", embedded.core), calls.timeAppends("usage", embedded.usage)
+	return embedded, nil
 }
 
 // close closes each store once.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
@@ -24,9 +23,9 @@ func (l *usageLoss) Error() string {
 // findUsageLoss compares the usage log of the data folder with its read model, which the projector has verified. It returns nil
 // where nothing shows a loss, or the times cannot be known.
 func (s *service) findUsageLoss(ctx context.Context) *usageLoss {
-	log, isEmbedded := s.logs.usage.(*journal.Journal)
+	log := s.logs.usageJournal
 	g, err := s.registry.ServingGeneration(ctx, table.UsageModel)
-	if !isEmbedded || err != nil || !s.registry.IsDiverged(g) {
+	if log == nil || err != nil || !s.registry.IsDiverged(g) {
 		return nil
 	}
 	all, err := s.projector.Status(ctx)

@@ -1,0 +1,45 @@
+//go:build unix
+
+package osfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// TryLock locks an open file for one holder until Unlock, or until the process ends. It does not wait: a file that is locked is
+// ErrHeld.
+func TryLock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrHeld
+	}
+	return err
+}
+
+// Unlock releases a lock. Closing the file alone is not enough while a process that is being forked has a copy of it.
+func Unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// SyncFolder returns when the names of a folder are on disk.
+func SyncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// OpenFile is os.OpenFile for a file that is renamed or removed while it is open.
+func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flag, mode)
+}
+
+// Number is the number that a file keeps when it is renamed, and that no other file of its disk has; 0 where it is not known.
+func Number(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
+}

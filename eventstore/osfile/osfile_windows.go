@@ -1,0 +1,61 @@
+package osfile
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lockedOffset is where the locked byte lies: behind all that such files hold, because Windows lets nobody else read or write
+// what is locked.
+const lockedOffset = math.MaxUint32
+
+// TryLock locks an open file for one holder until Unlock, or until the process ends. It does not wait: a file that is locked is
+// ErrHeld.
+func TryLock(f *os.File) error {
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, 1, 0, &windows.Overlapped{OffsetHigh: lockedOffset >> 1})
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return ErrHeld
+	}
+	return err
+}
+
+// Unlock releases a lock.
+func Unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{OffsetHigh: lockedOffset >> 1})
+}
+
+// SyncFolder does nothing: NTFS keeps names in a log of its own, and Windows cannot sync a folder.
+func SyncFolder(string) error { return nil }
+
+// OpenFile is os.OpenFile for a file that is renamed or removed while it is open. It knows the flags os.O_RDWR, os.O_RDONLY,
+// os.O_CREATE and os.O_TRUNC.
+func OpenFile(path string, flag int, _ fs.FileMode) (*os.File, error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	access, creation := uint32(windows.GENERIC_READ), uint32(windows.OPEN_EXISTING)
+	if flag&os.O_RDWR != 0 {
+		access |= windows.GENERIC_WRITE
+	}
+	switch {
+	case flag&os.O_CREATE != 0 && flag&os.O_TRUNC != 0:
+		creation = windows.CREATE_ALWAYS
+	case flag&os.O_CREATE != 0:
+		creation = windows.OPEN_ALWAYS
+	}
+	const shared = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	handle, err := windows.CreateFile(name, access, shared, nil, creation, windows.FILE_ATTRIBUTE_NORMAL, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(handle), path), nil
+}
+
+// Number is 0: the number of a file is not in its metadata here.
+func Number(fs.FileInfo) uint64 { return 0 }
