@@ -11,9 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/officialtest"
@@ -134,14 +131,4 @@ func Hamlet() []ban.Row {
 	old := NewHouse(chanac(), "0060", "Place du Foirail", 2, "")
 	old.CodeInseeAncienne, old.CommuneAncienne, old.LieuDit = "48102", "Le Monastier", "Les Hermaux"
 	return append(rows, old)
-}
-
-// CPUTime is the processor time of the calling thread. Other load on the machine does not count in it.
-func CPUTime(t testing.TB) time.Duration {
-	t.Helper()
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(ts.Nano())
 }

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -81,9 +80,7 @@ func (p *Prepared) run(ctx context.Context, program string, args ...string) erro
 		return fmt.Errorf("%s: %w\n%s", filepath.Base(program), errors.Join(ctx.Err(), err), lastLines(output))
 	}
 	p.Duration += time.Since(began)
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		p.PeakMemory = max(p.PeakMemory, usage.Maxrss<<10) // Linux counts KiB
-	}
+	p.PeakMemory = max(p.PeakMemory, peakMemory(cmd.ProcessState))
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -85,7 +84,7 @@ func (s *Server) start(p Prepared) error {
 	defer log.Close() // the server has its own
 	s.cmd = exec.Command("/bin/sh", append([]string{"-c", serverScript}, command...)...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	startInGroup(s.cmd)
 	if s.input, err = s.cmd.StdinPipe(); err != nil { // Wait closes it
 		return err
 	}
@@ -104,7 +103,7 @@ func (s *Server) Stop() error {
 	select {
 	case <-s.ended:
 	default:
-		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // it fails only where the server has ended
+		killGroup(s.cmd) // it fails only where the server has ended
 		<-s.ended
 	}
 	return os.RemoveAll(s.folder)
