@@ -117,7 +117,7 @@ func TestAnUpgradeIsFinishedOnlyWhenNoOlderInstanceRuns(t *testing.T) {
 
 	// A program of before the formats holds a lease, and says nothing else of itself.
 	registry := filepath.Join(svc.data, "readmodels", "registry.db")
-	execSQL(t, registry, "insert into holder (copy, instance, until) select name, 'old', {now} + 600000000 from copy")
+	execSQL(t, registry, "insert into {holder} (copy, instance, until) select name, 'old', {now} + 600000000 from {copy}")
 	code, _, stderr := svc.tryCommand(t, "upgrade finish --yes")
 	if code != 1 || !strings.Contains(stderr, "old") || !strings.Contains(stderr, "mise_a_niveau_bloquee") {
 		t.Errorf("while an older one runs: exit %d, %q; want a refusal that names it", code, stderr)
@@ -126,7 +126,7 @@ func TestAnUpgradeIsFinishedOnlyWhenNoOlderInstanceRuns(t *testing.T) {
 		t.Errorf("after the refusal: %+v, want format %d and two instances", got, event.FirstFormat)
 	}
 
-	execSQL(t, registry, "update holder set until = {now} - 1 where instance = 'old'")
+	execSQL(t, registry, "update {holder} set until = {now} - 1 where instance = 'old'")
 	svc.runCommand(t, "upgrade finish --yes")
 	if got := upgradeStatus(t, svc); got.Format != event.HighestFormat {
 		t.Errorf("after its end: format %d, want %d", got.Format, event.HighestFormat)

@@ -41,16 +41,16 @@ type alteration struct {
 
 func alterations() []alteration {
 	return []alteration{
-		{"update usage_line set requests = requests + 1 where account = 'mende'", "update usage_line set requests = requests - 1 where account = 'mende'",
+		{"update {usage_line} set requests = requests + 1 where account = 'mende'", "update {usage_line} set requests = requests - 1 where account = 'mende'",
 			[]string{"mende ligne GET /me 3 4"}},
-		{"update usage_line set endpoint = 'GET /x' where account = 'florac'", "update usage_line set endpoint = 'GET /me' where account = 'florac'",
+		{"update {usage_line} set endpoint = 'GET /x' where account = 'florac'", "update {usage_line} set endpoint = 'GET /me' where account = 'florac'",
 			[]string{"florac ligne GET /me 3 0", "florac ligne GET /x 0 3"}},
-		{"update usage_line set contract = 'none' where account = 'mende'", "update usage_line set contract = 'mende' where account = 'mende'",
+		{"update {usage_line} set contract = 'none' where account = 'mende'", "update {usage_line} set contract = 'mende' where account = 'mende'",
 			[]string{"mende ligne GET /me 3 0", "none ligne GET /me 0 3", "none periode  absent present"}},
-		{"update usage_period set used = 2 where contract = 'mende'", "update usage_period set used = 3 where contract = 'mende'",
+		{"update {usage_period} set used = 2 where contract = 'mende'", "update {usage_period} set used = 3 where contract = 'mende'",
 			[]string{"mende utilise  3 2"}},
-		{"delete from usage_line where account = 'mende'", "", []string{"mende ligne GET /me 3 0"}},
-		{"delete from usage_period where contract = 'mende'", "", []string{"mende ligne GET /me 3 0", "mende periode  present absent"}},
+		{"delete from {usage_line} where account = 'mende'", "", []string{"mende ligne GET /me 3 0"}},
+		{"delete from {usage_period} where contract = 'mende'", "", []string{"mende ligne GET /me 3 0", "mende periode  present absent"}},
 	}
 }
 

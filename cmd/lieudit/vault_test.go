@@ -50,7 +50,7 @@ func (b *vaultStore) countKeys(t *testing.T) (n int) {
 	t.Helper()
 	db := b.openDatabase(t)
 	defer db.Close()
-	if err := db.QueryRow(t.Context(), "select count(*) from data_keys").Scan(&n); err != nil {
+	if err := db.QueryRow(t.Context(), "select count(*) from {data_keys}").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -162,9 +162,9 @@ func TestAServiceRefusesToStartOnAVaultOfAnotherLog(t *testing.T) {
 			want string
 		}{
 			{func() { store.remove(t) }, "sealed with its keys"},
-			{func() { store.exec(t, "delete from data_keys") }, "was emptied: it holds 0 keys of 2"},
+			{func() { store.exec(t, "delete from {data_keys}") }, "was emptied: it holds 0 keys of 2"},
 			{older, "lacks the keys of two"},
-			{func() { store.exec(t, "update binding set log = '0b8d5a5e-3f0e-4b57-9d2f-2b0c4b6a3b11'") }, "belongs to the log 0b8d5a5e"},
+			{func() { store.exec(t, "update {binding} set log = '0b8d5a5e-3f0e-4b57-9d2f-2b0c4b6a3b11'") }, "belongs to the log 0b8d5a5e"},
 		} {
 			attack.do()
 			if got := startError(t, here); !strings.Contains(got, attack.want) || !strings.Contains(got, "Put the newest copy of") {
@@ -264,7 +264,7 @@ func TestErasedDataStaysErasedWhenAnOlderVaultIsRestored(t *testing.T) {
 		db := store.openDatabase(t)
 		defer db.Close()
 		var left int
-		if err := db.QueryRow(t.Context(), "select count(*) from data_keys where subject = 'gone' and length(key) > 0").Scan(&left); err != nil || left != 0 {
+		if err := db.QueryRow(t.Context(), "select count(*) from {data_keys} where subject = 'gone' and length(key) > 0").Scan(&left); err != nil || left != 0 {
 			t.Errorf("%d keys of the erased account, %v", left, err)
 		}
 		svc.checkIntact(t, "one", key)
@@ -308,8 +308,8 @@ func TestAServiceStartsWithoutReachingItsVault(t *testing.T) {
 func TestOnlyTheAccountOfALostKeyIsUnreadable(t *testing.T) {
 	t.Parallel()
 	for name, loss := range map[string]string{
-		"another":   "update data_keys set key = (select key from data_keys where subject = 'two') where subject = 'one'",
-		"destroyed": "update data_keys set key = substr(key, 1, 0), destroyed = 1 where subject = 'one'",
+		"another":   "update {data_keys} set key = (select key from {data_keys} where subject = 'two') where subject = 'one'",
+		"destroyed": "update {data_keys} set key = substr(key, 1, 0), destroyed = 1 where subject = 'one'",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -101,7 +101,7 @@ func (db *DB) verifyGeneration(ctx context.Context, g Generation, file os.FileIn
 		}
 	}
 	var found string
-	err := db.QueryRow(ctx, "select coalesce(max(copy), '') from checkpoint").Scan(&found)
+	err := db.QueryRow(ctx, "select coalesce(max(copy), '') from {checkpoint}").Scan(&found)
 	switch {
 	case IsMissingTable(err):
 		return &DamagedError{g.Name, "has lost its tables"}
@@ -207,7 +207,7 @@ func (s *Registry) markReplaced(g Generation) {
 // it any more.
 func (s *Registry) PutAside(ctx context.Context, name string) error {
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(ctx, "update copy set state = 'dropped' where name = ?", name)
+		_, err := tx.Exec(ctx, "update {copy} set state = 'dropped' where name = ?", name)
 		return err
 	})
 	if err != nil {

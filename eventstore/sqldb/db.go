@@ -23,9 +23,9 @@ import (
 	"lieudit/schemas/table"
 )
 
-// DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. On SQLite one
-// transaction writes at a time and the others wait; reads wait for writes only with Options.SingleFile. It is safe for
-// concurrent use.
+// DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for a value and {name} for a table
+// or view, for either: "select id from {site} where account = ?". On SQLite one transaction writes at a time and the others wait;
+// reads wait for writes only with Options.SingleFile. It is safe for concurrent use.
 type DB struct {
 	name                string
 	schema              string
@@ -129,7 +129,7 @@ func (db *DB) TruncateWAL(ctx context.Context) error {
 // Exec runs a statement that writes, and returns how many rows it changed.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	startedAt := time.Now()
-	result, err := db.writePool.ExecContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	result, err := db.writePool.ExecContext(ctx, db.rewriteStatement(statement), sanitizeArgs(args)...)
 	db.observe(OperationWrite, startedAt, err)
 	if err != nil {
 		return 0, db.wrapError(ctx, err)
@@ -141,7 +141,7 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, e
 // changed (see sanitizeArgs).
 func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
 	startedAt := time.Now()
-	rows, err := db.readPool.QueryContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	rows, err := db.readPool.QueryContext(ctx, db.rewriteStatement(statement), sanitizeArgs(args)...)
 	db.observe(OperationRead, startedAt, err)
 	return rows, db.wrapError(ctx, err)
 }
@@ -149,7 +149,7 @@ func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Ro
 // QueryRow runs a statement that reads one row.
 func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
 	startedAt := time.Now()
-	row := db.readPool.QueryRowContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	row := db.readPool.QueryRowContext(ctx, db.rewriteStatement(statement), sanitizeArgs(args)...)
 	db.observe(OperationRead, startedAt, row.Err())
 	return row
 }
@@ -168,6 +168,15 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) (err error) {
 		return err
 	}
 	return db.wrapError(ctx, sqlTx.Commit())
+}
+
+// rewriteStatement is a statement as this database takes it (see dialect.rewriteStatement).
+func (db *DB) rewriteStatement(statement string) string {
+	prefix := ""
+	if db.dialect.namedSchemas && db.schema != "" {
+		prefix = db.schema + "."
+	}
+	return db.dialect.rewriteStatement(statement, prefix)
 }
 
 // observe tells of an operation that has ended.
@@ -212,7 +221,7 @@ type Tx struct {
 
 // Exec runs a statement that writes, and returns how many rows it changed.
 func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
-	result, err := tx.sqlTx.ExecContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	result, err := tx.sqlTx.ExecContext(ctx, tx.db.rewriteStatement(statement), sanitizeArgs(args)...)
 	if err != nil {
 		return 0, tx.db.wrapError(ctx, err)
 	}
@@ -221,13 +230,13 @@ func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, e
 
 // Query runs a statement that reads, and sees what the transaction wrote.
 func (tx *Tx) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
-	rows, err := tx.sqlTx.QueryContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	rows, err := tx.sqlTx.QueryContext(ctx, tx.db.rewriteStatement(statement), sanitizeArgs(args)...)
 	return rows, tx.db.wrapError(ctx, err)
 }
 
 // QueryRow runs a statement that reads one row.
 func (tx *Tx) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
-	return tx.sqlTx.QueryRowContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	return tx.sqlTx.QueryRowContext(ctx, tx.db.rewriteStatement(statement), sanitizeArgs(args)...)
 }
 
 // Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite every

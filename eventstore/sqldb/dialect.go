@@ -4,16 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -64,10 +61,11 @@ var sqlite = dialect{
 	timestampExpr: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end",
 }
 
-// rewritePlaceholders turns each "?" of a statement into the dialect's placeholder: $1, $2… on Postgres. Question marks
-// in quotes stay.
-func (l dialect) rewritePlaceholders(statement string) string {
-	if !l.numberedPlaceholders || strings.IndexByte(statement, '?') < 0 {
+// rewriteStatement turns each {name} of a statement into the name of that table, with the prefix of its schema, and each "?"
+// into the dialect's placeholder: $1, $2… on Postgres. What stands in quotes stays. Tables are named with their schema, because a
+// pooler may run each transaction in another session, and a session's search path would be lost.
+func (l dialect) rewriteStatement(statement, prefix string) string {
+	if strings.IndexByte(statement, '{') < 0 && (!l.numberedPlaceholders || strings.IndexByte(statement, '?') < 0) {
 		return statement
 	}
 	var out strings.Builder
@@ -77,7 +75,12 @@ func (l dialect) rewritePlaceholders(statement string) string {
 		case c == '\'':
 			quoted = !quoted
 			out.WriteByte(c)
-		case c == '?' && !quoted:
+		case quoted:
+			out.WriteByte(c)
+		case c == '{':
+			out.WriteString(prefix)
+		case c == '}':
+		case c == '?' && l.numberedPlaceholders:
 			n++
 			out.WriteByte('$')
 			out.WriteString(strconv.Itoa(n))
@@ -112,43 +115,6 @@ func sanitizeText(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
-}
-
-// isPostgresAddress says whether an address is a Postgres server's and not a path.
-func isPostgresAddress(address string) bool {
-	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
-}
-
-// maxIdleInTx is how long a Postgres session may do nothing within a transaction before the server ends it. It would
-// hold its locks against the instance that takes over.
-const maxIdleInTx = 2 * time.Second
-
-// openPostgres makes two pools, as SQLite needs two: a slow read never takes the connection that a write waits for. It
-// does not connect yet.
-//
-// Without Durable a commit does not wait for the disk (synchronous_commit off). A read model can lose its last
-// transactions: its checkpoint is lost with them, and they are projected again.
-func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		return nil, nil, fmt.Errorf("postgres address: %w", err)
-	}
-	config.RuntimeParams["application_name"] = "lieudit"
-	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(maxIdleInTx.Milliseconds(), 10)
-	if !o.Durable {
-		config.RuntimeParams["synchronous_commit"] = "off"
-	}
-	if o.Schema != "" {
-		config.RuntimeParams["search_path"] = o.Schema
-	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 5 * time.Second
-	}
-	write, read = limitConnections(stdlib.OpenDB(*config), 2), limitConnections(stdlib.OpenDB(*config), 6)
-	for _, db := range []*sql.DB{write, read} {
-		db.SetConnMaxIdleTime(time.Minute)
-	}
-	return write, read, nil
 }
 
 // openSQLite makes the pool for writing, of one connection, and the one for reading, which cannot write. It does not

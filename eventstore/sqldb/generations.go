@@ -107,7 +107,7 @@ func (s *Registry) startBuilding(ctx context.Context, m table.ReadModel, g Gener
 			g = existing
 			return err
 		}
-		_, err := tx.Exec(ctx, "update copy set state = case when name = ? then 'building' else 'retired' end where name = ? or model = ? and version = ? and state = 'building'",
+		_, err := tx.Exec(ctx, "update {copy} set state = case when name = ? then 'building' else 'retired' end where name = ? or model = ? and version = ? and state = 'building'",
 			g.Name, g.Name, m.Name, m.Version)
 		g.State = Building
 		return err
@@ -124,7 +124,7 @@ func (s *Registry) reserveNumber(ctx context.Context, m table.ReadModel, unlessE
 			g = existing
 			return err
 		}
-		row := tx.QueryRow(ctx, "select coalesce(max(generation), 0) + 1, "+tx.db.Now()+" from copy where model = ? and version = ?", m.Name, m.Version)
+		row := tx.QueryRow(ctx, "select coalesce(max(generation), 0) + 1, "+tx.db.Now()+" from {copy} where model = ? and version = ?", m.Name, m.Version)
 		if err := row.Scan(&g.Number, &g.Created); err != nil {
 			return tx.db.wrapError(ctx, err)
 		}
@@ -171,11 +171,11 @@ func (db *DB) createGenerationTables(ctx context.Context, m table.ReadModel, g G
 // nothing where the generation is not being built any more.
 func (s *Registry) PromoteGeneration(ctx context.Context, m table.ReadModel, g Generation) error {
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
-		n, err := tx.Exec(ctx, "update copy set state = 'serving', served = "+tx.db.Now()+" where name = ? and state = 'building'", g.Name)
+		n, err := tx.Exec(ctx, "update {copy} set state = 'serving', served = "+tx.db.Now()+" where name = ? and state = 'building'", g.Name)
 		if err != nil || n == 0 {
 			return err
 		}
-		if _, err = tx.Exec(ctx, "update copy set state = 'retired' where model = ? and version = ? and state = 'serving' and name <> ?", g.Model, g.Version, g.Name); err != nil {
+		if _, err = tx.Exec(ctx, "update {copy} set state = 'retired' where model = ? and version = ? and state = 'serving' and name <> ?", g.Model, g.Version, g.Name); err != nil {
 			return err
 		}
 		return s.updateViews(ctx, tx, m, g)
@@ -206,7 +206,7 @@ func (s *Registry) updateViews(ctx context.Context, tx *Tx, m table.ReadModel, g
 		return nil
 	}
 	later := 0
-	row := tx.QueryRow(ctx, "select count(*) from copy where model = ? and version > ? and state = 'serving'", g.Model, g.Version)
+	row := tx.QueryRow(ctx, "select count(*) from {copy} where model = ? and version > ? and state = 'serving'", g.Model, g.Version)
 	if err := row.Scan(&later); err != nil || later > 0 {
 		return err
 	}
@@ -218,7 +218,7 @@ func (s *Registry) updateViews(ctx context.Context, tx *Tx, m table.ReadModel, g
 func (s *Registry) Prune(ctx context.Context, models ...table.ReadModel) ([]string, error) {
 	var unused []Generation
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
-		all, err := Select(ctx, tx, generationTable, "where state <> 'dropped' and not exists (select 1 from holder where copy = name and until > "+tx.db.Now()+") order by name")
+		all, err := Select(ctx, tx, generationTable, "where state <> 'dropped' and not exists (select 1 from {holder} where copy = name and until > "+tx.db.Now()+") order by name")
 		if err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func isOutdated(g Generation, models []table.ReadModel) bool {
 // dropGeneration drops a generation's tables. It waits 2 s at most for somebody who queries them without a lease, as it
 // holds the registry's lock meanwhile.
 func (s *Registry) dropGeneration(ctx context.Context, tx *Tx, g Generation) error {
-	if _, err := tx.Exec(ctx, "update copy set state = 'dropped' where name = ?", g.Name); err != nil {
+	if _, err := tx.Exec(ctx, "update {copy} set state = 'dropped' where name = ?", g.Name); err != nil {
 		return err
 	}
 	if tx.db.dialect.namedSchemas {
@@ -324,10 +324,10 @@ func (tx *Tx) replaceView(ctx context.Context, name, query string) error {
 	if _, err := tx.Exec(ctx, "savepoint before_view"); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, tx.db.dialect.createView+name+" as "+query); err == nil {
+	if _, err := tx.Exec(ctx, tx.db.dialect.createView+"{"+name+"} as "+query); err == nil {
 		return nil
 	}
-	for _, statement := range []string{"rollback to savepoint before_view", "drop view if exists " + name, "create view " + name + " as " + query} {
+	for _, statement := range []string{"rollback to savepoint before_view", "drop view if exists {" + name + "}", "create view {" + name + "} as " + query} {
 		if _, err := tx.Exec(ctx, statement); err != nil {
 			return err
 		}

@@ -28,10 +28,10 @@ var instanceTable = table.Table[Instance]{
 
 // writeInstance writes or renews what this instance runs, and removes the instances that ended without saying so.
 func (s *Registry) writeInstance(ctx context.Context, tx *Tx) error {
-	if _, err := tx.Exec(ctx, "delete from instance where until < "+tx.db.Now()); err != nil {
+	if _, err := tx.Exec(ctx, "delete from {instance} where until < "+tx.db.Now()); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, "insert into instance (instance, program, format, until) values (?, ?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(instanceTable.Def),
+	_, err := tx.Exec(ctx, "insert into {instance} (instance, program, format, until) values (?, ?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(instanceTable.Def),
 		s.InstanceID, s.Program, s.Format, leaseDuration.Microseconds())
 	return err
 }
@@ -67,7 +67,7 @@ func (s *Registry) ActiveInstances(ctx context.Context) (map[string]bool, error)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.Query(ctx, "select distinct instance from holder where until > "+db.Now())
+	rows, err := db.Query(ctx, "select distinct instance from {holder} where until > "+db.Now())
 	if err != nil {
 		return nil, err
 	}

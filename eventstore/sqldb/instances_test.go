@@ -65,9 +65,9 @@ func TestRunningInstancesAreListedByTheirLeasesAlone(t *testing.T) {
 		useGeneration(t, s)
 		db := openRegistryTables(t, address)
 		for _, statement := range []string{
-			"insert into holder (copy, instance, until) values ('stock-v1-g1', 'old', " + db.Now() + " + 60000000)",
-			"insert into holder (copy, instance, until) values ('stock-v1-g1', 'old and killed', " + db.Now() + " - 1)",
-			"insert into instance (instance, program, format, until) values ('killed', 'v2.0.0', 2, " + db.Now() + " - 1)",
+			"insert into {holder} (copy, instance, until) values ('stock-v1-g1', 'old', " + db.Now() + " + 60000000)",
+			"insert into {holder} (copy, instance, until) values ('stock-v1-g1', 'old and killed', " + db.Now() + " - 1)",
+			"insert into {instance} (instance, program, format, until) values ('killed', 'v2.0.0', 2, " + db.Now() + " - 1)",
 		} {
 			if _, err := db.Exec(t.Context(), statement); err != nil {
 				t.Fatal(err)

@@ -131,7 +131,7 @@ func (s *Registry) releaseReference(name string) *openDatabase {
 func (s *Registry) acquireLease(ctx context.Context, name string) error {
 	return s.updateRegistry(ctx, func(tx *Tx) error {
 		var state GenerationState
-		if err := tx.QueryRow(ctx, "select state from copy where name = ?", name).Scan(&state); err != nil {
+		if err := tx.QueryRow(ctx, "select state from {copy} where name = ?", name).Scan(&state); err != nil {
 			return tx.db.wrapError(ctx, fmt.Errorf("%s: %w", name, err))
 		}
 		if state == Dropped {
@@ -146,7 +146,7 @@ func (s *Registry) acquireLease(ctx context.Context, name string) error {
 
 // writeLease writes or extends this instance's lease. Its end is by the clock of the database.
 func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
-	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(leaseTable),
+	_, err := tx.Exec(ctx, "insert into {holder} (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(leaseTable),
 		name, s.InstanceID, leaseDuration.Microseconds())
 	return err
 }
@@ -160,7 +160,7 @@ func (s *Registry) releaseLease(name string) {
 		if s.isInUse(name) {
 			return nil
 		}
-		_, err := tx.Exec(ctx, "delete from holder where copy = ? and instance = ?", name, s.InstanceID)
+		_, err := tx.Exec(ctx, "delete from {holder} where copy = ? and instance = ?", name, s.InstanceID)
 		return err
 	})
 }

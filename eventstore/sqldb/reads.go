@@ -52,7 +52,7 @@ func (s *Registry) ReadGeneration(ctx context.Context, m table.ReadModel, f func
 
 // LogID is the UUID of the log that the serving generation is of, "" while nothing of a log was written.
 func (s *Registry) LogID(ctx context.Context, m table.ReadModel) (log string, err error) {
-	err = s.Read(ctx, m, func(db *DB) error { return db.QueryRow(ctx, "select log from checkpoint").Scan(&log) })
+	err = s.Read(ctx, m, func(db *DB) error { return db.QueryRow(ctx, "select log from {checkpoint}").Scan(&log) })
 	return log, err
 }
 
@@ -152,7 +152,7 @@ func CheckAccount(ctx context.Context, q Querier, account string) error {
 // ExcludeStoppedAccounts is an SQL condition that leaves out the rows of stopped accounts. column holds an account's
 // id.
 func ExcludeStoppedAccounts(column string) string {
-	return column + " not in (select account from account_status where kind <> '')"
+	return column + " not in (select account from {account_status} where kind <> '')"
 }
 
 // ReadAccount is Read for a query about one account. It fails with a *table.StoppedError while the account's rows may

@@ -67,7 +67,7 @@ func (s *Registry) Close() error {
 	}
 	if s.db != nil {
 		for _, list := range []string{leaseTable.Name, instanceTable.Name} {
-			s.db.Exec(ctx, "delete from "+list+" where instance = ?", s.InstanceID) // where this fails the leases expire
+			s.db.Exec(ctx, "delete from {"+list+"} where instance = ?", s.InstanceID) // where this fails the leases expire
 		}
 		err = errors.Join(err, s.db.Close())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func buildServing(t *testing.T, s *sqldb.Registry, m table.ReadModel, n int) sql
 }
 
 func count(ctx context.Context, db *sqldb.DB) (n int, err error) {
-	err = db.QueryRow(ctx, "select count(*) from thing").Scan(&n)
+	err = db.QueryRow(ctx, "select count(*) from {thing}").Scan(&n)
 	return n, err
 }
 
@@ -182,8 +183,11 @@ func assertDropped(t *testing.T, address string, c sqldb.Generation) {
 func openRaw(t *testing.T, address string) *sql.DB {
 	t.Helper()
 	driver := "sqlite"
-	if strings.HasPrefix(address, "postgres") {
-		driver = "pgx"
+	if u, err := url.Parse(address); err == nil && strings.HasPrefix(u.Scheme, "postgres") {
+		query := u.Query()
+		query.Set("default_query_exec_mode", "exec") // so that it goes through a pooler too
+		u.RawQuery = query.Encode()
+		driver, address = "pgx", u.String()
 	}
 	db, err := sql.Open(driver, address)
 	if err != nil {

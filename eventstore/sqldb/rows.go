@@ -19,7 +19,7 @@ type Querier interface {
 // Select reads whole rows. rest is the part of the statement behind the table's name: where, order by, limit. It is SQL,
 // so values go into args and never into rest.
 func Select[R any](ctx context.Context, q Querier, t table.Table[R], rest string, args ...any) ([]R, error) {
-	rows, err := q.Query(ctx, "select "+columnList(t.Def)+" from "+t.Name+" "+rest, args...)
+	rows, err := q.Query(ctx, "select "+columnList(t.Def)+" from {"+t.Name+"} "+rest, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Upsert[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) erro
 // upsertGroups writes rows n at a time with one prepared statement, since a statement takes only so many placeholders.
 // n divides the number of rows.
 func upsertGroups[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R, n int) error {
-	statement, err := tx.sqlTx.PrepareContext(ctx, insertStatement(t.Def, n))
+	statement, err := tx.sqlTx.PrepareContext(ctx, tx.db.rewriteStatement(insertStatement(t.Def, n)))
 	if err != nil {
 		return tx.db.wrapError(ctx, err)
 	}
@@ -112,7 +112,7 @@ func groupSize(n int) int {
 // insertStatement inserts so many rows, or writes them over those that are there.
 func insertStatement(d table.Def, rows int) string {
 	row := "(?" + strings.Repeat(", ?", len(d.Columns)-1) + ")"
-	return "insert into " + d.Name + " (" + columnList(d) + ") values " +
+	return "insert into {" + d.Name + "} (" + columnList(d) + ") values " +
 		row + strings.Repeat(", "+row, rows-1) + onConflictClause(d)
 }
 
@@ -129,7 +129,7 @@ func upsertArrays[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R
 	for i, c := range t.Columns {
 		casts[i] = "?::" + tx.db.dialect.arrayTypes[c.Type]
 	}
-	_, err := tx.Exec(ctx, "insert into "+t.Name+" ("+columnList(t.Def)+") select * from unnest("+
+	_, err := tx.Exec(ctx, "insert into {"+t.Name+"} ("+columnList(t.Def)+") select * from unnest("+
 		strings.Join(casts, ", ")+")"+onConflictClause(t.Def), columns...)
 	return err
 }
@@ -173,10 +173,10 @@ func (l dialect) createStatements(d table.Def) []string {
 	for i, c := range d.Columns {
 		columns[i] = fmt.Sprintf("%s %s not null", c.Name, l.columnTypes[c.Type])
 	}
-	statements := []string{fmt.Sprintf("create table if not exists %s (%s, primary key (%s))",
+	statements := []string{fmt.Sprintf("create table if not exists {%s} (%s, primary key (%s))",
 		d.Name, strings.Join(columns, ", "), joinNames(d.Columns[:d.KeyColumns]))}
 	for i, columns := range d.Indexes {
-		statements = append(statements, fmt.Sprintf("create index if not exists %s_%d on %s (%s)", d.Name, i+1, d.Name, columns))
+		statements = append(statements, fmt.Sprintf("create index if not exists %s_%d on {%s} (%s)", d.Name, i+1, d.Name, columns))
 	}
 	return statements
 }

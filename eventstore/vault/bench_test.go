@@ -89,7 +89,7 @@ func BenchmarkCheck(b *testing.B) {
 				}
 			}
 			fillVault(b, address, accounts)
-			for what, reset := range map[string]string{"first": "update binding set position = 0", "again": "update binding set keys = keys"} {
+			for what, reset := range map[string]string{"first": "update {binding} set position = 0", "again": "update {binding} set keys = keys"} {
 				b.Run(what, func(b *testing.B) {
 					check()
 					db, err := sqldb.Open(b.Context(), address, sqldb.Options{Schema: "vault", SingleFile: true})
@@ -145,7 +145,7 @@ func fillVault(b *testing.B, address string, accounts int) {
 		for n := range accounts {
 			id := fmt.Sprintf("a%06d", n)
 			key, _ := derivedVault{}.Key(b.Context(), id, true)
-			if _, err := tx.Exec(b.Context(), "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, 0)", id, key, int64(n+1)); err != nil {
+			if _, err := tx.Exec(b.Context(), "insert into {data_keys} (subject, key, created, destroyed) values (?, ?, ?, 0)", id, key, int64(n+1)); err != nil {
 				return err
 			}
 		}

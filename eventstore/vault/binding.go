@@ -63,12 +63,12 @@ type databaseState struct {
 
 // readBinding reads the binding and whether data_keys has any row. It is cheap: it runs every probeInterval.
 func (v *Vault) readBinding(ctx context.Context) (databaseState, error) {
-	return v.queryState(ctx, "select count(*) from (select 1 from data_keys limit 1) as one")
+	return v.queryState(ctx, "select count(*) from (select 1 from {data_keys} limit 1) as one")
 }
 
 // readState reads the binding, counts the rows of data_keys and finds one whose key is wrapped.
 func (v *Vault) readState(ctx context.Context) (databaseState, error) {
-	state, err := v.queryState(ctx, "select count(*) from data_keys")
+	state, err := v.queryState(ctx, "select count(*) from {data_keys}")
 	if err != nil {
 		return state, err
 	}
@@ -109,10 +109,10 @@ func (v *Vault) insertBinding(ctx context.Context, log uuid.UUID) error {
 	}
 	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		var rows int64
-		if err := tx.QueryRow(ctx, "select count(*) from data_keys").Scan(&rows); err != nil {
+		if err := tx.QueryRow(ctx, "select count(*) from {data_keys}").Scan(&rows); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "insert into binding (id, log, position, event, keys, version, master) values (1, ?, 0, '', ?, 1, ?) on conflict do nothing",
+		_, err := tx.Exec(ctx, "insert into {binding} (id, log, position, event, keys, version, master) values (1, ?, 0, '', ?, 1, ?) on conflict do nothing",
 			log.String(), rows, []byte{})
 		return err
 	})
@@ -140,7 +140,7 @@ func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Ch
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, "update binding set position = ?, event = ? where id = 1 and log = ?", int64(to.Position), to.Event.String(), b.Log)
+	_, err = db.Exec(ctx, "update {binding} set position = ?, event = ? where id = 1 and log = ?", int64(to.Position), to.Event.String(), b.Log)
 	return err
 }
 
@@ -148,7 +148,7 @@ func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Ch
 func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {
-		_, err = db.Exec(ctx, "update binding set keys = ?, version = version + 1 where id = 1", rows)
+		_, err = db.Exec(ctx, "update {binding} set keys = ?, version = version + 1 where id = 1", rows)
 	}
 	return err
 }
@@ -165,8 +165,8 @@ func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx) error {
 	if len(before) == 0 {
 		after = v.wrapper.proof() // stored with the first wrapped key; every later key must be wrapped with the same one
 	}
-	n, err := tx.Exec(ctx, "update binding set version = version + 1, master = ? where id = 1 and log = ? and master = ? and version >= ?"+
-		" and (keys = 0 or exists (select 1 from data_keys))", after, b.Log, before, b.Version)
+	n, err := tx.Exec(ctx, "update {binding} set version = version + 1, master = ? where id = 1 and log = ? and master = ? and version >= ?"+
+		" and (keys = 0 or exists (select 1 from {data_keys}))", after, b.Log, before, b.Version)
 	if err == nil && n != 1 {
 		err = errDatabaseChanged
 	}
@@ -179,7 +179,7 @@ func (v *Vault) addToKeyCount(ctx context.Context, tx *sqldb.Tx, rows int64) err
 	if v.expected.Load() == nil || rows == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, "update binding set keys = keys + ? where id = 1", rows)
+	_, err := tx.Exec(ctx, "update {binding} set keys = keys + ? where id = 1", rows)
 	return err
 }
 
@@ -188,7 +188,7 @@ func (v *Vault) addToKeyCount(ctx context.Context, tx *sqldb.Tx, rows int64) err
 func (v *Vault) storeMasterProof(ctx context.Context) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {
-		_, err = db.Exec(ctx, "update binding set master = ?, version = version + 1 where id = 1 and length(master) = 0", v.wrapper.proof())
+		_, err = db.Exec(ctx, "update {binding} set master = ?, version = version + 1 where id = 1 and length(master) = 0", v.wrapper.proof())
 	}
 	return err
 }
@@ -198,7 +198,7 @@ func (v *Vault) storeMasterProof(ctx context.Context) error {
 func (v *Vault) lookUpRow(ctx context.Context, db *sqldb.DB, subject string) (*row, error) {
 	expected, minVersion := v.expected.Load(), v.maxVersion.Load()
 	found, err := db.Query(ctx, "select coalesce(b.log, ''), coalesce(b.version, 0), k.key, k.created, k.destroyed from (select 1 as id) as one"+
-		" left join binding b on b.id = one.id left join data_keys k on k.subject = ?", subject)
+		" left join {binding} b on b.id = one.id left join {data_keys} k on k.subject = ?", subject)
 	if err != nil {
 		return nil, err
 	}

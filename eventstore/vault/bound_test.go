@@ -32,11 +32,11 @@ func replacedVaults() map[string]struct {
 		"another": {(*fixture).replaceWithOtherLogs, "belongs to the log"},
 		"unbound and another": {func(f *fixture, t *testing.T) {
 			f.replaceWithOtherLogs(t)
-			f.execStatements(t, "delete from binding")
+			f.execStatements(t, "delete from {binding}")
 		}, "another log's"},
 		"unbound and empty": {func(f *fixture, t *testing.T) {
 			f.deleteKeys(t)
-			f.execStatements(t, "delete from binding")
+			f.execStatements(t, "delete from {binding}")
 		}, "empty"},
 	}
 }
@@ -187,7 +187,7 @@ func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 		var live int
 		db := f.openDatabase(t)
 		defer db.Close()
-		if err := db.QueryRow(t.Context(), "select count(*) from data_keys where subject = 'a' and length(key) > 0").Scan(&live); err != nil || live != 0 {
+		if err := db.QueryRow(t.Context(), "select count(*) from {data_keys} where subject = 'a' and length(key) > 0").Scan(&live); err != nil || live != 0 {
 			t.Errorf("%d keys of the erased account, %v", live, err)
 		}
 	})
@@ -254,7 +254,7 @@ func TestAnErasureThatWasCutIsFinished(t *testing.T) {
 		db := f.openDatabase(t)
 		defer db.Close()
 		var live int
-		if err := db.QueryRow(t.Context(), "select count(*) from data_keys where destroyed = 0").Scan(&live); err != nil || live != 0 {
+		if err := db.QueryRow(t.Context(), "select count(*) from {data_keys} where destroyed = 0").Scan(&live); err != nil || live != 0 {
 			t.Errorf("%d keys left, %v", live, err)
 		}
 	})
@@ -265,9 +265,9 @@ func TestOneKeyThatIsLostMakesItsAccountUnreadableAlone(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, statement := range map[string]string{
-			"missing":   "delete from data_keys where subject = 'a'",
-			"another":   "update data_keys set key = (select key from data_keys where subject = 'b') where subject = 'a'",
-			"destroyed": "update data_keys set key = (select key from data_keys where 1 = 0 union all select substr(key, 1, 0) from data_keys where subject = 'b'), destroyed = 1 where subject = 'a'",
+			"missing":   "delete from {data_keys} where subject = 'a'",
+			"another":   "update {data_keys} set key = (select key from {data_keys} where subject = 'b') where subject = 'a'",
+			"destroyed": "update {data_keys} set key = (select key from {data_keys} where 1 = 0 union all select substr(key, 1, 0) from {data_keys} where subject = 'b'), destroyed = 1 where subject = 'a'",
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t, newAddress(t, address))
@@ -300,7 +300,7 @@ func TestMasterKeysThatAreWrongOrMissingAreRefused(t *testing.T) {
 				i.openAccounts(t, "a")
 				i.close()
 				if !bound {
-					f.execStatements(t, "delete from binding")
+					f.execStatements(t, "delete from {binding}")
 				}
 				for want, master := range map[string][]byte{"needs its master key": nil, "does not open with this master key": bytes.Repeat([]byte{8}, 32)} {
 					f.master = master
@@ -342,7 +342,7 @@ func TestAVaultFromBeforeBindingsIsBoundOnceItOpensTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		i.close()
-		f.execStatements(t, "delete from binding")
+		f.execStatements(t, "delete from {binding}")
 		f.startChecked(t).requireReadable(t, "a", "b")
 		other := &fixture{log: newLog(t), address: f.address}
 		other.requireRefusal(t, "belongs to the log")

@@ -83,13 +83,13 @@ func clearUnused(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx) error {
 		return err
 	}
 	var keys int
-	if err := tx.QueryRow(ctx, "select count(*) from (select 1 from data_keys limit 1) as one").Scan(&keys); err != nil {
+	if err := tx.QueryRow(ctx, "select count(*) from (select 1 from {data_keys} limit 1) as one").Scan(&keys); err != nil {
 		return err
 	}
 	if keys > 0 {
 		return ErrHasKeys
 	}
-	_, err := tx.Exec(ctx, "delete from binding")
+	_, err := tx.Exec(ctx, "delete from {binding}")
 	return err
 }
 

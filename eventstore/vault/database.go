@@ -161,10 +161,10 @@ func (v *Vault) renewLease(ctx context.Context, instance string) error {
 		return err
 	}
 	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
-		if _, err := tx.Exec(ctx, "delete from lease where until < "+db.Now()); err != nil {
+		if _, err := tx.Exec(ctx, "delete from {lease} where until < "+db.Now()); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "insert into lease (instance, until) values (?, "+db.Now()+" + cast(? as bigint))"+
+		_, err := tx.Exec(ctx, "insert into {lease} (instance, until) values (?, "+db.Now()+" + cast(? as bigint))"+
 			" on conflict (instance) do update set until = excluded.until", instance, leaseDuration.Microseconds())
 		return err
 	})
@@ -178,13 +178,13 @@ func (v *Vault) releaseLease(instance string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	d.Exec(ctx, "delete from lease where instance = ?", instance)
+	d.Exec(ctx, "delete from {lease} where instance = ?", instance)
 }
 
 // checkUnused returns ErrInUse while any instance has a lease.
 func checkUnused(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx) error {
 	var n int
-	err := tx.QueryRow(ctx, "select count(*) from lease where until > "+db.Now()).Scan(&n)
+	err := tx.QueryRow(ctx, "select count(*) from {lease} where until > "+db.Now()).Scan(&n)
 	if err == nil && n > 0 {
 		err = ErrInUse
 	}

@@ -222,7 +222,7 @@ func (f *fixture) countKeys(t *testing.T) (n int) {
 	t.Helper()
 	db := f.openDatabase(t)
 	defer db.Close()
-	if err := db.QueryRow(t.Context(), "select count(*) from data_keys").Scan(&n); err != nil {
+	if err := db.QueryRow(t.Context(), "select count(*) from {data_keys}").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -278,7 +278,7 @@ func (f *fixture) deleteVault(t *testing.T) {
 // deleteKeys deletes all keys and leaves the tables.
 func (f *fixture) deleteKeys(t *testing.T) {
 	t.Helper()
-	f.execStatements(t, "delete from data_keys")
+	f.execStatements(t, "delete from {data_keys}")
 }
 
 // replaceWithOtherLogs replaces the vault with that of another log.

@@ -144,7 +144,7 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 // It locks the row of the binding first: an instance that creates a key meanwhile waits in lockBinding, and then fails,
 // because the proof of the master key has changed.
 func rewrapKeys(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx, before, after wrapper) (int, error) {
-	if _, err := tx.Exec(ctx, "update binding set master = ?, version = version + 1 where id = 1", after.proof()); err != nil {
+	if _, err := tx.Exec(ctx, "update {binding} set master = ?, version = version + 1 where id = 1", after.proof()); err != nil {
 		return 0, err
 	}
 	if err := checkUnused(ctx, db, tx); err != nil {

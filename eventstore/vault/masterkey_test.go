@@ -50,7 +50,7 @@ func storedKey(t *testing.T, address string) []byte {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.Query(t.Context(), "select key from data_keys")
+	rows, err := db.Query(t.Context(), "select key from {data_keys}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestRewrapChangesAllOrNothing(t *testing.T) {
 			i.openAccounts(t, string(rune('a'+n)))
 		}
 		i.close()
-		f.execStatements(t, "update data_keys set key = (select key from data_keys where subject = 'a') where subject = 'c'") // does not open for c
+		f.execStatements(t, "update {data_keys} set key = (select key from {data_keys} where subject = 'a') where subject = 'c'") // does not open for c
 		before := storedKey(t, f.address)
 		for name, old := range map[string][]byte{"a key that does not open": masterKey(1), "the wrong old key": masterKey(2), "no old key": nil} {
 			if _, err := vault.Rewrap(t.Context(), sqldbtest.DatabaseAddress(f.address), old, masterKey(3)); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
@@ -183,7 +183,7 @@ func TestRewrapIsRefusedWhileAnInstanceRuns(t *testing.T) {
 	if _, err := vault.Rewrap(t.Context(), f.address, nil, masterKey(1)); !errors.Is(err, vault.ErrInUse) {
 		t.Fatalf("got %v, want ErrInUse", err)
 	}
-	f.execStatements(t, "delete from lease") // as if it had stood still for long
+	f.execStatements(t, "delete from {lease}") // as if it had stood still for long
 	if _, err := vault.Rewrap(t.Context(), f.address, nil, masterKey(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func (v *Vault) insertKey(ctx context.Context, db *sqldb.DB, subject string) err
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
+		n, err := tx.Exec(ctx, "insert into {data_keys} (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
 			subject, v.wrapper.seal(subject, key), int64(table.InstantOf(v.clock())))
 		if err != nil {
 			return err
@@ -189,9 +189,9 @@ func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []stri
 			return err
 		}
 		for _, subject := range subjects {
-			n, err := tx.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, ?) on conflict do nothing", subject, []byte{}, now, now)
+			n, err := tx.Exec(ctx, "insert into {data_keys} (subject, key, created, destroyed) values (?, ?, ?, ?) on conflict do nothing", subject, []byte{}, now, now)
 			if err == nil && n == 0 {
-				_, err = tx.Exec(ctx, "update data_keys set key = ?, destroyed = ? where subject = ? and destroyed = 0", []byte{}, now, subject)
+				_, err = tx.Exec(ctx, "update {data_keys} set key = ?, destroyed = ? where subject = ? and destroyed = 0", []byte{}, now, subject)
 			}
 			if err == nil {
 				err = v.addToKeyCount(ctx, tx, n)

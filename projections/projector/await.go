@@ -131,7 +131,7 @@ func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.
 func hasOtherInstancePassed(ctx context.Context, db *sqldb.DB, position eventstore.Position) (bool, error) {
 	var at, ownerless int64
 	var reason string
-	err := db.QueryRow(ctx, "select position, reason, "+db.Now()+" - until from checkpoint").Scan(&at, &reason, &ownerless)
+	err := db.QueryRow(ctx, "select position, reason, "+db.Now()+" - until from {checkpoint}").Scan(&at, &reason, &ownerless)
 	switch {
 	case err != nil:
 		return false, err

@@ -91,7 +91,7 @@ func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, ar
 	before := &tableChanges[R]{p.table, p.rows, p.updates, p.initialRows, nil}
 	p.rows, p.updates, p.initialRows = map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}
 	p.before = append(p.before, before.flush, func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "delete from "+t.Name+" where "+condition, args...)
+		_, err := tx.Exec(ctx, "delete from {"+t.Name+"} where "+condition, args...)
 		return err
 	})
 }

@@ -236,7 +236,7 @@ func TestDeadOwnerIsReplacedAlthoughTheClockWasSetBack(t *testing.T) {
 		}
 		defer registry.Close()
 		err = registry.Read(t.Context(), table.AuditModel, func(db *sqldb.DB) error {
-			_, err := db.Exec(t.Context(), "update checkpoint set owner = 'dead', until = "+db.Now()+" + ?", time.Hour.Microseconds())
+			_, err := db.Exec(t.Context(), "update {checkpoint} set owner = 'dead', until = "+db.Now()+" + ?", time.Hour.Microseconds())
 			return err
 		})
 		if err != nil {

@@ -165,7 +165,7 @@ func awaitProgress(t *testing.T, address string, before int64) int64 {
 			if err != nil {
 				continue
 			}
-			db.QueryRow(t.Context(), "select position from checkpoint").Scan(&now)
+			db.QueryRow(t.Context(), "select position from {checkpoint}").Scan(&now)
 			release()
 		}
 		return now > before

@@ -153,7 +153,7 @@ func (r *refold) beginRound(ctx context.Context) error {
 // dropRows deletes the account's rows, and returns whether that deleted personal data.
 func (r *refold) dropRows(ctx context.Context, tx *sqldb.Tx) (needsScrub bool, err error) {
 	position := int64(0)
-	if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
+	if err := tx.QueryRow(ctx, "select position from {checkpoint}").Scan(&position); err != nil {
 		return false, err
 	}
 	b := newChangeset()
@@ -380,11 +380,11 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 // a batch that is being written would put back the status that it had read before.
 func requestRefold(ctx context.Context, db *sqldb.DB, accounts []string) error {
 	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
-		if _, err := tx.Exec(ctx, "update checkpoint set owner = owner"); err != nil {
+		if _, err := tx.Exec(ctx, "update {checkpoint} set owner = owner"); err != nil {
 			return err
 		}
 		for _, account := range accounts {
-			if _, err := tx.Exec(ctx, "update account_status set kind = ? where account = ? and kind <> ''", table.AccountRefolding, account); err != nil {
+			if _, err := tx.Exec(ctx, "update {account_status} set kind = ? where account = ? and kind <> ''", table.AccountRefolding, account); err != nil {
 				return err
 			}
 		}

@@ -67,11 +67,11 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 func (i *instance) usageTotals(t *testing.T, account string) (requests, used int64) {
 	t.Helper()
 	err := i.registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
-		err := db.QueryRow(t.Context(), "select coalesce(sum(requests), 0) from usage_line where account = ?", account).Scan(&requests)
+		err := db.QueryRow(t.Context(), "select coalesce(sum(requests), 0) from {usage_line} where account = ?", account).Scan(&requests)
 		if err != nil {
 			return err
 		}
-		return db.QueryRow(t.Context(), "select coalesce(sum(used), 0) from usage_period where contract = ?", account).Scan(&used)
+		return db.QueryRow(t.Context(), "select coalesce(sum(used), 0) from {usage_period} where contract = ?", account).Scan(&used)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -269,7 +269,7 @@ func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	// A lease that ends later than any can was taken before the clock was set back.
-	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where ? or owner = '' or owner = ? or until not between "+
+	_, err := l.db.Exec(ctx, "update {checkpoint} set owner = ?, until = "+l.db.Now()+" + ? where ? or owner = '' or owner = ? or until not between "+
 		l.db.Now()+" and "+l.db.Now()+" + ?", l.owner, leaseDuration.Microseconds(), l.isOnlyInstance, l.owner, leaseDuration.Microseconds())
 	if err != nil {
 		return table.Checkpoint{}, err
@@ -293,13 +293,13 @@ func (l lease) readCheckpoint(ctx context.Context) (table.Checkpoint, error) {
 func (l lease) renew(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, leaseDuration)
 	defer cancel()
-	n, err := l.db.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
+	n, err := l.db.Exec(ctx, "update {checkpoint} set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
 	return err == nil && n == 1
 }
 
 // release lets another instance claim at once, and keeps the reason why this one stopped.
 func (l lease) release(ctx context.Context, reason string) error {
-	_, err := l.db.Exec(ctx, "update checkpoint set owner = '', until = "+l.db.Now()+", reason = ? where owner = ?", reason, l.owner)
+	_, err := l.db.Exec(ctx, "update {checkpoint} set owner = '', until = "+l.db.Now()+", reason = ? where owner = ?", reason, l.owner)
 	return err
 }
 
@@ -310,7 +310,7 @@ func (l lease) advanceCheckpoint(ctx context.Context, tx *sqldb.Tx, b feed.Batch
 	if n := len(b.Events); n > 0 {
 		recorded = table.InstantOf(b.Events[n-1].Time)
 	}
-	n, err := tx.Exec(ctx, "update checkpoint set log = ?, position = ?, event = ?, recorded = case when cast(? as bigint) = 0 then recorded else ? end, reason = '', until = "+
+	n, err := tx.Exec(ctx, "update {checkpoint} set log = ?, position = ?, event = ?, recorded = case when cast(? as bigint) = 0 then recorded else ? end, reason = '', until = "+
 		l.db.Now()+" + ? where position = ? and owner = ?",
 		b.To.Log.String(), int64(b.To.Position), b.To.Event.String(), int64(recorded), int64(recorded), leaseDuration.Microseconds(), int64(b.From.Position), l.owner)
 	if err == nil && n != 1 {
@@ -321,7 +321,7 @@ func (l lease) advanceCheckpoint(ctx context.Context, tx *sqldb.Tx, b feed.Batch
 
 // lockCheckpoint locks the checkpoint row until the transaction ends. It fails with errFenced if the lease is lost.
 func (l lease) lockCheckpoint(ctx context.Context, tx *sqldb.Tx) error {
-	n, err := tx.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
+	n, err := tx.Exec(ctx, "update {checkpoint} set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
 	if err == nil && n != 1 {
 		err = errFenced
 	}

@@ -59,7 +59,7 @@ type pendingRows struct {
 // countPending counts the rows up to a position that are still in the outbox.
 func (o *Indexer) countPending(ctx context.Context, position eventstore.Position) (q pendingRows, err error) {
 	err = o.registry.Read(ctx, table.LocationsModel, func(db *sqldb.DB) error {
-		row := db.QueryRow(ctx, "select count(*), coalesce(min(position), 0) from (select position from outbox where position > 0 and position <= ? order by position limit ?) as waiting",
+		row := db.QueryRow(ctx, "select count(*), coalesce(min(position), 0) from (select position from {outbox} where position > 0 and position <= ? order by position limit ?) as waiting",
 			int64(position), maxAwaitedRows)
 		return row.Scan(&q.rows, &q.oldest)
 	})
@@ -111,7 +111,7 @@ type Backlog struct {
 // Backlog counts the outbox of the serving generation.
 func (o *Indexer) Backlog(ctx context.Context) (s Backlog, err error) {
 	err = o.registry.Read(ctx, table.LocationsModel, func(db *sqldb.DB) error {
-		return db.QueryRow(ctx, "select (select count(*) from outbox where position > 0), (select count(*) from outbox where position < 0)").
+		return db.QueryRow(ctx, "select (select count(*) from {outbox} where position > 0), (select count(*) from {outbox} where position < 0)").
 			Scan(&s.Pending, &s.Refused)
 	})
 	return s, err

@@ -196,7 +196,7 @@ func (d *session) runSession(ctx context.Context) error {
 func (d *session) awaitCheckpoint(ctx context.Context) error {
 	for {
 		changed, log := d.owned.Changed(), ""
-		if err := d.owned.DB.QueryRow(ctx, "select log from checkpoint").Scan(&log); err != nil || log != "" {
+		if err := d.owned.DB.QueryRow(ctx, "select log from {checkpoint}").Scan(&log); err != nil || log != "" {
 			return err
 		}
 		if d.awaitChange(ctx, changed); ctx.Err() != nil {
@@ -256,8 +256,8 @@ func (d *session) openIndex(ctx context.Context) (isComplete bool, err error) {
 // have been indexed.
 func (d *session) indexMatches(ctx context.Context, sites int) (bool, error) {
 	var pending, stored, settled int
-	err := d.owned.DB.QueryRow(ctx, "select (select count(*) from outbox), (select count(*) from site), "+
-		"(select count(*) from site where not exists (select 1 from outbox where outbox.id = site.id))").Scan(&pending, &stored, &settled)
+	err := d.owned.DB.QueryRow(ctx, "select (select count(*) from {outbox}), (select count(*) from {site}), "+
+		"(select count(*) from {site} where not exists (select 1 from {outbox} where outbox.id = site.id))").Scan(&pending, &stored, &settled)
 	return settled <= sites && sites <= stored+pending, err
 }
 
@@ -266,11 +266,11 @@ func (d *session) indexMatches(ctx context.Context, sites int) (bool, error) {
 func (d *session) enqueueSites(ctx context.Context, after int64) error {
 	for last := ""; ; {
 		var next string
-		row := d.owned.DB.QueryRow(ctx, "select coalesce(max(id), '') from (select id from site where id > ? and position > ? order by id limit ?) as page", last, after, maxBatchRows)
+		row := d.owned.DB.QueryRow(ctx, "select coalesce(max(id), '') from (select id from {site} where id > ? and position > ? order by id limit ?) as page", last, after, maxBatchRows)
 		if err := row.Scan(&next); err != nil || next == "" {
 			return err
 		}
-		_, err := d.owned.DB.Exec(ctx, "insert into outbox (id, position) select id, position from site where id > ? and id <= ? and position > ? on conflict (id) do nothing",
+		_, err := d.owned.DB.Exec(ctx, "insert into {outbox} (id, position) select id, position from {site} where id > ? and id <= ? and position > ? on conflict (id) do nothing",
 			last, next, after)
 		if err != nil {
 			return err
@@ -392,12 +392,12 @@ func deleteRows(ctx context.Context, tx *sqldb.Tx, rows []table.OutboxEntry) err
 			if !isAccount {
 				continue
 			}
-			_, err := tx.Exec(ctx, "insert into outbox (id, position) select id, position from site where account = ? on conflict (id) do nothing", account)
+			_, err := tx.Exec(ctx, "insert into {outbox} (id, position) select id, position from {site} where account = ? on conflict (id) do nothing", account)
 			if err != nil {
 				return err
 			}
 		}
-		if _, err := tx.Exec(ctx, "delete from outbox where id = ? and position = ?"+strings.Repeat(" or id = ? and position = ?", n-1), args...); err != nil {
+		if _, err := tx.Exec(ctx, "delete from {outbox} where id = ? and position = ?"+strings.Repeat(" or id = ? and position = ?", n-1), args...); err != nil {
 			return err
 		}
 	}
@@ -421,7 +421,7 @@ func (d *session) setRowAside(ctx context.Context, row table.OutboxEntry, cause 
 	t := d.refused[row.ID]
 	if row.Position > 0 {
 		d.log.Error("site search refuses a site; it is set aside", "site", row.ID, "reason", cause)
-		if _, err := d.owned.DB.Exec(ctx, "update outbox set position = -position where id = ? and position = ?", row.ID, row.Position); err != nil {
+		if _, err := d.owned.DB.Exec(ctx, "update {outbox} set position = -position where id = ? and position = ?", row.ID, row.Position); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ type Change struct {
 func (p *Reader) ListChanges(ctx context.Context, account string, after ChangesCursor, limit int) (found []Change, next ChangesCursor, err error) {
 	err = p.registry.ReadAccount(ctx, table.LocationsModel, account, func(db *sqldb.DB) error {
 		end := ChangesCursor{Row: afterPosition}
-		if err := db.QueryRow(ctx, "select log, position from checkpoint").Scan(&end.Log, &end.Position); err != nil {
+		if err := db.QueryRow(ctx, "select log, position from {checkpoint}").Scan(&end.Log, &end.Position); err != nil {
 			return err
 		}
 		if after.Position > 0 && after.Log != end.Log {

@@ -49,14 +49,14 @@ func openChanges(t *testing.T, address string, referentials []table.Referential,
 	write = func(position int64, rows ...table.Site) {
 		t.Helper()
 		inTx(func(tx *sqldb.Tx) error {
-			_, err := tx.Exec(t.Context(), "update checkpoint set position = ?", position)
+			_, err := tx.Exec(t.Context(), "update {checkpoint} set position = ?", position)
 			return errors.Join(err, sqldb.Upsert(t.Context(), tx, table.Sites, rows))
 		})
 	}
 	setLog = func(id string) {
 		t.Helper()
 		inTx(func(tx *sqldb.Tx) error {
-			_, err := tx.Exec(t.Context(), "update checkpoint set log = ?", id)
+			_, err := tx.Exec(t.Context(), "update {checkpoint} set log = ?", id)
 			return err
 		})
 	}

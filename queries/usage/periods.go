@@ -61,8 +61,8 @@ func (p PeriodID) Stream() string { return "usage-" + p.Contract + "-" + p.First
 func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		found = nil
-		rows, err := db.Query(ctx, `select contract, first from usage_period where first >= ? and first < ? union
-			select distinct contract, first from usage_line where first >= ? and first < ? order by 1, 2`, prefix, prefix+"~", prefix, prefix+"~")
+		rows, err := db.Query(ctx, `select contract, first from {usage_period} where first >= ? and first < ? union
+			select distinct contract, first from {usage_line} where first >= ? and first < ? order by 1, 2`, prefix, prefix+"~", prefix, prefix+"~")
 		if err != nil {
 			return err
 		}
@@ -105,9 +105,9 @@ func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[Perio
 		if err := checkStreams(ctx, db, found); err != nil {
 			return err
 		}
-		rows, err := db.Query(ctx, `select contract, day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from usage_line
+		rows, err := db.Query(ctx, `select contract, day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from {usage_line}
 				where first = ? and contract >= ? and contract <= ? and requests <> 0
-			union all select contract, '', '', '', '', revision, cap, used, closed, total, lines, digest from usage_period
+			union all select contract, '', '', '', '', revision, cap, used, closed, total, lines, digest from {usage_period}
 				where first = ? and contract >= ? and contract <= ?`, first, contract, lastContract, first, contract, lastContract)
 		if err != nil {
 			return err

@@ -89,7 +89,7 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 // whose period that is: an account that has left its agency since was counted in the agency's period. Without lines, or
 // without the period, u stays as the query says.
 func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
-	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from usage_line where first = ? and account = ?",
+	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from {usage_line} where first = ? and account = ?",
 		q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 		grouping = " group by " + strings.Join(groupColumns, ", ") + " order by " + strings.Join(groupColumns, ", ")
 	}
 	rows, err := db.Query(ctx, "select "+strings.Join(append(groupColumns, "cast(coalesce(sum(requests), 0) as bigint)"), ", ")+
-		" from usage_line where first = ? and account = ?"+grouping, q.First.String(), q.Account)
+		" from {usage_line} where first = ? and account = ?"+grouping, q.First.String(), q.Account)
 	if err != nil {
 		return err
 	}

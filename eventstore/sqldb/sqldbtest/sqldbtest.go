@@ -1,4 +1,5 @@
-// Package sqldbtest gives each test a database of its own, on SQLite and on Postgres, and removes it afterwards.
+// Package sqldbtest gives each test a database of its own, on SQLite and on Postgres, directly and through PgBouncer, and removes
+// it afterwards.
 package sqldbtest
 
 import (
@@ -15,12 +16,25 @@ import (
 	"lieudit/eventstore/sqldb"
 )
 
-// envVariable names the Postgres server in which tests may create databases of their own.
-const envVariable = "LIEUDIT_TEST_POSTGRES"
+// The variables that name servers: a Postgres in which tests may create databases of their own, and a PgBouncer before the same
+// Postgres, as postgres://127.0.0.1:PORT/postgres. Both let a PoolMode in as a user without a password.
+const (
+	envVariable       = "LIEUDIT_TEST_POSTGRES"
+	pooledEnvVariable = "LIEUDIT_TEST_PGBOUNCER"
+)
 
-// EachDatabase runs test on SQLite and on Postgres, as parallel subtests: they begin when the function of t has returned.
-// address is what sqldb.OpenRegistry takes: an empty folder, or an empty Postgres database. Without a Postgres server that
-// part is skipped, or fails where LIEUDIT_CHECK is 1.
+// PoolMode says what a client of PgBouncer keeps a session of Postgres for. It is also the name of the user who gets that mode,
+// and who owns nothing in Postgres but the test's database.
+type PoolMode string
+
+const (
+	SessionPooling     PoolMode = "session"     // as long as it is connected
+	TransactionPooling PoolMode = "transaction" // one transaction
+)
+
+// EachDatabase runs test on SQLite, on Postgres, and on Postgres through PgBouncer in both modes, as parallel subtests: they begin
+// when the function of t has returned. address is what sqldb.OpenRegistry takes: an empty folder, or an empty Postgres database.
+// The part of a server that is not there is skipped, or fails where LIEUDIT_CHECK is 1.
 func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -30,6 +44,12 @@ func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 		t.Parallel()
 		test(t, NewPostgresDatabase(t))
 	})
+	for _, mode := range []PoolMode{SessionPooling, TransactionPooling} {
+		t.Run("pgbouncer "+string(mode), func(t *testing.T) {
+			t.Parallel()
+			test(t, NewPooledDatabase(t, mode))
+		})
+	}
 }
 
 // DatabaseAddress makes of an address for sqldb.OpenRegistry one for sqldb.Open: a file in the folder, or the same
@@ -45,28 +65,52 @@ func DatabaseAddress(address string) string {
 // connections that are still open. Without a Postgres server the test is skipped or fails, as in EachDatabase.
 func NewPostgresDatabase(t testing.TB) string {
 	t.Helper()
-	server := os.Getenv(envVariable)
+	server := findServer(t, envVariable, "a Postgres in which databases may be created")
+	return withDatabase(t, server, createDatabase(t, server, ""), nil)
+}
+
+// NewPooledDatabase is NewPostgresDatabase for the address of a PgBouncer.
+func NewPooledDatabase(t testing.TB, mode PoolMode) string {
+	t.Helper()
+	server := findServer(t, envVariable, "a Postgres in which databases may be created")
+	pooler := findServer(t, pooledEnvVariable, "a PgBouncer before that Postgres")
+	return withDatabase(t, pooler, createDatabase(t, server, " owner "+string(mode)), url.User(string(mode)))
+}
+
+// findServer is the address that a variable holds. Without one the test is skipped, or fails.
+func findServer(t testing.TB, variable, what string) string {
+	t.Helper()
+	server := os.Getenv(variable)
 	switch {
 	case server != "":
 	case os.Getenv("LIEUDIT_CHECK") == "1":
-		t.Fatalf("%s is not set", envVariable)
+		t.Fatalf("%s is not set", variable)
 	default:
-		t.Skipf("set %s=postgres://… to a Postgres in which databases may be created", envVariable)
+		t.Skipf("set %s=postgres://… to %s", variable, what)
 	}
-	name := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	execOnServer(t, server, "create database "+name)
-	t.Cleanup(func() { execOnServer(t, server, "drop database "+name+" with (force)") })
-	return withDatabase(t, server, name)
+	return server
 }
 
-// withDatabase is the address of another database on the same server.
-func withDatabase(t testing.TB, server, database string) string {
+// createDatabase makes a database, with the options of the statement that does, and returns its name.
+func createDatabase(t testing.TB, server, options string) string {
+	t.Helper()
+	name := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	execOnServer(t, server, "create database "+name+options)
+	t.Cleanup(func() { execOnServer(t, server, "drop database "+name+" with (force)") })
+	return name
+}
+
+// withDatabase is the address of another database on the same server, for another user where one is given.
+func withDatabase(t testing.TB, server, database string, user *url.Userinfo) string {
 	t.Helper()
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.Path = "/" + database
+	if user != nil {
+		u.User = user
+	}
 	return u.String()
 }
 

@@ -299,7 +299,7 @@ type snapshotReader struct {
 // these may be newer, and are then read again next time.
 func (r *snapshotReader) readSnapshot(c sqldb.Generation, db *sqldb.DB) (*snapshot, error) {
 	fresh := &snapshot{checkedAt: r.now()}
-	if err := db.QueryRow(r.ctx, "select position from checkpoint").Scan(&fresh.position); err != nil || fresh.position < r.position {
+	if err := db.QueryRow(r.ctx, "select position from {checkpoint}").Scan(&fresh.position); err != nil || fresh.position < r.position {
 		return nil, err
 	}
 	status, err := sqldb.LoadAccountStatus(r.ctx, db, r.key.account)
@@ -344,7 +344,7 @@ func (r *snapshotReader) loadChanges(db *sqldb.DB) (*index, error) {
 		return r.old.withChanges(rows, r.key.status.Includes)
 	}
 	remaining := 0
-	row := db.QueryRow(r.ctx, "select count(*) from (select 1 from site where account = ? limit 1) any_site", r.key.account)
+	row := db.QueryRow(r.ctx, "select count(*) from (select 1 from {site} where account = ? limit 1) any_site", r.key.account)
 	if err := row.Scan(&remaining); err != nil || remaining > 0 {
 		return r.old.index, err
 	}

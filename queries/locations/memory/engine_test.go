@@ -100,7 +100,7 @@ func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 		if err := f(tx); err != nil {
 			return err
 		}
-		_, err := tx.Exec(t.Context(), "update checkpoint set position = ? where position < ?", position, position)
+		_, err := tx.Exec(t.Context(), "update {checkpoint} set position = ? where position < ?", position, position)
 		return err
 	})
 	if err != nil {
@@ -230,7 +230,7 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 		s.writeRows(t, namedRow("a", "x", "Site"), namedRow("b", "x", "Reste"))
 		s.siteNames(t, "a")
 		s.write(t, s.notifyChange("a"), func(tx *sqldb.Tx) error {
-			_, err := tx.Exec(t.Context(), "delete from site where account = ?", "a")
+			_, err := tx.Exec(t.Context(), "delete from {site} where account = ?", "a")
 			return err
 		})
 		if got := s.siteNames(t, "a"); len(got) != 0 {
@@ -347,7 +347,7 @@ func TestAnIndexIsCheckedNowAndThenWithoutANotification(t *testing.T) {
 	quiet := namedRow("a", "x", "Après")
 	quiet.Position = 100
 	s.write(t, 100, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(t.Context(), "delete from site where account = ?", "b")
+		_, err := tx.Exec(t.Context(), "delete from {site} where account = ?", "b")
 		return errors.Join(err, sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{quiet}))
 	})
 	s.advanceClock(time.Minute)
