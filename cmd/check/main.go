@@ -1,8 +1,8 @@
 // Command check runs every check of the project, for developers and CI alike. It installs the tools that the tests need
-// where it can, starts a Postgres of its own, and runs the steps of steps.go in order. The first step that fails ends it.
+// where it can, starts a Postgres of its own and a PgBouncer before it, and runs the steps of steps.go in order. The first step that fails ends it.
 // Its constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing.
 //
-// Run it in the root of the module: run calls installMissingTools, installRouters, installClientTools and startPostgres, and then step.run for each step.
+// Run it in the root of the module: run calls installMissingTools, installRouters, installClientTools, startPostgres and startPgBouncer, and then step.run for each step.
 //
 // On a machine that has other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
 package main
@@ -44,7 +44,7 @@ func main() {
 	fmt.Println("check: all passed")
 }
 
-// runChecks installs missing tools, starts Postgres and runs all steps; it returns the first error. LIEUDIT_CHECK makes a test
+// runChecks installs missing tools, starts Postgres and PgBouncer and runs all steps; it returns the first error. LIEUDIT_CHECK makes a test
 // fail that would otherwise skip because a service is missing. The time limits of packages and of tests grow by factor.
 func runChecks(ctx context.Context, factor int) error {
 	if err := installMissingTools(ctx); err != nil {
@@ -63,7 +63,12 @@ func runChecks(ctx context.Context, factor int) error {
 		return err
 	}
 	defer db.stop()
-	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, routerprocess.FolderVariable + "=" + routers, clientsVariable + "=" + clients, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
+	pooler, err := startPgBouncer(ctx, db.url)
+	if err != nil {
+		return err
+	}
+	defer pooler.stop()
+	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, pgBouncerVariable + "=" + pooler.url, routerprocess.FolderVariable + "=" + routers, clientsVariable + "=" + clients, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
 	for _, s := range steps(time.Duration(factor) * testLimit) {
 		if err := s.runCommand(ctx, env); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"lieudit/queries/route/routerprocess"
 )
 
-// installMissingTools installs the tools that are missing: a C compiler for the race detector, Postgres for the read
+// installMissingTools installs the tools that are missing: a C compiler for the race detector, Postgres and PgBouncer for the read
 // models, a browser for the web pages, Node.js for the official EventStoreDB client, which a test runs against lieudit node,
 // the proxies
 // that the operators' guide has configurations for, promtool, which checks metrics and alerts, and pip, which downloads the routing servers. It installs with apt-get and
@@ -22,6 +22,9 @@ func installMissingTools(ctx context.Context) error {
 	}
 	if harness.FindPostgres() == "" && !hasContainerEngine(ctx) {
 		missing = append(missing, "postgresql")
+	}
+	if harness.FindPgBouncer() == "" && os.Getenv(pgBouncerVariable) == "" {
+		missing = append(missing, "pgbouncer")
 	}
 	if _, err := exec.LookPath("chromium"); err != nil {
 		missing = append(missing, "chromium")
@@ -65,10 +68,10 @@ func hasContainerEngine(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "info").Run() == nil
 }
 
-// postgres is the server that the tests of this run use.
+// postgres is the server that the tests of this run use, or the pooler before it.
 type postgres struct {
 	url  string
-	stop func() // ends what startPostgres started; its errors are dropped, because the checks are over by then
+	stop func() // ends what was started here; its errors are dropped, because the checks are over by then
 }
 
 // postgresVariable holds the URL of a server that runs already. Tests make databases of their own in it. The steps get the
@@ -89,6 +92,23 @@ func startPostgres(ctx context.Context) (*postgres, error) {
 		return &postgres{cluster.URL, func() { cluster.Remove() }}, nil
 	}
 	return startContainer(ctx)
+}
+
+// pgBouncerVariable holds the URL of a PgBouncer that runs before the same Postgres already. Its users are session and transaction,
+// each with the pool mode of that name. The steps get the PgBouncer of this run under the same name.
+const pgBouncerVariable = "LIEUDIT_TEST_PGBOUNCER"
+
+// startPgBouncer returns the PgBouncer that pgBouncerVariable names. Without one it starts the installed one before a Postgres. The
+// caller calls stop.
+func startPgBouncer(ctx context.Context, server string) (*postgres, error) {
+	if givenURL := os.Getenv(pgBouncerVariable); givenURL != "" {
+		return &postgres{givenURL, func() {}}, nil
+	}
+	pooler, err := harness.StartPgBouncer(ctx, harness.FindPgBouncer(), server)
+	if err != nil {
+		return nil, err
+	}
+	return &postgres{pooler.URL, func() { pooler.Remove() }}, nil
 }
 
 // startContainer starts the Postgres of compose.yaml and waits until it is healthy. User, password and port are those of

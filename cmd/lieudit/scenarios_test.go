@@ -42,6 +42,15 @@ func TestAPIOnServers(t *testing.T) {
 	runAllScenarios(t, func(t *testing.T, c *service.Config) { withServers(startNode(t), sqldbtest.NewPostgresDatabase(t))(c) })
 }
 
+// TestAPIThroughPgBouncer runs every scenario on a node and Postgres, where each transaction may come to another session, and as a
+// user who owns the database and nothing else.
+func TestAPIThroughPgBouncer(t *testing.T) {
+	t.Parallel()
+	runAllScenarios(t, func(t *testing.T, c *service.Config) {
+		withServers(startNode(t), sqldbtest.NewPooledDatabase(t, sqldbtest.TransactionPooling))(c)
+	})
+}
+
 // runAllScenarios runs the scenarios of every route.
 func runAllScenarios(t *testing.T, change func(*testing.T, *service.Config)) {
 	t.Helper()

@@ -102,16 +102,19 @@ func (c *Postgres) command(ctx context.Context, name string, args ...string) *ex
 	return cmd
 }
 
-// serverScript starts the server and shuts it down when the script's standard input ends. The caller passes that input as
-// descriptor 3, because a shell gives its background commands an empty standard input. SIGINT makes Postgres end its
-// connections and stop in good order. If the server ends first, the script kills the command that waits for the input.
-const serverScript = `"$0" "$@" </dev/null & server=$!; (cat >/dev/null; kill -INT $server) <&3 & wait $server; kill $!`
+// serverScript starts a server and sends it a signal when the script's standard input ends. The caller passes that input as
+// descriptor 3, because a shell gives its background commands an empty standard input. If the server ends first, the script kills
+// the command that waits for the input.
+func serverScript(signal string) string {
+	return `"$0" "$@" </dev/null & server=$!; (cat >/dev/null; kill -` + signal + ` $server) <&3 & wait $server; kill $!`
+}
 
-// Start starts the server and returns once it answers. It is also the way to go on after Stop.
+// Start starts the server and returns once it answers. It is also the way to go on after Stop. SIGINT makes Postgres end its
+// connections and stop in good order.
 func (c *Postgres) Start(ctx context.Context) error {
 	// Without fsync it is faster; its rows need not survive a crash of the machine. Several instances share the connections.
 	settings := []string{"-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=300", "-c", "log_min_messages=fatal"}
-	args := append([]string{"-c", "exec 3<&0; " + serverScript, filepath.Join(c.binDir, "postgres"), "-D", c.dataDir(), "-k", c.dir}, settings...)
+	args := append([]string{"-c", "exec 3<&0; " + serverScript("INT"), filepath.Join(c.binDir, "postgres"), "-D", c.dataDir(), "-k", c.dir}, settings...)
 	c.server = exec.Command("/bin/sh", args...)
 	c.server.Dir = c.dir
 	c.server.SysProcAttr = &syscall.SysProcAttr{Credential: c.credential, Setpgid: true}

@@ -3,6 +3,7 @@ package harness_test
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,22 +15,7 @@ import (
 // A suspended server does not answer, a stopped one refuses connections, and the rows are there after both outages.
 func TestPostgresKeepsItsRowsWhenSuspendedOrStopped(t *testing.T) {
 	t.Parallel()
-	bin := harness.FindPostgres()
-	if bin == "" && os.Getenv("LIEUDIT_CHECK") == "1" {
-		t.Fatal("no Postgres on this machine: apt-get install postgresql")
-	}
-	if bin == "" {
-		t.Skip("no Postgres on this machine: apt-get install postgresql")
-	}
-	c, err := harness.StartPostgres(t.Context(), bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := startPostgres(t)
 	db, err := pgx.Connect(t.Context(), c.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -67,4 +53,63 @@ func TestPostgresKeepsItsRowsWhenSuspendedOrStopped(t *testing.T) {
 	if err := insert(time.Minute); err != nil {
 		t.Errorf("after a restart its table is not there: %v", err)
 	}
+}
+
+// PgBouncer lets both users in, and refuses the settings at a session's start that the pooler of an operator refuses too.
+func TestPgBouncerLetsItsUsersInWithoutSettings(t *testing.T) {
+	t.Parallel()
+	postgres, program := startPostgres(t), harness.FindPgBouncer()
+	if program == "" && os.Getenv("LIEUDIT_CHECK") == "1" {
+		t.Fatal("no PgBouncer on this machine: apt-get install pgbouncer")
+	}
+	if program == "" {
+		t.Skip("no PgBouncer on this machine: apt-get install pgbouncer")
+	}
+	b, err := harness.StartPgBouncer(t.Context(), program, postgres.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, user := range []string{"session", "transaction"} {
+		address := strings.Replace(b.URL, "postgres://", "postgres://"+user+"@", 1)
+		db, err := pgx.Connect(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := db.QueryRow(t.Context(), "select current_user", pgx.QueryExecModeExec).Scan(&got); err != nil || got != user {
+			t.Errorf("got the user %q, %v, want %q", got, err, user)
+		}
+		db.Close(t.Context())
+		if _, err := pgx.Connect(t.Context(), address+"&search_path=public"); err == nil || !strings.Contains(err.Error(), "unsupported startup parameter") {
+			t.Errorf("got %v for a setting at the start, want that it is refused", err)
+		}
+	}
+}
+
+// startPostgres starts a server that ends with the test. Without one on this machine the test is skipped, or fails where
+// LIEUDIT_CHECK is 1.
+func startPostgres(t *testing.T) *harness.Postgres {
+	t.Helper()
+	bin := harness.FindPostgres()
+	if bin == "" && os.Getenv("LIEUDIT_CHECK") == "1" {
+		t.Fatal("no Postgres on this machine: apt-get install postgresql")
+	}
+	if bin == "" {
+		t.Skip("no Postgres on this machine: apt-get install postgresql")
+	}
+	c, err := harness.StartPostgres(t.Context(), bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
 }

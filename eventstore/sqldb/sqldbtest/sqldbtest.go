@@ -17,7 +17,7 @@ import (
 )
 
 // The variables that name servers: a Postgres in which tests may create databases of their own, and a PgBouncer before the same
-// Postgres, as postgres://127.0.0.1:PORT/postgres. Both let a PoolMode in as a user without a password.
+// Postgres, as postgres:///postgres?host=FOLDER&port=6432. It lets a PoolMode in as a user without a password.
 const (
 	envVariable       = "LIEUDIT_TEST_POSTGRES"
 	pooledEnvVariable = "LIEUDIT_TEST_PGBOUNCER"

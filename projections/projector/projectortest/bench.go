@@ -20,6 +20,9 @@ func RunOnDatabases(b *testing.B, run func(b *testing.B, newDatabase func(*testi
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	b.Run("sqlite", func(b *testing.B) { run(b, func(b *testing.B) string { return b.TempDir() }) })
 	b.Run("postgres", func(b *testing.B) { run(b, func(b *testing.B) string { return sqldbtest.NewPostgresDatabase(b) }) })
+	b.Run("pgbouncer", func(b *testing.B) {
+		run(b, func(b *testing.B) string { return sqldbtest.NewPooledDatabase(b, sqldbtest.TransactionPooling) })
+	})
 }
 
 // BenchmarkFill measures filling models of an empty database up to a position of a log. It reports n units a second,
