@@ -32,6 +32,7 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
+	"lieudit/eventstore/journal"
 	"lieudit/eventstore/journal/offline"
 	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/vault"
@@ -76,7 +77,8 @@ func Create(ctx context.Context, s Source, file string) (m Manifest, err error) 
 		return m, err
 	}
 	work := file + partialSuffix
-	if err := os.MkdirAll(work, 0o700); err != nil {
+	// Not with the folders above it: a missing one may be a disk that is not mounted.
+	if err := os.Mkdir(work, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return m, err
 	}
 	lock, err := dirlock.Acquire(work, s.Now())
@@ -195,6 +197,9 @@ func (c *creation) readEventStore(ctx context.Context) (err error) {
 func (c *creation) copyLog(ctx context.Context, name, from, to string) error {
 	dir := filepath.Join(c.work, name)
 	copied, err := offline.CopyLog(ctx, from, dir)
+	if errors.Is(err, journal.ErrNoLog) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no log in %s: name the data folder of the service with --data, or a node's folder with --node", from)
+	}
 	if err != nil {
 		return fmt.Errorf("the log %s: %w", name, err)
 	}
