@@ -35,7 +35,7 @@ func installMissingTools(ctx context.Context) error {
 	if _, err := exec.LookPath("npm"); err != nil {
 		missing = append(missing, "npm")
 	}
-	for program, name := range map[string]string{"nginx": "nginx-light", "haproxy": "haproxy", "caddy": "caddy"} {
+	for program, name := range map[string]string{"nginx": "nginx-light", "haproxy": "haproxy", "caddy": "caddy", "systemd-analyze": "systemd"} {
 		if _, err := exec.LookPath(program); err != nil {
 			missing = append(missing, name)
 		}

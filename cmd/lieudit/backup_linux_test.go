@@ -8,11 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/disktest"
 )
 
 // runKilled runs the program in a process of its own, kills it after a time, and says whether it had ended by itself.
@@ -131,7 +131,7 @@ func growDisk(t *testing.T, grow func(kib int) int, run func(disk string) (code 
 	t.Helper()
 	failed := 0
 	for kib := 4; ; kib = grow(kib) {
-		disk := mountDisk(t, fmt.Sprintf("%dk", kib))
+		disk := disktest.Mount(t, fmt.Sprintf("%dk", kib))
 		code, stderr := run(disk)
 		if code == 0 {
 			break
@@ -147,22 +147,4 @@ func growDisk(t *testing.T, grow func(kib int) int, run func(disk string) (code 
 	if failed < 4 {
 		t.Errorf("it failed %d times: too few to have met every step", failed)
 	}
-}
-
-// mountDisk mounts an empty disk of a size. It skips the test where it cannot, or fails it under cmd/check.
-func mountDisk(t *testing.T, size string) string {
-	t.Helper()
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
-		if os.Getenv("LIEUDIT_CHECK") == "1" {
-			t.Fatalf("mount a small disk: %v; run the checks as root", err)
-		}
-		t.Skipf("mount a small disk: %v; run the test as root", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return folder
 }

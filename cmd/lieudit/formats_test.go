@@ -27,12 +27,16 @@ import (
 // and compares every answer, figure and history with what those programs answered themselves. A folder is named after the
 // commit of its program. It is made with
 //
-//	go test ./cmd/lieudit -run TestMakeDataFolder -make-datafolder $PWD/cmd/lieudit/testdata/formats/COMMIT.tar.zst
+//	go test ./cmd/lieudit -run TestDataFoldersOfEarlierPrograms -make-datafolder $PWD/cmd/lieudit/testdata/formats/COMMIT.tar.zst
 //
 // by the program at hand, and the answers beside it by the same program with -update of this test. For an earlier commit this
 // file is copied into a work tree of it.
 func TestDataFoldersOfEarlierProgramsGiveTheSameAnswers(t *testing.T) {
 	t.Parallel()
+	if *makeDataFolder != "" {
+		packNewDataFolder(t, *makeDataFolder)
+		return
+	}
 	folders, err := filepath.Glob("testdata/formats/*.tar.zst")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no data folders: %v", err)
@@ -131,11 +135,9 @@ var varying = regexp.MustCompile(`"(score|score_suivant|as_of|utilise_le)": ("[^
 
 var makeDataFolder = flag.String("make-datafolder", "", "pack a new data folder into this file")
 
-// TestMakeDataFolder packs the data folder of a service that has accounts, keys, sites, usage, a vintage and a road network.
-func TestMakeDataFolder(t *testing.T) {
-	if *makeDataFolder == "" {
-		t.Skip("-make-datafolder FILE makes one")
-	}
+// packNewDataFolder packs the data folder of a service that has accounts, keys, sites, usage, a vintage and a road network.
+func packNewDataFolder(t *testing.T, file string) {
+	t.Helper()
 	svc := startService(t, func(*service.Config) {})
 	dir := t.TempDir()
 	addresses, roads := filepath.Join(dir, "adresses.csv"), filepath.Join(dir, "roads.osm.pbf")
@@ -172,7 +174,7 @@ func TestMakeDataFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packFolder(t, svc.data, *makeDataFolder)
+	packFolder(t, svc.data, file)
 }
 
 // packFolder packs the files of a folder. What is made anew at each start is left out.

@@ -19,6 +19,9 @@ const imageUser = 65532
 // shell, no library and no zone file is there.
 func TestTheProgramStartsInAnImageThatHoldsNothingElse(t *testing.T) {
 	t.Parallel()
+	if os.Getuid() != 0 && os.Getenv("LIEUDIT_CHECK") == "1" {
+		t.Fatal("only root can change the root folder of a process: run the checks as root")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("only root can change the root folder of a process")
 	}

@@ -335,6 +335,27 @@ func TestOnlyTheAccountOfALostKeyIsUnreadable(t *testing.T) {
 	}
 }
 
+// The key of an account is lost for good: its name cannot be read any more, but it can be closed and erased, which ends it.
+func TestAnAccountOfALostKeyIsClosedAndErased(t *testing.T) {
+	t.Parallel()
+	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
+		svc := startService(t, here)
+		svc.openShopAccount(t, "one")
+		svc.openShopAccount(t, "two")
+		svc.stop()
+		store.exec(t, "update {data_keys} set key = substr(key, 1, 0), destroyed = 1 where subject = 'one'")
+		svc = startService(t, here)
+		svc.rebuildReadModels(t)
+		if code, _, stderr := svc.tryCommand(t, "account show one"); code != 1 {
+			t.Errorf("its name is shown: %d, %s", code, stderr)
+		}
+		for _, command := range []string{"usage show one", "account close one --yes", "account erase one --yes", "account show one"} {
+			svc.runCommand(t, command)
+		}
+		waitUntil(t, "readiness names it no longer", func() bool { return !strings.Contains(svc.readiness(t).text, "account one") })
+	})
+}
+
 // rebuildReadModels rebuilds the three read models of the core log and waits until the old generations are retired.
 func (svc *testService) rebuildReadModels(t *testing.T) {
 	t.Helper()

@@ -88,7 +88,8 @@ func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
 	return p, err
 }
 
-// CurrentState returns the account's state now, with its name in clear and without its keys.
+// CurrentState returns the account's state now, with its name in clear and without its keys. With eventstore.ErrUnreadable the
+// state has no name and is complete otherwise.
 func (a *Accounts) CurrentState(ctx context.Context, id string) (State, error) {
 	var s State
 	err := a.handler.View(ctx, id, func(current *State) { s = *current })

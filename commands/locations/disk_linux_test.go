@@ -10,37 +10,20 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/disktest"
 	"lieudit/eventstore/journal"
 )
-
-// mountSmallDisk mounts a file system of a few MiB for the time of the test.
-func mountSmallDisk(t *testing.T, size string) string {
-	t.Helper()
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
-		if os.Getenv("LIEUDIT_CHECK") == "1" {
-			t.Fatalf("mount a small disk: %v; run the checks as root", err)
-		}
-		t.Skipf("mount a small disk: %v; run the test as root", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return folder
-}
 
 // TestSyncOnAFullDiskAppendsNothing fills the disk of the log at each segment that a large sync takes. Once there is room
 // again, the same request is done by the same instance.
 func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 	const rows, segment, step = 8_000, 2 << 20, 2 << 20
-	mountSmallDisk(t, "1m") // skips the test where it cannot mount, or fails it under cmd/check
+	disktest.Mount(t, "1m") // skips the test where it cannot mount, or fails it under cmd/check
 	failed := 0
 	for free := 1; ; free++ {
 		done := false
 		t.Run(fmt.Sprintf("%d_KiB_free", free*step>>10), func(t *testing.T) {
-			folder := mountSmallDisk(t, "32m")
+			folder := disktest.Mount(t, "32m")
 			j, err := journal.Open(filepath.Join(folder, "log"), journal.Options{SegmentSize: segment})
 			if err != nil {
 				t.Fatal(err)

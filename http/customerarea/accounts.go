@@ -110,7 +110,8 @@ func (h *handler) closeAccount(ctx context.Context, c call, in body.CloseAccount
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
 		return kit.Response{}, err
 	}
-	return h.showAccount(ctx, c, body.Empty{})
+	shown, err := h.loadUnnamedAccount(ctx, c.Vars["id"]) // an account whose name is unreadable must be closed to be erased
+	return kit.Response{Body: shown}, err
 }
 
 // checkConfirmation checks that a request which cannot be undone names in its body the account of the path.
@@ -158,11 +159,12 @@ func (h *handler) changeAgency(ctx context.Context, c call, in body.ChangeAgency
 }
 
 // loadAccount is an account as its stream has it now. A sub-client is shown with its agency's plan and periods, and so are the
-// terms that are scheduled for it, unless it has left the agency when they begin.
+// terms that are scheduled for it, unless it has left the agency when they begin. With eventstore.ErrUnreadable it is complete
+// but for its name.
 func (h *handler) loadAccount(ctx context.Context, id string) (body.Account, error) {
-	s, err := h.accounts.Commands.CurrentState(ctx, id)
-	if err != nil {
-		return body.Account{}, err
+	s, unreadable := h.accounts.Commands.CurrentState(ctx, id)
+	if unreadable != nil && !errors.Is(unreadable, eventstore.ErrUnreadable) {
+		return body.Account{}, unreadable
 	}
 	now := h.Now()
 	terms := s.Terms.At(now)
@@ -181,13 +183,22 @@ func (h *handler) loadAccount(ctx context.Context, id string) (body.Account, err
 	}
 	period := plan.PeriodAt(shown.Anchor, now)
 	shown.Period = body.Interval{Start: period.Start(), End: period.End()}
-	return shown, nil
+	return shown, unreadable
+}
+
+// loadUnnamedAccount is loadAccount for what does not need the name: one that is unreadable is left out.
+func (h *handler) loadUnnamedAccount(ctx context.Context, id string) (body.Account, error) {
+	shown, err := h.loadAccount(ctx, id)
+	if errors.Is(err, eventstore.ErrUnreadable) {
+		err = nil
+	}
+	return shown, err
 }
 
 // applyAgencyTerms shows a sub-client with the plan and the periods of its agency. The quota is its own.
 func (h *handler) applyAgencyTerms(ctx context.Context, shown *body.Account, now time.Time) error {
 	agency, err := h.accounts.Commands.CurrentState(ctx, shown.Agency)
-	if err != nil {
+	if err != nil && !errors.Is(err, eventstore.ErrUnreadable) { // its name is not shown here
 		return err
 	}
 	shown.Plan, shown.Anchor = agency.Terms.At(now).Plan, agency.Anchor

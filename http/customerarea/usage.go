@@ -31,7 +31,7 @@ type Usage struct {
 // showUsage shows how many requests an account used in a period, all that was counted by now included. A period in which nothing
 // was counted must still be one of the account's periods.
 func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (kit.Response, error) {
-	owner, err := h.loadAccount(ctx, c.Vars["id"])
+	owner, err := h.loadUnnamedAccount(ctx, c.Vars["id"])
 	if err != nil {
 		return kit.Response{}, err
 	}
@@ -112,7 +112,7 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	if in.Account == "" {
 		in.Account = in.Contract
 	}
-	owner, err := h.loadAccount(ctx, in.Contract)
+	owner, err := h.loadUnnamedAccount(ctx, in.Contract)
 	if err != nil {
 		return kit.Response{}, err
 	}

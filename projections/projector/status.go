@@ -21,6 +21,7 @@ type Status struct {
 	Generation   string
 	State        sqldb.GenerationState
 	IsServedHere bool // this instance answers queries from it
+	IsDiverged   bool // it holds what is not on the log, and is not asked
 	Position     eventstore.Position
 	LastRecorded time.Time // time of the last event in it; zero if it holds none
 	WaitingSince time.Time // when the first event was recorded that it does not hold yet; zero if it lacks none
@@ -59,7 +60,7 @@ func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) St
 	if err != nil {
 		return s
 	}
-	s.IsServedHere = g.IsOf(m.ReadModel) && g.State == sqldb.Serving
+	s.IsServedHere, s.IsDiverged = g.IsOf(m.ReadModel) && g.State == sqldb.Serving, p.registry.IsDiverged(g)
 	if s.Lag, s.WaitingSince, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
@@ -106,6 +107,17 @@ const readyLag = 500
 // Ready returns nil if every model has a generation that serves, goes on, and has all but caught up; otherwise it says
 // what is missing.
 func (p *Projector) Ready(ctx context.Context) error {
+	return p.checkServed(ctx, func(Status) bool { return true })
+}
+
+// CaughtUp returns nil once no query is answered from old rows: as Ready, but a generation that holds what is not on the log
+// does not count, because it is not asked.
+func (p *Projector) CaughtUp(ctx context.Context) error {
+	return p.checkServed(ctx, func(s Status) bool { return !s.IsDiverged })
+}
+
+// checkServed is Ready for the served generations that isChecked selects.
+func (p *Projector) checkServed(ctx context.Context, isChecked func(Status) bool) error {
 	all, err := p.Status(ctx)
 	if err != nil {
 		return err
@@ -117,6 +129,7 @@ func (p *Projector) Ready(ctx context.Context) error {
 		}
 		isServed[s.Model] = true
 		switch {
+		case !isChecked(s):
 		case s.Reason != "":
 			err = errors.Join(err, fmt.Errorf("%s: %s", s.Generation, s.Reason))
 		case s.Lag > readyLag:

@@ -123,6 +123,10 @@ func TestDivergedGenerationAnswersAgainWhenItsLogIsBack(t *testing.T) {
 	}
 	for _, i := range []*instance{one, two} {
 		until(t, "it is not asked", func() bool { return errors.Is(read(i), sqldb.ErrDiverged) })
+		if err := i.Projector.Ready(t.Context()); err == nil {
+			t.Error("a generation that holds what is not on the log counts as ready")
+		}
+		until(t, "no generation that is not asked holds up the start", func() bool { return i.Projector.CaughtUp(t.Context()) == nil })
 	}
 	log.Restore(t, right, func() {})
 	at = projectortest.AppendAccountRange(t, log, s.codec, 3000, 3001)

@@ -26,20 +26,7 @@ func changedRow(account, code, id string, position int64) table.Site {
 // openChanges is openReader with a read model that is at a position of a log. setLog moves it to another.
 func openChanges(t *testing.T, address string, referentials []table.Referential, rows []table.Site) (p *locations.Reader, write func(position int64, rows ...table.Site), setLog func(string)) {
 	t.Helper()
-	registry, err := sqldb.OpenRegistry(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { registry.Close() })
-	g, err := registry.BuildGeneration(t.Context(), table.LocationsModel, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, release, err := registry.OpenGeneration(t.Context(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	registry, db, promote := sqldbtest.NewGeneration(t, address, table.LocationsModel)
 	inTx := func(f func(*sqldb.Tx) error) {
 		t.Helper()
 		if err := db.RunInTx(t.Context(), f); err != nil {
@@ -63,9 +50,7 @@ func openChanges(t *testing.T, address string, referentials []table.Referential,
 	inTx(func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Referentials, referentials) })
 	write(10, rows...)
 	setLog("one")
-	if err := registry.PromoteGeneration(t.Context(), table.LocationsModel, g); err != nil {
-		t.Fatal(err)
-	}
+	promote()
 	return locations.New(registry), write, setLog
 }
 

@@ -21,20 +21,7 @@ var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 // openReader makes a Reader of the given rows, and a function that writes more sites.
 func openReader(t *testing.T, address string, referentials []table.Referential, sites []table.Site) (*locations.Reader, func(...table.Site)) {
 	t.Helper()
-	registry, err := sqldb.OpenRegistry(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { registry.Close() })
-	c, err := registry.BuildGeneration(t.Context(), table.LocationsModel, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, release, err := registry.OpenGeneration(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	registry, db, promote := sqldbtest.NewGeneration(t, address, table.LocationsModel)
 	writeSites := func(sites ...table.Site) {
 		t.Helper()
 		if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, sites) }); err != nil {
@@ -45,9 +32,7 @@ func openReader(t *testing.T, address string, referentials []table.Referential, 
 	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Referentials, referentials) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := registry.PromoteGeneration(t.Context(), table.LocationsModel, c); err != nil {
-		t.Fatal(err)
-	}
+	promote()
 	return locations.New(registry), writeSites
 }
 

@@ -28,21 +28,8 @@ var (
 // openReader makes a Reader of the given rows.
 func openReader(t *testing.T, address string, periods []table.UsagePeriod, lines []table.UsageLine, uses ...table.KeyUse) *usage.Reader {
 	t.Helper()
-	registry, err := sqldb.OpenRegistry(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { registry.Close() })
-	c, err := registry.BuildGeneration(t.Context(), table.UsageModel, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, release, err := registry.OpenGeneration(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	err = db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+	registry, db, promote := sqldbtest.NewGeneration(t, address, table.UsageModel)
+	err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 		if err := sqldb.Upsert(t.Context(), tx, table.UsagePeriods, periods); err != nil {
 			return err
 		}
@@ -54,9 +41,7 @@ func openReader(t *testing.T, address string, periods []table.UsagePeriod, lines
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := registry.PromoteGeneration(t.Context(), table.UsageModel, c); err != nil {
-		t.Fatal(err)
-	}
+	promote()
 	return usage.New(registry)
 }
 

@@ -184,23 +184,9 @@ func digestList(into map[string]string, path string, get func(string) answer, of
 	sum, n := sha256.New(), 0
 	err := readPages(path, get, func(one json.RawMessage) error {
 		n++
-		sum.Write(withoutLastUse(one))
+		sum.Write(harness.WithoutLastUse(one))
 		return nil
 	})
 	into[strings.Join(append(of, path), " ")] = fmt.Sprintf("%d items, %x", n, sum.Sum(nil)[:8])
 	return err
-}
-
-// withoutLastUse returns an item without the time of a key's last use, which the run's own requests change.
-func withoutLastUse(item json.RawMessage) []byte {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(item, &fields) != nil {
-		return item
-	}
-	delete(fields, "utilise_le")
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return item
-	}
-	return text
 }

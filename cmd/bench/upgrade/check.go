@@ -78,25 +78,11 @@ func (r *run) digestLists(ctx context.Context, s *slot, admin harness.AdminClien
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 			n++
-			sum.Write(withoutLastUse(one))
+			sum.Write(harness.WithoutLastUse(one))
 		}
 		digests[path] = fmt.Sprintf("%d items, %x", n, sum.Sum(nil)[:8])
 	}
 	return digests, nil
-}
-
-// withoutLastUse returns an item without the time of a key's last use, which these reads change.
-func withoutLastUse(item json.RawMessage) []byte {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(item, &fields) != nil {
-		return item
-	}
-	delete(fields, "utilise_le")
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return item
-	}
-	return text
 }
 
 // checkUpgradeStatus checks that this program lists all instances, and does not finish while one is in the way.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -91,7 +92,7 @@ func (p Program) printReadiness(asJSON bool, report ops.Report) error {
 	}
 	rows := terminal.Table{{"PART", "STATE"}}
 	for _, name := range slices.Sorted(maps.Keys(report.Components)) {
-		rows = append(rows, []string{name, report.Components[name]})
+		rows = append(rows, []string{name, strings.ReplaceAll(report.Components[name], "\n", "; ")})
 	}
 	return p.PrintTable(rows)
 }

@@ -12,6 +12,9 @@ import (
 func TestTheUnitIsAcceptedBySystemd(t *testing.T) {
 	t.Parallel()
 	tool, err := exec.LookPath("systemd-analyze")
+	if err != nil && os.Getenv("LIEUDIT_CHECK") == "1" {
+		t.Fatal("systemd-analyze is not there (Debian: apt-get install systemd)")
+	}
 	if err != nil {
 		t.Skip("systemd-analyze is not there (Debian: apt-get install systemd)")
 	}

@@ -66,9 +66,9 @@ func (s *service) checkKeyRing(context.Context) error {
 	}
 }
 
-// checkStarted returns nil once the socket of the API is open and the read models have caught up for the first time. Before that an instance would answer from
-// old rows; after it a read model that stops leaves the instance ready, since authentication, metering and addresses do
-// not need one.
+// checkStarted returns nil once the socket of the API is open and the read models have caught up for the first time, or are not
+// asked, because an older copy of the log was put back. Before that an instance would answer from old rows; after it a read model
+// that stops leaves the instance ready, since authentication, metering and addresses do not need one.
 func (s *service) checkStarted(ctx context.Context) error {
 	if s.hasCaughtUp.Load() {
 		return nil
@@ -76,7 +76,7 @@ func (s *service) checkStarted(ctx context.Context) error {
 	if !s.api.isOpen() {
 		return errAPINotOpen
 	}
-	if err := s.projector.Ready(ctx); err != nil {
+	if err := s.projector.CaughtUp(ctx); err != nil {
 		return fmt.Errorf("the read models have not caught up yet: %w", err)
 	}
 	s.hasCaughtUp.Store(true)

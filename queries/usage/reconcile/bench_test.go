@@ -10,6 +10,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/usage"
 	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/event"
@@ -92,31 +93,16 @@ func newBenchLog(b *testing.B, accounts, ticks int, perTick int64) (*journal.Jou
 
 // openBenchReader makes a Reader of a SQLite file with these rows.
 func openBenchReader(b *testing.B, rows []table.UsagePeriod, lines []table.UsageLine) *usage.Reader {
-	registry, err := sqldb.OpenRegistry(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { registry.Close() })
-	g, err := registry.BuildGeneration(b.Context(), table.UsageModel, false)
-	if err != nil {
-		b.Fatal(err)
-	}
-	db, release, err := registry.OpenGeneration(b.Context(), g)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer release()
-	err = db.RunInTx(b.Context(), func(tx *sqldb.Tx) error {
+	registry, db, promote := sqldbtest.NewGeneration(b, b.TempDir(), table.UsageModel)
+	err := db.RunInTx(b.Context(), func(tx *sqldb.Tx) error {
 		if err := sqldb.Upsert(b.Context(), tx, table.UsagePeriods, rows); err != nil {
 			return err
 		}
 		return sqldb.Upsert(b.Context(), tx, table.UsageLines, lines)
 	})
-	if err == nil {
-		err = registry.PromoteGeneration(b.Context(), table.UsageModel, g)
-	}
 	if err != nil {
 		b.Fatal(err)
 	}
+	promote()
 	return usage.New(registry)
 }
