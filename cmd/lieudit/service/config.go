@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/cmd/lieudit/instance"
 	"lieudit/http/api"
 	"lieudit/schemas/token"
 )
@@ -54,7 +55,7 @@ const (
 	// DefaultMaxConnections is the cap of connections of the API, and again of the customer area.
 	DefaultMaxConnections = 8192
 	// DefaultBodyBudget is the cap in bytes of large request bodies in memory at once.
-	DefaultBodyBudget = 256 << 20
+	DefaultBodyBudget = instance.DefaultBodyBudget
 	// MinAccountBodyBudget is the smallest AccountBodyBudget in bytes: the largest single body must fit.
 	MinAccountBodyBudget = api.MaxBodyBytes
 )
@@ -108,4 +109,13 @@ func (c Config) describeSiteSearch() string {
 		return "in memory"
 	}
 	return "Meilisearch, " + hideKey(c.Meilisearch)
+}
+
+// settings are those of the instance.
+func (c Config) settings() instance.Settings {
+	return instance.Settings{
+		PeriodGrace: c.PeriodGrace, CountToTheLetter: c.CountToTheLetter, Unthrottled: c.Unthrottled, BodyBudget: c.BodyBudget,
+		AccountBodyBudget: c.AccountBodyBudget, TrustedProxies: c.TrustedProxies, TokenPrefixes: c.TokenPrefixes,
+		AcceptLostKeys: c.AcceptLostKeys, Demo: c.Demo,
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/cmd/lieudit/instance"
 	"lieudit/commands"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
@@ -74,7 +75,7 @@ func openEmbeddedLogs(ctx context.Context, c Config, calls *callMetrics) (_ logs
 	if err != nil {
 		return logs{}, err
 	}
-	opened.usage, opened.usageJournal = usage, usage
+	opened.usage, opened.usageTimeAtOpen = usage, usage.TimeAtOpen
 	if core.LastCheckpoint().Position == 0 && usage.LastCheckpoint().Position > 0 {
 		return logs{}, &LostCoreLogError{Remains: usageLogFolder, IsEmpty: true}
 	}
@@ -98,7 +99,7 @@ func checkCoreLogExists(data string) error {
 	if exists, err := journal.Exists(filepath.Join(data, coreLogFolder)); err != nil || exists {
 		return err
 	}
-	for _, name := range []string{usageLogFolder, vaultFile, keyRingFile, operatorTokenFile, readModelsFolder, foldsFolder} {
+	for _, name := range []string{usageLogFolder, vaultFile, instance.KeyRingFile, instance.OperatorTokenFile, readModelsFolder, instance.FoldsFolder} {
 		isPresent, err := isInUse(filepath.Join(data, name))
 		if err != nil {
 			return err

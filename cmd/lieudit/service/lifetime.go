@@ -24,8 +24,8 @@ func (s *service) serveAPI(ctx context.Context) error {
 	timeout := cmp.Or(s.KeyRingTimeout, DefaultKeyRingTimeout)
 	waiting, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
-	if err := s.keyRing.AwaitFresh(waiting); err != nil && ctx.Err() == nil {
-		s.Log.Warn("the API is open and cannot check keys yet", "waited", timeout, "reason", s.keyRing.Status(s.Now()).Reason)
+	if err := s.instance.AwaitKeys(waiting); err != nil && ctx.Err() == nil {
+		s.Log.Warn("the API is open and cannot check keys yet", "waited", timeout, "reason", err)
 	}
 	if ctx.Err() != nil || s.isStopping.Load() {
 		return nil

@@ -5,97 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
 
 	"lieudit/cmd/lieudit/ops"
-	"lieudit/http/api"
-	"lieudit/http/customerarea"
-	"lieudit/http/throttle"
-	accountqueries "lieudit/queries/account"
-	auditqueries "lieudit/queries/audit"
-	locationsqueries "lieudit/queries/locations"
-	usagequeries "lieudit/queries/usage"
-	"lieudit/queries/usage/reconcile"
 )
 
-// openListeners builds the handlers of the three listeners, and opens the sockets of the customer area and of ops. A connection
-// made before serve runs waits in the system's queue. serveAPI opens the socket of the API.
-func (s *service) openListeners() (err error) {
+// openListeners makes the three listeners, and opens the sockets of the customer area and of ops. A connection made before serve
+// runs waits in the system's queue. serveAPI opens the socket of the API.
+func (s *service) openListeners(context.Context) error {
 	limits, err := s.limitConnections()
 	if err != nil {
 		return err
 	}
-	uploads, err := s.openUploads()
-	if err != nil {
-		return err
-	}
-	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.liveVintage, s.router, api.Locations{
-		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), Alerts: s.siteAlerts,
-		CursorSecret: s.cursorKey, LastChange: s.changes.LastChange, Wait: s.waitForLocations,
-	}, api.Env{
-		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Clients: s.clients, Bodies: s.bodyBudget, Uploads: uploads, Prefixes: s.TokenPrefixes,
-		Now: s.Now, Log: s.Log, Version: s.version,
-	})
-	s.api = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", s.noteProxies(apiHandler)))
-	usageReader := usagequeries.New(s.registry)
-	areaHandler := customerarea.New(s.keyRing, customerarea.Accounts{
-		Commands: s.accounts, Tokens: s.tokens, Queries: accountqueries.New(s.registry, s.Now), Audit: auditqueries.New(s.registry),
-		Wait: s.newReadModelWait(accountCategory), WaitTokens: s.newReadModelWait(tokenCategory),
-	}, customerarea.Usage{
-		Meter: s.ledger, Queries: usageReader, Wait: s.waitForUsage, Reconciler: &reconcile.Reconciler{
-			Log: s.logs.usage, Read: usageReader, WaitForUsage: s.waitForUsage, RunningInstances: s.registry.ActiveInstances,
-		},
-	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs, Releases: servedReleases{s}, Upgrades: upgrades{s.deployment, s.registry}}, customerarea.Env{
-		Limiter: s.waitLimiter, Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
-	})
-	s.area = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler))
+	s.api = s.newListener("API", s.Listen, limits.api, s.instance.API())
+	s.area = s.newListener("customer area", s.AreaListen, limits.area, s.instance.Area())
 	s.ops = s.newListener("ops", s.OpsListen, limits.ops, ops.NewHandler(s.components(), s.metrics))
 	s.registerConnectionMetrics()
 	return errors.Join(s.area.open(), s.ops.open())
-}
-
-const (
-	// maxUploads is how many files of clients may be on disk at once, each with a descriptor and at most csvupload.MaxFileBytes;
-	// maxAccountUploads is how many of them may be of one account.
-	maxUploads        = 16
-	maxAccountUploads = maxUploads / 2
-)
-
-// openUploads makes the folder for files of clients, which is beside the data so that they are on a disk and not in memory. What a
-// killed process left there is removed.
-func (s *service) openUploads() (api.Uploads, error) {
-	folder := filepath.Join(s.Data, uploadsFolder)
-	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
-		return api.Uploads{}, fmt.Errorf("folder of uploads: %w", err)
-	}
-	return api.Uploads{Folder: folder, Budget: s.uploadBudget}, nil
-}
-
-// countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
-func (s *service) countingPolicy() api.CountingPolicy {
-	if s.CountToTheLetter {
-		return api.CountAll
-	}
-	return api.CountingPolicy{}
-}
-
-// newThrottle limits publishable keys to 20 requests a second, in bursts of 100, from one client address. It allows
-// everything where a proxy does so.
-func (s *service) newThrottle() *throttle.Throttle {
-	if s.Unthrottled {
-		return &throttle.Throttle{}
-	}
-	return throttle.New(20, 100)
-}
-
-// noteProxies makes readiness tell of a proxy that is not trusted, where that matters to the throttle.
-func (s *service) noteProxies(next http.Handler) http.Handler {
-	if s.Unthrottled {
-		return next
-	}
-	return s.clients.Handler(next)
 }
 
 const (

@@ -1,27 +1,15 @@
 package service
 
 import (
-	"context"
-	"math"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-
-	"lieudit/projections/searchindex"
 )
 
-// registerMetrics registers the metrics of the parts that openService has opened. Each value is read from its part when the
+// registerMetrics registers the metrics of the parts that openService has opened; those of the instance are there already. Each value is read from its part when the
 // metrics are scraped; nothing is kept here. Names, labels and help texts are part of the operator's interface.
 func (s *service) registerMetrics() {
-	s.registerKeyRingMetrics()
-	s.registerUsageMetrics()
 	s.registerAddressMetrics()
 	s.registerRoadMetrics()
-	if s.siteIndexer != nil {
-		s.registerSiteIndexerMetrics()
-	}
-	s.metrics.MustRegister(&readModelCollector{s.projector.Status, s.Now})
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
@@ -33,43 +21,6 @@ func (s *service) registerGauge(name, help string, labels prometheus.Labels, val
 // registerCounter registers a value that only rises. Labels may be nil.
 func (s *service) registerCounter(name, help string, labels prometheus.Labels, value func() float64) {
 	s.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
-}
-
-func (s *service) registerKeyRingMetrics() {
-	s.registerGauge("lieudit_keyring_keys", "Credentials that are valid.", nil, func() float64 {
-		return float64(s.keyRing.Status(s.Now()).Keys)
-	})
-	s.registerGauge("lieudit_keyring_position", "Place in the log the key ring has reached.", nil, func() float64 {
-		return float64(s.keyRing.Status(s.Now()).Position)
-	})
-	s.registerGauge("lieudit_keyring_age_seconds", "Time since the last successful look of the key ring at the log began; NaN before the first.", nil, func() float64 {
-		now := s.Now()
-		status := s.keyRing.Status(now)
-		if status.LastPollStart.IsZero() {
-			return math.NaN()
-		}
-		return now.Sub(status.LastPollStart).Seconds()
-	})
-	s.registerGauge("lieudit_keyring_fresh", "1 while keyed requests are served, else 0.", nil, func() float64 {
-		if s.keyRing.IsFresh(s.Now()) {
-			return 1
-		}
-		return 0
-	})
-}
-
-func (s *service) registerUsageMetrics() {
-	s.registerGauge("lieudit_requests_waiting", "Requests that wait for a silent event log.", nil, func() float64 {
-		return float64(s.waitLimiter.Waiting())
-	})
-	s.registerCounter("lieudit_usage_events_total", "Events this instance wrote to count requests.", nil, func() float64 {
-		events, _ := s.ledger.Totals()
-		return float64(events)
-	})
-	s.registerCounter("lieudit_usage_requests_total", "Requests this instance counted.", nil, func() float64 {
-		_, requests := s.ledger.Totals()
-		return float64(requests)
-	})
 }
 
 func (s *service) registerAddressMetrics() {
@@ -105,42 +56,8 @@ func (s *service) registerRoadMetrics() {
 	})
 }
 
-// registerSiteIndexerMetrics registers the backlog of the search index: changes of sites that are in the outbox and not yet
-// in the index. The outbox is a table that all instances share, so each of them reports all of it. A backlog that cannot
-// be read within a second is NaN.
-func (s *service) registerSiteIndexerMetrics() {
-	backlog := func(count func(searchindex.Backlog) int) func() float64 {
-		return func() float64 {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			b, err := s.siteIndexer.Backlog(ctx)
-			if err != nil {
-				return math.NaN()
-			}
-			return float64(count(b))
-		}
-	}
-	s.registerGauge("lieudit_outbox_waiting", "Sites that the search is still to be told of.", nil, backlog(func(b searchindex.Backlog) int { return b.Pending }))
-	s.registerGauge("lieudit_outbox_aside", "Sites that the search refused.", nil, backlog(func(b searchindex.Backlog) int { return b.Refused }))
-}
-
-// registerConnectionMetrics registers what clients can exhaust: the budget of bodies and the connections of the listeners.
+// registerConnectionMetrics registers the connections of the listeners, which clients can exhaust.
 func (s *service) registerConnectionMetrics() {
-	s.registerGauge("lieudit_body_bytes", "Bytes of the budget of large request bodies that are in use.", nil, func() float64 {
-		return float64(s.bodyBudget.Status().Used)
-	})
-	s.registerGauge("lieudit_bodies_waiting", "Large request bodies that wait for their share of the budget.", nil, func() float64 {
-		return float64(s.bodyBudget.Status().Waiting)
-	})
-	s.registerCounter("lieudit_bodies_overloaded_total", "Large request bodies that got no share of the budget.", nil, func() float64 {
-		return float64(s.bodyBudget.Status().Overloaded)
-	})
-	s.registerGauge("lieudit_uploads", "Files of clients that are on disk while they are answered.", nil, func() float64 {
-		return float64(s.uploadBudget.Status().Used)
-	})
-	s.registerGauge("lieudit_uploads_waiting", "Files that wait for their turn to be read.", nil, func() float64 {
-		return float64(s.uploadBudget.Status().Waiting)
-	})
 	for name, l := range map[string]*listener{"api": s.api, "area": s.area, "ops": s.ops} {
 		labels := prometheus.Labels{"listener": name}
 		s.registerGauge("lieudit_connections", "Connections that are open.", labels, func() float64 { return float64(l.status().Open) })

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/cmd/lieudit/guide"
+	"lieudit/cmd/lieudit/instance"
 	"lieudit/projections/searchindex"
 	addressmeili "lieudit/queries/address/meili"
 )
@@ -15,7 +16,7 @@ import (
 // The chapter has one section a part of /readyz, in the order in which parts are listed here.
 func TestTheGuideExplainsEveryPartOfReadiness(t *testing.T) {
 	t.Parallel()
-	s := &service{siteIndexer: &searchindex.Indexer{}, addressIndex: &addressmeili.Indexes{}}
+	s := &service{instance: &instance.Instance{Parts: instance.Parts{SiteIndexer: &searchindex.Indexer{}}}, addressIndex: &addressmeili.Indexes{}}
 	var want []string
 	for _, c := range s.components() {
 		want = append(want, c.Name)

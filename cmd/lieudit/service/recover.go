@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/cmd/lieudit/backup"
+	"lieudit/cmd/lieudit/instance"
 	"lieudit/commands"
 	"lieudit/commands/access"
 	"lieudit/commands/deployment"
@@ -50,7 +51,7 @@ func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (rec
 		return recovered, err
 	}
 	tokens := access.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // tokens have no personal text: no vault is needed
-	recovered = RecoveredToken{ID: uuid.Must(uuid.NewV7()).String(), File: filepath.Join(c.Data, operatorTokenFile)}
+	recovered = RecoveredToken{ID: uuid.Must(uuid.NewV7()).String(), File: filepath.Join(c.Data, instance.OperatorTokenFile)}
 	draft := recovered.File + ".draft"
 	secret := c.TokenPrefixes.New(token.Area)
 	if err := writeSecretFile(draft, secret); err != nil {

@@ -1,11 +1,10 @@
-// Package service runs one instance of lieudit. Its one job is wiring: it decides which log, databases, searches and
-// listeners an instance runs on, builds every part with what it needs, and starts and stops the parts in order. It is
-// the only package that imports every part; it decides nothing about requests or events.
+// Package service runs one instance of lieudit in a process. It decides which log, databases, searches and listeners the instance
+// runs on, opens them, and starts and stops everything in order. It decides nothing about requests or events.
 //
-// Run takes a Config. openService locks the data folder and opens the parts from the log upwards; service.run then
-// starts what works in the background (key ring, projector, change notifier, watchers of vintages and road networks, usage meter, closing of
-// periods) and last the three listeners, that of the API once the key ring can check keys (lifetime.go). When the context ends,
-// the listeners drain first, the background parts stop next, and close frees the parts in reverse order.
+// Run takes a Config. openService locks the data folder and opens the parts from the log upwards, the instance last (package
+// instance: handlers and what works behind them); service.run then starts the background and the three listeners, that of the API
+// once the key ring can check keys (lifetime.go). When the context ends, the listeners drain first, the background stops next, and
+// close frees the parts in reverse order.
 //
 // A server that is down at start is no error: the parts connect by themselves, and readiness says what is missing. Only
 // what an operator must decide refuses the start, such as a data folder in use or a vault that lacks keys.
@@ -20,68 +19,40 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/lieudit/backup"
+	"lieudit/cmd/lieudit/instance"
 	"lieudit/cmd/lieudit/releases"
-	"lieudit/commands/access"
-	"lieudit/commands/account"
-	"lieudit/commands/deployment"
-	"lieudit/commands/locations"
-	"lieudit/commands/repair"
-	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
-	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
-	"lieudit/eventstore/waitlimit"
-	"lieudit/http/bodylimit"
-	"lieudit/http/clientip"
-	"lieudit/projections/changes"
-	"lieudit/projections/keyring"
-	"lieudit/projections/projector"
 	"lieudit/projections/searchindex"
-	usageprojections "lieudit/projections/usage"
 	"lieudit/queries/address/live"
 	addressmeili "lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
 	"lieudit/queries/locations/alert"
-	"lieudit/queries/locations/geocode"
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/route"
 	routelive "lieudit/queries/route/live"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/outage"
-	"lieudit/schemas/event"
-	"lieudit/schemas/table"
 )
 
-// Files and folders of the data folder. Package releases names those of vintages and road networks.
+// Files and folders of the data folder, beside those of package instance. Package releases names those of vintages and road networks.
 const (
 	coreLogFolder    = "log/core"
 	usageLogFolder   = "log/usage"
 	readModelsFolder = "readmodels"
 	vaultFile        = "vault.db"
-	keyRingFile      = "keyring"
-	foldsFolder      = "folds"
-	uploadsFolder    = "uploads"
 )
 
-// service is the parts of one instance. A request enters at a listener on the left and ends at a log, at the tables of
-// the registry, at the live vintage or at the live network; events leave the logs to the right and come back as rows.
-//
-//	api.Handler ──> keyring.Ring <───────────────────────────┐
-//	   │   ├──> live.Vintage <── releases.Watcher            │
-//	   │   └──> live.Network <── releases.Watcher            │
-//	   │                                                     │
-//	customerarea.Handler ──> commands ──> logs ──> feed ─────┤
-//	   │                                                     │
-//	   └──> queries ──> sqldb.Registry <── projector.Projector
-//	            └─────> changes.Notifier (last change of an account's sites)
+// service is an instance with what it stands on in this process: the folder's lock, files, servers and sockets.
 type service struct {
 	Config
 	version string
@@ -90,23 +61,9 @@ type service struct {
 
 	closers        []func() error
 	logs           logs
-	vault          *vault.Bound       // data keys of personal fields
-	vaultChanged   chan struct{}      // receives a value when a vault becomes valid
-	registry       *sqldb.Registry    // databases of the read models
-	waitLimiter    *waitlimit.Limiter // bounds the requests that wait for a slow log
-	keyRing        *keyring.Ring
-	projector      *projector.Projector
-	changes        *changes.Notifier
-	accounts       *account.Accounts
-	tokens         *access.Tokens
-	repairs        *repair.Repairs
-	deployment     *deployment.Deployment
-	ledger         *usage.Meter
-	locations      *locations.Locations
+	registry       *sqldb.Registry      // databases of the read models
 	siteEngine     *meili.Engine        // nil: sites are searched in memory
 	siteIndexer    *searchindex.Indexer // fills the index that siteEngine searches; nil without it
-	hasCaughtUp    atomic.Bool          // the read models have caught up once
-	usageLoss      *usageLoss           // what the start found; nil: nothing
 	liveVintage    *live.Vintage
 	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
@@ -117,10 +74,8 @@ type service struct {
 	networkWatcher *releases.Watcher[*network.Network]
 	servedNetwork  atomic.Pointer[servedNetwork] // nil: none
 
-	bodyBudget     *bodylimit.Budget
-	uploadBudget   *bodylimit.Budget // of files on disk
+	instance       *instance.Instance
 	gc             gcTuner
-	clients        *clientip.Finder
 	api, area, ops *listener
 	isStopping     atomic.Bool // the context of Run has ended
 }
@@ -162,31 +117,17 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 		return nil, err
 	}
 	s.onClose(s.logs.close)
-	if err := s.openDeployment(ctx); err != nil {
-		return nil, err
+	for _, open := range []func(context.Context) error{s.openDatabases, s.openSiteSearch, s.openAddresses, s.openRoads, s.openInstance, s.openListeners} {
+		if err := open(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.openDatabases(); err != nil {
-		return nil, err
-	}
-	if err := s.openVault(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.openSiteSearch(); err != nil {
-		return nil, err
-	}
-	if err := s.openAddresses(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.openRoads(ctx); err != nil {
-		return nil, err
-	}
-	s.connectParts()
 	s.registerMetrics()
-	return s, s.openListeners()
+	return s, nil
 }
 
 // openDatabases opens the databases of the read models: Postgres, or a folder of SQLite files.
-func (s *service) openDatabases() (err error) {
+func (s *service) openDatabases(context.Context) (err error) {
 	location := s.Postgres
 	if s.Postgres == "" {
 		location = filepath.Join(s.Data, readModelsFolder)
@@ -200,29 +141,24 @@ func (s *service) openDatabases() (err error) {
 	return nil
 }
 
-// connectParts builds the parts that do no I/O before they run, from those that openService has opened.
-func (s *service) connectParts() {
-	codec := eventstore.NewCodec(s.vault)
-	s.keyRing = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, keyRingFile), s.Log)
-	s.projector = projector.New(s.logs.core, codec, s.registry, s.configuredReadModels()...)
-	s.projector.AddModelFrom(s.logs.usage, usageprojections.Model)
-	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // nobody else opens a SQLite file of a locked folder
-	s.changes = changes.New(s.logs.core, func(ctx context.Context) (eventstore.Checkpoint, error) {
-		return s.projector.Checkpoint(ctx, table.LocationsModel.Name)
-	}, s.Log)
-	s.accounts = account.New(s.logs.core, codec, s.TokenPrefixes, s.Now)
-	s.tokens = access.New(s.logs.core, codec, s.TokenPrefixes, s.Now)
-	s.repairs = repair.New(s.logs.core, codec)
-	s.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
-	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.waitLimiter, s.Now, s.Log)
-	s.locations = locations.New(s.logs.core, codec, s.accounts, geocode.New(s.liveVintage), s.Now)
-	s.locations.KeepSnapshots(filepath.Join(s.Data, foldsFolder), s.Log)
-	s.bodyBudget = s.newBodyBudget()
-	s.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
-	s.clients = clientip.NewFinder(s.TrustedProxies, s.Log)
-	s.gc = newGCTuner(s.bodyBudget)
-	s.registry.InstanceID = s.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
-	s.registry.Program, s.registry.Format = s.version, event.HighestFormat
+// openInstance builds the instance from the parts that are open, and refuses the start where it must not start.
+func (s *service) openInstance(ctx context.Context) error {
+	keys, err := vault.New(s.vaultLocation(), s.VaultKey, s.Now)
+	if err != nil {
+		return err
+	}
+	s.instance, err = instance.New(instance.Parts{
+		Settings: s.settings(), Core: s.logs.core, Usage: s.logs.usage, UsageTimeAtOpen: s.logs.usageTimeAtOpen, OwnsLogs: s.EventStore == "",
+		Registry: s.registry, OwnsReadModels: s.Postgres == "", // nobody else opens a SQLite file of a locked folder
+		Vault: keys, Folder: s.Data, Vintage: s.liveVintage, SiteAlerts: s.siteAlerts, Router: s.router, Releases: servedReleases{s},
+		SiteEngine: s.siteEngine, SiteIndexer: s.siteIndexer, Now: s.Now, Metrics: s.metrics, Log: s.Log, Out: s.Out, Version: s.version,
+	})
+	if err != nil {
+		return errors.Join(err, keys.Close())
+	}
+	s.onClose(s.instance.Close)
+	s.gc = newGCTuner(s.instance.Bodies())
+	return s.instance.CheckStart(ctx)
 }
 
 // onClose registers the function that frees an opened part. It is called once, by close.
@@ -241,28 +177,16 @@ func (s *service) close() error {
 // own, which ends only after the listeners have drained: running requests need it to the end. A listener that fails ends
 // the others; a background part that fails is noticed by readiness, and its error is returned at the end.
 func (s *service) run(ctx context.Context) error {
-	s.projector.VerifyGenerations(ctx)
-	if s.usageLoss = s.findUsageLoss(ctx); s.usageLoss != nil {
-		s.Log.Error("requests were lost", "reason", s.usageLoss)
-	}
 	backgroundCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var background errgroup.Group
 	background.Go(func() error {
-		s.keyRing.Run(backgroundCtx)
-		return nil
-	})
-	background.Go(func() error {
 		s.gc.tuneUntilDone(backgroundCtx)
 		return nil
 	})
-	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.projector.Run(backgroundCtx)) })
-	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.changes.Run(backgroundCtx)) })
+	background.Go(func() error { return s.instance.Work(backgroundCtx) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.networkWatcher.Run(backgroundCtx)) })
-	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.runLedger(backgroundCtx)) })
-	background.Go(func() error { return s.closePeriods(backgroundCtx) })
-	background.Go(func() error { return s.newReopener().reopenAccounts(backgroundCtx) })
 	if s.addressIndex != nil {
 		background.Go(func() error { return s.keepVintageIndexed(backgroundCtx) })
 	}
@@ -280,8 +204,7 @@ func (s *service) run(ctx context.Context) error {
 		foreground.Go(func() error { return l.serve(serving, s.finishTimeout()) })
 	}
 	foreground.Go(func() error { return s.writeFirstStart(serving) })
-	foreground.Go(func() error { return s.followFormat(serving) }) // in the foreground, as the vault: an unknown format ends the instance
-	foreground.Go(func() error { return s.vault.Run(serving) })    // in the foreground: a wrong vault found late ends the instance
+	foreground.Go(func() error { return s.instance.Watch(serving) })
 	foreground.Go(func() error { return s.notifySupervisor(serving, s.isReady) })
 	err := foreground.Wait()
 	stop()
@@ -316,8 +239,8 @@ func Version() string {
 // logs are the two logs of the service: core holds accounts, keys and locations, usage holds the ticks. They are apart
 // so that millions of ticks never slow the replay of keys. On EventStoreDB both fields are the same store.
 type logs struct {
-	core, usage  eventstore.Store
-	usageJournal *journal.Journal // usage without what times its appends; nil on a server
+	core, usage     eventstore.Store
+	usageTimeAtOpen func() time.Time // of the usage journal; nil on a server
 }
 
 // openLogs connects to the event store of the config, or opens the two journals of the data folder.

@@ -1,4 +1,4 @@
-package service
+package instance
 
 import (
 	"net/http"
@@ -10,7 +10,7 @@ import (
 
 // withMetrics counts and times the answers of a listener, those of handlers that panic too. It has a recorder of its own
 // because the label is "status": promhttp's instrumentation only has "code".
-func (s *service) withMetrics(name string, next http.Handler) http.Handler {
+func (i *Instance) withMetrics(name string, next http.Handler) http.Handler {
 	labels := prometheus.Labels{"listener": name}
 	responses := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lieudit_http_answers_total", Help: "Answers sent.", ConstLabels: labels}, []string{"status"})
@@ -19,7 +19,7 @@ func (s *service) withMetrics(name string, next http.Handler) http.Handler {
 	durations := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "lieudit_http_answer_seconds", Help: "Time from a request's headers to its answer.", ConstLabels: labels,
 		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}})
-	s.metrics.MustRegister(responses, refusals, durations)
+	i.Metrics.MustRegister(responses, refusals, durations)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		startedAt := time.Now()
 		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK, refusals: refusals}

@@ -1,4 +1,4 @@
-package service
+package instance
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"lieudit/commands"
 	"lieudit/commands/deployment"
-	"lieudit/eventstore"
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/body"
 	"lieudit/schemas/event"
@@ -24,38 +23,37 @@ const (
 	formatCheckInterval = 5 * time.Second
 )
 
-// openDeployment refuses a log whose format this program does not know. The journal has one instance, so that no older one
-// can run beside it: its format is raised at once. On servers an operator raises it (upgrades.Finish).
-func (s *service) openDeployment(ctx context.Context) error {
-	s.deployment = deployment.New(s.logs.core, eventstore.NewCodec(nil), s.version) // its events have no personal texts
+// checkFormat refuses a log whose format this program does not know. Where no older instance
+// can run beside this one, it raises the format at once. Elsewhere an operator does (upgrades.Finish).
+func (i *Instance) checkFormat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, firstFormatCheckTimeout)
 	defer cancel()
-	_, err := s.deployment.CheckFormat(ctx)
+	_, err := i.deployment.CheckFormat(ctx)
 	var unknown *deployment.UnknownFormatError
 	switch {
 	case errors.As(err, &unknown):
 		return err
-	case s.EventStore != "": // one that cannot be read now is checked by followFormat
+	case !i.OwnsLogs: // one that cannot be read now is checked by followFormat
 		return nil
 	case err != nil:
 		return err
 	}
-	return s.deployment.RaiseFormat(ctx, commands.Metadata{Actor: "system", Reason: "start of a new program"}, event.HighestFormat)
+	return i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: "system", Reason: "start of a new program"}, event.HighestFormat)
 }
 
 // followFormat reads the log's format until ctx ends, and returns an error as soon as it is one that this program does not
 // know. That ends the instance. It happens where the log could not be read at start, or where an operator finished an upgrade
 // in the moment in which this instance started.
-func (s *service) followFormat(ctx context.Context) error {
+func (i *Instance) followFormat(ctx context.Context) error {
 	isFirst := true
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, formatCheckInterval) {
-		format, err := s.deployment.CheckFormat(ctx)
+		format, err := i.deployment.CheckFormat(ctx)
 		var unknown *deployment.UnknownFormatError
 		if errors.As(err, &unknown) {
 			return err
 		}
 		if err == nil && isFirst && format < event.HighestFormat {
-			s.Log.Info("an upgrade is not finished: once no older program runs, lieudit upgrade finish raises the log's format",
+			i.Log.Info("an upgrade is not finished: once no older program runs, lieudit upgrade finish raises the log's format",
 				"format", format, "known", event.HighestFormat)
 		}
 		if isFirst = isFirst && err != nil; !isFirst {

@@ -1,4 +1,4 @@
-package service
+package instance
 
 import (
 	"context"
@@ -20,20 +20,19 @@ func (l *usageLoss) Error() string {
 		"or go on without them: lieudit projections rebuild usage", l.from.Format(time.RFC3339), l.to.Format(time.RFC3339))
 }
 
-// findUsageLoss compares the usage log of the data folder with its read model, which the projector has verified. It returns nil
+// findUsageLoss compares the usage log with its read model, which the projector has verified. It returns nil
 // where nothing shows a loss, or the times cannot be known.
-func (s *service) findUsageLoss(ctx context.Context) *usageLoss {
-	log := s.logs.usageJournal
-	g, err := s.registry.ServingGeneration(ctx, table.UsageModel)
-	if log == nil || err != nil || !s.registry.IsDiverged(g) {
+func (i *Instance) findUsageLoss(ctx context.Context) *usageLoss {
+	g, err := i.Registry.ServingGeneration(ctx, table.UsageModel)
+	if i.UsageTimeAtOpen == nil || err != nil || !i.Registry.IsDiverged(g) {
 		return nil
 	}
-	all, err := s.projector.Status(ctx)
+	all, err := i.projector.Status(ctx)
 	if err != nil {
 		return nil
 	}
 	for _, status := range all {
-		if from := log.TimeAtOpen(); status.Generation == g.Name && from.Before(status.LastRecorded) {
+		if from := i.UsageTimeAtOpen(); status.Generation == g.Name && from.Before(status.LastRecorded) {
 			return &usageLoss{g, from, status.LastRecorded}
 		}
 	}
@@ -41,13 +40,13 @@ func (s *service) findUsageLoss(ctx context.Context) *usageLoss {
 }
 
 // checkUsageLoss returns the loss that the start found, until the read model was made again from the log as it is.
-func (s *service) checkUsageLoss(ctx context.Context) error {
-	if s.usageLoss == nil || !s.registry.IsDiverged(s.usageLoss.generation) {
+func (i *Instance) checkUsageLoss(ctx context.Context) error {
+	if i.usageLoss == nil || !i.Registry.IsDiverged(i.usageLoss.generation) {
 		return nil
 	}
-	g, err := s.registry.ServingGeneration(ctx, table.UsageModel)
-	if err == nil && g.Name != s.usageLoss.generation.Name {
+	g, err := i.Registry.ServingGeneration(ctx, table.UsageModel)
+	if err == nil && g.Name != i.usageLoss.generation.Name {
 		return nil
 	}
-	return s.usageLoss
+	return i.usageLoss
 }

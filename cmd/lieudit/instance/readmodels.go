@@ -1,4 +1,4 @@
-package service
+package instance
 
 import (
 	"context"
@@ -102,13 +102,13 @@ const maxReadModelWait = 2 * time.Second
 // newReadModelWait returns a function that blocks until the key ring and the read models of a category have passed a
 // position of the core log, so that a client reads its own writes. When one has stopped, or maxReadModelWait is over, it
 // returns all the same: what the request did is on the log.
-func (s *service) newReadModelWait(category string) func(context.Context, eventstore.Position) {
+func (i *Instance) newReadModelWait(category string) func(context.Context, eventstore.Position) {
 	models := readModelsOfCategory(category)
 	return func(ctx context.Context, at eventstore.Position) {
 		ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
 		defer cancel()
-		if err := errors.Join(s.keyRing.AwaitPosition(ctx, at), s.projector.AwaitPosition(ctx, at, models...)); err != nil {
-			s.Log.Warn("answered before the read models", "position", at, "reason", err)
+		if err := errors.Join(i.keyRing.AwaitPosition(ctx, at), i.projector.AwaitPosition(ctx, at, models...)); err != nil {
+			i.Log.Warn("answered before the read models", "position", at, "reason", err)
 		}
 	}
 }
@@ -120,27 +120,27 @@ const (
 )
 
 // waitForUsage blocks until the read model of usage shows all that the usage log holds now, at most maxReadModelWait.
-func (s *service) waitForUsage(ctx context.Context) {
+func (i *Instance) waitForUsage(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
 	defer cancel()
-	if err := s.projector.AwaitCaughtUp(ctx, table.UsageModel.Name); err != nil {
-		s.Log.Warn("answered before the read model of usage", "reason", err)
+	if err := i.projector.AwaitCaughtUp(ctx, table.UsageModel.Name); err != nil {
+		i.Log.Warn("answered before the read model of usage", "reason", err)
 	}
 }
 
 // waitForLocations blocks until locations show, and searches find, what the core log held at a position, at most
 // maxReadModelWait. It does not wait for the other read models: a large sync keeps the audit busy for longer.
-func (s *service) waitForLocations(ctx context.Context, at eventstore.Position) {
+func (i *Instance) waitForLocations(ctx context.Context, at eventstore.Position) {
 	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
 	defer cancel()
-	err := s.projector.AwaitPosition(ctx, at, table.LocationsModel.Name)
+	err := i.projector.AwaitPosition(ctx, at, table.LocationsModel.Name)
 	if err == nil { // the notifier starts at the read model's checkpoint, so it is waited for second
-		err = s.changes.AwaitPosition(ctx, at)
+		err = i.changes.AwaitPosition(ctx, at)
 	}
 	if err == nil {
-		err = s.waitForSearch(ctx, at)
+		err = i.waitForSearch(ctx, at)
 	}
 	if err != nil {
-		s.Log.Warn("answered before the places", "position", at, "reason", err)
+		i.Log.Warn("answered before the places", "position", at, "reason", err)
 	}
 }

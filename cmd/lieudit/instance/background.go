@@ -1,0 +1,75 @@
+package instance
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	usagequeries "lieudit/queries/usage"
+	"lieudit/schemas/plan"
+)
+
+const (
+	closeInterval  = 10 * time.Minute // mean pause between two rounds of closing
+	closeBatchSize = 100              // periods read at a time
+)
+
+// closePeriods closes periods of usage until ctx ends. It closes a period PeriodGrace after the period's end, so that late
+// ticks, the events that count requests, are still in it. The read model only says which periods to try; the log decides
+// whether one can be closed, so several instances may try the same.
+func (i *Instance) closePeriods(ctx context.Context) error {
+	periods := usagequeries.New(i.Registry)
+	// The first round waits until the read models are likely to have caught up. Later pauses are random, so that instances
+	// seldom work on the same periods at once.
+	for pause := time.Minute; sleep(ctx, pause); pause = closeInterval/2 + rand.N(closeInterval) {
+		if err := i.closeEndedPeriods(ctx, periods); err != nil && ctx.Err() == nil {
+			i.Log.Warn("ended periods are not closed yet", "reason", err)
+		}
+	}
+	return nil
+}
+
+// closeEndedPeriods closes all periods that are due now, batch by batch. It stops at the first error, and returns nil when
+// ctx ends.
+func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.Reader) error {
+	endedBefore := plan.DateOf(i.Now().Add(-i.PeriodGrace))
+	for {
+		ended, err := periods.UnclosedPeriods(ctx, endedBefore, closeBatchSize)
+		if err != nil || len(ended) == 0 {
+			return err
+		}
+		for _, p := range ended {
+			if err := i.ledger.ClosePeriod(ctx, p.Contract, p.Period); err != nil {
+				return err
+			}
+		}
+		if len(ended) < closeBatchSize {
+			return nil
+		}
+		if !sleep(ctx, time.Second) { // until the read model no longer lists what was just closed
+			return nil
+		}
+	}
+}
+
+// runLedger runs the usage meter as soon as the key ring is fresh. Before that the key ring accepts no key, so no request
+// is counted. The meter follows the core log from the key ring's checkpoint on: the plans and caps that the key ring
+// gives for a request already contain what happened before.
+func (i *Instance) runLedger(ctx context.Context) error {
+	for !i.keyRing.IsFresh(time.Now()) {
+		if !sleep(ctx, 10*time.Millisecond) { // short: requests cannot be counted before the meter runs
+			return nil
+		}
+	}
+	return i.ledger.Run(ctx, i.Core, i.keyRing.Checkpoint())
+}
+
+// sleep waits for a duration and returns true, or returns false as soon as ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,95 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"lieudit/http/api"
+	"lieudit/http/customerarea"
+	"lieudit/http/throttle"
+	accountqueries "lieudit/queries/account"
+	auditqueries "lieudit/queries/audit"
+	locationsqueries "lieudit/queries/locations"
+	usagequeries "lieudit/queries/usage"
+	"lieudit/queries/usage/reconcile"
+)
+
+// handlers answer requests. They need Work to run, and say what is missing where it does not.
+type handlers struct{ api, area http.Handler }
+
+// API is the handler of the API, under /services/v1, and Area that of the customer area, under /customer-area/v1.
+func (i *Instance) API() http.Handler  { return i.handlers.api }
+func (i *Instance) Area() http.Handler { return i.handlers.area }
+
+// buildHandlers connects the handlers with the parts.
+func (i *Instance) buildHandlers() error {
+	uploads, err := i.openUploads()
+	if err != nil {
+		return err
+	}
+	apiHandler := api.New(i.keyRing, api.NewRequestMeter(i.ledger, i.countingPolicy(), i.Log), i.Vintage, i.Router, api.Locations{
+		Commands: i.locations, Queries: locationsqueries.New(i.Registry), Search: i.newSearchEngine(), Alerts: i.SiteAlerts,
+		CursorSecret: i.cursorKey, LastChange: i.changes.LastChange, Wait: i.waitForLocations,
+	}, api.Env{
+		Limiter: i.waitLimiter, Throttle: i.newThrottle(), Clients: i.clients, Bodies: i.bodyBudget, Uploads: uploads, Prefixes: i.TokenPrefixes,
+		Now: i.Now, Log: i.Log, Version: i.Version,
+	})
+	usageReader := usagequeries.New(i.Registry)
+	areaHandler := customerarea.New(i.keyRing, customerarea.Accounts{
+		Commands: i.accounts, Tokens: i.tokens, Queries: accountqueries.New(i.Registry, i.Now), Audit: auditqueries.New(i.Registry),
+		Wait: i.newReadModelWait(accountCategory), WaitTokens: i.newReadModelWait(tokenCategory),
+	}, customerarea.Usage{
+		Meter: i.ledger, Queries: usageReader, Wait: i.waitForUsage, Reconciler: &reconcile.Reconciler{
+			Log: i.Usage, Read: usageReader, WaitForUsage: i.waitForUsage, RunningInstances: i.Registry.ActiveInstances,
+		},
+	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{
+		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
+	})
+	i.handlers = handlers{api: i.withMetrics("api", i.noteProxies(apiHandler)), area: i.withMetrics("area", areaHandler)}
+	return nil
+}
+
+const (
+	// maxUploads is how many files of clients may be on disk at once, each with a descriptor and at most csvupload.MaxFileBytes;
+	// maxAccountUploads is how many of them may be of one account.
+	maxUploads        = 16
+	maxAccountUploads = maxUploads / 2
+)
+
+// openUploads makes the folder for files of clients, which is beside the data so that they are on a disk and not in memory. What a
+// killed process left there is removed.
+func (i *Instance) openUploads() (api.Uploads, error) {
+	folder := filepath.Join(i.Folder, uploadsFolder)
+	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
+		return api.Uploads{}, fmt.Errorf("folder of uploads: %w", err)
+	}
+	return api.Uploads{Folder: folder, Budget: i.uploadBudget}, nil
+}
+
+// countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
+func (i *Instance) countingPolicy() api.CountingPolicy {
+	if i.CountToTheLetter {
+		return api.CountAll
+	}
+	return api.CountingPolicy{}
+}
+
+// newThrottle limits publishable keys to 20 requests a second, in bursts of 100, from one client address. It allows
+// everything where a proxy does so.
+func (i *Instance) newThrottle() *throttle.Throttle {
+	if i.Unthrottled {
+		return &throttle.Throttle{}
+	}
+	return throttle.New(20, 100)
+}
+
+// noteProxies makes readiness tell of a proxy that is not trusted, where that matters to the throttle.
+func (i *Instance) noteProxies(next http.Handler) http.Handler {
+	if i.Unthrottled {
+		return next
+	}
+	return i.clients.Handler(next)
+}

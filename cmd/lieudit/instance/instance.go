@@ -1,0 +1,219 @@
+// Package instance is one instance of lieudit as a value: its HTTP handlers, and what works in the background for them. It opens
+// no socket, connects to no server and locks no folder: package service does that and hands in the parts, and so does the
+// simulation (cmd/bench/simulation), which has its own. The package decides nothing about requests or events; it wires.
+//
+//	API() ──> keyring.Ring <─────────────────────────────────┐
+//	   │   ├──> Parts.Vintage                                │
+//	   │   └──> Parts.Router                                 │
+//	   │                                                     │
+//	Area() ──> commands ──> Parts.Core, Usage ──> feed ──────┤
+//	   │                                                     │
+//	   └──> queries ──> Parts.Registry <── projector.Projector
+//	            └─────> changes.Notifier (last change of an account's sites)
+//
+// New builds an instance, CheckStart says whether it may start. Work then runs what the answers rest on (key ring, projector,
+// change notifier, usage meter, closing of periods), and Watch what ends an instance: an unknown format of the log, a wrong vault.
+// The end has an order: no requests any more, then Watch, then Work, then Close.
+//
+// Two clocks: Parts.Now is wall time, for days, periods and stamps. It may jump. Elapsed time (timers, leases, staleness) is that
+// of package time, which only runs forward.
+package instance
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/commands/access"
+	"lieudit/commands/account"
+	"lieudit/commands/deployment"
+	"lieudit/commands/locations"
+	"lieudit/commands/repair"
+	"lieudit/commands/usage"
+	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/vault"
+	"lieudit/eventstore/waitlimit"
+	"lieudit/http/bodylimit"
+	"lieudit/http/clientip"
+	"lieudit/http/customerarea"
+	"lieudit/projections/changes"
+	"lieudit/projections/keyring"
+	"lieudit/projections/projector"
+	"lieudit/projections/searchindex"
+	usageprojections "lieudit/projections/usage"
+	"lieudit/queries/address/live"
+	"lieudit/queries/locations/alert"
+	"lieudit/queries/locations/geocode"
+	"lieudit/queries/locations/meili"
+	"lieudit/queries/route"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+	"lieudit/schemas/token"
+)
+
+// Settings are what an operator decides about answers. Sizes are bytes. TokenPrefixes are required.
+type Settings struct {
+	PeriodGrace       time.Duration  // how long after its end a period still accepts late ticks before it is closed
+	CountToTheLetter  bool           // count everything the specification does not exempt; else in the customer's favour
+	Unthrottled       bool           // publishable keys are not throttled: a proxy does it
+	BodyBudget        int64          // bytes of large request bodies in memory; 0: DefaultBodyBudget
+	AccountBodyBudget int64          // of these, the bytes of one account; 0: half of BodyBudget
+	TrustedProxies    []netip.Prefix // in front of the API; what they say of their connections is the client's address
+	TokenPrefixes     token.Prefixes
+	AcceptLostKeys    bool // serve although the vault lost keys that the log needs
+	Demo              bool // open the demo account on an empty log
+}
+
+// DefaultBodyBudget is the cap in bytes of large request bodies in memory at once.
+const DefaultBodyBudget = 256 << 20
+
+// Parts are what an instance is made of. The instance uses them and closes only the vault. SiteEngine, SiteIndexer and UsageTimeAtOpen
+// may be nil; everything else is required.
+type Parts struct {
+	Settings
+	Core, Usage     eventstore.Store // may be the same
+	UsageTimeAtOpen func() time.Time // time of the last event of a usage log that this instance alone has opened
+	Registry        *sqldb.Registry
+	Vault           *vault.Vault
+	OwnsLogs        bool   // no other instance can use the logs
+	OwnsReadModels  bool   // no other instance can use the registry: leases of dead ones are taken over at once
+	Folder          string // for the operator's token, snapshots and files of clients; of this instance alone
+
+	Vintage     *live.Vintage
+	SiteAlerts  *alert.Checker
+	Router      route.Router
+	Releases    customerarea.Releases
+	SiteEngine  *meili.Engine        // nil: sites are searched in memory
+	SiteIndexer *searchindex.Indexer // fills the index that SiteEngine searches; nil without it
+
+	Now     func() time.Time // wall clock; called by many goroutines
+	Metrics *prometheus.Registry
+	Log     *slog.Logger
+	Out     io.Writer // receives the text that people read at start
+	Version string
+}
+
+// Instance is an instance that is built. Its methods are safe for concurrent use.
+type Instance struct {
+	Parts
+	vault        *vault.Bound  // data keys of personal fields
+	vaultChanged chan struct{} // receives a value when a vault becomes valid
+	waitLimiter  *waitlimit.Limiter
+	keyRing      *keyring.Ring
+	projector    *projector.Projector
+	changes      *changes.Notifier
+	accounts     *account.Accounts
+	tokens       *access.Tokens
+	repairs      *repair.Repairs
+	deployment   *deployment.Deployment
+	ledger       *usage.Meter
+	locations    *locations.Locations
+	hasCaughtUp  atomic.Bool // the read models have caught up once
+	usageLoss    *usageLoss  // what the start found; nil: nothing
+	clients      *clientip.Finder
+	bodyBudget   *bodylimit.Budget
+	uploadBudget *bodylimit.Budget // of files on disk
+	handlers     handlers
+}
+
+// New builds an instance. It does no I/O but making its folder for uploads.
+func New(parts Parts) (*Instance, error) {
+	i := &Instance{Parts: parts}
+	i.bindVault()
+	codec := eventstore.NewCodec(i.vault)
+	i.deployment = deployment.New(i.Core, eventstore.NewCodec(nil), i.Version) // its events have no personal texts
+	i.keyRing = keyring.New(i.Core, time.Now, filepath.Join(i.Folder, KeyRingFile), i.Log)
+	i.projector = projector.New(i.Core, codec, i.Registry, i.configuredReadModels()...)
+	i.projector.AddModelFrom(i.Usage, usageprojections.Model)
+	i.projector.Log, i.projector.IsOnlyInstance = i.Log, i.OwnsReadModels
+	i.changes = changes.New(i.Core, func(ctx context.Context) (eventstore.Checkpoint, error) {
+		return i.projector.Checkpoint(ctx, table.LocationsModel.Name)
+	}, i.Log)
+	i.accounts = account.New(i.Core, codec, i.TokenPrefixes, i.Now)
+	i.tokens = access.New(i.Core, codec, i.TokenPrefixes, i.Now)
+	i.repairs = repair.New(i.Core, codec)
+	i.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
+	i.ledger = usage.New(i.Usage, codec, i.accounts, i.waitLimiter, i.Now, i.Log)
+	i.locations = locations.New(i.Core, codec, i.accounts, geocode.New(i.Vintage), i.Now)
+	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), i.Log)
+	total := cmp.Or(i.Settings.BodyBudget, DefaultBodyBudget)
+	i.bodyBudget = bodylimit.NewBudget(total, cmp.Or(i.AccountBodyBudget, total/2))
+	i.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
+	i.clients = clientip.NewFinder(i.TrustedProxies, i.Log)
+	i.Registry.InstanceID = i.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
+	i.Registry.Program, i.Registry.Format = i.Version, event.HighestFormat
+	i.registerMetrics()
+	return i, i.buildHandlers()
+}
+
+// Files and folders of Parts.Folder.
+const (
+	KeyRingFile   = "keyring"
+	FoldsFolder   = "folds"
+	uploadsFolder = "uploads"
+)
+
+// CheckStart reads the log's format and compares the vault with the log, for some seconds at most. An error refuses the start: an
+// unknown format, or a *vault.WrongError. What cannot be reached now is no error; Watch goes on looking. It also finds the read models
+// that hold what is not on the log, so that none of them answers. It comes before Work.
+func (i *Instance) CheckStart(ctx context.Context) error {
+	if err := i.checkFormat(ctx); err != nil {
+		return err
+	}
+	if err := i.checkVault(ctx); err != nil {
+		return err
+	}
+	i.projector.VerifyGenerations(ctx)
+	if i.usageLoss = i.findUsageLoss(ctx); i.usageLoss != nil {
+		i.Log.Error("requests were lost", "reason", i.usageLoss)
+	}
+	return nil
+}
+
+// Work runs the background parts until ctx ends, and waits for them. A part that fails does not end the others: readiness notices,
+// and Work returns its error at the end.
+func (i *Instance) Work(ctx context.Context) error {
+	var parts errgroup.Group
+	parts.Go(func() error {
+		i.keyRing.Run(ctx)
+		return nil
+	})
+	parts.Go(func() error { return errorUnlessCanceled(ctx, i.projector.Run(ctx)) })
+	parts.Go(func() error { return errorUnlessCanceled(ctx, i.changes.Run(ctx)) })
+	parts.Go(func() error { return errorUnlessCanceled(ctx, i.runLedger(ctx)) })
+	parts.Go(func() error { return i.closePeriods(ctx) })
+	parts.Go(func() error { return i.newReopener().reopenAccounts(ctx) })
+	return parts.Wait()
+}
+
+// Watch follows the log's format and the vault until ctx ends. It returns an error as soon as one of them is such that the instance
+// must end: it cannot read what others write, or would seal with wrong keys.
+func (i *Instance) Watch(ctx context.Context) error {
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return i.followFormat(ctx) })
+	parts.Go(func() error { return i.vault.Run(ctx) })
+	return parts.Wait()
+}
+
+// Close frees the vault. Nothing else of the instance may run any more.
+func (i *Instance) Close() error { return i.vault.Close() }
+
+// Bodies counts the bytes of large request bodies in memory.
+func (i *Instance) Bodies() *bodylimit.Budget { return i.bodyBudget }
+
+// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it had to, not because it failed.
+func errorUnlessCanceled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
