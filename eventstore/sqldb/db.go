@@ -15,8 +15,10 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +33,7 @@ type DB struct {
 	schema              string
 	dialect             dialect
 	observeFunc         func(operation string, took time.Duration, err error) // nil: nobody
+	clock               func() time.Time                                      // nil: the database's own
 	writePool, readPool *sql.DB
 }
 
@@ -49,6 +52,14 @@ type Options struct {
 	// Observe, where set, is called after every statement outside a transaction (OperationRead, OperationWrite) and every transaction
 	// (OperationTransaction), by many goroutines, with the time it took and its error.
 	Observe func(operation string, took time.Duration, err error)
+	// Simulated is the zero value but in a simulation.
+	Simulated Simulated
+}
+
+// Simulated replaces what a simulation has of its own. What is nil is not replaced.
+type Simulated struct {
+	Clock     func() time.Time                        // the database's clock, see DB.Now
+	Connector func(driver.Connector) driver.Connector // wraps what makes connections to a SQLite file
 }
 
 // The operations that Options.Observe is told of. A read has ended when its first rows are there.
@@ -61,7 +72,7 @@ const (
 // Open opens a database at postgres://… or at the path of a SQLite file, which is made when it is missing. It makes one
 // connection, so it fails when the database cannot be reached.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite, observeFunc: o.Observe}
+	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite, observeFunc: o.Observe, clock: o.Simulated.Clock}
 	open := openSQLite
 	if isPostgresAddress(address) {
 		db.dialect, open = postgres, openPostgres
@@ -81,7 +92,12 @@ func (db *DB) Close() error { return errors.Join(db.writePool.Close(), db.readPo
 
 // Now is the database's own clock as an SQL expression. Like every table.Instant it counts microseconds since 1970.
 // Leases are compared with it, as the clocks of instances differ.
-func (db *DB) Now() string { return db.dialect.nowExpr }
+func (db *DB) Now() string {
+	if db.clock != nil {
+		return strconv.FormatInt(db.clock().UnixMicro(), 10)
+	}
+	return db.dialect.nowExpr
+}
 
 // Create makes the tables that are not there yet, and their indexes. It does not change a table that is there. Instances
 // that do so at once take turns.

@@ -128,15 +128,18 @@ func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
 		journalMode = "truncate"
 	}
 	pragmas := []string{"busy_timeout(5000)", "journal_mode(" + journalMode + ")", "synchronous(" + synchronous + ")", "secure_delete(on)", "cache_size(-16384)"}
-	if write, err = sql.Open("sqlite", sqliteDSN(path, "immediate", pragmas)); err != nil {
-		return nil, nil, err
-	}
-	read, err = sql.Open("sqlite", sqliteDSN(path, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	writing, err := driver.NewConnector(sqliteDSN(path, "immediate", pragmas))
 	if err != nil {
-		write.Close()
 		return nil, nil, err
 	}
-	return limitConnections(write, 1), limitConnections(read, 4), nil
+	reading, err := driver.NewConnector(sqliteDSN(path, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	if err != nil {
+		return nil, nil, err
+	}
+	if wrap := o.Simulated.Connector; wrap != nil {
+		writing, reading = wrap(writing), wrap(reading)
+	}
+	return limitConnections(sql.OpenDB(writing), 1), limitConnections(sql.OpenDB(reading), 4), nil
 }
 
 // sqliteDSN is the address of a file with the kind of lock that a transaction begins with. A transaction that writes

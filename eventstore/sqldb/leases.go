@@ -58,7 +58,7 @@ func (s *Registry) openDatabase(ctx context.Context, g Generation) (*DB, *openFi
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName(), Observe: s.Observe})
+	db, err := Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName(), Observe: s.Observe, Simulated: s.Simulated})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,6 +29,7 @@ type Registry struct {
 	Format     int                                                   // the highest format of the log that this instance's program knows; it may be set before first use
 	Log        *slog.Logger                                          // gets a line for each file that is lost or damaged; slog.Default() unless set before first use
 	Observe    func(operation string, took time.Duration, err error) // see Options; it may be set before first use
+	Simulated  Simulated                                             // see Options; it may be set before first use
 
 	address         string
 	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
@@ -107,7 +108,7 @@ func (s *Registry) database(ctx context.Context) (*DB, error) {
 // openRegistryDatabase opens the registry's own database, which lists the generations, and removes the files that it does not
 // list.
 func (s *Registry) openRegistryDatabase(ctx context.Context) (*DB, error) {
-	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: "lieudit", Durable: true, Observe: s.Observe})
+	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: "lieudit", Durable: true, Observe: s.Observe, Simulated: s.Simulated})
 	if err != nil {
 		return nil, err
 	}

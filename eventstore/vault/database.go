@@ -99,7 +99,7 @@ func (v *Vault) connect(ctx context.Context) (*database, error) {
 		}
 		d.file = file
 	}
-	db, err := sqldb.Open(ctx, v.address, sqldb.Options{Name: "data keys", Schema: "vault", Durable: true, SingleFile: true})
+	db, err := sqldb.Open(ctx, v.address, sqldb.Options{Name: "data keys", Schema: "vault", Durable: true, SingleFile: true, Simulated: v.Simulated})
 	if err != nil {
 		return nil, err
 	}

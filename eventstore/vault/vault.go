@@ -42,6 +42,8 @@ import (
 // safe for concurrent use. The database may be unavailable at the start and at any time later: cached keys are
 // served meanwhile.
 type Vault struct {
+	Simulated sqldb.Simulated // see sqldb.Options; it may be set before first use
+
 	address string
 	wrapper wrapper // of the master key
 	clock   func() time.Time
