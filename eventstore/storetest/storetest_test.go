@@ -7,20 +7,8 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/memory"
 )
-
-// reopenMemory is Options.Reopen of a memoryStore.
-func reopenMemory(_ *testing.T, s eventstore.Store) eventstore.Store {
-	m := s.(*memoryStore)
-	again := newMemoryStore()
-	again.id, again.events, again.streams, again.batches = m.id, m.events, m.streams, m.batches
-	return again
-}
-
-func TestMemoryKeepsTheContract(t *testing.T) {
-	t.Parallel()
-	Run(t, func(t *testing.T) eventstore.Store { return newMemoryStore() }, Options{Reopen: reopenMemory})
-}
 
 func TestEveryRuleHasItsOwnName(t *testing.T) {
 	t.Parallel()
@@ -39,7 +27,7 @@ func TestBrokenStoresFail(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			for _, name := range b.brokenRules {
-				if err := checkRuleOn(t, name, b.wrap(newMemoryStore())); err == nil {
+				if err := checkRuleOn(t, name, b.wrap(memory.New(time.Now))); err == nil {
 					t.Errorf("the suite does not notice under the rule %q", name)
 				}
 			}

@@ -1,0 +1,96 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/memory"
+	"lieudit/eventstore/storetest"
+)
+
+func TestTheLogKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) eventstore.Store { return memory.New(time.Now) }, storetest.Options{
+		Reopen: func(_ *testing.T, s eventstore.Store) eventstore.Store { return s.(*memory.Log).Reopen() },
+		ReopenWithoutIDs: func(_ *testing.T, s eventstore.Store) eventstore.Store {
+			again := s.(*memory.Log).Reopen()
+			again.ForgetIDs()
+			return again
+		},
+	})
+}
+
+// appendNamed appends one event of a type to a stream.
+func appendNamed(t *testing.T, l *memory.Log, stream, eventType string) eventstore.AppendResult {
+	t.Helper()
+	made, err := l.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{{ID: uuid.New(), Type: eventType}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestARestoredLogIsAsItWasAndGoesOnOtherwise(t *testing.T) {
+	t.Parallel()
+	l := memory.New(time.Now)
+	first := appendNamed(t, l, "a-1", "first")
+	lost := appendNamed(t, l, "a-1", "lost")
+	l.Restore(first.Position)
+	if got := l.LastPosition(); got != first.Position {
+		t.Errorf("the log ends at %d, want %d", got, first.Position)
+	}
+	if other := appendNamed(t, l, "a-1", "other"); other != lost {
+		t.Errorf("the next event is at %+v, want the place of the lost one, %+v", other, lost)
+	}
+	var types []string
+	for e, err := range l.ReadStream(t.Context(), "a-1", 0, eventstore.Forward) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, e.Type)
+	}
+	if len(types) != 2 || types[1] != "other" {
+		t.Errorf("the stream holds %v", types)
+	}
+}
+
+func TestAReaderFindsThatItsPlaceWasRestoredAway(t *testing.T) {
+	t.Parallel()
+	for name, readsLost := range map[string]bool{"beyond the copy": true, "within the copy": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := memory.New(time.Now)
+			first := appendNamed(t, l, "a-1", "first")
+			if readsLost {
+				appendNamed(t, l, "a-1", "lost")
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			seen := 0
+			var end error
+			for s, err := range l.Subscribe(ctx, eventstore.Checkpoint{}, nil) {
+				if end = err; err != nil {
+					break
+				}
+				switch {
+				case s.Kind == eventstore.EventAppeared:
+					seen++
+				case s.Kind == eventstore.CaughtUp && seen == 3 || !readsLost && seen == 2:
+					stop()
+				case s.Kind == eventstore.CaughtUp:
+					l.Restore(first.Position)
+					appendNamed(t, l, "a-1", "other")
+				}
+			}
+			_, hasDiverged := errors.AsType[*eventstore.DivergedError](end)
+			if hasDiverged != readsLost {
+				t.Errorf("the subscription ended with %v after %d events", end, seen)
+			}
+		})
+	}
+}
