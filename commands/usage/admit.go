@@ -152,7 +152,7 @@ func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g acces
 		}
 		p = c.current.Load()
 	}
-	p.lastUsedAt.Store(now.Unix())
+	p.lastUsedAt.Store(int64(time.Since(m.epoch)))
 	return p, p.ensureCap(ctx, wait, g, now)
 }
 

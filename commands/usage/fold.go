@@ -25,7 +25,7 @@ type activePeriod struct {
 	period           plan.Period
 	queue            queue
 	openReservations atomic.Int64 // those that may still be refunded
-	lastUsedAt       atomic.Int64 // Unix seconds
+	lastUsedAt       atomic.Int64 // nanoseconds after Meter.epoch
 
 	mu                  sync.RWMutex // of what follows
 	fold                *ledger.PeriodState

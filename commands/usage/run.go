@@ -196,7 +196,7 @@ func (m *Meter) evictIdlePeriods(ctx context.Context) error {
 	for sleep(ctx, idleSweepInterval) {
 		m.contracts.Range(func(id, c any) bool {
 			p := c.(*contract).current.Load()
-			if p != nil && m.clock().Unix()-p.lastUsedAt.Load() > int64(idleTimeout.Seconds()) && p.openReservations.Load() == 0 && p.queue.retireIfIdle() {
+			if p != nil && time.Since(m.epoch)-time.Duration(p.lastUsedAt.Load()) > idleTimeout && p.openReservations.Load() == 0 && p.queue.retireIfIdle() {
 				m.contracts.CompareAndDelete(id, c)
 			}
 			return true

@@ -69,7 +69,7 @@ type Meter struct {
 
 	// The wait of requests for a log that does not answer, see wait.go.
 	waitLimiter *waitlimit.Limiter
-	epoch       time.Time    // silentSince counts from here; it is earlier than New, so that no silence begins at 0
+	epoch       time.Time    // elapsed times count from here; it is earlier than New, so that no silence begins at 0
 	silentSince atomic.Int64 // nanoseconds after epoch since which the log has not answered; 0: it answers
 	requestPool sync.Pool    // of *pendingRequest
 	tasks       sharedTasks

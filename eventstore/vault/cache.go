@@ -18,7 +18,7 @@ const (
 // of caches do not fit: the clock is handed in, no goroutine may run, and a destroyed key must win over the result
 // of a slower query.
 type keyCache struct {
-	clock   func() time.Time
+	clock   func() time.Time // elapsed time
 	mu      sync.RWMutex
 	entries map[string]cacheEntry
 }
@@ -122,7 +122,7 @@ func (d *replayDetector) isReplay(r row) bool {
 
 // prefetchAfter caches the keys created after r. It ignores errors: a key that is not cached is read on its own.
 func (v *Vault) prefetchAfter(ctx context.Context, r row) {
-	db, queriedAt := v.db.Load(), v.clock()
+	db, queriedAt := v.db.Load(), v.cache.clock()
 	if db == nil {
 		return
 	}

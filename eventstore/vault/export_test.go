@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
@@ -13,6 +14,9 @@ func (b *Bound) CompareNewEvents(ctx context.Context) error { return b.compareNe
 
 // CopyRows is how many rows Copy reads at a time.
 const CopyRows = copyRows
+
+// UseElapsedClock has the ages of cache entries run by a clock of the test. It is called before first use.
+func (v *Vault) UseElapsedClock(clock func() time.Time) { v.cache.clock = clock }
 
 // InsertRows adds rows with keys at once, which takes long one by one.
 func (v *Vault) InsertRows(ctx context.Context, n int) error {

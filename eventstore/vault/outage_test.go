@@ -65,6 +65,7 @@ func TestCachedKeysAreServedWhileTheDatabaseIsUnreachable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		v.UseElapsedClock(c.Now)
 		want := mustKey(t, v, "a", true)
 		if err := v.Close(); err != nil { // the nearest thing to a database that is gone
 			t.Fatal(err)

@@ -45,8 +45,8 @@ type Vault struct {
 	Simulated sqldb.Simulated // see sqldb.Options; it may be set before first use
 
 	address string
-	wrapper wrapper // of the master key
-	clock   func() time.Time
+	wrapper wrapper          // of the master key
+	wall    func() time.Time // stamps rows; the ages of cache entries are elapsed time
 	cache   keyCache
 	replay  replayDetector
 
@@ -75,13 +75,13 @@ var keyTable = table.Table[row]{
 
 // New returns the vault at an address: postgres://… or the path of a SQLite file, which the first use creates. New
 // itself opens nothing. With a master key (see ParseMasterKey) new keys are stored wrapped, that is encrypted;
-// without one (nil) they are stored in clear. clock gives the times of rows and of cache entries.
-func New(address string, master []byte, clock func() time.Time) (*Vault, error) {
+// without one (nil) they are stored in clear. wall is the wall clock.
+func New(address string, master []byte, wall func() time.Time) (*Vault, error) {
 	w, err := newWrapper(master)
 	if err != nil {
 		return nil, err
 	}
-	return &Vault{address: address, wrapper: w, clock: clock, cache: keyCache{clock: clock}, openLock: semaphore.NewWeighted(1)}, nil
+	return &Vault{address: address, wrapper: w, wall: wall, cache: keyCache{clock: time.Now}, openLock: semaphore.NewWeighted(1)}, nil
 }
 
 // Key returns the subject's data key, as eventstore.Vault says: eventstore.ErrNoKey when there is none and create
@@ -90,7 +90,7 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 	if key, known := v.cache.get(subject); known {
 		return keyOrDestroyed(key)
 	}
-	queriedAt := v.clock() // before the query: what it finds is at least as new
+	queriedAt := v.cache.clock() // before the query: what it finds is at least as new
 	r, err := v.findOrCreateRow(ctx, subject, create)
 	if err != nil {
 		return nil, fmt.Errorf("vault: %w", err)
@@ -144,7 +144,7 @@ func (v *Vault) insertKey(ctx context.Context, db *sqldb.DB, subject string) err
 			return err
 		}
 		n, err := tx.Exec(ctx, "insert into {data_keys} (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
-			subject, v.wrapper.seal(subject, key), int64(table.InstantOf(v.clock())))
+			subject, v.wrapper.seal(subject, key), int64(table.InstantOf(v.wall())))
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 		return fmt.Errorf("vault: %w", err)
 	}
 	for _, subject := range subjects {
-		v.cache.put(subject, nil, v.clock())
+		v.cache.put(subject, nil, v.cache.clock())
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 // overwriteKeys destroys the keys in the database. A subject without a row gets one that is destroyed. TruncateWAL then
 // removes old keys from a write-ahead log of SQLite, where there is one.
 func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []string) error {
-	now := int64(table.InstantOf(v.clock()))
+	now := int64(table.InstantOf(v.wall()))
 	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err

@@ -41,6 +41,7 @@ func openVault(t *testing.T, address string, master []byte, now func() time.Time
 	if err != nil {
 		t.Fatal(err)
 	}
+	v.UseElapsedClock(now)
 	t.Cleanup(func() {
 		if err := v.Close(); err != nil {
 			t.Error(err)

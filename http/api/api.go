@@ -58,9 +58,9 @@ type Env struct {
 	Bodies   *bodylimit.Budget  // of large bodies
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
-	Now      func() time.Time
-	Log      *slog.Logger // tokens are redacted before they get to it
-	Version  string       // of the program
+	Now      func() time.Time   // wall clock
+	Log      *slog.Logger       // tokens are redacted before they get to it
+	Version  string             // of the program
 }
 
 // New is the API over a key ring, a meter, the address base that is served, a router, and the customers' locations. A ring that is
@@ -128,7 +128,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isThrottled reports whether a publishable key is used faster from one address than pages do.
 func (h *handler) isThrottled(r *http.Request) bool {
 	text, ok := auth.BearerToken(r.Header)
-	return ok && strings.HasPrefix(text, h.Prefixes.Publishable) && !h.Throttle.Allow(h.Clients.FindClient(r), text, h.Now())
+	return ok && strings.HasPrefix(text, h.Prefixes.Publishable) && !h.Throttle.Allow(h.Clients.FindClient(r), text, time.Now())
 }
 
 // write sends a response, or the answer to an error.

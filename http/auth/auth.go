@@ -37,8 +37,8 @@ type Authenticator struct {
 	freshness       FreshnessSource // the ring, if it follows a log; else nil
 	limiter         *waitlimit.Limiter
 	tokens          token.Prefixes
-	publishablePath string // the only one that publishable keys may use
-	now             func() time.Time
+	publishablePath string           // the only one that publishable keys may use
+	now             func() time.Time // wall clock, for what a key gives at an instant
 }
 
 // NewAuthenticator authenticates by a ring. Publishable keys may be used for GET of one path only. Where the ring is a

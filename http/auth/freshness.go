@@ -33,7 +33,7 @@ type Authentication struct {
 // Revalidate checks that an authentication may still be relied on. If it is too old, the key is looked up again in a fresh ring,
 // for which the request waits. An error refuses the request.
 func (g *Authenticator) Revalidate(ctx context.Context, a *Authentication) error {
-	if g.freshness == nil || g.now().Before(a.freshUntil) {
+	if g.freshness == nil || time.Now().Before(a.freshUntil) {
 		return nil
 	}
 	again, err := g.lookUpKey(ctx, a.hash, a.Wait)
@@ -46,14 +46,14 @@ func (g *Authenticator) Revalidate(ctx context.Context, a *Authentication) error
 // refused at once. A nil wait begins with the key's account. freshUntil is set beside an error too.
 func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, wait *waitlimit.Wait) (Authentication, error) {
 	for a := (Authentication{hash: hash, Wait: wait}); ; {
-		now, fresh := g.now(), false
+		now, fresh := time.Now(), false // elapsed time: the wall clock may jump
 		if g.freshness != nil {
 			a.freshUntil = g.freshness.FreshUntil() // read before the key is looked up: what the ring learns after that is only more
 			fresh = now.Before(a.freshUntil)
 		} else {
 			fresh = g.keys.IsFresh(now)
 		}
-		found, known := g.keys.FindKey(hash, now)
+		found, known := g.keys.FindKey(hash, g.now())
 		if known && a.Wait == nil {
 			a.Wait = g.limiter.NewWait(found.Account)
 		}

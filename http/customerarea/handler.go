@@ -49,8 +49,8 @@ type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Bodies   *bodylimit.Budget  // of large bodies
 	Prefixes token.Prefixes     // as configured
-	Now      func() time.Time
-	Log      *slog.Logger // tokens are redacted before they get to it
+	Now      func() time.Time   // wall clock
+	Log      *slog.Logger       // tokens are redacted before they get to it
 }
 
 // New is the customer area over a ring of tokens and what its three groups of operations need. A panic is answered with a 500.
@@ -141,11 +141,11 @@ func (h *handler) authenticate(r *http.Request) (access.TokenGrant, error) {
 		return access.TokenGrant{}, refusal.KeyInvalid
 	}
 	hash := token.HashOf(text)
-	if !h.tokens.IsFresh(h.Now()) && !h.awaitFreshTokens(r.Context(), hash) {
+	if !h.tokens.IsFresh(time.Now()) && !h.awaitFreshTokens(r.Context(), hash) {
 		return access.TokenGrant{}, refusal.AuthUnavailable
 	}
 	found, ok := h.tokens.FindToken(hash)
-	if !h.tokens.IsFresh(h.Now()) { // it became stale, or began again from zero, meanwhile
+	if !h.tokens.IsFresh(time.Now()) { // it became stale, or began again from zero, meanwhile
 		return access.TokenGrant{}, refusal.AuthUnavailable
 	}
 	if !ok {
@@ -166,7 +166,7 @@ func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
 	if accountID == "" {
 		accountID = "token " + known.TokenID // no account has this id: ids have no spaces
 	}
-	return auth.WaitUntilFresh(ctx, source, h.Limiter.NewWait(accountID), h.Now())
+	return auth.WaitUntilFresh(ctx, source, h.Limiter.NewWait(accountID), time.Now())
 }
 
 // scope is on whose accounts a route may be used.

@@ -43,7 +43,7 @@ const Staleness = waitlimit.MaxStaleness
 // Terms and IsFresh take no lock and never wait.
 type Ring struct {
 	store eventstore.Store
-	clock func() time.Time
+	clock func() time.Time // elapsed time
 	file  string
 	log   *slog.Logger
 	epoch time.Time // when New was called; polls are timed from it, so that one atomic integer holds an instant

@@ -1,0 +1,146 @@
+package faults
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strings"
+	"time"
+)
+
+// Database makes connections to one database for one instance, which its Injector strikes.
+type Database struct {
+	driver.Connector
+	part     string // ReadModels or Vault
+	injector *Injector
+}
+
+// NewDatabase puts faults in front of a connector. Its connections must implement what those of SQLite do: statements and transactions
+// with a context.
+func NewDatabase(inner driver.Connector, part string, injector *Injector) *Database {
+	return &Database{inner, part, injector}
+}
+
+// Texts of errors are those of SQLite, for people who read a log of a history.
+var (
+	errAway   = errors.New("unable to open database file (14)")
+	errFull   = errors.New("database or disk is full (13)")
+	errCommit = errors.New("disk I/O error (10)")
+)
+
+// Connect implements driver.Connector.
+func (d *Database) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := d.begin(ctx); err != nil {
+		return nil, err
+	}
+	inner, err := d.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{inner.(sqlConn), d}, nil
+}
+
+// begin is the start of each call on the database.
+func (d *Database) begin(ctx context.Context) error {
+	if err := d.injector.awaitPause(ctx); err != nil {
+		return err
+	}
+	if d.injector.strikes(DatabaseSlow, d.part) {
+		if err := d.injector.sleep(ctx, d.injector.randomDuration(2*time.Second)); err != nil {
+			return err
+		}
+	}
+	if d.injector.strikes(DatabaseAway, d.part) {
+		return errAway
+	}
+	return nil
+}
+
+// beginWrite is the start of each call that writes.
+func (d *Database) beginWrite(ctx context.Context) error {
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	if d.injector.strikes(DatabaseFull, d.part) {
+		return errFull
+	}
+	return nil
+}
+
+// sqlConn is what a connection to SQLite implements.
+type sqlConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+}
+
+// connection is a connection with faults. Closing and rolling back are never struck: the end of a process does both.
+type connection struct {
+	sqlConn
+	database *Database
+}
+
+func (c *connection) Ping(ctx context.Context) error {
+	if err := c.database.begin(ctx); err != nil {
+		return err
+	}
+	return c.sqlConn.Ping(ctx)
+}
+
+func (c *connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.database.beginWrite(ctx); err != nil {
+		return nil, err
+	}
+	return c.sqlConn.ExecContext(ctx, query, args)
+}
+
+func (c *connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	begin := c.database.begin
+	if strings.HasPrefix(query, "pragma wal_checkpoint") {
+		begin = c.database.beginWrite
+	}
+	if err := begin(ctx); err != nil {
+		return nil, err
+	}
+	return c.sqlConn.QueryContext(ctx, query, args)
+}
+
+func (c *connection) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := c.database.begin(ctx); err != nil {
+		return nil, err
+	}
+	return c.sqlConn.PrepareContext(ctx, query)
+}
+
+func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if err := c.database.begin(ctx); err != nil {
+		return nil, err
+	}
+	inner, err := c.sqlConn.BeginTx(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &transaction{inner, c.database}, nil
+}
+
+// transaction is a transaction with faults at its commit.
+type transaction struct {
+	driver.Tx
+	database *Database
+}
+
+func (t *transaction) Commit() error {
+	d := t.database
+	switch err := d.beginWrite(context.Background()); {
+	case err != nil:
+		return errors.Join(err, t.Rollback())
+	case d.injector.strikes(CommitUnknownLost, d.part):
+		return errors.Join(errCommit, t.Rollback())
+	case d.injector.strikes(CommitUnknownMade, d.part):
+		return errors.Join(t.Tx.Commit(), errCommit)
+	}
+	return t.Tx.Commit()
+}

@@ -1,0 +1,255 @@
+// Package faults makes the parts of one simulated instance fail, each alone and for a while. Its one constraint: a part fails only as
+// it may, by what eventstore.Store and database/sql promise no better. Kinds is the one table of what strikes.
+//
+//	Fault, plain data ──> Injector.Strike … Mend ──> Log       in front of an eventstore.Store
+//	                              Kill ────────────> Database  in front of the connections of database/sql
+//
+// What strikes the world and not one instance's calls is told there: deaths with their files, restored logs, replaced databases,
+// jumping clocks (package simulation).
+package faults
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Kind is what goes wrong.
+type Kind string
+
+// The parts that faults strike.
+const (
+	CoreLog    = "core log"
+	UsageLog   = "usage log"
+	ReadModels = "read models"
+	Vault      = "vault"
+	World      = "world" // the instance as a whole, its files and clocks, or the logs behind all instances
+)
+
+// The kinds of faults, see Kinds.
+const (
+	AppendRefused       Kind = "append refused"
+	AppendUnknownMade   Kind = "append made and unknown"
+	AppendUnknownLost   Kind = "append lost and unknown"
+	AppendLate          Kind = "append late"
+	RepeatDropped       Kind = "repeated append dropped"
+	IDsForgotten        Kind = "ids forgotten"
+	ReadCut             Kind = "read cut short"
+	ReadStalled         Kind = "read stalled"
+	SubscriptionBehind  Kind = "subscription behind"
+	CaughtUpRepeated    Kind = "caught up repeated"
+	LogSilent           Kind = "log silent"
+	LogUnavailable      Kind = "log unavailable"
+	DatabaseAway        Kind = "database away"
+	DatabaseSlow        Kind = "database slow"
+	DatabaseFull        Kind = "database full"
+	CommitUnknownMade   Kind = "commit made and unknown"
+	CommitUnknownLost   Kind = "commit lost and unknown"
+	DatabaseLocked      Kind = "database locked"
+	InstanceDies        Kind = "instance dies"
+	InstanceStops       Kind = "instance stops in order"
+	InstancePauses      Kind = "instance pauses"
+	InstanceOldFiles    Kind = "instance starts with yesterday's files"
+	InstanceNoFiles     Kind = "instance starts without files"
+	WallClockApart      Kind = "wall clock apart"
+	LogRestored         Kind = "log restored to an older copy"
+	ReadModelsOld       Kind = "read models rolled back"
+	ReadModelsLost      Kind = "read models lost"
+	VaultOld            Kind = "vault replaced by an older one"
+	DatabaseClockJumped Kind = "clock of the databases jumped"
+)
+
+// Description is a row of Kinds.
+type Description struct {
+	Kind  Kind
+	Parts []string // that it may strike
+	Text  string   // what happens, and why it may
+}
+
+// Kinds lists every kind of fault. Those of World are struck by package simulation, the others by the wrappers of this package.
+func Kinds() []Description {
+	logs, databases := []string{CoreLog, UsageLog}, []string{ReadModels, Vault}
+	return []Description{
+		{AppendRefused, logs, "an append is ErrUnavailable, and nothing was added"},
+		{AppendUnknownMade, logs, "an append is added and ErrUnknown, as when its answer is lost"},
+		{AppendUnknownLost, logs, "an append is not added and ErrUnknown, as when its request is lost"},
+		{AppendLate, logs, "an append takes up to three seconds, and is added all the same where its caller gave it up meanwhile"},
+		{RepeatDropped, logs, "an append sent a second time is not answered, though the first sending was added"},
+		{IDsForgotten, logs, "the log forgets the ids of what was appended with Any, as a new leader does"},
+		{ReadCut, logs, "a read ends with an error after some events"},
+		{ReadStalled, logs, "a read begins only when the fault is over, or its context"},
+		{SubscriptionBehind, logs, "a subscription yields each event some time late"},
+		{CaughtUpRepeated, logs, "a subscription yields CaughtUp again, with the same checkpoint"},
+		{LogSilent, logs, "nothing is answered until the fault is over; Health is a StallError"},
+		{LogUnavailable, logs, "appends, reads and Health fail at once; subscriptions wait"},
+		{DatabaseAway, databases, "no statement reaches the database and no connection is made"},
+		{DatabaseSlow, databases, "each statement takes up to two seconds more"},
+		{DatabaseFull, databases, "statements that write fail; reads work"},
+		{CommitUnknownMade, databases, "a transaction is committed and the commit fails"},
+		{CommitUnknownLost, databases, "a transaction is rolled back and the commit fails"},
+		{DatabaseLocked, []string{World}, "another program holds the write lock of the read models' files"},
+		{InstanceDies, []string{World}, "from one instant on no call takes effect; the next start finds the files as they stood"},
+		{InstanceStops, []string{World}, "an instance ends in order and is started again"},
+		{InstancePauses, []string{World}, "every call of an instance waits for seconds"},
+		{InstanceOldFiles, []string{World}, "an instance dies and starts with its own folder as it stood a day before"},
+		{InstanceNoFiles, []string{World}, "an instance dies and starts with an empty folder of its own"},
+		{WallClockApart, []string{World}, "an instance's wall clock is set minutes forward or back"},
+		{LogRestored, []string{World}, "all instances end, both logs are as they were at a quiet moment, and all instances start"},
+		{ReadModelsOld, []string{World}, "all instances end and find the read models as they were a day before"},
+		{ReadModelsLost, []string{World}, "all instances end and find no read models"},
+		{VaultOld, []string{World}, "all instances end and find the vault as it was a day before; it is put right after a while"},
+		{DatabaseClockJumped, []string{World}, "the clock of the databases is set forward or back"},
+	}
+}
+
+// Fault is one fault of a script, as plain data.
+type Fault struct {
+	Kind     Kind          `json:"kind"`
+	Part     string        `json:"part"`
+	Instance int           `json:"instance"`       // -1: all
+	At       time.Duration `json:"at"`             // after the beginning of its day
+	For      time.Duration `json:"for"`            // how long it lasts
+	Rate     float64       `json:"rate,omitempty"` // the share of calls that it strikes; 0: all
+	Size     time.Duration `json:"size,omitempty"` // of a jump of a clock
+}
+
+// Injector decides which calls of one run of an instance are struck. It is safe for concurrent use.
+type Injector struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	active map[target][]*activeFault
+	dead   chan struct{}
+}
+
+// target is what a call is part of.
+type target struct {
+	kind Kind
+	part string
+}
+
+// activeFault is a fault that strikes now.
+type activeFault struct {
+	Fault
+	since time.Time
+	over  chan struct{} // closed when it is over
+}
+
+// NewInjector makes an Injector that strikes nothing yet. The seed decides which calls are struck by a fault with a Rate.
+func NewInjector(seed uint64) *Injector {
+	return &Injector{random: rand.New(rand.NewPCG(seed, 1)), active: map[target][]*activeFault{}, dead: make(chan struct{})}
+}
+
+// Strike begins a fault, and returns the function that ends it.
+func (i *Injector) Strike(f Fault) (mend func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	a, at := &activeFault{f, time.Now(), make(chan struct{})}, target{f.Kind, f.Part}
+	i.active[at] = append(i.active[at], a)
+	return sync.OnceFunc(func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		close(a.over)
+		for n, other := range i.active[at] {
+			if other == a {
+				i.active[at] = append(i.active[at][:n:n], i.active[at][n+1:]...)
+				return
+			}
+		}
+	})
+}
+
+// Kill ends all effects of the instance: from now on none of its calls is made.
+func (i *Injector) Kill() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	select {
+	case <-i.dead:
+	default:
+		close(i.dead)
+	}
+}
+
+// errDead is what a call of a dead instance returns. Nobody sees it.
+var errDead = errors.New("the instance is dead")
+
+// isDead says whether Kill was called.
+func (i *Injector) isDead() bool {
+	select {
+	case <-i.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// find returns a fault of a kind that strikes a call now, nil for none.
+func (i *Injector) find(kind Kind, part string) *activeFault {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, a := range i.active[target{kind, part}] {
+		if a.Rate == 0 || i.random.Float64() < a.Rate {
+			return a
+		}
+	}
+	return nil
+}
+
+// strikes says whether a fault of a kind strikes a call now.
+func (i *Injector) strikes(kind Kind, part string) bool { return i.find(kind, part) != nil }
+
+// randomDuration is between zero and longest.
+func (i *Injector) randomDuration(longest time.Duration) time.Duration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return time.Duration(i.random.Int64N(int64(longest)))
+}
+
+// awaitEnd waits until a fault is over. It returns an error when the context ends or the instance dies before.
+func (i *Injector) awaitEnd(ctx context.Context, a *activeFault) error {
+	select {
+	case <-a.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-i.dead:
+		return i.awaitContext(ctx)
+	}
+}
+
+// awaitPause waits while the instance is paused.
+func (i *Injector) awaitPause(ctx context.Context) error {
+	for a := i.find(InstancePauses, World); a != nil; a = i.find(InstancePauses, World) {
+		if err := i.awaitEnd(ctx, a); err != nil {
+			return err
+		}
+	}
+	if i.isDead() {
+		return i.awaitContext(ctx)
+	}
+	return nil
+}
+
+// awaitContext is where calls of a dead instance end: with their context, or at once where that has no end.
+func (i *Injector) awaitContext(ctx context.Context) error {
+	if ctx.Done() == nil {
+		return errDead
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// sleep waits for a duration, or until the context ends or the instance dies.
+func (i *Injector) sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-i.dead:
+		return i.awaitContext(ctx)
+	}
+}

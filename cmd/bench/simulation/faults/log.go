@@ -1,0 +1,249 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// Log is one instance's view of a log, which its Injector strikes. Closing it leaves the log behind it open.
+type Log struct {
+	inner    eventstore.Store
+	part     string // CoreLog or UsageLog
+	injector *Injector
+	closing  context.Context // ends with Close
+	close    context.CancelFunc
+
+	mu   sync.Mutex
+	sent map[uuid.UUID]bool // first ids of appends that were added while RepeatDropped struck
+}
+
+// NewLog puts faults in front of a log.
+func NewLog(inner eventstore.Store, part string, injector *Injector) *Log {
+	l := &Log{inner: inner, part: part, injector: injector, sent: map[uuid.UUID]bool{}}
+	l.closing, l.close = context.WithCancel(context.Background())
+	return l
+}
+
+// Close implements eventstore.Store.
+func (l *Log) Close() error {
+	l.close()
+	return nil
+}
+
+// begin is the start of each call: it waits while the instance is paused or the log is silent, and fails where the log is not there.
+func (l *Log) begin(ctx context.Context) error {
+	if l.closing.Err() != nil {
+		return eventstore.ErrClosed
+	}
+	if err := l.injector.awaitPause(ctx); err != nil {
+		return err
+	}
+	for a := l.injector.find(LogSilent, l.part); a != nil; a = l.injector.find(LogSilent, l.part) {
+		if err := l.injector.awaitEnd(ctx, a); err != nil {
+			return err
+		}
+	}
+	if l.injector.strikes(LogUnavailable, l.part) {
+		return eventstore.ErrUnavailable
+	}
+	return nil
+}
+
+// Identity implements eventstore.Store.
+func (l *Log) Identity(ctx context.Context) (uuid.UUID, error) {
+	if err := l.begin(ctx); err != nil {
+		return uuid.Nil, err
+	}
+	return l.inner.Identity(ctx)
+}
+
+// Health implements eventstore.Store.
+func (l *Log) Health() error {
+	if l.closing.Err() != nil {
+		return eventstore.ErrClosed
+	}
+	if a := l.injector.find(LogSilent, l.part); a != nil {
+		return &eventstore.StallError{Duration: time.Since(a.since)}
+	}
+	if l.injector.strikes(LogUnavailable, l.part) {
+		return eventstore.ErrUnavailable
+	}
+	return l.inner.Health()
+}
+
+// Append implements eventstore.Store.
+func (l *Log) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if err := l.begin(ctx); err != nil {
+		if errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrClosed) {
+			return eventstore.AppendResult{}, err
+		}
+		return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
+	}
+	switch {
+	case l.injector.strikes(AppendRefused, l.part):
+		return eventstore.AppendResult{}, eventstore.ErrUnavailable
+	case l.injector.strikes(AppendUnknownLost, l.part):
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
+	case l.wasAdded(events) && l.injector.strikes(RepeatDropped, l.part):
+		err := l.injector.sleep(ctx, l.injector.randomDuration(2*time.Second))
+		return eventstore.AppendResult{}, errors.Join(eventstore.ErrUnknown, err)
+	case l.injector.strikes(AppendLate, l.part):
+		return l.appendLate(ctx, stream, expected, events)
+	}
+	made, err := l.inner.Append(ctx, stream, expected, events)
+	if err == nil && (l.injector.strikes(AppendUnknownMade, l.part) || l.injector.strikes(RepeatDropped, l.part)) {
+		l.noteAdded(events)
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
+	}
+	return made, err
+}
+
+// appendLate appends after a while, also when the caller has given up meanwhile; but not for a dead instance, half of whose requests
+// never left it.
+func (l *Log) appendLate(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (made eventstore.AppendResult, err error) {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	done := make(chan struct{})
+	delay := l.injector.randomDuration(3 * time.Second)
+	go func() {
+		defer cancel()
+		defer close(done)
+		if err = l.injector.sleep(late, delay); err == nil {
+			made, err = l.inner.Append(late, stream, expected, events)
+		}
+		if err != nil && late.Err() != nil {
+			err = fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
+		}
+	}()
+	select {
+	case <-done:
+		return made, err
+	case <-ctx.Done():
+		return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
+	}
+}
+
+// noteAdded and wasAdded remember the appends that were added and reported as unknown.
+func (l *Log) noteAdded(events []eventstore.ProposedEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent[events[0].ID] = true
+}
+
+func (l *Log) wasAdded(events []eventstore.ProposedEvent) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(events) > 0 && l.sent[events[0].ID]
+}
+
+// errCut ends a read that is cut short.
+var errCut = fmt.Errorf("the read was cut short: %w", eventstore.ErrUnavailable)
+
+// ReadStream implements eventstore.Store.
+func (l *Log) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		left, err := l.beginRead(ctx)
+		if err != nil {
+			yield(eventstore.RecordedEvent{}, err)
+			return
+		}
+		for e, err := range l.inner.ReadStream(ctx, stream, from, dir) {
+			if left == 0 && err == nil {
+				yield(eventstore.RecordedEvent{}, errCut)
+				return
+			}
+			left--
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// beginRead returns how many events a read may yield before it is cut; negative: all.
+func (l *Log) beginRead(ctx context.Context) (limit int, err error) {
+	if a := l.injector.find(ReadStalled, l.part); a != nil {
+		if err := l.injector.awaitEnd(ctx, a); err != nil {
+			return 0, err
+		}
+	}
+	if err := l.begin(ctx); err != nil {
+		return 0, err
+	}
+	if l.injector.strikes(ReadCut, l.part) {
+		return int(l.injector.randomDuration(5)), nil
+	}
+	return -1, nil
+}
+
+// ReadAll implements eventstore.Store.
+func (l *Log) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return func(yield func(eventstore.Signal, error) bool) {
+		left, err := l.beginRead(ctx)
+		if err != nil {
+			yield(eventstore.Signal{}, err)
+			return
+		}
+		for s, err := range l.inner.ReadAll(ctx, after, filter) {
+			if left == 0 && err == nil {
+				yield(eventstore.Signal{}, errCut)
+				return
+			}
+			left--
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+// Subscribe implements eventstore.Store. It survives outages: faults make it wait, and never end it.
+func (l *Log) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return func(yield func(eventstore.Signal, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(l.closing, cancel)()
+		for s, err := range l.inner.Subscribe(ctx, after, filter) {
+			if err == nil {
+				err = l.delaySignal(ctx)
+			}
+			if err != nil && l.closing.Err() != nil {
+				err = eventstore.ErrClosed
+			}
+			if err != nil {
+				yield(eventstore.Signal{}, err)
+				return
+			}
+			if !yield(s, nil) {
+				return
+			}
+			if s.Kind == eventstore.CaughtUp && l.injector.strikes(CaughtUpRepeated, l.part) && !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// delaySignal waits before a signal is yielded for as long as faults ask for.
+func (l *Log) delaySignal(ctx context.Context) error {
+	if l.injector.strikes(SubscriptionBehind, l.part) {
+		if err := l.injector.sleep(ctx, l.injector.randomDuration(500*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []Kind{LogSilent, LogUnavailable} {
+		for a := l.injector.find(kind, l.part); a != nil; a = l.injector.find(kind, l.part) {
+			if err := l.injector.awaitEnd(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
+	return l.injector.awaitPause(ctx)
+}

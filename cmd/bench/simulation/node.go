@@ -1,0 +1,304 @@
+package simulation
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/cmd/lieudit/instance"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/vault"
+	"lieudit/queries/address/live"
+	"lieudit/queries/locations/alert"
+	routelive "lieudit/queries/route/live"
+	"lieudit/schemas/body"
+	"lieudit/schemas/token"
+)
+
+// node is a machine that runs an instance, one run after the other.
+type node struct {
+	world  *World
+	number int
+	wall   *wallClock // may be off from the true one
+
+	mu         sync.Mutex
+	folders    int                   // folders used so far: each death leaves one behind
+	supervised context.CancelFunc    // ends the supervision of the current run; nil: none is wanted
+	run        *run                  // nil: none runs
+	struck     map[int]*activeStrike // faults that strike now, also the runs to come
+	nextStrike int
+}
+
+// activeStrike is a fault that strikes a node, and how it is ended in the current run.
+type activeStrike struct {
+	fault faults.Fault
+	mend  func() // nil while there is no run
+}
+
+func newNode(w *World, number int) *node {
+	return &node{world: w, number: number, wall: w.wall.newOffset(), struck: map[int]*activeStrike{}}
+}
+
+// folder is where the node's next run has its own files. n.mu is held.
+func (n *node) folder() string {
+	return filepath.Join(n.world.folder, fmt.Sprintf("instance-%d-%d", n.number, n.folders))
+}
+
+// start has an instance run on the node from now on. One that refuses its start or ends by itself is started again.
+func (n *node) start() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.supervised != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.supervised = cancel
+	folder := n.folder()
+	n.world.running.Go(func() { n.supervise(ctx, folder) })
+}
+
+// restartDelay is how long a supervisor waits before it starts an instance again that has ended by itself.
+const restartDelay = 2 * time.Second
+
+// supervise runs one instance after the other until ctx ends.
+func (n *node) supervise(ctx context.Context, folder string) {
+	for ctx.Err() == nil {
+		r, err := n.open(folder)
+		if err == nil {
+			err = r.live(ctx)
+		}
+		if ctx.Err() == nil {
+			n.world.log.Warn("an instance ended by itself", "instance", n.number, "reason", err)
+			sleep(ctx, restartDelay)
+		}
+	}
+}
+
+// stop ends the instance in order. It does not wait for its end.
+func (n *node) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.supervised != nil {
+		n.supervised()
+		n.supervised = nil
+	}
+}
+
+// kill ends the instance at once: from now on none of its calls takes effect. The next run finds the node's own files as they stand.
+func (n *node) kill() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.supervised == nil {
+		return nil
+	}
+	before := n.folder()
+	n.folders++
+	if n.run != nil {
+		n.run.injector.Kill()
+		close(n.run.died)
+		n.run = nil
+	}
+	n.supervised()
+	n.supervised = nil
+	return os.CopyFS(n.folder(), os.DirFS(before))
+}
+
+// strike begins a fault on the node, in the runs to come too, and returns the function that ends it.
+func (n *node) strike(f faults.Fault) (mend func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nextStrike++
+	id, s := n.nextStrike, &activeStrike{fault: f}
+	n.struck[id] = s
+	if n.run != nil {
+		s.mend = n.run.injector.Strike(f)
+	}
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.struck, id)
+		if s.mend != nil {
+			s.mend()
+		}
+	}
+}
+
+// run is one run of an instance, from its start to its end or death.
+type run struct {
+	node     *node
+	injector *faults.Injector
+	instance *instance.Instance
+	registry *sqldb.Registry
+	ready    chan struct{}  // closed when it takes requests
+	requests sync.WaitGroup // that are being answered
+	died     chan struct{}  // closed by kill
+	isEnding atomic.Bool    // it takes no more requests
+}
+
+// open builds a run on a folder, with the faults that strike now.
+func (n *node) open(folder string) (*run, error) {
+	w := n.world
+	r := &run{node: n, injector: faults.NewInjector(w.nextSeed()), ready: make(chan struct{}), died: make(chan struct{})}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.registry, err = sqldb.OpenRegistry(w.readModelsFolder()); err != nil {
+		return nil, err
+	}
+	log := w.log.With("instance", n.number)
+	r.registry.Log, r.registry.Simulated = log, r.simulated(faults.ReadModels)
+	keys, err := vault.New(w.vaultFile(), nil, n.wall.now)
+	if err != nil {
+		return nil, err
+	}
+	keys.Simulated = r.simulated(faults.Vault)
+	r.instance, err = instance.New(instance.Parts{
+		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace},
+		Core:     faults.NewLog(w.core, faults.CoreLog, r.injector), Usage: faults.NewLog(w.usage, faults.UsageLog, r.injector),
+		Registry: r.registry, Vault: keys, Folder: folder,
+		Vintage: live.New(w.communes), SiteAlerts: alert.NewChecker(w.communes), Router: &routelive.Network{}, Releases: noReleases{},
+		Now: n.wall.now, Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
+	})
+	return r, err
+}
+
+// periodGrace is how long after its end a period of usage is closed.
+const periodGrace = 6 * time.Hour
+
+// live runs the instance until ctx ends, or it refuses to go on. It is the order of package service: keys first, then requests; at
+// the end no requests any more, then what watches, then what works.
+func (r *run) live(ctx context.Context) error {
+	r.node.begin(r)
+	defer r.node.end(r)
+	err := r.instance.CheckStart(ctx)
+	if err == nil {
+		err = r.serve(ctx)
+	}
+	return errors.Join(err, r.instance.Close(), r.registry.Close())
+}
+
+func (r *run) serve(ctx context.Context) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var working errgroup.Group
+	working.Go(func() error { return r.instance.Work(background) })
+
+	watching, ctx := errgroup.WithContext(ctx)
+	watching.Go(func() error { return r.instance.Watch(ctx) })
+	watching.Go(func() error {
+		r.instance.WriteFirstStart(ctx)
+		return nil
+	})
+	watching.Go(func() error {
+		waiting, cancel := context.WithTimeout(ctx, keyRingTimeout)
+		defer cancel()
+		_ = r.instance.AwaitKeys(waiting) // one that cannot check keys says so in its answers
+		close(r.ready)
+		<-ctx.Done()
+		r.isEnding.Store(true)
+		return nil
+	})
+	err := watching.Wait()
+	if !r.isDead() {
+		r.requests.Wait()
+	}
+	stop()
+	return errors.Join(err, working.Wait())
+}
+
+// keyRingTimeout is how long an instance waits with requests for its key ring.
+const keyRingTimeout = 10 * time.Second
+
+func (r *run) isDead() bool {
+	select {
+	case <-r.died:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin makes a run the node's current one.
+func (n *node) begin(r *run) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.run = r
+	for _, s := range n.struck {
+		s.mend = r.injector.Strike(s.fault)
+	}
+}
+
+// end forgets a run.
+func (n *node) end(r *run) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.run == r {
+		n.run = nil
+	}
+}
+
+// current is the run that is under way, nil for none.
+func (n *node) current() *run {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.run
+}
+
+// simulated are the seams of one of the run's databases.
+func (r *run) simulated(part string) sqldb.Simulated {
+	return sqldb.Simulated{
+		Clock:     r.node.world.dbClock.now,
+		Connector: func(c driver.Connector) driver.Connector { return faults.NewDatabase(c, part, r.injector) },
+	}
+}
+
+// noReleases reports neither vintages nor road networks.
+type noReleases struct{}
+
+func (noReleases) Vintages(context.Context) (v body.ServedVintages) { return v }
+func (noReleases) Networks(context.Context) (v body.ServedNetworks) { return v }
+
+// operatorToken is the first operator's token, which the instance wrote that issued it.
+func (w *World) operatorToken() (string, bool) {
+	for _, n := range w.nodes {
+		text, err := os.ReadFile(filepath.Join(n.currentFolder(), instance.OperatorTokenFile))
+		if err == nil {
+			return strings.TrimSpace(string(text)), true
+		}
+	}
+	return "", false
+}
+
+// readModelsFolder and vaultFile are the files that the instances share.
+func (w *World) readModelsFolder() string { return filepath.Join(w.folder, "readmodels") }
+func (w *World) vaultFile() string        { return filepath.Join(w.folder, "vault.db") }
+
+// currentFolder is the folder of the current run, or of the next.
+func (n *node) currentFolder() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.folder()
+}
+
+// sleep waits for a duration and returns true, or returns false as soon as ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

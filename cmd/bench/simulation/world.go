@@ -1,0 +1,127 @@
+// Package simulation runs three instances of the service in one process, on a clock that does not wait, with customers and with
+// faults, and holds what they answer against a model. Its one constraint: what strikes is only what the parts of the service promise
+// no better, so that each violation is a fault of the service, or of the model.
+//
+//	Script: acts of customers and faults, drawn from a seed ──> World.Play ──> Verdict
+//	                                                               │
+//	        customers ──> World.Call ──> instance.API, Area        │   faults ──> Log, Database, clocks, files, deaths
+//	                                         │                     │                       │
+//	             model <── answers           └──> faults.Log ──> eventstore/memory         │
+//	                                              faults.Database ──> SQLite in /dev/shm  <┘
+//
+// A history is one script, played in a bubble of testing/synctest: elapsed time passes only when every goroutine waits. A day's acts
+// and faults take about half a minute of it. The wall clocks are apart from it: each instance, the logs and the databases have one of
+// their own, and all of them jump to the next day when the acts of one are over.
+//
+// What is simulated: every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
+// restarts. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, EventStoreDB and its client,
+// the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses and roads.
+package simulation
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lieudit/eventstore/memory"
+	"lieudit/queries/address/commune"
+)
+
+// instanceCount is how many instances share the logs, the databases and the vault.
+const instanceCount = 3
+
+// World is three instances and what they share. It must be made, used and closed inside one bubble.
+type World struct {
+	folder      string // in memory: files of the databases, and a folder for each instance
+	communes    *commune.Table
+	core, usage *memory.Log
+	logClock    *wallClock // stamps events
+	dbClock     *wallClock // by which leases run out
+	wall        *wallClock // the true one, from which those of instances are off
+	log         *slog.Logger
+	nodes       []*node
+	running     sync.WaitGroup // supervisors
+	seed        uint64
+	runs        atomic.Uint64 // started so far
+
+	mu         sync.Mutex
+	violations []Violation
+}
+
+// NewWorld makes a world on empty logs, with no instance started. folder exists and is empty; begin is the wall time.
+func NewWorld(folder string, begin time.Time, log *slog.Logger) (*World, error) {
+	communes, err := commune.Load()
+	if err != nil {
+		return nil, err
+	}
+	w := &World{folder: folder, communes: communes, wall: newWallClock(begin), log: log}
+	w.logClock, w.dbClock = w.wall.newOffset(), w.wall.newOffset()
+	w.core, w.usage = memory.New(w.logClock.now), memory.New(w.logClock.now)
+	for i := range instanceCount {
+		w.nodes = append(w.nodes, newNode(w, i))
+	}
+	return w, nil
+}
+
+// Start has all instances run.
+func (w *World) Start() {
+	for _, n := range w.nodes {
+		n.start()
+	}
+}
+
+// Stop ends all instances in order, and waits for all that ever ran.
+func (w *World) Stop() {
+	for _, n := range w.nodes {
+		n.stop()
+	}
+	w.running.Wait()
+}
+
+// Violation is a rule that an answer, or the state at a quiet moment, breaks.
+type Violation struct{ Rule, Text string }
+
+// report notes a violation.
+func (w *World) report(rule, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violations = append(w.violations, Violation{rule, fmt.Sprintf(format, args...)})
+}
+
+// Violations are those that were noted so far.
+func (w *World) Violations() []Violation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.violations)
+}
+
+// nextSeed is a new seed of one run's faults.
+func (w *World) nextSeed() uint64 { return w.seed + w.runs.Add(1) }
+
+// wallClock is a wall clock that jumps when it is told to, and runs with elapsed time otherwise. Its values have no monotonic
+// reading, so that nobody can measure elapsed time with them.
+type wallClock struct {
+	begin  time.Time    // the wall time at start
+	start  time.Time    // the elapsed time then
+	jumped atomic.Int64 // nanoseconds
+	base   *wallClock   // nil: this one runs by itself, else it is off from base by jumped
+}
+
+func newWallClock(begin time.Time) *wallClock { return &wallClock{begin: begin, start: time.Now()} }
+
+// newOffset makes a clock that runs with c and can be set apart from it.
+func (c *wallClock) newOffset() *wallClock { return &wallClock{base: c} }
+
+// jump sets the clock forward, or back where d is negative.
+func (c *wallClock) jump(d time.Duration) { c.jumped.Add(int64(d)) }
+
+func (c *wallClock) now() time.Time {
+	off := time.Duration(c.jumped.Load())
+	if c.base != nil {
+		return c.base.now().Add(off)
+	}
+	return c.begin.Add(time.Since(c.start) + off)
+}
