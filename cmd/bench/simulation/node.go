@@ -36,6 +36,7 @@ type node struct {
 	mu         sync.Mutex
 	folders    int                   // folders used so far: each death leaves one behind
 	supervised context.CancelFunc    // ends the supervision of the current run; nil: none is wanted
+	ended      chan struct{}         // closed when the supervision before has ended; nil after a death, which nobody waits for
 	run        *run                  // nil: none runs
 	struck     map[int]*activeStrike // faults that strike now, also the runs to come
 	nextStrike int
@@ -65,8 +66,15 @@ func (n *node) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.supervised = cancel
-	folder := n.folder()
-	n.world.running.Go(func() { n.supervise(ctx, folder) })
+	folder, before, ended := n.folder(), n.ended, make(chan struct{})
+	n.ended = ended
+	n.world.running.Go(func() {
+		defer close(ended)
+		if before != nil {
+			<-before
+		}
+		n.supervise(ctx, folder)
+	})
 }
 
 // restartDelay is how long a supervisor waits before it starts an instance again that has ended by itself.
@@ -111,8 +119,8 @@ func (n *node) kill() error {
 		n.run = nil
 	}
 	n.supervised()
-	n.supervised = nil
-	return os.CopyFS(n.folder(), os.DirFS(before))
+	n.supervised, n.ended = nil, nil
+	return copyFolder(n.folder(), before)
 }
 
 // strike begins a fault on the node, in the runs to come too, and returns the function that ends it.
@@ -271,15 +279,19 @@ type noReleases struct{}
 func (noReleases) Vintages(context.Context) (v body.ServedVintages) { return v }
 func (noReleases) Networks(context.Context) (v body.ServedNetworks) { return v }
 
-// operatorToken is the first operator's token, which the instance wrote that issued it.
-func (w *World) operatorToken() (string, bool) {
+// OperatorToken implements customers.World. The instance that issued the token wrote it into its folder; the operator keeps it.
+func (w *World) OperatorToken() (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, n := range w.nodes {
-		text, err := os.ReadFile(filepath.Join(n.currentFolder(), instance.OperatorTokenFile))
-		if err == nil {
-			return strings.TrimSpace(string(text)), true
+		if w.operatorToken != "" {
+			break
+		}
+		if text, err := os.ReadFile(filepath.Join(n.currentFolder(), instance.OperatorTokenFile)); err == nil {
+			w.operatorToken = strings.TrimSpace(string(text))
 		}
 	}
-	return "", false
+	return w.operatorToken, w.operatorToken != ""
 }
 
 // readModelsFolder and vaultFile are the files that the instances share.

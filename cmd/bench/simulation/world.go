@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/eventstore/memory"
 	"lieudit/queries/address/commune"
 )
@@ -44,11 +45,15 @@ type World struct {
 	log         *slog.Logger
 	nodes       []*node
 	running     sync.WaitGroup // supervisors
+	lifecycle   chan struct{}  // holds a value while instances are started, or all of them are ended
 	seed        uint64
 	runs        atomic.Uint64 // started so far
 
-	mu         sync.Mutex
-	violations []Violation
+	mu             sync.Mutex
+	violations     []Violation
+	operatorToken  string    // "" until the first instance has written it
+	striking       int       // faults that strike now
+	disturbedUntil time.Time // elapsed time
 }
 
 // NewWorld makes a world on empty logs, with no instance started. folder exists and is empty; begin is the wall time.
@@ -57,7 +62,7 @@ func NewWorld(folder string, begin time.Time, log *slog.Logger) (*World, error) 
 	if err != nil {
 		return nil, err
 	}
-	w := &World{folder: folder, communes: communes, wall: newWallClock(begin), log: log}
+	w := &World{folder: folder, communes: communes, wall: newWallClock(begin), log: log, lifecycle: make(chan struct{}, 1)}
 	w.logClock, w.dbClock = w.wall.newOffset(), w.wall.newOffset()
 	w.core, w.usage = memory.New(w.logClock.now), memory.New(w.logClock.now)
 	for i := range instanceCount {
@@ -67,8 +72,13 @@ func NewWorld(folder string, begin time.Time, log *slog.Logger) (*World, error) 
 }
 
 // Start has all instances run.
-func (w *World) Start() {
-	for _, n := range w.nodes {
+func (w *World) Start() { w.startNodes(w.nodes) }
+
+// startNodes has nodes run an instance, but not while the files of all are being changed.
+func (w *World) startNodes(nodes []*node) {
+	w.lifecycle <- struct{}{}
+	defer func() { <-w.lifecycle }()
+	for _, n := range nodes {
 		n.start()
 	}
 }
@@ -82,10 +92,13 @@ func (w *World) Stop() {
 }
 
 // Violation is a rule that an answer, or the state at a quiet moment, breaks.
-type Violation struct{ Rule, Text string }
+type Violation struct {
+	Rule customers.Rule `json:"rule"`
+	Text string         `json:"text"`
+}
 
-// report notes a violation.
-func (w *World) report(rule, format string, args ...any) {
+// Report implements customers.World.
+func (w *World) Report(rule customers.Rule, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.violations = append(w.violations, Violation{rule, fmt.Sprintf(format, args...)})
@@ -97,6 +110,12 @@ func (w *World) Violations() []Violation {
 	defer w.mu.Unlock()
 	return slices.Clone(w.violations)
 }
+
+// Instances implements customers.World.
+func (w *World) Instances() int { return len(w.nodes) }
+
+// awaitEnds waits until every run that was ended has come to its end.
+func (w *World) awaitEnds() { w.running.Wait() }
 
 // nextSeed is a new seed of one run's faults.
 func (w *World) nextSeed() uint64 { return w.seed + w.runs.Add(1) }

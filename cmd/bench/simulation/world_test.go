@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lieudit/cmd/bench/simulation/customers"
 )
 
 // newFolder makes a folder in memory, where the machine has one.
@@ -30,14 +32,14 @@ func TestInstancesAnswerAsOne(t *testing.T) {
 		w.Start()
 		defer w.Stop()
 		time.Sleep(5 * time.Second)
-		token, ok := w.operatorToken()
+		token, ok := w.OperatorToken()
 		if !ok {
 			t.Fatal("there is no operator's token")
 		}
 		header := http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
 		for round := range 4 {
 			for i := range w.nodes {
-				a := w.Call(t.Context(), i, Area, Request{"GET", "/customer-area/v1/accounts", header, nil})
+				a := w.Call(t.Context(), i, customers.Area, customers.Request{Method: "GET", Path: "/customer-area/v1/accounts", Header: header})
 				if a.Status != http.StatusOK {
 					t.Errorf("round %d, instance %d: %d %s", round, i, a.Status, a.Body)
 				}

@@ -1,0 +1,122 @@
+package simulation
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"lieudit/cmd/bench/simulation/customers"
+	"lieudit/cmd/bench/simulation/faults"
+)
+
+// Play plays a script and returns the rules that were broken. It ends with the first day on which one was. It must run in a bubble.
+func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Violation, error) {
+	w, err := NewWorld(folder, s.Begin, log)
+	if err != nil {
+		return nil, err
+	}
+	w.seed = s.Seed
+	people := customers.New(w, s.Accounts)
+	w.Start()
+	defer w.Stop()
+	w.awaitQuiet(ctx)
+	var before *quietMoment
+	for number, d := range s.Days {
+		log.Info("day", "number", number, "wall", w.wall.now())
+		before = w.playDay(ctx, d, people, before)
+		if found := w.Violations(); len(found) > 0 {
+			return found, nil
+		}
+		w.wall.jump(d.Until - dayLength)
+	}
+	return nil, nil
+}
+
+// quietMoment is what a restored log makes the truth again.
+type quietMoment struct {
+	moment
+	known customers.Snapshot
+}
+
+// playDay plays one day up to its quiet moment, which it returns.
+func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers, before *quietMoment) *quietMoment {
+	if restores(d) && before != nil {
+		end := w.beginDisturbance()
+		if err := w.restoreLogs(before.moment); err != nil {
+			w.Report(customers.EndsInTime, "restoring: %v", err)
+		}
+		people.Restore(before.known)
+		w.awaitQuiet(ctx)
+		end()
+	}
+	var happening sync.WaitGroup
+	w.strikeAll(d.Faults, &happening)
+	people.Play(ctx, d.Acts)
+	happening.Wait()
+	w.awaitQuiet(ctx)
+	people.CheckQuiet(ctx, w.wall.now())
+	w.checkInstances(ctx)
+	m, err := w.keepMoment()
+	if err != nil {
+		w.Report(customers.EndsInTime, "keeping a moment: %v", err)
+	}
+	return &quietMoment{m, people.Snapshot()}
+}
+
+// restores says whether the logs are restored on a day: before its acts, since what happens in between is lost.
+func restores(d Day) bool {
+	for _, f := range d.Faults {
+		if f.Kind == faults.LogRestored {
+			return true
+		}
+	}
+	return false
+}
+
+// strikeAll has the faults of a day happen at their times. Those that end all instances follow each other.
+func (w *World) strikeAll(all []faults.Fault, happening *sync.WaitGroup) {
+	var one sync.Mutex
+	for _, f := range all {
+		if f.Kind == faults.LogRestored {
+			continue
+		}
+		happening.Go(func() {
+			time.Sleep(f.At)
+			if rare[f.Kind] && !one.TryLock() {
+				return
+			} else if rare[f.Kind] {
+				defer one.Unlock()
+			}
+			w.strike(f)
+		})
+	}
+}
+
+// settleTime is how long it takes until nothing is under way any more, once nothing fails and nobody asks.
+const settleTime = 30 * time.Second
+
+// awaitQuiet waits until all instances run and nothing is disturbed.
+func (w *World) awaitQuiet(ctx context.Context) {
+	w.Start()
+	sleep(ctx, settleTime)
+}
+
+// checkInstances checks that every instance is ready, and that no part of it complains.
+func (w *World) checkInstances(ctx context.Context) {
+	for _, n := range w.nodes {
+		r := n.current()
+		if r == nil {
+			w.Report(customers.InstancesReady, "instance %d does not run", n.number)
+			continue
+		}
+		for _, c := range r.instance.Components() {
+			if err := c.Check(ctx); err != nil {
+				w.Report(customers.InstancesReady, "instance %d, %s: %v", n.number, c.Name, err)
+			}
+		}
+		if err := r.instance.CheckCaughtUp(ctx); err != nil {
+			w.Report(customers.InstancesReady, "instance %d: %v", n.number, err)
+		}
+	}
+}

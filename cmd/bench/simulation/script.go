@@ -1,0 +1,70 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"lieudit/cmd/bench/simulation/customers"
+	"lieudit/cmd/bench/simulation/faults"
+)
+
+// Script is all that happens in a history, as plain data: the same script can be played again, and cut shorter. What it does not say
+// is in which order goroutines run, so that it need not come to the same each time.
+type Script struct {
+	Seed     uint64    `json:"seed"`     // of ids and secrets, and of which calls a fault strikes
+	Begin    time.Time `json:"begin"`    // wall time
+	Accounts int       `json:"accounts"` // how many there are
+	Days     []Day     `json:"days"`
+}
+
+// Day is what happens within dayLength, and the wall time that has passed when the next day begins.
+type Day struct {
+	Acts   []customers.Act `json:"acts"`
+	Faults []faults.Fault  `json:"faults"`
+	Until  time.Duration   `json:"until"`
+}
+
+// The size of a day.
+const (
+	dayLength     = 30 * time.Second
+	actsPerDay    = 100
+	faultsPerDay  = 5
+	accountsCount = 20
+)
+
+// Generate draws a script.
+func Generate(seed uint64, days int) Script {
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
+	for range days {
+		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
+		for range faultsPerDay {
+			d.Faults = append(d.Faults, newFault(random))
+		}
+		slices.SortStableFunc(d.Faults, func(a, b faults.Fault) int { return int(a.At - b.At) })
+		s.Days = append(s.Days, d)
+	}
+	return s
+}
+
+// newFault draws a fault. Those that strike all instances at once are rarer than the others.
+func newFault(random *rand.Rand) faults.Fault {
+	all := faults.Kinds()
+	for {
+		k := all[random.IntN(len(all))]
+		if rare[k.Kind] && random.IntN(4) > 0 {
+			continue
+		}
+		f := faults.Fault{Kind: k.Kind, Part: k.Parts[random.IntN(len(k.Parts))], Instance: random.IntN(instanceCount+1) - 1,
+			At: time.Duration(random.Int64N(int64(dayLength))), For: 500*time.Millisecond + time.Duration(random.Int64N(int64(5*time.Second)))}
+		if random.IntN(2) == 0 {
+			f.Rate = 0.1 + 0.8*random.Float64()
+		}
+		f.Size = time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
+		return f
+	}
+}
+
+// rare are the faults after which everything starts again.
+var rare = map[faults.Kind]bool{faults.LogRestored: true, faults.ReadModelsOld: true, faults.ReadModelsLost: true, faults.VaultOld: true}

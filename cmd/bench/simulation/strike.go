@@ -1,0 +1,280 @@
+package simulation
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lieudit/cmd/bench/simulation/customers"
+	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/eventstore"
+)
+
+// disturbance is how long after a fault, or after the start of an instance, its traces may show: a supervisor's pause, the time until a
+// key ring is fresh, a lease that has to run out, and the longest that a request waits.
+const disturbance = 20 * time.Second
+
+// IsDisturbed implements customers.World.
+func (w *World) IsDisturbed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.striking > 0 || time.Now().Before(w.disturbedUntil)
+}
+
+// beginDisturbance notes that something fails until the returned function is called, and some time after it.
+func (w *World) beginDisturbance() (end func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.striking++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.striking--
+		w.disturbedUntil = time.Now().Add(disturbance)
+	}
+}
+
+// strike has a fault happen: it returns when the fault is over.
+func (w *World) strike(f faults.Fault) {
+	defer w.beginDisturbance()()
+	w.log.Info("fault", "kind", f.Kind, "part", f.Part, "on", f.Instance, "for", f.For)
+	strike := w.strikeNodes
+	if f.Part == faults.World {
+		strike = w.worldStrikes()[f.Kind]
+	}
+	if strike == nil {
+		strike = w.strikeNodes
+	}
+	if err := strike(f); err != nil {
+		w.Report(customers.EndsInTime, "%s: %v", f.Kind, err)
+	}
+}
+
+// struckNodes are the nodes that a fault strikes.
+func (w *World) struckNodes(f faults.Fault) []*node {
+	if f.Instance < 0 {
+		return w.nodes
+	}
+	return w.nodes[f.Instance : f.Instance+1]
+}
+
+// strikeNodes has the wrappers of the nodes strike their calls for a while.
+func (w *World) strikeNodes(f faults.Fault) error {
+	if f.Kind == faults.IDsForgotten {
+		w.core.ForgetIDs()
+		w.usage.ForgetIDs()
+		return nil
+	}
+	for _, n := range w.struckNodes(f) {
+		defer n.strike(f)()
+	}
+	time.Sleep(f.For)
+	return nil
+}
+
+// worldStrikes are the faults that strike more than calls, by their kind.
+func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
+	return map[faults.Kind]func(faults.Fault) error{
+		faults.InstanceDies:     func(f faults.Fault) error { return w.killEach(f, func(*node) error { return nil }) },
+		faults.InstanceNoFiles:  func(f faults.Fault) error { return w.killEach(f, (*node).removeFiles) },
+		faults.InstanceOldFiles: func(f faults.Fault) error { return w.killEach(f, (*node).restoreFiles) },
+		faults.InstanceStops: func(f faults.Fault) error {
+			for _, n := range w.struckNodes(f) {
+				n.stop()
+			}
+			time.Sleep(f.For)
+			w.startNodes(w.struckNodes(f))
+			return nil
+		},
+		faults.WallClockApart: func(f faults.Fault) error {
+			for _, n := range w.struckNodes(f) {
+				n.wall.jump(f.Size)
+				defer n.wall.jump(-f.Size)
+			}
+			time.Sleep(f.For)
+			return nil
+		},
+		faults.DatabaseClockJumped: func(f faults.Fault) error {
+			w.dbClock.jump(f.Size)
+			return nil
+		},
+		faults.DatabaseLocked: w.lockReadModels,
+		faults.ReadModelsLost: func(faults.Fault) error {
+			return w.withoutInstances(func() error { return os.RemoveAll(w.readModelsFolder()) })
+		},
+		faults.ReadModelsOld: func(faults.Fault) error {
+			return w.withoutInstances(func() error { return w.restoreFiles(w.readModelsFolder(), "readmodels") })
+		},
+		faults.VaultOld: w.strikeVault,
+	}
+}
+
+// killEach kills the nodes of a fault, changes their files, and starts them again after a while.
+func (w *World) killEach(f faults.Fault, change func(*node) error) (err error) {
+	for _, n := range w.struckNodes(f) {
+		err = errors.Join(err, n.kill(), change(n))
+	}
+	time.Sleep(f.For)
+	w.startNodes(w.struckNodes(f))
+	return err
+}
+
+// withoutInstances kills all instances, changes what they share, and starts them again.
+func (w *World) withoutInstances(change func() error) (err error) {
+	w.lifecycle <- struct{}{}
+	defer func() { <-w.lifecycle }()
+	for _, n := range w.nodes {
+		err = errors.Join(err, n.kill())
+	}
+	w.awaitEnds()
+	err = errors.Join(err, change())
+	for _, n := range w.nodes {
+		n.start()
+	}
+	return err
+}
+
+// strikeVault puts yesterday's vault in the place of the present one, and the present one back after the fault. Nobody can write into
+// the older one meanwhile that the log would miss: an instance that finds it wrong refuses to seal.
+func (w *World) strikeVault(f faults.Fault) error {
+	present := filepath.Join(w.folder, "vault-present.db")
+	err := w.withoutInstances(func() error {
+		return errors.Join(copyFile(present, w.vaultFile()), w.restoreFiles(w.vaultFile(), "vault.db"))
+	})
+	time.Sleep(f.For)
+	return errors.Join(err, w.withoutInstances(func() error { return copyFile(w.vaultFile(), present) }))
+}
+
+// lockReadModels holds the write lock of every file of the read models, as another program may.
+func (w *World) lockReadModels(f faults.Fault) error {
+	files, err := filepath.Glob(filepath.Join(w.readModelsFolder(), "*.db"))
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	for _, file := range files {
+		if info, err := os.Lstat(file); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			continue
+		}
+		db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(200)")
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if tx, err := db.BeginTx(ctx, nil); err == nil { // else somebody writes just now
+			defer tx.Rollback()
+		}
+	}
+	time.Sleep(f.For)
+	return nil
+}
+
+// restoreLogs makes the logs what they were at the last quiet moment, and the customers know what they knew then.
+func (w *World) restoreLogs(m moment) error {
+	return w.withoutInstances(func() error {
+		w.core.Restore(m.core)
+		w.usage.Restore(m.usage)
+		return nil
+	})
+}
+
+// moment is a quiet moment that the world can be put back to: places on the logs. Files are copied beside.
+type moment struct{ core, usage eventstore.Position }
+
+// yesterday is the folder of the copies that the last quiet moment left.
+func (w *World) yesterday() string { return filepath.Join(w.folder, "yesterday") }
+
+// keepMoment copies all files, as a backup of running instances does: each database by itself.
+func (w *World) keepMoment() (moment, error) {
+	models := filepath.Join(w.yesterday(), "readmodels")
+	err := errors.Join(os.RemoveAll(w.yesterday()), os.MkdirAll(models, 0o700))
+	files, globErr := filepath.Glob(filepath.Join(w.readModelsFolder(), "*.db"))
+	err = errors.Join(err, globErr, vacuumInto(filepath.Join(w.yesterday(), "vault.db"), w.vaultFile()))
+	for _, file := range files {
+		if info, statErr := os.Lstat(file); statErr == nil && info.Mode().IsRegular() {
+			err = errors.Join(err, vacuumInto(filepath.Join(models, filepath.Base(file)), file))
+		}
+	}
+	for _, n := range w.nodes {
+		err = errors.Join(err, copyFolder(filepath.Join(w.yesterday(), filepath.Base(n.name())), n.currentFolder()))
+	}
+	return moment{w.core.LastPosition(), w.usage.LastPosition()}, err
+}
+
+// vacuumInto copies a database while it is in use.
+func vacuumInto(to, from string) error {
+	db, err := sql.Open("sqlite", "file:"+from+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec("vacuum into ?", to)
+	return errors.Join(err, db.Close())
+}
+
+// restoreFiles puts yesterday's copy of a file or a folder in its place. Without one nothing changes.
+func (w *World) restoreFiles(to, name string) error {
+	from := filepath.Join(w.yesterday(), name)
+	info, err := os.Stat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return copyFolder(to, from)
+	}
+	return copyFile(to, from)
+}
+
+// removeFiles removes a dead node's own files, and restoreFiles puts yesterday's in their place.
+func (n *node) removeFiles() error { return os.RemoveAll(n.currentFolder()) }
+func (n *node) restoreFiles() error {
+	return n.world.restoreFiles(n.currentFolder(), filepath.Base(n.name()))
+}
+
+// name tells a node from others.
+func (n *node) name() string { return "instance-" + string(rune('0'+n.number)) }
+
+// copyFolder copies a folder with its files and links, where there is one.
+func copyFolder(to, from string) error {
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, from))
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(target, 0o700)
+		case d.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		}
+		return copyFile(target, path)
+	})
+}
+
+func copyFile(to, from string) error {
+	content, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o600)
+}
