@@ -203,11 +203,14 @@ func (p *Projector) isServingFunc(m Model, g sqldb.Generation) func(context.Cont
 const switchTimeout = 2 * time.Second
 
 // serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing. It may be
-// called by several goroutines: the handler calls it after a batch, and keepLease after a renewal.
+// called by several goroutines: the handler calls it after a batch, and keepLease after a renewal. One of them tries at a time, and
+// the others do not wait for it: a lease is to be renewed however slow the database is.
 func (p *Projector) serveOnceFunc(w *worker, g sqldb.Generation) func(context.Context) error {
 	var mu sync.Mutex
 	return func(ctx context.Context) error {
-		mu.Lock()
+		if !mu.TryLock() {
+			return nil
+		}
 		defer mu.Unlock()
 		if g.State != sqldb.Building {
 			return nil

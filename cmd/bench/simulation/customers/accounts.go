@@ -35,7 +35,7 @@ func (a *actor) issueKey(ctx context.Context) {
 	var issued struct{ ID, Token string }
 	switch {
 	case ans.read(&issued):
-		a.account.keys = append(a.account.keys, &key{ID: issued.ID, Token: issued.Token, isRevoked: known(false)})
+		a.account.keys = append(a.account.keys, &key{ID: issued.ID, Token: issued.Token, issuedAt: a.elapsed(), isRevoked: known(false)})
 	case ans.Status == 0 || ans.Status >= 500:
 		if ans.IsSent {
 			a.account.unknownKeys++

@@ -180,7 +180,10 @@ func (a *actor) customer(k *key) *client {
 // elapsed is the elapsed time since the beginning, never 0.
 func (c *Customers) elapsed() int64 { return int64(time.Since(c.begin)) + 1 }
 
-// activeKey is one of the keys that are certainly valid; nil: there is none.
+// knownEverywhere is how long it may take until every instance knows a new key.
+const knownEverywhere = int64(time.Second)
+
+// activeKey is one of the keys that are certainly valid; nil: there is none. A customer waits until every instance knows a new one.
 func (a *actor) activeKey() *key {
 	var active []*key
 	for _, k := range a.account.keys {
@@ -191,7 +194,9 @@ func (a *actor) activeKey() *key {
 	if len(active) == 0 || !a.account.isClosed.is(false) {
 		return nil
 	}
-	return active[a.random.IntN(len(active))]
+	k := active[a.random.IntN(len(active))]
+	time.Sleep(time.Duration(k.issuedAt+knownEverywhere-a.elapsed()))
+	return k
 }
 
 // area is a request to the customer area about the account.

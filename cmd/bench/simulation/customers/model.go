@@ -128,6 +128,7 @@ func (s sites) with(id string, v site) sites {
 // key is what is known of an API key whose token the customer has.
 type key struct {
 	ID, Token string
+	issuedAt  int64 // elapsed nanoseconds when the issue was acknowledged
 	isRevoked fact[bool]
 	revokedAt int64 // elapsed nanoseconds when the revocation was acknowledged; 0: never
 }
