@@ -14,8 +14,16 @@ import (
 // clientTimeout is how long clients wait for an answer.
 const clientTimeout = 30 * time.Second
 
-// Call sends a request to an instance. It returns when that has answered or died, or the client has lost its patience.
+// Call implements customers.World. It returns when the instance has answered or died, or the client has lost its patience.
 func (w *World) Call(ctx context.Context, number int, surface customers.Surface, request customers.Request) customers.Answer {
+	began := time.Now()
+	a := w.call(ctx, number, surface, request)
+	w.log.Debug("answer", "instance", number, "request", request.Method+" "+request.Path, "body", string(request.Body), "status", a.Status, "took", time.Since(began),
+		"answer", string(a.Body[:min(len(a.Body), 200)]))
+	return a
+}
+
+func (w *World) call(ctx context.Context, number int, surface customers.Surface, request customers.Request) customers.Answer {
 	r := w.nodes[number].current()
 	if r == nil || !r.takesRequests() {
 		return customers.Answer{}

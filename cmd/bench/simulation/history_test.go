@@ -23,7 +23,7 @@ func TestHistory(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, *seedFlag)
 	log := slog.New(slog.DiscardHandler)
 	if *logFlag {
-		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	folder, script := newFolder(t), Generate(*seedFlag, *daysFlag)
 	synctest.Test(t, func(t *testing.T) {

@@ -133,7 +133,7 @@ func (a *actor) eraseAccount(ctx context.Context) {
 	a.operator.expect(r, t.Answer, http.StatusOK)
 }
 
-// raiseQuota raises the quota, which acts at once.
+// raiseQuota raises the quota, which acts at once: by the wall clock of the instance, which may be ahead.
 func (a *actor) raiseQuota(ctx context.Context) {
 	if a.account.Plan == "DISCOVERY" || !a.account.isClosed.is(false) {
 		return
@@ -142,7 +142,10 @@ func (a *actor) raiseQuota(ctx context.Context) {
 	r := a.area("POST", ":plan", map[string]any{"plan": a.account.Plan, "quota": to})
 	t := a.operator.persist(ctx, a.act.Instance, Area, r)
 	if t.isDone() || t.isUnknown {
-		a.account.quota = a.account.quota.become(to, t.isDone())
+		a.account.quota, a.account.quotaIsNew, a.account.quotaRaisedTo = a.account.quota.become(to, false), true, 0
+		if t.isDone() {
+			a.account.quotaRaisedTo = to
+		}
 		return
 	}
 	a.operator.expect(r, t.Answer, http.StatusOK)

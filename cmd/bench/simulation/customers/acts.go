@@ -195,7 +195,7 @@ func (a *actor) activeKey() *key {
 		return nil
 	}
 	k := active[a.random.IntN(len(active))]
-	time.Sleep(time.Duration(k.issuedAt+knownEverywhere-a.elapsed()))
+	time.Sleep(time.Duration(k.issuedAt + knownEverywhere - a.elapsed()))
 	return k
 }
 

@@ -143,20 +143,22 @@ func (c count) allows(n int64) bool { return n >= c.served && n <= c.served+c.un
 
 // account is all that is known of an account.
 type account struct {
-	ID, Name     string
-	Plan         string
-	quota        fact[int64]
-	isOpen       fact[bool]
-	isClosed     fact[bool]
-	closedAt     int64 // as key.revokedAt
-	isErased     fact[bool]
-	keys         []*key
-	unknownKeys  int // issues without an answer: that many keys may be there that nobody has
-	referentials map[string]*referential
-	used         map[string]*count // by key id, since the account was opened
-	today        count             // of all keys, since the last quiet moment
-	periodTotal  int64             // of the running period at the last quiet moment
-	periodMayEnd bool              // before the next quiet moment
+	ID, Name      string
+	Plan          string
+	quota         fact[int64]
+	quotaIsNew    bool  // raised since the last quiet moment
+	quotaRaisedTo int64 // what an acknowledged raise asked for; 0: none
+	isOpen        fact[bool]
+	isClosed      fact[bool]
+	closedAt      int64 // as key.revokedAt
+	isErased      fact[bool]
+	keys          []*key
+	unknownKeys   int // issues without an answer: that many keys may be there that nobody has
+	referentials  map[string]*referential
+	used          map[string]*count // by key id, since the account was opened
+	today         count             // of all keys, since the last quiet moment
+	periodTotal   int64             // of the running period at the last quiet moment
+	periodMayEnd  bool              // before the next quiet moment
 
 	unknownReferentials map[string]bool  // whose opening has no answer
 	counted             map[string]int64 // total by the period's name at the last quiet moment

@@ -150,7 +150,7 @@ func (q *quietCheck) checkAccount(ctx context.Context, a *account) {
 	if !isThere {
 		return
 	}
-	settle(q, "the quota of "+a.ID, &a.quota, shown.Quota)
+	q.settleQuota(a, shown.Quota)
 	settle(q, "that "+a.ID+" is closed", &a.isClosed, shown.Closed != "")
 	settle(q, "that "+a.ID+" is erased", &a.isErased, shown.Name == "")
 	if shown.Name != "" && shown.Name != a.Name {
@@ -165,6 +165,19 @@ func (q *quietCheck) checkAccount(ctx context.Context, a *account) {
 	if k := a.firstActiveKey(); k != nil && a.isClosed.is(false) {
 		q.checkPlaces(ctx, a, k)
 	}
+}
+
+// settleQuota settles the quota. One that was raised today, by a clock that was ahead, may be in force tomorrow only.
+func (q *quietCheck) settleQuota(a *account, shown int64) {
+	if a.quotaIsNew && a.quota.allows(shown) && shown != slices.Max(a.quota.possible) {
+		a.quotaIsNew = false
+		return
+	}
+	if to := a.quotaRaisedTo; to != 0 && shown != to {
+		q.world.Report(WrittenIsThere, "%s: the quota is %d, and %d was acknowledged", a.ID, shown, to)
+	}
+	settle(q, "the quota of "+a.ID, &a.quota, shown)
+	a.quotaIsNew, a.quotaRaisedTo = false, 0
 }
 
 // settle makes a fact what is shown, and reports what it cannot be.
