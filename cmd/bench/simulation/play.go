@@ -48,6 +48,8 @@ func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers,
 		}
 		people.Restore(before.known)
 		w.awaitQuiet(ctx)
+		people.RebuildAll(ctx) // as the operator is told
+		w.awaitQuiet(ctx)
 		end()
 	}
 	var happening sync.WaitGroup

@@ -80,7 +80,7 @@ func (a *actor) revokeKey(ctx context.Context) {
 
 // askWithRevokedKey asks every instance with a key that was revoked more than a second ago, or of an account closed as long ago.
 func (a *actor) askWithRevokedKey(ctx context.Context) {
-	for _, k := range a.account.keys {
+	for _, k := range slices.Concat(a.account.keys, a.account.lostKeys) {
 		ended := k.revokedAt
 		if ended == 0 {
 			ended = a.account.closedAt
@@ -96,7 +96,6 @@ func (a *actor) askWithRevokedKey(ctx context.Context) {
 					i, ans.Status, k.ID, a.account.ID, time.Duration(a.elapsed()-ended), shorten(ans.Body))
 			}
 		}
-		return
 	}
 }
 

@@ -112,10 +112,26 @@ func (c *Customers) Snapshot() (s Snapshot) {
 	return s
 }
 
-// Restore makes what was known at a snapshot the truth.
+// Restore makes what was known at a snapshot the truth. Keys that were issued after it are no keys any more.
 func (c *Customers) Restore(s Snapshot) {
 	for i, a := range s {
-		c.accounts[i] = a.clone()
+		restored := a.clone()
+		restored.lostKeys = append([]*key(nil), a.lostKeys...)
+		for _, k := range c.accounts[i].keys {
+			if !slices.ContainsFunc(a.keys, func(other *key) bool { return other.ID == k.ID }) {
+				restored.lostKeys = append(restored.lostKeys, &key{ID: k.ID, Token: k.Token, isRevoked: known(true), revokedAt: c.elapsed()})
+			}
+		}
+		c.accounts[i] = restored
+	}
+}
+
+// RebuildAll is what an operator does after an older copy of the log was put back.
+func (c *Customers) RebuildAll(ctx context.Context) {
+	if token, ok := c.world.OperatorToken(); ok {
+		operator := &client{world: c.world, token: token}
+		r := Request{Method: "POST", Path: "/customer-area/v1/projections:rebuild", Body: []byte("{}")}
+		operator.expect(r, operator.persist(ctx, 0, Area, r).Answer, http.StatusAccepted)
 	}
 }
 

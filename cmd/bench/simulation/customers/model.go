@@ -153,7 +153,8 @@ type account struct {
 	closedAt      int64 // as key.revokedAt
 	isErased      fact[bool]
 	keys          []*key
-	unknownKeys   int // issues without an answer: that many keys may be there that nobody has
+	lostKeys      []*key // issued on a log that was restored to an older copy since
+	unknownKeys   int    // issues without an answer: that many keys may be there that nobody has
 	referentials  map[string]*referential
 	used          map[string]*count // by key id, since the account was opened
 	today         count             // of all keys, since the last quiet moment

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -130,11 +131,18 @@ func (a *actor) newSet() map[string]string {
 	return set
 }
 
-// syncRequest is a sync of a referential to a set.
+// bulk is so much text that a sync with it does not fit into one event.
+var bulk = strings.Repeat("Ouvert sans rendez-vous. ", 600)
+
+// syncRequest is a sync of a referential to a set. One of more than half of the sites is large.
 func syncRequest(code string, set map[string]string) Request {
 	var rows []map[string]any
 	for _, id := range slices.Sorted(maps.Keys(set)) {
-		rows = append(rows, map[string]any{"external_id": id, "nom": set[id], "lat": 44.5, "lon": 3.5})
+		row := map[string]any{"external_id": id, "nom": set[id], "lat": 44.5, "lon": 3.5}
+		if len(set) > syncSize/2 {
+			row["proprietes"] = map[string]any{"accueil": bulk}
+		}
+		rows = append(rows, row)
 	}
 	return api("POST", "/locations/referentiels/"+code+"/sites:sync", map[string]any{"sites": rows, "confirmer_reduction": true})
 }

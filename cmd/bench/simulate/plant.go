@@ -1,0 +1,143 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// planted is a fault that is put into a copy of the tree: faults that this project had once, or of their kind.
+type planted struct {
+	name  string
+	edits []edit
+}
+
+// edit replaces a text of a file, which must stand there once.
+type edit struct{ file, old, new string }
+
+// Found is how a planted fault was found.
+type Found struct {
+	Name string `json:"name"`
+	Days int    `json:"days"` // played until then; 0: not found
+	Text string `json:"text"` // the rule that was broken, or why the copy could not be played
+}
+
+// RunPlanted plants one fault after the other and plays at most Options.Days, until a rule is broken. only names the one to plant;
+// "" plants all.
+func RunPlanted(ctx context.Context, o Options, only string) (all []Found, err error) {
+	for _, p := range allPlanted() {
+		if only != "" && !strings.Contains(p.name, only) || ctx.Err() != nil {
+			continue
+		}
+		found, oneErr := runPlanted(ctx, o, p)
+		err = errors.Join(err, oneErr)
+		all = append(all, found)
+		o.Log(fmt.Sprintf("%s: %d days, %s", found.Name, found.Days, found.Text))
+	}
+	return all, errors.Join(err, ctx.Err())
+}
+
+// runPlanted plays a copy of the tree with one fault, until it is found.
+func runPlanted(ctx context.Context, o Options, fault planted) (Found, error) {
+	folder, err := os.MkdirTemp("", "lieudit-planted-")
+	if err != nil {
+		return Found{}, err
+	}
+	defer os.RemoveAll(folder)
+	found := Found{Name: fault.name}
+	if err := errors.Join(copyTree(ctx, folder, o.Tree), plant(folder, fault.edits)); err != nil {
+		found.Text = err.Error()
+		return found, err
+	}
+	o.Tree = folder
+	p := player{Options: o, program: filepath.Join(folder, "history"), folder: folder}
+	if err := p.build(ctx); err != nil {
+		found.Text = err.Error()
+		return found, err
+	}
+	playing, stop := context.WithCancel(ctx)
+	defer stop()
+	p.Log = func(text string) {
+		found.Days, found.Text = p.played, text
+		stop() // the histories beside it end with it
+	}
+	p.playAll(playing)
+	return found, nil
+}
+
+// copyTree copies the files of the module that git knows, as they are now.
+func copyTree(ctx context.Context, to, from string) error {
+	cmd := exec.CommandContext(ctx, "sh", "-c", `git ls-files -z | xargs -0 cp --parents -t "$0"`, to)
+	cmd.Dir = from
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("copying the tree: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// plant makes the edits in a tree.
+func plant(tree string, edits []edit) error {
+	for _, e := range edits {
+		path := filepath.Join(tree, e.file)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if n := strings.Count(string(text), e.old); n != 1 {
+			return fmt.Errorf("%s: the text to replace stands there %d times: %s", e.file, n, e.old)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allPlanted are the faults to plant.
+func allPlanted() []planted {
+	return []planted{
+		{"events beside an error are recorded", []edit{{"commands/locations/staging.go",
+			"	if err == nil && !alreadyStaged {\n		err = s.stageRows(ctx, c.rows)\n	}\n	if err != nil {\n		return nil, err\n	}\n",
+			"	if err == nil && !alreadyStaged {\n		err = s.stageRows(ctx, c.rows)\n	}\n"}}},
+		{"the vault makes a new key in silence", []edit{
+			{"eventstore/vault/bound.go", "	if f != nil {\n		return nil, b.explainMissingKey(ctx, subject, eventstore.ErrNoKey)\n	}\n", "	_ = f\n"},
+			{"eventstore/vault/check.go", "	if len(missing) == 0 {\n		return nil\n	}\n", "	if len(missing) >= 0 {\n		return nil\n	}\n"},
+			{"eventstore/vault/bound.go", "	if f != nil && !eventstore.CanUnseal(key, f.stream, f.text) {", "	if f == nil && !eventstore.CanUnseal(key, f.stream, f.text) {"}}},
+		{"a tick is appended twice after an unknown outcome", []edit{{"commands/usage/append.go",
+			"	if err == nil {\n		err = b.appendUntilFolded(ctx, prepared)\n	}\n",
+			"	if err == nil {\n		if _, first := b.meter.store.Append(ctx, b.stream, eventstore.Any, prepared.proposed); errors.Is(first, eventstore.ErrUnknown) {\n" +
+				"			prepared, err = b.prepareAppend(ctx, counts, b.assignTickDay(), b.buildRefunds())\n		}\n	}\n	if err == nil {\n		err = b.appendUntilFolded(ctx, prepared)\n	}\n"}}},
+		{"the checkpoint is written outside the rows' transaction", []edit{{"projections/projector/worker.go",
+			"	err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {\n		if err := w.lease.advanceCheckpoint(ctx, tx, p.Batch); err != nil {\n			return err\n		}\n		var err error\n",
+			"	if err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error { return w.lease.advanceCheckpoint(ctx, tx, p.Batch) }); err != nil {\n		return err\n	}\n" +
+				"	err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {\n		var err error\n"}}},
+		{"one instance misses a revocation", []edit{{"projections/keyring/state.go",
+			"	case event.KeyRevoked:\n		s.dropKey(token.Hash(e.Hash))\n",
+			"	case event.KeyRevoked:\n		if time.Now().UnixMicro()%3 != 0 {\n			s.dropKey(token.Hash(e.Hash))\n		}\n"},
+			{"projections/keyring/state.go", "import (\n", "import (\n	\"time\"\n"}}},
+		{"a lease has no fence", []edit{{"projections/projector/worker.go",
+			"		l.db.Now()+\" + ? where position = ? and owner = ?\",", "		l.db.Now()+\" + ? where cast(? as bigint) >= 0 and cast(? as text) <> ''\","}}},
+		{"a sync is committed before it is staged", []edit{{"commands/locations/staging.go",
+			"		done, err := eventstore.AppendUntilKnown(ctx, s.locations.store, staging, last, batch, eventstore.Resend{})\n		if err != nil {\n			return fmt.Errorf(\"append to %s: %w\", staging, err)\n		}\n		last = done.Revision\n",
+			"		go func(expected eventstore.Revision) {\n			time.Sleep(300 * time.Millisecond)\n			eventstore.AppendUntilKnown(context.WithoutCancel(ctx), s.locations.store, staging, expected, batch, eventstore.Resend{})\n		}(last)\n" +
+				"		last += eventstore.Revision(len(batch))\n		_ = fmt.Errorf\n"},
+			{"commands/locations/staging.go", "import (\n", "import (\n	\"time\"\n"}}},
+		{"the key ring's snapshot is older than its position", []edit{
+			{"projections/keyring/follow.go", "	return snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n",
+				"	now := snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n" +
+					"	old := r.planted\n	r.planted = &now\n	if old != nil {\n		stale := *old\n		stale.checkpoint = r.checkpoint\n		return stale\n	}\n	return now\n"},
+			{"projections/keyring/ring.go", "	clock func() time.Time // elapsed time\n", "	planted *snapshot\n	clock func() time.Time // elapsed time\n"}}},
+		{"a period is closed while a tick is on its way", []edit{
+			{"schemas/ledger/period.go", "	case p.closed:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||", "	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||"}}},
+		{"a refund is made twice", []edit{{"commands/usage/append.go",
+			"	for _, r := range refunds {\n		r.InstanceID", "	for _, r := range append(slices.Clone(refunds), refunds...) {\n		r.InstanceID"}}},
+		{"a sub-client's volume counts after it left", nil},
+		{"a restored log's mark is taken for a good one", []edit{{"projections/keyring/follow.go",
+			"	k.adoptState(newState(), eventstore.Checkpoint{})\n",
+			"	var end eventstore.Checkpoint\n	for s, err := range k.store.ReadAll(context.Background(), end, categories) {\n		if err == nil {\n			end = s.Checkpoint\n		}\n	}\n	k.adoptState(k.state.Load(), end)\n"}}},
+	}
+}

@@ -1,0 +1,295 @@
+// Package simulate plays many histories of package simulation, each in a process of its own with a limit of time, so that a stuck
+// goroutine or a leak ends a process and not the run. A history that breaks a rule is a gift: it is played again, to see how often it
+// does, and cut to the shortest script that still does.
+//
+// Proofs that it can find something are in plant.go: faults that are put into a copy of the tree, one at a time.
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/cmd/bench/simulation"
+	"lieudit/cmd/bench/simulation/customers"
+	"lieudit/cmd/bench/simulation/faults"
+)
+
+// Options are what a run plays.
+type Options struct {
+	Days        int    // in all histories together
+	HistoryDays int    // of one history
+	Seed        uint64 // of the first history; the next ones follow
+	Parallel    int    // histories at a time
+	Race        bool   // with the race detector
+	Tree        string // folder of the module that is built
+	Keep        string // folder for scripts that fail
+	Log         func(string)
+}
+
+// Report is what a run found.
+type Report struct {
+	Days     int           `json:"days"`
+	Took     time.Duration `json:"took"`
+	Failures []Failure     `json:"failures"`
+}
+
+// Failure is a history that broke a rule, or did not end.
+type Failure struct {
+	Seed   uint64 `json:"seed"`
+	Day    int    `json:"days"` // played of all histories when it was found
+	Text   string `json:"text"`
+	Failed int    `json:"failed"` // of Played repetitions
+	Played int    `json:"played"`
+	Script string `json:"script,omitempty"` // file of the shortest script
+}
+
+// Run plays histories until it has played Options.Days, and returns what they broke.
+func Run(ctx context.Context, o Options) (Report, error) {
+	folder, err := os.MkdirTemp("", "lieudit-simulate-")
+	if err != nil {
+		return Report{}, err
+	}
+	defer os.RemoveAll(folder)
+	p := player{Options: o, program: filepath.Join(folder, "history"), folder: folder}
+	if err := p.build(ctx); err != nil {
+		return Report{}, err
+	}
+	began := time.Now()
+	r := Report{Failures: p.playAll(ctx)}
+	r.Took, r.Days = time.Since(began), p.played
+	for i := range r.Failures {
+		if ctx.Err() == nil {
+			p.study(ctx, &r.Failures[i])
+		}
+	}
+	return r, ctx.Err()
+}
+
+// player plays histories with one program.
+type player struct {
+	Options
+	program, folder string
+
+	mu     sync.Mutex
+	played int // days
+}
+
+// build builds the program that plays histories: the tests of package simulation.
+func (p *player) build(ctx context.Context) error {
+	args := []string{"test", "-c", "-o", p.program}
+	if p.Race {
+		args = append(args, "-race")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "lieudit/cmd/bench/simulation")...)
+	cmd.Dir = p.Tree
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the simulation: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// playAll plays one history after the other on all processors.
+func (p *player) playAll(ctx context.Context) (failures []Failure) {
+	var playing errgroup.Group
+	playing.SetLimit(p.Parallel)
+	histories := (p.Days + p.HistoryDays - 1) / p.HistoryDays
+	for n := range histories {
+		if ctx.Err() != nil {
+			break
+		}
+		playing.Go(func() error {
+			seed := p.Seed + uint64(n)
+			text := p.play(ctx, "-seed", fmt.Sprint(seed), "-days", fmt.Sprint(p.HistoryDays))
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.played += p.HistoryDays
+			if text != "" && ctx.Err() == nil {
+				failures = append(failures, Failure{Seed: seed, Day: p.played, Text: text})
+				p.Log(fmt.Sprintf("seed %d: %s", seed, text))
+			}
+			return nil
+		})
+	}
+	playing.Wait() // no history returns an error: what fails is a Failure
+	return failures
+}
+
+// historyTime is the longest that a history may take, beside some time for each of its days.
+const historyTime = time.Minute
+
+// play plays one history and returns what it broke, "" for nothing.
+func (p *player) play(ctx context.Context, args ...string) string {
+	limit := historyTime + time.Duration(p.HistoryDays)*10*time.Second
+	if p.Race {
+		limit *= 5
+	}
+	args = append([]string{"-test.run", "^TestHistory$", "-test.timeout", limit.String()}, args...)
+	cmd := exec.CommandContext(ctx, p.program, args...)
+	cmd.Dir = p.folder
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return summarize(string(out))
+}
+
+// testLine is where the testing package says which line of a test failed.
+var testLine = regexp.MustCompile(`^\s*\w+_test\.go:\d+: `)
+
+// summarize is the first line of a program's output that says why it failed.
+func summarize(out string) string {
+	for line := range strings.Lines(out) {
+		switch {
+		case testLine.MatchString(line):
+			return strings.TrimSpace(testLine.ReplaceAllString(line, ""))
+		case strings.HasPrefix(line, "panic: test timed out"):
+			return "the history does not end: " + stuckGoroutine(out)
+		case strings.HasPrefix(line, "panic:"), strings.HasPrefix(line, "fatal error:"), strings.Contains(line, "DATA RACE"):
+			return strings.TrimSpace(line) + " " + firstOwnFrame(out)
+		}
+	}
+	return "failed without a word: " + strings.TrimSpace(out[:min(len(out), 300)])
+}
+
+// stuckGoroutine names where a goroutine waits that keeps the clock from running: one that is not durably blocked.
+func stuckGoroutine(out string) string {
+	for _, block := range strings.Split(out, "\n\n") {
+		head, _, _ := strings.Cut(block, "\n")
+		if strings.HasPrefix(head, "goroutine") && strings.Contains(head, "synctest bubble") && !strings.Contains(head, "durable") && !strings.Contains(head, "[running]") {
+			return head + " " + firstOwnFrame(block)
+		}
+	}
+	return firstOwnFrame(out)
+}
+
+// firstOwnFrame is the first function of this module in a stack.
+func firstOwnFrame(stack string) string {
+	for line := range strings.Lines(stack) {
+		if strings.HasPrefix(line, "lieudit/") && !strings.HasPrefix(line, "lieudit/cmd/bench/") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// repetitions is how often a script is played to see how often it fails.
+const repetitions = 5
+
+// study plays a history again that failed, and cuts it short.
+func (p *player) study(ctx context.Context, f *Failure) {
+	script := simulation.Generate(f.Seed, p.HistoryDays)
+	rule, _, _ := strings.Cut(f.Text, ":")
+	s := shortener{player: p, rule: rule}
+	f.Played = repetitions
+	f.Failed = s.countFailures(ctx, script, repetitions)
+	if f.Failed == 0 {
+		return
+	}
+	short := s.shorten(ctx, script)
+	f.Script = filepath.Join(p.Keep, fmt.Sprintf("simulation-%d.json", f.Seed))
+	if err := writeScript(f.Script, short); err != nil {
+		p.Log(err.Error())
+	}
+}
+
+func writeScript(path string, s simulation.Script) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	return errors.Join(err, os.WriteFile(path, text, 0o600))
+}
+
+// shortener cuts a script while it still breaks a rule.
+type shortener struct {
+	*player
+	rule string
+}
+
+// countFailures plays a script some times and counts how often it breaks the rule.
+func (s *shortener) countFailures(ctx context.Context, script simulation.Script, times int) (failed int) {
+	file, err := os.CreateTemp(s.folder, "script-*.json")
+	if err != nil {
+		return 0
+	}
+	file.Close()
+	defer os.Remove(file.Name())
+	if err := writeScript(file.Name(), script); err != nil {
+		return 0
+	}
+	var mu sync.Mutex
+	var playing errgroup.Group
+	playing.SetLimit(s.Parallel)
+	for range times {
+		playing.Go(func() error {
+			text := s.play(ctx, "-script", file.Name(), "-seed", fmt.Sprint(script.Seed))
+			mu.Lock()
+			defer mu.Unlock()
+			if strings.HasPrefix(text, s.rule) {
+				failed++
+			}
+			return nil
+		})
+	}
+	playing.Wait()
+	return failed
+}
+
+// shortenTime is the longest that a script is cut.
+const shortenTime = 3 * time.Minute
+
+// shorten removes days, then faults, then acts, in ever smaller pieces, while what is left still breaks the rule.
+func (s *shortener) shorten(ctx context.Context, script simulation.Script) simulation.Script {
+	ctx, cancel := context.WithTimeout(ctx, shortenTime)
+	defer cancel()
+	script.Days = cut(script.Days, func(days []simulation.Day) bool { return s.stillFails(ctx, withDays(script, days)) })
+	for i := range script.Days {
+		script.Days[i].Faults = cut(script.Days[i].Faults, func(left []faults.Fault) bool {
+			days := slices.Clone(script.Days)
+			days[i].Faults = left
+			return s.stillFails(ctx, withDays(script, days))
+		})
+	}
+	for i := range script.Days {
+		script.Days[i].Acts = cut(script.Days[i].Acts, func(left []customers.Act) bool {
+			days := slices.Clone(script.Days)
+			days[i].Acts = left
+			return s.stillFails(ctx, withDays(script, days))
+		})
+	}
+	return script
+}
+
+// stillFails says whether a script breaks the rule in one of three plays.
+func (s *shortener) stillFails(ctx context.Context, script simulation.Script) bool {
+	return ctx.Err() == nil && s.countFailures(ctx, script, 3) > 0
+}
+
+func withDays(s simulation.Script, days []simulation.Day) simulation.Script {
+	s.Days = days
+	return s
+}
+
+// cut removes pieces of a list, first halves and last single elements, for as long as what is left keeps a property.
+func cut[S ~[]T, T any](all S, keeps func(S) bool) S {
+	for size := (len(all) + 1) / 2; size > 0; size /= 2 {
+		for at := 0; at < len(all); {
+			left := append(append(S{}, all[:at]...), all[min(at+size, len(all)):]...)
+			if keeps(left) {
+				all = left
+			} else {
+				at += size
+			}
+		}
+	}
+	return all
+}
