@@ -21,14 +21,22 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 	w.Start()
 	defer w.Stop()
 	w.awaitQuiet(ctx)
+	if err := w.keepFirstVault(); err != nil {
+		return nil, err
+	}
 	var before *quietMoment
 	for number, d := range s.Days {
-		log.Info("day", "number", number, "wall", w.wall.now())
+		begun := w.wall.now()
+		log.Info("day", "number", number, "wall", begun)
 		before = w.playDay(ctx, d, people, before)
+		if number%rebuildInterval == rebuildInterval-1 {
+			w.checkRebuilds(ctx, people)
+		}
 		if found := w.Violations(); len(found) > 0 {
 			return found, nil
 		}
-		w.wall.jump(d.Until - dayLength)
+		sleep(ctx, d.Idle)
+		w.wall.jump(max(d.Until-w.wall.now().Sub(begun), 0))
 	}
 	return nil, nil
 }

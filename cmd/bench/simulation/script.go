@@ -18,11 +18,12 @@ type Script struct {
 	Days     []Day     `json:"days"`
 }
 
-// Day is what happens within dayLength, and the wall time that has passed when the next day begins.
+// Day is what happens within dayLength, how long all is quiet after it, and the wall time at which the next day begins.
 type Day struct {
 	Acts   []customers.Act `json:"acts"`
 	Faults []faults.Fault  `json:"faults"`
-	Until  time.Duration   `json:"until"`
+	Idle   time.Duration   `json:"idle,omitempty"` // elapsed time
+	Until  time.Duration   `json:"until"`          // wall time after this day's beginning
 }
 
 // The size of a day.
@@ -31,6 +32,7 @@ const (
 	actsPerDay    = 100
 	faultsPerDay  = 5
 	accountsCount = 20
+	longestIdle   = 40 * time.Minute
 )
 
 // Generate draws a script.
@@ -39,8 +41,14 @@ func Generate(seed uint64, days int) Script {
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
+		switch random.IntN(60) {
+		case 0:
+			d.Idle = time.Duration(random.Int64N(int64(longestIdle)))
+		case 1, 2, 3, 4, 5, 6, 7, 8:
+			d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time
+		}
 		for range faultsPerDay {
-			d.Faults = append(d.Faults, newFault(random))
+			d.Faults = append(d.Faults, newFault(random, d.Acts))
 		}
 		slices.SortStableFunc(d.Faults, func(a, b faults.Fault) int { return int(a.At - b.At) })
 		s.Days = append(s.Days, d)
@@ -48,8 +56,9 @@ func Generate(seed uint64, days int) Script {
 	return s
 }
 
-// newFault draws a fault. Those that strike all instances at once are rarer than the others.
-func newFault(random *rand.Rand) faults.Fault {
+// newFault draws a fault. Those that strike all instances at once are rarer than the others. Most strike while somebody writes: what
+// fails while nobody asks harms nobody.
+func newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 	all := faults.Kinds()
 	for {
 		k := all[random.IntN(len(all))]
@@ -58,6 +67,9 @@ func newFault(random *rand.Rand) faults.Fault {
 		}
 		f := faults.Fault{Kind: k.Kind, Part: k.Parts[random.IntN(len(k.Parts))], Instance: random.IntN(instanceCount+1) - 1,
 			At: time.Duration(random.Int64N(int64(dayLength))), For: 500*time.Millisecond + time.Duration(random.Int64N(int64(5*time.Second)))}
+		if writes := slices.DeleteFunc(slices.Clone(acts), func(a customers.Act) bool { return !a.IsWrite() }); len(writes) > 0 && random.IntN(4) > 0 {
+			f.At = max(writes[random.IntN(len(writes))].At-time.Duration(random.Int64N(int64(f.For))), 0)
+		}
 		if random.IntN(2) == 0 {
 			f.Rate = 0.1 + 0.8*random.Float64()
 		}

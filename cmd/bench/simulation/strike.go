@@ -139,12 +139,16 @@ func (w *World) withoutInstances(change func() error) (err error) {
 	return err
 }
 
-// strikeVault puts yesterday's vault in the place of the present one, and the present one back after the fault. Nobody can write into
+// strikeVault puts yesterday's vault, or one from before all accounts, in the place of the present one, and the present one back after the fault. Nobody can write into
 // the older one meanwhile that the log would miss: an instance that finds it wrong refuses to seal.
 func (w *World) strikeVault(f faults.Fault) error {
 	present := filepath.Join(w.folder, "vault-present.db")
 	err := w.withoutInstances(func() error {
-		return errors.Join(copyFile(present, w.vaultFile()), w.restoreFiles(w.vaultFile(), "vault.db"))
+		older := "vault.db"
+		if f.Size < 0 {
+			older = firstVault
+		}
+		return errors.Join(copyFile(present, w.vaultFile()), w.restoreFiles(w.vaultFile(), older))
 	})
 	time.Sleep(f.For)
 	return errors.Join(err, w.withoutInstances(func() error { return copyFile(w.vaultFile(), present) }))
@@ -186,13 +190,21 @@ func (w *World) restoreLogs(m moment) error {
 // moment is a quiet moment that the world can be put back to: places on the logs. Files are copied beside.
 type moment struct{ core, usage eventstore.Position }
 
+// firstVault is the copy of the vault as it was before there was any account.
+const firstVault = "vault-first.db"
+
+// keepFirstVault copies the vault for strikeVault.
+func (w *World) keepFirstVault() error {
+	return errors.Join(os.MkdirAll(w.yesterday(), 0o700), vacuumInto(filepath.Join(w.yesterday(), firstVault), w.vaultFile()))
+}
+
 // yesterday is the folder of the copies that the last quiet moment left.
 func (w *World) yesterday() string { return filepath.Join(w.folder, "yesterday") }
 
 // keepMoment copies all files, as a backup of running instances does: each database by itself.
 func (w *World) keepMoment() (moment, error) {
 	models := filepath.Join(w.yesterday(), "readmodels")
-	err := errors.Join(os.RemoveAll(w.yesterday()), os.MkdirAll(models, 0o700))
+	err := errors.Join(os.RemoveAll(models), os.MkdirAll(models, 0o700), os.RemoveAll(filepath.Join(w.yesterday(), "vault.db")))
 	files, globErr := filepath.Glob(filepath.Join(w.readModelsFolder(), "*.db"))
 	err = errors.Join(err, globErr, vacuumInto(filepath.Join(w.yesterday(), "vault.db"), w.vaultFile()))
 	for _, file := range files {
@@ -201,7 +213,8 @@ func (w *World) keepMoment() (moment, error) {
 		}
 	}
 	for _, n := range w.nodes {
-		err = errors.Join(err, copyFolder(filepath.Join(w.yesterday(), filepath.Base(n.name())), n.currentFolder()))
+		copied := filepath.Join(w.yesterday(), n.name())
+		err = errors.Join(err, os.RemoveAll(copied), copyFolder(copied, n.currentFolder()))
 	}
 	return moment{w.core.LastPosition(), w.usage.LastPosition()}, err
 }
@@ -238,7 +251,7 @@ func (w *World) restoreFiles(to, name string) error {
 // removeFiles removes a dead node's own files, and restoreFiles puts yesterday's in their place.
 func (n *node) removeFiles() error { return os.RemoveAll(n.currentFolder()) }
 func (n *node) restoreFiles() error {
-	return n.world.restoreFiles(n.currentFolder(), filepath.Base(n.name()))
+	return n.world.restoreFiles(n.currentFolder(), n.name())
 }
 
 // name tells a node from others.

@@ -24,39 +24,46 @@ type kind struct {
 	name   string
 	weight int
 	do     func(*actor, context.Context)
+	writes bool
 }
 
 // kinds are all acts, weighted as in life: mostly requests, few changes of accounts.
 func kinds() []kind {
 	return []kind{
-		{"ask", 30, (*actor).ask},
-		{"ask at once", 8, (*actor).askAtOnce},
-		{"ask with a revoked key", 3, (*actor).askWithRevokedKey},
-		{"ask for nothing", 3, (*actor).askForNothing},
-		{"issue a key", 4, (*actor).issueKey},
-		{"revoke a key", 3, (*actor).revokeKey},
-		{"open a referential", 4, (*actor).openReferential},
-		{"archive a referential", 1, (*actor).archiveReferential},
-		{"put a site", 12, (*actor).putSite},
-		{"deactivate a site", 4, (*actor).deactivateSite},
-		{"sync", 8, (*actor).syncSites},
-		{"sync twice", 3, (*actor).syncTwice},
-		{"sync two sets at once", 3, (*actor).syncAtOnce},
-		{"search", 6, (*actor).searchSites},
-		{"export", 2, (*actor).exportSites},
-		{"read changes", 2, (*actor).readChanges},
-		{"show the account", 3, (*actor).showAccount},
-		{"list keys", 3, (*actor).listKeys},
-		{"read history", 3, (*actor).readHistory},
-		{"read usage", 4, (*actor).readUsage},
-		{"bill", 1, (*actor).bill},
-		{"reconcile", 1, (*actor).reconcile},
-		{"raise the quota", 1, (*actor).raiseQuota},
-		{"rebuild", 1, (*actor).rebuild},
-		{"show projections", 1, (*actor).showProjections},
-		{"close the account", 1, (*actor).closeAccount},
-		{"erase the account", 1, (*actor).eraseAccount},
+		{"ask", 30, (*actor).ask, false},
+		{"ask at once", 8, (*actor).askAtOnce, false},
+		{"ask with a revoked key", 3, (*actor).askWithRevokedKey, false},
+		{"ask for nothing", 3, (*actor).askForNothing, false},
+		{"issue a key", 4, (*actor).issueKey, true},
+		{"revoke a key", 3, (*actor).revokeKey, true},
+		{"open a referential", 4, (*actor).openReferential, true},
+		{"archive a referential", 1, (*actor).archiveReferential, true},
+		{"put a site", 12, (*actor).putSite, true},
+		{"deactivate a site", 4, (*actor).deactivateSite, true},
+		{"sync", 8, (*actor).syncSites, true},
+		{"sync twice", 3, (*actor).syncTwice, true},
+		{"sync two sets at once", 3, (*actor).syncAtOnce, true},
+		{"search", 6, (*actor).searchSites, false},
+		{"export", 2, (*actor).exportSites, false},
+		{"read changes", 2, (*actor).readChanges, false},
+		{"show the account", 3, (*actor).showAccount, false},
+		{"list keys", 3, (*actor).listKeys, false},
+		{"read history", 3, (*actor).readHistory, false},
+		{"read usage", 4, (*actor).readUsage, false},
+		{"bill", 1, (*actor).bill, false},
+		{"reconcile", 1, (*actor).reconcile, false},
+		{"raise the quota", 1, (*actor).raiseQuota, true},
+		{"rebuild", 1, (*actor).rebuild, false},
+		{"show projections", 1, (*actor).showProjections, false},
+		{"close the account", 1, (*actor).closeAccount, true},
+		{"erase the account", 1, (*actor).eraseAccount, true},
 	}
+}
+
+// IsWrite says whether an act changes what others see.
+func (a Act) IsWrite() bool {
+	i := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == a.Kind })
+	return i >= 0 && kinds()[i].writes
 }
 
 // Generate draws a day's acts of some accounts, in the order of time.

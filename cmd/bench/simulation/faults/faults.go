@@ -99,7 +99,7 @@ func Kinds() []Description {
 		{LogRestored, []string{World}, "all instances end, both logs are as they were at a quiet moment, and all instances start"},
 		{ReadModelsOld, []string{World}, "all instances end and find the read models as they were a day before"},
 		{ReadModelsLost, []string{World}, "all instances end and find no read models"},
-		{VaultOld, []string{World}, "all instances end and find the vault as it was a day before; it is put right after a while"},
+		{VaultOld, []string{World}, "all instances end and find the vault as it was a day before, or before there was any account; it is put right after a while"},
 		{DatabaseClockJumped, []string{World}, "the clock of the databases is set forward or back"},
 	}
 }
