@@ -3,6 +3,7 @@
 // and one answer takes at most two seconds.
 //
 // NewHandler takes the Components of an instance; /readyz calls Check, which asks each of them, and answers its Report.
+// NewReadinessCollector tells the same as metrics.
 package ops
 
 import (
@@ -59,11 +60,14 @@ type Report struct {
 	Components map[string]string `json:"parts"`
 }
 
+// okText is what a report says of a component that works.
+const okText = "ok"
+
 // Check asks every component in turn and returns what they say.
 func Check(ctx context.Context, components []Component) Report {
 	report := Report{Ready: true, Components: make(map[string]string, len(components))}
 	for _, p := range components {
-		report.Components[p.Name] = "ok"
+		report.Components[p.Name] = okText
 		if err := p.Check(ctx); err != nil {
 			report.Components[p.Name] = err.Error()
 			var stall *eventstore.StallError

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"lieudit/eventstore"
 )
 
 func TestReadiness(t *testing.T) {
@@ -42,6 +44,36 @@ func TestReadiness(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadinessIsAMetricToo(t *testing.T) {
+	t.Parallel()
+	fine := func(context.Context) error { return nil }
+	down := func(context.Context) error { return errors.New("no route to it") }
+	stalled := func(context.Context) error { return &eventstore.StallError{} }
+	for _, c := range []struct {
+		rule  string
+		parts []Component
+		want  []string
+	}{
+		{"all_fine", []Component{{"log", true, fine}}, []string{"lieudit_ready 1", `lieudit_component_ready{component="log",required="true"} 1`}},
+		{"a_required_part_down", []Component{{"log", true, down}}, []string{"lieudit_ready 0", `{component="log",required="true"} 0`}},
+		{"another_part_down", []Component{{"sql", false, down}}, []string{"lieudit_ready 1", `{component="sql",required="false"} 0`}},
+		{"a_stall", []Component{{"log", true, stalled}}, []string{"lieudit_ready 1", `{component="log",required="true"} 0`}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(NewReadinessCollector(c.parts))
+			w := httptest.NewRecorder()
+			NewHandler(nil, registry).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+			for _, want := range c.want {
+				if !strings.Contains(w.Body.String(), want+"\n") {
+					t.Errorf("got %s\nwant %q in it", w.Body.String(), want)
+				}
 			}
 		})
 	}

@@ -3,13 +3,16 @@ package service
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"lieudit/cmd/lieudit/ops"
 )
 
-// registerMetrics registers the metrics of the parts that openService has opened; those of the instance are there already. Each value is read from its part when the
-// metrics are scraped; nothing is kept here. Names, labels and help texts are part of the operator's interface.
+// registerMetrics registers the metrics of the parts that openService has opened; those of the instance are there already. Each value
+// is read from its part when the metrics are scraped; nothing is kept here. Names, labels and help texts are part of the operator's interface.
 func (s *service) registerMetrics() {
 	s.registerAddressMetrics()
 	s.registerRoadMetrics()
+	s.metrics.MustRegister(ops.NewReadinessCollector(s.components()))
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
