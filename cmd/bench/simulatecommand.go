@@ -33,6 +33,8 @@ rule is played again and cut to the shortest script that still breaks it, which 
 			&cli.BoolFlag{Name: "race", Usage: "with the race detector"},
 			&cli.BoolFlag{Name: "planted", Usage: "in copies of the tree with a planted fault each: after how many days is it found"},
 			&cli.StringFlag{Name: "only", Usage: "`NAME` of the one planted fault"},
+			&cli.IntFlag{Name: "mutations", Usage: "in copies of the tree with a mutation each, drawn from lines that tests cover: `HOW MANY`"},
+			&cli.Uint64Flag{Name: "mutation-seed", Value: 1, Usage: "`SEED` of the draw"},
 			&cli.StringFlag{Name: "keep", Value: ".", Usage: "`FOLDER` for scripts that fail", TakesFile: true},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as one line of JSON"},
 		},
@@ -46,7 +48,7 @@ func (p program) simulate(ctx context.Context, c *cli.Command) error {
 		Days: c.Int("days"), HistoryDays: min(c.Int("history"), c.Int("days")), Seed: c.Uint64("seed"), Parallel: c.Int("parallel"),
 		Race: c.Bool("race"), Tree: ".", Keep: c.String("keep"), Log: func(what string) { fmt.Fprintln(p.Err, what) },
 	}
-	if c.Bool("planted") {
+	if c.Bool("planted") || c.Int("mutations") > 0 {
 		return p.simulatePlanted(ctx, c, o)
 	}
 	rep, err := simulate.Run(ctx, o)
@@ -75,7 +77,13 @@ func (p program) printSimulation(rep simulate.Report) error {
 
 // simulatePlanted finds planted faults, and prints after how many days each was found.
 func (p program) simulatePlanted(ctx context.Context, c *cli.Command, o simulate.Options) error {
-	found, err := simulate.RunPlanted(ctx, o, c.String("only"))
+	var found []simulate.Found
+	var err error
+	if n := c.Int("mutations"); n > 0 {
+		found, err = simulate.RunMutations(ctx, o, n, c.Uint64("mutation-seed"))
+	} else {
+		found, err = simulate.RunPlanted(ctx, o, c.String("only"))
+	}
 	if c.Bool("json") {
 		return errors.Join(p.PrintJSON(found), err)
 	}

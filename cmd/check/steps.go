@@ -29,6 +29,8 @@ func steps(limit time.Duration) []step {
 		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "./cmd/lieudit", "./cmd/bench"}, false},
 		{"tests", []string{"sh", "-c", "go test -race -timeout " + limit.String() + " $(go list ./... | grep -vx -e " + wholeServicePackage + " -e " + benchPackage + ")"}, false},
 		{"tests of whole services", []string{"go", "test", "-p", "1", "-timeout", limit.String(), wholeServicePackage, benchPackage}, false},
+		{"simulated days", []string{"go", "run", "./cmd/bench", "simulate", "--days", "100", "--seed", "1", "--keep", os.TempDir()}, false},
+		{"simulated days with the race detector", []string{"go", "run", "./cmd/bench", "simulate", "--days", "20", "--history", "10", "--seed", "1", "--race", "--keep", os.TempDir()}, false},
 		{"the API with the race detector", []string{"go", "test", "-race", "-timeout", limit.String(), "-run", "^TestAPI", wholeServicePackage}, false},
 	}
 }

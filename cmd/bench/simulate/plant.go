@@ -135,7 +135,6 @@ func allPlanted() []planted {
 			{"schemas/ledger/period.go", "	case p.closed:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||", "	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||"}}},
 		{"a refund is made twice", []edit{{"commands/usage/append.go",
 			"	for _, r := range refunds {\n		r.InstanceID", "	for _, r := range append(slices.Clone(refunds), refunds...) {\n		r.InstanceID"}}},
-		{"a sub-client's volume counts after it left", nil},
 		{"a restored log's mark is taken for a good one", []edit{{"projections/keyring/follow.go",
 			"	k.adoptState(newState(), eventstore.Checkpoint{})\n",
 			"	var end eventstore.Checkpoint\n	for s, err := range k.store.ReadAll(context.Background(), end, categories) {\n		if err == nil {\n			end = s.Checkpoint\n		}\n	}\n	k.adoptState(k.state.Load(), end)\n"}}},

@@ -1,0 +1,92 @@
+package simulate
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/cover"
+)
+
+// tree is the root of the module.
+const tree = "../../.."
+
+func TestPlantedFaultsFitTheTree(t *testing.T) {
+	t.Parallel()
+	for _, p := range allPlanted() {
+		for _, e := range p.edits {
+			text, err := os.ReadFile(filepath.Join(tree, e.file))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if n := strings.Count(string(text), e.old); n != 1 || e.old == e.new {
+				t.Errorf("%s: in %s stands %d times: %s", p.name, e.file, n, e.old)
+			}
+		}
+	}
+}
+
+func TestAScriptIsCutToWhatStillFails(t *testing.T) {
+	t.Parallel()
+	all := make([]int, 100)
+	for i := range all {
+		all[i] = i
+	}
+	for _, want := range [][]int{{17}, {3, 99}, {0, 50, 51}} {
+		plays := 0
+		got := cut(all, func(left []int) bool {
+			plays++
+			return !slices.ContainsFunc(want, func(n int) bool { return !slices.Contains(left, n) })
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("cut to %v, want %v", got, want)
+		}
+		if plays > 150 {
+			t.Errorf("%d plays for %v", plays, want)
+		}
+	}
+}
+
+func TestAnOutputIsSummedUpInALine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, out, want string }{
+		{"a rule", "--- FAIL: TestHistory (1.2s)\n    history_test.go:36: a rule: what broke it\n", "a rule: what broke it"},
+		{"a stuck goroutine", "panic: test timed out after 1m0s\n\ngoroutine 7 [select (durable), synctest bubble 1]:\nlieudit/a.f()\n\n" +
+			"goroutine 8 [sync.Mutex.Lock, synctest bubble 1]:\nsync.(*Mutex).Lock()\nlieudit/projections.g()\n",
+			"the history does not end: goroutine 8 [sync.Mutex.Lock, synctest bubble 1]: lieudit/projections.g()"},
+		{"a panic", "panic: index out of range\n\ngoroutine 7 [running]:\nlieudit/cmd/bench/simulation.f()\nlieudit/commands.g()\n", "panic: index out of range lieudit/commands.g()"},
+		{"a race", "==================\nWARNING: DATA RACE\nRead at 0x1 by goroutine 8:\n  lieudit/commands.g()\n", "WARNING: DATA RACE"},
+	} {
+		if got := summarize(c.out); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestMutationsAreDrawnFromWhatTestsRun(t *testing.T) {
+	t.Parallel()
+	text := []byte("package a\n\nfunc f(n int) int {\n\tif n > 1 {\n\t\tn++\n\t\tn--\n\t}\n\tprintln(n)\n\treturn n\n}\n")
+	all, err := findMutations("a.go", text, coverLines(1, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range all {
+		got = append(got, m.name)
+	}
+	want := []string{`a.go:8 dropped: "println(n)"`, `a.go:4 negated: "n > 1"`, `a.go:5 swapped: "n++" and "n--"`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if none, _ := findMutations("a.go", text, coverLines(11, 20)); len(none) > 0 {
+		t.Errorf("%d mutations of lines that no test runs", len(none))
+	}
+}
+
+// coverLines is a profile in which tests run some lines.
+func coverLines(first, last int) *cover.Profile {
+	return &cover.Profile{Blocks: []cover.ProfileBlock{{StartLine: first, EndLine: last, Count: 1}}}
+}
