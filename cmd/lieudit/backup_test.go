@@ -156,7 +156,7 @@ func TestABackupHoldsWhatItSays(t *testing.T) {
 	svc.openShopAccount(t, "one")
 	file := filepath.Join(t.TempDir(), "lieudit.backup")
 	shown := svc.runCommand(t, "backup --data "+data+" --out "+file)
-	for _, want := range []string{"log", "usage log", "vault", "1 keys", "operator's token"} {
+	for _, want := range []string{"log", "usage log", "vault", "1 key", "operator's token"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("it prints\n%s\nwithout %q", shown, want)
 		}

@@ -66,10 +66,13 @@ func (t Terminal) RunCommand(ctx context.Context, root *cli.Command, args []stri
 }
 
 // PrintError prints an error on Err behind the program's name and indents its further lines. Of a token in the text it
-// prints only the hint, because errors end up in logs.
+// prints only the hint, because errors end up in logs. Each line is sanitized: an error may quote a file from elsewhere.
 func (t Terminal) PrintError(text string) {
-	text = strings.ReplaceAll(token.DefaultPrefixes.Redact(text), "\n", "\n"+strings.Repeat(" ", len(t.Name)+2))
-	fmt.Fprintln(t.Err, t.Name+": "+text)
+	lines := strings.Split(token.DefaultPrefixes.Redact(text), "\n")
+	for i, line := range lines {
+		lines[i] = SanitizeText(line)
+	}
+	fmt.Fprintln(t.Err, t.Name+": "+strings.Join(lines, "\n"+strings.Repeat(" ", len(t.Name)+2)))
 }
 
 // commandError marks an error that an action returned, so that RunCommand returns 1 for it and not 2.

@@ -271,10 +271,20 @@ func (r *archiveReader) checkSums() error {
 	if _, err := r.tar.Next(); !errors.Is(err, io.EOF) {
 		return &DamagedError{r.path, "its end", errors.Join(errors.New("something follows the last entry"), err)}
 	}
-	if _, err := io.Copy(io.Discard, r.decompressor); err != nil { // to the end, where zstd's own sum stands
+	if _, err := io.Copy(zerosOnly{}, r.decompressor); err != nil { // to the end, where zstd's own sum stands
 		return &DamagedError{r.path, "its end", err}
 	}
 	return nil
+}
+
+// zerosOnly fails where anything but zeros is written to it: tar fills its last block with them.
+type zerosOnly struct{}
+
+func (zerosOnly) Write(p []byte) (int, error) {
+	if len(bytes.Trim(p, "\x00")) > 0 {
+		return 0, errors.New("something follows it")
+	}
+	return len(p), nil
 }
 
 // ReadManifest reads what a backup says that it holds, and not the rest of it.

@@ -21,7 +21,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,20 +64,15 @@ func (e *OtherVaultError) Error() string {
 		e.Vault, e.Log)
 }
 
-// partialSuffix ends the name of the folder beside a backup in which it is made. One that a killed backup has left is removed by the
-// next backup of that name.
-const partialSuffix = ".partial"
-
 // Create copies a service into a new file that only its owner can read. The service may run meanwhile, and notices nothing. All that
 // was acknowledged before the call is in the file. An existing file is an error that wraps fs.ErrExist. After an error there is no
 // file. It needs room beside the file for the logs as they are.
 func Create(ctx context.Context, s Source, file string) (m Manifest, err error) {
-	if err := requireAbsent(file); err != nil {
+	if err := errors.Join(requireAbsent(file), s.requireOutside(file)); err != nil {
 		return m, err
 	}
 	work := file + partialSuffix
-	// Not with the folders above it: a missing one may be a disk that is not mounted.
-	if err := os.Mkdir(work, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := makeWorkFolder(work); err != nil {
 		return m, err
 	}
 	lock, err := dirlock.Acquire(work, s.Now())
@@ -95,7 +89,7 @@ func Create(ctx context.Context, s Source, file string) (m Manifest, err error) 
 	if err := c.collectParts(ctx); err != nil {
 		return m, err
 	}
-	if err := c.writeFile(ctx, filepath.Join(work, "backup")); err != nil {
+	if err := c.writeFile(ctx, filepath.Join(work, archiveName)); err != nil {
 		return m, err
 	}
 	if err := c.checkVault(ctx); err != nil {
@@ -104,30 +98,10 @@ func Create(ctx context.Context, s Source, file string) (m Manifest, err error) 
 	if err := requireAbsent(file); err != nil {
 		return m, err
 	}
-	if err := os.Rename(filepath.Join(work, "backup"), file); err != nil {
+	if err := os.Rename(filepath.Join(work, archiveName), file); err != nil {
 		return m, err
 	}
 	return c.manifest, osfile.SyncFolder(filepath.Dir(file))
-}
-
-func requireAbsent(file string) error {
-	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("%s: %w, and a backup overwrites nothing", file, fs.ErrExist)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// removeAllBut removes the entries of a folder but one.
-func removeAllBut(dir string, kept ...string) (err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		if !slices.Contains(kept, e.Name()) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
-		}
-	}
-	return err
 }
 
 // creation is one call of Create: the manifest and the parts grow together, in the same order.
