@@ -105,8 +105,30 @@ func TestADamagedNewerLogIsReadAsFarAsItCan(t *testing.T) {
 		flipByteAt(t, left, `account-later`)
 		flags, start := svc.newPlace(t)
 		code, _, stderr := svc.tryCommand(t, "restore "+s.file+flags+" --since "+left)
-		if code != 0 || !strings.Contains(stderr, "could not be read whole") {
-			t.Fatalf("exit %d, %s; want 0 and that the log is damaged", code, stderr)
+		if code != 1 || !strings.Contains(stderr, "could not be read whole") || !strings.Contains(stderr, "whole up to 20") {
+			t.Fatalf("exit %d, %s; want 1, that the log is damaged and how far it was read", code, stderr)
+		}
+		s.checkSince(t, start(t))
+	})
+}
+
+// TestASalvagedNewerLogIsNotTakenForWhole: what could not be read when it was salvaged may have been a revocation.
+func TestASalvagedNewerLogIsNotTakenForWhole(t *testing.T) {
+	t.Parallel()
+	onEveryLog(t, func(t *testing.T, svc *backedUp) {
+		s := svc.eraseAndRevokeSince(t)
+		svc.stop()
+		logs, name, salvaged := "--data "+svc.data, "core", filepath.Join(t.TempDir(), "salvaged")
+		if svc.node != nil {
+			svc.node.stop()
+			logs, name = "--log "+svc.node.dir, ""
+		}
+		flipByteAt(t, svc.folderOfLog(), `account-later`)
+		svc.runCommand(t, "log salvage "+logs+" --out "+salvaged)
+		flags, start := svc.newPlace(t)
+		code, _, stderr := svc.tryCommand(t, "restore "+s.file+flags+" --since "+filepath.Join(salvaged, name))
+		if code != 1 || !strings.Contains(stderr, "it was salvaged once") {
+			t.Fatalf("exit %d, %s; want 1 and that the log was salvaged", code, stderr)
 		}
 		s.checkSince(t, start(t))
 	})
@@ -138,6 +160,9 @@ func TestARestoreRefusesWhatItCannotDo(t *testing.T) {
 	svc := startService(t, func(c *service.Config) { c.Data = data })
 	svc.openShopAccount(t, "one")
 	file := filepath.Join(t.TempDir(), "lieudit.backup")
+	older := filepath.Join(t.TempDir(), "older")
+	copyFolder(t, data, older)
+	svc.openShopAccount(t, "two")
 	svc.runCommand(t, "backup --data "+data+" --out "+file)
 	second := startService(t, func(c *service.Config) { c.Data = other })
 	second.stop()
@@ -154,6 +179,7 @@ func TestARestoreRefusesWhatItCannotDo(t *testing.T) {
 		"an unknown key":                 {"--data DIR --revoke one/none", 1, "holds no key one/none"},
 		"an unknown token":               {"--data DIR --revoke-token none", 1, "holds no token none"},
 		"another log":                    {"--data DIR --since " + other, 1, "holds the log"},
+		"an older copy of the log":       {"--data DIR --since " + older, 1, "it is an older copy"},
 		"no log":                         {"--data DIR --since " + filepath.Dir(file), 1, "no log"},
 		"a node":                         {"--data DIR --nothing-since --node DIR/node", 1, "leave --node out"},
 		"EventStoreDB":                   {"--data DIR --nothing-since --eventstore esdb://127.0.0.1:1", 1, "the log is in this backup"},

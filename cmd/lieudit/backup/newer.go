@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,6 +27,17 @@ type OtherLogError struct{ Folder, Log, Wanted string }
 
 func (e *OtherLogError) Error() string {
 	return fmt.Sprintf("%s holds the log %s, and the backup the log %s", e.Folder, e.Log, e.Wanted)
+}
+
+// OlderLogError says that a folder holds an older copy of the log than the backup, which cannot tell what happened since.
+type OlderLogError struct {
+	Folder      string
+	End, Copied time.Time // of the last events
+}
+
+func (e *OlderLogError) Error() string {
+	return fmt.Sprintf("the log in %s ends before the backup (its last event is of %s, the backup's of %s): it is an older copy. Name the newer "+
+		"log, or by hand what was erased and revoked since", e.Folder, e.End.UTC().Format(time.RFC3339), e.Copied.UTC().Format(time.RFC3339))
 }
 
 // newerLog is what is left of a log that went on after a copy was taken.
@@ -57,38 +69,57 @@ func findLogFolder(dir string) (string, error) {
 	return "", fmt.Errorf("%s: %w", dir, journal.ErrNoLog)
 }
 
-// read reads what was closed, erased and revoked after the copy, as far as the log can be read. damage says where it cannot; nil: it
-// is whole.
-func (n *newerLog) read(ctx context.Context) (all []repeated, damage *eventstore.CorruptError, err error) {
+// newerContents is what could be read of a newer log. The zero times stand for what is not known.
+type newerContents struct {
+	all    []repeated // what was closed, erased and revoked after the copy
+	damage string     // why there may have been more; "": the log is whole
+	until  time.Time  // up to here nothing is missing
+	behind int        // events that were found behind the damage
+}
+
+// read reads what was closed, erased and revoked after the copy, as far as the log can be read. It fails with an *OtherLogError,
+// and with an *OlderLogError for a whole log that ends before the copy.
+func (n *newerLog) read(ctx context.Context) (found newerContents, err error) {
 	salvaged, err := offline.SalvageLog(ctx, n.dir, n.work)
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(n.work)) }()
 	if salvaged.LogID != uuid.Nil && salvaged.LogID != n.copied.ID {
-		return nil, nil, &OtherLogError{n.dir, salvaged.LogID.String(), n.copied.ID.String()}
+		return found, &OtherLogError{n.dir, salvaged.LogID.String(), n.copied.ID.String()}
 	}
+	hasParted := false
 	if salvaged.HasLog {
-		if all, err = n.readWhole(ctx); err != nil {
-			return nil, nil, err
+		if found.all, hasParted, err = n.readWhole(ctx); err != nil {
+			return found, err
 		}
 	}
-	for _, dir := range []string{n.work, n.dir} { // the second: the log that was named is a salvaged one
-		lost, err := readLost(filepath.Join(dir, offline.LostName))
-		if err != nil {
-			return nil, nil, err
-		}
-		all = append(all, lost...)
+	behind, err := readLost(filepath.Join(n.work, offline.LostName))
+	if err != nil {
+		return found, err
 	}
-	return all, salvaged.Damage, nil
+	before, err := readLost(filepath.Join(n.dir, offline.LostName)) // the log that was named is a salvaged one
+	if err != nil {
+		return found, err
+	}
+	found.all = append(append(found.all, behind.all...), before.all...)
+	switch {
+	case salvaged.Damage != nil:
+		found.damage, found.until, found.behind = salvaged.Damage.Error(), salvaged.LastTime, behind.events
+	case before.exists && (hasParted || !before.isBefore(n.copied.LastAt)):
+		found.damage, found.behind = "it was salvaged once, and what could not be read then is not in it", before.events
+	case salvaged.Last.Position < n.copied.LastAt:
+		return found, &OlderLogError{Folder: n.dir, End: salvaged.LastTime, Copied: n.copied.Until}
+	}
+	return found, nil
 }
 
 // readWhole reads the whole part of the log, from where the copy ends. A log that parted from the copy before is read from its
 // beginning: to repeat too much does no harm.
-func (n *newerLog) readWhole(ctx context.Context) (all []repeated, err error) {
+func (n *newerLog) readWhole(ctx context.Context) (all []repeated, hasParted bool, err error) {
 	log, err := journal.Open(n.work, journal.Options{Clock: n.target.Now, Logger: n.target.Log})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	var after eventstore.Checkpoint
@@ -97,10 +128,10 @@ func (n *newerLog) readWhole(ctx context.Context) (all []repeated, err error) {
 	}
 	all, err = readRepeated(ctx, log, after)
 	var diverged *eventstore.DivergedError
-	if errors.As(err, &diverged) {
+	if hasParted = errors.As(err, &diverged); hasParted {
 		all, err = readRepeated(ctx, log, eventstore.Checkpoint{})
 	}
-	return all, err
+	return all, hasParted, err
 }
 
 // readRepeated reads the closings, erasures and revocations after a checkpoint, in their order.
@@ -139,29 +170,45 @@ func appendRepeated(all []repeated, stream, eventType string, data []byte) []rep
 	return all
 }
 
+// lostEvents is what a file with events that were found behind the damage of a log holds.
+type lostEvents struct {
+	exists bool
+	all    []repeated
+	events int
+	first  eventstore.Position
+}
+
+// isBefore says whether the damage is known to lie before a position.
+func (l lostEvents) isBefore(at eventstore.Position) bool { return l.events > 0 && l.first <= at }
+
 // readLost reads the file with the events that were found behind the damage of a log. Where there is none, nothing was found.
-func readLost(path string) (all []repeated, err error) {
+func readLost(path string) (lost lostEvents, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return lost, nil
 	}
 	if err != nil {
-		return nil, err
+		return lost, err
 	}
 	defer file.Close()
+	lost.exists = true
 	lines := json.NewDecoder(bufio.NewReader(file))
 	for {
 		var found struct {
+			Position     eventstore.Position
 			Stream, Type string
 			Data         json.RawMessage
 		}
 		if err := lines.Decode(&found); errors.Is(err, io.EOF) {
-			return all, nil
+			return lost, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return lost, fmt.Errorf("%s: %w", path, err)
+		}
+		if lost.events++; lost.events == 1 {
+			lost.first = found.Position
 		}
 		if repeatedCategories().Matches(found.Stream) {
-			all = appendRepeated(all, found.Stream, found.Type, found.Data)
+			lost.all = appendRepeated(lost.all, found.Stream, found.Type, found.Data)
 		}
 	}
 }

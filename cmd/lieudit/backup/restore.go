@@ -38,9 +38,13 @@ type Target struct {
 
 // Restored is what a restore has done.
 type Restored struct {
-	Manifest    Manifest `json:"sauvegarde"`
-	Applied     Applied  `json:"appliques"`
-	NewerDamage string   `json:"dommage,omitempty"` // where the newer log could not be read: what stood there was not repeated
+	Manifest Manifest `json:"sauvegarde"`
+	Applied  Applied  `json:"appliques"`
+
+	// What could not be read of the newer log was not repeated. The rest is zero where NewerDamage is empty.
+	NewerDamage string     `json:"dommage,omitempty"`                 // why it could not be read whole
+	NewerUntil  *time.Time `json:"lu_jusqu_a,omitempty"`              // up to here nothing is missing; nil: not known
+	NewerBehind int        `json:"evenements_apres_dommage,omitzero"` // events that could be read behind the damage
 }
 
 // Restore restores a backup, and repeats what was erased and revoked since it was taken before anything can serve it. It checks
@@ -69,14 +73,15 @@ func Restore(ctx context.Context, file string, t Target, since Since) (done Rest
 	done.Manifest = r.Manifest
 	all := since.list()
 	if since.Log != "" {
-		found, damage, err := p.readNewer(ctx, since.Log)
+		found, err := p.readNewer(ctx, since.Log)
 		if err != nil {
 			return done, fmt.Errorf("reading what was erased and revoked since: %w", err)
 		}
-		if damage != nil {
-			done.NewerDamage = damage.Error()
+		done.NewerDamage, done.NewerBehind = found.damage, found.behind
+		if !found.until.IsZero() {
+			done.NewerUntil = &found.until
 		}
-		all = append(all, found...)
+		all = append(all, found.all...)
 	}
 	if done.Applied, err = p.applySince(ctx, all); err != nil {
 		return done, err
@@ -190,10 +195,10 @@ type syncedFile struct{ *os.File }
 func (f syncedFile) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 
 // readNewer reads what was erased and revoked since from the folder of the newer log.
-func (p *restoration) readNewer(ctx context.Context, dir string) ([]repeated, *eventstore.CorruptError, error) {
+func (p *restoration) readNewer(ctx context.Context, dir string) (newerContents, error) {
 	newer, err := newNewerLog(dir, filepath.Join(p.data(), "newer"), p.archive.Manifest, p.Target)
 	if err != nil {
-		return nil, nil, err
+		return newerContents{}, err
 	}
 	return newer.read(ctx)
 }

@@ -128,10 +128,10 @@ func partName(group string) string {
 func (p Program) describePart(m backup.Manifest, group string) string {
 	if i := slices.IndexFunc(m.Logs, func(l backup.Log) bool { return l.Name == group }); i >= 0 {
 		l := m.Logs[i]
-		return terminal.GroupThousands(l.Events) + " events" + terminal.EmptyIf(l.Until.IsZero(), ", the last of "+p.formatTime(l.Until))
+		return countNoun(l.Events, "event") + terminal.EmptyIf(l.Until.IsZero(), ", the last of "+p.formatTime(l.Until))
 	}
 	if group == "vault.db" {
-		return terminal.GroupThousands(m.VaultRows) + " keys"
+		return countNoun(m.VaultRows, "key")
 	}
 	for _, f := range m.Files {
 		if name, ok := strings.CutPrefix(f.Name, group+"/"); ok && path.Ext(name) != "" {
@@ -155,7 +155,8 @@ func (p Program) restoreCommand() *cli.Command {
   lieudit restore FILE --data ./restored --erase mende --revoke shop/0199c1d2-7c1b-7b90-8f5e-0242ac120002
   lieudit restore FILE --data ./restored --node ./restored-node --postgres postgres://lieudit@127.0.0.1/new --nothing-since
 
-After an error, or a kill, no service starts on the folder. Read models are made anew when the service starts.`,
+After an error, or a kill, no service starts on the folder; but where the newer log cannot be read whole, all is restored that can be,
+what is missing is said, and the exit code is 1. Read models are made anew when the service starts.`,
 		Flags: append(p.backupFlags(),
 			p.vaultKeyFlag(),
 			&cli.StringFlag{Name: "since", Usage: "`FOLDER` of the newer log, or the data folder that it is in", TakesFile: true},
@@ -195,9 +196,26 @@ func (p Program) restore(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	if c.Bool("json") {
-		return p.PrintJSON(done)
+		err = p.PrintJSON(done)
+	} else {
+		err = p.printRestored(c, done)
 	}
-	return p.printRestored(c, done)
+	return errors.Join(err, p.describeNewerDamage(c, done))
+}
+
+// describeNewerDamage is the error about a newer log that could not be read whole. The restore is done then; it is not known whether
+// all that was erased and revoked since is so again.
+func (p Program) describeNewerDamage(c *cli.Command, done backup.Restored) error {
+	if done.NewerDamage == "" {
+		return nil
+	}
+	read := "not known up to when"
+	if done.NewerUntil != nil {
+		read = "whole up to " + p.formatTime(*done.NewerUntil)
+	}
+	return fmt.Errorf("%s is restored, but the newer log could not be read whole: %s\nread of it: %s, and %s behind the damage\n"+
+		"what else was erased or revoked since is not known: look for it, and do it again, before customers are served",
+		c.String("data"), done.NewerDamage, read, countNoun(done.NewerBehind, "event"))
 }
 
 // parseSince reads the flags on what was erased and revoked since. Without any of them it asks on a terminal.
@@ -299,10 +317,6 @@ func (p Program) printRestored(c *cli.Command, done backup.Restored) error {
 	)
 	if err != nil {
 		return err
-	}
-	if done.NewerDamage != "" {
-		fmt.Fprintf(p.Err, "The newer log could not be read whole: %s.\nWhat was erased or revoked there is not repeated: look for it, and do it again.\n",
-			done.NewerDamage)
 	}
 	if c.String("postgres") != "" {
 		const next = "Read models in Postgres may be newer than the log: once the service runs, lieudit projections rebuild --all."

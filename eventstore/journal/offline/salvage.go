@@ -91,9 +91,8 @@ func salvageInto(ctx context.Context, srcDir string, w *folderWriter) (Salvaged,
 
 // collectLost writes down the events behind the whole part. The file may stay empty.
 func (s *Salvaged) collectLost(ctx context.Context, src journal.FS, w *folderWriter) (err error) {
-	logID := s.LogID
-	if logID == uuid.Nil { // the first segment is gone
-		if logID, err = journal.FindLogID(src); err != nil || logID == uuid.Nil {
+	if s.LogID == uuid.Nil { // the first segment is gone
+		if s.LogID, err = journal.FindLogID(src); err != nil || s.LogID == uuid.Nil {
 			return err
 		}
 	}
@@ -105,7 +104,7 @@ func (s *Salvaged) collectLost(ctx context.Context, src journal.FS, w *folderWri
 	streams, out := map[string]*LostStream{}, bufio.NewWriterSize(f, bufferSize)
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
-	err = journal.FindEvents(ctx, src, logID, s.End, func(e journal.FoundEvent) error {
+	err = journal.FindEvents(ctx, src, s.LogID, s.End, func(e journal.FoundEvent) error {
 		s.addLost(streams, e)
 		return lines.Encode(newLostLine(e))
 	})
