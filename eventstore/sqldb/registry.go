@@ -47,13 +47,22 @@ type Registry struct {
 // OpenRegistry makes the Registry of an address: postgres://…, or a folder, which is made when it is missing. It does
 // not connect yet.
 func OpenRegistry(address string) (*Registry, error) {
-	if !isPostgresAddress(address) {
-		if err := os.MkdirAll(address, 0o700); err != nil {
-			return nil, fmt.Errorf("read models: %w", err)
-		}
+	if err := makeFolder(address); err != nil {
+		return nil, err
 	}
 	return &Registry{InstanceID: uuid.NewString(), Log: slog.Default(), address: address, damages: damages{}, opening: semaphore.NewWeighted(1),
 		openDatabases: map[string]*openDatabase{}, pendingOpens: map[string]int{}, servingCaches: map[string]*servingCache{}}, nil
+}
+
+// makeFolder makes the folder of an address that is one, where it is missing.
+func makeFolder(address string) error {
+	if isPostgresAddress(address) {
+		return nil
+	}
+	if err := os.MkdirAll(address, 0o700); err != nil {
+		return fmt.Errorf("read models: %w", err)
+	}
+	return nil
 }
 
 // Close closes all databases and gives up this instance's leases. No generation may be in use any more.
@@ -106,8 +115,11 @@ func (s *Registry) database(ctx context.Context) (*DB, error) {
 }
 
 // openRegistryDatabase opens the registry's own database, which lists the generations, and removes the files that it does not
-// list.
+// list. The folder is made again where it was removed under the service.
 func (s *Registry) openRegistryDatabase(ctx context.Context) (*DB, error) {
+	if err := makeFolder(s.address); err != nil {
+		return nil, err
+	}
 	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: "lieudit", Durable: true, Observe: s.Observe, Simulated: s.Simulated})
 	if err != nil {
 		return nil, err

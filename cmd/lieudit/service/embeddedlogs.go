@@ -37,21 +37,27 @@ func (e *LostCoreLogError) Error() string {
 		"from a backup, give --eventstore if the log is on a server, or begin anew in an empty data folder", coreLogFolder, what, e.Remains)
 }
 
-// LostUsageLogError: the usage log is missing, or is not the one that the core log names.
-type LostUsageLogError struct{ Bound, Found uuid.UUID } // Found is uuid.Nil when there is none
+// LostUsageLogError: the usage log is missing, or is an empty one that the core log does not name.
+type LostUsageLogError struct{ Bound uuid.UUID }
 
 func (e *LostUsageLogError) Error() string {
-	const accept = "or start once with --accept-lost-usage: all that accounts have used so far then counts as nothing"
-	if e.Found != uuid.Nil {
-		return fmt.Sprintf("%s is the log %s, and %s counts requests in the log %s: one of the two is another service's, and requests would be "+
-			"counted from zero. Put the right folder back from a backup, %s", usageLogFolder, e.Found, coreLogFolder, e.Bound, accept)
-	}
-	return fmt.Sprintf("the usage log %s is missing in %s: requests would be counted from zero. Put the folder back from a backup, %s",
-		e.Bound, usageLogFolder, accept)
+	return fmt.Sprintf("the usage log %s is missing in %s: requests would be counted from zero. Put the folder back from a backup, "+
+		"or start once with --accept-lost-usage: all that accounts have used so far then counts as nothing", e.Bound, usageLogFolder)
+}
+
+// OtherUsageLogError: the usage log holds requests, and is not the one that the core log names. What another service has counted
+// must not be counted here, so that no flag accepts it.
+type OtherUsageLogError struct{ Bound, Found uuid.UUID }
+
+func (e *OtherUsageLogError) Error() string {
+	return fmt.Sprintf("%s is the log %s, and %s counts requests in the log %s: one of the two is another service's. Put the right folder back. "+
+		"Only if the usage log %[4]s is lost for good: move %[1]s away and start once with --accept-lost-usage, and all that accounts have "+
+		"used so far then counts as nothing", usageLogFolder, e.Found, coreLogFolder, e.Bound)
 }
 
 // openEmbeddedLogs opens the two journals of the data folder, and binds the usage log to the core log at the first start. It
-// makes a journal only where none was lost: the error is a *LostCoreLogError or a *LostUsageLogError otherwise.
+// makes a journal only where none was lost: the error is a *LostCoreLogError, a *LostUsageLogError or an
+// *OtherUsageLogError otherwise.
 func openEmbeddedLogs(ctx context.Context, c Config, calls *callMetrics) (_ logs, err error) {
 	if err := checkCoreLogExists(c.Data); err != nil {
 		return logs{}, err
@@ -154,20 +160,22 @@ func (b usageBinding) checkExists(ctx context.Context, folder string) (bound uui
 // bindMetadata names the author of a binding for the audit.
 var bindMetadata = commands.Metadata{Actor: "system", Reason: "start"}
 
-// bind records a usage log on the core log where none is named yet, or where the loss of the named one is accepted. Any
-// other log than the named one is a *LostUsageLogError.
-func (b usageBinding) bind(ctx context.Context, bound uuid.UUID, usage eventstore.Store) error {
+// bind records a usage log on the core log where none is named yet, or where the loss of the named one is accepted and this one
+// is empty. Any other log than the named one is a *LostUsageLogError where it is empty, else an *OtherUsageLogError.
+func (b usageBinding) bind(ctx context.Context, bound uuid.UUID, usage *journal.Journal) error {
 	found, err := usage.Identity(ctx)
 	if err != nil || found == bound {
 		return err
 	}
-	if bound != uuid.Nil && b.acceptLost {
-		b.log.Warn("the usage log is lost, as was accepted: requests are counted from zero", "lost", bound, "log", found)
-		return b.deployment.ReplaceUsageLog(ctx, bindMetadata, found)
+	isEmpty := usage.LastCheckpoint().Position == 0
+	switch {
+	case bound == uuid.Nil:
+		return b.deployment.BindUsageLog(ctx, bindMetadata, found)
+	case !isEmpty:
+		return &OtherUsageLogError{Bound: bound, Found: found}
+	case !b.acceptLost:
+		return &LostUsageLogError{Bound: bound}
 	}
-	err = b.deployment.BindUsageLog(ctx, bindMetadata, found)
-	if other, isOther := errors.AsType[*deployment.OtherUsageLogError](err); isOther {
-		return &LostUsageLogError{Bound: other.Bound, Found: other.Found}
-	}
-	return err
+	b.log.Warn("the usage log is lost, as was accepted: requests are counted from zero", "lost", bound, "log", found)
+	return b.deployment.ReplaceUsageLog(ctx, bindMetadata, found)
 }

@@ -1,3 +1,4 @@
+// Package customers acts on a simulated service, and knows what each of its answers may be.
 package customers
 
 import (
