@@ -422,12 +422,15 @@ func copySparseFile(from, to string) (err error) {
 	}
 }
 
+// folderDeleted is the damage of the whole folder of read models.
+const folderDeleted = "folder deleted"
+
 // TestAReadModelIsMadeAgainUnderARunningService damages the files of read models while requests are served. Keys and metering
 // go on, no query answers wrong rows, and after a while all is as before.
 func TestAReadModelIsMadeAgainUnderARunningService(t *testing.T) {
 	t.Parallel()
 	used := newUsedFolder(t)
-	for _, damage := range []string{"deleted", "emptied", "of another service"} {
+	for _, damage := range []string{"deleted", "emptied", "of another service", folderDeleted} {
 		t.Run(strings.ReplaceAll(damage, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			data := filepath.Join(t.TempDir(), "data")
@@ -440,11 +443,17 @@ func TestAReadModelIsMadeAgainUnderARunningService(t *testing.T) {
 			if err != nil || len(files) != 4 {
 				t.Fatalf("the read models are %v, %v", files, err)
 			}
+			if damage == folderDeleted {
+				err = os.RemoveAll(filepath.Join(data, "readmodels"))
+			}
 			for _, path := range files {
 				older := filepath.Join(used.older, "readmodels", filepath.Base(path))
-				if err := damages()[damage](path, older, older); err != nil {
-					t.Fatal(err)
+				if damage != folderDeleted {
+					err = errors.Join(err, damages()[damage](path, older, older))
 				}
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			if status := svc.statusOfMe(t, used.key); status != http.StatusOK {
 				t.Errorf("/me: %d, want 200", status)
@@ -454,8 +463,12 @@ func TestAReadModelIsMadeAgainUnderARunningService(t *testing.T) {
 				left, otherErr := filepath.Glob(filepath.Join(data, "readmodels", "*-g1.db*"))
 				return err == nil && otherErr == nil && len(made) == 4 && len(left) == 0
 			})
-			if n := strings.Count(logged.String(), "a file of a read model is lost or damaged"); n != len(files) {
-				t.Errorf("%d lines of the log, want one a file", n)
+			want := len(files)
+			if damage == folderDeleted {
+				want++ // the registry
+			}
+			if n := strings.Count(logged.String(), "a file of a read model is lost or damaged"); n != want {
+				t.Errorf("%d lines of the log, want %d, one a file", n, want)
 			}
 			svc.mustSend(t, used.key, "PUT /locations/referentiels/m/sites/one", `{"nom":"Nestor"}`)
 			used.checkRequests(t, svc, 2001, 2, 6)
