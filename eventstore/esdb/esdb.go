@@ -22,6 +22,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+
+	"google.golang.org/grpc"
 
 	"lieudit/eventstore"
 )
@@ -49,6 +52,18 @@ func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, err
 	if err != nil {
 		return nil, fmt.Errorf("connection string: %w", redactPassword(err))
 	}
+	return &Store{connector: newConnector(context.WithoutCancel(ctx), t, log)}, nil
+}
+
+// OpenOver is Open for one server without an address, as in a simulation, to which dial makes the connections. They are not
+// encrypted.
+func OpenOver(ctx context.Context, dial func(context.Context) (net.Conn, error), log *slog.Logger) (*Store, error) {
+	t, err := parseConnectionString("esdb://localhost?tls=false")
+	if err != nil {
+		return nil, err
+	}
+	t.seeds = []string{addressOfDialer}
+	t.dialOptions = append(t.dialOptions, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }))
 	return &Store{connector: newConnector(context.WithoutCancel(ctx), t, log)}, nil
 }
 

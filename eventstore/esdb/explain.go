@@ -47,7 +47,7 @@ func (t target) explainRefusal(err error) string {
 // explainTransport tries a handshake of TLS with a server whose connection failed, and says what is wrong with TLS; "" where it is
 // something else. gRPC's own errors are texts, those of a handshake have types.
 func (t target) explainTransport(ctx context.Context, address string) string {
-	if strings.HasPrefix(address, "unix:") {
+	if strings.HasPrefix(address, "unix:") || address == addressOfDialer {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)

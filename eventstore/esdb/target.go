@@ -21,6 +21,7 @@ const (
 	maxMessageSize    = 17 << 20 // as large as the official client accepts
 	streamWindowSize  = 1 << 20  // bytes a server may send ahead of a reader
 	checkpointTimeout = 10 * time.Second
+	addressOfDialer   = "passthrough:///server" // of a server that only a dialer knows; gRPC looks nothing up for it
 )
 
 // target says where the log is and how to connect to it. It never changes.

@@ -3,7 +3,10 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,4 +96,63 @@ func TestAReaderFindsThatItsPlaceWasRestoredAway(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestScanYieldsTheLogBothWays(t *testing.T) {
+	t.Parallel()
+	l := memory.New(time.Now)
+	var places []eventstore.Position
+	for _, stream := range []string{"a-1", "$system", "b-1"} {
+		places = append(places, appendNamed(t, l, stream, "x").Position)
+	}
+	for name, c := range map[string]struct {
+		from eventstore.Position
+		dir  eventstore.Direction
+		want []eventstore.Position
+	}{
+		"from the beginning":            {0, eventstore.Forward, places},
+		"from an event":                 {places[1], eventstore.Forward, places[1:]},
+		"from between two events":       {places[1] + 1, eventstore.Forward, places[2:]},
+		"from behind the last":          {places[2] + 1, eventstore.Forward, nil},
+		"back from the end":             {math.MaxUint64, eventstore.Backward, []eventstore.Position{places[2], places[1], places[0]}},
+		"back from before an event":     {places[1], eventstore.Backward, places[:1]},
+		"back from before the first":    {places[0], eventstore.Backward, nil},
+		"back from behind a last event": {places[0] + 1, eventstore.Backward, places[:1]},
+	} {
+		var got []eventstore.Position
+		for e, err := range l.Scan(t.Context(), c.from, c.dir) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Position)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestWaitEndsWithTheNextEventOrItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := memory.New(time.Now)
+		waited := make(chan eventstore.Position)
+		go func() {
+			last, err := l.Wait(t.Context(), 0)
+			if err != nil {
+				t.Error(err)
+			}
+			waited <- last
+		}()
+		synctest.Wait()
+		made := appendNamed(t, l, "a-1", "x")
+		if last := <-waited; last != made.Position {
+			t.Errorf("got position %d, want %d", last, made.Position)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Wait(short, made.Position); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+	})
 }

@@ -1,0 +1,44 @@
+package memory
+
+import (
+	"context"
+	"iter"
+	"sort"
+
+	"lieudit/eventstore"
+)
+
+// Scan yields the events of all streams in the order of their positions, or against it, as node.Log says. Forward it begins with the
+// event at a position, or with the next one; backward with the event before it.
+func (l *Log) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		v, err := l.view()
+		at, step := sort.Search(len(v.events), func(i int) bool { return v.events[i].Position >= from }), 1
+		if dir == eventstore.Backward {
+			at, step = at-1, -1
+		}
+		for ; err == nil && at >= 0 && at < len(v.events); at += step {
+			if err = ctx.Err(); err == nil && !yield(v.events[at], nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(eventstore.RecordedEvent{}, err)
+		}
+	}
+}
+
+// Wait returns the position of the last event as soon as it is greater than after. It returns ctx's error when ctx ends first.
+func (l *Log) Wait(ctx context.Context, after eventstore.Position) (eventstore.Position, error) {
+	for {
+		v, err := l.view()
+		if last := lastPosition(v.events); err != nil || last > after {
+			return last, err
+		}
+		select {
+		case <-v.changed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
