@@ -118,7 +118,7 @@ func allPlanted() []planted {
 		{"one instance misses a revocation", []edit{{"projections/keyring/state.go",
 			"	case event.KeyRevoked:\n		s.dropKey(token.Hash(e.Hash))\n",
 			"	case event.KeyRevoked:\n		if time.Now().UnixMicro()%3 != 0 {\n			s.dropKey(token.Hash(e.Hash))\n		}\n"},
-			{"projections/keyring/state.go", "import (\n", "import (\n	\"time\"\n"}}},
+		}},
 		{"a lease has no fence", []edit{{"projections/projector/worker.go",
 			"		l.db.Now()+\" + ? where position = ? and owner = ?\",", "		l.db.Now()+\" + ? where cast(? as bigint) >= 0 and cast(? as text) <> ''\","}}},
 		{"a sync is committed before it is staged", []edit{{"commands/locations/staging.go",
