@@ -104,7 +104,7 @@ func (w *World) strikeAll(all []faults.Fault, happening *sync.WaitGroup) {
 }
 
 // settleTime is how long it takes until nothing is under way any more, once nothing fails and nobody asks.
-const settleTime = 30 * time.Second
+const settleTime = 22 * time.Second
 
 // awaitQuiet waits until all instances run and nothing is disturbed.
 func (w *World) awaitQuiet(ctx context.Context) {
