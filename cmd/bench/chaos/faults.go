@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"slices"
-	"syscall"
 	"time"
 
 	"lieudit/cmd/bench/harness"
@@ -142,13 +141,12 @@ func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err err
 // fillDisk shrinks the disk for a while so that left bytes are free. The service may write between the measurement and the
 // change of size; then the change fails and the disk is not full this time, which is no error.
 func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) error {
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(r.mount, &disk); err != nil {
+	used, err := usedSpace(r.mount)
+	if err != nil {
 		return err
 	}
-	used := int64(disk.Blocks-disk.Bfree) * int64(disk.Bsize)
 	r.logf("disk full but for %d KiB for %.1f s", left>>10, lasts.Seconds())
-	err := resize(r.mount, fmt.Sprint(used+left))
+	err = resize(r.mount, fmt.Sprint(used+left))
 	if err == nil {
 		pauseFor(ctx, lasts)
 	}
@@ -176,18 +174,6 @@ func (r *run) limitDescriptors(ctx context.Context, n int64, lasts time.Duration
 	r.maxDescriptors.Store(n)
 	pauseFor(ctx, lasts)
 	r.maxDescriptors.Store(0)
-}
-
-// stallNode stops the log node with SIGSTOP for a while: its connections stay open, and it answers nothing.
-func (r *run) stallNode(lasts time.Duration) error {
-	r.nodeLock.Lock()
-	defer r.nodeLock.Unlock()
-	r.logf("log stalled for %.1f s", lasts.Seconds())
-	if err := r.node.Signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	time.Sleep(lasts)
-	return r.node.Signal(syscall.SIGCONT)
 }
 
 // killNode kills the log node and starts it again after a pause, on the same folder and socket.

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -128,7 +127,7 @@ func (b *PgBouncer) start(ctx context.Context, program string) error {
 	}
 	b.process = exec.Command("/bin/sh", "-c", "exec 3<&0; "+serverScript("TERM"), program, "-q", b.path("pgbouncer.ini"))
 	b.process.Dir = b.dir
-	b.process.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Setpgid: true}
+	startApart(b.process, credential)
 	if b.stdin, err = b.process.StdinPipe(); err != nil {
 		return err
 	}

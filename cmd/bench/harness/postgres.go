@@ -8,12 +8,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"sort"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 )
 
@@ -23,7 +19,7 @@ type Postgres struct {
 	URL string // of the database postgres
 
 	binDir, dir string
-	credential  *syscall.Credential // of the user it runs as; nil: that of this process
+	credential  *credential // of the user it runs as; nil: that of this process
 	server      *exec.Cmd
 	stdin       io.Closer
 }
@@ -72,33 +68,12 @@ func StartPostgres(ctx context.Context, bin string) (_ *Postgres, err error) {
 
 func (c *Postgres) dataDir() string { return filepath.Join(c.dir, "data") }
 
-// serverUser returns the user that the server runs as, and makes that user the owner of dir. Postgres refuses to run as
-// root, so a root process uses the user postgres. Any other process returns nil: the server runs as the same user.
-func serverUser(dir string) (*syscall.Credential, error) {
-	if os.Getuid() != 0 {
-		return nil, nil
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		return nil, err
-	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
-	if err != nil {
-		return nil, err
-	}
-	gid, err := strconv.ParseUint(u.Gid, 10, 32)
-	if err != nil {
-		return nil, err
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, int(uid), int(gid))
-}
-
 // command returns one of Postgres's programs with arguments, in a process group of its own, so that a Ctrl-C does not reach
 // it.
 func (c *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.binDir, name), args...)
 	cmd.Dir = c.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.credential, Setpgid: true}
+	startApart(cmd, c.credential)
 	return cmd
 }
 
@@ -117,7 +92,7 @@ func (c *Postgres) Start(ctx context.Context) error {
 	args := append([]string{"-c", "exec 3<&0; " + serverScript("INT"), filepath.Join(c.binDir, "postgres"), "-D", c.dataDir(), "-k", c.dir}, settings...)
 	c.server = exec.Command("/bin/sh", args...)
 	c.server.Dir = c.dir
-	c.server.SysProcAttr = &syscall.SysProcAttr{Credential: c.credential, Setpgid: true}
+	startApart(c.server, c.credential)
 	var err error
 	if c.stdin, err = c.server.StdinPipe(); err != nil {
 		return err
@@ -147,39 +122,6 @@ func (c *Postgres) Stop() {
 	c.stdin.Close()
 	c.server.Wait() // its exit code says nothing
 	c.server = nil
-}
-
-// Suspend stops every process of the server with SIGSTOP, so that it answers nothing. Resume lets them go on.
-func (c *Postgres) Suspend() error { return c.signal(syscall.SIGSTOP) }
-
-// Resume ends Suspend.
-func (c *Postgres) Resume() error { return c.signal(syscall.SIGCONT) }
-
-// signal sends a signal to the server and to the processes that it started: a suspended parent alone would leave its
-// connections served.
-func (c *Postgres) signal(s syscall.Signal) error {
-	file, err := os.ReadFile(filepath.Join(c.dataDir(), "postmaster.pid"))
-	if err != nil {
-		return err
-	}
-	line, _, _ := strings.Cut(string(file), "\n")
-	parent, err := strconv.Atoi(line)
-	if err != nil {
-		return err
-	}
-	if err := syscall.Kill(parent, s); err != nil { // first: a stopped server starts no more processes
-		return err
-	}
-	listed, err := exec.Command("ps", "-o", "pid=", "--ppid", line).Output()
-	if err != nil {
-		return fmt.Errorf("processes of postgres: %w", err)
-	}
-	for _, text := range strings.Fields(string(listed)) {
-		if child, err := strconv.Atoi(text); err == nil {
-			syscall.Kill(child, s) // one may have ended by now
-		}
-	}
-	return nil
 }
 
 // Remove ends the server, suspended or not, and removes the cluster.

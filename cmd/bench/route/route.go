@@ -17,8 +17,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route"
 	"lieudit/queries/route/engine"
@@ -94,17 +92,8 @@ func importNetwork(ctx context.Context, path string, o Options, out measure.Outp
 	car := summary.Modes[0]
 	return out.Report(measure.Figure{
 		Labels: []measure.Label{{Name: "what", Value: "import"}, {Name: "router", Value: "own"}}, Value: seconds, Unit: "s", Bytes: info.Size(),
-		Extra: map[string]float64{"car edges": float64(car.Edges), "restrictions": float64(car.Restrictions), "peak MiB": peakMemory()},
+		Extra: map[string]float64{"car edges": float64(car.Edges), "restrictions": float64(car.Restrictions), "peak MiB": measure.PeakMemory()},
 	})
-}
-
-// peakMemory is the most memory that this process has had at once, in MiB; 0 where the system does not tell.
-func peakMemory() float64 {
-	var usage unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return float64(usage.Maxrss) / 1024
 }
 
 // questions draws positions on the roads of a network.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"lieudit/queries/address/ban"
@@ -154,9 +153,5 @@ func BenchmarkBuild(b *testing.B) {
 		}
 		b.ReportMetric(float64(s.Bytes)/float64(s.Addresses), "bytes/address")
 	}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(usage.Maxrss)/1024, "MB-at-most")
+	reportPeakMemory(b)
 }

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"lieudit/queries/address/addresstest"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/table"
@@ -170,10 +169,10 @@ func (s *fixture) measureSearch(b *testing.B, kind queryKind, rows []table.Site,
 	defer runtime.UnlockOSThread()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		began, before := time.Now(), threadCPUTime()
+		began, before := time.Now(), addresstest.CPUTime(b)
 		s.searchPage(b, queries[i%len(queries)])
 		if i%10 != 9 {
-			elapsed, cpuTimes = append(elapsed, time.Since(began)), append(cpuTimes, threadCPUTime()-before)
+			elapsed, cpuTimes = append(elapsed, time.Since(began)), append(cpuTimes, addresstest.CPUTime(b)-before)
 		}
 	}
 	slices.Sort(elapsed)
@@ -181,15 +180,6 @@ func (s *fixture) measureSearch(b *testing.B, kind queryKind, rows []table.Site,
 	b.ReportMetric(float64(elapsed[len(elapsed)/2].Microseconds()), "µs-p50")
 	b.ReportMetric(float64(elapsed[len(elapsed)*99/100].Microseconds()), "µs-p99")
 	b.ReportMetric(float64(cpuTimes[len(cpuTimes)*99/100].Microseconds()), "cpu-µs-p99")
-}
-
-// threadCPUTime is the processor time that this thread has used, 0 where that cannot be read.
-func threadCPUTime() time.Duration {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
 }
 
 // measureRefresh measures the search after n sites have changed.

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,11 +37,7 @@ func BenchmarkBuild(b *testing.B) {
 		spent[stage] += time.Since(begun)
 		b.ReportMetric(float64(s.Bytes)/(1<<20), "MB-file")
 	}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(usage.Maxrss)/1024, "MB-at-most")
+	reportPeakMemory(b)
 	for stage, d := range spent {
 		if stage != "" {
 			b.ReportMetric(d.Seconds()/float64(b.N)*1000, "ms-"+stage)

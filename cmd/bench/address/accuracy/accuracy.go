@@ -28,8 +28,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lieudit/cmd/bench/address/meiliindex"
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
@@ -239,10 +237,10 @@ func (x testedIndex) askGroup(ctx context.Context, g group, progress func(done i
 	searchesBefore := x.searches()
 	for i, q := range g.questions {
 		progress(i)
-		processorBefore, began := processorTime(), time.Now()
+		processorBefore, began := measure.ProcessorTime(), time.Now()
 		answers, err := x.answer(ctx, q)
 		took := time.Since(began)
-		t.processor += processorTime() - processorBefore
+		t.processor += measure.ProcessorTime() - processorBefore
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", q.text, err)
 		}
@@ -309,16 +307,6 @@ func (t *tally) addTo(f measure.Figure, prefix string, g group) {
 	for _, name := range g.counters {
 		f.Extra[prefix+name] = float64(t.counts[name])
 	}
-}
-
-// processorTime returns the processor time of the process so far, of all its threads. So the work of the garbage collector
-// counts too.
-func processorTime() time.Duration {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(unix.TimevalToNsec(usage.Utime) + unix.TimevalToNsec(usage.Stime))
 }
 
 // count returns 1 for true.
