@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/commands"
 	"lieudit/commands/deployment"
@@ -105,6 +108,46 @@ func TestTheStartOnAJournalRaisesTheFormat(t *testing.T) {
 	svc := startService(t, func(*service.Config) {})
 	if got := upgradeStatus(t, svc); got.Format != event.HighestFormat {
 		t.Errorf("the log has format %d, want %d", got.Format, event.HighestFormat)
+	}
+}
+
+func TestAStartSaysThatItRaisedTheFormat(t *testing.T) {
+	t.Parallel()
+	const line = "this start has raised the log's format"
+	data := filepath.Join(t.TempDir(), "data")
+	unpackFolder(t, "testdata/formats/64cca9e.tar.zst", data)
+	for _, c := range []struct {
+		rule, data string
+		want       int
+	}{{"a log of an older program", data, 1}, {"the same again", data, 0}, {"a new log", t.TempDir(), 0}} {
+		logged := &lockedBuffer{}
+		startService(t, func(s *service.Config) {
+			s.Data, s.Demo, s.Log = c.data, true, slog.New(slog.NewTextHandler(logged, nil))
+		}).stop()
+		if got := strings.Count(logged.String(), line); got != c.want {
+			t.Errorf("%s: said %d times, want %d: %s", c.rule, got, c.want, logged.String())
+		}
+	}
+}
+
+// The older program starts on what is restored: the restore leaves the format as the copy has it.
+func TestTheWayBackFromARaisedFormatIsABackupOfBefore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data, restored, file := filepath.Join(dir, "data"), filepath.Join(dir, "restored"), filepath.Join(dir, "before")
+	unpackFolder(t, "testdata/formats/64cca9e.tar.zst", data)
+	if _, err := backup.Create(t.Context(), backup.Source{Data: data, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, file); err != nil {
+		t.Fatal(err)
+	}
+	svc := startService(t, func(c *service.Config) { c.Data = data })
+	svc.stop()
+	svc.runCommand(t, "restore "+file+" --data "+restored+" --since "+filepath.Join(data, "log"))
+	for folder, want := range map[string]int{data: event.HighestFormat, restored: event.FirstFormat} {
+		withCoreLog(t, folder, func(log *journal.Journal) {
+			if got, err := deployment.New(log, eventstore.NewCodec(nil), "v1").CheckFormat(t.Context()); err != nil || got != want {
+				t.Errorf("%s: format %d, %v; want %d", filepath.Base(folder), got, err, want)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/commands/deployment"
+	"lieudit/eventstore"
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/body"
 	"lieudit/schemas/event"
@@ -28,17 +29,42 @@ const (
 func (i *Instance) checkFormat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, firstFormatCheckTimeout)
 	defer cancel()
-	_, err := i.deployment.CheckFormat(ctx)
+	format, err := i.deployment.CheckFormat(ctx)
 	var unknown *deployment.UnknownFormatError
 	switch {
 	case errors.As(err, &unknown):
 		return err
 	case !i.OwnsLogs: // one that cannot be read now is checked by followFormat
 		return nil
-	case err != nil:
+	case err != nil || format >= event.HighestFormat:
 		return err
 	}
-	return i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: "system", Reason: "start of a new program"}, event.HighestFormat)
+	isUsed, err := i.isLogUsed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: "system", Reason: "start of a new program"}, event.HighestFormat); err != nil {
+		return err
+	}
+	if isUsed { // no older program has ever run on a new log
+		i.Log.Info("this start has raised the log's format: older versions refuse to start on this data folder from now on, and the way "+
+			"back to one is a backup of before (lieudit guide upgrade)", "before", format, "format", event.HighestFormat)
+	}
+	return nil
+}
+
+// isLogUsed says whether the log holds more than events on itself.
+func (i *Instance) isLogUsed(ctx context.Context) (bool, error) {
+	for signal, err := range i.Core.ReadAll(ctx, eventstore.Checkpoint{}, nil) {
+		if err != nil {
+			return false, fmt.Errorf("beginning of the log: %w", err)
+		}
+		isOwn := eventstore.Filter{deployment.Aggregate.Category}.Matches(signal.Event.Stream)
+		if isUsed := signal.Kind == eventstore.EventAppeared && !isOwn; isUsed || signal.Kind == eventstore.CaughtUp {
+			return isUsed, nil
+		}
+	}
+	return false, nil
 }
 
 // followFormat reads the log's format until ctx ends, and returns an error as soon as it is one that this program does not
