@@ -157,3 +157,71 @@ func TestTopLevelHoldsNoOtherFolder(t *testing.T) {
 		}
 	}
 }
+
+func TestPackagesWithoutTheRaceDetectorStartNoGoroutine(t *testing.T) {
+	t.Parallel()
+	byPackage := map[string][]source{}
+	for _, s := range parseSources(t) {
+		name := "lieudit/" + filepath.ToSlash(filepath.Dir(s.path))
+		byPackage[name] = append(byPackage[name], s)
+	}
+	for _, name := range packagesWithoutGoroutines() {
+		sources := reachableSources(byPackage, name)
+		if len(sources) == 0 {
+			t.Errorf("there is no package %s", name)
+		}
+		for _, s := range sources {
+			if found := findConcurrency(s); found != "" {
+				t.Errorf("%s: %s has %s: take the package out of packagesWithoutGoroutines", name, s.path, found)
+			}
+		}
+	}
+}
+
+// reachableSources are the files of a package, its tests included, and of all packages of this module that they import.
+func reachableSources(byPackage map[string][]source, name string) (reachable []source) {
+	seen, names := map[string]bool{name: true}, []string{name}
+	for len(names) > 0 {
+		current := names[0]
+		names = names[1:]
+		for _, s := range byPackage[current] {
+			if current != name && strings.HasSuffix(s.path, "_test.go") {
+				continue
+			}
+			reachable = append(reachable, s)
+			for _, spec := range s.file.Imports {
+				imported, _ := strconv.Unquote(spec.Path.Value)
+				if _, ours := byPackage[imported]; ours && !seen[imported] {
+					seen[imported] = true
+					names = append(names, imported)
+				}
+			}
+		}
+	}
+	return reachable
+}
+
+// findConcurrency names what a file starts goroutines with, or locks something for them; "" when there is nothing.
+func findConcurrency(s source) (found string) {
+	for _, spec := range s.file.Imports {
+		switch path, _ := strconv.Unquote(spec.Path.Value); path {
+		case "sync", "sync/atomic", "database/sql", "golang.org/x/sync/errgroup", "testing/synctest":
+			found = "the import " + path
+		}
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = "a go statement"
+		case *ast.ChanType:
+			found = "a channel"
+		case *ast.SelectorExpr:
+			switch n.Sel.Name {
+			case "Go", "AfterFunc", "RunParallel", "NewServer", "NewTLSServer", "NewUnstartedServer", "Serve", "ListenAndServe":
+				found = n.Sel.Name
+			}
+		}
+		return true
+	})
+	return found
+}

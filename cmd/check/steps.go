@@ -16,23 +16,32 @@ type step struct {
 	name         string
 	command      []string // the program and its arguments
 	failOnOutput bool     // whether any line on standard output is a finding: gofmt -l exits with 0
+	race         bool     // whether something is built with the race detector, which needs cgo
 }
 
 // steps are the checks in their order, the quick ones first. limit bounds the tests of one package. The packages of
-// whole services run one after the other (-p 1), so that neither slows the other down.
+// whole services run one after the other (-p 1), so that neither slows the other down. What the step vet found go test does not look
+// for again. The API's tests run with the race detector alone: what fails without it fails with it.
 func steps(limit time.Duration) []step {
+	raceExcept := append(packagesWithoutGoroutines(), wholeServicePackage, benchPackage)
 	return []step{
-		{"modules", []string{"go", "mod", "verify"}, false},
-		{"gofmt", []string{"gofmt", "-l", "."}, true},
-		{"vet", []string{"go", "vet", "./..."}, false},
-		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true},
-		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "./cmd/lieudit", "./cmd/bench"}, false},
-		{"tests", []string{"sh", "-c", "go test -race -timeout " + limit.String() + " $(go list ./... | grep -vx -e " + wholeServicePackage + " -e " + benchPackage + ")"}, false},
-		{"tests of whole services", []string{"go", "test", "-p", "1", "-timeout", limit.String(), wholeServicePackage, benchPackage}, false},
-		{"simulated days", []string{"go", "run", "./cmd/bench", "simulate", "--days", "100", "--seed", "1", "--keep", os.TempDir()}, false},
-		{"simulated days with the race detector", []string{"go", "run", "./cmd/bench", "simulate", "--days", "20", "--history", "10", "--seed", "1", "--race", "--keep", os.TempDir()}, false},
-		{"the API with the race detector", []string{"go", "test", "-race", "-timeout", limit.String(), "-run", "^TestAPI", wholeServicePackage}, false},
+		{"modules", []string{"go", "mod", "verify"}, false, false},
+		{"gofmt", []string{"gofmt", "-l", "."}, true, false},
+		{"vet", []string{"go", "vet", "./..."}, false, false},
+		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true, false},
+		{"build without cgo", []string{"go", "build", "./cmd/lieudit", "./cmd/bench"}, false, false},
+		{"tests without goroutines", append(testCommand(limit), packagesWithoutGoroutines()...), false, false},
+		{"tests", []string{"sh", "-c", strings.Join(testCommand(limit, "-race"), " ") + " $(go list ./... | grep -vx -e " + strings.Join(raceExcept, " -e ") + ")"}, false, true},
+		{"tests of whole services", append(testCommand(limit, "-p", "1", "-skip", apiTests), wholeServicePackage, benchPackage), false, false},
+		{"simulated days", []string{"go", "run", "./cmd/bench", "simulate", "--days", "100", "--seed", "1", "--keep", os.TempDir()}, false, false},
+		{"simulated days with the race detector", []string{"go", "run", "./cmd/bench", "simulate", "--days", "20", "--history", "10", "--seed", "1", "--race", "--keep", os.TempDir()}, false, false},
+		{"the API with the race detector", append(testCommand(limit, "-race", "-run", apiTests), wholeServicePackage), false, true},
 	}
+}
+
+// testCommand is go test with a limit of time for each package, and more flags.
+func testCommand(limit time.Duration, flags ...string) []string {
+	return append([]string{"go", "test", "-vet=off", "-timeout", limit.String()}, flags...)
 }
 
 // The packages whose tests run whole services and processes, and mostly wait for them. With the race detector they take
@@ -40,15 +49,53 @@ func steps(limit time.Duration) []step {
 const (
 	wholeServicePackage = "lieudit/cmd/lieudit"
 	benchPackage        = "lieudit/cmd/bench"
+	apiTests            = "^TestAPI"
 )
 
-// runCommand runs the command with the variables of env added to the environment. It shows the output as it comes.
+// packagesWithoutGoroutines are tested without the race detector, which would find nothing: neither they nor their tests nor what they
+// import of this module starts a goroutine or locks anything. A test holds that. To build their tests with it takes longer than to run them.
+func packagesWithoutGoroutines() []string {
+	return []string{
+		"lieudit/cmd/lieudit/adminclient",
+		"lieudit/cmd/lieudit/guide",
+		"lieudit/eventstore/deadlinetest",
+		"lieudit/eventstore/meiliclient",
+		"lieudit/http/csvfile",
+		"lieudit/http/sitefile/clean",
+		"lieudit/http/sitefile/record",
+		"lieudit/http/sitefile/record/xlsx",
+		"lieudit/queries/address/parse",
+		"lieudit/queries/address/text",
+		"lieudit/queries/locations/search",
+		"lieudit/queries/route/fallback",
+		"lieudit/queries/route/guidance",
+		"lieudit/queries/route/isochrone",
+		"lieudit/queries/route/profile",
+		"lieudit/queries/route/streetname",
+		"lieudit/queries/route/tour",
+		"lieudit/schemas/access",
+		"lieudit/schemas/body",
+		"lieudit/schemas/event",
+		"lieudit/schemas/ledger",
+		"lieudit/schemas/locations",
+		"lieudit/schemas/origin",
+		"lieudit/schemas/plan",
+		"lieudit/schemas/refusal",
+		"lieudit/schemas/token",
+	}
+}
+
+// runCommand runs the command with the variables of env added to the environment. It shows the output as it comes. All steps but those
+// with the race detector are without cgo, as the program ships: so packages are built twice and not three times.
 func (s step) runCommand(ctx context.Context, env []string) error {
 	startedAt := time.Now()
 	fmt.Printf("== %s: %s\n", s.name, strings.Join(s.command, " "))
 	var output bytes.Buffer
 	cmd := newCommand(ctx, s.command...)
 	cmd.Env = append(os.Environ(), env...)
+	if !s.race {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	}
 	cmd.Stdout = io.MultiWriter(os.Stdout, &output)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)

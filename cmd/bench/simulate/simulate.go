@@ -88,12 +88,12 @@ type player struct {
 
 // build builds the program that plays histories: the tests of package simulation.
 func (p *player) build(ctx context.Context) error {
-	args := []string{"test", "-c", "-o", p.program}
+	args, env := []string{"test", "-c", "-o", p.program}, os.Environ()
 	if p.Race {
-		args = append(args, "-race")
+		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1") // the race detector needs cgo
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "lieudit/cmd/bench/simulation")...)
-	cmd.Dir = p.Tree
+	cmd.Dir, cmd.Env = p.Tree, env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the simulation: %w\n%s", err, out)
 	}
