@@ -16,8 +16,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/cmd/lieudit/instance"
+	"lieudit/eventstore"
+	"lieudit/eventstore/memory"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/queries/address/live"
@@ -108,6 +111,24 @@ func (n *node) stop() {
 func (n *node) kill() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.killLocked()
+}
+
+// die kills the node of a run that a fault has killed, unless it runs the next one already.
+func (r *run) die() {
+	n := r.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.run != r {
+		return
+	}
+	if err := n.killLocked(); err != nil {
+		n.world.Report(customers.EndsInTime, "instance %d, dying: %v", n.number, err)
+	}
+}
+
+// killLocked is kill with n.mu held.
+func (n *node) killLocked() error {
 	if n.supervised == nil {
 		return nil
 	}
@@ -159,6 +180,7 @@ type run struct {
 func (n *node) open(folder string) (*run, error) {
 	w := n.world
 	r := &run{node: n, injector: faults.NewInjector(w.nextSeed()), ready: make(chan struct{}), died: make(chan struct{})}
+	r.injector.OnDeath = r.die
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -175,12 +197,19 @@ func (n *node) open(folder string) (*run, error) {
 	keys.Simulated = r.simulated(faults.Vault)
 	r.instance, err = instance.New(instance.Parts{
 		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace},
-		Core:     faults.NewLog(w.core, faults.CoreLog, r.injector), Usage: faults.NewLog(w.usage, faults.UsageLog, r.injector),
+		Core:     r.openLog(w.core, faults.CoreLog), Usage: r.openLog(w.usage, faults.UsageLog),
 		Registry: r.registry, Vault: keys, Folder: folder,
 		Vintage: live.New(w.communes), SiteAlerts: alert.NewChecker(w.communes), Router: &routelive.Network{}, Releases: noReleases{},
 		Now: n.wall.now, Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
 	})
 	return r, err
+}
+
+// openLog returns the run's view of a log.
+func (r *run) openLog(log *memory.Log, part string) eventstore.Store {
+	l := faults.NewLog(log, part, r.injector)
+	l.ForgetIDs = log.ForgetIDs
+	return l
 }
 
 // periodGrace is how long after its end a period of usage is closed.

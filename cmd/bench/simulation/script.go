@@ -73,9 +73,35 @@ func newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 		if random.IntN(2) == 0 {
 			f.Rate = 0.1 + 0.8*random.Float64()
 		}
+		f.Of, f.Skip = drawTarget(random, k.Kind)
 		f.Size = time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
 		return f
 	}
+}
+
+// drawTarget draws which appends or events a fault is about, and which of them it strikes first: so each step of a staging is struck.
+func drawTarget(random *rand.Rand, kind faults.Kind) (of string, skip int) {
+	switch kind {
+	case faults.AppendRefused, faults.AppendUnknownMade, faults.AppendUnknownLost, faults.AppendLate, faults.RepeatDropped:
+		if random.IntN(2) == 0 {
+			return "", 0
+		}
+		return appendCategories[random.IntN(len(appendCategories))], random.IntN(3)
+	case faults.DiesBeforeAppend, faults.DiesAfterAppend:
+		return appendCategories[random.IntN(len(appendCategories))], random.IntN(3)
+	case faults.TypeUnknown:
+		return newTypes[random.IntN(len(newTypes))], 0
+	}
+	return "", 0
+}
+
+// appendCategories are categories of streams: of both logs, with the stagings of syncs and what commits them.
+var appendCategories = []string{"sync", "sync", "locations", "account", "usage"}
+
+// newTypes are types of events that an older program may lack.
+var newTypes = []string{
+	"account.plan-changed.v1", "account.secret-key-issued.v1", "account.key-revoked.v1",
+	"locations.sites-changed.v1", "locations.sync-committed.v1", "locations.referential-archived.v1",
 }
 
 // rare are the faults after which everything starts again.

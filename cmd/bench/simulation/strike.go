@@ -44,11 +44,8 @@ func (w *World) strike(f faults.Fault) {
 	defer w.beginDisturbance()()
 	w.log.Info("fault", "kind", f.Kind, "part", f.Part, "on", f.Instance, "for", f.For)
 	strike := w.strikeNodes
-	if f.Part == faults.World {
-		strike = w.worldStrikes()[f.Kind]
-	}
-	if strike == nil {
-		strike = w.strikeNodes
+	if own := w.worldStrikes()[f.Kind]; own != nil {
+		strike = own
 	}
 	if err := strike(f); err != nil {
 		w.Report(customers.EndsInTime, "%s: %v", f.Kind, err)
@@ -65,11 +62,6 @@ func (w *World) struckNodes(f faults.Fault) []*node {
 
 // strikeNodes has the wrappers of the nodes strike their calls for a while.
 func (w *World) strikeNodes(f faults.Fault) error {
-	if f.Kind == faults.IDsForgotten {
-		w.core.ForgetIDs()
-		w.usage.ForgetIDs()
-		return nil
-	}
 	for _, n := range w.struckNodes(f) {
 		defer n.strike(f)()
 	}
@@ -91,6 +83,9 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 			w.startNodes(w.struckNodes(f))
 			return nil
 		},
+		faults.DiesBeforeAppend: w.strikeAppends,
+		faults.DiesAfterAppend:  w.strikeAppends,
+		faults.TypeUnknown:      w.runOlderProgram,
 		faults.WallClockApart: func(f faults.Fault) error {
 			for _, n := range w.struckNodes(f) {
 				n.wall.jump(f.Size)
@@ -112,6 +107,35 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		},
 		faults.VaultOld: w.strikeVault,
 	}
+}
+
+// strikeAppends has nodes die at an append, and starts those that did when the fault is over.
+func (w *World) strikeAppends(f faults.Fault) error {
+	err := w.strikeNodes(f)
+	w.startNodes(w.struckNodes(f))
+	return err
+}
+
+// runOlderProgram runs an older program on nodes for a while, and the present one again after it. Each begins where the one before
+// has ended in order.
+func (w *World) runOlderProgram(f faults.Fault) error {
+	for _, n := range w.struckNodes(f) {
+		n.stop()
+	}
+	mends := make([]func(), 0, instanceCount)
+	for _, n := range w.struckNodes(f) {
+		mends = append(mends, n.strike(f))
+	}
+	w.startNodes(w.struckNodes(f))
+	time.Sleep(f.For)
+	for _, n := range w.struckNodes(f) {
+		n.stop()
+	}
+	for _, mend := range mends {
+		mend()
+	}
+	w.startNodes(w.struckNodes(f))
+	return nil
 }
 
 // killEach kills the nodes of a fault, changes their files, and starts them again after a while.

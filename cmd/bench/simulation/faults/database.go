@@ -37,7 +37,7 @@ func (d *Database) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{inner.(sqlConn), d}, nil
+	return &connection{sqlConn: inner.(sqlConn), database: d}, nil
 }
 
 // begin is the start of each call on the database.
@@ -80,7 +80,8 @@ type sqlConn interface {
 // connection is a connection with faults. Closing and rolling back are never struck: the end of a process does both.
 type connection struct {
 	sqlConn
-	database *Database
+	database   *Database
+	hasWritten bool // since its transaction began; database/sql calls a connection from one goroutine at a time
 }
 
 func (c *connection) Ping(ctx context.Context) error {
@@ -91,25 +92,42 @@ func (c *connection) Ping(ctx context.Context) error {
 }
 
 func (c *connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := c.database.beginWrite(ctx); err != nil {
+	if err := c.begin(ctx, query); err != nil {
 		return nil, err
 	}
 	return c.sqlConn.ExecContext(ctx, query, args)
 }
 
-func (c *connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	begin := c.database.begin
-	if strings.HasPrefix(query, "pragma wal_checkpoint") {
-		begin = c.database.beginWrite
+// begin is the start of each statement. One that writes makes its transaction one that does.
+func (c *connection) begin(ctx context.Context, query string) error {
+	if !writes(query) {
+		return c.database.begin(ctx)
 	}
-	if err := begin(ctx); err != nil {
+	c.hasWritten = true
+	return c.database.beginWrite(ctx)
+}
+
+// writes says whether a statement may need more of the disk.
+func writes(query string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	switch strings.ToLower(first) {
+	case "select", "with", "explain":
+		return false
+	case "pragma":
+		return strings.Contains(query, "wal_checkpoint")
+	}
+	return true
+}
+
+func (c *connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.begin(ctx, query); err != nil {
 		return nil, err
 	}
 	return c.sqlConn.QueryContext(ctx, query, args)
 }
 
 func (c *connection) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if err := c.database.begin(ctx); err != nil {
+	if err := c.begin(ctx, query); err != nil {
 		return nil, err
 	}
 	return c.sqlConn.PrepareContext(ctx, query)
@@ -123,20 +141,26 @@ func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx
 	if err != nil {
 		return nil, err
 	}
-	return &transaction{inner, c.database}, nil
+	c.hasWritten = false
+	return &transaction{inner, c}, nil
 }
 
 // transaction is a transaction with faults at its commit.
 type transaction struct {
 	driver.Tx
-	database *Database
+	conn *connection
 }
 
+// Commit ends the transaction. One that has written nothing can be kept from it, but not fail of itself.
 func (t *transaction) Commit() error {
-	d := t.database
-	switch err := d.beginWrite(context.Background()); {
+	d, begin := t.conn.database, t.conn.database.begin
+	if t.conn.hasWritten {
+		begin = d.beginWrite
+	}
+	switch err := begin(context.Background()); {
 	case err != nil:
 		return errors.Join(err, t.Rollback())
+	case !t.conn.hasWritten:
 	case d.injector.strikes(CommitUnknownLost, d.part):
 		return errors.Join(errCommit, t.Rollback())
 	case d.injector.strikes(CommitUnknownMade, d.part):

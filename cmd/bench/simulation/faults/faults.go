@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
@@ -35,11 +36,15 @@ const (
 	AppendUnknownLost   Kind = "append lost and unknown"
 	AppendLate          Kind = "append late"
 	RepeatDropped       Kind = "repeated append dropped"
-	IDsForgotten        Kind = "ids forgotten"
+	IDsForgotten        Kind = "ids forgotten between two sendings"
 	ReadCut             Kind = "read cut short"
 	ReadStalled         Kind = "read stalled"
 	SubscriptionBehind  Kind = "subscription behind"
 	CaughtUpRepeated    Kind = "caught up repeated"
+	SubscriptionEnds    Kind = "subscription ends"
+	DiesBeforeAppend    Kind = "instance dies before an append"
+	DiesAfterAppend     Kind = "instance dies after an append"
+	TypeUnknown         Kind = "type of events unknown"
 	LogSilent           Kind = "log silent"
 	LogUnavailable      Kind = "log unavailable"
 	DatabaseAway        Kind = "database away"
@@ -77,11 +82,15 @@ func Kinds() []Description {
 		{AppendUnknownLost, logs, "an append is not added and ErrUnknown, as when its request is lost"},
 		{AppendLate, logs, "an append takes up to three seconds, and is added all the same where its caller gave it up meanwhile"},
 		{RepeatDropped, logs, "an append sent a second time is not answered, though the first sending was added"},
-		{IDsForgotten, logs, "the log forgets the ids of what was appended with Any, as a new leader does"},
+		{IDsForgotten, logs, "an append with Any is added and ErrUnknown, and the log forgets its ids, as a new leader does"},
 		{ReadCut, logs, "a read ends with an error after some events"},
 		{ReadStalled, logs, "a read begins only when the fault is over, or its context"},
 		{SubscriptionBehind, logs, "a subscription yields each event some time late"},
 		{CaughtUpRepeated, logs, "a subscription yields CaughtUp again, with the same checkpoint"},
+		{SubscriptionEnds, logs, "a subscription ends with a CorruptError, as where a disk read wrong bytes once"},
+		{DiesBeforeAppend, logs, "an instance dies when it sends an append, before that is added"},
+		{DiesAfterAppend, logs, "an instance dies when an append was added, before it knows"},
+		{TypeUnknown, []string{CoreLog}, "an instance of an older program runs for a while: its catalog lacks a type of events"},
 		{LogSilent, logs, "nothing is answered until the fault is over; Health is a StallError"},
 		{LogUnavailable, logs, "appends, reads and Health fail at once; subscriptions wait"},
 		{DatabaseAway, databases, "no statement reaches the database and no connection is made"},
@@ -113,10 +122,14 @@ type Fault struct {
 	For      time.Duration `json:"for"`            // how long it lasts
 	Rate     float64       `json:"rate,omitempty"` // the share of calls that it strikes; 0: all
 	Size     time.Duration `json:"size,omitempty"` // of a jump of a clock
+	Of       string        `json:"of,omitempty"`   // only appends to streams of this category; of TypeUnknown, the type
+	Skip     int           `json:"skip,omitempty"` // how many calls that it would strike pass before
 }
 
 // Injector decides which calls of one run of an instance are struck. It is safe for concurrent use.
 type Injector struct {
+	OnDeath func() // called in a goroutine of its own after a fault has killed the instance; nil: nobody is told
+
 	mu     sync.Mutex
 	random *rand.Rand
 	active map[target][]*activeFault
@@ -133,6 +146,7 @@ type target struct {
 type activeFault struct {
 	Fault
 	since time.Time
+	calls int           // that it would have struck so far, see Skip
 	over  chan struct{} // closed when it is over
 }
 
@@ -145,7 +159,7 @@ func NewInjector(seed uint64) *Injector {
 func (i *Injector) Strike(f Fault) (mend func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	a, at := &activeFault{f, time.Now(), make(chan struct{})}, target{f.Kind, f.Part}
+	a, at := &activeFault{Fault: f, since: time.Now(), over: make(chan struct{})}, target{f.Kind, f.Part}
 	i.active[at] = append(i.active[at], a)
 	return sync.OnceFunc(func() {
 		i.mu.Lock()
@@ -171,6 +185,18 @@ func (i *Injector) Kill() {
 	}
 }
 
+// killAt kills the instance where a fault of a kind strikes its append to a stream, and says whether it did.
+func (i *Injector) killAt(kind Kind, part, stream string) bool {
+	if i.findOf(kind, part, categoryOf(stream)) == nil {
+		return false
+	}
+	i.Kill()
+	if i.OnDeath != nil {
+		go i.OnDeath()
+	}
+	return true
+}
+
 // errDead is what a call of a dead instance returns. Nobody sees it.
 var errDead = errors.New("the instance is dead")
 
@@ -185,13 +211,35 @@ func (i *Injector) isDead() bool {
 }
 
 // find returns a fault of a kind that strikes a call now, nil for none.
-func (i *Injector) find(kind Kind, part string) *activeFault {
+func (i *Injector) find(kind Kind, part string) *activeFault { return i.findOf(kind, part, "") }
+
+// findOf is find for a call that is about streams of a category, or events of a type.
+func (i *Injector) findOf(kind Kind, part, of string) *activeFault {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, a := range i.active[target{kind, part}] {
-		if a.Rate == 0 || i.random.Float64() < a.Rate {
+		if a.Of != "" && a.Of != of || a.Rate != 0 && i.random.Float64() >= a.Rate {
+			continue
+		}
+		if a.calls++; a.calls > a.Skip {
 			return a
 		}
+	}
+	return nil
+}
+
+// categoryOf is the category of a stream.
+func categoryOf(stream string) string {
+	category, _, _ := strings.Cut(stream, "-")
+	return category
+}
+
+// findType returns a fault that hides a type of events, nil for none.
+func (i *Injector) findType(part string) *activeFault {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, a := range i.active[target{TypeUnknown, part}] {
+		return a
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 
 // Log is one instance's view of a log, which its Injector strikes. Closing it leaves the log behind it open.
 type Log struct {
+	ForgetIDs func() // makes the log forget the ids of what was appended with Any; nil where it cannot
+
 	inner    eventstore.Store
 	part     string // CoreLog or UsageLog
 	injector *Injector
@@ -40,21 +42,36 @@ func (l *Log) Close() error {
 
 // begin is the start of each call: it waits while the instance is paused or the log is silent, and fails where the log is not there.
 func (l *Log) begin(ctx context.Context) error {
-	if l.closing.Err() != nil {
-		return eventstore.ErrClosed
-	}
-	if err := l.injector.awaitPause(ctx); err != nil {
+	if err := l.awaitEnds(ctx, LogSilent); err != nil {
 		return err
-	}
-	for a := l.injector.find(LogSilent, l.part); a != nil; a = l.injector.find(LogSilent, l.part) {
-		if err := l.injector.awaitEnd(ctx, a); err != nil {
-			return err
-		}
 	}
 	if l.injector.strikes(LogUnavailable, l.part) {
 		return eventstore.ErrUnavailable
 	}
 	return nil
+}
+
+// awaitEnds waits until no fault of some kinds strikes any more, nor a pause of the instance. Close ends it.
+func (l *Log) awaitEnds(ctx context.Context, kinds ...Kind) error {
+	if ctx.Done() != nil { // else a call of a dead instance must fail at once, see awaitContext
+		waiting, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(l.closing, cancel)()
+		ctx = waiting
+	}
+	var err error
+	for _, kind := range kinds {
+		for a := l.injector.find(kind, l.part); a != nil && err == nil; a = l.injector.find(kind, l.part) {
+			err = l.injector.awaitEnd(ctx, a)
+		}
+	}
+	if err == nil {
+		err = l.injector.awaitPause(ctx)
+	}
+	if l.closing.Err() != nil {
+		return eventstore.ErrClosed
+	}
+	return err
 }
 
 // Identity implements eventstore.Store.
@@ -87,23 +104,43 @@ func (l *Log) Append(ctx context.Context, stream string, expected eventstore.Rev
 		}
 		return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
 	}
+	strikes := func(kind Kind) bool { return l.injector.findOf(kind, l.part, categoryOf(stream)) != nil }
 	switch {
-	case l.injector.strikes(AppendRefused, l.part):
+	case strikes(AppendRefused):
 		return eventstore.AppendResult{}, eventstore.ErrUnavailable
-	case l.injector.strikes(AppendUnknownLost, l.part):
+	case strikes(AppendUnknownLost):
 		return eventstore.AppendResult{}, eventstore.ErrUnknown
-	case l.wasAdded(events) && l.injector.strikes(RepeatDropped, l.part):
+	case l.wasAdded(events) && strikes(RepeatDropped):
 		err := l.injector.sleep(ctx, l.injector.randomDuration(2*time.Second))
 		return eventstore.AppendResult{}, errors.Join(eventstore.ErrUnknown, err)
-	case l.injector.strikes(AppendLate, l.part):
+	case l.injector.killAt(DiesBeforeAppend, l.part, stream):
+		return eventstore.AppendResult{}, errors.Join(eventstore.ErrUnknown, l.injector.awaitContext(ctx))
+	case strikes(AppendLate):
 		return l.appendLate(ctx, stream, expected, events)
 	}
 	made, err := l.inner.Append(ctx, stream, expected, events)
-	if err == nil && (l.injector.strikes(AppendUnknownMade, l.part) || l.injector.strikes(RepeatDropped, l.part)) {
-		l.noteAdded(events)
-		return eventstore.AppendResult{}, eventstore.ErrUnknown
+	if err != nil {
+		return made, err
 	}
-	return made, err
+	return made, l.loseAnswer(ctx, stream, expected, events)
+}
+
+// loseAnswer is ErrUnknown where a fault strikes an append that was added.
+func (l *Log) loseAnswer(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) error {
+	strikes := func(kind Kind) bool { return l.injector.findOf(kind, l.part, categoryOf(stream)) != nil }
+	switch {
+	case l.injector.killAt(DiesAfterAppend, l.part, stream):
+		return errors.Join(eventstore.ErrUnknown, l.injector.awaitContext(ctx))
+	case l.ForgetIDs != nil && expected == eventstore.Any && strikes(IDsForgotten):
+		l.ForgetIDs()
+		return eventstore.ErrUnknown
+	case strikes(RepeatDropped):
+		l.noteAdded(events)
+		return eventstore.ErrUnknown
+	case strikes(AppendUnknownMade):
+		return eventstore.ErrUnknown
+	}
+	return nil
 }
 
 // appendLate appends after a while, also when the caller has given up meanwhile; but not for a dead instance, half of whose requests
@@ -134,7 +171,9 @@ func (l *Log) appendLate(ctx context.Context, stream string, expected eventstore
 func (l *Log) noteAdded(events []eventstore.ProposedEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sent[events[0].ID] = true
+	if len(events) > 0 {
+		l.sent[events[0].ID] = true
+	}
 }
 
 func (l *Log) wasAdded(events []eventstore.ProposedEvent) bool {
@@ -154,12 +193,14 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from eventstore.Rev
 			yield(eventstore.RecordedEvent{}, err)
 			return
 		}
+		rename := l.renaming()
 		for e, err := range l.inner.ReadStream(ctx, stream, from, dir) {
 			if left == 0 && err == nil {
 				yield(eventstore.RecordedEvent{}, errCut)
 				return
 			}
 			left--
+			rename(&e)
 			if !yield(e, err) {
 				return
 			}
@@ -167,12 +208,20 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from eventstore.Rev
 	}
 }
 
+// renaming returns what a read does to each event: it gives those of a type that the instance lacks a name that it does not know.
+func (l *Log) renaming() func(*eventstore.RecordedEvent) {
+	a := l.injector.findType(l.part)
+	return func(e *eventstore.RecordedEvent) {
+		if a != nil && e.Type == a.Of {
+			e.Type += "-unknown"
+		}
+	}
+}
+
 // beginRead returns how many events a read may yield before it is cut; negative: all.
 func (l *Log) beginRead(ctx context.Context) (limit int, err error) {
-	if a := l.injector.find(ReadStalled, l.part); a != nil {
-		if err := l.injector.awaitEnd(ctx, a); err != nil {
-			return 0, err
-		}
+	if err := l.awaitEnds(ctx, ReadStalled); err != nil {
+		return 0, err
 	}
 	if err := l.begin(ctx); err != nil {
 		return 0, err
@@ -191,12 +240,14 @@ func (l *Log) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter e
 			yield(eventstore.Signal{}, err)
 			return
 		}
+		rename := l.renaming()
 		for s, err := range l.inner.ReadAll(ctx, after, filter) {
 			if left == 0 && err == nil {
 				yield(eventstore.Signal{}, errCut)
 				return
 			}
 			left--
+			rename(&s.Event)
 			if !yield(s, err) {
 				return
 			}
@@ -204,16 +255,21 @@ func (l *Log) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter e
 	}
 }
 
-// Subscribe implements eventstore.Store. It survives outages: faults make it wait, and never end it.
+// Subscribe implements eventstore.Store. It survives outages: faults make it wait, and but one never end it.
 func (l *Log) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(l.closing, cancel)()
+		rename := l.renaming()
 		for s, err := range l.inner.Subscribe(ctx, after, filter) {
 			if err == nil {
 				err = l.delaySignal(ctx)
 			}
+			if err == nil && l.injector.strikes(SubscriptionEnds, l.part) {
+				err = &eventstore.CorruptError{Position: s.Checkpoint.Position, Reason: "wrong bytes were read"}
+			}
+			rename(&s.Event)
 			if err != nil && l.closing.Err() != nil {
 				err = eventstore.ErrClosed
 			}
@@ -238,12 +294,5 @@ func (l *Log) delaySignal(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, kind := range []Kind{LogSilent, LogUnavailable} {
-		for a := l.injector.find(kind, l.part); a != nil; a = l.injector.find(kind, l.part) {
-			if err := l.injector.awaitEnd(ctx, a); err != nil {
-				return err
-			}
-		}
-	}
-	return l.injector.awaitPause(ctx)
+	return l.awaitEnds(ctx, LogSilent, LogUnavailable)
 }
