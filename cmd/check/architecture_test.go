@@ -225,3 +225,47 @@ func findConcurrency(s source) (found string) {
 	})
 	return found
 }
+
+// packageStateCalls are calls whose result, kept at package level, would be shared by all instances of a process, and types that would.
+var (
+	packageStateCalls = []string{"time.NewTimer", "time.NewTicker", "time.After", "time.AfterFunc", "semaphore.NewWeighted", "context.WithCancel"}
+	packageStateTypes = []string{"sync.Pool", "sync.WaitGroup", "sync.Cond", "errgroup.Group"}
+)
+
+// A simulation runs several instances in one process, and each of its worlds in a bubble of its own: what waits, or is waited for, must
+// belong to an instance.
+func TestNothingThatWaitsIsAtPackageLevel(t *testing.T) {
+	t.Parallel()
+	for _, s := range parseSources(t) {
+		if s.isTestSource() || strings.HasPrefix(s.path, "cmd/bench/") || strings.HasPrefix(s.path, "cmd/check/") {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR {
+				for _, found := range findPackageState(g) {
+					t.Errorf("%s: %s at package level", s.fset.Position(g.Pos()), found)
+				}
+			}
+		}
+	}
+}
+
+// findPackageState names what a declaration at package level makes that waits. What functions make is theirs.
+func findPackageState(g *ast.GenDecl) (found []string) {
+	ast.Inspect(g, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ChanType:
+			found = append(found, "a channel")
+		case *ast.SelectorExpr:
+			if p, ok := n.X.(*ast.Ident); ok {
+				if name := p.Name + "." + n.Sel.Name; slices.Contains(packageStateCalls, name) || slices.Contains(packageStateTypes, name) {
+					found = append(found, name)
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
