@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,166 +23,6 @@ import (
 	"lieudit/eventstore/journal"
 	"lieudit/schemas/body"
 )
-
-// lostFile is a file of the data folder that is damaged while no service runs, what the next start says of it, and what
-// repairs it. The operators' guide has the same table.
-type lostFile struct {
-	name, damage string // damage is a key of damages
-	refusal      string // why the service does not start; "": it starts
-	said         string // what readiness says until the repair; "": it has nothing to say of the data folder
-	logged       string // what a line of the log says
-	repair       string // "put back", flags of serve, or a command; "": it repairs itself
-	wantOlder    bool   // what was written last is lost, and all the rest is there
-	wantNoUsage  bool   // what was counted is lost
-
-	wantOlderUsage bool // what was counted last is lost
-}
-
-// putBack is the repair of a file that only a backup has.
-const putBack = "put back"
-
-const (
-	coreLogLost  = "put log/core back from a backup"
-	usageLogLost = "is missing in log/usage"
-	vaultLost    = "Put the newest copy of this log's vault there"
-	usageTooLow  = "are not on it, and their accounts are counted too low"
-	usageLogElse = "one of the two is another service's"
-)
-
-// lostFiles are the rows of the table.
-func lostFiles() []lostFile {
-	const foldOfPaul = "folds/locations-paul.fold"
-	const oldCore, newCore, oldUsage, newUsage = "log/core/0000000000000000", "log/core/0000000000004000", "log/usage/0000000000000000", "log/usage/0000000000004000"
-	return []lostFile{
-		{name: "log", damage: "deleted", refusal: coreLogLost, repair: putBack},
-		{name: "log/core", damage: "deleted", refusal: coreLogLost, repair: putBack},
-		{name: "log/core", damage: "of another service", refusal: usageLogElse, repair: putBack},
-		{name: "log/core", damage: "older", said: "projections rebuild --all", repair: "projections rebuild --all", wantOlder: true},
-		{name: oldCore + ".log", damage: "deleted", refusal: "segment is missing", repair: putBack},
-		{name: oldCore + ".log", damage: "emptied", refusal: "log damaged at position 0", repair: putBack},
-		{name: oldCore + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
-		{name: oldCore + ".idx", damage: "deleted"},
-		{name: oldCore + ".idx", damage: "emptied"},
-		{name: oldCore + ".idx", damage: "cut"},
-		{name: oldCore + ".idx", damage: "flipped"},
-		{name: newCore + ".log", damage: "deleted", refusal: "log damaged at position", repair: putBack},
-		{name: newCore + ".log", damage: "emptied", refusal: "log damaged at position 16384", repair: putBack},
-		{name: newCore + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
-		{name: newCore + ".log", damage: "flipped", refusal: "log damaged at position", repair: putBack},
-		{name: newCore + ".log", damage: "older", said: "projections rebuild --all", repair: "projections rebuild --all", wantOlder: true},
-		{name: "log/usage", damage: "deleted", refusal: usageLogLost, repair: putBack},
-		{name: "log/usage", damage: "deleted", refusal: usageLogLost, repair: "--accept-lost-usage", wantNoUsage: true},
-		{name: "log/usage", damage: "of another service", refusal: usageLogElse, repair: putBack},
-		{name: "log/usage", damage: "older", said: usageTooLow, repair: putBack},
-		{name: "log/usage", damage: "older", said: usageTooLow, repair: "projections rebuild usage", wantOlderUsage: true},
-		{name: oldUsage + ".log", damage: "deleted", refusal: "segment is missing", repair: putBack},
-		{name: oldUsage + ".log", damage: "emptied", refusal: "log damaged at position 0", repair: putBack},
-		{name: oldUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
-		{name: oldUsage + ".idx", damage: "deleted"},
-		{name: newUsage + ".log", damage: "deleted", refusal: "log damaged at position", repair: putBack},
-		{name: newUsage + ".log", damage: "older", said: usageTooLow, repair: putBack},
-		{name: newUsage + ".log", damage: "cut", refusal: "log damaged at position", repair: putBack},
-		{name: "vault.db", damage: "deleted", refusal: "Put the newest copy of it back there", repair: putBack},
-		{name: "vault.db", damage: "emptied", refusal: vaultLost, repair: putBack},
-		{name: "vault.db", damage: "cut", refusal: vaultLost, repair: putBack},
-		{name: "vault.db", damage: "flipped", refusal: vaultLost, repair: putBack},
-		{name: "vault.db", damage: "older"}, // no account was opened since
-		{name: "vault.db", damage: "of another service", refusal: vaultLost, repair: putBack},
-		{name: "operator-token", damage: "deleted", logged: "lieudit token recover", repair: "token recover"},
-		{name: "operator-token", damage: "emptied", logged: "lieudit token recover", repair: "token recover"},
-		{name: "operator-token", damage: "cut", logged: "lieudit token recover", repair: "token recover"},
-		{name: "operator-token", damage: "flipped", logged: "lieudit token recover", repair: "token recover"},
-		{name: "keyring", damage: "deleted"},
-		{name: "keyring", damage: "emptied", logged: "key ring's snapshot is not used"},
-		{name: "keyring", damage: "cut", logged: "key ring's snapshot is not used"},
-		{name: "keyring", damage: "flipped", logged: "key ring's snapshot is not used"},
-		{name: "keyring", damage: "older"},
-		{name: "keyring", damage: "of another service", logged: "key ring begins again from zero"},
-		{name: "folds", damage: "deleted"},
-		{name: foldOfPaul, damage: "deleted"},
-		{name: foldOfPaul, damage: "emptied", logged: "a snapshot is ignored"},
-		{name: foldOfPaul, damage: "cut", logged: "a snapshot is ignored"},
-		{name: foldOfPaul, damage: "flipped", logged: "a snapshot is ignored"},
-		{name: "lock", damage: "deleted"},
-		{name: "log/core/lock", damage: "emptied"},
-		{name: "log/usage/lock", damage: "flipped"},
-		{name: "uploads", damage: "deleted"},
-		{name: "readmodels", damage: "deleted"},
-		{name: "readmodels", damage: "older"},
-		{name: "readmodels", damage: "of another service", logged: "made again from this log"},
-		{name: "readmodels/places.db", damage: "deleted"}, // a link for people
-		{name: "readmodels/registry.db", damage: "deleted", logged: "registry.db is missing"},
-		{name: "readmodels/registry.db", damage: "emptied", logged: "registry.db is empty"},
-		{name: "readmodels/registry.db", damage: "cut", logged: "registry.db is damaged"},
-		{name: "readmodels/registry.db", damage: "flipped", logged: "registry.db is damaged"},
-		{name: "readmodels/registry.db", damage: "older"},
-	}
-}
-
-// readModelRows are the rows of the files of read models.
-func readModelRows(used string) (rows []lostFile, err error) {
-	files, err := filepath.Glob(filepath.Join(used, "readmodels", "*-g1.db"))
-	for _, path := range files {
-		name := "readmodels/" + filepath.Base(path)
-		rows = append(rows,
-			lostFile{name: name, damage: "deleted", logged: filepath.Base(path) + " is missing"},
-			lostFile{name: name, damage: "emptied", logged: filepath.Base(path) + " is empty"},
-			lostFile{name: name, damage: "cut", logged: filepath.Base(path) + " is damaged"},
-			lostFile{name: name, damage: "flipped", logged: filepath.Base(path) + " is damaged"},
-			lostFile{name: name, damage: "older"},
-			lostFile{name: name, damage: "of another service", logged: "made again from this log"})
-	}
-	return rows, err
-}
-
-// damages are what can happen to a file or folder. older and other are the same one of a copy from before and of another
-// service.
-func damages() map[string]func(path, older, other string) error {
-	return map[string]func(path, older, other string) error{
-		"deleted": func(path, _, _ string) error { return os.RemoveAll(path) },
-		"emptied": func(path, _, _ string) error { return os.Truncate(path, 0) },
-		"cut": func(path, _, _ string) error {
-			found, err := os.Stat(path)
-			if err != nil {
-				return err
-			}
-			return os.Truncate(path, found.Size()/2)
-		},
-		"flipped":            func(path, _, _ string) error { return flipBit(path) },
-		"older":              func(path, older, _ string) error { return replacePath(path, older) },
-		"of another service": func(path, _, other string) error { return replacePath(path, other) },
-	}
-}
-
-// flipBit changes one bit in the middle of a file, of a segment in its first events, and of a database in its first page.
-func flipBit(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	found, err := file.Stat()
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
-	at, b := found.Size()/2, make([]byte, 1)
-	switch filepath.Ext(path) {
-	case ".log":
-		at = 5000
-	case ".db":
-		at = 100 // the kind of the page
-	}
-	if _, err := file.ReadAt(b, at); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	b[0] ^= 4
-	_, err = file.WriteAt(b, at)
-	return errors.Join(err, file.Close())
-}
-
-// replacePath puts a copy of a file or folder in the place of another.
-func replacePath(path, by string) error {
-	return errors.Join(os.RemoveAll(path), copySparse(by, path))
-}
 
 // TestEachFileOfTheDataFolder damages one file of a data folder at a time. The service refuses to start and says why, or
 // starts and says in readiness what is wrong. After the repair nothing else is lost.
@@ -194,17 +36,34 @@ func TestEachFileOfTheDataFolder(t *testing.T) {
 	if err != nil || len(readModels) == 0 {
 		t.Fatalf("there are no read models: %v", err)
 	}
-	for _, row := range append(lostFiles(), readModels...) {
+	for _, row := range slices.Concat(lostFiles(), readModels, releaseRows(), walRows()) {
 		name := strings.ReplaceAll(row.name+" "+row.damage+" "+row.repair, " ", "_")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data := filepath.Join(t.TempDir(), "data")
-			mustCopySparse(t, used.path, data)
-			if err := damages()[row.damage](filepath.Join(data, row.name), filepath.Join(used.older, row.name), filepath.Join(other.data, row.name)); err != nil {
-				t.Fatal(err)
+			from, older := used.path, used.older
+			if row.wasKilled {
+				from, older = used.killed, used.olderKilled
 			}
+			mustCopySparse(t, from, data)
+			damageFiles(t, row, data, older, other.data)
 			used.checkLoss(t, row, data)
 		})
+	}
+}
+
+// damageFiles damages what a row names in a data folder. Of a name with a star that is each file of that name.
+func damageFiles(t *testing.T, row lostFile, data, older, other string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(data, row.name))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there is no %s: %v", row.name, err)
+	}
+	for _, path := range paths {
+		name := strings.TrimPrefix(path, data)
+		if err := damages()[row.damage](path, filepath.Join(older, name), filepath.Join(other, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -230,9 +89,20 @@ func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
 		if svc != nil {
 			svc.stop()
 		}
-		if err := replacePath(filepath.Join(data, row.name), filepath.Join(u.path, row.name)); err != nil {
+		u.putBack(t, row.name, data)
+	case row.repair == moveAway:
+		accept := func(c *service.Config) { change(c); c.AcceptLostUsage = true }
+		if _, err := tryStartService(t, accept); err == nil || !strings.Contains(err.Error(), row.refusal) {
+			t.Errorf("with --accept-lost-usage alone the start says %v, want %q", err, row.refusal)
+		}
+		if err := os.Rename(filepath.Join(data, row.name), filepath.Join(t.TempDir(), "moved")); err != nil {
 			t.Fatal(err)
 		}
+		svc = startServiceUnready(t, accept)
+	case row.repair == salvage:
+		salvageLogs(t, data)
+		svc = startServiceUnready(t, change)
+		svc.runCommand(t, "projections rebuild --all")
 	case row.repair == "token recover": // works on a folder without a service
 		waitUntil(t, "the loss is said", func() bool { return strings.Contains(logged.String(), row.logged) })
 		svc.stop()
@@ -256,16 +126,44 @@ func (u usedFolder) checkLoss(t *testing.T, row lostFile, data string) {
 	}
 }
 
+// putBack replaces what a row names in a data folder by what the used folder has of it.
+func (u usedFolder) putBack(t *testing.T, name, data string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(u.path, name))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there is no %s: %v", name, err)
+	}
+	for _, path := range paths {
+		if err := replacePath(filepath.Join(data, strings.TrimPrefix(path, u.path)), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// salvageLogs salvages the logs of a data folder and puts what is whole in their place.
+func salvageLogs(t *testing.T, data string) {
+	t.Helper()
+	log, salvaged := filepath.Join(data, "log"), filepath.Join(data, "log-salvaged")
+	new(testService).runCommand(t, "log salvage --data "+data+" --out "+salvaged)
+	if err := errors.Join(os.Rename(log, log+"-damaged"), os.Rename(salvaged, log)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // checkRepaired checks that a service shows all that the folder held, but for what the row says is lost.
 func (u usedFolder) checkRepaired(t *testing.T, row lostFile, svc *testService) {
 	t.Helper()
 	waitUntil(t, "it is ready and has nothing to say", func() bool {
 		r := svc.readiness(t)
-		return r.status == http.StatusOK && r.parts["read models"] == "ok" && r.parts["usage log"] == "ok" && r.parts["data keys"] == "ok"
+		return r.status == http.StatusOK && r.parts["read models"] == "ok" && r.parts["usage log"] == "ok" && r.parts["data keys"] == "ok" &&
+			r.parts["addresses"] == "ok" && r.parts["routes"] == "ok"
 	})
 	sites, keys, requests := 2001, 2, 4
 	if row.wantOlder {
 		sites, keys = 2000, 1
+	}
+	if row.wantOneKey {
+		keys = 1
 	}
 	if row.wantOlderUsage {
 		requests = 2
@@ -274,6 +172,11 @@ func (u usedFolder) checkRepaired(t *testing.T, row lostFile, svc *testService) 
 		requests = 0
 	}
 	u.checkRequests(t, svc, sites, keys, requests)
+	for _, path := range []string{oneAddressPath, routePath} {
+		if got := svc.statusOf(t, u.key, "GET "+path, ""); got != http.StatusOK {
+			t.Errorf("%s: %d, want 200", path, got)
+		}
+	}
 }
 
 // checkRequests checks the sites, keys and requests of the account paul in all that shows them.
@@ -301,6 +204,8 @@ func (u usedFolder) checkRequests(t *testing.T, svc *testService, sites, keys, r
 // usedFolder is the data folder of a service that was used and stopped, of which tests damage copies.
 type usedFolder struct {
 	path, older string // as it is, and as it was before the last requests
+	killed      string // as it was while the service ran
+	olderKilled string // the same before the last requests
 	key         string // of the account paul, in both
 	operator    string
 }
@@ -308,7 +213,9 @@ type usedFolder struct {
 // newUsedFolder fills a data folder. Each of its logs has two segments, of which the first is full.
 func newUsedFolder(t *testing.T) usedFolder {
 	t.Helper()
-	used := usedFolder{path: filepath.Join(t.TempDir(), "used"), older: filepath.Join(t.TempDir(), "older")}
+	copies := t.TempDir()
+	used := usedFolder{path: filepath.Join(copies, "used"), older: filepath.Join(copies, "older"),
+		killed: filepath.Join(copies, "killed"), olderKilled: filepath.Join(copies, "older-killed")}
 	fillSegment(t, filepath.Join(used.path, "log", "core"), 6)
 	fillSegment(t, filepath.Join(used.path, "log", "usage"), 7)
 	here := func(c *service.Config) { c.Data = used.path }
@@ -318,7 +225,10 @@ func newUsedFolder(t *testing.T) usedFolder {
 	used.key = strings.TrimSpace(svc.runCommand(t, `key issue paul --label first`))
 	svc.mustSend(t, used.key, "POST /locations/referentiels", `{"code":"m"}`)
 	svc.mustSend(t, used.key, "POST /locations/referentiels/m/sites:sync", sitesWithOddText(2000))
+	svc.importReleases(t)
 	svc.waitForUsage(t, 2)
+	svc.waitForReadModels(t)
+	mustCopySparse(t, used.path, used.olderKilled)
 	svc.stop()
 	mustCopySparse(t, used.path, used.older)
 	svc = startService(t, here)
@@ -326,8 +236,28 @@ func newUsedFolder(t *testing.T) usedFolder {
 	svc.runCommand(t, `key issue paul --label second`)
 	svc.mustSend(t, used.key, "GET /me", "")
 	svc.waitForUsage(t, 4)
+	svc.waitForReadModels(t)
+	mustCopySparse(t, used.path, used.killed)
 	svc.stop()
 	return used
+}
+
+// importReleases imports a vintage of one address and a road network.
+func (svc *testService) importReleases(t *testing.T) {
+	t.Helper()
+	rows := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
+	mustWriteFile(t, rows, oneAddressCSV)
+	svc.runCommand(t, "ban import --data "+svc.data+" "+rows)
+	svc.runCommand(t, "roads import --data "+svc.data+" "+svc.generateMaps(t, 1)[0])
+}
+
+// waitForReadModels waits until every read model shows the whole log, so that nothing is written for a while.
+func (svc *testService) waitForReadModels(t *testing.T) {
+	t.Helper()
+	waitUntil(t, "the read models have caught up", func() bool {
+		shown := svc.runCommand(t, "projections status --json")
+		return strings.Contains(shown, `"serving"`) && !regexp.MustCompile(`"(retard|lag)":[1-9]`).MatchString(shown)
+	})
 }
 
 // waitForUsage waits until the account paul was counted so many requests.
