@@ -391,7 +391,7 @@ func TestAReadModelIsMadeAgainUnderARunningService(t *testing.T) {
 			waitUntil(t, "all of them are made again", func() bool {
 				made, err := filepath.Glob(filepath.Join(data, "readmodels", "*-g2.db"))
 				left, otherErr := filepath.Glob(filepath.Join(data, "readmodels", "*-g1.db*"))
-				return err == nil && otherErr == nil && len(made) == 4 && len(left) == 0
+				return err == nil && otherErr == nil && len(made) == 4 && len(left) == 0 && svc.readiness(t).parts["read models"] == "ok"
 			})
 			want := len(files)
 			if damage == folderDeleted {
