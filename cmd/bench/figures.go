@@ -106,7 +106,11 @@ func parseSizes(text string) (all []int, err error) {
 		case strings.HasSuffix(size, "M"):
 			factor = 1_000_000
 		}
-		n, err := strconv.Atoi(strings.TrimRight(size, "kM"))
+		number := size
+		if factor > 1 {
+			number = size[:len(size)-1]
+		}
+		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 || n*factor > 100_000_000 {
 			return nil, fmt.Errorf("%q is no size such as 10k or 1M", size)
 		}

@@ -272,7 +272,7 @@ func setDefault(f *shape.Field, into reflect.Value) {
 }
 
 // setNumber sets a field to a JSON number, or returns the rule that the number breaks. An integer may be written as 1.0 or 1e3.
-// Written like that it goes through a float64, so it may be no larger than maxExactInteger.
+// Written like that it goes through a float64, so it may be no larger than maxExactInteger. None may be larger than an int64.
 func setNumber(s *shape.Shape, text string, into reflect.Value) violation {
 	n, err := strconv.ParseFloat(text, 64)
 	if s.Kind == shape.Number {
@@ -294,6 +294,13 @@ func setNumber(s *shape.Shape, text string, into reflect.Value) violation {
 	}
 	if f := checkBounds(s, float64(i)); f != noViolation {
 		return f
+	}
+	if into.CanUint() {
+		if i < 0 {
+			return integerTooLarge
+		}
+		into.SetUint(uint64(i))
+		return noViolation
 	}
 	into.SetInt(i)
 	return noViolation

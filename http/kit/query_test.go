@@ -226,3 +226,27 @@ func TestAnEmptyValueOfAFixedFormWithoutDefaultBreaksIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAnIntegerWithoutASignIsRead(t *testing.T) {
+	t.Parallel()
+	type numbers struct {
+		Position uint64 `json:"position"`
+	}
+	decoder := kit.NewDecoder[numbers]()
+	for raw, want := range map[string]*numbers{
+		"position=0":                    {Position: 0},
+		"position=9223372036854775807":  {Position: 1<<63 - 1},
+		"position=1e3":                  {Position: 1000},
+		"position=-1":                   nil,
+		"position=18446744073709551616": nil,
+	} {
+		r := httptest.NewRequest("GET", "/?"+raw, nil)
+		got, err := decoder.DecodeQuery(r)
+		if (err == nil) != (want != nil) {
+			t.Errorf("%s: %v", raw, err)
+		}
+		if want != nil && got != *want {
+			t.Errorf("%s: got %+v, want %+v", raw, got, *want)
+		}
+	}
+}

@@ -32,6 +32,9 @@ const (
 	maxResponseBytes = 64 << 20    // of an answer that is read whole
 )
 
+// errTooLarge: the answer has more than maxResponseBytes. Lists have pages, and exports are downloaded, so that no answer needs more.
+var errTooLarge = fmt.Errorf("it is larger than %d MiB", maxResponseBytes>>20)
+
 // Client sends requests to one customer area or one API with one token. It is safe for concurrent use. The paths that its
 // methods take begin with a slash and follow the base path; JoinPath builds them.
 type Client struct {
@@ -217,11 +220,13 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, body any)
 	return nil, newAPIError(resp.StatusCode, path, responseBody)
 }
 
-// readBody reads and closes the body of an answer. It reads at most maxResponseBytes and drops the rest without an error:
-// JSON that is cut short is then found invalid.
+// readBody reads and closes the body of an answer. One of more than maxResponseBytes is an error.
 func readBody(resp *http.Response, method, path string) ([]byte, error) {
 	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes+1))
+	if err == nil && len(content) > maxResponseBytes {
+		err = errTooLarge
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
 	}

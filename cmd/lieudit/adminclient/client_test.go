@@ -1,6 +1,10 @@
 package adminclient_test
 
 import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"lieudit/cmd/lieudit/adminclient"
@@ -36,5 +40,23 @@ func TestNewAcceptsHTTPAddressesOnly(t *testing.T) {
 		if _, err := adminclient.New(address, "token"); (err == nil) != want {
 			t.Errorf("New(%q): %v, want it taken: %v", address, err, want)
 		}
+	}
+}
+
+func TestAnAnswerThatIsTooLargeIsSaidSo(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]string{64 << 20: "", 64<<20 + 1: "larger than 64 MiB"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte("{}"))
+			w.Write(bytes.Repeat([]byte(" "), size-2)) // an error means that the client has gone
+		}))
+		client, err := adminclient.New(server.URL, "token")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Get(t.Context(), "/accounts", nil); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d bytes: %v, want %q", size, err, want)
+		}
+		server.Close()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -302,11 +303,14 @@ func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Dura
 	}
 }
 
-// connectionString is the address of the node as its first line prints it. Over TCP it is a value of --eventstore as it
-// stands.
+// connectionString is the address of the node as its first line prints it: a value of --eventstore as it stands.
 func connectionString(a net.Addr) string {
 	if a.Network() == "unix" {
-		return "unix:" + a.String()
+		path, err := filepath.Abs(a.String())
+		if err != nil {
+			path = a.String() // of a folder that is gone
+		}
+		return "esdb+unix://" + path
 	}
 	return fmt.Sprintf("esdb://%s?tls=false", a)
 }

@@ -164,6 +164,27 @@ func TestNodeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
+func TestNodePrintsAnAddressThatServeTakes(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	ctx, stop := context.WithTimeout(t.Context(), deadlinetest.Scale(deadlinetest.DefaultLimit))
+	defer stop()
+	out, outWriter := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		p := newTestProgram(outWriter, io.Discard, nil)
+		ended <- p.Run(ctx, []string{"lieudit", "node", "--data", t.TempDir(), "--listen", "unix:" + socket})
+		outWriter.Close()
+	}()
+	line := make([]byte, 4096)
+	n, _ := out.Read(line)
+	if got, want := string(line[:n]), "esdb+unix://"+socket+"."; !strings.Contains(got, want) {
+		t.Errorf("it said %q, want %q in it", got, want)
+	}
+	stop()
+	<-ended
+}
+
 // TestRewrapTakesKeysFromFilesOrTheEnvironment rewraps the vault of a data folder that no service holds.
 func TestRewrapTakesKeysFromFilesOrTheEnvironment(t *testing.T) {
 	t.Parallel()

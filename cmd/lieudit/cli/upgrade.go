@@ -44,7 +44,7 @@ func (p Program) upgradeFinishCommand() *cli.Command {
 		Name:        "finish",
 		Usage:       "Let all instances write what older versions cannot read; there is no way back",
 		Description: upgradeHelp,
-		Flags:       p.areaFlags(&cli.BoolFlag{Name: "yes", Usage: "do not ask"}),
+		Flags:       p.areaFlags(yesFlag()),
 		Action:      p.areaAction(finishUpgrade),
 	}
 }

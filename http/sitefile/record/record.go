@@ -154,6 +154,9 @@ func Open(file io.ReaderAt, size int64, name string, o Options) (*File, error) {
 	if reason := detectUnsupported(start); reason != "" {
 		return nil, &FormatError{reason}
 	}
+	if o.Sheet != "" {
+		return nil, &FormatError{fmt.Sprintf("this file has no sheets, so there is no sheet %q: leave it out", o.Sheet)}
+	}
 	text, err := openText(io.NewSectionReader(file, 0, size), o.Encoding)
 	if err != nil {
 		return nil, err

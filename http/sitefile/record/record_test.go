@@ -93,3 +93,13 @@ func isOwnError(err error) bool {
 	var titles *record.TitleRowsError
 	return errors.As(err, &line) || errors.As(err, &format) || errors.As(err, &titles)
 }
+
+func TestASheetOfATextIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"nom;lat\nmairie;44.5\n", `[{"nom":"mairie"}]`} {
+		var refused *record.FormatError
+		if _, err := record.Open(strings.NewReader(text), int64(len(text)), "places", record.Options{Sheet: "Feuil1"}); !errors.As(err, &refused) {
+			t.Errorf("%q: %v, want a *FormatError", text, err)
+		}
+	}
+}
