@@ -20,6 +20,7 @@ import (
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/cmd/lieudit/instance"
 	"lieudit/eventstore"
+	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/memory"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
@@ -136,6 +137,7 @@ func (n *node) killLocked() error {
 	n.folders++
 	if n.run != nil {
 		n.run.injector.Kill()
+		n.run.servers.kill()
 		close(n.run.died)
 		n.run = nil
 	}
@@ -168,6 +170,8 @@ func (n *node) strike(f faults.Fault) (mend func()) {
 type run struct {
 	node     *node
 	injector *faults.Injector
+	servers  connections
+	logs     []eventstore.Store // clients of servers; closed at the end
 	instance *instance.Instance
 	registry *sqldb.Registry
 	ready    chan struct{}  // closed when it takes requests
@@ -195,21 +199,50 @@ func (n *node) open(folder string) (*run, error) {
 		return nil, err
 	}
 	keys.Simulated = r.simulated(faults.Vault)
+	core, err := r.openLog(w.core, faults.CoreLog, faults.CoreServer)
+	usage, usageErr := r.openLog(w.usage, faults.UsageLog, faults.UsageServer)
+	if err := errors.Join(err, usageErr); err != nil {
+		return nil, errors.Join(err, r.closeLogs())
+	}
 	r.instance, err = instance.New(instance.Parts{
 		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace},
-		Core:     r.openLog(w.core, faults.CoreLog), Usage: r.openLog(w.usage, faults.UsageLog),
+		Core:     core, Usage: usage,
 		Registry: r.registry, Vault: keys, Folder: folder,
 		Vintage: live.New(w.communes), SiteAlerts: alert.NewChecker(w.communes), Router: &routelive.Network{}, Releases: noReleases{},
 		Now: n.wall.now, Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
 	})
-	return r, err
+	if err != nil {
+		return nil, errors.Join(err, r.closeLogs())
+	}
+	return r, nil
 }
 
-// openLog returns the run's view of a log.
-func (r *run) openLog(log *memory.Log, part string) eventstore.Store {
-	l := faults.NewLog(log, part, r.injector)
+// openLog returns the run's view of a log, by the log's server where it has one.
+func (r *run) openLog(log *memory.Log, part, serverPart string) (eventstore.Store, error) {
+	var inner eventstore.Store = log
+	if s := r.node.world.servers[serverPart]; s != nil {
+		client, err := esdb.OpenOver(context.Background(), r.servers.dialer(s), r.registry.Log)
+		if err != nil {
+			return nil, err
+		}
+		inner, r.logs = client, append(r.logs, client)
+	}
+	l := faults.NewLog(inner, part, r.injector)
 	l.ForgetIDs = log.ForgetIDs
-	return l
+	return l, nil
+}
+
+// close frees what the run has opened.
+func (r *run) close() error {
+	return errors.Join(r.instance.Close(), r.registry.Close(), r.closeLogs())
+}
+
+// closeLogs closes the clients of servers.
+func (r *run) closeLogs() (err error) {
+	for _, l := range r.logs {
+		err = errors.Join(err, l.Close())
+	}
+	return err
 }
 
 // periodGrace is how long after its end a period of usage is closed.
@@ -224,7 +257,7 @@ func (r *run) live(ctx context.Context) error {
 	if err == nil {
 		err = r.serve(ctx)
 	}
-	return errors.Join(err, r.instance.Close(), r.registry.Close())
+	return errors.Join(err, r.close())
 }
 
 func (r *run) serve(ctx context.Context) error {

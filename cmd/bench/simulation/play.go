@@ -17,6 +17,9 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 		return nil, err
 	}
 	w.seed = s.Seed
+	if s.HasServers {
+		w.startServers()
+	}
 	people := customers.New(w, s.Accounts)
 	w.Start()
 	defer w.Stop()

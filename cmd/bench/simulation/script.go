@@ -16,6 +16,8 @@ type Script struct {
 	Begin    time.Time `json:"begin"`    // wall time
 	Accounts int       `json:"accounts"` // how many there are
 	Days     []Day     `json:"days"`
+
+	HasServers bool `json:"servers,omitempty"` // instances reach the logs through package esdb and servers
 }
 
 // Day is what happens within dayLength, how long all is quiet after it, and the wall time at which the next day begins.
@@ -33,12 +35,15 @@ const (
 	faultsPerDay  = 5
 	accountsCount = 20
 	longestIdle   = 40 * time.Minute
+
+	serverInterval = 10 // one history of so many has servers before its logs
 )
 
 // Generate draws a script.
 func Generate(seed uint64, days int) Script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
+	s.HasServers = seed%serverInterval == 0
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
 		switch random.IntN(60) {
@@ -48,7 +53,7 @@ func Generate(seed uint64, days int) Script {
 			d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time
 		}
 		for range faultsPerDay {
-			d.Faults = append(d.Faults, newFault(random, d.Acts))
+			d.Faults = append(d.Faults, s.newFault(random, d.Acts))
 		}
 		slices.SortStableFunc(d.Faults, func(a, b faults.Fault) int { return int(a.At - b.At) })
 		s.Days = append(s.Days, d)
@@ -58,11 +63,11 @@ func Generate(seed uint64, days int) Script {
 
 // newFault draws a fault. Those that strike all instances at once are rarer than the others. Most strike while somebody writes: what
 // fails while nobody asks harms nobody.
-func newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
+func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 	all := faults.Kinds()
 	for {
 		k := all[random.IntN(len(all))]
-		if rare[k.Kind] && random.IntN(4) > 0 {
+		if rare[k.Kind] && random.IntN(4) > 0 || strikesServers[k.Kind] && !s.HasServers {
 			continue
 		}
 		f := faults.Fault{Kind: k.Kind, Part: k.Parts[random.IntN(len(k.Parts))], Instance: random.IntN(instanceCount+1) - 1,
@@ -74,6 +79,9 @@ func newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 			f.Rate = 0.1 + 0.8*random.Float64()
 		}
 		f.Of, f.Skip = drawTarget(random, k.Kind)
+		if k.Kind == faults.TypeUnknown {
+			f.For += olderProgramTime
+		}
 		f.Size = time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
 		return f
 	}
@@ -98,11 +106,17 @@ func drawTarget(random *rand.Rand, kind faults.Kind) (of string, skip int) {
 // appendCategories are categories of streams: of both logs, with the stagings of syncs and what commits them.
 var appendCategories = []string{"sync", "sync", "locations", "account", "usage"}
 
+// olderProgramTime is how long an older program runs at least, so that it starts, and takes over leases.
+const olderProgramTime = 10 * time.Second
+
 // newTypes are types of events that an older program may lack.
 var newTypes = []string{
 	"account.plan-changed.v1", "account.secret-key-issued.v1", "account.key-revoked.v1",
 	"locations.sites-changed.v1", "locations.sync-committed.v1", "locations.referential-archived.v1",
 }
+
+// strikesServers are the faults of histories with servers.
+var strikesServers = map[faults.Kind]bool{faults.ServerSilent: true, faults.ServerRestarts: true, faults.ConnectionsCut: true}
 
 // rare are the faults after which everything starts again.
 var rare = map[faults.Kind]bool{faults.LogRestored: true, faults.ReadModelsOld: true, faults.ReadModelsLost: true, faults.VaultOld: true}

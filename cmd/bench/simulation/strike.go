@@ -86,6 +86,16 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		faults.DiesBeforeAppend: w.strikeAppends,
 		faults.DiesAfterAppend:  w.strikeAppends,
 		faults.TypeUnknown:      w.runOlderProgram,
+		faults.ServerSilent:     w.silenceServer,
+		faults.ServerRestarts:   w.restartServer,
+		faults.ConnectionsCut: func(f faults.Fault) error {
+			for _, n := range w.struckNodes(f) {
+				if r := n.current(); r != nil {
+					r.servers.cut()
+				}
+			}
+			return nil
+		},
 		faults.WallClockApart: func(f faults.Fault) error {
 			for _, n := range w.struckNodes(f) {
 				n.wall.jump(f.Size)
@@ -107,6 +117,29 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		},
 		faults.VaultOld: w.strikeVault,
 	}
+}
+
+// silenceServer has a server answer nothing for a while, on connections that stay.
+func (w *World) silenceServer(f faults.Fault) error {
+	if s := w.servers[f.Part]; s != nil {
+		s.silence.Begin()
+		defer s.silence.End()
+		time.Sleep(f.For)
+	}
+	return nil
+}
+
+// restartServer ends a server for a while. It has forgotten then which appends were made with any expectation.
+func (w *World) restartServer(f faults.Fault) error {
+	s := w.servers[f.Part]
+	if s == nil {
+		return nil
+	}
+	err := s.end()
+	s.log.ForgetIDs()
+	time.Sleep(f.For)
+	s.start()
+	return err
 }
 
 // strikeAppends has nodes die at an append, and starts those that did when the fault is over.

@@ -9,13 +9,17 @@
 //	             model <── answers           └──> faults.Log ──> eventstore/memory         │
 //	                                              faults.Database ──> SQLite in /dev/shm  <┘
 //
+// With servers, esdb.Store ──> connections in memory ──> server (node.Node) stands between faults.Log and eventstore/memory.
+//
 // A history is one script, played in a bubble of testing/synctest: elapsed time passes only when every goroutine waits. A day's acts
 // and faults take about half a minute of it. The wall clocks are apart from it: each instance, the logs and the databases have one of
 // their own, and all of them jump to the next day when the acts of one are over.
 //
 // What is simulated: every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
-// restarts. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, EventStoreDB and its client,
-// the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses and roads.
+// restarts; in one history of ten also the client of EventStoreDB (package esdb) and the server that speaks like one (package node),
+// over connections in memory. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real
+// EventStoreDB, the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses and
+// roads.
 package simulation
 
 import (
@@ -39,9 +43,10 @@ type World struct {
 	folder      string // in memory: files of the databases, and a folder for each instance
 	communes    *commune.Table
 	core, usage *memory.Log
-	logClock    *wallClock // stamps events
-	dbClock     *wallClock // by which leases run out
-	wall        *wallClock // the true one, from which those of instances are off
+	servers     map[string]*server // before the logs; nil: instances use them without one
+	logClock    *wallClock         // stamps events
+	dbClock     *wallClock         // by which leases run out
+	wall        *wallClock         // the true one, from which those of instances are off
 	log         *slog.Logger
 	nodes       []*node
 	running     sync.WaitGroup // supervisors
@@ -89,6 +94,9 @@ func (w *World) Stop() {
 		n.stop()
 	}
 	w.running.Wait()
+	if err := w.endServers(); err != nil {
+		w.Report(customers.EndsInTime, "servers: %v", err)
+	}
 }
 
 // Violation is a rule that an answer, or the state at a quiet moment, breaks.

@@ -22,11 +22,13 @@ type Kind string
 
 // The parts that faults strike.
 const (
-	CoreLog    = "core log"
-	UsageLog   = "usage log"
-	ReadModels = "read models"
-	Vault      = "vault"
-	World      = "world" // the instance as a whole, its files and clocks, or the logs behind all instances
+	CoreLog     = "core log"
+	UsageLog    = "usage log"
+	ReadModels  = "read models"
+	Vault       = "vault"
+	CoreServer  = "core log's server"
+	UsageServer = "usage log's server"
+	World       = "world" // the instance as a whole, its files and clocks, or the logs behind all instances
 )
 
 // The kinds of faults, see Kinds.
@@ -47,6 +49,9 @@ const (
 	TypeUnknown         Kind = "type of events unknown"
 	LogSilent           Kind = "log silent"
 	LogUnavailable      Kind = "log unavailable"
+	ServerSilent        Kind = "server silent"
+	ServerRestarts      Kind = "server restarts"
+	ConnectionsCut      Kind = "connections cut"
 	DatabaseAway        Kind = "database away"
 	DatabaseSlow        Kind = "database slow"
 	DatabaseFull        Kind = "database full"
@@ -73,9 +78,10 @@ type Description struct {
 	Text  string   // what happens, and why it may
 }
 
-// Kinds lists every kind of fault. Those of World are struck by package simulation, the others by the wrappers of this package.
+// Kinds lists every kind of fault. Those of World and of servers are struck by package simulation, the others by the wrappers of
+// this package.
 func Kinds() []Description {
-	logs, databases := []string{CoreLog, UsageLog}, []string{ReadModels, Vault}
+	logs, servers, databases := []string{CoreLog, UsageLog}, []string{CoreServer, UsageServer}, []string{ReadModels, Vault}
 	return []Description{
 		{AppendRefused, logs, "an append is ErrUnavailable, and nothing was added"},
 		{AppendUnknownMade, logs, "an append is added and ErrUnknown, as when its answer is lost"},
@@ -93,6 +99,9 @@ func Kinds() []Description {
 		{TypeUnknown, []string{CoreLog}, "an instance of an older program runs for a while: its catalog lacks a type of events"},
 		{LogSilent, logs, "nothing is answered until the fault is over; Health is a StallError"},
 		{LogUnavailable, logs, "appends, reads and Health fail at once; subscriptions wait"},
+		{ServerSilent, servers, "a server keeps its connections and answers nothing on them; what it was asked is done all the same"},
+		{ServerRestarts, servers, "a server ends, forgets the ids of what was appended with Any, and starts again"},
+		{ConnectionsCut, []string{World}, "the connections of an instance to the servers are cut, with what is on its way"},
 		{DatabaseAway, databases, "no statement reaches the database and no connection is made"},
 		{DatabaseSlow, databases, "each statement takes up to two seconds more"},
 		{DatabaseFull, databases, "statements that write fail; reads work"},
