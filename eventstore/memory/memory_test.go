@@ -110,14 +110,12 @@ func TestScanYieldsTheLogBothWays(t *testing.T) {
 		dir  eventstore.Direction
 		want []eventstore.Position
 	}{
-		"from the beginning":            {0, eventstore.Forward, places},
-		"from an event":                 {places[1], eventstore.Forward, places[1:]},
-		"from between two events":       {places[1] + 1, eventstore.Forward, places[2:]},
-		"from behind the last":          {places[2] + 1, eventstore.Forward, nil},
-		"back from the end":             {math.MaxUint64, eventstore.Backward, []eventstore.Position{places[2], places[1], places[0]}},
-		"back from before an event":     {places[1], eventstore.Backward, places[:1]},
-		"back from before the first":    {places[0], eventstore.Backward, nil},
-		"back from behind a last event": {places[0] + 1, eventstore.Backward, places[:1]},
+		"from the beginning":         {0, eventstore.Forward, places},
+		"from an event":              {places[1], eventstore.Forward, places[1:]},
+		"from behind the last":       {places[2] + 1, eventstore.Forward, nil},
+		"back from the end":          {math.MaxUint64, eventstore.Backward, []eventstore.Position{places[2], places[1], places[0]}},
+		"back from before an event":  {places[1], eventstore.Backward, places[:1]},
+		"back from before the first": {places[0], eventstore.Backward, nil},
 	} {
 		var got []eventstore.Position
 		for e, err := range l.Scan(t.Context(), c.from, c.dir) {
@@ -128,6 +126,20 @@ func TestScanYieldsTheLogBothWays(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestScanRefusesAPositionAtWhichNoEventBegins(t *testing.T) {
+	t.Parallel()
+	l := memory.New(time.Now)
+	inside := appendNamed(t, l, "a-1", "x").Position + 1
+	appendNamed(t, l, "a-1", "x")
+	for _, dir := range []eventstore.Direction{eventstore.Forward, eventstore.Backward} {
+		for _, err := range l.Scan(t.Context(), inside, dir) {
+			if _, hasDiverged := errors.AsType[*eventstore.DivergedError](err); !hasDiverged {
+				t.Errorf("direction %v: got %v", dir, err)
+			}
 		}
 	}
 }

@@ -9,11 +9,15 @@ import (
 )
 
 // Scan yields the events of all streams in the order of their positions, or against it, as node.Log says. Forward it begins with the
-// event at a position, or with the next one; backward with the event before it.
+// event at a position, backward with the event before it. A position inside the log at which no event begins is a *DivergedError, as
+// in a journal.
 func (l *Log) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		v, err := l.view()
 		at, step := sort.Search(len(v.events), func(i int) bool { return v.events[i].Position >= from }), 1
+		if err == nil && from > 0 && at < len(v.events) && v.events[at].Position != from {
+			err = &eventstore.DivergedError{Checkpoint: eventstore.Checkpoint{Log: l.id, Position: from}, Reason: "no event begins there"}
+		}
 		if dir == eventstore.Backward {
 			at, step = at-1, -1
 		}

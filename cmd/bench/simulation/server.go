@@ -29,11 +29,12 @@ type server struct {
 	ended    chan error
 }
 
-// newServer makes a server that fails as an EventStoreDB does where a node is kinder. It does not run yet.
+// newServer makes a server that fails as an EventStoreDB does where a node is kinder. It does not run yet. That an EventStoreDB with its
+// database in memory is silent for a minute at a position inside a record is left out: a day is shorter.
 func newServer(l *memory.Log, seed uint64, log *slog.Logger) *server {
 	s := &server{log: l, slog: log}
-	answers := []eventnode.InsideRecord{eventnode.InsideRecordRefused, eventnode.InsideRecordFailed, eventnode.InsideRecordSilent}
-	s.faults = eventnode.Faults{Silence: &s.silence, RepeatTimeout: repeatTimeout, InsideRecord: answers[seed/10%uint64(len(answers))]}
+	answers := []eventnode.InsideRecord{eventnode.InsideRecordRefused, eventnode.InsideRecordFailed}
+	s.faults = eventnode.Faults{Silence: &s.silence, RepeatTimeout: repeatTimeout, InsideRecord: answers[seed/serverInterval%uint64(len(answers))]}
 	return s
 }
 
