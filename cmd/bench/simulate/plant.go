@@ -128,8 +128,10 @@ func allPlanted() []planted {
 			{"commands/locations/staging.go", "import (\n", "import (\n	\"time\"\n"}}},
 		{"the key ring's snapshot is older than its position", []edit{
 			{"projections/keyring/follow.go", "	return snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n",
-				"	now := snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n" +
-					"	old := r.planted\n	r.planted = &now\n	if old != nil {\n		stale := *old\n		stale.checkpoint = r.checkpoint\n		return stale\n	}\n	return now\n"},
+				"	if r.planted != nil {\n		stale := *r.planted\n		stale.checkpoint = r.checkpoint\n		return stale\n	}\n" +
+					"	return snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n"},
+			{"projections/keyring/follow.go", "	r.notifyPollDone()\n", "	r.notifyPollDone()\n	if s := r.state.Load(); r.planted == nil {\n" +
+				"		r.planted = &snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n	}\n"},
 			{"projections/keyring/ring.go", "	clock func() time.Time // elapsed time\n", "	planted *snapshot\n	clock func() time.Time // elapsed time\n"}}},
 		{"a period is closed while a tick is on its way", []edit{
 			{"schemas/ledger/period.go", "	case p.closed:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||", "	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||"}}},
