@@ -139,6 +139,6 @@ func allPlanted() []planted {
 			"	for _, r := range refunds {\n		r.InstanceID", "	for _, r := range append(slices.Clone(refunds), refunds...) {\n		r.InstanceID"}}},
 		{"a restored log's mark is taken for a good one", []edit{{"projections/keyring/follow.go",
 			"	k.adoptState(newState(), eventstore.Checkpoint{})\n",
-			"	var end eventstore.Checkpoint\n	for s, err := range k.store.ReadAll(context.Background(), end, categories) {\n		if err == nil {\n			end = s.Checkpoint\n		}\n	}\n	k.adoptState(k.state.Load(), end)\n"}}},
+			"	var end eventstore.Checkpoint\n	ctx, cancel := context.WithTimeout(context.Background(), time.Second)\n	defer cancel()\n	for s, err := range k.store.ReadAll(ctx, end, categories) {\n		if err == nil {\n			end = s.Checkpoint\n		}\n	}\n	k.adoptState(k.state.Load(), end)\n"}}},
 	}
 }

@@ -174,14 +174,18 @@ func stuckGoroutine(out string) string {
 	return firstOwnFrame(out)
 }
 
-// firstOwnFrame is the first function of this module in a stack.
-func firstOwnFrame(stack string) string {
+// firstOwnFrame is the first function of the service in a stack, else the first of the simulation.
+func firstOwnFrame(stack string) (frame string) {
 	for line := range strings.Lines(stack) {
-		if strings.HasPrefix(line, "lieudit/") && !strings.HasPrefix(line, "lieudit/cmd/bench/") {
+		isSimulation := strings.HasPrefix(line, "lieudit/cmd/bench/")
+		switch {
+		case strings.HasPrefix(line, "lieudit/") && !isSimulation:
 			return strings.TrimSpace(line)
+		case isSimulation && frame == "":
+			frame = strings.TrimSpace(line)
 		}
 	}
-	return ""
+	return frame
 }
 
 // repetitions is how often a script is played to see how often it fails.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // maxReferentials are as many as the plan of the customers has, and syncSize is the most sites of a sync.
@@ -106,9 +107,14 @@ func (a *actor) putSite(ctx context.Context) {
 	if k == nil || ref == nil {
 		return
 	}
-	id, name := a.siteID(), a.newName()
-	r := api("PUT", "/locations/referentiels/"+code+"/sites/"+id, map[string]any{"nom": name, "lat": 44.5, "lon": 3.5})
-	a.write(ctx, k, ref, r, put(id, name), http.StatusCreated)
+	id := a.siteID()
+	for range 1 + a.random.IntN(4) { // somebody who corrects what was just written
+		name := a.newName()
+		r := api("PUT", "/locations/referentiels/"+code+"/sites/"+id, map[string]any{"nom": name, "lat": 44.5, "lon": 3.5})
+		a.write(ctx, k, ref, r, put(id, name), http.StatusCreated)
+		time.Sleep(time.Duration(a.random.Int64N(int64(time.Second))))
+		a.act.Instance++
+	}
 }
 
 func (a *actor) deactivateSite(ctx context.Context) {
