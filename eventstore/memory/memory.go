@@ -106,11 +106,11 @@ func (l *Log) Restore(last eventstore.Position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kept := sort.Search(len(l.events), func(i int) bool { return l.events[i].Position > last })
-	for _, lost := range l.events[kept:] {
+	for _, lost := range slices.Backward(l.events[kept:]) { // so that each stream ends before the first that it lost
 		delete(l.appends, lost.ID)
-		l.streams[lost.Stream] = l.streams[lost.Stream][:lost.Revision]
+		l.streams[lost.Stream] = slices.Clip(l.streams[lost.Stream][:lost.Revision])
 	}
-	l.events = slices.Clip(l.events[:kept]) // readers may still hold what was lost
+	l.events = slices.Clip(l.events[:kept]) // readers may still hold what was lost, here and in streams
 	l.restores++
 	l.notifyReaders()
 }

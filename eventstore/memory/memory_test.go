@@ -43,6 +43,8 @@ func TestARestoredLogIsAsItWasAndGoesOnOtherwise(t *testing.T) {
 	l := memory.New(time.Now)
 	first := appendNamed(t, l, "a-1", "first")
 	lost := appendNamed(t, l, "a-1", "lost")
+	appendNamed(t, l, "a-1", "lost too")
+	appendNamed(t, l, "b-1", "lost")
 	l.Restore(first.Position)
 	if got := l.LastPosition(); got != first.Position {
 		t.Errorf("the log ends at %d, want %d", got, first.Position)
@@ -59,6 +61,9 @@ func TestARestoredLogIsAsItWasAndGoesOnOtherwise(t *testing.T) {
 	}
 	if len(types) != 2 || types[1] != "other" {
 		t.Errorf("the stream holds %v", types)
+	}
+	if made := appendNamed(t, l, "b-1", "other"); made.Revision != 0 {
+		t.Errorf("a stream that was lost whole begins at %d", made.Revision)
 	}
 }
 
