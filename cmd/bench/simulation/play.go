@@ -27,11 +27,14 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 	if err := w.keepFirstVault(); err != nil {
 		return nil, err
 	}
-	var before *quietMoment
+	var earlier, before *quietMoment // those of the last two days: a restored log has lost a day
 	for number, d := range s.Days {
 		begun := w.wall.now()
 		log.Info("day", "number", number, "wall", begun)
-		before = w.playDay(ctx, d, people, before)
+		if restores(d) && earlier != nil {
+			before = nil // it is not on the log any more
+		}
+		earlier, before = before, w.playDay(ctx, d, people, earlier)
 		if number%rebuildInterval == rebuildInterval-1 {
 			w.checkRebuilds(ctx, people)
 		}
