@@ -7,6 +7,7 @@ import (
 
 	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/schemas/plan"
 )
 
 // Script is all that happens in a history, as plain data: the same script can be played again, and cut shorter. What it does not say
@@ -44,6 +45,7 @@ func Generate(seed uint64, days int) Script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
 	s.HasServers = seed%serverInterval == 0
+	at := s.Begin
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
 		switch random.IntN(60) {
@@ -51,7 +53,10 @@ func Generate(seed uint64, days int) Script {
 			d.Idle = time.Duration(random.Int64N(int64(longestIdle)))
 		case 1, 2, 3, 4, 5, 6, 7, 8:
 			d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time
+		case 9, 10, 11, 12:
+			d.Until = nextBoundary(at.Add(24*time.Hour), s.Begin).Sub(at) - dayLength/2
 		}
+		at = at.Add(d.Until)
 		for range faultsPerDay {
 			d.Faults = append(d.Faults, s.newFault(random, d.Acts))
 		}
@@ -59,6 +64,24 @@ func Generate(seed uint64, days int) Script {
 		s.Days = append(s.Days, d)
 	}
 	return s
+}
+
+// nextBoundary is the next instant at which something ends for everybody: a period of the accounts that were opened first, a month, or
+// winter or summer time.
+func nextBoundary(after, begin time.Time) time.Time {
+	day := plan.DateOf(after)
+	for {
+		day = plan.Date{Year: day.Year, Month: day.Month, Day: day.Day + 1}
+		start := day.Start()
+		switch _, offset := start.Zone(); {
+		case start.Day() == plan.DateOf(begin).Day, start.Day() == 1:
+			return start
+		default:
+			if _, next := start.Add(24 * time.Hour).Zone(); next != offset { // the hour changes at 01:00 UTC
+				return start.UTC().Truncate(24 * time.Hour).Add(25 * time.Hour)
+			}
+		}
+	}
 }
 
 // newFault draws a fault. Those that strike all instances at once are rarer than the others. Most strike while somebody writes: what
