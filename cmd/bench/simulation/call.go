@@ -56,6 +56,12 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 	return customers.Answer{IsSent: true}
 }
 
+// Wall implements customers.World.
+func (w *World) Wall(instance int) time.Time { return w.nodes[instance].wall.now() }
+
+// Deaths implements customers.World.
+func (w *World) Deaths(instance int) int { return int(w.nodes[instance].deaths.Load()) }
+
 // takesRequests says whether the run's socket is open.
 func (r *run) takesRequests() bool {
 	select {

@@ -36,6 +36,7 @@ type node struct {
 	world  *World
 	number int
 	wall   *wallClock // may be off from the true one
+	deaths atomic.Int64
 
 	mu         sync.Mutex
 	folders    int                   // folders used so far: each death leaves one behind
@@ -133,6 +134,7 @@ func (n *node) killLocked() error {
 	if n.supervised == nil {
 		return nil
 	}
+	n.deaths.Add(1)
 	before := n.folder()
 	n.folders++
 	if n.run != nil {

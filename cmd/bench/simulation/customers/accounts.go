@@ -2,150 +2,181 @@ package customers
 
 import (
 	"context"
-	"net/http"
-	"slices"
 	"time"
+
+	"lieudit/cmd/bench/simulation/customers/model"
 )
 
-// openAccount opens the actor's account, with a key.
-func (a *actor) openAccount(ctx context.Context) {
-	r := Request{Method: "POST", Path: "/customer-area/v1/accounts", Body: encode(map[string]any{
-		"id": a.account.ID, "nom": a.account.Name, "plan": a.account.Plan, "quota": a.account.quota.possible[0]})}
-	t := a.operator.persist(ctx, a.act.Instance, Area, r)
-	switch {
-	case t.isDone(), t.Status == http.StatusConflict && (t.isUnknown || a.account.isOpen.allows(true)):
-		a.account.isOpen = known(true)
-	case t.isUnknown:
-		a.account.isOpen = a.account.isOpen.become(true, false)
-	default:
-		a.operator.expect(r, t.Answer, http.StatusCreated)
-	}
-	if a.account.isOpen.is(true) && len(a.account.keys) == 0 {
-		a.issueKey(ctx)
+// accountKinds are what operators, customers and agencies decide about accounts and keys.
+func accountKinds() []kind {
+	return []kind{
+		{"issue key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "secret") }, 0, 0},
+		{"issue publishable key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "publishable") }, 0, 0},
+		{"revoke key", 3, (*Customers).revokeKey, 0, 0},
+		{"revoke key in the middle", 2, (*Customers).revokeInTheMiddle, 0, 12},
+		{"change origins", 1, (*Customers).changeOrigins, 0, 0},
+		{"change plan", 1, (*Customers).changePlan, 0, 0},
+		{"change quota", 2, (*Customers).changeQuota, 0, 0},
+		{"join agency", 1, (*Customers).join, 0, 0},
+		{"leave agency", 1, (*Customers).leave, 0, 0},
+		{"close account", 1, (*Customers).closeAccount, 60, 0},
 	}
 }
 
-// issueKey issues a secret key. One whose answer is lost may be there, but nobody has its token.
-func (a *actor) issueKey(ctx context.Context) {
-	if len(a.account.keys) > 12 {
+// command sends a command on the act's account as the one whom the act picks: an operator, or who has a token for it.
+func (c *Customers) command(ctx context.Context, act deed, command model.AccountCommand, endpoint string, m message) Answer {
+	return c.sendOnce(ctx, c.commandOperation(act, command, endpoint, m), m)
+}
+
+// commandAgain is command for what may be sent again.
+func (c *Customers) commandAgain(ctx context.Context, act deed, command model.AccountCommand, endpoint string, m message) Answer {
+	return c.send(ctx, c.commandOperation(act, command, endpoint, m), m)
+}
+
+func (c *Customers) commandOperation(act deed, command model.AccountCommand, endpoint string, m message) model.Operation {
+	op := act.operation(act.Account)
+	op.OnAccount, op.Endpoint, op.Text = command, endpoint, m.method+" "+m.path
+	return op
+}
+
+func (act deed) accountPath() string { return "/accounts/" + act.Account }
+
+// open opens the act's account with its terms.
+func (c *Customers) open(ctx context.Context, act deed, t terms) {
+	command := model.OpenAccount{ID: act.Account, Name: act.Account, Plan: t.plan, Quota: t.quota}
+	body := map[string]any{"id": act.Account, "nom": command.Name, "plan": t.plan}
+	if t.quota > 0 {
+		body["quota"] = t.quota
+	}
+	if t.agency >= 0 {
+		command.Agency = accountName(t.agency)
+		command.Anchor = c.Model.Anchor(command.Agency)
+		body["agence_de"] = command.Agency
+	} else {
+		command.Anchor = model.Day(c.world.Wall(act.Instance).AddDate(0, 0, -act.Pick%25)) // of the month that runs
+		body["debut_periode"] = command.Anchor
+	}
+	c.commandAgain(ctx, act, command, "POST /accounts", message{method: "POST", path: "/accounts", body: body})
+}
+
+// becomeAgency activates the agency mode of an account.
+func (c *Customers) becomeAgency(ctx context.Context, act deed) {
+	c.commandAgain(ctx, act, model.BecomeAgency{}, "POST /accounts/{id}:agency", message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{}})
+}
+
+// issueKey issues a key. It is not sent again: a second key would have the same label.
+func (c *Customers) issueKey(ctx context.Context, act deed, kind string) {
+	body := map[string]any{"kind": kind, "label": act.Label}
+	var origins []string
+	if kind == "publishable" {
+		origins = []string{originOf(act.Label, false)}
+		body["origins"] = origins
+	}
+	c.command(ctx, act, model.IssueKey{Kind: kind, Label: act.Label, Origins: origins}, "POST /accounts/{id}/keys",
+		message{method: "POST", path: act.accountPath() + "/keys", body: body})
+}
+
+// pickKey is a key of the act's account.
+func (c *Customers) pickKey(act deed, kind string) (model.Secret, bool) {
+	all := c.keys(act.Account, kind)
+	if len(all) == 0 {
+		return model.Secret{}, false
+	}
+	return all[act.Pick%len(all)], true
+}
+
+// revoke revokes a key.
+func (c *Customers) revoke(ctx context.Context, act deed, s model.Secret) {
+	c.commandAgain(ctx, act, model.RevokeKey{Label: s.Label}, "POST /accounts/{id}/keys/{key}:revoke",
+		message{method: "POST", path: act.accountPath() + "/keys/" + s.ID + ":revoke", body: map[string]string{"reason": act.Label}})
+}
+
+func (c *Customers) revokeKey(ctx context.Context, act deed) {
+	kind := "secret"
+	if act.Pick%3 == 0 {
+		kind = "publishable"
+	}
+	if s, ok := c.pickKey(act, kind); ok {
+		c.revoke(ctx, act, s)
+	}
+}
+
+// revokeInTheMiddle revokes the newest key while requests with it are made on all instances, and goes on with it for three seconds.
+func (c *Customers) revokeInTheMiddle(ctx context.Context, act deed) {
+	all := c.keys(act.Account, "secret")
+	if len(all) == 0 {
 		return
 	}
-	r := a.area("POST", "/keys", map[string]any{"kind": "secret", "label": "clé de production"})
-	ans := a.operator.once(ctx, a.act.Instance, Area, r)
-	var issued struct{ ID, Token string }
-	switch {
-	case ans.read(&issued):
-		a.account.keys = append(a.account.keys, &key{ID: issued.ID, Token: issued.Token, issuedAt: a.elapsed(), isRevoked: known(false)})
-	case ans.Status == 0 || ans.Status >= 500:
-		if ans.IsSent {
-			a.account.unknownKeys++
+	s := all[len(all)-1]
+	c.atOnce(ctx, act, func(i int, act deed) {
+		if i == 1 {
+			c.revoke(ctx, act, s)
+			return
 		}
-	default:
-		a.operator.expect(r, ans, a.statusesOf(http.StatusCreated)...)
-	}
-}
-
-// statusesOf are the statuses that a write on the account may have: the one of success, and what a closed account answers.
-func (a *actor) statusesOf(success int) []int {
-	switch {
-	case a.account.isClosed.is(true):
-		return []int{http.StatusConflict}
-	case a.account.isClosed.is(false):
-		return []int{success}
-	}
-	return []int{success, http.StatusConflict}
-}
-
-// revokeKey revokes one of the keys, but the first.
-func (a *actor) revokeKey(ctx context.Context) {
-	if len(a.account.keys) < 2 {
-		return
-	}
-	k := a.account.keys[1+a.random.IntN(len(a.account.keys)-1)]
-	r := a.area("POST", "/keys/"+k.ID+":revoke", map[string]any{"reason": "rotation"})
-	before := k.isRevoked
-	k.isRevoked = before.become(true, false) // requests at the same time may be refused
-	t := a.operator.persist(ctx, a.act.Instance, Area, r)
-	switch {
-	case t.isDone():
-		if k.revokedAt == 0 {
-			k.revokedAt = a.elapsed()
+		for range 4 {
+			op := act.operation(act.Account)
+			op.Key, op.Service, op.Endpoint, op.Weight = s.Label, model.Addresses, "GET /me", 1
+			c.sendOnce(ctx, op, message{method: "GET", path: "/me"})
+			time.Sleep(700 * time.Millisecond)
+			act.Instance = (act.Instance + 1) % c.world.Instances()
 		}
-		k.isRevoked = known(true)
-	case !t.isUnknown:
-		k.isRevoked = before
-		a.operator.expect(r, t.Answer, a.statusesOf(http.StatusOK)...)
+	})
+}
+
+func (c *Customers) changeOrigins(ctx context.Context, act deed) {
+	s, ok := c.pickKey(act, "publishable")
+	if !ok {
+		return
+	}
+	origins := []string{originOf(s.Label, act.Pick%2 == 0)}
+	c.commandAgain(ctx, act, model.ChangeOrigins{Label: s.Label, Origins: origins}, "PUT /accounts/{id}/keys/{key}/origins",
+		message{method: "PUT", path: act.accountPath() + "/keys/" + s.ID + "/origins", body: map[string]any{"origins": origins}})
+}
+
+// changePlan gives an account another plan, with that plan's number of requests. Agencies and their sub-clients keep theirs.
+func (c *Customers) changePlan(ctx context.Context, act deed) {
+	if c.Model.PaysWithOthers(act.Account) {
+		return
+	}
+	c.commandAgain(ctx, act, model.ChangePlan{Plan: act.Plan}, "POST /accounts/{id}:plan",
+		message{method: "POST", path: act.accountPath() + ":plan", body: map[string]any{"plan": act.Plan}})
+}
+
+// changeQuota gives an account another number of requests on its plan.
+func (c *Customers) changeQuota(ctx context.Context, act deed) {
+	plan := c.Model.Plan(act.Account)
+	if plan == "" {
+		return
+	}
+	c.commandAgain(ctx, act, model.ChangePlan{Plan: plan, Quota: act.Quota}, "POST /accounts/{id}:plan",
+		message{method: "POST", path: act.accountPath() + ":plan", body: map[string]any{"plan": plan, "quota": act.Quota}})
+}
+
+func (c *Customers) join(ctx context.Context, act deed) {
+	agency := accountName(act.Pick % agencyCount)
+	if agency == act.Account {
+		return
+	}
+	c.commandAgain(ctx, act, model.JoinAgency{Agency: agency}, "POST /accounts/{id}:agency",
+		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": agency}})
+}
+
+func (c *Customers) leave(ctx context.Context, act deed) {
+	c.commandAgain(ctx, act, model.LeaveAgency{}, "POST /accounts/{id}:agency",
+		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": nil}})
+}
+
+// closeAccount closes one account in a while, and then erases it. Agencies stay.
+func (c *Customers) closeAccount(ctx context.Context, act deed) {
+	if act.Size > 10 || isAgency(act.Account) {
+		return
+	}
+	again := map[string]string{"id": act.Account, "reason": act.Label}
+	c.commandAgain(ctx, act, model.CloseAccount{}, "POST /accounts/{id}:close", message{method: "POST", path: act.accountPath() + ":close", body: again})
+	if act.Pick%2 == 0 {
+		c.commandAgain(ctx, act, model.EraseAccount{}, "POST /accounts/{id}:erase", message{method: "POST", path: act.accountPath() + ":erase", body: again})
 	}
 }
 
-// askWithRevokedKey asks every instance with a key that was revoked more than a second ago, or of an account closed as long ago.
-func (a *actor) askWithRevokedKey(ctx context.Context) {
-	for _, k := range slices.Concat(a.account.keys, a.account.lostKeys) {
-		ended := k.revokedAt
-		if ended == 0 {
-			ended = a.account.closedAt
-		}
-		if ended == 0 || a.elapsed()-ended <= int64(time.Second) {
-			continue
-		}
-		for i := range a.world.Instances() {
-			r := api("GET", "/me", nil)
-			ans := a.customer(k).once(ctx, i, API, r)
-			if ans.Status != 0 && ans.Status != http.StatusUnauthorized && ans.Status < 500 {
-				a.world.Report(RevokedRefused, "instance %d answers %d to the key %s of %s, which ended %v ago: %s",
-					i, ans.Status, k.ID, a.account.ID, time.Duration(a.elapsed()-ended), shorten(ans.Body))
-			}
-		}
-	}
-}
-
-// closeAccount closes one account in some; most customers stay.
-func (a *actor) closeAccount(ctx context.Context) {
-	if a.random.IntN(4) > 0 || a.account.isClosed.is(true) {
-		return
-	}
-	r := a.area("POST", ":close", map[string]any{"id": a.account.ID, "reason": "fin du contrat"})
-	before := a.account.isClosed
-	a.account.isClosed = before.become(true, false)
-	t := a.operator.persist(ctx, a.act.Instance, Area, r)
-	switch {
-	case t.isDone(), t.Status == http.StatusConflict && !before.is(false):
-		a.account.isClosed, a.account.closedAt = known(true), a.elapsed()
-	case !t.isUnknown:
-		a.account.isClosed = before
-		a.operator.expect(r, t.Answer, http.StatusOK, http.StatusConflict)
-	}
-}
-
-// eraseAccount erases an account that is closed.
-func (a *actor) eraseAccount(ctx context.Context) {
-	if !a.account.isClosed.is(true) {
-		return
-	}
-	r := a.area("POST", ":erase", map[string]any{"id": a.account.ID, "reason": "demande"})
-	a.account.isErased = a.account.isErased.become(true, false)
-	t := a.operator.persist(ctx, a.act.Instance, Area, r)
-	if t.isDone() {
-		a.account.isErased = known(true)
-		return
-	}
-	a.operator.expect(r, t.Answer, http.StatusOK)
-}
-
-// raiseQuota raises the quota, which acts at once: by the wall clock of the instance, which may be ahead.
-func (a *actor) raiseQuota(ctx context.Context) {
-	if a.account.Plan == "DISCOVERY" || !a.account.isClosed.is(false) {
-		return
-	}
-	to := slices.Max(a.account.quota.possible) + 20
-	r := a.area("POST", ":plan", map[string]any{"plan": a.account.Plan, "quota": to})
-	t := a.operator.persist(ctx, a.act.Instance, Area, r)
-	if t.isDone() || t.isUnknown {
-		a.account.quota, a.account.quotaIsNew, a.account.quotaRaisedTo = a.account.quota.become(to, false), true, 0
-		if t.isDone() {
-			a.account.quotaRaisedTo = to
-		}
-		return
-	}
-	a.operator.expect(r, t.Answer, http.StatusOK)
-}
+// isAgency says whether an account is one of the agencies.
+func isAgency(account string) bool { return account <= accountName(agencyCount-1) }

@@ -1,250 +1,179 @@
 package customers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
-	"sync"
-	"time"
+
+	"lieudit/cmd/bench/simulation/customers/model"
 )
 
-// maxReferentials are as many as the plan of the customers has, and syncSize is the most sites of a sync.
+// placesKinds are what customers do with their own places.
+func placesKinds() []kind {
+	return []kind{
+		{"open referential", 6, (*Customers).openReferential, 0, 0},
+		{"rename referential", 2, (*Customers).renameReferential, 0, 0},
+		{"archive referential", 1, (*Customers).archiveReferential, 0, 0},
+		{"put site", 8, (*Customers).putSite, 0, 0},
+		{"puts at once", 2, (*Customers).putSite, 0, 4},
+		{"patch site", 4, (*Customers).patchSite, 0, 0},
+		{"switch site", 4, (*Customers).switchSite, 0, 3},
+		{"sync", 8, (*Customers).sync, 12, 0},
+		{"large sync", 1, (*Customers).sync, 260, 0},
+		{"contradicting syncs", 2, (*Customers).contradict, 8, 3},
+		{"repeated sync", 3, (*Customers).repeat, 8, 3},
+		{"follow changes", 5, (*Customers).followChanges, 0, 0},
+		{"show site", 3, (*Customers).showSite, 0, 0},
+		{"list sites", 3, (*Customers).listSites, 0, 0},
+		{"export sites", 2, (*Customers).exportSites, 0, 0},
+	}
+}
+
+// code and site are what an act means: few, so that acts meet.
+func (act deed) code() string { return fmt.Sprintf("lieux-%d", act.Pick%7) }
+func (act deed) site() string { return fmt.Sprintf("s%d", act.Pick/7%6) }
+
+// write sends a command on places with a key of the act's account.
+func (c *Customers) write(ctx context.Context, act deed, command model.PlacesCommand, endpoint string, m message) Answer {
+	op := act.operation(act.Account)
+	op.Service, op.Endpoint, op.Weight, op.OnPlaces = model.Locations, endpoint, 1, command
+	var ok bool
+	if op.Key, ok = c.key(ctx, act); !ok {
+		return Answer{}
+	}
+	return c.send(ctx, op, m)
+}
+
 const (
-	maxReferentials = 5
-	syncSize        = 12
+	referentialEndpoint = "/locations/referentiels/{code}"
+	siteEndpoint        = referentialEndpoint + "/sites/{external_id}"
 )
 
-// writer is a key to write places with; nil where the account may not have any.
-func (a *actor) writer() *key {
-	if a.account.Plan == "DISCOVERY" {
-		return nil
-	}
-	return a.activeKey()
+func (act deed) referentialPath() string { return "/locations/referentiels/" + act.code() }
+func (act deed) sitePath() string        { return act.referentialPath() + "/sites/" + act.site() }
+
+// content is the content of a site with a name: the name is in it twice, so that half of it can be told from the whole.
+func content(name string) map[string]any {
+	return map[string]any{"nom": name, "lat": 44.5, "lon": 3.5, "proprietes": map[string]string{"nom": name}}
 }
 
-// pickReferential is one of the account's referentials that is not archived; "" where there is none.
-func (a *actor) pickReferential() (string, *referential) {
-	var open []string
-	for code, r := range a.account.referentials {
-		if r.isArchived.is(false) {
-			open = append(open, code)
+// name is what an act calls a site: nobody else does.
+func (act deed) name(i int) string { return fmt.Sprintf("%s %s.%d", act.Account, act.Label, i) }
+
+func (c *Customers) openReferential(ctx context.Context, act deed) {
+	c.write(ctx, act, model.OpenReferential{Code: act.code(), Name: act.name(0)}, "POST /locations/referentiels",
+		message{method: "POST", path: "/locations/referentiels", body: map[string]string{"code": act.code(), "nom": act.name(0)}})
+}
+
+func (c *Customers) renameReferential(ctx context.Context, act deed) {
+	c.write(ctx, act, model.RenameReferential{Code: act.code(), Name: act.name(0)}, "PATCH "+referentialEndpoint,
+		message{method: "PATCH", path: act.referentialPath(), body: map[string]string{"nom": act.name(0)}})
+}
+
+func (c *Customers) archiveReferential(ctx context.Context, act deed) {
+	c.write(ctx, act, model.ArchiveReferential{Code: act.code()}, "DELETE "+referentialEndpoint, message{method: "DELETE", path: act.referentialPath()})
+}
+
+func (c *Customers) putSite(ctx context.Context, act deed) {
+	c.atOnce(ctx, act, func(i int, act deed) {
+		c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(i)}, "PUT "+siteEndpoint,
+			message{method: "PUT", path: act.sitePath(), body: content(act.name(i))})
+	})
+}
+
+func (c *Customers) patchSite(ctx context.Context, act deed) {
+	c.write(ctx, act, model.PatchSite{Code: act.code(), ExternalID: act.site(), Name: act.name(0)}, "PATCH "+siteEndpoint,
+		message{method: "PATCH", path: act.sitePath(), body: map[string]any{"nom": act.name(0), "proprietes": map[string]string{"nom": act.name(0)}}})
+}
+
+// switchSite deactivates a site and reactivates it at once, so that each may come first.
+func (c *Customers) switchSite(ctx context.Context, act deed) {
+	c.atOnce(ctx, act, func(i int, act deed) {
+		verb := ":deactivate"
+		if (i+act.Pick)%2 == 0 {
+			verb = ":reactivate"
 		}
-	}
-	if len(open) == 0 {
-		return "", nil
-	}
-	slices.Sort(open)
-	code := open[a.random.IntN(len(open))]
-	return code, a.account.referentials[code]
+		c.write(ctx, act, model.SwitchSite{Code: act.code(), ExternalID: act.site(), On: verb == ":reactivate"}, "POST "+siteEndpoint+verb,
+			message{method: "POST", path: act.sitePath() + verb})
+	})
 }
 
-// openReferential makes a referential with a new code.
-func (a *actor) openReferential(ctx context.Context) {
-	k := a.writer()
-	if k == nil || len(a.account.referentials) >= maxReferentials {
-		return
-	}
-	code := fmt.Sprintf("ref-%d", len(a.account.referentials))
-	r := api("POST", "/locations/referentiels", map[string]any{"code": code, "nom": mark(a.account.ID, code)})
-	t := a.persistent(ctx, k, r)
-	switch {
-	case t.isDone(), t.Status == http.StatusConflict && t.isUnknown:
-		a.account.referentials[code] = &referential{isArchived: known(false), possible: []sites{nil}}
-	case t.isUnknown:
-		a.account.unknownReferentials[code] = true
-	default:
-		allowed := append(a.writeStatuses(k), http.StatusCreated)
-		if a.account.unknownReferentials[code] {
-			allowed = append(allowed, http.StatusConflict)
-			a.account.referentials[code] = &referential{isArchived: known(false), possible: []sites{nil}}
-		}
-		a.customer(k).expect(r, t.Answer, allowed...)
-	}
-}
-
-// writeStatuses are the statuses of a write that are no fault of it.
-func (a *actor) writeStatuses(k *key) []int { return a.readStatuses(k) }
-
-// archiveReferential archives a referential, seldom.
-func (a *actor) archiveReferential(ctx context.Context) {
-	code, ref := a.pickReferential()
-	if k := a.writer(); k != nil && ref != nil && len(a.account.referentials) > 2 {
-		r := api("DELETE", "/locations/referentiels/"+code, nil)
-		t := a.persistent(ctx, k, r)
-		if t.isDone() || t.isUnknown {
-			ref.isArchived = ref.isArchived.become(true, t.isDone())
-			ref.apply(deactivateAll, t.isDone())
-			return
-		}
-		a.customer(k).expect(r, t.Answer, a.writeStatuses(k)...)
-	}
-}
-
-// write sends a write of sites and books what is known after it.
-func (a *actor) write(ctx context.Context, k *key, ref *referential, r Request, made change, allowed ...int) tried {
-	t := a.persistent(ctx, k, r)
-	if t.isDone() || t.isUnknown {
-		ref.apply(made, t.isDone())
-	} else {
-		a.customer(k).expect(r, t.Answer, append(a.writeStatuses(k), allowed...)...)
-	}
-	return t
-}
-
-// siteID is one of few, so that sites change often.
-func (a *actor) siteID() string { return fmt.Sprintf("site-%d", a.random.IntN(15)) }
-
-// newName is a name that no site has had.
-func (a *actor) newName() string { return mark(a.account.ID, fmt.Sprintf("%x", a.random.Uint64())) }
-
-func (a *actor) putSite(ctx context.Context) {
-	code, ref := a.pickReferential()
-	k := a.writer()
-	if k == nil || ref == nil {
-		return
-	}
-	id := a.siteID()
-	for range 1 + a.random.IntN(4) { // somebody who corrects what was just written
-		name := a.newName()
-		r := api("PUT", "/locations/referentiels/"+code+"/sites/"+id, map[string]any{"nom": name, "lat": 44.5, "lon": 3.5})
-		a.write(ctx, k, ref, r, put(id, name), http.StatusCreated)
-		time.Sleep(time.Duration(a.random.Int64N(int64(time.Second))))
-		a.act.Instance++
-	}
-}
-
-func (a *actor) deactivateSite(ctx context.Context) {
-	code, ref := a.pickReferential()
-	k := a.writer()
-	if k == nil || ref == nil {
-		return
-	}
-	id := a.siteID()
-	r := api("POST", "/locations/referentiels/"+code+"/sites/"+id+":deactivate", map[string]any{})
-	a.write(ctx, k, ref, r, deactivate(id), http.StatusNotFound)
-}
-
-// newSet is a set of sites with new names.
-func (a *actor) newSet() map[string]string {
-	set := map[string]string{}
-	for range 1 + a.random.IntN(syncSize) {
-		set[a.siteID()] = a.newName()
-	}
-	return set
-}
-
-// bulk is so much text that a sync with it does not fit into one event.
-var bulk = strings.Repeat("Ouvert sans rendez-vous. ", 600)
-
-// syncRequest is a sync of a referential to a set. One of more than half of the sites is large.
-func syncRequest(code string, set map[string]string) Request {
-	var rows []map[string]any
-	for _, id := range slices.Sorted(maps.Keys(set)) {
-		row := map[string]any{"external_id": id, "nom": set[id], "lat": 44.5, "lon": 3.5}
-		if len(set) > syncSize/2 {
-			row["proprietes"] = map[string]any{"accueil": bulk}
+// rows are the sites of a sync: size of them from a first one on. Every third has a content that other syncs have too.
+func (act deed) rows(first, salt int) (rows []model.Row) {
+	for i := first; i < first+act.Size; i++ {
+		row := model.Row{ExternalID: fmt.Sprintf("s%d", i), Name: act.name(salt*1000 + i)}
+		if i%3 == 0 {
+			row.Name = fmt.Sprintf("%s always %d", act.Account, i)
 		}
 		rows = append(rows, row)
 	}
-	return api("POST", "/locations/referentiels/"+code+"/sites:sync", map[string]any{"sites": rows, "confirmer_reduction": true})
+	return rows
 }
 
-func (a *actor) syncSites(ctx context.Context) {
-	code, ref := a.pickReferential()
-	if k := a.writer(); k != nil && ref != nil {
-		set := a.newSet()
-		a.write(ctx, k, ref, syncRequest(code, set), syncTo(set))
+// sendSync sends a sync, or an upsert.
+func (c *Customers) sendSync(ctx context.Context, act deed, s model.SyncSites) Answer {
+	sites := []map[string]any{}
+	for _, row := range s.Rows {
+		site := content(row.Name)
+		site["external_id"] = row.ExternalID
+		sites = append(sites, site)
 	}
+	body, header, verb := map[string]any{"sites": sites}, http.Header{}, "/sites:sync"
+	if s.IsUpsert {
+		verb = "/sites:upsert"
+	} else if s.ConfirmsReduction {
+		body["confirmer_reduction"] = true
+	}
+	if s.IsDryRun {
+		body["dry_run"] = true
+	}
+	if s.IdempotencyKey != "" {
+		header.Set("Idempotency-Key", s.IdempotencyKey)
+	}
+	return c.write(ctx, act, s, "POST "+referentialEndpoint+verb, message{"POST", act.referentialPath() + verb, body, header})
 }
 
-// syncTwice sends a sync with an Idempotency-Key two times, one after the other or at once. Both answers must be the same.
-func (a *actor) syncTwice(ctx context.Context) {
-	code, ref := a.pickReferential()
-	k := a.writer()
-	if k == nil || ref == nil {
-		return
-	}
-	set := a.newSet()
-	newRequest := func() Request {
-		r := syncRequest(code, set)
-		r.Header = http.Header{"Idempotency-Key": {fmt.Sprintf("sync-%x", a.act.Seed)}}
-		return r
-	}
-	var second tried
-	var sending sync.WaitGroup
-	isAtOnce := a.random.IntN(2) == 0
-	if isAtOnce {
-		other := *a
-		sending.Go(func() { second = other.tryWithoutBooking(ctx, k, newRequest()) })
-	}
-	first := a.write(ctx, k, ref, newRequest(), syncTo(set))
-	if isAtOnce {
-		sending.Wait()
-		a.bookTried(k, second)
-		ref.apply(syncTo(set), second.isDone())
-	} else {
-		second = a.write(ctx, k, ref, newRequest(), syncTo(set))
-	}
-	if first.isDone() && second.isDone() && !bytes.Equal(first.Body, second.Body) {
-		a.world.Report(SameKeySameAnswer, "%s %s: first %s, then %s", a.account.ID, code, shorten(first.Body), shorten(second.Body))
-	}
+// newSync is the sync of an act.
+func (act deed) newSync() model.SyncSites {
+	s := model.SyncSites{Code: act.code(), Rows: act.rows(act.Pick/50%5, 0), IsUpsert: act.Pick%4 == 0, IsDryRun: act.Pick%10 == 1}
+	s.ConfirmsReduction = !s.IsUpsert && act.Pick%3 == 0
+	return s
 }
 
-// tryWithoutBooking sends a request once, beside another one of the same account. bookTried books it when both are over.
-func (a *actor) tryWithoutBooking(ctx context.Context, k *key, r Request) (t tried) {
-	t.Answer = a.customer(k).once(ctx, a.act.Instance+1, API, r)
-	t.isUnknown = t.IsSent && (t.Status == 0 || t.Status >= 500)
-	return t
+func (c *Customers) sync(ctx context.Context, act deed) { c.sendSync(ctx, act, act.newSync()) }
+
+// contradict sends different syncs of one referential at once.
+func (c *Customers) contradict(ctx context.Context, act deed) {
+	c.atOnce(ctx, act, func(i int, act deed) {
+		s := act.newSync()
+		s.Rows = act.rows(i*2, i)
+		c.sendSync(ctx, act, s)
+	})
 }
 
-func (a *actor) bookTried(k *key, t tried) {
-	a.book(k, Request{Method: "POST", Path: "sites:sync"}, t.Answer)
-}
-
-// syncAtOnce sends two different sets to two instances at once. Each takes effect whole, in one order or the other.
-func (a *actor) syncAtOnce(ctx context.Context) {
-	code, ref := a.pickReferential()
-	k := a.writer()
-	if k == nil || ref == nil {
-		return
-	}
-	one, two := a.newSet(), a.newSet()
-	var first, second tried
-	var sending sync.WaitGroup
-	other := *a
-	sending.Go(func() { second = other.tryWithoutBooking(ctx, k, syncRequest(code, two)) })
-	first = a.tryWithoutBooking(ctx, k, syncRequest(code, one))
-	sending.Wait()
-	a.bookTried(k, first)
-	a.bookTried(k, second)
-	unmade := func(s sites) sites { return s }
-	choose := func(t tried, set map[string]string) change {
-		if t.isDone() || t.isUnknown {
-			return syncTo(set)
-		}
-		return unmade
-	}
-	ref.applyBoth(choose(first, one), choose(second, two), !first.isUnknown, !second.isUnknown)
-}
-
-// search asks for the account's sites. Right in itself, whatever it finds: what it must find is looked at when all is quiet.
-func (a *actor) searchSites(ctx context.Context) {
-	a.readPlaces(ctx, "/locations/search?q=lieu&statut=tous")
-}
-func (a *actor) readChanges(ctx context.Context) { a.readPlaces(ctx, "/locations/changes?limit=50") }
-func (a *actor) exportSites(ctx context.Context) {
-	if code, ref := a.pickReferential(); ref != nil {
-		a.readPlaces(ctx, "/locations/referentiels/"+code+"/sites:export?format=ndjson")
+// repeat sends one sync twice or more at once with one Idempotency-Key, then again, and then another with that key.
+func (c *Customers) repeat(ctx context.Context, act deed) {
+	s := act.newSync()
+	s.IdempotencyKey = act.Label
+	c.atOnce(ctx, act, func(_ int, act deed) { c.sendSync(ctx, act, s) })
+	c.sendSync(ctx, act, s)
+	if act.Pick%2 == 0 {
+		s.Rows = act.rows(0, 7)
+		c.sendSync(ctx, act, s)
 	}
 }
 
-func (a *actor) readPlaces(ctx context.Context, path string) {
-	if k := a.writer(); k != nil {
-		r := api("GET", path, nil)
-		a.customer(k).expect(r, a.send(ctx, k, a.act.Instance, r), a.readStatuses(k)...)
-	}
+func (c *Customers) showSite(ctx context.Context, act deed) {
+	c.ask(ctx, act, model.Locations, "GET "+siteEndpoint, act.sitePath(), 1)
 }
+
+func (c *Customers) listSites(ctx context.Context, act deed) {
+	c.ask(ctx, act, model.Locations, "GET "+referentialEndpoint+"/sites", act.referentialPath()+"/sites?statut=tous&limit=1000", 1)
+}
+
+func (c *Customers) exportSites(ctx context.Context, act deed) {
+	c.ask(ctx, act, model.Locations, "GET "+referentialEndpoint+"/sites:export", act.referentialPath()+"/sites:export?format=ndjson", 1)
+}
+
+// followChanges asks what changed since the last time.
+func (c *Customers) followChanges(ctx context.Context, act deed) { c.follow(ctx, act) }

@@ -8,338 +8,312 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
+
+	"lieudit/cmd/bench/simulation/customers/model"
 )
 
-// CheckQuiet compares all that is known with what every instance answers, while nothing fails and nobody else asks. What was unknown
-// is known after that, and must stay so. today is the true wall time.
-func (c *Customers) CheckQuiet(ctx context.Context, today time.Time) {
-	token, ok := c.world.OperatorToken()
-	if !ok {
-		c.world.Report(EveryoneAnswered, "there is no operator's token")
-		return
+// CheckQuiet looks at everything while nobody acts and nothing fails, and what is refunded, projected and settled by itself had its time.
+// It reports what the model does not allow. From then on what it saw is what is.
+func (c *Customers) CheckQuiet(ctx context.Context, _ time.Time) {
+	for i := range c.deaths {
+		if n := c.world.Deaths(i); n != c.deaths[i] {
+			c.deaths[i] = n
+			c.Model.Died(i)
+		}
 	}
-	q := &quietCheck{Customers: c, operator: &client{world: c.world, token: token}, today: today}
-	q.checkBooks(ctx)
-	for i := range c.accounts {
-		if a := c.accounts[i]; a.isOpen.allows(true) {
-			q.checkAccount(ctx, a)
+	var books struct{ Results []model.BilledLine }
+	if c.lookEverywhere(ctx, deed{}, "GET /usage", "/usage?format=json").read(&books) {
+		c.Model.SettleUsage(books.Results)
+	}
+	c.checkReconciliation(ctx)
+	c.checkProjections(ctx)
+	for i, account := range c.Model.Accounts() {
+		if !c.Model.IsUnreadable(account) {
+			c.checkAccount(ctx, deed{Account: account, Instance: i % c.world.Instances(), Pick: 1})
 		}
 	}
 }
 
-// quietCheck is one such comparison.
-type quietCheck struct {
-	*Customers
-	operator *client
-	today    time.Time
+// shown is an answer, and whether it is a success.
+type shown struct {
+	Answer
+	isThere bool
 }
 
-// get asks every instance and returns the one answer that all give; false where they differ, or one fails.
-func (q *quietCheck) get(ctx context.Context, c *client, s Surface, r Request, allowed ...int) (Answer, bool) {
-	var first Answer
-	for i := range q.world.Instances() {
-		a := c.once(ctx, i, s, r)
-		if !slices.Contains(allowed, a.Status) {
-			q.world.Report(EveryoneAnswered, "instance %d, %s %s: %d %s", i, r.Method, r.Path, a.Status, shorten(a.Body))
-			return a, false
-		}
-		if i > 0 && (a.Status != first.Status || !bytes.Equal(a.Body, first.Body)) {
-			q.world.Report(InstancesAgree, "%s %s: instance 0 says %s, instance %d %s", r.Method, r.Path, shorten(first.Body), i, shorten(a.Body))
-			return a, false
-		}
-		if i == 0 {
-			first = a
-		}
-	}
-	return first, true
-}
+func (s shown) read(into any) bool { return s.isThere && json.Unmarshal(s.Body, into) == nil }
 
-// billedLine is a line of an invoice, see the export of usage.
-type billedLine struct {
-	Account  string `json:"compte"`
-	Period   string `json:"periode"`
-	Key      string `json:"cle"`
-	Requests int64  `json:"requetes"`
-}
-
-// checkBooks compares what is billed with what was served, key by key, and what was billed for earlier periods with what it was.
-func (q *quietCheck) checkBooks(ctx context.Context) {
-	ans, ok := q.get(ctx, q.operator, Area, Request{Method: "GET", Path: "/customer-area/v1/usage?format=json"}, http.StatusOK)
-	var billed struct{ Results []billedLine }
-	if !ok || !ans.read(&billed) {
-		return
-	}
-	byKey, byPeriod := map[string]map[string]int64{}, map[string]map[string]int64{}
-	for _, l := range billed.Results {
-		addTo(byKey, l.Account, l.Key, l.Requests)
-		addTo(byPeriod, l.Account, l.Period, l.Requests)
-	}
-	for _, a := range q.accounts {
-		for id, n := range byKey[a.ID] {
-			if !a.usedBy(id).allows(n) {
-				q.world.Report(ServedIsCounted, "%s, key %s: %d requests are billed, %d were served and %d have no answer", a.ID, id, n, a.used[id].served, a.used[id].unknown)
-			}
-			a.used[id] = &count{served: n}
-		}
-		for id, n := range a.used {
-			if _, isBilled := byKey[a.ID][id]; !isBilled {
-				if !n.allows(0) {
-					q.world.Report(ServedIsCounted, "%s, key %s: nothing is billed, %d were served", a.ID, id, n.served)
-				}
-				a.used[id] = &count{}
-			}
-		}
-		q.checkPeriods(a, byPeriod[a.ID])
-	}
-	q.checkReconciliation(ctx)
-}
-
-func addTo(sums map[string]map[string]int64, account, of string, n int64) {
-	if sums[account] == nil {
-		sums[account] = map[string]int64{}
-	}
-	sums[account][of] += n
-}
-
-// checkPeriods checks that what a period counted grew by what was asked since, and by nothing for the periods before the last.
-func (q *quietCheck) checkPeriods(a *account, billed map[string]int64) {
-	names := slices.Sorted(maps.Keys(billed))
-	for i, name := range names {
-		if before := a.counted[name]; billed[name] < before || i < len(names)-2 && billed[name] != before {
-			q.world.Report(CountedStays, "%s, period %s: %d requests are billed, and %d were at the last quiet moment", a.ID, name, billed[name], before)
+// lookEverywhere asks the customer area of every instance as an operator. All must say the same.
+func (c *Customers) lookEverywhere(ctx context.Context, d deed, endpoint, path string) (first shown) {
+	for i := range c.world.Instances() {
+		op := d.operation(d.Account)
+		op.Instance, op.Endpoint = i, endpoint
+		a := c.sendOnce(ctx, op, message{method: "GET", path: path})
+		switch {
+		case a.Status != http.StatusOK && a.Status != http.StatusNotFound:
+			c.world.Report(model.EveryAccountAnswers, "instance %d, %s: %d %s", i, path, a.Status, a.Body)
+			return shown{a, false}
+		case i == 0:
+			first = shown{a, a.Status == http.StatusOK}
+		case a.Status != first.Status || !bytes.Equal(a.Body, first.Body):
+			c.world.Report(model.InstancesAgree, "%s: instance 0 says %d %s, instance %d %d %s", path, first.Status, first.Body, i, a.Status, a.Body)
 		}
 	}
-	a.counted, a.today = billed, count{}
+	return first
 }
 
 // checkReconciliation has the log folded again.
-func (q *quietCheck) checkReconciliation(ctx context.Context) {
-	r := Request{Method: "POST", Path: "/customer-area/v1/usage:reconcile", Body: []byte("{}")}
-	ans := q.operator.once(ctx, 0, Area, r)
-	var found struct {
+func (c *Customers) checkReconciliation(ctx context.Context) {
+	op := deed{}.operation("")
+	op.Endpoint = "POST /usage:reconcile"
+	a := c.sendOnce(ctx, op, message{method: "POST", path: "/usage:reconcile", body: map[string]any{}})
+	found, ok := decode[struct {
 		Differences []json.RawMessage `json:"differences"`
-	}
-	if !ans.read(&found) {
-		q.world.Report(EveryoneAnswered, "%s: %d %s", r.Path, ans.Status, shorten(ans.Body))
-	} else if len(found.Differences) > 0 {
-		q.world.Report(ReconcileAgrees, "%d differences, the first is %s", len(found.Differences), found.Differences[0])
+	}](a)
+	switch {
+	case !ok:
+		c.world.Report(model.EveryAccountAnswers, "reconcile: %d %s", a.Status, a.Body)
+	case len(found.Differences) > 0:
+		c.world.Report(model.Reconciles, "%d differences, the first is %s", len(found.Differences), found.Differences[0])
 	}
 }
 
-// checkAccount compares one account with what is known of it.
-func (q *quietCheck) checkAccount(ctx context.Context, a *account) {
-	area := func(path string) Request {
-		return Request{Method: "GET", Path: "/customer-area/v1/accounts/" + a.ID + path}
+// checkProjections looks at how the read models stand.
+func (c *Customers) checkProjections(ctx context.Context) {
+	op := deed{}.operation("")
+	op.Endpoint = "GET /projections"
+	a := c.sendOnce(ctx, op, message{method: "GET", path: "/projections"})
+	list, ok := decode[projections](a)
+	serves := map[string]bool{}
+	for _, p := range list.Results {
+		serves[p.Name] = serves[p.Name] || p.State == "serving"
+		if p.State == "serving" && (p.Reason != "" || p.Lag == nil || *p.Lag > 0) {
+			c.world.Report(model.ProjectionsMove, "%+v", p)
+		}
+		for _, s := range p.Stopped {
+			if !c.Model.IsUnreadable(s.Account) {
+				c.world.Report(model.ProjectionsMove, "%s: account %s is stopped: %s", p.Name, s.Account, s.Reason)
+			}
+		}
 	}
-	ans, ok := q.get(ctx, q.operator, Area, area(""), http.StatusOK, http.StatusNotFound)
-	var shown struct {
-		Name   string `json:"nom"`
-		Quota  int64  `json:"quota"`
-		Closed string `json:"ferme_le"`
+	for name, does := range serves {
+		ok = ok && does
+		if !does {
+			c.world.Report(model.ProjectionsMove, "%s does not serve: %s", name, a.Body)
+		}
+	}
+	if len(serves) == 0 {
+		c.world.Report(model.ProjectionsMove, "%d %s", a.Status, a.Body)
+	}
+}
+
+func (c *Customers) checkAccount(ctx context.Context, d deed) {
+	account := c.lookEverywhere(ctx, d, "GET /accounts/{id}", d.accountPath())
+	keys := c.lookEverywhere(ctx, d, "GET /accounts/{id}/keys", d.accountPath()+"/keys?limit=1000")
+	c.Model.SettleAccount(d.Account, account.Answer, keys.Answer, c.world.Wall(d.Instance))
+	if !account.isThere {
+		return
+	}
+	usage := c.lookEverywhere(ctx, d, "GET /accounts/{id}/usage", d.accountPath()+"/usage")
+	c.Model.CheckUsage(d.Account, usage.Answer, c.world.Wall(d.Instance))
+	if c.Model.IsOpen(d.Account) {
+		c.checkWithKey(ctx, d)
+	}
+	c.checkHistory(ctx, d)
+}
+
+// checkHistory reads the whole history of an account.
+func (c *Customers) checkHistory(ctx context.Context, d deed) {
+	var all []model.Incident
+	for path := "/history?limit=1000"; path != ""; {
+		op := d.operation(d.Account)
+		op.Endpoint = "GET /accounts/{id}/history"
+		a := c.sendOnce(ctx, op, message{method: "GET", path: d.accountPath() + path})
+		page, ok := decode[struct {
+			Results []model.Incident
+			Cursor  string `json:"curseur"`
+		}](a)
+		if !ok {
+			c.world.Report(model.EveryAccountAnswers, "history of %s: %d %s", d.Account, a.Status, a.Body)
+			return
+		}
+		all, path = append(all, page.Results...), ""
+		if page.Cursor != "" {
+			path = "/history?limit=1000&curseur=" + pathEscape(page.Cursor)
+		}
+	}
+	c.Model.CheckAudit(d.Account, all)
+}
+
+// checkWithKey asks with a key of the account: every instance for /me, and one after the other for all that has to do with places.
+// These requests count. An account whose quota is used up is looked at another day.
+func (c *Customers) checkWithKey(ctx context.Context, d deed) {
+	for i := range c.world.Instances() {
+		d.Instance = i
+		switch a := c.ask(ctx, d, model.Addresses, "GET /me", "/me", 1); a.Status {
+		case http.StatusOK:
+		case http.StatusTooManyRequests:
+			return
+		default:
+			c.world.Report(model.EveryAccountAnswers, "instance %d, GET /me of %s: %d %s", i, d.Account, a.Status, a.Body)
+			return
+		}
+	}
+	if !c.readPlaces(ctx, d) {
+		return
+	}
+	d.Instance = (d.Instance + 1) % c.world.Instances()
+	c.checkSearch(ctx, d)
+	d.Instance = (d.Instance + 1) % c.world.Instances()
+	c.checkChanges(ctx, d)
+}
+
+// readPlaces lists all places of an account, and has the model compare them. It returns false where it could not.
+func (c *Customers) readPlaces(ctx context.Context, d deed) bool {
+	referentials := c.ask(ctx, d, model.Locations, "GET /locations/referentiels", "/locations/referentiels", 1)
+	list, ok := decode[struct{ Results []struct{ Code string } }](referentials)
+	sites := map[string]Answer{}
+	for _, r := range list.Results {
+		path := "/locations/referentiels/" + r.Code + "/sites"
+		a := c.ask(ctx, d, model.Locations, "GET "+referentialEndpoint+"/sites", path+"?statut=tous&limit=1000", 1)
+		ok = ok && c.answers(d, path, a)
+		sites[r.Code] = a
 	}
 	if !ok {
+		c.answers(d, "/locations/referentiels", referentials)
+		return false
+	}
+	c.Model.SettlePlaces(d.Account, referentials, sites)
+	return true
+}
+
+// answers says whether an answer is a success. One that is neither that nor a refusal of the plan or the quota is reported.
+func (c *Customers) answers(d deed, path string, a Answer) bool {
+	if a.Status != http.StatusOK && a.Status != http.StatusForbidden && a.Status != http.StatusTooManyRequests {
+		c.world.Report(model.EveryAccountAnswers, "instance %d, %s of %s: %d %s", d.Instance, path, d.Account, a.Status, a.Body)
+	}
+	return a.Status == http.StatusOK
+}
+
+// checkSearch searches for all places.
+func (c *Customers) checkSearch(ctx context.Context, d deed) {
+	found := map[string]string{}
+	for path := "/locations/search?statut=tous&limit=100"; path != ""; {
+		a := c.ask(ctx, d, model.Locations, "GET /locations/search", path, 1)
+		page, _ := decode[struct {
+			Results []foundSite
+			Cursor  string `json:"curseur"`
+		}](a)
+		if !c.answers(d, path, a) {
+			return
+		}
+		for _, s := range page.Results {
+			found[s.Referential+"/"+s.ExternalID] = s.text()
+		}
+		if path = ""; page.Cursor != "" {
+			path = "/locations/search?statut=tous&limit=100&curseur=" + pathEscape(page.Cursor)
+		}
+	}
+	c.compareSites(model.SearchFinds, d, found)
+}
+
+// foundSite is a site of a search, or of the changes.
+type foundSite struct {
+	Referential string `json:"referentiel"`
+	ExternalID  string `json:"external_id"`
+	Name        string `json:"nom"`
+	IsActive    bool   `json:"actif"`
+	Version     int    `json:"version"`
+}
+
+func (s foundSite) text() string { return fmt.Sprintf("v%d %v %q", s.Version, s.IsActive, s.Name) }
+
+// compareSites compares sites with those that were listed.
+func (c *Customers) compareSites(rule Rule, d deed, got map[string]string) {
+	want := c.Model.Sites(d.Account)
+	if maps.Equal(got, want) {
 		return
 	}
-	isThere := ans.read(&shown)
-	if !a.isOpen.allows(isThere) {
-		q.world.Report(WrittenIsThere, "%s: opened is %v, and the answer %s", a.ID, a.isOpen.possible, shorten(ans.Body))
+	for _, id := range slices.Sorted(maps.Keys(want)) {
+		if got[id] != want[id] {
+			c.world.Report(rule, "instance %d, %s: site %s is %q, want %q", d.Instance, d.Account, id, got[id], want[id])
+			return
+		}
 	}
-	a.isOpen = known(isThere)
-	if !isThere {
-		return
-	}
-	q.settleQuota(a, shown.Quota)
-	settle(q, "that "+a.ID+" is closed", &a.isClosed, shown.Closed != "")
-	settle(q, "that "+a.ID+" is erased", &a.isErased, shown.Name == "")
-	if shown.Name != "" && shown.Name != a.Name {
-		q.world.Report(WrittenIsThere, "%s is called %q", a.ID, shown.Name)
-	}
-	if a.isClosed.is(true) && a.closedAt == 0 {
-		a.closedAt = q.elapsed()
-	}
-	q.checkKeys(ctx, a, area)
-	q.checkUsage(ctx, a, area)
-	q.checkHistory(ctx, a, area)
-	if k := a.firstActiveKey(); k != nil && a.isClosed.is(false) {
-		q.checkPlaces(ctx, a, k)
-	}
+	c.world.Report(rule, "instance %d, %s: %d sites, want %d", d.Instance, d.Account, len(got), len(want))
 }
 
-// settleQuota settles the quota. One that was raised today, by a clock that was ahead, may be in force tomorrow only.
-func (q *quietCheck) settleQuota(a *account, shown int64) {
-	if a.quotaIsNew && a.quota.allows(shown) && shown != slices.Max(a.quota.possible) {
-		a.quotaIsNew = false
-		return
-	}
-	if to := a.quotaRaisedTo; to != 0 && shown != to {
-		q.world.Report(WrittenIsThere, "%s: the quota is %d, and %d was acknowledged", a.ID, shown, to)
-	}
-	settle(q, "the quota of "+a.ID, &a.quota, shown)
-	a.quotaIsNew, a.quotaRaisedTo = false, 0
+// follower is what who follows the changes knows of an account: where it has come to, and the sites.
+type follower struct {
+	cursor string
+	sites  map[string]string
 }
 
-// settle makes a fact what is shown, and reports what it cannot be.
-func settle[T comparable](q *quietCheck, what string, f *fact[T], shown T) {
-	if !f.allows(shown) {
-		q.world.Report(WrittenIsThere, "%s: %v is shown, %v was acknowledged or is possible", what, shown, f.possible)
+// follow asks what changed in an account's places since it was asked last. It returns whether there may be more.
+func (c *Customers) follow(ctx context.Context, d deed) (a Answer, isMore bool) {
+	c.mu.Lock()
+	before := c.followers[d.Account]
+	c.mu.Unlock()
+	path := "/locations/changes?limit=50"
+	if before.cursor != "" {
+		path += "&curseur=" + pathEscape(before.cursor)
 	}
-	*f = known(shown)
+	a = c.ask(ctx, d, model.Locations, "GET /locations/changes", path, 1)
+	page, ok := decode[struct {
+		Results []struct{ Site *foundSite }
+		Cursor  string `json:"curseur"`
+	}](a)
+	if !ok {
+		return a, false
+	}
+	after := follower{page.Cursor, maps.Clone(before.sites)}
+	if after.sites == nil {
+		after.sites = map[string]string{}
+	}
+	for _, r := range page.Results {
+		if r.Site != nil {
+			after.sites[r.Site.Referential+"/"+r.Site.ExternalID] = r.Site.text()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.followers[d.Account].cursor == before.cursor { // nobody else asked meanwhile
+		c.followers[d.Account] = after
+	}
+	return a, len(page.Results) > 0
 }
 
-func (a *account) firstActiveKey() *key {
-	for _, k := range a.keys {
-		if k.isRevoked.is(false) {
-			return k
+// checkChanges follows the changes to their end.
+func (c *Customers) checkChanges(ctx context.Context, d deed) {
+	for isMore := true; isMore; {
+		var a Answer
+		if a, isMore = c.follow(ctx, d); !c.answers(d, "/locations/changes", a) {
+			return
 		}
 	}
-	return nil
+	c.compareSites(model.ChangesTellAll, d, c.followers[d.Account].sites)
 }
 
-// checkKeys compares the list of keys. It may hold as many more as were issued without an answer.
-func (q *quietCheck) checkKeys(ctx context.Context, a *account, area func(string) Request) {
-	ans, ok := q.get(ctx, q.operator, Area, area("/keys?limit=1000"), http.StatusOK)
-	var list struct {
-		Results []struct {
-			ID      string `json:"id"`
-			Revoked string `json:"revoque_le"`
-		}
-	}
-	if !ok || !ans.read(&list) {
-		return
-	}
-	shown := map[string]bool{}
-	for _, k := range list.Results {
-		shown[k.ID] = k.Revoked != ""
-	}
-	for _, k := range a.keys {
-		isRevoked, isThere := shown[k.ID]
-		if !isThere {
-			q.world.Report(WrittenIsThere, "%s: the key %s is not listed", a.ID, k.ID)
-			continue
-		}
-		settle(q, "that the key "+k.ID+" is revoked", &k.isRevoked, isRevoked)
-		if isRevoked && k.revokedAt == 0 {
-			k.revokedAt = q.elapsed()
-		}
-	}
-	if more := len(list.Results) - len(a.keys); more > a.unknownKeys {
-		q.world.Report(WrittenIsThere, "%s: %d keys are listed, %d were issued and %d issues have no answer", a.ID, len(list.Results), len(a.keys), a.unknownKeys)
-	}
+// Snapshot is what all know at an instant.
+type Snapshot struct {
+	model     model.Snapshot
+	followers map[string]follower
 }
 
-// checkUsage compares the usage that is shown with what is billed, and with the limit.
-func (q *quietCheck) checkUsage(ctx context.Context, a *account, area func(string) Request) {
-	ans, ok := q.get(ctx, q.operator, Area, area("/usage"), http.StatusOK)
-	var shown struct {
-		Period string `json:"periode"`
-		End    string `json:"fin"`
-		Limit  int64  `json:"limite"`
-		Total  int64  `json:"total"`
-		Lines  []struct {
-			Requests int64 `json:"requetes"`
-		} `json:"lignes"`
-	}
-	if !ok || !ans.read(&shown) {
-		return
-	}
-	sum := int64(0)
-	for _, l := range shown.Lines {
-		sum += l.Requests
-	}
-	if sum != shown.Total || a.counted[shown.Period] != shown.Total {
-		q.world.Report(UsageAgrees, "%s, period %s: the total is %d, the lines come to %d, and %d is billed", a.ID, shown.Period, shown.Total, sum, a.counted[shown.Period])
-	}
-	if shown.Total > shown.Limit {
-		q.world.Report(CapKept, "%s, period %s: %d requests of %d", a.ID, shown.Period, shown.Total, shown.Limit)
-	}
-	a.periodTotal = shown.Total
-	end, err := time.Parse(time.RFC3339, shown.End)
-	a.periodMayEnd = err != nil || q.today.Add(3*24*time.Hour).After(end)
+// Snapshot copies what all know, and Restore goes back to it, as after the logs were restored to older copies.
+func (c *Customers) Snapshot() Snapshot {
+	return Snapshot{c.Model.Snapshot(), maps.Clone(c.followers)}
 }
 
-// checkHistory looks for each acknowledged key in the history, once.
-func (q *quietCheck) checkHistory(ctx context.Context, a *account, area func(string) Request) {
-	ans, ok := q.get(ctx, q.operator, Area, area("/history?kind=keys&limit=1000"), http.StatusOK)
-	var history struct {
-		Results []struct {
-			Type    string `json:"type"`
-			Subject string `json:"sujet"`
-		}
-	}
-	if !ok || !ans.read(&history) {
-		return
-	}
-	lines := map[string]int{}
-	for _, l := range history.Results {
-		for _, name := range []string{"key-issued", "key-revoked"} {
-			if strings.Contains(l.Type, name) {
-				lines[name+" "+l.Subject]++
-			}
-		}
-	}
-	for _, k := range a.keys {
-		want := map[string]int{"key-issued": 1, "key-revoked": 0}
-		if k.isRevoked.is(true) {
-			want["key-revoked"] = 1
-		}
-		for name, n := range want {
-			if got := lines[name+" "+k.ID]; got != n {
-				q.world.Report(AuditComplete, "%s: %s of the key %s stands %d times in the history, want %d: %v", a.ID, name, k.ID, got, n, lines)
-			}
-		}
-	}
-	if a.isErased.is(true) && strings.Contains(string(ans.Body), a.Name) {
-		q.world.Report(ErasedUnreadable, "%s: the history says %s", a.ID, shorten(ans.Body))
-	}
+// Restore makes what was known at a snapshot the truth.
+func (c *Customers) Restore(s Snapshot) {
+	c.Model.Restore(s.model)
+	c.followers = maps.Clone(s.followers)
 }
 
-// checkPlaces compares the sites of every referential. Each of these requests counts, and is booked.
-func (q *quietCheck) checkPlaces(ctx context.Context, a *account, k *key) {
-	customer := &client{world: q.world, token: k.Token, marker: a.ID}
-	for _, code := range slices.Sorted(maps.Keys(a.referentials)) {
-		ref := a.referentials[code]
-		var first Answer
-		for i := range q.world.Instances() {
-			r := api("GET", fmt.Sprintf("/locations/referentiels/%s/sites?statut=tous&limit=1000", code), nil)
-			ans := customer.once(ctx, i, API, r)
-			a.countAnswer(k, ans)
-			if ans.Status == http.StatusTooManyRequests {
-				return // looked at another day
-			}
-			if ans.Status != http.StatusOK {
-				q.world.Report(EveryoneAnswered, "instance %d, %s: %d %s", i, r.Path, ans.Status, shorten(ans.Body))
-				return
-			}
-			if i > 0 && !bytes.Equal(ans.Body, first.Body) {
-				q.world.Report(InstancesAgree, "%s of %s: instance 0 says %s, instance %d %s", r.Path, a.ID, shorten(first.Body), i, shorten(ans.Body))
-				return
-			}
-			first = ans
-		}
-		q.settleSites(a, code, ref, first)
-	}
-}
-
-// settleSites makes the sites that are shown the known ones, if they are among those that are possible.
-func (q *quietCheck) settleSites(a *account, code string, ref *referential, ans Answer) {
-	var list struct {
-		Results []struct {
-			ExternalID string `json:"external_id"`
-			Name       string `json:"nom"`
-			IsActive   bool   `json:"actif"`
-		}
-	}
-	if !ans.read(&list) {
-		return
-	}
-	shown := sites{}
-	for _, s := range list.Results {
-		shown[s.ExternalID] = site{s.Name, s.IsActive}
-	}
-	if !slices.ContainsFunc(ref.possible, func(s sites) bool { return maps.Equal(s, shown) }) {
-		q.world.Report(WrittenIsThere, "%s, %s: the sites are\n%v, possible are\n%v", a.ID, code, shown, ref.possible)
-	}
-	ref.possible = []sites{shown}
+// RebuildAll is what an operator does after an older copy of the log was put back.
+func (c *Customers) RebuildAll(ctx context.Context) {
+	op := deed{}.operation("")
+	op.Endpoint = "POST /projections:rebuild"
+	c.send(ctx, op, message{method: "POST", path: "/projections:rebuild", body: map[string]any{}})
 }

@@ -1,0 +1,151 @@
+package customers
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Act is something that somebody does on a day, as plain data. Its Seed decides the details.
+type Act struct {
+	At       time.Duration `json:"at"` // after the beginning of the day
+	Account  int           `json:"account"`
+	Instance int           `json:"instance"`
+	Kind     string        `json:"kind"`
+	Seed     uint64        `json:"seed"`
+}
+
+// kind is a row of the table of what is done.
+type kind struct {
+	name   string
+	weight int // how often, beside the others
+	play   func(*Customers, context.Context, deed)
+	size   int // the most that deed.Size may be
+	times  int // the most that deed.Times may be
+}
+
+// kinds is the table. Accounts are opened by whoever does the first thing with one.
+func kinds() []kind {
+	return slices.Concat(questionKinds(), placesKinds(), accountKinds(), officeKinds())
+}
+
+// Generate draws a day's acts of some accounts, in the order of time.
+func Generate(random *rand.Rand, accounts, acts, instances int, length time.Duration) []Act {
+	all, total := kinds(), 0
+	for _, k := range all {
+		total += k.weight
+	}
+	drawn := make([]Act, acts)
+	for i := range drawn {
+		at := random.IntN(total)
+		k := slices.IndexFunc(all, func(k kind) bool { at -= k.weight; return at < 0 })
+		drawn[i] = Act{At: time.Duration(random.Int64N(int64(length))), Account: random.IntN(accounts), Instance: random.IntN(instances),
+			Kind: all[k].name, Seed: random.Uint64()}
+	}
+	slices.SortStableFunc(drawn, func(a, b Act) int { return int(a.At - b.At) })
+	return drawn
+}
+
+// deed is an act in detail.
+type deed struct {
+	Account, Other string // accounts: that it is about, and a stranger's
+	Instance       int
+	Label          string // names what comes of it; no other act has it
+	Plan           string
+	Quota          int64
+	Pick           int // which key, referential, site
+	Size           int // how many sites, rows, cells
+	Times          int // how often at once; 0: once
+}
+
+// newDeed draws the details of an act.
+func (c *Customers) newDeed(act Act, k kind) deed {
+	random := rand.New(rand.NewPCG(act.Seed, 7))
+	d := deed{Account: accountName(act.Account), Other: accountName(random.IntN(c.accounts)), Instance: act.Instance,
+		Label: fmt.Sprintf("n%016x", act.Seed), Plan: []string{"STARTER", "GROWTH", "BUSINESS"}[random.IntN(3)],
+		Quota: 20 + random.Int64N(400), Pick: random.IntN(1 << 20)}
+	if k.size > 0 {
+		d.Size = 1 + random.IntN(k.size)
+	}
+	if k.times > 1 {
+		d.Times = 2 + random.IntN(k.times-1)
+	}
+	return d
+}
+
+// Play has the acts of a day done, each at its time, whatever else is under way. It returns when all are over.
+func (c *Customers) Play(ctx context.Context, acts []Act) {
+	begun := time.Now()
+	var playing sync.WaitGroup
+	for _, act := range acts {
+		playing.Go(func() {
+			time.Sleep(act.At - time.Since(begun))
+			c.do(ctx, act)
+		})
+	}
+	playing.Wait()
+}
+
+// do has one act done. An account that is not open is opened first, by one act alone.
+func (c *Customers) do(ctx context.Context, act Act) {
+	all := kinds()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.name == act.Kind })
+	if i < 0 {
+		return
+	}
+	d := c.newDeed(act, all[i])
+	if c.openFirst(ctx, act.Account, d) {
+		all[i].play(c, ctx, d)
+	}
+}
+
+// openFirst opens the act's account where it is not open, after the agency whose sub-client it is. It returns whether it is now.
+func (c *Customers) openFirst(ctx context.Context, number int, d deed) bool {
+	c.opening[number] <- struct{}{}
+	defer func() { <-c.opening[number] }()
+	account := accounts(number)
+	if agency := account.agency; agency >= 0 {
+		of := d
+		of.Account = accountName(agency)
+		if !c.openFirst(ctx, agency, of) {
+			return false
+		}
+	}
+	if !c.Model.IsKnown(d.Account) {
+		c.open(ctx, d, account)
+	}
+	if account.isAgency && !c.Model.IsAgency(d.Account) {
+		c.becomeAgency(ctx, d)
+	}
+	return c.Model.IsKnown(d.Account)
+}
+
+// terms are what an account is opened with.
+type terms struct {
+	plan     string
+	quota    int64 // 0: the plan's
+	agency   int   // number of the agency that it is a sub-client of, -1 for none
+	isAgency bool
+}
+
+// agencyCount is how many of the first accounts are agencies.
+const agencyCount = 2
+
+// accounts are the terms of the account with a number. Agencies and every fourth have a cap that is met now and then.
+func accounts(number int) terms {
+	switch {
+	case number < agencyCount:
+		return terms{"GROWTH", 400, -1, true}
+	case number%4 == 3:
+		return terms{"GROWTH", 100, number / 4 % agencyCount, false}
+	case number%4 == 0:
+		return terms{"STARTER", 60, -1, false}
+	}
+	return terms{[]string{"DISCOVERY", "STARTER", "GROWTH", "BUSINESS", "STARTER"}[number/2%5], 0, -1, false}
+}
+
+// accountName is the id of the account with a number.
+func accountName(number int) string { return fmt.Sprintf("compte-%02d", number+1) }

@@ -1,0 +1,218 @@
+// Package customers plays those who use a service: operators, customers, agencies with their sub-clients, auditors and billing. Its one
+// constraint: what they do is plain data, drawn from a seed before anything is played, so that a script can be cut shorter and played again.
+//
+//	Generate ──> []Act ──> Customers.Play ──> World.Call ──> an instance
+//	                             │               │
+//	                             └──> model.Model <── what it answered
+//	                                      ^
+//	       Customers.CheckQuiet, at quiet moments
+//
+// Acts name accounts, places and instances by numbers and by what comes of themselves: a key that an act means is one that the model
+// knows at that time. So an act whose forerunner was cut away, or was refused, still means something.
+package customers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lieudit/cmd/bench/simulation/customers/model"
+)
+
+// Surface is one of the two interfaces of an instance.
+type Surface int
+
+const (
+	API  Surface = iota // /services/v1
+	Area                // /customer-area/v1
+)
+
+// Request is a request of a client.
+type Request struct {
+	Method, Path string // the path with its query, from the root
+	Header       http.Header
+	Body         []byte
+}
+
+// Answer is what a client gets.
+type Answer = model.Answer
+
+// World is where customers act: some instances of one service.
+type World interface {
+	// Call sends a request to an instance and returns its answer, or one without a Status when it died or took too long.
+	Call(ctx context.Context, instance int, s Surface, r Request) Answer
+	// Instances is how many there are.
+	Instances() int
+	// Wall is the wall clock of an instance, and Deaths how often one ended in disorder.
+	Wall(instance int) time.Time
+	Deaths(instance int) int
+	// OperatorToken is the first operator's token; false while there is none yet.
+	OperatorToken() (string, bool)
+	// IsDisturbed says whether something fails, or did so a moment ago: then answers of 5xx are to be expected.
+	IsDisturbed() bool
+	// Report notes that a rule is broken.
+	Report(rule Rule, format string, args ...any)
+}
+
+// Customers are all who act. Several acts may be played at once.
+type Customers struct {
+	Model    *model.Model
+	world    World
+	accounts int             // how many there are
+	opening  []chan struct{} // by account: holds a value while it is being opened
+	deaths   []int           // of each instance, at the last quiet moment
+
+	issued    atomic.Int64 // keys for acts that had none
+	mu        sync.Mutex
+	followers map[string]follower // of the changes, by account
+}
+
+// New returns customers of some accounts, none of which is open yet.
+func New(world World, accounts int) *Customers {
+	c := &Customers{Model: model.New(world.Report), world: world, accounts: accounts, deaths: make([]int, world.Instances()), followers: map[string]follower{}}
+	for range max(accounts, agencyCount) {
+		c.opening = append(c.opening, make(chan struct{}, 1))
+	}
+	return c
+}
+
+// tries is how often a client sends a request that fails or gets no answer.
+const tries = 3
+
+// retryDelay is the first step of SPEC 7.5 for a 503. The later ones are longer than a day lasts here.
+const retryDelay = 5 * time.Second
+
+// message is what send puts into a request.
+type message struct {
+	method, path string // after the base of the surface
+	body         any    // as JSON; nil: none; []byte: as it is
+	header       http.Header
+}
+
+// send makes an operation of a message and sends it, again on another instance as long as a sensible client would.
+func (c *Customers) send(ctx context.Context, op model.Operation, m message) Answer {
+	op.Text = m.method + " " + m.path
+	for try := 0; ; try++ {
+		a := c.sendOnce(ctx, op, m)
+		if a.Status != 0 && a.Status < 500 || try == tries-1 || mayFail(op, a) {
+			return a
+		}
+		select {
+		case <-ctx.Done():
+			return a
+		case <-time.After(retryDelay):
+		}
+		op.Instance = (op.Instance + 1) % c.world.Instances()
+	}
+}
+
+func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message) Answer {
+	r, surface := Request{Method: m.method, Path: "/customer-area/v1" + m.path, Header: http.Header{}}, Area
+	for name, values := range m.header {
+		r.Header[name] = values
+	}
+	if op.Key != "" {
+		r.Path, surface = "/services/v1"+m.path, API
+		r.Header.Set("Authorization", "Bearer "+c.secret(op).Token)
+		if op.Origin != "" {
+			r.Header.Set("Origin", op.Origin)
+		}
+	} else {
+		r.Header.Set("Authorization", "Bearer "+c.tokenText(op.Token))
+	}
+	if raw, isRaw := m.body.([]byte); isRaw {
+		r.Body = raw
+	} else if m.body != nil {
+		r.Body, _ = json.Marshal(m.body)
+		r.Header.Set("Content-Type", "application/json")
+	}
+	call := c.Model.Begin(op, c.world.Wall(op.Instance))
+	wasDisturbed := c.world.IsDisturbed()
+	a := c.world.Call(ctx, op.Instance, surface, r)
+	c.Model.End(call, a, c.world.Wall(op.Instance))
+	if a.Status >= 500 && !wasDisturbed && !c.world.IsDisturbed() && !mayFail(op, a) && !c.Model.IsUnreadable(op.Account) {
+		c.world.Report(model.NoFailureAlone, "%s %s: %d %s", op.Act, op.Text, a.Status, a.Body)
+	}
+	return a
+}
+
+// mayFail says whether a failure is one that a service without a vintage or a network of roads has.
+func mayFail(op model.Operation, a Answer) bool {
+	return a.Status == 500 && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
+}
+
+// tokenText is the text of a token.
+func (c *Customers) tokenText(label string) string {
+	if label == model.Operator {
+		text, _ := c.world.OperatorToken()
+		return text
+	}
+	return c.Model.Token(label)
+}
+
+// secret is the key that an operation is sent with.
+func (c *Customers) secret(op model.Operation) model.Secret {
+	for _, s := range c.Model.Secrets(op.Account) {
+		if s.Label == op.Key {
+			return s
+		}
+	}
+	return model.Secret{}
+}
+
+// keys are the keys of a kind that somebody has, the oldest first, revoked ones too.
+func (c *Customers) keys(account, kind string) []model.Secret {
+	return slices.DeleteFunc(c.Model.Secrets(account), func(s model.Secret) bool { return s.Kind != kind })
+}
+
+// knownEverywhere is how long it takes until every instance knows a new key.
+const knownEverywhere = 1100 * time.Millisecond
+
+// key is the key that an act uses: an active one, and now and then any, revoked or not. An account without a key issues one.
+func (c *Customers) key(ctx context.Context, act deed) (label string, ok bool) {
+	all := c.keys(act.Account, "secret")
+	active := slices.DeleteFunc(slices.Clone(all), func(s model.Secret) bool { return !s.IsActive })
+	if len(active) == 0 {
+		act.Label = fmt.Sprintf("k%06d", c.issued.Add(1))
+		c.issueKey(ctx, act, "secret")
+		time.Sleep(knownEverywhere)
+		all = c.keys(act.Account, "secret")
+		active = all
+	}
+	switch {
+	case len(all) == 0:
+		return "", false
+	case act.Pick%9 == 0:
+		return all[act.Pick%len(all)].Label, true
+	}
+	return active[len(active)-1].Label, true
+}
+
+// operation is what all requests of an act have in common.
+func (act deed) operation(account string) model.Operation {
+	return model.Operation{Act: act.Label, Instance: act.Instance, Account: account, Token: model.Operator}
+}
+
+// atOnce does something several times at once, on the instances in turn, and returns when all is done.
+func (c *Customers) atOnce(ctx context.Context, act deed, do func(i int, act deed)) {
+	if act.Times > 0 {
+		c.key(ctx, act) // not one for each
+	}
+	var all sync.WaitGroup
+	for i := range max(act.Times, 1) {
+		one := act
+		one.Instance = (act.Instance + i) % c.world.Instances()
+		all.Go(func() { do(i, one) })
+	}
+	all.Wait()
+}
+
+// decode reads an answer, where it is one.
+func decode[T any](a Answer) (value T, ok bool) {
+	return value, a.Status/100 == 2 && json.Unmarshal(a.Body, &value) == nil
+}

@@ -1,0 +1,88 @@
+package model
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Secret is what a customer knows of a key.
+type Secret struct {
+	Label, ID, Token, Kind string
+	IsActive               bool // as far as is known
+}
+
+// learnKey keeps the secret of a key that was issued.
+func (m *Model) learnKey(c *Call, a Answer) {
+	issue, ok := c.OnAccount.(IssueKey)
+	if !ok || a.Status != 201 {
+		return
+	}
+	k := shownKey{}
+	if json.Unmarshal(a.Body, &k) == nil {
+		of := m.customer(c.Account)
+		of.secrets = append(of.secrets, Secret{Label: issue.Label, ID: k.ID, Token: k.Token, Kind: k.Kind})
+	}
+}
+
+// checkSite checks that a site that an answer shows has its id, and is whole.
+func (m *Model) checkSite(c *Call, a Answer) {
+	s := shownSite{}
+	if a.Status/100 != 2 || json.Unmarshal(a.Body, &s) != nil || s.ExternalID == "" {
+		return
+	}
+	m.checkShown(c.Account, c.Act, c.Text, s)
+}
+
+// checkShown checks a site, wherever it is shown.
+func (m *Model) checkShown(account string, act, where string, s shownSite) {
+	of, id := m.customer(account), siteID{s.Referential, s.ExternalID}
+	if known, ok := of.ids[id]; ok && known != s.ID {
+		m.report(StableIDs, act, "%s: site %v has id %s, it had %s", where, id, s.ID, known)
+	}
+	of.ids[id] = s.ID
+	if s.Properties["nom"] != s.Name {
+		m.report(WholeContents, act, "%s: site %v is %q with the properties of %q", where, id, s.Name, s.Properties["nom"])
+	}
+}
+
+// Secrets are the keys of an account whose secrets are known, the oldest first. Those that a restore took back are among them.
+func (m *Model) Secrets(account string) (all []Secret) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.customer(account).secrets {
+		k, ok := m.latest(account).keys[s.Label]
+		s.IsActive = ok && !k.isRevoked
+		all = append(all, s)
+	}
+	return all
+}
+
+// IssuedToken says that a token of the customer area was issued, and RevokesToken that it is being revoked, or was.
+func (m *Model) IssuedToken(label, role, account, text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tokens[label] = &areaToken{role: role, account: account, text: text, issued: time.Now()}
+}
+
+// RevokesToken says that the revocation of a token begins, or is acknowledged.
+func (m *Model) RevokesToken(label string, isAcknowledged bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.tokens[label]
+	if t.revoking.IsZero() {
+		t.revoking = time.Now()
+	}
+	if isAcknowledged {
+		t.revoked = time.Now()
+	}
+}
+
+// Token is the text of a token by its label, "" where there is none.
+func (m *Model) Token(label string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t := m.tokens[label]; t != nil {
+		return t.text
+	}
+	return ""
+}

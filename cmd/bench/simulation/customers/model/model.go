@@ -1,0 +1,187 @@
+// Package model says what each answer of the service may be. It is written from SPEC.md and DECISIONS.md alone, never from the code that
+// it judges; its one constraint is to be read in one sitting. Rules is the table of what is checked.
+//
+//	Operation ──> Model.Begin ──> Call … Model.End <── Answer
+//	                                       │
+//	     access   may this key do that now?│ 401, 403, plans, a second of grace      account: what operators and customers decided
+//	     usage    does it count, does it   │ fit under the caps? 429                 places: referentials and sites
+//	     orders   does some order of the commands explain the answer? ──────────────> the two above, as sets of possible states
+//
+// Accounts and places are each a state that commands change one after the other, in the order that the log has and the model does not
+// know: package-internal orders keeps every state that is still possible. Usage is counts: what was surely counted, and what may have been.
+// At a quiet moment what is shown ends all doubts (Settle…), or is a violation.
+package model
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Answer is what a client gets. Without a Status it got no whole answer: whether the request had an effect is unknown where IsSent.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	IsSent bool // the request reached an instance
+}
+
+// Operation is a request, as far as rules are about it.
+type Operation struct {
+	Act      string // that makes it
+	Text     string // method and path
+	Instance int
+	Account  string // that it is about; "" for what is about none
+	Endpoint string // method and path with variables, as usage names it
+
+	// With an API key.
+	Key     string // its label
+	Service Service
+	Origin  string // that the request says, "" for none
+	Weight  int64  // requests that it counts for
+
+	// With a token of the customer area.
+	Token string // its label
+
+	OnAccount AccountCommand // nil: not such a command
+	OnPlaces  PlacesCommand  // nil: not such a command
+}
+
+// Call is an operation under way.
+type Call struct {
+	Operation
+	began     time.Time
+	walls     []time.Time // of the instance at its begin, and at its end
+	onAccount *step[account]
+	onPlaces  *step[places]
+}
+
+// Model is safe for concurrent use.
+type Model struct {
+	mu       sync.Mutex
+	accounts map[string]*customer
+	tokens   map[string]*areaToken // by label
+	book     book
+	underWay map[*Call]bool
+	tell     func(rule Rule, format string, args ...any)
+}
+
+// customer is what the model keeps of one account.
+type customer struct {
+	account *orders[account]
+	places  *orders[places]
+	ids     map[siteID]string // of sites, which never change
+
+	isUnreadable bool     // see Restore
+	secrets      []Secret // of keys, the oldest first
+}
+
+// New makes a model of a service that has no account yet. It tells each violation.
+func New(tell func(rule Rule, format string, args ...any)) *Model {
+	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{}, book: book{}, tell: tell}
+	m.tokens[Operator] = &areaToken{role: "operator"}
+	return m
+}
+
+// report tells a violation of an act; "" is a quiet moment.
+func (m *Model) report(rule Rule, act, format string, args ...any) {
+	m.tell(rule, act+" "+format, args...)
+}
+
+// customer is an account's record. It is made where there is none.
+func (m *Model) customer(id string) *customer {
+	c := m.accounts[id]
+	if c == nil {
+		c = &customer{account: newOrders(account{}, true), places: newOrders(places{}, false), ids: map[siteID]string{}}
+		m.accounts[id] = c
+	}
+	return c
+}
+
+// Begin says that a request is about to be sent. wall is its instance's wall clock.
+func (m *Model) Begin(op Operation, wall time.Time) *Call {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &Call{Operation: op, began: time.Now(), walls: []time.Time{wall}}
+	m.underWay[c] = true
+	if op.Account == "" {
+		return c
+	}
+	of := m.customer(op.Account)
+	if op.OnAccount != nil {
+		c.onAccount = of.account.begin(func(a account) (all []outcome[account]) {
+			for _, wall := range c.walls {
+				all = append(all, op.OnAccount.apply(a, wall)...)
+			}
+			return all
+		})
+	}
+	if op.OnPlaces != nil {
+		c.onPlaces = of.places.begin(func(p places) (all []outcome[places]) {
+			for _, l := range m.limitsOf(c) {
+				all = append(all, op.OnPlaces.apply(p, l)...)
+			}
+			return all
+		})
+	}
+	return c
+}
+
+// End says what a request was answered, and checks that.
+func (m *Model) End(c *Call, a Answer, wall time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.underWay, c)
+	c.walls = append(c.walls, wall)
+	isRefused := !a.IsSent
+	if a.Status != 0 {
+		m.checkForeign(c, a)
+		if c.Key != "" {
+			isRefused = m.checkKey(c, a)
+		} else {
+			isRefused = m.checkToken(c, a)
+		}
+	}
+	if c.Key != "" {
+		m.count(c, a)
+	}
+	if c.onAccount != nil {
+		settleStep(m, c, m.customer(c.Account).account, c.onAccount, a, isRefused, func() string { return summarizeAccount(c.OnAccount, a) })
+		m.learnKey(c, a)
+	}
+	if c.onPlaces != nil {
+		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) })
+		m.checkSite(c, a)
+	}
+}
+
+// settleStep tells the orders of a thing what became of a command.
+func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, isRefused bool, summarize func() string) {
+	switch {
+	case isRefused:
+		if !o.refused(s) {
+			m.report(OneOrder, c.Act, "%s: %s, and others were answered as if it took effect", c.Text, short(a))
+		}
+	case a.Status == 0 || a.Status >= 500:
+		s.isLost = true
+	default:
+		answer := summarize()
+		if right, ok := o.answered(s, answer); !ok {
+			rule := OneOrder
+			if sync, isSync := c.OnPlaces.(SyncSites); isSync && sync.IdempotencyKey != "" {
+				rule = SameKeySameAnswer
+			}
+			m.report(rule, c.Act, "%s: got %s, want one of %q: %s", c.Text, answer, right, short(a))
+		}
+	}
+}
+
+// short is an answer for people.
+func short(a Answer) string {
+	body := string(a.Body)
+	if len(body) > 300 {
+		body = body[:300] + "…"
+	}
+	return fmt.Sprint(a.Status, " ", body)
+}

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+	"time"
+)
+
+// orders keeps the states that a thing may be in, given what was answered. Commands that overlap took effect in some order, each between
+// its begin and its answer; one whose fate is unknown takes effect at any time later, or never. An answer that no order explains is a
+// violation. It is the test of linearizability by Wing and Gong, kept small: a command is put in its place only when an answer asks for it.
+type orders[S state] struct {
+	possible []branch[S]
+	pending  []*step[S]  // commands under way, and those of unknown fate
+	seen     []moment[S] // nil unless keepsMoments
+	isUntold bool        // too many states to tell, or none: until the next quiet moment
+
+	keepsMoments bool
+}
+
+// state is what orders keeps. It is never changed: a command makes another one.
+type state interface{ hash() uint64 }
+
+// step is a command under way.
+type step[S state] struct {
+	apply  func(S) []outcome[S] // what it may come to in a state
+	isLost bool                 // nobody will learn its answer
+}
+
+// outcome is a state after a command, and the answer that the command gets then, in short.
+type outcome[S state] struct {
+	state  S
+	answer string
+}
+
+// branch is a possible state, with the answers of the commands that have taken effect in it and are still to be answered.
+type branch[S state] struct {
+	state S
+	done  map[*step[S]]string
+}
+
+// moment is since when states are possible.
+type moment[S state] struct {
+	since  time.Time
+	states []S
+}
+
+// maxBranches bounds the work on a thing of which much is unknown.
+const maxBranches = 2000
+
+func newOrders[S state](first S, keepsMoments bool) *orders[S] {
+	o := &orders[S]{possible: []branch[S]{{state: first}}, keepsMoments: keepsMoments}
+	o.note()
+	return o
+}
+
+// begin says that a command is under way.
+func (o *orders[S]) begin(apply func(S) []outcome[S]) *step[S] {
+	s := &step[S]{apply: apply}
+	o.pending = append(o.pending, s)
+	o.note()
+	return s
+}
+
+// answered says what a command was answered. Where no order explains that, it returns the answers that would have been right.
+func (o *orders[S]) answered(s *step[S], answer string) (right []string, isExplained bool) {
+	var kept []branch[S]
+	o.explore(func(b branch[S]) bool {
+		due, isDone := b.done[s]
+		if isDone && due == answer {
+			kept = append(kept, b.without(s))
+		} else if isDone && !slices.Contains(right, due) {
+			right = append(right, due)
+		}
+		return !isDone
+	})
+	return right, o.keep(s, kept)
+}
+
+// refused says that a command had no effect and never will.
+func (o *orders[S]) refused(s *step[S]) bool {
+	var kept []branch[S]
+	for _, b := range o.possible {
+		if _, isDone := b.done[s]; !isDone {
+			kept = append(kept, b)
+		}
+	}
+	return o.keep(s, kept)
+}
+
+// keep leaves the branches that explain what became of a command, and says whether there are any.
+func (o *orders[S]) keep(s *step[S], kept []branch[S]) bool {
+	o.pending = slices.DeleteFunc(o.pending, func(other *step[S]) bool { return other == s })
+	if o.isUntold {
+		return true
+	}
+	if o.isUntold = len(kept) == 0; o.isUntold {
+		return false
+	}
+	o.possible = kept
+	o.note()
+	return true
+}
+
+// settle ends a quiet moment: no command is under way any more, and only states that match what is shown remain. Where none does, it
+// returns false, and what is shown is the state from now on.
+func (o *orders[S]) settle(shown S, matches func(S) bool) bool {
+	var kept []branch[S]
+	known := map[uint64]bool{}
+	o.explore(func(b branch[S]) bool {
+		if h := b.state.hash(); matches(b.state) && !known[h] {
+			known[h] = true
+			kept = append(kept, branch[S]{state: b.state})
+		}
+		return true
+	})
+	isPossible := o.isUntold || len(kept) > 0
+	if o.isUntold || len(kept) == 0 {
+		kept = []branch[S]{{state: shown}}
+	}
+	o.possible, o.pending, o.seen, o.isUntold = kept, nil, nil, false
+	o.note()
+	return isPossible
+}
+
+// explore visits each branch that commands under way can lead to, once. It goes on from a branch where visit returns true.
+func (o *orders[S]) explore(visit func(branch[S]) bool) {
+	visited := map[uint64]bool{}
+	queue := slices.Clone(o.possible)
+	for ; len(queue) > 0 && !o.isUntold; queue = queue[1:] {
+		b := queue[0]
+		if h := o.hash(b); visited[h] {
+			continue
+		} else {
+			visited[h] = true
+		}
+		if len(visited) > maxBranches {
+			o.isUntold = true
+			return
+		}
+		if !visit(b) {
+			continue
+		}
+		for _, s := range o.pending {
+			if _, isDone := b.done[s]; isDone {
+				continue
+			}
+			for _, out := range s.apply(b.state) {
+				queue = append(queue, b.with(s, out))
+			}
+		}
+	}
+}
+
+// seed is one for all, so that hashes can be compared.
+var seed = maphash.MakeSeed()
+
+// hash tells branches apart: by their states, and what has taken effect with which answer.
+func (o *orders[S]) hash(b branch[S]) uint64 {
+	h := b.state.hash()
+	for i, s := range o.pending {
+		answer, isDone := b.done[s]
+		if s.isLost {
+			answer = ""
+		}
+		if isDone {
+			h ^= hashOf(i, answer)
+		}
+	}
+	return h
+}
+
+// hashOf is a hash of some values together.
+func hashOf[A, B comparable](a A, b B) uint64 {
+	return maphash.Comparable(seed, struct {
+		a A
+		b B
+	}{a, b})
+}
+
+// note remembers what is possible now, for requests that rest on what was so a moment ago.
+func (o *orders[S]) note() {
+	if !o.keepsMoments || o.isUntold {
+		return
+	}
+	m := moment[S]{since: time.Now()}
+	o.explore(func(b branch[S]) bool {
+		m.states = append(m.states, b.state)
+		return true
+	})
+	o.seen = append(o.seen, m)
+}
+
+// during is every state that was possible at some time since then.
+func (o *orders[S]) during(since time.Time) (states []S) {
+	for _, m := range slices.Backward(o.seen) {
+		states = append(states, m.states...)
+		if m.since.Before(since) {
+			break
+		}
+	}
+	return states
+}
+
+// clone is a copy at a quiet moment.
+func (o *orders[S]) clone() *orders[S] {
+	c := *o
+	c.possible, c.seen = slices.Clone(o.possible), slices.Clone(o.seen)
+	return &c
+}
+
+func (b branch[S]) with(s *step[S], out outcome[S]) branch[S] {
+	done := map[*step[S]]string{s: out.answer}
+	maps.Copy(done, b.done)
+	return branch[S]{out.state, done}
+}
+
+func (b branch[S]) without(s *step[S]) branch[S] {
+	done := maps.Clone(b.done)
+	delete(done, s)
+	return branch[S]{b.state, done}
+}

@@ -1,0 +1,364 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+)
+
+// places is what an account keeps under /locations: SPEC 2.5, 2.6 and 3, DECISIONS 5.
+type places struct {
+	referentials map[string]referential // by code
+	sites        map[siteID]site
+	repeats      map[string]repeat // by Idempotency-Key
+	sum          uint64            // of the hashes of all that
+}
+
+type referential struct {
+	name       string
+	isArchived bool
+	changes    int // its opening is the first
+}
+
+type siteID struct{ code, externalID string }
+
+// site is a place. Its name stands for its whole content: customers give every content a name of its own.
+type site struct {
+	name     string
+	isActive bool
+	version  int
+}
+
+// repeat is what an Idempotency-Key was used for, and the answer.
+type repeat struct{ request, answer string }
+
+// limits are what a plan allows, DECISIONS 2.
+type limits struct{ capacity, referentials, publishableKeys int }
+
+func (l limits) ceiling() int { return l.capacity + l.capacity/10 }
+
+// PlacesCommand is a command on places. It says what it may come to.
+type PlacesCommand interface {
+	apply(p places, l limits) []outcome[places]
+}
+
+// OpenReferential is POST /locations/referentiels, RenameReferential PATCH and ArchiveReferential DELETE on one.
+type (
+	OpenReferential    struct{ Code, Name string }
+	RenameReferential  struct{ Code, Name string }
+	ArchiveReferential struct{ Code string }
+)
+
+// PutSite is PUT on a site, PatchSite PATCH of its whole content.
+type (
+	PutSite   struct{ Code, ExternalID, Name string }
+	PatchSite struct{ Code, ExternalID, Name string }
+)
+
+// SwitchSite is :reactivate on a site, or :deactivate.
+type SwitchSite struct {
+	Code, ExternalID string
+	On               bool
+}
+
+// SyncSites is sites:sync, or sites:upsert when IsUpsert.
+type SyncSites struct {
+	Code              string
+	Rows              []Row
+	IsUpsert          bool
+	ConfirmsReduction bool
+	IsDryRun          bool
+	IdempotencyKey    string // "": none
+}
+
+// Row is a site of a sync.
+type Row struct{ ExternalID, Name string }
+
+func (p places) hash() uint64 { return p.sum }
+
+// withReferential, withSite and withRepeat are copies with one thing set.
+func (p places) withReferential(code string, r referential) places {
+	if old, ok := p.referentials[code]; ok {
+		p.sum ^= hashOf(code, old)
+	}
+	p.sum ^= hashOf(code, r)
+	p.referentials = maps.Clone(p.referentials)
+	if p.referentials == nil {
+		p.referentials = map[string]referential{}
+	}
+	p.referentials[code] = r
+	return p
+}
+
+func (p places) withSites(changed map[siteID]site) places {
+	all := make(map[siteID]site, len(p.sites)+len(changed))
+	maps.Copy(all, p.sites)
+	for id, s := range changed {
+		if old, ok := all[id]; ok {
+			p.sum ^= hashOf(id, old)
+		}
+		p.sum ^= hashOf(id, s)
+		all[id] = s
+	}
+	p.sites = all
+	return p
+}
+
+func (p places) withRepeat(key string, r repeat) places {
+	p.sum ^= hashOf("key "+key, r)
+	p.repeats = maps.Clone(p.repeats)
+	if p.repeats == nil {
+		p.repeats = map[string]repeat{}
+	}
+	p.repeats[key] = r
+	return p
+}
+
+// activeReferentials counts those that take up a place of the plan's.
+func (p places) activeReferentials() (n int) {
+	for _, r := range p.referentials {
+		if !r.isArchived {
+			n++
+		}
+	}
+	return n
+}
+
+// activeSites counts the active sites of a referential, or of all where code is "".
+func (p places) activeSites(code string) (n int) {
+	for id, s := range p.sites {
+		if s.isActive && (code == "" || id.code == code) {
+			n++
+		}
+	}
+	return n
+}
+
+// answer is a state that a command leads to with what it is answered.
+func (p places) answer(format string, args ...any) []outcome[places] {
+	return []outcome[places]{{p, fmt.Sprintf(format, args...)}}
+}
+
+// checkWritable refuses writes below a referential that is not there or archived. It returns nil where they may be.
+func (p places) checkWritable(code string) []outcome[places] {
+	r, ok := p.referentials[code]
+	switch {
+	case !ok:
+		return p.answer("404")
+	case r.isArchived:
+		return p.answer("409 referentiel_archive")
+	}
+	return nil
+}
+
+func (c OpenReferential) apply(p places, l limits) []outcome[places] {
+	if n := p.activeReferentials(); n >= l.referentials {
+		return p.answer("409 capacite_referentiels_depassee %d %d", n, l.referentials)
+	}
+	if _, isTaken := p.referentials[c.Code]; isTaken {
+		return p.answer("409 code_deja_utilise")
+	}
+	return p.withReferential(c.Code, referential{name: c.Name, changes: 1}).answer("201 %s active %q", c.Code, c.Name)
+}
+
+func (c RenameReferential) apply(p places, _ limits) []outcome[places] {
+	if refused := p.checkWritable(c.Code); refused != nil {
+		return refused
+	}
+	r := p.referentials[c.Code]
+	if r.name != c.Name {
+		r.name, r.changes = c.Name, r.changes+1
+	}
+	return p.withReferential(c.Code, r).answer("200 %s active %q", c.Code, c.Name)
+}
+
+func (c ArchiveReferential) apply(p places, _ limits) []outcome[places] {
+	r, ok := p.referentials[c.Code]
+	if !ok {
+		return p.answer("404")
+	}
+	if r.isArchived {
+		return p.answer("200 %s archived %q", c.Code, r.name)
+	}
+	r.isArchived, r.changes = true, r.changes+1
+	changed := map[siteID]site{}
+	for id, s := range p.sites {
+		if id.code == c.Code && s.isActive {
+			changed[id] = site{s.name, false, s.version + 1}
+		}
+	}
+	return p.withReferential(c.Code, r).withSites(changed).answer("200 %s archived %q", c.Code, r.name)
+}
+
+// set makes a site as it is said and answers with it. Where nothing changes, nothing is written.
+func (p places) set(status int, id siteID, after site) []outcome[places] {
+	before, ok := p.sites[id]
+	after.version = before.version
+	if !ok || before != after {
+		after.version++
+		p = p.withSites(map[siteID]site{id: after})
+	}
+	return p.answer("%d %s v%d %v %q", status, id.externalID, after.version, after.isActive, after.name)
+}
+
+// checkCapacity refuses a write that raises the number of active sites of the account over the ceiling.
+func (p places) checkCapacity(more int, l limits) []outcome[places] {
+	if n := p.activeSites(""); more > 0 && n+more > l.ceiling() {
+		return p.answer("409 capacite_sites_depassee %d %d %d", n, l.capacity, l.ceiling())
+	}
+	return nil
+}
+
+func (c PutSite) apply(p places, l limits) []outcome[places] {
+	id := siteID{c.Code, c.ExternalID}
+	if refused := p.checkWritable(c.Code); refused != nil {
+		return refused
+	}
+	before, ok := p.sites[id]
+	if !ok {
+		if refused := p.checkCapacity(1, l); refused != nil {
+			return refused
+		}
+		return p.set(201, id, site{name: c.Name, isActive: true})
+	}
+	all := p.set(200, id, site{name: c.Name, isActive: before.isActive})
+	if !before.isActive { // whether a PUT reactivates is not said
+		if refused := p.checkCapacity(1, l); refused != nil {
+			return append(all, refused...)
+		}
+		all = append(all, p.set(200, id, site{name: c.Name, isActive: true})...)
+	}
+	return all
+}
+
+func (c PatchSite) apply(p places, _ limits) []outcome[places] {
+	id := siteID{c.Code, c.ExternalID}
+	if refused := p.checkWritable(c.Code); refused != nil {
+		return refused
+	}
+	before, ok := p.sites[id]
+	if !ok {
+		return p.answer("404")
+	}
+	return p.set(200, id, site{name: c.Name, isActive: before.isActive})
+}
+
+func (c SwitchSite) apply(p places, l limits) []outcome[places] {
+	id := siteID{c.Code, c.ExternalID}
+	if refused := p.checkWritable(c.Code); refused != nil {
+		return refused
+	}
+	before, ok := p.sites[id]
+	if !ok {
+		return p.answer("404")
+	}
+	if c.On && !before.isActive {
+		if refused := p.checkCapacity(1, l); refused != nil {
+			return refused
+		}
+	}
+	return p.set(200, id, site{name: before.name, isActive: c.On})
+}
+
+// request is what of a sync must be the same when it is repeated.
+func (c SyncSites) request() string {
+	return fmt.Sprint(c.Code, c.IsUpsert, c.ConfirmsReduction, c.IsDryRun, c.Rows)
+}
+
+func (c SyncSites) apply(p places, l limits) []outcome[places] {
+	if before, isRepeat := p.repeats[c.IdempotencyKey]; isRepeat {
+		if before.request == c.request() {
+			return p.answer("%s", before.answer)
+		}
+		return p.answer("422 Idempotency-Key")
+	}
+	all := c.applyOnce(p, l)
+	if c.IdempotencyKey == "" {
+		return all
+	}
+	for i, out := range all {
+		if out.answer[0] == '2' {
+			all[i].state = out.state.withRepeat(c.IdempotencyKey, repeat{c.request(), out.answer})
+		}
+	}
+	return all
+}
+
+// applyOnce is a sync without what was asked before. The order of its refusals is that of DECISIONS 5.
+func (c SyncSites) applyOnce(p places, l limits) []outcome[places] {
+	r, ok := p.referentials[c.Code]
+	if !ok {
+		return p.answer("404")
+	}
+	n, changed := c.compare(p)
+	n.accountBefore = p.activeSites("")
+	after := n.accountBefore - n.before + n.after
+	refusal := ""
+	switch {
+	case r.isArchived:
+		refusal = "referentiel_archive"
+	case after > l.ceiling() && after > n.accountBefore:
+		refusal = fmt.Sprintf("capacite_sites_depassee %d %d %d", n.accountBefore, l.capacity, l.ceiling())
+	case !c.IsUpsert && !c.ConfirmsReduction && n.deactivated*2 > n.before:
+		refusal = fmt.Sprintf("reduction_suspecte %d %d", n.before, n.after)
+	}
+	switch {
+	case refusal != "" && !c.IsDryRun:
+		return p.answer("409 %s", refusal)
+	case r.isArchived: // what a dry run says of a referential without active sites beside its refusal is not said
+		return p.answer("200 refus referentiel_archive")
+	case c.IsDryRun:
+		return append(p.answer("200 %s refus %s", n.text(false), refusal), p.answer("200 %s refus %s", n.text(true), refusal)...)
+	}
+	after1 := p.withSites(changed)
+	return append(after1.answer("200 %s", n.text(false)), after1.answer("200 %s", n.text(true))...)
+}
+
+// syncCounts are what a sync answers.
+type syncCounts struct {
+	created, updated, unchanged, reactivated, deactivated int
+	before, after, accountBefore                          int
+	updatedToo                                            int // of the reactivated ones those whose content changed
+}
+
+// text is the counts in short. Whether a site that is reactivated with another content counts as updated too is not said.
+func (n syncCounts) text(countsTwice bool) string {
+	if countsTwice {
+		n.updated += n.updatedToo
+	}
+	return fmt.Sprintf("+%d ~%d =%d ^%d -%d %d>%d of %d", n.created, n.updated, n.unchanged, n.reactivated, n.deactivated, n.before, n.after, n.accountBefore)
+}
+
+// compare counts what a sync changes, and says what it does.
+func (c SyncSites) compare(p places) (n syncCounts, changed map[siteID]site) {
+	n.before = p.activeSites(c.Code)
+	changed = map[siteID]site{}
+	named := map[siteID]bool{}
+	for _, row := range c.Rows {
+		id := siteID{c.Code, row.ExternalID}
+		named[id] = true
+		old, ok := p.sites[id]
+		switch {
+		case !ok:
+			n.created++
+		case !old.isActive:
+			n.reactivated++
+			if old.name != row.Name {
+				n.updatedToo++
+			}
+		case old.name != row.Name:
+			n.updated++
+		default:
+			n.unchanged++
+			continue
+		}
+		changed[id] = site{row.Name, true, old.version + 1}
+	}
+	for id, old := range p.sites {
+		if id.code == c.Code && old.isActive && !named[id] && !c.IsUpsert {
+			n.deactivated++
+			changed[id] = site{old.name, false, old.version + 1}
+		}
+	}
+	n.after = n.before + n.created + n.reactivated - n.deactivated
+	return n, changed
+}

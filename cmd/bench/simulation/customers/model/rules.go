@@ -1,0 +1,51 @@
+package model
+
+// Rule is what must hold, in words.
+type Rule string
+
+// What is checked of each answer.
+const (
+	NoPanic           Rule = "no handler panics"
+	NoFailureAlone    Rule = "no answer is 5xx unless something fails, or did so a moment ago"
+	KnownStatus       Rule = "an answer is one of those that the specification has for the request"
+	RevokedIsRefused  Rule = "a revoked key is refused on every instance a second later"
+	ActiveIsAccepted  Rule = "an active key is accepted on every instance a second after it was issued"
+	PlanIsHeld        Rule = "a plan gives access to what it includes, and to nothing else"
+	ScopeIsHeld       Rule = "a publishable key opens the search alone, from its origins"
+	RoleIsHeld        Rule = "a token does what its role may, on its own account"
+	NoForeignData     Rule = "no account sees another's data"
+	NeverAboveCap     Rule = "nothing is answered above a cap"
+	NoEarlyRefusal    Rule = "a 429 is early by no more than what is on its way"
+	OneOrder          Rule = "one order of the commands explains all their answers"
+	SameKeySameAnswer Rule = "the same Idempotency-Key gives the same answer"
+	StableIDs         Rule = "the id of a site never changes"
+	WholeContents     Rule = "a site is shown as somebody wrote it, whole"
+)
+
+// What is checked at quiet moments.
+const (
+	EveryAccountAnswers Rule = "at a quiet moment every account is answered by every instance"
+	InstancesAgree      Rule = "at a quiet moment all instances give the same answer"
+	InstancesReady      Rule = "at a quiet moment every instance is ready and no part of it complains"
+	AcknowledgedIsThere Rule = "what was acknowledged is there, what was refused is not, and what is unknown is there whole or not at all"
+	SearchFinds         Rule = "a search finds the active sites, and no others"
+	ChangesTellAll      Rule = "who follows the changes knows all sites as they are"
+	UsageIsServed       Rule = "usage is what was served, to the request"
+	BilledByContract    Rule = "a request is billed to the contract and the period it was made in"
+	UsageAgrees         Rule = "the usage that an account sees is the usage that is billed"
+	AuditTellsOnce      Rule = "the audit tells every acknowledged command, once"
+	ErasedUnreadable    Rule = "the name of an erased account is shown nowhere"
+	Reconciles          Rule = "reconciling the log with the usage that is shown finds no difference"
+	ProjectionsMove     Rule = "at a quiet moment every read model serves, has caught up and has stopped no account"
+	EndsInTime          Rule = "what runs ends when it is told to"
+)
+
+// Rules is the one list of what is checked.
+func Rules() []Rule {
+	return []Rule{
+		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
+		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents,
+		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
+		UsageAgrees, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, EndsInTime,
+	}
+}

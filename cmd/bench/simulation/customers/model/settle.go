@@ -1,0 +1,104 @@
+package model
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Accounts are the ids of all accounts that anybody asked to open.
+func (m *Model) Accounts() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.accounts))
+}
+
+// latest is a state that an account may be in now.
+func (m *Model) latest(id string) account { return m.customer(id).account.possible[0].state }
+
+// IsOpen says whether an account is open, as far as is known.
+func (m *Model) IsOpen(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.latest(id)
+	return a.isOpen && !a.isClosed
+}
+
+// IsKnown says whether an account was opened, as far as is known.
+func (m *Model) IsKnown(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest(id).isOpen
+}
+
+// IsAgency says whether an account is an agency, and Anchor is the first day of its first period, as far as is known.
+func (m *Model) IsAgency(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest(id).isAgency
+}
+
+func (m *Model) Anchor(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest(id).anchor
+}
+
+// Plan is the plan of an account, as far as is known.
+func (m *Model) Plan(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest(id).terms.Plan
+}
+
+// PaysWithOthers says whether an account is an agency, a sub-client, or about to be one.
+func (m *Model) PaysWithOthers(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.latest(id)
+	return a.isAgency || a.agency != "" || !a.joinsAt.IsZero()
+}
+
+// FindToken is the label of a token of a role that is not being revoked, "" where there is none.
+func (m *Model) FindToken(role, account string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, label := range slices.Sorted(maps.Keys(m.tokens)) {
+		if t := m.tokens[label]; t.role == role && t.account == account && t.revoking.IsZero() {
+			return label
+		}
+	}
+	return ""
+}
+
+// SettleAccount compares an account and its keys, as they are shown at a quiet moment, with what may be.
+func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.customer(id).account
+	if shown.Status == 404 {
+		if !o.settle(account{}, func(a account) bool { return !a.isOpen }) {
+			m.report(AcknowledgedIsThere, "", "account %s is unknown", id)
+		}
+		return
+	}
+	var s shownAccount
+	var k struct{ Results []shownKey }
+	if shown.Status != 200 || keys.Status != 200 || json.Unmarshal(shown.Body, &s) != nil || json.Unmarshal(keys.Body, &k) != nil {
+		m.report(EveryAccountAnswers, "", "account %s: %s; its keys: %s", id, short(shown), short(keys))
+		return
+	}
+	first := m.latest(id).shown(s, k.Results, wall)
+	want := first.text(wall)
+	var others []string
+	if !o.settle(first, func(a account) bool {
+		if !a.isOpen || a.text(wall) != want {
+			others = append(others, a.text(wall))
+			return false
+		}
+		return true
+	}) {
+		m.report(AcknowledgedIsThere, "", "account %s is %s, want one of %q", id, want, others)
+	}
+}

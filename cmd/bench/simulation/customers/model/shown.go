@@ -1,0 +1,251 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// BilledLine is a line of GET /usage.
+type BilledLine struct {
+	Account  string `json:"compte"`
+	Contract string `json:"contrat"`
+	Period   string `json:"periode"`
+	Day      string `json:"jour"`
+	Key      string `json:"cle"` // its id
+	Endpoint string `json:"endpoint"`
+	Requests int64  `json:"requetes"`
+}
+
+// SettleUsage compares what is billed with what was served. From then on what is billed is what counts.
+func (m *Model) SettleUsage(billed []BilledLine) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	shown := map[Line]int64{}
+	for _, b := range billed {
+		l := Line{b.Account, b.Contract, m.labelOf(b.Account, b.Key), b.Endpoint, b.Day}
+		shown[l] += b.Requests
+		m.book.line(l)
+		if want := m.periodOf(l); want != b.Period {
+			m.report(BilledByContract, "", "%+v: the period of that day begins on %s", b, want)
+		}
+	}
+	for _, lines := range m.book {
+		for l, n := range lines {
+			m.settleLine(l, n, shown[l])
+		}
+	}
+}
+
+func (m *Model) settleLine(l Line, n *count, billed int64) {
+	if billed < n.sure || billed > n.sure+n.maybe {
+		rule := UsageIsServed
+		for _, lines := range m.book { // the same request on another contract
+			for other, count := range lines {
+				if other.Contract != l.Contract && count.most() > 0 && other.Account == l.Account && other.Key == l.Key && other.Day == l.Day {
+					rule = BilledByContract
+				}
+			}
+		}
+		m.report(rule, "", "%+v: %d are billed, %d were served and %d are of unknown fate", l, billed, n.sure, n.maybe)
+	}
+	*n = count{sure: billed, failed: map[int]int64{}}
+}
+
+// labelOf is the label of a key by its id; the id where nobody has that key.
+func (m *Model) labelOf(account, id string) string {
+	for _, s := range m.customer(account).secrets {
+		if s.ID == id {
+			return s.Label
+		}
+	}
+	return id
+}
+
+// periodOf is the name of the period of a line's contract that its day is in.
+func (m *Model) periodOf(l Line) string {
+	day, err := time.ParseInLocation(time.DateOnly, l.Day, paris)
+	if err != nil {
+		return err.Error()
+	}
+	begin, _ := periodAt(m.latest(l.Contract).anchor, day)
+	return Day(begin)
+}
+
+// CheckUsage compares the usage that an account is shown with what is billed, and with its quota.
+func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var shown struct {
+		Period string `json:"periode"`
+		Limit  int64  `json:"limite"`
+		Total  int64  `json:"total"`
+		Lines  []struct {
+			Requests int64 `json:"requetes"`
+		} `json:"lignes"`
+	}
+	if a.Status != 200 || json.Unmarshal(a.Body, &shown) != nil {
+		m.report(EveryAccountAnswers, "", "usage of %s: %s", id, short(a))
+		return
+	}
+	state := m.latest(id).at(wall)
+	l := Line{Account: id, Contract: state.contract(id), Day: Day(wall)}
+	billed, _ := m.used(l, func(other Line) bool { return other.Account == id })
+	sum := int64(0)
+	for _, line := range shown.Lines {
+		sum += line.Requests
+	}
+	if shown.Total != billed || sum != billed || shown.Period != m.periodOf(l) {
+		m.report(UsageAgrees, "", "%s: %d are billed in the period %s: %s", id, billed, m.periodOf(l), short(a))
+	}
+	if shown.Limit != state.terms.Quota && !m.customer(id).account.isUntold {
+		m.report(UsageAgrees, "", "%s has a quota of %d: %s", id, state.terms.Quota, short(a))
+	}
+}
+
+// SettlePlaces compares the referentials of an account and all their sites with what may be. It returns whether it could read them.
+func (m *Model) SettlePlaces(id string, referentials Answer, sites map[string]Answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list struct{ Results []shownReferential }
+	shown := places{}
+	if json.Unmarshal(referentials.Body, &list) != nil {
+		m.report(EveryAccountAnswers, "", "referentials of %s: %s", id, short(referentials))
+		return
+	}
+	for _, r := range list.Results {
+		shown = shown.withReferential(r.Code, referential{name: r.Name, isArchived: r.Status == "archived"})
+		var page struct{ Results []shownSite }
+		if json.Unmarshal(sites[r.Code].Body, &page) != nil {
+			m.report(EveryAccountAnswers, "", "sites of %s: %s", id, short(sites[r.Code]))
+			return
+		}
+		set := map[siteID]site{}
+		for _, s := range page.Results {
+			m.checkShown(id, "", "the list of "+id, s)
+			set[siteID{r.Code, s.ExternalID}] = site{s.Name, s.IsActive, s.Version}
+		}
+		shown = shown.withSites(set)
+		if n := shown.activeSites(r.Code); n != r.Active {
+			m.report(AcknowledgedIsThere, "", "%s of %s is said to have %d active sites, and %d are listed", r.Code, id, r.Active, n)
+		}
+	}
+	var others []string
+	matches := func(p places) bool {
+		if p.isShownAs(shown) {
+			return true
+		}
+		if len(others) < 4 {
+			others = append(others, p.difference(shown))
+		}
+		return false
+	}
+	if !m.customer(id).places.settle(shown, matches) {
+		m.report(AcknowledgedIsThere, "", "the places of %s are none of those possible, which differ by %q", id, others)
+	}
+}
+
+// isShownAs says whether places look as those shown do.
+func (p places) isShownAs(shown places) bool { return p.difference(shown) == "" }
+
+// difference is what one sees otherwise in places than in those shown.
+func (p places) difference(shown places) string {
+	var all []string
+	for _, code := range slices.Sorted(maps.Keys(merge(p.referentials, shown.referentials))) {
+		a, isThere := p.referentials[code]
+		b, isShown := shown.referentials[code]
+		if isThere != isShown || a.name != b.name || a.isArchived != b.isArchived {
+			all = append(all, fmt.Sprintf("%s: shown %v %+v, may be %v %+v", code, isShown, b, isThere, a))
+		}
+	}
+	for id := range merge(p.sites, shown.sites) {
+		if p.sites[id] != shown.sites[id] {
+			all = append(all, fmt.Sprintf("%v: shown %+v, may be %+v", id, shown.sites[id], p.sites[id]))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
+
+func merge[K comparable, V any](a, b map[K]V) map[K]V {
+	all := make(map[K]V, len(a)+len(b))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
+}
+
+// Sites are the sites of an account as they were last seen at a quiet moment, as code/external_id, and whether each is active.
+func (m *Model) Sites(id string) map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]string{}
+	for at, s := range m.customer(id).places.possible[0].state.sites {
+		all[at.code+"/"+at.externalID] = fmt.Sprintf("v%d %v %q", s.version, s.isActive, s.name)
+	}
+	return all
+}
+
+// Incident is a line of the history of an account.
+type Incident struct {
+	Type    string `json:"type"`
+	Subject string `json:"sujet"`
+}
+
+// CheckAudit counts what the history tells of each key, referential and site: every change once.
+func (m *Model) CheckAudit(id string, history []Incident) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	told := map[string]int{}
+	for _, i := range history {
+		if !strings.Contains(i.Type, "refused") {
+			told[i.Subject]++
+		}
+	}
+	of := m.customer(id)
+	for code := range of.places.possible[0].state.referentials { // a sync that changed nothing is told of the referential
+		told[code] = 0
+		for _, t := range ofSubject(history, code) {
+			if strings.Contains(t, "referential") {
+				told[code]++
+			}
+		}
+	}
+	check := func(what, subject string, want int) {
+		if told[subject] != want {
+			m.report(AuditTellsOnce, "", "%s: %d lines of %s %s, want %d: %+v", id, told[subject], what, subject, want, ofSubject(history, subject))
+		}
+	}
+	a, p := of.account.possible[0].state, of.places.possible[0].state
+	for _, s := range of.secrets {
+		k, ok := a.keys[s.Label]
+		want := 1 + k.changes
+		if k.isRevoked {
+			want++
+		}
+		if !ok { // on a log that was restored since
+			want = 0
+		}
+		check("key", s.ID, want)
+	}
+	for code, r := range p.referentials {
+		if r.changes > 0 { // else nobody knows how it came to be
+			check("referential", code, r.changes)
+		}
+	}
+	for at, s := range p.sites {
+		check("site", at.code+"/"+at.externalID, s.version)
+	}
+}
+
+// ofSubject are the types of what a history tells of a subject.
+func ofSubject(history []Incident, subject string) (types []string) {
+	for _, i := range history {
+		if i.Subject == subject {
+			types = append(types, i.Type)
+		}
+	}
+	return types
+}

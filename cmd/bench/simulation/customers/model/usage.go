@@ -1,0 +1,152 @@
+package model
+
+import (
+	"slices"
+	"time"
+)
+
+// Line is what requests are counted by. Contract is the account that pays.
+type Line struct{ Account, Contract, Key, Endpoint, Day string }
+
+// count is how many requests were counted: sure ones; those of unknown fate, at most; and those that were answered 5xx, by the instance
+// that did: they are refunded, but not at once, and by nobody where that instance dies.
+type count struct {
+	sure, maybe int64
+	failed      map[int]int64
+}
+
+func (c count) most() int64 {
+	n := c.sure + c.maybe
+	for _, f := range c.failed {
+		n += f
+	}
+	return n
+}
+
+// book is all that was counted, by contract.
+type book map[string]map[Line]*count
+
+// line is the count of a line. It is made where there is none.
+func (b book) line(l Line) *count {
+	if b[l.Contract] == nil {
+		b[l.Contract] = map[Line]*count{}
+	}
+	if b[l.Contract][l] == nil {
+		b[l.Contract][l] = &count{failed: map[int]int64{}}
+	}
+	return b[l.Contract][l]
+}
+
+// counts are the statuses of answers that count, DECISIONS 1: what passed the check of the quota, but for answers of 5xx.
+func counts(status int) bool { return slices.Contains([]int{200, 201, 404, 409, 422}, status) }
+
+// count books a request that was answered, or not, and checks its answer against the caps.
+func (m *Model) count(c *Call, a Answer) {
+	lines := m.linesOf(c)
+	for _, l := range lines {
+		n := m.book.line(l)
+		switch {
+		case !a.IsSent, a.Status != 0 && a.Status < 500 && !counts(a.Status):
+		case a.Status >= 500:
+			n.failed[c.Instance] += c.Weight
+		case a.Status == 0 || len(lines) > 1:
+			n.maybe += c.Weight
+		default:
+			n.sure += c.Weight
+		}
+	}
+	for _, l := range lines {
+		m.checkCaps(c, a, l)
+	}
+}
+
+// linesOf are the lines that a request may be counted on: of the day it began on, and of the one it ended on.
+func (m *Model) linesOf(c *Call) (all []Line) {
+	states := m.customer(c.Account).account.during(c.began)
+	for _, wall := range c.walls {
+		l := Line{c.Account, states[0].at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
+		if !slices.Contains(all, l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// contract is the account that pays.
+func (a account) contract(id string) string {
+	if a.agency != "" {
+		return a.agency
+	}
+	return id
+}
+
+// checkCaps checks an answer against the account's own cap, and its contract's.
+func (m *Model) checkCaps(c *Call, a Answer, l Line) {
+	sure, most := m.used(l, func(other Line) bool { return other.Account == l.Account })
+	low, high := m.quotas(c, l.Account)
+	isAbove, isEarly := sure > high, most+m.onTheWay(c, l.Account)+c.Weight <= low
+	if l.Contract != l.Account {
+		sure, most := m.used(l, func(other Line) bool { return other.Contract == l.Contract })
+		low, high := m.quotas(c, l.Contract)
+		isAbove, isEarly = isAbove || sure > high, isEarly && most+m.onTheWay(c, l.Contract)+c.Weight <= low
+	}
+	if counts(a.Status) && isAbove {
+		m.report(NeverAboveCap, c.Act, "%s: %d is answered with %d counted and a cap of %d", c.Text, a.Status, sure, high)
+	}
+	if a.Status == 429 && isEarly {
+		m.report(NoEarlyRefusal, c.Act, "%s: 429 with at most %d counted of %d", c.Text, most, low)
+	}
+}
+
+// used sums what was counted in the period of a line.
+func (m *Model) used(l Line, isMeant func(Line) bool) (sure, most int64) {
+	anchor := m.customer(l.Contract).account.possible[0].state.anchor
+	day, err := time.ParseInLocation(time.DateOnly, l.Day, paris)
+	if err != nil {
+		return 0, 0
+	}
+	begin, end := periodAt(anchor, day)
+	first, last := Day(begin), Day(end)
+	for other, n := range m.book[l.Contract] {
+		if other.Day >= first && other.Day < last && isMeant(other) {
+			sure, most = sure+n.sure, most+n.most()
+		}
+	}
+	return sure, most
+}
+
+// quotas are the lowest and the highest that an account may have had during a call.
+func (m *Model) quotas(c *Call, id string) (low, high int64) {
+	for i, a := range m.customer(id).account.during(c.began.Add(-grace)) {
+		for _, wall := range c.walls {
+			quota := a.at(wall).terms.Quota
+			if i == 0 || quota < low {
+				low = quota
+			}
+			high = max(high, quota)
+		}
+	}
+	return low, high
+}
+
+// onTheWay sums the requests of an account, or of a contract, that are not answered yet.
+func (m *Model) onTheWay(c *Call, id string) (n int64) {
+	for other := range m.underWay {
+		if other != c && other.Key != "" && (other.Account == id || m.mayBeOf(other, id)) {
+			n += other.Weight
+		}
+	}
+	return n
+}
+
+// Died says that an instance ended in disorder: what it answered 5xx since the last quiet moment may stay counted.
+func (m *Model) Died(instance int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, lines := range m.book {
+		for _, n := range lines {
+			n.maybe += n.failed[instance]
+			delete(n.failed, instance)
+		}
+	}
+}

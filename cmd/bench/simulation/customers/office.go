@@ -1,0 +1,134 @@
+package customers
+
+import "context"
+
+// officeKinds are what auditors, billing, customers and operators look at, and what operators do for the service itself.
+func officeKinds() []kind {
+	return []kind{
+		look("look at usage", 4, "customer", "GET /accounts/{id}/usage", "/usage", true),
+		look("look at another's usage", 2, "customer", "GET /accounts/{id}/usage", "/usage", false),
+		look("look at the account", 2, "customer", "GET /accounts/{id}", "", true),
+		look("look at keys", 2, "customer", "GET /accounts/{id}/keys", "/keys", true),
+		look("look at another's keys", 1, "customer", "GET /accounts/{id}/keys", "/keys", false),
+		look("look as an agency", 2, "agency", "GET /accounts/{id}/usage", "/usage", false),
+		look("audit", 3, "auditor", "GET /accounts/{id}/history", "/history?limit=50", true),
+		look("state of an account", 2, "auditor", "GET /accounts/{id}/state", "/state", true),
+		look("auditor looks at keys", 1, "auditor", "GET /accounts/{id}/keys", "/keys", true),
+		{"export usage", 2, (*Customers).exportUsage, 0, 0},
+		{"reconcile", 1, (*Customers).reconcile, 0, 0},
+		{"revoke token", 1, (*Customers).revokeToken, 0, 0},
+		{"projections", 1, (*Customers).listProjections, 0, 0},
+		{"rebuild", 1, (*Customers).rebuild, 4, 0},
+	}
+}
+
+// look reads something of the act's account with a token of a role: of that account, or of another.
+func look(name string, weight int, role, endpoint, path string, own bool) kind {
+	return kind{name, weight, func(c *Customers, ctx context.Context, act deed) {
+		of := act.Account
+		if !own {
+			of = act.Other
+		}
+		if role == "agency" {
+			of = accountName(act.Pick % agencyCount)
+		}
+		op := act.operation(act.Account)
+		op.Endpoint = endpoint
+		if op.Token = c.token(ctx, act, role, of); op.Token == "" {
+			return
+		}
+		c.send(ctx, op, message{method: "GET", path: act.accountPath() + path})
+	}, 0, 0}
+}
+
+// token is the label of a token of a role. It is issued when there is none.
+func (c *Customers) token(ctx context.Context, act deed, role, account string) string {
+	if role != "customer" && role != "agency" {
+		account = ""
+	}
+	if label := c.Model.FindToken(role, account); label != "" {
+		return label
+	}
+	op := act.operation("")
+	op.Endpoint = "POST /tokens"
+	body := map[string]string{"role": role, "label": act.Label}
+	if account != "" {
+		body["account"] = account
+	}
+	a := c.send(ctx, op, message{method: "POST", path: "/tokens", body: body})
+	issued, ok := decode[struct{ ID, Token string }](a)
+	if !ok {
+		return ""
+	}
+	c.Model.IssuedToken(issued.ID, role, account, issued.Token)
+	return issued.ID
+}
+
+// revokeToken revokes a token that customers use, and looks with it.
+func (c *Customers) revokeToken(ctx context.Context, act deed) {
+	id := c.Model.FindToken("customer", act.Account)
+	if id == "" {
+		return
+	}
+	op := act.operation("")
+	op.Endpoint = "POST /tokens/{id}:revoke"
+	c.Model.RevokesToken(id, false)
+	a := c.send(ctx, op, message{method: "POST", path: "/tokens/" + id + ":revoke", body: map[string]string{"reason": act.Label}})
+	if a.Status == 200 {
+		c.Model.RevokesToken(id, true)
+	}
+	op = act.operation(act.Account)
+	op.Token, op.Endpoint = id, "GET /accounts/{id}"
+	c.sendOnce(ctx, op, message{method: "GET", path: act.accountPath()})
+}
+
+func (c *Customers) exportUsage(ctx context.Context, act deed) {
+	op := act.operation("")
+	op.Endpoint = "GET /usage"
+	if op.Token = c.token(ctx, act, "billing", ""); op.Token != "" {
+		c.send(ctx, op, message{method: "GET", path: "/usage?format=json"})
+	}
+}
+
+func (c *Customers) reconcile(ctx context.Context, act deed) {
+	op := act.operation("")
+	op.Endpoint = "POST /usage:reconcile"
+	if op.Token = c.token(ctx, act, "billing", ""); op.Token != "" {
+		c.send(ctx, op, message{method: "POST", path: "/usage:reconcile", body: map[string]any{}})
+	}
+}
+
+func (c *Customers) listProjections(ctx context.Context, act deed) {
+	op := act.operation("")
+	op.Endpoint = "GET /projections"
+	c.send(ctx, op, message{method: "GET", path: "/projections"})
+}
+
+// projections are the read models, as GET /projections names them.
+type projections struct {
+	Results []struct {
+		Name    string `json:"name"`
+		State   string `json:"etat"`
+		Lag     *int   `json:"retard"`
+		Reason  string `json:"raison"`
+		Stopped []struct {
+			Account string `json:"compte"`
+			Reason  string `json:"raison"`
+		} `json:"comptes_arretes"`
+	} `json:"results"`
+}
+
+// rebuild has one projection rebuilt, now and then.
+func (c *Customers) rebuild(ctx context.Context, act deed) {
+	if act.Size > 1 {
+		return
+	}
+	op := act.operation("")
+	op.Endpoint = "GET /projections"
+	shown, ok := decode[projections](c.send(ctx, op, message{method: "GET", path: "/projections"}))
+	if !ok || len(shown.Results) == 0 {
+		return
+	}
+	op.Endpoint = "POST /projections/{name}:rebuild"
+	c.send(ctx, op, message{method: "POST", path: "/projections/" + shown.Results[act.Pick%len(shown.Results)].Name + ":rebuild", body: map[string]any{}})
+}
