@@ -10,16 +10,16 @@ import (
 // accountKinds are what operators, customers and agencies decide about accounts and keys.
 func accountKinds() []kind {
 	return []kind{
-		{"issue key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "secret") }, 0, 0},
-		{"issue publishable key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "publishable") }, 0, 0},
-		{"revoke key", 3, (*Customers).revokeKey, 0, 0},
-		{"revoke key in the middle", 2, (*Customers).revokeInTheMiddle, 0, 12},
-		{"change origins", 1, (*Customers).changeOrigins, 0, 0},
-		{"change plan", 1, (*Customers).changePlan, 0, 0},
-		{"change quota", 2, (*Customers).changeQuota, 0, 0},
-		{"join agency", 1, (*Customers).join, 0, 0},
-		{"leave agency", 1, (*Customers).leave, 0, 0},
-		{"close account", 1, (*Customers).closeAccount, 60, 0},
+		{"issue key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "secret") }, 0, 0, true},
+		{"issue publishable key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "publishable") }, 0, 0, true},
+		{"revoke key", 3, (*Customers).revokeKey, 0, 0, true},
+		{"revoke key in the middle", 2, (*Customers).revokeInTheMiddle, 0, 12, true},
+		{"change origins", 1, (*Customers).changeOrigins, 0, 0, true},
+		{"change plan", 1, (*Customers).changePlan, 0, 0, true},
+		{"change quota", 2, (*Customers).changeQuota, 0, 0, true},
+		{"join agency", 1, (*Customers).join, 0, 0, true},
+		{"leave agency", 1, (*Customers).leave, 0, 0, true},
+		{"close account", 1, (*Customers).closeAccount, 60, 0, true},
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *Customers) join(ctx context.Context, act deed) {
 	if agency == act.Account {
 		return
 	}
-	c.commandAgain(ctx, act, model.JoinAgency{Agency: agency}, "POST /accounts/{id}:agency",
+	c.commandAgain(ctx, act, model.JoinAgency{Agency: agency, Plan: c.Model.Plan(agency)}, "POST /accounts/{id}:agency",
 		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": agency}})
 }
 

@@ -25,6 +25,7 @@ type kind struct {
 	play   func(*Customers, context.Context, deed)
 	size   int // the most that deed.Size may be
 	times  int // the most that deed.Times may be
+	writes bool
 }
 
 // kinds is the table. Accounts are opened by whoever does the first thing with one.
@@ -47,6 +48,11 @@ func Generate(random *rand.Rand, accounts, acts, instances int, length time.Dura
 	}
 	slices.SortStableFunc(drawn, func(a, b Act) int { return int(a.At - b.At) })
 	return drawn
+}
+
+// IsWrite says whether an act changes what others see.
+func (a Act) IsWrite() bool {
+	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == a.Kind && k.writes })
 }
 
 // deed is an act in detail.

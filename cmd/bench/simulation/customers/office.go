@@ -14,11 +14,11 @@ func officeKinds() []kind {
 		look("audit", 3, "auditor", "GET /accounts/{id}/history", "/history?limit=50", true),
 		look("state of an account", 2, "auditor", "GET /accounts/{id}/state", "/state", true),
 		look("auditor looks at keys", 1, "auditor", "GET /accounts/{id}/keys", "/keys", true),
-		{"export usage", 2, (*Customers).exportUsage, 0, 0},
-		{"reconcile", 1, (*Customers).reconcile, 0, 0},
-		{"revoke token", 1, (*Customers).revokeToken, 0, 0},
-		{"projections", 1, (*Customers).listProjections, 0, 0},
-		{"rebuild", 1, (*Customers).rebuild, 4, 0},
+		{"export usage", 2, (*Customers).exportUsage, 0, 0, false},
+		{"reconcile", 1, (*Customers).reconcile, 0, 0, false},
+		{"revoke token", 1, (*Customers).revokeToken, 0, 0, true},
+		{"projections", 1, (*Customers).listProjections, 0, 0, false},
+		{"rebuild", 1, (*Customers).rebuild, 4, 0, true},
 	}
 }
 
@@ -38,7 +38,7 @@ func look(name string, weight int, role, endpoint, path string, own bool) kind {
 			return
 		}
 		c.send(ctx, op, message{method: "GET", path: act.accountPath() + path})
-	}, 0, 0}
+	}, 0, 0, false}
 }
 
 // token is the label of a token of a role. It is issued when there is none.

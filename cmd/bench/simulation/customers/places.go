@@ -3,7 +3,9 @@ package customers
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"net/http"
+	"strings"
 
 	"lieudit/cmd/bench/simulation/customers/model"
 )
@@ -11,21 +13,21 @@ import (
 // placesKinds are what customers do with their own places.
 func placesKinds() []kind {
 	return []kind{
-		{"open referential", 6, (*Customers).openReferential, 0, 0},
-		{"rename referential", 2, (*Customers).renameReferential, 0, 0},
-		{"archive referential", 1, (*Customers).archiveReferential, 0, 0},
-		{"put site", 8, (*Customers).putSite, 0, 0},
-		{"puts at once", 2, (*Customers).putSite, 0, 4},
-		{"patch site", 4, (*Customers).patchSite, 0, 0},
-		{"switch site", 4, (*Customers).switchSite, 0, 3},
-		{"sync", 8, (*Customers).sync, 12, 0},
-		{"large sync", 1, (*Customers).sync, 260, 0},
-		{"contradicting syncs", 2, (*Customers).contradict, 8, 3},
-		{"repeated sync", 3, (*Customers).repeat, 8, 3},
-		{"follow changes", 5, (*Customers).followChanges, 0, 0},
-		{"show site", 3, (*Customers).showSite, 0, 0},
-		{"list sites", 3, (*Customers).listSites, 0, 0},
-		{"export sites", 2, (*Customers).exportSites, 0, 0},
+		{"open referential", 6, (*Customers).openReferential, 0, 0, true},
+		{"rename referential", 2, (*Customers).renameReferential, 0, 0, true},
+		{"archive referential", 1, (*Customers).archiveReferential, 0, 0, true},
+		{"put site", 8, (*Customers).putSite, 0, 0, true},
+		{"puts at once", 2, (*Customers).putSite, 0, 4, true},
+		{"patch site", 4, (*Customers).patchSite, 0, 0, true},
+		{"switch site", 4, (*Customers).switchSite, 0, 3, true},
+		{"sync", 8, (*Customers).sync, 12, 0, true},
+		{"large sync", 1, (*Customers).sync, 260, 0, true},
+		{"contradicting syncs", 2, (*Customers).contradict, 8, 3, true},
+		{"repeated sync", 3, (*Customers).repeat, 8, 3, true},
+		{"follow changes", 5, (*Customers).followChanges, 0, 0, false},
+		{"show site", 3, (*Customers).showSite, 0, 0, false},
+		{"list sites", 3, (*Customers).listSites, 0, 0, false},
+		{"export sites", 2, (*Customers).exportSites, 0, 0, false},
 	}
 }
 
@@ -54,8 +56,15 @@ func (act deed) sitePath() string        { return act.referentialPath() + "/site
 
 // content is the content of a site with a name: the name is in it twice, so that half of it can be told from the whole.
 func content(name string) map[string]any {
-	return map[string]any{"nom": name, "lat": 44.5, "lon": 3.5, "proprietes": map[string]string{"nom": name}}
+	properties := map[string]any{"nom": name}
+	if crc32.ChecksumIEEE([]byte(name))%4 == 0 {
+		properties["accueil"] = bulk
+	}
+	return map[string]any{"nom": name, "lat": 44.5, "lon": 3.5, "proprietes": properties}
 }
+
+// bulk is so much text that a sync with some of it does not fit into one event. Every fourth content has it.
+var bulk = strings.Repeat("Ouvert sans rendez-vous. ", 600)
 
 // name is what an act calls a site: nobody else does.
 func (act deed) name(i int) string { return fmt.Sprintf("%s %s.%d", act.Account, act.Label, i) }
@@ -82,8 +91,12 @@ func (c *Customers) putSite(ctx context.Context, act deed) {
 }
 
 func (c *Customers) patchSite(ctx context.Context, act deed) {
+	body := content(act.name(0))
+	if properties := body["proprietes"].(map[string]any); properties["accueil"] == nil {
+		properties["accueil"] = nil // the patch takes it away
+	}
 	c.write(ctx, act, model.PatchSite{Code: act.code(), ExternalID: act.site(), Name: act.name(0)}, "PATCH "+siteEndpoint,
-		message{method: "PATCH", path: act.sitePath(), body: map[string]any{"nom": act.name(0), "proprietes": map[string]string{"nom": act.name(0)}}})
+		message{method: "PATCH", path: act.sitePath(), body: body})
 }
 
 // switchSite deactivates a site and reactivates it at once, so that each may come first.

@@ -22,10 +22,10 @@ func questionKinds() []kind {
 		question("list referentials", 3, model.Locations, "GET /locations/referentiels", "/locations/referentiels"),
 		question("search places", 4, model.Locations, "GET /locations/search", "/locations/search?limit=100"),
 		question("search near", 2, model.Locations, "GET /locations/search", "/locations/search?lat=44.5&lon=3.5&radius=5000&total=true&facettes=referentiel"),
-		{"burst", 6, (*Customers).burst, 0, 25},
-		{"matrix", 2, (*Customers).matrix, 20, 0},
-		{"file", 2, (*Customers).file, 20, 0},
-		{"search of a page", 4, (*Customers).searchOfPage, 0, 0},
+		{"burst", 6, (*Customers).burst, 0, 25, false},
+		{"matrix", 2, (*Customers).matrix, 20, 0, false},
+		{"file", 2, (*Customers).file, 20, 0, false},
+		{"search of a page", 4, (*Customers).searchOfPage, 0, 0, false},
 	}
 }
 
@@ -33,7 +33,7 @@ func questionKinds() []kind {
 func question(name string, weight int, service model.Service, endpoint, path string) kind {
 	return kind{name, weight, func(c *Customers, ctx context.Context, act deed) {
 		c.ask(ctx, act, service, endpoint, path, 1)
-	}, 0, 0}
+	}, 0, 0, false}
 }
 
 // ask sends a question with a key of the act's account.

@@ -9,5 +9,7 @@ type Rule = model.Rule
 const (
 	NoPanic        = model.NoPanic
 	InstancesReady = model.InstancesReady
+	ModelsMove     = model.ProjectionsMove
+	RebuildsEqual  = model.RebuildsEqual
 	EndsInTime     = model.EndsInTime
 )

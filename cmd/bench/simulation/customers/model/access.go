@@ -26,9 +26,7 @@ const (
 func (m *Model) checkKey(c *Call, a Answer) (isRefused bool) {
 	got := passes
 	switch {
-	case a.Status == 503:
-		return true
-	case a.Status >= 500:
+	case a.Status >= 500: // a 503 too: the ring of keys may have become too old while the work was done
 		return false
 	case a.Status == 401:
 		got = unauthorized

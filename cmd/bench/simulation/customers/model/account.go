@@ -20,6 +20,7 @@ type account struct {
 	next    Terms  // from nextAt on, where that is set
 	nextAt  time.Time
 	joins   string // the agency from joinsAt on, "" for none, where that is set
+	plan    string // that agency's
 	joinsAt time.Time
 	keys    map[string]key // by label
 }
@@ -57,7 +58,7 @@ type (
 // BecomeAgency, JoinAgency and LeaveAgency are POST /accounts/{id}:agency.
 type (
 	BecomeAgency struct{}
-	JoinAgency   struct{ Agency string }
+	JoinAgency   struct{ Agency, Plan string } // the agency's plan
 	LeaveAgency  struct{ ByAgency bool }
 )
 
@@ -88,6 +89,9 @@ func (a account) at(wall time.Time) account {
 		a.terms, a.next, a.nextAt = a.next, Terms{}, time.Time{}
 	}
 	if !a.joinsAt.IsZero() && !wall.Before(a.joinsAt) {
+		if a.joins != "" {
+			a.terms.Plan = a.plan
+		}
 		a.agency, a.joins, a.joinsAt = a.joins, "", time.Time{}
 	}
 	return a
@@ -209,7 +213,7 @@ func (c JoinAgency) apply(a account, wall time.Time) []outcome[account] {
 		unknown = append(unknown, a.answer("409 deja_sous_client")...)
 	}
 	if a.agency != c.Agency || !a.joinsAt.IsZero() {
-		a.joins, a.joinsAt = c.Agency, a.periodEnd(wall)
+		a.joins, a.plan, a.joinsAt = c.Agency, c.Plan, a.periodEnd(wall)
 	}
 	return append(unknown, a.show(200)...)
 }

@@ -37,6 +37,7 @@ const (
 	ErasedUnreadable    Rule = "the name of an erased account is shown nowhere"
 	Reconciles          Rule = "reconciling the log with the usage that is shown finds no difference"
 	ProjectionsMove     Rule = "at a quiet moment every read model serves, has caught up and has stopped no account"
+	RebuildsEqual       Rule = "a read model that is filled again holds the same rows"
 	EndsInTime          Rule = "what runs ends when it is told to"
 )
 
@@ -46,6 +47,6 @@ func Rules() []Rule {
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
 		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
-		UsageAgrees, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, EndsInTime,
+		UsageAgrees, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, RebuildsEqual, EndsInTime,
 	}
 }
