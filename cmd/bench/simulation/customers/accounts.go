@@ -53,7 +53,7 @@ func (c *Customers) open(ctx context.Context, act deed, t terms) {
 		command.Anchor = c.Model.Anchor(command.Agency)
 		body["agence_de"] = command.Agency
 	} else {
-		command.Anchor = model.Day(c.world.Wall(act.Instance).AddDate(0, 0, -act.Pick%25)) // of the month that runs
+		command.Anchor = model.Day(c.world.Wall(act.Instance).AddDate(0, 0, -t.age))
 		body["debut_periode"] = command.Anchor
 	}
 	c.commandAgain(ctx, act, command, "POST /accounts", message{method: "POST", path: "/accounts", body: body})
@@ -157,7 +157,7 @@ func (c *Customers) join(ctx context.Context, act deed) {
 	if agency == act.Account {
 		return
 	}
-	c.commandAgain(ctx, act, model.JoinAgency{Agency: agency, Plan: c.Model.Plan(agency)}, "POST /accounts/{id}:agency",
+	c.commandAgain(ctx, act, model.JoinAgency{Agency: agency, Plan: c.Model.Plan(agency), Anchor: c.Model.Anchor(agency)}, "POST /accounts/{id}:agency",
 		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": agency}})
 }
 

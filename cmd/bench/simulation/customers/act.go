@@ -135,6 +135,7 @@ type terms struct {
 	quota    int64 // 0: the plan's
 	agency   int   // number of the agency that it is a sub-client of, -1 for none
 	isAgency bool
+	age      int // of its first period when it is opened, in days
 }
 
 // agencyCount is how many of the first accounts are agencies.
@@ -144,13 +145,13 @@ const agencyCount = 2
 func accounts(number int) terms {
 	switch {
 	case number < agencyCount:
-		return terms{"GROWTH", 400, -1, true}
+		return terms{"GROWTH", 400, -1, true, number * 9}
 	case number%4 == 3:
-		return terms{"GROWTH", 100, number / 4 % agencyCount, false}
+		return terms{"GROWTH", 100, number / 4 % agencyCount, false, 0}
 	case number%4 == 0:
-		return terms{"STARTER", 60, -1, false}
+		return terms{"STARTER", 60, -1, false, number}
 	}
-	return terms{[]string{"DISCOVERY", "STARTER", "GROWTH", "BUSINESS", "STARTER"}[number/2%5], 0, -1, false}
+	return terms{[]string{"DISCOVERY", "STARTER", "GROWTH", "BUSINESS", "STARTER"}[number/2%5], 0, -1, false, number}
 }
 
 // accountName is the id of the account with a number.

@@ -22,6 +22,11 @@ func (c *Customers) CheckQuiet(ctx context.Context, _ time.Time) {
 			c.Model.Died(i)
 		}
 	}
+	for i, account := range c.Model.Accounts() {
+		if !c.Model.IsUnreadable(account) {
+			c.settleAccount(ctx, deed{Account: account, Instance: i % c.world.Instances()})
+		}
+	}
 	var books struct{ Results []model.BilledLine }
 	if c.lookEverywhere(ctx, deed{}, "GET /usage", "/usage?format=json").read(&books) {
 		c.Model.SettleUsage(books.Results)
@@ -107,11 +112,16 @@ func (c *Customers) checkProjections(ctx context.Context) {
 	}
 }
 
-func (c *Customers) checkAccount(ctx context.Context, d deed) {
+// settleAccount compares an account and its keys with what may be.
+func (c *Customers) settleAccount(ctx context.Context, d deed) {
 	account := c.lookEverywhere(ctx, d, "GET /accounts/{id}", d.accountPath())
 	keys := c.lookEverywhere(ctx, d, "GET /accounts/{id}/keys", d.accountPath()+"/keys?limit=1000")
 	c.Model.SettleAccount(d.Account, account.Answer, keys.Answer, c.world.Wall(d.Instance))
-	if !account.isThere {
+}
+
+// checkAccount looks at the rest of an account.
+func (c *Customers) checkAccount(ctx context.Context, d deed) {
+	if !c.Model.IsKnown(d.Account) {
 		return
 	}
 	usage := c.lookEverywhere(ctx, d, "GET /accounts/{id}/usage", d.accountPath()+"/usage")

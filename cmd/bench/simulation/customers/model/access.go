@@ -208,7 +208,7 @@ func (m *Model) checkForeign(c *Call, a Answer) {
 		return
 	}
 	for _, id := range marker.FindAllString(string(a.Body), -1) {
-		if id == c.Account || m.mayBeOf(c, id) || c.OnAccount != nil && m.isNamed(c, id) {
+		if id == c.Account || m.customer(c.Account).related[id] {
 			continue
 		}
 		m.report(NoForeignData, c.Act, "%s of %s: %s is in %s", c.Text, c.Account, id, short(a))
@@ -216,8 +216,17 @@ func (m *Model) checkForeign(c *Call, a Answer) {
 	}
 }
 
-// isNamed says whether the request itself names another account.
-func (m *Model) isNamed(c *Call, id string) bool {
-	join, ok := c.OnAccount.(JoinAgency)
-	return ok && join.Agency == id
+// relate notes that a command makes an agency and an account know each other: what it tells of the other stays in the history.
+func (m *Model) relate(op Operation) {
+	agency := ""
+	switch command := op.OnAccount.(type) {
+	case OpenAccount:
+		agency = command.Agency
+	case JoinAgency:
+		agency = command.Agency
+	}
+	if agency != "" {
+		m.customer(op.Account).related[agency] = true
+		m.customer(agency).related[op.Account] = true
+	}
 }

@@ -21,6 +21,8 @@ type account struct {
 	nextAt  time.Time
 	joins   string // the agency from joinsAt on, "" for none, where that is set
 	plan    string // that agency's
+	own     string // its plan before it joined, "" for none
+	pays    string // the anchor of the agency that it is a sub-client of, or joins
 	joinsAt time.Time
 	keys    map[string]key // by label
 }
@@ -58,7 +60,7 @@ type (
 // BecomeAgency, JoinAgency and LeaveAgency are POST /accounts/{id}:agency.
 type (
 	BecomeAgency struct{}
-	JoinAgency   struct{ Agency, Plan string } // the agency's plan
+	JoinAgency   struct{ Agency, Plan, Anchor string } // the agency's plan and anchor
 	LeaveAgency  struct{ ByAgency bool }
 )
 
@@ -90,7 +92,7 @@ func (a account) at(wall time.Time) account {
 	}
 	if !a.joinsAt.IsZero() && !wall.Before(a.joinsAt) {
 		if a.joins != "" {
-			a.terms.Plan = a.plan
+			a.own, a.terms.Plan = a.terms.Plan, a.plan
 		}
 		a.agency, a.joins, a.joinsAt = a.joins, "", time.Time{}
 	}
@@ -105,7 +107,7 @@ func (a account) answer(format string, args ...any) []outcome[account] {
 func (a account) show(status int) []outcome[account] {
 	next := ""
 	if !a.nextAt.IsZero() {
-		next = fmt.Sprint(a.next.Plan, " ", a.next.Quota)
+		next = fmt.Sprint(a.next.Plan, " ", a.next.Quota, " ", Day(a.nextAt))
 	}
 	return a.answer("%d %q %s %d %q %v %q closed %v", status, a.name, a.terms.Plan, a.terms.Quota, a.agency, a.isAgency, next, a.isClosed)
 }
@@ -119,8 +121,9 @@ func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
 		quota = plans[rank(c.Plan)].requests
 	}
 	unknown := a.answer("409 agence_inconnue")
-	a = account{isOpen: true, name: c.Name, terms: Terms{c.Plan, quota}, anchor: c.Anchor, agency: c.Agency}
+	a = account{isOpen: true, name: c.Name, terms: Terms{c.Plan, quota}, anchor: c.Anchor, agency: c.Agency, pays: c.Anchor}
 	if c.Agency != "" {
+		a.anchor = Day(wall)
 		return append(unknown, a.show(201)...)
 	}
 	return a.show(201)
@@ -146,27 +149,36 @@ func (c ChangePlan) apply(a account, wall time.Time) []outcome[account] {
 	if c.Quota == 0 {
 		terms.Quota = plans[rank(c.Plan)].requests
 	}
-	now, later := a, a
+	now := a
 	now.terms = terms
 	stays := now // what was settled for later stays, or goes: not said
 	now.next, now.nextAt = Terms{}, time.Time{}
-	later.next, later.nextAt = terms, a.periodEnd(wall)
+	var later []outcome[account]
+	for _, end := range a.periodEnds(wall) {
+		a.next, a.nextAt = terms, end
+		later = append(later, a.show(200)...)
+	}
 	isBelow, isSaid := terms.isBelow(a.terms)
 	switch {
 	case !a.joinsAt.IsZero(): // whoever joins or leaves has terms that are settled
-		return append(append(now.show(200), later.show(200)...), a.answer("409 sous_client_sur_le_depart")...)
-	case !isSaid:
-		return append(now.show(200), later.show(200)...)
+		return slices.Concat(now.show(200), later, a.answer("409 sous_client_sur_le_depart"))
+	case !isSaid || a.own != "": // it had another plan before it joined
+		return slices.Concat(now.show(200), later)
 	case isBelow:
-		return later.show(200)
+		return later
 	}
-	return append(now.show(200), stays.show(200)...)
+	return slices.Concat(now.show(200), stays.show(200))
 }
 
-// periodEnd is when the running period of an account by itself ends.
-func (a account) periodEnd(wall time.Time) time.Time {
-	_, end := periodAt(a.anchor, wall)
-	return end
+// periodEnds are when the running period may end. A sub-client's period is its agency's (DECISIONS 2); that its terms change at the end
+// of a month since its own opening is allowed as well, until that is decided.
+func (a account) periodEnds(wall time.Time) []time.Time {
+	_, own := periodAt(a.anchor, wall)
+	if a.agency == "" {
+		return []time.Time{own}
+	}
+	_, agencys := periodAt(a.pays, wall)
+	return []time.Time{agencys, own}
 }
 
 func (c CloseAccount) apply(a account, wall time.Time) []outcome[account] {
@@ -213,7 +225,8 @@ func (c JoinAgency) apply(a account, wall time.Time) []outcome[account] {
 		unknown = append(unknown, a.answer("409 deja_sous_client")...)
 	}
 	if a.agency != c.Agency || !a.joinsAt.IsZero() {
-		a.joins, a.plan, a.joinsAt = c.Agency, c.Plan, a.periodEnd(wall)
+		a.joins, a.plan, a.joinsAt = c.Agency, c.Plan, a.periodEnds(wall)[0]
+		a.pays = c.Anchor
 	}
 	return append(unknown, a.show(200)...)
 }
@@ -227,16 +240,24 @@ func (c LeaveAgency) apply(a account, wall time.Time) []outcome[account] {
 	if c.ByAgency {
 		return a.answer("409 depart_a_confirmer")
 	}
-	switch {
-	case a.agency == "" && a.joins == "":
+	if a.agency == "" && a.joins == "" {
 		return a.answer("409 pas_sous_client")
-	case a.agency != "":
-		a.joins, a.joinsAt = "", a.periodEnd(wall)
-		a.next, a.nextAt = Terms{a.terms.Plan, plans[rank(a.terms.Plan)].requests}, a.joinsAt
-	default: // it had not begun
-		a.joins, a.joinsAt = "", time.Time{}
 	}
-	return a.show(200)
+	if a.agency == "" { // it had not begun
+		a.joins, a.joinsAt = "", time.Time{}
+		return a.show(200)
+	}
+	var all []outcome[account]
+	for _, end := range a.periodEnds(wall) {
+		for _, plan := range []string{a.terms.Plan, a.own} { // its own plan: which that is, is not said
+			if plan != "" {
+				a.joins, a.joinsAt = "", end
+				a.next, a.nextAt = Terms{plan, plans[rank(plan)].requests}, end
+				all = append(all, a.show(200)...)
+			}
+		}
+	}
+	return all
 }
 
 // withKey is a copy with one key set.
@@ -332,7 +353,7 @@ func summarizeAccount(c AccountCommand, a Answer) string {
 func (s shownAccount) text() string {
 	next := ""
 	if s.Next != nil {
-		next = fmt.Sprint(s.Next.Plan, " ", s.Next.Quota)
+		next = fmt.Sprint(s.Next.Plan, " ", s.Next.Quota, " ", Day(s.Next.At))
 	}
 	return fmt.Sprintf("%q %s %d %q %v %q closed %v", s.Name, s.Plan, s.Quota, s.Agency, s.IsAgency, next, !s.Closed.IsZero())
 }
@@ -355,7 +376,7 @@ func (k shownKey) text() string {
 func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account {
 	a = a.at(wall)
 	a.isOpen, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
-	a.name, a.terms, a.anchor, a.agency = s.Name, Terms{s.Plan, s.Quota}, s.Anchor, s.Agency
+	a.name, a.terms, a.agency = s.Name, Terms{s.Plan, s.Quota}, s.Agency
 	a.next, a.nextAt = Terms{}, time.Time{}
 	if s.Next != nil {
 		a.next, a.nextAt = Terms{s.Next.Plan, s.Next.Quota}, s.Next.At

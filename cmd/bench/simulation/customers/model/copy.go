@@ -46,7 +46,7 @@ func (s Snapshot) clone() Snapshot {
 	for id, of := range s.accounts {
 		copied := *of
 		copied.account, copied.places = of.account.clone(), of.places.clone()
-		copied.ids, copied.secrets = maps.Clone(of.ids), slices.Clone(of.secrets)
+		copied.ids, copied.secrets, copied.related = maps.Clone(of.ids), slices.Clone(of.secrets), maps.Clone(of.related)
 		c.accounts[id] = &copied
 	}
 	for label, t := range s.tokens {

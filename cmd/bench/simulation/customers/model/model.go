@@ -72,6 +72,7 @@ type customer struct {
 	account *orders[account]
 	places  *orders[places]
 	ids     map[siteID]string // of sites, which never change
+	related map[string]bool   // accounts that it may know of: agencies it ever asked for, or sub-clients
 
 	isUnreadable bool     // see Restore
 	secrets      []Secret // of keys, the oldest first
@@ -93,7 +94,7 @@ func (m *Model) report(rule Rule, act, format string, args ...any) {
 func (m *Model) customer(id string) *customer {
 	c := m.accounts[id]
 	if c == nil {
-		c = &customer{account: newOrders(account{}, true), places: newOrders(places{}, false), ids: map[siteID]string{}}
+		c = &customer{account: newOrders(account{}, true), places: newOrders(places{}, false), ids: map[siteID]string{}, related: map[string]bool{}}
 		m.accounts[id] = c
 	}
 	return c
@@ -110,6 +111,7 @@ func (m *Model) Begin(op Operation, wall time.Time) *Call {
 	}
 	of := m.customer(op.Account)
 	if op.OnAccount != nil {
+		m.relate(op)
 		c.onAccount = of.account.begin(func(a account) (all []outcome[account]) {
 			for _, wall := range c.walls {
 				all = append(all, op.OnAccount.apply(a, wall)...)
@@ -167,7 +169,7 @@ func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, 
 		s.isLost = true
 	default:
 		answer := summarize()
-		if right, ok := o.answered(s, answer); !ok {
+		if right, ok := o.answered(s, answer, isSameOrLater); !ok {
 			rule := OneOrder
 			if sync, isSync := c.OnPlaces.(SyncSites); isSync && sync.IdempotencyKey != "" {
 				rule = SameKeySameAnswer
@@ -184,4 +186,18 @@ func short(a Answer) string {
 		body = body[:300] + "…"
 	}
 	return fmt.Sprint(a.Status, " ", body)
+}
+
+// isSameOrLater says whether an answer is the one that is due. The site that it shows may be what another command made of it since.
+func isSameOrLater(due, answer string) bool {
+	var status, shown struct {
+		code, version int
+		externalID    string
+	}
+	_, err := fmt.Sscanf(due, "%d %s v%d", &status.code, &status.externalID, &status.version)
+	_, err2 := fmt.Sscanf(answer, "%d %s v%d", &shown.code, &shown.externalID, &shown.version)
+	if err != nil || err2 != nil {
+		return due == answer
+	}
+	return due == answer || status.code == shown.code && status.externalID == shown.externalID && shown.version > status.version
 }

@@ -64,11 +64,11 @@ func (o *orders[S]) begin(apply func(S) []outcome[S]) *step[S] {
 }
 
 // answered says what a command was answered. Where no order explains that, it returns the answers that would have been right.
-func (o *orders[S]) answered(s *step[S], answer string) (right []string, isExplained bool) {
+func (o *orders[S]) answered(s *step[S], answer string, matches func(due, answer string) bool) (right []string, isExplained bool) {
 	var kept []branch[S]
 	o.explore(func(b branch[S]) bool {
 		due, isDone := b.done[s]
-		if isDone && due == answer {
+		if isDone && matches(due, answer) {
 			kept = append(kept, b.without(s))
 		} else if isDone && !slices.Contains(right, due) {
 			right = append(right, due)

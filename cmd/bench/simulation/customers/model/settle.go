@@ -99,6 +99,6 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 		}
 		return true
 	}) {
-		m.report(AcknowledgedIsThere, "", "account %s is %s, want one of %q", id, want, others)
+		m.report(AcknowledgedIsThere, "", "account %s is %s, want one of %q: %s", id, want, others, shown.Body)
 	}
 }
