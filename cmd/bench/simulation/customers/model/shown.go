@@ -101,7 +101,8 @@ func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
 	if shown.Total != billed || sum != billed || shown.Period != m.periodOf(l) {
 		m.report(UsageAgrees, "", "%s: %d are billed in the period %s: %s", id, billed, m.periodOf(l), short(a))
 	}
-	if shown.Limit != state.terms.Quota && !m.customer(id).account.isUntold {
+	// The limit of a period without requests may be one that was settled before it began, and changed since.
+	if shown.Limit != state.terms.Quota && sum > 0 && !m.customer(id).account.isUntold {
 		m.report(UsageAgrees, "", "%s has a quota of %d: %s", id, state.terms.Quota, short(a))
 	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -82,19 +83,25 @@ func (a account) contract(id string) string {
 
 // checkCaps checks an answer against the account's own cap, and its contract's.
 func (m *Model) checkCaps(c *Call, a Answer, l Line) {
-	sure, most := m.used(l, func(other Line) bool { return other.Account == l.Account })
-	low, high := m.quotas(c, l.Account)
-	isAbove, isEarly := sure > high, most+m.onTheWay(c, l.Account)+c.Weight <= low
-	if l.Contract != l.Account {
-		sure, most := m.used(l, func(other Line) bool { return other.Contract == l.Contract })
-		low, high := m.quotas(c, l.Contract)
-		isAbove, isEarly = isAbove || sure > high, isEarly && most+m.onTheWay(c, l.Contract)+c.Weight <= low
-	}
-	if counts(a.Status) && isAbove {
-		m.report(NeverAboveCap, c.Act, "%s: %d is answered with %d counted and a cap of %d", c.Text, a.Status, sure, high)
+	isEarly, text := true, ""
+	for _, cap := range []struct {
+		of      string
+		isMeant func(Line) bool
+	}{
+		{l.Account, func(other Line) bool { return other.Account == l.Account }},
+		{l.Contract, func(Line) bool { return true }},
+	} {
+		sure, most := m.used(l, cap.isMeant)
+		low, high := m.quotas(c, cap.of)
+		most += m.onTheWay(c, cap.of)
+		if counts(a.Status) && sure > high {
+			m.report(NeverAboveCap, c.Act, "%s: %d is answered with %d counted of %s and a cap of %d", c.Text, a.Status, sure, cap.of, high)
+		}
+		isEarly = isEarly && most+c.Weight <= low
+		text += fmt.Sprintf(", at most %d of %d are counted of %s", most, low, cap.of)
 	}
 	if a.Status == 429 && isEarly {
-		m.report(NoEarlyRefusal, c.Act, "%s: 429 with at most %d counted of %d", c.Text, most, low)
+		m.report(NoEarlyRefusal, c.Act, "%s: 429%s", c.Text, text)
 	}
 }
 
