@@ -43,7 +43,7 @@ func (act deed) accountPath() string { return "/accounts/" + act.Account }
 
 // open opens the act's account with its terms.
 func (c *Customers) open(ctx context.Context, act deed, t terms) {
-	command := model.OpenAccount{ID: act.Account, Name: act.Account, Plan: t.plan, Quota: t.quota}
+	command := model.OpenAccount{ID: act.Account, Name: accountTitle(act.Account), Plan: t.plan, Quota: t.quota}
 	body := map[string]any{"id": act.Account, "nom": command.Name, "plan": t.plan}
 	if t.quota > 0 {
 		body["quota"] = t.quota
@@ -58,6 +58,9 @@ func (c *Customers) open(ctx context.Context, act deed, t terms) {
 	}
 	c.commandAgain(ctx, act, command, "POST /accounts", message{method: "POST", path: "/accounts", body: body})
 }
+
+// accountTitle is the name of an account, which is personal.
+func accountTitle(account string) string { return "Mairie de " + account }
 
 // becomeAgency activates the agency mode of an account.
 func (c *Customers) becomeAgency(ctx context.Context, act deed) {

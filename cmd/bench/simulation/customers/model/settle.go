@@ -25,6 +25,13 @@ func (m *Model) IsOpen(id string) bool {
 	return a.isOpen && !a.isClosed
 }
 
+// IsErased says whether an account was erased, as far as is known.
+func (m *Model) IsErased(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest(id).isErased
+}
+
 // IsKnown says whether an account was opened, as far as is known.
 func (m *Model) IsKnown(id string) bool {
 	m.mu.Lock()

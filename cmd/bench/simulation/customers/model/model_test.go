@@ -1,0 +1,339 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// exchange is a request and its answer.
+type exchange struct {
+	name   string
+	op     Operation
+	status int
+	body   string
+	wait   time.Duration // before it
+	act    func(*Model)  // after it
+}
+
+// wall is the wall clock of the story.
+var wall = time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
+
+const (
+	shownOne    = `{"id":"compte-01","nom":"Un","plan":"STARTER","quota":8,"debut_periode":"2026-01-01","agence":false}`
+	shownKey1   = `{"id":"K1","kind":"secret","label":"k","token":"t"}`
+	revokedKey1 = `{"id":"K1","kind":"secret","label":"k","revoque_le":"2026-01-15T09:00:00Z"}`
+	shownSite1  = `{"id":"S1","referentiel":"r","external_id":"s","nom":"a","actif":true,"version":1,"proprietes":{"nom":"a"}}`
+	shownSync   = `{"crees":1,"modifies":0,"inchanges":0,"reactives":0,"desactives":1,"actifs_avant":1,"actifs_apres":1,"sites_actifs":1}`
+	shownMe     = `{"client":"compte-01"}`
+)
+
+func withKey(label, endpoint string, s Service, command PlacesCommand) Operation {
+	return Operation{Account: "compte-01", Key: label, Endpoint: endpoint, Service: s, Weight: 1, OnPlaces: command, Text: endpoint}
+}
+
+func inArea(account, endpoint string, command AccountCommand) Operation {
+	return Operation{Account: account, Token: Operator, Endpoint: endpoint, OnAccount: command, Text: endpoint}
+}
+
+// story is what a right service answers: eight requests count, and eight are the cap.
+func story() []exchange {
+	sync := SyncSites{Code: "r", Rows: []Row{{"b", "b"}}, ConfirmsReduction: true, IdempotencyKey: "i"}
+	me := withKey("k", "GET /me", Addresses, nil)
+	search := withKey("p", "GET /locations/search", Locations, nil)
+	stranger := inArea("compte-01", "GET /accounts/{id}", nil)
+	stranger.Token = "of compte-02"
+	return []exchange{
+		{"open", inArea("compte-01", "POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER", Quota: 8, Anchor: "2026-01-01"}), 201, shownOne, 0, nil},
+		{"open again", inArea("compte-01", "POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER", Anchor: "2026-01-01"}), 409,
+			`{"detail":{"code":"compte_deja_ouvert"}}`, 0, func(m *Model) { m.IssuedToken("of compte-02", "customer", "compte-02", "x") }},
+		{"issue", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "secret", Label: "k"}), 201, shownKey1, 0, nil},
+		{"issue for a page", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "publishable", Label: "p", Origins: []string{"https://p.fr"}}), 201,
+			`{"id":"P1","kind":"publishable","label":"p","token":"u","origins":["https://p.fr"]}`, 0, nil},
+		{"issue too many", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "publishable", Label: "q", Origins: []string{"https://q.fr"}}), 409,
+			`{"detail":{"code":"capacite_cles_publiables_depassee","plafond":1,"actives":1}}`, 0, nil},
+		{"me", me, 200, shownMe, 2 * time.Second, nil},
+		{"open referential", withKey("k", "POST /locations/referentiels", Locations, OpenReferential{"r", "R"}), 201, `{"code":"r","nom":"R","status":"active"}`, 0, nil},
+		{"put", withKey("k", "PUT site", Locations, PutSite{"r", "s", "a"}), 201, shownSite1, 0, nil},
+		{"put again", withKey("k", "PUT site", Locations, PutSite{"r", "s", "a"}), 200, shownSite1, 0, nil},
+		{"sync", withKey("k", "sync", Locations, sync), 200, shownSync, 0, nil},
+		{"sync again", withKey("k", "sync", Locations, sync), 200, shownSync, 0, nil},
+		{"failing", me, 500, `{"detail":"Internal error"}`, 0, nil},
+		{"lost", withKey("k", "PUT site", Locations, PutSite{"r", "s", "c"}), 0, "", 0, nil},
+		{"last", me, 200, shownMe, 0, nil},
+		{"above the cap", me, 429, `{"detail":"Your plan (STARTER) has exceeded the rate limit for this service."}`, 0, nil},
+		{"route", withKey("k", "GET /route/compute", Route, nil), 403, `{"detail":"Your plan (STARTER) does not have access to this service."}`, 0, nil},
+		{"from nowhere", search, 403, `{"detail":{"code":"origine_absente"}}`, 0, nil},
+		{"a stranger's", stranger, 404, `{"detail":"Not found"}`, 0, nil},
+		{"revoke", inArea("compte-01", "POST /accounts/{id}/keys/{key}:revoke", RevokeKey{"k"}), 200, revokedKey1, 0, nil},
+		{"after that", me, 401, `{"detail":"Invalid API key"}`, 2 * time.Second, nil},
+	}
+}
+
+// quiet is what is shown in the end.
+type quiet struct {
+	account, keys, referentials, sites, usage string
+	billed                                    []BilledLine
+	history                                   []Incident
+}
+
+func newQuiet() quiet {
+	line := func(endpoint string, n int64) BilledLine {
+		return BilledLine{"compte-01", "compte-01", "2026-01-01", "2026-01-15", "K1", endpoint, n}
+	}
+	history := []Incident{{"key-issued", "K1"}, {"key-issued", "P1"}, {"key-revoked", "K1"}, {"referential-opened", "r"}}
+	for _, site := range []string{"r/s", "r/s", "r/s", "r/b"} {
+		history = append(history, Incident{"sites-changed", site})
+	}
+	return quiet{
+		account:      shownOne,
+		keys:         `{"results":[` + revokedKey1 + `,{"id":"P1","kind":"publishable","label":"p","origins":["https://p.fr"]}]}`,
+		referentials: `{"results":[{"code":"r","nom":"R","status":"active","sites_actifs":1}]}`,
+		sites: `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"version":3,"proprietes":{"nom":"c"}},
+			{"id":"S2","referentiel":"r","external_id":"b","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}]}`,
+		usage:   `{"periode":"2026-01-01","limite":8,"total":8,"lignes":[{"requetes":8}]}`,
+		billed:  []BilledLine{line("GET /me", 2), line("POST /locations/referentiels", 1), line("PUT site", 3), line("sync", 2)},
+		history: history,
+	}
+}
+
+// tellStory has a model judge a story and its end, and returns the rules that were broken.
+func tellStory(t *testing.T, story []exchange, q quiet) (broken []Rule, texts []string) {
+	m := New(func(rule Rule, format string, args ...any) {
+		broken, texts = append(broken, rule), append(texts, fmt.Sprintf("%s: %s", rule, fmt.Sprintf(format, args...)))
+	})
+	for _, e := range story {
+		time.Sleep(e.wait)
+		call := m.Begin(e.op, wall)
+		m.End(call, Answer{Status: e.status, Body: []byte(e.body), IsSent: true}, wall)
+		if e.act != nil {
+			e.act(m)
+		}
+	}
+	ok := func(body string) Answer { return Answer{Status: 200, Body: []byte(body), IsSent: true} }
+	account := ok(q.account)
+	if q.account == "" {
+		account.Status = 404
+	}
+	m.SettleAccount("compte-01", account, ok(q.keys), wall)
+	m.SettleUsage(q.billed)
+	m.CheckUsage("compte-01", ok(q.usage), wall)
+	m.SettlePlaces("compte-01", ok(q.referentials), map[string]Answer{"r": ok(q.sites)})
+	m.CheckAudit("compte-01", q.history)
+	return broken, texts
+}
+
+func TestModelAllowsWhatIsRight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		if broken, texts := tellStory(t, story(), newQuiet()); len(broken) > 0 {
+			t.Errorf("broken: %q", texts)
+		}
+	})
+}
+
+// Each rule is broken by one answer that is wrong.
+func TestModelFindsWrongAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule   Rule
+		name   string
+		status int
+		body   string
+	}{
+		{KnownStatus, "me", 418, `{}`},
+		{KnownStatus, "open again", 402, `{}`},
+		{RevokedIsRefused, "after that", 200, shownMe},
+		{ActiveIsAccepted, "me", 401, `{"detail":"Invalid API key"}`},
+		{PlanIsHeld, "route", 200, `{}`},
+		{PlanIsHeld, "me", 403, `{"detail":"Your plan (STARTER) does not have access to this service."}`},
+		{ScopeIsHeld, "from nowhere", 200, `{}`},
+		{ScopeIsHeld, "from nowhere", 403, `{"detail":{"code":"origine_non_autorisee"}}`},
+		{RoleIsHeld, "a stranger's", 200, `{}`},
+		{NoForeignData, "me", 200, `{"client":"compte-02"}`},
+		{NoEarlyRefusal, "me", 429, `{"detail":"x"}`},
+		{OneOrder, "put", 200, shownSite1},
+		{OneOrder, "put", 404, `{"detail":"Not found"}`},
+		{OneOrder, "put again", 200, `{"id":"S1","referentiel":"r","external_id":"s","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}`},
+		{OneOrder, "open", 201, `{"id":"compte-01","nom":"Un","plan":"GROWTH","quota":8,"debut_periode":"2026-01-01"}`},
+		{OneOrder, "issue too many", 201, `{"id":"Q1","kind":"publishable","label":"q","origins":["https://q.fr"]}`},
+		{OneOrder, "open referential", 409, `{"detail":"code_deja_utilise"}`},
+		{SameKeySameAnswer, "sync again", 200, `{"crees":0,"inchanges":1,"actifs_avant":1,"actifs_apres":1,"sites_actifs":1}`},
+		{StableIDs, "put again", 200, `{"id":"S9","referentiel":"r","external_id":"s","nom":"a","actif":true,"version":1,"proprietes":{"nom":"a"}}`},
+		{WholeContents, "put", 201, `{"id":"S1","referentiel":"r","external_id":"s","nom":"a","actif":true,"version":1,"proprietes":{"nom":"z"}}`},
+	} {
+		t.Run(fmt.Sprint(c.rule, " ", c.name, " ", c.status), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				told := story()
+				i := slices.IndexFunc(told, func(e exchange) bool { return e.name == c.name })
+				told[i].status, told[i].body = c.status, c.body
+				if broken, texts := tellStory(t, told, newQuiet()); !slices.Contains(broken, c.rule) {
+					t.Errorf("got %q, want %q among them", texts, c.rule)
+				}
+			})
+		})
+	}
+}
+
+func TestModelFindsWhatIsServedAboveACap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		told := story()
+		for i, e := range told {
+			switch e.name {
+			case "lost":
+				told[i].status = 200
+				told[i].body = `{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"version":3,"proprietes":{"nom":"c"}}`
+			case "above the cap":
+				told[i].status, told[i].body = 200, shownMe
+			}
+		}
+		if broken, texts := tellStory(t, told, newQuiet()); !slices.Contains(broken, NeverAboveCap) {
+			t.Errorf("got %q, want %q among them", texts, NeverAboveCap)
+		}
+	})
+}
+
+// What was acknowledged and is not shown, or is shown and was not, is found at a quiet moment.
+func TestModelFindsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule   Rule
+		name   string
+		change func(*quiet)
+	}{
+		{AcknowledgedIsThere, "no account", func(q *quiet) { q.account = "" }},
+		{AcknowledgedIsThere, "another quota", func(q *quiet) { q.account = `{"id":"compte-01","nom":"Un","plan":"STARTER","quota":9}` }},
+		{AcknowledgedIsThere, "a key that is not revoked", func(q *quiet) { q.keys = `{"results":[` + shownKey1 + `]}` }},
+		{AcknowledgedIsThere, "no referential", func(q *quiet) { q.referentials = `{"results":[]}` }},
+		{AcknowledgedIsThere, "no site", func(q *quiet) { q.sites = `{"results":[]}` }},
+		{AcknowledgedIsThere, "half of an unknown write", func(q *quiet) {
+			q.sites = `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"version":2,"proprietes":{"nom":"c"}},
+				{"id":"S2","referentiel":"r","external_id":"b","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}]}`
+		}},
+		{EveryAccountAnswers, "no JSON", func(q *quiet) { q.referentials = "…" }},
+		{UsageIsServed, "one more than served", func(q *quiet) { q.billed[0].Requests++ }},
+		{UsageIsServed, "one less than served", func(q *quiet) { q.billed[3].Requests-- }},
+		{UsageIsServed, "the failed one", func(q *quiet) { q.billed[0].Requests = 3 }},
+		{UsageIsServed, "a line of nobody", func(q *quiet) { q.billed[0].Key = "K9" }},
+		{BilledByContract, "another contract", func(q *quiet) { q.billed[3].Contract = "compte-02" }},
+		{BilledByContract, "another period", func(q *quiet) { q.billed[3].Period = "2025-12-01" }},
+		{UsageAgrees, "another total", func(q *quiet) { q.usage = `{"periode":"2026-01-01","limite":8,"total":9,"lignes":[{"requetes":9}]}` }},
+		{UsageAgrees, "another limit", func(q *quiet) { q.usage = `{"periode":"2026-01-01","limite":9,"total":8,"lignes":[{"requetes":8}]}` }},
+		{AuditTellsOnce, "a revocation twice", func(q *quiet) { q.history = append(q.history, Incident{"key-revoked", "K1"}) }},
+		{AuditTellsOnce, "no change of a site", func(q *quiet) { q.history = q.history[:len(q.history)-1] }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := newQuiet()
+				c.change(&q)
+				if broken, texts := tellStory(t, story(), q); !slices.Contains(broken, c.rule) {
+					t.Errorf("got %q, want %q among them", texts, c.rule)
+				}
+			})
+		})
+	}
+}
+
+func TestUnknownWriteMayBeThereOrNot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet() // without the lost PUT, which did not count then either
+		q.sites = `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"a","actif":false,"version":2,"proprietes":{"nom":"a"}},
+			{"id":"S2","referentiel":"r","external_id":"b","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}]}`
+		q.history = append(q.history[:4:4], Incident{"sites-changed", "r/s"}, Incident{"sites-changed", "r/s"}, Incident{"sites-changed", "r/b"})
+		if broken, texts := tellStory(t, story(), q); len(broken) > 0 {
+			t.Errorf("broken: %q", texts)
+		}
+	})
+}
+
+// Commands at once may have taken effect in either order, and in no other way.
+func TestCommandsAtOnceAreOrdered(t *testing.T) {
+	t.Parallel()
+	site := func(name string, version int) string {
+		text, _ := json.Marshal(shownSite{ID: "S1", Referential: "r", ExternalID: "s", Name: name, IsActive: true, Version: version, Properties: map[string]string{"nom": name}})
+		return string(text)
+	}
+	for _, c := range []struct {
+		name       string
+		status     [2]int
+		versions   [2]int
+		isPossible bool
+	}{
+		{"a, then b", [2]int{201, 200}, [2]int{1, 2}, true},
+		{"b, then a", [2]int{200, 201}, [2]int{2, 1}, true},
+		{"both first", [2]int{201, 201}, [2]int{1, 1}, false},
+		{"both second", [2]int{200, 200}, [2]int{2, 2}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				broken := 0
+				m := New(func(rule Rule, format string, args ...any) { broken++ })
+				for _, e := range story()[:7] {
+					time.Sleep(e.wait)
+					m.End(m.Begin(e.op, wall), Answer{Status: e.status, Body: []byte(e.body), IsSent: true}, wall)
+				}
+				a := m.Begin(withKey("k", "PUT site", Locations, PutSite{"r", "s", "a"}), wall)
+				b := m.Begin(withKey("k", "PUT site", Locations, PutSite{"r", "s", "b"}), wall)
+				m.End(a, Answer{Status: c.status[0], Body: []byte(site("a", c.versions[0])), IsSent: true}, wall)
+				m.End(b, Answer{Status: c.status[1], Body: []byte(site("b", c.versions[1])), IsSent: true}, wall)
+				if (broken == 0) != c.isPossible {
+					t.Errorf("%d violations, want some: %v", broken, !c.isPossible)
+				}
+			})
+		})
+	}
+}
+
+func TestRestoreMakesTheTruthOfThenTheTruth(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var texts []string
+		m := New(func(rule Rule, format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) })
+		tell := func(all []exchange) {
+			for _, e := range all {
+				time.Sleep(e.wait)
+				m.End(m.Begin(e.op, wall), Answer{Status: e.status, Body: []byte(e.body), IsSent: true}, wall)
+			}
+		}
+		tell(story()[:1])
+		s := m.Snapshot()
+		tell(story()[2:6])
+		m.Restore(s)
+		again := story()[5:6] // with a key that is no key any more
+		again[0].status, again[0].body = 401, `{"detail":"Invalid API key"}`
+		tell(again)
+		tell(story()[2:6])
+		if len(texts) > 0 {
+			t.Errorf("broken: %q", texts)
+		}
+	})
+}
+
+func TestPeriodsBeginOnTheDayOfTheAnchor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ anchor, at, begin, end string }{
+		{"2026-01-31", "2026-01-31", "2026-01-31", "2026-02-28"},
+		{"2026-01-31", "2026-02-27", "2026-01-31", "2026-02-28"},
+		{"2026-01-31", "2026-02-28", "2026-02-28", "2026-03-31"},
+		{"2026-01-31", "2026-05-01", "2026-04-30", "2026-05-31"},
+		{"2025-12-15", "2026-01-14", "2025-12-15", "2026-01-15"},
+		{"2026-03-01", "2026-10-25", "2026-10-01", "2026-11-01"},
+	} {
+		at, err := time.ParseInLocation(time.DateOnly, c.at, paris)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, end := periodAt(c.anchor, at)
+		if Day(begin) != c.begin || Day(end) != c.end {
+			t.Errorf("%s of %s: %s to %s, want %s to %s", c.at, c.anchor, Day(begin), Day(end), c.begin, c.end)
+		}
+	}
+}
