@@ -205,10 +205,15 @@ func (w *World) strikeVault(f faults.Fault) error {
 		if f.Size < 0 {
 			older = firstVault
 		}
-		return errors.Join(copyFile(present, w.vaultFile()), w.restoreFiles(w.vaultFile(), older))
+		return errors.Join(os.RemoveAll(present), vacuumInto(present, w.vaultFile()), w.removeVaultJournal(), w.restoreFiles(w.vaultFile(), older))
 	})
 	time.Sleep(f.For)
-	return errors.Join(err, w.withoutInstances(func() error { return copyFile(w.vaultFile(), present) }))
+	return errors.Join(err, w.withoutInstances(func() error { return errors.Join(w.removeVaultJournal(), copyFile(w.vaultFile(), present)) }))
+}
+
+// removeVaultJournal removes what SQLite keeps beside the vault, which belongs to the file that is being replaced.
+func (w *World) removeVaultJournal() error {
+	return errors.Join(os.RemoveAll(w.vaultFile()+"-wal"), os.RemoveAll(w.vaultFile()+"-shm"))
 }
 
 // lockReadModels holds the write lock of every file of the read models, as another program may.

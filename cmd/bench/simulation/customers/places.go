@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"net/http"
 	"strings"
+	"time"
 
 	"lieudit/cmd/bench/simulation/customers/model"
 )
@@ -18,6 +19,7 @@ func placesKinds() []kind {
 		{"archive referential", 1, (*Customers).archiveReferential, 0, 0, true},
 		{"put site", 8, (*Customers).putSite, 0, 0, true},
 		{"puts at once", 2, (*Customers).putSite, 0, 4, true},
+		{"correct site", 3, (*Customers).correctSite, 4, 0, true},
 		{"patch site", 4, (*Customers).patchSite, 0, 0, true},
 		{"switch site", 4, (*Customers).switchSite, 0, 3, true},
 		{"sync", 8, (*Customers).sync, 12, 0, true},
@@ -88,6 +90,16 @@ func (c *Customers) putSite(ctx context.Context, act deed) {
 		c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(i)}, "PUT "+siteEndpoint,
 			message{method: "PUT", path: act.sitePath(), body: content(act.name(i))})
 	})
+}
+
+// correctSite writes a site and corrects it a few times, each time elsewhere.
+func (c *Customers) correctSite(ctx context.Context, act deed) {
+	for i := range act.Size {
+		c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(10 + i)}, "PUT "+siteEndpoint,
+			message{method: "PUT", path: act.sitePath(), body: content(act.name(10 + i))})
+		time.Sleep(time.Duration(act.Pick%700) * time.Millisecond)
+		act.Instance = (act.Instance + 1) % c.world.Instances()
+	}
 }
 
 func (c *Customers) patchSite(ctx context.Context, act deed) {
