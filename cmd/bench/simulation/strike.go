@@ -199,6 +199,9 @@ func (w *World) withoutInstances(change func() error) (err error) {
 // strikeVault puts yesterday's vault, or one from before all accounts, in the place of the present one, and the present one back after the fault. Nobody can write into
 // the older one meanwhile that the log would miss: an instance that finds it wrong refuses to seal.
 func (w *World) strikeVault(f faults.Fault) error {
+	if _, err := os.Stat(filepath.Join(w.yesterday(), "vault.db")); err != nil {
+		return nil // on the first day an older vault may lack nothing yet: what is sealed with it would be lost
+	}
 	present := filepath.Join(w.folder, "vault-present.db")
 	err := w.withoutInstances(func() error {
 		older := "vault.db"

@@ -19,7 +19,6 @@ type fakeService struct {
 	broken   func(instance int, path, body string) (int, string) // nil: nothing is
 	mu       sync.Mutex
 	counted  map[string]int64 // by endpoint
-	isOpen   bool
 	reported []string
 	rules    []Rule
 }
