@@ -64,7 +64,8 @@ func accountTitle(account string) string { return "Mairie de " + account }
 
 // becomeAgency activates the agency mode of an account.
 func (c *Customers) becomeAgency(ctx context.Context, act deed) {
-	c.commandAgain(ctx, act, model.BecomeAgency{}, "POST /accounts/{id}:agency", message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{}})
+	c.commandAgain(ctx, act, model.BecomeAgency{}, "POST /accounts/{id}:agency", message{method: "POST",
+		path: act.accountPath() + ":agency", body: map[string]any{}})
 }
 
 // issueKey issues a key. It is not sent again: a second key would have the same label.
@@ -160,7 +161,8 @@ func (c *Customers) join(ctx context.Context, act deed) {
 	if agency == act.Account {
 		return
 	}
-	c.commandAgain(ctx, act, model.JoinAgency{Agency: agency, Plan: c.Model.Plan(agency), Anchor: c.Model.Anchor(agency)}, "POST /accounts/{id}:agency",
+	c.commandAgain(ctx, act, model.JoinAgency{Agency: agency, Plan: c.Model.Plan(agency), Anchor: c.Model.Anchor(agency)},
+		"POST /accounts/{id}:agency",
 		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": agency}})
 }
 
@@ -175,9 +177,11 @@ func (c *Customers) closeAccount(ctx context.Context, act deed) {
 		return
 	}
 	again := map[string]string{"id": act.Account, "reason": act.Label}
-	c.commandAgain(ctx, act, model.CloseAccount{}, "POST /accounts/{id}:close", message{method: "POST", path: act.accountPath() + ":close", body: again})
+	c.commandAgain(ctx, act, model.CloseAccount{}, "POST /accounts/{id}:close", message{method: "POST",
+		path: act.accountPath() + ":close", body: again})
 	if act.Pick%2 == 0 {
-		c.commandAgain(ctx, act, model.EraseAccount{}, "POST /accounts/{id}:erase", message{method: "POST", path: act.accountPath() + ":erase", body: again})
+		c.commandAgain(ctx, act, model.EraseAccount{}, "POST /accounts/{id}:erase", message{method: "POST",
+			path: act.accountPath() + ":erase", body: again})
 	}
 }
 

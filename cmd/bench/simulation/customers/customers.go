@@ -1,4 +1,4 @@
-// Package customers plays those who use a service: operators, customers, agencies with their sub-clients, auditors and billing. Its one
+// Package customers plays those who use a service: operators, customers, agencies with their sub-clients, auditors, billing. Its one
 // constraint: what they do is plain data, drawn from a seed before anything is played, so that a script can be cut shorter and played again.
 //
 //	Generate ──> []Act ──> Customers.Play ──> World.Call ──> an instance
@@ -74,7 +74,8 @@ type Customers struct {
 
 // New returns customers of some accounts, none of which is open yet.
 func New(world World, accounts int) *Customers {
-	c := &Customers{Model: model.New(world.Report), world: world, accounts: accounts, deaths: make([]int, world.Instances()), followers: map[string]follower{}}
+	c := &Customers{Model: model.New(world.Report), world: world, accounts: accounts, deaths: make([]int, world.Instances()),
+		followers: map[string]follower{}}
 	for range max(accounts, agencyCount) {
 		c.opening = append(c.opening, make(chan struct{}, 1))
 	}

@@ -82,7 +82,8 @@ func (c *Customers) renameReferential(ctx context.Context, act deed) {
 }
 
 func (c *Customers) archiveReferential(ctx context.Context, act deed) {
-	c.write(ctx, act, model.ArchiveReferential{Code: act.code()}, "DELETE "+referentialEndpoint, message{method: "DELETE", path: act.referentialPath()})
+	c.write(ctx, act, model.ArchiveReferential{Code: act.code()}, "DELETE "+referentialEndpoint, message{method: "DELETE",
+		path: act.referentialPath()})
 }
 
 func (c *Customers) putSite(ctx context.Context, act deed) {

@@ -37,9 +37,11 @@ const fakeSite = `{"id":"S","referentiel":"lieux-0","external_id":"s0","nom":"co
 
 // fakeAnswers are the answers of the API by method and path, with the endpoint that is counted.
 var fakeAnswers = map[string][3]string{
-	"GET /me":                                      {"GET /me", "200", `{"client":"compte-03"}`},
-	"POST /locations/referentiels":                 {"POST /locations/referentiels", "201", `{"code":"lieux-0","nom":"compte-03 n.0","status":"active"}`},
-	"GET /locations/referentiels":                  {"GET /locations/referentiels", "200", `{"results":[{"code":"lieux-0","nom":"compte-03 n.0","status":"active","sites_actifs":1}]}`},
+	"GET /me": {"GET /me", "200", `{"client":"compte-03"}`},
+	"POST /locations/referentiels": {"POST /locations/referentiels", "201",
+		`{"code":"lieux-0","nom":"compte-03 n.0","status":"active"}`},
+	"GET /locations/referentiels": {"GET /locations/referentiels", "200",
+		`{"results":[{"code":"lieux-0","nom":"compte-03 n.0","status":"active","sites_actifs":1}]}`},
 	"PUT /locations/referentiels/lieux-0/sites/s0": {"PUT " + siteEndpoint, "201", fakeSite},
 	"GET /locations/referentiels/lieux-0/sites":    {"GET " + referentialEndpoint + "/sites", "200", `{"results":[` + fakeSite + `]}`},
 	"GET /locations/search":                        {"GET /locations/search", "200", `{"results":[` + fakeSite + `]}`},

@@ -78,7 +78,8 @@ type (
 )
 
 func (a account) hash() uint64 {
-	h := hashOf(fmt.Sprint(a.isOpen, a.isClosed, a.isErased, a.isAgency, a.name, a.terms, a.anchor, a.agency, a.next, a.nextAt.Unix(), a.joins, a.joinsAt.Unix()), 0)
+	h := hashOf(fmt.Sprint(a.isOpen, a.isClosed, a.isErased, a.isAgency, a.name, a.terms, a.anchor, a.agency, a.next,
+		a.nextAt.Unix(), a.joins, a.joinsAt.Unix()), 0)
 	for label, k := range a.keys {
 		h ^= hashOf(label, k)
 	}

@@ -132,7 +132,8 @@ func summarizeSync(c SyncSites, a Answer) string {
 	if refusal == "referentiel_archive" {
 		return "200 refus " + refusal
 	}
-	text := fmt.Sprintf("%d +%d ~%d =%d ^%d -%d %d>%d of %d", a.Status, s.Created, s.Updated, s.Unchanged, s.Reactivated, s.Deactivated, s.Before, s.After, s.AllBefore)
+	text := fmt.Sprintf("%d +%d ~%d =%d ^%d -%d %d>%d of %d", a.Status, s.Created, s.Updated, s.Unchanged, s.Reactivated,
+		s.Deactivated, s.Before, s.After, s.AllBefore)
 	if c.IsDryRun {
 		text += " refus " + n.text(refusal)
 	}

@@ -94,7 +94,8 @@ func (m *Model) report(rule Rule, act, format string, args ...any) {
 func (m *Model) customer(id string) *customer {
 	c := m.accounts[id]
 	if c == nil {
-		c = &customer{account: newOrders(account{}, true), places: newOrders(places{}, false), ids: map[siteID]string{}, related: map[string]bool{}}
+		c = &customer{account: newOrders(account{}, true), places: newOrders(places{}, false), ids: map[siteID]string{},
+			related: map[string]bool{}}
 		m.accounts[id] = c
 	}
 	return c

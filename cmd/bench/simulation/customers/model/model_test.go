@@ -47,16 +47,21 @@ func story() []exchange {
 	stranger := inArea("compte-01", "GET /accounts/{id}", nil)
 	stranger.Token = "of compte-02"
 	return []exchange{
-		{"open", inArea("compte-01", "POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER", Quota: 8, Anchor: "2026-01-01"}), 201, shownOne, 0, nil},
-		{"open again", inArea("compte-01", "POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER", Anchor: "2026-01-01"}), 409,
+		{"open", inArea("compte-01", "POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER", Quota: 8,
+			Anchor: "2026-01-01"}), 201, shownOne, 0, nil},
+		{"open again", inArea("compte-01", "POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER",
+			Anchor: "2026-01-01"}), 409,
 			`{"detail":{"code":"compte_deja_ouvert"}}`, 0, func(m *Model) { m.IssuedToken("of compte-02", "customer", "compte-02", "x") }},
 		{"issue", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "secret", Label: "k"}), 201, shownKey1, 0, nil},
-		{"issue for a page", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "publishable", Label: "p", Origins: []string{"https://p.fr"}}), 201,
+		{"issue for a page", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "publishable", Label: "p",
+			Origins: []string{"https://p.fr"}}), 201,
 			`{"id":"P1","kind":"publishable","label":"p","token":"u","origins":["https://p.fr"]}`, 0, nil},
-		{"issue too many", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "publishable", Label: "q", Origins: []string{"https://q.fr"}}), 409,
+		{"issue too many", inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "publishable", Label: "q",
+			Origins: []string{"https://q.fr"}}), 409,
 			`{"detail":{"code":"capacite_cles_publiables_depassee","plafond":1,"actives":1}}`, 0, nil},
 		{"me", me, 200, shownMe, 2 * time.Second, nil},
-		{"open referential", withKey("k", "POST /locations/referentiels", Locations, OpenReferential{"r", "R"}), 201, `{"code":"r","nom":"R","status":"active"}`, 0, nil},
+		{"open referential", withKey("k", "POST /locations/referentiels", Locations, OpenReferential{"r", "R"}), 201,
+			`{"code":"r","nom":"R","status":"active"}`, 0, nil},
 		{"put", withKey("k", "PUT site", Locations, PutSite{"r", "s", "a"}), 201, shownSite1, 0, nil},
 		{"put again", withKey("k", "PUT site", Locations, PutSite{"r", "s", "a"}), 200, shownSite1, 0, nil},
 		{"sync", withKey("k", "sync", Locations, sync), 200, shownSync, 0, nil},
@@ -65,7 +70,8 @@ func story() []exchange {
 		{"lost", withKey("k", "PUT site", Locations, PutSite{"r", "s", "c"}), 0, "", 0, nil},
 		{"last", me, 200, shownMe, 0, nil},
 		{"above the cap", me, 429, `{"detail":"Your plan (STARTER) has exceeded the rate limit for this service."}`, 0, nil},
-		{"route", withKey("k", "GET /route/compute", Route, nil), 403, `{"detail":"Your plan (STARTER) does not have access to this service."}`, 0, nil},
+		{"route", withKey("k", "GET /route/compute", Route, nil), 403,
+			`{"detail":"Your plan (STARTER) does not have access to this service."}`, 0, nil},
 		{"from nowhere", search, 403, `{"detail":{"code":"origine_absente"}}`, 0, nil},
 		{"a stranger's", stranger, 404, `{"detail":"Not found"}`, 0, nil},
 		{"revoke", inArea("compte-01", "POST /accounts/{id}/keys/{key}:revoke", RevokeKey{"k"}), 200, revokedKey1, 0, nil},
@@ -257,7 +263,8 @@ func TestUnknownWriteMayBeThereOrNot(t *testing.T) {
 func TestCommandsAtOnceAreOrdered(t *testing.T) {
 	t.Parallel()
 	site := func(name string, version int) string {
-		text, _ := json.Marshal(shownSite{ID: "S1", Referential: "r", ExternalID: "s", Name: name, IsActive: true, Version: version, Properties: map[string]string{"nom": name}})
+		text, _ := json.Marshal(shownSite{ID: "S1", Referential: "r", ExternalID: "s", Name: name, IsActive: true,
+			Version: version, Properties: map[string]string{"nom": name}})
 		return string(text)
 	}
 	for _, c := range []struct {

@@ -325,7 +325,8 @@ func (n syncCounts) text(countsTwice bool) string {
 	if countsTwice {
 		n.updated += n.updatedToo
 	}
-	return fmt.Sprintf("+%d ~%d =%d ^%d -%d %d>%d of %d", n.created, n.updated, n.unchanged, n.reactivated, n.deactivated, n.before, n.after, n.accountBefore)
+	return fmt.Sprintf("+%d ~%d =%d ^%d -%d %d>%d of %d", n.created, n.updated, n.unchanged, n.reactivated, n.deactivated,
+		n.before, n.after, n.accountBefore)
 }
 
 // compare counts what a sync changes, and says what it does.
