@@ -55,7 +55,7 @@ type quietMoment struct {
 
 // playDay plays one day up to its quiet moment, which it returns.
 func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers, before *quietMoment) *quietMoment {
-	if restores(d) && before != nil {
+	if restores(d) && before != nil && !people.HasErasedSince(before.known) { // what was erased stays unreadable, on no log that says why
 		end := w.beginDisturbance()
 		if err := w.restoreLogs(before.moment); err != nil {
 			w.Report(customers.EndsInTime, "restoring: %v", err)
@@ -64,6 +64,9 @@ func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers,
 		w.awaitQuiet(ctx)
 		people.RebuildAll(ctx) // as the operator is told
 		w.awaitQuiet(ctx)
+		if _, err := w.keepMoment(); err != nil { // yesterday's read models are of the log that was
+			w.Report(customers.EndsInTime, "keeping a moment: %v", err)
+		}
 		end()
 	}
 	var happening sync.WaitGroup

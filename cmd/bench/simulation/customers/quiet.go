@@ -324,6 +324,9 @@ func (c *Customers) Restore(s Snapshot) {
 	c.followers = maps.Clone(s.followers)
 }
 
+// HasErasedSince says whether an account may have been erased since a snapshot.
+func (c *Customers) HasErasedSince(s Snapshot) bool { return c.Model.HasErasedSince(s.model) }
+
 // RebuildAll is what an operator does after an older copy of the log was put back.
 func (c *Customers) RebuildAll(ctx context.Context) {
 	op := deed{}.operation("")

@@ -34,6 +34,21 @@ func (m *Model) Restore(s Snapshot) {
 	}
 }
 
+// HasErasedSince says whether an account may have been erased since a snapshot.
+func (m *Model) HasErasedSince(s Snapshot) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	isErased := func(of *customer) bool {
+		return of != nil && slices.ContainsFunc(of.account.possible, func(b branch[account]) bool { return b.state.isErased })
+	}
+	for id, of := range m.accounts {
+		if isErased(of) && !isErased(s.accounts[id]) {
+			return true
+		}
+	}
+	return false
+}
+
 // IsUnreadable says whether an account's data was erased on a log that was restored to an older copy since.
 func (m *Model) IsUnreadable(id string) bool {
 	m.mu.Lock()

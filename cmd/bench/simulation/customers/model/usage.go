@@ -61,10 +61,14 @@ func (m *Model) count(c *Call, a Answer) {
 	}
 }
 
-// linesOf are the lines that a request may be counted on: of the day it began on, and of the one it ended on.
+// sameCount is how far apart requests may be that are counted together, on the day of the last one.
+const sameCount = 3 * time.Second
+
+// linesOf are the lines that a request may be counted on: of the day it began on, of the one it ended on, and at the end of a day of
+// the next one.
 func (m *Model) linesOf(c *Call) (all []Line) {
 	states := m.customer(c.Account).account.during(c.began)
-	for _, wall := range c.walls {
+	for _, wall := range append(slices.Clone(c.walls), c.walls[len(c.walls)-1].Add(sameCount)) {
 		l := Line{c.Account, states[0].at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
 		if !slices.Contains(all, l) {
 			all = append(all, l)
