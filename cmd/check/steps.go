@@ -59,7 +59,6 @@ const (
 // import of this module starts a goroutine or locks anything. A test holds that. To build their tests with it takes longer than to run them.
 func packagesWithoutGoroutines() []string {
 	return []string{
-		"lieudit/cmd/lieudit/adminclient",
 		"lieudit/cmd/lieudit/guide",
 		"lieudit/eventstore/deadlinetest",
 		"lieudit/eventstore/meiliclient",

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"time"
 
 	"lieudit/eventstore/osfile"
@@ -177,11 +178,16 @@ func (p *partialResult) close() error { return p.file.Close() }
 // end, so that no other run takes the complete result for an unfinished one.
 func (p *partialResult) moveIntoPlace(out string) error {
 	err := p.saveProgress()
+	if runtime.GOOS == "windows" { // where an open file cannot be renamed, the lock ends a moment sooner
+		err = errors.Join(err, p.file.Close())
+	} else {
+		defer p.file.Close() // nothing is written any more
+	}
 	if err == nil {
 		err = os.Rename(p.file.Name(), out)
 	}
 	if err == nil {
 		err = os.Remove(p.statePath)
 	}
-	return errors.Join(err, p.file.Close())
+	return err
 }

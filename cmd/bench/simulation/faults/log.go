@@ -145,23 +145,28 @@ func (l *Log) loseAnswer(ctx context.Context, stream string, expected eventstore
 
 // appendLate appends after a while, also when the caller has given up meanwhile; but not for a dead instance, half of whose requests
 // never left it.
-func (l *Log) appendLate(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (made eventstore.AppendResult, err error) {
+func (l *Log) appendLate(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	type outcome struct {
+		made eventstore.AppendResult
+		err  error
+	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
-	done := make(chan struct{})
+	done := make(chan outcome, 1) // nobody may be there to receive it
 	delay := l.injector.randomDuration(3 * time.Second)
 	go func() {
 		defer cancel()
-		defer close(done)
-		if err = l.injector.sleep(late, delay); err == nil {
-			made, err = l.inner.Append(late, stream, expected, events)
+		var o outcome
+		if o.err = l.injector.sleep(late, delay); o.err == nil {
+			o.made, o.err = l.inner.Append(late, stream, expected, events)
 		}
-		if err != nil && late.Err() != nil {
-			err = fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
+		if o.err != nil && late.Err() != nil {
+			o.err = fmt.Errorf("%w: %w", eventstore.ErrUnknown, o.err)
 		}
+		done <- o
 	}()
 	select {
-	case <-done:
-		return made, err
+	case o := <-done:
+		return o.made, o.err
 	case <-ctx.Done():
 		return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
 	}
