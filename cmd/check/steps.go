@@ -37,7 +37,7 @@ func steps(limit time.Duration) []step {
 		{"tests", []string{"sh", "-c", strings.Join(testCommand(limit, "-race"), " ") + " $(go list ./... | grep -vx -e " + strings.Join(raceExcept, " -e ") + ")"}, false, true},
 		{"tests of whole services", append(testCommand(limit, "-p", "1", "-skip", apiTests), wholeServicePackage, benchPackage), false, false},
 		{"simulated days", []string{"go", "run", "./cmd/bench", "simulate", "--days", "100", "--seed", "1", "--keep", os.TempDir()}, false, false},
-		{"simulated days with the race detector", []string{"go", "run", "./cmd/bench", "simulate", "--days", "20", "--history", "10", "--seed", "1", "--race", "--keep", os.TempDir()}, false, false},
+		{"simulated days with the race detector", []string{"go", "run", "./cmd/bench", "simulate", "--days", "10", "--history", "5", "--seed", "1", "--race", "--keep", os.TempDir()}, false, false},
 		{"the API with the race detector", append(testCommand(limit, "-race", "-run", apiTests), wholeServicePackage), false, true},
 	}
 }
