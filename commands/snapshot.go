@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 )
 
 // snapshotFiles keeps the states of long streams, one file a stream:
@@ -107,5 +108,5 @@ func replaceFile(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path)
+	return osfile.Rename(path+".new", path)
 }

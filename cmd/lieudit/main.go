@@ -21,6 +21,8 @@ import (
 
 func main() {
 	ctx := newInterruptContext()
+	enableEscapes(os.Stdout)
+	enableEscapes(os.Stderr)
 	os.Exit(cli.Program{
 		Terminal: terminal.Terminal{
 			Name:       "lieudit",

@@ -67,7 +67,7 @@ func (d osDir) Names() ([]string, error) {
 	return names, nil
 }
 
-func (d osDir) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+func (d osDir) Rename(from, to string) error { return osfile.Rename(d.path(from), d.path(to)) }
 func (d osDir) Remove(name string) error     { return os.Remove(d.path(name)) }
 
 func (d osDir) SyncDir() error { return osfile.SyncFolder(string(d)) }

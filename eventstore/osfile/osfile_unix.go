@@ -36,6 +36,27 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, mode)
 }
 
+// CreateUnnamed creates a file for reading and writing that ends with its last use, however the process ends.
+func CreateUnnamed(folder string) (*os.File, error) {
+	f, err := os.CreateTemp(folder, "unnamed-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Rename is os.Rename. It replaces a file that others read meanwhile.
+func Rename(from, to string) error { return os.Rename(from, to) }
+
+// IsInUse reports whether an error says that a file cannot be removed or replaced as long as it is open. Here every file can be.
+func IsInUse(error) bool { return false }
+
+// IsDiskFull reports whether an error says that the disk has no room.
+func IsDiskFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
+
 // Number is the number that a file keeps when it is renamed, and that no other file of its disk has; 0 where it is not known.
 func Number(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -15,6 +15,7 @@ import (
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"lieudit/eventstore/osfile"
 	"lieudit/schemas/table"
 )
 
@@ -226,7 +227,7 @@ func (s *Registry) PutAside(ctx context.Context, name string) error {
 func (s *Registry) renameFiles(name string) error {
 	for _, suffix := range sqliteSuffixes() {
 		path := s.databaseAddress(name) + suffix
-		if err := os.Rename(path, s.databaseAddress(name)+putAsideSuffix+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := osfile.Rename(path, s.databaseAddress(name)+putAsideSuffix+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 
+	"lieudit/eventstore/osfile"
 	"lieudit/http/bodylimit"
 	"lieudit/http/problem"
 	"lieudit/schemas/refusal"
@@ -123,10 +124,9 @@ func (u *Upload) spool(part *multipart.Part, folder string) error {
 	if len(start) < bodylimit.Small {
 		return nil
 	}
-	if u.file, err = os.CreateTemp(folder, "upload-"); err != nil {
+	if u.file, err = osfile.CreateUnnamed(folder); err != nil {
 		return fmt.Errorf("spool an upload: %w", err)
 	}
-	os.Remove(u.file.Name()) // where the system allows it the file has no name: a kill leaves nothing behind
 	u.data = u.file
 	if _, err := u.file.Write(start); err != nil {
 		return fmt.Errorf("spool an upload: %w", err)
@@ -162,7 +162,5 @@ func (u *Upload) Close() error {
 	if u.file == nil {
 		return nil
 	}
-	err := u.file.Close()
-	os.Remove(u.file.Name()) // the name of a file that is gone is no error
-	return err
+	return u.file.Close()
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 )
 
 // snapshot is what a ring knew at a checkpoint. It shares pages with the ring, which never change. The file holds, in this
@@ -53,7 +54,7 @@ func (s snapshot) writeFile(file string) error {
 	}
 	err = errors.Join(s.marshal(f), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), file)
+		err = osfile.Rename(f.Name(), file)
 	}
 	if err != nil {
 		os.Remove(f.Name())

@@ -39,7 +39,7 @@ func Build(path string, format Format, write func(dir string, w *Writer) error) 
 
 // renameDurably renames the finished file and syncs the folder.
 func renameDurably(whole, path string) error {
-	if err := os.Rename(whole, path); err != nil {
+	if err := osfile.Rename(whole, path); err != nil {
 		return err
 	}
 	return osfile.SyncFolder(filepath.Dir(path))

@@ -98,7 +98,7 @@ func Create(ctx context.Context, s Source, file string) (m Manifest, err error) 
 	if err := requireAbsent(file); err != nil {
 		return m, err
 	}
-	if err := os.Rename(filepath.Join(work, archiveName), file); err != nil {
+	if err := osfile.Rename(filepath.Join(work, archiveName), file); err != nil {
 		return m, err
 	}
 	return c.manifest, osfile.SyncFolder(filepath.Dir(file))

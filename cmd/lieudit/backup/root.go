@@ -103,7 +103,7 @@ func (r *root) publish() error {
 		if e.Name() == "lock" {
 			continue
 		}
-		if err := os.Rename(filepath.Join(r.staging, e.Name()), filepath.Join(r.dir, e.Name())); err != nil {
+		if err := osfile.Rename(filepath.Join(r.staging, e.Name()), filepath.Join(r.dir, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -18,6 +17,7 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/osfile"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/synthetic"
@@ -128,7 +128,7 @@ func explainImportError(err error) error {
 	if sum, ok := errors.AsType[*releases.ChecksumError](err); ok && sum.Want == "" {
 		return errors.New("a finished vintage is imported with its SHA-256: --sha256 SUM (lieudit ban status --sha256 prints it where it was built)")
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	if osfile.IsDiskFull(err) {
 		return errors.New("the disk is full: while a vintage is built it takes some 200 bytes a row beside the current one; nothing was changed")
 	}
 	return err
@@ -302,7 +302,7 @@ func createAtomicFile(name string) (*outputFile, error) {
 	}
 	return &outputFile{file, func(err error) error {
 		if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-			err = os.Rename(file.Name(), name)
+			err = osfile.Rename(file.Name(), name)
 		}
 		if err != nil {
 			os.Remove(file.Name()) // its own error is dropped: the first one is what the user needs

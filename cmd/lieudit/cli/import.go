@@ -17,6 +17,7 @@ import (
 
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/cmd/terminal"
+	"lieudit/eventstore/osfile"
 	"lieudit/http/sitefile"
 	"lieudit/http/sitefile/mapping"
 	"lieudit/http/sitefile/record"
@@ -309,18 +310,16 @@ func (s session) openImport() (*importFile, error) {
 	return f, nil
 }
 
-// openInput opens a file, or a copy of standard input where the name is "-". The copy is removed at once and lives until it is
-// closed.
+// openInput opens a file, or a copy of standard input where the name is "-". The copy lives until it is closed.
 func (s session) openInput(name string) (*os.File, error) {
 	if name != "-" {
 		return os.Open(name)
 	}
-	spool, err := os.CreateTemp("", "lieudit-import-*")
+	spool, err := osfile.CreateUnnamed("")
 	if err != nil {
 		return nil, err
 	}
-	_, err = io.Copy(spool, s.In)
-	if err := errors.Join(err, os.Remove(spool.Name())); err != nil {
+	if _, err := io.Copy(spool, s.In); err != nil {
 		return nil, errors.Join(err, spool.Close())
 	}
 	return spool, nil

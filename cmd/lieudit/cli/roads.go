@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -14,6 +13,7 @@ import (
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/osfile"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/route"
 	"lieudit/queries/route/network"
@@ -127,7 +127,7 @@ func explainRoadsError(err error) error {
 	if sum, ok := errors.AsType[*releases.ChecksumError](err); ok && sum.Want == "" {
 		return errors.New("a finished road network is imported with its SHA-256: --sha256 SUM (lieudit roads status --sha256 prints it where it was built)")
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	if osfile.IsDiskFull(err) {
 		return errors.New("the disk is full: while a road network is built it takes up to ten times the size of the map, " +
 			"beside the current one; nothing was changed")
 	}

@@ -166,14 +166,14 @@ func TestNodeServesUntilItIsStopped(t *testing.T) {
 
 func TestNodePrintsAnAddressThatServeTakes(t *testing.T) {
 	t.Parallel()
-	socket := filepath.Join(t.TempDir(), "s")
+	socket, data := filepath.Join(t.TempDir(), "s"), t.TempDir()
 	ctx, stop := context.WithTimeout(t.Context(), deadlinetest.Scale(deadlinetest.DefaultLimit))
 	defer stop()
 	out, outWriter := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
 		p := newTestProgram(outWriter, io.Discard, nil)
-		ended <- p.Run(ctx, []string{"lieudit", "node", "--data", t.TempDir(), "--listen", "unix:" + socket})
+		ended <- p.Run(ctx, []string{"lieudit", "node", "--data", data, "--listen", "unix:" + socket})
 		outWriter.Close()
 	}()
 	line := make([]byte, 4096)

@@ -168,7 +168,7 @@ func (p *partialResult) saveProgress() error {
 	if err := errors.Join(err, next.Sync(), next.Close()); err != nil {
 		return err
 	}
-	return os.Rename(next.Name(), p.statePath)
+	return osfile.Rename(next.Name(), p.statePath)
 }
 
 // close releases the lock and keeps the files, so that another run can resume.
@@ -184,7 +184,7 @@ func (p *partialResult) moveIntoPlace(out string) error {
 		defer p.file.Close() // nothing is written any more
 	}
 	if err == nil {
-		err = os.Rename(p.file.Name(), out)
+		err = osfile.Rename(p.file.Name(), out)
 	}
 	if err == nil {
 		err = os.Remove(p.statePath)

@@ -12,6 +12,7 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/eventstore/osfile"
 	"lieudit/projections/keyring"
 	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/plan"
@@ -74,7 +75,7 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 		return fmt.Errorf("operator token: %w", err)
 	}
 	fmt.Fprintf(f.Out, "Operator token written to %s.\n", final)
-	return os.Rename(draft, final)
+	return osfile.Rename(draft, final)
 }
 
 // reportLostToken says that the file with the operator token is of no use, and what to do. Beside a log on a server it is no

@@ -108,7 +108,7 @@ func replaceNameFile(path, name string) (err error) {
 	_, err = draft.WriteString(name + "\n")
 	err = errors.Join(err, draft.Sync(), draft.Close())
 	if err == nil {
-		err = os.Rename(draft.Name(), path)
+		err = osfile.Rename(draft.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(draft.Name()))
@@ -141,7 +141,7 @@ func (f Folder[F]) Add(ctx context.Context, now time.Time, build BuildFunc) (nam
 		return "", err
 	}
 	name = fmt.Sprintf("%s-%d", label.Date, now.UnixMilli())
-	if err := os.Rename(draft, f.Path(name)); err != nil {
+	if err := osfile.Rename(draft, f.Path(name)); err != nil {
 		return "", errors.Join(err, os.Remove(draft))
 	}
 	if !label.IsSynthetic { // before it is current, so that no crash leaves a current release that is not recorded
@@ -191,10 +191,19 @@ func (f Folder[F]) removeUnneeded(current string) error {
 		isNeeded := slices.Contains([]string{currentFile, servingFolder, "lock", current + f.kind.Extension}, e.Name()) ||
 			isLost && filepath.Ext(e.Name()) == f.kind.Extension
 		if !isNeeded {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(f.dir, e.Name())))
+			err = errors.Join(err, removeUnlessInUse(filepath.Join(f.dir, e.Name())))
 		}
 	}
 	return err
+}
+
+// removeUnlessInUse removes a file or a folder. What a service still answers from is left to the next import, on systems where it
+// cannot be removed.
+func removeUnlessInUse(path string) error {
+	if err := os.RemoveAll(path); !osfile.IsInUse(err) {
+		return err
+	}
+	return nil
 }
 
 // LostError says that a folder held a release of real data, and that its file "current" names no release any more.

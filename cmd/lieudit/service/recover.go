@@ -20,6 +20,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
+	"lieudit/eventstore/osfile"
 	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/event"
 	"lieudit/schemas/token"
@@ -61,7 +62,7 @@ func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (rec
 	if _, err := tokens.Claim(ctx, recoverMetadata, recovered.ID, secret, request); err != nil {
 		return recovered, fmt.Errorf("issuing the token: %w", errors.Join(err, os.Remove(draft)))
 	}
-	if err := os.Rename(draft, recovered.File); err != nil {
+	if err := osfile.Rename(draft, recovered.File); err != nil {
 		return recovered, err
 	}
 	if revokeOthers {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"lieudit/eventstore/journal"
+	"lieudit/eventstore/osfile"
 )
 
 // folderWriter writes the files of a log into a folder, one segment after the other. The first segment has another name until
@@ -116,7 +117,7 @@ func (w *folderWriter) finish() error {
 	if err := syncDir(w.dir); err != nil { // the other files come first
 		return err
 	}
-	if err := os.Rename(filepath.Join(w.dir, unfinishedName), filepath.Join(w.dir, w.first)); err != nil {
+	if err := osfile.Rename(filepath.Join(w.dir, unfinishedName), filepath.Join(w.dir, w.first)); err != nil {
 		return err
 	}
 	w.names = append(w.names, w.first)
