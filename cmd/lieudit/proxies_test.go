@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -191,6 +192,19 @@ func TestARollingRestartBehindAProxyFailsNoRequest(t *testing.T) {
 	for i, l := range with {
 		l.checkServed(t, svc, func(proxyFailure) bool { return true })
 		without[i].checkServed(t, svc, func(f proxyFailure) bool { return !f.isRefusal && isDuringDrain(f.at, signals) })
+	}
+}
+
+// What nginx sends on an idle connection that an instance closes at its end is lost, and a POST is not sent again.
+func TestNginxClosesIdleConnectionsWhileAnInstanceDrains(t *testing.T) {
+	t.Parallel()
+	config := string(mustReadFile(t, "guide/proxies/nginx.conf"))
+	found := regexp.MustCompile(`(?m)^ *keepalive_timeout (\w+);`).FindStringSubmatch(config)
+	if found == nil {
+		t.Fatal("nginx.conf sets no keepalive_timeout")
+	}
+	if timeout, err := time.ParseDuration(found[1]); err != nil || timeout >= drainOfCluster {
+		t.Errorf("keepalive_timeout is %s, %v; want less than the default of --drain, %s", found[1], err, drainOfCluster)
 	}
 }
 
