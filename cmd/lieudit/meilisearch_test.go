@@ -170,7 +170,7 @@ func meilisearchForAddresses(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		later := meili.New(at.Client(), "later", func() time.Time { return time.Now().Add(time.Hour) })
+		later := meili.New(at.Client(), "later", time.Now, func() time.Time { return time.Now().Add(time.Hour) })
 		if err := later.Prune(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -229,7 +229,7 @@ func TestInstancesThatIndexAVintageAtOnceFillItOnce(t *testing.T) {
 	t.Cleanup(func() { v.Close() })
 	var all errgroup.Group
 	for name := range 4 {
-		d := meili.New(at.Client(), fmt.Sprint("instance-", name), time.Now)
+		d := meili.New(at.Client(), fmt.Sprint("instance-", name), time.Now, time.Now)
 		d.Name = "lieudit-addresses-at-once"
 		if name == 0 {
 			t.Cleanup(func() {

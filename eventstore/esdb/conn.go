@@ -26,8 +26,9 @@ type conn struct {
 	address         string
 	grpcConn        *grpc.ClientConn
 	streams         streams.StreamsClient
-	lastResponse    atomic.Int64 // time of the last answer, in Unix nanoseconds
-	respondingSince atomic.Int64 // since when answers came without a gap of maxResponseGap, in Unix nanoseconds
+	epoch           time.Time    // when the connection was begun; elapsed time counts from here, whatever the wall clock is set to
+	lastResponse    atomic.Int64 // time of the last answer, in nanoseconds after epoch
+	respondingSince atomic.Int64 // since when answers came without a gap of maxResponseGap, in nanoseconds after epoch
 	transportWatch  sync.WaitGroup
 
 	pipelines    [pipelinesPerConn]pipelineSlot
@@ -119,8 +120,10 @@ func (t target) dial(ctx context.Context, address string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", address, err)
 	}
-	c := &conn{address: address, grpcConn: grpcConn, streams: streams.NewStreamsClient(grpcConn), pipelines: newPipelineSlots()}
-	c.checkpointTimeout = t.checkpointTimeout
+	c := &conn{
+		address: address, grpcConn: grpcConn, streams: streams.NewStreamsClient(grpcConn), epoch: time.Now(),
+		pipelines: newPipelineSlots(), checkpointTimeout: t.checkpointTimeout,
+	}
 	err = c.waitUntilReady(ctx)
 	if err == nil {
 		return c, nil
@@ -211,17 +214,23 @@ const maxResponseGap = 900 * time.Millisecond
 
 // recordResponse records that the server has just answered something.
 func (c *conn) recordResponse() {
-	now := time.Now().UnixNano()
+	now := int64(time.Since(c.epoch))
 	if now-c.lastResponse.Swap(now) > int64(maxResponseGap) {
 		c.respondingSince.Store(now)
 	}
 }
 
-// silence is the time since the last answer.
-func (c *conn) silence() time.Duration { return time.Since(time.Unix(0, c.lastResponse.Load())) }
+// silence is the time since the last answer, or since the connection was begun.
+func (c *conn) silence() time.Duration {
+	return time.Since(c.epoch) - time.Duration(c.lastResponse.Load())
+}
 
-// hasRespondedSince reports whether the server has answered anything since t.
-func (c *conn) hasRespondedSince(t time.Time) bool { return c.lastResponse.Load() >= t.UnixNano() }
+// hasRespondedSince reports whether the server has answered anything since t, a time of time.Now.
+func (c *conn) hasRespondedSince(t time.Time) bool {
+	return time.Duration(c.lastResponse.Load()) >= t.Sub(c.epoch)
+}
 
-// responsiveSince is when the present run of answers without a gap began.
-func (c *conn) responsiveSince() time.Time { return time.Unix(0, c.respondingSince.Load()) }
+// responsiveSince is when the present run of answers without a gap began. It can be compared with times of time.Now.
+func (c *conn) responsiveSince() time.Time {
+	return c.epoch.Add(time.Duration(c.respondingSince.Load()))
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/node"
 )
 
 func TestAnAppendIsMadeOnlyWhereItIsExpected(t *testing.T) {
@@ -341,6 +343,40 @@ func TestABatchMayComeInPieces(t *testing.T) {
 	}
 	if again := sendBatch(t, call, batch("p-3", 1)); again.GetSuccess() == nil {
 		t.Errorf("got %v", again)
+	}
+}
+
+// A batch in two pieces has a minute from the first one, although the server's clock is set before the second.
+func TestADeadlineDoesNotMoveWithTheWallClock(t *testing.T) {
+	t.Parallel()
+	begun := time.Date(2031, 3, 30, 1, 59, 59, 0, time.UTC)
+	for name, setDeadline := range map[string]func(*api.BatchAppendReq_Options){
+		"a duration": func(o *api.BatchAppendReq_Options) {
+			o.DeadlineOption = &api.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(time.Minute)}
+		},
+		"a time": func(o *api.BatchAppendReq_Options) {
+			o.DeadlineOption = &api.BatchAppendReq_Options_Deadline_21_10_0{Deadline_21_10_0: timestamppb.New(begun.Add(time.Minute))}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var ahead atomic.Int64
+			clock := func() time.Time { return begun.Add(time.Duration(ahead.Load())) }
+			s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Clock: clock})
+			t.Cleanup(s.stop)
+			call := openPipeline(t, s)
+			first := batch("p-1", 1, func(b *api.BatchAppendReq) { b.IsFinal = false })
+			setDeadline(first.Options)
+			if err := call.Send(first); err != nil {
+				t.Fatal(err)
+			}
+			sendBatch(t, call, batch("p-2", 1)) // once it is answered the server has the first piece
+			ahead.Store(int64(time.Hour))
+			rest := batch("", 1, func(b *api.BatchAppendReq) { b.Options, b.CorrelationId = nil, first.CorrelationId })
+			if got := sendBatch(t, call, rest); got.GetSuccess() == nil {
+				t.Errorf("got %v, want success", got)
+			}
+		})
 	}
 }
 

@@ -27,7 +27,7 @@ type batch struct {
 	identifier *shared.StreamIdentifier // as the client sent it
 	stream     string
 	expected   eventstore.Revision
-	deadline   time.Time // zero: none
+	deadline   time.Time // of time.Now; zero: none
 	events     []eventstore.ProposedEvent
 	size       int
 }
@@ -122,7 +122,7 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 		return b.sendResponse(item, batchFailure(item, err))
 	}
 	switch {
-	case !item.deadline.IsZero() && !b.node.options.Clock().Before(item.deadline):
+	case !item.deadline.IsZero() && !time.Now().Before(item.deadline):
 		return b.sendResponse(item, batchTimeout())
 	case req.GetIsFinal():
 		return b.enqueueBatch(ctx, item)
@@ -134,7 +134,8 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 	return nil
 }
 
-// newBatch makes a batch of its first request. On an error the batch is good enough to be answered.
+// newBatch makes a batch of its first request. On an error the batch is good enough to be answered. now is the wall time: a deadline
+// that is sent as a time is compared with it once, and is elapsed time from then on.
 // Deadline_21_10_0 is the name in the protocol files of a field that clients of today send: the official client for
 // Node.js puts its deadline there, as a time.
 func newBatch(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
@@ -158,9 +159,9 @@ func newBatch(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
 	}
 	switch d := o.GetDeadlineOption().(type) {
 	case *streams.BatchAppendReq_Options_Deadline:
-		item.deadline = now.Add(d.Deadline.AsDuration())
+		item.deadline = time.Now().Add(d.Deadline.AsDuration())
 	case *streams.BatchAppendReq_Options_Deadline_21_10_0:
-		item.deadline = d.Deadline_21_10_0.AsTime()
+		item.deadline = time.Now().Add(d.Deadline_21_10_0.AsTime().Sub(now))
 	}
 	return item, err
 }
@@ -227,7 +228,7 @@ func (b *batchAppender) appendQueued(ctx context.Context, stream string) {
 func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
 	if !item.deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, item.deadline.Sub(b.node.options.Clock())-b.node.options.Faults.EarlyTimeout)
+		ctx, cancel = context.WithTimeout(ctx, time.Until(item.deadline)-b.node.options.Faults.EarlyTimeout)
 		defer cancel()
 	}
 	var result eventstore.AppendResult

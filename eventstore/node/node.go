@@ -76,7 +76,7 @@ type Options struct {
 	StopTimeout time.Duration
 	// Logger gets the panics of calls. Nil means slog.Default.
 	Logger *slog.Logger
-	// Clock gives the time for $maxAge and for the deadlines of batches. Nil means time.Now.
+	// Clock is the wall clock, for $maxAge and for deadlines that clients send as a time. Nil means time.Now.
 	Clock func() time.Time
 
 	// Faults are for tests of clients.

@@ -214,10 +214,13 @@ func (s *Registry) updateViews(ctx context.Context, tx *Tx, m table.ReadModel, g
 }
 
 // Prune drops the generations of models that nobody holds a lease on and nobody will need (see isOutdated). It returns
-// their names.
+// their names. A lease from before the database's clock was set back counts for leaseDuration more: its holder may be alive.
 func (s *Registry) Prune(ctx context.Context, models ...table.ReadModel) ([]string, error) {
 	var unused []Generation
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		if err := tx.ShortenLeases(ctx, leaseTable, leaseDuration); err != nil {
+			return err
+		}
 		all, err := Select(ctx, tx, generationTable, "where state <> 'dropped' and not exists (select 1 from {holder} where copy = name and until > "+tx.db.Now()+") order by name")
 		if err != nil {
 			return err

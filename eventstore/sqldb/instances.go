@@ -26,8 +26,14 @@ var instanceTable = table.Table[Instance]{
 	Fields: func(i *Instance) []any { return []any{&i.ID, &i.Program, &i.Format, &i.Until} },
 }
 
-// writeInstance writes or renews what this instance runs, and removes the instances that ended without saying so.
+// writeInstance writes or renews what this instance runs, and removes the instances that ended without saying so. It also
+// shortens all leases of before the clock was set back, so that RunningInstances and ActiveInstances see which are renewed.
 func (s *Registry) writeInstance(ctx context.Context, tx *Tx) error {
+	for _, leases := range []table.Def{leaseTable, instanceTable.Def} {
+		if err := tx.ShortenLeases(ctx, leases, leaseDuration); err != nil {
+			return err
+		}
+	}
 	if _, err := tx.Exec(ctx, "delete from {instance} where until < "+tx.db.Now()); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"lieudit/schemas/table"
 )
 
 // openDatabase is a generation's database that is open, and how many callers use it.
@@ -148,6 +150,16 @@ func (s *Registry) acquireLease(ctx context.Context, name string) error {
 func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
 	_, err := tx.Exec(ctx, "insert into {holder} (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(leaseTable),
 		name, s.InstanceID, leaseDuration.Microseconds())
+	return err
+}
+
+// ShortenLeases moves the ends of leases that lie further away than duration to that time from now. The table has the end of a
+// lease in its column "until", by the database's clock. A lease that ends later than any can was taken before that clock was set
+// back, and would block for as long. It is not ended at once: if its holder is alive it renews the lease, else the lease expires.
+func (tx *Tx) ShortenLeases(ctx context.Context, leases table.Def, duration time.Duration) error {
+	latest := tx.db.Now() + " + ?"
+	statement := "update {" + leases.Name + "} set until = " + latest + " where until > " + latest
+	_, err := tx.Exec(ctx, statement, duration.Microseconds(), duration.Microseconds())
 	return err
 }
 

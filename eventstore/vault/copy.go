@@ -45,6 +45,9 @@ func Copy(ctx context.Context, from, to string) (c Copied, err error) {
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 	db, err := target.openDatabase(ctx)
+	if err == nil {
+		err = shortenLeases(ctx, db)
+	}
 	if err != nil {
 		return Copied{}, fmt.Errorf("vault: %w", err)
 	}

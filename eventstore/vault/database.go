@@ -151,7 +151,8 @@ const leaseDuration = 10 * time.Second
 // ErrInUse means that an instance of the service uses the vault, or did until less than leaseDuration ago.
 var ErrInUse = errors.New("an instance of the service is running, or was until a moment ago: stop them all, and try again after 10 seconds")
 
-// renewLease takes or extends the lease of an instance, and deletes those that ran out.
+// renewLease takes or extends the lease of an instance, and deletes those that ran out. Those that end later than any can are
+// shortened, see sqldb.Tx.ShortenLeases.
 func (v *Vault) renewLease(ctx context.Context, instance string) error {
 	if !v.isPostgres() {
 		return nil
@@ -161,6 +162,9 @@ func (v *Vault) renewLease(ctx context.Context, instance string) error {
 		return err
 	}
 	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
+		if err := tx.ShortenLeases(ctx, leaseTable.Def, leaseDuration); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, "delete from {lease} where until < "+db.Now()); err != nil {
 			return err
 		}
@@ -181,7 +185,13 @@ func (v *Vault) releaseLease(instance string) {
 	d.Exec(ctx, "delete from {lease} where instance = ?", instance)
 }
 
-// checkUnused returns ErrInUse while any instance has a lease.
+// shortenLeases shortens the leases from before the database's clock was set back. It has a transaction of its own, because
+// one that finds the vault in use is undone, and the lease of an instance that died would never end.
+func shortenLeases(ctx context.Context, db *sqldb.DB) error {
+	return db.RunInTx(ctx, func(tx *sqldb.Tx) error { return tx.ShortenLeases(ctx, leaseTable.Def, leaseDuration) })
+}
+
+// checkUnused returns ErrInUse while any instance has a lease. shortenLeases is called before.
 func checkUnused(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx) error {
 	var n int
 	err := tx.QueryRow(ctx, "select count(*) from {lease} where until > "+db.Now()).Scan(&n)

@@ -127,10 +127,12 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 		return 0, fmt.Errorf("vault: %w", err)
 	}
 	n := 0
-	err = db.RunInTx(ctx, func(tx *sqldb.Tx) error {
-		n, err = rewrapKeys(ctx, db, tx, before, after)
-		return err
-	})
+	if err = shortenLeases(ctx, db); err == nil {
+		err = db.RunInTx(ctx, func(tx *sqldb.Tx) error {
+			n, err = rewrapKeys(ctx, db, tx, before, after)
+			return err
+		})
+	}
 	if err == nil {
 		err = db.TruncateWAL(ctx) // removes the old keys from the files of the database
 	}

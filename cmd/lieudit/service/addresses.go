@@ -132,7 +132,7 @@ func (s *service) openAddressIndex() error {
 		return fmt.Errorf("address index: %w", err)
 	}
 	server.Transport = s.calls.newMeilisearchTransport()
-	s.addressIndex = meili.New(server.Client(), uuid.NewString(), s.Now)
+	s.addressIndex = meili.New(server.Client(), uuid.NewString(), time.Now, s.Now)
 	s.liveVintage.NewSource = func(v *vintage.Vintage) address.Source { return s.addressIndex.Index(v) }
 	return nil
 }

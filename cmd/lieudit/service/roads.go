@@ -35,7 +35,7 @@ type servedNetwork struct {
 func (s *service) openRoads(ctx context.Context) error {
 	s.liveNetwork = &live.Network{}
 	s.router = s.liveNetwork
-	if server := newRouteServer(s.Router, s.Now); server != nil {
+	if server := newRouteServer(s.Router); server != nil {
 		s.routeServer = outage.New(server, string(s.Router.Engine), s.Log)
 		s.router = fallback.New(s.routeServer, s.liveNetwork)
 	}
@@ -57,13 +57,13 @@ func (s *service) openRoads(ctx context.Context) error {
 	return nil
 }
 
-// newRouteServer is the router on servers of another engine; nil for the own engine.
-func newRouteServer(setting RouterSetting, now func() time.Time) route.Router {
+// newRouteServer is the router on servers of another engine; nil for the own engine. Its pauses are elapsed time.
+func newRouteServer(setting RouterSetting) route.Router {
 	switch setting.Engine {
 	case OSRMRouter:
-		return osrm.New(setting.Servers, now)
+		return osrm.New(setting.Servers, time.Now)
 	case ValhallaRouter:
-		return valhalla.New(setting.Servers[route.Car], now)
+		return valhalla.New(setting.Servers[route.Car], time.Now)
 	}
 	return nil
 }

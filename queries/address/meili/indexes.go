@@ -38,17 +38,21 @@ type Indexes struct {
 
 	client   meilisearch.ServiceManager
 	instance string
-	now      func() time.Time
+	elapsed  func() time.Time // says when a lease of this instance must be renewed
+	wall     func() time.Time // stamps leases, which other instances compare with their wall clocks
 
 	requests, searches atomic.Int64
 
 	mu       sync.Mutex
-	leasedAt map[string]time.Time // when this instance last wrote its lease, by index
+	leasedAt map[string]time.Time // when this instance last wrote its lease, by index and by elapsed
 }
 
-// New returns the indexes on a server. The instance needs a name that no other instance has.
-func New(client meilisearch.ServiceManager, instance string, now func() time.Time) *Indexes {
-	return &Indexes{Name: "lieudit-addresses", client: client, instance: instance, now: now, leasedAt: map[string]time.Time{}}
+// New returns the indexes on a server. The instance needs a name that no other instance has. elapsed tells elapsed time, and
+// wall is the wall clock.
+func New(client meilisearch.ServiceManager, instance string, elapsed, wall func() time.Time) *Indexes {
+	return &Indexes{
+		Name: "lieudit-addresses", client: client, instance: instance, elapsed: elapsed, wall: wall, leasedAt: map[string]time.Time{},
+	}
 }
 
 // RequestCounts counts the search requests sent so far and the searches that they held.
@@ -138,23 +142,30 @@ type lease struct {
 
 // renewLease writes this instance's lease on an index, unless it did so less than leaseRenewal ago.
 func (d *Indexes) renewLease(ctx context.Context, index string) error {
-	now := d.now()
+	now := d.elapsed()
 	d.mu.Lock()
 	isFresh := now.Sub(d.leasedAt[index]) < leaseRenewal
 	d.mu.Unlock()
 	if isFresh {
 		return nil
 	}
-	key := "id"
-	task, err := d.client.Index(d.Name).AddDocumentsWithContext(ctx,
-		[]lease{{ID: d.leaseID(index), Index: index, Seen: now.Unix()}}, &meilisearch.DocumentOptions{PrimaryKey: &key})
-	if err := d.waitForTask(ctx, "write a lease", task, err); err != nil {
+	if err := d.writeLeases(ctx, lease{ID: d.leaseID(index), Index: index, Seen: d.wall().Unix()}); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	d.leasedAt[index] = now
 	d.mu.Unlock()
 	return nil
+}
+
+// writeLeases writes leases, each in the place of one with its id. It does nothing without any.
+func (d *Indexes) writeLeases(ctx context.Context, leases ...lease) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	key := "id"
+	task, err := d.client.Index(d.Name).AddDocumentsWithContext(ctx, leases, &meilisearch.DocumentOptions{PrimaryKey: &key})
+	return d.waitForTask(ctx, "write a lease", task, err)
 }
 
 // Prune deletes the indexes of vintages, complete or drafts, on which no instance has a valid lease.
@@ -177,26 +188,31 @@ func (d *Indexes) Prune(ctx context.Context) error {
 	return nil
 }
 
-// leasedIndexes is the set of indexes with a valid lease. It deletes the expired leases.
+// leasedIndexes is the set of indexes with a valid lease. It deletes the expired leases. A lease that was written far in the future,
+// by a wall clock that has been set back since, counts as written now: else that of an instance that died would last as long.
 func (d *Indexes) leasedIndexes(ctx context.Context) (map[string]bool, error) {
 	var stored meilisearch.DocumentsResult
 	err := d.client.Index(d.Name).GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Limit: 1000}, &stored)
 	if err != nil && httpStatus(err) != http.StatusNotFound {
 		return nil, wrapError("read the leases", err)
 	}
-	leased, expired := map[string]bool{}, []string(nil)
+	leased, expired, future, now := map[string]bool{}, []string(nil), []lease(nil), d.wall()
 	for _, hit := range stored.Results {
 		var l lease
 		if err := hit.DecodeInto(&l); err != nil {
 			return nil, wrapError("read the leases", err)
 		}
-		if d.now().Sub(time.Unix(l.Seen, 0)) < leaseDuration {
-			leased[l.Index] = true
-		} else {
+		age := now.Sub(time.Unix(l.Seen, 0))
+		if age >= leaseDuration {
 			expired = append(expired, l.ID)
+			continue
+		}
+		leased[l.Index] = true
+		if age < -leaseDuration {
+			future = append(future, lease{ID: l.ID, Index: l.Index, Seen: now.Unix()})
 		}
 	}
-	return leased, d.deleteLeases(ctx, expired...)
+	return leased, errors.Join(d.writeLeases(ctx, future...), d.deleteLeases(ctx, expired...))
 }
 
 // Release ends this instance's lease on the index of a vintage.

@@ -30,7 +30,7 @@ func noon() *clock { return &clock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC
 
 // newIndexes is the view of one of the instances that share a server.
 func newIndexes(s meiliclient.Server, name string, c *clock) *meili.Indexes {
-	d := meili.New(s.Client(), name, c.now)
+	d := meili.New(s.Client(), name, c.now, c.now)
 	d.Name = s.Index
 	return d
 }

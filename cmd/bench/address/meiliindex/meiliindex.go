@@ -33,7 +33,7 @@ func Fill(ctx context.Context, url string, v *vintage.Vintage, communes *commune
 	if err != nil {
 		return nil, err
 	}
-	d := meili.New(server.Client(), "bench", time.Now)
+	d := meili.New(server.Client(), "bench", time.Now, time.Now)
 	d.Name = fmt.Sprintf("lieudit-bench-%x", rand.Uint64())
 	x := &Index{Engine: address.NewOn(v, communes, d.Index(v)), server: server, indexes: d, vintage: v}
 	if err := d.Fill(ctx, v, progress); err != nil {
