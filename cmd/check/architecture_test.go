@@ -228,7 +228,11 @@ func findConcurrency(s source) (found string) {
 
 // packageStateCalls are calls whose result, kept at package level, would be shared by all instances of a process, and types that would.
 var (
-	packageStateCalls = []string{"time.NewTimer", "time.NewTicker", "time.After", "time.AfterFunc", "semaphore.NewWeighted", "context.WithCancel"}
+	packageStateCalls = []string{
+		"time.NewTimer", "time.NewTicker", "time.After", "time.AfterFunc", "time.Tick", "semaphore.NewWeighted", "sync.NewCond",
+		"context.WithCancel", "context.WithCancelCause", "context.WithTimeout", "context.WithTimeoutCause", "context.WithDeadline",
+		"context.WithDeadlineCause", "context.AfterFunc",
+	}
 	packageStateTypes = []string{"sync.Pool", "sync.WaitGroup", "sync.Cond", "errgroup.Group"}
 )
 
@@ -250,12 +254,59 @@ func TestNothingThatWaitsIsAtPackageLevel(t *testing.T) {
 	}
 }
 
-// findPackageState names what a declaration at package level makes that waits. What functions make is theirs.
-func findPackageState(g *ast.GenDecl) (found []string) {
-	ast.Inspect(g, func(n ast.Node) bool {
+// findGoStatements names each goroutine that a function starts with go.
+func findGoStatements(function *ast.FuncLit) (found []string) {
+	ast.Inspect(function, func(n ast.Node) bool {
+		if _, ok := n.(*ast.GoStmt); ok {
+			found = append(found, "a go statement")
+		}
+		return true
+	})
+	return found
+}
+
+func TestWhatWaitsAtPackageLevelIsFound(t *testing.T) {
+	t.Parallel()
+	for declaration, want := range map[string]int{
+		"var done chan struct{}":                                                       1,
+		"var tick = time.Tick(pause)":                                                  1,
+		"var changed = sync.NewCond(&lock)":                                            1,
+		"var changed sync.Cond":                                                        1,
+		"var ctx, cancel = context.WithTimeout(background, pause)":                     1,
+		"var ctx, cancel = context.WithDeadline(background, end)":                      1,
+		"var start = func() { go loop() }":                                             1,
+		"var steps = map[string]step{`a`: {run: func() { go loop() }}}":                1,
+		"var n = func() int { go loop(); return 1 }()":                                 1,
+		"var jobs = func() any { return make(chan int) }()":                            1,
+		"var jobs = func() any { return make(chan int) }":                              0,
+		"var wait = func() { <-time.After(pause) }":                                    0,
+		"var load = sync.OnceValues(func() (*Table, error) { return decode(packed) })": 0,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\n"+declaration, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", declaration, err)
+		}
+		if got := findPackageState(file.Decls[0]); len(got) != want {
+			t.Errorf("%s: found %q, want %d", declaration, got, want)
+		}
+	}
+}
+
+// findPackageState names what a declaration at package level makes that waits. What a function makes is its caller's, unless it is
+// called on the spot; but no function that a variable holds starts a goroutine, which would have no owner.
+func findPackageState(declaration ast.Node) (found []string) {
+	calledAtOnce := map[ast.Expr]bool{}
+	ast.Inspect(declaration, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.CallExpr:
+			calledAtOnce[n.Fun] = true
 		case *ast.FuncLit:
-			return false
+			if !calledAtOnce[n] {
+				found = append(found, findGoStatements(n)...)
+				return false
+			}
+		case *ast.GoStmt:
+			found = append(found, "a go statement")
 		case *ast.ChanType:
 			found = append(found, "a channel")
 		case *ast.SelectorExpr:

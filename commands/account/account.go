@@ -126,5 +126,11 @@ func (s *State) countActivePublishableKeys() int {
 	return n
 }
 
-// nextPeriodStart returns the instant at which the account's next monthly period begins.
-func (s *State) nextPeriodStart(now time.Time) time.Time { return plan.PeriodAt(s.Anchor, now).End() }
+// nextPeriodStart returns the instant at which the account's next monthly period begins. A sub-client's periods are its agency's.
+func (s *State) nextPeriodStart(agency agencyState, now time.Time) time.Time {
+	anchor := s.Anchor
+	if s.Agency.At(now) != "" && agency.exists {
+		anchor = agency.anchor
+	}
+	return plan.PeriodAt(anchor, now).End()
+}

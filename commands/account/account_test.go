@@ -19,7 +19,16 @@ import (
 // now is a Saturday in the first period of every account below, which all begin on the 15th.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-var nextPeriod = time.Date(2026, 12, 14, 23, 0, 0, 0, time.UTC) // midnight in Paris on 15 December
+// The next period of an account of given, and of its agency: midnight in Paris on 15 and on 3 December.
+var (
+	nextPeriod        = time.Date(2026, 12, 14, 23, 0, 0, 0, time.UTC)
+	agencysNextPeriod = time.Date(2026, 12, 2, 23, 0, 0, 0, time.UTC)
+)
+
+// parent is the agency of tests.
+func parent() agencyState {
+	return agencyState{exists: true, isActive: true, plan: plan.Growth, quota: 600_000, anchor: plan.Date{Year: 2026, Month: 9, Day: 3}}
+}
 
 // given folds a history that begins with an account opened on a plan.
 func given(onPlan plan.Name, events ...event.Event) *State {
@@ -46,14 +55,14 @@ func publishable(id string) event.PublishableKeyIssued {
 
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	active := agencyState{exists: true, isActive: true, plan: plan.Growth}
+	active := parent()
 	joined := event.AgencyJoined{Agency: "g", Effective: now.Add(-2 * time.Hour)} // given records every event as an hour old
 	joining := event.AgencyJoined{Agency: "g", Effective: nextPeriod}
-	leaving := event.AgencyLeft{Agency: "g", Effective: nextPeriod}
+	leaving := event.AgencyLeft{Agency: "g", Effective: agencysNextPeriod}
 	left := event.AgencyLeft{Agency: "g", Effective: now.Add(-time.Second)}
 	oversold := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 99_999_999_999, Effective: now.Add(-2 * time.Hour)}
-	fallback := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 500_000, Effective: nextPeriod}
-	lowered := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 7, Effective: nextPeriod}
+	fallback := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 500_000, Effective: agencysNextPeriod}
+	lowered := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 7, Effective: agencysNextPeriod}
 	closed := event.AccountClosed{}
 	revoked := event.KeyRevoked{Key: "k", Hint: "h", Hash: []byte("k")}
 	issued := func(onPlan plan.Name, kind token.Kind, rawOrigins ...string) commands.Decision[State] {
@@ -66,7 +75,7 @@ func TestDecisions(t *testing.T) {
 	}
 	plans := func(name plan.Name, quota int64) commands.Decision[State] {
 		return func(s *State) commands.Result {
-			return changePlan(s, Terms{name, quota}, plan.Growth, now)
+			return changePlan(s, Terms{name, quota}, parent(), now)
 		}
 	}
 	changed := func(from, to plan.Name, quota int64, at time.Time) []event.Event {
@@ -76,11 +85,10 @@ func TestDecisions(t *testing.T) {
 		return func(s *State) commands.Result { return joinAgency(s, to, agency, now) }
 	}
 	quotas := func(name plan.Name, quota int64) commands.Decision[State] {
-		agency := agencyState{exists: true, isActive: true, plan: plan.Growth, quota: 600_000}
-		return func(s *State) commands.Result { return changeSubClientQuota(s, Terms{name, quota}, agency, now) }
+		return func(s *State) commands.Result { return changeSubClientQuota(s, Terms{name, quota}, parent(), now) }
 	}
-	leave := func(s *State) commands.Result { return leaveAgency(s, true, now) }
-	askToLeave := func(s *State) commands.Result { return leaveAgency(s, false, now) }
+	leave := func(s *State) commands.Result { return leaveAgency(s, parent(), true, now) }
+	askToLeave := func(s *State) commands.Result { return leaveAgency(s, parent(), false, now) }
 	activate := func(s *State) commands.Result { return activateAgency(s, now) }
 	origins := func(key string, rawOrigins ...string) commands.Decision[State] {
 		return func(s *State) commands.Result {
@@ -134,11 +142,14 @@ func TestDecisions(t *testing.T) {
 		{"a sub-client's volume is its own", given(plan.Growth, joined), plans(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
 		{"an agency gives a sub-client as much as its contract", given(plan.Growth, joined), quotas(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
 		{"an agency gives a sub-client no more than its contract", given(plan.Growth, joined), quotas(plan.Growth, 600_001), refused("change-plan", "quota_trop_grand"), &QuotaError{600_001, 600_000}},
-		{"an agency lowers a volume at the next period", given(plan.Growth, joined), quotas(plan.Growth, 3), changed(plan.Growth, plan.Growth, 3, nextPeriod), nil},
+		{"an agency lowers a volume at the next period", given(plan.Growth, joined), quotas(plan.Growth, 3), changed(plan.Growth, plan.Growth, 3, agencysNextPeriod), nil},
+		{"a sub-client's volume goes down at its agency's next period", given(plan.Growth, joined), plans(plan.Growth, 4), changed(plan.Growth, plan.Growth, 4, agencysNextPeriod), nil},
+		{"a smaller volume waits, whatever the sub-client's own plan", given(plan.Starter, joined), plans(plan.Growth, 60), changed(plan.Starter, plan.Growth, 60, agencysNextPeriod), nil},
+		{"a larger volume acts now, whatever the sub-client's own plan", given(plan.Business, joined, lowered), plans(plan.Growth, 3_000_000), changed(plan.Business, plan.Growth, 3_000_000, now), nil},
 		{"the plan's volume is no more than the contract", given(plan.Business, joined), func(s *State) commands.Result {
 			return changeSubClientQuota(s, Terms{plan.Business, 0}, agencyState{plan: plan.Business, quota: 5}, now)
-		}, changed(plan.Business, plan.Business, 5, nextPeriod), nil},
-		{"an agency lowers what an older release let it sell", given(plan.Growth, joined, oversold), quotas(plan.Growth, 0), changed(plan.Growth, plan.Growth, 500_000, nextPeriod), nil},
+		}, changed(plan.Business, plan.Business, 5, nextPeriod), nil}, // of an agency that nobody knows
+		{"an agency lowers what an older release let it sell", given(plan.Growth, joined, oversold), quotas(plan.Growth, 0), changed(plan.Growth, plan.Growth, 500_000, agencysNextPeriod), nil},
 		{"an agency's hand leaves a sub-client's own plan", given(plan.Starter, joined), quotas(plan.Growth, 600_000), changed(plan.Starter, plan.Starter, 600_000, now), nil},
 		{"an agency sells no other plan", given(plan.Growth, joined), quotas(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), refusal.PlanOfAgency},
 		{"an agency sets nothing for who is leaving", given(plan.Growth, joined, leaving, fallback), quotas(plan.Growth, 600_000), refused("change-plan", "sous_client_sur_le_depart"), refusal.SubClientLeaving},
@@ -154,7 +165,7 @@ func TestDecisions(t *testing.T) {
 		{"a sub-client has one agency", given(plan.Starter, joined), join("h", active), refused("join-agency", "deja_sous_client"), refusal.AlreadySubClient},
 		{"an agency has no agency", given(plan.Starter, event.AgencyActivated{}), join("g", active), refused("join-agency", "agence_imbriquee"), refusal.NestedAgency},
 		{"an account that is no agency takes nobody", given(plan.Starter), join("g", agencyState{exists: true}), refused("join-agency", "agence_inconnue"), refusal.AgencyUnknown},
-		{"a sub-client leaves at its next period", given(plan.Starter, joined), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: nextPeriod}}, nil},
+		{"a sub-client leaves at its agency's next period", given(plan.Starter, joined), leave, []event.Event{leaving}, nil},
 		{"an agency only asks that one leaves", given(plan.Starter, joined), askToLeave, refused("leave-agency", "depart_a_confirmer"), refusal.LeavingUnconfirmed},
 		{"who leaves goes back to its plan's volume", given(plan.Growth, joined, oversold), leave, []event.Event{leaving, fallback}, nil},
 		{"who leaves loses what was to be", given(plan.Growth, joined, lowered), leave, []event.Event{leaving, fallback}, nil},

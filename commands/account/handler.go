@@ -44,7 +44,8 @@ func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.
 type agencyState struct {
 	exists, isActive, isSubClient bool
 	plan                          plan.Name
-	quota                         int64 // requests a month: the smaller of its quota now and the one that is scheduled
+	quota                         int64     // requests a month: the smaller of its quota now and the one that is scheduled
+	anchor                        plan.Date // of its periods, which are its sub-clients' too
 }
 
 // readAgency reads what another account allows as an agency now. It locks that account's stream for a moment, and never two
@@ -55,7 +56,7 @@ func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, erro
 		now := a.now()
 		agency = agencyState{
 			exists: s.Exists(), isActive: s.IsAgency && !s.Closed(), isSubClient: s.Agency.At(now) != "",
-			plan: s.Terms.At(now).Plan, quota: s.Terms.At(now).Quota,
+			plan: s.Terms.At(now).Plan, quota: s.Terms.At(now).Quota, anchor: s.Anchor,
 		}
 		if next, _, ok := s.Terms.Next(now); ok {
 			agency.quota = min(agency.quota, next.Quota)

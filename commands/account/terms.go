@@ -24,24 +24,23 @@ func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Meta
 		if meta.IsByAgency() {
 			return changeSubClientQuota(s, to, agency, a.now())
 		}
-		return changePlan(s, to, agency.plan, a.now())
+		return changePlan(s, to, agency, a.now())
 	})
 }
 
-// changePlan is the decision for an operator. agencyPlan is "" for an account without an agency. A sub-client keeps the plan of
-// its agency, but may get another quota.
-func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) commands.Result {
+// changePlan is the decision for an operator. A sub-client keeps the plan of its agency, but may get another quota.
+func changePlan(s *State, to Terms, agency agencyState, now time.Time) commands.Result {
 	if s.Closed() {
 		return refuseAndRecord(actionChangePlan, refusal.AccountClosed)
 	}
-	if s.Agency.At(now) != "" && to.Plan != agencyPlan {
+	if s.Agency.At(now) != "" && to.Plan != agency.plan {
 		return refuseAndRecord(actionChangePlan, refusal.PlanOfAgency)
 	}
 	quota, err := resolveQuota(to.Plan, to.Quota, 0)
 	if err != nil {
 		return refuseAndRecord(actionChangePlan, err)
 	}
-	return commands.Append(s.changeTerms(Terms{to.Plan, quota}, now)...)
+	return commands.Append(s.changeTerms(Terms{to.Plan, quota}, agency, now)...)
 }
 
 // changeSubClientQuota is changePlan for an agency. It may not change the terms of a sub-client that is about to leave.
@@ -60,15 +59,16 @@ func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time)
 	if err != nil {
 		return refuseAndRecord(actionChangePlan, err)
 	}
-	return commands.Append(s.changeTerms(Terms{s.Terms.At(now).Plan, quota}, now)...)
+	return commands.Append(s.changeTerms(Terms{s.Terms.At(now).Plan, quota}, agency, now)...)
 }
 
 // actionChangePlan is the name of the command in AccountActionRefused.
 const actionChangePlan = "change-plan"
 
 // changeTerms returns the event that gives the account other terms, or none if it has them or is about to have them. The terms
-// that it has now cancel a scheduled change; they stay in force without a break.
-func (s *State) changeTerms(to Terms, now time.Time) []event.Event {
+// that it has now cancel a scheduled change; they stay in force without a break. Of a sub-client only the quotas are compared: the
+// plan in force is its agency's, whatever its own is.
+func (s *State) changeTerms(to Terms, agency agencyState, now time.Time) []event.Event {
 	current := s.Terms.At(now)
 	target := current
 	if next, _, ok := s.Terms.Next(now); ok {
@@ -77,9 +77,12 @@ func (s *State) changeTerms(to Terms, now time.Time) []event.Event {
 	if to == target {
 		return nil
 	}
-	effective := now
-	if !to.isAbove(current) && to != current {
-		effective = s.nextPeriodStart(now)
+	effective, inForce := now, current
+	if s.Agency.At(now) != "" {
+		inForce.Plan = to.Plan
+	}
+	if !to.isAbove(inForce) && to != inForce {
+		effective = s.nextPeriodStart(agency, now)
 	}
 	return []event.Event{event.PlanChanged{From: current.Plan, To: to.Plan, Quota: to.Quota, Effective: effective.UTC()}}
 }
@@ -135,17 +138,23 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 	case !agency.isActive:
 		return refuseAndRecord(action, refusal.AgencyUnknown)
 	}
-	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.nextPeriodStart(now).UTC()})
+	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.nextPeriodStart(agency, now).UTC()})
 }
 
-// LeaveAgency makes a sub-client an independent account from its next period on, with its own plan and that plan's default
+// LeaveAgency makes a sub-client an independent account from its agency's next period on, with its own plan and that plan's default
 // quota, whatever its agency had set. Only an operator may: an agency's request is recorded and refused.
 func (a *Accounts) LeaveAgency(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return leaveAgency(s, !meta.IsByAgency(), a.now()) })
+	agency, _, err := a.readParentAgency(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+		return leaveAgency(s, agency, !meta.IsByAgency(), a.now())
+	})
 }
 
 // leaveAgency records the leaving and, in the same append, the quota from then on. confirmed is false for an agency's request.
-func leaveAgency(s *State, confirmed bool, now time.Time) commands.Result {
+func leaveAgency(s *State, agency agencyState, confirmed bool, now time.Time) commands.Result {
 	const action = "leave-agency"
 	switch {
 	case s.Closed():
@@ -159,7 +168,7 @@ func leaveAgency(s *State, confirmed bool, now time.Time) commands.Result {
 	case s.eventualAgency(now) == "":
 		return commands.Append(s.completeLeaving(now)...)
 	}
-	effective := s.nextPeriodStart(now)
+	effective := s.nextPeriodStart(agency, now)
 	left := event.AgencyLeft{Agency: s.eventualAgency(now), Effective: effective.UTC()}
 	return commands.Append(append([]event.Event{left}, s.resetQuotaToPlan(effective, now)...)...)
 }

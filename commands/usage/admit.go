@@ -143,45 +143,56 @@ func (m *Meter) withCurrentPeriod(ctx context.Context, wait *waitlimit.Wait, g a
 
 // currentPeriod returns the open period of a grant's contract, with the cap of the grant's account in it.
 func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant) (*activePeriod, error) {
-	now := m.clock()
+	now, elapsed := m.clock(), time.Since(m.epoch)
 	c := m.findOrAddContract(contractID(g))
 	p := c.current.Load()
-	if p == nil || now.UnixMicro() >= c.switchAt.Load() || p.isRetired() {
+	if p == nil || c.isSwitchDue(now, elapsed) || p.isRetired() {
 		if err := m.openShared(ctx, wait, g, c, now); err != nil {
 			return nil, err
 		}
-		p = c.current.Load()
+		p, elapsed = c.current.Load(), time.Since(m.epoch)
 	}
-	p.lastUsedAt.Store(int64(time.Since(m.epoch)))
-	return p, p.ensureCap(ctx, wait, g, now)
+	p.lastUsedAt.Store(int64(elapsed))
+	return p, p.ensureCap(ctx, wait, g, now, elapsed)
 }
 
 // capRecheckInterval is how often the cap of an account is read again while the key ring and the period disagree on it. One of
 // the two has not read the latest event of the account yet.
 const capRecheckInterval = 100 * time.Millisecond
 
-// ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it.
-func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time) error {
+// ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it; so too for
+// the agency that pays. Quotas are read as of now; elapsed is the time since Meter.epoch.
+func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time, elapsed time.Duration) error {
+	err := p.ensureCapOf(ctx, wait, g.Account, g.Quota, now, elapsed)
+	if err == nil && g.AgencyQuota != 0 {
+		err = p.ensureCapOf(ctx, wait, g.Agency, g.AgencyQuota, now, elapsed)
+	}
+	return err
+}
+
+// ensureCapOf is ensureCap for one account whose quota the key ring says.
+func (p *activePeriod) ensureCapOf(ctx context.Context, wait *waitlimit.Wait, account string, quota int64, now time.Time, elapsed time.Duration) error {
 	p.mu.RLock()
-	requests, _, known := p.fold.Cap(g.Account)
-	checkedAt := p.capCheckedAt[g.Account]
+	requests, _, known := p.fold.Cap(account)
+	checkedAt := p.capCheckedAt[account]
 	p.mu.RUnlock()
-	if known && (requests == g.Quota || now.Sub(checkedAt) < capRecheckInterval && !now.Before(checkedAt)) {
+	if known && (requests == quota || elapsed-checkedAt < capRecheckInterval) {
 		return nil
 	}
-	return p.refreshCapShared(ctx, wait, g.Account, now)
+	return p.refreshCapShared(ctx, wait, account, now)
 }
 
 // refreshCapShared waits for one refreshCap that all requests of the account share. It notes the time also where the cap was
 // right, so that a disagreement is not read again at once.
 func (p *activePeriod) refreshCapShared(ctx context.Context, wait *waitlimit.Wait, account string, now time.Time) error {
+	checkedAt := time.Since(p.meter.epoch)
 	return p.meter.awaitShared(ctx, wait, "cap "+p.stream+" "+account, func(ctx context.Context) error {
 		if err := p.refreshCap(ctx, account, now); err != nil {
 			return err
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.capCheckedAt[account] = now
+		p.capCheckedAt[account] = checkedAt
 		return nil
 	})
 }

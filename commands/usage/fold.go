@@ -29,14 +29,14 @@ type activePeriod struct {
 
 	mu                  sync.RWMutex // of what follows
 	fold                *ledger.PeriodState
-	revision            eventstore.Revision  // of the last folded event
-	position            eventstore.Position  // of the same
-	lastEventID         uuid.UUID            // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
-	eventsSinceSnapshot int                  // events in the stream
-	capCheckedAt        map[string]time.Time // by account: when its quota was last read
-	lastPrepared        preparedAppend       // the last append of this instance
-	isTickFolded        bool                 // the tick of lastPrepared is in the fold
-	tickVerdict         ledger.Verdict       // what the ledger said of that tick, if isTickFolded
+	revision            eventstore.Revision      // of the last folded event
+	position            eventstore.Position      // of the same
+	lastEventID         uuid.UUID                // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
+	eventsSinceSnapshot int                      // events in the stream
+	capCheckedAt        map[string]time.Duration // by account: when its quota was last read, after Meter.epoch
+	lastPrepared        preparedAppend           // the last append of this instance
+	isTickFolded        bool                     // the tick of lastPrepared is in the fold
+	tickVerdict         ledger.Verdict           // what the ledger said of that tick, if isTickFolded
 }
 
 // hasQuotaLeft answers from memory. True may be a moment old. The caller must have false confirmed by the log.

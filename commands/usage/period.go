@@ -17,9 +17,29 @@ import (
 
 // contract is who pays: an agency for itself and its sub-clients, or an account of its own. It has one current period.
 type contract struct {
-	id       string
-	current  atomic.Pointer[activePeriod]
-	switchAt atomic.Int64 // when the current period ends or is looked at again, Unix microseconds
+	id      string
+	current atomic.Pointer[activePeriod]
+	endsAt  atomic.Int64 // when the current period ends, by the wall clock, Unix microseconds
+	pauseTo atomic.Int64 // when a period that had not begun is tried again, in nanoseconds after Meter.epoch; 0: none is
+}
+
+// isSwitchDue says whether switchPeriod must look at the contract. A period ends by the wall clock. The pause until a period
+// that had not begun by the log's clock is elapsed time: whatever this instance's clock is set to, it lasts as long.
+func (c *contract) isSwitchDue(now time.Time, elapsed time.Duration) bool {
+	if pauseTo := c.pauseTo.Load(); pauseTo != 0 {
+		return int64(elapsed) >= pauseTo
+	}
+	return now.UnixMicro() >= c.endsAt.Load()
+}
+
+// setCurrent makes a period the current one until its end, or, where pause is not 0, until that much time has passed.
+func (c *contract) setCurrent(p *activePeriod, pause, elapsed time.Duration) {
+	c.current.Store(p)
+	c.endsAt.Store(p.period.End().UnixMicro())
+	if pause != 0 {
+		pause += elapsed
+	}
+	c.pauseTo.Store(int64(pause))
 }
 
 // contractID returns the agency of a sub-client, and else the account itself.
@@ -57,21 +77,21 @@ func (p *activePeriod) isRetired() bool {
 // that was set back never switches to an earlier period.
 func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
 	current := c.current.Load()
-	if current != nil && !current.isRetired() && now.UnixMicro() < c.switchAt.Load() {
+	if current != nil && !current.isRetired() && !c.isSwitchDue(now, time.Since(m.epoch)) {
 		return nil // another task has switched it
 	}
 	period := plan.PeriodAt(anchor, now)
 	if current != nil && period.Start().Before(current.period.Start()) {
 		period = current.period // the clock was set back
 	}
-	p, switchAt, err := m.openCountablePeriod(ctx, c.id, anchor, period)
+	p, pause, err := m.openCountablePeriod(ctx, c.id, anchor, period)
 	if err != nil {
 		return err
 	}
-	if current == nil || current.isRetired() || current.stream != p.stream {
-		c.current.Store(p)
+	if current != nil && !current.isRetired() && current.stream == p.stream {
+		p = current
 	}
-	c.switchAt.Store(switchAt.UnixMicro())
+	c.setCurrent(p, pause, time.Since(m.epoch))
 	return nil
 }
 
@@ -83,27 +103,26 @@ func (e tooEarlyError) Error() string {
 }
 
 // openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already,
-// or the one before if the given one has not begun by the log's clock. It also returns when switchPeriod must look again: at
-// the end of the period, or sooner in the last case. lookAgainIn is 0 until that case occurs. The ledger accepts an opening
-// up to ledger.MaxEarlyOpening early; half of that is left as a margin.
-func (m *Meter) openCountablePeriod(ctx context.Context, id string, anchor plan.Date, period plan.Period) (*activePeriod, time.Time, error) {
+// or the one before if the given one has not begun by the log's clock. pause is not 0 in the last case alone: after that time
+// switchPeriod must look again. The ledger accepts an opening up to ledger.MaxEarlyOpening early; half of that is left as a margin.
+func (m *Meter) openCountablePeriod(
+	ctx context.Context, id string, anchor plan.Date, period plan.Period,
+) (_ *activePeriod, pause time.Duration, _ error) {
 	var early tooEarlyError
-	for lookAgainIn := time.Duration(0); ; {
+	for {
 		p, err := m.loadPeriod(ctx, id, period)
 		switch {
-		case errors.As(err, &early) && lookAgainIn == 0:
-			lookAgainIn = max(early.by-ledger.MaxEarlyOpening/2, time.Second)
+		case errors.As(err, &early) && pause == 0:
+			pause = max(early.by-ledger.MaxEarlyOpening/2, time.Second)
 			period = plan.PeriodAt(anchor, period.Start().Add(-time.Nanosecond))
 		case err != nil:
-			return nil, time.Time{}, err
-		case p.fold.IsClosed() && lookAgainIn != 0:
-			return nil, time.Time{}, early
+			return nil, 0, err
+		case p.fold.IsClosed() && pause != 0:
+			return nil, 0, early
 		case p.fold.IsClosed():
 			period = plan.PeriodAt(anchor, period.End())
-		case lookAgainIn != 0:
-			return p, m.clock().Add(lookAgainIn), nil
 		default:
-			return p, period.End(), nil
+			return p, pause, nil
 		}
 	}
 }
@@ -125,7 +144,7 @@ func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (
 
 // readPeriod folds a stream, from its latest snapshot on.
 func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, error) {
-	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Time{}}
+	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Duration{}}
 	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", stream, err)

@@ -1,9 +1,11 @@
 package usage_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lieudit/commands/usage"
@@ -80,6 +82,10 @@ func TestRequestsOnBothSidesOfAPeriodsEndCountInTheirOwnPeriods(t *testing.T) {
 
 func TestAFastClockOpensNoPeriodEarly(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testFastClock)
+}
+
+func testFastClock(t *testing.T) {
 	logs, mine := newFakeClock(parseTime(t, "2026-03-20T23:00:00+01:00")), newFakeClock(parseTime(t, "2026-03-21T00:30:00+01:00"))
 	log := openLogWithClock(t, logs)
 	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 10}}, mine.now)
@@ -95,8 +101,80 @@ func TestAFastClockOpensNoPeriodEarly(t *testing.T) {
 	}
 	logs.set(parseTime(t, "2026-03-20T23:59:30+01:00")) // a period may be opened up to a minute early
 	mine.set(parseTime(t, "2026-03-21T01:29:30+01:00"))
+	time.Sleep(59*time.Minute + 30*time.Second)
 	mustCount(t, m, "a", 10)
 	checkTotal(t, log, streamOf("a", "2026-03-21"), 1)
+}
+
+// An instance that was early for a period counts in it from its beginning by the log's clock, although its own clock was set in the
+// meantime.
+func TestAPauseBeforeAPeriodDoesNotDependOnTheWallClock(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]time.Duration{
+		"not set": 0, "put right": -90 * time.Minute, "less fast": -45 * time.Minute, "even faster": 10 * time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { testPauseBeforeAPeriod(t, set) })
+		})
+	}
+}
+
+// testPauseBeforeAPeriod begins an hour before a period, with an instance whose clock is 90 minutes fast until it is set.
+func testPauseBeforeAPeriod(t *testing.T, set time.Duration) {
+	logs, mine := newFakeClock(parseTime(t, "2026-03-20T23:00:00+01:00")), newFakeClock(parseTime(t, "2026-03-21T00:30:00+01:00"))
+	log := openLogWithClock(t, logs)
+	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 10}}, mine.now)
+	r, err := m.Reserve(t.Context(), newWait("a"), grantOf("a", 10), "PUT /x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Confirm() // until then the period is not evicted, however long it is idle
+	mine.set(mine.now().Add(set))
+	for i, elapsed := range []time.Duration{58 * time.Minute, 2 * time.Minute} {
+		time.Sleep(elapsed)
+		logs.set(logs.now().Add(elapsed))
+		mine.set(mine.now().Add(elapsed))
+		mustCount(t, m, "a", 10)
+		checkTotal(t, log, streamOf("a", "2026-02-21"), 2)
+		checkTotal(t, log, streamOf("a", "2026-03-21"), int64(i))
+	}
+}
+
+// askedQuotas counts how often a quota is read.
+type askedQuotas struct {
+	fakeQuotas
+	asked atomic.Int64
+}
+
+func (v *askedQuotas) QuotaAt(ctx context.Context, account string, at time.Time) (int64, eventstore.Position, error) {
+	v.asked.Add(1)
+	return v.fakeQuotas.QuotaAt(ctx, account, at)
+}
+
+func TestAQuotaThatTheKeyRingDisagreesOnIsReadAgainByElapsedTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		wall := newFakeClock(parseTime(t, "2026-03-10T12:00:00+01:00"))
+		log := openLogWithClock(t, wall)
+		quotas := &askedQuotas{fakeQuotas: fakeQuotas{caps: map[string]int64{"a": 10}}}
+		m := startMeter(t, log, log, quotas, wall.now)
+		mustCount(t, m, "a", 9)
+		for _, step := range []struct {
+			elapsed, set time.Duration
+			want         int64 // readings of the quota
+		}{
+			{0, 0, 0}, {0, time.Hour, 0}, {0, -2 * time.Hour, 0}, {time.Second, -time.Second, 1}, {time.Second, 0, 1}, {time.Second, time.Hour, 1},
+		} {
+			time.Sleep(step.elapsed)
+			wall.set(wall.now().Add(step.set))
+			before := quotas.asked.Load()
+			mustCount(t, m, "a", 9)
+			if got := quotas.asked.Load() - before; got != step.want {
+				t.Errorf("after %v, with the clock set by %v: read %d times, want %d", step.elapsed, step.set, got, step.want)
+			}
+		}
+	})
 }
 
 func TestAClockSetBackReopensNoPeriod(t *testing.T) {
@@ -187,6 +265,26 @@ func TestARaisedQuotaIsInForceAtOnce(t *testing.T) {
 	}
 	if _, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 1), "GET /me"); err == nil { // its key ring still has the old quota
 		t.Error("counted above the raised cap")
+	}
+}
+
+// An agency's quota may be raised while its sub-clients alone make requests, and by a clock that is ahead.
+func TestAnAgencysRaisedQuotaIsInForceAtOnce(t *testing.T) {
+	t.Parallel()
+	log := openLog(t)
+	quotas := &fakeQuotas{caps: map[string]int64{"agency": 1, "a": 100}}
+	m := startMeter(t, log, log, quotas, time.Now)
+	g := grantOf("a", 100)
+	g.Agency, g.AgencyQuota = "agency", 1
+	mustCountWith(t, m, g, 1)
+	if err := m.CheckQuota(t.Context(), newWait("a"), g, "GET /me"); err == nil {
+		t.Error("admitted above the agency's cap")
+	}
+	quotas.set("agency", 3)
+	g.AgencyQuota = 3
+	mustCountWith(t, m, g, 2)
+	if err := m.CheckQuota(t.Context(), newWait("a"), g, "GET /me"); err == nil {
+		t.Error("admitted above the agency's raised cap")
 	}
 }
 

@@ -148,8 +148,11 @@ func (h *handler) authenticate(r *http.Request) (access.TokenGrant, error) {
 	if !h.tokens.IsFresh(time.Now()) { // it became stale, or began again from zero, meanwhile
 		return access.TokenGrant{}, refusal.AuthUnavailable
 	}
-	if !ok {
+	switch {
+	case !ok:
 		return access.TokenGrant{}, refusal.KeyInvalid
+	case found.Stopped: // perhaps it is revoked, perhaps not: nobody is told that it is invalid
+		return access.TokenGrant{}, refusal.Internal
 	}
 	return found, nil
 }

@@ -81,7 +81,7 @@ func checkFormatKeys(t *testing.T, r *Ring) {
 	opened, later := accountOpened("a"), startTime.Add(time.Hour)
 	own := access.Terms{Plan: opened.Plan, Quota: opened.Quota, Anchor: opened.Anchor}
 	scheduled := access.Terms{Plan: plan.Starter, Quota: 7, Anchor: opened.Anchor}
-	joined := access.Terms{Plan: plan.Growth, Quota: 7, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}, Agency: "agency"}
+	joined := access.Terms{Plan: plan.Growth, Quota: 7, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}, Agency: "agency", AgencyQuota: 900}
 	publishable := &access.Grant{KeyID: "p", Kind: token.Publishable, Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}, Account: "a", Terms: own}
 	stopped := secretGrant("of stopped", "stopped", own)
 	stopped.Stopped = true

@@ -191,7 +191,7 @@ func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, 
 		return t, !a.closed
 	}
 	agency := c.accounts[t.Agency]
-	t.Plan, t.Anchor = agency.plan.At(at), agency.anchor
+	t.Plan, t.Anchor, t.AgencyQuota = agency.plan.At(at), agency.anchor, agency.terms.At(at).quota
 	return t, !a.closed && !agency.closed
 }
 

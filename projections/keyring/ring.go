@@ -109,8 +109,8 @@ func (k credentialKind) tokenKind() token.Kind {
 	return token.Secret
 }
 
-// FindToken returns what the customer-area token with a hash gives. It is false for a token that is unknown or revoked,
-// for one whose account is closed, and for one that is stopped or whose account is.
+// FindToken returns what the customer-area token with a hash gives. It is false for a token that is unknown or revoked, and
+// for one whose account is closed. The grant of a token that is stopped, or whose account is, is marked as Stopped.
 func (r *Ring) FindToken(hash token.Hash) (access.TokenGrant, bool) {
 	s := r.state.Load()
 	k, ok := s.findKey(&hash)
@@ -118,15 +118,14 @@ func (r *Ring) FindToken(hash token.Hash) (access.TokenGrant, bool) {
 		return access.TokenGrant{}, false
 	}
 	grant := access.TokenGrant{TokenID: k.id(), Hint: k.hint(), Role: access.Role(s.words.textOf(k.role))}
-	if s.isStopped("token", grant.TokenID) {
-		return access.TokenGrant{}, false
-	}
+	grant.Stopped = s.isStopped("token", grant.TokenID)
 	if k.account == 0 {
 		return grant, true
 	}
 	p, i := s.accounts.pageOf(k.account - 1)
 	grant.Account = p.text(i)
-	return grant, p.rows[i].isOpen() && !s.isStopped("account", grant.Account)
+	grant.Stopped = grant.Stopped || s.isStopped("account", grant.Account)
+	return grant, grant.Stopped || p.rows[i].isOpen()
 }
 
 // Terms returns the terms of an account at an instant. It is false if the account is unknown or closed, or its agency is

@@ -349,12 +349,13 @@ func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok 
 	return p.text(i), t, ok
 }
 
-// inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, but not its quota. The agency's
-// own agency does not matter.
+// inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, and the agency's quota beside its own.
+// The agency's own agency does not matter.
 func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
 	p, i := s.accounts.pageOf(n)
 	agency := &p.rows[i]
-	t.Plan = plan.Name(s.words.textOf(agency.own.valueAt(at).plan))
+	own := agency.own.valueAt(at)
+	t.Plan, t.AgencyQuota = plan.Name(s.words.textOf(own.plan)), own.quota
 	t.Anchor = unpackDate(agency.anchor)
 	t.Agency = p.text(i)
 	return agency.isOpen()
@@ -369,7 +370,7 @@ func unpackDate(n int32) plan.Date {
 
 // The rest of this file stops streams. An event that cannot be used may be the one that revokes a key. So it stops its
 // stream, and no other: the keys of a stopped account, and of the sub-clients of a stopped agency, are found but give
-// nothing; a stopped token is not found. A correction that names the event lets the stream go on. Nothing must be taken
+// nothing, as does a stopped token. A correction that names the event lets the stream go on. Nothing must be taken
 // back then, since the event was never folded.
 
 // unusableEvents are the events that cannot be used and that no correction names, by stream. A map is replaced, never

@@ -56,8 +56,8 @@ func TestUnusableEventStopsTheKeysOfItsAccountAlone(t *testing.T) {
 				t.Errorf("%s: found %v, stopped %v, want %v", name, found, stopped, want)
 			}
 		}
-		if _, ok := r.FindToken(hash("t")); ok {
-			t.Error("a token that may be revoked lets in")
+		if found, ok := r.FindToken(hash("t")); !ok || !found.Stopped {
+			t.Errorf("a token that may be revoked: found %v, stopped %v", ok, found.Stopped)
 		}
 		stop()
 	}
@@ -69,7 +69,7 @@ func TestUnusableEventStopsTheKeysOfItsAccountAlone(t *testing.T) {
 			t.Errorf("%s: found %v, stopped %v after the correction", name, found, stopped)
 		}
 	}
-	if _, ok := r.FindToken(hash("t")); !ok {
+	if found, ok := r.FindToken(hash("t")); !ok || found.Stopped {
 		t.Error("the token is refused after the correction")
 	}
 }

@@ -27,6 +27,8 @@ type Terms struct {
 	Quota  int64
 	Anchor plan.Date
 	Agency string // the account this one is a sub-client of, or ""
+
+	AgencyQuota int64 // that account's; 0 without one
 }
 
 // Role is what a customer-area token may do.
@@ -46,6 +48,7 @@ type TokenGrant struct {
 	Hint    string
 	Role    Role
 	Account string // for RoleCustomer and RoleAgency
+	Stopped bool   // an event of the token, or of its account, cannot be used: the grant gives nothing until that is repaired
 }
 
 // Scheduled is a value with at most one change scheduled for the future. A later Set replaces a change that has not begun. The
