@@ -62,12 +62,14 @@ func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) (usa
 	if owner.Agency != "" {
 		q.Contract = owner.Agency
 	}
-	if q.First = plan.PeriodAt(owner.Anchor, now).First; in.Period != "" {
+	running := plan.PeriodAt(owner.Anchor, now).First
+	if q.First = running; in.Period != "" {
 		var err error
 		if q.First, err = parsePeriod(owner, in.Period); err != nil {
 			return q, unknownPeriod("query", "period")
 		}
 	}
+	q.IsRunning = q.First == running
 	for _, by := range in.GroupBy {
 		q.GroupBy = append(q.GroupBy, usagequeries.Dimension(by))
 	}

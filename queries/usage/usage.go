@@ -41,11 +41,12 @@ var dimensionColumns = []struct {
 	column string
 }{{ByDay, "day"}, {ByKey, "api_key"}, {ByEndpoint, "endpoint"}}
 
-// Query is about one account in one period. Contract, who pays for it, and Quota hold where nothing was counted yet:
-// else the period says itself.
+// Query is about one account in one period. Contract, who pays for it, and Quota hold where nothing was counted yet: else the
+// period says itself. Of the running period Quota always holds: the period learns of a change with the next request only.
 type Query struct {
 	Account, Contract string
-	Quota             int64
+	Quota             int64 // the account's now
+	IsRunning         bool  // the period is the one that the account is in now
 	First             plan.Date
 	GroupBy           []Dimension
 }
@@ -107,11 +108,15 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 		return err
 	}
 	state := ledger.RestorePeriod(snapshot)
-	if limit, _, known := state.Cap(q.Account); known {
+	if limit, _, known := state.Cap(q.Account); known && !(q.IsRunning && u.Contract == q.Contract) {
 		u.Limit = limit
 	}
 	u.Next, u.Closed = snapshot.Next, rows[0].Closed.Time()
-	u.Remaining = max(min(u.Limit-state.Used(q.Account), rows[0].Cap-rows[0].Used), 0)
+	contractLimit := rows[0].Cap
+	if u.Contract == q.Account {
+		contractLimit = u.Limit
+	}
+	u.Remaining = max(min(u.Limit-state.Used(q.Account), contractLimit-rows[0].Used), 0)
 	return nil
 }
 

@@ -112,6 +112,21 @@ func TestASubClientHasNoMoreLeftThanItsAgency(t *testing.T) {
 	}
 }
 
+// The period was opened with a cap of 100 for its account and of 90 for its sub-client.
+func TestTheRunningPeriodHasTheQuotaOfNow(t *testing.T) {
+	t.Parallel()
+	c := openReader(t, t.TempDir(), []table.UsagePeriod{periodRow(t)}, nil)
+	for account, want := range map[string]usage.Summary{
+		"gevaudan": {Contract: "gevaudan", Next: next, Limit: 1000, Remaining: 955, Closed: closed},
+		"florac":   {Contract: "gevaudan", Next: next, Limit: 1000, Remaining: 55, Closed: closed},
+	} {
+		got, err := c.SummarizeAccount(t.Context(), usage.Query{Account: account, Contract: "gevaudan", Quota: 1000, IsRunning: true, First: first})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", account, err, diff)
+		}
+	}
+}
+
 // TestExportYieldsEveryLineOfThePeriodsOnce has more lines than an export reads at once.
 func TestExportYieldsEveryLineOfThePeriodsOnce(t *testing.T) {
 	t.Parallel()
