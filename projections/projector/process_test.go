@@ -306,7 +306,13 @@ func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	i.requireDown(t, end)
 	g.setShut(false)
 	i.awaitPosition(t, end)
-	if got, want := len(i.readRows(t).Entries), 300*projectortest.EventsPerAccount+9; got != want {
+	var rows modelRows
+	until(t, "rows read", func() bool { // a connection that was cut is noticed when it is used
+		var err error
+		rows, err = i.tryReadRows(t.Context())
+		return err == nil
+	})
+	if got, want := len(rows.Entries), 300*projectortest.EventsPerAccount+9; got != want {
 		t.Errorf("got %d entries, want %d", got, want)
 	}
 	if err := i.Ready(t.Context()); err != nil {

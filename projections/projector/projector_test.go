@@ -104,28 +104,32 @@ type modelRows struct {
 
 func (i *instance) readRows(t *testing.T) modelRows {
 	t.Helper()
-	var r modelRows
-	err := i.registry.Read(t.Context(), table.AccountModel, func(db *sqldb.DB) (err error) {
-		if r.Accounts, err = sqldb.Select(t.Context(), db, table.Accounts, "order by id"); err != nil {
-			return err
-		}
-		if r.Keys, err = sqldb.Select(t.Context(), db, table.Keys, "order by id"); err != nil {
-			return err
-		}
-		r.Tokens, err = sqldb.Select(t.Context(), db, table.Tokens, "order by id")
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = i.registry.Read(t.Context(), table.AuditModel, func(db *sqldb.DB) (err error) {
-		r.Entries, err = sqldb.Select(t.Context(), db, table.AuditEntries, "order by position, part")
-		return err
-	})
+	r, err := i.tryReadRows(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+func (i *instance) tryReadRows(ctx context.Context) (r modelRows, err error) {
+	err = i.registry.Read(ctx, table.AccountModel, func(db *sqldb.DB) (err error) {
+		if r.Accounts, err = sqldb.Select(ctx, db, table.Accounts, "order by id"); err != nil {
+			return err
+		}
+		if r.Keys, err = sqldb.Select(ctx, db, table.Keys, "order by id"); err != nil {
+			return err
+		}
+		r.Tokens, err = sqldb.Select(ctx, db, table.Tokens, "order by id")
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	err = i.registry.Read(ctx, table.AuditModel, func(db *sqldb.DB) (err error) {
+		r.Entries, err = sqldb.Select(ctx, db, table.AuditEntries, "order by position, part")
+		return err
+	})
+	return r, err
 }
 
 func TestSubscriptionFollowsFromHandlers(t *testing.T) {

@@ -125,7 +125,7 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generatio
 		return err
 	}
 	w := s.projector.newWorker(m, g, db)
-	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories(), BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
+	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories(), BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: func(err error) { w.recordStop(ctx, err) }}
 	r := &runningWorker{worker: w, release: release}
 	r.handler = s.router.AddConsumerHandler(g.Name, g.Name, feed.New(source), w.handleMessage)
 	if err := s.router.RunHandlers(ctx); err != nil {
@@ -182,7 +182,7 @@ func (s *supervisor) removeAllWorkers() {
 func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	r.stop()
 	r.tasks.Wait()
-	r.worker.releaseLease(r.worker.currentState().reason)
+	r.worker.releaseLease(context.Background(), r.worker.currentState().reason) // that of the worker may have ended
 	r.release()
 	delete(s.running, name)
 	s.projector.mu.Lock()

@@ -117,7 +117,7 @@ func (w *worker) handleMessage(m *message.Message) error {
 	ctx := m.Context()
 	if err := w.applyBatch(ctx, b); err != nil {
 		if ctx.Err() == nil { // otherwise this instance is stopping, and removeWorker gives the lease back
-			w.recordStop(err)
+			w.recordStop(ctx, err)
 		}
 		return err
 	}
@@ -203,8 +203,8 @@ func (w *worker) recordProgress(b feed.Batch) {
 }
 
 // recordStop notes why the generation cannot be filled now, and gives the lease back. The feed calls resumeWhenOwner
-// again after a while.
-func (w *worker) recordStop(err error) {
+// again after a while. It ends with ctx, so that a router that is being closed waits for nobody.
+func (w *worker) recordStop(ctx context.Context, err error) {
 	w.updateState(loseOwnership)
 	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // the lease is another's, or this instance is stopping
 		return
@@ -215,12 +215,12 @@ func (w *worker) recordStop(err error) {
 		w.log.Error("projection stopped", "reason", reason)
 	}
 	w.updateState(func(s *workerState) { s.reason = reason })
-	w.releaseLease(reason)
+	w.releaseLease(ctx, reason)
 }
 
 // releaseLease gives the lease back. If that fails, the lease runs out.
-func (w *worker) releaseLease(reason string) {
-	ctx, cancel := context.WithTimeout(context.Background(), leaseDuration/3)
+func (w *worker) releaseLease(ctx context.Context, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, leaseDuration/3)
 	defer cancel()
 	w.lease.release(ctx, reason)
 }
@@ -264,13 +264,22 @@ type lease struct {
 }
 
 // claim tries to take the lease, and returns the checkpoint with its present holder. It takes a lease that is free, its own
-// or run out, and any lease if this is the only instance.
+// or run out, and any lease if this is the only instance. Where another holds it, it only reads: many instances ask often.
 func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	// A lease that ends later than any can was taken before the clock was set back.
-	_, err := l.db.Exec(ctx, "update {checkpoint} set owner = ?, until = "+l.db.Now()+" + ? where ? or owner = '' or owner = ? or until not between "+
-		l.db.Now()+" and "+l.db.Now()+" + ?", l.owner, leaseDuration.Microseconds(), l.isOnlyInstance, l.owner, leaseDuration.Microseconds())
+	isFree := "? or owner = '' or owner = ? or until not between " + l.db.Now() + " and " + l.db.Now() + " + ?"
+	args := []any{l.isOnlyInstance, l.owner, leaseDuration.Microseconds()}
+	others, err := sqldb.Select(ctx, l.db, table.Checkpoints, "where not ("+isFree+")", args...)
+	if err != nil {
+		return table.Checkpoint{}, err
+	}
+	if len(others) == 1 {
+		return others[0], nil
+	}
+	_, err = l.db.Exec(ctx, "update {checkpoint} set owner = ?, until = "+l.db.Now()+" + ? where "+isFree,
+		append([]any{l.owner, leaseDuration.Microseconds()}, args...)...)
 	if err != nil {
 		return table.Checkpoint{}, err
 	}
