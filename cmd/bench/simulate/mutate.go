@@ -20,6 +20,9 @@ import (
 // mutatedPackages are where mutations are drawn from.
 var mutatedPackages = []string{"./commands/...", "./projections/...", "./eventstore/feed", "./schemas/ledger"}
 
+// outsidePackage is not simulated: it needs Meilisearch.
+const outsidePackage = "projections/searchindex/"
+
 // RunMutations draws mutations of covered lines, plants one after the other and plays each copy of the tree, as RunPlanted does. A
 // mutation that changes nothing anybody can tell is found by nothing; a person says which those are.
 func RunMutations(ctx context.Context, o Options, number int, seed uint64) (all []Found, err error) {
@@ -71,6 +74,9 @@ func drawMutations(tree string, covered []*cover.Profile, number int, seed uint6
 	var all []planted
 	for _, p := range covered {
 		file := strings.TrimPrefix(p.FileName, "lieudit/")
+		if strings.HasPrefix(file, outsidePackage) {
+			continue
+		}
 		text, err := os.ReadFile(filepath.Join(tree, file))
 		if err != nil {
 			return nil, err

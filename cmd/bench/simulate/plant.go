@@ -137,6 +137,10 @@ func allPlanted() []planted {
 			{"schemas/ledger/period.go", "	case p.closed:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||", "	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||"}}},
 		{"a refund is made twice", []edit{{"commands/usage/append.go",
 			"	for _, r := range refunds {\n		r.InstanceID", "	for _, r := range append(slices.Clone(refunds), refunds...) {\n		r.InstanceID"}}},
+		{"a sub-client's volume counts after it left", []edit{{"projections/keyring/state.go",
+			"		ok = s.inheritTerms(&t, agency-1, at) && ok\n	}\n",
+			"		ok = s.inheritTerms(&t, agency-1, at) && ok\n	} else if left := a.agency.value; left != 0 {\n		own := t.Plan\n" +
+				"		s.inheritTerms(&t, left-1, at)\n		t.Plan = own\n	}\n"}}},
 		{"a restored log's mark is taken for a good one", []edit{{"projections/keyring/follow.go",
 			"	k.adoptState(newState(), eventstore.Checkpoint{})\n",
 			"	var end eventstore.Checkpoint\n	ctx, cancel := context.WithTimeout(context.Background(), time.Second)\n	defer cancel()\n	for s, err := range k.store.ReadAll(ctx, end, categories) {\n		if err == nil {\n			end = s.Checkpoint\n		}\n	}\n	k.adoptState(k.state.Load(), end)\n"}}},

@@ -24,14 +24,13 @@ func (w *World) Call(ctx context.Context, number int, surface customers.Surface,
 }
 
 func (w *World) call(ctx context.Context, number int, surface customers.Surface, request customers.Request) customers.Answer {
-	r := w.nodes[number].current()
-	if r == nil || !r.takesRequests() {
+	r := w.nodes[number].beginRequest()
+	if r == nil {
 		return customers.Answer{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	recorder, done := httptest.NewRecorder(), make(chan bool, 1)
-	r.requests.Add(1)
 	go func() {
 		isWhole := false
 		defer func() {
@@ -54,6 +53,19 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 		<-done
 	}
 	return customers.Answer{IsSent: true}
+}
+
+// beginRequest returns the node's run where that takes requests, else nil. It does not end before requests.Done is called.
+func (n *node) beginRequest() *run {
+	r := n.current()
+	if r == nil {
+		return nil
+	}
+	if r.requests.Add(1); r.takesRequests() {
+		return r
+	}
+	r.requests.Done()
+	return nil
 }
 
 // Wall implements customers.World.

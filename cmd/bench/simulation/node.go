@@ -284,9 +284,10 @@ func (r *run) serve(ctx context.Context) error {
 		return nil
 	})
 	err := watching.Wait()
-	if !r.isDead() {
-		r.requests.Wait()
+	if r.isDead() {
+		stop() // its requests wait for what works in the background, which does nothing any more
 	}
+	r.requests.Wait() // of a dead instance too: they open databases until they notice
 	stop()
 	return errors.Join(err, working.Wait())
 }

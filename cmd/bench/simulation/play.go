@@ -21,6 +21,7 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 		w.startServers()
 	}
 	people := customers.New(w, s.Accounts)
+	w.people = people
 	w.Start()
 	defer w.Stop()
 	w.awaitQuiet(ctx)
@@ -69,11 +70,15 @@ func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers,
 		}
 		end()
 	}
-	var happening sync.WaitGroup
+	var happening, watching sync.WaitGroup
+	watched, stop := context.WithCancel(ctx)
+	watching.Go(func() { w.watchCheckpoints(watched) })
 	w.strikeAll(d.Faults, &happening)
 	people.Play(ctx, d.Acts)
 	happening.Wait()
 	w.awaitQuiet(ctx)
+	stop()
+	watching.Wait()
 	people.CheckQuiet(ctx, w.wall.now())
 	w.checkInstances(ctx)
 	m, err := w.keepMoment()

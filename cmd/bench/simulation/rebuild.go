@@ -12,7 +12,7 @@ import (
 )
 
 // ownTables are tables of a generation that tell of its filling and not of the log.
-var ownTables = []string{"checkpoint", "generation"}
+var ownTables = []string{"checkpoint", "generation", "account_status"}
 
 // checkRebuilds has every read model filled again, and compares the rows before and after. Nothing may be appended meanwhile.
 func (w *World) checkRebuilds(ctx context.Context, people *customers.Customers) {

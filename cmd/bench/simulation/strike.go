@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/eventstore"
@@ -86,6 +88,7 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		faults.DiesBeforeAppend: w.strikeAppends,
 		faults.DiesAfterAppend:  w.strikeAppends,
 		faults.TypeUnknown:      w.runOlderProgram,
+		faults.EventUnusable:    w.spoilStream,
 		faults.ServerSilent:     w.silenceServer,
 		faults.ServerRestarts:   w.restartServer,
 		faults.ConnectionsCut: func(f faults.Fault) error {
@@ -171,6 +174,23 @@ func (w *World) runOlderProgram(f faults.Fault) error {
 	return nil
 }
 
+// spoilStream appends an event that no program can decode to a stream of an account, and has an operator repair that account.
+func (w *World) spoilStream(f faults.Fault) error {
+	account := w.people.PickOpen(f.Size.Abs())
+	if account == "" {
+		return nil
+	}
+	category := "account-"
+	if f.Size < 0 {
+		category = "locations-"
+	}
+	_, err := w.core.Append(context.Background(), category+account, eventstore.Any, []eventstore.ProposedEvent{
+		{ID: uuid.New(), Type: newTypes[f.Size.Abs()%time.Duration(len(newTypes))], Data: []byte(`{"none":`), Metadata: []byte("{}")}})
+	time.Sleep(f.For)
+	w.people.Repair(context.Background(), account)
+	return err
+}
+
 // killEach kills the nodes of a fault, changes their files, and starts them again after a while.
 func (w *World) killEach(f faults.Fault, change func(*node) error) (err error) {
 	for _, n := range w.struckNodes(f) {
@@ -189,6 +209,7 @@ func (w *World) withoutInstances(change func() error) (err error) {
 		err = errors.Join(err, n.kill())
 	}
 	w.awaitEnds()
+	w.epoch.Add(1)
 	err = errors.Join(err, change())
 	for _, n := range w.nodes {
 		n.start()
@@ -196,20 +217,23 @@ func (w *World) withoutInstances(change func() error) (err error) {
 	return err
 }
 
-// strikeVault puts yesterday's vault, or one from before all accounts, in the place of the present one, and the present one back after the fault. Nobody can write into
-// the older one meanwhile that the log would miss: an instance that finds it wrong refuses to seal.
+// strikeVault puts yesterday's vault, or one from before all accounts, in the place of the present one, and the present one back after
+// the fault. Nobody can write into the older one meanwhile that the log would miss: an instance that finds it wrong refuses to seal.
 func (w *World) strikeVault(f faults.Fault) error {
-	if _, err := os.Stat(filepath.Join(w.yesterday(), "vault.db")); err != nil {
-		return nil // on the first day an older vault may lack nothing yet: what is sealed with it would be lost
+	present, older, lacksKeys := filepath.Join(w.folder, "vault-present.db"), "vault.db", false
+	if f.Size < 0 {
+		older = firstVault
 	}
-	present := filepath.Join(w.folder, "vault-present.db")
-	err := w.withoutInstances(func() error {
-		older := "vault.db"
-		if f.Size < 0 {
-			older = firstVault
+	err := w.withoutInstances(func() (err error) {
+		// One with as many keys is no older one: what is sealed with it would be lost when the present one is put back.
+		if lacksKeys, err = hasFewerKeys(filepath.Join(w.yesterday(), older), w.vaultFile()); err != nil || !lacksKeys {
+			return err
 		}
 		return errors.Join(os.RemoveAll(present), vacuumInto(present, w.vaultFile()), w.removeVaultJournal(), w.restoreFiles(w.vaultFile(), older))
 	})
+	if !lacksKeys {
+		return err
+	}
 	time.Sleep(f.For)
 	return errors.Join(err, w.withoutInstances(func() error { return errors.Join(w.removeVaultJournal(), copyFile(w.vaultFile(), present)) }))
 }
@@ -217,6 +241,33 @@ func (w *World) strikeVault(f faults.Fault) error {
 // removeVaultJournal removes what SQLite keeps beside the vault, which belongs to the file that is being replaced.
 func (w *World) removeVaultJournal() error {
 	return errors.Join(os.RemoveAll(w.vaultFile()+"-wal"), os.RemoveAll(w.vaultFile()+"-shm"))
+}
+
+// hasFewerKeys says whether a vault holds fewer keys than another one.
+func hasFewerKeys(older, present string) (bool, error) {
+	var counts [2]int
+	for i, file := range []string{older, present} {
+		if _, err := os.Stat(file); err != nil {
+			return false, ignoreMissing(err)
+		}
+		db, err := sql.Open("sqlite", "file:"+file)
+		if err != nil {
+			return false, err
+		}
+		err = errors.Join(db.QueryRow("select count(*) from data_keys").Scan(&counts[i]), db.Close())
+		if err != nil {
+			return false, err
+		}
+	}
+	return counts[0] < counts[1], nil
+}
+
+// ignoreMissing is nil for a file that is not there.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // lockReadModels holds the write lock of every file of the read models, as another program may.

@@ -51,8 +51,10 @@ type World struct {
 	nodes       []*node
 	running     sync.WaitGroup // supervisors
 	lifecycle   chan struct{}  // holds a value while instances are started, or all of them are ended
+	people      *customers.Customers
 	seed        uint64
 	runs        atomic.Uint64 // started so far
+	epoch       atomic.Int64  // counts how often what instances share was changed under them
 
 	mu             sync.Mutex
 	violations     []Violation

@@ -15,10 +15,10 @@ func accountKinds() []kind {
 		{"revoke key", 3, (*Customers).revokeKey, 0, 0, true},
 		{"revoke key in the middle", 2, (*Customers).revokeInTheMiddle, 0, 12, true},
 		{"change origins", 1, (*Customers).changeOrigins, 0, 0, true},
-		{"change plan", 0, (*Customers).changePlan, 0, 0, true},
-		{"change quota", 0, (*Customers).changeQuota, 0, 0, true},
-		{"join agency", 0, (*Customers).join, 0, 0, true},
-		{"leave agency", 0, (*Customers).leave, 0, 0, true},
+		{"change plan", 2, (*Customers).changePlan, 0, 0, true},
+		{"change quota", 2, (*Customers).changeQuota, 0, 0, true},
+		{"join agency", 1, (*Customers).join, 0, 0, true},
+		{"leave agency", 1, (*Customers).leave, 0, 0, true},
 		{"close account", 1, (*Customers).closeAccount, 60, 0, true},
 	}
 }

@@ -1,6 +1,13 @@
 package customers
 
-import "context"
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"lieudit/cmd/bench/simulation/customers/model"
+)
 
 // officeKinds are what auditors, billing, customers and operators look at, and what operators do for the service itself.
 func officeKinds() []kind {
@@ -132,3 +139,29 @@ func (c *Customers) rebuild(ctx context.Context, act deed) {
 	op.Endpoint = "POST /projections/{name}:rebuild"
 	c.send(ctx, op, message{method: "POST", path: "/projections/" + shown.Results[act.Pick%len(shown.Results)].Name + ":rebuild", body: map[string]any{}})
 }
+
+// PickOpen picks one of the accounts that are open, "" where none is.
+func (c *Customers) PickOpen(number time.Duration) string {
+	open := slices.DeleteFunc(c.Model.Accounts(), func(id string) bool { return !c.Model.IsOpen(id) })
+	if len(open) == 0 {
+		return ""
+	}
+	return open[int(number)%len(open)]
+}
+
+// Repair has an operator void what nobody can decode in an account's streams, and tries until it is done.
+func (c *Customers) Repair(ctx context.Context, account string) {
+	op := deed{Label: "repair"}.operation("")
+	op.Endpoint = "POST /projections:repair"
+	for try := range repairTries {
+		op.Instance = try % c.world.Instances()
+		a := c.send(ctx, op, message{method: "POST", path: "/projections:repair", body: map[string]any{"compte": account}})
+		if a.Status == http.StatusOK {
+			return
+		}
+	}
+	c.world.Report(model.EveryAccountAnswers, "%s cannot be repaired", account)
+}
+
+// repairTries is how often an operator tries to repair an account: for longer than any fault lasts.
+const repairTries = 10

@@ -93,13 +93,27 @@ func (c *Customers) putSite(ctx context.Context, act deed) {
 	})
 }
 
-// correctSite writes a site and corrects it a few times, each time elsewhere.
+// correctSite writes a site and corrects it a few times, each time elsewhere. It looks at it each time.
 func (c *Customers) correctSite(ctx context.Context, act deed) {
 	for i := range act.Size {
-		c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(10 + i)}, "PUT "+siteEndpoint,
+		wasDisturbed := c.world.IsDisturbed()
+		written := c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(10 + i)}, "PUT "+siteEndpoint,
 			message{method: "PUT", path: act.sitePath(), body: content(act.name(10 + i))})
+		if shown := c.ask(ctx, act, model.Locations, "GET "+siteEndpoint, act.sitePath(), 1); !wasDisturbed && !c.world.IsDisturbed() {
+			c.checkReadBack(act, written, shown)
+		}
 		time.Sleep(time.Duration(act.Pick%700) * time.Millisecond)
 		act.Instance = (act.Instance + 1) % c.world.Instances()
+	}
+}
+
+// checkReadBack compares a site that was read with the one that was written just before.
+func (c *Customers) checkReadBack(act deed, written, shown Answer) {
+	wrote, isWritten := decode[foundSite](written)
+	read, isShown := decode[foundSite](shown)
+	if isWritten && (shown.Status == http.StatusNotFound || isShown && read.Version < wrote.Version) {
+		c.world.Report(model.WriterSeesIt, "%s: %s of %s was written as %s and is %d %s", act.Label, act.sitePath(), act.Account,
+			wrote.text(), shown.Status, read.text())
 	}
 }
 

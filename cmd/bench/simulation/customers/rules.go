@@ -7,9 +7,10 @@ type Rule = model.Rule
 
 // The rules that the world checks itself.
 const (
-	NoPanic        = model.NoPanic
-	InstancesReady = model.InstancesReady
-	ModelsMove     = model.ProjectionsMove
-	RebuildsEqual  = model.RebuildsEqual
-	EndsInTime     = model.EndsInTime
+	NoPanic         = model.NoPanic
+	InstancesReady  = model.InstancesReady
+	ModelsMove      = model.ProjectionsMove
+	CheckpointsGoOn = model.CheckpointsGoOn
+	RebuildsEqual   = model.RebuildsEqual
+	EndsInTime      = model.EndsInTime
 )

@@ -47,6 +47,7 @@ const (
 	DiesBeforeAppend    Kind = "instance dies before an append"
 	DiesAfterAppend     Kind = "instance dies after an append"
 	TypeUnknown         Kind = "type of events unknown"
+	EventUnusable       Kind = "event unusable"
 	LogSilent           Kind = "log silent"
 	LogUnavailable      Kind = "log unavailable"
 	ServerSilent        Kind = "server silent"
@@ -97,6 +98,7 @@ func Kinds() []Description {
 		{DiesBeforeAppend, logs, "an instance dies when it sends an append, before that is added"},
 		{DiesAfterAppend, logs, "an instance dies when an append was added, before it knows"},
 		{TypeUnknown, []string{CoreLog}, "an instance of an older program runs for a while: its catalog lacks a type of events"},
+		{EventUnusable, []string{World}, "another program appends to an account's stream what nobody can decode; an operator repairs the account after a while"},
 		{LogSilent, logs, "nothing is answered until the fault is over; Health is a StallError"},
 		{LogUnavailable, logs, "appends, reads and Health fail at once; subscriptions wait"},
 		{ServerSilent, servers, "a server keeps its connections and answers nothing on them; what it was asked is done all the same"},

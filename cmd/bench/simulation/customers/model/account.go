@@ -14,17 +14,26 @@ type account struct {
 	isOpen, isClosed, isErased, isAgency bool
 
 	name    string
-	terms   Terms
+	terms   Terms  // its own; the plan of a sub-client is its agency's for as long as it is one
 	anchor  string // first day of the first period
 	agency  string // whose sub-client it is, "" for none
 	next    Terms  // from nextAt on, where that is set
 	nextAt  time.Time
 	joins   string // the agency from joinsAt on, "" for none, where that is set
-	plan    string // that agency's
-	own     string // its plan before it joined, "" for none
-	pays    string // the anchor of the agency that it is a sub-client of, or joins
 	joinsAt time.Time
+	agencys contract       // of the agency that it is a sub-client of, or joins
 	keys    map[string]key // by label
+}
+
+// contract is what a sub-client has from its agency.
+type contract struct{ plan, anchor string }
+
+// plan is the plan in force.
+func (a account) plan() string {
+	if a.agency != "" {
+		return a.agencys.plan
+	}
+	return a.terms.Plan
 }
 
 // key is an API key. Label and origins are chosen by customers, so that they are there also where the answer was lost.
@@ -32,7 +41,15 @@ type key struct {
 	kind      string
 	origins   string
 	isRevoked bool
-	changes   int // of its origins
+	changes   int // its issue is the first; 0: nobody knows how it came to be
+}
+
+// changed is a key with one more change, where their number is known.
+func (k key) changed() key {
+	if k.changes > 0 {
+		k.changes++
+	}
+	return k
 }
 
 // AccountCommand is a command on an account.
@@ -78,7 +95,7 @@ type (
 )
 
 func (a account) hash() uint64 {
-	h := hashOf(fmt.Sprint(a.isOpen, a.isClosed, a.isErased, a.isAgency, a.name, a.terms, a.anchor, a.agency, a.next,
+	h := hashOf(fmt.Sprint(a.isOpen, a.isClosed, a.isErased, a.isAgency, a.name, a.terms, a.anchor, a.agency, a.agencys, a.next,
 		a.nextAt.Unix(), a.joins, a.joinsAt.Unix()), 0)
 	for label, k := range a.keys {
 		h ^= hashOf(label, k)
@@ -92,9 +109,6 @@ func (a account) at(wall time.Time) account {
 		a.terms, a.next, a.nextAt = a.next, Terms{}, time.Time{}
 	}
 	if !a.joinsAt.IsZero() && !wall.Before(a.joinsAt) {
-		if a.joins != "" {
-			a.own, a.terms.Plan = a.terms.Plan, a.plan
-		}
 		a.agency, a.joins, a.joinsAt = a.joins, "", time.Time{}
 	}
 	return a
@@ -110,7 +124,7 @@ func (a account) show(status int) []outcome[account] {
 	if !a.nextAt.IsZero() {
 		next = fmt.Sprint(a.next.Plan, " ", a.next.Quota, " ", Day(a.nextAt))
 	}
-	return a.answer("%d %q %s %d %q %v %q closed %v", status, a.name, a.terms.Plan, a.terms.Quota, a.agency, a.isAgency, next, a.isClosed)
+	return a.answer("%d %q %s %d %q %v %q closed %v", status, a.name, a.plan(), a.terms.Quota, a.agency, a.isAgency, next, a.isClosed)
 }
 
 func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
@@ -122,7 +136,7 @@ func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
 		quota = plans[rank(c.Plan)].requests
 	}
 	unknown := a.answer("409 agence_inconnue")
-	a = account{isOpen: true, name: c.Name, terms: Terms{c.Plan, quota}, anchor: c.Anchor, agency: c.Agency, pays: c.Anchor}
+	a = account{isOpen: true, name: c.Name, terms: Terms{c.Plan, quota}, anchor: c.Anchor, agency: c.Agency, agencys: contract{c.Plan, c.Anchor}}
 	if c.Agency != "" {
 		a.anchor = Day(wall)
 		return append(unknown, a.show(201)...)
@@ -130,21 +144,52 @@ func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
 	return a.show(201)
 }
 
-// decide is the beginning of each command on an account that must be there.
-func (a account) decide(wall time.Time, isClosedToo bool) (account, []outcome[account]) {
+// refuse is the beginning of each command on an account that must be there; nil where nothing is refused.
+func (a account) refuse(isClosedToo bool) []outcome[account] {
 	switch {
 	case !a.isOpen:
-		return a, a.answer("404")
+		return a.answer("404")
 	case a.isClosed && !isClosedToo:
-		return a, a.answer("409 compte_ferme")
+		return a.answer("409 compte_ferme")
 	}
-	return a.at(wall), nil
+	return nil
+}
+
+// decide is refuse for commands on terms and membership. What has begun by the clock of one instance stays to come for others whose
+// clocks are behind, so that other commands leave it as it is.
+func (a account) decide(wall time.Time) (account, []outcome[account]) {
+	return a.at(wall), a.refuse(false)
+}
+
+// clocksApart is how far the wall clocks of instances, and of the log, are apart at most.
+const clocksApart = 10 * time.Minute
+
+// alsoSoon adds to what a command may be answered what it shows where another clock is ahead: what was to begin soon has begun.
+func alsoSoon(all []outcome[account], wall time.Time) []outcome[account] {
+	for _, o := range slices.Clone(all) {
+		if soon := o.state.at(wall.Add(clocksApart)); strings.HasPrefix(o.answer, "200") && soon.hash() != o.state.hash() {
+			all = append(all, outcome[account]{o.state, soon.show(200)[0].answer})
+		}
+	}
+	return all
+}
+
+// showAt is show by a wall clock.
+func (a account) showAt(wall time.Time) []outcome[account] {
+	return []outcome[account]{{a, a.at(wall).show(200)[0].answer}}
 }
 
 func (c ChangePlan) apply(a account, wall time.Time) []outcome[account] {
-	a, refused := a.decide(wall, false)
+	return alsoSoon(c.decide(a, wall), wall)
+}
+
+func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
+	a, refused := a.decide(wall)
 	if refused != nil {
 		return refused
+	}
+	if a.agency != "" && c.Plan != a.agencys.plan {
+		return a.answer("409 plan_de_l_agence")
 	}
 	terms := Terms(c)
 	if c.Quota == 0 {
@@ -154,45 +199,41 @@ func (c ChangePlan) apply(a account, wall time.Time) []outcome[account] {
 	now.terms = terms
 	stays := now // what was settled for later stays, or goes: not said
 	now.next, now.nextAt = Terms{}, time.Time{}
-	var later []outcome[account]
-	for _, end := range a.periodEnds(wall) {
-		a.next, a.nextAt = terms, end
-		later = append(later, a.show(200)...)
-	}
-	isBelow, isSaid := terms.isBelow(a.terms)
+	later := a
+	later.next, later.nextAt = terms, a.periodEnd(wall)
+	isBelow, isSaid := terms.isBelow(Terms{a.plan(), a.terms.Quota})
 	switch {
-	case !a.joinsAt.IsZero(): // whoever joins or leaves has terms that are settled
-		return slices.Concat(now.show(200), later, a.answer("409 sous_client_sur_le_depart"))
-	case !isSaid || a.own != "": // it had another plan before it joined
-		return slices.Concat(now.show(200), later)
+	case !isSaid:
+		return slices.Concat(now.show(200), later.show(200))
 	case isBelow:
-		return later
+		return later.show(200)
 	}
-	return slices.Concat(now.show(200), stays.show(200))
+	soon := a // for instances whose wall clock is behind
+	soon.next, soon.nextAt = terms, wall
+	return append(slices.Concat(now.show(200), stays.show(200)), outcome[account]{soon, now.show(200)[0].answer})
 }
 
-// periodEnds are when the running period may end. A sub-client's period is its agency's (DECISIONS 2); that its terms change at the end
-// of a month since its own opening is allowed as well, until that is decided.
-func (a account) periodEnds(wall time.Time) []time.Time {
-	_, own := periodAt(a.anchor, wall)
-	if a.agency == "" {
-		return []time.Time{own}
+// periodEnd is when the running period ends. A sub-client's period is its agency's (DECISIONS 2).
+func (a account) periodEnd(wall time.Time) time.Time {
+	anchor := a.anchor
+	if a.agency != "" {
+		anchor = a.agencys.anchor
 	}
-	_, agencys := periodAt(a.pays, wall)
-	return []time.Time{agencys, own}
+	_, end := periodAt(anchor, wall)
+	return end
 }
 
 func (c CloseAccount) apply(a account, wall time.Time) []outcome[account] {
-	a, refused := a.decide(wall, true)
+	refused := a.refuse(true)
 	if refused != nil {
 		return refused
 	}
 	a.isClosed = true
-	return a.show(200)
+	return a.showAt(wall)
 }
 
 func (c EraseAccount) apply(a account, wall time.Time) []outcome[account] {
-	a, refused := a.decide(wall, true)
+	refused := a.refuse(true)
 	switch {
 	case refused != nil:
 		return refused
@@ -200,21 +241,25 @@ func (c EraseAccount) apply(a account, wall time.Time) []outcome[account] {
 		return a.answer("409 compte_ouvert")
 	}
 	a.isErased, a.name = true, ""
-	return a.show(200)
+	return a.showAt(wall)
 }
 
 func (c BecomeAgency) apply(a account, wall time.Time) []outcome[account] {
-	a, refused := a.decide(wall, false)
+	refused := a.refuse(false)
 	if refused != nil {
 		return refused
 	}
 	a.isAgency = true
-	return a.show(200)
+	return a.showAt(wall)
 }
 
 // apply joins at the next period. Whether the other is an agency is decided by its own state.
 func (c JoinAgency) apply(a account, wall time.Time) []outcome[account] {
-	a, refused := a.decide(wall, false)
+	return alsoSoon(c.decide(a, wall), wall)
+}
+
+func (c JoinAgency) decide(a account, wall time.Time) []outcome[account] {
+	a, refused := a.decide(wall)
 	if refused != nil {
 		return refused
 	}
@@ -226,15 +271,19 @@ func (c JoinAgency) apply(a account, wall time.Time) []outcome[account] {
 		unknown = append(unknown, a.answer("409 deja_sous_client")...)
 	}
 	if a.agency != c.Agency || !a.joinsAt.IsZero() {
-		a.joins, a.plan, a.joinsAt = c.Agency, c.Plan, a.periodEnds(wall)[0]
-		a.pays = c.Anchor
+		a.joins, a.joinsAt = c.Agency, a.periodEnd(wall)
+		a.agencys = contract{c.Plan, c.Anchor}
 	}
 	return append(unknown, a.show(200)...)
 }
 
 // apply leaves at the next period, with the own plan's number of requests. Agencies only ask for it.
 func (c LeaveAgency) apply(a account, wall time.Time) []outcome[account] {
-	a, refused := a.decide(wall, false)
+	return alsoSoon(c.decide(a, wall), wall)
+}
+
+func (c LeaveAgency) decide(a account, wall time.Time) []outcome[account] {
+	a, refused := a.decide(wall)
 	if refused != nil {
 		return refused
 	}
@@ -248,17 +297,17 @@ func (c LeaveAgency) apply(a account, wall time.Time) []outcome[account] {
 		a.joins, a.joinsAt = "", time.Time{}
 		return a.show(200)
 	}
-	var all []outcome[account]
-	for _, end := range a.periodEnds(wall) {
-		for _, plan := range []string{a.terms.Plan, a.own} { // its own plan: which that is, is not said
-			if plan != "" {
-				a.joins, a.joinsAt = "", end
-				a.next, a.nextAt = Terms{plan, plans[rank(plan)].requests}, end
-				all = append(all, a.show(200)...)
-			}
-		}
+	silent, isAgain := a, !a.joinsAt.IsZero() // where nothing is left to be told
+	if !isAgain {
+		a.joins, a.joinsAt = "", a.periodEnd(wall)
+		silent = a
+		silent.next, silent.nextAt = Terms{}, time.Time{}
 	}
-	return all
+	a.next, a.nextAt = Terms{a.terms.Plan, plans[rank(a.terms.Plan)].requests}, a.joinsAt
+	if isAgain || a.next == a.terms {
+		return append(a.show(200), silent.show(200)...)
+	}
+	return a.show(200)
 }
 
 // withKey is a copy with one key set.
@@ -272,12 +321,12 @@ func (a account) withKey(label string, k key) account {
 }
 
 func (c IssueKey) apply(a account, wall time.Time) []outcome[account] {
-	a, refused := a.decide(wall, false)
+	refused := a.refuse(false)
 	if refused != nil {
 		return refused
 	}
 	if c.Kind == "publishable" {
-		active, most := 0, plans[rank(a.terms.Plan)].publishableKeys
+		active, most := 0, plans[rank(a.at(wall).plan())].publishableKeys
 		for _, k := range a.keys {
 			if k.kind == c.Kind && !k.isRevoked {
 				active++
@@ -288,7 +337,7 @@ func (c IssueKey) apply(a account, wall time.Time) []outcome[account] {
 		}
 	}
 	origins := strings.Join(c.Origins, " ")
-	return a.withKey(c.Label, key{kind: c.Kind, origins: origins}).answer("201 %s %q [%s] revoked false", c.Kind, c.Label, origins)
+	return a.withKey(c.Label, key{kind: c.Kind, origins: origins, changes: 1}).answer("201 %s %q [%s] revoked false", c.Kind, c.Label, origins)
 }
 
 func (c RevokeKey) apply(a account, wall time.Time) []outcome[account] {
@@ -296,7 +345,10 @@ func (c RevokeKey) apply(a account, wall time.Time) []outcome[account] {
 	if !ok {
 		return a.answer("404")
 	}
-	k.isRevoked = true
+	if !k.isRevoked {
+		k = k.changed()
+		k.isRevoked = true
+	}
 	return a.withKey(c.Label, k).answer("200 %s %q [%s] revoked true", k.kind, c.Label, k.origins)
 }
 
@@ -309,7 +361,8 @@ func (c ChangeOrigins) apply(a account, wall time.Time) []outcome[account] {
 		return append(a.answer("409 compte_ferme"), a.answer("409 cle_revoquee")...)
 	}
 	if origins := strings.Join(c.Origins, " "); origins != k.origins {
-		k.origins, k.changes = origins, k.changes+1
+		k = k.changed()
+		k.origins = origins
 	}
 	return a.withKey(c.Label, k).answer("200 %s %q [%s] revoked false", k.kind, c.Label, k.origins)
 }
@@ -377,7 +430,12 @@ func (k shownKey) text() string {
 func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account {
 	a = a.at(wall)
 	a.isOpen, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
-	a.name, a.terms, a.agency = s.Name, Terms{s.Plan, s.Quota}, s.Agency
+	a.name, a.terms.Quota, a.agency = s.Name, s.Quota, s.Agency
+	if s.Agency == "" {
+		a.terms.Plan = s.Plan
+	} else {
+		a.agencys.plan = s.Plan
+	}
 	a.next, a.nextAt = Terms{}, time.Time{}
 	if s.Next != nil {
 		a.next, a.nextAt = Terms{s.Next.Plan, s.Next.Quota}, s.Next.At

@@ -15,6 +15,7 @@ package model
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -64,6 +65,7 @@ type Model struct {
 	tokens   map[string]*areaToken // by label
 	book     book
 	underWay map[*Call]bool
+	walls    map[int]time.Time // the latest that an instance's wall clock said
 	tell     func(rule Rule, format string, args ...any)
 }
 
@@ -80,7 +82,7 @@ type customer struct {
 
 // New makes a model of a service that has no account yet. It tells each violation.
 func New(tell func(rule Rule, format string, args ...any)) *Model {
-	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{}, book: book{}, tell: tell}
+	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
 	m.tokens[Operator] = &areaToken{role: "operator"}
 	return m
 }
@@ -105,7 +107,8 @@ func (m *Model) customer(id string) *customer {
 func (m *Model) Begin(op Operation, wall time.Time) *Call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &Call{Operation: op, began: time.Now(), walls: []time.Time{wall}}
+	c := &Call{Operation: op, began: time.Now()}
+	m.noteWall(c, wall)
 	m.underWay[c] = true
 	if op.Account == "" {
 		return c
@@ -136,7 +139,7 @@ func (m *Model) End(c *Call, a Answer, wall time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.underWay, c)
-	c.walls = append(c.walls, wall)
+	m.noteWall(c, wall)
 	isRefused := !a.IsSent
 	if a.Status != 0 {
 		m.checkForeign(c, a)
@@ -150,17 +153,27 @@ func (m *Model) End(c *Call, a Answer, wall time.Time) {
 		m.count(c, a)
 	}
 	if c.onAccount != nil {
-		settleStep(m, c, m.customer(c.Account).account, c.onAccount, a, isRefused, func() string { return summarizeAccount(c.OnAccount, a) })
+		settleStep(m, c, m.customer(c.Account).account, c.onAccount, a, isRefused, func() string { return summarizeAccount(c.OnAccount, a) }, showsAccount)
 		m.learnKey(c, a)
 	}
 	if c.onPlaces != nil {
-		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) })
+		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) }, showsSite)
 		m.checkSite(c, a)
 	}
 }
 
+// noteWall notes what the wall clock of a call's instance says.
+func (m *Model) noteWall(c *Call, wall time.Time) {
+	c.walls = append(c.walls, wall)
+	if wall.After(m.walls[c.Instance]) {
+		m.walls[c.Instance] = wall
+	}
+}
+
 // settleStep tells the orders of a thing what became of a command.
-func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, isRefused bool, summarize func() string) {
+func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, isRefused bool, summarize func() string,
+	matches func(now S, due, answer string) (is, mayBeLater bool),
+) {
 	switch {
 	case isRefused:
 		if !o.refused(s) {
@@ -170,7 +183,7 @@ func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, 
 		s.isLost = true
 	default:
 		answer := summarize()
-		if right, ok := o.answered(s, answer, isSameOrLater); !ok {
+		if right, ok := o.answered(s, answer, matches); !ok {
 			rule := OneOrder
 			if sync, isSync := c.OnPlaces.(SyncSites); isSync && sync.IdempotencyKey != "" {
 				rule = SameKeySameAnswer
@@ -189,16 +202,20 @@ func short(a Answer) string {
 	return fmt.Sprint(a.Status, " ", body)
 }
 
-// isSameOrLater says whether an answer is the one that is due. The site that it shows may be what another command made of it since.
-func isSameOrLater(due, answer string) bool {
+// showsAccount says whether an answer is the one that is due, or shows the account as other commands made it since.
+func showsAccount(now account, due, answer string) (is, mayBeLater bool) {
+	isSuccess := strings.HasPrefix(due, "20") && strings.HasPrefix(answer, due[:4])
+	return due == answer || isSuccess && answer == due[:4]+strings.TrimPrefix(now.show(0)[0].answer, "0 "), isSuccess
+}
+
+// showsSite is the same for places. Of a site it is enough that its version is a later one.
+func showsSite(_ places, due, answer string) (is, mayBeLater bool) {
 	var status, shown struct {
 		code, version int
 		externalID    string
 	}
 	_, err := fmt.Sscanf(due, "%d %s v%d", &status.code, &status.externalID, &status.version)
 	_, err2 := fmt.Sscanf(answer, "%d %s v%d", &shown.code, &shown.externalID, &shown.version)
-	if err != nil || err2 != nil {
-		return due == answer
-	}
-	return due == answer || status.code == shown.code && status.externalID == shown.externalID && shown.version > status.version
+	isLater := err == nil && err2 == nil && status.code == shown.code && status.externalID == shown.externalID && shown.version > status.version
+	return due == answer || isLater, false
 }

@@ -204,6 +204,44 @@ func TestModelFindsWhatIsServedAboveACap(t *testing.T) {
 	})
 }
 
+// The instance that raises the quota is minutes ahead. The one that is asked shows the raised quota as still to come.
+func TestAQuotaThatBeganByOneClockMayBeInForceForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var broken []Rule
+		m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+		ahead := wall.Add(8 * time.Minute)
+		shown := func(quota int, next string) string {
+			return fmt.Sprintf(`{"id":"compte-01","nom":"Un","plan":"STARTER","quota":%d,"debut_periode":"2026-01-01","agence":false%s}`, quota, next)
+		}
+		tell := func(op Operation, at time.Time, status int, body string) {
+			m.End(m.Begin(op, at), Answer{Status: status, Body: []byte(body), IsSent: true}, at)
+		}
+		me := withKey("k", "GET /me", Addresses, nil)
+		tell(inArea("compte-01", "POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER", Quota: 2, Anchor: "2026-01-01"}),
+			wall, 201, shown(2, ""))
+		tell(inArea("compte-01", "POST /accounts/{id}/keys", IssueKey{Kind: "secret", Label: "k"}), wall, 201, shownKey1)
+		time.Sleep(2 * time.Second)
+		raise := inArea("compte-01", "POST /accounts/{id}:plan", ChangePlan{Plan: "STARTER", Quota: 3})
+		raise.Instance = 1
+		tell(raise, ahead, 200, shown(3, ""))
+		next := `,"prochain":{"plan":"STARTER","quota":3,"effet":"` + ahead.Format(time.RFC3339) + `"}`
+		m.SettleAccount("compte-01", Answer{Status: 200, Body: []byte(shown(2, next))},
+			Answer{Status: 200, Body: []byte(`{"results":[` + shownKey1 + `]}`)}, wall)
+		time.Sleep(2 * time.Second)
+		for range 3 {
+			tell(me, wall, 200, shownMe)
+		}
+		if len(broken) > 0 {
+			t.Errorf("up to the raised quota: broken %q, want none", broken)
+		}
+		tell(me, wall, 200, shownMe)
+		if want := []Rule{NeverAboveCap}; !slices.Equal(slices.Compact(broken), want) { // the account's cap, and the contract's
+			t.Errorf("above the raised quota: broken %q, want %q", broken, want)
+		}
+	})
+}
+
 // What was acknowledged and is not shown, or is shown and was not, is found at a quiet moment.
 func TestModelFindsWhatIsMissing(t *testing.T) {
 	t.Parallel()

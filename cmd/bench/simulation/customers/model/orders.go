@@ -64,16 +64,21 @@ func (o *orders[S]) begin(apply func(S) []outcome[S]) *step[S] {
 }
 
 // answered says what a command was answered. Where no order explains that, it returns the answers that would have been right.
-func (o *orders[S]) answered(s *step[S], answer string, matches func(due, answer string) bool) (right []string, isExplained bool) {
+// matches is given what was due, and the state when the answer was made: other commands may have changed it since.
+func (o *orders[S]) answered(s *step[S], answer string, matches func(now S, due, answer string) (is, mayBeLater bool)) (right []string, isExplained bool) {
 	var kept []branch[S]
 	o.explore(func(b branch[S]) bool {
 		due, isDone := b.done[s]
-		if isDone && matches(due, answer) {
+		if !isDone {
+			return true
+		}
+		is, mayBeLater := matches(b.state, due, answer)
+		if is {
 			kept = append(kept, b.without(s))
-		} else if isDone && !slices.Contains(right, due) {
+		} else if !slices.Contains(right, due) {
 			right = append(right, due)
 		}
-		return !isDone
+		return !is && mayBeLater
 	})
 	return right, o.keep(s, kept)
 }
@@ -122,6 +127,11 @@ func (o *orders[S]) settle(shown S, matches func(S) bool) bool {
 	o.possible, o.pending, o.seen, o.isUntold = kept, nil, nil, false
 	o.note()
 	return isPossible
+}
+
+// isCertain says whether one state alone is possible.
+func (o *orders[S]) isCertain() bool {
+	return !o.isUntold && len(o.pending) == 0 && len(o.possible) == 1
 }
 
 // explore visits each branch that commands under way can lead to, once. It goes on from a branch where visit returns true.

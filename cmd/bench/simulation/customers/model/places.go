@@ -16,7 +16,15 @@ type places struct {
 type referential struct {
 	name       string
 	isArchived bool
-	changes    int // its opening is the first
+	changes    int // its opening is the first; 0: nobody knows how it came to be
+}
+
+// changed is a referential with one more change, where their number is known.
+func (r referential) changed() referential {
+	if r.changes > 0 {
+		r.changes++
+	}
+	return r
 }
 
 type siteID struct{ code, externalID string }
@@ -166,7 +174,8 @@ func (c RenameReferential) apply(p places, _ limits) []outcome[places] {
 	}
 	r := p.referentials[c.Code]
 	if r.name != c.Name {
-		r.name, r.changes = c.Name, r.changes+1
+		r = r.changed()
+		r.name = c.Name
 	}
 	return p.withReferential(c.Code, r).answer("200 %s active %q", c.Code, c.Name)
 }
@@ -179,7 +188,8 @@ func (c ArchiveReferential) apply(p places, _ limits) []outcome[places] {
 	if r.isArchived {
 		return p.answer("200 %s archived %q", c.Code, r.name)
 	}
-	r.isArchived, r.changes = true, r.changes+1
+	r = r.changed()
+	r.isArchived = true
 	changed := map[siteID]site{}
 	for id, s := range p.sites {
 		if id.code == c.Code && s.isActive {

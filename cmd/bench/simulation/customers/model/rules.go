@@ -20,6 +20,7 @@ const (
 	SameKeySameAnswer Rule = "the same Idempotency-Key gives the same answer"
 	StableIDs         Rule = "the id of a site never changes"
 	WholeContents     Rule = "a site is shown as somebody wrote it, whole"
+	WriterSeesIt      Rule = "who wrote a site finds it as it was written, or as others made it since"
 )
 
 // What is checked at quiet moments.
@@ -37,6 +38,7 @@ const (
 	ErasedUnreadable    Rule = "the name of an erased account is shown nowhere"
 	Reconciles          Rule = "reconciling the log with the usage that is shown finds no difference"
 	ProjectionsMove     Rule = "at a quiet moment every read model serves, has caught up and has stopped no account"
+	CheckpointsGoOn     Rule = "the checkpoint of a read model never goes back"
 	RebuildsEqual       Rule = "a read model that is filled again holds the same rows"
 	EndsInTime          Rule = "what runs ends when it is told to"
 )
@@ -45,8 +47,8 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
-		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents,
+		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, WriterSeesIt,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
-		UsageAgrees, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, RebuildsEqual, EndsInTime,
+		UsageAgrees, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
 	}
 }

@@ -56,7 +56,7 @@ func (m *Model) Anchor(id string) string {
 func (m *Model) Plan(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.latest(id).terms.Plan
+	return m.latest(id).plan()
 }
 
 // PaysWithOthers says whether an account is an agency, a sub-client, or about to be one.

@@ -101,8 +101,7 @@ func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
 	if shown.Total != billed || sum != billed || shown.Period != m.periodOf(l) {
 		m.report(UsageAgrees, "", "%s: %d are billed in the period %s: %s", id, billed, m.periodOf(l), short(a))
 	}
-	// The limit of a period without requests may be one that was settled before it began, and changed since.
-	if shown.Limit != state.terms.Quota && sum > 0 && !m.customer(id).account.isUntold {
+	if shown.Limit != state.terms.Quota && !m.customer(id).account.isUntold {
 		m.report(UsageAgrees, "", "%s has a quota of %d: %s", id, state.terms.Quota, short(a))
 	}
 }
@@ -222,17 +221,15 @@ func (m *Model) CheckAudit(id string, history []Incident) {
 	a, p := of.account.possible[0].state, of.places.possible[0].state
 	for _, s := range of.secrets {
 		k, ok := a.keys[s.Label]
-		want := 1 + k.changes
-		if k.isRevoked {
-			want++
+		if !ok || k.changes > 0 { // none on a log that was restored since
+			check("key", s.ID, k.changes)
 		}
-		if !ok { // on a log that was restored since
-			want = 0
-		}
-		check("key", s.ID, want)
+	}
+	if !of.places.isCertain() { // a list that would settle them was above the cap
+		return
 	}
 	for code, r := range p.referentials {
-		if r.changes > 0 { // else nobody knows how it came to be
+		if r.changes > 0 {
 			check("referential", code, r.changes)
 		}
 	}

@@ -56,8 +56,16 @@ func (m *Model) count(c *Call, a Answer) {
 			n.sure += c.Weight
 		}
 	}
+	early := ""
 	for _, l := range lines {
-		m.checkCaps(c, a, l)
+		isEarly, text := m.checkCaps(c, a, l)
+		if !isEarly {
+			return
+		}
+		early += text
+	}
+	if a.Status == 429 {
+		m.report(NoEarlyRefusal, c.Act, "%s: 429%s", c.Text, early)
 	}
 }
 
@@ -65,13 +73,20 @@ func (m *Model) count(c *Call, a Answer) {
 const sameCount = 3 * time.Second
 
 // linesOf are the lines that a request may be counted on: of the day it began on, of the one it ended on, and at the end of a day of
-// the next one.
+// the next one. An instance whose clock was set back goes on counting in the period that it has come to, on that period's first day.
 func (m *Model) linesOf(c *Call) (all []Line) {
 	states := m.customer(c.Account).account.during(c.began)
-	for _, wall := range append(slices.Clone(c.walls), c.walls[len(c.walls)-1].Add(sameCount)) {
-		l := Line{c.Account, states[0].at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
+	add := func(l Line) {
 		if !slices.Contains(all, l) {
 			all = append(all, l)
+		}
+	}
+	for _, wall := range append(slices.Clone(c.walls), c.walls[len(c.walls)-1].Add(sameCount)) {
+		l := Line{c.Account, states[0].at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
+		add(l)
+		if first, _ := periodAt(m.latest(l.Contract).anchor, m.walls[c.Instance]); first.After(wall) {
+			l.Day = Day(first)
+			add(l)
 		}
 	}
 	return all
@@ -85,9 +100,10 @@ func (a account) contract(id string) string {
 	return id
 }
 
-// checkCaps checks an answer against the account's own cap, and its contract's.
-func (m *Model) checkCaps(c *Call, a Answer, l Line) {
-	isEarly, text := true, ""
+// checkCaps checks an answer against the account's own cap, and its contract's, on one of the lines that it may be counted on. It
+// returns whether a 429 would be early there, and the numbers.
+func (m *Model) checkCaps(c *Call, a Answer, l Line) (isEarly bool, text string) {
+	isEarly = true
 	for _, cap := range []struct {
 		of      string
 		isMeant func(Line) bool
@@ -104,9 +120,7 @@ func (m *Model) checkCaps(c *Call, a Answer, l Line) {
 		isEarly = isEarly && most+c.Weight <= low
 		text += fmt.Sprintf(", at most %d of %d are counted of %s", most, low, cap.of)
 	}
-	if a.Status == 429 && isEarly {
-		m.report(NoEarlyRefusal, c.Act, "%s: 429%s", c.Text, text)
-	}
+	return isEarly, text
 }
 
 // used sums what was counted in the period of a line.
@@ -126,7 +140,8 @@ func (m *Model) used(l Line, isMeant func(Line) bool) (sure, most int64) {
 	return sure, most
 }
 
-// quotas are the lowest and the highest that an account may have had during a call.
+// quotas are the lowest and the highest that an account may have had during a call. A count is one for all instances: a quota that has
+// begun by the clock of any of them may be in force.
 func (m *Model) quotas(c *Call, id string) (low, high int64) {
 	for i, a := range m.customer(id).account.during(c.began.Add(-grace)) {
 		for _, wall := range c.walls {
@@ -135,6 +150,9 @@ func (m *Model) quotas(c *Call, id string) (low, high int64) {
 				low = quota
 			}
 			high = max(high, quota)
+		}
+		for _, wall := range m.walls {
+			high = max(high, a.at(wall).terms.Quota)
 		}
 	}
 	return low, high
