@@ -35,7 +35,7 @@ func steps(limit time.Duration) []step {
 		{"build for ARM on macOS", []string{"env", "GOOS=darwin", "GOARCH=arm64", "go", "build", "-o", os.DevNull, "./cmd/lieudit"}, false, false},
 		{"tests without goroutines", append(testCommand(limit), packagesWithoutGoroutines()...), false, false},
 		{"tests", []string{"sh", "-c", strings.Join(testCommand(limit, "-race"), " ") + " $(go list ./... | grep -vx -e " + strings.Join(raceExcept, " -e ") + ")"}, false, true},
-		{"tests of whole services", append(testCommand(limit, "-p", "1", "-skip", apiTests), wholeServicePackage, benchPackage), false, false},
+		{"tests of whole services", append(testCommand(limit, "-p", "1", "-parallel", waitingTests, "-skip", apiTests), wholeServicePackage, benchPackage), false, false},
 		{"simulated days", []string{"go", "run", "./cmd/bench", "simulate", "--days", "100", "--seed", "1", "--keep", os.TempDir()}, false, false},
 		{"simulated days with the race detector", []string{"go", "run", "./cmd/bench", "simulate", "--days", "10", "--history", "5", "--seed", "1", "--race", "--keep", os.TempDir()}, false, false},
 		{"the API with the race detector", append(testCommand(limit, "-race", "-run", apiTests), wholeServicePackage), false, true},
@@ -53,6 +53,7 @@ const (
 	wholeServicePackage = "lieudit/cmd/lieudit"
 	benchPackage        = "lieudit/cmd/bench"
 	apiTests            = "^TestAPI"
+	waitingTests        = "4" // at once: more than two processors would run
 )
 
 // packagesWithoutGoroutines are tested without the race detector, which would find nothing: neither they nor their tests nor what they
