@@ -14,10 +14,16 @@ import (
 // ErrDown: a read model does not advance at the moment; waiting for it is no use.
 var ErrDown = errors.New("projection is down")
 
+// errOwnerless is ErrDown where the lease has run out and nobody takes it.
+var errOwnerless = fmt.Errorf("%w: no instance fills it", ErrDown)
+
 const (
 	positionPollInterval = 10 * time.Millisecond
 	// ownerlessLimit is how long a generation may have no owner before no instance is expected to take over.
 	ownerlessLimit = 2 * leaseDuration
+	// ownerlessWait is how long it must seem so by elapsed time as well: a database's clock that was set forth ends every lease
+	// until its owner renews it.
+	ownerlessWait = 2 * renewInterval
 )
 
 // AwaitPosition returns once the generations that this instance serves have passed a position: those of the named
@@ -86,8 +92,17 @@ func (p *Projector) servingCheckpoint(ctx context.Context, m Model) (at eventsto
 // awaitModel polls the position of a model. A generation that this instance fills itself also wakes it; then it polls only
 // now and then, to see whether another generation serves by now.
 func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore.Position) error {
+	var ownerlessSince time.Time // zero: it has an owner
 	for {
 		ok, changed, err := p.hasPassed(ctx, m, position)
+		switch {
+		case !errors.Is(err, errOwnerless):
+			ownerlessSince = time.Time{}
+		case ownerlessSince.IsZero():
+			ownerlessSince, err = time.Now(), nil
+		case time.Since(ownerlessSince) < ownerlessWait:
+			err = nil
+		}
 		if err != nil || ok {
 			return err
 		}
@@ -140,7 +155,7 @@ func hasOtherInstancePassed(ctx context.Context, db *sqldb.DB, position eventsto
 	case reason != "":
 		return false, fmt.Errorf("%w: %s", ErrDown, reason)
 	case ownerless > ownerlessLimit.Microseconds():
-		return false, fmt.Errorf("%w: no instance fills it", ErrDown)
+		return false, errOwnerless
 	}
 	return false, nil
 }
