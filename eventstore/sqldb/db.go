@@ -34,6 +34,8 @@ type DB struct {
 	dialect             dialect
 	observeFunc         func(operation string, took time.Duration, err error) // nil: nobody
 	clock               func() time.Time                                      // nil: the database's own
+	clockExpr           string                                                // reads clock in SQLite, see addClock
+	removeClock         func()
 	writePool, readPool *sql.DB
 }
 
@@ -78,8 +80,13 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		db.dialect, open = postgres, openPostgres
 	}
 	var err error
+	if db.clock != nil && db.dialect.nowExpr == sqlite.nowExpr {
+		if db.clockExpr, db.removeClock, err = addClock(db.clock); err != nil {
+			return nil, db.wrapError(ctx, err)
+		}
+	}
 	if db.writePool, db.readPool, err = open(address, o); err != nil {
-		return nil, db.wrapError(ctx, err)
+		return nil, errors.Join(db.wrapError(ctx, err), db.Close())
 	}
 	if err := openFirstConnection(ctx, db.writePool); err != nil {
 		return nil, errors.Join(db.wrapError(ctx, err), db.Close())
@@ -88,12 +95,23 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 }
 
 // Close closes the connections. Statements that run end first.
-func (db *DB) Close() error { return errors.Join(db.writePool.Close(), db.readPool.Close()) }
+func (db *DB) Close() error {
+	if db.removeClock != nil {
+		defer db.removeClock()
+	}
+	if db.writePool == nil {
+		return nil
+	}
+	return errors.Join(db.writePool.Close(), db.readPool.Close())
+}
 
 // Now is the database's own clock as an SQL expression. Like every table.Instant it counts microseconds since 1970.
 // Leases are compared with it, as the clocks of instances differ.
 func (db *DB) Now() string {
-	if db.clock != nil {
+	switch {
+	case db.clockExpr != "":
+		return db.clockExpr
+	case db.clock != nil:
 		return strconv.FormatInt(db.clock().UnixMicro(), 10)
 	}
 	return db.dialect.nowExpr
