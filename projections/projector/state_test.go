@@ -63,19 +63,23 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	}
 }
 
-// usageTotals returns what the usage lines and the period state of an account hold.
+// usageTotals returns what the usage lines and the period state of an account hold. A connection that was cut is noticed when it is used,
+// so it tries again.
 func (i *instance) usageTotals(t *testing.T, account string) (requests, used int64) {
 	t.Helper()
-	err := i.registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
-		err := db.QueryRow(t.Context(), "select coalesce(sum(requests), 0) from {usage_line} where account = ?", account).Scan(&requests)
+	until(t, "usage read", func() bool {
+		err := i.registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
+			err := db.QueryRow(t.Context(), "select coalesce(sum(requests), 0) from {usage_line} where account = ?", account).Scan(&requests)
+			if err != nil {
+				return err
+			}
+			return db.QueryRow(t.Context(), "select coalesce(sum(used), 0) from {usage_period} where contract = ?", account).Scan(&used)
+		})
 		if err != nil {
-			return err
+			t.Log(err)
 		}
-		return db.QueryRow(t.Context(), "select coalesce(sum(used), 0) from {usage_period} where contract = ?", account).Scan(&used)
+		return err == nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return requests, used
 }
 
