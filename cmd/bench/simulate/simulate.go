@@ -222,7 +222,7 @@ func (p *player) study(ctx context.Context, f *Failure) {
 
 func writeScript(path string, s simulation.Script) error {
 	text, err := json.MarshalIndent(s, "", "  ")
-	return errors.Join(err, os.WriteFile(path, text, 0o600))
+	return errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600))
 }
 
 // shortener cuts a script while it still breaks a rule.
