@@ -136,7 +136,7 @@ func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	writing, reading = preparing{writing}, preparing{reading}
+	writing, reading = preparingConnector{writing}, preparingConnector{reading}
 	if wrap := o.Simulated.Connector; wrap != nil {
 		writing, reading = wrap(writing), wrap(reading)
 	}

@@ -10,8 +10,8 @@ import (
 // This file keeps prepared statements of SQLite's connections. Without it SQLite would parse each statement each time, which takes longer
 // than most of the statements here: they read or write a few rows. Postgres has a cache of its own in pgx.
 
-// preparing makes connections that keep their statements.
-type preparing struct{ driver.Connector }
+// preparingConnector makes connections that keep their statements.
+type preparingConnector struct{ driver.Connector }
 
 // sqliteConn is what a connection to SQLite implements.
 type sqliteConn interface {
@@ -26,7 +26,7 @@ type sqliteConn interface {
 }
 
 // Connect implements driver.Connector.
-func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
+func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := p.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ type statement struct {
 	isInUse bool
 }
 
-// prepare returns the statement of a text, or nil where the text is one that is not kept.
-func (c *preparingConn) prepare(ctx context.Context, text string) (*statement, error) {
+// statementOf returns the statement of a text, or nil where the text is one that is not kept.
+func (c *preparingConn) statementOf(ctx context.Context, text string) (*statement, error) {
 	if s := c.statements[text]; s != nil {
 		if s.isInUse {
 			return nil, nil
@@ -101,7 +101,7 @@ func (c *preparingConn) forgetAll() (err error) {
 
 // ExecContext implements driver.ExecerContext.
 func (c *preparingConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	s, err := c.prepare(ctx, text)
+	s, err := c.statementOf(ctx, text)
 	switch {
 	case err != nil:
 		return nil, err
@@ -113,7 +113,7 @@ func (c *preparingConn) ExecContext(ctx context.Context, text string, args []dri
 
 // QueryContext implements driver.QueryerContext.
 func (c *preparingConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
-	s, err := c.prepare(ctx, text)
+	s, err := c.statementOf(ctx, text)
 	switch {
 	case err != nil:
 		return nil, err
