@@ -87,7 +87,7 @@ type RecordedEvent struct {
 	Revision Revision
 	ID       uuid.UUID
 	Type     string
-	Time     time.Time // when the log recorded it, UTC
+	Time     time.Time // when the log recorded it, UTC, in whole microseconds: a database keeps no more
 	Data     []byte
 	Metadata []byte
 }

@@ -56,7 +56,7 @@ func parseRecordedEvent(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.
 		Revision: eventstore.Revision(e.GetStreamRevision()),
 		ID:       parseUUID(e.GetId()),
 		Type:     md["type"],
-		Time:     time.Unix(ticks/1e7, ticks%1e7*100).UTC(),
+		Time:     time.UnixMicro(ticks / 10).UTC(),
 		Data:     e.GetData(),
 		Metadata: e.GetCustomMetadata(),
 	}

@@ -167,7 +167,7 @@ func (l *Log) findAppend(stream string, expected eventstore.Revision, events []e
 const positionStep = 64
 
 func (l *Log) add(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) eventstore.AppendResult {
-	made, now := &sentAppend{stream: stream, expected: expected, ids: idsOf(events)}, l.clock().UTC()
+	made, now := &sentAppend{stream: stream, expected: expected, ids: idsOf(events)}, l.clock().UTC().Truncate(time.Microsecond)
 	for _, e := range events {
 		made.result = eventstore.AppendResult{
 			Revision: eventstore.Revision(len(l.streams[stream])),

@@ -143,8 +143,8 @@ func carriesTime(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	for _, e := range got {
-		if e.Time.Location() != time.UTC || e.Time.Before(before) || e.Time.After(time.Now().Add(skew)) {
-			return fmt.Errorf("event recorded at %v, want about now in UTC", e.Time)
+		if e.Time.Location() != time.UTC || !e.Time.Equal(e.Time.Truncate(time.Microsecond)) || e.Time.Before(before) || e.Time.After(time.Now().Add(skew)) {
+			return fmt.Errorf("event recorded at %v, want about now in UTC, in whole microseconds", e.Time)
 		}
 	}
 	return nil

@@ -112,6 +112,10 @@ func (c *Customers) send(ctx context.Context, op model.Operation, m message) Ans
 	}
 }
 
+// promptly is how long an answer takes at most while nothing fails. Elapsed time passes only when everybody waits, so this is what the
+// service waits for: for what was counted to be shown, for its own write to be shown, for another instance.
+const promptly = 500 * time.Millisecond
+
 func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message) Answer {
 	r, surface := Request{Method: m.method, Path: "/customer-area/v1" + m.path, Header: http.Header{}}, Area
 	for name, values := range m.header {
@@ -133,10 +137,15 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 		r.Header.Set("Content-Type", "application/json")
 	}
 	call := c.Model.Begin(op, c.world.Wall(op.Instance))
-	wasDisturbed := c.world.IsDisturbed()
+	wasDisturbed, began := c.world.IsDisturbed(), time.Now()
 	a := c.world.Call(ctx, op.Instance, surface, r)
+	took := time.Since(began)
 	c.Model.End(call, a, c.world.Wall(op.Instance))
-	if a.Status >= 500 && !wasDisturbed && !c.world.IsDisturbed() && !mayFail(op, a) && !c.Model.IsUnreadable(op.Account) {
+	isDisturbed := wasDisturbed || c.world.IsDisturbed()
+	if took > promptly && !isDisturbed {
+		c.world.Report(model.AnswersPromptly, "%s %s on instance %d took %v: %d", op.Act, op.Text, op.Instance, took, a.Status)
+	}
+	if a.Status >= 500 && !isDisturbed && !mayFail(op, a) && !c.Model.IsUnreadable(op.Account) {
 		c.world.Report(model.NoFailureAlone, "%s %s: %d %s", op.Act, op.Text, a.Status, a.Body)
 	}
 	return a

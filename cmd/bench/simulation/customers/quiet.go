@@ -30,7 +30,10 @@ func (c *Customers) CheckQuiet(ctx context.Context, _ time.Time) {
 	var books struct{ Results []model.BilledLine }
 	if c.lookEverywhere(ctx, deed{}, "GET /usage", "/usage?format=json").read(&books) {
 		c.Model.SettleUsage(books.Results)
+		c.checkExports(ctx, books.Results)
+		c.checkPeriods(ctx, books.Results)
 	}
+	c.checkLists(ctx)
 	c.checkReconciliation(ctx)
 	c.checkProjections(ctx)
 	for i, account := range c.Model.Accounts() {

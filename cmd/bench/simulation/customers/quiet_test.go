@@ -58,7 +58,7 @@ func (f *fakeService) Call(_ context.Context, instance int, s Surface, r Request
 		status, body = f.answerKey(r.Method+" "+path, query)
 	} else {
 		path = strings.TrimPrefix(path, "/customer-area/v1")
-		status, body = f.answerArea(r.Method, path)
+		status, body = f.answerArea(r.Method, path, query)
 	}
 	if f.broken != nil {
 		if brokenStatus, brokenBody := f.broken(instance, r.Method+" "+path, body); brokenStatus != 0 {
@@ -84,7 +84,7 @@ func (f *fakeService) answerKey(request, query string) (int, string) {
 	return 200, a[2]
 }
 
-func (f *fakeService) answerArea(method, path string) (int, string) {
+func (f *fakeService) answerArea(method, path, query string) (int, string) {
 	key, closed := `{"id":"K","kind":"secret","label":"k000001","token":"t"}`, ""
 	name := "Mairie de compte-03"
 	if f.isClosed {
@@ -104,28 +104,47 @@ func (f *fakeService) answerArea(method, path string) (int, string) {
 	case "GET /keys":
 		return 200, `{"results":[` + key + `]}`
 	case "GET /usage", "GET /accounts/compte-03/usage":
-		return f.showUsage(path)
+		return f.showUsage(path, query)
 	case "POST /usage:reconcile":
 		return 200, `{"differences":[]}`
 	case "GET /projections":
 		return 200, `{"results":[{"name":"usage","etat":"serving","retard":0}]}`
+	case "GET /accounts":
+		return 200, `{"results":[` + account + `]}`
+	case "GET /tokens":
+		return 200, `{"results":[]}`
 	case "GET /history":
 		return 200, `{"results":[{"type":"key-issued","sujet":"K"},{"type":"referential-opened","sujet":"lieux-0"},{"type":"sites-changed","sujet":"lieux-0/s0"}]}`
 	}
 	return 404, `{"detail":"Not found"}`
 }
 
-func (f *fakeService) showUsage(path string) (int, string) {
-	total, lines := int64(0), []string{}
+func (f *fakeService) showUsage(path, query string) (int, string) {
+	total, lines, byEndpoint, table := int64(0), []string{}, []string{}, []string{}
 	for endpoint, n := range f.counted {
 		total += n
+		table = append(table, fmt.Sprintf("compte-03,compte-03,2026-01-13,2026-01-15,K,%s,%d\n", endpoint, n))
+		byEndpoint = append(byEndpoint, fmt.Sprintf(`{"endpoint":"%s","requetes":%d}`, endpoint, n))
 		lines = append(lines, fmt.Sprintf(`{"compte":"compte-03","contrat":"compte-03","periode":"2026-01-13","jour":"2026-01-15","cle":"K","endpoint":"%s","requetes":%d}`, endpoint, n))
 	}
 	slices.Sort(lines)
+	slices.Sort(table)
+	slices.Sort(byEndpoint)
+	by := fmt.Sprintf(`{"jour":"2026-01-15","requetes":%d}`, total)
+	switch {
+	case strings.Contains(query, "format=csv"):
+		return 200, "compte,contrat,periode,jour,cle,endpoint,requetes\n" + strings.Join(table, "")
+	case strings.Contains(query, "format=ndjson"):
+		return 200, strings.Join(lines, "\n")
+	case strings.Contains(query, "by=endpoint"):
+		by = strings.Join(byEndpoint, ",")
+	case strings.Contains(query, "by=key"):
+		by = fmt.Sprintf(`{"cle":"K","requetes":%d}`, total)
+	}
 	if path == "/usage" {
 		return 200, `{"results":[` + strings.Join(lines, ",") + `]}`
 	}
-	return 200, fmt.Sprintf(`{"periode":"2026-01-13","limite":100000,"total":%d,"lignes":[{"requetes":%d}]}`, total, total)
+	return 200, fmt.Sprintf(`{"periode":"2026-01-13","limite":100000,"total":%d,"lignes":[%s]}`, total, by)
 }
 
 // checkFake has customers use a fake service and look at it when all is quiet.
@@ -174,6 +193,10 @@ func TestQuietCheckFindsWhatIsWrong(t *testing.T) {
 		{model.InstancesAgree, "GET /accounts/compte-03", 2, 200, `{"id":"compte-03"}`, false},
 		{model.SearchFinds, "GET /locations/search", 0, 200, `{"results":[]}`, false},
 		{model.ChangesTellAll, "GET /locations/changes", 1, 200, `{"results":[],"curseur":"1"}`, false},
+		{model.ListsShowIt, "GET /accounts", 0, 200, `{"results":[]}`, false},
+		{model.ListsShowIt, "GET /accounts", 0, 200, `{"results":[{"id":"compte-03","plan":"GROWTH"}]}`, false},
+		{model.ExportsAgree, "GET /usage", 0, 200, `{"results":[]}`, false},
+		{model.UsageAgrees, "GET /accounts/compte-03/usage", 0, 200, `{"periode":"2026-01-13","total":0}`, false},
 		{model.Reconciles, "POST /usage:reconcile", 0, 200, `{"differences":[{}]}`, false},
 		{model.ProjectionsMove, "GET /projections", 0, 200, `{"results":[{"name":"usage","etat":"serving","retard":3}]}`, false},
 		{model.ProjectionsMove, "GET /projections", 0, 200, `{"results":[{"name":"usage","etat":"filling","retard":0}]}`, false},

@@ -20,6 +20,7 @@ const (
 	SameKeySameAnswer Rule = "the same Idempotency-Key gives the same answer"
 	StableIDs         Rule = "the id of a site never changes"
 	WholeContents     Rule = "a site is shown as somebody wrote it, whole"
+	AnswersPromptly   Rule = "an answer takes no more than half a second of elapsed time unless something fails, or did so a moment ago"
 	WriterSeesIt      Rule = "who wrote a site finds it as it was written, or as others made it since"
 )
 
@@ -34,6 +35,8 @@ const (
 	UsageIsServed       Rule = "usage is what was served, to the request"
 	BilledByContract    Rule = "a request is billed to the contract and the period it was made in"
 	UsageAgrees         Rule = "the usage that an account sees is the usage that is billed"
+	ListsShowIt         Rule = "lists of accounts and tokens show each that there is, once, as it is"
+	ExportsAgree        Rule = "an export has the same lines in every form, and of one period those of that period"
 	AuditTellsOnce      Rule = "the audit tells every acknowledged command, once"
 	ErasedUnreadable    Rule = "the name of an erased account is shown nowhere"
 	Reconciles          Rule = "reconciling the log with the usage that is shown finds no difference"
@@ -47,8 +50,8 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
-		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, WriterSeesIt,
+		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, WriterSeesIt, AnswersPromptly,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
-		UsageAgrees, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
+		UsageAgrees, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
 	}
 }
