@@ -32,7 +32,7 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 	for number, d := range s.Days {
 		begun := w.wall.now()
 		log.Info("day", "number", number, "wall", begun)
-		if restores(d) && earlier != nil {
+		if _, restores := restoreOf(d); restores && earlier != nil {
 			before = nil // it is not on the log any more
 		}
 		earlier, before = before, w.playDay(ctx, d, people, earlier)
@@ -56,9 +56,9 @@ type quietMoment struct {
 
 // playDay plays one day up to its quiet moment, which it returns.
 func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers, before *quietMoment) *quietMoment {
-	if restores(d) && before != nil && !people.HasErasedSince(before.known) { // what was erased stays unreadable, on no log that says why
+	if f, restores := restoreOf(d); restores && before != nil && !people.HasErasedSince(before.known) { // what was erased stays unreadable, on no log that says why
 		end := w.beginDisturbance()
-		if err := w.restoreLogs(before.moment); err != nil {
+		if err := w.restoreLogs(before.moment, f.Size < 0); err != nil {
 			w.Report(customers.EndsInTime, "restoring: %v", err)
 		}
 		people.Restore(before.known)
@@ -88,14 +88,14 @@ func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers,
 	return &quietMoment{m, people.Snapshot()}
 }
 
-// restores says whether the logs are restored on a day: before its acts, since what happens in between is lost.
-func restores(d Day) bool {
+// restoreOf is the fault by which the logs are restored on a day: before its acts, since what happens in between is lost.
+func restoreOf(d Day) (f faults.Fault, ok bool) {
 	for _, f := range d.Faults {
 		if f.Kind == faults.LogRestored {
-			return true
+			return f, true
 		}
 	}
-	return false
+	return f, false
 }
 
 // strikeAll has the faults of a day happen at their times. Those that end all instances follow each other.

@@ -294,13 +294,18 @@ func (w *World) lockReadModels(f faults.Fault) error {
 	return nil
 }
 
-// restoreLogs makes the logs what they were at the last quiet moment, and the customers know what they knew then.
-func (w *World) restoreLogs(m moment) error {
-	return w.withoutInstances(func() error {
+// restoreLogs makes the logs what they were at an earlier quiet moment: while the instances run, or while none does.
+func (w *World) restoreLogs(m moment, isLive bool) error {
+	restore := func() error {
 		w.core.Restore(m.core)
 		w.usage.Restore(m.usage)
 		return nil
-	})
+	}
+	if isLive {
+		w.epoch.Add(1)
+		return restore()
+	}
+	return w.withoutInstances(restore)
 }
 
 // moment is a quiet moment that the world can be put back to: places on the logs. Files are copied beside.

@@ -10,8 +10,12 @@ import (
 // accountKinds are what operators, customers and agencies decide about accounts and keys.
 func accountKinds() []kind {
 	return []kind{
-		{"issue key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "secret") }, 0, 0, true},
-		{"issue publishable key", 3, func(c *Customers, ctx context.Context, act deed) { c.issueKey(ctx, act, "publishable") }, 0, 0, true},
+		{"issue key", 3, func(c *Customers, ctx context.Context, act deed) {
+			c.as(ctx, act, func(act deed) { c.issueKey(ctx, act, "secret") })
+		}, 0, 0, true},
+		{"issue publishable key", 3, func(c *Customers, ctx context.Context, act deed) {
+			c.as(ctx, act, func(act deed) { c.issueKey(ctx, act, "publishable") })
+		}, 0, 0, true},
 		{"revoke key", 3, (*Customers).revokeKey, 0, 0, true},
 		{"revoke key in the middle", 2, (*Customers).revokeInTheMiddle, 0, 12, true},
 		{"change origins", 1, (*Customers).changeOrigins, 0, 0, true},
@@ -36,6 +40,9 @@ func (c *Customers) commandAgain(ctx context.Context, act deed, command model.Ac
 func (c *Customers) commandOperation(act deed, command model.AccountCommand, endpoint string, m message) model.Operation {
 	op := act.operation(act.Account)
 	op.OnAccount, op.Endpoint, op.Text = command, endpoint, m.method+" "+m.path
+	if act.By != "" {
+		op.Token = act.By
+	}
 	return op
 }
 
@@ -66,6 +73,17 @@ func accountTitle(account string) string { return "Mairie de " + account }
 func (c *Customers) becomeAgency(ctx context.Context, act deed) {
 	c.commandAgain(ctx, act, model.BecomeAgency{}, "POST /accounts/{id}:agency", message{method: "POST",
 		path: act.accountPath() + ":agency", body: map[string]any{}})
+}
+
+// as has an act done by the account's customer, by the agency that it is a sub-client of, or by an operator, as the act picks.
+func (c *Customers) as(ctx context.Context, act deed, play func(deed)) {
+	switch agency := c.Model.Agency(act.Account); {
+	case act.Pick%5 == 0:
+		act.By = c.token(ctx, act, "customer", act.Account)
+	case act.Pick%5 < 3 && agency != "":
+		act.By = c.token(ctx, act, "agency", agency)
+	}
+	play(act)
 }
 
 // issueKey issues a key. It is not sent again: a second key would have the same label.
@@ -101,7 +119,7 @@ func (c *Customers) revokeKey(ctx context.Context, act deed) {
 		kind = "publishable"
 	}
 	if s, ok := c.pickKey(act, kind); ok {
-		c.revoke(ctx, act, s)
+		c.as(ctx, act, func(act deed) { c.revoke(ctx, act, s) })
 	}
 }
 
@@ -133,8 +151,10 @@ func (c *Customers) changeOrigins(ctx context.Context, act deed) {
 		return
 	}
 	origins := []string{originOf(s.Label, act.Pick%2 == 0)}
-	c.commandAgain(ctx, act, model.ChangeOrigins{Label: s.Label, Origins: origins}, "PUT /accounts/{id}/keys/{key}/origins",
-		message{method: "PUT", path: act.accountPath() + "/keys/" + s.ID + "/origins", body: map[string]any{"origins": origins}})
+	c.as(ctx, act, func(act deed) {
+		c.commandAgain(ctx, act, model.ChangeOrigins{Label: s.Label, Origins: origins}, "PUT /accounts/{id}/keys/{key}/origins",
+			message{method: "PUT", path: act.accountPath() + "/keys/" + s.ID + "/origins", body: map[string]any{"origins": origins}})
+	})
 }
 
 // changePlan gives an account another plan, with that plan's number of requests. Agencies and their sub-clients keep theirs.
@@ -146,13 +166,16 @@ func (c *Customers) changePlan(ctx context.Context, act deed) {
 		message{method: "POST", path: act.accountPath() + ":plan", body: map[string]any{"plan": act.Plan}})
 }
 
-// changeQuota gives an account another number of requests on its plan.
+// changeQuota gives an account another number of requests on its plan: an operator, or the agency of a sub-client.
 func (c *Customers) changeQuota(ctx context.Context, act deed) {
-	plan := c.Model.Plan(act.Account)
+	plan, agency := c.Model.Plan(act.Account), c.Model.Agency(act.Account)
 	if plan == "" {
 		return
 	}
-	c.commandAgain(ctx, act, model.ChangePlan{Plan: plan, Quota: act.Quota}, "POST /accounts/{id}:plan",
+	if agency != "" && act.Pick%2 == 0 {
+		act.By = c.token(ctx, act, "agency", agency)
+	}
+	c.commandAgain(ctx, act, model.ChangePlan{Plan: plan, Quota: act.Quota, ByAgency: act.By != ""}, "POST /accounts/{id}:plan",
 		message{method: "POST", path: act.accountPath() + ":plan", body: map[string]any{"plan": plan, "quota": act.Quota}})
 }
 
@@ -167,7 +190,10 @@ func (c *Customers) join(ctx context.Context, act deed) {
 }
 
 func (c *Customers) leave(ctx context.Context, act deed) {
-	c.commandAgain(ctx, act, model.LeaveAgency{}, "POST /accounts/{id}:agency",
+	if agency := c.Model.Agency(act.Account); agency != "" && act.Pick%4 == 0 {
+		act.By = c.token(ctx, act, "agency", agency)
+	}
+	c.commandAgain(ctx, act, model.LeaveAgency{ByAgency: act.By != ""}, "POST /accounts/{id}:agency",
 		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": nil}})
 }
 

@@ -62,9 +62,10 @@ type deed struct {
 	Label          string // names what comes of it; no other act has it
 	Plan           string
 	Quota          int64
-	Pick           int // which key, referential, site
-	Size           int // how many sites, rows, cells
-	Times          int // how often at once; 0: once
+	Pick           int    // which key, referential, site
+	Size           int    // how many sites, rows, cells
+	Times          int    // how often at once; 0: once
+	By             string // label of the token that a command is sent with; "": an operator's
 }
 
 // newDeed draws the details of an act.

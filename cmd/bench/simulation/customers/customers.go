@@ -61,11 +61,12 @@ type World interface {
 
 // Customers are all who act. Several acts may be played at once.
 type Customers struct {
-	Model    *model.Model
-	world    World
-	accounts int             // how many there are
-	opening  []chan struct{} // by account: holds a value while it is being opened
-	deaths   []int           // of each instance, at the last quiet moment
+	Model        *model.Model
+	world        World
+	accounts     int             // how many there are
+	opening      []chan struct{} // by account: holds a value while it is being opened
+	quietMoments int             // so far
+	deaths       []int           // of each instance, at the last quiet moment
 
 	issued    atomic.Int64 // keys for acts that had none
 	mu        sync.Mutex

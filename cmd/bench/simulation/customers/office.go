@@ -21,6 +21,16 @@ func officeKinds() []kind {
 		look("audit", 3, "auditor", "GET /accounts/{id}/history", "/history?limit=50", true),
 		look("state of an account", 2, "auditor", "GET /accounts/{id}/state", "/state", true),
 		look("auditor looks at keys", 1, "auditor", "GET /accounts/{id}/keys", "/keys", true),
+		look("usage by day", 1, "customer", "GET /accounts/{id}/usage", "/usage?by=day", true),
+		lookAt("list accounts", 1, "", "GET /accounts", "/accounts?limit=6"),
+		lookAt("list accounts as an agency", 1, "agency", "GET /accounts", "/accounts"),
+		lookAt("list tokens", 1, "", "GET /tokens", "/tokens?limit=4"),
+		lookAt("auditor looks at tokens", 1, "auditor", "GET /tokens", "/tokens"),
+		lookAt("vintages", 1, "", "GET /vintages", "/vintages"),
+		lookAt("networks", 1, "", "GET /networks", "/networks"),
+		lookAt("upgrade", 1, "", "GET /upgrade", "/upgrade"),
+		{"adjust usage", 2, (*Customers).adjustUsage, 4, 0, true},
+		{"prune", 1, (*Customers).prune, 0, 0, true},
 		{"export usage", 2, (*Customers).exportUsage, 0, 0, false},
 		{"reconcile", 1, (*Customers).reconcile, 0, 0, false},
 		{"revoke token", 1, (*Customers).revokeToken, 0, 0, true},
@@ -46,6 +56,46 @@ func look(name string, weight int, role, endpoint, path string, own bool) kind {
 		}
 		c.send(ctx, op, message{method: "GET", path: act.accountPath() + path})
 	}, 0, 0, false}
+}
+
+// lookAt reads something that is about no account with a token of a role, or the operator's.
+func lookAt(name string, weight int, role, endpoint, path string) kind {
+	return kind{name, weight, func(c *Customers, ctx context.Context, act deed) {
+		op := act.operation("")
+		op.Endpoint = endpoint
+		if role != "" {
+			op.Token = c.token(ctx, act, role, accountName(act.Pick%agencyCount))
+		}
+		if op.Token != "" {
+			c.send(ctx, op, message{method: "GET", path: path})
+		}
+	}, 0, 0, false}
+}
+
+// adjustUsage corrects a line that was billed, up or down. It is not sent again: the second would correct it once more.
+func (c *Customers) adjustUsage(ctx context.Context, act deed) {
+	line, ok := c.Model.PickBilled(act.Pick)
+	if !ok {
+		return
+	}
+	line.Requests = int64(act.Size)
+	if act.Pick%2 == 0 {
+		line.Requests = -line.Requests
+	}
+	op := act.operation("")
+	op.Endpoint, op.OnUsage = "POST /usage:adjust", &line
+	if op.Token = c.token(ctx, act, "billing", ""); op.Token == "" {
+		return
+	}
+	c.sendOnce(ctx, op, message{method: "POST", path: "/usage:adjust", body: map[string]any{"contrat": line.Contract, "periode": line.Period,
+		"jour": line.Day, "compte": line.Account, "cle": line.Key, "endpoint": line.Endpoint, "requetes": line.Requests, "reason": act.Label}})
+}
+
+// prune has the copies of read models that nobody reads dropped.
+func (c *Customers) prune(ctx context.Context, act deed) {
+	op := act.operation("")
+	op.Endpoint = "POST /projections:prune"
+	c.send(ctx, op, message{method: "POST", path: "/projections:prune", body: map[string]any{}})
 }
 
 // token is the label of a token of a role. It is issued when there is none.

@@ -33,8 +33,11 @@ func placesKinds() []kind {
 	}
 }
 
+// codes are those of all referentials.
+var codes = []string{"lieux-0", "lieux-1", "lieux-2", "lieux-3", "lieux-4", "lieux-5", "lieux-6"}
+
 // code and site are what an act means: few, so that acts meet.
-func (act deed) code() string { return fmt.Sprintf("lieux-%d", act.Pick%7) }
+func (act deed) code() string { return codes[act.Pick%len(codes)] }
 func (act deed) site() string { return fmt.Sprintf("s%d", act.Pick/7%6) }
 
 // write sends a command on places with a key of the act's account.

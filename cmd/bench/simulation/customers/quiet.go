@@ -37,10 +37,15 @@ func (c *Customers) CheckQuiet(ctx context.Context, _ time.Time) {
 	c.checkReconciliation(ctx)
 	c.checkProjections(ctx)
 	for i, account := range c.Model.Accounts() {
-		if !c.Model.IsUnreadable(account) {
-			c.checkAccount(ctx, deed{Account: account, Instance: i % c.world.Instances(), Pick: 1})
+		if c.Model.IsUnreadable(account) {
+			continue
+		}
+		d := deed{Account: account, Instance: i % c.world.Instances(), Pick: 1}
+		if c.checkAccount(ctx, d); c.Model.IsOpen(account) && (i+c.quietMoments)%spreadInterval == 0 {
+			c.checkSpread(ctx, d)
 		}
 	}
+	c.quietMoments++
 }
 
 // shown is an answer, and whether it is a success.
@@ -182,6 +187,36 @@ func (c *Customers) checkWithKey(ctx context.Context, d deed) {
 	c.checkSearch(ctx, d)
 	d.Instance = (d.Instance + 1) % c.world.Instances()
 	c.checkChanges(ctx, d)
+}
+
+// spreadInterval is of how many accounts one is written to at a quiet moment.
+const spreadInterval = 4
+
+// spreadTime is how long it takes until every instance shows what one has written.
+const spreadTime = time.Second
+
+// checkSpread writes a site on one instance, and looks for it on all.
+func (c *Customers) checkSpread(ctx context.Context, d deed) {
+	open := c.Model.OpenReferentials(d.Account)
+	if len(open) == 0 {
+		return
+	}
+	d.Label, d.Pick = fmt.Sprintf("q%06d", c.issued.Add(1)), slices.IndexFunc(codes, func(code string) bool { return code == open[0] })
+	written, ok := decode[foundSite](c.write(ctx, d, model.PutSite{Code: d.code(), ExternalID: d.site(), Name: d.name(0)}, "PUT "+siteEndpoint,
+		message{method: "PUT", path: d.sitePath(), body: content(d.name(0))}))
+	if !ok {
+		return
+	}
+	time.Sleep(spreadTime)
+	for i := range c.world.Instances() {
+		d.Instance = i
+		path := d.referentialPath() + "/sites?statut=tous&limit=1000"
+		a := c.ask(ctx, d, model.Locations, "GET "+referentialEndpoint+"/sites", path, 1)
+		list, _ := decode[struct{ Results []foundSite }](a)
+		if c.answers(d, path, a) && !slices.Contains(list.Results, written) {
+			c.world.Report(model.EverybodySeesIt, "%s of %s was written as %s, and instance %d lists %+v", d.sitePath(), d.Account, written.text(), i, list.Results)
+		}
+	}
 }
 
 // readPlaces lists all places of an account, and has the model compare them. It returns false where it could not.

@@ -2,7 +2,9 @@ package customers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +21,8 @@ type fakeService struct {
 	broken   func(instance int, path, body string) (int, string) // nil: nothing is
 	mu       sync.Mutex
 	counted  map[string]int64 // by endpoint
+	name     string           // of the site
+	version  int              // of the site; 0: there is none
 	reported []string
 	rules    []Rule
 }
@@ -33,7 +37,17 @@ func (f *fakeService) Report(rule Rule, format string, args ...any) {
 	f.reported = append(f.reported, string(rule)+": "+fmt.Sprintf(format, args...))
 }
 
-const fakeSite = `{"id":"S","referentiel":"lieux-0","external_id":"s0","nom":"compte-03 n.0","actif":true,"version":1,"proprietes":{"nom":"compte-03 n.0"}}`
+// site is the site as it was written last.
+func (f *fakeService) site() string {
+	return fmt.Sprintf(`{"id":"S","referentiel":"lieux-0","external_id":"s0","nom":"%s","actif":true,"version":%d,"proprietes":{"nom":"%[1]s"}}`, f.name, f.version)
+}
+
+// putSite writes the site.
+func (f *fakeService) putSite(body []byte) {
+	var site struct{ Nom string }
+	_ = json.Unmarshal(body, &site)
+	f.name, f.version = site.Nom, f.version+1
+}
 
 // fakeAnswers are the answers of the API by method and path, with the endpoint that is counted.
 var fakeAnswers = map[string][3]string{
@@ -42,9 +56,9 @@ var fakeAnswers = map[string][3]string{
 		`{"code":"lieux-0","nom":"compte-03 n.0","status":"active"}`},
 	"GET /locations/referentiels": {"GET /locations/referentiels", "200",
 		`{"results":[{"code":"lieux-0","nom":"compte-03 n.0","status":"active","sites_actifs":1}]}`},
-	"PUT /locations/referentiels/lieux-0/sites/s0": {"PUT " + siteEndpoint, "201", fakeSite},
-	"GET /locations/referentiels/lieux-0/sites":    {"GET " + referentialEndpoint + "/sites", "200", `{"results":[` + fakeSite + `]}`},
-	"GET /locations/search":                        {"GET /locations/search", "200", `{"results":[` + fakeSite + `]}`},
+	"PUT /locations/referentiels/lieux-0/sites/s0": {"PUT " + siteEndpoint, "201", `SITE`},
+	"GET /locations/referentiels/lieux-0/sites":    {"GET " + referentialEndpoint + "/sites", "200", `{"results":[SITE]}`},
+	"GET /locations/search":                        {"GET /locations/search", "200", `{"results":[SITE]}`},
 }
 
 // Call implements World.
@@ -55,6 +69,9 @@ func (f *fakeService) Call(_ context.Context, instance int, s Surface, r Request
 	status, body := 200, ""
 	if s == API {
 		path = strings.TrimPrefix(path, "/services/v1")
+		if r.Method == http.MethodPut {
+			f.putSite(r.Body)
+		}
 		status, body = f.answerKey(r.Method+" "+path, query)
 	} else {
 		path = strings.TrimPrefix(path, "/customer-area/v1")
@@ -71,17 +88,18 @@ func (f *fakeService) Call(_ context.Context, instance int, s Surface, r Request
 func (f *fakeService) answerKey(request, query string) (int, string) {
 	if request == "GET /locations/changes" {
 		f.counted[request]++
-		if strings.Contains(query, "curseur") {
-			return 200, `{"results":[],"curseur":"1"}`
+		if strings.HasSuffix(query, fmt.Sprint("curseur=", f.version)) {
+			return 200, fmt.Sprintf(`{"results":[],"curseur":"%d"}`, f.version)
 		}
-		return 200, `{"results":[{"type":"site","site":` + fakeSite + `}],"curseur":"1"}`
+		return 200, fmt.Sprintf(`{"results":[{"type":"site","site":%s}],"curseur":"%d"}`, f.site(), f.version)
 	}
 	a := fakeAnswers[request]
 	f.counted[a[0]]++
-	if a[1] == "201" {
-		return 201, a[2]
+	body := strings.Replace(a[2], "SITE", f.site(), 1)
+	if a[1] == "201" && f.version <= 1 {
+		return 201, body
 	}
-	return 200, a[2]
+	return 200, body
 }
 
 func (f *fakeService) answerArea(method, path, query string) (int, string) {
@@ -114,7 +132,8 @@ func (f *fakeService) answerArea(method, path, query string) (int, string) {
 	case "GET /tokens":
 		return 200, `{"results":[]}`
 	case "GET /history":
-		return 200, `{"results":[{"type":"key-issued","sujet":"K"},{"type":"referential-opened","sujet":"lieux-0"},{"type":"sites-changed","sujet":"lieux-0/s0"}]}`
+		return 200, `{"results":[{"type":"key-issued","sujet":"K"},{"type":"referential-opened","sujet":"lieux-0"},` +
+			strings.TrimSuffix(strings.Repeat(`{"type":"sites-changed","sujet":"lieux-0/s0"},`, f.version), ",") + `]}`
 	}
 	return 404, `{"detail":"Not found"}`
 }
@@ -161,8 +180,9 @@ func checkFake(t *testing.T, f *fakeService, closes bool) {
 		d.Size, d.Pick = 1, 42*9+42
 		c.closeAccount(t.Context(), d)
 	}
-	c.CheckQuiet(t.Context(), f.Wall(0))
-	c.CheckQuiet(t.Context(), f.Wall(0))
+	for range spreadInterval { // each account is written to at one of so many
+		c.CheckQuiet(t.Context(), f.Wall(0))
+	}
 }
 
 func TestQuietCheckAllowsWhatIsRight(t *testing.T) {
@@ -193,6 +213,7 @@ func TestQuietCheckFindsWhatIsWrong(t *testing.T) {
 		{model.InstancesAgree, "GET /accounts/compte-03", 2, 200, `{"id":"compte-03"}`, false},
 		{model.SearchFinds, "GET /locations/search", 0, 200, `{"results":[]}`, false},
 		{model.ChangesTellAll, "GET /locations/changes", 1, 200, `{"results":[],"curseur":"1"}`, false},
+		{model.EverybodySeesIt, "GET /locations/referentiels/lieux-0/sites", 2, 200, `{"results":[]}`, false},
 		{model.ListsShowIt, "GET /accounts", 0, 200, `{"results":[]}`, false},
 		{model.ListsShowIt, "GET /accounts", 0, 200, `{"results":[{"id":"compte-03","plan":"GROWTH"}]}`, false},
 		{model.ExportsAgree, "GET /usage", 0, 200, `{"results":[]}`, false},

@@ -67,8 +67,9 @@ type OpenAccount struct {
 // ChangePlan is POST /accounts/{id}:plan, CloseAccount :close and EraseAccount :erase.
 type (
 	ChangePlan struct {
-		Plan  string
-		Quota int64
+		Plan     string
+		Quota    int64
+		ByAgency bool // that the account is a sub-client of
 	}
 	CloseAccount struct{}
 	EraseAccount struct{}
@@ -122,7 +123,11 @@ func (a account) answer(format string, args ...any) []outcome[account] {
 func (a account) show(status int) []outcome[account] {
 	next := ""
 	if !a.nextAt.IsZero() {
-		next = fmt.Sprint(a.next.Plan, " ", a.next.Quota, " ", Day(a.nextAt))
+		plan := a.next.Plan
+		if a.agency != "" && (a.joinsAt.IsZero() || a.joinsAt.After(a.nextAt)) {
+			plan = a.agencys.plan
+		}
+		next = fmt.Sprint(plan, " ", a.next.Quota, " ", Day(a.nextAt))
 	}
 	return a.answer("%d %q %s %d %q %v %q closed %v", status, a.name, a.plan(), a.terms.Quota, a.agency, a.isAgency, next, a.isClosed)
 }
@@ -179,6 +184,9 @@ func (a account) showAt(wall time.Time) []outcome[account] {
 	return []outcome[account]{{a, a.at(wall).show(200)[0].answer}}
 }
 
+// leastQuota is the least that customers give an agency.
+const leastQuota = 20
+
 func (c ChangePlan) apply(a account, wall time.Time) []outcome[account] {
 	return alsoSoon(c.decide(a, wall), wall)
 }
@@ -188,12 +196,24 @@ func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
 	if refused != nil {
 		return refused
 	}
-	if a.agency != "" && c.Plan != a.agencys.plan {
+	switch {
+	case c.ByAgency && a.agency == "":
+		return a.answer("409 pas_sous_client")
+	case c.ByAgency && !a.joinsAt.IsZero() && a.joins == "":
+		return a.answer("409 sous_client_sur_le_depart")
+	case a.agency != "" && c.Plan != a.agencys.plan:
 		return a.answer("409 plan_de_l_agence")
 	}
-	terms := Terms(c)
+	terms, inForce := Terms{c.Plan, c.Quota}, Terms{a.plan(), a.terms.Quota}
+	if c.ByAgency {
+		terms.Plan = a.terms.Plan // an agency's hand does not reach the plan that its sub-client goes back to
+	}
 	if c.Quota == 0 {
 		terms.Quota = plans[rank(c.Plan)].requests
+	}
+	var tooMuch []outcome[account]
+	if c.ByAgency && c.Quota > leastQuota { // the agency's own, which the sub-client's is within, is another account's
+		tooMuch = a.answer("422 ")
 	}
 	now := a
 	now.terms = terms
@@ -201,16 +221,16 @@ func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
 	now.next, now.nextAt = Terms{}, time.Time{}
 	later := a
 	later.next, later.nextAt = terms, a.periodEnd(wall)
-	isBelow, isSaid := terms.isBelow(Terms{a.plan(), a.terms.Quota})
+	isBelow, isSaid := Terms{c.Plan, terms.Quota}.isBelow(inForce)
 	switch {
 	case !isSaid:
-		return slices.Concat(now.show(200), later.show(200))
+		return slices.Concat(now.show(200), later.show(200), tooMuch)
 	case isBelow:
-		return later.show(200)
+		return append(later.show(200), tooMuch...)
 	}
 	soon := a // for instances whose wall clock is behind
 	soon.next, soon.nextAt = terms, wall
-	return append(slices.Concat(now.show(200), stays.show(200)), outcome[account]{soon, now.show(200)[0].answer})
+	return append(slices.Concat(now.show(200), stays.show(200), tooMuch), outcome[account]{soon, now.show(200)[0].answer})
 }
 
 // periodEnd is when the running period ends. A sub-client's period is its agency's (DECISIONS 2).

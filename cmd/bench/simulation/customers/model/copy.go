@@ -10,13 +10,14 @@ type Snapshot struct {
 	accounts map[string]*customer
 	tokens   map[string]*areaToken
 	book     book
+	billed   []BilledLine
 }
 
 // Snapshot copies what is known.
 func (m *Model) Snapshot() Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Snapshot{m.accounts, m.tokens, m.book}.clone()
+	return Snapshot{m.accounts, m.tokens, m.book, m.billed}.clone()
 }
 
 // Restore makes a snapshot the truth, as after the logs were restored. Secrets that were told since are still tried. Data that was
@@ -26,7 +27,7 @@ func (m *Model) Restore(s Snapshot) {
 	defer m.mu.Unlock()
 	old := m.accounts
 	s = s.clone()
-	m.accounts, m.tokens, m.book = s.accounts, s.tokens, s.book
+	m.accounts, m.tokens, m.book, m.billed = s.accounts, s.tokens, s.book, s.billed
 	for id, was := range old {
 		of := m.customer(id)
 		of.secrets = was.secrets
@@ -57,7 +58,7 @@ func (m *Model) IsUnreadable(id string) bool {
 }
 
 func (s Snapshot) clone() Snapshot {
-	c := Snapshot{map[string]*customer{}, map[string]*areaToken{}, book{}}
+	c := Snapshot{map[string]*customer{}, map[string]*areaToken{}, book{}, s.billed}
 	for id, of := range s.accounts {
 		copied := *of
 		copied.account, copied.places = of.account.clone(), of.places.clone()

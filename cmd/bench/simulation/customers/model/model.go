@@ -47,6 +47,7 @@ type Operation struct {
 
 	OnAccount AccountCommand // nil: not such a command
 	OnPlaces  PlacesCommand  // nil: not such a command
+	OnUsage   *BilledLine    // a correction of what was billed: its requests are added; nil: none
 }
 
 // Call is an operation under way.
@@ -64,6 +65,7 @@ type Model struct {
 	accounts map[string]*customer
 	tokens   map[string]*areaToken // by label
 	book     book
+	billed   []BilledLine // at the last quiet moment
 	underWay map[*Call]bool
 	walls    map[int]time.Time // the latest that an instance's wall clock said
 	tell     func(rule Rule, format string, args ...any)
@@ -151,6 +153,9 @@ func (m *Model) End(c *Call, a Answer, wall time.Time) {
 	}
 	if c.Key != "" {
 		m.count(c, a)
+	}
+	if c.OnUsage != nil && !isRefused {
+		m.adjust(*c.OnUsage, a)
 	}
 	if c.onAccount != nil {
 		settleStep(m, c, m.customer(c.Account).account, c.onAccount, a, isRefused, func() string { return summarizeAccount(c.OnAccount, a) }, showsAccount)

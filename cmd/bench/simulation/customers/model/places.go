@@ -275,6 +275,9 @@ func (c SyncSites) request() string {
 }
 
 func (c SyncSites) apply(p places, l limits) []outcome[places] {
+	if c.IsDryRun { // writes nothing, so that nothing of it is kept: the key is ignored
+		return c.applyOnce(p, l)
+	}
 	if before, isRepeat := p.repeats[c.IdempotencyKey]; isRepeat {
 		if before.request == c.request() {
 			return p.answer("%s", before.answer)

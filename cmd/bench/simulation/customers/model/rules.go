@@ -35,6 +35,7 @@ const (
 	UsageIsServed       Rule = "usage is what was served, to the request"
 	BilledByContract    Rule = "a request is billed to the contract and the period it was made in"
 	UsageAgrees         Rule = "the usage that an account sees is the usage that is billed"
+	EverybodySeesIt     Rule = "at a quiet moment every instance shows a second later what was written"
 	ListsShowIt         Rule = "lists of accounts and tokens show each that there is, once, as it is"
 	ExportsAgree        Rule = "an export has the same lines in every form, and of one period those of that period"
 	AuditTellsOnce      Rule = "the audit tells every acknowledged command, once"
@@ -52,6 +53,6 @@ func Rules() []Rule {
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
 		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, WriterSeesIt, AnswersPromptly,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
-		UsageAgrees, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
+		UsageAgrees, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
 	}
 }

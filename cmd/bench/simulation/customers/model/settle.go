@@ -59,6 +59,13 @@ func (m *Model) Plan(id string) string {
 	return m.latest(id).plan()
 }
 
+// Agency is the agency that an account is a sub-client of, as far as is known, "" for none.
+func (m *Model) Agency(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest(id).agency
+}
+
 // PaysWithOthers says whether an account is an agency, a sub-client, or about to be one.
 func (m *Model) PaysWithOthers(id string) bool {
 	m.mu.Lock()

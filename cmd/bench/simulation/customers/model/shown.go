@@ -24,6 +24,7 @@ type BilledLine struct {
 func (m *Model) SettleUsage(billed []BilledLine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.billed = billed
 	shown := map[Line]int64{}
 	for _, b := range billed {
 		l := Line{b.Account, b.Contract, m.labelOf(b.Account, b.Key), b.Endpoint, b.Day}
@@ -186,6 +187,19 @@ func (m *Model) Sites(id string) map[string]string {
 		all[at.code+"/"+at.externalID] = fmt.Sprintf("v%d %v %q", s.version, s.isActive, s.name)
 	}
 	return all
+}
+
+// OpenReferentials are the codes of an account's referentials that take sites, as they were last seen at a quiet moment.
+func (m *Model) OpenReferentials(id string) (codes []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.customer(id).places.possible[0].state.referentials
+	for _, code := range slices.Sorted(maps.Keys(all)) {
+		if !all[code].isArchived {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }
 
 // Incident is a line of the history of an account.

@@ -179,3 +179,28 @@ func (m *Model) Died(instance int) {
 		}
 	}
 }
+
+// PickBilled picks one of the lines that were billed at the last quiet moment.
+func (m *Model) PickBilled(number int) (BilledLine, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.billed) == 0 {
+		return BilledLine{}, false
+	}
+	return m.billed[number%len(m.billed)], true
+}
+
+// adjust books a correction. One of unknown fate may be booked, or not.
+func (m *Model) adjust(b BilledLine, a Answer) {
+	n := m.book.line(Line{b.Account, b.Contract, m.labelOf(b.Account, b.Key), b.Endpoint, b.Day})
+	switch {
+	case a.Status == 200:
+		n.sure += b.Requests
+	case a.Status != 0 && a.Status < 500:
+	case b.Requests < 0:
+		n.sure += b.Requests
+		n.maybe -= b.Requests
+	default:
+		n.maybe += b.Requests
+	}
+}
