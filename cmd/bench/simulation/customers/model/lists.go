@@ -20,18 +20,20 @@ func (m *Model) CheckAccountList(agency string, rows []json.RawMessage, wall tim
 		listed = append(listed, s.ID)
 	}
 	for id, of := range m.accounts {
-		a, n := m.latest(id).at(wall), 0
+		n := 0
 		for _, other := range listed {
 			if other == id {
 				n++
 			}
 		}
-		isMeant := a.isOpen && (agency == "" || a.agency == agency)
-		mayBe := isMeant || a.joins == agency // an agency sees who is about to join it
+		isListed := func(a account) bool { // an agency sees who is about to join it, too, and nothing else tells of that
+			a = a.at(wall)
+			return a.isOpen && (agency == "" || a.agency == agency || a.joins == agency)
+		}
 		switch {
 		case of.isUnreadable || of.account.isUntold:
-		case isMeant && n != 1, !mayBe && n > 0:
-			m.report(ListsShowIt, "", "%s, %+v, is %d times in the accounts of agency %q: %q", id, a, n, agency, listed)
+		case n > 1, !of.account.narrow(func(a account) bool { return isListed(a) == (n == 1) }):
+			m.report(ListsShowIt, "", "%s is %d times in the accounts of agency %q: %q", id, n, agency, listed)
 		}
 	}
 	for _, id := range listed {

@@ -129,6 +129,17 @@ func (o *orders[S]) settle(shown S, matches func(S) bool) bool {
 	return isPossible
 }
 
+// narrow keeps the states, of those possible at a quiet moment, of which something is so. Where it is so of none, all stay, and it returns false.
+func (o *orders[S]) narrow(isSo func(S) bool) bool {
+	kept := slices.DeleteFunc(slices.Clone(o.possible), func(b branch[S]) bool { return !isSo(b.state) })
+	if len(kept) == 0 {
+		return false
+	}
+	o.possible = kept
+	o.note()
+	return true
+}
+
 // isCertain says whether one state alone is possible.
 func (o *orders[S]) isCertain() bool {
 	return !o.isUntold && len(o.pending) == 0 && len(o.possible) == 1

@@ -82,11 +82,13 @@ func (m *Model) linesOf(c *Call) (all []Line) {
 		}
 	}
 	for _, wall := range append(slices.Clone(c.walls), c.walls[len(c.walls)-1].Add(sameCount)) {
-		l := Line{c.Account, states[0].at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
-		add(l)
-		if first, _ := periodAt(m.latest(l.Contract).anchor, m.walls[c.Instance]); first.After(wall) {
-			l.Day = Day(first)
+		for _, a := range states {
+			l := Line{c.Account, a.at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
 			add(l)
+			if first, _ := periodAt(m.latest(l.Contract).anchor, m.walls[c.Instance]); first.After(wall) {
+				l.Day = Day(first)
+				add(l)
+			}
 		}
 	}
 	return all
