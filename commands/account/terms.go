@@ -22,9 +22,9 @@ func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Meta
 	}
 	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
 		if meta.IsByAgency() {
-			return changeSubClientQuota(s, to, agency, a.now())
+			return changeSubClientQuota(s, to, agency, a.logTime())
 		}
-		return changePlan(s, to, agency, a.now())
+		return changePlan(s, to, agency, a.logTime())
 	})
 }
 
@@ -94,7 +94,7 @@ func (t Terms) isAbove(u Terms) bool {
 
 // ActivateAgency lets the account have sub-clients. It is idempotent.
 func (a *Accounts) ActivateAgency(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return activateAgency(s, a.now()) })
+	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return activateAgency(s, a.logTime()) })
 }
 
 // activateAgency refuses an account that is, or is about to be, a sub-client: agencies have depth one.
@@ -118,7 +118,7 @@ func (a *Accounts) JoinAgency(ctx context.Context, id string, meta commands.Meta
 	if err != nil {
 		return 0, err
 	}
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return joinAgency(s, parent, agency, a.now()) })
+	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return joinAgency(s, parent, agency, a.logTime()) })
 }
 
 // joinAgency changes nothing for an account that belongs, or is about to belong, to the same agency.
@@ -149,7 +149,7 @@ func (a *Accounts) LeaveAgency(ctx context.Context, id string, meta commands.Met
 		return 0, err
 	}
 	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
-		return leaveAgency(s, agency, !meta.IsByAgency(), a.now())
+		return leaveAgency(s, agency, !meta.IsByAgency(), a.logTime())
 	})
 }
 

@@ -66,7 +66,7 @@ func onPlanChanged(b *projector.Changeset, e event.PlanChanged, r projector.Reco
 			a.Plan, a.Quota = a.NextPlan, a.NextQuota
 		}
 		a.NextPlan, a.NextQuota, a.NextFrom = string(e.To), e.Quota, table.InstantOf(e.Effective)
-		if !e.Effective.After(r.Time) {
+		if a.NextFrom <= table.InstantOf(r.Time) {
 			a.Plan, a.Quota = string(e.To), e.Quota
 			a.NextPlan, a.NextQuota, a.NextFrom = "", 0, 0
 		}
