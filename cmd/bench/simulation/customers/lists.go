@@ -71,8 +71,9 @@ func (c *Customers) checkLists(ctx context.Context) {
 	}
 	for token, agency := range readers {
 		if rows, ok := c.listEverywhere(ctx, deed{}, token, "GET /accounts", "/accounts?limit=7"); ok {
-			c.Model.CheckAccountList(agency, rows, c.world.Wall(0))
-			c.compareAccounts(ctx, rows)
+			if c.Model.CheckAccountList(agency, rows, c.world.Wall(0)); agency == "" {
+				c.compareAccounts(ctx, rows)
+			}
 		}
 	}
 	if rows, ok := c.listEverywhere(ctx, deed{}, model.Operator, "GET /tokens", "/tokens?limit=5"); ok {
