@@ -27,17 +27,18 @@ import (
 type snapshotFiles[S any] struct {
 	aggregate Aggregate[S]
 	folder    string // "": no snapshots are kept
+	threshold int
 	log       *slog.Logger
 }
 
-// snapshotThreshold is how many bytes of events must have been folded since the last snapshot before a new one is worth
+// DefaultSnapshotThreshold is how many bytes of events must have been folded since the last snapshot before a new one is worth
 // writing. It is the size of the last snapshot if that is more, so that writing costs no more than folding did.
-const snapshotThreshold = 512 << 10
+const DefaultSnapshotThreshold = 512 << 10
 
 // saveSnapshot replaces a state's file if enough was folded since the last. A file that cannot be written is logged and no
 // error: the stream is read instead.
 func (f *snapshotFiles[S]) saveSnapshot(s *streamState[S]) {
-	if f.folder == "" || s.bytesSinceSnapshot < max(snapshotThreshold, s.snapshotSize) {
+	if f.folder == "" || s.bytesSinceSnapshot < max(f.threshold, s.snapshotSize) {
 		return
 	}
 	body := f.header(s.stream)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/commands"
 	"lieudit/commands/account"
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
@@ -169,7 +170,7 @@ func TestEmptyCommitChangesNothingOfAState(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "folds")
 	newInstance := func() *locations.Locations {
 		l := newLocations(log, a)
-		l.KeepSnapshots(folder, slog.New(slog.DiscardHandler))
+		l.KeepSnapshots(folder, commands.DefaultSnapshotThreshold, slog.New(slog.DiscardHandler))
 		return l
 	}
 	l := newInstance()

@@ -59,9 +59,9 @@ func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, geocoder 
 }
 
 // KeepSnapshots keeps states in files of a folder that belongs to this instance alone, so that an account with a long history
-// is ready soon after a restart. The files can be deleted at any time. It must be called before the first command.
-func (l *Locations) KeepSnapshots(folder string, log *slog.Logger) {
-	l.handler.KeepSnapshots(folder, log)
+// is ready soon after a restart: see commands.Handler. The files can be deleted at any time. It must be called before the first command.
+func (l *Locations) KeepSnapshots(folder string, threshold int, log *slog.Logger) {
+	l.handler.KeepSnapshots(folder, threshold, log)
 }
 
 // Counts are the numbers of an account's active sites and of its referentials that are not archived.

@@ -18,7 +18,7 @@ import (
 
 // keepSnapshots makes an instance keep snapshots in a folder.
 func keepSnapshots(l *Locations, folder string) *Locations {
-	l.KeepSnapshots(folder, slog.New(slog.DiscardHandler))
+	l.KeepSnapshots(folder, commands.DefaultSnapshotThreshold, slog.New(slog.DiscardHandler))
 	return l
 }
 

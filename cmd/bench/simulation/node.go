@@ -207,7 +207,7 @@ func (n *node) open(folder string) (*run, error) {
 		return nil, errors.Join(err, r.closeLogs())
 	}
 	r.instance, err = instance.New(instance.Parts{
-		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace},
+		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace, SnapshotThreshold: snapshotThreshold},
 		Core:     core, Usage: usage,
 		Registry: r.registry, Vault: keys, Folder: folder,
 		Vintage: live.New(w.communes), SiteAlerts: alert.NewChecker(w.communes), Router: &routelive.Network{}, Releases: noReleases{},
@@ -246,6 +246,9 @@ func (r *run) closeLogs() (err error) {
 	}
 	return err
 }
+
+// snapshotThreshold is so small that an account's places are kept in a file nearly every day.
+const snapshotThreshold = 8 << 10
 
 // periodGrace is how long after its end a period of usage is closed.
 const periodGrace = 6 * time.Hour

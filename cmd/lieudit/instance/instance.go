@@ -32,6 +32,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"lieudit/commands"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/commands/deployment"
@@ -67,6 +68,7 @@ type Settings struct {
 	Unthrottled       bool           // publishable keys are not throttled: a proxy does it
 	BodyBudget        int64          // bytes of large request bodies in memory; 0: DefaultBodyBudget
 	AccountBodyBudget int64          // of these, the bytes of one account; 0: half of BodyBudget
+	SnapshotThreshold int            // bytes of an account's events after which its places are kept in a file; 0: commands.DefaultSnapshotThreshold
 	TrustedProxies    []netip.Prefix // in front of the API; what they say of their connections is the client's address
 	TokenPrefixes     token.Prefixes
 	AcceptLostKeys    bool // serve although the vault lost keys that the log needs
@@ -144,7 +146,7 @@ func New(parts Parts) (*Instance, error) {
 	i.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
 	i.ledger = usage.New(i.Usage, codec, i.accounts, i.waitLimiter, i.Now, i.Log)
 	i.locations = locations.New(i.Core, codec, i.accounts, geocode.New(i.Vintage), i.Now)
-	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), i.Log)
+	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), cmp.Or(i.SnapshotThreshold, commands.DefaultSnapshotThreshold), i.Log)
 	total := cmp.Or(i.Settings.BodyBudget, DefaultBodyBudget)
 	i.bodyBudget = bodylimit.NewBudget(total, cmp.Or(i.AccountBodyBudget, total/2))
 	i.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
