@@ -187,6 +187,9 @@ func (w *World) spoilStream(f faults.Fault) error {
 	_, err := w.core.Append(context.Background(), category+account, eventstore.Any, []eventstore.ProposedEvent{
 		{ID: uuid.New(), Type: newTypes[f.Size.Abs()%time.Duration(len(newTypes))], Data: []byte(`{"none":`), Metadata: []byte("{}")}})
 	time.Sleep(f.For)
+	if err == nil && category == "account-" {
+		w.people.CheckStopped(context.Background(), account)
+	}
 	w.people.Repair(context.Background(), account)
 	return err
 }

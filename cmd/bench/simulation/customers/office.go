@@ -35,7 +35,7 @@ func officeKinds() []kind {
 		{"reconcile", 1, (*Customers).reconcile, 0, 0, false},
 		{"revoke token", 1, (*Customers).revokeToken, 0, 0, true},
 		{"projections", 1, (*Customers).listProjections, 0, 0, false},
-		{"rebuild", 1, (*Customers).rebuild, 4, 0, true},
+		{"rebuild", 2, (*Customers).rebuild, 4, 0, true},
 	}
 }
 
@@ -177,7 +177,7 @@ type projections struct {
 
 // rebuild has one projection rebuilt, now and then.
 func (c *Customers) rebuild(ctx context.Context, act deed) {
-	if act.Size > 1 {
+	if act.Size > 2 {
 		return
 	}
 	op := act.operation("")
@@ -211,6 +211,18 @@ func (c *Customers) Repair(ctx context.Context, account string) {
 		}
 	}
 	c.world.Report(model.EveryAccountAnswers, "%s cannot be repaired", account)
+}
+
+// CheckStopped looks on every instance at an account whose stream holds what nobody can decode. None may pass it over.
+func (c *Customers) CheckStopped(ctx context.Context, account string) {
+	d := deed{Account: account, Label: "stopped"}
+	op := d.operation(account)
+	op.Endpoint = "GET /accounts/{id}"
+	for op.Instance = range c.world.Instances() {
+		if a := c.sendOnce(ctx, op, message{method: "GET", path: d.accountPath()}); a.Status == http.StatusOK {
+			c.world.Report(model.NothingPassedOver, "instance %d shows %s: %s", op.Instance, account, a.Body)
+		}
+	}
 }
 
 // repairTries is how often an operator tries to repair an account: for longer than any fault lasts.

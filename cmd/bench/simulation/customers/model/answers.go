@@ -88,6 +88,7 @@ type (
 		Name        string            `json:"nom"`
 		IsActive    bool              `json:"actif"`
 		Version     int               `json:"version"`
+		Deactivated string            `json:"desactive_le"`
 		Properties  map[string]string `json:"proprietes"`
 	}
 )

@@ -40,6 +40,9 @@ func (m *Model) checkShown(account string, act, where string, s shownSite) {
 		m.report(StableIDs, act, "%s: site %v has id %s, it had %s", where, id, s.ID, known)
 	}
 	of.ids[id] = s.ID
+	if s.IsActive != (s.Deactivated == "") {
+		m.report(WholeContents, act, "%s: site %v is active: %v, deactivated at %q", where, id, s.IsActive, s.Deactivated)
+	}
 	if s.Properties["nom"] != s.Name {
 		m.report(WholeContents, act, "%s: site %v is %q with the properties of %q", where, id, s.Name, s.Properties["nom"])
 	}

@@ -98,7 +98,7 @@ func newQuiet() quiet {
 		account:      shownOne,
 		keys:         `{"results":[` + revokedKey1 + `,{"id":"P1","kind":"publishable","label":"p","origins":["https://p.fr"]}]}`,
 		referentials: `{"results":[{"code":"r","nom":"R","status":"active","sites_actifs":1}]}`,
-		sites: `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"version":3,"proprietes":{"nom":"c"}},
+		sites: `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"desactive_le":"2026-01-15T09:00:00Z","version":3,"proprietes":{"nom":"c"}},
 			{"id":"S2","referentiel":"r","external_id":"b","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}]}`,
 		usage:   `{"periode":"2026-01-01","limite":8,"total":8,"lignes":[{"requetes":8}]}`,
 		billed:  []BilledLine{line("GET /me", 2), line("POST /locations/referentiels", 1), line("PUT site", 3), line("sync", 2)},
@@ -170,6 +170,7 @@ func TestModelFindsWrongAnswers(t *testing.T) {
 		{SameKeySameAnswer, "sync again", 200, `{"crees":0,"inchanges":1,"actifs_avant":1,"actifs_apres":1,"sites_actifs":1}`},
 		{StableIDs, "put again", 200, `{"id":"S9","referentiel":"r","external_id":"s","nom":"a","actif":true,"version":1,"proprietes":{"nom":"a"}}`},
 		{WholeContents, "put", 201, `{"id":"S1","referentiel":"r","external_id":"s","nom":"a","actif":true,"version":1,"proprietes":{"nom":"z"}}`},
+		{WholeContents, "put", 201, `{"id":"S1","referentiel":"r","external_id":"s","nom":"a","actif":true,"desactive_le":"2026-01-15T09:00:00Z","version":1,"proprietes":{"nom":"a"}}`},
 	} {
 		t.Run(fmt.Sprint(c.rule, " ", c.name, " ", c.status), func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +194,7 @@ func TestModelFindsWhatIsServedAboveACap(t *testing.T) {
 			switch e.name {
 			case "lost":
 				told[i].status = 200
-				told[i].body = `{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"version":3,"proprietes":{"nom":"c"}}`
+				told[i].body = `{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"desactive_le":"2026-01-15T09:00:00Z","version":3,"proprietes":{"nom":"c"}}`
 			case "above the cap":
 				told[i].status, told[i].body = 200, shownMe
 			}
@@ -256,7 +257,7 @@ func TestModelFindsWhatIsMissing(t *testing.T) {
 		{AcknowledgedIsThere, "no referential", func(q *quiet) { q.referentials = `{"results":[]}` }},
 		{AcknowledgedIsThere, "no site", func(q *quiet) { q.sites = `{"results":[]}` }},
 		{AcknowledgedIsThere, "half of an unknown write", func(q *quiet) {
-			q.sites = `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"version":2,"proprietes":{"nom":"c"}},
+			q.sites = `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"c","actif":false,"desactive_le":"2026-01-15T09:00:00Z","version":2,"proprietes":{"nom":"c"}},
 				{"id":"S2","referentiel":"r","external_id":"b","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}]}`
 		}},
 		{EveryAccountAnswers, "no JSON", func(q *quiet) { q.referentials = "…" }},
@@ -288,7 +289,7 @@ func TestUnknownWriteMayBeThereOrNot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuiet() // without the lost PUT, which did not count then either
-		q.sites = `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"a","actif":false,"version":2,"proprietes":{"nom":"a"}},
+		q.sites = `{"results":[{"id":"S1","referentiel":"r","external_id":"s","nom":"a","actif":false,"desactive_le":"2026-01-15T09:00:00Z","version":2,"proprietes":{"nom":"a"}},
 			{"id":"S2","referentiel":"r","external_id":"b","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}]}`
 		q.history = append(q.history[:4:4], Incident{"sites-changed", "r/s"}, Incident{"sites-changed", "r/s"}, Incident{"sites-changed", "r/b"})
 		if broken, texts := tellStory(t, story(), q); len(broken) > 0 {

@@ -21,6 +21,7 @@ const (
 	StableIDs         Rule = "the id of a site never changes"
 	WholeContents     Rule = "a site is shown as somebody wrote it, whole"
 	AnswersPromptly   Rule = "an answer takes no more than half a second of elapsed time unless something fails, or did so a moment ago"
+	NothingPassedOver Rule = "an account with an event that nobody can decode is not shown as if that event were not there"
 	WriterSeesIt      Rule = "who wrote a site finds it as it was written, or as others made it since"
 )
 
@@ -51,7 +52,7 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
-		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, WriterSeesIt, AnswersPromptly,
+		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, WriterSeesIt, AnswersPromptly,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
 		UsageAgrees, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
 	}
