@@ -187,12 +187,24 @@ func TestASilentLeaderIsReplacedByTheOneTheOthersName(t *testing.T) {
 	}
 }
 
+// awaitConnections returns how many connections the first two nodes have accepted, once that has not changed for a while: who has found
+// the leader goes on while slower nodes, and the leader itself, are still being asked.
+func (c *cluster) awaitConnections(t *testing.T) (first, second int32) {
+	t.Helper()
+	for {
+		first, second = c.proxies[0].accepted.Load(), c.proxies[1].accepted.Load()
+		if sleepFor(t, 300*time.Millisecond); c.proxies[0].accepted.Load() == first && c.proxies[1].accepted.Load() == second {
+			return first, second
+		}
+	}
+}
+
 func TestASilentLeaderThatTheOthersStillNameIsKept(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
 	mustAppend(t, s, "a-1", proposals(1))
-	leader, asked := c.proxies[0].accepted.Load(), c.proxies[1].accepted.Load()
+	leader, asked := c.awaitConnections(t)
 	c.proxies[0].holdAll()
 	wrote := make(chan error, 1)
 	go func() {
