@@ -184,7 +184,14 @@ func (m *Model) checkToken(c *Call, a Answer) (isRefused bool) {
 	case !slices.Contains([]int{200, 201, 202, 403, 404, 409, 422}, a.Status):
 		m.report(KnownStatus, c.Act, "%s: %s", c.Text, short(a))
 	}
-	return !mayUse || !isOwn
+	return !mayUse || !isOwn || a.Status == 404 && t.role == "agency" && m.mayBeForeign(c, t.account)
+}
+
+// mayBeForeign says whether the account of a call may be none of an agency's sub-clients, by some clock: it is about to join it, or to leave.
+func (m *Model) mayBeForeign(c *Call, agency string) bool {
+	return c.Account != agency && slices.ContainsFunc(m.customer(c.Account).account.during(c.began.Add(-grace)), func(a account) bool {
+		return a.agency != agency || a.at(c.walls[0].Add(clocksApart)).agency != agency
+	})
 }
 
 // mayBeClosed says whether an account may be closed.
