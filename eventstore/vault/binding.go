@@ -63,12 +63,12 @@ type databaseState struct {
 
 // readBinding reads the binding and whether data_keys has any row. It is cheap: it runs every probeInterval.
 func (v *Vault) readBinding(ctx context.Context) (databaseState, error) {
-	return v.queryState(ctx, "select count(*) from (select 1 from {data_keys} limit 1) as one")
+	return v.queryState(ctx, "select count(*) as n from (select 1 from {data_keys} limit 1) as one")
 }
 
 // readState reads the binding, counts the rows of data_keys and finds one whose key is wrapped.
 func (v *Vault) readState(ctx context.Context) (databaseState, error) {
-	state, err := v.queryState(ctx, "select count(*) from {data_keys}")
+	state, err := v.queryState(ctx, "select count(*) as n from {data_keys}")
 	if err != nil {
 		return state, err
 	}
@@ -83,20 +83,16 @@ func (v *Vault) readState(ctx context.Context) (databaseState, error) {
 	return state, err
 }
 
-// queryState reads the binding, and the number of rows with the query count.
+// queryState reads the binding, and the number of rows with the query count. One statement reads both: another instance may bind the
+// database and create the first key at any time, and keys without a binding would look like those of another log.
 func (v *Vault) queryState(ctx context.Context, count string) (state databaseState, err error) {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return state, err
 	}
-	found, err := sqldb.Select(ctx, db, bindingTable, "")
-	if err != nil {
-		return state, err
-	}
-	if len(found) > 0 {
-		state.binding = found[0]
-	}
-	err = db.QueryRow(ctx, count).Scan(&state.rows)
+	err = db.QueryRow(ctx, "select counted.n, coalesce(b.id, 0), coalesce(b.log, ''), coalesce(b.position, 0), coalesce(b.event, ''), coalesce(b.keys, 0),"+
+		" coalesce(b.version, 0), b.master from ("+count+") as counted left join {binding} b on b.id = 1").
+		Scan(append([]any{&state.rows}, bindingTable.Fields(&state.binding)...)...)
 	return state, err
 }
 

@@ -51,12 +51,15 @@ type instance struct {
 	close func()
 }
 
-// startUnchecked is an instance before its first check.
-func (f *fixture) startUnchecked(t *testing.T) *instance {
+// startUnchecked is an instance before its first check. It may have what a simulation has of its own.
+func (f *fixture) startUnchecked(t *testing.T, simulated ...sqldb.Simulated) *instance {
 	t.Helper()
 	v, err := vault.New(sqldbtest.DatabaseAddress(f.address), f.master, time.Now)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, s := range simulated {
+		v.Simulated = s
 	}
 	i := &instance{Bound: vault.Bind(v, f.log, testLogger(t)), log: f.log}
 	i.codec = eventstore.NewCodec(i.Bound)
