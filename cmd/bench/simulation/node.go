@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,7 +195,7 @@ func (n *node) open(folder string) (*run, error) {
 	if r.registry, err = sqldb.OpenRegistry(w.readModelsFolder()); err != nil {
 		return nil, err
 	}
-	log := w.log.With("instance", n.number)
+	log := slog.New(complaintHandler{w.log.Handler(), w}).With("instance", n.number)
 	r.registry.Log, r.registry.Simulated = log, r.simulated(faults.ReadModels)
 	keys, err := vault.New(w.vaultFile(), nil, n.wall.now)
 	if err != nil {

@@ -13,4 +13,5 @@ const (
 	CheckpointsGoOn = model.CheckpointsGoOn
 	RebuildsEqual   = model.RebuildsEqual
 	EndsInTime      = model.EndsInTime
+	OwnFilesAreUsed = model.OwnFilesAreUsed
 )

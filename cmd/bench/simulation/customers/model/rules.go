@@ -3,7 +3,7 @@ package model
 // Rule is what must hold, in words.
 type Rule string
 
-// What is checked of each answer.
+// What is checked of each answer, and of what an instance logs.
 const (
 	NoPanic           Rule = "no handler panics"
 	NoFailureAlone    Rule = "no answer is 5xx unless something fails, or did so a moment ago"
@@ -22,6 +22,7 @@ const (
 	WholeContents     Rule = "a site is shown as somebody wrote it, whole"
 	AnswersPromptly   Rule = "an answer takes no more than half a second of elapsed time unless something fails, or did so a moment ago"
 	NothingPassedOver Rule = "an account with an event that nobody can decode is not shown as if that event were not there"
+	OwnFilesAreUsed   Rule = "an instance can use the files that its earlier runs left"
 	WriterSeesIt      Rule = "who wrote a site finds it as it was written, or as others made it since"
 )
 
@@ -52,7 +53,7 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
-		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, WriterSeesIt, AnswersPromptly,
+		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, WriterSeesIt, AnswersPromptly, OwnFilesAreUsed,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
 		UsageAgrees, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
 	}
