@@ -174,6 +174,7 @@ type run struct {
 	node     *node
 	injector *faults.Injector
 	servers  connections
+	view     *regionView
 	logs     []eventstore.Store // clients of servers; closed at the end
 	instance *instance.Instance
 	registry *sqldb.Registry
@@ -207,14 +208,19 @@ func (n *node) open(folder string) (*run, error) {
 	if err := errors.Join(err, usageErr); err != nil {
 		return nil, errors.Join(err, r.closeLogs())
 	}
+	r.view = &regionView{region: w.region, vintage: live.New(w.communes), networks: &routelive.Network{}}
+	if err := r.view.open(); err != nil {
+		return nil, errors.Join(err, r.closeLogs())
+	}
 	r.instance, err = instance.New(instance.Parts{
 		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace, SnapshotThreshold: snapshotThreshold},
 		Core:     core, Usage: usage,
 		Registry: r.registry, Vault: keys, Folder: folder,
-		Vintage: live.New(w.communes), SiteAlerts: alert.NewChecker(w.communes), Router: &routelive.Network{}, Releases: noReleases{},
+		Vintage: r.view.vintage, SiteAlerts: alert.NewChecker(w.communes), Router: r.view.networks, Releases: noReleases{},
 		Now: n.wall.now, Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
 	})
 	if err != nil {
+		r.view.close()
 		return nil, errors.Join(err, r.closeLogs())
 	}
 	return r, nil
@@ -237,6 +243,7 @@ func (r *run) openLog(log *memory.Log, part, serverPart string) (eventstore.Stor
 
 // close frees what the run has opened.
 func (r *run) close() error {
+	r.view.close()
 	return errors.Join(r.instance.Close(), r.registry.Close(), r.closeLogs())
 }
 

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,11 +17,18 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 	if err != nil {
 		return nil, err
 	}
+	var known []customers.Address
+	if s.HasRegion {
+		if w.region, err = newRegion(ctx, filepath.Join(folder, "region"), w.communes, s.Seed, s.Begin); err != nil {
+			return nil, err
+		}
+		known = w.region.addresses
+	}
 	w.seed = s.Seed
 	if s.HasServers {
 		w.startServers()
 	}
-	people := customers.New(w, s.Accounts)
+	people := customers.New(w, s.Accounts, known)
 	w.people = people
 	w.Start()
 	defer w.Stop()

@@ -19,6 +19,7 @@ type Script struct {
 	Days     []Day     `json:"days"`
 
 	HasServers bool `json:"servers,omitempty"` // instances reach the logs through package esdb and servers
+	HasRegion  bool `json:"region,omitempty"`  // instances have a vintage and a road network; without, they fail each question about them
 }
 
 // Day is what happens within dayLength, how long all is quiet after it, and the wall time at which the next day begins.
@@ -38,13 +39,14 @@ const (
 	longestIdle   = 40 * time.Minute
 
 	serverInterval = 10 // one history of so many has servers before its logs
+	failInterval   = 3  // one history of so many has no region: then many requests are counted, fail and are refunded
 )
 
 // Generate draws a script.
 func Generate(seed uint64, days int) Script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
-	s.HasServers = seed%serverInterval == 0
+	s.HasServers, s.HasRegion = seed%serverInterval == 0, seed%failInterval != 0
 	at := s.Begin
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
@@ -90,7 +92,7 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 	all := faults.Kinds()
 	for {
 		k := all[random.IntN(len(all))]
-		if rare[k.Kind] && random.IntN(4) > 0 || strikesServers[k.Kind] && !s.HasServers {
+		if rare[k.Kind] && random.IntN(4) > 0 || strikesServers[k.Kind] && !s.HasServers || k.Kind == faults.RegionAway && !s.HasRegion {
 			continue
 		}
 		f := faults.Fault{Kind: k.Kind, Part: k.Parts[random.IntN(len(k.Parts))], Instance: random.IntN(instanceCount+1) - 1,

@@ -99,6 +99,7 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 			}
 			return nil
 		},
+		faults.RegionAway: w.withdrawRegion,
 		faults.WallClockApart: func(f faults.Fault) error {
 			for _, n := range w.struckNodes(f) {
 				n.wall.jump(f.Size)
@@ -120,6 +121,22 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		},
 		faults.VaultOld: w.strikeVault,
 	}
+}
+
+// withdrawRegion has nodes serve neither vintage nor road network for a while.
+func (w *World) withdrawRegion(f faults.Fault) (err error) {
+	var away []*regionView
+	for _, n := range w.struckNodes(f) {
+		if r := n.current(); r != nil {
+			r.view.withdraw()
+			away = append(away, r.view)
+		}
+	}
+	time.Sleep(f.For)
+	for _, v := range away {
+		err = errors.Join(err, v.open())
+	}
+	return err
 }
 
 // silenceServer has a server answer nothing for a while, on connections that stay.

@@ -16,7 +16,7 @@
 // their own, and all of them jump to the next day when the acts of one are over.
 //
 // What is simulated: every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
-// restarts; in one history of ten also the client of EventStoreDB (package esdb) and the server that speaks like one (package node),
+// restarts; in two histories of three the answers about addresses and roads, from a small region; in one of ten also the client of EventStoreDB (package esdb) and the server that speaks like one (package node),
 // over connections in memory. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real
 // EventStoreDB, the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses and
 // roads.
@@ -42,6 +42,7 @@ const instanceCount = 3
 type World struct {
 	folder      string // in memory: files of the databases, and a folder for each instance
 	communes    *commune.Table
+	region      *region // nil: no instance has a vintage or a road network
 	core, usage *memory.Log
 	servers     map[string]*server // before the logs; nil: instances use them without one
 	logClock    *wallClock         // stamps events

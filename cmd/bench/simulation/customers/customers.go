@@ -64,6 +64,8 @@ type Customers struct {
 	Model        *model.Model
 	world        World
 	accounts     int             // how many there are
+	addresses    []Address       // that are asked for
+	hasRegion    bool            // instances have a vintage and a road network: those of addresses
 	opening      []chan struct{} // by account: holds a value while it is being opened
 	quietMoments int             // so far
 	deaths       []int           // of each instance, at the last quiet moment
@@ -73,10 +75,14 @@ type Customers struct {
 	followers map[string]follower // of the changes, by account
 }
 
-// New returns customers of some accounts, none of which is open yet.
-func New(world World, accounts int) *Customers {
-	c := &Customers{Model: model.New(world.Report), world: world, accounts: accounts, deaths: make([]int, world.Instances()),
+// New returns customers of some accounts, none of which is open yet. addresses are those of the vintage that all instances serve; none:
+// they serve none, and no road network either.
+func New(world World, accounts int, addresses []Address) *Customers {
+	c := &Customers{addresses: addresses, hasRegion: len(addresses) > 0, Model: model.New(world.Report), world: world, accounts: accounts, deaths: make([]int, world.Instances()),
 		followers: map[string]follower{}}
+	if !c.hasRegion {
+		c.addresses = []Address{{ID: "48095_0275_00003", Label: "3 Rue de l'Ermitage 48000 Mende", Town: "Mende", Lon: 3.501, Lat: 44.518}}
+	}
 	for range max(accounts, agencyCount) {
 		c.opening = append(c.opening, make(chan struct{}, 1))
 	}
@@ -101,7 +107,7 @@ func (c *Customers) send(ctx context.Context, op model.Operation, m message) Ans
 	op.Text = m.method + " " + m.path
 	for try := 0; ; try++ {
 		a := c.sendOnce(ctx, op, m)
-		if a.Status != 0 && a.Status < 500 || try == tries-1 || mayFail(op, a) {
+		if a.Status != 0 && a.Status < 500 || try == tries-1 || c.mayFail(op, a) {
 			return a
 		}
 		select {
@@ -146,15 +152,15 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 	if took > promptly && !isDisturbed {
 		c.world.Report(model.AnswersPromptly, "%s %s on instance %d took %v: %d", op.Act, op.Text, op.Instance, took, a.Status)
 	}
-	if a.Status >= 500 && !isDisturbed && !mayFail(op, a) && !c.Model.IsUnreadable(op.Account) {
+	if a.Status >= 500 && !isDisturbed && !c.mayFail(op, a) && !c.Model.IsUnreadable(op.Account) {
 		c.world.Report(model.NoFailureAlone, "%s %s: %d %s", op.Act, op.Text, a.Status, a.Body)
 	}
 	return a
 }
 
 // mayFail says whether a failure is one that a service without a vintage or a network of roads has.
-func mayFail(op model.Operation, a Answer) bool {
-	return a.Status == 500 && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
+func (c *Customers) mayFail(op model.Operation, a Answer) bool {
+	return !c.hasRegion && a.Status == 500 && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
 }
 
 // tokenText is the text of a token.

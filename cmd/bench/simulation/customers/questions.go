@@ -3,26 +3,35 @@ package customers
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"lieudit/cmd/bench/simulation/customers/model"
 )
 
+// Address is an address that the vintage has.
+type Address struct {
+	ID, Label, Town string
+	Lon, Lat        float64
+}
+
 // questionKinds are the questions of customers with a key.
 func questionKinds() []kind {
 	return []kind{
-		question("verify", 12, model.Addresses, "GET /address/verify", "/address/verify?q=12+rue+de+la+Gare+48000+Mende"),
-		question("complete", 12, model.Addresses, "GET /address/autocomplete", "/address/autocomplete?q=rue+de+la"),
-		question("view", 3, model.Addresses, "GET /address/view/{id}", "/address/view/48095"),
-		question("near address", 3, model.Addresses, "GET /address/proximity", "/address/proximity?lat=44.518&lon=3.501"),
-		question("locality", 3, model.Addresses, "GET /locality/search", "/locality/search?q=Mende"),
 		question("me", 6, model.Addresses, "GET /me", "/me"),
-		question("former search", 3, model.Addresses, "GET /search", "/search/?q=Mende"),
-		question("route", 2, model.Route, "GET /route/compute", "/route/compute?origin=48095&destination=48095"),
 		question("list referentials", 3, model.Locations, "GET /locations/referentiels", "/locations/referentiels"),
 		question("search places", 4, model.Locations, "GET /locations/search", "/locations/search?limit=100"),
 		question("search near", 2, model.Locations, "GET /locations/search",
 			"/locations/search?lat=44.5&lon=3.5&radius=5000&total=true&facettes=referentiel"),
+		{"verify", 12, (*Customers).verify, 0, 0, false},
+		{"complete", 12, (*Customers).complete, 0, 0, false},
+		{"view", 3, (*Customers).view, 0, 0, false},
+		{"near address", 3, (*Customers).findNear, 0, 0, false},
+		{"locality", 3, (*Customers).findLocality, 0, 0, false},
+		{"former search", 3, (*Customers).searchAsBefore, 0, 0, false},
+		{"route", 2, (*Customers).route, 0, 0, false},
 		{"burst", 6, (*Customers).burst, 0, 25, false},
 		{"matrix", 2, (*Customers).matrix, 20, 0, false},
 		{"file", 2, (*Customers).file, 20, 0, false},
@@ -41,11 +50,80 @@ func question(name string, weight int, service model.Service, endpoint, path str
 func (c *Customers) ask(ctx context.Context, act deed, service model.Service, endpoint, path string, weight int64) Answer {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight = service, endpoint, weight
+	return c.askWithKey(ctx, act, op, message{method: "GET", path: path})
+}
+
+// askWithKey sends a request with a key of the act's account. It returns no answer where the account has none.
+func (c *Customers) askWithKey(ctx context.Context, act deed, op model.Operation, m message) Answer {
 	var ok bool
 	if op.Key, ok = c.key(ctx, act); !ok {
 		return Answer{}
 	}
-	return c.send(ctx, op, message{method: "GET", path: path})
+	return c.send(ctx, op, m)
+}
+
+// askRegion asks what has the same answer whenever it is asked, and whoever is: the vintage and the roads stay as they are.
+func (c *Customers) askRegion(ctx context.Context, act deed, service model.Service, endpoint, path string) Answer {
+	op := act.operation(act.Account)
+	op.Service, op.Endpoint, op.Weight, op.Question = service, endpoint, 1, path
+	return c.askWithKey(ctx, act, op, message{method: "GET", path: path})
+}
+
+// address is one of the addresses, in the order of the vintage's rows.
+func (c *Customers) address(number int) Address { return c.addresses[number%len(c.addresses)] }
+
+// verify asks for an address, and expects to find it.
+func (c *Customers) verify(ctx context.Context, act deed) {
+	at := c.address(act.Pick)
+	a := c.askRegion(ctx, act, model.Addresses, "GET /address/verify", "/address/verify?q="+url.QueryEscape(at.Label))
+	if a.Status == http.StatusOK && !strings.Contains(string(a.Body), strconv.Quote(at.ID)) {
+		c.world.Report(model.FindsAddress, "%s: %s is not in %s", at.Label, at.ID, a.Body)
+	}
+}
+
+// complete asks for what begins like an address.
+func (c *Customers) complete(ctx context.Context, act deed) {
+	label := []rune(c.address(act.Pick).Label)
+	c.askRegion(ctx, act, model.Addresses, "GET /address/autocomplete", "/address/autocomplete?q="+url.QueryEscape(string(label[:5+act.Pick%8])))
+}
+
+// view looks an address up, and now and then one that there is not.
+func (c *Customers) view(ctx context.Context, act deed) {
+	at := c.address(act.Pick)
+	id := at.ID
+	if act.Pick%5 == 0 {
+		id += "_none"
+	}
+	a := c.askRegion(ctx, act, model.Addresses, "GET /address/view/{id}", "/address/view/"+pathEscape(id))
+	if a.Status == http.StatusNotFound && id == at.ID || a.Status == http.StatusOK && !strings.Contains(string(a.Body), strconv.Quote(id)) {
+		c.world.Report(model.FindsAddress, "%s: %d %s", id, a.Status, a.Body)
+	}
+}
+
+// findNear asks for what is around an address.
+func (c *Customers) findNear(ctx context.Context, act deed) {
+	at := c.address(act.Pick)
+	path := fmt.Sprintf("/address/proximity?lat=%f&lon=%f", at.Lat, at.Lon)
+	if act.Pick%2 == 0 {
+		path = "/address/proximity?center=" + url.QueryEscape(at.Label)
+	}
+	c.askRegion(ctx, act, model.Addresses, "GET /address/proximity", path)
+}
+
+// findLocality asks for a town.
+func (c *Customers) findLocality(ctx context.Context, act deed) {
+	c.askRegion(ctx, act, model.Addresses, "GET /locality/search", "/locality/search?q="+url.QueryEscape(c.address(act.Pick).Town))
+}
+
+// searchAsBefore asks as customers of the former interface do.
+func (c *Customers) searchAsBefore(ctx context.Context, act deed) {
+	c.askRegion(ctx, act, model.Addresses, "GET /search", "/search/?q="+url.QueryEscape(c.address(act.Pick).Label))
+}
+
+// route asks for the way from an address to another one, mostly in the same town.
+func (c *Customers) route(ctx context.Context, act deed) {
+	c.askRegion(ctx, act, model.Route, "GET /route/compute", "/route/compute?steps=true&origin="+url.QueryEscape(c.address(act.Pick).Label)+
+		"&destination="+url.QueryEscape(c.address(act.Pick+9).Label))
 }
 
 // burst asks the same many times at once, on all instances.
@@ -58,30 +136,25 @@ func (c *Customers) matrix(ctx context.Context, act deed) {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint = model.Matrix, "POST /route/matrix"
 	op.Weight = int64(act.Size*act.Size+24) / 25
-	var ok bool
-	if op.Key, ok = c.key(ctx, act); !ok {
-		return
-	}
+	op.Question = fmt.Sprint("matrix ", act.Pick%len(c.addresses), " ", act.Size)
 	bounds := make([]map[string]float64, act.Size)
 	for i := range bounds {
-		bounds[i] = map[string]float64{"lon": 3.5 + float64(i)/1000, "lat": 44.5}
+		at := c.address(act.Pick + i)
+		bounds[i] = map[string]float64{"lon": at.Lon, "lat": at.Lat}
 	}
-	c.send(ctx, op, message{method: "POST", path: "/route/matrix", body: map[string]any{"origins": bounds, "destinations": bounds}})
+	c.askWithKey(ctx, act, op, message{method: "POST", path: "/route/matrix", body: map[string]any{"origins": bounds, "destinations": bounds}})
 }
 
 // file sends a file of addresses. Each row counts.
 func (c *Customers) file(ctx context.Context, act deed) {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight = model.Addresses, "POST /search/csv", int64(act.Size)
-	var ok bool
-	if op.Key, ok = c.key(ctx, act); !ok {
-		return
-	}
+	op.Question = fmt.Sprint("file ", act.Pick%len(c.addresses), " ", act.Size)
 	form := "--x\r\nContent-Disposition: form-data; name=\"data\"; filename=\"a.csv\"\r\nContent-Type: text/csv\r\n\r\nadresse\n"
 	for i := range act.Size {
-		form += fmt.Sprintf("%d rue de la Gare Mende\n", i+1)
+		form += c.address(act.Pick+i).Label + "\n"
 	}
-	c.send(ctx, op, message{method: "POST", path: "/search/csv/", body: []byte(form + "\r\n--x--\r\n"),
+	c.askWithKey(ctx, act, op, message{method: "POST", path: "/search/csv/", body: []byte(form + "\r\n--x--\r\n"),
 		header: map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}})
 }
 

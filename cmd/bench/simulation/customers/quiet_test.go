@@ -169,7 +169,7 @@ func (f *fakeService) showUsage(path, query string) (int, string) {
 // checkFake has customers use a fake service and look at it when all is quiet.
 func checkFake(t *testing.T, f *fakeService, closes bool) {
 	f.counted = map[string]int64{}
-	c := New(f, 3)
+	c := New(f, 3, nil)
 	d := deed{Account: "compte-03", Label: "n", Pick: 42 * 9} // lieux-0 and s0
 	if !c.openFirst(t.Context(), 2, d) {
 		t.Fatal("the account is not open")

@@ -64,6 +64,7 @@ const (
 	InstancePauses      Kind = "instance pauses"
 	InstanceOldFiles    Kind = "instance starts with yesterday's files"
 	InstanceNoFiles     Kind = "instance starts without files"
+	RegionAway          Kind = "vintage and road network away"
 	WallClockApart      Kind = "wall clock apart"
 	LogRestored         Kind = "log restored to an older copy"
 	ReadModelsOld       Kind = "read models rolled back"
@@ -115,6 +116,7 @@ func Kinds() []Description {
 		{InstancePauses, []string{World}, "every call of an instance waits for seconds"},
 		{InstanceOldFiles, []string{World}, "an instance dies and starts with its own folder as it stood a day before"},
 		{InstanceNoFiles, []string{World}, "an instance dies and starts with an empty folder of its own"},
+		{RegionAway, []string{World}, "an instance serves neither its vintage nor its road network, as where a file proves to be damaged"},
 		{WallClockApart, []string{World}, "an instance's wall clock is set minutes forward or back"},
 		{LogRestored, []string{World}, "all instances end, both logs are as they were at a quiet moment, and all instances start"},
 		{ReadModelsOld, []string{World}, "all instances end and find the read models as they were a day before"},

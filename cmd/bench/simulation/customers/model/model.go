@@ -42,6 +42,9 @@ type Operation struct {
 	Origin  string // that the request says, "" for none
 	Weight  int64  // requests that it counts for
 
+	// Question names what has one answer whenever it is asked; "": no such question.
+	Question string
+
 	// With a token of the customer area.
 	Token string // its label
 
@@ -67,6 +70,7 @@ type Model struct {
 	book     book
 	billed   []BilledLine // at the last quiet moment
 	underWay map[*Call]bool
+	answers  map[string]string // to questions
 	walls    map[int]time.Time // the latest that an instance's wall clock said
 	tell     func(rule Rule, format string, args ...any)
 }
@@ -84,7 +88,7 @@ type customer struct {
 
 // New makes a model of a service that has no account yet. It tells each violation.
 func New(tell func(rule Rule, format string, args ...any)) *Model {
-	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
+	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{}, answers: map[string]string{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
 	m.tokens[Operator] = &areaToken{role: "operator"}
 	return m
 }
@@ -154,6 +158,9 @@ func (m *Model) End(c *Call, a Answer, wall time.Time) {
 	if c.Key != "" {
 		m.count(c, a)
 	}
+	if c.Question != "" && counts(a.Status) {
+		m.checkQuestion(c, a)
+	}
 	if c.OnUsage != nil && !isRefused {
 		m.adjust(*c.OnUsage, a)
 	}
@@ -164,6 +171,17 @@ func (m *Model) End(c *Call, a Answer, wall time.Time) {
 	if c.onPlaces != nil {
 		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) }, showsSite)
 		m.checkSite(c, a)
+	}
+}
+
+// checkQuestion checks that a question is answered as it was before.
+func (m *Model) checkQuestion(c *Call, a Answer) {
+	answer := fmt.Sprint(a.Status, " ", string(a.Body))
+	switch before, ok := m.answers[c.Question]; {
+	case !ok:
+		m.answers[c.Question] = answer
+	case before != answer:
+		m.report(OneAnswer, c.Act, "%s: %s, and before %s", c.Text, answer, before)
 	}
 }
 

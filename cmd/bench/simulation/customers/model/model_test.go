@@ -383,3 +383,21 @@ func TestPeriodsBeginOnTheDayOfTheAnchor(t *testing.T) {
 		}
 	}
 }
+
+func TestModelFindsTwoAnswersToOneQuestion(t *testing.T) {
+	t.Parallel()
+	var broken []Rule
+	m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+	ask := func(question, body string) {
+		m.checkQuestion(&Call{Operation: Operation{Question: question}}, Answer{Status: 200, Body: []byte(body)})
+	}
+	ask("a", "1")
+	ask("b", "2")
+	ask("a", "1")
+	if len(broken) > 0 {
+		t.Errorf("the same answer twice breaks %q", broken)
+	}
+	if ask("a", "2"); !slices.Equal(broken, []Rule{OneAnswer}) {
+		t.Errorf("another answer breaks %q, want %q", broken, OneAnswer)
+	}
+}

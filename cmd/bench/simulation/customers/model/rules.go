@@ -23,6 +23,8 @@ const (
 	AnswersPromptly   Rule = "an answer takes no more than half a second of elapsed time unless something fails, or did so a moment ago"
 	NothingPassedOver Rule = "an account with an event that nobody can decode is not shown as if that event were not there"
 	OwnFilesAreUsed   Rule = "an instance can use the files that its earlier runs left"
+	OneAnswer         Rule = "a question about addresses or roads has one answer, whoever is asked and whenever"
+	FindsAddress      Rule = "an address of the vintage is found by its text and by its id"
 	WriterSeesIt      Rule = "who wrote a site finds it as it was written, or as others made it since"
 )
 
@@ -53,7 +55,8 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
-		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, WriterSeesIt, AnswersPromptly, OwnFilesAreUsed,
+		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, OneAnswer, FindsAddress, WriterSeesIt, AnswersPromptly,
+		OwnFilesAreUsed,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
 		UsageAgrees, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
 	}
