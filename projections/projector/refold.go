@@ -67,7 +67,7 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 // refoldDueAccounts refolds the accounts whose status asks for it. One that cannot be refolded yet does not hold up the
 // others; the error is that of the first.
 func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
-	due, err := sqldb.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
+	due, err := w.dueRefolds(ctx)
 	if err != nil {
 		return nil // the worker logs that the database is unavailable
 	}
@@ -80,7 +80,15 @@ func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
 			break
 		}
 	}
+	if len(due) > 0 && first == nil {
+		w.serveWhenCaughtUp(ctx) // a generation that is being built may have waited for this
+	}
 	return first
+}
+
+// dueRefolds returns the status of each account that is to be refolded.
+func (w *worker) dueRefolds(ctx context.Context) ([]table.AccountStatus, error) {
+	return sqldb.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
 }
 
 // refoldAccount refolds the account. It ends with the account running, or stopped again by another unusable event.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -103,6 +104,58 @@ func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.
 		if diff := cmp.Diff([]string{"x v1", "y v1"}, siteNames(sites)); diff != "" || err != nil || failed != nil {
 			t.Error(err, failed, diff)
 		}
+	})
+}
+
+// A generation that is filled again meets an event that was unusable once more. It does not serve while the account is to be refolded:
+// the one before answers for it.
+func TestGenerationServesOnlyWhenItsAccountsAreRefolded(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		log := &observedLog{Store: s.log}
+		s.log = log
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"})
+		s.appendRaw(t, "locations-a", sitesChanged, `{`)
+		s.appendEvents(t, "locations-a", siteRow("m", "x", event.SiteCreated, 1))
+		i := s.startInstance(t, locations.Model(true))
+		i.awaitPosition(t, s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 1}}))
+		i.awaitRunning(t, table.LocationsModel, "a")
+		requireRows := func(when string) {
+			t.Helper()
+			sites, _, err := i.accountRows(t, "a")
+			if diff := cmp.Diff([]string{"x v1"}, siteNames(sites)); diff != "" || err != nil {
+				t.Error(when, err, diff)
+			}
+		}
+
+		isRefolding, goOn := make(chan struct{}), make(chan struct{})
+		reached, release := sync.OnceFunc(func() { close(isRefolding) }), sync.OnceFunc(func() { close(goOn) })
+		t.Cleanup(release)
+		log.setOnRead(func(stream string) {
+			if stream == "locations-a" {
+				reached()
+				<-goOn
+			}
+		})
+		before, err := i.registry.ServingGeneration(t.Context(), table.LocationsModel)
+		if err == nil {
+			_, err = i.Rebuild(t.Context(), before.Model)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-isRefolding
+		for range 10 {
+			requireRows("while the account is refolded:")
+			time.Sleep(100 * time.Millisecond)
+		}
+		release()
+		until(t, "the new generation serves", func() bool {
+			now, err := i.registry.ServingGeneration(t.Context(), table.LocationsModel)
+			return err == nil && now.Name != before.Name
+		})
+		requireRows("afterwards:")
 	})
 }
 

@@ -202,6 +202,10 @@ func (p *Projector) isServingFunc(m Model, g sqldb.Generation) func(context.Cont
 // the serving one is of another log or stands still, and is replaced all the same.
 const switchTimeout = 2 * time.Second
 
+// refoldTimeout is how long such a generation waits for the refolds of its accounts. A generation meets again each event that was ever
+// unusable, and stops its account until the correction, which comes later on the log, has been folded.
+const refoldTimeout = 5 * time.Minute
+
 // serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing. It may be
 // called by several goroutines: the handler calls it after a batch, and keepLease after a renewal. One of them tries at a time, and
 // the others do not wait for it: a lease is to be renewed however slow the database is.
@@ -223,16 +227,23 @@ func (p *Projector) serveOnceFunc(w *worker, g sqldb.Generation) func(context.Co
 	}
 }
 
-// serveGeneration makes a generation that was being built serve, once it has caught up and is not behind the serving
-// one.
+// serveGeneration makes a generation that was being built serve, once it has caught up, is not behind the serving one, and answers for
+// each account that the serving one answers for.
 func (p *Projector) serveGeneration(ctx context.Context, w *worker, g sqldb.Generation) (bool, error) {
 	caughtUpAt := w.currentState().caughtUpAt
 	if caughtUpAt.IsZero() {
 		return false, nil
 	}
-	if time.Since(caughtUpAt) < switchTimeout {
+	waited := time.Since(caughtUpAt)
+	if waited < switchTimeout {
 		ahead, err := p.isServingAhead(ctx, w)
 		if err != nil || ahead {
+			return false, err
+		}
+	}
+	if waited < refoldTimeout {
+		isWaiting, err := p.isWaitingForRefolds(ctx, w)
+		if err != nil || isWaiting {
 			return false, err
 		}
 	}
@@ -256,6 +267,16 @@ func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error)
 		err = nil
 	}
 	return ahead, err
+}
+
+// isWaitingForRefolds says whether accounts of the worker's generation are still to be refolded, while another generation answers.
+func (p *Projector) isWaitingForRefolds(ctx context.Context, w *worker) (bool, error) {
+	due, err := w.dueRefolds(ctx)
+	if err != nil || len(due) == 0 {
+		return false, err
+	}
+	err = p.registry.Read(ctx, w.model.ReadModel, func(*sqldb.DB) error { return nil })
+	return err == nil, nil
 }
 
 // OwnedGeneration is a serving generation that this instance fills. A model's OwnerTask gets it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/eventstore/sqldb"
@@ -14,22 +15,68 @@ import (
 // ownTables are tables of a generation that tell of its filling and not of the log.
 var ownTables = []string{"checkpoint", "generation", "account_status"}
 
-// checkRebuilds has every read model filled again, and compares the rows before and after. Nothing may be appended meanwhile.
+// rebuildInterval is after how many days all read models are filled again.
+const rebuildInterval = 5
+
+// checkRebuilds has every read model filled again, twice: of an instance whose supervisor is stuck since the first time, the second
+// one tells. Nothing may be appended meanwhile.
 func (w *World) checkRebuilds(ctx context.Context, people *customers.Customers) {
 	sleep(ctx, settleTime/3) // until the last requests of the check before are in the rows
-	core, usage := w.core.LastPosition(), w.usage.LastPosition()
-	before := w.dumpReadModels(ctx)
-	people.RebuildAll(ctx)
-	sleep(ctx, settleTime)
-	after := w.dumpReadModels(ctx)
-	if core != w.core.LastPosition() || usage != w.usage.LastPosition() {
-		return // a period was closed meanwhile, say: looked at another day
+	for range 2 {
+		w.checkRebuild(ctx, people)
 	}
-	for model, rows := range before {
-		if diff := firstDifference(rows, after[model]); diff != "" {
-			w.Report(customers.RebuildsEqual, "%s: %s", model, diff)
+}
+
+// rebuildLooks are when the rows are looked at after a rebuild has begun: when generations begin to serve, and when all must.
+var rebuildLooks = []time.Duration{0, 100 * time.Millisecond, time.Second, settleTime / 2}
+
+// checkRebuild has every read model filled again, and checks that it serves the same rows all the time, and in the end from a new
+// generation.
+func (w *World) checkRebuild(ctx context.Context, people *customers.Customers) {
+	core, usage := w.core.LastPosition(), w.usage.LastPosition()
+	generations, before := w.servingGenerations(ctx), w.dumpReadModels(ctx)
+	if !people.RebuildAll(ctx) {
+		return
+	}
+	begun := time.Now()
+	for _, look := range rebuildLooks {
+		sleep(ctx, time.Until(begun.Add(look)))
+		after := w.dumpReadModels(ctx)
+		if core != w.core.LastPosition() || usage != w.usage.LastPosition() {
+			return // a period was closed meanwhile, say: looked at another day
+		}
+		for model, rows := range before {
+			if diff := firstDifference(rows, after[model]); diff != "" {
+				w.Report(customers.RebuildsEqual, "%s, %v after a rebuild began: %s", model, look, diff)
+			}
 		}
 	}
+	for model, name := range w.servingGenerations(ctx) {
+		if generations[model] == name {
+			w.Report(customers.RebuildsEnd, "%s still serves from %s", model, name)
+		}
+	}
+}
+
+// readModels are all of them.
+var readModels = []table.ReadModel{table.AccountModel, table.AuditModel, table.LocationsModel, table.UsageModel}
+
+// servingGenerations returns which generation of each read model serves, by the model's name.
+func (w *World) servingGenerations(ctx context.Context) map[string]string {
+	r := w.nodes[0].current()
+	if r == nil {
+		return nil
+	}
+	names := map[string]string{}
+	for _, m := range readModels {
+		g, err := r.registry.ServingGeneration(ctx, m)
+		if err != nil {
+			w.Report(customers.ModelsMove, "%s cannot be read: %v", m.Name, err)
+			continue
+		}
+		names[m.Name] = g.Name
+	}
+	return names
 }
 
 // dumpReadModels returns the rows of every serving read model as texts, by the model's name.
@@ -39,7 +86,7 @@ func (w *World) dumpReadModels(ctx context.Context) map[string][]string {
 		return nil
 	}
 	dumped := map[string][]string{}
-	for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel, table.LocationsModel, table.UsageModel} {
+	for _, m := range readModels {
 		err := r.registry.Read(ctx, m, func(db *sqldb.DB) (err error) {
 			dumped[m.Name], err = dumpRows(ctx, db)
 			return err
@@ -119,6 +166,3 @@ func firstDifference(before, after []string) string {
 	}
 	return ""
 }
-
-// rebuildInterval is after how many days all read models are filled again.
-const rebuildInterval = 5

@@ -365,9 +365,9 @@ func (c *Customers) Restore(s Snapshot) {
 // HasErasedSince says whether an account may have been erased since a snapshot.
 func (c *Customers) HasErasedSince(s Snapshot) bool { return c.Model.HasErasedSince(s.model) }
 
-// RebuildAll is what an operator does after an older copy of the log was put back.
-func (c *Customers) RebuildAll(ctx context.Context) {
+// RebuildAll has an operator fill every read model again, as after an older copy of the log was put back.
+func (c *Customers) RebuildAll(ctx context.Context) (isAccepted bool) {
 	op := deed{}.operation("")
 	op.Endpoint = "POST /projections:rebuild"
-	c.send(ctx, op, message{method: "POST", path: "/projections:rebuild", body: map[string]any{}})
+	return c.send(ctx, op, message{method: "POST", path: "/projections:rebuild", body: map[string]any{}}).Status == http.StatusAccepted
 }

@@ -12,6 +12,7 @@ const (
 	ModelsMove      = model.ProjectionsMove
 	CheckpointsGoOn = model.CheckpointsGoOn
 	RebuildsEqual   = model.RebuildsEqual
+	RebuildsEnd     = model.RebuildsEnd
 	EndsInTime      = model.EndsInTime
 	OwnFilesAreUsed = model.OwnFilesAreUsed
 )

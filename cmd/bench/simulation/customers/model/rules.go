@@ -48,6 +48,7 @@ const (
 	ProjectionsMove     Rule = "at a quiet moment every read model serves, has caught up and has stopped no account"
 	CheckpointsGoOn     Rule = "the checkpoint of a read model never goes back"
 	RebuildsEqual       Rule = "a read model that is filled again holds the same rows"
+	RebuildsEnd         Rule = "a read model that is filled again serves from the new rows a moment later"
 	EndsInTime          Rule = "what runs ends when it is told to"
 )
 
@@ -58,6 +59,6 @@ func Rules() []Rule {
 		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, OneAnswer, FindsAddress, WriterSeesIt, AnswersPromptly,
 		OwnFilesAreUsed,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
-		UsageAgrees, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, EndsInTime,
+		UsageAgrees, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, RebuildsEnd, EndsInTime,
 	}
 }
