@@ -100,7 +100,7 @@ func (n *node) supervise(ctx context.Context, folder string) {
 	}
 }
 
-// stop ends the instance in order. It does not wait for its end.
+// stop ends the instance gracefully. It does not wait for its end.
 func (n *node) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -184,33 +184,37 @@ type run struct {
 	isEnding atomic.Bool    // it takes no more requests
 }
 
-// open builds a run on a folder, with the faults that strike now.
+// open builds a run on a folder. Faults strike it from its start on, see begin.
 func (n *node) open(folder string) (*run, error) {
-	w := n.world
-	r := &run{node: n, injector: faults.NewInjector(w.nextSeed()), ready: make(chan struct{}), died: make(chan struct{})}
+	r := &run{node: n, injector: faults.NewInjector(n.world.nextSeed()), ready: make(chan struct{}), died: make(chan struct{}),
+		view: &regionView{region: n.world.region, vintage: live.New(n.world.communes), networks: &routelive.Network{}}}
 	r.injector.OnDeath = r.die
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
+	if err := r.build(folder); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
-	var err error
+	return r, nil
+}
+
+// build makes the run's instance, and opens what that uses.
+func (r *run) build(folder string) (err error) {
+	n, w := r.node, r.node.world
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
 	if r.registry, err = sqldb.OpenRegistry(w.readModelsFolder()); err != nil {
-		return nil, err
+		return err
 	}
 	log := slog.New(complaintHandler{w.log.Handler(), w}).With("instance", n.number)
 	r.registry.Log, r.registry.Simulated = log, r.simulated(faults.ReadModels)
 	keys, err := vault.New(w.vaultFile(), nil, n.wall.now)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	keys.Simulated = r.simulated(faults.Vault)
 	core, err := r.openLog(w.core, faults.CoreLog, faults.CoreServer)
 	usage, usageErr := r.openLog(w.usage, faults.UsageLog, faults.UsageServer)
-	if err := errors.Join(err, usageErr); err != nil {
-		return nil, errors.Join(err, r.closeLogs())
-	}
-	r.view = &regionView{region: w.region, vintage: live.New(w.communes), networks: &routelive.Network{}}
-	if err := r.view.open(); err != nil {
-		return nil, errors.Join(err, r.closeLogs())
+	if err := errors.Join(err, usageErr, r.view.open()); err != nil {
+		return err
 	}
 	r.instance, err = instance.New(instance.Parts{
 		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace, SnapshotThreshold: snapshotThreshold},
@@ -219,11 +223,7 @@ func (n *node) open(folder string) (*run, error) {
 		Vintage: r.view.vintage, SiteAlerts: alert.NewChecker(w.communes), Router: r.view.networks, Releases: noReleases{},
 		Now: n.wall.now, Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
 	})
-	if err != nil {
-		r.view.close()
-		return nil, errors.Join(err, r.closeLogs())
-	}
-	return r, nil
+	return err
 }
 
 // openLog returns the run's view of a log, by the log's server where it has one.
@@ -242,16 +242,17 @@ func (r *run) openLog(log *memory.Log, part, serverPart string) (eventstore.Stor
 }
 
 // close frees what the run has opened.
-func (r *run) close() error {
-	r.view.close()
-	return errors.Join(r.instance.Close(), r.registry.Close(), r.closeLogs())
-}
-
-// closeLogs closes the clients of servers.
-func (r *run) closeLogs() (err error) {
-	for _, l := range r.logs {
+func (r *run) close() (err error) {
+	if r.instance != nil {
+		err = r.instance.Close()
+	}
+	if r.registry != nil {
+		err = errors.Join(err, r.registry.Close())
+	}
+	for _, l := range r.logs { // the clients of servers
 		err = errors.Join(err, l.Close())
 	}
+	r.view.close()
 	return err
 }
 

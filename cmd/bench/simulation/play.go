@@ -11,7 +11,8 @@ import (
 	"lieudit/cmd/bench/simulation/faults"
 )
 
-// Play plays a script and returns the rules that were broken. It ends with the first day on which one was. It must run in a bubble.
+// Play plays a script and returns the rules that were broken, the end of the instances included. It ends with the first day on which one
+// was. It must run in a bubble.
 func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Violation, error) {
 	w, err := NewWorld(folder, s.Begin, log)
 	if err != nil {
@@ -31,15 +32,21 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 	people := customers.New(w, s.Accounts, known)
 	w.people = people
 	w.Start()
-	defer w.Stop()
+	err = w.playDays(ctx, s.Days, people)
+	w.Stop()
+	return w.Violations(), err
+}
+
+// playDays plays one day after the other, up to the first on which a rule was broken.
+func (w *World) playDays(ctx context.Context, days []Day, people *customers.Customers) error {
 	w.awaitQuiet(ctx)
 	if err := w.keepFirstVault(); err != nil {
-		return nil, err
+		return err
 	}
 	var earlier, before *quietMoment // those of the last two days: a restored log has lost a day
-	for number, d := range s.Days {
+	for number, d := range days {
 		begun := w.wall.now()
-		log.Info("day", "number", number, "wall", begun)
+		w.log.Info("day", "number", number, "wall", begun)
 		if _, restores := restoreOf(d); restores && earlier != nil {
 			before = nil // it is not on the log any more
 		}
@@ -47,13 +54,13 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 		if number%rebuildInterval == rebuildInterval-1 {
 			w.checkRebuilds(ctx, people)
 		}
-		if found := w.Violations(); len(found) > 0 {
-			return found, nil
+		if len(w.Violations()) > 0 {
+			return nil
 		}
 		sleep(ctx, d.Idle)
 		w.wall.jump(max(d.Until-w.wall.now().Sub(begun), 0))
 	}
-	return nil, nil
+	return nil
 }
 
 // quietMoment is what a restored log makes the truth again.
@@ -63,13 +70,13 @@ type quietMoment struct {
 }
 
 // playDay plays one day up to its quiet moment, which it returns.
-func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers, before *quietMoment) *quietMoment {
-	if f, restores := restoreOf(d); restores && before != nil && !people.HasErasedSince(before.known) { // what was erased stays unreadable, on no log that says why
+func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers, earlier *quietMoment) *quietMoment {
+	if f, restores := restoreOf(d); restores && earlier != nil && !people.HasErasedSince(earlier.known) { // what was erased stays unreadable, on no log that says why
 		end := w.beginDisturbance()
-		if err := w.restoreLogs(before.moment, f.Size < 0); err != nil {
+		if err := w.restoreLogs(earlier.moment, f.Size < 0); err != nil {
 			w.Report(customers.EndsInTime, "restoring: %v", err)
 		}
-		people.Restore(before.known)
+		people.Restore(earlier.known)
 		w.awaitQuiet(ctx)
 		people.RebuildAll(ctx) // as the operator is told
 		w.awaitQuiet(ctx)
@@ -106,7 +113,7 @@ func restoreOf(d Day) (f faults.Fault, ok bool) {
 	return f, false
 }
 
-// strikeAll has the faults of a day happen at their times. Those that end all instances follow each other.
+// strikeAll has the faults of a day happen at their times. Of those that end all instances one that would begin during another is left out.
 func (w *World) strikeAll(all []faults.Fault, happening *sync.WaitGroup) {
 	var one sync.Mutex
 	for _, f := range all {
@@ -128,7 +135,7 @@ func (w *World) strikeAll(all []faults.Fault, happening *sync.WaitGroup) {
 // settleTime is how long it takes until nothing is under way any more, once nothing fails and nobody asks.
 const settleTime = 22 * time.Second
 
-// awaitQuiet waits until all instances run and nothing is disturbed.
+// awaitQuiet starts the instances that do not run, and waits as long as everything takes at most to come to rest.
 func (w *World) awaitQuiet(ctx context.Context) {
 	w.Start()
 	sleep(ctx, settleTime)

@@ -13,7 +13,7 @@ import (
 // Script is all that happens in a history, as plain data: the same script can be played again, and cut shorter. What it does not say
 // is in which order goroutines run, so that it need not come to the same each time.
 type Script struct {
-	Seed     uint64    `json:"seed"`     // of ids and secrets, and of which calls a fault strikes
+	Seed     uint64    `json:"seed"`     // of the region, and of which calls a fault strikes; ids and secrets come from the seed of the test
 	Begin    time.Time `json:"begin"`    // wall time
 	Accounts int       `json:"accounts"` // how many there are
 	Days     []Day     `json:"days"`

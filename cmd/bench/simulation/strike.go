@@ -170,7 +170,7 @@ func (w *World) strikeAppends(f faults.Fault) error {
 }
 
 // runOlderProgram runs an older program on nodes for a while, and the present one again after it. Each begins where the one before
-// has ended in order.
+// has ended gracefully.
 func (w *World) runOlderProgram(f faults.Fault) error {
 	for _, n := range w.struckNodes(f) {
 		n.stop()

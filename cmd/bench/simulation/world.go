@@ -1,6 +1,6 @@
 // Package simulation runs three instances of the service in one process, on a clock that does not wait, with customers and with
-// faults, and holds what they answer against a model. Its one constraint: what strikes is only what the parts of the service promise
-// no better, so that each violation is a fault of the service, or of the model.
+// faults, and holds what they answer against a model. Its one constraint: faults do only what the contracts of the parts
+// allow, so that each violation is a fault of the service, or of the model.
 //
 //	Script: acts of customers and faults, drawn from a seed ──> World.Play ──> Verdict
 //	                                                               │
@@ -15,9 +15,11 @@
 // and faults take about half a minute of it. The wall clocks are apart from it: each instance, the logs and the databases have one of
 // their own, and all of them jump to the next day when the acts of one are over.
 //
+// After the acts of a day nobody asks for 22 s. Then comes its quiet moment: all there is to see is looked at on every instance.
+//
 // What is simulated: every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
-// restarts; in two histories of three the answers about addresses and roads, from a small region; in one of ten also the client of EventStoreDB (package esdb) and the server that speaks like one (package node),
-// over connections in memory. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real
+// restarts; in two histories of three the answers about addresses and roads, from a small region; in one of ten also the client of
+// EventStoreDB (package esdb) and the server that speaks like one (package node), over connections in memory. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real
 // EventStoreDB, the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses and
 // roads.
 package simulation
@@ -91,7 +93,7 @@ func (w *World) startNodes(nodes []*node) {
 	}
 }
 
-// Stop ends all instances in order, and waits for all that ever ran.
+// Stop ends all instances gracefully, and waits for all that ever ran.
 func (w *World) Stop() {
 	for _, n := range w.nodes {
 		n.stop()

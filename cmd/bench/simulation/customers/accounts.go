@@ -29,17 +29,17 @@ func accountKinds() []kind {
 
 // command sends a command on the act's account as the one whom the act picks: an operator, or who has a token for it.
 func (c *Customers) command(ctx context.Context, act deed, command model.AccountCommand, endpoint string, m message) Answer {
-	return c.sendOnce(ctx, c.commandOperation(act, command, endpoint, m), m)
+	return c.sendOnce(ctx, c.commandOperation(act, command, endpoint), m)
 }
 
 // commandAgain is command for what may be sent again.
 func (c *Customers) commandAgain(ctx context.Context, act deed, command model.AccountCommand, endpoint string, m message) Answer {
-	return c.send(ctx, c.commandOperation(act, command, endpoint, m), m)
+	return c.send(ctx, c.commandOperation(act, command, endpoint), m)
 }
 
-func (c *Customers) commandOperation(act deed, command model.AccountCommand, endpoint string, m message) model.Operation {
+func (c *Customers) commandOperation(act deed, command model.AccountCommand, endpoint string) model.Operation {
 	op := act.operation(act.Account)
-	op.OnAccount, op.Endpoint, op.Text = command, endpoint, m.method+" "+m.path
+	op.OnAccount, op.Endpoint = command, endpoint
 	if act.By != "" {
 		op.Token = act.By
 	}
@@ -50,13 +50,13 @@ func (act deed) accountPath() string { return "/accounts/" + act.Account }
 
 // open opens the act's account with its terms.
 func (c *Customers) open(ctx context.Context, act deed, t terms) {
-	command := model.OpenAccount{ID: act.Account, Name: accountTitle(act.Account), Plan: t.plan, Quota: t.quota}
+	command := model.OpenAccount{ID: act.Account, Name: accountName(act.Account), Plan: t.plan, Quota: t.quota}
 	body := map[string]any{"id": act.Account, "nom": command.Name, "plan": t.plan}
 	if t.quota > 0 {
 		body["quota"] = t.quota
 	}
 	if t.agency >= 0 {
-		command.Agency = accountName(t.agency)
+		command.Agency = accountID(t.agency)
 		command.Anchor = c.Model.Anchor(command.Agency)
 		body["agence_de"] = command.Agency
 	} else {
@@ -66,8 +66,8 @@ func (c *Customers) open(ctx context.Context, act deed, t terms) {
 	c.commandAgain(ctx, act, command, "POST /accounts", message{method: "POST", path: "/accounts", body: body})
 }
 
-// accountTitle is the name of an account, which is personal.
-func accountTitle(account string) string { return "Mairie de " + account }
+// accountName is the name of an account, which is personal.
+func accountName(account string) string { return "Mairie de " + account }
 
 // becomeAgency activates the agency mode of an account.
 func (c *Customers) becomeAgency(ctx context.Context, act deed) {
@@ -180,7 +180,7 @@ func (c *Customers) changeQuota(ctx context.Context, act deed) {
 }
 
 func (c *Customers) join(ctx context.Context, act deed) {
-	agency := accountName(act.Pick % agencyCount)
+	agency := accountID(act.Pick % agencyCount)
 	if agency == act.Account {
 		return
 	}
@@ -212,4 +212,4 @@ func (c *Customers) closeAccount(ctx context.Context, act deed) {
 }
 
 // isAgency says whether an account is one of the agencies.
-func isAgency(account string) bool { return account <= accountName(agencyCount-1) }
+func isAgency(account string) bool { return account <= accountID(agencyCount-1) }

@@ -71,7 +71,7 @@ type deed struct {
 // newDeed draws the details of an act.
 func (c *Customers) newDeed(act Act, k kind) deed {
 	random := rand.New(rand.NewPCG(act.Seed, 7))
-	d := deed{Account: accountName(act.Account), Other: accountName(random.IntN(c.accounts)), Instance: act.Instance,
+	d := deed{Account: accountID(act.Account), Other: accountID(random.IntN(c.accounts)), Instance: act.Instance,
 		Label: fmt.Sprintf("n%016x", act.Seed), Plan: []string{"STARTER", "GROWTH", "BUSINESS"}[random.IntN(3)],
 		Quota: 20 + random.Int64N(400), Pick: random.IntN(1 << 20)}
 	if k.size > 0 {
@@ -113,10 +113,10 @@ func (c *Customers) do(ctx context.Context, act Act) {
 func (c *Customers) openFirst(ctx context.Context, number int, d deed) bool {
 	c.opening[number] <- struct{}{}
 	defer func() { <-c.opening[number] }()
-	account := accounts(number)
+	account := termsOf(number)
 	if agency := account.agency; agency >= 0 {
 		of := d
-		of.Account = accountName(agency)
+		of.Account = accountID(agency)
 		if !c.openFirst(ctx, agency, of) {
 			return false
 		}
@@ -142,8 +142,8 @@ type terms struct {
 // agencyCount is how many of the first accounts are agencies.
 const agencyCount = 2
 
-// accounts are the terms of the account with a number. Agencies and every fourth have a cap that is met now and then.
-func accounts(number int) terms {
+// termsOf are the terms of the account with a number. Agencies and half of the others have a cap that is met now and then.
+func termsOf(number int) terms {
 	switch {
 	case number < agencyCount:
 		return terms{"GROWTH", 400, -1, true, number * 9}
@@ -155,5 +155,5 @@ func accounts(number int) terms {
 	return terms{[]string{"DISCOVERY", "STARTER", "GROWTH", "BUSINESS", "STARTER"}[number/2%5], 0, -1, false, number}
 }
 
-// accountName is the id of the account with a number.
-func accountName(number int) string { return fmt.Sprintf("compte-%02d", number+1) }
+// accountID is the id of the account with a number.
+func accountID(number int) string { return fmt.Sprintf("compte-%02d", number+1) }

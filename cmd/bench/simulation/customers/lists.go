@@ -27,7 +27,9 @@ func (c *Customers) listEverywhere(ctx context.Context, d deed, token, endpoint,
 		if i > 0 && !slices.EqualFunc(rows, on, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 			c.world.Report(model.InstancesAgree, "%s: instance 0 lists %s, instance %d %s", path, rows, i, on)
 		}
-		rows = on
+		if i == 0 {
+			rows = on
+		}
 	}
 	return rows, true
 }
@@ -57,7 +59,7 @@ func (c *Customers) list(ctx context.Context, d deed, token, endpoint, path stri
 func (c *Customers) checkLists(ctx context.Context) {
 	readers := map[string]string{model.Operator: ""} // of which agency, by token
 	for i := range agencyCount {
-		agency := accountName(i)
+		agency := accountID(i)
 		if !c.Model.IsAgency(agency) || c.Model.IsUnreadable(agency) {
 			continue
 		}

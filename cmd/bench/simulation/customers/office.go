@@ -47,7 +47,7 @@ func look(name string, weight int, role, endpoint, path string, own bool) kind {
 			of = act.Other
 		}
 		if role == "agency" {
-			of = accountName(act.Pick % agencyCount)
+			of = accountID(act.Pick % agencyCount)
 		}
 		op := act.operation(act.Account)
 		op.Endpoint = endpoint
@@ -64,7 +64,7 @@ func lookAt(name string, weight int, role, endpoint, path string) kind {
 		op := act.operation("")
 		op.Endpoint = endpoint
 		if role != "" {
-			op.Token = c.token(ctx, act, role, accountName(act.Pick%agencyCount))
+			op.Token = c.token(ctx, act, role, accountID(act.Pick%agencyCount))
 		}
 		if op.Token != "" {
 			c.send(ctx, op, message{method: "GET", path: path})

@@ -155,7 +155,7 @@ func (c *Customers) checkHistory(ctx context.Context, d deed) {
 			c.world.Report(model.EveryAccountAnswers, "history of %s: %d %s", d.Account, a.Status, a.Body)
 			return
 		}
-		if c.Model.IsErased(d.Account) && bytes.Contains(a.Body, []byte(accountTitle(d.Account))) {
+		if c.Model.IsErased(d.Account) && bytes.Contains(a.Body, []byte(accountName(d.Account))) {
 			c.world.Report(model.ErasedUnreadable, "history of %s: %s", d.Account, a.Body)
 		}
 		all, path = append(all, page.Results...), ""

@@ -60,7 +60,7 @@ const (
 	CommitUnknownLost   Kind = "commit lost and unknown"
 	DatabaseLocked      Kind = "database locked"
 	InstanceDies        Kind = "instance dies"
-	InstanceStops       Kind = "instance stops in order"
+	InstanceStops       Kind = "instance ends gracefully"
 	InstancePauses      Kind = "instance pauses"
 	InstanceOldFiles    Kind = "instance starts with yesterday's files"
 	InstanceNoFiles     Kind = "instance starts without files"
@@ -112,13 +112,13 @@ func Kinds() []Description {
 		{CommitUnknownLost, databases, "a transaction is rolled back and the commit fails"},
 		{DatabaseLocked, []string{World}, "another program holds the write lock of the read models' files"},
 		{InstanceDies, []string{World}, "from one instant on no call takes effect; the next start finds the files as they stood"},
-		{InstanceStops, []string{World}, "an instance ends in order and is started again"},
+		{InstanceStops, []string{World}, "an instance ends gracefully and is started again"},
 		{InstancePauses, []string{World}, "every call of an instance waits for seconds"},
 		{InstanceOldFiles, []string{World}, "an instance dies and starts with its own folder as it stood a day before"},
 		{InstanceNoFiles, []string{World}, "an instance dies and starts with an empty folder of its own"},
 		{RegionAway, []string{World}, "an instance serves neither its vintage nor its road network, as where a file proves to be damaged"},
 		{WallClockApart, []string{World}, "an instance's wall clock is set minutes forward or back"},
-		{LogRestored, []string{World}, "all instances end, both logs are as they were at a quiet moment, and all instances start"},
+		{LogRestored, []string{World}, "both logs are as they were at a quiet moment, with all instances ended meanwhile, or under running ones"},
 		{ReadModelsOld, []string{World}, "all instances end and find the read models as they were a day before"},
 		{ReadModelsLost, []string{World}, "all instances end and find no read models"},
 		{VaultOld, []string{World}, "all instances end and find the vault as it was a day before, or before there was any account; it is put right after a while"},
@@ -134,7 +134,7 @@ type Fault struct {
 	At       time.Duration `json:"at"`             // after the beginning of its day
 	For      time.Duration `json:"for"`            // how long it lasts
 	Rate     float64       `json:"rate,omitempty"` // the share of calls that it strikes; 0: all
-	Size     time.Duration `json:"size,omitempty"` // of a jump of a clock
+	Size     time.Duration `json:"size,omitempty"` // of a jump of a clock; with other kinds a number that decides details
 	Of       string        `json:"of,omitempty"`   // only appends to streams of this category; of TypeUnknown, the type
 	Skip     int           `json:"skip,omitempty"` // how many calls that it would strike pass before
 }

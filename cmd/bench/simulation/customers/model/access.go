@@ -81,7 +81,7 @@ func (m *Model) gates(c *Call) (may []gate, isSure bool) {
 // its keys end with it.
 func (m *Model) gateOf(c *Call, a account) (may []gate) {
 	k, ok := a.keys[c.Key]
-	if !ok || k.isRevoked || !a.isOpen || a.isClosed {
+	if !ok || k.isRevoked || !a.wasOpened || a.isClosed {
 		return []gate{unauthorized}
 	}
 	paying := []account{a}
@@ -202,7 +202,7 @@ func (m *Model) mayBeClosed(c *Call, id string) bool {
 // mayBeOf says whether the account of a call may be a sub-client of an agency.
 func (m *Model) mayBeOf(c *Call, agency string) bool {
 	return slices.ContainsFunc(m.customer(c.Account).account.during(c.began.Add(-grace)), func(a account) bool {
-		return a.at(c.walls[0]).agency == agency || a.joins == agency
+		return a.at(c.walls[0]).agency == agency || a.nextAgency == agency
 	})
 }
 

@@ -11,18 +11,18 @@ import (
 
 // account is what operators and customers decide in the customer area: SPEC 2.1 to 2.3 and 3, DECISIONS 2, 3 and 7.
 type account struct {
-	isOpen, isClosed, isErased, isAgency bool
+	wasOpened, isClosed, isErased, isAgency bool
 
-	name    string
-	terms   Terms  // its own; the plan of a sub-client is its agency's for as long as it is one
-	anchor  string // first day of the first period
-	agency  string // whose sub-client it is, "" for none
-	next    Terms  // from nextAt on, where that is set
-	nextAt  time.Time
-	joins   string // the agency from joinsAt on, "" for none, where that is set
-	joinsAt time.Time
-	agencys contract       // of the agency that it is a sub-client of, or joins
-	keys    map[string]key // by label
+	name         string
+	terms        Terms  // its own; the plan of a sub-client is its agency's for as long as it is one
+	anchor       string // first day of the first period
+	agency       string // whose sub-client it is, "" for none
+	next         Terms  // from nextAt on, where that is set
+	nextAt       time.Time
+	nextAgency   string // the agency from nextAgencyAt on, where that is set; "": it leaves then
+	nextAgencyAt time.Time
+	agencys      contract       // of the agency that it is a sub-client of, or joins
+	keys         map[string]key // by label
 }
 
 // contract is what a sub-client has from its agency.
@@ -96,8 +96,8 @@ type (
 )
 
 func (a account) hash() uint64 {
-	h := hashOf(fmt.Sprint(a.isOpen, a.isClosed, a.isErased, a.isAgency, a.name, a.terms, a.anchor, a.agency, a.agencys, a.next,
-		a.nextAt.Unix(), a.joins, a.joinsAt.Unix()), 0)
+	h := hashOf(fmt.Sprint(a.wasOpened, a.isClosed, a.isErased, a.isAgency, a.name, a.terms, a.anchor, a.agency, a.agencys, a.next,
+		a.nextAt.Unix(), a.nextAgency, a.nextAgencyAt.Unix()), 0)
 	for label, k := range a.keys {
 		h ^= hashOf(label, k)
 	}
@@ -109,8 +109,8 @@ func (a account) at(wall time.Time) account {
 	if !a.nextAt.IsZero() && !wall.Before(a.nextAt) {
 		a.terms, a.next, a.nextAt = a.next, Terms{}, time.Time{}
 	}
-	if !a.joinsAt.IsZero() && !wall.Before(a.joinsAt) {
-		a.agency, a.joins, a.joinsAt = a.joins, "", time.Time{}
+	if !a.nextAgencyAt.IsZero() && !wall.Before(a.nextAgencyAt) {
+		a.agency, a.nextAgency, a.nextAgencyAt = a.nextAgency, "", time.Time{}
 	}
 	return a
 }
@@ -124,7 +124,7 @@ func (a account) show(status int) []outcome[account] {
 	next := ""
 	if !a.nextAt.IsZero() {
 		plan := a.next.Plan
-		if a.agency != "" && (a.joinsAt.IsZero() || a.joinsAt.After(a.nextAt)) {
+		if a.agency != "" && (a.nextAgencyAt.IsZero() || a.nextAgencyAt.After(a.nextAt)) {
 			plan = a.agencys.plan
 		}
 		next = fmt.Sprint(plan, " ", a.next.Quota, " ", Day(a.nextAt))
@@ -133,7 +133,7 @@ func (a account) show(status int) []outcome[account] {
 }
 
 func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
-	if a.isOpen {
+	if a.wasOpened {
 		return a.answer("409 compte_deja_ouvert")
 	}
 	quota := c.Quota
@@ -141,7 +141,7 @@ func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
 		quota = plans[rank(c.Plan)].requests
 	}
 	unknown := a.answer("409 agence_inconnue")
-	a = account{isOpen: true, name: c.Name, terms: Terms{c.Plan, quota}, anchor: c.Anchor, agency: c.Agency, agencys: contract{c.Plan, c.Anchor}}
+	a = account{wasOpened: true, name: c.Name, terms: Terms{c.Plan, quota}, anchor: c.Anchor, agency: c.Agency, agencys: contract{c.Plan, c.Anchor}}
 	if c.Agency != "" {
 		a.anchor = Day(wall)
 		return append(unknown, a.show(201)...)
@@ -152,7 +152,7 @@ func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
 // refuse is the beginning of each command on an account that must be there; nil where nothing is refused.
 func (a account) refuse(isClosedToo bool) []outcome[account] {
 	switch {
-	case !a.isOpen:
+	case !a.wasOpened:
 		return a.answer("404")
 	case a.isClosed && !isClosedToo:
 		return a.answer("409 compte_ferme")
@@ -166,8 +166,8 @@ func (a account) decide(wall time.Time) (account, []outcome[account]) {
 	return a.at(wall), a.refuse(false)
 }
 
-// clocksApart is how far the wall clocks of instances, and of the log, are apart at most.
-const clocksApart = 10 * time.Minute
+// clocksApart is how far the wall clocks of instances, and of the log, are apart at most: each may be off twice at the same time.
+const clocksApart = 40 * time.Minute
 
 // alsoSoon adds to what a command may be answered what it shows where another clock is ahead: what was to begin soon has begun.
 func alsoSoon(all []outcome[account], wall time.Time) []outcome[account] {
@@ -199,7 +199,7 @@ func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
 	switch {
 	case c.ByAgency && a.agency == "":
 		return a.answer("409 pas_sous_client")
-	case c.ByAgency && !a.joinsAt.IsZero() && a.joins == "":
+	case c.ByAgency && !a.nextAgencyAt.IsZero() && a.nextAgency == "":
 		return a.answer("409 sous_client_sur_le_depart")
 	case a.agency != "" && c.Plan != a.agencys.plan:
 		return a.answer("409 plan_de_l_agence")
@@ -287,11 +287,11 @@ func (c JoinAgency) decide(a account, wall time.Time) []outcome[account] {
 	if a.isAgency {
 		return append(unknown, a.answer("409 agence_imbriquee")...)
 	}
-	if a.agency != "" || a.joins != "" {
+	if a.agency != "" || a.nextAgency != "" {
 		unknown = append(unknown, a.answer("409 deja_sous_client")...)
 	}
-	if a.agency != c.Agency || !a.joinsAt.IsZero() {
-		a.joins, a.joinsAt = c.Agency, a.periodEnd(wall)
+	if a.agency != c.Agency || !a.nextAgencyAt.IsZero() {
+		a.nextAgency, a.nextAgencyAt = c.Agency, a.periodEnd(wall)
 		a.agencys = contract{c.Plan, c.Anchor}
 	}
 	return append(unknown, a.show(200)...)
@@ -310,20 +310,20 @@ func (c LeaveAgency) decide(a account, wall time.Time) []outcome[account] {
 	if c.ByAgency {
 		return a.answer("409 depart_a_confirmer")
 	}
-	if a.agency == "" && a.joins == "" {
+	if a.agency == "" && a.nextAgency == "" {
 		return a.answer("409 pas_sous_client")
 	}
 	if a.agency == "" { // it had not begun
-		a.joins, a.joinsAt = "", time.Time{}
+		a.nextAgency, a.nextAgencyAt = "", time.Time{}
 		return a.show(200)
 	}
-	silent, isAgain := a, !a.joinsAt.IsZero() // where nothing is left to be told
+	silent, isAgain := a, !a.nextAgencyAt.IsZero() // where nothing is left to be told
 	if !isAgain {
-		a.joins, a.joinsAt = "", a.periodEnd(wall)
+		a.nextAgency, a.nextAgencyAt = "", a.periodEnd(wall)
 		silent = a
 		silent.next, silent.nextAt = Terms{}, time.Time{}
 	}
-	a.next, a.nextAt = Terms{a.terms.Plan, plans[rank(a.terms.Plan)].requests}, a.joinsAt
+	a.next, a.nextAt = Terms{a.terms.Plan, plans[rank(a.terms.Plan)].requests}, a.nextAgencyAt
 	if isAgain || a.next == a.terms {
 		return append(a.show(200), silent.show(200)...)
 	}
@@ -449,7 +449,7 @@ func (k shownKey) text() string {
 // shown is the account as the customer area shows it at a quiet moment. What is settled for later and not shown stays as it was.
 func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account {
 	a = a.at(wall)
-	a.isOpen, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
+	a.wasOpened, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
 	a.name, a.terms.Quota, a.agency = s.Name, s.Quota, s.Agency
 	if s.Agency == "" {
 		a.terms.Plan = s.Plan

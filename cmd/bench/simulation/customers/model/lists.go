@@ -28,7 +28,7 @@ func (m *Model) CheckAccountList(agency string, rows []json.RawMessage, wall tim
 		}
 		isListed := func(a account) bool { // an agency sees who is about to join it, too, and nothing else tells of that
 			a = a.at(wall)
-			return a.isOpen && (agency == "" || a.agency == agency || a.joins == agency)
+			return a.wasOpened && (agency == "" || a.agency == agency || a.nextAgency == agency)
 		}
 		switch {
 		case of.isUnreadable || of.account.isUntold:

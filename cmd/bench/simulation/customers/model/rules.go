@@ -34,7 +34,7 @@ const (
 	InstancesAgree      Rule = "at a quiet moment all instances give the same answer"
 	InstancesReady      Rule = "at a quiet moment every instance is ready and no part of it complains"
 	AcknowledgedIsThere Rule = "what was acknowledged is there, what was refused is not, and what is unknown is there whole or not at all"
-	SearchFinds         Rule = "a search finds the active sites, and no others"
+	SearchFinds         Rule = "a search finds the sites of the account, each once, and no others"
 	ChangesTellAll      Rule = "who follows the changes knows all sites as they are"
 	UsageIsServed       Rule = "usage is what was served, to the request"
 	BilledByContract    Rule = "a request is billed to the contract and the period it was made in"

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Accounts are the ids of all accounts that anybody asked to open.
+// Accounts are the ids of all accounts that anybody asked for.
 func (m *Model) Accounts() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,7 +22,7 @@ func (m *Model) IsOpen(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := m.latest(id)
-	return a.isOpen && !a.isClosed
+	return a.wasOpened && !a.isClosed
 }
 
 // IsErased says whether an account was erased, as far as is known.
@@ -36,7 +36,7 @@ func (m *Model) IsErased(id string) bool {
 func (m *Model) IsKnown(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.latest(id).isOpen
+	return m.latest(id).wasOpened
 }
 
 // IsAgency says whether an account is an agency, and Anchor is the first day of its first period, as far as is known.
@@ -71,7 +71,7 @@ func (m *Model) PaysWithOthers(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := m.latest(id)
-	return a.isAgency || a.agency != "" || !a.joinsAt.IsZero()
+	return a.isAgency || a.agency != "" || !a.nextAgencyAt.IsZero()
 }
 
 // FindToken is the label of a token of a role that is not being revoked, "" where there is none.
@@ -92,7 +92,7 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 	defer m.mu.Unlock()
 	o := m.customer(id).account
 	if shown.Status == 404 {
-		if !o.settle(account{}, func(a account) bool { return !a.isOpen }) {
+		if !o.settle(account{}, func(a account) bool { return !a.wasOpened }) {
 			m.report(AcknowledgedIsThere, "", "account %s is unknown", id)
 		}
 		return
@@ -107,7 +107,7 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 	want := first.text(wall)
 	var others []string
 	if !o.settle(first, func(a account) bool {
-		if !a.isOpen || a.text(wall) != want {
+		if !a.wasOpened || a.text(wall) != want {
 			others = append(others, a.text(wall))
 			return false
 		}

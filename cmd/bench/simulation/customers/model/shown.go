@@ -107,7 +107,7 @@ func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
 	}
 }
 
-// SettlePlaces compares the referentials of an account and all their sites with what may be. It returns whether it could read them.
+// SettlePlaces compares the referentials of an account and all their sites with what may be.
 func (m *Model) SettlePlaces(id string, referentials Answer, sites map[string]Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
