@@ -3,6 +3,7 @@ package simulation
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"lieudit/cmd/bench/simulation/customers"
@@ -97,19 +98,24 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 		}
 		f := faults.Fault{Kind: k.Kind, Part: k.Parts[random.IntN(len(k.Parts))], Instance: random.IntN(instanceCount+1) - 1,
 			At: time.Duration(random.Int64N(int64(dayLength))), For: 500*time.Millisecond + time.Duration(random.Int64N(int64(5*time.Second)))}
-		if writes := slices.DeleteFunc(slices.Clone(acts), func(a customers.Act) bool { return !a.IsWrite() }); len(writes) > 0 && random.IntN(4) > 0 {
+		f.Of, f.Skip = drawTarget(random, k.Kind)
+		if writes := slices.DeleteFunc(slices.Clone(acts), func(a customers.Act) bool { return !mayMeet(f, a) }); len(writes) > 0 && random.IntN(4) > 0 {
 			f.At = max(writes[random.IntN(len(writes))].At-time.Duration(random.Int64N(int64(f.For))), 0)
 		}
 		if random.IntN(2) == 0 {
 			f.Rate = 0.1 + 0.8*random.Float64()
 		}
-		f.Of, f.Skip = drawTarget(random, k.Kind)
 		if k.Kind == faults.TypeUnknown {
 			f.For += olderProgramTime
 		}
 		f.Size = time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
 		return f
 	}
+}
+
+// mayMeet says whether a fault may strike what an act writes.
+func mayMeet(f faults.Fault, a customers.Act) bool {
+	return a.IsWrite() && (f.Of != stagings || strings.Contains(a.Kind, "sync"))
 }
 
 // drawTarget draws which appends or events a fault is about, and which of them it strikes first: so each step of a staging is struck.
@@ -128,8 +134,11 @@ func drawTarget(random *rand.Rand, kind faults.Kind) (of string, skip int) {
 	return "", 0
 }
 
+// stagings is the category of the streams that hold the rows of a sync until it is committed.
+const stagings = "sync"
+
 // appendCategories are categories of streams: of both logs, with the stagings of syncs and what commits them.
-var appendCategories = []string{"sync", "sync", "locations", "account", "usage"}
+var appendCategories = []string{stagings, stagings, "locations", "account", "usage"}
 
 // olderProgramTime is how long an older program runs at least, so that it starts, and takes over leases.
 const olderProgramTime = 10 * time.Second
