@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
 
@@ -113,13 +115,37 @@ func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) 
 			return nil
 		}
 		if errors.Is(err, errRetired) {
-			return err
+			takeErr := b.takeBack(ctx, prepared)
+			if takeErr == nil {
+				return err
+			}
+			err = takeErr
 		}
 		b.reportDelay(err)
 		if !sleep(ctx, pause) {
 			return err
 		}
 	}
+}
+
+// takeBack refunds the tick of an append that is on the log, where the log was restored from an older copy since the period was folded.
+// Its requests are counted again with the next period, and nobody can tell what the tick was but this instance.
+func (b *batch) takeBack(ctx context.Context, prepared preparedAppend) error {
+	if prepared.tickSequence != 0 {
+		restored, err := b.meter.readPeriod(ctx, b.stream, prepared)
+		if err != nil {
+			return err
+		}
+		if restored.isTickFolded && restored.tickVerdict == ledger.Counted {
+			tick := prepared.events[0].(event.UsageTicked)
+			refund := event.UsageRefunded{InstanceID: tick.InstanceID, Sequence: b.meter.sequence.Add(1), Day: tick.Day, Counts: tick.Counts}
+			if err := b.meter.appendNamed(ctx, b.stream, fmt.Sprint("restored ", tick.Sequence), eventstore.Any, refund); err != nil {
+				return err
+			}
+		}
+	}
+	b.mayBeOnLog, b.refunds = false, nil // those of the append are on the log
+	return nil
 }
 
 // reportDelay logs that the log makes a batch wait, if that is new, and begins to count a silence.

@@ -129,7 +129,7 @@ func (m *Meter) openCountablePeriod(
 
 // loadPeriod folds the stream of a period, and opens the period if nobody has.
 func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (*activePeriod, error) {
-	p, err := m.readPeriod(ctx, ledger.StreamName(id, period.First))
+	p, err := m.readPeriod(ctx, ledger.StreamName(id, period.First), preparedAppend{})
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +142,9 @@ func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (
 	return p, nil
 }
 
-// readPeriod folds a stream, from its latest snapshot on.
-func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, error) {
-	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Duration{}}
+// readPeriod folds a stream, from its latest snapshot on. last is the append whose tick's verdict is to be known; zero: none.
+func (m *Meter) readPeriod(ctx context.Context, stream string, last preparedAppend) (*activePeriod, error) {
+	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Duration{}, lastPrepared: last}
 	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", stream, err)
