@@ -27,6 +27,9 @@ func (w *World) checkRebuilds(ctx context.Context, people *customers.Customers) 
 	}
 }
 
+// projectionTime is how long it takes at most until an event is in the rows of every read model.
+const projectionTime = time.Second
+
 // rebuildLooks are when the rows are looked at after a rebuild has begun: when generations begin to serve, and when all must.
 var rebuildLooks = []time.Duration{0, 100 * time.Millisecond, time.Second, settleTime / 2}
 
@@ -34,6 +37,7 @@ var rebuildLooks = []time.Duration{0, 100 * time.Millisecond, time.Second, settl
 // generation.
 func (w *World) checkRebuild(ctx context.Context, people *customers.Customers) {
 	core, usage := w.core.LastPosition(), w.usage.LastPosition()
+	sleep(ctx, projectionTime)
 	generations, before := w.servingGenerations(ctx), w.dumpReadModels(ctx)
 	if !people.RebuildAll(ctx) {
 		return

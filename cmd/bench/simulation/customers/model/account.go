@@ -221,16 +221,17 @@ func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
 	now.next, now.nextAt = Terms{}, time.Time{}
 	later := a
 	later.next, later.nextAt = terms, a.periodEnd(wall)
+	soon := a // for instances whose wall clock is behind
+	soon.next, soon.nextAt = terms, wall
+	soonShown := outcome[account]{soon, now.show(200)[0].answer}
 	isBelow, isSaid := Terms{c.Plan, terms.Quota}.isBelow(inForce)
 	switch {
 	case !isSaid:
-		return slices.Concat(now.show(200), later.show(200), tooMuch)
+		return append(slices.Concat(now.show(200), later.show(200), tooMuch), soonShown)
 	case isBelow:
 		return append(later.show(200), tooMuch...)
 	}
-	soon := a // for instances whose wall clock is behind
-	soon.next, soon.nextAt = terms, wall
-	return append(slices.Concat(now.show(200), stays.show(200), tooMuch), outcome[account]{soon, now.show(200)[0].answer})
+	return append(slices.Concat(now.show(200), stays.show(200), tooMuch), soonShown)
 }
 
 // periodEnd is when the running period ends. A sub-client's period is its agency's (DECISIONS 2).
