@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,89 @@ func TestOneWhoAsksWhetherAGenerationMayServeDelaysNoOther(t *testing.T) {
 		stop()
 		if err := <-asked; err == nil {
 			t.Error("the first one has an answer of a database that is silent")
+		}
+	})
+}
+
+// fullConnector makes connections to SQLite that ask refuse, before each transaction, whether it cannot begin.
+type fullConnector struct {
+	driver.Connector
+	refuse func() bool
+}
+
+var errFull = errors.New("database or disk is full (13)")
+
+func (c fullConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fullConn{inner.(sqliteConn), c.refuse}, nil
+}
+
+// sqliteConn is what a connection to SQLite implements.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+type fullConn struct {
+	sqliteConn
+	refuse func() bool
+}
+
+func (c fullConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if c.refuse() {
+		return nil, errFull
+	}
+	return c.sqliteConn.BeginTx(ctx, o)
+}
+
+// While a disk is full, nobody can make the first generation of a read model. Who tries must not do so without a pause.
+func TestFullDiskIsTriedAgainAfterAPause(t *testing.T) {
+	folder := t.TempDir()
+	model := table.ReadModel{Name: "a", Version: 1, Tables: []table.Def{{Name: "a", KeyColumns: 1, Columns: []table.Column{{Name: "id", Type: table.Text}}}}}
+	synctest.Test(t, func(t *testing.T) {
+		registry, err := sqldb.OpenRegistry(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registry.Close()
+		const limit = 1000
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		isFull, tries := false, 0
+		refuse := func() bool {
+			if isFull {
+				tries++
+			}
+			if tries > limit { // else no time passes in the bubble
+				stop()
+			}
+			return isFull
+		}
+		registry.Simulated.Connector = func(c driver.Connector) driver.Connector { return fullConnector{c, refuse} }
+		if _, err := registry.Generations(ctx); err != nil { // makes the registry's own tables
+			t.Fatal(err)
+		}
+		isFull = true
+		s := &supervisor{projector: New(memory.New(time.Now), eventstore.NewCodec(nil), registry, Model{ReadModel: model}), running: map[string]*runningWorker{}}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.superviseWorkers(ctx)
+		}()
+		time.Sleep(10 * time.Second)
+		stop()
+		<-done
+		if most := int(10*time.Second/registryPollInterval) + 1; tries == 0 || tries > most {
+			t.Errorf("%d tries in 10 s, want at most %d", tries, most)
 		}
 	})
 }

@@ -78,8 +78,9 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 		}
 		if !found {
 			_, buildErr := s.projector.registry.BuildGeneration(ctx, m.ReadModel, true)
-			err = errors.Join(err, buildErr)
-			wake(s.projector.registryWake)
+			if err = errors.Join(err, buildErr); buildErr == nil {
+				wake(s.projector.registryWake) // to start its worker. After a failure the next look is soon enough
+			}
 		}
 	}
 	for name := range s.running {

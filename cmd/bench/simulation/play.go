@@ -40,6 +40,7 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 // playDays plays one day after the other, up to the first on which a rule was broken.
 func (w *World) playDays(ctx context.Context, days []Day, people *customers.Customers) error {
 	w.awaitQuiet(ctx)
+	w.OperatorToken() // is kept before a fault may remove the file that it is in
 	if err := w.keepFirstVault(); err != nil {
 		return err
 	}
