@@ -98,12 +98,12 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 		}
 		f := faults.Fault{Kind: k.Kind, Part: k.Parts[random.IntN(len(k.Parts))], Instance: random.IntN(instanceCount+1) - 1,
 			At: time.Duration(random.Int64N(int64(dayLength))), For: 500*time.Millisecond + time.Duration(random.Int64N(int64(5*time.Second)))}
+		if random.IntN(2) == 0 {
+			f.Rate = 0.1 + 0.8*random.Float64()
+		}
 		f.Of, f.Skip = drawTarget(random, k.Kind)
 		if writes := slices.DeleteFunc(slices.Clone(acts), func(a customers.Act) bool { return !mayMeet(f, a) }); len(writes) > 0 && random.IntN(4) > 0 {
 			f.At = max(writes[random.IntN(len(writes))].At-time.Duration(random.Int64N(int64(f.For))), 0)
-		}
-		if random.IntN(2) == 0 {
-			f.Rate = 0.1 + 0.8*random.Float64()
 		}
 		if k.Kind == faults.TypeUnknown {
 			f.For += olderProgramTime
@@ -113,9 +113,11 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 	}
 }
 
-// mayMeet says whether a fault may strike what an act writes.
+// mayMeet says whether a fault may strike what an act writes. Faults of stagings are for syncs alone, and so are those of the vault that
+// strike each call: the rows of a sync are sealed in the middle of a decision.
 func mayMeet(f faults.Fault, a customers.Act) bool {
-	return a.IsWrite() && (f.Of != stagings || strings.Contains(a.Kind, "sync"))
+	isForSyncs := f.Of == stagings || f.Part == faults.Vault && f.Rate == 0
+	return a.IsWrite() && (!isForSyncs || strings.Contains(a.Kind, "sync"))
 }
 
 // drawTarget draws which appends or events a fault is about, and which of them it strikes first: so each step of a staging is struck.
