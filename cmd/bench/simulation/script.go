@@ -3,7 +3,6 @@ package simulation
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"lieudit/cmd/bench/simulation/customers"
@@ -113,11 +112,11 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 	}
 }
 
-// mayMeet says whether a fault may strike what an act writes. Faults of stagings are for syncs alone, and so are those of the vault that
-// strike each call: the rows of a sync are sealed in the middle of a decision.
+// mayMeet says whether a fault may strike what an act writes. Only large syncs are staged, so faults of stagings are for these alone, and
+// so are those of the vault that strike each call: the rows are sealed in the middle of a decision.
 func mayMeet(f faults.Fault, a customers.Act) bool {
-	isForSyncs := f.Of == stagings || f.Part == faults.Vault && f.Rate == 0
-	return a.IsWrite() && (!isForSyncs || strings.Contains(a.Kind, "sync"))
+	isForStagings := f.Of == stagings || f.Part == faults.Vault && f.Rate == 0
+	return a.IsWrite() && (!isForStagings || a.Kind == customers.LargeSync)
 }
 
 // drawTarget draws which appends or events a fault is about, and which of them it strikes first: so each step of a staging is struck.

@@ -11,6 +11,9 @@ import (
 	"lieudit/cmd/bench/simulation/customers/model"
 )
 
+// LargeSync is the kind of acts whose rows do not fit into one event, so that they are staged.
+const LargeSync = "large sync"
+
 // placesKinds are what customers do with their own places.
 func placesKinds() []kind {
 	return []kind{
@@ -23,7 +26,7 @@ func placesKinds() []kind {
 		{"patch site", 4, (*Customers).patchSite, 0, 0, true},
 		{"switch site", 4, (*Customers).switchSite, 0, 3, true},
 		{"sync", 8, (*Customers).sync, 12, 0, true},
-		{"large sync", 1, (*Customers).sync, 260, 0, true},
+		{LargeSync, 3, (*Customers).sync, 260, 0, true},
 		{"contradicting syncs", 2, (*Customers).contradict, 8, 3, true},
 		{"repeated sync", 3, (*Customers).repeat, 8, 3, true},
 		{"follow changes", 5, (*Customers).followChanges, 0, 0, false},
