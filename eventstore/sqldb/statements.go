@@ -13,8 +13,8 @@ import (
 // preparingConnector makes connections that keep their statements.
 type preparingConnector struct{ driver.Connector }
 
-// sqliteConn is what a connection to SQLite implements.
-type sqliteConn interface {
+// SQLiteConn is what a connection to SQLite implements, and what one that Simulated.Connector wraps must implement too.
+type SQLiteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -31,7 +31,7 @@ func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &preparingConn{sqliteConn: c.(sqliteConn), statements: map[string]*statement{}}, nil
+	return &preparingConn{SQLiteConn: c.(SQLiteConn), statements: map[string]*statement{}}, nil
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 
 // preparingConn is a connection that keeps its statements. database/sql calls it from one goroutine at a time.
 type preparingConn struct {
-	sqliteConn
+	SQLiteConn
 	statements map[string]*statement // by text
 }
 
@@ -106,7 +106,7 @@ func (c *preparingConn) ExecContext(ctx context.Context, text string, args []dri
 	case err != nil:
 		return nil, err
 	case s == nil:
-		return c.sqliteConn.ExecContext(ctx, text, args)
+		return c.SQLiteConn.ExecContext(ctx, text, args)
 	}
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
@@ -118,7 +118,7 @@ func (c *preparingConn) QueryContext(ctx context.Context, text string, args []dr
 	case err != nil:
 		return nil, err
 	case s == nil:
-		return c.sqliteConn.QueryContext(ctx, text, args)
+		return c.SQLiteConn.QueryContext(ctx, text, args)
 	}
 	found, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {
@@ -144,5 +144,5 @@ func (c *preparingConn) Close() error {
 	for _, s := range c.statements {
 		s.isInUse = false
 	}
-	return errors.Join(c.forgetAll(), c.sqliteConn.Close())
+	return errors.Join(c.forgetAll(), c.SQLiteConn.Close())
 }

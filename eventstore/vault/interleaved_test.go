@@ -19,24 +19,12 @@ func (c observedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &observedConn{sqliteConn: inner.(sqliteConn), beforeQuery: c.beforeQuery}, nil
-}
-
-// sqliteConn is what a connection to SQLite implements.
-type sqliteConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-	driver.SessionResetter
-	driver.Validator
+	return &observedConn{SQLiteConn: inner.(sqldb.SQLiteConn), beforeQuery: c.beforeQuery}, nil
 }
 
 // observedConn is a connection of an observedConnector.
 type observedConn struct {
-	sqliteConn
+	sqldb.SQLiteConn
 	beforeQuery func()
 	inTx        bool
 }
@@ -45,11 +33,11 @@ func (c *observedConn) QueryContext(ctx context.Context, text string, args []dri
 	if !c.inTx {
 		c.beforeQuery()
 	}
-	return c.sqliteConn.QueryContext(ctx, text, args)
+	return c.SQLiteConn.QueryContext(ctx, text, args)
 }
 
 func (c *observedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.sqliteConn.BeginTx(ctx, o)
+	tx, err := c.SQLiteConn.BeginTx(ctx, o)
 	c.inTx = err == nil
 	return observedTx{tx, c}, err
 }

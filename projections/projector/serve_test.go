@@ -67,23 +67,11 @@ func (c fullConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fullConn{inner.(sqliteConn), c.refuse}, nil
-}
-
-// sqliteConn is what a connection to SQLite implements.
-type sqliteConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-	driver.SessionResetter
-	driver.Validator
+	return fullConn{inner.(sqldb.SQLiteConn), c.refuse}, nil
 }
 
 type fullConn struct {
-	sqliteConn
+	sqldb.SQLiteConn
 	refuse func() bool
 }
 
@@ -91,7 +79,7 @@ func (c fullConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, e
 	if c.refuse() {
 		return nil, errFull
 	}
-	return c.sqliteConn.BeginTx(ctx, o)
+	return c.SQLiteConn.BeginTx(ctx, o)
 }
 
 // While a disk is full, nobody can make the first generation of a read model. Who tries must not do so without a pause.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"lieudit/eventstore/sqldb"
 )
 
 // Database makes connections to one database for one instance, which its Injector strikes.
@@ -37,7 +39,7 @@ func (d *Database) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{sqlConn: inner.(sqlConn), database: d}, nil
+	return &connection{SQLiteConn: inner.(sqldb.SQLiteConn), database: d}, nil
 }
 
 // begin is the start of each call on the database.
@@ -67,19 +69,9 @@ func (d *Database) beginWrite(ctx context.Context) error {
 	return nil
 }
 
-// sqlConn is what a connection to SQLite implements.
-type sqlConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-}
-
 // connection is a connection with faults. Closing and rolling back are never struck: the end of a process does both.
 type connection struct {
-	sqlConn
+	sqldb.SQLiteConn
 	database   *Database
 	hasWritten bool // since its transaction began; database/sql calls a connection from one goroutine at a time
 }
@@ -88,14 +80,14 @@ func (c *connection) Ping(ctx context.Context) error {
 	if err := c.database.begin(ctx); err != nil {
 		return err
 	}
-	return c.sqlConn.Ping(ctx)
+	return c.SQLiteConn.Ping(ctx)
 }
 
 func (c *connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if err := c.begin(ctx, query); err != nil {
 		return nil, err
 	}
-	return c.sqlConn.ExecContext(ctx, query, args)
+	return c.SQLiteConn.ExecContext(ctx, query, args)
 }
 
 // begin is the start of each statement. One that writes makes its transaction one that does.
@@ -123,21 +115,21 @@ func (c *connection) QueryContext(ctx context.Context, query string, args []driv
 	if err := c.begin(ctx, query); err != nil {
 		return nil, err
 	}
-	return c.sqlConn.QueryContext(ctx, query, args)
+	return c.SQLiteConn.QueryContext(ctx, query, args)
 }
 
 func (c *connection) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if err := c.begin(ctx, query); err != nil {
 		return nil, err
 	}
-	return c.sqlConn.PrepareContext(ctx, query)
+	return c.SQLiteConn.PrepareContext(ctx, query)
 }
 
 func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if err := c.database.begin(ctx); err != nil {
 		return nil, err
 	}
-	inner, err := c.sqlConn.BeginTx(ctx, o)
+	inner, err := c.SQLiteConn.BeginTx(ctx, o)
 	if err != nil {
 		return nil, err
 	}
