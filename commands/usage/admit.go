@@ -15,7 +15,7 @@ import (
 // CheckQuota says whether a request would count now, and counts nothing. A refusal is never decided on memory
 // alone: the log is read first. The errors are those of CountRequest.
 func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) error {
-	_, err := m.withCurrentPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
+	_, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		if p.hasQuotaLeft(e) {
 			return e, nil
 		}
@@ -45,7 +45,7 @@ func (u QuotaUsage) Refund(ctx context.Context) error {
 // CountRequest counts one request, durably, and returns the usage of its account, this request included. It waits as long as the
 // request may. It fails with *QuotaExceededError, ErrRevoked or ErrUnavailable, and then the request must not be served.
 func (m *Meter) CountRequest(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) (QuotaUsage, error) {
-	r, err := m.withCurrentPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
+	r, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		return p.submit(ctx, wait, chargeRequest, e)
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g access.Gran
 // ReserveRequests is Reserve for so many requests at once, at least one. All of them are counted or none: where the quota does not
 // suffice for all it fails with *QuotaExceededError, and what is left of the quota stays for other requests.
 func (m *Meter) ReserveRequests(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, requests int64) (Reservation, error) {
-	return m.withCurrentPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
+	return m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		e.count.Requests = requests
 		e, err := p.submit(ctx, wait, chargeRequest, e)
 		if err == nil {
@@ -107,7 +107,7 @@ func (r Reservation) RefundRequests(ctx context.Context, requests int64) error {
 func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage, error) {
 	wait := m.waitLimiter.NewWait(g.Account)
 	defer wait.Begin(waitlimit.UncountedWait)()
-	p, err := m.currentPeriod(ctx, wait, g)
+	p, err := m.payingPeriod(ctx, wait, g)
 	if err != nil {
 		return QuotaUsage{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -122,12 +122,12 @@ func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage,
 // already; more of them mean that the log is being restored.
 const maxPeriodTries = 5
 
-// withCurrentPeriod calls do with the current period of the grant's contract and the entry of one request, and calls it again
+// withPayingPeriod calls do with the open period that pays for the grant's account and the entry of one request, and calls it again
 // with the next period if that one is retired. The request's wait is one for all of it.
-func (m *Meter) withCurrentPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
+func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
 	defer wait.Begin(waitlimit.UncountedWait)()
 	for tries := 1; ; tries++ {
-		p, err := m.currentPeriod(ctx, wait, g)
+		p, err := m.payingPeriod(ctx, wait, g)
 		if err != nil {
 			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
@@ -141,19 +141,40 @@ func (m *Meter) withCurrentPeriod(ctx context.Context, wait *waitlimit.Wait, g a
 	}
 }
 
-// currentPeriod returns the open period of a grant's contract, with the cap of the grant's account in it.
-func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant) (*activePeriod, error) {
-	now, elapsed := m.clock(), time.Since(m.epoch)
-	c := m.findOrAddContract(contractID(g))
-	p := c.current.Load()
-	if p == nil || c.isSwitchDue(now, elapsed) || p.isRetired() {
-		if err := m.openShared(ctx, wait, g, c, now); err != nil {
-			return nil, err
-		}
-		p, elapsed = c.current.Load(), time.Since(m.epoch)
+// payingPeriod returns the open period that pays for a grant's account, with the caps of those that share it. Terms are those of the
+// time that the period covers, which is not now where this instance's clock is behind or ahead of the log's: so a sub-client that
+// leaves its agency at the end of a period is paid for by one contract in each.
+func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant) (*activePeriod, error) {
+	now := m.clock()
+	p, err := m.currentPeriod(ctx, wait, g, now)
+	if err != nil {
+		return nil, err
 	}
+	if at := p.clamp(now); !at.Equal(now) {
+		if terms, ok := m.termsAt(g.Account, at); ok && terms.Agency != g.Agency {
+			now, g.Terms = at, terms
+			if p, err = m.currentPeriod(ctx, wait, g, now); err != nil {
+				return nil, err
+			}
+		}
+	}
+	elapsed := time.Since(m.epoch)
 	p.lastUsedAt.Store(int64(elapsed))
 	return p, p.ensureCap(ctx, wait, g, now, elapsed)
+}
+
+// currentPeriod returns the current period of a grant's contract, and makes the one that an instant is in the current one first
+// where that is due.
+func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, at time.Time) (*activePeriod, error) {
+	c := m.findOrAddContract(contractID(g))
+	p := c.current.Load()
+	if p == nil || c.isSwitchDue(at, time.Since(m.epoch)) || p.isRetired() {
+		if err := m.openShared(ctx, wait, g, c, at); err != nil {
+			return nil, err
+		}
+		p = c.current.Load()
+	}
+	return p, nil
 }
 
 // capRecheckInterval is how often the cap of an account is read again while the key ring and the period disagree on it. One of

@@ -63,17 +63,19 @@ func (p *activePeriod) hasAccount(account string) bool {
 	return known
 }
 
-// billingDay returns the day under which a request made now is billed. It is always a day of the period, also if the clock is
-// wrong.
-func (p *activePeriod) billingDay(now time.Time) plan.Date {
-	switch {
-	case now.Before(p.period.Start()):
-		return p.period.First
-	case now.Before(p.period.End()):
-		return plan.DateOf(now)
+// clamp returns an instant, or that of the period which is next to it. They differ where this instance's clock is wrong.
+func (p *activePeriod) clamp(now time.Time) time.Time {
+	if start := p.period.Start(); now.Before(start) {
+		return start
 	}
-	return plan.DateOf(p.period.End().Add(-time.Nanosecond))
+	if end := p.period.End(); !now.Before(end) {
+		return end.Add(-time.Nanosecond)
+	}
+	return now
 }
+
+// billingDay returns the day under which a request made now is billed. It is always a day of the period.
+func (p *activePeriod) billingDay(now time.Time) plan.Date { return plan.DateOf(p.clamp(now)) }
 
 // readTimeout ends a read that a server never answers. It is longer than waitlimit.MaxSilence, because a store gives up a log
 // that is silent altogether, or an append without an answer, sooner by itself.

@@ -3,6 +3,7 @@ package usage_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -197,6 +198,67 @@ func TestAClockSetBackReopensNoPeriod(t *testing.T) {
 	mustCount(t, m, "a", 10)
 	checkTotal(t, log, streamOf("a", "2026-02-21"), 1)
 	checkTotal(t, log, streamOf("a", "2026-03-21"), 4)
+}
+
+// A sub-client leaves its agency at the end of a period. One contract pays in each period, also where the clock of an instance is
+// behind the log's, or ahead of it.
+func TestOneContractPaysForAPeriodWhateverTheClockSays(t *testing.T) {
+	t.Parallel()
+	end := parseTime(t, "2026-03-21T00:00:00+01:00")
+	for name, c := range map[string]struct {
+		log, before, now time.Duration // after the period's end: the log's clock, and the instance's at a first request and then
+		agency, own      int64         // requests that each pays for, in the period before and in the one after
+	}{
+		"clock is right":     {-time.Hour, -2 * time.Hour, -time.Hour, 2, 0},
+		"clock is set back":  {2 * time.Hour, time.Hour, -time.Hour, 0, 2},
+		"clock is ahead":     {-time.Hour, time.Hour, time.Hour, 2, 0},
+		"period has changed": {time.Hour, -time.Hour, time.Hour, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logs, mine := newFakeClock(end.Add(c.log)), newFakeClock(end.Add(c.before))
+			log := openLogWithClock(t, logs)
+			grant := func(at time.Time) access.Grant {
+				g := grantOf("a", 10)
+				if at.Before(end) {
+					g.Agency, g.AgencyQuota = "agency", 100
+				}
+				return g
+			}
+			terms := func(_ string, at time.Time) (access.Terms, bool) { return grant(at).Terms, true }
+			m := startMeterOf(t, log, &fakeQuotas{caps: map[string]int64{"a": 10, "agency": 100}}, terms, mine.now)
+			other := grantOf("agency", 100) // its period is the one that the clock has come to
+			for _, at := range []time.Time{end.Add(c.before), end.Add(c.now)} {
+				mine.set(at)
+				for _, g := range []access.Grant{other, grant(at)} {
+					if _, err := m.CountRequest(t.Context(), newWait(g.Account), g, "GET /me"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			got := map[string]int64{}
+			for _, contract := range []string{"a", "agency"} {
+				for _, first := range []string{"2026-02-21", "2026-03-21"} {
+					f, _ := foldStream(t, log, streamOf(contract, first))
+					for line, n := range f.Lines {
+						if line.Account == "a" {
+							got[contract+" "+first] += n
+						}
+					}
+				}
+			}
+			want := map[string]int64{}
+			if c.agency > 0 {
+				want["agency 2026-02-21"] = c.agency
+			}
+			if c.own > 0 {
+				want["a 2026-03-21"] = c.own
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("paid for: %v, want %v", got, want)
+			}
+		})
+	}
 }
 
 func TestTheAgencysVolumeAndTheSubClientsQuotaBothHold(t *testing.T) {

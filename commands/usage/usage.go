@@ -5,7 +5,7 @@
 //
 // One request passes through the files in this order:
 //
-//	admit.go   CountRequest ──> the activePeriod of the contract, with the account's cap in it
+//	admit.go   CountRequest ──> the activePeriod of the contract that pays, with the account's cap in it
 //	queue.go   submit ──> a pendingRequest, which waits for the next batch of its period
 //	batch.go   flush ──> a batch: all that wait; draftTick decides who would count
 //	append.go  prepareAppend, AppendUntilKnown ──> one tick with refunds on the log
@@ -33,6 +33,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
+	"lieudit/schemas/access"
 )
 
 var (
@@ -56,12 +57,17 @@ type Quotas interface {
 	QuotaAt(ctx context.Context, account string, at time.Time) (requests int64, asOf eventstore.Position, err error)
 }
 
+// Terms says what accounts may do, by memory: the key ring's Terms. It must be safe for concurrent use. It is false of an account that
+// is unknown or closed.
+type Terms func(account string, at time.Time) (access.Terms, bool)
+
 // Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's goroutines
 // and makes revocations reach the periods.
 type Meter struct {
 	store      eventstore.Store
 	codec      *eventstore.Codec
 	quotas     Quotas
+	termsAt    Terms
 	clock      func() time.Time // wall time: periods and days
 	log        *slog.Logger
 	instanceID uuid.UUID    // new for each run of an instance
@@ -92,9 +98,11 @@ type Meter struct {
 
 // New returns the meter of a new run of an instance, over the log that has the usage streams. The meter takes places in the
 // limiter of the instance's requests also for what it does by itself.
-func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, limiter *waitlimit.Limiter, clock func() time.Time, log *slog.Logger) *Meter {
+func New(
+	store eventstore.Store, codec *eventstore.Codec, quotas Quotas, terms Terms, limiter *waitlimit.Limiter, clock func() time.Time, log *slog.Logger,
+) *Meter {
 	m := &Meter{
-		store: store, codec: codec, quotas: quotas, clock: clock, log: log, instanceID: uuid.New(),
+		store: store, codec: codec, quotas: quotas, termsAt: terms, clock: clock, log: log, instanceID: uuid.New(),
 		waitLimiter: limiter, epoch: time.Now().Add(-time.Hour),
 		requestPool: sync.Pool{New: func() any { return newPendingRequest() }}, tasks: sharedTasks{running: map[string]*sharedTask{}},
 	}

@@ -52,6 +52,9 @@ func (v *fakeQuotas) set(account string, requests int64) {
 	v.asOf++
 }
 
+// keptTerms knows no account, so that what a grant says holds at all times.
+func keptTerms(string, time.Time) (access.Terms, bool) { return access.Terms{}, false }
+
 var anchor = plan.Date{Year: 2026, Month: 1, Day: 21}
 
 func grantOf(account string, quota int64) access.Grant {
@@ -77,6 +80,12 @@ func startMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas,
 	return startLimitedMeter(t, store, core, quotas, newLimiter(), clock)
 }
 
+// startMeterOf starts a meter that knows the terms of accounts at other times than now.
+func startMeterOf(t testing.TB, log eventstore.Store, quotas usage.Quotas, terms usage.Terms, clock func() time.Time) *usage.Meter {
+	t.Helper()
+	return runMeter(t, usage.New(log, eventstore.NewCodec(noVault{}), quotas, terms, newLimiter(), clock, slog.New(slog.DiscardHandler)), log)
+}
+
 // newLimiter returns the wait limiter of an instance.
 func newLimiter() *waitlimit.Limiter { return waitlimit.New(waitlimit.MaxRequests) }
 
@@ -86,7 +95,12 @@ func newWait(account string) *waitlimit.Wait { return newLimiter().NewWait(accou
 // startLimitedMeter starts a meter with a wait limiter.
 func startLimitedMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas, limiter *waitlimit.Limiter, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	m := usage.New(store, eventstore.NewCodec(noVault{}), quotas, limiter, clock, slog.New(slog.DiscardHandler))
+	return runMeter(t, usage.New(store, eventstore.NewCodec(noVault{}), quotas, keptTerms, limiter, clock, slog.New(slog.DiscardHandler)), core)
+}
+
+// runMeter runs a meter until the test ends.
+func runMeter(t testing.TB, m *usage.Meter, core eventstore.Store) *usage.Meter {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

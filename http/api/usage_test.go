@@ -31,6 +31,9 @@ func (v fixedQuota) QuotaAt(context.Context, string, time.Time) (int64, eventsto
 	return int64(v), 1, nil
 }
 
+// keptTerms knows no account, so that what a grant says holds at all times.
+func keptTerms(string, time.Time) (access.Terms, bool) { return access.Terms{}, false }
+
 // noVault is a vault that nothing needs.
 type noVault struct{}
 
@@ -45,7 +48,7 @@ func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) 
 		t.Fatal(err)
 	}
 	log, now := slog.New(slog.DiscardHandler), func() time.Time { return noon }
-	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), waitlimit.New(waitlimit.MaxRequests), now, log)
+	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), keptTerms, waitlimit.New(waitlimit.MaxRequests), now, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { l.Run(ctx, j, eventstore.Checkpoint{}) })

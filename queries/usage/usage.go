@@ -86,14 +86,16 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 	return u, nil
 }
 
-// loadQuota reads how far the account is from its cap, by the state of the period that it was counted in. The lines say
-// whose period that is: an account that has left its agency since was counted in the agency's period. Without lines, or
-// without the period, u stays as the query says.
+// loadQuota reads how far the account is from its cap, by the state of the period that it was counted in. Whose period that is the
+// query says of the running one, and the lines say of an earlier one: an account that has left its agency since was counted in the
+// agency's. Without lines, or without the period, u stays as the query says.
 func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
-	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from {usage_line} where first = ? and account = ?",
-		q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
-	if err != nil {
-		return err
+	if !q.IsRunning {
+		err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from {usage_line} where first = ? and account = ?",
+			q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
+		if err != nil {
+			return err
+		}
 	}
 	stream := ledger.StreamName(u.Contract, q.First)
 	if err := sqldb.CheckAccount(ctx, db, table.StreamOwner(stream)); err != nil {
@@ -108,7 +110,7 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 		return err
 	}
 	state := ledger.RestorePeriod(snapshot)
-	if limit, _, known := state.Cap(q.Account); known && !(q.IsRunning && u.Contract == q.Contract) {
+	if limit, _, known := state.Cap(q.Account); known && !q.IsRunning {
 		u.Limit = limit
 	}
 	u.Next, u.Closed = snapshot.Next, rows[0].Closed.Time()

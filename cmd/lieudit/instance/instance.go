@@ -144,7 +144,7 @@ func New(parts Parts) (*Instance, error) {
 	i.tokens = access.New(i.Core, codec, i.TokenPrefixes, i.Now)
 	i.repairs = repair.New(i.Core, codec)
 	i.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
-	i.ledger = usage.New(i.Usage, codec, i.accounts, i.waitLimiter, i.Now, i.Log)
+	i.ledger = usage.New(i.Usage, codec, i.accounts, i.keyRing.Terms, i.waitLimiter, i.Now, i.Log)
 	i.locations = locations.New(i.Core, codec, i.accounts, geocode.New(i.Vintage), i.Now)
 	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), cmp.Or(i.SnapshotThreshold, commands.DefaultSnapshotThreshold), i.Log)
 	total := cmp.Or(i.Settings.BodyBudget, DefaultBodyBudget)

@@ -94,8 +94,7 @@ func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
 	}
 	state := m.latest(id).at(wall)
 	l := Line{Account: id, Contract: state.contract(id), Day: Day(wall)}
-	billed, _ := m.used(l, func(other Line) bool { return other.Account == id })
-	sum := int64(0)
+	billed, sum := m.countedOf(id, m.periodOf(l)), int64(0)
 	for _, line := range shown.Lines {
 		sum += line.Requests
 	}
@@ -105,6 +104,19 @@ func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
 	if shown.Limit != state.terms.Quota && !m.customer(id).account.isUntold {
 		m.report(UsageAgrees, "", "%s has a quota of %d: %s", id, state.terms.Quota, short(a))
 	}
+}
+
+// countedOf sums what counts of an account in a period, whoever pays: of a sub-client that leaves by the word of an instance whose clock
+// is behind, other instances may have counted for its agency in the period that it leaves at.
+func (m *Model) countedOf(id, period string) (n int64) {
+	for _, lines := range m.book {
+		for l, c := range lines {
+			if l.Account == id && m.periodOf(l) == period {
+				n += c.sure
+			}
+		}
+	}
+	return n
 }
 
 // SettlePlaces compares the referentials of an account and all their sites with what may be.
