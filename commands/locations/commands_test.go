@@ -90,5 +90,5 @@ func buildInline(c siteChanges, err error) commands.Result {
 	if err != nil {
 		return commands.Refuse(err)
 	}
-	return (&stager{}).buildResult(context.Background(), c)
+	return (&stager{locations: &Locations{limits: DefaultEventLimits}}).buildResult(context.Background(), c)
 }

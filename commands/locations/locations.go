@@ -51,12 +51,16 @@ type Locations struct {
 	plans    Plans
 	geocoder Geocoder
 	now      func() time.Time
+	limits   EventLimits
 }
 
 // New returns the handler for the locations of a log.
 func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, geocoder Geocoder, now func() time.Time) *Locations {
-	return &Locations{commands.NewHandler(Aggregate, store, codec), store, codec, plans, geocoder, now}
+	return &Locations{commands.NewHandler(Aggregate, store, codec), store, codec, plans, geocoder, now, DefaultEventLimits}
 }
+
+// LimitEvents makes the events of many rows as small as limits say. It must be called before the first command.
+func (l *Locations) LimitEvents(limits EventLimits) { l.limits = limits }
 
 // KeepSnapshots keeps states in files of a folder that belongs to this instance alone, so that an account with a long history
 // is ready soon after a restart: see commands.Handler. The files can be deleted at any time. It must be called before the first command.

@@ -15,12 +15,14 @@ import (
 	"lieudit/schemas/event"
 )
 
-const (
-	// maxEventData is the most bytes of data that an event of several rows has. An event of one row may be larger.
-	maxEventData = 64 << 10
-	// eventOverhead is an upper bound on the bytes of an event without its rows, its envelope included.
-	eventOverhead = 2 << 10
-)
+// EventLimits are the most bytes of what rows are written as. An event of one row, and an append of one event, may be larger.
+type EventLimits struct{ Event, Append int }
+
+// DefaultEventLimits are those of a Locations for which LimitEvents was not called.
+var DefaultEventLimits = EventLimits{Event: 64 << 10, Append: eventstore.MaxAppendBytes}
+
+// eventOverhead is an upper bound on the bytes of an event without its rows, its envelope included.
+const eventOverhead = 2 << 10
 
 // stager makes the events of one command's changes. It is used by one goroutine, for one command. Few rows are one event.
 // Many rows are staged first: they are appended to a stream of their own, where no reader looks, and one commit in the
@@ -55,7 +57,7 @@ func (s *stager) buildEvents(ctx context.Context, c siteChanges) ([]event.Event,
 		return nil, nil
 	case len(c.rows) == 0:
 		return []event.Event{event.UnchangedWriteRecorded{SiteWriteSummary: c.SiteWriteSummary}}, nil
-	case fitsOneEvent(c.rows):
+	case s.locations.limits.fitsOneEvent(c.rows):
 		return []event.Event{event.SitesChanged{SiteWriteSummary: c.SiteWriteSummary, Rows: c.rows}}, nil
 	}
 	alreadyStaged, err := s.isStaged(ctx, c.rows)
@@ -95,7 +97,7 @@ func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	commit := event.SyncCommitted{SyncID: id.String(), RowCount: len(rows)}
 	staging, _, _ := commit.StagedStream()
 	digest, last := sha256.New(), eventstore.NoStream
-	for n, events := range splitIntoAppends(rows) {
+	for n, events := range s.locations.limits.splitIntoAppends(rows) {
 		part := uuid.NewSHA1(id, []byte(strconv.Itoa(n)))
 		batch, err := s.locations.codec.Encode(ctx, streamOf(s.account), part, s.meta.EventMetadata(id), events)
 		if err != nil {
@@ -116,14 +118,14 @@ func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	return nil
 }
 
-// splitIntoAppends splits rows into events of at most maxEventData, and these into appends of at most MaxAppendBytes.
-func splitIntoAppends(rows []event.SiteRow) [][]event.Event {
+// splitIntoAppends splits rows into events, and these into appends.
+func (l EventLimits) splitIntoAppends(rows []event.SiteRow) [][]event.Event {
 	var appends [][]event.Event
 	remaining := 0
 	for len(rows) > 0 {
-		n, weight := countFittingRows(rows)
+		n, weight := l.countFittingRows(rows)
 		if remaining < weight {
-			appends, remaining = append(appends, nil), eventstore.MaxAppendBytes
+			appends, remaining = append(appends, nil), l.Append
 		}
 		last := &appends[len(appends)-1]
 		*last = append(*last, event.SyncStaged{Rows: rows[:n]})
@@ -133,15 +135,15 @@ func splitIntoAppends(rows []event.SiteRow) [][]event.Event {
 }
 
 // fitsOneEvent says whether rows need no staging. A single row never needs it, however large it is.
-func fitsOneEvent(rows []event.SiteRow) bool {
-	n, _ := countFittingRows(rows)
+func (l EventLimits) fitsOneEvent(rows []event.SiteRow) bool {
+	n, _ := l.countFittingRows(rows)
 	return n == len(rows) && n > 0
 }
 
 // countFittingRows returns how many of the first rows fit into one event, at least one, and an upper bound on its bytes.
-func countFittingRows(rows []event.SiteRow) (n, weight int) {
+func (l EventLimits) countFittingRows(rows []event.SiteRow) (n, weight int) {
 	weight = eventOverhead + maxRowSize(rows[0])
-	for n = 1; n < len(rows) && weight+maxRowSize(rows[n]) <= maxEventData; n++ {
+	for n = 1; n < len(rows) && weight+maxRowSize(rows[n]) <= l.Event; n++ {
 		weight += maxRowSize(rows[n])
 	}
 	return n, weight

@@ -72,7 +72,7 @@ func TestLargeChangeIsStagedInEventsAndAppendsThatFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		total += len(r.Data)
-		if len(r.Data) > maxEventData {
+		if len(r.Data) > DefaultEventLimits.Event {
 			over++
 			e, err := event.Decode(r.Type, r.Data)
 			if rows := rowsOf(e); err != nil || len(rows) != 1 {

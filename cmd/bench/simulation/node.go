@@ -20,6 +20,7 @@ import (
 	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/cmd/lieudit/instance"
+	"lieudit/commands/locations"
 	"lieudit/eventstore"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/memory"
@@ -217,8 +218,9 @@ func (r *run) build(folder string) (err error) {
 		return err
 	}
 	r.instance, err = instance.New(instance.Parts{
-		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: periodGrace, SnapshotThreshold: snapshotThreshold},
-		Core:     core, Usage: usage,
+		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: w.closing.grace, ClosingInterval: w.closing.interval,
+			SnapshotThreshold: snapshotThreshold, SiteEvents: siteEvents},
+		Core: core, Usage: usage,
 		Registry: r.registry, Vault: keys, Folder: folder,
 		Vintage: r.view.vintage, SiteAlerts: alert.NewChecker(w.communes), Router: r.view.networks, Releases: noReleases{},
 		Now: n.wall.now, Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
@@ -259,8 +261,18 @@ func (r *run) close() (err error) {
 // snapshotThreshold is so small that an account's places are kept in a file nearly every day.
 const snapshotThreshold = 8 << 10
 
-// periodGrace is how long after its end a period of usage is closed.
-const periodGrace = 6 * time.Hour
+// siteEvents are so small that a sync of five rows is staged, and one of twenty with several appends.
+var siteEvents = locations.EventLimits{Event: 4 << 10, Append: 16 << 10}
+
+// closing says when periods of usage are closed: so long after their ends, and how often the instances look for them; 0: as they do
+// by themselves.
+type closing struct{ grace, interval time.Duration }
+
+var (
+	lateClosing = closing{grace: 6 * time.Hour}
+	// promptClosing closes while requests of a period may be on their way.
+	promptClosing = closing{4 * time.Second, 3 * time.Second}
+)
 
 // live runs the instance until ctx ends, or it refuses to go on. It is the order of package service: keys first, then requests; at
 // the end no requests any more, then what watches, then what works.

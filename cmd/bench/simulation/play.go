@@ -25,12 +25,15 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 		}
 		known = w.region.addresses
 	}
-	w.seed = s.Seed
+	w.seed, w.closing = s.Seed, lateClosing
+	if s.ClosesPromptly {
+		w.closing = promptClosing
+	}
 	if s.HasServers {
 		w.startServers()
 	}
 	people := customers.New(w, s.Accounts, known)
-	w.people = people
+	w.people, people.Model.PeriodGrace = people, w.closing.grace
 	w.Start()
 	err = w.playDays(ctx, s.Days, people)
 	w.Stop()

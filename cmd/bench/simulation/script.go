@@ -20,6 +20,9 @@ type Script struct {
 
 	HasServers bool `json:"servers,omitempty"` // instances reach the logs through package esdb and servers
 	HasRegion  bool `json:"region,omitempty"`  // instances have a vintage and a road network; without, they fail each question about them
+
+	// ClosesPromptly: periods of usage are closed while requests of theirs may be on their way. Then no wall clock is ahead of the log's.
+	ClosesPromptly bool `json:"closes_promptly,omitempty"`
 }
 
 // Day is what happens within dayLength, how long all is quiet after it, and the wall time at which the next day begins.
@@ -39,6 +42,7 @@ const (
 	longestIdle   = 40 * time.Minute
 
 	serverInterval = 10 // one history of so many has servers before its logs
+	promptInterval = 2  // one history of so many closes periods promptly
 	failInterval   = 3  // one history of so many has no region: then many requests are counted, fail and are refunded
 )
 
@@ -46,10 +50,12 @@ const (
 func Generate(seed uint64, days int) Script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
-	s.HasServers, s.HasRegion = seed%serverInterval == 0, seed%failInterval != 0
-	at := s.Begin
+	s.HasServers, s.HasRegion, s.ClosesPromptly = seed%serverInterval == 0, seed%failInterval != 0, seed%promptInterval != 0
+	at, isAtBoundary := s.Begin, false
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
+		wasAtBoundary := isAtBoundary
+		isAtBoundary = false
 		switch random.IntN(60) {
 		case 0:
 			d.Idle = time.Duration(random.Int64N(int64(longestIdle)))
@@ -57,10 +63,14 @@ func Generate(seed uint64, days int) Script {
 			d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time
 		case 9, 10, 11, 12:
 			d.Until = nextBoundary(at.Add(24*time.Hour), s.Begin).Sub(at) - dayLength/2
+			isAtBoundary = true
 		}
 		at = at.Add(d.Until)
 		for range faultsPerDay {
 			d.Faults = append(d.Faults, s.newFault(random, d.Acts))
+		}
+		if wasAtBoundary {
+			d.Faults = append(d.Faults, s.newFaultAtBoundary(random))
 		}
 		slices.SortStableFunc(d.Faults, func(a, b faults.Fault) int { return int(a.At - b.At) })
 		s.Days = append(s.Days, d)
@@ -86,6 +96,21 @@ func nextBoundary(after, begin time.Time) time.Time {
 	}
 }
 
+// newFaultAtBoundary has the clock of one instance apart while something ends in the middle of a day.
+func (s Script) newFaultAtBoundary(random *rand.Rand) faults.Fault {
+	return faults.Fault{Kind: faults.WallClockApart, Part: faults.World, Instance: random.IntN(instanceCount),
+		At: time.Duration(random.Int64N(int64(dayLength / 2))), For: dayLength / 2, Size: s.newJump(random)}
+}
+
+// newJump draws how far a clock jumps.
+func (s Script) newJump(random *rand.Rand) time.Duration {
+	jump := time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
+	if s.ClosesPromptly {
+		return -jump.Abs()
+	}
+	return jump
+}
+
 // newFault draws a fault. Those that strike all instances at once are rarer than the others. Most strike while somebody writes: what
 // fails while nobody asks harms nobody.
 func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
@@ -108,12 +133,15 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 			f.For += olderProgramTime
 		}
 		f.Size = time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
+		if f.Kind == faults.WallClockApart {
+			f.Size = s.newJump(random)
+		}
 		return f
 	}
 }
 
-// mayMeet says whether a fault may strike what an act writes. Only large syncs are staged, so faults of stagings are for these alone, and
-// so are those of the vault that strike each call: the rows are sealed in the middle of a decision.
+// mayMeet says whether a fault may strike what an act writes. Large syncs are staged nearly always, so faults of stagings are for these,
+// and so are those of the vault that strike each call: the rows are sealed in the middle of a decision.
 func mayMeet(f faults.Fault, a customers.Act) bool {
 	isForStagings := f.Of == stagings || f.Part == faults.Vault && f.Rate == 0
 	return a.IsWrite() && (!isForStagings || a.Kind == customers.LargeSync)

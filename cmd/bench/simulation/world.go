@@ -49,6 +49,7 @@ type World struct {
 	servers     map[string]*server // before the logs; nil: instances use them without one
 	logClock    *wallClock         // stamps events
 	dbClock     *wallClock         // by which leases run out
+	closing     closing            // of periods of usage
 	wall        *wallClock         // the true one, from which those of instances are off
 	log         *slog.Logger
 	nodes       []*node

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -10,8 +11,8 @@ import (
 )
 
 const (
-	closeInterval  = 10 * time.Minute // mean pause between two rounds of closing
-	closeBatchSize = 100              // periods read at a time
+	defaultClosingInterval = 10 * time.Minute
+	closeBatchSize         = 100 // periods read at a time
 )
 
 // closePeriods closes periods of usage until ctx ends. It closes a period PeriodGrace after the period's end, so that late
@@ -21,7 +22,8 @@ func (i *Instance) closePeriods(ctx context.Context) error {
 	periods := usagequeries.New(i.Registry)
 	// The first round waits until the read models are likely to have caught up. Later pauses are random, so that instances
 	// seldom work on the same periods at once.
-	for pause := time.Minute; sleep(ctx, pause); pause = closeInterval/2 + rand.N(closeInterval) {
+	interval := cmp.Or(i.ClosingInterval, defaultClosingInterval)
+	for pause := min(time.Minute, interval); sleep(ctx, pause); pause = interval/2 + rand.N(interval) {
 		if err := i.closeEndedPeriods(ctx, periods); err != nil && ctx.Err() == nil {
 			i.Log.Warn("ended periods are not closed yet", "reason", err)
 		}

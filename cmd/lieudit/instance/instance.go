@@ -63,13 +63,15 @@ import (
 
 // Settings are what an operator decides about answers. Sizes are bytes. TokenPrefixes are required.
 type Settings struct {
-	PeriodGrace       time.Duration  // how long after its end a period still accepts late ticks before it is closed
-	CountToTheLetter  bool           // count everything the specification does not exempt; else in the customer's favour
-	Unthrottled       bool           // publishable keys are not throttled: a proxy does it
-	BodyBudget        int64          // bytes of large request bodies in memory; 0: DefaultBodyBudget
-	AccountBodyBudget int64          // of these, the bytes of one account; 0: half of BodyBudget
-	SnapshotThreshold int            // bytes of an account's events after which its places are kept in a file; 0: commands.DefaultSnapshotThreshold
-	TrustedProxies    []netip.Prefix // in front of the API; what they say of their connections is the client's address
+	PeriodGrace       time.Duration         // how long after its end a period still accepts late ticks before it is closed
+	ClosingInterval   time.Duration         // mean pause between two rounds of closing periods; 0: ten minutes
+	CountToTheLetter  bool                  // count everything the specification does not exempt; else in the customer's favour
+	Unthrottled       bool                  // publishable keys are not throttled: a proxy does it
+	BodyBudget        int64                 // bytes of large request bodies in memory; 0: DefaultBodyBudget
+	AccountBodyBudget int64                 // of these, the bytes of one account; 0: half of BodyBudget
+	SnapshotThreshold int                   // bytes of an account's events after which its places are kept in a file; 0: commands.DefaultSnapshotThreshold
+	SiteEvents        locations.EventLimits // how many rows of places one event has; zero: locations.DefaultEventLimits
+	TrustedProxies    []netip.Prefix        // in front of the API; what they say of their connections is the client's address
 	TokenPrefixes     token.Prefixes
 	AcceptLostKeys    bool // serve although the vault lost keys that the log needs
 	Demo              bool // open the demo account on an empty log
@@ -146,6 +148,9 @@ func New(parts Parts) (*Instance, error) {
 	i.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
 	i.ledger = usage.New(i.Usage, codec, i.accounts, i.keyRing.Terms, i.waitLimiter, i.Now, i.Log)
 	i.locations = locations.New(i.Core, codec, i.accounts, geocode.New(i.Vintage), i.Now)
+	if i.SiteEvents != (locations.EventLimits{}) {
+		i.locations.LimitEvents(i.SiteEvents)
+	}
 	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), cmp.Or(i.SnapshotThreshold, commands.DefaultSnapshotThreshold), i.Log)
 	total := cmp.Or(i.Settings.BodyBudget, DefaultBodyBudget)
 	i.bodyBudget = bodylimit.NewBudget(total, cmp.Or(i.AccountBodyBudget, total/2))

@@ -60,6 +60,7 @@ type deed struct {
 	Account, Other string // accounts: that it is about, and a stranger's
 	Instance       int
 	Label          string // names what comes of it; no other act has it
+	Code           string // of a referential; "": by Pick
 	Plan           string
 	Quota          int64
 	Pick           int    // which key, referential, site
@@ -104,9 +105,13 @@ func (c *Customers) do(ctx context.Context, act Act) {
 		return
 	}
 	d := c.newDeed(act, all[i])
-	if c.openFirst(ctx, act.Account, d) {
-		all[i].play(c, ctx, d)
+	if !c.openFirst(ctx, act.Account, d) {
+		return
 	}
+	if slices.ContainsFunc(placesKinds(), func(k kind) bool { return k.name == act.Kind }) {
+		d.Code = c.pickReferential(ctx, d)
+	}
+	all[i].play(c, ctx, d)
 }
 
 // openFirst opens the act's account where it is not open, after the agency whose sub-client it is. It returns whether it is now.

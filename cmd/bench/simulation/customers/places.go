@@ -1,6 +1,7 @@
 package customers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/crc32"
@@ -11,7 +12,7 @@ import (
 	"lieudit/cmd/bench/simulation/customers/model"
 )
 
-// LargeSync is the kind of acts whose rows do not fit into one event, so that they are staged.
+// LargeSync is the kind of acts whose rows do not fit into one event, mostly, and need several appends: they are staged.
 const LargeSync = "large sync"
 
 // placesKinds are what customers do with their own places.
@@ -26,7 +27,7 @@ func placesKinds() []kind {
 		{"patch site", 4, (*Customers).patchSite, 0, 0, true},
 		{"switch site", 4, (*Customers).switchSite, 0, 3, true},
 		{"sync", 8, (*Customers).sync, 12, 0, true},
-		{LargeSync, 3, (*Customers).sync, 260, 0, true},
+		{LargeSync, 3, (*Customers).sync, 60, 0, true},
 		{"contradicting syncs", 2, (*Customers).contradict, 8, 3, true},
 		{"repeated sync", 3, (*Customers).repeat, 8, 3, true},
 		{"follow changes", 5, (*Customers).followChanges, 0, 0, false},
@@ -40,8 +41,22 @@ func placesKinds() []kind {
 var codes = []string{"lieux-0", "lieux-1", "lieux-2", "lieux-3", "lieux-4", "lieux-5", "lieux-6"}
 
 // code and site are what an act means: few, so that acts meet.
-func (act deed) code() string { return codes[act.Pick%len(codes)] }
+func (act deed) code() string { return cmp.Or(act.Code, codes[act.Pick%len(codes)]) }
 func (act deed) site() string { return fmt.Sprintf("s%d", act.Pick/7%6) }
+
+// pickReferential is the code of what an act on places is about: mostly an open referential, which the account opens where it has none;
+// now and then any, so that some are missing or archived.
+func (c *Customers) pickReferential(ctx context.Context, act deed) string {
+	if act.Pick/64%8 == 0 {
+		return act.code()
+	}
+	open := c.Model.OpenReferentials(act.Account)
+	if len(open) == 0 {
+		c.openReferential(ctx, act)
+		return act.code()
+	}
+	return open[act.Pick%len(open)]
+}
 
 // write sends a command on places with a key of the act's account.
 func (c *Customers) write(ctx context.Context, act deed, command model.PlacesCommand, endpoint string, m message) Answer {
@@ -65,19 +80,20 @@ func (act deed) sitePath() string        { return act.referentialPath() + "/site
 // content is the content of a site with a name: the name is in it twice, so that half of it can be told from the whole.
 func content(name string) map[string]any {
 	properties := map[string]any{"nom": name}
-	if crc32.ChecksumIEEE([]byte(name))%4 == 0 {
+	if crc32.ChecksumIEEE([]byte(name))%16 == 0 {
 		properties["accueil"] = bulk
 	}
 	return map[string]any{"nom": name, "lat": 44.5, "lon": 3.5, "proprietes": properties}
 }
 
-// bulk is so much text that a sync with some of it does not fit into one event. Every fourth content has it.
-var bulk = strings.Repeat("Ouvert sans rendez-vous. ", 600)
+// bulk is so much text that a site with it needs an event of its own. Every sixteenth content has it.
+var bulk = strings.Repeat("Ouvert sans rendez-vous. ", 200)
 
 // name is what an act calls a site: nobody else does.
 func (act deed) name(i int) string { return fmt.Sprintf("%s %s.%d", act.Account, act.Label, i) }
 
 func (c *Customers) openReferential(ctx context.Context, act deed) {
+	act.Code = ""
 	c.write(ctx, act, model.OpenReferential{Code: act.code(), Name: act.name(0)}, "POST /locations/referentiels",
 		message{method: "POST", path: "/locations/referentiels", body: map[string]string{"code": act.code(), "nom": act.name(0)}})
 }

@@ -201,7 +201,7 @@ func (c *Customers) checkSpread(ctx context.Context, d deed) {
 	if len(open) == 0 {
 		return
 	}
-	d.Label, d.Pick = fmt.Sprintf("q%06d", c.issued.Add(1)), slices.IndexFunc(codes, func(code string) bool { return code == open[0] })
+	d.Label, d.Code = fmt.Sprintf("q%06d", c.issued.Add(1)), open[0]
 	written, ok := decode[foundSite](c.write(ctx, d, model.PutSite{Code: d.code(), ExternalID: d.site(), Name: d.name(0)}, "PUT "+siteEndpoint,
 		message{method: "PUT", path: d.sitePath(), body: content(d.name(0))}))
 	if !ok {

@@ -64,6 +64,9 @@ type Call struct {
 
 // Model is safe for concurrent use.
 type Model struct {
+	// PeriodGrace is how long after its end a period is closed, by the clock of any instance. It is set before the first operation.
+	PeriodGrace time.Duration
+
 	mu       sync.Mutex
 	accounts map[string]*customer
 	tokens   map[string]*areaToken // by label

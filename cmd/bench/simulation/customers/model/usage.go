@@ -73,8 +73,8 @@ func (m *Model) count(c *Call, a Answer) {
 const sameCount = 3 * time.Second
 
 // linesOf are the lines that a request may be counted on: of the day it began on, of the one it ended on, and at the end of a day of
-// the next one. An instance whose clock was set back goes on counting in the period that it has come to, on that period's first day and
-// for who pays on that day.
+// the next one. An instance whose clock was set back goes on counting in the period that it has come to, and one that finds a period
+// closed counts in the next: on that period's first day, and for who pays on that day.
 func (m *Model) linesOf(c *Call) (all []Line) {
 	states := m.customer(c.Account).account.during(c.began)
 	add := func(l Line) {
@@ -86,12 +86,24 @@ func (m *Model) linesOf(c *Call) (all []Line) {
 		for _, a := range states {
 			l := Line{c.Account, a.at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
 			add(l)
-			if first, _ := periodAt(m.latest(l.Contract).anchor, m.walls[c.Instance]); first.After(wall) {
-				add(Line{c.Account, a.at(first).contract(c.Account), c.Key, c.Endpoint, Day(first)})
+			for _, come := range []time.Time{m.walls[c.Instance], m.latestWall().Add(sameCount - m.PeriodGrace)} {
+				if first, _ := periodAt(m.latest(l.Contract).anchor, come); first.After(wall) {
+					add(Line{c.Account, a.at(first).contract(c.Account), c.Key, c.Endpoint, Day(first)})
+				}
 			}
 		}
 	}
 	return all
+}
+
+// latestWall is the latest that any instance's wall clock said.
+func (m *Model) latestWall() (latest time.Time) {
+	for _, wall := range m.walls {
+		if wall.After(latest) {
+			latest = wall
+		}
+	}
+	return latest
 }
 
 // contract is the account that pays.
