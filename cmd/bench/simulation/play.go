@@ -14,7 +14,7 @@ import (
 // Play plays a script and returns the rules that were broken, the end of the instances included. It ends with the first day on which one
 // was. It must run in a bubble.
 func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Violation, error) {
-	w, err := NewWorld(folder, s.Begin, log)
+	w, err := NewWorld(folder, s.Begin.Add(-startTime), log)
 	if err != nil {
 		return nil, err
 	}
@@ -35,20 +35,24 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 	people := customers.New(w, s.Accounts, known)
 	w.people, people.Model.PeriodGrace = people, w.closing.grace
 	w.Start()
-	err = w.playDays(ctx, s.Days, people)
+	err = w.playDays(ctx, s, people)
 	w.Stop()
 	return w.Violations(), err
 }
 
+// startTime is longer than the instances need to start, in elapsed time, so that the first day begins when the script says.
+const startTime = time.Minute
+
 // playDays plays one day after the other, up to the first on which a rule was broken.
-func (w *World) playDays(ctx context.Context, days []Day, people *customers.Customers) error {
+func (w *World) playDays(ctx context.Context, s Script, people *customers.Customers) error {
 	w.awaitQuiet(ctx)
 	w.OperatorToken() // is kept before a fault may remove the file that it is in
 	if err := w.keepFirstVault(); err != nil {
 		return err
 	}
 	var earlier, before *quietMoment // those of the last two days: a restored log has lost a day
-	for number, d := range days {
+	w.wall.jump(s.Begin.Sub(w.wall.now()))
+	for number, d := range s.Days {
 		begun := w.wall.now()
 		w.log.Info("day", "number", number, "wall", begun)
 		if _, restores := restoreOf(d); restores && earlier != nil {

@@ -67,7 +67,8 @@ type World struct {
 	disturbedUntil time.Time // elapsed time
 }
 
-// NewWorld makes a world on empty logs, with no instance started. folder exists and is empty; begin is the wall time.
+// NewWorld makes a world on empty logs, with no instance started. folder exists and is empty; begin is the wall time, which the first day
+// begins a little after.
 func NewWorld(folder string, begin time.Time, log *slog.Logger) (*World, error) {
 	communes, err := commune.Load()
 	if err != nil {

@@ -86,6 +86,8 @@ func (m *Model) linesOf(c *Call) (all []Line) {
 		for _, a := range states {
 			l := Line{c.Account, a.at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
 			add(l)
+			// Who leaves an agency by the word of an instance whose clock is behind may have left already by the log's clock.
+			add(Line{c.Account, a.at(m.latestWall()).contract(c.Account), c.Key, c.Endpoint, Day(wall)})
 			for _, come := range []time.Time{m.walls[c.Instance], m.latestWall().Add(sameCount - m.PeriodGrace)} {
 				if first, _ := periodAt(m.latest(l.Contract).anchor, come); first.After(wall) {
 					add(Line{c.Account, a.at(first).contract(c.Account), c.Key, c.Endpoint, Day(first)})
