@@ -26,7 +26,7 @@ type Resend struct {
 // nothing of the earlier ones, so the loop goes on. Success and every other error of the contract are final: a repeat
 // returns what the first sending did, and is refused only if no sending was made.
 //
-// It fails with ErrUnknown if the context ends or the log is closed before the outcome is known, and else with the error of
+// It fails with ErrUnknown if the context ends, or the log is closed or has stopped, before the outcome is known, and else with the error of
 // Append as it is. cenkalti/backoff would supply the pauses alone: where the context ends, its Retry returns the context's
 // error in place of ErrUnknown.
 func AppendUntilKnown(ctx context.Context, store Store, stream string, expected Revision, batch []ProposedEvent, again Resend) (AppendResult, error) {
@@ -35,7 +35,7 @@ func AppendUntilKnown(ctx context.Context, store Store, stream string, expected 
 	for pause := cmp.Or(again.FirstPause, 5*time.Millisecond); ; pause = min(2*pause, maxPause) {
 		done, err := store.Append(ctx, stream, expected, batch)
 		isUnknown = isUnknown || errors.Is(err, ErrUnknown)
-		if isUnknown && errors.Is(err, ErrClosed) {
+		if isUnknown && (errors.Is(err, ErrClosed) || errors.Is(err, ErrStopped)) {
 			return done, fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
 		isUnsent := errors.Is(err, ErrUnavailable) && (isUnknown || again.WhenUnavailable)

@@ -15,6 +15,9 @@ var (
 	ErrTooLarge = errors.New("append too large")
 	// ErrIDReused: an event id was used before, in another append; nothing was added.
 	ErrIDReused = errors.New("event id already used in another append")
+	// ErrStopped: the log writes no more until it is opened again. It comes with ErrUnknown or ErrUnavailable: what is unknown then
+	// stays so, however often the append is sent.
+	ErrStopped = errors.New("the log stopped writing")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("event log closed")
 	// ErrConflict matches every *ConflictError.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -66,15 +67,25 @@ func (l *Lock) Close() error {
 	return errors.Join(osfile.Unlock(l.file), l.file.Close())
 }
 
-// CheckHeld fails when the folder was moved, removed or replaced, or its lock file was. What is written to files that are
-// still open may then be lost.
+// ErrLost: the lock does not protect the folder any more.
+var ErrLost = errors.New("was moved, removed or replaced while in use")
+
+// CheckHeld fails with ErrLost when the folder was moved, removed or replaced, or its lock file was. What is written to files that are
+// still open may then be lost. Another error says that this cannot be told.
 func (l *Lock) CheckHeld() error {
 	current, err := os.Stat(filepath.Join(l.dir, fileName))
-	if err != nil {
-		return fmt.Errorf("%s was moved or removed while in use: %w", l.dir, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s %w", l.dir, ErrLost)
 	}
-	if ours, err := l.file.Stat(); err != nil || !os.SameFile(current, ours) {
-		return fmt.Errorf("%s was replaced while in use", l.dir)
+	if err != nil {
+		return fmt.Errorf("%s cannot be looked at: %w", l.dir, err)
+	}
+	ours, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(current, ours) {
+		return fmt.Errorf("%s %w", l.dir, ErrLost)
 	}
 	return nil
 }

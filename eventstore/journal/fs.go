@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -17,6 +19,8 @@ type FS interface {
 	Names() ([]string, error)
 	// Rename gives a file, which may be open, another name. A file that had that name is replaced.
 	Rename(from, to string) error
+	// IsSame says whether a name is still that of an open file.
+	IsSame(name string, f File) (bool, error)
 	// Remove removes a file.
 	Remove(name string) error
 	// SyncDir returns when all names of the folder are on disk.
@@ -69,6 +73,18 @@ func (d osDir) Names() ([]string, error) {
 
 func (d osDir) Rename(from, to string) error { return osfile.Rename(d.path(from), d.path(to)) }
 func (d osDir) Remove(name string) error     { return os.Remove(d.path(name)) }
+
+func (d osDir) IsSame(name string, f File) (bool, error) {
+	named, err := os.Stat(d.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	opened, err := f.(osFile).Stat()
+	return err == nil && os.SameFile(named, opened), err
+}
 
 func (d osDir) SyncDir() error { return osfile.SyncFolder(string(d)) }
 

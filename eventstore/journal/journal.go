@@ -176,6 +176,50 @@ func (j *Journal) openLog() error {
 	}
 	go j.segmentManager.maintainSegments()
 	go j.writer.writeGroups()
+	go j.watchFiles()
+	return nil
+}
+
+// watchInterval is how long a lost file may go unnoticed, and appends be answered that are lost with it.
+const watchInterval = time.Second
+
+// watchFiles stops writing when the lock or a segment is lost. It ends when the journal closes.
+func (j *Journal) watchFiles() {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-j.closing:
+			return
+		case <-j.writerDone:
+			return
+		case <-ticker.C:
+			if err := j.checkFiles(); errors.Is(err, dirlock.ErrLost) || errors.Is(err, errSegmentLost) {
+				j.queue.close(j.stopWriting(err))
+			}
+		}
+	}
+}
+
+// errSegmentLost: the file that is written is not the segment under its name any more.
+var errSegmentLost = errors.New("was moved, removed or replaced while in use")
+
+// checkFiles fails when the folder is not locked any more, or a segment is lost: what is written then is gone with the process. Another
+// error says that this cannot be told.
+func (j *Journal) checkFiles() error {
+	if err := j.lock.CheckHeld(); err != nil {
+		return err
+	}
+	for _, s := range j.views.load().segments {
+		name := segmentName(s.base)
+		isSame, err := j.options.FS.IsSame(name, s.file)
+		if err == nil && !isSame {
+			err = fmt.Errorf("%s %w", name, errSegmentLost)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -194,8 +238,8 @@ func (j *Journal) LastCheckpoint() eventstore.Checkpoint { return j.views.load()
 func (j *Journal) TimeAtOpen() time.Time { return j.opened }
 
 // Health is nil while appends are expected to work. Otherwise it is ErrClosed, or ErrUnavailable with the cause: a write
-// failed, which is for good until the journal is opened again, the folder's lock is lost, or the next segment could not be
-// made, which ends by itself once there is room.
+// failed or a file is gone, which is for good until the journal is opened again, or the next segment could not be made, which
+// ends by itself once there is room.
 func (j *Journal) Health() error {
 	if j.isClosed() {
 		return eventstore.ErrClosed
@@ -203,7 +247,7 @@ func (j *Journal) Health() error {
 	if err := j.failure.Load(); err != nil {
 		return *err
 	}
-	if err := j.lock.CheckHeld(); err != nil {
+	if err := j.checkFiles(); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	if err := j.segmentManager.spareError(); err != nil {
@@ -215,7 +259,7 @@ func (j *Journal) Health() error {
 // stopWriting ends writing for good and keeps the first cause. A page whose write failed may look clean, so a second try
 // would prove nothing.
 func (j *Journal) stopWriting(cause error) error {
-	stopped := fmt.Errorf("%w: the log stopped writing: %w", eventstore.ErrUnavailable, cause)
+	stopped := fmt.Errorf("%w: %w: %w", eventstore.ErrUnavailable, eventstore.ErrStopped, cause)
 	if j.failure.CompareAndSwap(nil, &stopped) {
 		j.options.Logger.Error("the log cannot write any more", "error", cause)
 	}

@@ -145,6 +145,12 @@ func (m *powerLossFS) Remove(name string) error {
 	return nil
 }
 
+func (m *powerLossFS) IsSame(name string, f journal.File) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.files[name] == f.(*openFile).inode, nil
+}
+
 func (m *powerLossFS) SyncDir() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

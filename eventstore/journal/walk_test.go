@@ -97,7 +97,8 @@ func (r *recordedFS) Remove(name string) error {
 	return nil
 }
 
-func (*recordedFS) SyncDir() error { return nil }
+func (*recordedFS) SyncDir() error                            { return nil }
+func (*recordedFS) IsSame(string, journal.File) (bool, error) { return true, nil }
 
 type recordedHandle struct {
 	fs        *recordedFS
@@ -159,9 +160,10 @@ func (l *timelineFS) Open(name string, _ bool) (journal.File, error) {
 	return &timelineHandle{journal.File(nil), l, f, l.states[l.at].data[f]}, nil
 }
 
-func (*timelineFS) Rename(string, string) error { return fs.ErrPermission }
-func (*timelineFS) Remove(string) error         { return fs.ErrPermission }
-func (*timelineFS) SyncDir() error              { return fs.ErrPermission }
+func (*timelineFS) Rename(string, string) error               { return fs.ErrPermission }
+func (*timelineFS) Remove(string) error                       { return fs.ErrPermission }
+func (*timelineFS) SyncDir() error                            { return fs.ErrPermission }
+func (*timelineFS) IsSame(string, journal.File) (bool, error) { return false, fs.ErrPermission }
 
 // timelineHandle reads an open file, also after it was removed. Writing to it panics.
 type timelineHandle struct {

@@ -249,7 +249,7 @@ func (w *writer) durableEnd() eventstore.Position {
 // ErrUnknown; the later ones were never written and are ErrUnavailable.
 func (w *writer) failPending(cause error) {
 	stopped := w.journal.stopWriting(cause)
-	unresolved := unresolvedAppends{map[uuid.UUID]struct{}{}, unknownOutcome(cause)}
+	unresolved := unresolvedAppends{map[uuid.UUID]struct{}{}, unknownOutcome(fmt.Errorf("%w: %w", eventstore.ErrStopped, cause))}
 	for _, a := range w.failedGroup.replies {
 		unresolved.firstIDs[a.request.ids[0]] = struct{}{}
 		a.request.done <- outcome{err: unresolved.err}
