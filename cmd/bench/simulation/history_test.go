@@ -5,6 +5,8 @@ import (
 	"flag"
 	"log/slog"
 	"os"
+	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -27,6 +29,7 @@ func TestHistory(t *testing.T) {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	folder, script := newFolder(t), readScript(t)
+	go limitMemory()
 	synctest.Test(t, func(t *testing.T) {
 		found, err := Play(t.Context(), script, folder, log)
 		if err != nil {
@@ -37,6 +40,20 @@ func TestHistory(t *testing.T) {
 		}
 	})
 	t.Logf("%d days in %v", len(script.Days), time.Since(began))
+}
+
+// maxMemory is how many bytes a history may take: many times what it needs, and less than a machine has that plays two of them.
+const maxMemory = 6 << 30
+
+// limitMemory ends the process, with all stacks, when its memory grows without an end. It never returns.
+func limitMemory() {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	for range time.Tick(200 * time.Millisecond) {
+		if metrics.Read(sample); sample[0].Value.Uint64() > maxMemory {
+			debug.SetTraceback("all")
+			panic("the history's memory grows without an end")
+		}
+	}
 }
 
 // readScript is the script to play.
