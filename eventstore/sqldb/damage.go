@@ -399,6 +399,10 @@ func (s *Registry) removeOrphans(ctx context.Context, db *DB) error {
 	if isPostgresAddress(s.address) {
 		return nil
 	}
+	entries, err := os.ReadDir(s.address) // before the registry is read: a generation is entered there before its file is made
+	if err != nil {
+		return err
+	}
 	listed, err := Select(ctx, db, generationTable, "where state <> 'dropped'")
 	if err != nil {
 		return err
@@ -410,11 +414,12 @@ func (s *Registry) removeOrphans(ctx context.Context, db *DB) error {
 	for name := range s.listOpen() {
 		kept[name] = true
 	}
-	entries, err := os.ReadDir(s.address)
 	for _, e := range entries {
 		found := generationFile.FindStringSubmatch(e.Name())
 		if found != nil && (!kept[found[1]] || strings.Contains(e.Name(), putAsideSuffix)) {
-			err = errors.Join(err, os.Remove(filepath.Join(s.address, e.Name())))
+			if removeErr := os.Remove(filepath.Join(s.address, e.Name())); !errors.Is(removeErr, fs.ErrNotExist) {
+				err = errors.Join(err, removeErr)
+			}
 		}
 	}
 	return err
