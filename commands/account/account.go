@@ -126,11 +126,11 @@ func (s *State) countActivePublishableKeys() int {
 	return n
 }
 
-// nextPeriodStart returns the instant at which the account's next monthly period begins. A sub-client's periods are its agency's.
-func (s *State) nextPeriodStart(agency agencyState, now time.Time) time.Time {
+// period returns the account's monthly period. A sub-client's periods are its agency's.
+func (s *State) period(agency agencyState, now time.Time) plan.Period {
 	anchor := s.Anchor
 	if s.Agency.At(now) != "" && agency.exists {
 		anchor = agency.anchor
 	}
-	return plan.PeriodAt(anchor, now).End()
+	return plan.PeriodAt(anchor, now)
 }

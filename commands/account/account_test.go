@@ -19,9 +19,11 @@ import (
 // now is a Saturday in the first period of every account below, which all begin on the 15th.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// The next period of an account of given, and of its agency: midnight in Paris on 15 and on 3 December.
+// When the periods of an account of given and of its agency begin: midnight in Paris on the 15th and on the 3rd.
 var (
+	period            = time.Date(2026, 11, 14, 23, 0, 0, 0, time.UTC)
 	nextPeriod        = time.Date(2026, 12, 14, 23, 0, 0, 0, time.UTC)
+	agencysPeriod     = time.Date(2026, 11, 2, 23, 0, 0, 0, time.UTC)
 	agencysNextPeriod = time.Date(2026, 12, 2, 23, 0, 0, 0, time.UTC)
 )
 
@@ -130,27 +132,27 @@ func TestDecisions(t *testing.T) {
 		{"a revoked key keeps its origins", given(plan.Starter, publishable("k"), revoked), origins("k", "https://b.fr"), refused("change-origins", "cle_revoquee"), refusal.KeyRevoked},
 		{"origins of an unknown key are not found", given(plan.Starter), origins("k", "https://b.fr"), nil, ErrUnknownKey},
 
-		{"an upgrade acts now", given(plan.Starter), plans(plan.Business, 0), changed(plan.Starter, plan.Business, 2_000_000, now), nil},
+		{"an upgrade acts now", given(plan.Starter), plans(plan.Business, 0), changed(plan.Starter, plan.Business, 2_000_000, period), nil},
 		{"a downgrade acts at the next period", given(plan.Business), plans(plan.Starter, 0), changed(plan.Business, plan.Starter, 100_000, nextPeriod), nil},
-		{"more volume on the same plan acts now", given(plan.Starter), plans(plan.Starter, 150_000), changed(plan.Starter, plan.Starter, 150_000, now), nil},
+		{"more volume on the same plan acts now", given(plan.Starter), plans(plan.Starter, 150_000), changed(plan.Starter, plan.Starter, 150_000, period), nil},
 		{"less volume on the same plan acts at the next period", given(plan.Starter), plans(plan.Starter, 5), changed(plan.Starter, plan.Starter, 5, nextPeriod), nil},
 		{"the same terms change nothing", given(plan.Starter), plans(plan.Starter, 0), nil, nil},
 		{"a downgrade asked for twice is one", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: nextPeriod}), plans(plan.Starter, 0), nil, nil},
-		{"a downgrade is taken back by asking for the present terms", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: nextPeriod}), plans(plan.Business, 0), changed(plan.Business, plan.Business, 2_000_000, now), nil},
+		{"a downgrade is taken back by asking for the present terms", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: nextPeriod}), plans(plan.Business, 0), changed(plan.Business, plan.Business, 2_000_000, period), nil},
 		{"DISCOVERY has no more than 20000 requests", given(plan.Starter), plans(plan.Discovery, 20_001), refused("change-plan", "quota_trop_grand"), &QuotaError{20_001, 20_000}},
 		{"a sub-client's plan is its agency's", given(plan.Starter, joined), plans(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), refusal.PlanOfAgency},
-		{"a sub-client's volume is its own", given(plan.Growth, joined), plans(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
-		{"an agency gives a sub-client as much as its contract", given(plan.Growth, joined), quotas(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
+		{"a sub-client's volume is its own", given(plan.Growth, joined), plans(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, agencysPeriod), nil},
+		{"an agency gives a sub-client as much as its contract", given(plan.Growth, joined), quotas(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, agencysPeriod), nil},
 		{"an agency gives a sub-client no more than its contract", given(plan.Growth, joined), quotas(plan.Growth, 600_001), refused("change-plan", "quota_trop_grand"), &QuotaError{600_001, 600_000}},
 		{"an agency lowers a volume at the next period", given(plan.Growth, joined), quotas(plan.Growth, 3), changed(plan.Growth, plan.Growth, 3, agencysNextPeriod), nil},
 		{"a sub-client's volume goes down at its agency's next period", given(plan.Growth, joined), plans(plan.Growth, 4), changed(plan.Growth, plan.Growth, 4, agencysNextPeriod), nil},
 		{"a smaller volume waits, whatever the sub-client's own plan", given(plan.Starter, joined), plans(plan.Growth, 60), changed(plan.Starter, plan.Growth, 60, agencysNextPeriod), nil},
-		{"a larger volume acts now, whatever the sub-client's own plan", given(plan.Business, joined, lowered), plans(plan.Growth, 3_000_000), changed(plan.Business, plan.Growth, 3_000_000, now), nil},
+		{"a larger volume acts now, whatever the sub-client's own plan", given(plan.Business, joined, lowered), plans(plan.Growth, 3_000_000), changed(plan.Business, plan.Growth, 3_000_000, agencysPeriod), nil},
 		{"the plan's volume is no more than the contract", given(plan.Business, joined), func(s *State) commands.Result {
 			return changeSubClientQuota(s, Terms{plan.Business, 0}, agencyState{plan: plan.Business, quota: 5}, now)
 		}, changed(plan.Business, plan.Business, 5, nextPeriod), nil}, // of an agency that nobody knows
 		{"an agency lowers what an older release let it sell", given(plan.Growth, joined, oversold), quotas(plan.Growth, 0), changed(plan.Growth, plan.Growth, 500_000, agencysNextPeriod), nil},
-		{"an agency's hand leaves a sub-client's own plan", given(plan.Starter, joined), quotas(plan.Growth, 600_000), changed(plan.Starter, plan.Starter, 600_000, now), nil},
+		{"an agency's hand leaves a sub-client's own plan", given(plan.Starter, joined), quotas(plan.Growth, 600_000), changed(plan.Starter, plan.Starter, 600_000, agencysPeriod), nil},
 		{"an agency sells no other plan", given(plan.Growth, joined), quotas(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), refusal.PlanOfAgency},
 		{"an agency sets nothing for who is leaving", given(plan.Growth, joined, leaving, fallback), quotas(plan.Growth, 600_000), refused("change-plan", "sous_client_sur_le_depart"), refusal.SubClientLeaving},
 		{"an agency sets nothing for who has left", given(plan.Growth, joined, left), quotas(plan.Growth, 600_000), refused("change-plan", "pas_sous_client"), refusal.NotSubClient},
@@ -234,6 +236,22 @@ func TestOpenUnderAnAgency(t *testing.T) {
 				t.Errorf("got plan %s, want %s", got.Plan, c.g.plan)
 			}
 		})
+	}
+}
+
+// The log's clock is behind the one that decided. Until it came to the other's instant, a quota would have two values, and the lower one
+// could become the cap of the whole period.
+func TestAnUpgradeHoldsAtOnceByEveryClock(t *testing.T) {
+	t.Parallel()
+	s := given(plan.Starter)
+	for _, e := range changePlan(s, Terms{plan.Business, 0}, parent(), now.Add(10*time.Minute)).Events() {
+		Evolve(s, commands.Record{Event: e, At: now})
+	}
+	if got := s.Terms.At(now); got.Plan != plan.Business {
+		t.Errorf("the terms are %+v", got)
+	}
+	if _, from, isScheduled := s.Terms.Next(now); isScheduled {
+		t.Errorf("something begins at %v", from)
 	}
 }
 

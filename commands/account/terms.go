@@ -77,12 +77,13 @@ func (s *State) changeTerms(to Terms, agency agencyState, now time.Time) []event
 	if to == target {
 		return nil
 	}
-	effective, inForce := now, current
+	period, inForce := s.period(agency, now), current
+	effective := period.Start() // at once: not now, which the log's clock may not have come to
 	if s.Agency.At(now) != "" {
 		inForce.Plan = to.Plan
 	}
 	if !to.isAbove(inForce) && to != inForce {
-		effective = s.nextPeriodStart(agency, now)
+		effective = period.End()
 	}
 	return []event.Event{event.PlanChanged{From: current.Plan, To: to.Plan, Quota: to.Quota, Effective: effective.UTC()}}
 }
@@ -138,7 +139,7 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 	case !agency.isActive:
 		return refuseAndRecord(action, refusal.AgencyUnknown)
 	}
-	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.nextPeriodStart(agency, now).UTC()})
+	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.period(agency, now).End().UTC()})
 }
 
 // LeaveAgency makes a sub-client an independent account from its agency's next period on, with its own plan and that plan's default
@@ -168,7 +169,7 @@ func leaveAgency(s *State, agency agencyState, confirmed bool, now time.Time) co
 	case s.eventualAgency(now) == "":
 		return commands.Append(s.completeLeaving(now)...)
 	}
-	effective := s.nextPeriodStart(agency, now)
+	effective := s.period(agency, now).End()
 	left := event.AgencyLeft{Agency: s.eventualAgency(now), Effective: effective.UTC()}
 	return commands.Append(append([]event.Event{left}, s.resetQuotaToPlan(effective, now)...)...)
 }

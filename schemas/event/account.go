@@ -19,8 +19,8 @@ type AccountOpened struct {
 	Agency  string    `json:"agency,omitempty"` // the account it is a sub-client of
 }
 
-// PlanChanged gives an account other terms from Effective on: at once for an upgrade, from the next period on for a
-// downgrade. Later terms replace earlier ones that have not begun.
+// PlanChanged gives an account other terms from Effective on, or at once if that is not after the event's time: an upgrade names the
+// beginning of the period that is running, a downgrade that of the next. Later terms replace earlier ones that have not begun.
 type PlanChanged struct {
 	From      plan.Name `json:"from"`
 	To        plan.Name `json:"to"`
