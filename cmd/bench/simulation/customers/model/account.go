@@ -105,10 +105,16 @@ func (a account) hash() uint64 {
 }
 
 // at is the account when terms and membership that were settled before have begun.
-func (a account) at(wall time.Time) account {
+func (a account) at(wall time.Time) account { return a.withTermsAt(wall).withMembershipAt(wall) }
+
+func (a account) withTermsAt(wall time.Time) account {
 	if !a.nextAt.IsZero() && !wall.Before(a.nextAt) {
 		a.terms, a.next, a.nextAt = a.next, Terms{}, time.Time{}
 	}
+	return a
+}
+
+func (a account) withMembershipAt(wall time.Time) account {
 	if !a.nextAgencyAt.IsZero() && !wall.Before(a.nextAgencyAt) {
 		a.agency, a.nextAgency, a.nextAgencyAt = a.nextAgency, "", time.Time{}
 	}
@@ -169,11 +175,18 @@ func (a account) decide(wall time.Time) (account, []outcome[account]) {
 // clocksApart is how far the wall clocks of instances, and of the log, are apart at most: each may be off twice at the same time.
 const clocksApart = 40 * time.Minute
 
-// alsoSoon adds to what a command may be answered what it shows where another clock is ahead: what was to begin soon has begun.
+// alsoSoon adds to what a command may be answered what it shows where another clock is ahead: what was to begin soon has begun. Of terms
+// and membership one may have begun alone: what was decided by a clock that is behind holds at once.
 func alsoSoon(all []outcome[account], wall time.Time) []outcome[account] {
+	later := wall.Add(clocksApart)
 	for _, o := range slices.Clone(all) {
-		if soon := o.state.at(wall.Add(clocksApart)); strings.HasPrefix(o.answer, "200") && soon.hash() != o.state.hash() {
-			all = append(all, outcome[account]{o.state, soon.show(200)[0].answer})
+		if !strings.HasPrefix(o.answer, "200") {
+			continue
+		}
+		for _, soon := range []account{o.state.at(later), o.state.withTermsAt(later), o.state.withMembershipAt(later)} {
+			if soon.hash() != o.state.hash() {
+				all = append(all, outcome[account]{o.state, soon.show(200)[0].answer})
+			}
 		}
 	}
 	return all
