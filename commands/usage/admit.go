@@ -106,36 +106,33 @@ func (r Reservation) RefundRequests(ctx context.Context, requests int64) error {
 // It counts nothing.
 func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage, error) {
 	wait := m.waitLimiter.NewWait(g.Account)
-	defer wait.Begin(waitlimit.UncountedWait)()
-	p, err := m.payingPeriod(ctx, wait, g)
-	if err != nil {
-		return QuotaUsage{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	_, err = p.submit(ctx, wait, probeRequest, entry{count: event.UsageCount{Account: g.Account, Key: g.KeyID}})
+	r, err := m.withPayingPeriod(ctx, wait, g, "", func(p *activePeriod, e entry) (entry, error) {
+		return p.submit(ctx, wait, probeRequest, e)
+	})
 	if exceeded := new(QuotaExceededError); err != nil && !errors.As(err, &exceeded) {
 		return QuotaUsage{}, err
 	}
-	return p.quotaUsage(g.Account), nil
+	return r.period.quotaUsage(g.Account), nil
 }
 
 // maxPeriodTries is how many retired periods a request may meet. One that was closed and one that was evicted are unusual
 // already; more of them mean that the log is being restored.
 const maxPeriodTries = 5
 
-// withPayingPeriod calls do with the open period that pays for the grant's account and the entry of one request, and calls it again
-// with the next period if that one is retired. The request's wait is one for all of it.
+// withPayingPeriod calls do with the open period that pays for the grant's account and the entry of one request, and begins again
+// with the next period if that one is found to be retired: by do, or before it, when a cap is read. The request's wait is one for all
+// of it.
 func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
 	defer wait.Begin(waitlimit.UncountedWait)()
 	for tries := 1; ; tries++ {
 		p, err := m.payingPeriod(ctx, wait, g)
-		if err != nil {
-			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		if err == nil {
+			e := entry{p.billingDay(m.clock()), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
+			if e, err = do(p, e); !errors.Is(err, errRetired) {
+				return Reservation{p, e}, err
+			}
 		}
-		e := entry{p.billingDay(m.clock()), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
-		if e, err = do(p, e); !errors.Is(err, errRetired) {
-			return Reservation{p, e}, err
-		}
-		if tries == maxPeriodTries || ctx.Err() != nil {
+		if !errors.Is(err, errRetired) || tries == maxPeriodTries || ctx.Err() != nil {
 			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}

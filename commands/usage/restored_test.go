@@ -151,6 +151,26 @@ func TestCountingGoesOnFromARestoredUsageLog(t *testing.T) {
 	}
 }
 
+// A cap that is read again is the first to find that the log was restored. The request is counted all the same.
+func TestANewQuotaIsInForceAtOnceOnARestoredUsageLog(t *testing.T) {
+	t.Parallel()
+	quotas := &fakeQuotas{caps: map[string]int64{"a": 10}}
+	log := openRestorableStore(t, t.TempDir())
+	m := startMeter(t, log, openLog(t), quotas, time.Now)
+	countUntil(t, m, "a", 10, 2)
+	copied := log.copyLog(t)
+	countUntil(t, m, "a", 10, 5)
+
+	older := openJournal(t, copied)
+	log.restore(older)
+	quotas.set("a", 20)
+	time.Sleep(200 * time.Millisecond) // a cap is not read again sooner
+	if u, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 20), "GET /me"); err != nil || u.Used != 3 || u.Limit != 20 {
+		t.Errorf("the first request after the restoring: %d of %d, %v; want 3 of 20", u.Used, u.Limit, err)
+	}
+	checkTotal(t, older, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 3)
+}
+
 func TestRevocationsAreFollowedOnARestoredLog(t *testing.T) {
 	t.Parallel()
 	core := openRestorableStore(t, t.TempDir())
