@@ -243,6 +243,52 @@ func TestAQuotaThatBeganByOneClockMayBeInForceForAll(t *testing.T) {
 	})
 }
 
+// An instance whose clock is set back goes on counting in the period that it has come to: the one before is at its cap, and that cap
+// was lowered twice since.
+func TestARequestByAClockSetBackMayBeOfThePeriodThatBegan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var broken []Rule
+		m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+		tell := func(op Operation, at time.Time, status int, body string) {
+			m.End(m.Begin(op, at), Answer{Status: status, Body: []byte(body), IsSent: true}, at)
+		}
+		shown := func(quota, next int, from string) string {
+			return fmt.Sprintf(`{"id":"compte-01","nom":"Un","plan":"STARTER","quota":%d,"debut_periode":"2026-01-01","agence":false,
+				"prochain":{"plan":"STARTER","quota":%d,"effet":"%s"}}`, quota, next, from)
+		}
+		lower := func(quota int) Operation {
+			return inArea("compte-01", "POST /accounts/{id}:plan", ChangePlan{Plan: "STARTER", Quota: int64(quota)})
+		}
+		me := withKey("k", "GET /me", Addresses, nil)
+		for _, e := range story()[:3:3] {
+			if e.status == 201 {
+				tell(e.op, wall, e.status, e.body)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		for range 8 {
+			tell(me, wall, 200, shownMe)
+		}
+		tell(lower(5), wall, 200, shown(8, 5, "2026-02-01T00:00:00+01:00"))
+		february := time.Date(2026, 2, 1, 0, 0, 5, 0, paris)
+		tell(lower(3), february, 200, shown(5, 3, "2026-03-01T00:00:00+01:00"))
+		time.Sleep(2 * time.Second)
+		for range 5 {
+			tell(me, february.Add(-10*time.Second), 200, shownMe)
+		}
+		if len(broken) > 0 {
+			t.Errorf("up to the cap of the period that began: broken %q, want none", broken)
+		}
+		for range 6 {
+			tell(me, february.Add(time.Minute), 200, shownMe)
+		}
+		if want := []Rule{NeverAboveCap}; !slices.Equal(slices.Compact(broken), want) {
+			t.Errorf("above it: broken %q, want %q", broken, want)
+		}
+	})
+}
+
 // What was acknowledged and is not shown, or is shown and was not, is found at a quiet moment.
 func TestModelFindsWhatIsMissing(t *testing.T) {
 	t.Parallel()

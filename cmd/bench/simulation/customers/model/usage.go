@@ -56,17 +56,29 @@ func (m *Model) count(c *Call, a Answer) {
 			n.sure += c.Weight
 		}
 	}
-	early := ""
+	m.checkCaps(c, a, lines)
+}
+
+// checkCaps checks an answer against the caps: one that counts must be right for one of the lines that it may be counted on, and so
+// must a refusal.
+func (m *Model) checkCaps(c *Call, a Answer, lines []Line) {
+	isCounted := counts(a.Status)
+	if !isCounted && a.Status != 429 {
+		return
+	}
+	reasons := ""
 	for _, l := range lines {
-		isEarly, text := m.checkCaps(c, a, l)
-		if !isEarly {
+		isAbove, isEarly, text := m.compareWithCaps(c, l)
+		if isCounted && !isAbove || a.Status == 429 && !isEarly {
 			return
 		}
-		early += text
+		reasons += text
 	}
-	if a.Status == 429 {
-		m.report(NoEarlyRefusal, c.Act, "%s: 429%s", c.Text, early)
+	rule := NoEarlyRefusal
+	if isCounted {
+		rule = NeverAboveCap
 	}
+	m.report(rule, c.Act, "%s: %d%s", c.Text, a.Status, reasons)
 }
 
 // sameCount is how far apart requests may be that are counted together, on the day of the last one.
@@ -116,9 +128,9 @@ func (a account) contract(id string) string {
 	return id
 }
 
-// checkCaps checks an answer against the account's own cap, and its contract's, on one of the lines that it may be counted on. It
-// returns whether a 429 would be early there, and the numbers.
-func (m *Model) checkCaps(c *Call, a Answer, l Line) (isEarly bool, text string) {
+// compareWithCaps compares what was counted with the account's own cap, and its contract's, on one of the lines that a request may be
+// counted on. It returns whether an answer would be above one of them there, whether a 429 would be early, and the numbers.
+func (m *Model) compareWithCaps(c *Call, l Line) (isAbove, isEarly bool, text string) {
 	isEarly = true
 	for _, cap := range []struct {
 		of      string
@@ -130,13 +142,11 @@ func (m *Model) checkCaps(c *Call, a Answer, l Line) (isEarly bool, text string)
 		sure, most := m.used(l, cap.isMeant)
 		low, high := m.quotas(c, cap.of)
 		most += m.onTheWay(c, cap.of)
-		if counts(a.Status) && sure > high {
-			m.report(NeverAboveCap, c.Act, "%s: %d is answered with %d counted of %s and a cap of %d", c.Text, a.Status, sure, cap.of, high)
-		}
+		isAbove = isAbove || sure > high
 		isEarly = isEarly && most+c.Weight <= low
-		text += fmt.Sprintf(", at most %d of %d are counted of %s", most, low, cap.of)
+		text += fmt.Sprintf(", %d to %d are counted of %s on %s and its cap is %d to %d", sure, most, cap.of, l.Day, low, high)
 	}
-	return isEarly, text
+	return isAbove, isEarly, text
 }
 
 // used sums what was counted in the period of a line.
