@@ -179,7 +179,7 @@ func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g acces
 const capRecheckInterval = 100 * time.Millisecond
 
 // ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it; so too for
-// the agency that pays. Quotas are read as of now; elapsed is the time since Meter.epoch.
+// the agency that pays. Quotas are read as of now, or as of the time of the period next to it; elapsed is the time since Meter.epoch.
 func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time, elapsed time.Duration) error {
 	err := p.ensureCapOf(ctx, wait, g.Account, g.Quota, now, elapsed)
 	if err == nil && g.AgencyQuota != 0 {
@@ -218,7 +218,7 @@ func (p *activePeriod) refreshCapShared(ctx context.Context, wait *waitlimit.Wai
 // refreshCap appends an account's quota to the period's stream as its cap, if the account's own stream has a newer one.
 // An account with the same quota in a newer event keeps its cap.
 func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.Time) error {
-	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, account, latest(now, p.period.Start()))
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, account, p.clamp(now))
 	if err != nil {
 		return err
 	}

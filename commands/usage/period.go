@@ -166,7 +166,7 @@ func (m *Meter) readPeriod(ctx context.Context, stream string, last preparedAppe
 // openPeriod appends the event that opens the period, unless another instance has opened it. The ledger ignores an opening
 // that is too early by the log's clock; openPeriod then fails with a tooEarlyError that says by how much.
 func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
-	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, latest(p.meter.clock(), p.period.Start()))
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, p.clamp(p.meter.clock()))
 	if err != nil {
 		return err
 	}
@@ -192,13 +192,4 @@ func (p *activePeriod) logClockLag(ctx context.Context, at time.Time) time.Durat
 		}
 	}
 	return 0
-}
-
-// latest returns the later of two instants. A quota is read as of now, or as of the period's beginning if this instance's clock
-// is still before it.
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -13,6 +13,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/schemas/access"
+	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
@@ -308,6 +309,57 @@ func TestARefundedRequestCanBeUsedAgain(t *testing.T) {
 	}
 	mustCount(t, m, "a", 1)
 	checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 1)
+}
+
+// endingQuotas is a quota that ends with a period.
+type endingQuotas struct {
+	end           time.Time
+	before, after int64
+	position      eventstore.Position
+	asked         atomic.Int64
+}
+
+func (q *endingQuotas) QuotaAt(_ context.Context, _ string, at time.Time) (int64, eventstore.Position, error) {
+	defer q.asked.Add(1)
+	if at.Before(q.end) {
+		return q.before, q.position, nil
+	}
+	return q.after, q.position, nil
+}
+
+// A quota that is lowered from the next period on leaves the one that an instance whose clock is behind still counts in as it is, also
+// where an instance that is in the next period already reads it.
+func TestAQuotaOfTheNextPeriodIsNoCapOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	end := parseTime(t, "2026-03-21T00:00:00+01:00")
+	logs, ahead, behind := newFakeClock(end.Add(-time.Hour)), newFakeClock(end.Add(-time.Hour)), newFakeClock(end.Add(-time.Hour))
+	log, core := openLogWithClock(t, logs), openLog(t)
+	quotas := &endingQuotas{end: end, before: 10, after: 10, position: 1}
+	m, other := startMeter(t, log, core, quotas, ahead.now), startMeter(t, log, core, quotas, behind.now)
+	mustCount(t, m, "a", 10)
+	mustCount(t, other, "a", 10)
+	logs.set(end.Add(time.Minute))
+	ahead.set(end.Add(time.Minute))
+	quotas.after, quotas.position = 2, 2
+	asked := quotas.asked.Load()
+	appendEvent(t, core, "account-a", event.PlanChanged{})
+	waitUntil(t, func() bool { return quotas.asked.Load() >= asked+2 })
+	mustCount(t, other, "a", 10)
+	mustCount(t, other, "a", 10)
+	checkTotal(t, log, streamOf("a", "2026-02-21"), 4)
+}
+
+// The period that an instance opens because its clock is ahead of the log's has the quota of its own time.
+func TestAPeriodOpenedByAClockAheadHasItsOwnQuota(t *testing.T) {
+	t.Parallel()
+	end := parseTime(t, "2026-03-21T00:00:00+01:00")
+	logs, mine := newFakeClock(end.Add(-time.Hour)), newFakeClock(end.Add(time.Hour))
+	log := openLogWithClock(t, logs)
+	m := startMeter(t, log, log, &endingQuotas{end: end, before: 10, after: 2, position: 1}, mine.now)
+	for range 3 {
+		mustCount(t, m, "a", 2)
+	}
+	checkTotal(t, log, streamOf("a", "2026-02-21"), 3)
 }
 
 func TestARaisedQuotaIsInForceAtOnce(t *testing.T) {
