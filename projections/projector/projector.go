@@ -80,10 +80,13 @@ func (p *Projector) storeOf(m Model) eventstore.Store {
 	return p.store
 }
 
+// closeTimeout is how long a handler that is stopped may take for the batch that it applies.
+const closeTimeout = 10 * time.Second
+
 // Run fills the generations until ctx ends. It survives outages of the log and the database; each generation's status
 // says what it waits for. Before it returns, every worker has ended and given its lease back. It is called once.
 func (p *Projector) Run(ctx context.Context) error {
-	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 10 * time.Second}, watermill.NopLogger{})
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: closeTimeout}, watermill.NopLogger{})
 	if err != nil {
 		return err
 	}
@@ -98,6 +101,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	}()
 	<-router.Running()
 	s.superviseWorkers(ctx)
+	s.awaitHandlers()
 	err = errors.Join(router.Close(), <-ended)
 	s.removeAllWorkers()
 	return err

@@ -149,7 +149,7 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generatio
 // newWorker makes the worker of a generation, and registers it for workerOf.
 func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker {
 	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", g.Name),
-		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
+		logged: &p.logged, refoldWake: make(chan struct{}, 1), batchSlot: make(chan struct{}, 1)}
 	w.state.changed = make(chan struct{})
 	w.serveWhenCaughtUp = p.serveOnceFunc(w, g)
 	w.noteDamage = func(err error) { p.registry.NoteDamage(g, err) }
@@ -167,8 +167,22 @@ func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker
 func (s *supervisor) stopWorker(name string) {
 	r := s.running[name]
 	r.handler.Stop()
-	<-r.handler.Stopped()
+	r.awaitHandler()
 	s.removeWorker(name, r)
+}
+
+// awaitHandlers waits for the handlers of all workers, whose context has ended. The router would wait for them with its locks held,
+// and handlers that have ended would wait for these.
+func (s *supervisor) awaitHandlers() {
+	for _, r := range s.running {
+		r.awaitHandler()
+	}
+}
+
+// awaitHandler waits until the handler has ended, and the batch that it was given last is applied: Watermill does not wait for that.
+func (r *runningWorker) awaitHandler() {
+	<-r.handler.Stopped()
+	r.worker.awaitBatch()
 }
 
 // removeAllWorkers ends what is left when the router has ended.

@@ -34,6 +34,8 @@ type worker struct {
 	noteDamage       func(error) // has the generation replaced if the error is damage of its file
 	verifyGeneration func(context.Context)
 
+	batchSlot chan struct{} // of capacity 1: holds a value while a batch is being applied
+
 	mu    sync.Mutex
 	state workerState
 }
@@ -114,6 +116,8 @@ func (w *worker) handleMessage(m *message.Message) error {
 	if !ok {
 		return errors.New("the message holds no batch")
 	}
+	w.batchSlot <- struct{}{}
+	defer func() { <-w.batchSlot }()
 	ctx := m.Context()
 	if err := w.applyBatch(ctx, b); err != nil {
 		if ctx.Err() == nil { // otherwise this instance is stopping, and removeWorker gives the lease back
@@ -125,6 +129,17 @@ func (w *worker) handleMessage(m *message.Message) error {
 		w.serveWhenCaughtUp(ctx)
 	}
 	return nil
+}
+
+// awaitBatch waits until no batch is being applied, or for closeTimeout.
+func (w *worker) awaitBatch() {
+	timeout := time.NewTimer(closeTimeout)
+	defer timeout.Stop()
+	select {
+	case w.batchSlot <- struct{}{}:
+		<-w.batchSlot
+	case <-timeout.C:
+	}
 }
 
 // applyBatch writes a batch in one transaction or more. A batch that does not move the checkpoint only says that the log is

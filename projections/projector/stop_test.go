@@ -1,0 +1,55 @@
+package projector
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/memory"
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+)
+
+// A projector that ends waits for the batch that is being applied, and holds no lock meanwhile that a handler which has ended waits for.
+// If it did, the bubble's clock would stand still, and the test would not end.
+func TestAProjectorThatEndsWaitsForItsBatch(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "readmodels")
+	synctest.Test(t, func(t *testing.T) {
+		registry, err := sqldb.OpenRegistry(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registry.Close()
+		const takes = 3 * time.Second
+		begun, isApplied := make(chan struct{}), false
+		apply := func(*Changeset, event.Event, Record) {
+			close(begun)
+			time.Sleep(takes)
+			isApplied = true
+		}
+		log := memory.New(time.Now)
+		opened := eventstore.ProposedEvent{ID: uuid.New(), Type: event.ReferentialOpened{}.EventType(), Data: []byte(`{"code":"m"}`), Metadata: []byte(`{}`)}
+		if _, err := log.Append(t.Context(), "locations-a", eventstore.Any, []eventstore.ProposedEvent{opened}); err != nil {
+			t.Fatal(err)
+		}
+		p := New(log, eventstore.NewCodec(nil), registry, Model{
+			ReadModel: table.ReadModel{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}},
+			Handlers:  []EventHandler{OnAnyOther(apply, "locations")}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- p.Run(ctx) }()
+		<-begun
+		stoppedAt := time.Now()
+		cancel()
+		if err := <-ended; err != nil || !isApplied || time.Since(stoppedAt) > closeTimeout {
+			t.Errorf("ended after %v with %v; the batch was applied: %v", time.Since(stoppedAt), err, isApplied)
+		}
+	})
+}
