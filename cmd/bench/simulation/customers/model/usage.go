@@ -178,7 +178,7 @@ func (m *Model) quotas(c *Call, id string) (low, high int64) {
 			high = max(high, quota)
 		}
 		for _, wall := range m.walls {
-			high = max(high, a.at(wall).terms.Quota)
+			low, high = min(low, a.at(wall).terms.Quota), max(high, a.at(wall).terms.Quota)
 		}
 	}
 	return low, high
