@@ -18,8 +18,8 @@ const clientTimeout = 30 * time.Second
 func (w *World) Call(ctx context.Context, number int, surface customers.Surface, request customers.Request) customers.Answer {
 	began := time.Now()
 	a := w.call(ctx, number, surface, request)
-	w.log.Debug("answer", "instance", number, "request", request.Method+" "+request.Path, "body", string(request.Body), "status", a.Status, "took", time.Since(began), "disturbed", w.IsDisturbed(),
-		"answer", string(a.Body[:min(len(a.Body), 200)]))
+	w.log.Debug("answer", "instance", number, "request", request.Method+" "+request.Path, "body", string(request.Body),
+		"status", a.Status, "took", time.Since(began), "disturbed", w.IsDisturbed(), "answer", string(a.Body[:min(len(a.Body), 200)]))
 	return a
 }
 

@@ -19,9 +19,9 @@
 //
 // What is simulated: every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
 // restarts; in two histories of three the answers about addresses and roads, from a small region; in one of ten also the client of
-// EventStoreDB (package esdb) and the server that speaks like one (package node), over connections in memory. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real
-// EventStoreDB, the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses and
-// roads.
+// EventStoreDB (package esdb) and the server that speaks like one (package node), over connections in memory. What is not, and is left
+// to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real EventStoreDB, the journal's files (it has a simulation of
+// its own disk), Meilisearch, servers of routes, imports of addresses and roads.
 package simulation
 
 import (

@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"lieudit/cmd/bench/simulation/customers/model"
 )
 
@@ -71,6 +73,7 @@ type Customers struct {
 	deaths       []int           // of each instance, at the last quiet moment
 
 	issued    atomic.Int64 // keys for acts that had none
+	issuing   singleflight.Group
 	mu        sync.Mutex
 	followers map[string]follower // of the changes, by account
 }
@@ -78,8 +81,8 @@ type Customers struct {
 // New returns customers of some accounts, none of which is open yet. addresses are those of the vintage that all instances serve; none:
 // they serve none, and no road network either.
 func New(world World, accounts int, addresses []Address) *Customers {
-	c := &Customers{addresses: addresses, hasRegion: len(addresses) > 0, Model: model.New(world.Report), world: world, accounts: accounts, deaths: make([]int, world.Instances()),
-		followers: map[string]follower{}}
+	c := &Customers{addresses: addresses, hasRegion: len(addresses) > 0, Model: model.New(world.Report), world: world,
+		accounts: accounts, deaths: make([]int, world.Instances()), followers: map[string]follower{}}
 	if !c.hasRegion {
 		c.addresses = []Address{{ID: "48095_0275_00003", Label: "3 Rue de l'Ermitage 48000 Mende", Town: "Mende", Lon: 3.501, Lat: 44.518}}
 	}
@@ -161,7 +164,8 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 
 // mayFail says whether a failure is one that a service without a vintage and a road network has.
 func (c *Customers) mayFail(op model.Operation, a Answer) bool {
-	return !c.hasRegion && a.Status == 500 && op.Endpoint != "GET /me" && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
+	needsRegion := op.Endpoint != "GET /me" && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
+	return !c.hasRegion && a.Status == 500 && needsRegion
 }
 
 // tokenText is the text of a token.
@@ -191,14 +195,12 @@ func (c *Customers) keys(account, kind string) []model.Secret {
 // knownEverywhere is how long it takes until every instance knows a new key.
 const knownEverywhere = 1100 * time.Millisecond
 
-// key is the key that an act uses: an active one, and now and then any, revoked or not. An account without a key issues one.
+// key is the key that an act uses: an active one, and now and then any, revoked or not. For an account without a key one is issued.
 func (c *Customers) key(ctx context.Context, act deed) (label string, ok bool) {
 	all := c.keys(act.Account, "secret")
 	active := slices.DeleteFunc(slices.Clone(all), func(s model.Secret) bool { return !s.IsActive })
 	if len(active) == 0 {
-		act.Label = fmt.Sprintf("k%06d", c.issued.Add(1))
-		c.issueKey(ctx, act, "secret")
-		time.Sleep(knownEverywhere)
+		c.issueFirst(ctx, act)
 		all = c.keys(act.Account, "secret")
 		active = all
 	}
@@ -209,6 +211,17 @@ func (c *Customers) key(ctx context.Context, act deed) (label string, ok bool) {
 		return all[act.Pick%len(all)].Label, true
 	}
 	return active[len(active)-1].Label, true
+}
+
+// issueFirst issues a key for an account that has none, and waits until every instance knows it. Acts at the same time wait for one key:
+// of many that nobody learns the fate of, the model could not tell what there is.
+func (c *Customers) issueFirst(ctx context.Context, act deed) {
+	_, _, _ = c.issuing.Do(act.Account, func() (any, error) {
+		act.Label = fmt.Sprintf("k%06d", c.issued.Add(1))
+		c.issueKey(ctx, act, "secret")
+		time.Sleep(knownEverywhere)
+		return nil, nil
+	})
 }
 
 // operation is what all requests of an act have in common.

@@ -466,9 +466,9 @@ func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account 
 	a.wasOpened, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
 	a.name, a.terms.Quota, a.agency = s.Name, s.Quota, s.Agency
 	if s.Agency == "" {
-		a.terms.Plan = s.Plan
+		a.terms.Plan, a.anchor = s.Plan, s.Anchor
 	} else {
-		a.agencys.plan = s.Plan
+		a.agencys = contract{s.Plan, s.Anchor}
 	}
 	a.next, a.nextAt = Terms{}, time.Time{}
 	if s.Next != nil {
@@ -479,6 +479,29 @@ func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account 
 		a.keys[k.Label] = key{kind: k.Kind, origins: strings.Join(k.Origins, " "), isRevoked: !k.Revoked.IsZero()}
 	}
 	return a
+}
+
+// withMemberships are the account with each membership that may be settled for the next period, which answers do not show: the one that
+// is known, none, that it leaves its agency, or that it joins one. Of a sub-client its own plan is not shown either: an operator may have
+// given it its agency's.
+func (a account) withMemberships(agencies map[string]contract, wall time.Time) []account {
+	stays := a
+	stays.nextAgency, stays.nextAgencyAt = "", time.Time{}
+	all, other := []account{a, stays}, stays
+	other.nextAgencyAt = a.periodEnd(wall)
+	if a.agency == "" {
+		for _, id := range slices.Sorted(maps.Keys(agencies)) {
+			other.nextAgency, other.agencys = id, agencies[id]
+			all = append(all, other)
+		}
+		return all
+	}
+	for _, same := range append(all, other) {
+		all = append(all, same)
+		same.terms.Plan = a.agencys.plan
+		all = append(all, same)
+	}
+	return all
 }
 
 // text is the whole of an account but what answers do not show.

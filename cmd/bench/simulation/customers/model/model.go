@@ -91,7 +91,8 @@ type customer struct {
 
 // New makes a model of a service that has no account yet. It tells each violation.
 func New(tell func(rule Rule, format string, args ...any)) *Model {
-	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{}, answers: map[string]string{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
+	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{},
+		answers: map[string]string{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
 	m.tokens[Operator] = &areaToken{role: "operator"}
 	return m
 }

@@ -205,6 +205,48 @@ func TestModelFindsWhatIsServedAboveACap(t *testing.T) {
 	})
 }
 
+// Of so many keys that nobody learns the fate of, the model cannot tell what there is. A departure is not shown before it begins.
+func TestWhatIsNotShownStaysUnknownWhereTooMuchWasUnknown(t *testing.T) {
+	t.Parallel()
+	for shownLater, isRight := range map[string]bool{
+		`"plan":"STARTER","quota":8,"debut_periode":"2026-01-01"`:                         true,
+		`"plan":"GROWTH","quota":8,"debut_periode":"2026-01-16","agence_de":"compte-02"`:  true, // the departure is one of what is unknown
+		`"plan":"STARTER","quota":9,"debut_periode":"2026-01-01"`:                         false,
+		`"plan":"BUSINESS","quota":8,"debut_periode":"2026-01-01"`:                        false,
+		`"plan":"STARTER","quota":8,"debut_periode":"2026-01-01","agence_de":"compte-03"`: false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var broken []Rule
+			m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+			const own, ofAgency = `"plan":"STARTER","quota":8,"debut_periode":"2026-01-01"`, `"plan":"GROWTH","quota":8,"debut_periode":"2026-01-16","agence_de":"compte-02"`
+			shown := func(terms string) []byte { return []byte(`{"id":"compte-01","nom":"Un","agence":false,` + terms + `}`) }
+			tell := func(endpoint string, command AccountCommand, at time.Time, status int, terms string) {
+				m.End(m.Begin(inArea("compte-01", endpoint, command), at), Answer{Status: status, Body: shown(terms), IsSent: true}, at)
+			}
+			quiet := func(terms string, at time.Time) {
+				m.SettleAccount("compte-01", Answer{Status: 200, Body: shown(terms)}, Answer{Status: 200, Body: []byte(`{"results":[]}`)}, at)
+			}
+			member := wall.AddDate(0, 0, 20)
+			tell("POST /accounts", OpenAccount{ID: "compte-01", Name: "Un", Plan: "STARTER", Quota: 8, Anchor: "2026-01-01"}, wall, 201, own)
+			tell("POST /accounts/{id}:agency", JoinAgency{"compte-02", "GROWTH", "2026-01-16"}, wall, 200, own)
+			quiet(ofAgency, member)
+			for i := range 12 {
+				tell("POST /accounts/{id}/keys", IssueKey{Kind: "secret", Label: fmt.Sprint("k", i)}, member, 500, own)
+			}
+			next := `,"prochain":{"plan":"STARTER","quota":100000,"effet":"2026-02-16T00:00:00+01:00"}`
+			tell("POST /accounts/{id}:agency", LeaveAgency{}, member, 200, ofAgency+next)
+			quiet(ofAgency, member)
+			if len(broken) > 0 {
+				t.Fatalf("broken before the departure: %q", broken)
+			}
+			quiet(shownLater, member.AddDate(0, 0, 20))
+			if isRight != (len(broken) == 0) {
+				t.Errorf("%s: broken %q, want none: %v", shownLater, broken, isRight)
+			}
+		})
+	}
+}
+
 // The instance that raises the quota is minutes ahead. The one that is asked shows the raised quota as still to come.
 func TestAQuotaThatBeganByOneClockMayBeInForceForAll(t *testing.T) {
 	t.Parallel()

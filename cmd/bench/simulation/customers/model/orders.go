@@ -109,8 +109,8 @@ func (o *orders[S]) keep(s *step[S], kept []branch[S]) bool {
 }
 
 // settle ends a quiet moment: no command is under way any more, and only states that match what is shown remain. Where none does, it
-// returns false, and what is shown is the state from now on.
-func (o *orders[S]) settle(shown S, matches func(S) bool) bool {
+// returns false. Then, and where too much was unknown to tell, the state is one of those in which it would be shown so.
+func (o *orders[S]) settle(matches func(S) bool, wouldShow ...S) bool {
 	var kept []branch[S]
 	known := map[uint64]bool{}
 	o.explore(func(b branch[S]) bool {
@@ -121,8 +121,11 @@ func (o *orders[S]) settle(shown S, matches func(S) bool) bool {
 		return true
 	})
 	isPossible := o.isUntold || len(kept) > 0
-	if o.isUntold || len(kept) == 0 {
-		kept = []branch[S]{{state: shown}}
+	if !isPossible || o.isUntold {
+		kept = nil
+		for _, s := range wouldShow {
+			kept = append(kept, branch[S]{state: s})
+		}
 	}
 	o.possible, o.pending, o.seen, o.isUntold = kept, nil, nil, false
 	o.note()

@@ -92,7 +92,7 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 	defer m.mu.Unlock()
 	o := m.customer(id).account
 	if shown.Status == 404 {
-		if !o.settle(account{}, func(a account) bool { return !a.wasOpened }) {
+		if !o.settle(func(a account) bool { return !a.wasOpened }, account{}) {
 			m.report(AcknowledgedIsThere, "", "account %s is unknown", id)
 		}
 		return
@@ -106,13 +106,24 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 	first := m.latest(id).shown(s, k.Results, wall)
 	want := first.text(wall)
 	var others []string
-	if !o.settle(first, func(a account) bool {
+	if !o.settle(func(a account) bool {
 		if !a.wasOpened || a.text(wall) != want {
 			others = append(others, a.text(wall))
 			return false
 		}
 		return true
-	}) {
+	}, first.withMemberships(m.contractsOf(id), wall)...) {
 		m.report(AcknowledgedIsThere, "", "account %s is %s, want one of %q: %s", id, want, others, shown.Body)
 	}
+}
+
+// contractsOf are what an account would have from each agency that it knows of.
+func (m *Model) contractsOf(id string) map[string]contract {
+	all := map[string]contract{}
+	for other := range m.customer(id).related {
+		if a := m.latest(other); a.isAgency {
+			all[other] = contract{a.plan(), a.anchor}
+		}
+	}
+	return all
 }

@@ -156,7 +156,7 @@ func (m *Model) SettlePlaces(id string, referentials Answer, sites map[string]An
 		}
 		return false
 	}
-	if !m.customer(id).places.settle(shown, matches) {
+	if !m.customer(id).places.settle(matches, shown) {
 		m.report(AcknowledgedIsThere, "", "the places of %s are none of those possible, which differ by %q", id, others)
 	}
 }
