@@ -102,8 +102,8 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		faults.RegionAway: w.withdrawRegion,
 		faults.WallClockApart: func(f faults.Fault) error {
 			for _, n := range w.struckNodes(f) {
-				n.wall.jump(f.Size)
-				defer n.wall.jump(-f.Size)
+				w.jumpWallClock(n, f.Size)
+				defer w.jumpWallClock(n, -f.Size)
 			}
 			time.Sleep(f.For)
 			return nil
@@ -121,6 +121,13 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		},
 		faults.VaultOld: w.strikeVault,
 	}
+}
+
+// jumpWallClock sets a node's wall clock forward or back.
+func (w *World) jumpWallClock(n *node, by time.Duration) {
+	w.people.Model.ClockJumps(n.number, n.wall.now())
+	n.wall.jump(by)
+	w.people.Model.ClockJumps(n.number, n.wall.now())
 }
 
 // withdrawRegion has nodes serve neither vintage nor road network for a while.

@@ -57,7 +57,7 @@ type Operation struct {
 type Call struct {
 	Operation
 	began     time.Time
-	walls     []time.Time // of the instance at its begin, and at its end
+	walls     []time.Time // of the instance: at its begin, before and after each jump, and at its end
 	onAccount *step[account]
 	onPlaces  *step[places]
 }
@@ -192,8 +192,25 @@ func (m *Model) checkQuestion(c *Call, a Answer) {
 // noteWall notes what the wall clock of a call's instance says.
 func (m *Model) noteWall(c *Call, wall time.Time) {
 	c.walls = append(c.walls, wall)
-	if wall.After(m.walls[c.Instance]) {
-		m.walls[c.Instance] = wall
+	m.noteLatest(c.Instance, wall)
+}
+
+func (m *Model) noteLatest(instance int, wall time.Time) {
+	if wall.After(m.walls[instance]) {
+		m.walls[instance] = wall
+	}
+}
+
+// ClockJumps says that the wall clock of an instance says something, and then jumps, or has just jumped. A clock that jumps there and
+// back while a request waits is not seen at its begin, nor at its end.
+func (m *Model) ClockJumps(instance int, wall time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.noteLatest(instance, wall)
+	for c := range m.underWay {
+		if c.Instance == instance {
+			c.walls = append(c.walls, wall)
+		}
 	}
 }
 

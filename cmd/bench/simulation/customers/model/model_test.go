@@ -331,6 +331,44 @@ func TestARequestByAClockSetBackMayBeOfThePeriodThatBegan(t *testing.T) {
 	})
 }
 
+// A clock that is set past midnight and back while a request waits shows neither at its begin nor at its end.
+func TestARequestMayBeOfADayThatItsClockSaidMeanwhile(t *testing.T) {
+	t.Parallel()
+	evening := time.Date(2026, 1, 15, 23, 59, 0, 0, paris)
+	for _, c := range []struct {
+		day   string
+		jumps bool
+		want  []Rule
+	}{
+		{"2026-01-15", false, nil},
+		{"2026-01-16", false, []Rule{UsageIsServed, UsageIsServed}},
+		{"2026-01-15", true, nil},
+		{"2026-01-16", true, nil},
+		{"2026-01-17", true, []Rule{UsageIsServed}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var broken []Rule
+			m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+			for _, e := range story()[:3:3] {
+				if e.status == 201 {
+					m.End(m.Begin(e.op, evening), Answer{Status: e.status, Body: []byte(e.body), IsSent: true}, evening)
+				}
+			}
+			time.Sleep(2 * time.Second)
+			call := m.Begin(withKey("k", "GET /me", Addresses, nil), evening)
+			if c.jumps {
+				m.ClockJumps(0, evening.Add(2*time.Minute))
+				m.ClockJumps(1, evening.Add(26*time.Hour)) // that of another instance
+			}
+			m.End(call, Answer{Status: 200, Body: []byte(shownMe), IsSent: true}, evening)
+			m.SettleUsage([]BilledLine{{Account: "compte-01", Contract: "compte-01", Period: "2026-01-01", Day: c.day, Key: "K1", Endpoint: "GET /me", Requests: 1}})
+			if !slices.Equal(broken, c.want) {
+				t.Errorf("billed on %s, the clock jumped %v: broken %q, want %q", c.day, c.jumps, broken, c.want)
+			}
+		})
+	}
+}
+
 // What was acknowledged and is not shown, or is shown and was not, is found at a quiet moment.
 func TestModelFindsWhatIsMissing(t *testing.T) {
 	t.Parallel()
