@@ -69,9 +69,9 @@ func runPlanted(ctx context.Context, o Options, fault planted) (Found, error) {
 	return found, nil
 }
 
-// copyTree copies the files of the module that git knows, as they are now.
+// copyTree copies the files of the module as they are now, but for what git ignores.
 func copyTree(ctx context.Context, to, from string) error {
-	cmd := exec.CommandContext(ctx, "sh", "-c", `git ls-files -z | xargs -0 cp --parents -t "$0"`, to)
+	cmd := exec.CommandContext(ctx, "sh", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`, to)
 	cmd.Dir = from
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("copying the tree: %w\n%s", err, out)
@@ -134,7 +134,9 @@ func allPlanted() []planted {
 				"		r.planted = &snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n	}\n"},
 			{"projections/keyring/ring.go", "	clock func() time.Time // elapsed time\n", "	planted *snapshot\n	clock func() time.Time // elapsed time\n"}}},
 		{"a period is closed while a tick is on its way", []edit{
-			{"schemas/ledger/period.go", "	case p.closed:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||", "	case p.revokedKeys[key]:\n		return KeyRevoked\n	case a == nil:\n		return CapUnknown\n	case a.closed ||"}}},
+			{"schemas/ledger/period.go", "	case p.closed:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n", "	case p.revokedKeys[key]:\n"},
+			{"schemas/ledger/period.go", "		if _, after := e.(event.UsageAdjusted); after {\n			return Counted\n		}\n",
+				"		switch e := e.(type) {\n		case event.UsageAdjusted:\n			return Counted\n		case event.UsageTicked:\n			return p.applyTick(e)\n		}\n"}}},
 		{"a refund is made twice", []edit{{"commands/usage/append.go",
 			"	for _, r := range refunds {\n		r.InstanceID", "	for _, r := range append(slices.Clone(refunds), refunds...) {\n		r.InstanceID"}}},
 		{"a sub-client's volume counts after it left", []edit{{"projections/keyring/state.go",

@@ -102,7 +102,9 @@ func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers,
 	w.awaitQuiet(ctx)
 	stop()
 	watching.Wait()
+	lookedAt := w.usage.LastPosition()
 	people.CheckQuiet(ctx, w.wall.now())
+	w.checkClosings(ctx, people.Model, lookedAt)
 	w.checkInstances(ctx)
 	m, err := w.keepMoment()
 	if err != nil {

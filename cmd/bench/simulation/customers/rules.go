@@ -15,4 +15,5 @@ const (
 	RebuildsEnd     = model.RebuildsEnd
 	EndsInTime      = model.EndsInTime
 	OwnFilesAreUsed = model.OwnFilesAreUsed
+	ClosedStays     = model.ClosedStays
 )

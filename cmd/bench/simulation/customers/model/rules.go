@@ -39,6 +39,7 @@ const (
 	UsageIsServed       Rule = "usage is what was served, to the request"
 	BilledByContract    Rule = "a request is billed to the contract and the period it was made in"
 	UsageAgrees         Rule = "the usage that an account sees is the usage that is billed"
+	ClosedStays         Rule = "what is billed of a closed period is what its closing says, and corrections"
 	EverybodySeesIt     Rule = "at a quiet moment every instance shows a second later what was written"
 	ListsShowIt         Rule = "lists of accounts and tokens show each that there is, once, as it is"
 	ExportsAgree        Rule = "an export has the same lines in every form, and of one period those of that period"
@@ -59,6 +60,6 @@ func Rules() []Rule {
 		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, OneAnswer, FindsAddress, WriterSeesIt, AnswersPromptly,
 		OwnFilesAreUsed,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
-		UsageAgrees, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, RebuildsEnd, EndsInTime,
+		UsageAgrees, ClosedStays, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, RebuildsEnd, EndsInTime,
 	}
 }

@@ -216,6 +216,18 @@ func (m *Model) PickBilled(number int) (BilledLine, bool) {
 	return m.billed[number%len(m.billed)], true
 }
 
+// BilledOf is how many requests were billed to a contract in a period at the last quiet moment.
+func (m *Model) BilledOf(contract, period string) (n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.billed {
+		if b.Contract == contract && b.Period == period {
+			n += b.Requests
+		}
+	}
+	return n
+}
+
 // adjust books a correction. One of unknown fate may be booked, or not.
 func (m *Model) adjust(b BilledLine, a Answer) {
 	n := m.book.line(Line{b.Account, b.Contract, m.labelOf(b.Account, b.Key), b.Endpoint, b.Day})
