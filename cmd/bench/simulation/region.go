@@ -43,9 +43,9 @@ func newRegion(ctx context.Context, folder string, communes *commune.Table, seed
 			return nil, err
 		}
 		if row.Kind == ban.HouseNumber {
-			number := strings.TrimSpace(fmt.Sprint(row.Numero, " ", row.Rep))
-			label := strings.Join([]string{number, row.Voie, row.CodePostal, row.Commune}, " ")
-			r.addresses = append(r.addresses, customers.Address{ID: row.ID, Label: label, Town: row.Commune, Lon: row.Lon, Lat: row.Lat})
+			line := strings.TrimSpace(fmt.Sprint(row.Numero, " ", row.Rep)) + " " + row.Voie
+			r.addresses = append(r.addresses, customers.Address{ID: row.ID, Label: strings.Join([]string{line, row.CodePostal, row.Commune}, " "),
+				Line: line, Postcode: row.CodePostal, Town: row.Commune, Lon: row.Lon, Lat: row.Lat})
 		}
 	}
 	if _, err := vintage.Build(ctx, r.vintageFile(), rows, vintage.Options{Synthetic: true}); err != nil {

@@ -84,7 +84,8 @@ func New(world World, accounts int, addresses []Address) *Customers {
 	c := &Customers{addresses: addresses, hasRegion: len(addresses) > 0, Model: model.New(world.Report), world: world,
 		accounts: accounts, deaths: make([]int, world.Instances()), followers: map[string]follower{}}
 	if !c.hasRegion {
-		c.addresses = []Address{{ID: "48095_0275_00003", Label: "3 Rue de l'Ermitage 48000 Mende", Town: "Mende", Lon: 3.501, Lat: 44.518}}
+		c.addresses = []Address{{ID: "48095_0275_00003", Label: "3 Rue de l'Ermitage 48000 Mende", Line: "3 Rue de l'Ermitage", Postcode: "48000",
+			Town: "Mende", Lon: 3.501, Lat: 44.518}}
 	}
 	for range max(accounts, agencyCount) {
 		c.opening = append(c.opening, make(chan struct{}, 1))

@@ -77,13 +77,37 @@ const (
 func (act deed) referentialPath() string { return "/locations/referentiels/" + act.code() }
 func (act deed) sitePath() string        { return act.referentialPath() + "/sites/" + act.site() }
 
-// content is the content of a site with a name: the name is in it twice, so that half of it can be told from the whole.
-func content(name string) map[string]any {
-	properties := map[string]any{"nom": name}
-	if crc32.ChecksumIEEE([]byte(name))%16 == 0 {
+// content is the content of a site with a name: the name is in it twice, so that half of it can be told from the whole, and so is where
+// the site is. One in four has no position, and is to be found by its address.
+func (c *Customers) content(name string) map[string]any {
+	properties, sum := map[string]any{"nom": name}, crc32.ChecksumIEEE([]byte(name))
+	if sum%16 == 0 {
 		properties["accueil"] = bulk
 	}
-	return map[string]any{"nom": name, "lat": 44.5, "lon": 3.5, "proprietes": properties}
+	site := map[string]any{"nom": name, "proprietes": properties}
+	if sum/16%4 > 0 {
+		site["lat"], site["lon"] = 44.5, 3.5
+		properties["lieu"] = model.Place(44.5, 3.5)
+		return site
+	}
+	at := c.address(int(sum / 64))
+	site["adresse"] = map[string]any{"ligne_1": at.Line, "code_postal": at.Postcode, "commune": at.Town}
+	properties["lieu"] = model.Place(at.Lat, at.Lon)
+	return site
+}
+
+// patch is a patch that makes any site one with the content of a name: what that lacks is taken away.
+func (c *Customers) patch(name string) map[string]any {
+	patch := c.content(name)
+	for _, field := range []string{"lat", "lon", "adresse"} {
+		if patch[field] == nil {
+			patch[field] = nil
+		}
+	}
+	if properties := patch["proprietes"].(map[string]any); properties["accueil"] == nil {
+		properties["accueil"] = nil
+	}
+	return patch
 }
 
 // bulk is so much text that a site with it needs an event of its own. Every sixteenth content has it.
@@ -111,7 +135,7 @@ func (c *Customers) archiveReferential(ctx context.Context, act deed) {
 func (c *Customers) putSite(ctx context.Context, act deed) {
 	c.atOnce(ctx, act, func(i int, act deed) {
 		c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(i)}, "PUT "+siteEndpoint,
-			message{method: "PUT", path: act.sitePath(), body: content(act.name(i))})
+			message{method: "PUT", path: act.sitePath(), body: c.content(act.name(i))})
 	})
 }
 
@@ -120,7 +144,7 @@ func (c *Customers) correctSite(ctx context.Context, act deed) {
 	for i := range act.Size {
 		wasDisturbed := c.world.IsDisturbed()
 		written := c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(10 + i)}, "PUT "+siteEndpoint,
-			message{method: "PUT", path: act.sitePath(), body: content(act.name(10 + i))})
+			message{method: "PUT", path: act.sitePath(), body: c.content(act.name(10 + i))})
 		if shown := c.ask(ctx, act, model.Locations, "GET "+siteEndpoint, act.sitePath(), 1); !wasDisturbed && !c.world.IsDisturbed() {
 			c.checkReadBack(act, written, shown)
 		}
@@ -140,12 +164,8 @@ func (c *Customers) checkReadBack(act deed, written, shown Answer) {
 }
 
 func (c *Customers) patchSite(ctx context.Context, act deed) {
-	body := content(act.name(0))
-	if properties := body["proprietes"].(map[string]any); properties["accueil"] == nil {
-		properties["accueil"] = nil // the patch takes it away
-	}
 	c.write(ctx, act, model.PatchSite{Code: act.code(), ExternalID: act.site(), Name: act.name(0)}, "PATCH "+siteEndpoint,
-		message{method: "PATCH", path: act.sitePath(), body: body})
+		message{method: "PATCH", path: act.sitePath(), body: c.patch(act.name(0))})
 }
 
 // switchSite deactivates a site and reactivates it at once, so that each may come first.
@@ -176,7 +196,7 @@ func (act deed) rows(first, salt int) (rows []model.Row) {
 func (c *Customers) sendSync(ctx context.Context, act deed, s model.SyncSites) Answer {
 	sites := []map[string]any{}
 	for _, row := range s.Rows {
-		site := content(row.Name)
+		site := c.content(row.Name)
 		site["external_id"] = row.ExternalID
 		sites = append(sites, site)
 	}

@@ -11,10 +11,11 @@ import (
 	"lieudit/cmd/bench/simulation/customers/model"
 )
 
-// Address is an address that the vintage has.
+// Address is an address that the vintage has. Its Label is its Line, Postcode and Town.
 type Address struct {
-	ID, Label, Town string
-	Lon, Lat        float64
+	ID, Label            string
+	Line, Postcode, Town string
+	Lon, Lat             float64
 }
 
 // questionKinds are the questions of customers with a key.

@@ -203,7 +203,7 @@ func (c *Customers) checkSpread(ctx context.Context, d deed) {
 	}
 	d.Label, d.Code = fmt.Sprintf("q%06d", c.issued.Add(1)), open[0]
 	written, ok := decode[foundSite](c.write(ctx, d, model.PutSite{Code: d.code(), ExternalID: d.site(), Name: d.name(0)}, "PUT "+siteEndpoint,
-		message{method: "PUT", path: d.sitePath(), body: content(d.name(0))}))
+		message{method: "PUT", path: d.sitePath(), body: c.content(d.name(0))}))
 	if !ok {
 		return
 	}

@@ -89,9 +89,19 @@ type (
 		IsActive    bool              `json:"actif"`
 		Version     int               `json:"version"`
 		Deactivated string            `json:"desactive_le"`
+		Lat         *float64          `json:"lat"`
+		Lon         *float64          `json:"lon"`
+		Address     *shownAddress     `json:"adresse"`
 		Properties  map[string]string `json:"proprietes"`
 	}
 )
+
+// shownAddress is the address of a site.
+type shownAddress struct {
+	Line     string `json:"ligne_1"`
+	Postcode string `json:"code_postal"`
+	Town     string `json:"commune"`
+}
 
 // syncAnswer is the answer of a sync.
 type syncAnswer struct {

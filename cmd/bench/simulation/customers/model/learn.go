@@ -2,6 +2,8 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"time"
 )
 
@@ -45,6 +47,32 @@ func (m *Model) checkShown(account string, act, where string, s shownSite) {
 	}
 	if s.Properties["nom"] != s.Name {
 		m.report(WholeContents, act, "%s: site %v is %q with the properties of %q", where, id, s.Name, s.Properties["nom"])
+	}
+	m.checkPlace(act, where, s)
+}
+
+// Place is a position as customers write it into a site's properties, beside where it is or beside its address.
+func Place(lat, lon float64) string { return fmt.Sprintf("%.6f %.6f", lat, lon) }
+
+// placeTolerance is how far, in degrees, a position may be from what it was made of: some metres.
+const placeTolerance = 5e-5
+
+// checkPlace checks where a site is shown. One without a position of its own is found by its address, or never.
+func (m *Model) checkPlace(act, where string, s shownSite) {
+	var lat, lon float64
+	if _, err := fmt.Sscanf(s.Properties["lieu"], "%f %f", &lat, &lon); err != nil {
+		return // a site of nobody here
+	}
+	isPlaced := s.Lat != nil && s.Lon != nil
+	isRight := isPlaced && math.Abs(*s.Lat-lat) < placeTolerance && math.Abs(*s.Lon-lon) < placeTolerance
+	if s.Address != nil {
+		before, isKnown := m.isFound[*s.Address]
+		m.isFound[*s.Address] = isPlaced
+		isRight = (isRight || !isPlaced) && (!isKnown || before == isPlaced)
+	}
+	if !isRight {
+		text, _ := json.Marshal(s)
+		m.report(PlacedAtAddress, act, "%s: want %s: %s", where, s.Properties["lieu"], text)
 	}
 }
 

@@ -73,8 +73,9 @@ type Model struct {
 	book     book
 	billed   []BilledLine // at the last quiet moment
 	underWay map[*Call]bool
-	answers  map[string]string // to questions
-	walls    map[int]time.Time // the latest that an instance's wall clock said
+	answers  map[string]string     // to questions
+	isFound  map[shownAddress]bool // addresses of sites without a position of their own
+	walls    map[int]time.Time     // the latest that an instance's wall clock said
 	tell     func(rule Rule, format string, args ...any)
 }
 
@@ -92,7 +93,7 @@ type customer struct {
 // New makes a model of a service that has no account yet. It tells each violation.
 func New(tell func(rule Rule, format string, args ...any)) *Model {
 	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{},
-		answers: map[string]string{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
+		answers: map[string]string{}, isFound: map[shownAddress]bool{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
 	m.tokens[Operator] = &areaToken{role: "operator"}
 	return m
 }

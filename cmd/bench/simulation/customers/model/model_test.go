@@ -369,6 +369,42 @@ func TestARequestMayBeOfADayThatItsClockSaidMeanwhile(t *testing.T) {
 	}
 }
 
+// A site is shown where its customer said, or at its address; an address that was found once is always found.
+func TestASiteIsShownWhereItIs(t *testing.T) {
+	t.Parallel()
+	own := `{"external_id":"s","nom":"a","actif":true,"lat":%s,"lon":3.5,"proprietes":{"nom":"a","lieu":"44.500000 3.500000"}}`
+	byAddress := `{"external_id":"s","nom":"a","actif":true,%s"adresse":{"ligne_1":"3 Rue","code_postal":"48000","commune":"Mende"},
+		"proprietes":{"nom":"a","lieu":"44.500000 3.500000"}}`
+	at := func(lat string) string { return fmt.Sprintf(byAddress, `"lat":`+lat+`,"lon":3.5,`) }
+	notFound := fmt.Sprintf(byAddress, "")
+	for name, c := range map[string]struct {
+		shown    []string
+		isBroken bool
+	}{
+		"its own position":     {[]string{fmt.Sprintf(own, "44.5")}, false},
+		"elsewhere":            {[]string{fmt.Sprintf(own, "44.6")}, true},
+		"without its position": {[]string{fmt.Sprintf(own, "null")}, true},
+		"at its address":       {[]string{at("44.50001"), at("44.5")}, false},
+		"at another address":   {[]string{at("44.5"), at("44.6")}, true},
+		"an address not found": {[]string{notFound, notFound}, false},
+		"found, then not":      {[]string{at("44.5"), notFound}, true},
+		"not found, then":      {[]string{notFound, at("44.5")}, true},
+	} {
+		var broken []Rule
+		m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+		for _, text := range c.shown {
+			var s shownSite
+			if err := json.Unmarshal([]byte(text), &s); err != nil {
+				t.Fatal(err)
+			}
+			m.checkPlace("", name, s)
+		}
+		if got := slices.Equal(broken, []Rule{PlacedAtAddress}); got != c.isBroken || len(broken) > 1 {
+			t.Errorf("%s: broken %q, want broken: %v", name, broken, c.isBroken)
+		}
+	}
+}
+
 // What was acknowledged and is not shown, or is shown and was not, is found at a quiet moment.
 func TestModelFindsWhatIsMissing(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ const (
 	OwnFilesAreUsed   Rule = "an instance can use the files that its earlier runs left"
 	OneAnswer         Rule = "a question about addresses or roads has one answer, whoever is asked and whenever"
 	FindsAddress      Rule = "an address of the vintage is found by its text and by its id"
+	PlacedAtAddress   Rule = "a site is where its customer said, or else where its address is, or that is never found"
 	WriterSeesIt      Rule = "who wrote a site finds it as it was written, or as others made it since"
 )
 
@@ -57,8 +58,8 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
-		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, OneAnswer, FindsAddress, WriterSeesIt, AnswersPromptly,
-		OwnFilesAreUsed,
+		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, OneAnswer, FindsAddress, PlacedAtAddress,
+		WriterSeesIt, AnswersPromptly, OwnFilesAreUsed,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,
 		UsageAgrees, ClosedStays, EverybodySeesIt, ListsShowIt, ExportsAgree, AuditTellsOnce, ErasedUnreadable, Reconciles, ProjectionsMove, CheckpointsGoOn, RebuildsEqual, RebuildsEnd, EndsInTime,
 	}
