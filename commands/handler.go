@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 )
 
 // Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream run
@@ -36,8 +37,8 @@ func NewHandler[S any](a Aggregate[S], store eventstore.Store, codec *eventstore
 // KeepSnapshots makes the handler keep states in files of a folder that belongs to this instance alone. After a restart a
 // long stream is then not read from its beginning. A state is kept when threshold bytes of events were folded since the last
 // time. The files can be deleted at any time. It must be called before the first command.
-func (h *Handler[S]) KeepSnapshots(folder string, threshold int, log *slog.Logger) {
-	h.snapshots = snapshotFiles[S]{aggregate: h.aggregate, folder: folder, threshold: threshold, log: log}
+func (h *Handler[S]) KeepSnapshots(folder string, threshold int, disk osfile.Disk, log *slog.Logger) {
+	h.snapshots = snapshotFiles[S]{aggregate: h.aggregate, folder: folder, threshold: threshold, disk: disk, log: log}
 }
 
 // Handle gives the aggregate's state, as the log has it now, to decide and appends the events of its Result. It returns the

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/url"
@@ -28,6 +29,7 @@ type snapshotFiles[S any] struct {
 	aggregate Aggregate[S]
 	folder    string // "": no snapshots are kept
 	threshold int
+	disk      osfile.Disk
 	log       *slog.Logger
 }
 
@@ -48,7 +50,11 @@ func (f *snapshotFiles[S]) saveSnapshot(s *streamState[S]) {
 	body = append(body, f.aggregate.MarshalSnapshot(&s.state)...)
 	sum := sha256.Sum256(body)
 	s.snapshotSize, s.bytesSinceSnapshot = len(body), 0
-	if err := replaceFile(f.path(s.stream), append(body, sum[:]...)); err != nil {
+	err := f.disk.ReplaceFile(f.path(s.stream), func(w io.Writer) error {
+		_, err := w.Write(append(body, sum[:]...))
+		return err
+	})
+	if err != nil {
 		f.log.Warn("cannot write a snapshot", "stream", s.stream, "error", err)
 	}
 }
@@ -99,15 +105,4 @@ func (f *snapshotFiles[S]) header(stream string) []byte {
 
 func (f *snapshotFiles[S]) path(stream string) string {
 	return filepath.Join(f.folder, url.PathEscape(stream)+".fold")
-}
-
-// replaceFile writes a file and renames it over the old one, so that a reader finds the old content or the new one.
-func replaceFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return osfile.Rename(path+".new", path)
 }

@@ -15,6 +15,7 @@ import (
 	"lieudit/commands/account"
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 	"lieudit/schemas/event"
 	sites "lieudit/schemas/locations"
 	"lieudit/schemas/plan"
@@ -170,7 +171,7 @@ func TestEmptyCommitChangesNothingOfAState(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "folds")
 	newInstance := func() *locations.Locations {
 		l := newLocations(log, a)
-		l.KeepSnapshots(folder, commands.DefaultSnapshotThreshold, slog.New(slog.DiscardHandler))
+		l.KeepSnapshots(folder, commands.DefaultSnapshotThreshold, osfile.Disk{}, slog.New(slog.DiscardHandler))
 		return l
 	}
 	l := newInstance()

@@ -24,6 +24,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
@@ -64,8 +65,8 @@ func (l *Locations) LimitEvents(limits EventLimits) { l.limits = limits }
 
 // KeepSnapshots keeps states in files of a folder that belongs to this instance alone, so that an account with a long history
 // is ready soon after a restart: see commands.Handler. The files can be deleted at any time. It must be called before the first command.
-func (l *Locations) KeepSnapshots(folder string, threshold int, log *slog.Logger) {
-	l.handler.KeepSnapshots(folder, threshold, log)
+func (l *Locations) KeepSnapshots(folder string, threshold int, disk osfile.Disk, log *slog.Logger) {
+	l.handler.KeepSnapshots(folder, threshold, disk, log)
 }
 
 // Counts are the numbers of an account's active sites and of its referentials that are not archived.

@@ -13,12 +13,13 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 	"lieudit/schemas/event"
 )
 
 // keepSnapshots makes an instance keep snapshots in a folder.
 func keepSnapshots(l *Locations, folder string) *Locations {
-	l.KeepSnapshots(folder, commands.DefaultSnapshotThreshold, slog.New(slog.DiscardHandler))
+	l.KeepSnapshots(folder, commands.DefaultSnapshotThreshold, osfile.Disk{}, slog.New(slog.DiscardHandler))
 	return l
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/eventstore/osfile"
 	"lieudit/schemas/event"
 	"lieudit/schemas/token"
 )
@@ -125,7 +126,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {
-			if err := r.takeSnapshot().writeFile(file); err != nil {
+			if err := r.takeSnapshot().writeFile(file, osfile.Disk{}); err != nil {
 				b.Fatal(err)
 			}
 		}

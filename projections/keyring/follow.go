@@ -24,7 +24,7 @@ const (
 // that log to its end. A log with another identity stops the ring: it is not fresh until the right log is back, because
 // none of its keys would be known there.
 func (r *Ring) Run(ctx context.Context) {
-	k := &runner{Ring: r, saver: snapshotSaver{file: r.file, log: r.log, savedAt: r.clock()}}
+	k := &runner{Ring: r, saver: snapshotSaver{file: r.file, disk: r.Disk, log: r.log, savedAt: r.clock()}}
 	k.restoreSnapshot()
 	defer k.stopAndSave()
 	tick := time.NewTicker(pollInterval)

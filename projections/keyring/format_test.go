@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 	"lieudit/schemas/access"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
@@ -44,7 +45,7 @@ func writeFormat(t *testing.T) {
 	formatEvents(l)
 	r := ringFrom(t, l.events, l)
 	r.state.Load().stopStream(eventstore.RecordedEvent{Stream: "account-stopped", Revision: 2})
-	if err := r.takeSnapshot().writeFile(format2File); err != nil {
+	if err := r.takeSnapshot().writeFile(format2File, osfile.Disk{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/access"
 	"lieudit/schemas/token"
@@ -42,6 +43,8 @@ const Staleness = waitlimit.MaxStaleness
 // Ring is the key ring of one instance. Its methods may be called at any time by any goroutine. FindKey, FindToken,
 // Terms and IsFresh take no lock and never wait.
 type Ring struct {
+	Disk osfile.Disk // of the snapshot's file; it may be set before Run
+
 	store eventstore.Store
 	clock func() time.Time // elapsed time
 	file  string

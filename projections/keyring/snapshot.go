@@ -47,19 +47,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // writeFile replaces the file by the snapshot. It does not sync: what a power loss leaves fails its checksum, and the
 // ring can do without a snapshot.
-func (s snapshot) writeFile(file string) error {
-	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(s.marshal(f), f.Close())
-	if err == nil {
-		err = osfile.Rename(f.Name(), file)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+func (s snapshot) writeFile(file string, disk osfile.Disk) error {
+	return disk.ReplaceFile(file, s.marshal)
 }
 
 // marshal writes the file. It returns the first error of f.
@@ -322,6 +311,7 @@ const (
 // Run calls isDue, saveAsync and saveFinal.
 type snapshotSaver struct {
 	file       string
+	disk       osfile.Disk
 	log        *slog.Logger
 	checkpoint eventstore.Checkpoint // of the last snapshot taken
 	savedAt    time.Time             // when that was
@@ -356,7 +346,7 @@ func (v *snapshotSaver) saveFinal(s snapshot) {
 }
 
 func (v *snapshotSaver) write(s snapshot) {
-	if err := s.writeFile(v.file); err != nil {
+	if err := s.writeFile(v.file, v.disk); err != nil {
 		v.log.Warn("key ring's snapshot could not be written", "file", v.file, "error", err)
 	}
 }

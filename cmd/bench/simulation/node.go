@@ -24,6 +24,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/memory"
+	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/queries/address/live"
@@ -221,7 +222,7 @@ func (r *run) build(folder string) (err error) {
 		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: w.closing.grace, ClosingInterval: w.closing.interval,
 			SnapshotThreshold: snapshotThreshold, SiteEvents: siteEvents},
 		Core: core, Usage: usage,
-		Registry: r.registry, Vault: keys, Folder: folder,
+		Registry: r.registry, Vault: keys, Folder: folder, Disk: osfile.Disk{Room: r.injector.Room},
 		Vintage: r.view.vintage, SiteAlerts: alert.NewChecker(w.communes), Router: r.view.networks, Releases: noReleases{},
 		Now: n.wall.now, Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
 	})

@@ -129,9 +129,7 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 		if writes := slices.DeleteFunc(slices.Clone(acts), func(a customers.Act) bool { return !mayMeet(f, a) }); len(writes) > 0 && random.IntN(4) > 0 {
 			f.At = max(writes[random.IntN(len(writes))].At-time.Duration(random.Int64N(int64(f.For))), 0)
 		}
-		if k.Kind == faults.TypeUnknown {
-			f.For += olderProgramTime
-		}
+		f.For += longerTimes[k.Kind]
 		f.Size = time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
 		if f.Kind == faults.WallClockApart {
 			f.Size = s.newJump(random)
@@ -169,8 +167,9 @@ const stagings = "sync"
 // appendCategories are categories of streams: of both logs, with the stagings of syncs and what commits them.
 var appendCategories = []string{stagings, stagings, "locations", "account", "usage"}
 
-// olderProgramTime is how long an older program runs at least, so that it starts, and takes over leases.
-const olderProgramTime = 10 * time.Second
+// longerTimes are how long faults last at least that need it: an older program must start and take over leases, and files are written on
+// an instance's own disk only now and then.
+var longerTimes = map[faults.Kind]time.Duration{faults.TypeUnknown: 10 * time.Second, faults.InstanceDiskFull: 10 * time.Second}
 
 // newTypes are types of events that an older program may lack.
 var newTypes = []string{

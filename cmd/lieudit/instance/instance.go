@@ -40,6 +40,7 @@ import (
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
@@ -88,9 +89,10 @@ type Parts struct {
 	UsageTimeAtOpen func() time.Time // time of the last event of a usage log that this instance alone has opened
 	Registry        *sqldb.Registry
 	Vault           *vault.Vault
-	OwnsLogs        bool   // no other instance can use the logs
-	OwnsReadModels  bool   // no other instance can use the registry: leases of dead ones are taken over at once
-	Folder          string // for the operator's token, snapshots and files of clients; of this instance alone
+	OwnsLogs        bool        // no other instance can use the logs
+	OwnsReadModels  bool        // no other instance can use the registry: leases of dead ones are taken over at once
+	Folder          string      // for the operator's token, snapshots and files of clients; of this instance alone
+	Disk            osfile.Disk // of the files in Folder that it can do without: the snapshots
 
 	Vintage     *live.Vintage
 	SiteAlerts  *alert.Checker
@@ -136,6 +138,7 @@ func New(parts Parts) (*Instance, error) {
 	codec := eventstore.NewCodec(i.vault)
 	i.deployment = deployment.New(i.Core, eventstore.NewCodec(nil), i.Version) // its events have no personal texts
 	i.keyRing = keyring.New(i.Core, time.Now, filepath.Join(i.Folder, KeyRingFile), i.Log)
+	i.keyRing.Disk = i.Disk
 	i.projector = projector.New(i.Core, codec, i.Registry, i.configuredReadModels()...)
 	i.projector.AddModelFrom(i.Usage, usageprojections.Model)
 	i.projector.Log, i.projector.IsOnlyInstance = i.Log, i.OwnsReadModels
@@ -151,7 +154,7 @@ func New(parts Parts) (*Instance, error) {
 	if i.SiteEvents != (locations.EventLimits{}) {
 		i.locations.LimitEvents(i.SiteEvents)
 	}
-	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), cmp.Or(i.SnapshotThreshold, commands.DefaultSnapshotThreshold), i.Log)
+	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), cmp.Or(i.SnapshotThreshold, commands.DefaultSnapshotThreshold), i.Disk, i.Log)
 	total := cmp.Or(i.Settings.BodyBudget, DefaultBodyBudget)
 	i.bodyBudget = bodylimit.NewBudget(total, cmp.Or(i.AccountBodyBudget, total/2))
 	i.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)

@@ -26,7 +26,7 @@ func NewDatabase(inner driver.Connector, part string, injector *Injector) *Datab
 // Texts of errors are those of SQLite, for people who read a log of a history.
 var (
 	errAway   = errors.New("unable to open database file (14)")
-	errFull   = errors.New("database or disk is full (13)")
+	errFull   = errors.New("database or disk is full (13)") // also of other files
 	errCommit = errors.New("disk I/O error (10)")
 )
 

@@ -64,6 +64,7 @@ const (
 	InstancePauses      Kind = "instance pauses"
 	InstanceOldFiles    Kind = "instance starts with yesterday's files"
 	InstanceNoFiles     Kind = "instance starts without files"
+	InstanceDiskFull    Kind = "instance's own disk full"
 	RegionAway          Kind = "vintage and road network away"
 	WallClockApart      Kind = "wall clock apart"
 	LogRestored         Kind = "log restored to an older copy"
@@ -116,6 +117,7 @@ func Kinds() []Description {
 		{InstancePauses, []string{World}, "every call of an instance waits for seconds"},
 		{InstanceOldFiles, []string{World}, "an instance dies and starts with its own folder as it stood a day before"},
 		{InstanceNoFiles, []string{World}, "an instance dies and starts with an empty folder of its own"},
+		{InstanceDiskFull, []string{World}, "what an instance writes into its own folder finds no room, mostly in the middle of a file"},
 		{RegionAway, []string{World}, "an instance serves neither its vintage nor its road network, as where a file proves to be damaged"},
 		{WallClockApart, []string{World}, "an instance's wall clock is set minutes forward or back"},
 		{LogRestored, []string{World}, "both logs are as they were at a quiet moment, with all instances ended meanwhile, or under running ones"},
@@ -277,6 +279,14 @@ func (i *Injector) awaitEnd(ctx context.Context, a *activeFault) error {
 	case <-i.dead:
 		return i.awaitContext(ctx)
 	}
+}
+
+// Room says how many of the next bytes find room on the instance's own disk, see osfile.Disk.
+func (i *Injector) Room(bytes int) (int, error) {
+	if !i.strikes(InstanceDiskFull, World) {
+		return bytes, nil
+	}
+	return int(i.randomDuration(time.Duration(bytes + 1))), errFull
 }
 
 // awaitPause waits while the instance is paused.
