@@ -256,12 +256,13 @@ func (j *Journal) Health() error {
 	return nil
 }
 
-// stopWriting ends writing for good and keeps the first cause. A page whose write failed may look clean, so a second try
-// would prove nothing.
+// stopWriting ends writing for good, of every file, and keeps the first cause. A page whose write failed may look clean, so a second
+// try would prove nothing.
 func (j *Journal) stopWriting(cause error) error {
 	stopped := fmt.Errorf("%w: %w: %w", eventstore.ErrUnavailable, eventstore.ErrStopped, cause)
 	if j.failure.CompareAndSwap(nil, &stopped) {
 		j.options.Logger.Error("the log cannot write any more", "error", cause)
+		j.segmentManager.abandon()
 	}
 	return *j.failure.Load()
 }

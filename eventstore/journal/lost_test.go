@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,33 @@ func TestALostFileStopsWriting(t *testing.T) {
 				t.Errorf("appends end with %v", err)
 			}
 		})
+	}
+}
+
+// TestALogThatStoppedMakesNoFiles: the folder under its name may be another's by then, with segments and indexes of the same names.
+func TestALogThatStoppedMakesNoFiles(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "log")
+	j := openJournal(t, dir, journal.Options{SegmentSize: smallSegmentSize, Logger: discardLogger()})
+	for n := range 40 { // into the second segment, so that a third is made
+		appendOne(t, j, "a", fmt.Sprint("before ", n, strings.Repeat(" ", smallSegmentSize/32)))
+	}
+	if err := os.Rename(dir, dir+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for begun, n := time.Now(), 0; !errors.Is(err, eventstore.ErrStopped) && time.Since(begun) < 10*time.Second; n++ {
+		_, err = j.Append(t.Context(), "a", eventstore.Any, newBatch(fmt.Sprint("after ", n, strings.Repeat(" ", smallSegmentSize/32))))
+	}
+	if !errors.Is(err, eventstore.ErrStopped) {
+		t.Fatalf("appends end with %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_ = j.Close() // the lock is gone with the folder
+	if found, err := os.ReadDir(dir); err != nil || len(found) > 0 {
+		t.Errorf("the other folder holds %v, %v", found, err)
 	}
 }
 

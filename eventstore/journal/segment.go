@@ -186,9 +186,12 @@ const creationRetryInterval = time.Second
 type segmentManager struct {
 	options Options
 	logID   uuid.UUID
-	stop    chan struct{} // closed by close
+	stop    chan struct{} // closed by close, or by abandon
 	wake    chan struct{} // has room for one signal
-	done    chan struct{} // closed when run has returned
+	done    chan struct{} // closed when maintainSegments has returned
+
+	stopOnce    sync.Once
+	isAbandoned atomic.Bool // no file is made any more
 
 	mu                sync.Mutex          // guards what follows, and is locked while a segment is made
 	nextBase          eventstore.Position // base of the next segment
@@ -204,7 +207,7 @@ type segmentManager struct {
 	isIndexFailing bool       // the last index could not be written, and that was logged
 }
 
-// newSegmentManager returns a manager whose next segment begins at next. Its owner starts run and calls close.
+// newSegmentManager returns a manager whose next segment begins at next. Its owner starts maintainSegments and calls close.
 func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *segmentManager {
 	return &segmentManager{
 		options: o, logID: logID, nextBase: next,
@@ -233,7 +236,7 @@ func (m *segmentManager) wakeUp() {
 	}
 }
 
-// maintainSegments makes segments and writes indexes until close. A spare that could not be made is tried again after a pause even when
+// maintainSegments makes segments and writes indexes until close or abandon. A spare that could not be made is tried again after a pause even when
 // nobody wakes it, so that the journal recovers without an append.
 func (m *segmentManager) maintainSegments() {
 	defer close(m.done)
@@ -342,12 +345,21 @@ func (m *segmentManager) reportIndexFailure(s *segment, err error) {
 	m.isIndexFailing = true
 }
 
+// abandon ends the goroutine without waiting for it, and has close make no file either: the names in the folder may be those of another
+// log by now, or of another process.
+func (m *segmentManager) abandon() {
+	m.isAbandoned.Store(true)
+	m.stopOnce.Do(func() { close(m.stop) })
+}
+
 // close ends the goroutine, writes the last indexes and closes a spare that was not needed. The spare's file stays; recovery
 // removes it.
 func (m *segmentManager) close() error {
-	close(m.stop)
+	m.stopOnce.Do(func() { close(m.stop) })
 	<-m.done
-	m.writeIndexes()
+	if !m.isAbandoned.Load() {
+		m.writeIndexes()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.spare == nil {
