@@ -193,36 +193,47 @@ func TestRevocationsAreFollowedOnARestoredLog(t *testing.T) {
 	}
 }
 
-// otherLogOnceStore is a log whose first subscription finds another log in its place.
-type otherLogOnceStore struct {
+// failingOnceStore is a log whose first subscription fails.
+type failingOnceStore struct {
 	eventstore.Store
-	found sync.Once
+	err    error // nil: it ends without one
+	failed sync.Once
 }
 
-func (s *otherLogOnceStore) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (s *failingOnceStore) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
-		isOther := false
-		if s.found.Do(func() { isOther = true }); isOther {
-			yield(eventstore.Signal{}, &eventstore.DivergedError{Checkpoint: after, Reason: "another log", IsOtherLog: true})
-			return
+		isFirst := false
+		if s.failed.Do(func() { isFirst = true }); !isFirst {
+			s.Store.Subscribe(ctx, after, want)(yield)
+		} else if s.err != nil {
+			yield(eventstore.Signal{}, s.err)
 		}
-		s.Store.Subscribe(ctx, after, want)(yield)
 	}
 }
 
-func TestRevocationsAreFollowedOnceTheRightLogIsBack(t *testing.T) {
+// Whatever ends a subscription, the next one goes on: the right log is back, or a disk reads the right bytes again.
+func TestRevocationsAreFollowedAfterASubscriptionFailed(t *testing.T) {
 	t.Parallel()
-	core, quotas := openLog(t), &fakeQuotas{caps: map[string]int64{"a": 100}}
-	m := startMeter(t, openLog(t), &otherLogOnceStore{Store: core}, quotas, time.Now)
-	countUntil(t, m, "a", 100, 1)
-	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
-	revoked := func() bool {
-		_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 100), "GET /me")
-		return errors.Is(err, usage.ErrRevoked)
-	}
-	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the revocation of the key was not followed")
-		}
+	for name, err := range map[string]error{
+		"another log":   &eventstore.DivergedError{Reason: "another log", IsOtherLog: true},
+		"wrong bytes":   &eventstore.CorruptError{Reason: "wrong bytes were read"},
+		"without words": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, quotas := openLog(t), &fakeQuotas{caps: map[string]int64{"a": 100}}
+			m := startMeter(t, openLog(t), &failingOnceStore{Store: core, err: err}, quotas, time.Now)
+			countUntil(t, m, "a", 100, 1)
+			appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
+			revoked := func() bool {
+				_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 100), "GET /me")
+				return errors.Is(err, usage.ErrRevoked)
+			}
+			for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the revocation of the key was not followed")
+				}
+			}
+		})
 	}
 }

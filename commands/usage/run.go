@@ -3,9 +3,8 @@ package usage
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
@@ -23,12 +22,12 @@ const (
 // Run carries what happens to accounts on the log core, after a checkpoint, into the open periods, and evicts idle periods,
 // until ctx ends. Then it waits for the batches that are under way and records the instance's end. Requests must not come any
 // more once ctx has ended.
-func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) error {
-	var parts errgroup.Group
-	parts.Go(func() error { m.appendInstanceStarted(ctx); return nil })
-	parts.Go(func() error { return m.followAccountsAcrossRestores(ctx, core, after) })
-	parts.Go(func() error { return m.evictIdlePeriods(ctx) })
-	err := parts.Wait()
+func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) {
+	var parts sync.WaitGroup
+	parts.Go(func() { m.appendInstanceStarted(ctx) })
+	parts.Go(func() { m.keepFollowingAccounts(ctx, core, after) })
+	parts.Go(func() { m.evictIdlePeriods(ctx) })
+	parts.Wait()
 	m.stopServing()                              // idle workers end
 	time.AfterFunc(shutdownTimeout, m.cancelRun) // the others get this long to finish their batches
 	m.goroutines.Wait()
@@ -37,7 +36,6 @@ func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore
 	if endedInTime { // else a request may have been counted and not answered
 		m.appendInstanceEnded()
 	}
-	return err
 }
 
 // instanceStream returns the stream that says when this instance started and ended.
@@ -68,31 +66,27 @@ func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Ev
 	return err
 }
 
-// followAccountsAcrossRestores is followAccounts that goes on after an older copy of the log was restored. The periods were
-// folded from events that may be gone, so all are retired and opened again. An opening reads the quotas as they are by then,
-// and the key ring refuses keys that are revoked by then, so the accounts are followed from the log's end on. A log with
-// another identity has no events of these accounts: the subscription is tried every second until the right log is back.
-func (m *Meter) followAccountsAcrossRestores(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) error {
-	for hasWarned := false; ; {
+// keepFollowingAccounts is followAccounts until ctx ends: where a subscription fails it is tried again every second, and where an older
+// copy of the log was restored it goes on from that one's end. The periods were folded from events that may be gone then, so all are
+// retired and opened again. An opening reads the quotas as they are by then, and the key ring refuses keys that are revoked by then. A log
+// with another identity has no events of these accounts: they are followed again once the right log is back.
+func (m *Meter) keepFollowingAccounts(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) {
+	for hasWarned := false; ctx.Err() == nil; {
+		before := after
 		err := m.followAccounts(ctx, core, &after)
-		var diverged *eventstore.DivergedError
-		if !errors.As(err, &diverged) {
-			return err
-		}
-		if diverged.IsOtherLog {
-			if !hasWarned {
-				m.log.Warn("accounts are not followed: this is another log", "reason", err)
+		if diverged, ok := errors.AsType[*eventstore.DivergedError](err); ok && !diverged.IsOtherLog {
+			m.log.Warn("accounts are followed from the end of a log that was restored", "reason", err)
+			if after, err = readEndCheckpoint(ctx, core); err == nil {
+				m.retireAllPeriods()
+				continue
 			}
-			if hasWarned = true; !sleep(ctx, time.Second) {
-				return nil
-			}
-			continue
+			after = before // the end is read again after the next DivergedError
 		}
-		m.log.Warn("accounts are followed from the end of a log that was restored", "reason", err)
-		if after, err = readEndCheckpoint(ctx, core); err != nil {
-			return ignoreIfCancelled(ctx, err)
+		if hasWarned = hasWarned && after == before; !hasWarned && ctx.Err() == nil { // one line an incident
+			m.log.Warn("accounts are not followed", "reason", err)
+			hasWarned = true
 		}
-		m.retireAllPeriods()
+		sleep(ctx, time.Second)
 	}
 }
 
@@ -116,15 +110,18 @@ func readEndCheckpoint(ctx context.Context, log eventstore.Store) (end eventstor
 			return s.Checkpoint, err
 		}
 	}
-	return end, errors.New("the subscription ended without saying why")
+	return end, errEnded
 }
 
-// followAccounts carries ended keys and accounts, and new quotas, into the periods that are open here, and advances after. Periods
-// that are opened later begin with what is on the log by then.
+// errEnded: a subscription yields no more, and no error.
+var errEnded = errors.New("the subscription ended without saying why")
+
+// followAccounts carries ended keys and accounts, and new quotas, into the periods that are open here, and advances after, until its
+// subscription fails or ctx ends. Periods that are opened later begin with what is on the log by then.
 func (m *Meter) followAccounts(ctx context.Context, core eventstore.Store, after *eventstore.Checkpoint) error {
 	for signal, err := range core.Subscribe(ctx, *after, eventstore.Filter{"account"}) {
 		if err != nil {
-			return ignoreIfCancelled(ctx, err)
+			return err
 		}
 		if signal.Kind != eventstore.EventAppeared {
 			*after = signal.Checkpoint
@@ -132,12 +129,12 @@ func (m *Meter) followAccounts(ctx context.Context, core eventstore.Store, after
 		}
 		for err := m.onAccountEvent(ctx, signal.Event); err != nil; err = m.onAccountEvent(ctx, signal.Event) {
 			if !sleep(ctx, retryInterval) {
-				return nil
+				return ctx.Err()
 			}
 		}
 		*after = signal.Checkpoint
 	}
-	return nil
+	return errEnded
 }
 
 // onAccountEvent appends what happened to an account to the open periods that have it.
@@ -183,16 +180,8 @@ func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (e
 	return err
 }
 
-// ignoreIfCancelled returns nil once ctx has ended: an error is expected then.
-func ignoreIfCancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
 // evictIdlePeriods removes contracts whose period has had no request for idleTimeout, and has no batch and no open reservation.
-func (m *Meter) evictIdlePeriods(ctx context.Context) error {
+func (m *Meter) evictIdlePeriods(ctx context.Context) {
 	for sleep(ctx, idleSweepInterval) {
 		m.contracts.Range(func(id, c any) bool {
 			p := c.(*contract).current.Load()
@@ -202,7 +191,6 @@ func (m *Meter) evictIdlePeriods(ctx context.Context) error {
 			return true
 		})
 	}
-	return nil
 }
 
 // reportHealth logs once that counting fails, and once that it works again.

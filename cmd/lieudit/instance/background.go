@@ -63,7 +63,8 @@ func (i *Instance) runLedger(ctx context.Context) error {
 			return nil
 		}
 	}
-	return i.ledger.Run(ctx, i.Core, i.keyRing.Checkpoint())
+	i.ledger.Run(ctx, i.Core, i.keyRing.Checkpoint())
+	return nil
 }
 
 // sleep waits for a duration and returns true, or returns false as soon as ctx ends.
