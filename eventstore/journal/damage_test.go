@@ -214,6 +214,59 @@ func TestDamagedOrMissingIndexIsMadeAgain(t *testing.T) {
 	}
 }
 
+// What is read wrong from an index after the log was opened makes a read fail, or nothing: no stream is shown with events too few.
+func TestAnIndexThatIsDamagedLaterShowsNoStreamShort(t *testing.T) {
+	t.Parallel()
+	m := newWrittenLog(t, 1)
+	j := openOn(t, m)
+	names := make([]string, 7)
+	whole := map[string]string{}
+	for n := range names {
+		names[n] = fmt.Sprintf("s-%d", n)
+		text, err := readStreamText(t, j, names[n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[names[n]] = text
+	}
+	index := m.files[strings.TrimSuffix(segmentFileName(1), ".log")+".idx"]
+	failed := 0
+	for at := 72; at < len(index.cached); at++ { // behind the header, which is read once
+		for _, bit := range []byte{1, 0x10, 0x80} {
+			flip := func() {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				index.cached[at] ^= bit
+			}
+			flip()
+			for _, name := range names {
+				text, err := readStreamText(t, j, name)
+				if err != nil {
+					failed++
+				} else if text != whole[name] {
+					t.Fatalf("byte %d: %s reads %s, want %s", at, name, text, whole[name])
+				}
+			}
+			flip()
+		}
+	}
+	if failed == 0 {
+		t.Error("no read failed")
+	}
+}
+
+// readStreamText reads all of a stream into one text.
+func readStreamText(t *testing.T, j *journal.Journal, stream string) (text string, err error) {
+	t.Helper()
+	for r, err := range j.ReadStream(t.Context(), stream, 0, eventstore.Forward) {
+		if err != nil {
+			return "", err
+		}
+		text += fmt.Sprint(r.Revision, " ", string(r.Data), "; ")
+	}
+	return text, nil
+}
+
 func TestVerifyReportsDamageThatOpenDoesNotLookFor(t *testing.T) {
 	t.Parallel()
 	m := newWrittenLog(t, 1)

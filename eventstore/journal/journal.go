@@ -1,6 +1,6 @@
 // Package journal is the embedded event log: an eventstore.Store in one folder, written by one process. An append returns
 // when its bytes are on disk, and a reader sees an event only then. No crash, power cut, full disk or failing fsync takes
-// an acknowledged event back. Every byte that is read is checked against its CRC before anyone sees it.
+// an acknowledged event back. Every event that is read is checked against its CRC before anyone sees it.
 //
 // One append on its way to the disk and to the readers:
 //

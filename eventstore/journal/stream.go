@@ -11,7 +11,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// ReadStream finds the events by the index: its cost grows with the events it yields, not with the log.
+// ReadStream finds the events by the index: its cost grows with the events it yields and the segments that hold the stream, not with
+// the log.
 func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		types := interner{}
@@ -34,7 +35,8 @@ func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore
 }
 
 // streamFrames yields the durable events of a stream as frames. key must be that of stream. Each frame is compared with the
-// stream's name and the expected revision, so a damaged index is a *CorruptError and never another stream's event.
+// stream's name and the expected revision, and each extent must begin where the one before ends, so a damaged index is a
+// *CorruptError and never another stream's event, or one too few.
 func (j *Journal) streamFrames(stream string, key streamKey, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		s := streamReader{j: j, stream: stream, yield: yield}
@@ -91,6 +93,18 @@ func (s *streamReader) findExtent(base eventstore.Position, key streamKey) (exte
 	return seg.index.Load().findExtent(seg, key)
 }
 
+// findOlderExtent finds the extent before e, which ends where e begins.
+func (s *streamReader) findOlderExtent(e extent, key streamKey) (extent, error) {
+	if e.prevSegment != noSegment && e.prevSegment >= e.base {
+		return extent{}, newCorruptError(e.base, "index names a later segment for older events")
+	}
+	older, err := s.findExtent(e.prevSegment, key)
+	if end := older.firstRevision + eventstore.Revision(older.count); err == nil && end != e.firstRevision {
+		return extent{}, newCorruptError(e.base, fmt.Sprintf("index lacks events of a stream, from revision %d to %d", end, e.firstRevision))
+	}
+	return older, err
+}
+
 // findSegment finds the segment with a base in the view.
 func (s *streamReader) findSegment(base eventstore.Position) (*segment, error) {
 	i := s.view.findSegment(base)
@@ -102,7 +116,7 @@ func (s *streamReader) findSegment(base eventstore.Position) (*segment, error) {
 
 // readBackward yields the events from e back to the first one. err is the error of finding e.
 func (s *streamReader) readBackward(e extent, err error, key streamKey, from eventstore.Revision) error {
-	for ; err == nil && e.base != noSegment; e, err = s.findExtent(e.prevSegment, key) {
+	for ; err == nil && e.base != noSegment; e, err = s.findOlderExtent(e, key) {
 		n := e.count
 		if from != eventstore.End && from < e.firstRevision+eventstore.Revision(n) {
 			n = max(0, int(from-e.firstRevision)+1)
@@ -121,7 +135,7 @@ func (s *streamReader) readForward(e extent, err error, key streamKey, from even
 		return err
 	}
 	var extents []extent
-	for ; err == nil && e.base != noSegment; e, err = s.findExtent(e.prevSegment, key) {
+	for ; err == nil && e.base != noSegment; e, err = s.findOlderExtent(e, key) {
 		extents = append(extents, e)
 		if e.firstRevision <= from {
 			break
