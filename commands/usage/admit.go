@@ -62,8 +62,8 @@ type Reservation struct {
 	entry  entry // as it was counted
 }
 
-// Reserve is CountRequest for a request whose work comes after. Confirm or Refund must be called once: until then the period
-// is not evicted.
+// Reserve is CountRequest for a request whose work comes after: it is counted now. Confirm or Refund must be called once: until then
+// the period is not evicted.
 func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) (Reservation, error) {
 	return m.ReserveRequests(ctx, wait, g, endpoint, 1)
 }

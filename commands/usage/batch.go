@@ -230,7 +230,7 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 	}
 	b.charges = nil
 	b.queue.requeue(lateRefunds)
-	b.meter.clearSilence() // as in flush
+	b.meter.clearSilence() // the log answered after reportDelay counted a silence
 	return nil
 }
 

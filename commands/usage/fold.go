@@ -32,7 +32,7 @@ type activePeriod struct {
 	revision            eventstore.Revision      // of the last folded event
 	position            eventstore.Position      // of the same
 	lastEventID         uuid.UUID                // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
-	eventsSinceSnapshot int                      // events in the stream
+	eventsSinceSnapshot int                      // folded since the last snapshot in the stream
 	capCheckedAt        map[string]time.Duration // by account: when its quota was last read, after Meter.epoch
 	lastPrepared        preparedAppend           // the last append of this instance
 	isTickFolded        bool                     // the tick of lastPrepared is in the fold

@@ -170,7 +170,7 @@ func (q *queue) retire() {
 	q.isRetired = true
 }
 
-// retireIfIdle retires the period unless it is being flushed, and says whether it is retired.
+// retireIfIdle retires the period unless it is being flushed, and says whether it is retired, now or before.
 func (q *queue) retireIfIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

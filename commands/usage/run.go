@@ -142,7 +142,7 @@ func (m *Meter) onAccountEvent(ctx context.Context, r eventstore.RecordedEvent) 
 	account := eventstore.EntityID(r.Stream)
 	e, err := event.Decode(r.Type, r.Data)
 	if err != nil {
-		return nil // an event that cannot be decoded concerns no period
+		return nil // is passed over: the key ring stops the account
 	}
 	switch e := e.(type) {
 	case event.KeyRevoked:

@@ -1,19 +1,22 @@
-// Package usage admits requests and bills them by one and the same event: a tick in the stream of the contract's period. The
-// constraint: what is billed is exactly what was served, and caps are exact, on any number of instances without a lease or a
-// lock. Ticks are appended whatever the stream holds, so they never conflict. Whether a tick counts is what the fold of the
-// stream up to it says (schemas/ledger), and that is the same for everybody who reads the log.
+// Package usage admits requests and bills them by one and the same event: a tick in the stream of the contract's period. A tick is
+// how many requests were made with each key of each account, by endpoint. The constraint: what is billed is exactly what was served,
+// and caps are exact, on any number of instances without a lease or a lock. Ticks are appended whatever the stream holds, so they never
+// conflict. Whether a tick counts, that is, is billed, or is void, is what the fold of the stream up to it says (schemas/ledger), and
+// that is the same for everybody who reads the log.
 //
 // One request passes through the files in this order:
 //
 //	admit.go   CountRequest ──> the activePeriod of the contract that pays, with the account's cap in it
 //	queue.go   submit ──> a pendingRequest, which waits for the next batch of its period
-//	batch.go   flush ──> a batch: all that wait; draftTick decides who would count
+//	batch.go   flushBatch ──> a batch: all that wait; draftTick decides who would count
 //	append.go  prepareAppend, AppendUntilKnown ──> one tick with refunds on the log
 //	fold.go    applyEvent ──> the ledger's verdict on the tick
 //	batch.go   respondFolded ──> nil to the requests of a tick that counts
-//	           respondRefused ──> *QuotaExceededError, ErrRevoked or ErrUnavailable to those that would not count
+//	           respondRefused ──> *QuotaExceededError or ErrRevoked to those that would not count
+//	           failRequests ──> ErrUnavailable to those that could not be counted
 //
-// The outcome of an append is found out before the next append to the same stream, however long the log takes. Each request
+// A request that meets a closed period is counted in the next one. The outcome of a batch is found out before the next batch of the same
+// activePeriod, however long the log takes; other events of its stream may be appended meanwhile (appendNamed). Each request
 // waits for a limited time only (wait.go). What was counted for one that left without an answer is refunded.
 //
 // Around that path: period.go opens and switches periods, run.go follows the accounts and ends the instance, closing.go
@@ -43,12 +46,12 @@ var (
 	ErrUnavailable = errors.New("usage cannot be counted")
 )
 
-// QuotaExceededError says that the requests of the period are used up. Limit is the cap that was reached, the account's own
+// QuotaExceededError says that too few requests of the period are left. Limit is the cap that would be exceeded, the account's own
 // or its agency's.
 type QuotaExceededError struct{ Limit int64 }
 
 func (e *QuotaExceededError) Error() string {
-	return fmt.Sprintf("all %d requests of the period are used", e.Limit)
+	return fmt.Sprintf("too few of the %d requests of the period are left", e.Limit)
 }
 
 // Quotas says how much accounts may use, by their own streams. It must be safe for concurrent use.

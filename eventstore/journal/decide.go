@@ -111,8 +111,8 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	return outcome{err: &eventstore.ConflictError{Stream: r.stream, Expected: r.expected, Current: current}}, false
 }
 
-// answerRepeat answers an append whose first id is that of the remembered append m: with the result of m when it is the very
-// same append, else with ErrIDReused.
+// answerRepeat answers an append whose first id is that of the remembered append m: with the result of m when all
+// ids are the same, else with ErrIDReused. Contents are not compared: the same id means the same bytes.
 func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
 	reused := outcome{err: eventstore.ErrIDReused}
 	if m.key != r.key || r.expected != eventstore.Any && r.expected != m.firstRevision-1 {
@@ -173,7 +173,7 @@ func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (share
 }
 
 const (
-	maxRecentAppends = 16 << 10  // the contract asks for 10,000
+	maxRecentAppends = 16 << 10  // the contract asks for 10,000; after a restart those of the last segment are known
 	maxRecentIDs     = 128 << 10 // of events behind the first of their append
 )
 

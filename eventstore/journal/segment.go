@@ -256,7 +256,7 @@ func (m *segmentManager) maintainSegments() {
 	}
 }
 
-// ensureSpare makes the next segment if the writer has not taken care of it meanwhile.
+// ensureSpare makes the next segment unless there is one.
 func (m *segmentManager) ensureSpare() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

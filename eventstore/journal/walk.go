@@ -47,7 +47,8 @@ type WalkedAppend struct {
 }
 
 // WalkEnd is how far a walk came: all whole appends before End were visited. Mark is the bytes of a mark that may be written
-// at End; it says that all before is durable. Both are zero when not even a header could be read.
+// at End of a copy; it says that all before is durable, which the copy must make true: the log itself may lose its last group. Both
+// are zero when not even a header could be read.
 type WalkEnd struct {
 	LogID uuid.UUID
 	End   eventstore.Position
