@@ -10,11 +10,11 @@ import (
 // accountKinds are what operators, customers and agencies decide about accounts and keys.
 func accountKinds() []kind {
 	return []kind{
-		{"issue key", 3, func(c *Customers, ctx context.Context, act deed) {
-			c.as(ctx, act, func(act deed) { c.issueKey(ctx, act, "secret") })
+		{"issue key", 3, func(c *Customers, ctx context.Context, act actDetails) {
+			c.as(ctx, act, func(act actDetails) { c.issueKey(ctx, act, "secret") })
 		}, 0, 0, true},
-		{"issue publishable key", 3, func(c *Customers, ctx context.Context, act deed) {
-			c.as(ctx, act, func(act deed) { c.issueKey(ctx, act, "publishable") })
+		{"issue publishable key", 3, func(c *Customers, ctx context.Context, act actDetails) {
+			c.as(ctx, act, func(act actDetails) { c.issueKey(ctx, act, "publishable") })
 		}, 0, 0, true},
 		{"revoke key", 3, (*Customers).revokeKey, 0, 0, true},
 		{"revoke key in the middle", 2, (*Customers).revokeInTheMiddle, 0, 12, true},
@@ -28,16 +28,16 @@ func accountKinds() []kind {
 }
 
 // command sends a command on the act's account as the one whom the act picks: an operator, or who has a token for it.
-func (c *Customers) command(ctx context.Context, act deed, command model.AccountCommand, endpoint string, m message) Answer {
+func (c *Customers) command(ctx context.Context, act actDetails, command model.AccountCommand, endpoint string, m message) Answer {
 	return c.sendOnce(ctx, c.commandOperation(act, command, endpoint), m)
 }
 
 // commandAgain is command for what may be sent again.
-func (c *Customers) commandAgain(ctx context.Context, act deed, command model.AccountCommand, endpoint string, m message) Answer {
+func (c *Customers) commandAgain(ctx context.Context, act actDetails, command model.AccountCommand, endpoint string, m message) Answer {
 	return c.send(ctx, c.commandOperation(act, command, endpoint), m)
 }
 
-func (c *Customers) commandOperation(act deed, command model.AccountCommand, endpoint string) model.Operation {
+func (c *Customers) commandOperation(act actDetails, command model.AccountCommand, endpoint string) model.Operation {
 	op := act.operation(act.Account)
 	op.OnAccount, op.Endpoint = command, endpoint
 	if act.By != "" {
@@ -46,10 +46,10 @@ func (c *Customers) commandOperation(act deed, command model.AccountCommand, end
 	return op
 }
 
-func (act deed) accountPath() string { return "/accounts/" + act.Account }
+func (act actDetails) accountPath() string { return "/accounts/" + act.Account }
 
 // open opens the act's account with its terms.
-func (c *Customers) open(ctx context.Context, act deed, t terms) {
+func (c *Customers) open(ctx context.Context, act actDetails, t terms) {
 	command := model.OpenAccount{ID: act.Account, Name: accountName(act.Account), Plan: t.plan, Quota: t.quota}
 	body := map[string]any{"id": act.Account, "nom": command.Name, "plan": t.plan}
 	if t.quota > 0 {
@@ -70,13 +70,13 @@ func (c *Customers) open(ctx context.Context, act deed, t terms) {
 func accountName(account string) string { return "Mairie de " + account }
 
 // becomeAgency activates the agency mode of an account.
-func (c *Customers) becomeAgency(ctx context.Context, act deed) {
+func (c *Customers) becomeAgency(ctx context.Context, act actDetails) {
 	c.commandAgain(ctx, act, model.BecomeAgency{}, "POST /accounts/{id}:agency", message{method: "POST",
 		path: act.accountPath() + ":agency", body: map[string]any{}})
 }
 
 // as has an act done by the account's customer, by the agency that it is a sub-client of, or by an operator, as the act picks.
-func (c *Customers) as(ctx context.Context, act deed, play func(deed)) {
+func (c *Customers) as(ctx context.Context, act actDetails, play func(actDetails)) {
 	switch agency := c.Model.Agency(act.Account); {
 	case act.Pick%5 == 0:
 		act.By = c.token(ctx, act, "customer", act.Account)
@@ -87,7 +87,7 @@ func (c *Customers) as(ctx context.Context, act deed, play func(deed)) {
 }
 
 // issueKey issues a key. It is not sent again: a second key would have the same label.
-func (c *Customers) issueKey(ctx context.Context, act deed, kind string) {
+func (c *Customers) issueKey(ctx context.Context, act actDetails, kind string) {
 	body := map[string]any{"kind": kind, "label": act.Label}
 	var origins []string
 	if kind == "publishable" {
@@ -99,7 +99,7 @@ func (c *Customers) issueKey(ctx context.Context, act deed, kind string) {
 }
 
 // pickKey is a key of the act's account.
-func (c *Customers) pickKey(act deed, kind string) (model.Secret, bool) {
+func (c *Customers) pickKey(act actDetails, kind string) (model.Secret, bool) {
 	all := c.keys(act.Account, kind)
 	if len(all) == 0 {
 		return model.Secret{}, false
@@ -108,29 +108,29 @@ func (c *Customers) pickKey(act deed, kind string) (model.Secret, bool) {
 }
 
 // revoke revokes a key.
-func (c *Customers) revoke(ctx context.Context, act deed, s model.Secret) {
+func (c *Customers) revoke(ctx context.Context, act actDetails, s model.Secret) {
 	c.commandAgain(ctx, act, model.RevokeKey{Label: s.Label}, "POST /accounts/{id}/keys/{key}:revoke",
 		message{method: "POST", path: act.accountPath() + "/keys/" + s.ID + ":revoke", body: map[string]string{"reason": act.Label}})
 }
 
-func (c *Customers) revokeKey(ctx context.Context, act deed) {
+func (c *Customers) revokeKey(ctx context.Context, act actDetails) {
 	kind := "secret"
 	if act.Pick%3 == 0 {
 		kind = "publishable"
 	}
 	if s, ok := c.pickKey(act, kind); ok {
-		c.as(ctx, act, func(act deed) { c.revoke(ctx, act, s) })
+		c.as(ctx, act, func(act actDetails) { c.revoke(ctx, act, s) })
 	}
 }
 
 // revokeInTheMiddle revokes the newest key while requests with it are made on all instances, and goes on with it for three seconds.
-func (c *Customers) revokeInTheMiddle(ctx context.Context, act deed) {
+func (c *Customers) revokeInTheMiddle(ctx context.Context, act actDetails) {
 	all := c.keys(act.Account, "secret")
 	if len(all) == 0 {
 		return
 	}
 	s := all[len(all)-1]
-	c.atOnce(ctx, act, func(i int, act deed) {
+	c.atOnce(ctx, act, func(i int, act actDetails) {
 		if i == 1 {
 			c.revoke(ctx, act, s)
 			return
@@ -145,20 +145,20 @@ func (c *Customers) revokeInTheMiddle(ctx context.Context, act deed) {
 	})
 }
 
-func (c *Customers) changeOrigins(ctx context.Context, act deed) {
+func (c *Customers) changeOrigins(ctx context.Context, act actDetails) {
 	s, ok := c.pickKey(act, "publishable")
 	if !ok {
 		return
 	}
 	origins := []string{originOf(s.Label, act.Pick%2 == 0)}
-	c.as(ctx, act, func(act deed) {
+	c.as(ctx, act, func(act actDetails) {
 		c.commandAgain(ctx, act, model.ChangeOrigins{Label: s.Label, Origins: origins}, "PUT /accounts/{id}/keys/{key}/origins",
 			message{method: "PUT", path: act.accountPath() + "/keys/" + s.ID + "/origins", body: map[string]any{"origins": origins}})
 	})
 }
 
 // changePlan gives an account another plan, with that plan's number of requests. Agencies and their sub-clients keep theirs.
-func (c *Customers) changePlan(ctx context.Context, act deed) {
+func (c *Customers) changePlan(ctx context.Context, act actDetails) {
 	if c.Model.PaysWithOthers(act.Account) {
 		return
 	}
@@ -167,7 +167,7 @@ func (c *Customers) changePlan(ctx context.Context, act deed) {
 }
 
 // changeQuota gives an account another number of requests on its plan: an operator, or the agency of a sub-client.
-func (c *Customers) changeQuota(ctx context.Context, act deed) {
+func (c *Customers) changeQuota(ctx context.Context, act actDetails) {
 	plan, agency := c.Model.Plan(act.Account), c.Model.Agency(act.Account)
 	if plan == "" {
 		return
@@ -179,7 +179,7 @@ func (c *Customers) changeQuota(ctx context.Context, act deed) {
 		message{method: "POST", path: act.accountPath() + ":plan", body: map[string]any{"plan": plan, "quota": act.Quota}})
 }
 
-func (c *Customers) join(ctx context.Context, act deed) {
+func (c *Customers) join(ctx context.Context, act actDetails) {
 	agency := accountID(act.Pick % agencyCount)
 	if agency == act.Account {
 		return
@@ -189,7 +189,7 @@ func (c *Customers) join(ctx context.Context, act deed) {
 		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": agency}})
 }
 
-func (c *Customers) leave(ctx context.Context, act deed) {
+func (c *Customers) leave(ctx context.Context, act actDetails) {
 	if agency := c.Model.Agency(act.Account); agency != "" && act.Pick%4 == 0 {
 		act.By = c.token(ctx, act, "agency", agency)
 	}
@@ -198,7 +198,7 @@ func (c *Customers) leave(ctx context.Context, act deed) {
 }
 
 // closeAccount closes one account in a while, and then erases it. Agencies stay.
-func (c *Customers) closeAccount(ctx context.Context, act deed) {
+func (c *Customers) closeAccount(ctx context.Context, act actDetails) {
 	if act.Size > 10 || isAgency(act.Account) {
 		return
 	}

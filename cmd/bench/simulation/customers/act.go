@@ -22,9 +22,9 @@ type Act struct {
 type kind struct {
 	name   string
 	weight int // how often, beside the others
-	play   func(*Customers, context.Context, deed)
-	size   int // the most that deed.Size may be
-	times  int // the most that deed.Times may be
+	play   func(*Customers, context.Context, actDetails)
+	size   int // the most that actDetails.Size may be
+	times  int // the most that actDetails.Times may be
 	writes bool
 }
 
@@ -55,8 +55,8 @@ func (a Act) IsWrite() bool {
 	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == a.Kind && k.writes })
 }
 
-// deed is an act in detail.
-type deed struct {
+// actDetails is an act in detail.
+type actDetails struct {
 	Account, Other string // accounts: that it is about, and a stranger's
 	Instance       int
 	Label          string // names what comes of it; no other act has it
@@ -69,10 +69,10 @@ type deed struct {
 	By             string // label of the token that a command is sent with; "": an operator's
 }
 
-// newDeed draws the details of an act.
-func (c *Customers) newDeed(act Act, k kind) deed {
+// drawDetails draws the details of an act.
+func (c *Customers) drawDetails(act Act, k kind) actDetails {
 	random := rand.New(rand.NewPCG(act.Seed, 7))
-	d := deed{Account: accountID(act.Account), Other: accountID(random.IntN(c.accounts)), Instance: act.Instance,
+	d := actDetails{Account: accountID(act.Account), Other: accountID(random.IntN(c.accounts)), Instance: act.Instance,
 		Label: fmt.Sprintf("n%016x", act.Seed), Plan: []string{"STARTER", "GROWTH", "BUSINESS"}[random.IntN(3)],
 		Quota: 20 + random.Int64N(400), Pick: random.IntN(1 << 20)}
 	if k.size > 0 {
@@ -104,7 +104,7 @@ func (c *Customers) do(ctx context.Context, act Act) {
 	if i < 0 {
 		return
 	}
-	d := c.newDeed(act, all[i])
+	d := c.drawDetails(act, all[i])
 	if !c.openFirst(ctx, act.Account, d) {
 		return
 	}
@@ -115,7 +115,7 @@ func (c *Customers) do(ctx context.Context, act Act) {
 }
 
 // openFirst opens the act's account where it is not open, after the agency whose sub-client it is. It returns whether it is now.
-func (c *Customers) openFirst(ctx context.Context, number int, d deed) bool {
+func (c *Customers) openFirst(ctx context.Context, number int, d actDetails) bool {
 	c.opening[number] <- struct{}{}
 	defer func() { <-c.opening[number] }()
 	account := termsOf(number)

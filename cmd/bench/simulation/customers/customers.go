@@ -197,7 +197,7 @@ func (c *Customers) keys(account, kind string) []model.Secret {
 const knownEverywhere = 1100 * time.Millisecond
 
 // key is the key that an act uses: an active one, and now and then any, revoked or not. For an account without a key one is issued.
-func (c *Customers) key(ctx context.Context, act deed) (label string, ok bool) {
+func (c *Customers) key(ctx context.Context, act actDetails) (label string, ok bool) {
 	all := c.keys(act.Account, "secret")
 	active := slices.DeleteFunc(slices.Clone(all), func(s model.Secret) bool { return !s.IsActive })
 	if len(active) == 0 {
@@ -216,7 +216,7 @@ func (c *Customers) key(ctx context.Context, act deed) (label string, ok bool) {
 
 // issueFirst issues a key for an account that has none, and waits until every instance knows it. Acts at the same time wait for one key:
 // of many that nobody learns the fate of, the model could not tell what there is.
-func (c *Customers) issueFirst(ctx context.Context, act deed) {
+func (c *Customers) issueFirst(ctx context.Context, act actDetails) {
 	_, _, _ = c.issuing.Do(act.Account, func() (any, error) {
 		act.Label = fmt.Sprintf("k%06d", c.issued.Add(1))
 		c.issueKey(ctx, act, "secret")
@@ -226,12 +226,12 @@ func (c *Customers) issueFirst(ctx context.Context, act deed) {
 }
 
 // operation is what all requests of an act have in common.
-func (act deed) operation(account string) model.Operation {
+func (act actDetails) operation(account string) model.Operation {
 	return model.Operation{Act: act.Label, Instance: act.Instance, Account: account, Token: model.Operator}
 }
 
 // atOnce does something several times at once, on the instances in turn, and returns when all is done.
-func (c *Customers) atOnce(ctx context.Context, act deed, do func(i int, act deed)) {
+func (c *Customers) atOnce(ctx context.Context, act actDetails, do func(i int, act actDetails)) {
 	if act.Times > 0 {
 		c.key(ctx, act) // not one for each
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // listEverywhere reads all pages of a list on every instance, as who has a token. All must say the same.
-func (c *Customers) listEverywhere(ctx context.Context, d deed, token, endpoint, path string) (rows []json.RawMessage, ok bool) {
+func (c *Customers) listEverywhere(ctx context.Context, d actDetails, token, endpoint, path string) (rows []json.RawMessage, ok bool) {
 	for i := range c.world.Instances() {
 		d.Instance = i
 		on, ok := c.list(ctx, d, token, endpoint, path)
@@ -35,7 +35,7 @@ func (c *Customers) listEverywhere(ctx context.Context, d deed, token, endpoint,
 }
 
 // list reads all pages of a list.
-func (c *Customers) list(ctx context.Context, d deed, token, endpoint, path string) (rows []json.RawMessage, ok bool) {
+func (c *Customers) list(ctx context.Context, d actDetails, token, endpoint, path string) (rows []json.RawMessage, ok bool) {
 	for cursor := ""; ; {
 		op := d.operation("")
 		op.Token, op.Endpoint = token, endpoint
@@ -64,7 +64,7 @@ func (c *Customers) checkLists(ctx context.Context) {
 			continue
 		}
 		isNew := c.Model.FindToken("agency", agency) == ""
-		if token := c.token(ctx, deed{Account: agency, Label: "quiet"}, "agency", agency); token != "" {
+		if token := c.token(ctx, actDetails{Account: agency, Label: "quiet"}, "agency", agency); token != "" {
 			readers[token] = agency
 		}
 		if isNew {
@@ -72,13 +72,13 @@ func (c *Customers) checkLists(ctx context.Context) {
 		}
 	}
 	for token, agency := range readers {
-		if rows, ok := c.listEverywhere(ctx, deed{}, token, "GET /accounts", "/accounts?limit=7"); ok {
+		if rows, ok := c.listEverywhere(ctx, actDetails{}, token, "GET /accounts", "/accounts?limit=7"); ok {
 			if c.Model.CheckAccountList(agency, rows, c.world.Wall(0)); agency == "" {
 				c.compareAccounts(ctx, rows)
 			}
 		}
 	}
-	if rows, ok := c.listEverywhere(ctx, deed{}, model.Operator, "GET /tokens", "/tokens?limit=5"); ok {
+	if rows, ok := c.listEverywhere(ctx, actDetails{}, model.Operator, "GET /tokens", "/tokens?limit=5"); ok {
 		c.Model.CheckTokenList(rows)
 	}
 }
@@ -88,7 +88,7 @@ func (c *Customers) compareAccounts(ctx context.Context, rows []json.RawMessage)
 	for _, row := range rows {
 		listed := map[string]any{}
 		_ = json.Unmarshal(row, &listed)
-		d := deed{Account: fmt.Sprint(listed["id"])}
+		d := actDetails{Account: fmt.Sprint(listed["id"])}
 		if c.Model.IsUnreadable(d.Account) {
 			continue
 		}
@@ -125,7 +125,7 @@ func (c *Customers) checkExports(ctx context.Context, billed []model.BilledLine)
 }
 
 func (c *Customers) export(ctx context.Context, instance int, query string) Answer {
-	op := deed{Instance: instance}.operation("")
+	op := actDetails{Instance: instance}.operation("")
 	op.Endpoint = "GET /usage"
 	return c.sendOnce(ctx, op, message{method: "GET", path: "/usage?" + query})
 }
@@ -172,7 +172,7 @@ func (c *Customers) checkPeriods(ctx context.Context, billed []model.BilledLine)
 		}
 	}
 	for i, account := range slices.Sorted(maps.Keys(named)) {
-		d, period := deed{Account: account}, named[account]
+		d, period := actDetails{Account: account}, named[account]
 		by := []string{"key", "endpoint", "day"}[(i+len(billed))%3]
 		shown := c.lookEverywhere(ctx, d, "GET /accounts/{id}/usage", d.accountPath()+"/usage?period="+period+"&by="+by)
 		want, total := map[string]int64{}, int64(0)

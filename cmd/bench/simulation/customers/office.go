@@ -41,7 +41,7 @@ func officeKinds() []kind {
 
 // look reads something of the act's account with a token of a role: of that account, or of another.
 func look(name string, weight int, role, endpoint, path string, own bool) kind {
-	return kind{name, weight, func(c *Customers, ctx context.Context, act deed) {
+	return kind{name, weight, func(c *Customers, ctx context.Context, act actDetails) {
 		of := act.Account
 		if !own {
 			of = act.Other
@@ -60,7 +60,7 @@ func look(name string, weight int, role, endpoint, path string, own bool) kind {
 
 // lookAt reads something that is about no account with a token of a role, or the operator's.
 func lookAt(name string, weight int, role, endpoint, path string) kind {
-	return kind{name, weight, func(c *Customers, ctx context.Context, act deed) {
+	return kind{name, weight, func(c *Customers, ctx context.Context, act actDetails) {
 		op := act.operation("")
 		op.Endpoint = endpoint
 		if role != "" {
@@ -73,7 +73,7 @@ func lookAt(name string, weight int, role, endpoint, path string) kind {
 }
 
 // adjustUsage corrects a line that was billed, up or down. It is not sent again: the second would correct it once more.
-func (c *Customers) adjustUsage(ctx context.Context, act deed) {
+func (c *Customers) adjustUsage(ctx context.Context, act actDetails) {
 	line, ok := c.Model.PickBilled(act.Pick)
 	if !ok {
 		return
@@ -92,14 +92,14 @@ func (c *Customers) adjustUsage(ctx context.Context, act deed) {
 }
 
 // prune has the copies of read models that nobody reads dropped.
-func (c *Customers) prune(ctx context.Context, act deed) {
+func (c *Customers) prune(ctx context.Context, act actDetails) {
 	op := act.operation("")
 	op.Endpoint = "POST /projections:prune"
 	c.send(ctx, op, message{method: "POST", path: "/projections:prune", body: map[string]any{}})
 }
 
 // token is the label of a token of a role. It is issued when there is none.
-func (c *Customers) token(ctx context.Context, act deed, role, account string) string {
+func (c *Customers) token(ctx context.Context, act actDetails, role, account string) string {
 	if role != "customer" && role != "agency" {
 		account = ""
 	}
@@ -122,7 +122,7 @@ func (c *Customers) token(ctx context.Context, act deed, role, account string) s
 }
 
 // revokeToken revokes a token that customers use, and looks with it.
-func (c *Customers) revokeToken(ctx context.Context, act deed) {
+func (c *Customers) revokeToken(ctx context.Context, act actDetails) {
 	id := c.Model.FindToken("customer", act.Account)
 	if id == "" {
 		return
@@ -139,7 +139,7 @@ func (c *Customers) revokeToken(ctx context.Context, act deed) {
 	c.sendOnce(ctx, op, message{method: "GET", path: act.accountPath()})
 }
 
-func (c *Customers) exportUsage(ctx context.Context, act deed) {
+func (c *Customers) exportUsage(ctx context.Context, act actDetails) {
 	op := act.operation("")
 	op.Endpoint = "GET /usage"
 	if op.Token = c.token(ctx, act, "billing", ""); op.Token != "" {
@@ -147,7 +147,7 @@ func (c *Customers) exportUsage(ctx context.Context, act deed) {
 	}
 }
 
-func (c *Customers) reconcile(ctx context.Context, act deed) {
+func (c *Customers) reconcile(ctx context.Context, act actDetails) {
 	op := act.operation("")
 	op.Endpoint = "POST /usage:reconcile"
 	if op.Token = c.token(ctx, act, "billing", ""); op.Token != "" {
@@ -155,7 +155,7 @@ func (c *Customers) reconcile(ctx context.Context, act deed) {
 	}
 }
 
-func (c *Customers) listProjections(ctx context.Context, act deed) {
+func (c *Customers) listProjections(ctx context.Context, act actDetails) {
 	op := act.operation("")
 	op.Endpoint = "GET /projections"
 	c.send(ctx, op, message{method: "GET", path: "/projections"})
@@ -176,7 +176,7 @@ type projections struct {
 }
 
 // rebuild has one projection rebuilt, now and then.
-func (c *Customers) rebuild(ctx context.Context, act deed) {
+func (c *Customers) rebuild(ctx context.Context, act actDetails) {
 	if act.Size > 2 {
 		return
 	}
@@ -201,7 +201,7 @@ func (c *Customers) PickOpen(number time.Duration) string {
 
 // Repair has an operator void what nobody can decode in an account's streams, and tries until it is done.
 func (c *Customers) Repair(ctx context.Context, account string) {
-	op := deed{Label: "repair"}.operation("")
+	op := actDetails{Label: "repair"}.operation("")
 	op.Endpoint = "POST /projections:repair"
 	for try := range repairTries {
 		op.Instance = try % c.world.Instances()
@@ -215,7 +215,7 @@ func (c *Customers) Repair(ctx context.Context, account string) {
 
 // CheckStopped looks on every instance at an account whose stream holds what nobody can decode. None may pass it over.
 func (c *Customers) CheckStopped(ctx context.Context, account string) {
-	d := deed{Account: account, Label: "stopped"}
+	d := actDetails{Account: account, Label: "stopped"}
 	op := d.operation(account)
 	op.Endpoint = "GET /accounts/{id}"
 	for op.Instance = range c.world.Instances() {

@@ -41,12 +41,12 @@ func placesKinds() []kind {
 var codes = []string{"lieux-0", "lieux-1", "lieux-2", "lieux-3", "lieux-4", "lieux-5", "lieux-6"}
 
 // code and site are what an act means: few, so that acts meet.
-func (act deed) code() string { return cmp.Or(act.Code, codes[act.Pick%len(codes)]) }
-func (act deed) site() string { return fmt.Sprintf("s%d", act.Pick/7%6) }
+func (act actDetails) code() string { return cmp.Or(act.Code, codes[act.Pick%len(codes)]) }
+func (act actDetails) site() string { return fmt.Sprintf("s%d", act.Pick/7%6) }
 
 // pickReferential is the code of what an act on places is about: mostly an open referential, which the account opens where it has none;
 // now and then any, so that some are missing or archived.
-func (c *Customers) pickReferential(ctx context.Context, act deed) string {
+func (c *Customers) pickReferential(ctx context.Context, act actDetails) string {
 	if act.Pick/64%8 == 0 {
 		return act.code()
 	}
@@ -59,7 +59,7 @@ func (c *Customers) pickReferential(ctx context.Context, act deed) string {
 }
 
 // write sends a command on places with a key of the act's account.
-func (c *Customers) write(ctx context.Context, act deed, command model.PlacesCommand, endpoint string, m message) Answer {
+func (c *Customers) write(ctx context.Context, act actDetails, command model.PlacesCommand, endpoint string, m message) Answer {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight, op.OnPlaces = model.Locations, endpoint, 1, command
 	var ok bool
@@ -74,8 +74,8 @@ const (
 	siteEndpoint        = referentialEndpoint + "/sites/{external_id}"
 )
 
-func (act deed) referentialPath() string { return "/locations/referentiels/" + act.code() }
-func (act deed) sitePath() string        { return act.referentialPath() + "/sites/" + act.site() }
+func (act actDetails) referentialPath() string { return "/locations/referentiels/" + act.code() }
+func (act actDetails) sitePath() string        { return act.referentialPath() + "/sites/" + act.site() }
 
 // content is the content of a site with a name: the name is in it twice, so that half of it can be told from the whole, and so is where
 // the site is. One in four has no position, and is to be found by its address.
@@ -114,33 +114,33 @@ func (c *Customers) patch(name string) map[string]any {
 var bulk = strings.Repeat("Ouvert sans rendez-vous. ", 200)
 
 // name is what an act calls a site: nobody else does.
-func (act deed) name(i int) string { return fmt.Sprintf("%s %s.%d", act.Account, act.Label, i) }
+func (act actDetails) name(i int) string { return fmt.Sprintf("%s %s.%d", act.Account, act.Label, i) }
 
-func (c *Customers) openReferential(ctx context.Context, act deed) {
+func (c *Customers) openReferential(ctx context.Context, act actDetails) {
 	act.Code = ""
 	c.write(ctx, act, model.OpenReferential{Code: act.code(), Name: act.name(0)}, "POST /locations/referentiels",
 		message{method: "POST", path: "/locations/referentiels", body: map[string]string{"code": act.code(), "nom": act.name(0)}})
 }
 
-func (c *Customers) renameReferential(ctx context.Context, act deed) {
+func (c *Customers) renameReferential(ctx context.Context, act actDetails) {
 	c.write(ctx, act, model.RenameReferential{Code: act.code(), Name: act.name(0)}, "PATCH "+referentialEndpoint,
 		message{method: "PATCH", path: act.referentialPath(), body: map[string]string{"nom": act.name(0)}})
 }
 
-func (c *Customers) archiveReferential(ctx context.Context, act deed) {
+func (c *Customers) archiveReferential(ctx context.Context, act actDetails) {
 	c.write(ctx, act, model.ArchiveReferential{Code: act.code()}, "DELETE "+referentialEndpoint, message{method: "DELETE",
 		path: act.referentialPath()})
 }
 
-func (c *Customers) putSite(ctx context.Context, act deed) {
-	c.atOnce(ctx, act, func(i int, act deed) {
+func (c *Customers) putSite(ctx context.Context, act actDetails) {
+	c.atOnce(ctx, act, func(i int, act actDetails) {
 		c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(i)}, "PUT "+siteEndpoint,
 			message{method: "PUT", path: act.sitePath(), body: c.content(act.name(i))})
 	})
 }
 
 // correctSite writes a site and corrects it a few times, each time elsewhere. It looks at it each time.
-func (c *Customers) correctSite(ctx context.Context, act deed) {
+func (c *Customers) correctSite(ctx context.Context, act actDetails) {
 	for i := range act.Size {
 		wasDisturbed := c.world.IsDisturbed()
 		written := c.write(ctx, act, model.PutSite{Code: act.code(), ExternalID: act.site(), Name: act.name(10 + i)}, "PUT "+siteEndpoint,
@@ -154,7 +154,7 @@ func (c *Customers) correctSite(ctx context.Context, act deed) {
 }
 
 // checkReadBack compares a site that was read with the one that was written just before.
-func (c *Customers) checkReadBack(act deed, written, shown Answer) {
+func (c *Customers) checkReadBack(act actDetails, written, shown Answer) {
 	wrote, isWritten := decode[foundSite](written)
 	read, isShown := decode[foundSite](shown)
 	if isWritten && (shown.Status == http.StatusNotFound || isShown && read.Version < wrote.Version) {
@@ -163,14 +163,14 @@ func (c *Customers) checkReadBack(act deed, written, shown Answer) {
 	}
 }
 
-func (c *Customers) patchSite(ctx context.Context, act deed) {
+func (c *Customers) patchSite(ctx context.Context, act actDetails) {
 	c.write(ctx, act, model.PatchSite{Code: act.code(), ExternalID: act.site(), Name: act.name(0)}, "PATCH "+siteEndpoint,
 		message{method: "PATCH", path: act.sitePath(), body: c.patch(act.name(0))})
 }
 
 // switchSite deactivates a site and reactivates it at once, so that each may come first.
-func (c *Customers) switchSite(ctx context.Context, act deed) {
-	c.atOnce(ctx, act, func(i int, act deed) {
+func (c *Customers) switchSite(ctx context.Context, act actDetails) {
+	c.atOnce(ctx, act, func(i int, act actDetails) {
 		verb := ":deactivate"
 		if (i+act.Pick)%2 == 0 {
 			verb = ":reactivate"
@@ -181,7 +181,7 @@ func (c *Customers) switchSite(ctx context.Context, act deed) {
 }
 
 // rows are the sites of a sync: size of them from a first one on. Every third has a content that other syncs have too.
-func (act deed) rows(first, salt int) (rows []model.Row) {
+func (act actDetails) rows(first, salt int) (rows []model.Row) {
 	for i := first; i < first+act.Size; i++ {
 		row := model.Row{ExternalID: fmt.Sprintf("s%d", i), Name: act.name(salt*1000 + i)}
 		if i%3 == 0 {
@@ -193,7 +193,7 @@ func (act deed) rows(first, salt int) (rows []model.Row) {
 }
 
 // sendSync sends a sync, or an upsert.
-func (c *Customers) sendSync(ctx context.Context, act deed, s model.SyncSites) Answer {
+func (c *Customers) sendSync(ctx context.Context, act actDetails, s model.SyncSites) Answer {
 	sites := []map[string]any{}
 	for _, row := range s.Rows {
 		site := c.content(row.Name)
@@ -216,17 +216,17 @@ func (c *Customers) sendSync(ctx context.Context, act deed, s model.SyncSites) A
 }
 
 // newSync is the sync of an act.
-func (act deed) newSync() model.SyncSites {
+func (act actDetails) newSync() model.SyncSites {
 	s := model.SyncSites{Code: act.code(), Rows: act.rows(act.Pick/50%5, 0), IsUpsert: act.Pick%4 == 0, IsDryRun: act.Pick%10 == 1}
 	s.ConfirmsReduction = !s.IsUpsert && act.Pick%3 == 0
 	return s
 }
 
-func (c *Customers) sync(ctx context.Context, act deed) { c.sendSync(ctx, act, act.newSync()) }
+func (c *Customers) sync(ctx context.Context, act actDetails) { c.sendSync(ctx, act, act.newSync()) }
 
 // contradict sends different syncs of one referential at once.
-func (c *Customers) contradict(ctx context.Context, act deed) {
-	c.atOnce(ctx, act, func(i int, act deed) {
+func (c *Customers) contradict(ctx context.Context, act actDetails) {
+	c.atOnce(ctx, act, func(i int, act actDetails) {
 		s := act.newSync()
 		s.Rows = act.rows(i*2, i)
 		c.sendSync(ctx, act, s)
@@ -234,10 +234,10 @@ func (c *Customers) contradict(ctx context.Context, act deed) {
 }
 
 // repeat sends one sync twice or more at once with one Idempotency-Key, then again, and then another with that key.
-func (c *Customers) repeat(ctx context.Context, act deed) {
+func (c *Customers) repeat(ctx context.Context, act actDetails) {
 	s := act.newSync()
 	s.IdempotencyKey = act.Label
-	c.atOnce(ctx, act, func(_ int, act deed) { c.sendSync(ctx, act, s) })
+	c.atOnce(ctx, act, func(_ int, act actDetails) { c.sendSync(ctx, act, s) })
 	c.sendSync(ctx, act, s)
 	if act.Pick%2 == 0 {
 		s.Rows = act.rows(0, 7)
@@ -245,17 +245,17 @@ func (c *Customers) repeat(ctx context.Context, act deed) {
 	}
 }
 
-func (c *Customers) showSite(ctx context.Context, act deed) {
+func (c *Customers) showSite(ctx context.Context, act actDetails) {
 	c.ask(ctx, act, model.Locations, "GET "+siteEndpoint, act.sitePath(), 1)
 }
 
-func (c *Customers) listSites(ctx context.Context, act deed) {
+func (c *Customers) listSites(ctx context.Context, act actDetails) {
 	c.ask(ctx, act, model.Locations, "GET "+referentialEndpoint+"/sites", act.referentialPath()+"/sites?statut=tous&limit=1000", 1)
 }
 
-func (c *Customers) exportSites(ctx context.Context, act deed) {
+func (c *Customers) exportSites(ctx context.Context, act actDetails) {
 	c.ask(ctx, act, model.Locations, "GET "+referentialEndpoint+"/sites:export", act.referentialPath()+"/sites:export?format=ndjson", 1)
 }
 
 // followChanges asks what changed since the last time.
-func (c *Customers) followChanges(ctx context.Context, act deed) { c.follow(ctx, act) }
+func (c *Customers) followChanges(ctx context.Context, act actDetails) { c.follow(ctx, act) }

@@ -42,20 +42,20 @@ func questionKinds() []kind {
 
 // question is a kind of request that only reads.
 func question(name string, weight int, service model.Service, endpoint, path string) kind {
-	return kind{name, weight, func(c *Customers, ctx context.Context, act deed) {
+	return kind{name, weight, func(c *Customers, ctx context.Context, act actDetails) {
 		c.ask(ctx, act, service, endpoint, path, 1)
 	}, 0, 0, false}
 }
 
 // ask sends a question with a key of the act's account.
-func (c *Customers) ask(ctx context.Context, act deed, service model.Service, endpoint, path string, weight int64) Answer {
+func (c *Customers) ask(ctx context.Context, act actDetails, service model.Service, endpoint, path string, weight int64) Answer {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight = service, endpoint, weight
 	return c.askWithKey(ctx, act, op, message{method: "GET", path: path})
 }
 
 // askWithKey sends a request with a key of the act's account. It returns no answer where the account has none.
-func (c *Customers) askWithKey(ctx context.Context, act deed, op model.Operation, m message) Answer {
+func (c *Customers) askWithKey(ctx context.Context, act actDetails, op model.Operation, m message) Answer {
 	var ok bool
 	if op.Key, ok = c.key(ctx, act); !ok {
 		return Answer{}
@@ -64,7 +64,7 @@ func (c *Customers) askWithKey(ctx context.Context, act deed, op model.Operation
 }
 
 // askRegion asks what has the same answer whenever it is asked, and whoever is: the vintage and the roads stay as they are.
-func (c *Customers) askRegion(ctx context.Context, act deed, service model.Service, endpoint, path string) Answer {
+func (c *Customers) askRegion(ctx context.Context, act actDetails, service model.Service, endpoint, path string) Answer {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight, op.Question = service, endpoint, 1, path
 	return c.askWithKey(ctx, act, op, message{method: "GET", path: path})
@@ -74,7 +74,7 @@ func (c *Customers) askRegion(ctx context.Context, act deed, service model.Servi
 func (c *Customers) address(number int) Address { return c.addresses[number%len(c.addresses)] }
 
 // verify asks for an address, and expects to find it.
-func (c *Customers) verify(ctx context.Context, act deed) {
+func (c *Customers) verify(ctx context.Context, act actDetails) {
 	at := c.address(act.Pick)
 	a := c.askRegion(ctx, act, model.Addresses, "GET /address/verify", "/address/verify?q="+url.QueryEscape(at.Label))
 	if a.Status == http.StatusOK && !strings.Contains(string(a.Body), strconv.Quote(at.ID)) {
@@ -83,13 +83,13 @@ func (c *Customers) verify(ctx context.Context, act deed) {
 }
 
 // complete asks for what begins like an address.
-func (c *Customers) complete(ctx context.Context, act deed) {
+func (c *Customers) complete(ctx context.Context, act actDetails) {
 	label := []rune(c.address(act.Pick).Label)
 	c.askRegion(ctx, act, model.Addresses, "GET /address/autocomplete", "/address/autocomplete?q="+url.QueryEscape(string(label[:5+act.Pick%8])))
 }
 
 // view looks an address up, and now and then one that there is not.
-func (c *Customers) view(ctx context.Context, act deed) {
+func (c *Customers) view(ctx context.Context, act actDetails) {
 	at := c.address(act.Pick)
 	id := at.ID
 	if act.Pick%5 == 0 {
@@ -102,7 +102,7 @@ func (c *Customers) view(ctx context.Context, act deed) {
 }
 
 // findNear asks for what is around an address.
-func (c *Customers) findNear(ctx context.Context, act deed) {
+func (c *Customers) findNear(ctx context.Context, act actDetails) {
 	at := c.address(act.Pick)
 	path := fmt.Sprintf("/address/proximity?lat=%f&lon=%f", at.Lat, at.Lon)
 	if act.Pick%2 == 0 {
@@ -112,28 +112,28 @@ func (c *Customers) findNear(ctx context.Context, act deed) {
 }
 
 // findLocality asks for a town.
-func (c *Customers) findLocality(ctx context.Context, act deed) {
+func (c *Customers) findLocality(ctx context.Context, act actDetails) {
 	c.askRegion(ctx, act, model.Addresses, "GET /locality/search", "/locality/search?q="+url.QueryEscape(c.address(act.Pick).Town))
 }
 
 // searchAsBefore asks as customers of the former interface do.
-func (c *Customers) searchAsBefore(ctx context.Context, act deed) {
+func (c *Customers) searchAsBefore(ctx context.Context, act actDetails) {
 	c.askRegion(ctx, act, model.Addresses, "GET /search", "/search/?q="+url.QueryEscape(c.address(act.Pick).Label))
 }
 
 // route asks for the way from an address to another one, mostly in the same town.
-func (c *Customers) route(ctx context.Context, act deed) {
+func (c *Customers) route(ctx context.Context, act actDetails) {
 	c.askRegion(ctx, act, model.Route, "GET /route/compute", "/route/compute?steps=true&origin="+url.QueryEscape(c.address(act.Pick).Label)+
 		"&destination="+url.QueryEscape(c.address(act.Pick+9).Label))
 }
 
 // burst asks the same many times at once, on all instances.
-func (c *Customers) burst(ctx context.Context, act deed) {
-	c.atOnce(ctx, act, func(_ int, act deed) { c.ask(ctx, act, model.Addresses, "GET /me", "/me", 1) })
+func (c *Customers) burst(ctx context.Context, act actDetails) {
+	c.atOnce(ctx, act, func(_ int, act actDetails) { c.ask(ctx, act, model.Addresses, "GET /me", "/me", 1) })
 }
 
 // matrix asks for the times between places. It counts for a request by 25 cells (DECISIONS 6).
-func (c *Customers) matrix(ctx context.Context, act deed) {
+func (c *Customers) matrix(ctx context.Context, act actDetails) {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint = model.Matrix, "POST /route/matrix"
 	op.Weight = int64(act.Size*act.Size+24) / 25
@@ -147,7 +147,7 @@ func (c *Customers) matrix(ctx context.Context, act deed) {
 }
 
 // file sends a file of addresses. Each row counts.
-func (c *Customers) file(ctx context.Context, act deed) {
+func (c *Customers) file(ctx context.Context, act actDetails) {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight = model.Addresses, "POST /search/csv", int64(act.Size)
 	op.Question = fmt.Sprint("file ", act.Pick%len(c.addresses), " ", act.Size)
@@ -160,7 +160,7 @@ func (c *Customers) file(ctx context.Context, act deed) {
 }
 
 // searchOfPage is a search with a publishable key, from its page, and now and then from elsewhere or of something else.
-func (c *Customers) searchOfPage(ctx context.Context, act deed) {
+func (c *Customers) searchOfPage(ctx context.Context, act actDetails) {
 	all := c.keys(act.Account, "publishable")
 	if len(all) == 0 {
 		return

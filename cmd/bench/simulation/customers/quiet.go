@@ -24,11 +24,11 @@ func (c *Customers) CheckQuiet(ctx context.Context, _ time.Time) {
 	}
 	for i, account := range c.Model.Accounts() {
 		if !c.Model.IsUnreadable(account) {
-			c.settleAccount(ctx, deed{Account: account, Instance: i % c.world.Instances()})
+			c.settleAccount(ctx, actDetails{Account: account, Instance: i % c.world.Instances()})
 		}
 	}
 	var books struct{ Results []model.BilledLine }
-	if c.lookEverywhere(ctx, deed{}, "GET /usage", "/usage?format=json").read(&books) {
+	if c.lookEverywhere(ctx, actDetails{}, "GET /usage", "/usage?format=json").read(&books) {
 		c.Model.SettleUsage(books.Results)
 		c.checkExports(ctx, books.Results)
 		c.checkPeriods(ctx, books.Results)
@@ -40,7 +40,7 @@ func (c *Customers) CheckQuiet(ctx context.Context, _ time.Time) {
 		if c.Model.IsUnreadable(account) {
 			continue
 		}
-		d := deed{Account: account, Instance: i % c.world.Instances(), Pick: 1}
+		d := actDetails{Account: account, Instance: i % c.world.Instances(), Pick: 1}
 		if c.checkAccount(ctx, d); c.Model.IsOpen(account) && (i+c.quietMoments)%spreadInterval == 0 {
 			c.checkSpread(ctx, d)
 		}
@@ -57,7 +57,7 @@ type shown struct {
 func (s shown) read(into any) bool { return s.isThere && json.Unmarshal(s.Body, into) == nil }
 
 // lookEverywhere asks the customer area of every instance as an operator. All must say the same.
-func (c *Customers) lookEverywhere(ctx context.Context, d deed, endpoint, path string) (first shown) {
+func (c *Customers) lookEverywhere(ctx context.Context, d actDetails, endpoint, path string) (first shown) {
 	for i := range c.world.Instances() {
 		op := d.operation(d.Account)
 		op.Instance, op.Endpoint = i, endpoint
@@ -77,7 +77,7 @@ func (c *Customers) lookEverywhere(ctx context.Context, d deed, endpoint, path s
 
 // checkReconciliation has the log folded again.
 func (c *Customers) checkReconciliation(ctx context.Context) {
-	op := deed{}.operation("")
+	op := actDetails{}.operation("")
 	op.Endpoint = "POST /usage:reconcile"
 	a := c.sendOnce(ctx, op, message{method: "POST", path: "/usage:reconcile", body: map[string]any{}})
 	found, ok := decode[struct {
@@ -93,7 +93,7 @@ func (c *Customers) checkReconciliation(ctx context.Context) {
 
 // checkProjections looks at how the read models stand.
 func (c *Customers) checkProjections(ctx context.Context) {
-	op := deed{}.operation("")
+	op := actDetails{}.operation("")
 	op.Endpoint = "GET /projections"
 	a := c.sendOnce(ctx, op, message{method: "GET", path: "/projections"})
 	list, ok := decode[projections](a)
@@ -121,14 +121,14 @@ func (c *Customers) checkProjections(ctx context.Context) {
 }
 
 // settleAccount compares an account and its keys with what may be.
-func (c *Customers) settleAccount(ctx context.Context, d deed) {
+func (c *Customers) settleAccount(ctx context.Context, d actDetails) {
 	account := c.lookEverywhere(ctx, d, "GET /accounts/{id}", d.accountPath())
 	keys := c.lookEverywhere(ctx, d, "GET /accounts/{id}/keys", d.accountPath()+"/keys?limit=1000")
 	c.Model.SettleAccount(d.Account, account.Answer, keys.Answer, c.world.Wall(d.Instance))
 }
 
 // checkAccount looks at the rest of an account.
-func (c *Customers) checkAccount(ctx context.Context, d deed) {
+func (c *Customers) checkAccount(ctx context.Context, d actDetails) {
 	if !c.Model.IsKnown(d.Account) {
 		return
 	}
@@ -141,7 +141,7 @@ func (c *Customers) checkAccount(ctx context.Context, d deed) {
 }
 
 // checkHistory reads the whole history of an account.
-func (c *Customers) checkHistory(ctx context.Context, d deed) {
+func (c *Customers) checkHistory(ctx context.Context, d actDetails) {
 	var all []model.Incident
 	for path := "/history?limit=1000"; path != ""; {
 		op := d.operation(d.Account)
@@ -168,7 +168,7 @@ func (c *Customers) checkHistory(ctx context.Context, d deed) {
 
 // checkWithKey asks with a key of the account: every instance for /me, and one after the other for all that has to do with places.
 // These requests count. An account whose quota is used up is looked at another day.
-func (c *Customers) checkWithKey(ctx context.Context, d deed) {
+func (c *Customers) checkWithKey(ctx context.Context, d actDetails) {
 	for i := range c.world.Instances() {
 		d.Instance = i
 		switch a := c.ask(ctx, d, model.Addresses, "GET /me", "/me", 1); a.Status {
@@ -196,7 +196,7 @@ const spreadInterval = 4
 const spreadTime = time.Second
 
 // checkSpread writes a site on one instance, and looks for it on all.
-func (c *Customers) checkSpread(ctx context.Context, d deed) {
+func (c *Customers) checkSpread(ctx context.Context, d actDetails) {
 	open := c.Model.OpenReferentials(d.Account)
 	if len(open) == 0 {
 		return
@@ -220,7 +220,7 @@ func (c *Customers) checkSpread(ctx context.Context, d deed) {
 }
 
 // readPlaces lists all places of an account, and has the model compare them. It returns false where it could not.
-func (c *Customers) readPlaces(ctx context.Context, d deed) bool {
+func (c *Customers) readPlaces(ctx context.Context, d actDetails) bool {
 	referentials := c.ask(ctx, d, model.Locations, "GET /locations/referentiels", "/locations/referentiels", 1)
 	list, ok := decode[struct{ Results []struct{ Code string } }](referentials)
 	sites := map[string]Answer{}
@@ -239,7 +239,7 @@ func (c *Customers) readPlaces(ctx context.Context, d deed) bool {
 }
 
 // answers says whether an answer is a success. One that is neither that nor a refusal of the plan or the quota is reported.
-func (c *Customers) answers(d deed, path string, a Answer) bool {
+func (c *Customers) answers(d actDetails, path string, a Answer) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusForbidden && a.Status != http.StatusTooManyRequests {
 		c.world.Report(model.EveryAccountAnswers, "instance %d, %s of %s: %d %s", d.Instance, path, d.Account, a.Status, a.Body)
 	}
@@ -247,7 +247,7 @@ func (c *Customers) answers(d deed, path string, a Answer) bool {
 }
 
 // checkSearch searches for all places.
-func (c *Customers) checkSearch(ctx context.Context, d deed) {
+func (c *Customers) checkSearch(ctx context.Context, d actDetails) {
 	found := map[string]string{}
 	for path := "/locations/search?statut=tous&limit=100"; path != ""; {
 		a := c.ask(ctx, d, model.Locations, "GET /locations/search", path, 1)
@@ -280,7 +280,7 @@ type foundSite struct {
 func (s foundSite) text() string { return fmt.Sprintf("v%d %v %q", s.Version, s.IsActive, s.Name) }
 
 // compareSites compares sites with those that were listed.
-func (c *Customers) compareSites(rule Rule, d deed, got map[string]string) {
+func (c *Customers) compareSites(rule Rule, d actDetails, got map[string]string) {
 	want := c.Model.Sites(d.Account)
 	if maps.Equal(got, want) {
 		return
@@ -301,7 +301,7 @@ type follower struct {
 }
 
 // follow asks what changed in an account's places since it was asked last. It returns whether there may be more.
-func (c *Customers) follow(ctx context.Context, d deed) (a Answer, isMore bool) {
+func (c *Customers) follow(ctx context.Context, d actDetails) (a Answer, isMore bool) {
 	c.mu.Lock()
 	before := c.followers[d.Account]
 	c.mu.Unlock()
@@ -335,7 +335,7 @@ func (c *Customers) follow(ctx context.Context, d deed) (a Answer, isMore bool) 
 }
 
 // checkChanges follows the changes to their end.
-func (c *Customers) checkChanges(ctx context.Context, d deed) {
+func (c *Customers) checkChanges(ctx context.Context, d actDetails) {
 	for isMore := true; isMore; {
 		var a Answer
 		if a, isMore = c.follow(ctx, d); !c.answers(d, "/locations/changes", a) {
@@ -367,7 +367,7 @@ func (c *Customers) HasErasedSince(s Snapshot) bool { return c.Model.HasErasedSi
 
 // RebuildAll has an operator fill every read model again, as after an older copy of the log was put back.
 func (c *Customers) RebuildAll(ctx context.Context) (isAccepted bool) {
-	op := deed{}.operation("")
+	op := actDetails{}.operation("")
 	op.Endpoint = "POST /projections:rebuild"
 	return c.send(ctx, op, message{method: "POST", path: "/projections:rebuild", body: map[string]any{}}).Status == http.StatusAccepted
 }

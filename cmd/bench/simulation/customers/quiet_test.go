@@ -170,7 +170,7 @@ func (f *fakeService) showUsage(path, query string) (int, string) {
 func checkFake(t *testing.T, f *fakeService, closes bool) {
 	f.counted = map[string]int64{}
 	c := New(f, 3, nil)
-	d := deed{Account: "compte-03", Label: "n", Pick: 42 * 9} // lieux-0 and s0
+	d := actDetails{Account: "compte-03", Label: "n", Pick: 42 * 9} // lieux-0 and s0
 	if !c.openFirst(t.Context(), 2, d) {
 		t.Fatal("the account is not open")
 	}
