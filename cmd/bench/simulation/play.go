@@ -81,7 +81,7 @@ type quietMoment struct {
 func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers, earlier *quietMoment) *quietMoment {
 	if f, restores := restoreOf(d); restores && earlier != nil && !people.HasErasedSince(earlier.known) { // what was erased stays unreadable, on no log that says why
 		end := w.beginDisturbance()
-		if err := w.restoreLogs(earlier.moment, f.Size < 0); err != nil {
+		if err := w.restoreLogs(earlier.moment, f.Choice%2 == 0); err != nil {
 			w.Report(customers.EndsInTime, "restoring: %v", err)
 		}
 		people.Restore(earlier.known)

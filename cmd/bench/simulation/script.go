@@ -99,12 +99,17 @@ func nextBoundary(after, begin time.Time) time.Time {
 // newFaultAtBoundary has the clock of one instance apart while something ends in the middle of a day.
 func (s Script) newFaultAtBoundary(random *rand.Rand) faults.Fault {
 	return faults.Fault{Kind: faults.WallClockApart, Part: faults.World, Instance: random.IntN(instanceCount),
-		At: time.Duration(random.Int64N(int64(dayLength / 2))), For: dayLength / 2, Size: s.newJump(random)}
+		At: time.Duration(random.Int64N(int64(dayLength / 2))), For: dayLength / 2, Jump: s.newJump(random)}
 }
 
-// newJump draws how far a clock jumps.
+// drawJump draws how far a clock jumps, forward or back.
+func drawJump(random *rand.Rand) time.Duration {
+	return time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
+}
+
+// newJump draws how far the wall clock of an instance jumps.
 func (s Script) newJump(random *rand.Rand) time.Duration {
-	jump := time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
+	jump := drawJump(random)
 	if s.ClosesPromptly {
 		return -jump.Abs()
 	}
@@ -130,9 +135,12 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 			f.At = max(writes[random.IntN(len(writes))].At-time.Duration(random.Int64N(int64(f.For))), 0)
 		}
 		f.For += longerTimes[k.Kind]
-		f.Size = time.Duration(random.Int64N(int64(20*time.Minute))) - 10*time.Minute
-		if f.Kind == faults.WallClockApart {
-			f.Size = s.newJump(random)
+		f.Choice = random.IntN(1 << 20)
+		switch f.Kind {
+		case faults.WallClockApart:
+			f.Jump = s.newJump(random)
+		case faults.DatabaseClockJumped:
+			f.Jump = drawJump(random)
 		}
 		return f
 	}

@@ -102,14 +102,14 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 		faults.RegionAway: w.withdrawRegion,
 		faults.WallClockApart: func(f faults.Fault) error {
 			for _, n := range w.struckNodes(f) {
-				w.jumpWallClock(n, f.Size)
-				defer w.jumpWallClock(n, -f.Size)
+				w.jumpWallClock(n, f.Jump)
+				defer w.jumpWallClock(n, -f.Jump)
 			}
 			time.Sleep(f.For)
 			return nil
 		},
 		faults.DatabaseClockJumped: func(f faults.Fault) error {
-			w.dbClock.jump(f.Size)
+			w.dbClock.jump(f.Jump)
 			return nil
 		},
 		faults.DatabaseLocked: w.lockReadModels,
@@ -200,16 +200,16 @@ func (w *World) runOlderProgram(f faults.Fault) error {
 
 // spoilStream appends an event that no program can decode to a stream of an account, and has an operator repair that account.
 func (w *World) spoilStream(f faults.Fault) error {
-	account := w.people.PickOpen(f.Size.Abs())
+	account := w.people.PickOpen(f.Choice)
 	if account == "" {
 		return nil
 	}
 	category := "account-"
-	if f.Size < 0 {
+	if f.Choice/64%2 == 0 {
 		category = "locations-"
 	}
 	_, err := w.core.Append(context.Background(), category+account, eventstore.Any, []eventstore.ProposedEvent{
-		{ID: uuid.New(), Type: newTypes[f.Size.Abs()%time.Duration(len(newTypes))], Data: []byte(`{"none":`), Metadata: []byte("{}")}})
+		{ID: uuid.New(), Type: newTypes[f.Choice%len(newTypes)], Data: []byte(`{"none":`), Metadata: []byte("{}")}})
 	time.Sleep(f.For)
 	if err == nil && category == "account-" {
 		w.people.CheckStopped(context.Background(), account)
@@ -248,7 +248,7 @@ func (w *World) withoutInstances(change func() error) (err error) {
 // the fault. Nobody can write into the older one meanwhile that the log would miss: an instance that finds it wrong refuses to seal.
 func (w *World) strikeVault(f faults.Fault) error {
 	present, older, lacksKeys := filepath.Join(w.folder, "vault-present.db"), "vault.db", false
-	if f.Size < 0 {
+	if f.Choice%2 == 0 {
 		older = firstVault
 	}
 	err := w.withoutInstances(func() (err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"lieudit/cmd/bench/simulation/customers/model"
 )
@@ -191,12 +190,12 @@ func (c *Customers) rebuild(ctx context.Context, act actDetails) {
 }
 
 // PickOpen picks one of the accounts that are open, "" where none is.
-func (c *Customers) PickOpen(number time.Duration) string {
+func (c *Customers) PickOpen(number int) string {
 	open := slices.DeleteFunc(c.Model.Accounts(), func(id string) bool { return !c.Model.IsOpen(id) })
 	if len(open) == 0 {
 		return ""
 	}
-	return open[int(number)%len(open)]
+	return open[number%len(open)]
 }
 
 // Repair has an operator void what nobody can decode in an account's streams, and tries until it is done.

@@ -136,7 +136,8 @@ type Fault struct {
 	At       time.Duration `json:"at"`             // after the beginning of its day
 	For      time.Duration `json:"for"`            // how long it lasts
 	Rate     float64       `json:"rate,omitempty"` // the share of calls that it strikes; 0: all
-	Size     time.Duration `json:"size,omitempty"` // of a jump of a clock; with other kinds a number that decides details
+	Jump     time.Duration `json:"jump,omitempty"` // of a clock
+	Choice   int           `json:"choice"`         // decides details: which account, which copy, under running instances or not
 	Of       string        `json:"of,omitempty"`   // only appends to streams of this category; of TypeUnknown, the type
 	Skip     int           `json:"skip,omitempty"` // how many calls that it would strike pass before
 }
