@@ -36,13 +36,15 @@ func (p Program) sitesImportCommand() *cli.Command {
 		Description: `FILE is CSV, XLSX, GeoJSON, JSON or newline-delimited JSON as it comes from a spreadsheet, a map program or an open
 data portal; - is standard input. Columns are recognized by their names and their content; what is no field of a site is
 kept in its proprietes. It is the whole set: sites that the file does not have become inactive. All is written, or nothing.
+--create opens a referential that is not there yet, when nothing keeps the file out any more: a file that is refused opens none.
+Nor does --preview, which then cannot say how many sites their address places.
 
   lieudit sites import shops.xlsx --referential shops --preview
   lieudit sites import museums.csv --referential museums --id ref_musee --map nom=nom_du_musee --ignore 'geo_*'`,
 		Flags: p.sitesFlags(
 			&cli.BoolFlag{Name: "preview", Usage: "show what each column becomes and what would be written, and write nothing"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done and do nothing"},
-			&cli.BoolFlag{Name: "create", Usage: "open the referential where there is none of this code"},
+			&cli.BoolFlag{Name: "create", Usage: "open the referential where there is none of this code, once the file was checked"},
 			&cli.BoolFlag{Name: "confirm", Usage: "write even if more than half of the active sites become inactive, or if positions or ids look wrong"},
 			&cli.StringSliceFlag{Name: "map", Usage: "`FIELD=COLUMN`: the column holds this field (nom, ligne_1, lat, …; proprietes: none); repeat it"},
 			&cli.StringSliceFlag{Name: "ignore", Usage: "`COLUMN` that is not stored; * stands for any signs; repeat it"},
@@ -88,9 +90,9 @@ func importSites(ctx context.Context, s session) error {
 	return s.syncFile(ctx, file, read, known)
 }
 
-// syncFile asks for a dry run, shows it, stops where it looks wrong, and writes.
+// syncFile asks for a dry run, shows it, stops where it looks wrong, and writes. A referential that is to be created is opened last.
 func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.Import, known map[string]sitefile.Site) error {
-	raw, would, err := s.dryRunSync(ctx, file, read)
+	raw, would, isNew, err := s.dryRunSync(ctx, file, read)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,13 @@ func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.
 	if err != nil {
 		return err
 	}
-	if s.Bool("preview") || s.Bool("dry-run") {
+	isTrial := s.Bool("preview") || s.Bool("dry-run")
+	if isNew && (isTrial || s.IsTerminal) {
+		if err := s.printOpening(read); err != nil {
+			return err
+		}
+	}
+	if isTrial {
 		return errors.Join(s.printSync(raw, read), s.describeStops("it would be refused", stops), describeRefusal("it would be refused", would.Refusal))
 	}
 	if err := s.confirmSync(file, read, would, stops); err != nil {
@@ -111,28 +119,29 @@ func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.
 	if err != nil {
 		return fmt.Errorf("--mapping: %w\nnothing was written", err)
 	}
-	raw, _, err = s.postSync(ctx, file.name, read, false)
+	if isNew {
+		raw, err = s.writeFirstSync(ctx, file, read)
+	} else {
+		raw, _, err = s.postSync(ctx, file.name, read, false)
+	}
 	if err = saved.finish(err); err != nil {
 		return err
 	}
 	return s.printSync(raw, read)
 }
 
-// dryRunSync asks what a sync would do. With --create it opens the referential where there is none.
-func (s session) dryRunSync(ctx context.Context, file *importFile, read *sitefile.Import) (json.RawMessage, body.Synced, error) {
-	raw, would, err := s.postSync(ctx, file.name, read, true)
+// dryRunSync asks what a sync would do. isNew says that there is no such referential and --create is to open it; it is forecast then.
+func (s session) dryRunSync(ctx context.Context, file *importFile, read *sitefile.Import) (raw json.RawMessage, would body.Synced, isNew bool, err error) {
+	raw, would, err = s.postSync(ctx, file.name, read, true)
 	refused := new(adminclient.APIError)
 	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
-		return raw, would, err
+		return raw, would, false, err
 	}
-	code := s.String("referential")
-	if !s.Bool("create") || s.Bool("preview") || s.Bool("dry-run") {
-		return raw, would, fmt.Errorf("there is no referential %s: --create opens it\nnothing was written", code)
+	if !s.Bool("create") {
+		return raw, would, false, fmt.Errorf("there is no referential %s: --create opens it\nnothing was written", s.String("referential"))
 	}
-	if _, err := s.client.Post(ctx, "/locations/referentiels", map[string]string{"code": code}); err != nil {
-		return raw, would, err
-	}
-	return s.postSync(ctx, file.name, read, true)
+	raw, would, err = s.forecastSync(ctx, file, read)
+	return raw, would, true, err
 }
 
 // postSync sends the sites of a file. Broken rules become errors about lines of the file.
@@ -254,6 +263,8 @@ func describeRefusal(verb string, refusal any) error {
 	text, _ := json.Marshal(refusal) // cannot fail: it was decoded from JSON
 	var r struct {
 		Code     string `json:"code"`
+		Opened   int    `json:"referentiels_actifs"`
+		Maximum  int    `json:"maximum"`
 		Active   int    `json:"sites_actifs"`
 		Capacity int    `json:"capacite"`
 		Ceiling  int    `json:"plafond"`
@@ -267,6 +278,8 @@ func describeRefusal(verb string, refusal any) error {
 	case "capacite_sites_depassee":
 		return fmt.Errorf("%s: the account's plan holds %d places, %d at most, and %d are active already; a larger plan holds more (%s)\nnothing was written",
 			verb, r.Capacity, r.Ceiling, r.Active, r.Code)
+	case "capacite_referentiels_depassee":
+		return fmt.Errorf("%s: the account's plan holds %d referentials, and %d are open already (%s)\nnothing was written", verb, r.Maximum, r.Opened, r.Code)
 	case "reduction_suspecte":
 		return fmt.Errorf("%s: more than half of the places would become inactive, %d would be left of %d (%s)\nnothing was written; --confirm says that it is meant",
 			verb, r.After, r.Before, r.Code)
