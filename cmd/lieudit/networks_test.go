@@ -122,6 +122,7 @@ func TestTheDemoFindsRoutesBetweenInventedAddresses(t *testing.T) {
 	if found.Status != "OK" || found.Distance < 100 || len(found.Legs) != 1 || found.Legs[0].Steps[0].Voie != "Rue de la Mairie" {
 		t.Errorf("%s finds %+v", path, found)
 	}
+	svc.waitForRoadsStatus(t, "by the running service")
 	file := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
 	mustWriteFile(t, file, "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n")
 	svc.runCommand(t, "ban import --data "+svc.data+" "+file)
@@ -131,6 +132,15 @@ func TestTheDemoFindsRoutesBetweenInventedAddresses(t *testing.T) {
 	if got := svc.statusOf(t, key, "GET "+routePath, ""); got != http.StatusInternalServerError {
 		t.Errorf("a route on invented roads between real addresses: %d, want 500", got)
 	}
+	svc.waitForRoadsStatus(t, "no: the running service answers from none")
+}
+
+// waitForRoadsStatus waits until roads status says this of the current network. The service announces every 250 ms what it answers from.
+func (svc *testService) waitForRoadsStatus(t *testing.T, served string) {
+	t.Helper()
+	waitUntil(t, "the status says: "+served, func() bool {
+		return regexp.MustCompile(`(?m)^served +` + regexp.QuoteMeta(served) + `$`).MatchString(svc.runCommand(t, "roads status --data "+svc.data))
+	})
 }
 
 func TestNoRoadsAreInventedWhereThereWereReal(t *testing.T) {

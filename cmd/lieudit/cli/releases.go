@@ -91,6 +91,7 @@ type releaseStatus struct {
 	SHA256     string    `json:"sha256,omitempty"`
 	Running    bool      `json:"service"`
 	Served     bool      `json:"servi"`
+	servesNone bool      // a service runs, and answers from no release
 }
 
 // readReleaseStatus reads from the folder whether a service answers from an open release, and its checksum if wanted, for which
@@ -98,7 +99,7 @@ type releaseStatus struct {
 func readReleaseStatus[F any](folder releases.Folder[F], name string, file *mappedfile.File, withChecksum bool) (s releaseStatus, err error) {
 	s = releaseStatus{File: folder.Path(name), Bytes: file.Size(), ImportedAt: file.Modified().UTC()}
 	served, running, err := folder.ServedName()
-	s.Running, s.Served = running, running && served == name
+	s.Running, s.Served, s.servesNone = running, running && served == name, running && served == ""
 	if err == nil && withChecksum {
 		s.SHA256, err = folder.Checksum(name)
 	}
@@ -119,6 +120,8 @@ func (s releaseStatus) describeService() string {
 	switch {
 	case s.Served:
 		return "by the running service"
+	case s.servesNone:
+		return "no: the running service answers from none"
 	case s.Running:
 		return "not yet: the running service answers from another"
 	}

@@ -215,7 +215,8 @@ func (p Program) printNetworkStatus(_ context.Context, c *cli.Command) error {
 	if c.Bool("json") {
 		return p.PrintJSON(s)
 	}
-	return p.PrintFields(append(describeNetwork(s.Meta), p.describeRelease(s.releaseStatus)...)...)
+	madeFor := terminal.EmptyIf(!releases.IsDemo(name), "the invented addresses, and served beside no others")
+	return p.PrintFields(append(append(describeNetwork(s.Meta), "made for", madeFor), p.describeRelease(s.releaseStatus)...)...)
 }
 
 // roadsGenerateCommand is lieudit roads generate: synthetic.Generate, which invents a map. It needs neither a data folder nor a

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,9 +77,16 @@ func mustImport(t *testing.T, f Folder[note], now time.Time) string {
 // startWatcher runs a watcher until the test ends and returns the notes that it passes to swap.
 func startWatcher(t *testing.T, f Folder[note]) <-chan note {
 	t.Helper()
+	return startWatcherWhile(t, f, func() bool { return true })
+}
+
+// startWatcherWhile is startWatcher with what AnnounceWhile is given.
+func startWatcherWhile(t *testing.T, f Folder[note], isAnswering func() bool) <-chan note {
+	t.Helper()
 	swapped := make(chan note, 8)
 	ctx, cancel := context.WithCancel(context.Background())
 	watcher := NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v note) { swapped <- v }, func(error) {})
+	watcher.AnnounceWhile(isAnswering)
 	ended := make(chan error, 1)
 	go func() { ended <- watcher.Run(ctx) }()
 	t.Cleanup(func() {
@@ -177,6 +185,46 @@ func TestARunningServiceTakesOverAnImport(t *testing.T) {
 	defer v.Close()
 	if v.Date != "2026-01-02" {
 		t.Errorf("handed %s", v.Date)
+	}
+}
+
+func TestAReleaseIsAnnouncedWhileTheServiceAnswersFromIt(t *testing.T) {
+	t.Parallel()
+	f := notesIn(t.TempDir())
+	name := mustImport(t, f, time.UnixMilli(7))
+	var isAnswering atomic.Bool
+	isAnswering.Store(true)
+	startWatcherWhile(t, f, isAnswering.Load)
+	waitForServed(t, f, name)
+	isAnswering.Store(false)
+	waitForServed(t, f, "")
+	isAnswering.Store(true)
+	waitForServed(t, f, name)
+}
+
+func TestADemoThatIsServedNoMoreIsNotAnnouncedAfterARestart(t *testing.T) {
+	t.Parallel()
+	f := notesIn(t.TempDir())
+	left := filepath.Join(f.dir, servingFolder, servedNameFile)
+	if err := os.MkdirAll(filepath.Dir(left), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, left, []byte("demo-1"))
+	startWatcher(t, f)
+	waitForServed(t, f, "")
+}
+
+// waitForServed waits until the running watcher announces a release; "": none.
+func waitForServed(t *testing.T, f Folder[note], want string) {
+	t.Helper()
+	for deadline := time.Now().Add(deadlinetest.Scale(deadlinetest.DefaultLimit)); ; time.Sleep(time.Millisecond) {
+		got, _, err := f.ServedName()
+		if err == nil && got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("announces %q, %v, want %q", got, err, want)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type Watcher[F any] struct {
 	swap           func(context.Context, F) // see NewWatcher
 	withdraw       func(error)              // see NewWatcher
 	log            *slog.Logger
+	isAnswering    func() bool   // see AnnounceWhile
 	verifyInterval time.Duration // pause between two readings of all of the served file
 
 	servedName string         // name of the served release, "" without one; written by the polling goroutine alone
@@ -82,8 +83,12 @@ func (e *ChangedError) Error() string {
 // from then on and has it served when it returns. It calls withdraw, with the reason, when the served release must not
 // answer any more. Both are called by one goroutine, swap and withdraw never at the same time.
 func NewWatcher[F any](f Folder[F], log *slog.Logger, swap func(context.Context, F), withdraw func(error)) *Watcher[F] {
-	return &Watcher[F]{folder: f, swap: swap, withdraw: withdraw, log: log, verifyInterval: 24 * time.Hour}
+	return &Watcher[F]{folder: f, swap: swap, withdraw: withdraw, log: log, isAnswering: func() bool { return true }, verifyInterval: 24 * time.Hour}
 }
+
+// AnnounceWhile makes the watcher announce its release only while isAnswering says that the service answers from it: a service may stop
+// doing so for a reason of its own. It must be called before Run, by whose goroutine isAnswering is called.
+func (w *Watcher[F]) AnnounceWhile(isAnswering func() bool) { w.isAnswering = isAnswering }
 
 // Problem says what is wrong with the releases and how to repair it; nil when nothing is wrong.
 func (w *Watcher[F]) Problem() error {
@@ -282,7 +287,9 @@ func (w *Watcher[F]) Run(ctx context.Context) (err error) {
 	}()
 	for announced := ""; ; {
 		if lock == nil { // a lock that another process holds may be free later: ServedName takes it for a moment
-			lock, _ = dirlock.Acquire(dir, time.Now()) // after an error it is nil, and the next poll tries again
+			if lock, _ = dirlock.Acquire(dir, time.Now()); lock != nil { // after an error it is nil, and the next poll tries again
+				announced = readDemoAnnouncement(dir)
+			}
 		}
 		announced = w.poll(ctx, dir, announced, lock != nil)
 		select {
@@ -325,14 +332,27 @@ func (w *Watcher[F]) poll(ctx context.Context, dir, announced string, holdsLock 
 			w.log.Warn("refusal of a "+w.folder.kind.Noun+" not told", "reason", err)
 		}
 	}
-	if w.servedName == announced {
+	name := w.servedName
+	if !w.isAnswering() {
+		name = ""
+	}
+	if name == announced {
 		return announced
 	}
-	if err := replaceNameFile(filepath.Join(dir, servedNameFile), w.servedName); err != nil {
+	if err := replaceNameFile(filepath.Join(dir, servedNameFile), name); err != nil {
 		w.log.Warn("served "+w.folder.kind.Noun+" not told", "reason", err)
 		return announced
 	}
-	return w.servedName
+	return name
+}
+
+// readDemoAnnouncement is the invented release that a watcher before announced last, "" for another. It may be served no more. A name of
+// real data stays until another one is announced: Folder.LastReal reads it as a trace.
+func readDemoAnnouncement(dir string) string {
+	if name, err := readNameFile(filepath.Join(dir, servedNameFile)); err == nil && IsDemo(name) {
+		return name
+	}
+	return ""
 }
 
 // fileFingerprint is a text that changes whenever a release's file is written to or replaced. It holds the digest of

@@ -53,6 +53,7 @@ func (s *service) openRoads(ctx context.Context) error {
 		return nil
 	})
 	s.networkWatcher = releases.NewWatcher(folder, s.Log, s.serveNetwork, s.withdrawNetwork)
+	s.networkWatcher.AnnounceWhile(func() bool { return s.servedNetwork.Load() != nil })
 	s.networkWatcher.Load(ctx)
 	return nil
 }
