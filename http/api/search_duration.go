@@ -21,22 +21,23 @@ const sortByDuration = "duree"
 // maxTimedSites is how many sites a search by duration looks at: those nearest as the crow flies. It bounds the work of the router.
 const maxTimedSites = 1_000
 
-// durationKey is where a site stands in the order by duration. Sites that cannot be reached come last.
+// durationKey is where a site stands in the order by duration. Sites that cannot be reached come last, those nearest as the crow flies
+// first: all of them where no road is near the centre.
 type durationKey struct {
 	Seconds                 int
+	Straight                float64 // metres as the crow flies; 0 for a site that can be reached
 	ExternalID, Referential string
 }
 
 func (k durationKey) compare(o durationKey) int {
-	return cmp.Or(cmp.Compare(k.Seconds, o.Seconds), cmp.Compare(k.ExternalID, o.ExternalID), cmp.Compare(k.Referential, o.Referential))
+	return cmp.Or(cmp.Compare(k.Seconds, o.Seconds), cmp.Compare(k.Straight, o.Straight), cmp.Compare(k.ExternalID, o.ExternalID), cmp.Compare(k.Referential, o.Referential))
 }
 
 func (h pageHit) durationKey() durationKey {
-	k := durationKey{math.MaxInt, h.Site.ExternalID, h.Site.Referential}
 	if h.way != nil {
-		k.Seconds = h.way.Duration
+		return durationKey{h.way.Duration, 0, h.Site.ExternalID, h.Site.Referential}
 	}
-	return k
+	return durationKey{math.MaxInt, h.Distance, h.Site.ExternalID, h.Site.Referential}
 }
 
 // findByDuration is one page of a search, ordered by the time to drive from its centre, and the cursor of the next. Each page orders all

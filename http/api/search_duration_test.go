@@ -72,6 +72,41 @@ func TestSitesAreSortedByTheTimeToDrive(t *testing.T) {
 	}
 }
 
+func TestSitesThatNoWayLeadsToComeLastTheNearestFirst(t *testing.T) {
+	t.Parallel()
+	e := &fakeSearch{}
+	for id, at := range map[string]search.Point{"d": {Lat: 44.2, Lon: 3}, "a": {Lat: 44, Lon: -1.1}, "b": {Lat: 44, Lon: -1}, "c": {Lat: 44.1, Lon: 3}, "e": {Lat: 44, Lon: -1}} {
+		hit := search.Hit{Site: locations.Site{ExternalID: id}, Distance: search.Distance(search.Point{Lat: 44, Lon: 3}, at)}
+		hit.Site.Lat, hit.Site.Lon = &at.Lat, &at.Lon
+		e.hits = append(e.hits, hit)
+	}
+	b := newRoutingAPI(t, &fakeRouter{}, func(p *fakeParts) { p.locations.Search = e })
+	for center, want := range map[string][]string{
+		"lat=44&lon=3":  {"c", "d", "b", "e", "a"}, // no way leads to a, b and e in the west
+		"lat=-44&lon=3": {"c", "d", "b", "e", "a"}, // no road is near; the distances are those from 44, 3
+	} {
+		for limit := 1; limit <= len(want); limit++ {
+			if got := b.collectByDuration(t, center, limit); !slices.Equal(got, want) {
+				t.Errorf("%s by %d: %q, want %q", center, limit, got, want)
+			}
+		}
+	}
+}
+
+// collectByDuration is the external ids of all pages of a search by duration.
+func (b *testAPI) collectByDuration(t *testing.T, query string, limit int) (ids []string) {
+	t.Helper()
+	for cursor := ""; ; {
+		p := b.searchByDuration(t, fmt.Sprintf("%s&limit=%d&curseur=%s", query, limit, cursor))
+		for _, r := range p.Results {
+			ids = append(ids, r.ExternalID)
+		}
+		if cursor = p.Cursor; cursor == "" {
+			return ids
+		}
+	}
+}
+
 func TestPagesByDurationNeitherRepeatNorSkipWhatStays(t *testing.T) {
 	t.Parallel()
 	own := timedSites()

@@ -224,7 +224,7 @@ type SearchLocations struct {
 	Open        bool     `json:"ouvert,omitempty" doc:"true: only sites that are open now by their horaires, in their fuseau, else in the time zone of their address, else in Europe/Paris. Sites without hours, or with a text alone, are left out. false is as left out"`
 	Limit       int      `json:"limit,omitempty" min:"1" max:"100" default:"20"`
 	Cursor      string   `json:"curseur,omitempty" max:"4000" doc:"As the page before gave it, with the same parameters but limit"`
-	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom duree" doc:"distance and duree need a centre. duree: the time to drive from it, of the 1000 sites nearest as the crow flies; secret keys only, of a plan with /route/matrix. When left out: pertinence with q, else distance with a centre, else nom"`
+	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom duree" doc:"distance and duree need a centre. duree: the time to drive from it, of the 1000 sites nearest as the crow flies; those that no way leads to come last, by distance; secret keys only, of a plan with /route/matrix. When left out: pertinence with q, else distance with a centre, else nom"`
 	Format      string   `json:"format,omitempty" enum:"json geojson"`
 	Status      string   `json:"statut,omitempty" enum:"actif inactif tous" doc:"Secret keys only"`
 	Total       bool     `json:"total,omitempty" doc:"true: how many sites are found on all pages. Secret keys only"`
