@@ -140,23 +140,34 @@ func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) kit.Endpo
 const idempotencyHeader = "Idempotency-Key"
 
 // parseIdempotencyKey is the key of a request: 1 to 255 visible ASCII characters, or "" where it has none. Any other, or a second
-// one, is a broken rule, which echoes no more than 300 bytes of it.
+// one, is a broken rule.
 func parseIdempotencyKey(h http.Header) (string, error) {
 	values := h[idempotencyHeader]
 	if len(values) == 0 {
 		return "", nil
 	}
-	key, isInvalid := values[0], len(values) > 1 || values[0] == "" || len(values[0]) > 255
+	if len(values) > 1 {
+		return "", brokenKeyRule("value_error", "Value error, the header is given twice", []string{echoKey(values[0]), echoKey(values[1])})
+	}
+	key := values[0]
+	isInvalid := key == "" || len(key) > 255
 	for _, c := range []byte(key) {
 		isInvalid = isInvalid || c <= ' ' || c > '~'
 	}
 	if isInvalid {
-		return "", problem.Violations(problem.Violation{
-			Type: "string_pattern_mismatch", Loc: []any{"header", idempotencyHeader}, Msg: "String should match pattern '^[!-~]{1,255}$'",
-			Input: map[string]any{idempotencyHeader: key[:min(len(key), 300)]}, // of the other headers some are secret
-		})
+		return "", brokenKeyRule("string_pattern_mismatch", "String should match pattern '^[!-~]{1,255}$'", echoKey(key))
 	}
 	return key, nil
+}
+
+// echoKey is the part of a key that an answer echoes.
+func echoKey(key string) string { return key[:min(len(key), 300)] }
+
+// brokenKeyRule is a broken rule of the header. Its input has that header alone: of the others some are secret.
+func brokenKeyRule(rule, msg string, sent any) error {
+	return problem.Violations(problem.Violation{
+		Type: rule, Loc: []any{"header", idempotencyHeader}, Msg: msg, Input: map[string]any{idempotencyHeader: sent},
+	})
 }
 
 // writeSites writes a batch: all of it, or nothing. A dry run writes nothing and shows what would be written or refused.

@@ -34,6 +34,17 @@ func TestAnIdempotencyKeyIsOfVisibleCharacters(t *testing.T) {
 	}
 }
 
+func TestASecondIdempotencyKeyIsSaidToBeOne(t *testing.T) {
+	t.Parallel()
+	_, err := parseIdempotencyKey(http.Header{"Idempotency-Key": {"a", strings.Repeat("b", 1000)}})
+	p, _ := problem.FromError(err)
+	got, err := json.Marshal(p.Body)
+	want := `{"detail":[{"type":"value_error","loc":["header","Idempotency-Key"],"msg":"Value error, the header is given twice","input":{"Idempotency-Key":["a","` + strings.Repeat("b", 300) + `"]}}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
 const patchedContent = `{"nom":"Paul","adresse":{"ligne_1":"3 rue X","commune":"Mende"},"lat":1,"lon":2,"horaires":{"lun":"9h","mar":"9h"},"email":"a@b.fr",
 	"tags":["a","b"],"proprietes":{"a":{"b":1,"c":2},"d":3}}`
 
