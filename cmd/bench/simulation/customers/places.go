@@ -33,6 +33,7 @@ func placesKinds() []kind {
 		{"follow changes", 5, (*Customers).followChanges, 0, 0, false},
 		{"show site", 3, (*Customers).showSite, 0, 0, false},
 		{"list sites", 3, (*Customers).listSites, 0, 0, false},
+		{"show referential", 1, (*Customers).showReferential, 0, 0, false},
 		{"export sites", 2, (*Customers).exportSites, 0, 0, false},
 	}
 }
@@ -247,6 +248,10 @@ func (c *Customers) repeat(ctx context.Context, act actDetails) {
 
 func (c *Customers) showSite(ctx context.Context, act actDetails) {
 	c.ask(ctx, act, model.Locations, "GET "+siteEndpoint, act.sitePath(), 1)
+}
+
+func (c *Customers) showReferential(ctx context.Context, act actDetails) {
+	c.ask(ctx, act, model.Locations, "GET "+referentialEndpoint, act.referentialPath(), 1)
 }
 
 func (c *Customers) listSites(ctx context.Context, act actDetails) {

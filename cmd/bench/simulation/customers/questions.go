@@ -32,10 +32,15 @@ func questionKinds() []kind {
 		{"near address", 3, (*Customers).findNear, 0, 0, false},
 		{"locality", 3, (*Customers).findLocality, 0, 0, false},
 		{"former search", 3, (*Customers).searchAsBefore, 0, 0, false},
+		{"former reverse", 1, (*Customers).reverseAsBefore, 0, 0, false},
 		{"route", 2, (*Customers).route, 0, 0, false},
 		{"burst", 6, (*Customers).burst, 0, 25, false},
 		{"matrix", 2, (*Customers).matrix, 20, 0, false},
+		{"isochrone", 1, (*Customers).isochrone, 0, 0, false},
+		{"nearest", 1, (*Customers).nearest, 20, 0, false},
+		{"optimize", 1, (*Customers).optimize, 8, 0, false},
 		{"file", 2, (*Customers).file, 20, 0, false},
+		{"reverse file", 1, (*Customers).reverseFile, 20, 0, false},
 		{"search of a page", 4, (*Customers).searchOfPage, 0, 0, false},
 	}
 }
@@ -121,6 +126,12 @@ func (c *Customers) searchAsBefore(ctx context.Context, act actDetails) {
 	c.askRegion(ctx, act, model.Addresses, "GET /search", "/search/?q="+url.QueryEscape(c.address(act.Pick).Label))
 }
 
+// reverseAsBefore asks for what is at a place, as customers of the former interface do.
+func (c *Customers) reverseAsBefore(ctx context.Context, act actDetails) {
+	at := c.address(act.Pick)
+	c.askRegion(ctx, act, model.Addresses, "GET /reverse", fmt.Sprintf("/reverse/?lat=%f&lon=%f", at.Lat, at.Lon))
+}
+
 // route asks for the way from an address to another one, mostly in the same town.
 func (c *Customers) route(ctx context.Context, act actDetails) {
 	c.askRegion(ctx, act, model.Route, "GET /route/compute", "/route/compute?steps=true&origin="+url.QueryEscape(c.address(act.Pick).Label)+
@@ -134,28 +145,63 @@ func (c *Customers) burst(ctx context.Context, act actDetails) {
 
 // matrix asks for the times between places. It counts for a request by 25 cells (DECISIONS 6).
 func (c *Customers) matrix(ctx context.Context, act actDetails) {
-	op := act.operation(act.Account)
-	op.Service, op.Endpoint = model.Matrix, "POST /route/matrix"
-	op.Weight = int64(act.Size*act.Size+24) / 25
-	op.Question = fmt.Sprint("matrix ", act.Pick%len(c.addresses), " ", act.Size)
-	bounds := make([]map[string]float64, act.Size)
-	for i := range bounds {
-		at := c.address(act.Pick + i)
-		bounds[i] = map[string]float64{"lon": at.Lon, "lat": at.Lat}
+	bounds := c.bounds(act.Pick, act.Size)
+	c.askRoads(ctx, act, "/route/matrix", act.Size*act.Size, map[string]any{"origins": bounds, "destinations": bounds})
+}
+
+// isochrone asks what is within some minutes of a place.
+func (c *Customers) isochrone(ctx context.Context, act actDetails) {
+	c.askRoads(ctx, act, "/route/isochrone", 1, map[string]any{"origin": c.bounds(act.Pick, 1)[0], "cost_type": "duration", "cost_values": []int{300}})
+}
+
+// nearest asks which of some places is the nearest to another one.
+func (c *Customers) nearest(ctx context.Context, act actDetails) {
+	c.askRoads(ctx, act, "/route/nearest", 1, map[string]any{"origin": c.bounds(act.Pick, 1)[0], "destinations": c.bounds(act.Pick+1, act.Size)})
+}
+
+// optimize asks in which order to visit some places. It counts for a request by 25 of them.
+func (c *Customers) optimize(ctx context.Context, act actDetails) {
+	c.askRoads(ctx, act, "/route/optimize", act.Size+1, map[string]any{"stops": c.bounds(act.Pick, act.Size+1)})
+}
+
+// bounds are the positions of some addresses, as bounds of routes.
+func (c *Customers) bounds(first, number int) []map[string]float64 {
+	all := make([]map[string]float64, number)
+	for i := range all {
+		at := c.address(first + i)
+		all[i] = map[string]float64{"lon": at.Lon, "lat": at.Lat}
 	}
-	c.askWithKey(ctx, act, op, message{method: "POST", path: "/route/matrix", body: map[string]any{"origins": bounds, "destinations": bounds}})
+	return all
+}
+
+// askRoads asks what plans with the matrix may. It counts for a request by 25 cells or stops, and has the same answer whenever it is asked.
+func (c *Customers) askRoads(ctx context.Context, act actDetails, path string, cells int, body map[string]any) {
+	op := act.operation(act.Account)
+	op.Service, op.Endpoint, op.Weight = model.Matrix, "POST "+path, int64(cells+24)/25
+	op.Question = fmt.Sprint(path, " ", act.Pick%len(c.addresses), " ", act.Size)
+	c.askWithKey(ctx, act, op, message{method: "POST", path: path, body: body})
 }
 
 // file sends a file of addresses. Each row counts.
 func (c *Customers) file(ctx context.Context, act actDetails) {
+	c.sendFile(ctx, act, "/search/csv", "adresse", func(at Address) string { return at.Label })
+}
+
+// reverseFile sends a file of positions. Each row counts.
+func (c *Customers) reverseFile(ctx context.Context, act actDetails) {
+	c.sendFile(ctx, act, "/reverse/csv", "lat,lon", func(at Address) string { return fmt.Sprintf("%f,%f", at.Lat, at.Lon) })
+}
+
+// sendFile sends a CSV file as customers of the former interface do: a row for each of some addresses.
+func (c *Customers) sendFile(ctx context.Context, act actDetails, path, columns string, row func(Address) string) {
 	op := act.operation(act.Account)
-	op.Service, op.Endpoint, op.Weight = model.Addresses, "POST /search/csv", int64(act.Size)
-	op.Question = fmt.Sprint("file ", act.Pick%len(c.addresses), " ", act.Size)
-	form := "--x\r\nContent-Disposition: form-data; name=\"data\"; filename=\"a.csv\"\r\nContent-Type: text/csv\r\n\r\nadresse\n"
+	op.Service, op.Endpoint, op.Weight = model.Addresses, "POST "+path, int64(act.Size)
+	op.Question = fmt.Sprint(path, " ", act.Pick%len(c.addresses), " ", act.Size)
+	form := "--x\r\nContent-Disposition: form-data; name=\"data\"; filename=\"a.csv\"\r\nContent-Type: text/csv\r\n\r\n" + columns + "\n"
 	for i := range act.Size {
-		form += c.address(act.Pick+i).Label + "\n"
+		form += row(c.address(act.Pick+i)) + "\n"
 	}
-	c.askWithKey(ctx, act, op, message{method: "POST", path: "/search/csv/", body: []byte(form + "\r\n--x--\r\n"),
+	c.askWithKey(ctx, act, op, message{method: "POST", path: path + "/", body: []byte(form + "\r\n--x--\r\n"),
 		header: map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}})
 }
 
