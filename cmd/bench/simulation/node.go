@@ -184,6 +184,7 @@ type run struct {
 	requests sync.WaitGroup // that are being answered
 	died     chan struct{}  // closed by kill
 	isEnding atomic.Bool    // it takes no more requests
+	hadKeys  atomic.Bool    // its key ring has stood at the log's end
 }
 
 // open builds a run on a folder. Faults strike it from its start on, see begin.
@@ -302,7 +303,7 @@ func (r *run) serve(ctx context.Context) error {
 	watching.Go(func() error {
 		waiting, cancel := context.WithTimeout(ctx, keyRingTimeout)
 		defer cancel()
-		_ = r.instance.AwaitKeys(waiting) // one that cannot check keys says so in its answers
+		r.hadKeys.Store(r.instance.AwaitKeys(waiting) == nil) // one that cannot check keys says so in its answers
 		close(r.ready)
 		<-ctx.Done()
 		r.isEnding.Store(true)
@@ -314,7 +315,21 @@ func (r *run) serve(ctx context.Context) error {
 	}
 	r.requests.Wait() // of a dead instance too: they open databases until they notice
 	stop()
-	return errors.Join(err, working.Wait())
+	err = errors.Join(err, working.Wait())
+	if err == nil && !r.isDead() {
+		r.checkKeyRingFile()
+	}
+	return err
+}
+
+// checkKeyRingFile checks that a run that ended gracefully has left its key ring for the next one, which else reads all of the log.
+func (r *run) checkKeyRingFile() {
+	if !r.hadKeys.Load() || r.injector.HadNoRoom() {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(r.instance.Folder, instance.KeyRingFile)); err != nil {
+		r.node.world.Report(customers.OwnFilesAreUsed, "instance %d ended gracefully and left no key ring: %v", r.node.number, err)
+	}
 }
 
 // keyRingTimeout is how long an instance waits with requests for its key ring.

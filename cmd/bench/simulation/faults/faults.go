@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -145,6 +146,8 @@ type Fault struct {
 // Injector decides which calls of one run of an instance are struck. It is safe for concurrent use.
 type Injector struct {
 	OnDeath func() // called in a goroutine of its own after a fault has killed the instance; nil: nobody is told
+
+	hadNoRoom atomic.Bool
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -287,8 +290,12 @@ func (i *Injector) Room(bytes int) (int, error) {
 	if !i.strikes(InstanceDiskFull, World) {
 		return bytes, nil
 	}
+	i.hadNoRoom.Store(true)
 	return int(i.randomDuration(time.Duration(bytes + 1))), errFull
 }
+
+// HadNoRoom says whether the instance's own disk was ever full.
+func (i *Injector) HadNoRoom() bool { return i.hadNoRoom.Load() }
 
 // awaitPause waits while the instance is paused.
 func (i *Injector) awaitPause(ctx context.Context) error {

@@ -22,7 +22,7 @@ const (
 	WholeContents     Rule = "a site is shown as somebody wrote it, whole"
 	AnswersPromptly   Rule = "an answer takes no more than half a second of elapsed time unless something fails, or did so a moment ago"
 	NothingPassedOver Rule = "an account with an event that nobody can decode is not shown as if that event were not there"
-	OwnFilesAreUsed   Rule = "an instance can use the files that its earlier runs left"
+	OwnFilesAreUsed   Rule = "an instance leaves its files for the next run, and can use those that its earlier runs left"
 	OneAnswer         Rule = "a question about addresses or roads has one answer, whoever is asked and whenever"
 	FindsAddress      Rule = "an address of the vintage is found by its text and by its id"
 	PlacedAtAddress   Rule = "a site is where its customer said, or else where its address is, or that is never found"
