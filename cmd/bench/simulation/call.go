@@ -11,10 +11,11 @@ import (
 	"lieudit/cmd/bench/simulation/customers"
 )
 
-// clientTimeout is how long clients wait for an answer.
+// clientTimeout is how long clients wait for an answer that say nothing of it.
 const clientTimeout = 30 * time.Second
 
-// Call implements customers.World. It returns when the instance has answered or died, or the client has lost its patience.
+// Call implements customers.World. It returns when the instance has answered or died, or the client has lost its patience: then the
+// connection is closed, which a handler learns by its context, and may go on all the same.
 func (w *World) Call(ctx context.Context, number int, surface customers.Surface, request customers.Request) customers.Answer {
 	began := time.Now()
 	a := w.call(ctx, number, surface, request)
@@ -28,8 +29,8 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 	if r == nil {
 		return customers.Answer{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
-	defer cancel()
+	ctx, hangUp := context.WithTimeout(ctx, clientTimeout)
+	defer hangUp()
 	recorder, done := httptest.NewRecorder(), make(chan bool, 1)
 	go func() {
 		isWhole := false
@@ -50,7 +51,6 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 		}
 	case <-r.died:
 	case <-ctx.Done():
-		<-done
 	}
 	return customers.Answer{IsSent: true}
 }

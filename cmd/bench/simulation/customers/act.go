@@ -67,7 +67,12 @@ type actDetails struct {
 	Size           int    // how many sites, rows, cells
 	Times          int    // how often at once; 0: once
 	By             string // label of the token that a command is sent with; "": an operator's
+
+	Patience time.Duration // of clients with a key; 0: what clients mostly have
 }
+
+// impatience is of how many acts one has a client that gives up soon: most often while the service waits for a log that is slow.
+const impatience = 5
 
 // drawDetails draws the details of an act.
 func (c *Customers) drawDetails(act Act, k kind) actDetails {
@@ -80,6 +85,9 @@ func (c *Customers) drawDetails(act Act, k kind) actDetails {
 	}
 	if k.times > 1 {
 		d.Times = 2 + random.IntN(k.times-1)
+	}
+	if random.IntN(impatience) == 0 {
+		d.Patience = time.Duration(random.Int64N(int64(2 * time.Second)))
 	}
 	return d
 }

@@ -7,6 +7,8 @@
 //	                                      ^
 //	       Customers.CheckQuiet, at quiet moments
 //
+// One client in five with a key gives up soon, and sends its request again.
+//
 // Acts name accounts, places and instances by numbers and by what comes of themselves: a key that an act means is one that the model
 // knows at that time. So an act whose forerunner was cut away, or was refused, still means something.
 package customers
@@ -150,6 +152,11 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 	}
 	call := c.Model.Begin(op, c.world.Wall(op.Instance))
 	wasDisturbed, began := c.world.IsDisturbed(), time.Now()
+	if op.Patience > 0 && op.Key != "" {
+		limited, hangUp := context.WithTimeout(ctx, op.Patience)
+		defer hangUp()
+		ctx = limited
+	}
 	a := c.world.Call(ctx, op.Instance, surface, r)
 	took := time.Since(began)
 	c.Model.End(call, a, c.world.Wall(op.Instance))
@@ -227,7 +234,7 @@ func (c *Customers) issueFirst(ctx context.Context, act actDetails) {
 
 // operation is what all requests of an act have in common.
 func (act actDetails) operation(account string) model.Operation {
-	return model.Operation{Act: act.Label, Instance: act.Instance, Account: account, Token: model.Operator}
+	return model.Operation{Act: act.Label, Instance: act.Instance, Account: account, Token: model.Operator, Patience: act.Patience}
 }
 
 // atOnce does something several times at once, on the instances in turn, and returns when all is done.
