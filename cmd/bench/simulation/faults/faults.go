@@ -3,6 +3,7 @@
 //
 //	Fault, plain data ──> Injector.Strike … Mend ──> Log       in front of an eventstore.Store
 //	                              Kill ────────────> Database  in front of the connections of database/sql
+//	                              Room ────────────> osfile.Disk, that of the files which the instance keeps for itself
 //
 // What strikes the world and not one instance's calls is told there: deaths with their files, restored logs, replaced databases,
 // jumping clocks (package simulation).
