@@ -17,11 +17,12 @@
 //
 // After the acts of a day nobody asks for 22 s. Then comes its quiet moment: all there is to see is looked at on every instance.
 //
-// What is simulated: every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
-// restarts; in two histories of three the answers about addresses and roads, from a small region; in one of ten also the client of
-// EventStoreDB (package esdb) and the server that speaks like one (package node), over connections in memory. What is not, and is left
-// to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real EventStoreDB, the journal's files (it has a simulation of
-// its own disk), Meilisearch, servers of routes, imports of addresses and roads.
+// What is simulated: nearly every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
+// restarts, clients that give up; in two histories of three the answers about addresses and roads, and where sites are by their
+// addresses, from a small region; in one of ten also the client of EventStoreDB (package esdb) and the server that speaks like one
+// (package node), over connections in memory. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres,
+// a real EventStoreDB, the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses
+// and roads, files of clients that are too large for memory, the end of an upgrade.
 package simulation
 
 import (
