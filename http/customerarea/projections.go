@@ -19,7 +19,7 @@ type Maintenance struct {
 	Upgrades   Upgrades
 }
 
-// ReadModels is what can be done about the read models. A generation is one copy of the rows of a read model: while one serves,
+// ReadModels is what can be done about the read models. A generation is one filling of the rows of a read model: while one serves,
 // another can be filled. It must be safe for concurrent use.
 type ReadModels interface {
 	// Status returns every generation of every read model.

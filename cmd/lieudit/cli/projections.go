@@ -13,11 +13,11 @@ import (
 
 // projectionHeaders are the columns of projectionRow.
 func projectionHeaders() []string {
-	return []string{"NAME", "VERSION", "COPY", "STATE", "POSITION", "LAG", "OWNER", "REASON"}
+	return []string{"NAME", "VERSION", "GENERATION", "STATE", "POSITION", "LAG", "OWNER", "REASON"}
 }
 
 // projectionsCommand groups the maintenance of read models: /projections of the customer area. A read model is a set of
-// tables made from the log; a generation is one filling of them, which the texts for users call a copy.
+// tables made from the log; a generation is one filling of them.
 func (p Program) projectionsCommand() *cli.Command {
 	return terminal.NewGroup("projections", "How the read models stand; make them anew",
 		p.projectionsStatusCommand(), p.projectionsRebuildCommand(), p.projectionsRepairCommand(), p.projectionsPruneCommand())
@@ -45,7 +45,7 @@ func projectionRow(m body.Projection) []string {
 func (p Program) projectionsRebuildCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "rebuild",
-		Usage:       "Make a fresh copy of a read model, or of --all, from the log while the old one serves",
+		Usage:       "Make a fresh generation of a read model, or of --all, from the log while the old one serves",
 		ArgsUsage:   "[NAME]",
 		Description: "  lieudit projections rebuild accounts\n  lieudit projections rebuild --all\n  lieudit projections status",
 		Flags:       p.areaFlags(&cli.BoolFlag{Name: "all", Usage: "every read model, as after an older copy of the log was restored"}),
@@ -105,7 +105,7 @@ func (s session) runMaintenance(ctx context.Context, path string) error {
 func (p Program) projectionsPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "prune",
-		Usage: "Drop the copies of read models that nothing reads any more",
+		Usage: "Drop the generations of read models that nothing reads any more",
 		Flags: p.areaFlags(),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
 			return s.runMaintenance(ctx, "/projections:prune")
