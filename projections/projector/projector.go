@@ -52,11 +52,12 @@ type Projector struct {
 	models        []Model
 	storesByModel map[string]eventstore.Store // the logs of the models that AddModelFrom added, by the model's name
 
-	registryWake chan struct{} // makes the supervisor read the registry now
-	mu           sync.Mutex
-	workers      map[string]*worker // by generation
-	registryErr  error              // why the registry cannot be read
-	logged       loggedIncidents
+	registryWake     chan struct{} // makes the supervisor read the registry now
+	mu               sync.Mutex
+	workers          map[string]*worker // by generation
+	registryErr      error              // why the registry cannot be read
+	registryFailedAt time.Time          // when that was last so
+	logged           loggedIncidents
 }
 
 // New returns a projector of models of the log in store. Nothing happens before Run.

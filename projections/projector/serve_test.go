@@ -5,13 +5,18 @@ import (
 	"database/sql/driver"
 	"errors"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"lieudit/eventstore"
 	"lieudit/eventstore/memory"
 	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
 
@@ -122,5 +127,81 @@ func TestFullDiskIsTriedAgainAfterAPause(t *testing.T) {
 		if most := int(10*time.Second/registryPollInterval) + 1; tries == 0 || tries > most {
 			t.Errorf("%d tries in 10 s, want at most %d", tries, most)
 		}
+	})
+}
+
+// writeRefusingConn is a connection to a disk that is full at times: it reads, and nothing is written.
+type writeRefusingConn struct {
+	sqldb.SQLiteConn
+	isFull *atomic.Bool
+}
+
+func (c writeRefusingConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if c.isFull.Load() {
+		return nil, errFull
+	}
+	return c.SQLiteConn.BeginTx(ctx, o)
+}
+
+func (c writeRefusingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if c.isFull.Load() {
+		return nil, errFull
+	}
+	return c.SQLiteConn.ExecContext(ctx, query, args)
+}
+
+type writeRefusingConnector struct {
+	driver.Connector
+	isFull *atomic.Bool
+}
+
+func (c writeRefusingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return writeRefusingConn{inner.(sqldb.SQLiteConn), c.isFull}, nil
+}
+
+// A disk that is full takes no reason into the checkpoint's row either. The instance that cannot write says so from memory.
+func TestAFullDiskIsNamedUntilItHasRoom(t *testing.T) {
+	folder := t.TempDir()
+	model := table.ReadModel{Name: "a", Version: 1, Tables: []table.Def{{Name: "a", KeyColumns: 1, Columns: []table.Column{{Name: "id", Type: table.Text}}}}}
+	synctest.Test(t, func(t *testing.T) {
+		registry, err := sqldb.OpenRegistry(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registry.Close()
+		var isFull atomic.Bool
+		registry.Simulated.Connector = func(c driver.Connector) driver.Connector { return writeRefusingConnector{c, &isFull} }
+		log := memory.New(time.Now)
+		handler := On(func(b *Changeset, e event.UsageAccountClosed, _ Record) {})
+		p := New(log, eventstore.NewCodec(nil), registry, Model{ReadModel: model, OmitsMetadata: true, Handlers: []EventHandler{handler}})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		if err := p.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+		isFull.Store(true)
+		proposed := []eventstore.ProposedEvent{{ID: uuid.New(), Type: event.UsageAccountClosed{}.EventType(), Data: []byte(`{"account":"a"}`), Metadata: []byte("{}")}}
+		if _, err := log.Append(ctx, "usage-a-2026-01-01", eventstore.Any, proposed); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 3 {
+			time.Sleep(7 * time.Second)
+			if err := p.Ready(ctx); err == nil || !strings.Contains(err.Error(), errFull.Error()) {
+				t.Errorf("look %d: ready says %v, want that the disk is full", n, err)
+			}
+		}
+		isFull.Store(false)
+		time.Sleep(10 * time.Second)
+		if err := p.Ready(ctx); err != nil {
+			t.Errorf("with room again: %v", err)
+		}
+		stop()
+		<-done
 	})
 }

@@ -56,6 +56,9 @@ func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) St
 		return s
 	}
 	s.Position, s.LastRecorded, s.Owner, s.Reason = checkpoint.Position, at.Recorded.Time(), at.LeaseHolder, at.StopReason
+	if w := p.workerOf(g.Name); w != nil && s.Reason == "" { // a disk that is full takes no reason either
+		s.Reason = w.currentState().reason
+	}
 	m, err := p.modelNamed(g.Model)
 	if err != nil {
 		return s
@@ -131,7 +134,7 @@ func (p *Projector) checkServed(ctx context.Context, isChecked func(Status) bool
 		switch {
 		case !isChecked(s):
 		case s.Reason != "":
-			err = errors.Join(err, fmt.Errorf("%s: %s", s.Generation, s.Reason))
+			err = errors.Join(err, fmt.Errorf("%s: %s", s.Generation, strings.TrimPrefix(s.Reason, s.Generation+": "))) // databases name it too
 		case s.Lag > readyLag:
 			err = errors.Join(err, fmt.Errorf("%s: %d events behind", s.Generation, s.Lag))
 		}

@@ -44,6 +44,10 @@ func (s *supervisor) superviseWorkers(ctx context.Context) {
 	}
 }
 
+// incidentGap is how long the registry works before its next failure is another incident: on a full disk it can be read, and its leases
+// cannot be renewed every few seconds.
+const incidentGap = 10 * time.Second
+
 // recordRegistryErr keeps why the registry cannot be read, and logs it once an incident.
 func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 	if ctx.Err() != nil {
@@ -51,10 +55,13 @@ func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil && p.registryErr == nil {
+	if p.registryErr = err; err == nil {
+		return
+	}
+	if time.Since(p.registryFailedAt) > incidentGap {
 		p.Log.Error("read models cannot be reached", "reason", err)
 	}
-	p.registryErr = err
+	p.registryFailedAt = time.Now()
 }
 
 // syncWorkers starts a worker for each generation that is to be filled, and stops the others. A model without any
@@ -265,7 +272,7 @@ func (p *Projector) serveGeneration(ctx context.Context, w *worker, g sqldb.Gene
 	if err := p.registry.PromoteGeneration(ctx, w.model.ReadModel, g); err != nil {
 		return false, err
 	}
-	w.log.Info("copy serves")
+	w.log.Info("generation serves")
 	wake(p.registryWake)
 	return true, nil
 }

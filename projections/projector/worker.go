@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -94,7 +95,8 @@ func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, er
 	}
 }
 
-// resumeFrom goes on at the generation's checkpoint. An erasure that was interrupted between its rows and the database's
+// resumeFrom goes on at the generation's checkpoint. Why this instance could not go on before stays its reason until something is written:
+// the row may not have taken it. An erasure that was interrupted between its rows and the database's
 // files is finished first.
 func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore.Checkpoint, error) {
 	checkpoint, err := checkpointOf(c)
@@ -103,7 +105,7 @@ func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore
 	}
 	if err == nil {
 		w.updateState(func(s *workerState) {
-			s.isReading, s.isOwner, s.checkpoint, s.reason = true, true, checkpoint, c.StopReason
+			s.isReading, s.isOwner, s.checkpoint, s.reason = true, true, checkpoint, cmp.Or(c.StopReason, s.reason)
 		})
 	}
 	return checkpoint, err
@@ -268,7 +270,7 @@ const (
 )
 
 // errFenced: another instance fills the generation now, or has moved its checkpoint.
-var errFenced = errors.New("another instance fills this copy now")
+var errFenced = errors.New("another instance fills this generation now")
 
 // lease is one instance's right to fill one generation. It is columns of the checkpoint row, so that a transaction that
 // writes rows also proves the lease. All times are those of the database's clock.
@@ -305,7 +307,7 @@ func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 func (l lease) readCheckpoint(ctx context.Context) (table.Checkpoint, error) {
 	rows, err := sqldb.Select(ctx, l.db, table.Checkpoints, "")
 	if err == nil && len(rows) != 1 {
-		err = errors.New("the copy has no checkpoint")
+		err = errors.New("the generation has no checkpoint")
 	}
 	if err != nil {
 		return table.Checkpoint{}, err
