@@ -204,6 +204,10 @@ func (w *World) spoilStream(f faults.Fault) error {
 	if account == "" {
 		return nil
 	}
+	if _, isSpoiled := w.spoiled.LoadOrStore(account, true); isSpoiled { // one repair would mend both
+		return nil
+	}
+	defer w.spoiled.Delete(account)
 	category := "account-"
 	if f.Choice/64%2 == 0 {
 		category = "locations-"

@@ -55,6 +55,7 @@ type World struct {
 	log         *slog.Logger
 	nodes       []*node
 	running     sync.WaitGroup // supervisors
+	spoiled     sync.Map       // accounts with an event that nobody can decode, not yet repaired
 	lifecycle   chan struct{}  // holds a value while instances are started, or all of them are ended
 	people      *customers.Customers
 	seed        uint64
