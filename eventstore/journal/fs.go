@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"lieudit/eventstore/osfile"
 )
@@ -106,3 +107,49 @@ type osFile struct{ *os.File }
 
 func (f osFile) Sync() error              { return datasync(f.File) }
 func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
+
+// revocableFS is a folder whose names can no longer be changed once it is revoked. Files that are open can still be written.
+type revocableFS struct {
+	FS
+	mu        sync.Mutex // held while names change
+	isRevoked bool
+}
+
+// errRevoked: the folder may be another's by now, so no name in it is changed.
+var errRevoked = errors.New("the folder is no longer this log's")
+
+// revoke waits for a change that is being made, and refuses all later ones.
+func (d *revocableFS) revoke() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.isRevoked = true
+}
+
+// changeNames makes a change unless the folder is revoked.
+func (d *revocableFS) changeNames(change func() error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.isRevoked {
+		return errRevoked
+	}
+	return change()
+}
+
+func (d *revocableFS) Open(name string, create bool) (f File, err error) {
+	if !create {
+		return d.FS.Open(name, false)
+	}
+	err = d.changeNames(func() (err error) {
+		f, err = d.FS.Open(name, true)
+		return err
+	})
+	return f, err
+}
+
+func (d *revocableFS) Rename(from, to string) error {
+	return d.changeNames(func() error { return d.FS.Rename(from, to) })
+}
+
+func (d *revocableFS) Remove(name string) error {
+	return d.changeNames(func() error { return d.FS.Remove(name) })
+}

@@ -190,8 +190,8 @@ type segmentManager struct {
 	wake    chan struct{} // has room for one signal
 	done    chan struct{} // closed when maintainSegments has returned
 
-	stopOnce    sync.Once
-	isAbandoned atomic.Bool // no file is made any more
+	files    *revocableFS // the folder, until abandon
+	stopOnce sync.Once
 
 	mu                sync.Mutex          // guards what follows, and is locked while a segment is made
 	nextBase          eventstore.Position // base of the next segment
@@ -210,7 +210,7 @@ type segmentManager struct {
 // newSegmentManager returns a manager whose next segment begins at next. Its owner starts maintainSegments and calls close.
 func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *segmentManager {
 	return &segmentManager{
-		options: o, logID: logID, nextBase: next,
+		options: o, logID: logID, nextBase: next, files: &revocableFS{FS: o.FS},
 		stop: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -268,7 +268,7 @@ func (m *segmentManager) createSpare() error {
 	if m.spare != nil {
 		return nil
 	}
-	s, err := createSegment(m.options.FS, segmentHeader{logID: m.logID, base: uint64(m.nextBase), size: uint64(m.options.SegmentSize)}, m.stop)
+	s, err := createSegment(m.files, segmentHeader{logID: m.logID, base: uint64(m.nextBase), size: uint64(m.options.SegmentSize)}, m.stop)
 	if err == nil {
 		m.spare = s
 	}
@@ -281,7 +281,7 @@ func (m *segmentManager) reportCreation(err error) {
 	if err == nil {
 		m.spareErr.Store(nil)
 	}
-	if isFailing := err != nil; isFailing == m.isCreationFailing || errors.Is(err, eventstore.ErrClosed) {
+	if isFailing := err != nil; isFailing == m.isCreationFailing || errors.Is(err, eventstore.ErrClosed) || errors.Is(err, errRevoked) {
 		return
 	}
 	m.isCreationFailing = !m.isCreationFailing
@@ -324,7 +324,7 @@ func (m *segmentManager) writeIndexes() {
 	m.unindexed = nil
 	m.unindexedMu.Unlock()
 	for i, s := range pending {
-		x, err := writeSegmentIndex(m.options.FS, s, encodeSegmentIndex(m.logID, s, s.index.Load().runs))
+		x, err := writeSegmentIndex(m.files, s, encodeSegmentIndex(m.logID, s, s.index.Load().runs))
 		if err != nil {
 			m.reportIndexFailure(s, err)
 			m.unindexedMu.Lock()
@@ -339,16 +339,16 @@ func (m *segmentManager) writeIndexes() {
 
 // reportIndexFailure logs the first failure in a row to write an index.
 func (m *segmentManager) reportIndexFailure(s *segment, err error) {
-	if !m.isIndexFailing {
+	if !m.isIndexFailing && !errors.Is(err, errRevoked) {
 		m.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
 	}
 	m.isIndexFailing = true
 }
 
-// abandon ends the goroutine without waiting for it, and has close make no file either: the names in the folder may be those of another
-// log by now, or of another process.
+// abandon ends the goroutine without waiting for it. When it returns, neither the goroutine nor close makes, renames or removes a file any
+// more: the names in the folder may be those of another log by then, or of another process.
 func (m *segmentManager) abandon() {
-	m.isAbandoned.Store(true)
+	m.files.revoke()
 	m.stopOnce.Do(func() { close(m.stop) })
 }
 
@@ -357,9 +357,7 @@ func (m *segmentManager) abandon() {
 func (m *segmentManager) close() error {
 	m.stopOnce.Do(func() { close(m.stop) })
 	<-m.done
-	if !m.isAbandoned.Load() {
-		m.writeIndexes()
-	}
+	m.writeIndexes()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.spare == nil {
