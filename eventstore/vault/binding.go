@@ -120,6 +120,16 @@ func (v *Vault) setExpectedBinding(b binding) {
 	v.raiseVersion(b.Version)
 }
 
+// requiredBinding returns the binding that the database must have. The vault of a log has none before its first check, and again while
+// a database that has changed is checked: then it fails with errDatabaseChanged. nil: the vault is used without a log.
+func (v *Vault) requiredBinding() (*binding, error) {
+	b := v.expected.Load()
+	if b == nil && v.isBound {
+		return nil, errDatabaseChanged
+	}
+	return b, nil
+}
+
 // raiseVersion keeps the highest version that was read. The version of a database only grows, so a lower one shows that
 // an older copy was restored.
 func (v *Vault) raiseVersion(version int64) {
@@ -130,13 +140,17 @@ func (v *Vault) raiseVersion(version int64) {
 	}
 }
 
-// storeCheckpoint stores up to where the log was compared with the keys.
+// storeCheckpoint stores up to where the log was compared with the keys. It fails with errDatabaseChanged where an older copy of the
+// database was restored since b was read: its keys were not compared.
 func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Checkpoint) error {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, "update {binding} set position = ?, event = ? where id = 1 and log = ?", int64(to.Position), to.Event.String(), b.Log)
+	n, err := db.Exec(ctx, "update {binding} set position = ?, event = ? where id = 1 and log = ? and version >= ?", int64(to.Position), to.Event.String(), b.Log, b.Version)
+	if err == nil && n != 1 {
+		err = errDatabaseChanged
+	}
 	return err
 }
 
@@ -151,15 +165,18 @@ func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 
 // lockBinding begins a change of data_keys in a transaction. Its update locks the row of the binding until the transaction
 // ends, and fails with errDatabaseChanged unless the binding is still the one that was checked.
-func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx) error {
-	b := v.expected.Load()
-	if b == nil {
-		return nil
+//
+// wrapsKey says that a key is added. A proof of the master key is stored with the first that is wrapped; every later key must be wrapped
+// with the same one.
+func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx, wrapsKey bool) error {
+	b, err := v.requiredBinding()
+	if b == nil || err != nil {
+		return err
 	}
 	before := append([]byte{}, b.Master...)
 	after := before
-	if len(before) == 0 {
-		after = v.wrapper.proof() // stored with the first wrapped key; every later key must be wrapped with the same one
+	if len(before) == 0 && wrapsKey {
+		after = v.wrapper.proof()
 	}
 	n, err := tx.Exec(ctx, "update {binding} set version = version + 1, master = ? where id = 1 and log = ? and master = ? and version >= ?"+
 		" and (keys = 0 or exists (select 1 from {data_keys}))", after, b.Log, before, b.Version)
@@ -192,7 +209,11 @@ func (v *Vault) storeMasterProof(ctx context.Context) error {
 // lookUpRow reads a row and the binding in one query, so that the row is known to come from the database that was
 // checked. Otherwise it fails with errDatabaseChanged. nil: the subject has no row.
 func (v *Vault) lookUpRow(ctx context.Context, db *sqldb.DB, subject string) (*row, error) {
-	expected, minVersion := v.expected.Load(), v.maxVersion.Load()
+	expected, err := v.requiredBinding()
+	if err != nil {
+		return nil, err
+	}
+	minVersion := v.maxVersion.Load()
 	found, err := db.Query(ctx, "select coalesce(b.log, ''), coalesce(b.version, 0), k.key, k.created, k.destroyed from (select 1 as id) as one"+
 		" left join {binding} b on b.id = one.id left join {data_keys} k on k.subject = ?", subject)
 	if err != nil {

@@ -66,6 +66,7 @@ const maxVerified = 50_000
 
 // Bind returns the vault of a log. It reads neither the database nor the log: Check and Run do.
 func Bind(v *Vault, log eventstore.Store, logger *slog.Logger) *Bound {
+	v.isBound = true
 	return &Bound{vault: v, log: log, logger: logger, instance: uuid.NewString(), checkLock: semaphore.NewWeighted(1),
 		verified: map[string][keyLen]byte{}, erased: map[string]bool{}, lastErr: errors.New("the vault was not checked yet")}
 }
@@ -101,9 +102,10 @@ func (b *Bound) callVault(ctx context.Context, call func() ([]byte, error)) ([]b
 	if err := b.checkReady(); err != nil {
 		return nil, err
 	}
+	checked := b.vault.expected.Load()
 	key, err := call()
 	if errors.Is(err, errDatabaseChanged) {
-		if err := b.Check(ctx); err != nil {
+		if err := b.checkUnlessDone(ctx, checked); err != nil {
 			return nil, err
 		}
 		key, err = call()

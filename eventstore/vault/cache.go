@@ -48,7 +48,7 @@ func (c *keyCache) put(subject string, key []byte, queriedAt time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old, ok := c.entries[subject]; ok && old.key == nil && !queriedAt.After(old.queriedAt) {
-		key = nil
+		return nil // and the entry keeps its time, for other queries that are slow
 	}
 	if c.entries == nil {
 		c.entries = map[string]cacheEntry{}

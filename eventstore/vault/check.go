@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,18 @@ func (b *Bound) Check(ctx context.Context) error {
 		return err
 	}
 	defer b.checkLock.Release(1)
+	return b.recordResult(ctx, b.runCheck(ctx))
+}
+
+// checkUnlessDone is Check, unless another caller's has succeeded since the database had the binding before.
+func (b *Bound) checkUnlessDone(ctx context.Context, before *binding) error {
+	if err := b.checkLock.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer b.checkLock.Release(1)
+	if now := b.vault.expected.Load(); now != nil && now != before && b.currentError() == nil {
+		return nil
+	}
 	return b.recordResult(ctx, b.runCheck(ctx))
 }
 
@@ -47,11 +60,17 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 	defer cancel()
 	if err == nil && same {
 		if full {
-			err = b.compareNewEvents(checking)
+			err = b.compareUnderLease(checking)
 		}
 		return b.recordResult(ctx, err)
 	}
 	return b.recordResult(ctx, b.runCheck(checking))
+}
+
+// compareUnderLease is compareNewEvents that keeps the lease.
+func (b *Bound) compareUnderLease(ctx context.Context) error {
+	defer b.keepLease(ctx)()
+	return b.compareNewEvents(ctx)
 }
 
 // compareNewEvents compares the keys with the events that were added to the log since the last comparison.
@@ -121,11 +140,35 @@ func (b *Bound) recordResult(ctx context.Context, err error) error {
 
 // runCheck is Check without its lock and its record. A damaged file is a *WrongError: waiting does not repair it.
 func (b *Bound) runCheck(ctx context.Context) error {
+	defer b.keepLease(ctx)()
 	err := b.runCheckSteps(ctx)
 	if sqldb.IsDamage(err) {
 		return &WrongError{"at " + b.vault.redactedAddress() + " is damaged (" + err.Error() + ")", damageHint}
 	}
 	return err
+}
+
+// keepLease renews the lease during a check that takes long, until the function that it returns is called. A renewal that fails is tried again.
+func (b *Bound) keepLease(ctx context.Context) (end func()) {
+	if !b.vault.isPostgres() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var renewals sync.WaitGroup
+	renewals.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(leaseDuration / 3):
+				_ = b.vault.renewLease(ctx, b.instance)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		renewals.Wait()
+	}
 }
 
 // runCheckSteps goes from cheap to expensive steps. Each returns a *WrongError where it refuses the vault.

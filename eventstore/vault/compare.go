@@ -180,7 +180,7 @@ func (b *Bound) testKeys(ctx context.Context) (found keyEvidence, err error) {
 			return nil
 		}
 		found.sealed = true
-		key, err := b.vault.Key(ctx, subject, false)
+		key, err := b.vault.readUncheckedKey(ctx, subject)
 		var wrapped *wrappedError
 		switch {
 		case err == nil && eventstore.CanUnseal(key, opening.stream, opening.text):

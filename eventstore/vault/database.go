@@ -61,8 +61,8 @@ func (v *Vault) closeIfReplaced() error {
 	if d == nil || v.checkFile(d) == nil {
 		return nil
 	}
+	v.forgetDatabase() // first: a call must not find the new file with the binding of the old one
 	v.db.Store(nil)
-	v.forgetDatabase()
 	return d.Close()
 }
 

@@ -44,6 +44,7 @@ import (
 type Vault struct {
 	Simulated sqldb.Simulated // see sqldb.Options; it may be set before first use
 
+	isBound bool // it belongs to a log (Bind): its database is used only once it was checked
 	address string
 	wrapper wrapper          // of the master key
 	wall    func() time.Time // stamps rows; the ages of cache entries are elapsed time
@@ -118,6 +119,24 @@ func keyOrDestroyed(key []byte) ([]byte, error) {
 	return key, nil
 }
 
+// readUncheckedKey is Key for the check of a database that is not known to be the right one. It caches nothing.
+func (v *Vault) readUncheckedKey(ctx context.Context, subject string) ([]byte, error) {
+	db, err := v.openDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := sqldb.LoadByKeys(ctx, db, keyTable, []string{subject})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0:
+		return nil, eventstore.ErrNoKey
+	case rows[0].Destroyed != 0:
+		return nil, eventstore.ErrDestroyed
+	}
+	return v.wrapper.unwrapKey(subject, rows[0].Key)
+}
+
 // findOrCreateRow reads the row of a subject, and inserts it where it is missing and create is set. nil: there is
 // none.
 func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool) (*row, error) {
@@ -140,7 +159,7 @@ func (v *Vault) insertKey(ctx context.Context, db *sqldb.DB, subject string) err
 	key := make([]byte, keyLen)
 	rand.Read(key) // never fails: the runtime ends the program first
 	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
-		if err := v.lockBinding(ctx, tx); err != nil {
+		if err := v.lockBinding(ctx, tx, true); err != nil {
 			return err
 		}
 		n, err := tx.Exec(ctx, "insert into {data_keys} (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
@@ -187,7 +206,7 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []string) error {
 	now := int64(table.InstantOf(v.wall()))
 	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
-		if err := v.lockBinding(ctx, tx); err != nil {
+		if err := v.lockBinding(ctx, tx, false); err != nil {
 			return err
 		}
 		for _, subject := range subjects {
