@@ -22,11 +22,18 @@ type account struct {
 	nextAgency   string // the agency from nextAgencyAt on, where that is set; "": it leaves then
 	nextAgencyAt time.Time
 	agencys      contract       // of the agency that it is a sub-client of, or joins
+	before       membership     // the one that the clock of some instance has ended
 	keys         map[string]key // by label
 }
 
 // contract is what a sub-client has from its agency.
 type contract struct{ plan, anchor string }
+
+// membership is an agency, "" for none, until a time. It still counts for instances whose clocks are behind.
+type membership struct {
+	agency string
+	until  time.Time
+}
 
 // plan is the plan in force.
 func (a account) plan() string {
@@ -116,6 +123,7 @@ func (a account) withTermsAt(wall time.Time) account {
 
 func (a account) withMembershipAt(wall time.Time) account {
 	if !a.nextAgencyAt.IsZero() && !wall.Before(a.nextAgencyAt) {
+		a.before = membership{a.agency, a.nextAgencyAt}
 		a.agency, a.nextAgency, a.nextAgencyAt = a.nextAgency, "", time.Time{}
 	}
 	return a
@@ -175,6 +183,17 @@ func (a account) decide(wall time.Time) (account, []outcome[account]) {
 // clocksApart is how far the wall clocks of instances, and of the log, are apart at most: each may be off twice at the same time.
 const clocksApart = 40 * time.Minute
 
+// changedBy is what a command may be answered, and the account then. A refusal changes nothing: what has begun by the clock of the instance
+// that refused stays to come for others.
+func (a account) changedBy(decided []outcome[account], wall time.Time) []outcome[account] {
+	for i, o := range decided {
+		if !strings.HasPrefix(o.answer, "200") {
+			decided[i].state = a
+		}
+	}
+	return alsoSoon(decided, wall)
+}
+
 // alsoSoon adds to what a command may be answered what it shows where another clock is ahead: what was to begin soon has begun. Of terms
 // and membership one may have begun alone: what was decided by a clock that is behind holds at once.
 func alsoSoon(all []outcome[account], wall time.Time) []outcome[account] {
@@ -201,7 +220,7 @@ func (a account) showAt(wall time.Time) []outcome[account] {
 const leastQuota = 20
 
 func (c ChangePlan) apply(a account, wall time.Time) []outcome[account] {
-	return alsoSoon(c.decide(a, wall), wall)
+	return a.changedBy(c.decide(a, wall), wall)
 }
 
 func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
@@ -289,7 +308,7 @@ func (c BecomeAgency) apply(a account, wall time.Time) []outcome[account] {
 
 // apply joins at the next period. Whether the other is an agency is decided by its own state.
 func (c JoinAgency) apply(a account, wall time.Time) []outcome[account] {
-	return alsoSoon(c.decide(a, wall), wall)
+	return a.changedBy(c.decide(a, wall), wall)
 }
 
 func (c JoinAgency) decide(a account, wall time.Time) []outcome[account] {
@@ -313,7 +332,7 @@ func (c JoinAgency) decide(a account, wall time.Time) []outcome[account] {
 
 // apply leaves at the next period, with the own plan's number of requests. Agencies only ask for it.
 func (c LeaveAgency) apply(a account, wall time.Time) []outcome[account] {
-	return alsoSoon(c.decide(a, wall), wall)
+	return a.changedBy(c.decide(a, wall), wall)
 }
 
 func (c LeaveAgency) decide(a account, wall time.Time) []outcome[account] {

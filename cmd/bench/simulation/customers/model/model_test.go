@@ -563,3 +563,30 @@ func TestModelFindsTwoAnswersToOneQuestion(t *testing.T) {
 		t.Errorf("another answer breaks %q, want %q", broken, OneAnswer)
 	}
 }
+
+// What the clock of one instance has ended goes on by the clock of another that is behind: a refusal changes nothing, and after another
+// answer the requests of the day before are still the agency's.
+func TestAMembershipThatOneClockEndedCountsByAnother(t *testing.T) {
+	t.Parallel()
+	midnight := time.Date(2026, 1, 16, 0, 0, 0, 0, paris)
+	before, after := midnight.Add(-time.Second), midnight.Add(time.Second)
+	leaving := account{wasOpened: true, anchor: "2026-01-01", terms: Terms{"GROWTH", 100}, agency: "compte-02", agencys: contract{"GROWTH", "2026-01-16"},
+		nextAgencyAt: midnight, next: Terms{"GROWTH", 500000}, nextAt: midnight}
+	for _, o := range (LeaveAgency{}).apply(leaving, after) {
+		if now := o.state.at(before); now.agency != "compte-02" || now.terms.Quota != 100 {
+			t.Errorf("%s: of agency %q with %d requests for a clock that is behind", o.answer, now.agency, now.terms.Quota)
+		}
+	}
+	for _, changed := range (ChangePlan{Plan: "GROWTH", Quota: 600000}).apply(leaving, after) {
+		m := New(func(Rule, string, ...any) {})
+		m.customer("compte-01").account.seen[0].states = []account{changed.state}
+		call := m.Begin(withKey("k", "GET /me", Addresses, nil), before)
+		agencys := Line{"compte-01", "compte-02", "k", "GET /me", Day(before)}
+		if lines := m.linesOf(call); !slices.Contains(lines, agencys) {
+			t.Errorf("%s: a request may be counted on %v, want also on %v", changed.answer, lines, agencys)
+		}
+		if lines := m.linesOf(m.Begin(withKey("k", "GET /me", Addresses, nil), after)); slices.ContainsFunc(lines, func(l Line) bool { return l.Contract == "compte-02" }) {
+			t.Errorf("%s: a request of the next day may be counted on %v", changed.answer, lines)
+		}
+	}
+}

@@ -98,6 +98,11 @@ func (m *Model) linesOf(c *Call) (all []Line) {
 		for _, a := range states {
 			l := Line{c.Account, a.at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
 			add(l)
+			// Who has left an agency by the clock of one instance may be in it still by another's.
+			if now := a.at(wall); wall.Before(now.before.until) {
+				now.agency = now.before.agency
+				add(Line{c.Account, now.contract(c.Account), c.Key, c.Endpoint, Day(wall)})
+			}
 			// Who leaves an agency by the word of an instance whose clock is behind may have left already by the log's clock.
 			add(Line{c.Account, a.at(m.latestWall()).contract(c.Account), c.Key, c.Endpoint, Day(wall)})
 			for _, come := range []time.Time{m.walls[c.Instance], m.latestWall().Add(sameCount - m.PeriodGrace)} {
