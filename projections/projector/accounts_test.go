@@ -298,14 +298,29 @@ func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 // lockedVault is a vault that cannot decrypt the fields of some subjects for now.
 type lockedVault struct {
 	projectortest.Vault
-	mu   sync.Mutex
-	lost map[string]bool
+	mu        sync.Mutex
+	lost      map[string]bool
+	afterLost map[string]func() // is called once, after a key was found lost
+}
+
+// onLost has f called once, before the next caller learns that the key is lost.
+func (v *lockedVault) onLost(subject string, f func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.afterLost = map[string]func(){subject: f}
 }
 
 func (v *lockedVault) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.lost[subject] && !create {
+	isLost, met := v.lost[subject] && !create, v.afterLost[subject]
+	if isLost {
+		delete(v.afterLost, subject)
+	}
+	v.mu.Unlock()
+	if isLost && met != nil {
+		met()
+	}
+	if isLost {
 		return nil, &eventstore.UnreadableError{Subject: subject, Err: errors.New("no key opens it")}
 	}
 	return v.Vault.Key(ctx, subject, create)

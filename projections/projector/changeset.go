@@ -2,6 +2,7 @@ package projector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,10 +74,7 @@ func UpdateRowOr[R any](b *Changeset, t table.Table[R], key string, missing func
 		change(row)
 		return
 	}
-	p.updates[key] = append(p.updates[key], change)
-	if b.toleratesMissing {
-		p.initialRows[key] = missing
-	}
+	p.updates[key] = append(p.updates[key], rowUpdate[R]{change, missing, b.toleratesMissing})
 }
 
 // DeleteRows deletes the rows of a table whose text column holds a value, whether this batch wrote them or an earlier
@@ -88,8 +86,8 @@ func DeleteRows[R any](b *Changeset, t table.Table[R], column, value string) {
 // DeleteRowsWhere is DeleteRows for the rows that an SQL condition holds for.
 func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, args ...any) {
 	p := tableChangesOf(b, t)
-	before := &tableChanges[R]{p.table, p.rows, p.updates, p.initialRows, nil}
-	p.rows, p.updates, p.initialRows = map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}
+	before := &tableChanges[R]{p.table, p.rows, p.updates, nil}
+	p.rows, p.updates = map[string]*R{}, map[string][]rowUpdate[R]{}
 	p.before = append(p.before, before.flush, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "delete from {"+t.Name+"} where "+condition, args...)
 		return err
@@ -98,11 +96,17 @@ func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, ar
 
 // tableChanges is what is to be written to one table.
 type tableChanges[R any] struct {
-	table       table.Table[R]
-	rows        map[string]*R
-	updates     map[string][]func(*R)                    // of rows that are yet to be read
-	initialRows map[string]func() R                      // makes a row that may be missing; a nil function means that it may stay missing
-	before      []func(context.Context, *sqldb.Tx) error // steps that come first: each deletion, after the changes collected before it
+	table   table.Table[R]
+	rows    map[string]*R
+	updates map[string][]rowUpdate[R]                // of rows that are yet to be read
+	before  []func(context.Context, *sqldb.Tx) error // steps that come first: each deletion, after the changes collected before it
+}
+
+// rowUpdate is one call of UpdateRowOr.
+type rowUpdate[R any] struct {
+	change       func(*R)
+	missing      func() R // makes a row that is missing; nil: it stays missing
+	mayBeMissing bool     // else a missing row is an error
 }
 
 // tableChangesOf returns the changes of a table, new ones at the first call.
@@ -110,7 +114,7 @@ func tableChangesOf[R any](b *Changeset, t table.Table[R]) *tableChanges[R] {
 	if p, ok := b.tables[t.Name].(*tableChanges[R]); ok {
 		return p
 	}
-	p := &tableChanges[R]{t, map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}, nil}
+	p := &tableChanges[R]{t, map[string]*R{}, map[string][]rowUpdate[R]{}, nil}
 	b.tables[t.Name] = p
 	return p
 }
@@ -161,8 +165,7 @@ func (p *tableChanges[R]) flush(ctx context.Context, tx *sqldb.Tx) error {
 	return sqldb.Upsert(ctx, tx, p.table, rows)
 }
 
-// loadUpdated reads the rows that updates wait for, and applies the updates. applyUpdates takes each key off p.updates, so
-// the keys that are left have no row.
+// loadUpdated reads the rows that updates wait for, and applies the updates.
 func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *sqldb.Tx) error {
 	keys := make([]string, 0, len(p.updates))
 	for key := range p.updates {
@@ -172,33 +175,51 @@ func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil {
 		return err
 	}
+	rows := map[string]*R{}
 	for i := range loaded {
-		p.applyUpdates(rowKey(p.table, &loaded[i]), &loaded[i])
+		rows[rowKey(p.table, &loaded[i])] = &loaded[i]
 	}
-	for key := range p.updates {
-		newRow, isTolerated := p.initialRows[key]
-		switch {
-		case !isTolerated:
-			return fmt.Errorf("%s %q is to be changed but is not there", p.table.Name, key)
-		case newRow != nil:
-			row := newRow()
-			p.applyUpdates(key, &row)
+	for key, updates := range p.updates {
+		row, err := applyUpdates(rows[key], updates)
+		if err != nil {
+			return fmt.Errorf("%s %q %w", p.table.Name, key, err)
+		}
+		if row != nil {
+			p.rows[key] = row
 		}
 	}
+	clear(p.updates)
 	return nil
 }
 
-// applyUpdates applies the updates of a key to its row, which is then to be written.
-func (p *tableChanges[R]) applyUpdates(key string, row *R) {
-	for _, change := range p.updates[key] {
-		change(row)
+// errMissingRow ends the text that names a row.
+var errMissingRow = errors.New("is to be changed but is not there")
+
+// applyUpdates applies the updates to a row; nil: there is none. It returns the row that there is afterwards.
+func applyUpdates[R any](row *R, updates []rowUpdate[R]) (*R, error) {
+	for _, u := range updates {
+		switch {
+		case row == nil && !u.mayBeMissing:
+			return nil, errMissingRow
+		case row == nil && u.missing == nil:
+			continue
+		case row == nil:
+			made := u.missing()
+			row = &made
+		}
+		u.change(row)
 	}
-	p.rows[key] = row
-	delete(p.updates, key)
+	return row, nil
 }
 
-// flush writes the changes of all tables in a transaction.
-func (b *Changeset) flush(ctx context.Context, tx *sqldb.Tx) error {
+// flush writes the changes of all tables in a transaction. A change that waited for its row and panics is an error, as a handler that
+// panics is.
+func (b *Changeset) flush(ctx context.Context, tx *sqldb.Tx) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("rows cannot be changed: %v", cause)
+		}
+	}()
 	names := make([]string, 0, len(b.tables))
 	for name := range b.tables {
 		names = append(names, name)

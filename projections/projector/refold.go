@@ -50,7 +50,10 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	loggedErr := ""
 	for ctx.Err() == nil {
 		if w.currentState().isOwner && !w.isDiverged() {
-			err := w.refoldDueAccounts(ctx)
+			err := w.finishScrub(ctx)
+			if err == nil {
+				err = w.refoldDueAccounts(ctx)
+			}
 			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && loggedErr != err.Error() {
 				loggedErr = err.Error()
 				w.log.Warn("an account's rows cannot be written again yet", "reason", err)
@@ -62,6 +65,17 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 		case <-time.After(refoldInterval):
 		}
 	}
+}
+
+// finishScrub makes up for a scrub of the database's files that failed after the rows were gone.
+func (w *worker) finishScrub(ctx context.Context) error {
+	if !w.isScrubDue.Load() {
+		return nil
+	}
+	if err := w.scrubFiles(ctx); err != nil {
+		return fmt.Errorf("what was deleted may still be in the files: %w", err)
+	}
+	return nil
 }
 
 // refoldDueAccounts refolds the accounts whose status asks for it. One that cannot be refolded yet does not hold up the
@@ -192,7 +206,7 @@ func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *sq
 		return err
 	})
 	if err == nil && needsScrub {
-		err = r.lease.db.TruncateWAL(ctx)
+		err = r.scrubFiles(ctx)
 	}
 	return err
 }
@@ -385,14 +399,15 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 }
 
 // requestRefold marks the accounts in a transaction that locks the checkpoint row first, as every batch does: otherwise
-// a batch that is being written would put back the status that it had read before.
+// a batch that is being written would put back the status that it had read before. A refold that is under way may have met what is repaired
+// by now: it counts as another one's, and ends.
 func requestRefold(ctx context.Context, db *sqldb.DB, accounts []string) error {
 	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec(ctx, "update {checkpoint} set owner = owner"); err != nil {
 			return err
 		}
 		for _, account := range accounts {
-			if _, err := tx.Exec(ctx, "update {account_status} set kind = ? where account = ? and kind <> ''", table.AccountRefolding, account); err != nil {
+			if _, err := tx.Exec(ctx, "update {account_status} set kind = ?, refolds = refolds + 1 where account = ? and kind <> ''", table.AccountRefolding, account); err != nil {
 				return err
 			}
 		}

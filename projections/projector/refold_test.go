@@ -1,16 +1,21 @@
 package projector_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/memory"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/locations"
@@ -25,6 +30,7 @@ type observedLog struct {
 	eventstore.Store
 	mu      sync.Mutex
 	onRead  func(stream string) // nil: reads are not observed
+	readErr error               // of all reads of streams, nil for none
 	blocked chan struct{}       // nil: nothing is held back
 }
 
@@ -32,6 +38,12 @@ func (w *observedLog) setOnRead(reads func(stream string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.onRead = reads
+}
+
+func (w *observedLog) failReads(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.readErr = err
 }
 
 func (w *observedLog) blockSubscriptions(until chan struct{}) {
@@ -42,8 +54,11 @@ func (w *observedLog) blockSubscriptions(until chan struct{}) {
 
 func (w *observedLog) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	w.mu.Lock()
-	reads := w.onRead
+	reads, err := w.onRead, w.readErr
 	w.mu.Unlock()
+	if err != nil {
+		return func(yield func(eventstore.RecordedEvent, error) bool) { yield(eventstore.RecordedEvent{}, err) }
+	}
 	if reads != nil {
 		reads(stream)
 	}
@@ -157,6 +172,146 @@ func TestGenerationServesOnlyWhenItsAccountsAreRefolded(t *testing.T) {
 		})
 		requireRows("afterwards:")
 	})
+}
+
+// A generation does not wait for ever for an account that cannot be refolded, also where events keep coming.
+func TestGenerationServesInTheEndAlthoughAnAccountCannotBeRefolded(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		log := &observedLog{Store: memory.New(time.Now)}
+		s := &cluster{address: folder, log: log, codec: eventstore.NewCodec(&projectortest.Vault{})}
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"})
+		s.appendRaw(t, "locations-a", sitesChanged, `{`)
+		s.appendEvents(t, "locations-b", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+		i := s.startInstance(t, locations.Model(true))
+		defer i.stop()
+		i.awaitPosition(t, s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 1}}))
+		i.awaitRunning(t, table.LocationsModel, "a")
+		before, err := i.registry.ServingGeneration(t.Context(), table.LocationsModel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.failReads(errors.New("this part of the log is lost"))
+		if _, err := i.Rebuild(t.Context(), table.LocationsModel.Name); err != nil {
+			t.Fatal(err)
+		}
+		serving := func() string {
+			now, err := i.registry.ServingGeneration(t.Context(), table.LocationsModel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return now.Name
+		}
+		const waits = 5 * time.Minute
+		begun := time.Now()
+		for n := int64(2); time.Since(begun) < waits+10*time.Second; n++ {
+			if time.Since(begun) < waits && serving() != before.Name {
+				t.Fatalf("it serves after %v without the account", time.Since(begun))
+			}
+			s.appendEvents(t, "locations-b", siteRow("m", "x", event.SiteUpdated, n))
+			time.Sleep(time.Second)
+		}
+		if serving() == before.Name {
+			t.Error("it does not serve after five minutes")
+		}
+	})
+}
+
+// Who asks for a refold while one is under way has repaired what that one may have met already.
+func TestARefoldThatIsAskedForDuringAnotherIsNotLost(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		v := &lockedVault{lost: map[string]bool{"a": true}}
+		log := &observedLog{Store: projectortest.OpenJournal(t)}
+		s := &cluster{address: address, log: log, codec: eventstore.NewCodec(v)}
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+		i := s.startInstance(t, locations.Model(true))
+		i.awaitPosition(t, s.appendEvents(t, "locations-b", event.ReferentialOpened{Code: "m"}))
+		i.requireStopped(t, table.LocationsModel, "a")
+		met := make(chan error, 1)
+		v.onLost("a", func() {
+			v.setLost("a", false) // after this refold has met that the key is lost
+			met <- i.Refold(t.Context(), "a")
+		})
+		if err := errors.Join(i.Refold(t.Context(), "a"), <-met); err != nil {
+			t.Fatal(err)
+		}
+		i.awaitRunning(t, table.LocationsModel, "a")
+	})
+}
+
+// Rows that a refold deletes are still readable in a SQLite file's log of writes. Where that cannot be emptied at once, it is later.
+func TestWhatARefoldDeletesLeavesTheFilesInTheEnd(t *testing.T) {
+	t.Parallel()
+	const secret = "Pharmacie du Grand Secret"
+	folder := t.TempDir()
+	s := newCluster(t, folder)
+	log := &observedLog{Store: s.log}
+	s.log = log
+	row := siteRow("m", "x", event.SiteCreated, 1)
+	row.Rows[0].Content = `{"content":{"nom":"` + secret + `"}}`
+	s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, row)
+	s.appendRaw(t, "locations-a", sitesChanged, `{`)
+	i := s.startInstance(t, locations.Model(true))
+	i.awaitPosition(t, s.appendRaw(t, "locations-a", sitesChanged, `[]`))
+	held := make(chan func(), 1)
+	log.setOnRead(onNthRead("locations-a", rowsRead, func() { held <- i.holdSnapshot(t) })) // then the rows are written, and deleted at the second event
+	s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
+	release := <-held
+	until(t, "it is stopped again", func() bool { return i.requireStopped(t, table.LocationsModel, "a").Kind == table.AccountUnusable })
+	time.Sleep(6 * time.Second) // longer than the database waits for a reader
+	if !anyFileHolds(t, folder, secret) {
+		t.Error("the files do not hold it while somebody reads: this proves nothing")
+	}
+	release()
+	until(t, "the files no longer hold it", func() bool { return !anyFileHolds(t, folder, secret) })
+}
+
+// holdSnapshot holds the rows as they are, for a reader, until the function that it returns is called.
+func (i *instance) holdSnapshot(t *testing.T) (release func()) {
+	t.Helper()
+	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- i.registry.Read(context.Background(), table.LocationsModel, func(db *sqldb.DB) error {
+			rows, err := db.Query(context.Background(), "select position from {checkpoint} union all select position from {checkpoint}")
+			if err != nil {
+				close(held)
+				return err
+			}
+			defer rows.Close()
+			rows.Next()
+			close(held)
+			<-end
+			return nil
+		})
+	}()
+	<-held
+	return func() {
+		close(end)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// anyFileHolds says whether a text is in a file of the folder.
+func anyFileHolds(t *testing.T, folder, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {

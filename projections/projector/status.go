@@ -259,15 +259,24 @@ func (w *worker) stopReason(err error) string {
 // rebuildTimeout is how long the registry has to enter a new generation.
 const rebuildTimeout = 10 * time.Second
 
-// rebuildOnceFunc returns a function that begins a fresh generation of a model, the first time that it is called.
+// rebuildOnceFunc returns a function that begins a fresh generation of a model, until it has succeeded once.
 func (p *Projector) rebuildOnceFunc(m Model) func() {
-	return sync.OnceFunc(func() {
+	var mu sync.Mutex
+	isDone := false
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if isDone {
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), rebuildTimeout)
 		defer cancel()
 		if _, err := p.Rebuild(ctx, m.Name); err != nil {
 			p.Log.Error("a read model of another log cannot be made again", "model", m.Name, "reason", err)
+			return
 		}
-	})
+		isDone = true
+	}
 }
 
 // VerifyGenerations finds the serving generations that have diverged. It is called before Run, so that none of them

@@ -220,11 +220,11 @@ func (p *Projector) isServingFunc(m Model, g sqldb.Generation) func(context.Cont
 	}
 }
 
-// switchTimeout is how long a generation that has caught up waits to pass the position of the serving one. After that
+// switchTimeout is how long a generation that has caught up with all there is waits to pass the position of the serving one. After that
 // the serving one is of another log or stands still, and is replaced all the same.
 const switchTimeout = 2 * time.Second
 
-// refoldTimeout is how long such a generation waits for the refolds of its accounts. A generation meets again each event that was ever
+// refoldTimeout is how long a generation waits for the refolds of its accounts, from when it had caught up for the first time. A generation meets again each event that was ever
 // unusable, and stops its account until the correction, which comes later on the log, has been folded.
 const refoldTimeout = 5 * time.Minute
 
@@ -252,18 +252,17 @@ func (p *Projector) serveOnceFunc(w *worker, g sqldb.Generation) func(context.Co
 // serveGeneration makes a generation that was being built serve, once it has caught up, is not behind the serving one, and answers for
 // each account that the serving one answers for.
 func (p *Projector) serveGeneration(ctx context.Context, w *worker, g sqldb.Generation) (bool, error) {
-	caughtUpAt := w.currentState().caughtUpAt
-	if caughtUpAt.IsZero() {
+	now := w.currentState()
+	if now.caughtUpAt.IsZero() {
 		return false, nil
 	}
-	waited := time.Since(caughtUpAt)
-	if waited < switchTimeout {
+	if time.Since(now.caughtUpAt) < switchTimeout {
 		ahead, err := p.isServingAhead(ctx, w)
 		if err != nil || ahead {
 			return false, err
 		}
 	}
-	if waited < refoldTimeout {
+	if time.Since(now.caughtUpFirst) < refoldTimeout {
 		isWaiting, err := p.isWaitingForRefolds(ctx, w)
 		if err != nil || isWaiting {
 			return false, err

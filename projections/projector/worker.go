@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -37,6 +38,9 @@ type worker struct {
 
 	batchSlot chan struct{} // of capacity 1: holds a value while a batch is being applied
 
+	scrubLock  sync.Mutex  // held by scrubFiles
+	isScrubDue atomic.Bool // personal data that was deleted may still be in the database's files
+
 	mu    sync.Mutex
 	state workerState
 }
@@ -46,12 +50,13 @@ const writeTimeout = 30 * time.Second
 
 // workerState is how far a worker is.
 type workerState struct {
-	isReading  bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
-	isOwner    bool   // this instance was the owner a moment ago
-	reason     string // why the generation cannot be filled, "" if it can
-	checkpoint eventstore.Checkpoint
-	caughtUpAt time.Time     // when this owner had caught up; zero before
-	changed    chan struct{} // closed at the next change of any of these
+	isReading     bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
+	isOwner       bool   // this instance was the owner a moment ago
+	reason        string // why the generation cannot be filled, "" if it can
+	checkpoint    eventstore.Checkpoint
+	caughtUpAt    time.Time     // when this owner had last caught up; zero before it did for the first time
+	caughtUpFirst time.Time     // when it did for the first time
+	changed       chan struct{} // closed at the next change of any of these
 }
 
 // currentState is a copy of the state.
@@ -71,7 +76,9 @@ func (w *worker) updateState(change func(*workerState)) {
 }
 
 // loseOwnership marks the state as that of a worker that does not own its generation.
-func loseOwnership(s *workerState) { s.isReading, s.isOwner, s.caughtUpAt = false, false, time.Time{} }
+func loseOwnership(s *workerState) {
+	s.isReading, s.isOwner, s.caughtUpAt, s.caughtUpFirst = false, false, time.Time{}, time.Time{}
+}
 
 // resumeWhenOwner returns the checkpoint to go on from, once this instance owns the generation. The feed calls it before
 // it subscribes, and again after each failure. Until then it blocks. It fails when the database does or ctx ends.
@@ -101,7 +108,7 @@ func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, er
 func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore.Checkpoint, error) {
 	checkpoint, err := checkpointOf(c)
 	if err == nil && w.model.NeedsPersonalData {
-		err = w.lease.db.TruncateWAL(ctx)
+		err = w.scrubFiles(ctx)
 	}
 	if err == nil {
 		w.updateState(func(s *workerState) {
@@ -199,7 +206,19 @@ func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
 		wake(w.refoldWake)
 	}
 	if needsScrub {
-		err = w.lease.db.TruncateWAL(ctx)
+		err = w.scrubFiles(ctx)
+	}
+	return err
+}
+
+// scrubFiles removes rows that were deleted from the database's files. Where that fails it is due until it succeeds.
+func (w *worker) scrubFiles(ctx context.Context) error {
+	w.scrubLock.Lock() // who comes later also removes what others have deleted until then
+	defer w.scrubLock.Unlock()
+	w.isScrubDue.Store(true)
+	err := w.lease.db.TruncateWAL(ctx)
+	if err == nil {
+		w.isScrubDue.Store(false)
 	}
 	return err
 }
@@ -214,7 +233,9 @@ func (w *worker) recordProgress(b feed.Batch) {
 		s.isOwner = s.isOwner || b.To != b.From // advanceCheckpoint has proved the lease
 		s.checkpoint, s.reason = b.To, ""
 		if b.CaughtUp {
-			s.caughtUpAt = time.Now()
+			if s.caughtUpAt = time.Now(); s.caughtUpFirst.IsZero() {
+				s.caughtUpFirst = s.caughtUpAt
+			}
 		}
 	})
 }

@@ -41,7 +41,7 @@ type AccountStatus struct {
 	Position         int64  // position of that event in the log
 	Reason           string // why that event stopped the account
 	LastSkipped      int64  // position of the last event of the account that was skipped since
-	RefoldCount      int64  // how often the account's rows began to be written again from its streams
+	RefoldCount      int64  // how often that its rows are written again from its streams was requested or begun
 	VoidedEvents     int64  // how many events of its streams are named by corrections
 	FirstEmptyCommit int64  // position of the first commit without a sync id that was skipped; 0 for none
 }
