@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"golang.org/x/sync/semaphore"
 
 	"lieudit/eventstore/feed"
 	"lieudit/eventstore/sqldb"
@@ -156,7 +157,7 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generatio
 // newWorker makes the worker of a generation, and registers it for workerOf.
 func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker {
 	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", g.Name),
-		logged: &p.logged, refoldWake: make(chan struct{}, 1), batchSlot: make(chan struct{}, 1)}
+		logged: &p.logged, refoldWake: make(chan struct{}, 1), batchSlot: make(chan struct{}, 1), scrubLock: semaphore.NewWeighted(1)}
 	w.state.changed = make(chan struct{})
 	w.serveWhenCaughtUp = p.serveOnceFunc(w, g)
 	w.noteDamage = func(err error) { p.registry.NoteDamage(g, err) }

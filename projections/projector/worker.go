@@ -11,6 +11,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/feed"
@@ -38,8 +39,8 @@ type worker struct {
 
 	batchSlot chan struct{} // of capacity 1: holds a value while a batch is being applied
 
-	scrubLock  sync.Mutex  // held by scrubFiles
-	isScrubDue atomic.Bool // personal data that was deleted may still be in the database's files
+	scrubLock  *semaphore.Weighted // a mutex that a context interrupts: held by scrubFiles
+	isScrubDue atomic.Bool         // personal data that was deleted may still be in the database's files
 
 	mu    sync.Mutex
 	state workerState
@@ -213,8 +214,11 @@ func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
 
 // scrubFiles removes rows that were deleted from the database's files. Where that fails it is due until it succeeds.
 func (w *worker) scrubFiles(ctx context.Context) error {
-	w.scrubLock.Lock() // who comes later also removes what others have deleted until then
-	defer w.scrubLock.Unlock()
+	w.isScrubDue.Store(true)
+	if err := w.scrubLock.Acquire(ctx, 1); err != nil { // one at a time: who comes later also removes what others have deleted until then
+		return err
+	}
+	defer w.scrubLock.Release(1)
 	w.isScrubDue.Store(true)
 	err := w.lease.db.TruncateWAL(ctx)
 	if err == nil {
