@@ -18,17 +18,18 @@ import (
 // pausedLog is a log whose reads of everything, and whose identity, wait while it is paused.
 type pausedLog struct {
 	eventstore.Store
-	mu     sync.Mutex
-	resume chan struct{} // nil while it is not paused
+	mu      sync.Mutex
+	resume  chan struct{} // nil while it is not paused
+	waiting chan struct{} // closed when somebody waits
 }
 
-// pause makes reads wait until the function that it returns is called.
-func (l *pausedLog) pause() (resume func()) {
+// pause makes reads wait until resume is called. waiting is closed once somebody waits.
+func (l *pausedLog) pause() (waiting <-chan struct{}, resume func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := make(chan struct{})
-	l.resume = c
-	return sync.OnceFunc(func() {
+	l.resume, l.waiting = c, make(chan struct{})
+	return l.waiting, sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.resume = nil
@@ -39,6 +40,10 @@ func (l *pausedLog) pause() (resume func()) {
 func (l *pausedLog) wait(ctx context.Context) error {
 	l.mu.Lock()
 	c := l.resume
+	if l.waiting != nil {
+		close(l.waiting)
+		l.waiting = nil
+	}
 	l.mu.Unlock()
 	if c == nil {
 		return nil
@@ -83,11 +88,11 @@ func TestNoKeyIsMadeBeforeAReplacedVaultIsChecked(t *testing.T) {
 		i.openAccounts(t, "a")
 		f.replaceWithOtherLogs(t)
 		before := f.countKeys(t)
-		resume := log.pause()
+		waiting, resume := log.pause()
 		defer resume()
 		checked := make(chan error, 1)
 		go func() { checked <- i.Check(t.Context()) }()
-		time.Sleep(50 * time.Millisecond) // the check waits for the log
+		<-waiting
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		if _, err := i.Key(ctx, "new", true); err == nil {
@@ -153,11 +158,11 @@ func TestALongCheckKeepsTheLease(t *testing.T) {
 	f.log = log
 	i := f.startChecked(t)
 	i.openAccounts(t, "a")
-	resume := log.pause()
+	waiting, resume := log.pause()
 	defer resume()
 	compared := make(chan error, 1)
 	go func() { compared <- i.Check(t.Context()) }()
-	time.Sleep(50 * time.Millisecond)
+	<-waiting
 	f.execStatements(t, "update {lease} set until = 0") // as if the check had taken longer than a lease
 	time.Sleep(leaseTime / 2)
 	if _, err := vault.Rewrap(t.Context(), f.address, nil, masterKey(1)); !errors.Is(err, vault.ErrInUse) {
@@ -196,11 +201,11 @@ func TestACopyPutBackDuringAComparisonIsNotTakenForCompared(t *testing.T) {
 	i.openAccounts(t, "a")
 	putBack := f.backUp(t)
 	i.openAccounts(t, "b")
-	resume := log.pause()
+	waiting, resume := log.pause()
 	defer resume()
 	compared := make(chan error, 1)
 	go func() { compared <- i.CompareNewEvents(t.Context()) }()
-	time.Sleep(100 * time.Millisecond) // it has read the binding
+	<-waiting // it has read the binding
 	putBack(f)
 	f.execStatements(t, "insert into {data_keys} (subject, key, created, destroyed) select 'b', key, created, destroyed from {data_keys} where subject = 'a'")
 	resume()
