@@ -33,7 +33,7 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request) (ki
 		return kit.Response{}, h.countRefusal(r.Context(), &a, route.endpointName(), refusal.PlanInsufficient.With(refusal.Details{Plan: a.Plan}))
 	}
 	if !route.isFile() {
-		defer h.Bodies.Limit(r, bodylimit.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
+		defer bodylimit.Limit(h.Bodies, r, bodylimit.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
 			return h.checkLargeBody(r.Context(), &a, route.endpointName())
 		}})()
 	}

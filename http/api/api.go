@@ -28,7 +28,7 @@ import (
 	locationscommands "lieudit/commands/locations"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/clientip"
 	"lieudit/http/kit"
 	"lieudit/http/router"
@@ -55,7 +55,7 @@ type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Throttle *throttle.Throttle // of publishable keys
 	Clients  *clientip.Finder   // whose address the throttle counts
-	Bodies   *bodylimit.Budget  // of large bodies
+	Bodies   *budget.Budget     // of large bodies
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock

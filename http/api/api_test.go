@@ -18,7 +18,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
 	"lieudit/http/auth"
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/clientip"
 	"lieudit/http/routing"
 	"lieudit/http/throttle"
@@ -96,8 +96,8 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 		},
 		env: api.Env{
 			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
-			Bodies:   bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
-			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: bodylimit.NewBudget(1, 1)},
+			Bodies:   budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
+			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: budget.New(1, 1)},
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
 		},
 	}

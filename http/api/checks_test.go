@@ -17,6 +17,7 @@ import (
 	"lieudit/http/api"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/connlimit"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
@@ -338,7 +339,7 @@ func TestALargeBodyIsReadOnlyAfterAllChecksBeforeSyntax(t *testing.T) {
 	} {
 		b, meter := newTestAPI(t), &fakeMeter{admitErr: c.refuse}
 		b.keyRing.isStale = c.stale
-		b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Bodies = meter, bodylimit.NewBudget(c.room, c.room) })
+		b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Bodies = meter, budget.New(c.room, c.room) })
 		text := strings.NewReader(padTo(invalidJSON, c.bytes))
 		w := b.sendBody(c.method, c.path, c.key, text)
 		expectResponse(t, c.what, w, c.status, c.body)
@@ -385,7 +386,7 @@ func TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.replaceHandler(func(p *fakeParts) {
-			p.meter, p.env.Bodies = &fakeMeter{admitErr: c.refuse}, bodylimit.NewBudget(c.room, c.room)
+			p.meter, p.env.Bodies = &fakeMeter{admitErr: c.refuse}, budget.New(c.room, c.room)
 		})
 		s := &http.Server{Handler: b.Handler}
 		go connlimit.NewListener(inner, 10, slog.New(slog.DiscardHandler)).Serve(s)
@@ -408,7 +409,7 @@ func TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted(t *testing.T) {
 // budgetRecordingMeter is a meter that records how much of a budget is in use during the work of a request.
 type budgetRecordingMeter struct {
 	fakeMeter
-	*bodylimit.Budget
+	*budget.Budget
 	used int64
 }
 
@@ -419,7 +420,7 @@ func (h *budgetRecordingMeter) Admit(ctx context.Context, a *auth.Authentication
 
 func TestTheShareOfABodyIsHeldWhileTheRequestIsAtWork(t *testing.T) {
 	t.Parallel()
-	b, meter := newTestAPI(t), &budgetRecordingMeter{Budget: bodylimit.NewBudget(1<<20, 1<<20)}
+	b, meter := newTestAPI(t), &budgetRecordingMeter{Budget: budget.New(1<<20, 1<<20)}
 	b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Bodies = meter, meter.Budget })
 	w := b.sendBody("POST", "/address/verify", "GROWTH secret", strings.NewReader(padTo(`{"q":"x","limit":0}`, 100_000)))
 	expectResponse(t, "a rule", w, 422, "greater_than_equal")

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/csvfile"
 	"lieudit/http/csvupload"
 	"lieudit/http/kit"
@@ -23,8 +24,8 @@ import (
 
 // Uploads is where files that clients send are kept while they are answered.
 type Uploads struct {
-	Folder string            // of the files that are too large for memory
-	Budget *bodylimit.Budget // in files: how many of those there may be at once
+	Folder string         // of the files that are too large for memory
+	Budget *budget.Budget // in files: how many of those there may be at once
 }
 
 // newFileWorkers bounds how many goroutines answer rows of files. One processor stays free for all other requests, where there are
@@ -49,7 +50,7 @@ type fileJob struct {
 
 // receiveFile reads the form of a request, and the file in it. After an error there is nothing to free.
 func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*fileJob, error) {
-	release := h.Uploads.Budget.Limit(r, bodylimit.Admission{Account: c.Account, Limit: fileBody, Cost: 1})
+	release := bodylimit.Limit(h.Uploads.Budget, r, bodylimit.Admission{Account: c.Account, Limit: fileBody, Cost: 1})
 	upload, err := csvupload.Receive(r, h.Uploads.Folder)
 	if err != nil {
 		release()

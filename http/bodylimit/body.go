@@ -1,14 +1,12 @@
-// Package bodylimit limits what request bodies cost: how many of their bytes are in memory at once (Budget), and how slowly
-// a client may send them (PacedReader). Its constraint is the order of checks: of a body larger than Small nothing is read
+// Package bodylimit limits what request bodies cost: how many of their bytes are in memory at once (Limit, by a
+// budget.Budget), and how slowly a client may send them (PacedReader). Its constraint is the order of checks: of a body larger than Small nothing is read
 // before Admission.Allow has agreed and the body holds its share of the budget. (Where the client declares no length, the
 // first Small+1 bytes are read to find out.)
 //
-//	connlimit ──> PacedReader ──> api, customerarea: Budget.Limit ──> limitedBody ──> kit.Decoder: Read
+//	connlimit ──> PacedReader ──> api, customerarea: Limit ──> limitedBody ──> kit.Decoder: Read
 //	                                                                      │ first Read of a large body
-//	                                Admission.Allow, Budget.Acquire <─────┘
+//	                                Admission.Allow, budget.Acquire <─────┘
 //	                                release <── the request is answered
-//
-// x/sync/semaphore has no accounts: it neither serves them in turn nor limits what one holds. So the budget is our own.
 package bodylimit
 
 import (
@@ -18,6 +16,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"lieudit/http/budget"
 )
 
 // Small is the largest body, in bytes, that needs no share of the budget.
@@ -33,10 +33,10 @@ type Admission struct {
 
 // Limit replaces the body of a request by one that is read within the admission's limit and the budget. Reads beyond the
 // limit fail with a *http.MaxBytesError. Reads of a large body that is not admitted fail with the error of Allow, with
-// ErrOverloaded, or with the error of the request's context. A large body takes a share of its declared length, else of
+// budget.ErrOverloaded, or with the error of the request's context. A large body takes a share of its declared length, else of
 // the limit, on its first read. The caller must call release once it no longer needs what was read; the share is held
 // until then.
-func (b *Budget) Limit(r *http.Request, a Admission) (release func()) {
+func Limit(b *budget.Budget, r *http.Request, a Admission) (release func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
@@ -51,7 +51,7 @@ func (b *Budget) Limit(r *http.Request, a Admission) (release func()) {
 // limitedBody is the body that Limit puts in place. One goroutine reads it.
 type limitedBody struct {
 	io.ReadCloser
-	budget       *Budget
+	budget       *budget.Budget
 	ctx          context.Context // of the request
 	admission    Admission
 	declared     int64 // -1: the length is not known

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 )
 
 const limit = 4 * bodylimit.Small
@@ -40,9 +41,9 @@ func TestALargeBodyTakesItsShareAndASmallOneNone(t *testing.T) {
 		{"small, of unknown length", bodylimit.Small, -1, 0},
 		{"large, of unknown length", bodylimit.Small + 1, -1, limit},
 	} {
-		b := bodylimit.NewBudget(1<<30, 1<<30)
+		b := budget.New(1<<30, 1<<30)
 		r, _ := request(c.bytes, c.declared)
-		release := b.Limit(r, bodylimit.Admission{Account: "a", Limit: limit})
+		release := bodylimit.Limit(b, r, bodylimit.Admission{Account: "a", Limit: limit})
 		got, err := io.ReadAll(r.Body)
 		if err != nil || len(got) != c.bytes {
 			t.Errorf("%s: read %d bytes, %v", c.what, len(got), err)
@@ -59,9 +60,9 @@ func TestALargeBodyTakesItsShareAndASmallOneNone(t *testing.T) {
 
 func TestABudgetMayCountSomethingOtherThanBytes(t *testing.T) {
 	t.Parallel()
-	b := bodylimit.NewBudget(1, 1)
+	b := budget.New(1, 1)
 	first, _ := request(limit, limit)
-	release := b.Limit(first, bodylimit.Admission{Account: "a", Limit: limit, Cost: 1})
+	release := bodylimit.Limit(b, first, bodylimit.Admission{Account: "a", Limit: limit, Cost: 1})
 	if _, err := io.ReadAll(first.Body); err != nil || b.Status().Used != 1 {
 		t.Errorf("%d of the budget are in use, %v, want 1", b.Status().Used, err)
 	}
@@ -89,12 +90,12 @@ func TestNothingOfALargeBodyIsReadThatIsNotAdmitted(t *testing.T) {
 		{"over the limit, by its own account", limit + 1, limit + 1, nil, 0, &tooLarge, 0},
 		{"over the account's part", limit, limit, nil, 1, nil, 0},
 	} {
-		b := bodylimit.NewBudget(limit, limit-c.held)
+		b := budget.New(limit, limit-c.held)
 		r, sent := request(c.bytes, c.declared)
 		asked := 0
-		defer b.Limit(r, bodylimit.Admission{Account: "a", Limit: limit, Allow: func() error { asked++; return c.allow }})()
+		defer bodylimit.Limit(b, r, bodylimit.Admission{Account: "a", Limit: limit, Allow: func() error { asked++; return c.allow }})()
 		_, err := io.ReadAll(r.Body)
-		if c.want == nil && !errors.Is(err, bodylimit.ErrOverloaded) || c.want != nil && !errors.As(err, c.want) {
+		if c.want == nil && !errors.Is(err, budget.ErrOverloaded) || c.want != nil && !errors.As(err, c.want) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		if read := c.bytes - sent.Len(); read != c.read {
@@ -108,9 +109,9 @@ func TestNothingOfALargeBodyIsReadThatIsNotAdmitted(t *testing.T) {
 
 func TestABodyLongerThanTheLimitIsReadUpToIt(t *testing.T) {
 	t.Parallel()
-	b := bodylimit.NewBudget(2*limit, 2*limit)
+	b := budget.New(2*limit, 2*limit)
 	r, _ := request(limit+1, -1)
-	defer b.Limit(r, bodylimit.Admission{Limit: limit})()
+	defer bodylimit.Limit(b, r, bodylimit.Admission{Limit: limit})()
 	got, err := io.ReadAll(r.Body)
 	if tooLarge := new(http.MaxBytesError); !errors.As(err, &tooLarge) || len(got) != limit {
 		t.Errorf("read %d bytes, %v", len(got), err)

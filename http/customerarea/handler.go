@@ -25,6 +25,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/schemas/access"
@@ -47,7 +48,7 @@ type TokenRing interface {
 // Env is what the customer area runs in. Every part is required.
 type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
-	Bodies   *bodylimit.Budget  // of large bodies
+	Bodies   *budget.Budget     // of large bodies
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
 	Log      *slog.Logger       // tokens are redacted before they get to it
@@ -118,7 +119,7 @@ func (h *handler) serveAuthenticated(r *http.Request) (kit.Response, error) {
 	if err := h.authorize(r.Context(), p, rt, vars["id"]); err != nil {
 		return kit.Response{}, err
 	}
-	defer h.Bodies.Limit(r, bodylimit.Admission{Account: p.Account, Limit: maxBodyBytes})()
+	defer bodylimit.Limit(h.Bodies, r, bodylimit.Admission{Account: p.Account, Limit: maxBodyBytes})()
 	r.Body = &redactedBody{ReadCloser: r.Body, prefixes: h.Prefixes}
 	do, err := rt.endpoint(r)
 	if err != nil {

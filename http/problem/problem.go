@@ -16,6 +16,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
 )
@@ -54,7 +55,7 @@ func FromError(err error) (Problem, bool) {
 		return fromCode(refusal.BodyTooLarge), true
 	}
 	switch {
-	case errors.Is(err, bodylimit.ErrOverloaded):
+	case errors.Is(err, budget.ErrOverloaded):
 		return fromCode(refusal.Overloaded), true
 	case errors.Is(err, bodylimit.ErrSlow):
 		return fromCode(refusal.RequestMalformed), true

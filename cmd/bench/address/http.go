@@ -12,7 +12,7 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/clientip"
 	"lieudit/http/routing"
 	"lieudit/http/throttle"
@@ -40,7 +40,7 @@ func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, ques
 	noLocations := api.Locations{} // no request of the benchmark concerns them
 	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, routing.NoRouter{}, noLocations, api.Env{
 		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
-		Bodies:   bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
+		Bodies:   budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
 		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

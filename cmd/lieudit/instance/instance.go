@@ -44,7 +44,7 @@ import (
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/clientip"
 	"lieudit/http/customerarea"
 	"lieudit/projections/changes"
@@ -126,8 +126,8 @@ type Instance struct {
 	hasCaughtUp  atomic.Bool // the read models have caught up once
 	usageLoss    *usageLoss  // what the start found; nil: nothing
 	clients      *clientip.Finder
-	bodyBudget   *bodylimit.Budget
-	uploadBudget *bodylimit.Budget // of files on disk
+	bodyBudget   *budget.Budget
+	uploadBudget *budget.Budget // of files on disk
 	handlers     handlers
 }
 
@@ -156,8 +156,8 @@ func New(parts Parts) (*Instance, error) {
 	}
 	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), cmp.Or(i.SnapshotThreshold, commands.DefaultSnapshotThreshold), i.Disk, i.Log)
 	total := cmp.Or(i.Settings.BodyBudget, DefaultBodyBudget)
-	i.bodyBudget = bodylimit.NewBudget(total, cmp.Or(i.AccountBodyBudget, total/2))
-	i.uploadBudget = bodylimit.NewBudget(maxUploads, maxAccountUploads)
+	i.bodyBudget = budget.New(total, cmp.Or(i.AccountBodyBudget, total/2))
+	i.uploadBudget = budget.New(maxUploads, maxAccountUploads)
 	i.clients = clientip.NewFinder(i.TrustedProxies, i.Log)
 	i.Registry.InstanceID = i.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
 	i.Registry.Program, i.Registry.Format = i.Version, event.HighestFormat
@@ -218,7 +218,7 @@ func (i *Instance) Watch(ctx context.Context) error {
 func (i *Instance) Close() error { return i.vault.Close() }
 
 // Bodies counts the bytes of large request bodies in memory.
-func (i *Instance) Bodies() *bodylimit.Budget { return i.bodyBudget }
+func (i *Instance) Bodies() *budget.Budget { return i.bodyBudget }
 
 // errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it had to, not because it failed.
 func errorUnlessCanceled(ctx context.Context, err error) error {

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 type gcTuner struct{ crossings chan bool }
 
 // newGCTuner returns a gcTuner that watches a budget. The budget must not be in use yet.
-func newGCTuner(b *bodylimit.Budget) gcTuner {
+func newGCTuner(b *budget.Budget) gcTuner {
 	g := gcTuner{make(chan bool, 1)}
 	b.Watch(manyBodyBytes, func(above bool) {
 		select { // the last value replaces one not yet received; the budget's lock makes this the only sender

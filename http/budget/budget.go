@@ -1,4 +1,10 @@
-package bodylimit
+// Package budget shares out something scarce among accounts: bytes of memory, files on disk, workers. Whoever uses some of it
+// holds a share meanwhile.
+//
+//	Budget.Acquire ──> release        a share is waited for in the account's queue, held, given back
+//
+// x/sync/semaphore has no accounts: it neither serves them in turn nor limits what one holds. So the budget is our own.
+package budget
 
 import (
 	"container/list"
@@ -9,20 +15,19 @@ import (
 )
 
 const (
-	// MaxWait is how long a body waits for its share of the budget.
+	// MaxWait is how long a request waits for its share of a budget.
 	MaxWait = 30 * time.Second
-	// maxWaiting is how many bodies wait at once, maxAccountWaiting how many of one account.
+	// maxWaiting is how many shares are waited for at once, maxAccountWaiting how many by one account.
 	maxWaiting        = 4096
 	maxAccountWaiting = maxWaiting / 2
 )
 
-// ErrOverloaded: a body got no share of the budget within MaxWait, too many bodies wait already, or the body is larger than
-// the part of one account.
-var ErrOverloaded = errors.New("no room for a request body")
+// ErrOverloaded: a share was not granted within MaxWait, too many are waited for already, or it is larger than the part of
+// one account.
+var ErrOverloaded = errors.New("no share of a budget")
 
-// Budget limits the bytes of request bodies that are in memory at once: in total, and in part for each account. A share is
-// granted whole or not at all. Waiting accounts are served round-robin; within an account shares are served in the order
-// of arrival. A share that does not fit into the total blocks all that come after it, so that small ones cannot starve a
+// Budget limits how many units of something are in use at once: in total, and by each account. A share is granted whole or
+// not at all. Waiting accounts are served round-robin; within an account shares are served in the order of arrival. A share that does not fit into the total blocks all that come after it, so that small ones cannot starve a
 // large one. An account that would exceed its own part is skipped and blocks nobody else. A Budget is safe for concurrent
 // use.
 type Budget struct {
@@ -47,34 +52,40 @@ type account struct {
 	turnElement *list.Element
 }
 
-// share is a number of bytes of the budget, waited for or granted.
+// share is a number of units of the budget, waited for or granted.
 type share struct {
 	account *account
-	bytes   int64
+	units   int64
 	element *list.Element // in account.queue; nil once granted
 	granted chan struct{}
 }
 
-// NewBudget returns a budget of total bytes, of which one account may hold part.
-func NewBudget(total, part int64) *Budget {
+// New returns a budget of total units, of which one account may hold part.
+func New(total, part int64) *Budget {
 	return &Budget{total: total, part: min(part, total), accounts: make(map[string]*account)}
 }
 
-// Watch makes the budget call crossed each time the bytes in use rise to the level or fall below it. The budget is locked
+// Watch makes the budget call crossed each time the units in use rise to the level or fall below it. The budget is locked
 // during that call, which must not block. Watch itself must be called before the budget is used.
 func (b *Budget) Watch(level int64, crossed func(above bool)) {
 	b.level, b.onLevelCrossed = level, crossed
 }
 
-// Acquire waits for a share of the budget and returns the function that gives it back, which may be called more than
-// once. It fails with ErrOverloaded, or with the error of ctx.
-func (b *Budget) Acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
-	s, err := b.enqueue(name, bytes)
+// Acquire waits for a share of the budget, MaxWait at most, and returns the function that gives it back, which may be called
+// more than once. It fails with ErrOverloaded, or with the error of ctx.
+func (b *Budget) Acquire(ctx context.Context, name string, units int64) (release func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
+	defer cancel()
+	return b.AcquirePatiently(ctx, name, units)
+}
+
+// AcquirePatiently is Acquire that waits until ctx ends. It is for work whose client is being answered already, so that only
+// the client can give up.
+func (b *Budget) AcquirePatiently(ctx context.Context, name string, units int64) (release func(), err error) {
+	s, err := b.enqueue(name, units)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
-	defer cancel()
 	select {
 	case <-s.granted:
 		return sync.OnceFunc(func() { b.release(s) }), nil
@@ -86,11 +97,11 @@ func (b *Budget) Acquire(ctx context.Context, name string, bytes int64) (release
 }
 
 // enqueue adds a share to the end of its account's queue, and grants it at once where it fits.
-func (b *Budget) enqueue(name string, bytes int64) (*share, error) {
+func (b *Budget) enqueue(name string, units int64) (*share, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[name]
-	if bytes > b.part || b.waiting == maxWaiting || a != nil && a.queue.Len() == maxAccountWaiting {
+	if units > b.part || b.waiting == maxWaiting || a != nil && a.queue.Len() == maxAccountWaiting {
 		b.overloaded++
 		return nil, ErrOverloaded
 	}
@@ -98,7 +109,7 @@ func (b *Budget) enqueue(name string, bytes int64) (*share, error) {
 		a = &account{name: name}
 		b.accounts[name] = a
 	}
-	s := &share{account: a, bytes: bytes, granted: make(chan struct{})}
+	s := &share{account: a, units: units, granted: make(chan struct{})}
 	s.element = a.queue.PushBack(s)
 	if a.turnElement == nil {
 		a.turnElement = b.waitingAccounts.PushBack(a)
@@ -112,10 +123,10 @@ func (b *Budget) enqueue(name string, bytes int64) (*share, error) {
 func (b *Budget) release(s *share) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.returnBytes(s)
+	b.returnUnits(s)
 }
 
-// withdraw ends the wait for a share. If the share was granted meanwhile, its bytes are given back.
+// withdraw ends the wait for a share. If the share was granted meanwhile, its units are given back.
 func (b *Budget) withdraw(s *share, overloaded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +134,7 @@ func (b *Budget) withdraw(s *share, overloaded bool) {
 		b.overloaded++
 	}
 	if s.element == nil {
-		b.returnBytes(s)
+		b.returnUnits(s)
 		return
 	}
 	b.dequeue(s)
@@ -131,18 +142,18 @@ func (b *Budget) withdraw(s *share, overloaded bool) {
 	b.grantShares() // those that this share blocked
 }
 
-// returnBytes gives the bytes of a granted share back and grants waiting shares. The lock is held.
-func (b *Budget) returnBytes(s *share) {
-	b.addUsed(s.account, -s.bytes)
+// returnUnits gives the units of a granted share back and grants waiting shares. The lock is held.
+func (b *Budget) returnUnits(s *share) {
+	b.addUsed(s.account, -s.units)
 	b.dropIfIdle(s.account)
 	b.grantShares()
 }
 
-// addUsed adds to the bytes that an account holds, or subtracts where bytes is negative. The lock is held.
-func (b *Budget) addUsed(a *account, bytes int64) {
+// addUsed adds to the units that an account holds, or subtracts where units is negative. The lock is held.
+func (b *Budget) addUsed(a *account, units int64) {
 	before := b.used >= b.level
-	b.used += bytes
-	a.used += bytes
+	b.used += units
+	a.used += units
 	if above := b.used >= b.level; above != before && b.onLevelCrossed != nil {
 		b.onLevelCrossed(above)
 	}
@@ -160,7 +171,7 @@ func (b *Budget) dequeue(s *share) {
 	}
 }
 
-// dropIfIdle removes an account that holds no bytes and waits for none. The lock is held.
+// dropIfIdle removes an account that holds no units and waits for none. The lock is held.
 func (b *Budget) dropIfIdle(a *account) {
 	if a.used == 0 && a.queue.Len() == 0 {
 		delete(b.accounts, a.name)
@@ -172,14 +183,14 @@ func (b *Budget) grantShares() {
 	for turn := b.waitingAccounts.Front(); turn != nil; {
 		a := turn.Value.(*account)
 		s := a.queue.Front().Value.(*share)
-		if a.used+s.bytes > b.part { // it waits until the account gives shares back
+		if a.used+s.units > b.part { // it waits until the account gives shares back
 			turn = turn.Next()
 			continue
 		}
-		if b.used+s.bytes > b.total {
+		if b.used+s.units > b.total {
 			return
 		}
-		b.addUsed(a, s.bytes)
+		b.addUsed(a, s.units)
 		b.dequeue(s)
 		close(s.granted)
 		if a.turnElement != nil {
@@ -191,9 +202,9 @@ func (b *Budget) grantShares() {
 
 // Status are the figures of a budget.
 type Status struct {
-	Used       int64 // bytes
-	Waiting    int   // bodies
-	Overloaded int64 // bodies that got no share, since the start
+	Used       int64 // units
+	Waiting    int   // shares
+	Overloaded int64 // shares that were not granted, since the start
 }
 
 // Status returns the present figures.

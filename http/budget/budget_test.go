@@ -1,4 +1,4 @@
-package bodylimit_test
+package budget_test
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 )
 
 // shareRecorder takes shares of a budget and notes the order in which they are granted.
 type shareRecorder struct {
-	*bodylimit.Budget
+	*budget.Budget
 	mu      sync.Mutex
 	granted []string
 	release map[string]func()
@@ -30,7 +30,7 @@ func (b *shareRecorder) failure(name string) error {
 }
 
 func newShareRecorder(total, part int64) *shareRecorder {
-	return &shareRecorder{Budget: bodylimit.NewBudget(total, part), release: map[string]func(){}, failed: map[string]error{}}
+	return &shareRecorder{Budget: budget.New(total, part), release: map[string]func(){}, failed: map[string]error{}}
 }
 
 // acquire asks for a share and returns when it is granted, refused or waited for.
@@ -82,7 +82,7 @@ func TestSharesAreGrantedInTurnByAccountAndInOrderWithinOne(t *testing.T) {
 			b.returnShare(next)
 		}
 		b.expectGranted(t, "a1", "a2", "b1", "c1", "a3", "b2", "a4")
-		if got := b.Status(); got != (bodylimit.Status{}) {
+		if got := b.Status(); got != (budget.Status{}) {
 			t.Errorf("all was given back, but %+v", got)
 		}
 	})
@@ -126,16 +126,16 @@ func TestAShareThatWaitsTooLongIsRefusedAndBlocksNobody(t *testing.T) {
 		b.acquire(t.Context(), "b", 1, 8)
 		time.Sleep(time.Second)
 		b.acquire(t.Context(), "c", 1, 4)
-		time.Sleep(bodylimit.MaxWait - 2*time.Second)
+		time.Sleep(budget.MaxWait - 2*time.Second)
 		synctest.Wait()
 		b.expectGranted(t, "a1")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if !errors.Is(b.failure("b1"), bodylimit.ErrOverloaded) {
-			t.Errorf("after %v: %v, want ErrOverloaded", bodylimit.MaxWait, b.failure("b1"))
+		if !errors.Is(b.failure("b1"), budget.ErrOverloaded) {
+			t.Errorf("after %v: %v, want ErrOverloaded", budget.MaxWait, b.failure("b1"))
 		}
 		b.expectGranted(t, "a1", "c1")
-		if got, want := b.Status(), (bodylimit.Status{Used: 10, Overloaded: 1}); got != want {
+		if got, want := b.Status(), (budget.Status{Used: 10, Overloaded: 1}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
@@ -157,7 +157,7 @@ func TestAShareIsGivenBackWhenItsRequestEnds(t *testing.T) {
 		b.returnShare("a1")
 		b.returnShare("a1") // once more is nothing
 		b.expectGranted(t, "a1", "c1")
-		if got, want := b.Status(), (bodylimit.Status{Used: 10}); got != want {
+		if got, want := b.Status(), (budget.Status{Used: 10}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
@@ -166,7 +166,7 @@ func TestAShareIsGivenBackWhenItsRequestEnds(t *testing.T) {
 func TestAShareGrantedWhileItsRequestEndsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for range 200 {
-		b := bodylimit.NewBudget(1, 1)
+		b := budget.New(1, 1)
 		hold, err := b.Acquire(t.Context(), "a", 1)
 		if err != nil {
 			t.Fatal(err)
@@ -190,8 +190,8 @@ func TestAShareGrantedWhileItsRequestEndsIsGivenBack(t *testing.T) {
 
 func TestAShareOverAnAccountsPartIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	b := bodylimit.NewBudget(10, 5)
-	if _, err := b.Acquire(t.Context(), "a", 6); !errors.Is(err, bodylimit.ErrOverloaded) {
+	b := budget.New(10, 5)
+	if _, err := b.Acquire(t.Context(), "a", 6); !errors.Is(err, budget.ErrOverloaded) {
 		t.Errorf("got %v, want ErrOverloaded", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestOneAccountCannotTakeAllTheWaitingPlaces(t *testing.T) {
 
 func TestCrossingTheLevelIsReported(t *testing.T) {
 	t.Parallel()
-	b := bodylimit.NewBudget(10, 10)
+	b := budget.New(10, 10)
 	var told []bool
 	b.Watch(5, func(above bool) { told = append(told, above) })
 	var release [3]func()
@@ -235,7 +235,7 @@ func TestCrossingTheLevelIsReported(t *testing.T) {
 // TestABudgetIsNeverOverdrawn has takers of all sizes at once, with the race detector's eyes on it.
 func TestABudgetIsNeverOverdrawn(t *testing.T) {
 	t.Parallel()
-	b := bodylimit.NewBudget(100, 50)
+	b := budget.New(100, 50)
 	done := make(chan struct{})
 	for taker := range 16 {
 		go func() {
