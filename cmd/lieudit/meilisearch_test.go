@@ -67,7 +67,7 @@ func deleteSiteIndex(t *testing.T, c *service.Config) {
 	}
 	log, err := registry.LogID(context.Background(), table.LocationsModel)
 	if err == nil && log != "" {
-		_, err = server.Client().DeleteIndex(siteindex.Name(log))
+		_, err = server.Client().DeleteIndex(context.Background(), siteindex.Name(log))
 	}
 	if err != nil {
 		t.Error(err)
@@ -234,7 +234,7 @@ func TestInstancesThatIndexAVintageAtOnceFillItOnce(t *testing.T) {
 		if name == 0 {
 			t.Cleanup(func() {
 				err := d.Delete(context.Background(), v)
-				if _, gone := at.Client().DeleteIndex(d.Name); err != nil || gone != nil {
+				if _, gone := at.Client().DeleteIndex(context.Background(), d.Name); err != nil || gone != nil {
 					t.Error(err, gone)
 				}
 			})
@@ -246,7 +246,7 @@ func TestInstancesThatIndexAVintageAtOnceFillItOnce(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Error(err)
 	}
-	indexes, err := at.Client().ListIndexes(&meilisearch.IndexesQuery{Limit: 1000})
+	indexes, err := at.Client().ListIndexes(t.Context(), &meilisearch.IndexesQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

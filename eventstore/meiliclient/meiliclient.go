@@ -72,8 +72,8 @@ func WrapError(operation string, err error) error {
 	case !errors.As(err, &e):
 	case e.OriginError != nil:
 		err = e.OriginError
-	case e.MeilisearchApiError.Code != "":
-		err = &APIError{e.MeilisearchApiError.Code, e.MeilisearchApiError.Message}
+	case e.APIError.Code != "":
+		err = &APIError{string(e.APIError.Code), e.APIError.Message}
 	default:
 		err = fmt.Errorf("answered with status %d", e.StatusCode)
 	}

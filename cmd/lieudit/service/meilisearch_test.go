@@ -291,9 +291,9 @@ func TestIndexThatIsLostIsNoticed(t *testing.T) {
 	s := openFixture(t)
 	s.WriteSites(nil, newShop("a", "p", "Magasin"))
 	server := meilisearch.New(s.server.URL, meilisearch.WithAPIKey(s.server.Key), meilisearch.WithCustomClient(&http.Client{Transport: s.server.Transport}))
-	task, err := server.DeleteIndex(s.server.Index)
+	task, err := server.DeleteIndex(t.Context(), s.server.Index)
 	if err == nil {
-		_, err = server.WaitForTask(task.TaskUID, time.Millisecond)
+		_, err = server.WaitForTask(t.Context(), task.TaskUID, time.Millisecond)
 	}
 	if err != nil {
 		t.Fatal(err)

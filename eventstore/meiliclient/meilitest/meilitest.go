@@ -12,6 +12,7 @@
 package meilitest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
@@ -121,7 +122,7 @@ func recordingPath(test string) string {
 // serverVersion asks a real server for its version.
 func serverVersion(t testing.TB, s meiliclient.Server) string {
 	t.Helper()
-	v, err := newClient(s).VersionWithContext(t.Context())
+	v, err := newClient(s).Version(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +134,14 @@ func newClient(s meiliclient.Server) meilisearch.ServiceManager {
 	return meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(&http.Client{}), meilisearch.DisableRetries())
 }
 
-// deleteIndex deletes the test's index, if there is one, and waits until it is gone.
+// deleteIndex deletes the test's index, if there is one, and waits until it is gone. It also runs in Cleanup, when the context of
+// the test has ended.
 func deleteIndex(t testing.TB, s meiliclient.Server) {
 	t.Helper()
-	task, err := newClient(s).DeleteIndex(s.Index)
+	ctx := context.WithoutCancel(t.Context())
+	task, err := newClient(s).DeleteIndex(ctx, s.Index)
 	if err == nil {
-		_, err = newClient(s).WaitForTask(task.TaskUID, 10*time.Millisecond)
+		_, err = newClient(s).WaitForTask(ctx, task.TaskUID, 10*time.Millisecond)
 	}
 	if err != nil {
 		t.Fatal(err)

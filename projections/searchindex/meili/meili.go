@@ -80,7 +80,7 @@ func (x *Index) Open(ctx context.Context) (searchindex.IndexState, error) {
 	createdAt, err := x.creationTime(ctx)
 	if meiliclient.ErrorCode(err) == "index_not_found" {
 		err = x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-			return x.server.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: x.identity.resolveName(""), PrimaryKey: "id"})
+			return x.server.CreateIndex(ctx, &meilisearch.IndexConfig{Uid: x.identity.resolveName(""), PrimaryKey: "id"})
 		})
 		if err == nil {
 			createdAt, err = x.creationTime(ctx)
@@ -119,7 +119,7 @@ func (x *Index) handle() meilisearch.IndexManager { return x.server.Index(x.iden
 
 // creationTime is when the index was created.
 func (x *Index) creationTime(ctx context.Context) (time.Time, error) {
-	info, err := x.server.GetIndexWithContext(ctx, x.identity.resolveName(""))
+	info, err := x.server.GetIndex(ctx, x.identity.resolveName(""))
 	if err != nil {
 		return time.Time{}, meiliclient.WrapError("index", err)
 	}
@@ -130,7 +130,7 @@ func (x *Index) creationTime(ctx context.Context) (time.Time, error) {
 // sites that the index holds do not matter then.
 func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
 	var documents meilisearch.DocumentsResult
-	err := x.handle().GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: siteindex.CheckpointFilter, Limit: 1}, &documents)
+	err := x.handle().GetDocuments(ctx, &meilisearch.DocumentsQuery{Filter: siteindex.CheckpointFilter, Limit: 1}, &documents)
 	if err != nil || len(documents.Results) == 0 {
 		return searchindex.IndexState{}, meiliclient.WrapError("checkpoint", err)
 	}
@@ -139,7 +139,7 @@ func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
 		return searchindex.IndexState{}, meiliclient.WrapError("checkpoint", err)
 	}
 	filter := siteindex.GenerationFilter("=", checkpoint.Generation)
-	err = x.handle().GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: filter, Limit: 1, Fields: siteindex.DisplayedAttributes[:1]}, &documents)
+	err = x.handle().GetDocuments(ctx, &meilisearch.DocumentsQuery{Filter: filter, Limit: 1, Fields: siteindex.DisplayedAttributes[:1]}, &documents)
 	sites := int(documents.Total) - 1 // the checkpoint is of the generation too
 	return searchindex.IndexState{Generation: checkpoint.Generation, Position: checkpoint.Position, Sites: sites}, meiliclient.WrapError("count", err)
 }
@@ -158,7 +158,7 @@ func (x *Index) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
 	}
 	if len(documents) > 0 {
 		err := x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-			return index.AddDocumentsWithContext(ctx, documents, nil)
+			return index.AddDocuments(ctx, documents, nil)
 		})
 		if err != nil {
 			return err
@@ -199,14 +199,14 @@ func (x *Index) deleteSites(ctx context.Context, deleted []string) error {
 		return nil
 	}
 	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-		return index.DeleteDocumentsWithContext(ctx, ids, nil)
+		return index.DeleteDocuments(ctx, ids, nil)
 	})
 }
 
 // deleteByFilter deletes the documents that a filter holds for. None is no error.
 func (x *Index) deleteByFilter(ctx context.Context, filter string) error {
 	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-		return index.DeleteDocumentsByFilterWithContext(ctx, filter, nil)
+		return index.DeleteDocumentsByFilter(ctx, filter, nil)
 	})
 }
 
@@ -217,14 +217,14 @@ func (x *Index) SaveProgress(ctx context.Context, b searchindex.Batch) error {
 	checkpoint := []siteindex.Checkpoint{siteindex.NewCheckpoint(b.Generation, b.Position)}
 	if generation == b.Generation { // then the checkpoint is there: where it is not, the index was lost, and it must not seem complete
 		return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-			return index.UpdateDocumentsWithContext(ctx, checkpoint, &meilisearch.DocumentOptions{SkipCreation: true})
+			return index.UpdateDocuments(ctx, checkpoint, &meilisearch.DocumentOptions{SkipCreation: true})
 		})
 	}
 	if err := x.checkSameIndex(ctx, createdAt); err != nil {
 		return err
 	}
 	err := x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-		return index.AddDocumentsWithContext(ctx, checkpoint, nil)
+		return index.AddDocuments(ctx, checkpoint, nil)
 	})
 	if err != nil {
 		return err

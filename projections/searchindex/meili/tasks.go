@@ -24,7 +24,7 @@ func (x *Index) runTask(ctx context.Context, enqueue func(meilisearch.IndexManag
 		return classifyError(meiliclient.WrapError("write", err))
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, maxTaskPoll) {
-		task, err := x.server.GetTaskWithContext(ctx, queued.TaskUID)
+		task, err := x.server.GetTask(ctx, queued.TaskUID)
 		if err != nil {
 			return meiliclient.WrapError("task", err)
 		}
@@ -32,7 +32,7 @@ func (x *Index) runTask(ctx context.Context, enqueue func(meilisearch.IndexManag
 		case meilisearch.TaskStatusSucceeded:
 			return nil
 		case meilisearch.TaskStatusFailed, meilisearch.TaskStatusCanceled:
-			reason := &meiliclient.APIError{Code: task.Error.Code, Message: task.Error.Message}
+			reason := &meiliclient.APIError{Code: string(task.Error.Code), Message: task.Error.Message}
 			return classifyError(fmt.Errorf("meilisearch: task %d %s: %w", queued.TaskUID, task.Status, reason))
 		}
 		select {
@@ -61,19 +61,19 @@ func classifyError(err error) error {
 func (x *Index) applySettings(ctx context.Context) error {
 	rules := filterableAttributes()
 	err := x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-		return index.UpdateFilterableAttributesWithContext(ctx, &rules)
+		return index.UpdateFilterableAttributes(ctx, &rules)
 	})
 	if err != nil {
 		return err
 	}
 	err = x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-		return index.UpdateFacetSearchWithContext(ctx, false)
+		return index.UpdateFacetSearch(ctx, false)
 	})
 	if err != nil {
 		return err
 	}
 	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
-		return index.UpdateSettingsWithContext(ctx, settings())
+		return index.UpdateSettings(ctx, settings())
 	})
 }
 

@@ -79,7 +79,7 @@ func (d *Indexes) writeDraft(ctx context.Context, v *vintage.Vintage, progress f
 	}
 	count := 0
 	for batch, n := range encodeBatches(v) {
-		task, err := index.AddDocumentsNdjsonWithContext(ctx, batch, nil)
+		task, err := index.AddDocumentsNdjson(ctx, batch, nil)
 		if err != nil {
 			return wrapError("add documents", err)
 		}
@@ -97,22 +97,22 @@ func (d *Indexes) writeDraft(ctx context.Context, v *vintage.Vintage, progress f
 
 // createIndex creates an index with its settings. The index may exist and hold documents of an interrupted Fill.
 func (d *Indexes) createIndex(ctx context.Context, name string) (meilisearch.IndexManager, error) {
-	task, err := d.client.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: name, PrimaryKey: "id"})
+	task, err := d.client.CreateIndex(ctx, &meilisearch.IndexConfig{Uid: name, PrimaryKey: "id"})
 	if err = d.waitForTask(ctx, "make the index", task, err); err != nil && !isTaskError(err, "index_already_exists") {
 		return nil, err
 	}
 	index := d.client.Index(name)
-	task, err = index.UpdateSettingsWithContext(ctx, settings())
+	task, err = index.UpdateSettings(ctx, settings())
 	if err := d.waitForTask(ctx, "set the index up", task, err); err != nil {
 		return nil, err
 	}
-	task, err = index.UpdateFacetSearchWithContext(ctx, false) // no client searches the values of filters
+	task, err = index.UpdateFacetSearch(ctx, false) // no client searches the values of filters
 	return index, d.waitForTask(ctx, "set the index up", task, err)
 }
 
 // checkCount fails when documents are missing.
 func (d *Indexes) checkCount(ctx context.Context, index meilisearch.IndexManager, want int) error {
-	stats, err := index.GetStatsWithContext(ctx, nil)
+	stats, err := index.GetStats(ctx, nil)
 	if err == nil && stats.NumberOfDocuments != int64(want) {
 		err = fmt.Errorf("%d documents of %d are there", stats.NumberOfDocuments, want)
 	}
@@ -145,13 +145,13 @@ func encodeBatches(v *vintage.Vintage) iter.Seq2[[]byte, int] {
 
 // publishDraft renames a complete draft to the name of the index, which must be free.
 func (d *Indexes) publishDraft(ctx context.Context, name string) error {
-	task, err := d.client.SwapIndexesWithContext(ctx, []*meilisearch.SwapIndexesParams{{Indexes: []string{name + draftSuffix, name}, Rename: true}})
+	task, err := d.client.SwapIndexes(ctx, []*meilisearch.SwapIndexesParams{{Indexes: []string{name + draftSuffix, name}, Rename: true}})
 	return d.waitForTask(ctx, "name the index", task, err)
 }
 
 // deleteIndex deletes an index. It is no error when the index does not exist.
 func (d *Indexes) deleteIndex(ctx context.Context, name string) error {
-	task, err := d.client.DeleteIndexWithContext(ctx, name)
+	task, err := d.client.DeleteIndex(ctx, name)
 	if err = d.waitForTask(ctx, "delete an index", task, err); isTaskError(err, "index_not_found") {
 		return nil
 	}

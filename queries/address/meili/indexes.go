@@ -76,7 +76,7 @@ func (d *Indexes) Ready(ctx context.Context, v *vintage.Vintage) error {
 
 // isFilled reports whether the server has the complete index of a vintage.
 func (d *Indexes) isFilled(ctx context.Context, v *vintage.Vintage) (bool, error) {
-	_, err := d.client.GetIndexWithContext(ctx, d.indexName(v))
+	_, err := d.client.GetIndex(ctx, d.indexName(v))
 	if httpStatus(err) == http.StatusNotFound {
 		return false, nil
 	}
@@ -104,8 +104,8 @@ func wrapError(operation string, err error) error {
 		return fmt.Errorf("meilisearch: %s: %w", operation, err)
 	case e.OriginError != nil:
 		return fmt.Errorf("meilisearch: %s: %w", operation, e.OriginError)
-	case e.MeilisearchApiError.Code != "":
-		return fmt.Errorf("meilisearch: %s: %s", operation, e.MeilisearchApiError.Code)
+	case e.APIError.Code != "":
+		return fmt.Errorf("meilisearch: %s: %s", operation, e.APIError.Code)
 	}
 	return fmt.Errorf("meilisearch: %s: status %d", operation, e.StatusCode)
 }
@@ -116,9 +116,9 @@ func (d *Indexes) waitForTask(ctx context.Context, operation string, task *meili
 		return wrapError(operation, err)
 	}
 	const interval = 20 * time.Millisecond
-	t, err := d.client.WaitForTaskWithContext(ctx, task.TaskUID, interval)
+	t, err := d.client.WaitForTask(ctx, task.TaskUID, interval)
 	if err == nil && t.Status != meilisearch.TaskStatusSucceeded {
-		err = &TaskError{Operation: operation, Code: t.Error.Code, Message: t.Error.Message}
+		err = &TaskError{Operation: operation, Code: string(t.Error.Code), Message: t.Error.Message}
 	}
 	return wrapError(operation, err)
 }
@@ -164,7 +164,7 @@ func (d *Indexes) writeLeases(ctx context.Context, leases ...lease) error {
 		return nil
 	}
 	key := "id"
-	task, err := d.client.Index(d.Name).AddDocumentsWithContext(ctx, leases, &meilisearch.DocumentOptions{PrimaryKey: &key})
+	task, err := d.client.Index(d.Name).AddDocuments(ctx, leases, &meilisearch.DocumentOptions{PrimaryKey: &key})
 	return d.waitForTask(ctx, "write a lease", task, err)
 }
 
@@ -174,7 +174,7 @@ func (d *Indexes) Prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := d.client.ListIndexesWithContext(ctx, &meilisearch.IndexesQuery{Limit: 1000})
+	all, err := d.client.ListIndexes(ctx, &meilisearch.IndexesQuery{Limit: 1000})
 	if err != nil {
 		return wrapError("list indexes", err)
 	}
@@ -192,7 +192,7 @@ func (d *Indexes) Prune(ctx context.Context) error {
 // by a wall clock that has been set back since, counts as written now: else that of an instance that died would last as long.
 func (d *Indexes) leasedIndexes(ctx context.Context) (map[string]bool, error) {
 	var stored meilisearch.DocumentsResult
-	err := d.client.Index(d.Name).GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Limit: 1000}, &stored)
+	err := d.client.Index(d.Name).GetDocuments(ctx, &meilisearch.DocumentsQuery{Limit: 1000}, &stored)
 	if err != nil && httpStatus(err) != http.StatusNotFound {
 		return nil, wrapError("read the leases", err)
 	}
@@ -233,7 +233,7 @@ func (d *Indexes) deleteLeases(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	task, err := d.client.Index(d.Name).DeleteDocumentsWithContext(ctx, ids, nil)
+	task, err := d.client.Index(d.Name).DeleteDocuments(ctx, ids, nil)
 	if err = d.waitForTask(ctx, "delete leases", task, err); isTaskError(err, "index_not_found") {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (l *Index) Find(ctx context.Context, asks []address.Ask) ([]address.Found, 
 	}
 	l.requests.Add(1)
 	l.searches.Add(int64(len(asks)))
-	response, err := l.client.MultiSearchWithContext(ctx, &request)
+	response, err := l.client.MultiSearch(ctx, &request)
 	if err != nil {
 		return nil, wrapError("search", err)
 	}

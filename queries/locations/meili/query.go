@@ -128,7 +128,7 @@ func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]ser
 		return s.fetchUnranked(ctx, filter)
 	}
 	request := s.buildRequest(filter, scope)
-	response, err := s.engine.server.MultiSearchWithContext(ctx, request)
+	response, err := s.engine.server.MultiSearch(ctx, request)
 	if err != nil {
 		return nil, meiliclient.WrapError("search", err)
 	}
@@ -183,7 +183,7 @@ func decodeHits(raw meilisearch.Hits) ([]serverHit, error) {
 func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]serverHit, error) {
 	var response meilisearch.DocumentsResult
 	q := &meilisearch.DocumentsQuery{Filter: filter + " OR " + siteindex.CheckpointFilter, Fields: siteindex.DisplayedAttributes, Limit: siteindex.MaxAccountSites}
-	if err := s.engine.server.Index(s.indexName).GetDocumentsWithContext(ctx, q, &response); err != nil {
+	if err := s.engine.server.Index(s.indexName).GetDocuments(ctx, q, &response); err != nil {
 		return nil, meiliclient.WrapError("list", err)
 	}
 	hits, err := decodeHits(response.Results)

@@ -51,6 +51,6 @@ func (x *Index) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	err := x.indexes.Delete(ctx, x.vintage)
-	_, claimsErr := x.server.Client().DeleteIndexWithContext(ctx, x.indexes.Name)
+	_, claimsErr := x.server.Client().DeleteIndex(ctx, x.indexes.Name)
 	return errors.Join(err, claimsErr)
 }
