@@ -1,8 +1,10 @@
 // Command check runs every check of the project, for developers and CI alike. It installs the tools that the tests need
 // where it can, starts a Postgres of its own and a PgBouncer before it, and runs the steps of steps.go in order. The first step that fails ends it.
-// Its constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing.
+// Its constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing. Only the search for
+// published vulnerabilities is left out where its database cannot be reached, and the output says so.
 //
-// Run it in the root of the module: run calls installMissingTools, installRouters, installClientTools, startPostgres and startPgBouncer, and then step.run for each step.
+// Run it in the root of the module: runChecks calls installMissingTools, installRouters, installClientTools, startPostgres and
+// startPgBouncer, then reportNewerReleases and checkVulnerabilities, and then step.runCommand for each step.
 //
 // On a machine that has other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
 package main
@@ -69,6 +71,10 @@ func runChecks(ctx context.Context, factor int) error {
 	}
 	defer pooler.stop()
 	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, pgBouncerVariable + "=" + pooler.url, routerprocess.FolderVariable + "=" + routers, clientsVariable + "=" + clients, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
+	reportNewerReleases(ctx, os.Stdout)
+	if err := checkVulnerabilities(ctx, os.Stdout); err != nil {
+		return err
+	}
 	for _, s := range steps(time.Duration(factor) * testLimit) {
 		if err := s.runCommand(ctx, env); err != nil {
 			return err
