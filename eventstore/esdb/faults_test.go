@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -251,6 +252,38 @@ func TestManyRefusedAppendsLeaveTheConnectionInUse(t *testing.T) {
 	re.setScript(nil, nil)
 	mustAppend(t, s, "a-1", proposals(1))
 	eventually(t, "health", s.Health)
+}
+
+// The server chooses how large its trailers are. Those over the limit fail their call, and are not kept in memory.
+func TestTrailersOverTheLimitAreNotRead(t *testing.T) {
+	t.Parallel()
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.addr)
+	s := dial(t, re.connection())
+	mustAppend(t, s, "a-1", proposals(1))
+	readOnce := func() error {
+		for _, err := range s.ReadStream(withTimeout(t, limit), "a-1", 0, eventstore.Forward) {
+			return err
+		}
+		return nil
+	}
+	for size, wantRead := range map[int]bool{0: true, 30 << 10: true, 100 << 10: false, 10 << 20: false} {
+		re.setScript(func(method string, _ metadata.MD) (metadata.MD, error) {
+			if method != "Read" {
+				return nil, nil
+			}
+			return metadata.Pairs("exception", "stream-deleted", "stack", strings.Repeat("~", size)), status.Error(codes.NotFound, "gone")
+		}, nil)
+		err := readOnce()
+		if got := err != nil && strings.Contains(err.Error(), "stream was deleted"); got != wantRead {
+			t.Errorf("trailers of %d bytes: got %v, want that they are read: %t", size, err, wantRead)
+		}
+		if !wantRead && !errors.Is(err, eventstore.ErrUnavailable) {
+			t.Errorf("trailers of %d bytes: got %v, want %v", size, err, eventstore.ErrUnavailable)
+		}
+	}
+	re.setScript(nil, nil)
+	eventually(t, "a read", readOnce)
 }
 
 type refusalCase struct {

@@ -19,6 +19,7 @@ import (
 
 const (
 	maxMessageSize    = 17 << 20 // as large as the official client accepts
+	maxHeaderSize     = 64 << 10 // bytes of the headers or trailers of an answer: gRPC for Go takes 16 MiB otherwise; for Java, 8 KiB
 	streamWindowSize  = 1 << 20  // bytes a server may send ahead of a reader
 	checkpointTimeout = 10 * time.Second
 	addressOfDialer   = "passthrough:///server" // of a server that only a dialer knows; gRPC looks nothing up for it
@@ -119,6 +120,7 @@ func newDialOptions(c *client.Configuration, config *tls.Config) []grpc.DialOpti
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(secure),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageSize)),
+		grpc.WithMaxHeaderListSize(maxHeaderSize),
 		grpc.WithInitialWindowSize(streamWindowSize),
 		grpc.WithInitialConnWindowSize(8 * streamWindowSize),
 		grpc.WithIdleTimeout(0),

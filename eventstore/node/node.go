@@ -110,9 +110,12 @@ func New(log Log, o Options) *Node {
 	return &Node{log: log, options: o, lockSeed: maphash.MakeSeed()}
 }
 
+// What one connection may use. A client that has more calls than maxCalls waits for one of them to end.
 const (
-	maxMessageSize = 16 << 20 // over MaxAppendBytes: a large event gets EventStoreDB's refusal and not the transport's
-	maxCalls       = 10_000   // concurrent calls on one connection
+	maxMessageSize   = 16 << 20         // over MaxAppendBytes: a large event gets EventStoreDB's refusal and not the transport's
+	maxHeaderSize    = 16 << 10         // bytes of a call's headers, which stay in memory as long as the call. gRPC's default is 16 MiB
+	maxCalls         = 1_000            // concurrent calls
+	handshakeTimeout = 10 * time.Second // until a client has said that it speaks HTTP/2. After that it answers pings
 )
 
 // Serve answers calls on ln until ctx ends, and closes ln. When ctx ends, subscriptions and BatchAppend calls end
@@ -154,7 +157,9 @@ func (n *Node) newServer(service *streamsService) *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
 		grpc.MaxRecvMsgSize(maxMessageSize),
+		grpc.MaxHeaderListSize(maxHeaderSize),
 		grpc.MaxConcurrentStreams(maxCalls),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.UnaryInterceptor(n.interceptUnary),
 		grpc.StreamInterceptor(n.interceptStream),
 		grpc.WaitForHandlers(true),
