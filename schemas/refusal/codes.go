@@ -15,6 +15,7 @@ const (
 
 	NotFound         Code = "inconnu"               // no such route, or nothing by that id
 	MethodNotAllowed Code = "methode_non_autorisee" // the path has other methods
+	Misdirected      Code = "hote_inconnu"          // the Host header names another server
 )
 
 // The state of referentials and sites.

@@ -58,6 +58,7 @@ var table = []Row{
 
 	{NotFound, http.StatusNotFound, TextForm, fixedText("Not found"), Details{}},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, TextForm, fixedText("Method not allowed"), Details{}},
+	{Misdirected, http.StatusMisdirectedRequest, TextForm, fixedText("Misdirected Request"), Details{}},
 
 	{ReferentialCodeTaken, http.StatusConflict, TextForm, fixedText(string(ReferentialCodeTaken)), Details{}},
 	{ReferentialArchived, http.StatusConflict, TextForm, fixedText(string(ReferentialArchived)), Details{}},

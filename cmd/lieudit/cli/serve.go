@@ -24,6 +24,7 @@ import (
 	"lieudit/eventstore/node"
 	"lieudit/eventstore/vault"
 	"lieudit/http/clientip"
+	"lieudit/http/hostcheck"
 	"lieudit/schemas/token"
 )
 
@@ -63,6 +64,9 @@ func (p Program) serveCommand() *cli.Command {
 			if config.TrustedProxies, err = clientip.ParseTrusted(c.String("trusted-proxies")); err != nil {
 				return terminal.NewUsageError(c, "--trusted-proxies (LIEUDIT_TRUSTED_PROXIES): %v", err)
 			}
+			if config.OpsHosts, err = hostcheck.ParseNames(c.String("ops-hosts")); err != nil {
+				return terminal.NewUsageError(c, "--ops-hosts (LIEUDIT_OPS_HOSTS): %v", err)
+			}
 			if config.Router, err = service.ParseRouter(c.String("router")); err != nil {
 				return terminal.NewUsageError(c, "--router (LIEUDIT_ROUTER): %v", err)
 			}
@@ -82,6 +86,7 @@ func (p Program) backendFlags() []cli.Flag {
 		p.StringFlag("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
 		p.StringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
 		p.StringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
+		p.StringFlag("ops-hosts", "", "`NAME,…` by which clients address that, where it is not an IP address, localhost or the machine's name"),
 		p.StringFlag("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
 		p.StringFlag("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
 		p.StringFlag("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"lieudit/cmd/lieudit/ops"
+	"lieudit/http/hostcheck"
 )
 
 // openListeners makes the three listeners, and opens the sockets of the customer area and of ops. A connection made before serve
@@ -19,9 +21,19 @@ func (s *service) openListeners(context.Context) error {
 	}
 	s.api = s.newListener("API", s.Listen, limits.api, s.instance.API())
 	s.area = s.newListener("customer area", s.AreaListen, limits.area, s.instance.Area())
-	s.ops = s.newListener("ops", s.OpsListen, limits.ops, ops.NewHandler(s.components(), s.metrics))
+	s.ops = s.newListener("ops", s.OpsListen, limits.ops, s.newOpsHostCheck().Handler(ops.NewHandler(s.components(), s.metrics)))
 	s.registerConnectionMetrics()
 	return errors.Join(s.area.open(), s.ops.open())
+}
+
+// newOpsHostCheck makes the check of Host for the ops listener: it answers by the host that it listens on, by the machine's name, and by
+// the names of the setting. All its paths are checked, also those for probes, which address an instance by its IP address.
+func (s *service) newOpsHostCheck() *hostcheck.Checker {
+	machine, err := os.Hostname()
+	if err != nil { // then it is addressed by one of the others
+		machine = ""
+	}
+	return hostcheck.New(s.Log, "--ops-hosts allows names", append(slices.Clone(s.OpsHosts), machine, s.OpsListen)...)
 }
 
 const (
