@@ -17,7 +17,7 @@ import (
 // toPage is the page of a list that a query selects.
 func toPage(in body.PageQuery) account.Page { return account.Page{Cursor: in.Cursor, Limit: in.Limit} }
 
-// listAccounts lists all accounts, of an agency its sub-clients alone. The answer may be behind a command of another instance;
+// listAccounts lists all accounts to operators and billing, to an agency its sub-clients alone. The answer may be behind a command of another instance;
 // a command of this instance was awaited.
 func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	agency := ""
@@ -53,7 +53,8 @@ func (h *handler) toAccount(row account.Account) body.Account {
 	return shown
 }
 
-// listKeys lists the keys of an account, revoked ones included, with when each was used last.
+// listKeys lists the keys of an account, revoked ones included, with when each was used last. Usage and history name keys by their
+// ids; billing and auditors find their labels here.
 func (h *handler) listKeys(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
 		return kit.Response{}, err

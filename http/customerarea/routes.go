@@ -19,7 +19,9 @@ type route struct {
 var (
 	operatorRoles = []access.Role{access.RoleOperator}
 	agencyRoles   = []access.Role{access.RoleOperator, access.RoleAgency}
+	listRoles     = []access.Role{access.RoleOperator, access.RoleBilling, access.RoleAgency}
 	accountRoles  = []access.Role{access.RoleOperator, access.RoleAgency, access.RoleCustomer}
+	keyRoles      = []access.Role{access.RoleOperator, access.RoleBilling, access.RoleAuditor, access.RoleAgency, access.RoleCustomer}
 	usageRoles    = []access.Role{access.RoleOperator, access.RoleBilling, access.RoleAgency, access.RoleCustomer}
 	billingRoles  = []access.Role{access.RoleOperator, access.RoleBilling}
 	auditRoles    = []access.Role{access.RoleOperator, access.RoleAuditor, access.RoleAgency, access.RoleCustomer}
@@ -35,7 +37,7 @@ func (h *handler) routes() []route {
 		{"POST", "/tokens", operatorRoles, unscoped, kit.BodyEndpoint(h.issueToken)},
 		{"POST", "/tokens/{token:[a-z0-9-]+}:revoke", operatorRoles, unscoped, kit.BodyEndpoint(h.revokeToken)},
 
-		{"GET", "/accounts", agencyRoles, unscoped, kit.QueryEndpoint(h.listAccounts)},
+		{"GET", "/accounts", listRoles, unscoped, kit.QueryEndpoint(h.listAccounts)},
 		{"POST", "/accounts", agencyRoles, unscoped, kit.BodyEndpoint(h.openAccount)},
 		{"GET", accountPath, accountRoles, ownAccounts, kit.QueryEndpoint(h.showAccount)},
 		{"POST", accountPath + ":plan", agencyRoles, subClientsOnly, kit.BodyEndpoint(h.changePlan)},
@@ -43,7 +45,7 @@ func (h *handler) routes() []route {
 		{"POST", accountPath + ":erase", operatorRoles, unscoped, kit.BodyEndpoint(h.eraseAccount)},
 		{"POST", accountPath + ":agency", agencyRoles, subClientsOnly, kit.BodyEndpoint(h.changeAgency)},
 
-		{"GET", accountPath + "/keys", accountRoles, ownAccounts, kit.QueryEndpoint(h.listKeys)},
+		{"GET", accountPath + "/keys", keyRoles, ownAccounts, kit.QueryEndpoint(h.listKeys)},
 		{"POST", accountPath + "/keys", accountRoles, ownAccounts, kit.BodyEndpoint(h.issueKey)},
 		{"POST", accountPath + "/keys/{key:[a-z0-9-]+}:revoke", accountRoles, ownAccounts, kit.BodyEndpoint(h.revokeKey)},
 		{"PUT", accountPath + "/keys/{key:[a-z0-9-]+}/origins", accountRoles, ownAccounts, kit.BodyEndpoint(h.changeOrigins)},

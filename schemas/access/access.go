@@ -38,8 +38,8 @@ const (
 	RoleOperator Role = "operator" // everything
 	RoleCustomer Role = "customer" // one account
 	RoleAgency   Role = "agency"   // an agency's sub-clients
-	RoleBilling  Role = "billing"  // usage of all accounts
-	RoleAuditor  Role = "auditor"  // history of all accounts
+	RoleBilling  Role = "billing"  // usage of all accounts, the list of them, and the labels of their keys
+	RoleAuditor  Role = "auditor"  // history of all accounts, and the labels of their keys
 )
 
 // TokenGrant is what a customer-area token gives.

@@ -50,7 +50,7 @@ func accountOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts", Summary: "Open an account", Body: OpenAccount{}, Status: 201, Answer: Account{},
 			Failures: areaFailures(refusal.BodyTooLarge, refusal.AccountExists, refusal.AgencyUnknown, refusal.NestedAgency)},
-		{Method: "GET", Path: "/accounts", Summary: "The accounts", Query: PageQuery{}, Answer: Accounts{}, Failures: areaFailures()},
+		{Method: "GET", Path: "/accounts", Summary: "The accounts; for an agency, its sub-clients", Query: PageQuery{}, Answer: Accounts{}, Failures: areaFailures()},
 		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/accounts/{id}:plan", Summary: "Change the plan: an upgrade acts now, a downgrade at the next period",
 			Body: ChangePlan{}, Answer: Account{}, Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.PlanOfAgency, refusal.NotSubClient, refusal.SubClientLeaving, refusal.BodyTooLarge)},
@@ -70,7 +70,7 @@ func keyOperations() []openapi.Operation {
 		{Method: "POST", Path: "/accounts/{id}/keys", Summary: "Issue a key; the text of a secret one is in this answer alone",
 			Body: IssueKey{}, Status: 201, Answer: Key{},
 			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.KeysOverCapacity, refusal.BodyTooLarge, refusal.OriginInvalid, refusal.TooManyOrigins)},
-		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys", Query: PageQuery{}, Answer: Keys{}, Failures: areaFailures(refusal.NotFound)},
+		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys, with their labels", Query: PageQuery{}, Answer: Keys{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/accounts/{id}/keys/{key}:revoke", Summary: "End a key for good; twice is once",
 			Body: RevokeKey{}, Answer: Key{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
 		{Method: "PUT", Path: "/accounts/{id}/keys/{key}/origins", Summary: "Replace the origins of a publishable key; the key stays",
