@@ -16,7 +16,7 @@ import (
 //
 //	Creating ── its tables are made ──► Building ── PromoteGeneration ──► Serving ── another one is promoted ──► Retired
 //	                                       │ another one is built                                                  │
-//	                                       └──────────────────────────────────► Retired ── Prune ──► Dropped ◄─────┘
+//	                                       └─────────────────► Retired ── DropSuperseded, Prune ──► Dropped ◄──────┘
 //
 // One generation of a model and version serves at most, and one is being built at most.
 type GenerationState string
@@ -214,33 +214,92 @@ func (s *Registry) updateViews(ctx context.Context, tx *Tx, m table.ReadModel, g
 }
 
 // Prune drops the generations of models that nobody holds a lease on and nobody will need (see isOutdated). It returns
-// their names. A lease from before the database's clock was set back counts for leaseDuration more: its holder may be alive.
+// their names.
 func (s *Registry) Prune(ctx context.Context, models ...table.ReadModel) ([]string, error) {
-	var unused []Generation
+	return s.dropUnused(ctx, func(all []Generation) []Generation {
+		return slices.DeleteFunc(all, func(g Generation) bool { return !isOutdated(g, models) })
+	})
+}
+
+// DropSuperseded drops the superseded generations of a model that nobody holds a lease on (see Superseded), and returns their names.
+func (s *Registry) DropSuperseded(ctx context.Context, m table.ReadModel) ([]string, error) {
+	return s.dropUnused(ctx, func(all []Generation) []Generation { return Superseded(all, m) })
+}
+
+// Superseded returns those of all generations that no reader of the model goes back to: the retired ones of its version, except the last
+// that served before the one that serves. That one stays, since other instances may be about to read it. There are none while no
+// generation serves. Other versions are of other programs, which may still run.
+func Superseded(all []Generation, m table.ReadModel) (superseded []Generation) {
+	var predecessor Generation
+	isServed := false
+	for _, g := range all {
+		switch {
+		case !g.IsOf(m):
+		case g.State == Serving:
+			isServed = true
+		case g.State == Retired:
+			superseded = append(superseded, g)
+			if g.ServingSince != 0 && g.Number > predecessor.Number { // numbers follow the order of serving, whatever the clock did
+				predecessor = g
+			}
+		}
+	}
+	if !isServed {
+		return nil
+	}
+	return slices.DeleteFunc(superseded, func(g Generation) bool { return g.Name == predecessor.Name })
+}
+
+// dropUnused drops those of all generations that choose returns and nobody holds a lease on, and returns their names. A lease from
+// before the database's clock was set back counts for leaseDuration more: its holder may be alive.
+func (s *Registry) dropUnused(ctx context.Context, choose func([]Generation) []Generation) ([]string, error) {
+	var dropped []string
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		dropped = nil
 		if err := tx.ShortenLeases(ctx, leaseTable, leaseDuration); err != nil {
 			return err
 		}
-		all, err := Select(ctx, tx, generationTable, "where state <> 'dropped' and not exists (select 1 from {holder} where copy = name and until > "+tx.db.Now()+") order by name")
+		all, err := Select(ctx, tx, generationTable, "where state <> 'dropped' order by name")
 		if err != nil {
 			return err
 		}
-		for _, g := range all {
-			if !isOutdated(g, models) {
+		leased, err := listLeased(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, g := range choose(all) {
+			if leased[g.Name] {
 				continue
 			}
 			if err := s.dropGeneration(ctx, tx, g); err != nil {
 				return err
 			}
-			unused = append(unused, g)
+			dropped = append(dropped, g.Name)
 		}
 		return nil
 	})
-	names := make([]string, len(unused))
-	for i, g := range unused {
-		names[i] = g.Name
+	if err != nil {
+		return nil, err // nothing was dropped: the transaction is undone, and a file that is gone already is no error next time
 	}
-	return names, err
+	return dropped, nil
+}
+
+// listLeased returns the names of the generations that an instance holds a lease on.
+func listLeased(ctx context.Context, tx *Tx) (map[string]bool, error) {
+	rows, err := tx.Query(ctx, "select distinct copy from {holder} where until > "+tx.db.Now())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	leased := map[string]bool{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		leased[name] = true
+	}
+	return leased, rows.Err()
 }
 
 // isOutdated says whether nobody will need a generation: one of an older version, one that is retired, or one whose

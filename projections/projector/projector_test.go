@@ -193,3 +193,41 @@ func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 		}
 	})
 }
+
+// Every generation is a whole read model on disk: a rebuild must not leave one more each time.
+func TestRebuildsLeaveTheGenerationThatServedBeforeAndNoMore(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		instances := []*instance{s.startInstance(t), s.startInstance(t)}
+		end := projectortest.AppendAccounts(t, s.log, s.codec, 5)
+		instances[0].awaitPosition(t, end)
+		instances[1].awaitPosition(t, end)
+		want := instances[0].readRows(t)
+		var last string
+		for n := range 4 {
+			fresh, err := instances[n%2].Rebuild(t.Context(), "register")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range instances {
+				until(t, fresh+" serves", func() bool {
+					c, err := i.registry.ServingGeneration(t.Context(), table.AccountModel)
+					return err == nil && c.Name == fresh
+				})
+				if diff := cmp.Diff(want, i.readRows(t)); diff != "" {
+					t.Error(diff)
+				}
+			}
+			last = fresh
+		}
+		until(t, "two generations are left", func() bool {
+			all, err := instances[0].registry.Generations(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := slices.DeleteFunc(all, func(g sqldb.Generation) bool { return !g.IsOf(table.AccountModel) })
+			return len(left) == 2 && left[0].State == sqldb.Retired && left[1].Name == last && left[1].State == sqldb.Serving
+		})
+	})
+}

@@ -22,6 +22,9 @@ type supervisor struct {
 	projector *Projector
 	router    *message.Router
 	running   map[string]*runningWorker
+
+	nextDrop    time.Time // when superseded generations are dropped again
+	dropsFailed bool      // whether the last drop failed, and the log says so
 }
 
 // runningWorker is a worker with all that must end with it.
@@ -96,7 +99,35 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 			s.stopWorker(name)
 		}
 	}
+	s.dropSuperseded(ctx, all)
 	return err
+}
+
+// dropInterval is the pause between two attempts to drop generations that an instance still reads, or that cannot be dropped.
+const dropInterval = 5 * time.Second
+
+// dropSuperseded drops the superseded generations of all models. So each rebuild leaves the one that served before it, and no more.
+// The instance that promotes a generation looks at once; what cannot be dropped yet is looked at again, by every instance.
+func (s *supervisor) dropSuperseded(ctx context.Context, all []sqldb.Generation) {
+	if time.Now().Before(s.nextDrop) {
+		return
+	}
+	var failed error
+	for _, m := range s.projector.models {
+		if len(sqldb.Superseded(all, m.ReadModel)) == 0 {
+			continue
+		}
+		s.nextDrop = time.Now().Add(dropInterval)
+		dropped, err := s.projector.registry.DropSuperseded(ctx, m.ReadModel)
+		for _, name := range dropped {
+			s.projector.Log.Info("generation dropped: another has served since", "generation", name)
+		}
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil && !s.dropsFailed && ctx.Err() == nil { // one log line an incident
+		s.projector.Log.Warn("generations that nobody reads could not be dropped", "reason", failed)
+	}
+	s.dropsFailed = failed != nil
 }
 
 // removeDamaged stops the workers of generations whose files are lost or damaged, and puts the files aside. syncWorkers then

@@ -101,7 +101,7 @@ func (s session) runMaintenance(ctx context.Context, path string) error {
 }
 
 // projectionsPruneCommand is lieudit projections prune: POST /projections:prune. It drops generations that a rebuild or a
-// new release has replaced.
+// new release has replaced. The service itself drops those of rebuilds but the last.
 func (p Program) projectionsPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "prune",
