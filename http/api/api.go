@@ -23,8 +23,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	locationscommands "lieudit/commands/locations"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
@@ -89,7 +87,7 @@ type handler struct {
 	authenticator *auth.Authenticator
 	table         *router.Table[route]
 	counts        *countCache
-	fileWorkers   *semaphore.Weighted // of all files together
+	fileWorkers   *budget.Budget
 }
 
 // caller is who makes a request that passed every check.

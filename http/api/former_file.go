@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -57,30 +58,35 @@ func (j *fileJob) answerFormer(ctx context.Context, decoder kit.Decoder[body.For
 	if err := j.reserve(ctx); err != nil {
 		return kit.Response{}, err
 	}
-	return j.respond(csvupload.Extension{Columns: columns, Fill: func(ctx context.Context, rows [][]string) ([][]string, int, error) {
-		return fillFormerRows(ctx, j.h, rows, columns, answer)
-	}}), nil
+	refused := formerResult{status: statusRefused}
+	fill := func(ctx context.Context, rows [][]string) ([]csvupload.Result, error) {
+		return j.fillFormerRows(ctx, rows, columns, answer)
+	}
+	return j.respond(csvupload.Extension{Columns: columns, Fill: fill, Refused: refused.cells(columns)}), nil
 }
 
-// fillFormerRows answers some rows from the address base that is served now. A row that is no text is not answered.
-func fillFormerRows(ctx context.Context, h *handler, rows [][]string, columns []string, answer rowAnswerer) ([][]string, int, error) {
-	answered := 0
-	cells, err := queryAddresses(h, func(e *live.Engine) ([][]string, error) {
-		cells := make([][]string, len(rows))
+// fillFormerRows answers some rows from the address base that is served now.
+func (j *fileJob) fillFormerRows(ctx context.Context, rows [][]string, columns []string, answer rowAnswerer) ([]csvupload.Result, error) {
+	return queryAddresses(j.h, func(e *live.Engine) ([]csvupload.Result, error) {
+		results := make([]csvupload.Result, len(rows))
 		for i, row := range rows {
-			result := formerResult{status: statusNotText}
-			if utf8.ValidString(strings.Join(row, "")) {
+			result := formerResult{status: statusRefused}
+			if j.isAnswerable(row) {
 				var err error
 				if result, err = answer(ctx, e.OwnIndex, row); err != nil {
 					return nil, err
 				}
-				answered++
 			}
-			cells[i] = result.cells(columns)
+			results[i] = csvupload.Result{Cells: result.cells(columns), IsAnswered: result.status != statusRefused}
 		}
-		return cells, nil
+		return results, nil
 	})
-	return cells, answered, err
+}
+
+// isAnswerable reports whether a row is text and has most of its cells.
+func (j *fileJob) isAnswerable(row []string) bool {
+	isText := !slices.ContainsFunc(row, func(cell string) bool { return !utf8.ValidString(cell) })
+	return isText && len(j.table.Columns)-len(row) <= csvupload.MaxMissingCells
 }
 
 // columnFinder finds the columns that the fields of a form name, and notes each that the table lacks.
@@ -134,12 +140,25 @@ func (c filterColumns) filter(row []string) address.Filter {
 	}
 }
 
-// cellAt is a cell without the spaces around it; "" for the place -1.
+// cellAt is a cell without the spaces around it; "" for the place -1, and for a cell that the row lacks.
 func cellAt(row []string, place int) string {
-	if place < 0 {
+	if place < 0 || place >= len(row) {
 		return ""
 	}
 	return strings.TrimSpace(row[place])
+}
+
+// maxCellText is the most characters that a row is searched by, as GET /search has it for q.
+const maxCellText = 200
+
+// isTooLong reports whether any of some texts is longer than maxCellText. Reading a long text would take much time.
+func isTooLong(text string) bool {
+	return len(text) > maxCellText && utf8.RuneCountInString(text) > maxCellText
+}
+
+// hasLongCell reports whether any of the cells at some places is too long.
+func hasLongCell(row []string, places ...int) bool {
+	return slices.ContainsFunc(places, func(place int) bool { return isTooLong(cellAt(row, place)) })
 }
 
 // positionAt is the position in two cells of a row; nil where they hold none. The decimal sign may be a comma, as a French
@@ -160,24 +179,38 @@ func positionAt(row []string, lat, lon int) *address.Position {
 	return &p
 }
 
-// prepareFormerSearch searches the address in the columns that the form names, joined with spaces; in all columns where it names
-// none.
-func prepareFormerSearch(t *csvupload.Table, form body.FormerFileFields) ([]string, rowAnswerer, error) {
-	f := &columnFinder{table: t}
+// findParts finds the columns that the form names, each once; all columns if it names none.
+func (f *columnFinder) findParts(names []string) []int {
 	var parts []int
-	for _, name := range form.Columns {
-		parts = append(parts, f.find("columns", name))
-	}
-	for i := range t.Columns {
-		if len(form.Columns) == 0 {
+	for _, name := range names {
+		if i := f.find("columns", name); !slices.Contains(parts, i) {
 			parts = append(parts, i)
 		}
 	}
+	for i := range f.table.Columns {
+		if len(names) == 0 {
+			parts = append(parts, i)
+		}
+	}
+	return parts
+}
+
+// prepareFormerSearch searches the address in the columns that the form names, joined with spaces. A row is refused if the address is
+// longer than GET /search accepts it, or another cell that it is searched by is.
+func prepareFormerSearch(t *csvupload.Table, form body.FormerFileFields) ([]string, rowAnswerer, error) {
+	f := &columnFinder{table: t}
+	parts := f.findParts(form.Columns)
 	filters, lat, lon := findFilters(t, form), findNamed(t, form.Lat), findNamed(t, form.Lon)
 	return chooseColumns(form.ResultColumns, formerSearchColumns), func(ctx context.Context, e *address.Engine, row []string) (formerResult, error) {
+		if hasLongCell(row, filters.types, filters.postcode, filters.cityCode, lat, lon) {
+			return formerResult{status: statusRefused}, nil
+		}
 		query := address.Query{Text: joinCells(row, parts), Limit: 1, Filter: filters.filter(row), Bias: positionAt(row, lat, lon), CommuneFallback: isCommuneFallback(form.Fallback)}
-		if query.Text == "" {
+		switch {
+		case query.Text == "":
 			return formerResult{status: statusSkipped}, nil
+		case isTooLong(query.Text):
+			return formerResult{status: statusRefused}, nil
 		}
 		found, err := e.Verify(ctx, query)
 		if err != nil && !errors.Is(err, address.ErrUnparsable) {
@@ -209,6 +242,9 @@ func prepareFormerReverse(t *csvupload.Table, form body.FormerFileFields) ([]str
 	lon := f.findCoordinate("lon", form.Lon, "longitude", "lon", "lng", "long")
 	filters := findFilters(t, form)
 	return chooseColumns(form.ResultColumns, formerReverseColumns), func(_ context.Context, e *address.Engine, row []string) (formerResult, error) {
+		if hasLongCell(row, filters.types, filters.postcode, filters.cityCode, lat, lon) {
+			return formerResult{status: statusRefused}, nil
+		}
 		at := positionAt(row, lat, lon)
 		if at == nil {
 			return formerResult{status: statusSkipped}, nil
@@ -240,7 +276,7 @@ const (
 	statusFound    = "ok"
 	statusNotFound = "not-found"
 	statusSkipped  = "skipped" // the row holds no address, or no point
-	statusNotText  = "error"   // the row is not text in the file's encoding
+	statusRefused  = "error"   // the row is not text in the file's encoding, is too long, or lacks too many cells
 )
 
 // formerResult is what one row of a file is answered.

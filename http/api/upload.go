@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
 	"lieudit/http/csvfile"
@@ -28,10 +26,11 @@ type Uploads struct {
 	Budget *budget.Budget // in files: how many of those there may be at once
 }
 
-// newFileWorkers bounds how many goroutines answer rows of files. One processor stays free for all other requests, where there are
-// several.
-func newFileWorkers() *semaphore.Weighted {
-	return semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)-1)))
+// newFileWorkers shares out by account the goroutines that read files and answer their rows. One processor stays free for all other
+// requests, if there are several, and one account leaves one worker to the others.
+func newFileWorkers() *budget.Budget {
+	workers := max(1, runtime.GOMAXPROCS(0)-1)
+	return budget.New(int64(workers), int64(max(1, workers-1)))
 }
 
 // writeTimeout is how long a client may take to read a batch of rows. A client that stops reading would hold its file on disk.
@@ -69,19 +68,22 @@ func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*file
 }
 
 // readTable reads the whole file once, which is work that other requests must not wait for.
-func (j *fileJob) readTable(ctx context.Context) (err error) {
-	if err := j.h.fileWorkers.Acquire(ctx, 1); err != nil {
+func (j *fileJob) readTable(ctx context.Context) error {
+	release, err := j.h.fileWorkers.Acquire(ctx, j.caller.Account, 1)
+	if err != nil {
 		return err
 	}
-	defer j.h.fileWorkers.Release(1)
+	defer release()
 	j.table, err = j.upload.ReadTable()
 	return err
 }
 
-// toFileProblem is the answer to a file that is no CSV: a broken rule of the field that holds it.
+// toFileProblem is the answer to a file that is no CSV, or too wide: a broken rule of the field that holds it.
 func toFileProblem(err error, upload *csvupload.Upload) error {
-	if bad, ok := errors.AsType[*csvupload.FormatError](err); ok {
-		return fillFormInputs(problem.BrokenRule("body", "data", "value_error", "Value error, "+bad.Error()), upload)
+	_, isFormat := errors.AsType[*csvupload.FormatError](err)
+	_, isWidth := errors.AsType[*csvupload.WidthError](err)
+	if isFormat || isWidth {
+		return fillFormInputs(problem.BrokenRule("body", "data", "value_error", "Value error, "+err.Error()), upload)
 	}
 	return err
 }
@@ -123,7 +125,9 @@ func (j *fileJob) refund(ctx context.Context, unanswered int) {
 
 // respond is the answer: the file with the columns of an extension, sent while its rows are answered.
 func (j *fileJob) respond(x csvupload.Extension) kit.Response {
-	x.Workers = j.h.fileWorkers
+	x.AcquireWorker = func(ctx context.Context) (func(), error) {
+		return j.h.fileWorkers.AcquirePatiently(ctx, j.caller.Account, 1)
+	}
 	return kit.Response{
 		Stream: func(ctx context.Context, w http.ResponseWriter) error {
 			defer j.free()

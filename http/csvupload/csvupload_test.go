@@ -12,7 +12,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/text/encoding/charmap"
@@ -67,12 +70,17 @@ func mustReadTable(t *testing.T, file string) *csvupload.Table {
 
 // lengths adds the length of each row's first cell, in bytes.
 func lengths(columns ...string) csvupload.Extension {
-	return csvupload.Extension{Columns: columns, Workers: semaphore.NewWeighted(4), Fill: func(_ context.Context, rows [][]string) ([][]string, int, error) {
-		cells := make([][]string, len(rows))
+	workers := semaphore.NewWeighted(4)
+	acquire := func(ctx context.Context) (func(), error) {
+		return func() { workers.Release(1) }, workers.Acquire(ctx, 1)
+	}
+	refused := make([]string, len(columns))
+	return csvupload.Extension{Columns: columns, Refused: refused, AcquireWorker: acquire, Fill: func(_ context.Context, rows [][]string) ([]csvupload.Result, error) {
+		results := make([]csvupload.Result, len(rows))
 		for i, row := range rows {
-			cells[i] = slices.Repeat([]string{fmt.Sprint(len(row[0]))}, len(columns))
+			results[i] = csvupload.Result{Cells: slices.Repeat([]string{fmt.Sprint(len(row[0]))}, len(columns)), IsAnswered: true}
 		}
-		return cells, len(rows), nil
+		return results, nil
 	}}
 }
 
@@ -98,7 +106,12 @@ func TestAFileKeepsItsEncodingItsSeparatorAndItsLineEnds(t *testing.T) {
 		{"a separator within quotes", "\"a;;;;\",b\nx,2\n", "\"a;;;;\",b,n\nx,2,1\n", "utf-8"},
 		{"one column", "adresse\n1 rue\n", "adresse,n\n1 rue,5\n", "utf-8"},
 		{"empty lines", "a,b\n\n1,2\n\n\n3,4\n", "a,b,n\n1,2,1\n3,4,1\n", "utf-8"},
-		{"quotes within a cell", "a,b\n5\" x,2\n", "a,b,n\n\"5\"\" x\",2,4\n", "utf-8"},
+		{"empty lines first", "\r\n\n\r\na;b\r\n1;2\r\n", "a;b;n\r\n1;2;1\r\n", "utf-8"},
+		{"a quote that the end of the file leaves open", "a,b\n1,\"2", "a,b,n\n1,2,1\n", "utf-8"},
+		{"a cell that is quoted without need", "\"a\",b\n1,\" 2\"\n", "\"a\",b,n\n1,\" 2\",1\n", "utf-8"},
+		{"surplus cells", "a,b\n1,2,\"3,\"\n", "a,b,n\n1,\"2,3,\",1\n", "utf-8"},
+		{"a column that is there already", "a,n,b\n1,\"0\",2\"3\n", "a,n,b\n1,1,2\"3\n", "utf-8"},
+		{"quotes within a cell", "a,b\n5\" x,2\n", "a,b,n\n5\" x,2,4\n", "utf-8"},
 		{"a broken character among many that are not", strings.Repeat("é", 20) + "\nb\xe9\n", strings.Repeat("é", 20) + ",n\nb\xe9,2\n", "utf-8"},
 	} {
 		var out bytes.Buffer
@@ -113,8 +126,8 @@ func TestAFileKeepsItsEncodingItsSeparatorAndItsLineEnds(t *testing.T) {
 func TestLettersThatWindows1252LacksLoseTheirAccents(t *testing.T) {
 	t.Parallel()
 	x := lengths("n")
-	x.Fill = func(_ context.Context, rows [][]string) ([][]string, int, error) {
-		return [][]string{{"Rue Țĕst → ’œ"}}, len(rows), nil
+	x.Fill = func(context.Context, [][]string) ([]csvupload.Result, error) {
+		return []csvupload.Result{{Cells: []string{"Rue Țĕst → ’œ"}, IsAnswered: true}}, nil
 	}
 	var out bytes.Buffer
 	if _, err := mustReadTable(t, "a\n\xe9\n").Extend(t.Context(), &out, x); err != nil {
@@ -248,9 +261,151 @@ func TestOnlyRowsThatWereWrittenAreAnswered(t *testing.T) {
 		"a panic":  func() error { panic(io.ErrUnexpectedEOF) },
 	} {
 		x := lengths("n")
-		x.Fill = func(_ context.Context, rows [][]string) ([][]string, int, error) { return nil, len(rows), fill() }
+		x.Fill = func(context.Context, [][]string) ([]csvupload.Result, error) { return nil, fill() }
 		if answered, err = table.Extend(t.Context(), io.Discard, x); err == nil || answered != 0 || !strings.Contains(err.Error(), "unexpected EOF") {
 			t.Errorf("%s: %d rows, %v", name, answered, err)
+		}
+	}
+}
+
+func TestAFileOfMoreThan1024ColumnsIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	wide := strings.Repeat(",", csvupload.MaxColumns)
+	for _, c := range []struct{ name, file, want string }{
+		{"the header", wide + "\n1\n", "the file has 1025 columns, and at most 1024 are accepted: delete the empty ones"},
+		{"a row", "a,b\n1\n" + wide + "\n", "row 2 has 1025 cells, and at most 1024 are accepted: check its separators"},
+		{"both at the limit", wide[1:] + "\n" + wide[1:] + "\n", ""},
+	} {
+		_, err := readTable(t, c.file)
+		if bad := new(csvupload.WidthError); c.want != "" && (!errors.As(err, &bad) || bad.Error() != c.want) || c.want == "" && err != nil {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+// boundedExtension adds two columns and answers every row by a text in the first; refused rows have "error" in the second.
+func boundedExtension(text string) csvupload.Extension {
+	x := lengths("n", "status")
+	x.Refused = []string{"", "error"}
+	x.Fill = func(_ context.Context, rows [][]string) ([]csvupload.Result, error) {
+		return slices.Repeat([]csvupload.Result{{Cells: []string{text, "ok"}, IsAnswered: true}}, len(rows)), nil
+	}
+	return x
+}
+
+func TestAnAnswerHasAtMostTheBytesOfTheFileAnd1KiBMoreARow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, header, row, result string
+		wantEnd                   string // of the answer to a row
+		isAnswered                bool
+	}{
+		{"rows that lack some cells", strings.Repeat(",", 500), "1", "2", strings.Repeat(",", 501) + "2,ok\n", true},
+		{"rows that lack many cells", strings.Repeat(",", 1000), "1", strings.Repeat("2", 100), strings.Repeat(",", 1002) + "error\n", false},
+		{"rows that lack all cells but one", strings.Repeat(",", 1023), "1", "2", "\n1\n", false},
+		{"a long result", "a", "1", strings.Repeat("2", 1100), "1,,error\n", false},
+		{"a result of quotes", "a", "1", strings.Repeat(`"`, 600), "1,,error\n", false},
+		{"a result that is there already", "a,n", "1," + strings.Repeat("2", 1100), strings.Repeat("3", 1100), "\n1," + strings.Repeat("3", 1100) + ",ok\n", true},
+		{"quotes that are not doubled", "a,b", "1,2" + strings.Repeat(`"`, 10_000), "2", `",2,ok` + "\n", true},
+		{"cells that begin with a space", strings.Repeat(",", 1000), strings.Repeat(", ", 1000), "2", ", , ,2,ok\n", true},
+		{"line ends in a cell", "a\r", "\"1" + strings.Repeat("\n", 10_000) + "\"", "2", "\n\n\",2,ok\r\n", true},
+		{"surplus cells of quotes", "a,b", "1" + strings.Repeat(`,2"""`, 500), "2", "\n1" + strings.Repeat(`,2"""`, 500) + "\n", false},
+	} {
+		const rows = 100
+		file := c.header + "\n" + strings.Repeat(c.row+"\n", rows)
+		var out bytes.Buffer
+		answered, err := mustReadTable(t, file).Extend(t.Context(), &out, boundedExtension(c.result))
+		if err != nil || (answered == rows) != c.isAnswered || answered != rows && answered != 0 {
+			t.Errorf("%s: %d rows are answered, %v", c.name, answered, err)
+		}
+		if out.Len() > len(file)+1024*(rows+1) {
+			t.Errorf("%s: %d bytes become %d", c.name, len(file), out.Len())
+		}
+		if got := out.String(); !strings.HasSuffix(got, c.wantEnd) {
+			t.Errorf("%s: the answer ends in %q", c.name, got[max(0, len(got)-100):])
+		}
+	}
+}
+
+func TestRowsTakeNoMoreMemoryThanTheirOwnCells(t *testing.T) {
+	t.Parallel()
+	x := lengths("n")
+	fill, shortest, most := x.Fill, 1<<20, 0
+	x.AcquireWorker = func(context.Context) (func(), error) { return func() {}, nil }
+	var mu sync.Mutex
+	x.Fill = func(ctx context.Context, rows [][]string) ([]csvupload.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		most = max(most, len(rows))
+		for _, row := range rows {
+			shortest = min(shortest, len(row))
+		}
+		return fill(ctx, rows)
+	}
+	columns := strings.Repeat(",", 1023)
+	if _, err := mustReadTable(t, columns+"\n"+strings.Repeat("1\n", 100)).Extend(t.Context(), io.Discard, x); err != nil || shortest != 1 {
+		t.Errorf("a row of one cell has %d in memory, %v", shortest, err)
+	}
+	most = 0
+	if _, err := mustReadTable(t, columns+"\n"+strings.Repeat(columns+"\n", 100)).Extend(t.Context(), io.Discard, x); err != nil || most > 16 {
+		t.Errorf("a batch has %d rows of 1024 empty cells, %v", most, err)
+	}
+}
+
+// stuckWriter is a client that reads nothing until it is told to.
+type stuckWriter struct{ proceed chan struct{} }
+
+func (w stuckWriter) Write(p []byte) (int, error) {
+	<-w.proceed
+	return len(p), nil
+}
+
+func TestAFileIsNotReadFarAheadOfAClientThatReadsNothing(t *testing.T) {
+	t.Parallel()
+	table := mustReadTable(t, "a\n"+strings.Repeat(strings.Repeat("x", 1<<20-100)+"\n", 30))
+	synctest.Test(t, func(t *testing.T) {
+		x := lengths("n")
+		fill, filled := x.Fill, atomic.Int64{}
+		x.Fill = func(ctx context.Context, rows [][]string) ([]csvupload.Result, error) {
+			filled.Add(int64(len(rows)))
+			return fill(ctx, rows)
+		}
+		client, done := stuckWriter{make(chan struct{})}, make(chan error)
+		go func() {
+			_, err := table.Extend(t.Context(), client, x)
+			done <- err
+		}()
+		synctest.Wait()
+		if n := filled.Load(); n < 1 || n > 4 {
+			t.Errorf("%d rows of 1 MiB are held for a client that reads nothing", n)
+		}
+		close(client.proceed)
+		if err := <-done; err != nil || filled.Load() != 30 {
+			t.Errorf("%d rows, %v", filled.Load(), err)
+		}
+	})
+}
+
+func TestNamesAndHeadsOfPartsAreBounded(t *testing.T) {
+	t.Parallel()
+	const part = "--x\r\nContent-Disposition: form-data; name=%q%s\r\n\r\n%s\r\n"
+	file := fmt.Sprintf(part, "data", `; filename="a.csv"`, "a\n1\n")
+	long := strings.Repeat("n", 40<<10)
+	for _, c := range []struct {
+		name, form string
+		want       error
+	}{
+		{"a field", file + fmt.Sprintf(part, long, "", "1"), nil},
+		{"two fields of long names", file + fmt.Sprintf(part, long, "", "1") + fmt.Sprintf(part, long, "", "1"), refusal.RequestMalformed},
+		{"a long name beside a long value", file + fmt.Sprintf(part, long, "", long), refusal.RequestMalformed},
+		{"a file and a field of long names", fmt.Sprintf(part, long, "", "1") + fmt.Sprintf(part, "data", `; filename="`+long+`"`, "a\n1\n"), refusal.RequestMalformed},
+		{"a head of a mebibyte", file + fmt.Sprintf(part, "b", "\r\nX-Y: "+strings.Repeat("n", 1<<20), "1"), refusal.RequestMalformed},
+		{"text before the first part", strings.Repeat("\r\n", 1<<20) + file, refusal.RequestMalformed},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(c.form+"--x--\r\n"))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		if upload, err := csvupload.Receive(r, t.TempDir()); !errors.Is(err, c.want) || (upload == nil) == (c.want == nil) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
 }

@@ -1,14 +1,11 @@
 package csvupload
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -19,104 +16,111 @@ import (
 type Extension struct {
 	// Columns are their names. A column that the table has already is overwritten where it stands.
 	Columns []string
-	// Fill returns the cells of the columns for each of some rows, and how many of the rows were answered. It is called for
-	// several batches at once. Rows have as many cells as the table has columns. Its error ends the work.
-	Fill func(ctx context.Context, rows [][]string) (cells [][]string, answered int, err error)
-	// Workers bounds how many calls of Fill run at once, over all files that share it.
-	Workers *semaphore.Weighted
+	// Fill answers some rows, each by as many cells as there are Columns. It is called for several batches at once. A row has at most
+	// as many cells as the table has columns; those that it lacks are empty. Its error ends the work.
+	Fill func(ctx context.Context, rows [][]string) ([]Result, error)
+	// Refused are the cells of a row whose answer would be longer than the row by more than maxAddedBytes.
+	Refused []string
+	// AcquireWorker waits for the right to call Fill, which is given back after each batch.
+	AcquireWorker func(ctx context.Context) (release func(), err error)
+}
+
+// Result is what one row is answered.
+type Result struct {
+	Cells      []string
+	IsAnswered bool // as opposed to refused
 }
 
 const (
-	// A batch has at most so many rows, and so many bytes of text before its last row.
-	batchRows  = 128
+	// A batch has at most batchRows rows, and batchBytes of memory before its last row.
+	batchRows  = 32
 	batchBytes = 256 << 10
-	// maxAhead is how many batches are read before the oldest of them is written.
-	maxAhead = 8
+	// maxAhead is how many batches, and aheadBytes how much memory of them, is read before the oldest is written.
+	maxAhead   = 16
+	aheadBytes = 4 << 20
+	// maxAddedBytes is how much longer a row can become by the empty cells that it lacks and by the added ones, in bytes of UTF-8. An
+	// address takes some 500. So an answer is bounded by the file that was sent, whatever its rows are.
+	maxAddedBytes = 1 << 10
+	// MaxMissingCells is how many cells a row may lack. The answer to one that lacks more might exceed maxAddedBytes.
+	MaxMissingCells = maxAddedBytes / 2
 )
 
 // batch is some rows that are filled and written together. It belongs to the reader, then to the goroutine that fills it, and to
 // the writer once filled is closed.
 type batch struct {
-	rows     [][]string
-	cells    [][]string
-	answered int
-	filled   chan struct{}
+	rows    []row
+	size    int64 // of the rows, in bytes of memory; at most aheadBytes
+	results []Result
+	filled  chan struct{}
 }
 
 // Extend writes the table with the columns of an extension, and returns how many of the rows that were written had been answered.
 // That number is valid beside an error too. It returns when all its goroutines have ended.
 func (t *Table) Extend(ctx context.Context, out io.Writer, x Extension) (answered int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
-	batches := make(chan *batch, maxAhead)
+	w, batches, ahead := t.newRowWriter(x), make(chan *batch, maxAhead), semaphore.NewWeighted(aheadBytes)
 	group.Go(func() error {
 		defer close(batches)
-		return t.readBatches(ctx, group, batches, x)
+		return t.readBatches(ctx, group, batches, ahead, x)
 	})
 	group.Go(func() (err error) {
-		answered, err = t.writeBatches(ctx, out, batches, x.Columns)
-		return err
+		if w.out, err = t.encoding.encode(out); err != nil {
+			return err
+		}
+		return w.writeBatches(ctx, batches, ahead)
 	})
 	err = group.Wait()
-	return answered, err
+	return w.answered, err
 }
 
 // readBatches sends the batches to the writer, in the order of the file, and starts to fill each.
-func (t *Table) readBatches(ctx context.Context, group *errgroup.Group, batches chan<- *batch, x Extension) error {
+func (t *Table) readBatches(ctx context.Context, group *errgroup.Group, batches chan<- *batch, ahead *semaphore.Weighted, x Extension) error {
 	rows := t.openRows()
 	if _, err := rows.read(); err != nil { // the header
 		return err
 	}
 	for {
-		b, err := t.readBatch(rows)
+		b, readErr := t.readBatch(rows)
 		if len(b.rows) > 0 {
+			if err := ahead.Acquire(ctx, b.size); err != nil {
+				return err
+			}
 			select {
 			case batches <- b:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			if err := x.Workers.Acquire(ctx, 1); err != nil {
+			release, err := x.AcquireWorker(ctx)
+			if err != nil {
 				return err
 			}
 			group.Go(func() error {
-				defer x.Workers.Release(1)
+				defer release()
 				return b.fill(ctx, x)
 			})
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(readErr, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return err
+		if readErr != nil {
+			return readErr
 		}
 	}
 }
 
 // readBatch reads rows up to the size of a batch. The rows that were read before an error come with it.
 func (t *Table) readBatch(rows *rowReader) (*batch, error) {
-	b := &batch{filled: make(chan struct{})}
-	for size := 0; len(b.rows) < batchRows && size < batchBytes; {
-		row, err := rows.read()
-		if err != nil {
+	b, size := &batch{filled: make(chan struct{})}, 0
+	defer func() { b.size = min(int64(size), aheadBytes) }()
+	for len(b.rows) < batchRows && size < batchBytes {
+		if _, err := rows.read(); err != nil {
 			return b, err
 		}
-		for _, cell := range row {
-			size += len(cell)
-		}
-		b.rows = append(b.rows, t.fitToHeader(row))
+		row := rows.row(len(t.Columns))
+		size += row.size()
+		b.rows = append(b.rows, row)
 	}
 	return b, nil
-}
-
-// fitToHeader gives a row as many cells as the header has. Missing ones are empty; surplus ones become part of the last.
-func (t *Table) fitToHeader(row []string) []string {
-	width := len(t.Columns)
-	if len(row) > width {
-		return append(row[:width-1:width-1], strings.Join(row[width-1:], string(t.separator)))
-	}
-	for len(row) < width {
-		row = append(row, "")
-	}
-	return row
 }
 
 // fill fills a batch and closes filled. After an error filled stays open: the error ends the context, for which the writer waits
@@ -127,89 +131,132 @@ func (b *batch) fill(ctx context.Context, x Extension) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	if b.cells, b.answered, err = x.Fill(ctx, b.rows); err != nil {
+	rows := make([][]string, len(b.rows))
+	for i := range b.rows {
+		rows[i] = b.rows[i].cells
+	}
+	if b.results, err = x.Fill(ctx, rows); err != nil {
 		return err
 	}
 	close(b.filled)
 	return nil
 }
 
-// writeBatches writes the header and the batches, each at once.
-func (t *Table) writeBatches(ctx context.Context, out io.Writer, batches <-chan *batch, columns []string) (answered int, err error) {
-	encoder, err := t.encoding.encode(out)
-	if err != nil {
-		return 0, err
+// rowWriter writes the rows of a table with the columns of an extension. What was in the file stays as it stood there.
+type rowWriter struct {
+	out       io.WriteCloser
+	separator byte
+	lineEnd   string
+	refused   []string
+	header    row
+	added     []string // names of the columns
+	replaced  []int    // for each column of the table, the added column that overwrites it; -1: none
+	behind    []int    // the other added columns
+	text      []byte   // of the batch that is being written
+	answered  int      // rows that were written
+}
+
+// newRowWriter returns a writer that lacks what it writes to.
+func (t *Table) newRowWriter(x Extension) *rowWriter {
+	w := &rowWriter{
+		separator: t.separator, lineEnd: t.lineEnd, refused: x.Refused, header: t.header, added: x.Columns,
+		replaced: make([]int, len(t.Columns)),
 	}
-	places := t.placeColumns(columns)
-	if err := t.writeHeader(encoder, columns, places); err != nil {
-		return 0, err
+	for i := range w.replaced {
+		w.replaced[i] = -1
+	}
+	for i, name := range x.Columns {
+		if column := t.Column(name); column >= 0 {
+			w.replaced[column] = i
+		} else {
+			w.behind = append(w.behind, i)
+		}
+	}
+	return w
+}
+
+// writeBatches writes the header and the batches, each at once. The names of the file stay as they stand there, so that whoever reads
+// the answer finds the same separator as was found in the file.
+func (w *rowWriter) writeBatches(ctx context.Context, batches <-chan *batch, ahead *semaphore.Weighted) error {
+	w.appendCells(&w.header, w.added)
+	if _, err := w.out.Write(w.text); err != nil {
+		return err
 	}
 	for b := range batches {
 		select {
 		case <-b.filled:
 		case <-ctx.Done():
-			return answered, ctx.Err()
+			return ctx.Err()
 		}
-		if err := t.writeRows(encoder, b.rows, b.cells, places); err != nil {
-			return answered, err
-		}
-		answered += b.answered
-	}
-	return answered, encoder.Close()
-}
-
-// placeColumns is the place of each added column in a row: that of the column it overwrites, else behind all others.
-func (t *Table) placeColumns(columns []string) []int {
-	places, next := make([]int, len(columns)), len(t.Columns)
-	for i, name := range columns {
-		if places[i] = t.Column(name); places[i] < 0 {
-			places[i] = next
-			next++
-		}
-	}
-	return places
-}
-
-// writeHeader writes the header with the names of the added columns. A name with any separator in it is quoted, so that whoever
-// reads the answer finds the same separator as was found in the file.
-func (t *Table) writeHeader(out io.Writer, columns []string, places []int) error {
-	names := slices.Clone(t.header)
-	for i, name := range columns {
-		if places[i] >= len(t.header) {
-			names = append(names, name)
-		}
-	}
-	for i, name := range names {
-		if strings.ContainsAny(name, "\"\r\n"+separators) || strings.TrimSpace(name) != name {
-			names[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-		}
-	}
-	lineEnd := "\n"
-	if t.useCRLF {
-		lineEnd = "\r\n"
-	}
-	_, err := io.WriteString(out, strings.Join(names, string(t.separator))+lineEnd)
-	return err
-}
-
-// writeRows writes rows with the cells of the added columns at their places.
-func (t *Table) writeRows(out io.Writer, rows, cells [][]string, places []int) error {
-	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	w.Comma, w.UseCRLF = t.separator, t.useCRLF
-	for i, row := range rows {
-		for j, cell := range cells[i] {
-			if places[j] < len(row) {
-				row[places[j]] = cell
-			} else {
-				row = append(row, cell)
-			}
-		}
-		if err := w.Write(row); err != nil {
+		if err := w.writeBatch(b); err != nil {
 			return err
 		}
+		ahead.Release(b.size)
 	}
-	w.Flush()
-	_, err := out.Write(text.Bytes())
-	return err
+	return w.out.Close()
+}
+
+// writeBatch writes the rows of a batch, and counts those that were answered once they are written.
+func (w *rowWriter) writeBatch(b *batch) error {
+	w.text = w.text[:0]
+	answered := 0
+	for i, result := range b.results {
+		if w.appendRow(&b.rows[i], result.Cells) && result.IsAnswered {
+			answered++
+		}
+	}
+	if _, err := w.out.Write(w.text); err != nil {
+		return err
+	}
+	w.answered += answered
+	return nil
+}
+
+// appendRow appends a row with the added cells, and reports whether these fit within maxAddedBytes. Otherwise it appends the row
+// with the cells of a refused one, and if not even these fit, the row alone.
+func (w *rowWriter) appendRow(r *row, added []string) (isWhole bool) {
+	start := len(w.text)
+	most := start + len(r.text) + maxAddedBytes
+	if w.appendCells(r, added); len(w.text) <= most {
+		return true
+	}
+	w.text = w.text[:start]
+	if w.appendCells(r, w.refused); len(w.text) <= most {
+		return false
+	}
+	w.text = append(append(w.text[:start], r.text...), w.lineEnd...)
+	return false
+}
+
+// appendCells appends the cells of a row and the added ones, each at its place.
+func (w *rowWriter) appendCells(r *row, added []string) {
+	for i, column := range w.replaced {
+		if i > 0 {
+			w.text = append(w.text, w.separator)
+		}
+		switch {
+		case column >= 0:
+			w.appendCell(added[column])
+		case i == len(r.cells)-1 && r.isLastQuoted:
+			w.appendCell(r.cells[i])
+		case i < len(r.cells):
+			w.text = append(w.text, r.cellText(i)...)
+		}
+	}
+	for _, column := range w.behind {
+		w.text = append(w.text, w.separator)
+		w.appendCell(added[column])
+	}
+	w.text = append(w.text, w.lineEnd...)
+}
+
+// appendCell appends a cell, in quotes where a reader needs them.
+func (w *rowWriter) appendCell(cell string) {
+	if strings.IndexByte(cell, w.separator) < 0 && !strings.ContainsAny(cell, "\"\r\n") && !strings.HasPrefix(cell, " ") {
+		w.text = append(w.text, cell...)
+		return
+	}
+	w.text = append(w.text, '"')
+	w.text = append(w.text, strings.ReplaceAll(cell, `"`, `""`)...)
+	w.text = append(w.text, '"')
 }

@@ -29,10 +29,12 @@ const (
 	MaxFileBytes = 50 << 20
 	MaxBodyBytes = MaxFileBytes + 1<<20
 
-	// maxFieldBytes is the most bytes that the other fields of a form may have, all together.
+	// maxFieldBytes is the most bytes that the other fields of a form may have with their names, and the name of the file, all together.
 	maxFieldBytes = 64 << 10
 	// maxFields is how many they may be.
 	maxFields = 1000
+	// maxHeadBytes is the most bytes between two parts of a form. mime/multipart would hold a head of 10 MB.
+	maxHeadBytes = 64 << 10
 )
 
 // fileField is the field of a form that holds the file.
@@ -52,12 +54,14 @@ type Upload struct {
 // *http.MaxBytesError for a file over MaxFileBytes, refusal.RequestMalformed for what is no form with a file in it, and errors of
 // the disk.
 func Receive(r *http.Request, folder string) (*Upload, error) {
+	guard := &headGuard{ReadCloser: r.Body}
+	r.Body = guard
 	form, err := r.MultipartReader()
 	if err != nil {
 		return nil, refusal.RequestMalformed
 	}
 	u := &Upload{Fields: url.Values{}}
-	err = u.readParts(form, folder)
+	err = u.readParts(form, guard, folder)
 	if err == nil { // the server notices that a client leaves once the body was read to its end
 		if _, err = io.Copy(io.Discard, r.Body); err != nil {
 			err = readProblem(err)
@@ -69,10 +73,10 @@ func Receive(r *http.Request, folder string) (*Upload, error) {
 	return u, nil
 }
 
-func (u *Upload) readParts(form *multipart.Reader, folder string) error {
+func (u *Upload) readParts(form *multipart.Reader, guard *headGuard, folder string) error {
 	left := int64(maxFieldBytes)
 	for count := 0; ; count++ {
-		part, err := form.NextPart()
+		part, err := guard.nextPart(form)
 		switch {
 		case err == io.EOF && u.data != nil:
 			return nil
@@ -80,15 +84,42 @@ func (u *Upload) readParts(form *multipart.Reader, folder string) error {
 			return readProblem(err)
 		case part.FormName() != fileField:
 			left, err = u.readField(part, left)
-		case u.data != nil: // a second file
+		case u.data != nil || int64(len(part.FileName())) > left: // a second file
 			return refusal.RequestMalformed
 		default:
+			left -= int64(len(part.FileName()))
 			err = u.spool(part, folder)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// headGuard is a body whose reader fails when the head of a part is longer than maxHeadBytes.
+type headGuard struct {
+	io.ReadCloser
+	isHead bool // a head is being read
+	left   int  // bytes of it
+}
+
+// nextPart reads up to the next part of a form, of which the part before was read.
+func (g *headGuard) nextPart(form *multipart.Reader) (*multipart.Part, error) {
+	g.isHead, g.left = true, maxHeadBytes
+	defer func() { g.isHead = false }()
+	return form.NextPart()
+}
+
+func (g *headGuard) Read(p []byte) (int, error) {
+	if !g.isHead {
+		return g.ReadCloser.Read(p)
+	}
+	if g.left == 0 {
+		return 0, refusal.RequestMalformed
+	}
+	n, err := g.ReadCloser.Read(p[:min(len(p), g.left)])
+	g.left -= n
+	return n, err
 }
 
 // readProblem is the error of a form that did not arrive whole. One that package problem does not know is a client that broke off,
@@ -100,13 +131,13 @@ func readProblem(err error) error {
 	return refusal.RequestMalformed
 }
 
-// readField reads a field that is no file, of at most left bytes, and returns how many are left for the others.
+// readField reads a field that is no file, of at most left bytes with its name, and returns how many are left for the others.
 func (u *Upload) readField(part *multipart.Part, left int64) (int64, error) {
 	value, err := io.ReadAll(io.LimitReader(part, left+1))
 	if err != nil {
 		return 0, readProblem(err)
 	}
-	if left -= int64(len(value)); left < 0 {
+	if left -= int64(len(value) + len(part.FormName())); left < 0 {
 		return 0, refusal.RequestMalformed
 	}
 	u.Fields.Add(part.FormName(), string(value))
