@@ -100,8 +100,9 @@ func (j Job) checkOutIsFree() error {
 }
 
 const (
-	batchRows = 256         // rows of a batch: many enough that channels cost nothing beside the verifications
-	saveEvery = time.Second // between two saves of progress: the work that a kill may cost
+	batchRows  = 256         // rows of a batch: many enough that channels cost nothing beside the verifications
+	batchBytes = 1 << 20     // memory of its rows, before the last
+	saveEvery  = time.Second // between two saves of progress: the work that a kill may cost
 )
 
 // batch is some rows that are read, verified and written together. It belongs to the reader, then to one verifier, and to
@@ -150,10 +151,11 @@ func readBatches(ctx context.Context, reader *rowReader, toVerify, toWrite chan<
 	for {
 		b := &batch{verified: make(chan struct{})}
 		var err error
-		for len(b.rows) < batchRows && err == nil {
+		for size := 0; len(b.rows) < batchRows && size < batchBytes && err == nil; {
 			var r row
 			if r, err = reader.readRow(); err == nil {
 				b.rows = append(b.rows, r)
+				size += 2*len(r.raw) + 16*len(r.fields)
 			}
 		}
 		b.endOffset = reader.offset

@@ -338,3 +338,36 @@ func FuzzResultsStandInTheirColumns(f *testing.F) {
 		}
 	})
 }
+
+func TestAFileOfMoreThan10000ColumnsIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, columns := range [][]string{nil, {"adresse"}} {
+		j := newTestJob(t, "adresse"+strings.Repeat(",", 300_000)+"\n3 rue de l'ermitage mende\n")
+		j.Columns = columns
+		_, err := j.Run(t.Context())
+		if bad := new(FormatError); !errors.As(err, &bad) || !strings.Contains(bad.Reason, "delete the empty") {
+			t.Errorf("columns %q: %v", columns, err)
+		}
+	}
+}
+
+func TestABatchOfWideRowsIsSmall(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]string{"text": strings.Repeat("x", 100<<10), "fields": strings.Repeat(",", 20<<10)} {
+		toVerify, toWrite := make(chan *batch, 1000), make(chan *batch, 1000)
+		rows := newRowReader(strings.NewReader(strings.Repeat(row+"\n", 500)), ',', 0)
+		if err := readBatches(t.Context(), rows, toVerify, toWrite); err != nil {
+			t.Fatal(err)
+		}
+		close(toVerify)
+		total := 0
+		for b := range toVerify {
+			if total += len(b.rows); len(b.rows) > 10 {
+				t.Errorf("%s: a batch has %d rows", name, len(b.rows))
+			}
+		}
+		if total != 500 {
+			t.Errorf("%s: %d rows of 500", name, total)
+		}
+	}
+}

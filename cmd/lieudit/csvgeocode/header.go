@@ -177,6 +177,9 @@ func (h *header) parseNames(start []byte) error {
 	if err != nil {
 		return err
 	}
+	if len(row.fields) > record.MaxColumns {
+		return &FormatError{fmt.Sprintf("its row of names has more than %d columns: delete the empty ones, or name what separates them with --separator", record.MaxColumns)}
+	}
 	for _, name := range row.fields {
 		h.names = append(h.names, h.decodeField(name))
 	}

@@ -223,7 +223,7 @@ func (h *header) profile(path string) (*mapping.Profile, error) {
 		if err != nil {
 			return nil, err
 		}
-		values := make([]record.Value, len(columns))
+		values := make([]record.Value, min(len(columns), len(r.fields)))
 		for i := range values {
 			values[i].Text = h.field(r, i)
 		}
