@@ -27,7 +27,7 @@ func (b *builder) fillExported(s *Site) {
 	b.fillPosition(c)
 	s.IsGeocoded = exact(mapping.PositionSource) == string(locations.SourceBAN)
 	c.Hours, c.Tags = b.exportedJSON(mapping.Hours), b.exportedTags()
-	for column, t := range b.mapping.Targets {
+	for column, t := range b.filledTargets() {
 		switch v := b.value(column); {
 		case t.Field == mapping.Properties:
 			text := b.unescapeCell(column)

@@ -87,9 +87,14 @@ func (p *properties) marshal() json.RawMessage {
 	return out.Bytes()
 }
 
+// filledTargets are the targets of the columns that the record has. In a wide file most rows may be short.
+func (b *builder) filledTargets() []mapping.Target {
+	return b.mapping.Targets[:min(len(b.mapping.Targets), len(b.record.Values))]
+}
+
 // keepProperties stores the columns without a field. JSON that is no text stays as it is.
 func (b *builder) keepProperties() {
-	for column, t := range b.mapping.Targets {
+	for column, t := range b.filledTargets() {
 		switch v := b.value(column); {
 		case t.Field == mapping.Properties:
 			b.properties.merge(v)

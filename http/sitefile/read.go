@@ -106,11 +106,15 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 // profileFile runs through the records once. It stops behind the last row that a sync could take.
 func profileFile(f *record.File, ragged *raggedRows) (*mapping.Profile, error) {
 	p, isCSV := &mapping.Profile{}, f.Info().Format == record.CSV
+	columns := f.Columns()
 	for r, err := range f.Records() {
 		if err != nil {
 			return nil, err
 		}
-		if p.Observe(f.Columns(), r); p.Rows > MaxSites {
+		if len(r.Values) > len(columns) { // an object has new members
+			columns = f.Columns()
+		}
+		if p.Observe(columns, r); p.Rows > MaxSites {
 			return p, nil
 		}
 		if isCSV {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -264,5 +265,33 @@ func TestAShiftOfTheColumnsIsFound(t *testing.T) {
 	i, err := sitefile.Read(strings.NewReader(file.String()), int64(file.Len()), "", sitefile.Options{})
 	if err != nil || len(i.Obstacles) != 1 || !strings.Contains(i.Obstacles[0].Reason, "line 33") {
 		t.Errorf("got %+v, %v", i.Obstacles, err)
+	}
+}
+
+// TestShortRowsOfAWideFileTakeTheirOwnCells is not parallel: it counts what the process allocates.
+func TestShortRowsOfAWideFileTakeTheirOwnCells(t *testing.T) {
+	const columns, rows = 9_999, 5_000
+	var csv, objects strings.Builder
+	csv.WriteString("external_id,nom" + strings.Repeat(",", columns-2) + "\n")
+	objects.WriteString(`{"external_id":"x","nom":"n"`)
+	for i := range columns - 2 {
+		fmt.Fprintf(&objects, `,"c%d":1`, i)
+	}
+	objects.WriteString("}\n")
+	for i := range rows {
+		fmt.Fprintf(&csv, "%d,n\n", i)
+		fmt.Fprintf(&objects, `{"external_id":"%d","nom":"n"}`+"\n", i)
+	}
+	for name, file := range map[string]string{"a.csv": csv.String(), "a.ndjson": objects.String()} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		i, err := sitefile.Read(strings.NewReader(file), int64(len(file)), name, sitefile.Options{})
+		runtime.ReadMemStats(&after)
+		if err != nil || i.Rows < rows {
+			t.Fatalf("%s: %v, %v", name, i, err)
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 200 {
+			t.Errorf("%s: a file of %d KiB allocates %d MiB", name, len(file)>>10, took)
+		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 type Profile struct {
 	Rows    int
 	Columns []*Stats
+
+	shortest int // cells of the shortest row: later columns have firstEmpty
 }
 
 // Stats is what a column holds: how often it is filled, a sample of its values, and whether its values are unique.
@@ -74,14 +76,18 @@ func (p *Profile) Observe(columns []record.Column, r record.Record) {
 			s.firstLine = map[string]int{}
 		}
 		p.Columns = append(p.Columns, s)
+		p.shortest = len(p.Columns)
 	}
 	p.Rows++
-	for i, c := range p.Columns {
-		v := record.Value{}
-		if i < len(r.Values) {
-			v = r.Values[i]
+	n := min(len(r.Values), len(p.Columns))
+	for i, v := range r.Values[:n] {
+		p.Columns[i].observe(v, r.Line)
+	}
+	if n < p.shortest {
+		for _, c := range p.Columns[n:p.shortest] {
+			c.observe(record.Value{}, r.Line)
 		}
-		c.observe(v, r.Line)
+		p.shortest = n
 	}
 }
 

@@ -8,10 +8,17 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"lieudit/http/sitefile/record/xlsx"
 )
 
-// maxRecordBytes is how long a record may be. Without a bound, a quote that nothing closes would bring the rest of a file into memory.
-const maxRecordBytes = 16 << 20
+const (
+	// maxRecordBytes is how long a record may be. Without a bound, a quote that nothing closes would bring the rest of a file into
+	// memory.
+	maxRecordBytes = 16 << 20
+	// maxCells is how many cells a row may have: as many as a spreadsheet has columns. Those beyond MaxColumns must be empty.
+	maxCells = xlsx.MaxColumns
+)
 
 // openCSV finds the separator and the row of names of a CSV file.
 func openCSV(t *text, beginning []byte, o Options) (*File, error) {
@@ -26,7 +33,7 @@ func openCSV(t *text, beginning []byte, o Options) (*File, error) {
 	}
 	hasEscapes := hasEscapedQuotes(beginning)
 	rows := iter.Seq2[Record, error](func(yield func(Record, error) bool) {
-		r := csvReader{in: t.open(), cells: cellReader{separator: separator, line: 1, hasEscapes: hasEscapes}, skipsFirst: hasLine}
+		r := csvReader{in: t.open(), cells: cellReader{separator: separator, line: 1, hasEscapes: hasEscapes, maxCells: maxCells}, skipsFirst: hasLine}
 		r.yieldRows(yield)
 	})
 	if inside := detectSeparatorInside(beginning); separator == noSeparator && inside != noSeparator {
@@ -42,7 +49,7 @@ func unwrapRows(rows iter.Seq2[Record, error], separator byte) iter.Seq2[Record,
 	return func(yield func(Record, error) bool) {
 		for r, err := range rows {
 			if err == nil {
-				inside := cellReader{text: []byte(r.Values[0].Text), separator: separator, line: r.Line, isWhole: true}
+				inside := cellReader{text: []byte(r.Values[0].Text), separator: separator, line: r.Line, isWhole: true, maxCells: maxCells}
 				r, err = inside.readRecord()
 			}
 			if !yield(r, err) || err != nil {
@@ -146,6 +153,7 @@ type cellReader struct {
 	isWhole    bool // text goes to the end of the file
 	quoteLine  int  // where the quote opened that is not closed yet; 0: none
 	width      int  // how many cells the last row had
+	maxCells   int  // of a row; 0: any number
 }
 
 // errCut: the piece ends before the row does. It never leaves csvReader.
@@ -160,7 +168,9 @@ func (c *cellReader) readRecord() (Record, error) {
 		if err != nil {
 			return Record{}, err
 		}
-		rec.Values = append(rec.Values, Value{Text: cell})
+		if rec.Values = append(rec.Values, Value{Text: cell}); c.maxCells > 0 && len(rec.Values) > c.maxCells {
+			return Record{}, &LineError{rec.Line, fmt.Sprintf("the row has more than %d cells: delete the empty columns, or check what separates the cells", c.maxCells)}
+		}
 		if c.pos < len(c.text) && c.text[c.pos] == c.separator {
 			c.pos++
 			continue

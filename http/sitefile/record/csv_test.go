@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"strings"
 	"testing"
 
 	"lieudit/http/sitefile/record"
@@ -37,5 +38,17 @@ func TestTextsBetweenSeparatorsAreCells(t *testing.T) {
 		{rule: "quotes", file: "nom,texte\n\"A, \"\"B\"\"\",\"1\r\n2\"\nC,D\n", columns: "nom|texte", rows: []string{"2 A, \"B\"|1\r\n2", "4 C|D"}},
 		{rule: "lines end with \\r", file: "nom,ville\rA,Mende\rB,Florac\r", rows: []string{"2 A|Mende", "3 B|Florac"}},
 		{rule: "an unclosed quote", file: "nom,ville\nA,Mende\n\"B,Florac\nC,Ispagnac\n", rows: []string{"2 A|Mende"}, err: "line 3: a quote opens here"},
+	})
+}
+
+func TestARowOfMoreThan16384CellsIsRefused(t *testing.T) {
+	t.Parallel()
+	const want = "has more than 16384 cells"
+	runFileCases(t, []fileCase{
+		{rule: "names, more than the sample that the separator is found in", file: strings.Repeat("name,", 200_000) + "\n1,2\n", err: want},
+		{rule: "empty names", file: "a,b" + strings.Repeat(",", 16_383) + "\n1,2\n", err: want},
+		{rule: "empty names, as many as a spreadsheet has", file: "a,b" + strings.Repeat(",", 16_382) + "\n1,2\n", err: "more than 10000 columns"},
+		{rule: "cells", file: "a;b\n1;2\n1;2" + strings.Repeat(";", 16_383) + "\n", columns: "a|b", rows: []string{"2 1|2"}, err: want},
+		{rule: "cells in quotes as a whole", file: "\"a,b\"\n\"1,2\"\n\"1,2" + strings.Repeat(",", 16_383) + "\"\n", columns: "a|b", rows: []string{"2 1|2"}, err: want},
 	})
 }

@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// What the objects of a file may have at most: different members with values, names of members at all, and bytes in a name.
+// MaxColumns is how many columns a file may have, and how many different members with values its objects.
+const MaxColumns = 10_000
+
+// What the objects of a file may have at most: names of members at all, and bytes in a name.
 const (
-	maxColumns   = 10_000
-	maxNames     = 4 * maxColumns
+	maxNames     = 4 * MaxColumns
 	maxNameBytes = 1000
 )
 
@@ -47,11 +49,11 @@ func newFlattener(f *File) *flattener {
 // like an object's members; its type and bounds are none.
 func (f *flattener) flatten(object string, line int, key *string) ([]Value, error) {
 	f.object++
-	f.values, f.used = make([]Value, len(f.file.columns)), 0
+	f.values, f.used = make([]Value, 0, f.used), 0 // most objects have the members of the one before
 	f.parser = objectParser{text: object}
 	err := f.flattenRecord(line, key)
-	if err == nil && (len(f.file.columns) > maxColumns || f.names > maxNames) {
-		err = fmt.Errorf("the objects have more than %d different members: write what they list as a list", maxColumns)
+	if err == nil && (len(f.file.columns) > MaxColumns || f.names > maxNames) {
+		err = fmt.Errorf("the objects have more than %d different members: write what they list as a list", MaxColumns)
 	}
 	if err != nil {
 		return nil, &LineError{line + strings.Count(object[:min(f.parser.pos, len(object))], "\n"), err.Error()}

@@ -62,14 +62,22 @@ func isProse(values []Value) bool {
 	return !slices.ContainsFunc(values[1:], func(v Value) bool { return !strings.HasPrefix(v.Text, " ") })
 }
 
-// sampleRows are the first rows of a text that may end anywhere. The last one may be cut, and is left out if others are there.
+// sampleRows are the first rows of a text that may end anywhere. The last one may be cut, and is left out, unless it is the only one
+// and has too many cells already.
 func sampleRows(beginning []byte, separator byte) []Record {
 	const sampled = 200
 	var rows []Record
 	cells := cellReader{text: beginning, separator: separator, line: 1, isWhole: len(beginning) < sampleBytes,
 		hasEscapes: hasEscapedQuotes(beginning)}
 	for cells.pos < len(cells.text) && len(rows) < sampled {
+		start := cells.pos
 		record, err := cells.readRecord()
+		if err == errCut && len(rows) == 0 {
+			cells.pos, cells.isWhole = start, true
+			if record, err = cells.readRecord(); len(record.Values) <= MaxColumns {
+				return rows
+			}
+		}
 		if err != nil {
 			return rows
 		}

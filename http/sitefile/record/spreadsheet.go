@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,39 +81,63 @@ func sheetNames(sheets []xlsx.Sheet) []string {
 
 // openSheet finds the row of names of a sheet. Its width is known then: only the first rows are read in their full width.
 func openSheet(wb *xlsx.Workbook, s xlsx.Sheet, o Options) (*File, error) {
-	sample := sheetRows(wb, s, xlsx.MaxColumns, &Info{})
-	f, err := openTable(sample, o, Info{Format: XLSX, Sheet: s.Name})
+	r := &sheetRows{workbook: wb, sheet: s, width: xlsx.MaxColumns, info: &Info{}, filled: -1}
+	f, err := openTable(r.yieldRecords, o, Info{Format: XLSX, Sheet: s.Name})
 	if err != nil {
 		return nil, err
 	}
-	f.table.rows = sheetRows(wb, s, len(f.columns), &f.info)
+	r.width, r.info = len(f.columns), &f.info
 	return f, nil
 }
 
-// sheetRows are the rows of a sheet as records. What the sheet lacks is counted in info, anew in each run: cells beyond the width,
-// hidden rows, formulas without a value.
-func sheetRows(wb *xlsx.Workbook, s xlsx.Sheet, width int, info *Info) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		info.UncomputedFormulas, info.CellsBeyondHeader, info.HiddenRows = Count{}, Count{}, Count{}
-		for row, err := range wb.Rows(s, width) {
-			if err != nil {
-				yield(Record{}, asOwnError(err))
-				return
-			}
-			info.UncomputedFormulas.addSeveral(row.Number, row.Uncomputed)
-			if row.Number > info.HeaderLine {
-				info.CellsBeyondHeader.addSeveral(row.Number, row.Beyond)
-			}
-			if row.IsHidden {
-				info.HiddenRows.add(row.Number)
-			}
-			record := Record{row.Number, make([]Value, len(row.Cells))}
-			for i, cell := range row.Cells {
-				record.Values[i].Text = cell
-			}
-			if !isBlank(record.Values) && !yield(record, nil) {
-				return
-			}
+// sheetRows are the rows of a sheet as records.
+type sheetRows struct {
+	workbook *xlsx.Workbook
+	sheet    xlsx.Sheet
+	width    int   // columns that are read
+	info     *Info // of the file
+	filled   int   // rows up to the last one that is not empty; -1: not known yet
+}
+
+// yieldRecords yields the rows as records. What the sheet lacks is counted in info, anew in each run: cells beyond the width, hidden
+// rows, formulas without a value. The first run that comes to the end learns which row is the last that is not empty, and later ones
+// stop there: a sheet may have a million rows that were formatted and never filled.
+func (r *sheetRows) yieldRecords(yield func(Record, error) bool) {
+	info, n, filled := r.info, 0, 0
+	info.UncomputedFormulas, info.CellsBeyondHeader, info.HiddenRows = Count{}, Count{}, Count{}
+	for row, err := range r.workbook.Rows(r.sheet, r.width) {
+		if err != nil {
+			yield(Record{}, asOwnError(err))
+			return
+		}
+		record := Record{row.Number, textValues(row.Cells)}
+		isEmpty := isBlank(record.Values)
+		if n++; !isEmpty || row.Uncomputed+row.Beyond > 0 || row.IsHidden {
+			filled = n
+		}
+		info.countRow(row)
+		if !isEmpty && !yield(record, nil) || n == r.filled {
+			return
 		}
 	}
+	r.filled = filled
+}
+
+// countRow counts what a row of a sheet lacks.
+func (info *Info) countRow(row xlsx.Row) {
+	info.UncomputedFormulas.addSeveral(row.Number, row.Uncomputed)
+	if row.Number > info.HeaderLine {
+		info.CellsBeyondHeader.addSeveral(row.Number, row.Beyond)
+	}
+	if row.IsHidden {
+		info.HiddenRows.add(row.Number)
+	}
+}
+
+func textValues(cells []string) []Value {
+	values := make([]Value, len(cells))
+	for i, cell := range cells {
+		values[i].Text = cell
+	}
+	return values
 }

@@ -4,7 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -162,28 +164,70 @@ func TestInfoCountsWhatASheetLacks(t *testing.T) {
 func TestOtherArchivesAreRefusedWithTheWayOn(t *testing.T) {
 	t.Parallel()
 	bomb := spreadsheetParts(nil, namedSheet{name: "Sites", rows: []string{textCells("a", "b")}})
-	bomb["xl/worksheets/sheet1.xml"] = strings.Replace(bomb["xl/worksheets/sheet1.xml"], "</sheetData>", strings.Repeat("<row></row>", 3<<20)+"</sheetData>", 1)
+	bomb["xl/worksheets/sheet1.xml"] = strings.Replace(bomb["xl/worksheets/sheet1.xml"], "</sheetData>", strings.Repeat("<!-- -->", 4<<20)+"</sheetData>", 1)
+	rows := spreadsheetParts(nil, namedSheet{name: "Sites", rows: []string{textCells("a", "b")}})
+	rows["xl/worksheets/sheet1.xml"] = strings.Replace(rows["xl/worksheets/sheet1.xml"], "</sheetData>", strings.Repeat("<row/>", 1<<20)+"</sheetData>", 1)
 	damaged := writeZip(t, spreadsheetParts(nil, namedSheet{name: "Sites", rows: []string{textCells("a", "b")}}))
 	entities := spreadsheetParts(nil, namedSheet{name: "Sites"})
 	entities["xl/workbook.xml"] = `<!DOCTYPE x [<!ENTITY a "aaaa">]>` + entities["xl/workbook.xml"]
 	var cases []fileCase
 	for want, file := range map[string]string{
-		"unpacks to too much":   writeZip(t, bomb),
-		"damaged zip":           damaged[:len(damaged)-30],
-		"DOCTYPE":               writeZip(t, entities),
-		"ODS":                   writeZip(t, map[string]string{"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<a/>"}),
-		"XLSB":                  writeZip(t, map[string]string{"xl/workbook.bin": "x"}),
-		"Word":                  writeZip(t, map[string]string{"word/document.xml": "<a/>"}),
-		"KMZ":                   writeZip(t, map[string]string{"doc.kml": "<a/>"}),
-		"shapefile":             writeZip(t, map[string]string{"a/sites.shp": "x", "a/sites.dbf": "y"}),
-		"unpack it and give":    writeZip(t, map[string]string{"sites.csv": "a,b"}),
-		"stops.txt":             writeZip(t, map[string]string{"stops.txt": "a,b", "routes.txt": "x"}),
-		"without a spreadsheet": writeZip(t, map[string]string{"a.bin": "x"}),
-		"empty zip":             writeZip(t, nil),
-		"no row holds names":    writeZip(t, spreadsheetParts(nil, namedSheet{name: "Sites"})),
-		"not hidden":            writeZip(t, spreadsheetParts(nil, namedSheet{name: "Sites", state: "hidden"})),
+		"unpacks to too much":    writeZip(t, bomb),
+		"more than 1048576 rows": writeZip(t, rows),
+		"damaged zip":            damaged[:len(damaged)-30],
+		"DOCTYPE":                writeZip(t, entities),
+		"ODS":                    writeZip(t, map[string]string{"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<a/>"}),
+		"XLSB":                   writeZip(t, map[string]string{"xl/workbook.bin": "x"}),
+		"Word":                   writeZip(t, map[string]string{"word/document.xml": "<a/>"}),
+		"KMZ":                    writeZip(t, map[string]string{"doc.kml": "<a/>"}),
+		"shapefile":              writeZip(t, map[string]string{"a/sites.shp": "x", "a/sites.dbf": "y"}),
+		"unpack it and give":     writeZip(t, map[string]string{"sites.csv": "a,b"}),
+		"stops.txt":              writeZip(t, map[string]string{"stops.txt": "a,b", "routes.txt": "x"}),
+		"without a spreadsheet":  writeZip(t, map[string]string{"a.bin": "x"}),
+		"empty zip":              writeZip(t, nil),
+		"no row holds names":     writeZip(t, spreadsheetParts(nil, namedSheet{name: "Sites"})),
+		"not hidden":             writeZip(t, spreadsheetParts(nil, namedSheet{name: "Sites", state: "hidden"})),
 	} {
 		cases = append(cases, fileCase{rule: want, file: file, err: want})
 	}
 	runFileCases(t, cases)
+}
+
+// countingReaderAt counts the bytes that are read.
+type countingReaderAt struct {
+	io.ReaderAt
+	read int
+}
+
+func (r *countingReaderAt) ReadAt(p []byte, at int64) (int, error) {
+	n, err := r.ReaderAt.ReadAt(p, at)
+	r.read += n
+	return n, err
+}
+
+func TestEmptyRowsAtTheEndOfASheetAreReadOnce(t *testing.T) {
+	t.Parallel()
+	parts := spreadsheetParts(nil, namedSheet{name: "Sites", rows: []string{textCells("a", "b"), textCells("1", "2"), "", textCells("3", "4")}})
+	var empty strings.Builder
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50_000 { // heights that do not compress
+		fmt.Fprintf(&empty, `<row ht="%d"><c t="str"><v> </v></c></row>`, random.Uint64())
+	}
+	const sheet = "xl/worksheets/sheet1.xml"
+	parts[sheet] = strings.Replace(parts[sheet], "</sheetData>", empty.String()+"</sheetData>", 1)
+	text := writeZip(t, parts)
+	file := &countingReaderAt{ReaderAt: strings.NewReader(text)}
+	f, err := record.Open(file, int64(len(text)), "", record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.read < len(text)/2 {
+		t.Fatalf("%d bytes of %d are read to find the names", file.read, len(text))
+	}
+	for run := range 2 {
+		before := file.read
+		if rows, err := showRows(f); err != nil || !slices.Equal(rows, []string{"2 1|2", "4 3|4"}) || file.read-before > len(text)/4 {
+			t.Errorf("run %d: %q, %v, with %d of %d bytes", run, rows, err, file.read-before, len(text))
+		}
+	}
 }

@@ -44,8 +44,8 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info) (*File, erro
 	if info.Format == XLSX {
 		names = widenNames(names, sample)
 	}
-	if len(names) > maxColumns {
-		return nil, &LineError{sample[0].Line, fmt.Sprintf("the row of names has more than %d columns: delete those without a name", maxColumns)}
+	if len(names) > MaxColumns {
+		return nil, &LineError{sample[0].Line, fmt.Sprintf("the row of names has more than %d columns: delete those without a name", MaxColumns)}
 	}
 	f := &File{info: info}
 	f.info.HeaderLine, f.info.TitleRows = sample[0].Line, titleRows

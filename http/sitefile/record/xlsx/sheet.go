@@ -12,6 +12,13 @@ import (
 // MaxColumns is how many columns a sheet has at most, up to XFD.
 const MaxColumns = 16_384
 
+// Most rows and cells of a sheet may be empty: they were formatted, or are there to take time. A sheet has at most maxRows rows. A cell
+// that says its place and its format takes some 20 bytes, so maxUnpackedBytes has room for no more than maxCells.
+const (
+	maxRows  = 1 << 20
+	maxCells = 32 << 20
+)
+
 // Row is a row of a sheet. Cells[i] is the text of the cell in column i, from 0; cells without text at its end are left out.
 type Row struct {
 	Number     int // from 1
@@ -45,6 +52,8 @@ type sheetReader struct {
 	row      Row
 	column   int // of the last cell, from 0
 	lastLen  int // how many cells the last row had
+	rows     int // so far
+	cells    int // so far
 }
 
 // readToken reads the beginning or the end of a row, or a cell.
@@ -52,7 +61,7 @@ func (r *sheetReader) readToken(s *xmlScanner, t *xmlToken) error {
 	switch name := string(t.name); {
 	case t.kind == xmlText:
 	case name == "row" && t.kind == xmlStart:
-		r.beginRow(t)
+		return r.beginRow(t)
 	case name == "row":
 		return r.endRow()
 	case name == "c" && t.kind == xmlStart:
@@ -64,12 +73,25 @@ func (r *sheetReader) readToken(s *xmlScanner, t *xmlToken) error {
 }
 
 // beginRow begins a row. One without a number follows the last.
-func (r *sheetReader) beginRow(t *xmlToken) {
+func (r *sheetReader) beginRow(t *xmlToken) error {
+	if r.rows++; r.rows > maxRows {
+		return &FormatError{fmt.Sprintf("the sheet has more than %d rows: delete the empty ones, or save it as CSV", maxRows)}
+	}
 	number := r.row.Number + 1
-	if n, err := strconv.Atoi(string(t.attribute("r"))); err == nil {
+	if n, ok := parseNumber(t.attribute("r")); ok {
 		number = n
 	}
 	r.row, r.column = Row{Number: number, IsHidden: isTrue(t.attribute("hidden"))}, -1
+	return nil
+}
+
+// parseNumber is the number in an attribute that may be missing. The error of strconv.Atoi would be made a million times.
+func parseNumber(digits []byte) (int, bool) {
+	if len(digits) == 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(string(digits))
+	return n, err == nil
 }
 
 // endRow yields a row that has something, with room for the next.
@@ -94,17 +116,23 @@ type cell struct {
 // readCell reads up to the end of a cell, and sets its value. Cells without content are not written, so each may name its column; one
 // that does not follows the last.
 func (r *sheetReader) readCell(s *xmlScanner, t *xmlToken) error {
+	if r.cells++; r.cells > maxCells {
+		return &FormatError{fmt.Sprintf("the sheet has more than %d cells: delete the empty rows and columns, or save it as CSV", maxCells)}
+	}
 	r.column++
 	if column, ok := parseColumn(t.attribute("r")); ok {
 		r.column = column
 	}
 	c := cell{kind: cellKind(t.attribute("t"))}
-	c.style, _ = strconv.Atoi(string(t.attribute("s"))) // none is the first
+	c.style, _ = parseNumber(t.attribute("s")) // none is the first
 	if err := c.readParts(s); err != nil {
 		return err
 	}
 	if c.hasFormula && !c.hasValue {
 		r.row.Uncomputed++
+	}
+	if len(c.text) == 0 {
+		return nil
 	}
 	return r.set(r.workbook.formatCell(&c))
 }

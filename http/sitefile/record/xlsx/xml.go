@@ -185,25 +185,27 @@ func (s *xmlScanner) readStartTag() (*xmlToken, error) {
 
 // readTag reads up to the sign > that stands in no quotes, and returns what is inside.
 func (s *xmlScanner) readTag() ([]byte, error) {
-	quote := byte(0)
-	for i := 1; ; i++ {
+	quote, i := byte(0), 1
+	for {
+		rest := s.buf[s.pos:]
+		for ; i < len(rest); i++ {
+			switch b := rest[i]; {
+			case quote != 0:
+				if b == quote {
+					quote = 0
+				}
+			case b == '"' || b == '\'':
+				quote = b
+			case b == '>':
+				s.pos += i + 1
+				return rest[1:i], nil
+			}
+		}
 		switch err := s.need(i + 1); {
 		case err == io.EOF:
 			return nil, errWrongXML
 		case err != nil:
 			return nil, err
-		}
-		switch b := s.buf[s.pos+i]; {
-		case quote != 0:
-			if b == quote {
-				quote = 0
-			}
-		case b == '"' || b == '\'':
-			quote = b
-		case b == '>':
-			tag := s.buf[s.pos+1 : s.pos+i]
-			s.pos += i + 1
-			return tag, nil
 		}
 	}
 }
