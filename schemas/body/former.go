@@ -73,7 +73,7 @@ func (q FormerReverse) IsEmpty() bool { return q.Coordinates() == nil }
 // FormerFileFields are the fields of POST /search/csv and POST /reverse/csv beside the file. All but the two lists and repli are the names of
 // columns of the file, whose cells are used row by row.
 type FormerFileFields struct {
-	Columns       []string `json:"columns,omitempty" max:"200" doc:"Columns with the address, in order; all when left out. Repeat the field for each"`
+	Columns       []string `json:"columns,omitempty" max:"200" doc:"Columns with the address, in order, each once; all when left out. Repeat the field for each. Their cells, joined with spaces, have at most 200 characters a row"`
 	ResultColumns []string `json:"result_columns,omitempty" max:"200" doc:"Columns to add; all when left out. Repeat the field for each"`
 	Type          string   `json:"type,omitempty" max:"200" doc:"Column with the type that an answer must have"`
 	Postcode      string   `json:"postcode,omitempty" max:"200" doc:"Column with the postcode that an answer must have"`
@@ -85,7 +85,7 @@ type FormerFileFields struct {
 
 // FormerFile is the form of POST /search/csv and POST /reverse/csv.
 type FormerFile struct {
-	Data string `json:"data" min:"1" doc:"The CSV file: UTF-8, Windows-1252, or UTF-16 with a byte order mark; at most 50 MiB, 200,000 rows and 1 MiB a row"`
+	Data string `json:"data" min:"1" doc:"The CSV file: UTF-8, Windows-1252, or UTF-16 with a byte order mark; at most 50 MiB, 200,000 rows, 1,024 columns and 1 MiB a row. A row whose address, or another cell that it is searched by, has more than 200 characters, or that lacks more than 512 cells, has result_status error, is not counted, and the file continues. A row becomes at most 1 KiB longer"`
 	FormerFileFields
 }
 
