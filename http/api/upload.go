@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"time"
 
 	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
@@ -32,9 +31,6 @@ func newFileWorkers() *budget.Budget {
 	workers := max(1, runtime.GOMAXPROCS(0)-1)
 	return budget.New(int64(workers), int64(max(1, workers-1)))
 }
-
-// writeTimeout is how long a client may take to read a batch of rows. A client that stops reading would hold its file on disk.
-const writeTimeout = 2 * time.Minute
 
 // fileJob is a file that is being answered. Its steps are receive, reserve and stream; free must be called.
 type fileJob struct {
@@ -148,10 +144,9 @@ func (j *fileJob) stream(ctx context.Context, w http.ResponseWriter, x csvupload
 	w.Header().Set("Content-Type", strings.Replace(csvfile.MediaType, "utf-8", j.table.Charset(), 1))
 	w.Header().Set("Content-Disposition", attachmentName(j.upload.FileName))
 	w.WriteHeader(http.StatusOK)
-	out := &fileWriter{ctx: ctx, out: w, connection: http.NewResponseController(w), isValid: j.revalidate}
+	out := &fileWriter{ctx: ctx, out: w, isValid: j.revalidate}
 	answered, err := j.table.Extend(ctx, out, x)
 	if err == nil {
-		out.connection.SetWriteDeadline(time.Time{})
 		return
 	}
 	if out.err == nil && ctx.Err() == nil {
@@ -173,18 +168,16 @@ func attachmentName(fileName string) string {
 // fileWriter writes batches of rows to a client that may read slowly. Before each it checks that the key is still valid: a file may
 // take longer than a revocation.
 type fileWriter struct {
-	ctx        context.Context // of the request
-	out        http.ResponseWriter
-	connection *http.ResponseController
-	isValid    func(context.Context) error
-	err        error // the client is gone or too slow, or its key has ended: no fault of the service
+	ctx     context.Context // of the request
+	out     http.ResponseWriter
+	isValid func(context.Context) error
+	err     error // the client is gone or too slow, or its key has ended: no fault of the service
 }
 
 func (f *fileWriter) Write(text []byte) (n int, err error) {
 	if f.err = f.isValid(f.ctx); f.err != nil {
 		return 0, f.err
 	}
-	f.connection.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every test's writer has deadlines
 	n, f.err = f.out.Write(text)
 	return n, f.err
 }

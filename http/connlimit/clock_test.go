@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,16 +79,18 @@ func TestABodyThatStopsIsEndedAfter30Seconds(t *testing.T) {
 	})
 }
 
-func TestLongWorkAndASlowReaderAreNotTimedOut(t *testing.T) {
+func TestLongWorkIsNotTimedOut(t *testing.T) {
 	t.Parallel()
 	const much = 1 << 20
 	runInMemory(t, 10, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
-		select {
-		case <-time.After(time.Hour):
-			io.WriteString(w, strings.Repeat("x", much))
-		case <-r.Context().Done():
-			t.Error("the request was given up")
+		for range 4 {
+			select {
+			case <-time.After(time.Hour):
+				io.WriteString(w, strings.Repeat("x", much/4))
+			case <-r.Context().Done():
+				t.Error("the request was given up")
+			}
 		}
 	}, func(t *testing.T, p pipeListener, l *connlimit.Listener) {
 		c := p.dial(t)
@@ -95,9 +99,100 @@ func TestLongWorkAndASlowReaderAreNotTimedOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
 		if n, err := io.Copy(io.Discard, r.Body); n != much || err != nil {
 			t.Errorf("read %d bytes, %v", n, err)
+		}
+	})
+}
+
+// readSlowly reads pieces of a connection with a pause after each, until it ends.
+func readSlowly(c net.Conn, piece int, pause time.Duration) (total int) {
+	for buf := make([]byte, piece); ; time.Sleep(pause) {
+		n, err := io.ReadFull(c, buf)
+		if total += n; err != nil {
+			return total
+		}
+	}
+}
+
+func TestAnAnswerHasToBeRead(t *testing.T) {
+	t.Parallel()
+	const kib, mib = 1 << 10, 1 << 20
+	for _, c := range []struct {
+		what   string
+		answer int
+		piece  int
+		pause  time.Duration
+		isSlow bool
+		ended  time.Duration // after which the handler has ended
+	}{
+		{"at once", 8 * mib, mib, 0, false, 0},
+		{"at 65 KiB a second", 8 * mib, 65 * kib, time.Second, false, 126 * time.Second},
+		{"at 63 KiB a second", 8 * mib, 63 * kib, time.Second, true, 30 * time.Second},
+		{"a byte at a time", 1 * mib, 1, 10 * time.Second, true, 30 * time.Second},
+		{"never", 8 * mib, 1, time.Hour, true, 30 * time.Second},
+		{"a small one never", 10 * kib, 1, time.Hour, true, 30 * time.Second},
+		{"fast, with pauses below the limit", 8 * mib, 4 * mib, 29 * time.Second, false, 58 * time.Second},
+		{"in bursts of 8 seconds", 16 * mib, 8 * 65 * kib, 8 * time.Second, false, 248 * time.Second},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			var ended atomic.Pointer[time.Time]
+			runInMemory(t, 10, func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, strings.Repeat("x", c.answer))
+				http.NewResponseController(w).Flush()
+				now := time.Now()
+				ended.Store(&now)
+			}, func(t *testing.T, p pipeListener, l *connlimit.Listener) {
+				began, client := time.Now(), p.dial(t)
+				client.send(t, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+				total := readSlowly(client.Conn, c.piece, c.pause)
+				synctest.Wait()
+				if took := ended.Load().Sub(began); took != c.ended {
+					t.Errorf("the handler ended after %v, want %v", took, c.ended)
+				}
+				if slow := l.Status().SlowReaders; (slow == 1) != c.isSlow || (total < c.answer) != c.isSlow {
+					t.Errorf("%d bytes were read, %d clients too slow", total, slow)
+				}
+			})
+		})
+	}
+}
+
+func TestEachAnswerOfAConnectionIsMeasuredByItself(t *testing.T) {
+	t.Parallel()
+	runInMemory(t, 10, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10240")
+		io.WriteString(w, strings.Repeat("x", 10240))
+	}, func(t *testing.T, p pipeListener, l *connlimit.Listener) {
+		c := p.dial(t)
+		for range 5 {
+			c.send(t, get)
+			time.Sleep(20 * time.Second)
+			if status, _ := c.readResponse(t); status != 200 {
+				t.Errorf("got %d", status)
+			}
+		}
+	})
+}
+
+// TestAnAnswerIsBrokenOffWhileItIsWritten: the deadline that breaks an answer off ends a write that has begun.
+func TestAnAnswerIsBrokenOffWhileItIsWritten(t *testing.T) {
+	t.Parallel()
+	var failed atomic.Pointer[error]
+	runInMemory(t, 10, func(w http.ResponseWriter, r *http.Request) {
+		time.AfterFunc(time.Second, func() { http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0)) })
+		_, err := io.WriteString(w, strings.Repeat("x", 1<<20))
+		failed.Store(&err)
+	}, func(t *testing.T, p pipeListener, l *connlimit.Listener) {
+		p.dial(t).send(t, get)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := failed.Load(); err == nil || !errors.Is(*err, os.ErrDeadlineExceeded) {
+			t.Errorf("the write has not ended as it should: %v", err)
+		}
+		if got := l.Status().SlowReaders; got != 0 {
+			t.Errorf("%d clients were too slow", got)
 		}
 	})
 }

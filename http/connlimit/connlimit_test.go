@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -205,6 +206,57 @@ func TestAnAnswerThatStreamsIsWhole(t *testing.T) {
 		if got, err := io.Copy(io.Discard, r.Body); got != 100_000 || err != nil {
 			t.Errorf("%q: %d bytes, %v", body, got, err)
 		}
+	}
+}
+
+func TestAnAnswerThatIsBrokenOffEndsWithAReset(t *testing.T) {
+	t.Parallel()
+	l := serve(t, 10, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "some")
+		controller := http.NewResponseController(w)
+		controller.Flush()
+		io.Copy(io.Discard, r.Body)
+		controller.SetWriteDeadline(time.Unix(1, 0))
+	})
+	for _, version := range []string{"1.0", "1.1"} {
+		c := dial(t, l)
+		c.send(t, "POST / HTTP/"+version+"\r\nHost: x\r\nContent-Length: 1\r\n\r\n")
+		r, err := http.ReadResponse(c.Reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(r.Body, make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+		c.send(t, "x") // only now the answer is broken off: a reset may take back what was not read
+		if n, err := io.Copy(io.Discard, r.Body); n != 0 || err == nil {
+			t.Errorf("%s: %d more bytes, %v; want an answer that is not whole", version, n, err)
+		}
+	}
+}
+
+// TestTheSystemKeepsLittleOfAnAnswerThatIsNotRead: otherwise it takes some MB for each connection.
+func TestTheSystemKeepsLittleOfAnAnswerThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("what the system keeps unsent is limited on Linux")
+	}
+	taken := make(chan int64, 1)
+	l := serve(t, 10, func(w http.ResponseWriter, r *http.Request) {
+		var n int64
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second))
+		for some := make([]byte, 4<<10); ; n += int64(len(some)) {
+			if _, err := w.Write(some); err != nil {
+				taken <- n
+				return
+			}
+		}
+	})
+	c := dial(t, l)
+	c.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+	c.send(t, get)
+	if n := <-taken; n > 1<<20 {
+		t.Errorf("the system took %d bytes", n)
 	}
 }
 

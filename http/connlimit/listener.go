@@ -1,10 +1,11 @@
-// Package connlimit limits the number of open connections of a listener, and closes idle ones to make room for new ones.
-// Its constraint: the handler's work and a client that reads slowly are never timed out. Only what a client has to send
-// has a time limit, and a connection is closed for another only at the limit.
+// Package connlimit limits the number of open connections of a listener, and closes idle ones to make room for new ones. It ends
+// connections whose clients send or read too slowly (package pace). Its constraint: the handler's work is never timed out, and an
+// idle connection is closed for another only at the limit.
 //
 //	net.Listener ──> Listener.Accept ──> *conn ──> http.Server ──> handler ──> exchange ──> the server's own handler
 //	                     ^                  │ trackState: active or idle          ├── bodylimit.PacedReader: the body in time
-//	                     │                  v                                     └── drainBody, lingerAndClose
+//	                     │                  │ answerWriter: the answer in time     └── drainBody, lingerAndClose
+//	                     │                  v
 //	                     └─ evictIdle <── signalRoom: a connection is idle or closed
 //
 // netutil.LimitListener also limits connections, but never closes one: clients that hold idle connections would lock all
@@ -25,34 +26,31 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"lieudit/http/pace"
 )
 
-const (
-	// maxUnread is how long a client may read nothing of an answer before its connection may be closed for a new one. That
-	// happens only at the limit, and only when no connection is idle.
-	maxUnread = 30 * time.Second
-	// minPause and maxPause bound the time between two attempts to find room.
-	minPause, maxPause = 5 * time.Millisecond, time.Second
-)
+// minPause and maxPause bound the time between two attempts to find room.
+const minPause, maxPause = 5 * time.Millisecond, time.Second
 
 // Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: the
-// connection that has served no request for longest, or else one whose client has not read for maxUnread. Where there is
-// neither, new connections wait, the first in admitConn and the others in the system's accept queue; none is refused.
+// connection that has served no request for longest. While none is idle, new connections wait, the first in admitConn and the
+// others in the system's accept queue; none is refused.
 // It is safe for concurrent use.
 type Listener struct {
 	net.Listener
-	limit     int
-	log       *slog.Logger
-	startedAt time.Time
+	limit int
+	log   *slog.Logger
 
 	mu         sync.Mutex
 	open       map[*conn]struct{}
 	candidates []candidate // found idle longest at the last look, the longest last
 	evicted    int64
 
-	idleTurns atomic.Int64              // counts each time that a connection becomes idle: a lower number is idle longer
-	isWaiting atomic.Bool               // a new connection waits for room
-	lastCall  atomic.Pointer[time.Time] // until when connections are accepted at most; nil: CloseWhenEmpty was not called
+	idleTurns   atomic.Int64              // counts each time that a connection becomes idle: a lower number is idle longer
+	slowReaders atomic.Int64              // connections that were ended because their clients read too slowly
+	isWaiting   atomic.Bool               // a new connection waits for room
+	lastCall    atomic.Pointer[time.Time] // until when connections are accepted at most; nil: CloseWhenEmpty was not called
 
 	room   chan struct{} // signals that a connection was closed or became idle
 	closed chan struct{}
@@ -72,7 +70,7 @@ const maxCandidates = 128
 // NewListener returns a listener that keeps at most limit connections open.
 func NewListener(l net.Listener, limit int, log *slog.Logger) *Listener {
 	return &Listener{
-		Listener: l, limit: limit, log: log, startedAt: time.Now(), open: make(map[*conn]struct{}),
+		Listener: l, limit: limit, log: log, open: make(map[*conn]struct{}),
 		room: make(chan struct{}, 1), closed: make(chan struct{}), close: sync.OnceValue(l.Close),
 	}
 }
@@ -166,7 +164,8 @@ func lacksDescriptors(err error) bool {
 
 // admitConn adds a connection as soon as there is room, and closes an idle one where there is none.
 func (l *Listener) admitConn(raw net.Conn) (net.Conn, error) {
-	c := &conn{Conn: raw, listener: l, closed: make(chan struct{})}
+	limitUnsent(raw, maxUnsent)
+	c := &conn{answerWriter: answerWriter{Conn: raw}, listener: l, closed: make(chan struct{})}
 	c.setIdle(true) // no request has come on it yet
 	for pause := minPause; !l.tryAdd(c); pause = min(2*pause, maxPause) {
 		if l.evictIdle() {
@@ -215,7 +214,7 @@ func (l *Listener) evictIdle() bool {
 	return true
 }
 
-// chooseEviction returns the connection that is idle longest, else one that findLongestUnread finds, else nil.
+// chooseEviction returns the connection that is idle longest; nil: none is idle.
 func (l *Listener) chooseEviction() *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,9 +222,6 @@ func (l *Listener) chooseEviction() *conn {
 	if longest == nil {
 		l.collectCandidates()
 		longest = l.popCandidate()
-	}
-	if longest == nil {
-		longest = l.findLongestUnread()
 	}
 	if longest != nil {
 		l.evicted++
@@ -258,25 +254,14 @@ func (l *Listener) collectCandidates() {
 	l.candidates = slices.Clone(all[max(0, len(all)-maxCandidates):])
 }
 
-// findLongestUnread returns the connection whose client has read nothing of its answer for longest, and for at least
-// maxUnread; nil: there is none. The lock is held.
-func (l *Listener) findLongestUnread() *conn {
-	var longest *conn
-	since := int64(time.Since(l.startedAt) - maxUnread)
-	for c := range l.open {
-		if began := c.writeStart.Load(); began != 0 && began <= since {
-			longest, since = c, began
-		}
-	}
-	return longest
-}
-
 // trackState is the http.Server's ConnState: it marks a connection as idle or not.
 func trackState(nc net.Conn, state http.ConnState) {
 	c, ok := nc.(*conn)
-	if ok && (state == http.StateActive || state == http.StateIdle) {
-		c.setIdle(state == http.StateIdle)
+	if !ok || state != http.StateActive && state != http.StateIdle {
+		return
 	}
+	c.setIdle(state == http.StateIdle)
+	c.meter = pace.Meter{} // each answer is measured by itself
 }
 
 // removeConn removes a closed connection from the open ones.
@@ -302,6 +287,7 @@ func (l *Listener) signalRoom() {
 type Status struct {
 	Open, Limit int
 	Evicted     int64 // since the start
+	SlowReaders int64 // connections that were ended because their clients read too slowly, since the start
 	Full        bool  // a new connection waits for room
 }
 
@@ -309,7 +295,7 @@ type Status struct {
 func (l *Listener) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Status{Open: len(l.open), Limit: l.limit, Evicted: l.evicted, Full: l.isWaiting.Load()}
+	return Status{Open: len(l.open), Limit: l.limit, Evicted: l.evicted, SlowReaders: l.slowReaders.Load(), Full: l.isWaiting.Load()}
 }
 
 const (
@@ -323,9 +309,8 @@ type connKey struct{}
 
 // conn is a connection of a Listener. It records whether it is idle, for the listener's choice.
 type conn struct {
-	net.Conn
-	listener   *Listener
-	writeStart atomic.Int64 // when the running Write began, in nanoseconds after Listener.startedAt; 0: none runs
+	answerWriter
+	listener *Listener
 
 	idleTurn atomic.Int64 // place in the order in which connections became idle; 0: it serves a request
 
@@ -334,11 +319,16 @@ type conn struct {
 	err    error         // of closing the connection
 }
 
-// Write records when it began, so that findLongestUnread sees a client that does not read.
+// Write sends a part of an answer. A client that reads too slowly loses its connection.
 func (c *conn) Write(p []byte) (int, error) {
-	c.writeStart.Store(max(int64(time.Since(c.listener.startedAt)), 1))
-	defer c.writeStart.Store(0)
-	return c.Conn.Write(p)
+	n, err := c.answerWriter.Write(p)
+	if err == ErrSlowReader {
+		c.listener.slowReaders.Add(1)
+		c.listener.log.Debug("an answer is ended, because its client reads too slowly", "client", c.RemoteAddr())
+		c.resetOnClose()
+		c.Close()
+	}
+	return n, err
 }
 
 // setIdle records that the connection serves no request (true), or that it serves one (false).

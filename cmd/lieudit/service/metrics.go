@@ -68,5 +68,8 @@ func (s *service) registerConnectionMetrics() {
 		s.registerCounter("lieudit_connections_evicted_total", "Idle connections closed for new ones.", labels, func() float64 {
 			return float64(l.status().Evicted)
 		})
+		s.registerCounter("lieudit_slow_readers_total", "Connections closed because their clients read too slowly.", labels, func() float64 {
+			return float64(l.status().SlowReaders)
+		})
 	}
 }
