@@ -35,6 +35,36 @@ func Select[R any](ctx context.Context, q Querier, t table.Table[R], rest string
 	return found, rows.Err()
 }
 
+// Range is which rows SelectWithin reads, and how much of them.
+type Range[R any] struct {
+	Where  string // SQL with placeholders for Args, without the word
+	Args   []any
+	Order  string          // columns that order the rows, the key among them, separated by commas
+	Column string          // whose bytes are counted
+	Text   func(*R) string // the text of that column
+	Rows   int
+	Bytes  int
+}
+
+// SelectWithin reads the first rows of a range: at most Rows of them, and none after the one with which the counted column has Bytes.
+// more reports whether there are rows after them. So a caller bounds what it holds in memory without knowing how large rows are.
+//
+// One statement measures the rows and reads those that fit. Both databases know the length of a long text without reading it.
+func SelectWithin[R any](ctx context.Context, q Querier, t table.Table[R], r Range[R]) (rows []R, more bool, err error) {
+	key := joinNames(t.Columns[:t.KeyColumns])
+	// One row more than fits shows whether there are more: it comes where all but the last two rows before it fit.
+	rows, err = Select(ctx, q, t, "where ("+key+") in (select "+key+" from (select "+key+
+		", sum(size) over (order by "+r.Order+" rows between unbounded preceding and 2 preceding) as size_before from (select "+r.Order+
+		", octet_length("+r.Column+") as size from {"+t.Name+"} where "+r.Where+" order by "+r.Order+
+		" limit ?) as listed) as measured where coalesce(size_before, 0) < ?) order by "+r.Order,
+		append(slices.Clone(r.Args), r.Rows+1, r.Bytes)...)
+	n := 0
+	for size := 0; n < len(rows) && n < r.Rows && size < r.Bytes; n++ {
+		size += len(r.Text(&rows[n]))
+	}
+	return rows[:n], n < len(rows), err
+}
+
 // LoadByKeys reads the rows whose key, in one column, is among keys, in no particular order. Keys without a row are
 // left out.
 func LoadByKeys[R any](ctx context.Context, q Querier, t table.Table[R], keys []string) ([]R, error) {

@@ -18,6 +18,12 @@ func queryAddresses[T any](h *handler, query func(*live.Engine) (T, error)) (T, 
 	return resolve.QueryServed(h.addresses, query)
 }
 
+// addressBytes is what an address takes in an answer that is built of it.
+const addressBytes = 2 << 10
+
+// reserveAddresses reserves memory for an answer of so many addresses. It is called before a vintage is held: to wait must not keep one.
+func reserveAddresses(c call, n int) error { return c.Answer.Reserve(int64(n) * addressBytes) }
+
 // completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is no error:
 // an input field sends the first letters too.
 func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAddress) (kit.Response, error) {
@@ -88,7 +94,10 @@ func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Resp
 }
 
 // findNearbyAddresses lists the addresses around a centre, the nearest first. The radius is in metres.
-func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAddress) (kit.Response, error) {
+func (h *handler) findNearbyAddresses(ctx context.Context, c call, q body.NearAddress) (kit.Response, error) {
+	if err := reserveAddresses(c, q.Limit); err != nil {
+		return kit.Response{}, err
+	}
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		center, err := resolveCenter(ctx, e.Engine, q)
 		if err != nil {
@@ -108,7 +117,10 @@ func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAd
 }
 
 // searchLocalities lists communes by name, postcode, department, region and population.
-func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocality) (kit.Response, error) {
+func (h *handler) searchLocalities(_ context.Context, c call, q body.SearchLocality) (kit.Response, error) {
+	if err := reserveAddresses(c, q.Limit); err != nil {
+		return kit.Response{}, err
+	}
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		query := address.LocalityQuery{Text: q.Q, Limit: q.Limit, Postcodes: q.PostalCodes, Departments: q.Departments, Regions: q.Regions}
 		if q.PopulationMin != nil {

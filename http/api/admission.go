@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lieudit/commands/usage"
+	"lieudit/http/answerlimit"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
 	"lieudit/http/kit"
@@ -19,12 +20,13 @@ const commandTimeout = 60 * time.Second
 
 // serveAuthenticated makes the checks in their order: key, scope, route, method, plan, syntax, quota; then it does the
 // work. A large body is read once the plan is checked and the quota is not known to be spent; its share of the budget is
-// held until there is an answer.
-func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request) (kit.Response, error) {
+// held until there is an answer. answer is what that may hold in memory, until it was sent.
+func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, answer *answerlimit.Hold) (kit.Response, error) {
 	a, err := h.authenticator.Authenticate(w.Header(), r)
 	if err != nil {
 		return kit.Response{}, err
 	}
+	answer.Account = a.Account
 	route, vars, err := h.table.Match(r, true)
 	if err != nil {
 		return kit.Response{}, h.countRefusal(r.Context(), &a, r.Method+" "+unknownRoute, err)
@@ -42,11 +44,14 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request) (ki
 		return kit.Response{}, decodeErr
 	}
 	m := &metering{h: h, authentication: &a, route: route}
-	return m.run(r.Context(), func(ctx context.Context) (kit.Response, error) {
-		if decodeErr != nil {
-			return kit.Response{}, decodeErr
+	return m.run(r.Context(), func(ctx context.Context) (v kit.Response, err error) {
+		if err = decodeErr; err == nil {
+			v, err = do(ctx, call{Principal: caller{a.Grant, h.Now(), m}, Vars: vars, Answer: answer})
 		}
-		return do(ctx, call{Principal: caller{a.Grant, h.Now(), m}, Vars: vars})
+		if err != nil {
+			return kit.Response{}, kit.FitError(answer, err)
+		}
+		return v.Fit(answer, route.isWrite())
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 
 	locationscommands "lieudit/commands/locations"
 	"lieudit/eventstore/waitlimit"
+	"lieudit/http/answerlimit"
 	"lieudit/http/auth"
 	"lieudit/http/budget"
 	"lieudit/http/clientip"
@@ -54,6 +55,7 @@ type Env struct {
 	Throttle *throttle.Throttle // of publishable keys
 	Clients  *clientip.Finder   // whose address the throttle counts
 	Bodies   *budget.Budget     // of large bodies
+	Answers  *budget.Budget     // of large answers
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
@@ -118,7 +120,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		kit.WriteError(w, h.Log, refusal.Throttled)
 	default:
 		w.Header().Set("Cache-Control", "no-store")
-		v, err := h.serveAuthenticated(w, r)
+		hold := answerlimit.New(r.Context(), h.Answers)
+		defer hold.Release()
+		v, err := h.serveAuthenticated(w, r, hold)
 		h.write(w, r, v, err)
 	}
 }

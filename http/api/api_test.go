@@ -97,6 +97,7 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 		env: api.Env{
 			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
 			Bodies:   budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
+			Answers:  budget.New(64<<20, 64<<20),
 			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: budget.New(1, 1)},
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
 		},
@@ -142,8 +143,8 @@ func (noLocations) ReactivateSite(context.Context, string, commands.Metadata, st
 func (noLocations) CountLocations(context.Context, string) (locations.Counts, error) {
 	return locations.Counts{}, nil
 }
-func (noLocations) ListReferentials(context.Context, string, string) ([]locationsqueries.Referential, error) {
-	return nil, refusal.Internal
+func (noLocations) ListReferentials(context.Context, string, string, locationsqueries.Page) ([]locationsqueries.Referential, string, error) {
+	return nil, "", refusal.Internal
 }
 func (noLocations) FindReferential(context.Context, string, string) (locationsqueries.Referential, error) {
 	return locationsqueries.Referential{}, refusal.Internal
@@ -157,8 +158,8 @@ func (noLocations) FindSite(context.Context, string, string, string) (sites.Site
 func (noLocations) ActiveSites(context.Context, string, string) iter.Seq2[sites.Site, error] {
 	return func(func(sites.Site, error) bool) {}
 }
-func (noLocations) ListChanges(context.Context, string, locationsqueries.ChangesCursor, int) ([]locationsqueries.Change, locationsqueries.ChangesCursor, error) {
-	return nil, locationsqueries.ChangesCursor{}, nil
+func (noLocations) ListChanges(context.Context, string, locationsqueries.ChangesPage) (locationsqueries.Changes, error) {
+	return locationsqueries.Changes{}, nil
 }
 func (noLocations) Count(context.Context, search.Query, []search.Facet) (search.Counts, error) {
 	return search.Counts{}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"lieudit/http/answerlimit"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	locationsqueries "lieudit/queries/locations"
@@ -17,14 +18,31 @@ func (h *handler) listChanges(ctx context.Context, c call, in body.ChangesQuery)
 	if err != nil {
 		return kit.Response{}, err
 	}
-	found, next, err := h.locations.Queries.ListChanges(ctx, c.Principal.Account, after, in.Limit)
-	if err != nil {
+	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
 		return kit.Response{}, err
 	}
+	shown := body.Changes{Envelope: body.OKEnvelope, Results: []body.Change{}}
+	page := locationsqueries.ChangesPage{After: after, Limit: in.Limit, MaxBytes: answerlimit.Chunk}
+	list := kit.List[body.Change]{Log: h.Log, Member: "results", Body: func() any { return shown }}
+	list.Read = func(ctx context.Context) ([]body.Change, bool, error) {
+		listed, err := h.locations.Queries.ListChanges(ctx, c.Principal.Account, page)
+		if err != nil {
+			return nil, false, err
+		}
+		page.After, page.Until = listed.Next, listed.Until
+		page.Limit -= len(listed.Found)
+		if listed.More && page.Limit > 0 {
+			return mapSlice(listed.Found, toChange), true, nil
+		}
+		shown.Cursor, err = sealer.sealChanges(ctx, listed.Next)
+		return mapSlice(listed.Found, toChange), false, err
+	}
+	return list.Respond(ctx)
+}
+
+func (s cursorSealer) sealChanges(ctx context.Context, next locationsqueries.ChangesCursor) (string, error) {
 	text, _ := json.Marshal(next) // numbers and texts always encode
-	shown := body.Changes{Envelope: body.OKEnvelope, Results: mapSlice(found, toChange)}
-	shown.Cursor, err = sealer.seal(ctx, string(text))
-	return kit.Response{Body: shown}, err
+	return s.seal(ctx, string(text))
 }
 
 // openChanges is the place that a cursor names.

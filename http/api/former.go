@@ -14,7 +14,10 @@ import (
 
 // searchAsFormerAPI finds addresses in the words of the former national API. What finds nothing is an empty collection there, a
 // text without any address in it as well.
-func (h *handler) searchAsFormerAPI(ctx context.Context, _ call, q body.FormerSearch) (kit.Response, error) {
+func (h *handler) searchAsFormerAPI(ctx context.Context, c call, q body.FormerSearch) (kit.Response, error) {
+	if err := reserveAddresses(c, q.Limit); err != nil {
+		return kit.Response{}, err
+	}
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		query := address.Query{Text: q.Q, Limit: q.Limit, Bias: toPosition(q.Coordinates()), Filter: toFilter(q.FormerFilters)}
 		features, err := searchFeatures(ctx, e.Engine, query, q.Autocomplete)
@@ -47,7 +50,10 @@ func searchFeatures(ctx context.Context, e *address.Engine, query address.Query,
 }
 
 // reverseAsFormerAPI finds the addresses nearest to a point, in the words of the former national API.
-func (h *handler) reverseAsFormerAPI(_ context.Context, _ call, q body.FormerReverse) (kit.Response, error) {
+func (h *handler) reverseAsFormerAPI(_ context.Context, c call, q body.FormerReverse) (kit.Response, error) {
+	if err := reserveAddresses(c, q.Limit); err != nil {
+		return kit.Response{}, err
+	}
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		at := *toPosition(q.Coordinates())
 		found := nearestAddresses(e.Engine, at, q.Limit, toFilter(q.FormerFilters))

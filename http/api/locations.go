@@ -9,6 +9,7 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
+	"lieudit/http/answerlimit"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	locationsqueries "lieudit/queries/locations"
@@ -52,12 +53,12 @@ type LocationCommands interface {
 // LocationQueries is the part of queries/locations.Reader that the API calls. It is an interface so that the API can be
 // tested without a database.
 type LocationQueries interface {
-	ListReferentials(ctx context.Context, account, status string) ([]locationsqueries.Referential, error)
+	ListReferentials(ctx context.Context, account, status string, page locationsqueries.Page) (found []locationsqueries.Referential, next string, err error)
 	FindReferential(ctx context.Context, account, code string) (locationsqueries.Referential, error)
 	ListSites(ctx context.Context, account, code string, status search.Status, page locationsqueries.Page) (found []sites.Site, next string, err error)
 	FindSite(ctx context.Context, account, code, externalID string) (sites.Site, error)
 	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
-	ListChanges(ctx context.Context, account string, after locationsqueries.ChangesCursor, limit int) (found []locationsqueries.Change, next locationsqueries.ChangesCursor, err error)
+	ListChanges(ctx context.Context, account string, page locationsqueries.ChangesPage) (locationsqueries.Changes, error)
 }
 
 // metadata names who makes a command: the key, by its id.
@@ -96,10 +97,24 @@ func (h *handler) awaitReferential(ctx context.Context, r locations.Referential,
 	return kit.OK(toReferential(locationsqueries.Referential(r)))
 }
 
+// referentialsAtOnce is how many referentials are read at once. Their codes are taken for ever, so an account may have many.
+const referentialsAtOnce = 500
+
 // listReferentials lists all referentials of the account that have a status.
 func (h *handler) listReferentials(ctx context.Context, c call, in body.ReferentialsQuery) (kit.Response, error) {
-	found, err := h.locations.Queries.ListReferentials(ctx, c.Principal.Account, in.Status)
-	return kit.Response{Body: body.Referentials{Envelope: body.OKEnvelope, Results: mapSlice(found, toReferential)}}, err
+	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+		return kit.Response{}, err
+	}
+	page := locationsqueries.Page{Limit: referentialsAtOnce, MaxBytes: answerlimit.Chunk}
+	list := kit.List[body.Referential]{Log: h.Log, Member: "results", Body: func() any {
+		return body.Referentials{Envelope: body.OKEnvelope, Results: []body.Referential{}}
+	}}
+	list.Read = func(ctx context.Context) ([]body.Referential, bool, error) {
+		found, next, err := h.locations.Queries.ListReferentials(ctx, c.Principal.Account, in.Status, page)
+		page.Cursor = next
+		return mapSlice(found, toReferential), next != "", err
+	}
+	return list.Respond(ctx)
 }
 
 // showReferential shows a referential, active or archived.

@@ -47,6 +47,9 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	if q.After, err = sealer.open(ctx, in.Cursor); err != nil {
 		return kit.Response{}, err
 	}
+	if err := reserveSites(c, in); err != nil {
+		return kit.Response{}, err
+	}
 	page := resultPage{center: center, hasCenter: q.Center != nil}
 	if in.Sort == sortByDuration {
 		page.hits, page.next, err = h.findByDuration(ctx, q, center)
@@ -66,6 +69,21 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 		return kit.Response{}, err
 	}
 	return kit.OK(page.render(isPublic, in.Format == geoJSON))
+}
+
+// siteBytes is what a site of the largest size takes in an answer that is built of it.
+const siteBytes = 32 << 10
+
+// reserveSites reserves memory for the sites that a search looks at.
+func reserveSites(c call, in body.SearchLocations) error {
+	n := in.Limit
+	if in.Sort == sortByDuration {
+		n = maxTimedSites
+		if p, ok := plan.Lookup(c.Principal.Plan); ok {
+			n = max(in.Limit, min(n, p.SiteCeiling()))
+		}
+	}
+	return c.Answer.Reserve(int64(n) * siteBytes)
 }
 
 // checkSearchAccess refuses what a search asks for and its key or its plan does not give.

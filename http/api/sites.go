@@ -8,6 +8,7 @@ import (
 
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
+	"lieudit/http/answerlimit"
 	"lieudit/http/csvfile"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
@@ -24,12 +25,19 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (ki
 	if _, err := h.locations.Queries.FindReferential(ctx, account, code); err != nil {
 		return kit.Response{}, err
 	}
-	page := locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit}
-	found, next, err := h.locations.Queries.ListSites(ctx, account, code, search.Status(in.Status), page)
-	if err != nil {
-		return kit.Response{}, toListError(err)
+	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+		return kit.Response{}, err
 	}
-	return kit.OK(body.Sites{Envelope: body.OKEnvelope, Results: append([]sites.Site{}, found...), Cursor: next})
+	shown := body.Sites{Envelope: body.OKEnvelope, Results: []sites.Site{}}
+	page := locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit, MaxBytes: answerlimit.Chunk}
+	list := kit.List[sites.Site]{Log: h.Log, Member: "results", Body: func() any { return shown }}
+	list.Read = func(ctx context.Context) ([]sites.Site, bool, error) {
+		found, next, err := h.locations.Queries.ListSites(ctx, account, code, search.Status(in.Status), page)
+		shown.Cursor, page.Cursor = next, next
+		page.Limit -= len(found)
+		return found, next != "" && page.Limit > 0, toListError(err)
+	}
+	return list.Respond(ctx)
 }
 
 // showSite shows a site, active or not.
@@ -218,6 +226,9 @@ func (h *handler) exportSitesEndpoint() kit.Endpoint[caller] {
 // not counted.
 func (h *handler) exportSites(ctx context.Context, c call, f sitefile.Format) (kit.Response, error) {
 	if _, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"]); err != nil {
+		return kit.Response{}, err
+	}
+	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
 		return kit.Response{}, err
 	}
 	file, err := kit.NewExport(f, h.locations.Queries.ActiveSites(ctx, c.Principal.Account, c.Vars["code"]))

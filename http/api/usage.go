@@ -43,6 +43,9 @@ type SettleRowsFunc func(ctx context.Context, unanswered int64)
 // bodyWithUsage makes the body of an answer that shows what is used of the quota, this request included.
 type bodyWithUsage func(usage.QuotaUsage) any
 
+// IsUnfinished implements kit.Unfinished.
+func (bodyWithUsage) IsUnfinished() {}
+
 // CountingPolicy decides which requests with a valid key count. The zero CountingPolicy is in the customer's favour: those that
 // were admitted to their work count, but for answers 413 and 5xx. Section 8 of the specification exempts only GET /version
 // and 400: that is CountAll. Requests without a valid key, and those refused by the quota or by the scope of a publishable

@@ -48,6 +48,7 @@ type Budget struct {
 type account struct {
 	name        string
 	used        int64
+	held        int       // shares that are granted; one may have no units
 	queue       list.List // of *share
 	turnElement *list.Element
 }
@@ -74,25 +75,53 @@ func (b *Budget) Watch(level int64, crossed func(above bool)) {
 // Acquire waits for a share of the budget, MaxWait at most, and returns the function that gives it back, which may be called
 // more than once. It fails with ErrOverloaded, or with the error of ctx.
 func (b *Budget) Acquire(ctx context.Context, name string, units int64) (release func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
-	defer cancel()
-	return b.AcquirePatiently(ctx, name, units)
+	s, err := b.AcquireShare(ctx, name, units)
+	if err != nil {
+		return nil, err
+	}
+	return s.Release, nil
 }
 
 // AcquirePatiently is Acquire that waits until ctx ends. It is for work whose client is being answered already, so that only
 // the client can give up.
 func (b *Budget) AcquirePatiently(ctx context.Context, name string, units int64) (release func(), err error) {
 	s, err := b.enqueue(name, units)
+	if err == nil {
+		err = b.awaitGrant(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return (&Share{budget: b, share: s}).Release, nil
+}
+
+// AcquireShare is Acquire for what is resized later.
+func (b *Budget) AcquireShare(ctx context.Context, name string, units int64) (*Share, error) {
+	s, err := b.enqueue(name, units)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-s.granted:
-		return sync.OnceFunc(func() { b.release(s) }), nil
+	default:
+		ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
+		defer cancel()
+		if err := b.awaitGrant(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return &Share{budget: b, share: s}, nil
+}
+
+// awaitGrant waits until a share is granted or ctx ends.
+func (b *Budget) awaitGrant(ctx context.Context, s *share) error {
+	select {
+	case <-s.granted:
+		return nil
 	case <-ctx.Done():
 		err := context.Cause(ctx)
 		b.withdraw(s, errors.Is(err, ErrOverloaded))
-		return nil, err
+		return err
 	}
 }
 
@@ -119,13 +148,6 @@ func (b *Budget) enqueue(name string, units int64) (*share, error) {
 	return s, nil
 }
 
-// release gives a granted share back.
-func (b *Budget) release(s *share) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.returnUnits(s)
-}
-
 // withdraw ends the wait for a share. If the share was granted meanwhile, its units are given back.
 func (b *Budget) withdraw(s *share, overloaded bool) {
 	b.mu.Lock()
@@ -145,6 +167,7 @@ func (b *Budget) withdraw(s *share, overloaded bool) {
 // returnUnits gives the units of a granted share back and grants waiting shares. The lock is held.
 func (b *Budget) returnUnits(s *share) {
 	b.addUsed(s.account, -s.units)
+	s.account.held--
 	b.dropIfIdle(s.account)
 	b.grantShares()
 }
@@ -171,9 +194,9 @@ func (b *Budget) dequeue(s *share) {
 	}
 }
 
-// dropIfIdle removes an account that holds no units and waits for none. The lock is held.
+// dropIfIdle removes an account that holds no share and waits for none. The lock is held.
 func (b *Budget) dropIfIdle(a *account) {
-	if a.used == 0 && a.queue.Len() == 0 {
+	if a.held == 0 && a.queue.Len() == 0 {
 		delete(b.accounts, a.name)
 	}
 }
@@ -191,6 +214,7 @@ func (b *Budget) grantShares() {
 			return
 		}
 		b.addUsed(a, s.units)
+		a.held++
 		b.dequeue(s)
 		close(s.granted)
 		if a.turnElement != nil {
@@ -199,6 +223,9 @@ func (b *Budget) grantShares() {
 		turn = b.waitingAccounts.Front()
 	}
 }
+
+// Part returns how many units one account may hold.
+func (b *Budget) Part() int64 { return b.part }
 
 // Status are the figures of a budget.
 type Status struct {

@@ -23,6 +23,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore/waitlimit"
+	"lieudit/http/answerlimit"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
@@ -49,6 +50,7 @@ type TokenRing interface {
 type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Bodies   *budget.Budget     // of large bodies
+	Answers  *budget.Budget     // of large answers
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
 	Log      *slog.Logger       // tokens are redacted before they get to it
@@ -89,7 +91,9 @@ func metadata(c call, reason string) commands.Metadata {
 // ServeHTTP answers a request. No cache on the way may keep anything of it.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	v, err := h.serveAuthenticated(r)
+	hold := answerlimit.New(r.Context(), h.Answers)
+	defer hold.Release()
+	v, err := h.serveAuthenticated(r, hold)
 	if err == nil {
 		err = v.Write(r.Context(), w)
 	}
@@ -106,12 +110,14 @@ const maxBodyBytes = 1 << 20
 const commandTimeout = 15 * time.Second
 
 // serveAuthenticated makes the checks in their order: token, route, role, account, syntax; then it does the work. The body is
-// read only after the checks before syntax. Its share of the budget is held until the work is done.
-func (h *handler) serveAuthenticated(r *http.Request) (kit.Response, error) {
+// read only after the checks before syntax. Its share of the budget is held until the work is done. answer is what the answer may hold
+// in memory, until it was sent.
+func (h *handler) serveAuthenticated(r *http.Request, answer *answerlimit.Hold) (kit.Response, error) {
 	p, err := h.authenticate(r)
 	if err != nil {
 		return kit.Response{}, err
 	}
+	answer.Account = p.Account
 	rt, vars, err := h.table.Match(r, false)
 	if err != nil {
 		return kit.Response{}, err
@@ -127,7 +133,11 @@ func (h *handler) serveAuthenticated(r *http.Request) (kit.Response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	return do(ctx, call{Principal: p, Vars: vars})
+	v, err := do(ctx, call{Principal: p, Vars: vars, Answer: answer})
+	if err != nil {
+		return kit.Response{}, kit.FitError(answer, err)
+	}
+	return v.Fit(answer, rt.method != http.MethodGet)
 }
 
 // authenticate is what the token of a request gives. A stale ring cannot be relied on, not even for an unknown token, which may

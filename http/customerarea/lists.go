@@ -3,7 +3,9 @@ package customerarea
 import (
 	"context"
 	"errors"
+	"time"
 
+	"lieudit/http/answerlimit"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/queries/account"
@@ -14,8 +16,35 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// toPage is the page of a list that a query selects.
-func toPage(in body.PageQuery) account.Page { return account.Page{Cursor: in.Cursor, Limit: in.Limit} }
+// rowsAtOnce is how many rows of accounts, keys or tokens are read at once. A key is the largest of them, with some 3 KB at most.
+const rowsAtOnce = 100
+
+// pageReader reads a page of a list as an answer sends it, some rows at once.
+type pageReader[T any] struct {
+	page account.Page
+	read func(context.Context, account.Page) (found []T, next string, err error)
+}
+
+func newPageReader[T any](in body.PageQuery, read func(context.Context, account.Page) ([]T, string, error)) *pageReader[T] {
+	return &pageReader[T]{account.Page{Cursor: in.Cursor, Limit: in.Limit}, read}
+}
+
+// readRows implements kit.ListReader.
+func (p *pageReader[T]) readRows(ctx context.Context) ([]T, bool, error) {
+	found, next, err := p.read(ctx, account.Page{Cursor: p.page.Cursor, Limit: min(p.page.Limit, rowsAtOnce)})
+	p.page.Cursor = next
+	p.page.Limit -= len(found)
+	return found, next != "" && p.page.Limit > 0, toListError(err)
+}
+
+// list answers with a list. The Hold takes what a list takes that is sent while it is read.
+func list[T any](ctx context.Context, h *handler, c call, toBody func() any, read kit.ListReader[T]) (kit.Response, error) {
+	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+		return kit.Response{}, err
+	}
+	l := kit.List[T]{Log: h.Log, Member: "results", Body: toBody, Read: read}
+	return l.Respond(ctx)
+}
 
 // listAccounts lists all accounts to operators and billing, to an agency its sub-clients alone. The answer may be behind a command of another instance;
 // a command of this instance was awaited.
@@ -24,15 +53,13 @@ func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (
 	if c.Principal.Role == access.RoleAgency {
 		agency = c.Principal.Account
 	}
-	found, next, err := h.accounts.Queries.ListAccounts(ctx, agency, toPage(in))
-	if err != nil {
-		return kit.Response{}, toListError(err)
-	}
-	shown := body.Accounts{Envelope: body.OKEnvelope, Results: make([]body.Account, len(found)), Cursor: next}
-	for i, row := range found {
-		shown.Results[i] = h.toAccount(row)
-	}
-	return kit.OK(shown)
+	rows := newPageReader(in, func(ctx context.Context, page account.Page) ([]body.Account, string, error) {
+		found, next, err := h.accounts.Queries.ListAccounts(ctx, agency, page)
+		return mapSlice(found, h.toAccount), next, err
+	})
+	return list(ctx, h, c, func() any {
+		return body.Accounts{Envelope: body.OKEnvelope, Results: []body.Account{}, Cursor: rows.page.Cursor}
+	}, rows.readRows)
 }
 
 // toAccount shows an account as the read model has it; loadAccount shows one as its stream has it.
@@ -59,39 +86,44 @@ func (h *handler) listKeys(ctx context.Context, c call, in body.PageQuery) (kit.
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
 		return kit.Response{}, err
 	}
-	found, next, err := h.accounts.Queries.ListKeys(ctx, c.Vars["id"], toPage(in))
-	if err != nil {
-		return kit.Response{}, toListError(err)
-	}
-	used, err := h.loadLastUsed(ctx, found)
-	if err != nil {
-		return kit.Response{}, err
-	}
-	shown := body.Keys{Envelope: body.OKEnvelope, Results: make([]body.Key, len(found)), Cursor: next}
-	for i, k := range found {
-		shown.Results[i] = body.Key{
-			ID: k.ID, Kind: k.Kind, Label: k.Label, Hint: k.Hint, Origins: k.Origins, Token: k.Token,
-			Created: k.Created, CreatedBy: k.CreatedBy, LastUsed: used[k.ID], Revoked: k.Revoked, RevokedBy: k.RevokedBy, Reason: k.Reason,
-			Warnings: origin.Warnings(k.Origins),
+	rows := newPageReader(in, func(ctx context.Context, page account.Page) ([]body.Key, string, error) {
+		found, next, err := h.accounts.Queries.ListKeys(ctx, c.Vars["id"], page)
+		if err != nil {
+			return nil, "", err
 		}
+		used, err := h.loadLastUsed(ctx, found)
+		return mapSlice(found, func(k account.Key) body.Key { return toListedKey(k, used[k.ID]) }), next, err
+	})
+	return list(ctx, h, c, func() any {
+		return body.Keys{Envelope: body.OKEnvelope, Results: []body.Key{}, Cursor: rows.page.Cursor}
+	}, rows.readRows)
+}
+
+// toListedKey shows a key as the read model has it; toKey shows one as its stream has it.
+func toListedKey(k account.Key, used time.Time) body.Key {
+	return body.Key{
+		ID: k.ID, Kind: k.Kind, Label: k.Label, Hint: k.Hint, Origins: k.Origins, Token: k.Token,
+		Created: k.Created, CreatedBy: k.CreatedBy, LastUsed: used, Revoked: k.Revoked, RevokedBy: k.RevokedBy, Reason: k.Reason,
+		Warnings: origin.Warnings(k.Origins),
 	}
-	return kit.OK(shown)
 }
 
 // listTokens lists the customer-area tokens, revoked ones included.
-func (h *handler) listTokens(ctx context.Context, _ call, in body.PageQuery) (kit.Response, error) {
-	found, next, err := h.accounts.Queries.ListTokens(ctx, toPage(in))
-	if err != nil {
-		return kit.Response{}, toListError(err)
+func (h *handler) listTokens(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
+	rows := newPageReader(in, func(ctx context.Context, page account.Page) ([]body.AreaToken, string, error) {
+		found, next, err := h.accounts.Queries.ListTokens(ctx, page)
+		return mapSlice(found, toListedToken), next, err
+	})
+	return list(ctx, h, c, func() any {
+		return body.AreaTokens{Envelope: body.OKEnvelope, Results: []body.AreaToken{}, Cursor: rows.page.Cursor}
+	}, rows.readRows)
+}
+
+func toListedToken(t account.Token) body.AreaToken {
+	return body.AreaToken{
+		ID: t.ID, Role: t.Role, Account: t.Account, Label: t.Label, Hint: t.Hint,
+		Created: t.Created, CreatedBy: t.CreatedBy, Revoked: t.Revoked, RevokedBy: t.RevokedBy, Reason: t.Reason,
 	}
-	shown := body.AreaTokens{Envelope: body.OKEnvelope, Results: make([]body.AreaToken, len(found)), Cursor: next}
-	for i, t := range found {
-		shown.Results[i] = body.AreaToken{
-			ID: t.ID, Role: t.Role, Account: t.Account, Label: t.Label, Hint: t.Hint,
-			Created: t.Created, CreatedBy: t.CreatedBy, Revoked: t.Revoked, RevokedBy: t.RevokedBy, Reason: t.Reason,
-		}
-	}
-	return kit.OK(shown)
 }
 
 // listAudit lists what happened to an account, oldest first. The cursor names the last entry of a page: the next page begins
@@ -100,7 +132,10 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
 		return kit.Response{}, err
 	}
-	q := audit.Query{Account: c.Vars["id"], Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Summary: in.Summary, Limit: in.Limit}
+	q := audit.Query{
+		Account: c.Vars["id"], Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Summary: in.Summary, Limit: in.Limit,
+		MaxBytes: answerlimit.Chunk,
+	}
 	if in.Cursor != "" {
 		after, err := audit.ParseCursor(in.Cursor)
 		if err != nil {
@@ -108,21 +143,36 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 		}
 		q.After = after
 	}
-	found, more, err := h.accounts.Audit.ListEntries(ctx, q)
-	if err != nil {
-		return kit.Response{}, err
-	}
-	shown := body.History{Envelope: body.OKEnvelope, Results: make([]body.Incident, len(found))}
-	for i, e := range found {
-		shown.Results[i] = body.Incident{
-			Position: e.Position, Time: e.Time, Type: e.Type, Subject: e.Subject, Author: e.Actor, OnBehalfOf: e.OnBehalfOf, Reason: e.Reason,
-			Sentence: e.Sentence, Data: e.Data,
+	shown := body.History{Envelope: body.OKEnvelope, Results: []body.Incident{}}
+	return list(ctx, h, c, func() any { return shown }, func(ctx context.Context) ([]body.Incident, bool, error) {
+		found, more, err := h.accounts.Audit.ListEntries(ctx, q)
+		if err != nil {
+			return nil, false, err
 		}
+		shown.Cursor = ""
+		if more {
+			q.After = found[len(found)-1].EntryKey
+			shown.Cursor = q.After.Cursor()
+		}
+		q.Limit -= len(found)
+		return mapSlice(found, toIncident), more && q.Limit > 0, nil
+	})
+}
+
+func toIncident(e audit.Entry) body.Incident {
+	return body.Incident{
+		Position: e.Position, Time: e.Time, Type: e.Type, Subject: e.Subject, Author: e.Actor, OnBehalfOf: e.OnBehalfOf, Reason: e.Reason,
+		Sentence: e.Sentence, Data: e.Data,
 	}
-	if more {
-		shown.Cursor = found[len(found)-1].Cursor()
+}
+
+// mapSlice is a list with each item shown.
+func mapSlice[T, S any](all []T, show func(T) S) []S {
+	shown := make([]S, len(all))
+	for i, x := range all {
+		shown[i] = show(x)
 	}
-	return kit.OK(shown)
+	return shown
 }
 
 // checkAccountExists refuses an unknown account: its lists are not empty, they are not found. AgencyOf reads the account's

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lieudit/commands/usage"
+	"lieudit/http/answerlimit"
 	"lieudit/http/csvfile"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
@@ -40,6 +41,13 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 		return kit.Response{}, err
 	}
 	h.usage.Wait(ctx)
+	lines, err := h.usage.Queries.CountLines(ctx, q)
+	if err == nil {
+		err = c.Answer.Reserve(int64(lines) * usageLineBytes)
+	}
+	if err != nil {
+		return kit.Response{}, err
+	}
 	u, err := h.usage.Queries.SummarizeAccount(ctx, q)
 	if err != nil {
 		return kit.Response{}, err
@@ -53,6 +61,9 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 	}
 	return kit.OK(toUsage(q, u))
 }
+
+// usageLineBytes is what a line of usage takes in an answer that is built of it.
+const usageLineBytes = 512
 
 // buildUsageQuery is the query of the read model for a request. The contract is that of the account that pays: a sub-client is
 // asked for under the contract of its agency. Without a period in the request it is the running one. Without a grouping the
@@ -173,7 +184,10 @@ func (h *handler) exportUsageEndpoint() kit.Endpoint[principal] {
 }
 
 // exportUsage reads and sends the lines in the stream of the response, which commandTimeout does not limit.
-func (h *handler) exportUsage(ctx context.Context, _ call, in exportRequest) (kit.Response, error) {
+func (h *handler) exportUsage(ctx context.Context, c call, in exportRequest) (kit.Response, error) {
+	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+		return kit.Response{}, err
+	}
 	h.usage.Wait(ctx)
 	return kit.Response{Stream: func(ctx context.Context, w http.ResponseWriter) error {
 		file, err := kit.NewExport(in.format, h.usage.Queries.ExportLines(ctx, in.period))

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"lieudit/eventstore"
+	"lieudit/http/answerlimit"
 	"lieudit/schemas/refusal"
 )
 
@@ -13,6 +14,7 @@ import (
 type Call[P any] struct {
 	Principal P
 	Vars      map[string]string // the variables of the path, unescaped
+	Answer    *answerlimit.Hold // what the answer may hold in memory
 }
 
 // Operation does what a request asks for. It runs after the request was decoded. It has no http.ResponseWriter: the surface

@@ -29,17 +29,30 @@ func MarshalJSON(v any) ([]byte, error) {
 // WriteJSON answers with v: application/json, a newline at the end, and a Content-Length, so that nothing is sent before
 // everything is known. An error means that nothing was sent.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	text, err := encodeBody(v)
+	if err != nil {
+		return err
+	}
+	writeText(w, status, text)
+	return nil
+}
+
+// encodeBody is the text of an answer.
+func encodeBody(v any) ([]byte, error) {
 	text, err := MarshalJSON(v)
 	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+		return nil, fmt.Errorf("encode answer: %w", err)
 	}
-	text = append(text, '\n')
+	return append(text, '\n'), nil
+}
+
+// writeText answers with JSON that is encoded.
+func writeText(w http.ResponseWriter, status int, text []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	w.Write(text) // that the client went away is no error of the service
-	return nil
 }
 
 // AbortResponse breaks off an answer that has begun and cannot be completed, so that no client takes the part for the

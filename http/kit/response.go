@@ -2,10 +2,15 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"log/slog"
 	"net/http"
+
+	"lieudit/http/answerlimit"
+	"lieudit/http/problem"
+	"lieudit/schemas/body"
 )
 
 // Response is what an operation answers: a status and a body, or a stream. The zero Status is 200. A Response with a Stream
@@ -18,6 +23,44 @@ type Response struct {
 	// Discard releases what Stream would have read; nil: there is nothing to release. It is called where the response is
 	// not sent after all.
 	Discard func()
+
+	text []byte // Body, once it is encoded
+}
+
+// Unfinished is a Body that the surface completes before it is sent. It is small.
+type Unfinished interface{ IsUnfinished() }
+
+// Fit encodes the body and makes hold that of its text. It fails with budget.ErrOverloaded if an answer that is larger than expected
+// has no room; the answer of what is done (isDone) always has. A stream keeps what was reserved for it.
+func (r Response) Fit(hold *answerlimit.Hold, isDone bool) (_ Response, err error) {
+	if _, later := r.Body.(Unfinished); later || r.Stream != nil {
+		return r, nil
+	}
+	if r.text == nil {
+		if r.text, err = encodeBody(r.Body); err != nil {
+			return Response{}, err
+		}
+		r.Body = nil
+	}
+	if isDone {
+		hold.Claim(int64(len(r.text)))
+		return r, nil
+	}
+	return r, hold.Fit(int64(len(r.text)))
+}
+
+// FitError makes hold that of the answer to an error, which is large where many broken rules each echo their input. It returns the error
+// to answer instead, if there is no room.
+func FitError(hold *answerlimit.Hold, err error) error {
+	p, _ := errors.AsType[problem.Problem](err)
+	failure, hasRules := p.Body.(body.RuleFailure)
+	if !hasRules {
+		return err
+	}
+	if full := hold.Fit(int64(len(failure.Detail)) * maxEchoedInput); full != nil {
+		return full
+	}
+	return err
 }
 
 // OK is the answer 200 with a body.
@@ -37,7 +80,11 @@ func (r Response) Write(ctx context.Context, w http.ResponseWriter) error {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	return WriteJSON(w, status, r.Body)
+	if r.text == nil {
+		return WriteJSON(w, status, r.Body)
+	}
+	writeText(w, status, r.text)
+	return nil
 }
 
 // RowWriter writes the rows of a file, one by one. Finish writes the end and all that is buffered; a file without it is not

@@ -15,6 +15,9 @@ func (s *Service) Compute(ctx context.Context, c Caller, in body.ComputeRoute) (
 		return nil, err
 	}
 	p := painter{in.Drawing}
+	if err := c.ReserveMemory(p.drawingBytes(bounds, 1+in.Alternatives)); err != nil {
+		return nil, err
+	}
 	found, err := s.Router.Route(ctx, route.Query{
 		Profile: profileOf(in.TravelBy), Bounds: routeBounds(bounds), Alternatives: in.Alternatives, Geometry: p.wantsGeometry(), Steps: in.Steps,
 	})

@@ -18,6 +18,9 @@ func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochr
 	if err != nil {
 		return nil, err
 	}
+	if err := c.ReserveMemory(isochroneBytes(in)); err != nil {
+		return nil, err
+	}
 	q := isochroneQuery(in, origins[0].Bound)
 	found, err := s.Router.Isochrone(ctx, q)
 	if err != nil {

@@ -29,6 +29,9 @@ func (s *Service) Matrix(ctx context.Context, c Caller, in body.ComputeMatrix) (
 	case cells > body.MaxMatrixCells:
 		return nil, brokenRule(c.Part, body.MatrixSizeRule(cells))
 	}
+	if err := c.ReserveMemory(matrixBytes(len(origins), len(destinations))); err != nil {
+		return nil, err
+	}
 	if err := c.Reserve(ctx, requestsFor(cells)); err != nil {
 		return nil, err
 	}
@@ -67,11 +70,11 @@ func (s *Service) destinations(ctx context.Context, account string, named []body
 	return s.siteBounds("", found...), err
 }
 
-// sitesAtOnce is how many sites are read at once.
-const sitesAtOnce = 2_000
+// sitesAtOnce is how many sites are read at once. They are whole, with all that a customer keeps of them.
+const sitesAtOnce = 250
 
 // findSites are the active sites that meet a query and have a position, by referential and external id. A plan bounds how many there
-// can be.
+// can be. They have what a bound needs, and no more.
 func (s *Service) findSites(ctx context.Context, q search.Query) ([]sites.Site, error) {
 	var found []sites.Site
 	q.Status, q.Sort, q.Limit = search.Active, search.ByName, sitesAtOnce
@@ -82,7 +85,7 @@ func (s *Service) findSites(ctx context.Context, q search.Query) ([]sites.Site, 
 		}
 		for _, hit := range page.Hits {
 			if hit.Site.Lat != nil {
-				found = append(found, hit.Site)
+				found = append(found, withoutContent(hit.Site))
 			}
 		}
 		if q.After = page.Next; q.After == "" {
@@ -93,4 +96,11 @@ func (s *Service) findSites(ctx context.Context, q search.Query) ([]sites.Site, 
 		return cmp.Or(cmp.Compare(a.Referential, b.Referential), cmp.Compare(a.ExternalID, b.ExternalID))
 	})
 	return found, nil
+}
+
+// withoutContent is a site with what a bound needs of it. What is left out may take 100 times as much memory.
+func withoutContent(s sites.Site) sites.Site {
+	return sites.Site{
+		Referential: s.Referential, ExternalID: s.ExternalID, Content: sites.Content{Name: s.Name, IDBan: s.IDBan, Lat: s.Lat, Lon: s.Lon},
+	}
 }

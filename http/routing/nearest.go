@@ -20,6 +20,9 @@ func (s *Service) Nearest(ctx context.Context, c Caller, in body.FindNearest) (a
 	if len(destinations) == 0 {
 		return body.NoResultsAnswer, nil
 	}
+	if err := c.ReserveMemory(matrixBytes(1, len(destinations))); err != nil {
+		return nil, err
+	}
 	found, err := s.Router.Nearest(ctx, route.NearestQuery{
 		Profile: profileOf(in.TravelBy), Origin: origins[0].Bound, Destinations: routeBounds(destinations), Limit: in.Limit,
 	})

@@ -18,6 +18,10 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 	if err != nil {
 		return nil, err
 	}
+	p := painter{in.Drawing}
+	if err := c.ReserveMemory(p.drawingBytes(stops, 1)); err != nil {
+		return nil, err
+	}
 	if err := c.Reserve(ctx, requestsFor(len(stops))); err != nil {
 		return nil, err
 	}
@@ -25,7 +29,6 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 	if err != nil {
 		return s.toAnswer(ctx, c, err)
 	}
-	p := painter{in.Drawing}
 	found, err := s.Router.Route(ctx, route.Query{
 		Profile: profileOf(in.TravelBy), Bounds: inOrder(routeBounds(stops), order, in.RoundTrip), Geometry: p.wantsGeometry(), Steps: in.Steps,
 	})

@@ -45,6 +45,8 @@ type Caller struct {
 	Part    string // of the request that was decoded: "query" or "body"
 	// Reserve counts so many requests before the work. Its error is the refusal to answer with.
 	Reserve func(ctx context.Context, requests int64) error
+	// ReserveMemory waits for so many bytes of memory for an answer, before the router is asked.
+	ReserveMemory func(bytes int64) error
 }
 
 // countedAtOnce is how many cells of a matrix, or stops of a tour, count as one request.

@@ -5,9 +5,11 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -24,14 +26,15 @@ func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
 // Query says which part of an account's audit trail is wanted.
 type Query struct {
-	Account string
-	Kind    string    // one of table.AuditKind…; "" for all
-	Subject string    // only entries about it: an id, a referential's code, or table.AuditSiteSubject; "" for all
-	From    time.Time // the earliest time of recording; zero for no bound
-	To      time.Time // only entries recorded before; zero for no bound
-	Summary bool      // one entry an event: without those of the sites that an event changed
-	After   EntryKey  // of the last entry of the page before; zero for the first page
-	Limit   int       // at least 1
+	Account  string
+	Kind     string    // one of table.AuditKind…; "" for all
+	Subject  string    // only entries about it: an id, a referential's code, or table.AuditSiteSubject; "" for all
+	From     time.Time // the earliest time of recording; zero for no bound
+	To       time.Time // only entries recorded before; zero for no bound
+	Summary  bool      // one entry an event: without those of the sites that an event changed
+	After    EntryKey  // of the last entry of the page before; zero for the first page
+	Limit    int       // at least 1
+	MaxBytes int       // a page ends with the entry whose data reaches so many bytes; 0: no bound
 }
 
 // EntryKey orders entries: an event's position in the log, and the part of what the event did.
@@ -79,14 +82,14 @@ func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more 
 	where, args := q.whereClause()
 	var rows []table.AuditEntry
 	err = t.registry.ReadAccount(ctx, table.AuditModel, q.Account, func(db *sqldb.DB) error {
-		rows, err = sqldb.Select(ctx, db, table.AuditEntries, where+" order by account, position, part limit ?", append(args, q.Limit+1)...)
+		rows, more, err = sqldb.SelectWithin(ctx, db, table.AuditEntries, sqldb.Range[table.AuditEntry]{
+			Where: where, Args: args, Order: "account, position, part", Column: "data",
+			Text: func(e *table.AuditEntry) string { return e.Data }, Rows: q.Limit, Bytes: cmp.Or(q.MaxBytes, math.MaxInt),
+		})
 		return err
 	})
 	if err != nil {
 		return nil, false, err
-	}
-	if more = len(rows) > q.Limit; more {
-		rows = rows[:q.Limit]
 	}
 	found = make([]Entry, len(rows))
 	for i, r := range rows {
@@ -98,7 +101,7 @@ func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more 
 
 // whereClause is the SQL condition of the query, with its arguments.
 func (q Query) whereClause() (string, []any) {
-	where, args := "where account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
+	where, args := "account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
 	for _, bound := range []struct {
 		wanted    bool
 		condition string

@@ -3,7 +3,7 @@ package locations
 import (
 	"cmp"
 	"context"
-	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -33,64 +33,119 @@ type Change struct {
 	cursor      ChangesCursor
 }
 
+// ChangesPage is a part of the changes of an account.
+type ChangesPage struct {
+	After    ChangesCursor
+	Until    ChangesCursor // where the list ends; zero: where the read model is now
+	Limit    int           // at least 1
+	MaxBytes int           // the page ends with the site that reaches so many bytes of content; 0: no bound
+}
+
+// Changes are a page of changes, and where to continue.
+type Changes struct {
+	Found []Change
+	Next  ChangesCursor
+	Until ChangesCursor // where the list ends
+	More  bool          // there are more changes before Until
+}
+
 // ListChanges are the sites and referentials of an account that changed after a cursor, by the place of their last change on the log.
-// Each comes once, however often it changed: as it is now. What changes while a list is read page by page comes again, later. next is
+// Each comes once, however often it changed: as it is now. What changes while a list is read page by page comes again, later. Next is
 // never behind: from there on come the changes that were not listed. A cursor of another log is refusal.CursorExpired.
 //
 // The list ends at the read model's position, which is read first. A row that is written later is not taken for one before that.
-func (p *Reader) ListChanges(ctx context.Context, account string, after ChangesCursor, limit int) (found []Change, next ChangesCursor, err error) {
+func (p *Reader) ListChanges(ctx context.Context, account string, page ChangesPage) (listed Changes, err error) {
 	err = p.registry.ReadAccount(ctx, table.LocationsModel, account, func(db *sqldb.DB) error {
 		end := ChangesCursor{Row: afterPosition}
 		if err := db.QueryRow(ctx, "select log, position from {checkpoint}").Scan(&end.Log, &end.Position); err != nil {
 			return err
 		}
-		if after.Position > 0 && after.Log != end.Log {
+		if page.After.Position > 0 && page.After.Log != end.Log {
 			return refusal.CursorExpired
 		}
-		found, err = selectChanges(ctx, db, account, after, end.Position, limit+1)
+		if page.Until.Position > 0 {
+			end = page.Until
+		}
+		listed = Changes{Until: end}
+		listed.Found, listed.More, err = selectChanges(ctx, db, account, page, end.Position)
 		switch {
 		case err != nil:
 			return err
-		case len(found) > limit:
-			found = found[:limit]
-			next = found[limit-1].cursor
-			next.Log = end.Log
-		case after.Position > end.Position: // another instance gave it, whose read model is ahead
-			next = after
+		case listed.More:
+			listed.Next = listed.Found[len(listed.Found)-1].cursor
+			listed.Next.Log = end.Log
+		case page.After.Position > end.Position: // another instance gave it, whose read model is ahead
+			listed.Next = page.After
 		default:
-			next = end
+			listed.Next = end
 		}
 		return nil
 	})
-	return found, next, err
+	return listed, err
 }
 
-// changedAfter is the condition of rows that changed after a cursor and not after a position.
-func changedAfter(column string) string {
-	return "where account = ? and " + column + " >= ? and (" + column + " > ? or id > ?) and " + column + " <= ? order by " + column + ", id limit ?"
-}
-
-func selectChanges(ctx context.Context, db *sqldb.DB, account string, after ChangesCursor, end int64, limit int) ([]Change, error) {
-	args := []any{account, after.Position, after.Position, after.Row, end, limit}
-	sites, err := sqldb.Select(ctx, db, table.Sites, changedAfter("position"), args...)
-	referentials, referentialsErr := sqldb.Select(ctx, db, table.Referentials, changedAfter("changed"), args...)
-	if err := errors.Join(err, referentialsErr); err != nil {
-		return nil, err
+// changesRange is the range of rows that changed after a page's cursor and not after a position.
+func changesRange[R any](account, column string, page ChangesPage, end int64) sqldb.Range[R] {
+	return sqldb.Range[R]{
+		Where: "account = ? and " + column + " >= ? and (" + column + " > ? or id > ?) and " + column + " <= ?",
+		Args:  []any{account, page.After.Position, page.After.Position, page.After.Row, end},
+		Order: column + ", id", Rows: page.Limit, Bytes: cmp.Or(page.MaxBytes, math.MaxInt),
 	}
-	var all []Change
-	for _, row := range sites {
+}
+
+// compare orders cursors as changes are ordered.
+func (c ChangesCursor) compare(other ChangesCursor) int {
+	return cmp.Or(cmp.Compare(c.Position, other.Position), cmp.Compare(c.Row, other.Row))
+}
+
+// selectChanges merges the rows of both tables.
+func selectChanges(ctx context.Context, db *sqldb.DB, account string, page ChangesPage, end int64) (all []Change, more bool, err error) {
+	sites, moreSites, err := selectSiteChanges(ctx, db, changesRange[table.Site](account, "position", page, end))
+	if err != nil {
+		return nil, false, err
+	}
+	referentials, moreReferentials, err := selectReferentialChanges(ctx, db, changesRange[table.Referential](account, "changed", page, end))
+	if err != nil {
+		return nil, false, err
+	}
+	all = slices.SortedFunc(slices.Values(slices.Concat(sites, referentials)), func(a, b Change) int { return a.cursor.compare(b.cursor) })
+	// What comes after the last row that was read of a table that has more of them is not known.
+	known := len(all)
+	for _, part := range []struct {
+		found []Change
+		more  bool
+	}{{sites, moreSites}, {referentials, moreReferentials}} {
+		if part.more {
+			last := part.found[len(part.found)-1].cursor
+			known = min(known, 1+slices.IndexFunc(all, func(c Change) bool { return c.cursor == last }))
+		}
+	}
+	known = min(known, page.Limit)
+	return all[:known], known < len(all) || moreSites || moreReferentials, nil
+}
+
+func selectSiteChanges(ctx context.Context, db *sqldb.DB, r sqldb.Range[table.Site]) (found []Change, more bool, err error) {
+	r.Column, r.Text = "content", siteContent
+	rows, more, err := sqldb.SelectWithin(ctx, db, table.Sites, r)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, row := range rows {
 		s, err := locations.SiteFromRow(row)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		all = append(all, Change{Site: &s, At: s.Modified, cursor: ChangesCursor{Position: row.Position, Row: row.ID}})
+		found = append(found, Change{Site: &s, At: s.Modified, cursor: ChangesCursor{Position: row.Position, Row: row.ID}})
 	}
-	for _, row := range referentials {
+	return found, more, nil
+}
+
+func selectReferentialChanges(ctx context.Context, db *sqldb.DB, r sqldb.Range[table.Referential]) (found []Change, more bool, err error) {
+	r.Column, r.Text = "name", referentialName
+	rows, more, err := sqldb.SelectWithin(ctx, db, table.Referentials, r)
+	for _, row := range rows {
 		r := referentialFromRow(row)
-		all = append(all, Change{Referential: &r, At: row.Modified.Time(), cursor: ChangesCursor{Position: row.Changed, Row: row.ID}})
+		found = append(found, Change{Referential: &r, At: row.Modified.Time(), cursor: ChangesCursor{Position: row.Changed, Row: row.ID}})
 	}
-	slices.SortFunc(all, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(a.cursor.Position, b.cursor.Position), cmp.Compare(a.cursor.Row, b.cursor.Row))
-	})
-	return all[:min(len(all), limit)], nil
+	return found, more, err
 }

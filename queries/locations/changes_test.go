@@ -57,12 +57,18 @@ func openChanges(t *testing.T, address string, referentials []table.Referential,
 // changesAfter reads all pages of changes of account a, and returns their objects and the last cursor.
 func changesAfter(t *testing.T, p *locations.Reader, after locations.ChangesCursor, limit int) (changed []string, next locations.ChangesCursor) {
 	t.Helper()
+	return changesWithin(t, p, after, limit, 0)
+}
+
+// changesWithin is changesAfter with pages of at most so many bytes and a site.
+func changesWithin(t *testing.T, p *locations.Reader, after locations.ChangesCursor, limit, maxBytes int) (changed []string, next locations.ChangesCursor) {
+	t.Helper()
 	for {
-		found, next, err := p.ListChanges(t.Context(), "a", after, limit)
-		if err != nil || len(found) > limit {
-			t.Fatalf("got %d of %d, %v", len(found), limit, err)
+		listed, err := p.ListChanges(t.Context(), "a", locations.ChangesPage{After: after, Limit: limit, MaxBytes: maxBytes})
+		if err != nil || len(listed.Found) > limit || len(listed.Found) == 0 && listed.More {
+			t.Fatalf("got %d of %d, %v", len(listed.Found), limit, err)
 		}
-		for _, c := range found {
+		for _, c := range listed.Found {
 			switch {
 			case c.Site != nil:
 				changed = append(changed, c.Site.Referential+"/"+c.Site.ExternalID)
@@ -73,8 +79,8 @@ func changesAfter(t *testing.T, p *locations.Reader, after locations.ChangesCurs
 				t.Errorf("%s changed at no time", changed[len(changed)-1])
 			}
 		}
-		if after = next; len(found) < limit {
-			return changed, next
+		if after = listed.Next; !listed.More {
+			return changed, after
 		}
 	}
 }
@@ -85,13 +91,15 @@ func TestChangesComeInTheOrderOfTheLogEachOnce(t *testing.T) {
 		referential := func(account, code string, changed int64) table.Referential {
 			return table.Referential{ID: table.ReferentialID(account, code), Account: account, Code: code, Created: table.InstantOf(begin), Position: 10, Changed: changed, Modified: table.InstantOf(begin)}
 		}
-		p, write, setLog := openChanges(t, address, []table.Referential{referential("a", "m", 1), referential("a", "n", 5), referential("b", "m", 2)}, []table.Site{
+		p, write, setLog := openChanges(t, address, []table.Referential{referential("a", "m", 1), referential("a", "n", 5), referential("a", "p", 8), referential("b", "m", 2)}, []table.Site{
 			changedRow("a", "m", "z", 3), changedRow("a", "m", "b", 7), changedRow("a", "m", "~", 7), changedRow("a", "n", "c", 7), changedRow("a", "m", "A", 7), changedRow("b", "m", "x", 4),
 		})
-		want := []string{"m", "m/z", "n", "m/A", "m/b", "m/~", "n/c"}
+		want := []string{"m", "m/z", "n", "m/A", "m/b", "m/~", "n/c", "p"}
 		for limit := 1; limit <= len(want)+1; limit++ {
-			if got, _ := changesAfter(t, p, locations.ChangesCursor{}, limit); !cmp.Equal(got, want) {
-				t.Errorf("by %d: got %q, want %q", limit, got, want)
+			for _, maxBytes := range []int{0, 1, 4, 5, 100} { // a site has 2
+				if got, _ := changesWithin(t, p, locations.ChangesCursor{}, limit, maxBytes); !cmp.Equal(got, want) {
+					t.Errorf("by %d and %d bytes: got %q, want %q", limit, maxBytes, got, want)
+				}
 			}
 		}
 		_, end := changesAfter(t, p, locations.ChangesCursor{}, 3)
@@ -111,10 +119,10 @@ func TestChangesComeInTheOrderOfTheLogEachOnce(t *testing.T) {
 			t.Errorf("a cursor ahead of the read model: got %q, %+v", got, next)
 		}
 		setLog("two")
-		if _, _, err := p.ListChanges(t.Context(), "a", end, 9); !errors.Is(err, refusal.CursorExpired) {
+		if _, err := p.ListChanges(t.Context(), "a", locations.ChangesPage{After: end, Limit: 9}); !errors.Is(err, refusal.CursorExpired) {
 			t.Errorf("a cursor of another log: got %v", err)
 		}
-		if got, _ := changesAfter(t, p, locations.ChangesCursor{}, 9); len(got) != 8 {
+		if got, _ := changesAfter(t, p, locations.ChangesCursor{}, 9); len(got) != 9 {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -128,16 +136,20 @@ func TestWhatChangesWhileChangesAreReadIsNeitherLostNorOld(t *testing.T) {
 			rows = append(rows, changedRow("a", "m", fmt.Sprint(i), 10))
 		}
 		p, write, _ := openChanges(t, address, nil, rows)
-		first, next, err := p.ListChanges(t.Context(), "a", locations.ChangesCursor{}, 3)
-		if err != nil || len(first) != 3 {
-			t.Fatalf("got %d, %v", len(first), err)
+		first, err := p.ListChanges(t.Context(), "a", locations.ChangesPage{Limit: 3})
+		if err != nil || len(first.Found) != 3 {
+			t.Fatalf("got %d, %v", len(first.Found), err)
 		}
 		changed := changedRow("a", "m", "4", 11)
 		changed.Version = 2
 		write(12, changed, changedRow("a", "m", "0", 12))
-		got, _ := changesAfter(t, p, next, 3)
+		got, _ := changesAfter(t, p, first.Next, 3)
 		if want := []string{"m/3", "m/5", "m/4", "m/0"}; !cmp.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+		rest, err := p.ListChanges(t.Context(), "a", locations.ChangesPage{After: first.Next, Until: first.Until, Limit: 9})
+		if err != nil || len(rest.Found) != 2 || rest.Next != first.Until {
+			t.Errorf("a list that ended before: got %d, then %+v, %v", len(rest.Found), rest.Next, err)
 		}
 	})
 }

@@ -6,11 +6,13 @@
 package locations
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"regexp"
 	"time"
 
@@ -49,15 +51,25 @@ const (
 	ReferentialArchived = "archived"
 )
 
-// ListReferentials are an account's referentials by code: those of a status, or all where status is "".
-func (p *Reader) ListReferentials(ctx context.Context, account, status string) ([]Referential, error) {
-	where := map[string]string{ReferentialActive: "and archived = 0 ", ReferentialArchived: "and archived <> 0 "}[status]
-	rows, err := selectRows(ctx, p, account, table.Referentials, "where account = ? "+where+"order by account, code", account)
-	found := make([]Referential, len(rows))
+// ListReferentials are an account's referentials by code: those of a status, or all where status is "". The cursor of a page is the
+// code of its last referential.
+func (p *Reader) ListReferentials(ctx context.Context, account, status string, page Page) (found []Referential, next string, err error) {
+	where := map[string]string{ReferentialActive: " and archived = 0", ReferentialArchived: " and archived <> 0"}[status]
+	rows, more, err := selectWithin(ctx, p, account, table.Referentials, sqldb.Range[table.Referential]{
+		Where: "account = ? and code > ?" + where, Args: []any{account, page.Cursor}, Order: "account, code, id",
+		Column: "name", Text: referentialName, Rows: page.Limit, Bytes: page.maxBytes(),
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	found = make([]Referential, len(rows))
 	for i, r := range rows {
 		found[i] = referentialFromRow(r)
 	}
-	return found, err
+	if more {
+		next = found[len(found)-1].Code
+	}
+	return found, next, nil
 }
 
 // FindReferential is one referential of an account, or ErrNotFound.
@@ -99,11 +111,23 @@ func selectRows[R any](ctx context.Context, p *Reader, account string, t table.T
 	return rows, err
 }
 
+// selectWithin reads the first rows of a range, of an account.
+func selectWithin[R any](ctx context.Context, p *Reader, account string, t table.Table[R], r sqldb.Range[R]) (rows []R, more bool, err error) {
+	err = p.registry.ReadAccount(ctx, table.LocationsModel, account, func(db *sqldb.DB) error {
+		rows, more, err = sqldb.SelectWithin(ctx, db, t, r)
+		return err
+	})
+	return rows, more, err
+}
+
 // Page is a part of a list. The cursor "" is that of the first page; as a result it says that there is no next page.
 type Page struct {
-	Cursor string
-	Limit  int // at least 1
+	Cursor   string
+	Limit    int // at least 1
+	MaxBytes int // the page ends with the row that reaches so many bytes of content; 0: no bound
 }
+
+func (p Page) maxBytes() int { return cmp.Or(p.MaxBytes, math.MaxInt) }
 
 // ListSites are the sites of a referential by external id. A status of "" lists all of them, unlike in a search. A page
 // begins after the last site of the page before, whatever happened to that site since.
@@ -112,13 +136,12 @@ func (p *Reader) ListSites(ctx context.Context, account, code string, status sea
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := p.selectSites(ctx, account, code, after, status, page.Limit+1)
+	rows, more, err := p.selectSites(ctx, account, code, after, status, page)
 	if err != nil {
 		return nil, "", err
 	}
-	if len(rows) > page.Limit {
-		rows = rows[:page.Limit]
-		next = formatCursor(rows[page.Limit-1].ExternalID)
+	if more {
+		next = formatCursor(rows[len(rows)-1].ExternalID)
 	}
 	found = make([]locations.Site, len(rows))
 	for i, row := range rows {
@@ -129,14 +152,17 @@ func (p *Reader) ListSites(ctx context.Context, account, code string, status sea
 	return found, next, nil
 }
 
-// iterationPageSize is how many sites ActiveSites holds in memory.
-const iterationPageSize = 500
+// ActiveSites holds a page in memory.
+const (
+	iterationRows  = 500
+	iterationBytes = 64 << 10
+)
 
 // ActiveSites yields the active sites of a referential by external id. An error is the last element. A site that
 // changes meanwhile comes as it was before or as it is after.
 func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq2[locations.Site, error] {
 	return func(yield func(locations.Site, error) bool) {
-		for page := (Page{Limit: iterationPageSize}); ; {
+		for page := (Page{Limit: iterationRows, MaxBytes: iterationBytes}); ; {
 			found, next, err := p.ListSites(ctx, account, code, search.Active, page)
 			if err != nil {
 				yield(locations.Site{}, err)
@@ -157,14 +183,19 @@ func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq
 
 // selectSites reads the rows of a referential after an external id. Their keys begin with the referential's and a
 // slash, and "0" is the character after the slash.
-func (p *Reader) selectSites(ctx context.Context, account, code, after string, status search.Status, limit int) ([]table.Site, error) {
+func (p *Reader) selectSites(ctx context.Context, account, code, after string, status search.Status, page Page) (rows []table.Site, more bool, err error) {
 	referential := table.ReferentialID(account, code)
-	where, args := "where id > ? and id < ? ", []any{referential + "/" + after, referential + "0"}
+	where, args := "id > ? and id < ?", []any{referential + "/" + after, referential + "0"}
 	if status == search.Active || status == search.Inactive {
-		where, args = where+"and active = ? ", append(args, status == search.Active)
+		where, args = where+" and active = ?", append(args, status == search.Active)
 	}
-	return selectRows(ctx, p, account, table.Sites, where+"order by id limit ?", append(args, limit)...)
+	return selectWithin(ctx, p, account, table.Sites, sqldb.Range[table.Site]{
+		Where: where, Args: args, Order: "id", Column: "content", Text: siteContent, Rows: page.Limit, Bytes: page.maxBytes(),
+	})
 }
+
+func siteContent(r *table.Site) string            { return r.Content }
+func referentialName(r *table.Referential) string { return r.Name }
 
 // formatCursor makes a cursor of an external id. It is opaque, so that nobody builds one.
 func formatCursor(externalID string) string {

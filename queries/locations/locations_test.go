@@ -48,19 +48,70 @@ func TestReferentialsAreListedByCodeAndStatus(t *testing.T) {
 		}
 		p, _ := openReader(t, address, []table.Referential{of("a", "z", begin), of("a", "m", time.Time{}), of("a", "A_", time.Time{}), of("b", "n", time.Time{})}, nil)
 		for status, want := range map[string][]string{"": {"A_", "m", "z"}, "active": {"A_", "m"}, "archived": {"z"}} {
-			found, err := p.ListReferentials(t.Context(), "a", status)
-			var got []string
-			for _, r := range found {
-				got = append(got, r.Code)
-			}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%q: %v, %s", status, err, diff)
+			for limit := 1; limit <= 4; limit++ {
+				if diff := cmp.Diff(want, readReferentials(t, p, status, limit)); diff != "" {
+					t.Errorf("%q by %d: %s", status, limit, diff)
+				}
 			}
 		}
 		got, err := p.FindReferential(t.Context(), "a", "z")
 		want := locations.Referential{Code: "z", Name: "Nom z", Created: begin, Archived: begin, Active: 3}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Error(err, diff)
+		}
+	})
+}
+
+func readReferentials(t *testing.T, p *locations.Reader, status string, limit int) (codes []string) {
+	t.Helper()
+	for page := (locations.Page{Limit: limit}); ; {
+		found, next, err := p.ListReferentials(t.Context(), "a", status, page)
+		if err != nil || len(found) > limit {
+			t.Fatalf("got %d of %d, %v", len(found), limit, err)
+		}
+		for _, r := range found {
+			codes = append(codes, r.Code)
+		}
+		if next == "" {
+			return codes
+		}
+		page.Cursor = next
+	}
+}
+
+// TestAPageEndsWithTheSiteThatReachesItsBytes: the contents of the sites have 2, 14, 2, 14… bytes.
+func TestAPageEndsWithTheSiteThatReachesItsBytes(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		var rows []table.Site
+		for i := range 6 {
+			r := row("a", "m", fmt.Sprint(i), true)
+			if i%2 == 1 {
+				r.Content = `{"x":"ééé"}` // more bytes than characters
+			}
+			rows = append(rows, r)
+		}
+		p, _ := openReader(t, address, nil, rows)
+		for _, c := range []struct {
+			limit, maxBytes int
+			want            string // the last site of each page
+		}{
+			{9, 0, "5"}, {9, 1, "012345"}, {9, 2, "012345"}, {9, 3, "135"}, {9, 14, "135"}, {9, 17, "25"}, {9, 42, "5"}, {2, 14, "135"}, {2, 99, "135"}, {5, 99, "45"},
+		} {
+			got := ""
+			for page := (locations.Page{Limit: c.limit, MaxBytes: c.maxBytes}); ; {
+				found, next, err := p.ListSites(t.Context(), "a", "m", search.All, page)
+				if err != nil || len(found) == 0 {
+					t.Fatalf("got %d, %v", len(found), err)
+				}
+				got += found[len(found)-1].ExternalID
+				if page.Cursor = next; next == "" {
+					break
+				}
+			}
+			if got != c.want {
+				t.Errorf("%d rows, %d bytes: pages end with %s, want %s", c.limit, c.maxBytes, got, c.want)
+			}
 		}
 	})
 }
@@ -152,7 +203,7 @@ func TestAnAccountWithoutSitesGetsEmptyAnswers(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		p, _ := openReader(t, address, nil, []table.Site{row("a", "m", "p", true)})
-		referentials, err := p.ListReferentials(t.Context(), "b", "")
+		referentials, _, err := p.ListReferentials(t.Context(), "b", "", locations.Page{Limit: 9})
 		sites, next, sitesErr := p.ListSites(t.Context(), "b", "m", search.All, locations.Page{Limit: 1})
 		if len(referentials)+len(sites) > 0 || next != "" || err != nil || sitesErr != nil {
 			t.Errorf("got %v, %v, %q, %v, %v", referentials, sites, next, err, sitesErr)

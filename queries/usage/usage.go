@@ -169,6 +169,17 @@ func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err er
 	return l, err
 }
 
+// CountLines is how many lines a summary of an account has at most.
+func (c *Reader) CountLines(ctx context.Context, q Query) (lines int, err error) {
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		return db.QueryRow(ctx, "select count(*) from {usage_line} where first = ? and account = ?", q.First.String(), q.Account).Scan(&lines)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("usage of %s from %s: %w", q.Account, q.First, err)
+	}
+	return lines, nil
+}
+
 // LastUsed is when the last request that counts was recorded, by key. Keys that were never used are left out, and so
 // are all keys while the read model is built for the first time.
 func (c *Reader) LastUsed(ctx context.Context, keys []string) (map[string]time.Time, error) {

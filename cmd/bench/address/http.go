@@ -41,6 +41,7 @@ func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, ques
 	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, routing.NoRouter{}, noLocations, api.Env{
 		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
 		Bodies:   budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
+		Answers:  budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
 		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -57,7 +57,7 @@ func (p Program) serveCommand() *cli.Command {
 			if err := ValidateMeilisearch(c, config); err != nil {
 				return err
 			}
-			if err := validateBodyBudgets(c); err != nil {
+			if err := errors.Join(validateBodyBudgets(c), validateAnswerBudgets(c)); err != nil {
 				return err
 			}
 			var err error
@@ -163,6 +163,8 @@ func (p Program) behaviourFlags() []cli.Flag {
 		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.EnvSource("LIEUDIT_CONNECTIONS"), Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.EnvSource("LIEUDIT_BODY_BUDGET")},
 		&cli.IntFlag{Name: "account-body-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.EnvSource("LIEUDIT_ACCOUNT_BODY_BUDGET")},
+		&cli.IntFlag{Name: "answer-budget", Value: service.DefaultAnswerBudget >> 20, Usage: "`MIB` of large answers in memory at once, until they are read; others wait", Sources: p.EnvSource("LIEUDIT_ANSWER_BUDGET")},
+		&cli.IntFlag{Name: "account-answer-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.EnvSource("LIEUDIT_ACCOUNT_ANSWER_BUDGET")},
 		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.EnvSource("LIEUDIT_NO_DEMO")},
 		p.logFlag(),
 	}
@@ -191,35 +193,50 @@ func validateBodyBudgets(c *cli.Command) error {
 	return nil
 }
 
+// validateAnswerBudgets refuses budgets of answers that are too small for the usual ones. The flags are in MiB.
+func validateAnswerBudgets(c *cli.Command) error {
+	const least = service.MinAccountAnswerBudget >> 20
+	total, account := c.Int("answer-budget"), c.Int("account-answer-budget")
+	switch {
+	case account == 0 && total < 2*least:
+		return terminal.NewUsageError(c, "--answer-budget (LIEUDIT_ANSWER_BUDGET) is at least %d", 2*least)
+	case account != 0 && (account < least || account > total):
+		return terminal.NewUsageError(c, "--account-answer-budget (LIEUDIT_ACCOUNT_ANSWER_BUDGET) is from %d to the whole --answer-budget", least)
+	}
+	return nil
+}
+
 // serviceConfig is the configuration that the flags describe. It lacks Router and VaultKey, because reading those may
 // fail.
 func (p Program) serviceConfig(c *cli.Command) service.Config {
 	notifySocket, _ := p.LookupEnv("NOTIFY_SOCKET") // of systemd's protocol
 	return service.Config{
-		Data:              c.String("data"),
-		Listen:            c.String("listen"),
-		AreaListen:        c.String("area-listen"),
-		OpsListen:         c.String("ops-listen"),
-		EventStore:        c.String("eventstore"),
-		Postgres:          c.String("postgres"),
-		Meilisearch:       MeilisearchURL(c, p.LookupEnv),
-		AddressIndex:      strings.ToLower(c.String("address-index")),
-		AcceptLostKeys:    c.Bool("accept-lost-keys"),
-		AcceptLostUsage:   c.Bool("accept-lost-usage"),
-		Demo:              !c.Bool("no-demo"),
-		PeriodGrace:       c.Duration("grace"),
-		CountToTheLetter:  c.Bool("count-to-the-letter"),
-		Unthrottled:       c.Bool("no-throttle"),
-		MaxConnections:    c.Int("connections"),
-		BodyBudget:        int64(c.Int("body-budget")) << 20,
-		AccountBodyBudget: int64(c.Int("account-body-budget")) << 20,
-		TokenPrefixes:     token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
-		Log:               p.newLogger(strings.ToLower(c.String("log"))),
-		Out:               p.Out,
-		IsTerminal:        p.IsTerminal,
-		Now:               time.Now,
-		Drain:             c.Duration("drain"),
-		NotifySocket:      notifySocket,
+		Data:                c.String("data"),
+		Listen:              c.String("listen"),
+		AreaListen:          c.String("area-listen"),
+		OpsListen:           c.String("ops-listen"),
+		EventStore:          c.String("eventstore"),
+		Postgres:            c.String("postgres"),
+		Meilisearch:         MeilisearchURL(c, p.LookupEnv),
+		AddressIndex:        strings.ToLower(c.String("address-index")),
+		AcceptLostKeys:      c.Bool("accept-lost-keys"),
+		AcceptLostUsage:     c.Bool("accept-lost-usage"),
+		Demo:                !c.Bool("no-demo"),
+		PeriodGrace:         c.Duration("grace"),
+		CountToTheLetter:    c.Bool("count-to-the-letter"),
+		Unthrottled:         c.Bool("no-throttle"),
+		MaxConnections:      c.Int("connections"),
+		BodyBudget:          int64(c.Int("body-budget")) << 20,
+		AccountBodyBudget:   int64(c.Int("account-body-budget")) << 20,
+		AnswerBudget:        int64(c.Int("answer-budget")) << 20,
+		AccountAnswerBudget: int64(c.Int("account-answer-budget")) << 20,
+		TokenPrefixes:       token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
+		Log:                 p.newLogger(strings.ToLower(c.String("log"))),
+		Out:                 p.Out,
+		IsTerminal:          p.IsTerminal,
+		Now:                 time.Now,
+		Drain:               c.Duration("drain"),
+		NotifySocket:        notifySocket,
 	}
 }
 

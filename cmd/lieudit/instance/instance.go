@@ -64,22 +64,27 @@ import (
 
 // Settings are what an operator decides about answers. Sizes are bytes. TokenPrefixes are required.
 type Settings struct {
-	PeriodGrace       time.Duration         // how long after its end a period still accepts late ticks before it is closed
-	ClosingInterval   time.Duration         // mean pause between two rounds of closing periods; 0: ten minutes
-	CountToTheLetter  bool                  // count everything the specification does not exempt; else in the customer's favour
-	Unthrottled       bool                  // publishable keys are not throttled: a proxy does it
-	BodyBudget        int64                 // bytes of large request bodies in memory; 0: DefaultBodyBudget
-	AccountBodyBudget int64                 // of these, the bytes of one account; 0: half of BodyBudget
-	SnapshotThreshold int                   // bytes of an account's events after which its places are kept in a file; 0: commands.DefaultSnapshotThreshold
-	SiteEvents        locations.EventLimits // how many rows of places one event has; zero: locations.DefaultEventLimits
-	TrustedProxies    []netip.Prefix        // in front of the API; what they say of their connections is the client's address
-	TokenPrefixes     token.Prefixes
-	AcceptLostKeys    bool // serve although the vault lost keys that the log needs
-	Demo              bool // open the demo account on an empty log
+	PeriodGrace         time.Duration         // how long after its end a period still accepts late ticks before it is closed
+	ClosingInterval     time.Duration         // mean pause between two rounds of closing periods; 0: ten minutes
+	CountToTheLetter    bool                  // count everything the specification does not exempt; else in the customer's favour
+	Unthrottled         bool                  // publishable keys are not throttled: a proxy does it
+	BodyBudget          int64                 // bytes of large request bodies in memory; 0: DefaultBodyBudget
+	AccountBodyBudget   int64                 // of these, the bytes of one account; 0: half of BodyBudget
+	AnswerBudget        int64                 // bytes of large answers in memory; 0: DefaultAnswerBudget
+	AccountAnswerBudget int64                 // of these, the bytes of one account; 0: half of AnswerBudget
+	SnapshotThreshold   int                   // bytes of an account's events after which its places are kept in a file; 0: commands.DefaultSnapshotThreshold
+	SiteEvents          locations.EventLimits // how many rows of places one event has; zero: locations.DefaultEventLimits
+	TrustedProxies      []netip.Prefix        // in front of the API; what they say of their connections is the client's address
+	TokenPrefixes       token.Prefixes
+	AcceptLostKeys      bool // serve although the vault lost keys that the log needs
+	Demo                bool // open the demo account on an empty log
 }
 
 // DefaultBodyBudget is the cap in bytes of large request bodies in memory at once.
 const DefaultBodyBudget = 256 << 20
+
+// DefaultAnswerBudget is the cap in bytes of large answers in memory at once.
+const DefaultAnswerBudget = 256 << 20
 
 // Parts are what an instance is made of. The instance uses them and closes only the vault. SiteEngine, SiteIndexer and UsageTimeAtOpen
 // may be nil; everything else is required.
@@ -127,6 +132,7 @@ type Instance struct {
 	usageLoss    *usageLoss  // what the start found; nil: nothing
 	clients      *clientip.Finder
 	bodyBudget   *budget.Budget
+	answerBudget *budget.Budget
 	uploadBudget *budget.Budget // of files on disk
 	handlers     handlers
 }
@@ -157,6 +163,8 @@ func New(parts Parts) (*Instance, error) {
 	i.locations.KeepSnapshots(filepath.Join(i.Folder, FoldsFolder), cmp.Or(i.SnapshotThreshold, commands.DefaultSnapshotThreshold), i.Disk, i.Log)
 	total := cmp.Or(i.Settings.BodyBudget, DefaultBodyBudget)
 	i.bodyBudget = budget.New(total, cmp.Or(i.AccountBodyBudget, total/2))
+	answers := cmp.Or(i.Settings.AnswerBudget, DefaultAnswerBudget)
+	i.answerBudget = budget.New(answers, cmp.Or(i.AccountAnswerBudget, answers/2))
 	i.uploadBudget = budget.New(maxUploads, maxAccountUploads)
 	i.clients = clientip.NewFinder(i.TrustedProxies, i.Log)
 	i.Registry.InstanceID = i.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades

@@ -88,7 +88,7 @@ func (i *Instance) registerSiteIndexerMetrics() {
 	i.registerGauge("lieudit_outbox_aside", "Sites that the search refused.", nil, backlog(func(b searchindex.Backlog) int { return b.Refused }))
 }
 
-// registerBodyMetrics registers what clients can exhaust: the budgets of bodies and of files.
+// registerBodyMetrics registers what clients can exhaust: the budgets of bodies, of answers and of files.
 func (i *Instance) registerBodyMetrics() {
 	i.registerGauge("lieudit_body_bytes", "Bytes of the budget of large request bodies that are in use.", nil, func() float64 {
 		return float64(i.bodyBudget.Status().Used)
@@ -98,6 +98,15 @@ func (i *Instance) registerBodyMetrics() {
 	})
 	i.registerCounter("lieudit_bodies_overloaded_total", "Large request bodies that got no share of the budget.", nil, func() float64 {
 		return float64(i.bodyBudget.Status().Overloaded)
+	})
+	i.registerGauge("lieudit_answer_bytes", "Bytes of the budget of large answers that are in use.", nil, func() float64 {
+		return float64(i.answerBudget.Status().Used)
+	})
+	i.registerGauge("lieudit_answers_waiting", "Large answers that wait for their share of the budget.", nil, func() float64 {
+		return float64(i.answerBudget.Status().Waiting)
+	})
+	i.registerCounter("lieudit_answers_overloaded_total", "Large answers that got no share of the budget.", nil, func() float64 {
+		return float64(i.answerBudget.Status().Overloaded)
 	})
 	i.registerGauge("lieudit_uploads", "Files of clients that are on disk while they are answered.", nil, func() float64 {
 		return float64(i.uploadBudget.Status().Used)

@@ -16,36 +16,38 @@ import (
 // Out, Now, TokenPrefixes and the three listeners' addresses are required. Sizes are bytes. Run trusts the values: package
 // cli checks those that depend on each other.
 type Config struct {
-	Data              string         // folder for everything embedded; made when absent
-	Listen            string         // address of the API
-	AreaListen        string         // address of the customer area
-	OpsListen         string         // address of health, metrics and profiles
-	OpsHosts          []string       // names by which that is addressed, besides localhost, its own address and the machine's name
-	EventStore        string         // esdb://… or "" for the journal
-	Postgres          string         // postgres://… or "" for SQLite
-	Meilisearch       string         // http://KEY@HOST:PORT, or "" to search sites in memory
-	AddressIndex      string         // OwnIndex or MeilisearchIndex: the source of address candidates
-	Router            RouterSetting  // what finds routes
-	VaultKey          []byte         // master key of the vault, 32 bytes; nil: data keys are stored in clear
-	AcceptLostKeys    bool           // serve although the vault lost keys that the log needs
-	AcceptLostUsage   bool           // count requests from zero although the core log names a usage log that is not there
-	Demo              bool           // open the demo account on an empty log, and invent addresses where there are none
-	PeriodGrace       time.Duration  // how long after its end a period still accepts late ticks before it is closed
-	CountToTheLetter  bool           // count everything the specification does not exempt; else in the customer's favour
-	Unthrottled       bool           // publishable keys are not throttled: a proxy does it
-	MaxConnections    int            // of the API, and again of the customer area; 0: DefaultMaxConnections
-	BodyBudget        int64          // bytes of large request bodies in memory; 0: DefaultBodyBudget
-	AccountBodyBudget int64          // of these, the bytes of one account; 0: half of BodyBudget
-	TrustedProxies    []netip.Prefix // in front of the API; what they say of their connections is the client's address
-	TokenPrefixes     token.Prefixes
-	Log               *slog.Logger
-	Out               io.Writer        // receives the text that people read at start
-	IsTerminal        bool             // Out is a terminal: secrets may be shown on it; else they go into files
-	Now               func() time.Time // wall clock; called by many goroutines
-	Drain             time.Duration    // how long everything is served on once Run's context has ended
-	FinishTimeout     time.Duration    // how long running requests may take to end after that; 0: DefaultFinishTimeout
-	KeyRingTimeout    time.Duration    // how long the API's socket waits for the key ring; 0: DefaultKeyRingTimeout
-	NotifySocket      string           // where a supervisor such as systemd is told that the instance is ready, or ""
+	Data                string         // folder for everything embedded; made when absent
+	Listen              string         // address of the API
+	AreaListen          string         // address of the customer area
+	OpsListen           string         // address of health, metrics and profiles
+	OpsHosts            []string       // names by which that is addressed, besides localhost, its own address and the machine's name
+	EventStore          string         // esdb://… or "" for the journal
+	Postgres            string         // postgres://… or "" for SQLite
+	Meilisearch         string         // http://KEY@HOST:PORT, or "" to search sites in memory
+	AddressIndex        string         // OwnIndex or MeilisearchIndex: the source of address candidates
+	Router              RouterSetting  // what finds routes
+	VaultKey            []byte         // master key of the vault, 32 bytes; nil: data keys are stored in clear
+	AcceptLostKeys      bool           // serve although the vault lost keys that the log needs
+	AcceptLostUsage     bool           // count requests from zero although the core log names a usage log that is not there
+	Demo                bool           // open the demo account on an empty log, and invent addresses where there are none
+	PeriodGrace         time.Duration  // how long after its end a period still accepts late ticks before it is closed
+	CountToTheLetter    bool           // count everything the specification does not exempt; else in the customer's favour
+	Unthrottled         bool           // publishable keys are not throttled: a proxy does it
+	MaxConnections      int            // of the API, and again of the customer area; 0: DefaultMaxConnections
+	BodyBudget          int64          // bytes of large request bodies in memory; 0: DefaultBodyBudget
+	AccountBodyBudget   int64          // of these, the bytes of one account; 0: half of BodyBudget
+	AnswerBudget        int64          // bytes of large answers in memory; 0: DefaultAnswerBudget
+	AccountAnswerBudget int64          // of these, the bytes of one account; 0: half of AnswerBudget
+	TrustedProxies      []netip.Prefix // in front of the API; what they say of their connections is the client's address
+	TokenPrefixes       token.Prefixes
+	Log                 *slog.Logger
+	Out                 io.Writer        // receives the text that people read at start
+	IsTerminal          bool             // Out is a terminal: secrets may be shown on it; else they go into files
+	Now                 func() time.Time // wall clock; called by many goroutines
+	Drain               time.Duration    // how long everything is served on once Run's context has ended
+	FinishTimeout       time.Duration    // how long running requests may take to end after that; 0: DefaultFinishTimeout
+	KeyRingTimeout      time.Duration    // how long the API's socket waits for the key ring; 0: DefaultKeyRingTimeout
+	NotifySocket        string           // where a supervisor such as systemd is told that the instance is ready, or ""
 }
 
 const (
@@ -59,6 +61,10 @@ const (
 	DefaultBodyBudget = instance.DefaultBodyBudget
 	// MinAccountBodyBudget is the smallest AccountBodyBudget in bytes: the largest single body must fit.
 	MinAccountBodyBudget = api.MaxBodyBytes
+	// DefaultAnswerBudget is the cap in bytes of large answers in memory at once.
+	DefaultAnswerBudget = instance.DefaultAnswerBudget
+	// MinAccountAnswerBudget is the smallest AccountAnswerBudget in bytes. A larger answer gets all of it, alone.
+	MinAccountAnswerBudget = 8 << 20
 )
 
 // describeLog and the other describe functions say in the text at start what each part runs on. They show no secret.
@@ -116,7 +122,7 @@ func (c Config) describeSiteSearch() string {
 func (c Config) settings() instance.Settings {
 	return instance.Settings{
 		PeriodGrace: c.PeriodGrace, CountToTheLetter: c.CountToTheLetter, Unthrottled: c.Unthrottled, BodyBudget: c.BodyBudget,
-		AccountBodyBudget: c.AccountBodyBudget, TrustedProxies: c.TrustedProxies, TokenPrefixes: c.TokenPrefixes,
+		AccountBodyBudget: c.AccountBodyBudget, AnswerBudget: c.AnswerBudget, AccountAnswerBudget: c.AccountAnswerBudget, TrustedProxies: c.TrustedProxies, TokenPrefixes: c.TokenPrefixes,
 		AcceptLostKeys: c.AcceptLostKeys, Demo: c.Demo,
 	}
 }

@@ -1,0 +1,74 @@
+package budget
+
+// Share is a granted part of a budget. Its methods are safe for concurrent use.
+type Share struct {
+	budget     *Budget
+	share      *share
+	isReleased bool // guarded by the budget's lock
+}
+
+// TryShare grants a share if it fits now, ahead of those that wait. It is for work that is done and whose memory is in use already.
+func (b *Budget) TryShare(name string, units int64) (*Share, bool) {
+	s := b.ClaimShare(name, 0)
+	if !s.Resize(units) {
+		b.noteOverloaded()
+		s.Release()
+		return nil, false
+	}
+	return s, true
+}
+
+// ClaimShare grants a share at once, though the budget be exceeded. It is for what cannot be refused any more.
+func (b *Budget) ClaimShare(name string, units int64) *Share {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.accounts[name]
+	if a == nil {
+		a = &account{name: name}
+		b.accounts[name] = a
+	}
+	a.held++
+	b.addUsed(a, units)
+	return &Share{budget: b, share: &share{account: a, units: units}}
+}
+
+// Resize changes how many units the share has. It returns false, and changes nothing, if the share would grow and the budget or the
+// account's part has not that much left.
+func (s *Share) Resize(units int64) bool {
+	b := s.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	more := units - s.share.units
+	if s.isReleased || more > 0 && (s.share.account.used+more > b.part || b.used+more > b.total) {
+		return false
+	}
+	b.addUsed(s.share.account, more)
+	s.share.units = units
+	if more < 0 {
+		b.grantShares()
+	}
+	return true
+}
+
+// Units returns how many units the share has.
+func (s *Share) Units() int64 {
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	return s.share.units
+}
+
+// Release gives the share back. A second call does nothing.
+func (s *Share) Release() {
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	if !s.isReleased {
+		s.isReleased = true
+		s.budget.returnUnits(s.share)
+	}
+}
+
+func (b *Budget) noteOverloaded() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.overloaded++
+}
