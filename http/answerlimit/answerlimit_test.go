@@ -1,0 +1,96 @@
+package answerlimit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
+)
+
+const large = answerlimit.Small + 1
+
+// newHold returns a Hold of an account, and its budget of three large answers, two of them for one account.
+func newHold(t *testing.T) (*answerlimit.Hold, *budget.Budget) {
+	b := budget.New(3*large, 2*large)
+	h := answerlimit.New(t.Context(), b)
+	h.Account = "a"
+	return h, b
+}
+
+func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what            string
+		reserved, built int64
+		want            int64 // of the budget; -1: there is no room
+	}{
+		{"small", 10, answerlimit.Small, 0},
+		{"small, where it might have been large", 2 * large, answerlimit.Small, 0},
+		{"as large as it might have been", large, large, large},
+		{"larger than was thought", large, large + 1, large + 1},
+		{"large, though nobody thought so", 10, large, large},
+		{"larger than the part of an account", 10, 2*large + 1, -1},
+		{"less than was reserved", 9 * large, large, large},
+	} {
+		h, b := newHold(t)
+		if err := h.Reserve(c.reserved); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		err := h.Fit(c.built)
+		if used := b.Status().Used; errors.Is(err, budget.ErrOverloaded) != (c.want < 0) || used != max(c.want, 0) {
+			t.Errorf("%s: holds %d, %v", c.what, used, err)
+		}
+		h.Claim(c.built)
+		if used := b.Status().Used; c.built > answerlimit.Small && used != c.built {
+			t.Errorf("%s: claims %d", c.what, used)
+		}
+		h.Release()
+		if got := b.Status().Used; got != 0 {
+			t.Errorf("%s: %d bytes are not given back", c.what, got)
+		}
+	}
+}
+
+func TestALargeAnswerWaitsForItsShareAndASmallOneDoesNot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		first, b := newHold(t)
+		if err := first.Reserve(100 * large); err != nil || b.Status().Used != 2*large { // all of the account's part
+			t.Fatalf("holds %d, %v", b.Status().Used, err)
+		}
+		small := answerlimit.New(t.Context(), b)
+		small.Account = "a"
+		if err := small.Reserve(answerlimit.Small); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := answerlimit.New(ctx, b)
+		gone.Account = "a"
+		go cancel()
+		if err := gone.Reserve(large); !errors.Is(err, context.Canceled) {
+			t.Errorf("a client that went away: %v", err)
+		}
+		waiting := answerlimit.New(t.Context(), b)
+		waiting.Account = "a"
+		if err := waiting.Reserve(large); !errors.Is(err, budget.ErrOverloaded) { // after budget.MaxWait
+			t.Errorf("got %v, want ErrOverloaded", err)
+		}
+		first.Release()
+		if err := waiting.Reserve(large); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestANilHoldHoldsNothing(t *testing.T) {
+	t.Parallel()
+	var h *answerlimit.Hold
+	if err := errors.Join(h.Reserve(large), h.Fit(large)); err != nil {
+		t.Error(err)
+	}
+	h.Claim(large)
+	h.Release()
+}
