@@ -45,7 +45,7 @@ func requestUnread(t *testing.T, p *process, n int, key, path string) []net.Conn
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		fmt.Fprintf(c, "GET /services/v1%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", path, key)
+		fmt.Fprintf(c, "GET /services/v1%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n", path, key)
 		all[i] = c
 	}
 	return all

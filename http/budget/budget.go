@@ -97,18 +97,17 @@ func (b *Budget) AcquirePatiently(ctx context.Context, name string, units int64)
 
 // AcquireShare is Acquire for what is resized later.
 func (b *Budget) AcquireShare(ctx context.Context, name string, units int64) (*Share, error) {
+	if s := b.grantAtOnce(name, units); s != nil {
+		return s, nil
+	}
 	s, err := b.enqueue(name, units)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-s.granted:
-	default:
-		ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
-		defer cancel()
-		if err := b.awaitGrant(ctx, s); err != nil {
-			return nil, err
-		}
+	ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
+	defer cancel()
+	if err := b.awaitGrant(ctx, s); err != nil {
+		return nil, err
 	}
 	return &Share{budget: b, share: s}, nil
 }
@@ -134,10 +133,7 @@ func (b *Budget) enqueue(name string, units int64) (*share, error) {
 		b.overloaded++
 		return nil, ErrOverloaded
 	}
-	if a == nil {
-		a = &account{name: name}
-		b.accounts[name] = a
-	}
+	a = b.accountOf(name)
 	s := &share{account: a, units: units, granted: make(chan struct{})}
 	s.element = a.queue.PushBack(s)
 	if a.turnElement == nil {

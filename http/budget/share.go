@@ -22,14 +22,38 @@ func (b *Budget) TryShare(name string, units int64) (*Share, bool) {
 func (b *Budget) ClaimShare(name string, units int64) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.grant(b.accountOf(name), units)
+}
+
+// grantAtOnce grants a share that fits while nobody waits, which is the usual case, without a queue. nil: it does not fit, or others
+// wait.
+func (b *Budget) grantAtOnce(name string, units int64) *Share {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting > 0 || units > b.part || b.used+units > b.total {
+		return nil
+	}
+	if a := b.accounts[name]; a != nil && a.used+units > b.part {
+		return nil
+	}
+	return b.grant(b.accountOf(name), units)
+}
+
+// grant makes a share that was never waited for. The lock is held.
+func (b *Budget) grant(a *account, units int64) *Share {
+	a.held++
+	b.addUsed(a, units)
+	return &Share{budget: b, share: &share{account: a, units: units}}
+}
+
+// accountOf returns the account of a name, new if it holds nothing and waits for nothing. The lock is held.
+func (b *Budget) accountOf(name string) *account {
 	a := b.accounts[name]
 	if a == nil {
 		a = &account{name: name}
 		b.accounts[name] = a
 	}
-	a.held++
-	b.addUsed(a, units)
-	return &Share{budget: b, share: &share{account: a, units: units}}
+	return a
 }
 
 // Resize changes how many units the share has. It returns false, and changes nothing, if the share would grow and the budget or the
