@@ -143,6 +143,7 @@ func TestAnAnswerThatWaitsTooLongForItsShareIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{
 		largeSitesPath, largeSitesPath + ":export", "/services/v1/locations/changes", "/services/v1/locations/search", "/services/v1/locations/referentiels",
+		"/services/v1/route/compute?origin=2.35,48.85&destination=5.37,43.29", "/services/v1/route/isochrone?origin=3.5,44.5&cost_type=duration&cost_values=600",
 		"/services/v1/search?q=Mende&limit=100", "/services/v1/address/proximity?lat=44.5&lon=3.5&limit=100",
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestAnAnswerThatWaitsTooLongForItsShareIsNotCounted(t *testing.T) {
 			b, meter := newSitesAPI(t, largeSites{n: 100, bytes: 16_000}, answers)
 			held := answers.ClaimShare("acme", 1<<20)
 			began := time.Now()
-			w := b.send("GET", target, "GROWTH secret")
+			w := b.send("GET", target, "BUSINESS secret")
 			if waited := time.Since(began); w.Code != 500 || readBody(t, w) != overloaded+"\n" || waited != budget.MaxWait {
 				t.Errorf("%s: %d after %v", target, w.Code, waited)
 			}
