@@ -82,6 +82,22 @@ func (b *Budget) Acquire(ctx context.Context, name string, units int64) (release
 	return s.Release, nil
 }
 
+// Exchange is Acquire for an account that holds a share and waits for its next turn: it joins the queue before giveBack returns what
+// it holds. If it joined afterwards, an account with other shares in the queue would have two turns for one of its own.
+func (b *Budget) Exchange(ctx context.Context, name string, units int64, giveBack func()) (release func(), err error) {
+	s, err := b.enqueue(name, units)
+	giveBack()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
+	defer cancel()
+	if err := b.awaitGrant(ctx, s); err != nil {
+		return nil, err
+	}
+	return (&Share{budget: b, share: s}).Release, nil
+}
+
 // AcquirePatiently is Acquire that waits until ctx ends. It is for work whose client is being answered already, so that only
 // the client can give up.
 func (b *Budget) AcquirePatiently(ctx context.Context, name string, units int64) (release func(), err error) {

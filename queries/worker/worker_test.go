@@ -1,0 +1,146 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lieudit/queries/worker"
+)
+
+// fakePool has a worker for everybody, and counts them.
+type fakePool struct {
+	inUse, turns atomic.Int64
+	err          error // of every turn
+}
+
+func (p *fakePool) Exchange(_ context.Context, _ string, n int64, giveBack func()) (func(), error) {
+	giveBack()
+	if p.err != nil {
+		return nil, p.err
+	}
+	p.turns.Add(1)
+	p.inUse.Add(n)
+	return func() { p.inUse.Add(-n) }, nil
+}
+
+func TestTheFirstWorkOfARequestNeedsNoWorker(t *testing.T) {
+	t.Parallel()
+	ctx, share := worker.WithShare(t.Context(), &fakePool{}, "a")
+	const pieces = 10
+	for n := 1; n <= 2*pieces; n++ {
+		if err := worker.Yield(ctx, worker.Free/pieces); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := share.HasWorker(), n >= pieces; got != want {
+			t.Fatalf("after %d of %d free pieces it has a worker: %v, want %v", n, pieces, got, want)
+		}
+	}
+}
+
+func TestWorkNeedsAWorkerOnlyIfMoreFollows(t *testing.T) {
+	t.Parallel()
+	ctx, share := worker.WithShare(t.Context(), &fakePool{}, "a")
+	worker.Count(ctx, 10*worker.Free)
+	if share.HasWorker() {
+		t.Error("it has a worker although no work follows")
+	}
+	if err := worker.Yield(ctx, 0); err != nil || !share.HasWorker() {
+		t.Errorf("it has no worker although work follows (%v)", err)
+	}
+}
+
+func TestEachSliceOfWorkIsATurn(t *testing.T) {
+	t.Parallel()
+	pool := &fakePool{}
+	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	defer share.Release()
+	if err := worker.Acquire(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		if err := worker.Yield(ctx, worker.Slice/10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := pool.turns.Load(); got != 1+4 {
+		t.Errorf("%d turns for 4 slices after the first, want 5", got)
+	}
+}
+
+func TestAWorkerIsGivenBackBeforeAWaitAndWorkIsFreeOnlyOnce(t *testing.T) {
+	t.Parallel()
+	pool := &fakePool{}
+	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	if err := worker.Acquire(ctx); err != nil {
+		t.Fatal(err)
+	}
+	worker.Release(ctx)
+	if n := pool.inUse.Load(); n != 0 {
+		t.Errorf("%d workers in use after Release, want 0", n)
+	}
+	if err := worker.Yield(ctx, 0); err != nil || !share.HasWorker() {
+		t.Errorf("it continues without a worker (%v)", err)
+	}
+	share.Release()
+	if n := pool.inUse.Load(); n != 0 {
+		t.Errorf("%d workers in use at the end, want 0", n)
+	}
+}
+
+func TestWithoutAWorkerThereIsNoMoreWork(t *testing.T) {
+	t.Parallel()
+	pool := &fakePool{err: errors.New("no worker is free")}
+	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	for range 2 {
+		if err := worker.Acquire(ctx); !errors.Is(err, pool.err) || share.HasWorker() {
+			t.Errorf("got %v, want the error of the pool", err)
+		}
+	}
+}
+
+func TestARequestOfSeveralGoroutinesHasOneWorker(t *testing.T) {
+	t.Parallel()
+	pool := &fakePool{}
+	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 1000 {
+				if err := worker.Yield(ctx, worker.Slice); err != nil {
+					t.Error(err)
+				}
+				if n := pool.inUse.Load(); n > 1 {
+					t.Errorf("%d workers in use, want 1", n)
+				}
+			}
+		})
+	}
+	group.Wait()
+	share.Release()
+	if n := pool.inUse.Load(); n != 0 {
+		t.Errorf("%d workers in use at the end, want 0", n)
+	}
+}
+
+func TestWorkEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]context.Context{
+		"with a share": func() context.Context { ctx, _ := worker.WithShare(t.Context(), &fakePool{}, "a"); return ctx }(),
+		"without one":  t.Context(),
+	} {
+		ctx, leave := context.WithCancel(client)
+		worker.Count(ctx, time.Hour)
+		worker.Release(ctx)
+		if err := worker.Yield(ctx, time.Hour); err != nil {
+			t.Errorf("%s: got %v, want nil", name, err)
+		}
+		leave()
+		if err := worker.Yield(ctx, 0); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want that the client left", name, err)
+		}
+	}
+}
