@@ -1,6 +1,7 @@
 package address
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/search"
 	"lieudit/queries/address/vintage"
+	"lieudit/queries/worker/workertest"
 )
 
 // misspell changes a letter.
@@ -190,4 +192,22 @@ func FuzzQuestion(f *testing.F) {
 		s, _ := e.Complete(t.Context(), Query{Text: line, Limit: 20})
 		checkAnswers(t, line, a, s)
 	})
+}
+
+func TestAQuestionOfManyWordsNeedsAWorkerAndACommonOneDoesNot(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	for line, want := range map[string]bool{
+		"12 avenue foch 48000 mende":                  false,
+		"mairie de florac":                            false,
+		hostile()["20 misspelt words"] + " 48 mende":  true,
+		hostile()["misspelt and begun"] + " 48 mende": true,
+	} {
+		if got := workertest.NeedsWorker(t, func(ctx context.Context) error {
+			_, err := e.Verify(ctx, Query{Text: line, Limit: 20})
+			return err
+		}); got != want {
+			t.Errorf("%q needs a worker: %v, want %v", line, got, want)
+		}
+	}
 }

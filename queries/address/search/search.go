@@ -26,10 +26,12 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/parse"
 	"lieudit/queries/address/vintage"
+	"lieudit/queries/worker"
 )
 
 // MaxSteps bounds the work on one reading of a question. A look at a term, a place, a street or a number counts
@@ -117,14 +119,17 @@ type retriever interface {
 
 // Search finds the candidates of a question, the best first. Where the words do not all fit and half of the steps
 // are left, it also tries the question written otherwise. A rewriting must score clearly better, because it is not
-// what was typed. An error is one of the source.
+// what was typed. Before each reading it gives way to other requests. An error is one of the source, or of worker.Yield.
 func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Result, error) {
-	best, err := x.searchOne(ctx, q, scope, MaxSteps)
+	best, err := x.searchCounted(ctx, q, scope, MaxSteps)
 	if err != nil || best.run.isSettled() && !best.run.hasMixedWord() || best.run.budget.left < MaxSteps/2 {
 		return best, err
 	}
+	if err := worker.Yield(ctx, time.Duration(len(q.Terms))*wordWork); err != nil {
+		return nil, err
+	}
 	for _, other := range best.run.rewrites() {
-		found, err := x.searchOne(ctx, other, scope, rewriteSteps)
+		found, err := x.searchCounted(ctx, other, scope, rewriteSteps)
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +141,24 @@ func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Re
 	return best, nil
 }
 
+// How long it takes, about, to prepare a reading or its rewritings, for each word, and what a step of a reading takes.
+const (
+	wordWork = 15 * time.Microsecond
+	stepWork = 25 * time.Nanosecond
+)
+
+// searchCounted is searchOne that counts its work. The words count before it, so that a question with very many waits for a worker.
+func (x *Index) searchCounted(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
+	if err := worker.Yield(ctx, time.Duration(len(q.Terms))*wordWork); err != nil {
+		return nil, err
+	}
+	found, err := x.searchOne(ctx, q, scope, steps)
+	if err == nil {
+		worker.Count(ctx, time.Duration(found.Steps())*stepWork)
+	}
+	return found, err
+}
+
 // searchOne searches for the question as it is written.
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
 	s := &searcher{x: x, v: x.v, q: q, scope: scope, budget: &budget{left: steps, total: steps, isCut: q.IsCut}, retriever: ownIndex{x.v}}
@@ -144,8 +167,11 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 	result := &Result{run: s}
 	if x.source == nil {
 		s.search()
-	} else if err := s.searchSource(ctx, result); err != nil {
-		return nil, fmt.Errorf("find candidates: %w", err)
+	} else {
+		worker.Release(ctx) // the source may not answer
+		if err := s.searchSource(ctx, result); err != nil {
+			return nil, fmt.Errorf("find candidates: %w", err)
+		}
 	}
 	s.preferNumbered()
 	result.Best, result.IsParsable = s.list.best, s.isParsable()

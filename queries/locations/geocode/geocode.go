@@ -38,7 +38,7 @@ func (s *Geocoder) Geocode(ctx context.Context, c locations.Content) (p location
 
 // Resolve is the match whose position Geocode returns. An id_ban that is believed has the score 1.
 func (s *Geocoder) Resolve(ctx context.Context, c locations.Content) (m address.Match, found bool, err error) {
-	m, err = live.Query(s.addresses, func(e *live.Engine) (address.Match, error) { return resolveSite(ctx, e, c), nil })
+	m, err = live.Query(s.addresses, func(e *live.Engine) (address.Match, error) { return resolveSite(ctx, e, c) })
 	if _, withdrawn := errors.AsType[*live.WithdrawnError](err); errors.Is(err, live.ErrNone) && !withdrawn {
 		return address.Match{}, false, nil
 	}
@@ -46,23 +46,26 @@ func (s *Geocoder) Resolve(ctx context.Context, c locations.Content) (m address.
 }
 
 // resolveSite finds the match of a site in a vintage, one of score 0 where there is none.
-func resolveSite(ctx context.Context, e *live.Engine, c locations.Content) (best address.Match) {
+func resolveSite(ctx context.Context, e *live.Engine, c locations.Content) (best address.Match, err error) {
 	reading := readSite(e.OwnIndex, c.Address)
 	if c.IDBan != "" {
 		if r, ok := e.View(c.IDBan); ok && reading.admits(&r) {
-			return address.Match{Record: r, Score: 1}
+			return address.Match{Record: r, Score: 1}, nil
 		}
 	}
 	for _, query := range reading.queries {
 		m, ok, err := e.OwnIndex.Resolve(ctx, query)
-		if err == nil && ok && reading.accepts(&m) && isBetter(&m, &best) {
+		if err != nil {
+			return address.Match{}, err
+		}
+		if ok && reading.accepts(&m) && isBetter(&m, &best) {
 			best = m
 		}
 		if best.Verdict == address.Exact && best.Type == address.HouseNumber {
 			break
 		}
 	}
-	return best
+	return best, nil
 }
 
 // isBetter says whether a match is better than the best so far, of a likelier reading: a number is better than a street.

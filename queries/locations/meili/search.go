@@ -26,6 +26,7 @@ import (
 	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
+	"lieudit/queries/worker"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
@@ -128,6 +129,7 @@ func (x *Engine) newSearch(ctx context.Context, q search.Query) (*indexSearch, e
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
+	worker.Release(ctx) // neither the server nor the database may answer
 	after, hasCursor, err := q.ParseCursor()
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ import (
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
+	"lieudit/queries/worker"
 	"lieudit/schemas/table"
 )
 
@@ -105,7 +106,7 @@ func (e *Engine) runSearch(ctx context.Context, q search.Query, run func(*indexS
 	}
 	buffers := e.bufferPool.Get().(*rankBuffers)
 	defer e.bufferPool.Put(buffers)
-	return run(&indexSearch{Query: q, index: x, buffers: buffers, order: q.EffectiveSort()})
+	return run(&indexSearch{Query: q, ctx: ctx, index: x, buffers: buffers, order: q.EffectiveSort()})
 }
 
 // cacheKey names an index: an account's sites of a status.
@@ -205,6 +206,7 @@ func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 	if s := e.loadedSnapshot(h); s.covers(position) && e.now().Sub(s.checkedAt) < checkInterval {
 		return s.index, nil
 	}
+	worker.Release(ctx) // the database may not answer
 	waitCtx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	s, err := e.refreshEntry(ctx, waitCtx, h, position)

@@ -16,6 +16,7 @@ import (
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
+	"lieudit/queries/worker/workertest"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
@@ -420,5 +421,32 @@ func TestASearchWorksAgainWhenTheRowsAreOnTheLogAgain(t *testing.T) {
 	s.registry.SetDiverged(s.generation, false)
 	if got := s.siteNames(t, "a"); !slices.Equal(got, []string{"Là"}) {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestQuestionsAboutManySitesTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, chainOfShops(t, "big", 3_000)...)
+	for name, ask := range map[string]func(context.Context) error{
+		"counts": func(ctx context.Context) error {
+			_, err := s.engine.Count(ctx, search.Query{Account: "big", Limit: 1}, []search.Facet{search.TagFacet})
+			return err
+		},
+		"a large page": func(ctx context.Context) error {
+			_, err := s.engine.Search(ctx, search.Query{Account: "big", Limit: 2_000, Sort: search.ByName})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.searchPage(t, search.Query{Account: "big"}) // so that the sites are in memory
+			workertest.CheckTurns(t, 1, ask)
+		})
+	}
+	if workertest.NeedsWorker(t, func(ctx context.Context) error {
+		_, err := s.engine.Search(ctx, search.Query{Account: "big", Limit: 100, Text: "pharmacie du centre"})
+		return err
+	}) {
+		t.Error("a common search needs a worker")
 	}
 }

@@ -2,22 +2,27 @@ package memory
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"sort"
+	"time"
 
 	"lieudit/queries/locations/search"
+	"lieudit/queries/worker"
 	"lieudit/schemas/locations"
 )
 
 // indexSearch is one query on one index.
 type indexSearch struct {
 	search.Query
+	ctx     context.Context
 	index   *index
 	buffers *rankBuffers
 	order   search.Sort
 	after   *search.SortKey // nil on the first page
 	bounds  *search.Box     // contains all that is near enough, and narrows as nearer sites are found; nil for everywhere
+	decoded int             // sites so far
 }
 
 // candidate is a site that was found. Candidates are compared by their fields in turn.
@@ -37,6 +42,21 @@ func (s *indexSearch) findSites() (search.Result, error) {
 	return s.buildPage(s.topCandidates())
 }
 
+// decodeSite decodes a site of the index. Every sitesToYield sites it gives way to other requests: all other work on an account's
+// sites together takes less than a millisecond.
+func (s *indexSearch) decodeSite(n uint32) (site locations.Site, err error) {
+	const (
+		sitesToYield = 64
+		decodeWork   = 5 * time.Microsecond // about
+	)
+	if s.decoded++; s.decoded%sitesToYield == 0 {
+		if err := worker.Yield(s.ctx, sitesToYield*decodeWork); err != nil {
+			return site, err
+		}
+	}
+	return s.index.record(n).decodeSite(s.index.dictionary)
+}
+
 // countSites counts all sites of the index that a query finds.
 func (s *indexSearch) countSites(facets []search.Facet) (search.Counts, error) {
 	s.rankSites()
@@ -47,7 +67,7 @@ func (s *indexSearch) countSites(facets []search.Facet) (search.Counts, error) {
 		case !c.NeedsValues():
 			c.CountSites(1)
 		default:
-			site, err := s.index.record(uint32(n)).decodeSite(s.index.dictionary)
+			site, err := s.decodeSite(uint32(n))
 			if err != nil {
 				return search.Counts{}, err
 			}
@@ -157,7 +177,7 @@ func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err er
 	r.Hits = make([]search.Hit, len(candidates))
 	for i, p := range candidates {
 		h := &r.Hits[i]
-		if h.Site, err = s.index.record(p.ordinal).decodeSite(s.index.dictionary); err != nil {
+		if h.Site, err = s.decodeSite(p.ordinal); err != nil {
 			return search.Result{}, err
 		}
 		if s.Center != nil && h.Site.Lat != nil {
