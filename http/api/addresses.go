@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"lieudit/http/kit"
 	"lieudit/http/resolve"
 	"lieudit/queries/address"
 	"lieudit/queries/address/live"
+	"lieudit/queries/worker"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
 )
@@ -103,9 +105,13 @@ func (h *handler) findNearbyAddresses(ctx context.Context, c call, q body.NearAd
 		if err != nil {
 			return kit.Response{}, err
 		}
-		found := e.Near(address.Position{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, address.Filter{
+		filter := address.Filter{
 			Types: toAddressTypes(q.Types), Postcodes: firstNonEmpty(q.PostalCodes, q.Postcodes), CityCodes: firstNonEmpty(q.InseeCodes, q.CityCodes),
-		})
+		}
+		if err := shareSearchAround(ctx, float64(q.Radius), filter); err != nil {
+			return kit.Response{}, err
+		}
+		found := e.Near(address.Position{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, filter)
 		if len(found) == 0 {
 			return kit.OK(noResults(q.Format))
 		}
@@ -114,6 +120,18 @@ func (h *handler) findNearbyAddresses(ctx context.Context, c call, q body.NearAd
 		}
 		return kit.OK(body.Neighbours{Envelope: body.OKEnvelope, Center: center, Radius: q.Radius, Results: mapSlice(found, toNeighbour)})
 	})
+}
+
+// commonRadius is the widest circle, in metres, that a search around a position goes through without a worker.
+const commonRadius = 1_000
+
+// shareSearchAround waits for a worker before a search around a position that may go through all addresses of a city, because a filter
+// admits few of them.
+func shareSearchAround(ctx context.Context, radius float64, f address.Filter) error {
+	if radius <= commonRadius || len(f.Postcodes) == 0 && len(f.CityCodes) == 0 && !slices.Contains(f.Types, address.Municipality) {
+		return nil
+	}
+	return worker.Acquire(ctx)
 }
 
 // searchLocalities lists communes by name, postcode, department, region and population.

@@ -123,11 +123,14 @@ func (m *metering) run(ctx context.Context, do func(context.Context) (kit.Respon
 	return v, err
 }
 
-// runOperation does the work. A write was counted before, durably: it goes on though its client goes away, so that what it
+// runOperation does the work. A write was counted before, durably: it continues though its client goes away, so that what it
 // did can be settled, and it ends within commandTimeout whatever the log does.
 func (m *metering) runOperation(ctx context.Context, do func(context.Context) (kit.Response, error)) (kit.Response, error) {
-	if !m.route.isWrite() {
+	switch {
+	case m.route.isFile():
 		return do(ctx)
+	case !m.route.isWrite():
+		return m.h.runShared(ctx, m.authentication.Account, do)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()

@@ -56,6 +56,7 @@ type Env struct {
 	Clients  *clientip.Finder   // whose address the throttle counts
 	Bodies   *budget.Budget     // of large bodies
 	Answers  *budget.Budget     // of large answers
+	Workers  *budget.Budget     // of costly questions; NewWorkers makes it
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
@@ -69,7 +70,10 @@ func New(keys auth.KeyRing, meter RequestMeter, addresses *live.Vintage, roads r
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
 	h := &handler{
 		Env: env, meter: meter, addresses: addresses, locations: locations,
-		routing:       &routing.Service{Router: roads, Addresses: addresses, Sites: locations.Queries, Search: locations.Search, Log: env.Log},
+		routing: &routing.Service{
+			Router: roads, Addresses: addresses, Sites: locations.Queries, Search: locations.Search,
+			Large: budget.New(routing.MaxLarge, routing.MaxAccountLarge), Log: env.Log,
+		},
 		authenticator: auth.NewAuthenticator(keys, env.Limiter, env.Prefixes, searchPath, env.Now),
 		fileWorkers:   newFileWorkers(),
 	}

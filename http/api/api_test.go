@@ -98,6 +98,7 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
 			Bodies:   budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
 			Answers:  budget.New(64<<20, 64<<20),
+			Workers:  api.NewWorkers(),
 			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: budget.New(1, 1)},
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
 		},

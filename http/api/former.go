@@ -50,13 +50,16 @@ func searchFeatures(ctx context.Context, e *address.Engine, query address.Query,
 }
 
 // reverseAsFormerAPI finds the addresses nearest to a point, in the words of the former national API.
-func (h *handler) reverseAsFormerAPI(_ context.Context, c call, q body.FormerReverse) (kit.Response, error) {
+func (h *handler) reverseAsFormerAPI(ctx context.Context, c call, q body.FormerReverse) (kit.Response, error) {
 	if err := reserveAddresses(c, q.Limit); err != nil {
 		return kit.Response{}, err
 	}
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
-		at := *toPosition(q.Coordinates())
-		found := nearestAddresses(e.Engine, at, q.Limit, toFilter(q.FormerFilters))
+		at, filter := *toPosition(q.Coordinates()), toFilter(q.FormerFilters)
+		if err := shareSearchAround(ctx, reverseRadius, filter); err != nil {
+			return kit.Response{}, err
+		}
+		found := nearestAddresses(e.Engine, at, q.Limit, filter)
 		return kit.OK(newFormerCollection(mapSlice(found, toNeighbourFeature), q.FormerFilters, q.Coordinates(), q.Limit))
 	})
 }

@@ -71,6 +71,18 @@ func Created(body any) (Response, error) {
 	return Response{Status: http.StatusCreated, Body: body}, nil
 }
 
+// Encode encodes the body, so that Write only sends it.
+func (r *Response) Encode() error {
+	text, err := MarshalJSON(r.Body)
+	if err == nil && r.Stream == nil {
+		r.Body = encodedJSON(text)
+	}
+	return err
+}
+
+// encodedJSON is what MarshalJSON made of a body.
+type encodedJSON []byte
+
 // Write sends the response. An error means that nothing was sent.
 func (r Response) Write(ctx context.Context, w http.ResponseWriter) error {
 	if r.Stream != nil {

@@ -3,11 +3,13 @@ package routing
 import (
 	"context"
 	"errors"
+	"time"
 
 	"lieudit/http/resolve"
 	"lieudit/queries/address"
 	"lieudit/queries/address/live"
 	"lieudit/queries/route"
+	"lieudit/queries/worker"
 	"lieudit/schemas/body"
 	sites "lieudit/schemas/locations"
 	"lieudit/schemas/refusal"
@@ -70,6 +72,7 @@ func StreetOf(a *body.Address) string {
 
 // resolveSite resolves an own site, active or not.
 func (s *Service) resolveSite(ctx context.Context, account string, b *body.Bound) (bound, error) {
+	worker.Release(ctx) // the database may not answer
 	site, err := s.Sites.FindSite(ctx, account, b.Referential, b.ExternalID)
 	if errors.Is(err, refusal.NotFound) || err == nil && site.Lat == nil {
 		return bound{}, resolve.Unresolved(b.Typed())
@@ -77,20 +80,27 @@ func (s *Service) resolveSite(ctx context.Context, account string, b *body.Bound
 	if err != nil {
 		return bound{}, err
 	}
-	return s.siteBounds(b.Typed(), site)[0], nil
+	bounds, err := s.siteBounds(ctx, b.Typed(), site)
+	if err != nil {
+		return bound{}, err
+	}
+	return bounds[0], nil
 }
 
 // siteBounds are the bounds of sites that have a position. A site lies on the street of its id_ban, where the base has that; what is
-// not known of streets is left out, because a route needs none.
-func (s *Service) siteBounds(typed string, all ...sites.Site) []bound {
+// not known of streets is left out, because a route needs none. The error is that of worker.Yield.
+func (s *Service) siteBounds(ctx context.Context, typed string, all ...sites.Site) ([]bound, error) {
 	bounds := make([]bound, len(all))
 	for i, site := range all {
 		bounds[i] = positionBound(typed, *site.Lon, *site.Lat)
 		name := nameOf(site)
 		bounds[i].shown.Site = &name
 	}
-	_, _ = live.Query(s.Addresses, func(e *live.Engine) (struct{}, error) {
+	_, err := live.Query(s.Addresses, func(e *live.Engine) (struct{}, error) {
 		for i, site := range all {
+			if err := giveWay(ctx, i); err != nil {
+				return struct{}{}, err
+			}
 			if r, ok := e.View(site.IDBan); ok {
 				record := resolve.ShowRecord(&r)
 				bounds[i].Street = StreetOf(&record)
@@ -98,7 +108,22 @@ func (s *Service) siteBounds(typed string, all ...sites.Site) []bound {
 		}
 		return struct{}{}, nil
 	})
-	return bounds
+	if errors.Is(err, live.ErrNone) {
+		return bounds, nil
+	}
+	return bounds, err
+}
+
+// giveWay gives way to other requests after some sites. i is how many were looked at.
+func giveWay(ctx context.Context, i int) error {
+	const (
+		sitesToYield = 64
+		viewWork     = 5 * time.Microsecond
+	)
+	if i%sitesToYield != 0 {
+		return nil
+	}
+	return worker.Yield(ctx, time.Duration(min(i, sitesToYield))*viewWork)
 }
 
 func nameOf(s sites.Site) body.SiteName {

@@ -15,7 +15,7 @@ func (s *Service) Compute(ctx context.Context, c Caller, in body.ComputeRoute) (
 		return nil, err
 	}
 	p := painter{in.Drawing}
-	if err := c.ReserveMemory(p.drawingBytes(bounds, 1+in.Alternatives)); err != nil {
+	if err := c.reserveMemory(ctx, p.drawingBytes(bounds, 1+in.Alternatives)); err != nil {
 		return nil, err
 	}
 	found, err := s.Router.Route(ctx, route.Query{

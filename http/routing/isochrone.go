@@ -18,7 +18,12 @@ func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochr
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ReserveMemory(isochroneBytes(in)); err != nil {
+	release, err := s.acquireLarge(ctx, c.Account)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := c.reserveMemory(ctx, isochroneBytes(in)); err != nil {
 		return nil, err
 	}
 	q := isochroneQuery(in, origins[0].Bound)
@@ -96,7 +101,11 @@ func (s *Service) sitesWithin(ctx context.Context, account string, in body.Compu
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	costs, err := s.costsOf(ctx, q, routeBounds(s.siteBounds("", found...)))
+	bounds, err := s.siteBounds(ctx, "", found...)
+	if err != nil {
+		return nil, err
+	}
+	costs, err := s.costsOf(ctx, q, routeBounds(bounds))
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,11 @@ func (s *Service) Matrix(ctx context.Context, c Caller, in body.ComputeMatrix) (
 	if err != nil {
 		return nil, err
 	}
-	destinations, err := s.destinations(ctx, c.Account, in.Destinations, in.SiteFilter())
+	destinations, release, err := s.destinations(ctx, c.Account, in.Destinations, in.SiteFilter())
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	cells := len(origins) * len(destinations)
 	switch {
 	case cells == 0:
@@ -29,10 +30,10 @@ func (s *Service) Matrix(ctx context.Context, c Caller, in body.ComputeMatrix) (
 	case cells > body.MaxMatrixCells:
 		return nil, brokenRule(c.Part, body.MatrixSizeRule(cells))
 	}
-	if err := c.ReserveMemory(matrixBytes(len(origins), len(destinations))); err != nil {
+	if err := c.reserveMemory(ctx, matrixBytes(len(origins), len(destinations))); err != nil {
 		return nil, err
 	}
-	if err := c.Reserve(ctx, requestsFor(cells)); err != nil {
+	if err := c.reserve(ctx, requestsFor(cells)); err != nil {
 		return nil, err
 	}
 	found, err := s.Router.Matrix(ctx, route.MatrixQuery{Profile: profileOf(in.TravelBy), Origins: routeBounds(origins), Destinations: routeBounds(destinations)})
@@ -61,13 +62,24 @@ func showCells(rows [][]float64) [][]shape.Nullable[int] {
 	return shown
 }
 
-// destinations are the destinations of a request: the bounds that it names or, with a filter, the account's sites.
-func (s *Service) destinations(ctx context.Context, account string, named []body.Bound, filter *body.SiteFilter) ([]bound, error) {
+// destinations are the destinations of a request: the bounds that it names or, with a filter, the account's sites. release must be
+// called once they are not needed any more.
+func (s *Service) destinations(ctx context.Context, account string, named []body.Bound, filter *body.SiteFilter) (all []bound, release func(), err error) {
 	if filter == nil {
-		return s.resolveBounds(ctx, account, named...)
+		all, err = s.resolveBounds(ctx, account, named...)
+		return all, func() {}, err
+	}
+	if release, err = s.acquireLarge(ctx, account); err != nil {
+		return nil, nil, err
 	}
 	found, err := s.findSites(ctx, search.Query{Account: account, Referential: filter.Referential, Tags: filter.Tags})
-	return s.siteBounds("", found...), err
+	if err == nil {
+		all, err = s.siteBounds(ctx, "", found...)
+	}
+	if err != nil {
+		release()
+	}
+	return all, release, err
 }
 
 // sitesAtOnce is how many sites are read at once. They are whole, with all that a customer keeps of them.

@@ -13,14 +13,15 @@ func (s *Service) Nearest(ctx context.Context, c Caller, in body.FindNearest) (a
 	if err != nil {
 		return nil, err
 	}
-	destinations, err := s.destinations(ctx, c.Account, in.Destinations, in.SiteFilter())
+	destinations, release, err := s.destinations(ctx, c.Account, in.Destinations, in.SiteFilter())
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	if len(destinations) == 0 {
 		return body.NoResultsAnswer, nil
 	}
-	if err := c.ReserveMemory(matrixBytes(1, len(destinations))); err != nil {
+	if err := c.reserveMemory(ctx, matrixBytes(1, len(destinations))); err != nil {
 		return nil, err
 	}
 	found, err := s.Router.Nearest(ctx, route.NearestQuery{

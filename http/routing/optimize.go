@@ -19,10 +19,10 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 		return nil, err
 	}
 	p := painter{in.Drawing}
-	if err := c.ReserveMemory(p.drawingBytes(stops, 1)); err != nil {
+	if err := c.reserveMemory(ctx, p.drawingBytes(stops, 1)); err != nil {
 		return nil, err
 	}
-	if err := c.Reserve(ctx, requestsFor(len(stops))); err != nil {
+	if err := c.reserve(ctx, requestsFor(len(stops))); err != nil {
 		return nil, err
 	}
 	order, isOptimal, err := s.orderStops(ctx, in, routeBounds(stops))
@@ -56,11 +56,11 @@ func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops [
 	if profile.Optimization == route.Shortest {
 		cost = m.Distances
 	}
-	order, isOptimal = tour.Solve(cost, tour.Options{FixedStart: in.Start == fixedEnd, FixedEnd: in.End == fixedEnd, RoundTrip: in.RoundTrip})
-	if order == nil {
-		return nil, false, route.ErrNoRoute
+	order, isOptimal, err = tour.Solve(ctx, cost, tour.Options{FixedStart: in.Start == fixedEnd, FixedEnd: in.End == fixedEnd, RoundTrip: in.RoundTrip})
+	if err == nil && order == nil {
+		err = route.ErrNoRoute
 	}
-	return order, isOptimal, nil
+	return order, isOptimal, err
 }
 
 // inOrder are the bounds in an order, with the first again at the end of a round trip.

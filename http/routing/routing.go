@@ -7,6 +7,7 @@
 //	      resolve.Address, SiteFinder, search.Engine                     body.NoResults, refusal.RoutingUnavailable
 //
 // Requests that cost as much as several are reserved through their Caller once their size is known, before the router is asked.
+// Accounts share the processors (package worker), and Service.Large shares the memory among them.
 package routing
 
 import (
@@ -16,10 +17,12 @@ import (
 	"math"
 	"time"
 
+	"lieudit/http/budget"
 	"lieudit/http/problem"
 	"lieudit/queries/address/live"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/route"
+	"lieudit/queries/worker"
 	"lieudit/schemas/body"
 	sites "lieudit/schemas/locations"
 	"lieudit/schemas/refusal"
@@ -30,8 +33,23 @@ type Service struct {
 	Router    route.Router
 	Addresses *live.Vintage
 	Sites     SiteFinder
-	Search    search.Engine // of sites
+	Search    search.Engine  // of sites
+	Large     *budget.Budget // of MaxLarge: requests that need much memory
 	Log       *slog.Logger
+}
+
+const (
+	// MaxLarge is how many requests may need much memory at once: isochrones, and those about all sites of an account. Each takes
+	// up to 100 MB, the reached roads of a large city or 11,000 sites.
+	MaxLarge = 4
+	// MaxAccountLarge is how many of them may be of one account.
+	MaxAccountLarge = MaxLarge / 2
+)
+
+// acquireLarge waits for the turn of a request that needs much memory. release must be called once it needs it no more.
+func (s *Service) acquireLarge(ctx context.Context, account string) (release func(), err error) {
+	worker.Release(ctx)
+	return s.Large.Acquire(ctx, account, 1)
 }
 
 // SiteFinder finds a site of an account, active or not. One that the account does not have is refusal.NotFound.
@@ -49,6 +67,18 @@ type Caller struct {
 	ReserveMemory func(bytes int64) error
 }
 
+// reserve counts requests before the work. The log that counts them may not answer, so no worker is kept meanwhile.
+func (c Caller) reserve(ctx context.Context, requests int64) error {
+	worker.Release(ctx)
+	return c.Reserve(ctx, requests)
+}
+
+// reserveMemory waits for room in memory for an answer, without a worker.
+func (c Caller) reserveMemory(ctx context.Context, bytes int64) error {
+	worker.Release(ctx)
+	return c.ReserveMemory(bytes)
+}
+
 // countedAtOnce is how many cells of a matrix, or stops of a tour, count as one request.
 const countedAtOnce = 25
 
@@ -64,7 +94,7 @@ func (s *Service) toAnswer(ctx context.Context, c Caller, err error) (any, error
 		return body.NoResultsAnswer, nil
 	case errors.Is(err, route.ErrTooMuchWork):
 		return nil, brokenRule(c.Part, "more work than one request may cost: ask for fewer bounds, or nearer ones")
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, budget.ErrOverloaded):
 		return nil, err
 	case !errors.Is(err, route.ErrUnavailable) && !errors.Is(err, route.ErrUnsupported):
 		s.Log.Error("the router failed", "error", err)

@@ -17,7 +17,11 @@ func (s *Service) WaysByCar(ctx context.Context, center route.Bound, to []sites.
 	if len(to) == 0 {
 		return ways, nil
 	}
-	destinations := routeBounds(s.siteBounds("", to...))
+	bounds, err := s.siteBounds(ctx, "", to...)
+	if err != nil {
+		return nil, err
+	}
+	destinations := routeBounds(bounds)
 	found, err := s.Router.Nearest(ctx, route.NearestQuery{
 		Profile: route.Profile{Mode: route.Car, Optimization: route.Fastest}, Origin: center, Destinations: destinations, Limit: len(destinations),
 	})

@@ -44,6 +44,7 @@ import (
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
+	"lieudit/http/api"
 	"lieudit/http/budget"
 	"lieudit/http/clientip"
 	"lieudit/http/customerarea"
@@ -134,6 +135,7 @@ type Instance struct {
 	bodyBudget   *budget.Budget
 	answerBudget *budget.Budget
 	uploadBudget *budget.Budget // of files on disk
+	workers      *budget.Budget // of costly questions
 	handlers     handlers
 }
 
@@ -166,6 +168,7 @@ func New(parts Parts) (*Instance, error) {
 	answers := cmp.Or(i.Settings.AnswerBudget, DefaultAnswerBudget)
 	i.answerBudget = budget.New(answers, cmp.Or(i.AccountAnswerBudget, answers/2))
 	i.uploadBudget = budget.New(maxUploads, maxAccountUploads)
+	i.workers = api.NewWorkers()
 	i.clients = clientip.NewFinder(i.TrustedProxies, i.Log)
 	i.Registry.InstanceID = i.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
 	i.Registry.Program, i.Registry.Format = i.Version, event.HighestFormat

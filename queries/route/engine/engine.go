@@ -77,7 +77,10 @@ func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err 
 	if err != nil {
 		return a, err
 	}
-	snaps := m.snapAll(q.Bounds)
+	snaps, err := m.snapAll(ctx, q.Bounds)
+	if err != nil {
+		return a, err
+	}
 	// The first bound that is too far from any road is the one that the error names.
 	for i, s := range snaps {
 		if s == nil {
@@ -113,14 +116,17 @@ func (m *modeEngine) findThrough(ctx context.Context, q route.Query, snaps []*sn
 		}
 		paths[i] = path
 	}
-	return []route.Route{m.newRoute(q, paths)}, nil
+	r, err := m.newRoute(ctx, q, paths)
+	return []route.Route{r}, err
 }
 
 // findAlternatives is the best route between two bounds and others, the best first.
 func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps []*snap) (routes []route.Route, err error) {
 	paths, err := m.searcher.Alternatives(ctx, q.Profile, snaps[0].places, snaps[1].places, q.Alternatives)
-	for i := range paths {
-		routes = append(routes, m.newRoute(q, paths[i:i+1]))
+	for i := 0; i < len(paths) && err == nil; i++ {
+		var r route.Route
+		r, err = m.newRoute(ctx, q, paths[i:i+1])
+		routes = append(routes, r)
 	}
 	return routes, err
 }

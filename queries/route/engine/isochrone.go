@@ -20,7 +20,8 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	if err != nil {
 		return a, err
 	}
-	center := m.findCandidates(q.Center).choose(false)
+	candidates, _ := m.findCandidates(q.Center)
+	center := candidates.choose(false)
 	if center == nil {
 		return a, &route.OffRoadError{}
 	}
@@ -44,8 +45,8 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	if err != nil {
 		return a, err
 	}
-	a.Areas = isochrone.Areas(lines.all, q.Limits)
-	return a, ctx.Err()
+	a.Areas, err = isochrone.Areas(ctx, lines.all, q.Limits)
+	return a, err
 }
 
 // reachedLines collects the geometry of reached edges, with what it costs to reach each position. Its memory is used again: the

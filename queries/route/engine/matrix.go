@@ -15,7 +15,14 @@ func (e *Engine) Matrix(ctx context.Context, q route.MatrixQuery) (a route.Matri
 	if err != nil {
 		return a, err
 	}
-	origins, destinations := m.findAllCandidates(q.Origins), m.findAllCandidates(q.Destinations)
+	origins, err := m.findAllCandidates(ctx, q.Origins)
+	if err != nil {
+		return a, err
+	}
+	destinations, err := m.findAllCandidates(ctx, q.Destinations)
+	if err != nil {
+		return a, err
+	}
 	a = route.Matrix{
 		OriginAccesses: accesses(origins), DestinationAccesses: accesses(destinations),
 		Durations: newRows(len(origins), len(destinations)), Distances: newRows(len(origins), len(destinations)),
@@ -29,15 +36,6 @@ func (e *Engine) Matrix(ctx context.Context, q route.MatrixQuery) (a route.Matri
 		}
 	}
 	return a, nil
-}
-
-// findAllCandidates returns the candidates of each bound.
-func (m *modeEngine) findAllCandidates(bounds []route.Bound) []candidates {
-	all := make([]candidates, len(bounds))
-	for i, b := range bounds {
-		all[i] = m.findCandidates(b)
-	}
-	return all
 }
 
 // accesses are the accesses of bounds, in the largest component where they have one there. A bound that is too far from any road has
@@ -134,7 +132,11 @@ func (e *Engine) Nearest(ctx context.Context, q route.NearestQuery) (a route.Nea
 	if err != nil {
 		return a, err
 	}
-	origin, destinations := m.findCandidates(q.Origin), m.findAllCandidates(q.Destinations)
+	origin, _ := m.findCandidates(q.Origin)
+	destinations, err := m.findAllCandidates(ctx, q.Destinations)
+	if err != nil {
+		return a, err
+	}
 	start, targets := origin.choose(false), pickPreferred(destinations)
 	if own := origin.nearest; own != nil && own.component != 0 {
 		if within := pickWithin(destinations, own.component); len(within.indexes) > 0 {

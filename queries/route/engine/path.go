@@ -1,21 +1,47 @@
 package engine
 
 import (
+	"context"
 	"math"
+	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/guidance"
 	"lieudit/queries/route/profile"
 	"lieudit/queries/route/search"
+	"lieudit/queries/worker"
 )
 
-// newRoute is the route along paths, a leg for each, with as much detail as the query asks for.
-func (m *modeEngine) newRoute(q route.Query, paths []search.Path) route.Route {
-	var r route.Route
+// How long it takes, about, to add up an edge of a path, to append its geometry, and to make steps of it.
+const (
+	edgeWork     = 50 * time.Nanosecond
+	geometryWork = 200 * time.Nanosecond
+	stepsWork    = 2500 * time.Nanosecond
+)
+
+// workOf is about how long it takes to make a leg of so many edges.
+func workOf(q route.Query, edges int) time.Duration {
+	work := edgeWork
+	if q.Geometry {
+		work += geometryWork
+	}
+	if q.Steps {
+		work += stepsWork
+	}
+	return time.Duration(edges) * work
+}
+
+// newRoute is the route along paths, a leg for each, with as much detail as the query asks for. Between two legs it gives way to
+// other requests.
+func (m *modeEngine) newRoute(ctx context.Context, q route.Query, paths []search.Path) (r route.Route, err error) {
 	avoided := map[route.Avoid]float64{}
 	for i := range paths {
+		if err := worker.Yield(ctx, 0); err != nil {
+			return r, err
+		}
 		p := &paths[i]
+		worker.Count(ctx, workOf(q, len(p.Edges)))
 		r.Legs = append(r.Legs, m.newLeg(q, p, q.Bounds[i+1].Point))
 		r.Distance += metres(p.Cost.Distance)
 		r.Duration += seconds(p.Cost.Duration)
@@ -34,7 +60,7 @@ func (m *modeEngine) newRoute(q route.Query, paths []search.Path) route.Route {
 			r.Avoided = append(r.Avoided, route.Avoided{Kind: kind, Distance: avoided[kind]})
 		}
 	}
-	return r
+	return r, nil
 }
 
 // newLeg is the leg along a path to a bound. The position of the bound decides on which side of the road the arrival is.

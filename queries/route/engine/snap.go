@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"math"
 	"sync"
+	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
@@ -10,6 +12,7 @@ import (
 	"lieudit/queries/route/profile"
 	"lieudit/queries/route/search"
 	"lieudit/queries/route/streetname"
+	"lieudit/queries/worker"
 )
 
 // snap is a bound after it was moved onto a road.
@@ -27,16 +30,43 @@ type candidates struct{ nearest, main *snap }
 // snapAll moves bounds onto the network for one route through all of them; nil stands for a bound that is too far from any road.
 // They stay in a small component, an island, where the nearest roads of all of them lie in it. Otherwise each one that can
 // is moved to the largest component: the access of a fenced yard is on the street outside the fence.
-func (m *modeEngine) snapAll(bounds []route.Bound) []*snap {
-	found := make([]candidates, len(bounds))
-	for i, b := range bounds {
-		found[i] = m.findCandidates(b)
+func (m *modeEngine) snapAll(ctx context.Context, bounds []route.Bound) ([]*snap, error) {
+	found, err := m.findAllCandidates(ctx, bounds)
+	if err != nil {
+		return nil, err
 	}
-	all := make([]*snap, len(bounds))
+	all, isShared := make([]*snap, len(bounds)), shareComponent(found)
 	for i, c := range found {
-		all[i] = c.choose(shareComponent(found))
+		all[i] = c.choose(isShared)
 	}
-	return all
+	return all, nil
+}
+
+// How long it takes, about, to find the candidates of a bound: from the cache, and on the network.
+const (
+	cachedSnapWork = 300 * time.Nanosecond
+	snapWork       = 12 * time.Microsecond
+)
+
+// findAllCandidates returns the candidates of each bound.
+func (m *modeEngine) findAllCandidates(ctx context.Context, bounds []route.Bound) ([]candidates, error) {
+	const boundsToYield = 16
+	all, work := make([]candidates, len(bounds)), time.Duration(0)
+	for i, b := range bounds {
+		if i%boundsToYield == 0 {
+			if err := worker.Yield(ctx, work); err != nil {
+				return nil, err
+			}
+			work = 0
+		}
+		c, isCached := m.findCandidates(b)
+		all[i] = c
+		if work += cachedSnapWork; !isCached {
+			work += snapWork
+		}
+	}
+	worker.Count(ctx, work)
+	return all, nil
 }
 
 // choose is the snap of a bound: the nearest road where all bounds of the route share a component, else the main one.
@@ -57,14 +87,14 @@ func shareComponent(all []candidates) bool {
 	return true
 }
 
-// findCandidates returns the candidates of a bound, from the cache where it was asked for before.
-func (m *modeEngine) findCandidates(b route.Bound) candidates {
+// findCandidates returns the candidates of a bound, from the cache if it was asked for before.
+func (m *modeEngine) findCandidates(b route.Bound) (c candidates, isCached bool) {
 	if c, ok := m.snaps.get(b); ok {
-		return c
+		return c, true
 	}
-	c := m.searchCandidates(b)
+	c = m.searchCandidates(b)
 	m.snaps.put(b, c)
-	return c
+	return c, false
 }
 
 // searchCandidates looks at the roads around a bound, the nearest first. A road costs its distance and its penalties. The search ends

@@ -1,14 +1,26 @@
 package isochrone
 
-import "math"
+import (
+	"context"
+	"math"
+	"time"
+
+	"lieudit/queries/worker"
+)
 
 // draw returns a plane for each limit: the nodes inside its area. roads are the corners of all squares with a road, of any cost.
-func (g *grid) draw(lines []Line, limits []float64) (inside []*plane, roads *plane) {
+func (g *grid) draw(ctx context.Context, lines []Line, limits []float64) (inside []*plane, roads *plane, err error) {
 	squares := make([]*plane, len(limits)+1) // the last: roads beyond the limits
 	for k := range squares {
 		squares[k] = newPlane(g.perLine, g.rows)
 	}
+	const linesToYield = 8192
 	for i := range lines {
+		if i%linesToYield == linesToYield-1 {
+			if err := worker.Yield(ctx, linesToYield*drawWork); err != nil {
+				return nil, nil, err
+			}
+		}
 		g.drawLine(&lines[i], limits, squares)
 	}
 	for k := 1; k < len(squares); k++ {
@@ -20,8 +32,11 @@ func (g *grid) draw(lines []Line, limits []float64) (inside []*plane, roads *pla
 	inside, roads = squares[:len(limits)], squares[len(limits)]
 	for _, p := range inside {
 		p.closeGaps(max(1, int(gapSize/g.side/2)), roads)
+		if err := worker.Yield(ctx, time.Duration(len(p.words)*64)*nodeWork); err != nil {
+			return nil, nil, err
+		}
 	}
-	return inside, roads
+	return inside, roads, nil
 }
 
 // drawLine marks the squares that a line leads through: each part of it in the plane of the first limit that it is within.

@@ -11,9 +11,12 @@
 package isochrone
 
 import (
+	"context"
 	"math"
+	"time"
 
 	"lieudit/queries/route"
+	"lieudit/queries/worker"
 )
 
 // Line is a straight piece of a road. What it costs to get to a point of it changes evenly from one end to the other.
@@ -45,33 +48,68 @@ const (
 // Areas returns for each limit, which ascend, the area around the parts of lines that cost no more. Every such part lies inside. A
 // point on a line that costs more lies outside if it is more than about two squares (of at least
 // cellSize metres, and a thousandth of the widest area) from each such part, so lines that lead beyond the limits are worth giving. An area is empty when no line is reached within its limit. Holes that are small, or without roads and not large, are
-// left out. Longitudes go on beyond 180 degrees where an area crosses the antimeridian. Positions are finite numbers.
-func Areas(lines []Line, limits []float64) []route.Area {
+// left out. Longitudes go on beyond 180 degrees where an area crosses the antimeridian. Positions are finite numbers. The error is
+// that of worker.Yield: Areas gives way to other requests.
+func Areas(ctx context.Context, lines []Line, limits []float64) ([]route.Area, error) {
 	if len(limits) > MaxLimits {
-		return append(Areas(lines, limits[:MaxLimits]), Areas(lines, limits[MaxLimits:])...)
+		first, err := Areas(ctx, lines, limits[:MaxLimits])
+		if err != nil {
+			return nil, err
+		}
+		rest, err := Areas(ctx, lines, limits[MaxLimits:])
+		return append(first, rest...), err
 	}
 	areas := make([]route.Area, len(limits))
 	g, ok := newGrid(lines, limits)
 	if !ok {
-		return areas
+		return areas, nil
 	}
-	inside, roads := g.draw(lines, limits)
-	borders := newBorders(g, inside, roads)
-	all := make([][]ring, len(limits))
-	for k := range limits {
-		all[k] = borders.traceRings(k)
+	if err := worker.Yield(ctx, time.Duration(len(lines))*measureWork); err != nil {
+		return nil, err
 	}
-	for range simplifyPasses {
-		for k := range all {
-			for i := range all[k] {
-				borders.simplify(k, &all[k][i])
-			}
-		}
+	inside, roads, err := g.draw(ctx, lines, limits)
+	if err != nil {
+		return nil, err
+	}
+	all, err := newBorders(g, inside, roads).traceAll(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for k := range all {
 		areas[k] = g.polygons(all[k])
 	}
-	return areas
+	return areas, nil
+}
+
+// How long it takes, about, to measure and to draw a line, to go over a node of the grid, and to make a vertex of a border simpler.
+const (
+	measureWork = 20 * time.Nanosecond
+	drawWork    = 60 * time.Nanosecond
+	nodeWork    = time.Nanosecond
+	vertexWork  = 80 * time.Nanosecond
+)
+
+// traceAll returns the rings of each limit, made simpler.
+func (b *borders) traceAll(ctx context.Context) (all [][]ring, err error) {
+	all = make([][]ring, len(b.inside))
+	for k := range all {
+		all[k] = b.traceRings(k)
+		if err := worker.Yield(ctx, time.Duration(len(b.crossings))*nodeWork); err != nil {
+			return nil, err
+		}
+	}
+	for range simplifyPasses {
+		for k := range all {
+			for i := range all[k] {
+				r := &all[k][i]
+				if err := worker.Yield(ctx, time.Duration(len(r.vertices))*vertexWork); err != nil {
+					return nil, err
+				}
+				b.simplify(k, r)
+			}
+		}
+	}
+	return all, nil
 }
 
 // metresPerDegree is the length of a degree of latitude.

@@ -1,6 +1,7 @@
 package isochrone
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/queries/route"
+	"lieudit/queries/worker/workertest"
 )
 
 // metres is a point so many metres east and north of a place in France.
@@ -98,7 +100,7 @@ func TestAreasAreValid(t *testing.T) {
 	for _, c := range testCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			areas := Areas(c.lines, c.limits)
+			areas := areasOf(t, c.lines, c.limits)
 			if len(areas) != len(c.limits) {
 				t.Fatalf("%d areas for %d limits", len(areas), len(c.limits))
 			}
@@ -257,7 +259,7 @@ func TestPointsReachedLieInsideAndThoseFarBeyondOutside(t *testing.T) {
 			if !ok {
 				t.Fatal("no grid")
 			}
-			areas := Areas(c.lines, c.limits)
+			areas := areasOf(t, c.lines, c.limits)
 			r := rand.New(rand.NewPCG(4, 4))
 			for range 400 {
 				l, share := c.lines[r.IntN(len(c.lines))], r.Float64()
@@ -305,7 +307,7 @@ func distanceTo(lines []Line, limit float64, p route.Point) float64 {
 
 func TestTheInsideOfARingRoadIsAHole(t *testing.T) {
 	t.Parallel()
-	areas := Areas(roundabout(), []float64{30})
+	areas := areasOf(t, roundabout(), []float64{30})
 	if len(areas[0]) != 1 || len(areas[0][0]) != 2 {
 		t.Fatalf("%d polygons, want one with one hole", len(areas[0]))
 	}
@@ -329,7 +331,7 @@ func TestAFieldIsAHoleOnlyWhereAnUnreachedRoadLeadsIn(t *testing.T) {
 		"a road reached":   {append(field[:4:4], Line{metres(200, 0), metres(200, 200), 5, 15}), 1},
 		"no way in at all": {append(field[:4:4], Line{metres(150, 200), metres(250, 200), 1_000, 1_010}), 2},
 	} {
-		areas := Areas(c.lines, []float64{25})
+		areas := areasOf(t, c.lines, []float64{25})
 		if len(areas[0]) != 1 || len(areas[0][0]) != c.rings {
 			t.Errorf("%s: %d polygons, the first with %d rings, want one with %d", name, len(areas[0]), len(areas[0][0]), c.rings)
 		}
@@ -338,7 +340,7 @@ func TestAFieldIsAHoleOnlyWhereAnUnreachedRoadLeadsIn(t *testing.T) {
 
 func TestABlockOfATownIsNoHole(t *testing.T) {
 	t.Parallel()
-	areas := Areas(city(1, 10, 110, 0, 1_000), []float64{1_000})
+	areas := areasOf(t, city(1, 10, 110, 0, 1_000), []float64{1_000})
 	if len(areas[0]) != 1 || len(areas[0][0]) != 1 {
 		t.Errorf("%d polygons, the first with %d rings; want one without holes", len(areas[0]), len(areas[0][0]))
 	}
@@ -358,13 +360,23 @@ func TestNothingReachedMakesEmptyAreas(t *testing.T) {
 		{line, nil, []bool{}},
 	} {
 		got := []bool{}
-		for _, a := range Areas(c.lines, c.limits) {
+		for _, a := range areasOf(t, c.lines, c.limits) {
 			got = append(got, len(a) == 0)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("limits %v: %s", c.limits, diff)
 		}
 	}
+}
+
+// areasOf are the areas of lines.
+func areasOf(t testing.TB, lines []Line, limits []float64) []route.Area {
+	t.Helper()
+	areas, err := Areas(t.Context(), lines, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return areas
 }
 
 func BenchmarkAreas(b *testing.B) {
@@ -377,8 +389,17 @@ func BenchmarkAreas(b *testing.B) {
 		lines := city(1, c.streets, c.block, 0.2, c.last)
 		b.Run(fmt.Sprint(c.name, " ", len(lines), " lines"), func(b *testing.B) {
 			for b.Loop() {
-				Areas(lines, []float64{c.last / 2, c.last})
+				areasOf(b, lines, []float64{c.last / 2, c.last})
 			}
 		})
 	}
+}
+
+func TestLargeAreasTakeTurns(t *testing.T) {
+	t.Parallel()
+	lines := city(1, 180, 200, 0.2, 3_600)
+	workertest.CheckTurns(t, 2, func(ctx context.Context) error {
+		_, err := Areas(ctx, lines, []float64{900, 1_800, 2_700, 3_600})
+		return err
+	})
 }

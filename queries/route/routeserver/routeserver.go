@@ -18,6 +18,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"lieudit/queries/worker"
 )
 
 const (
@@ -65,6 +67,7 @@ func (s *Server) Ask(ctx context.Context, c Call, read func(status int, body []b
 	if err := s.breaker.check(); err != nil {
 		return err
 	}
+	worker.Release(ctx)
 	deadline, hasDeadline := ctx.Deadline()
 	timeLeft := time.Until(deadline)
 	status, body, err := s.send(ctx, c)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/overlay"
+	"lieudit/queries/worker"
 )
 
 // What makes a path an admissible alternative, after Abraham, Delling, Goldberg and Werneck (Alternative Routes in Road Networks,
@@ -20,6 +22,9 @@ const (
 	localShare    = 0.25 // of the best path's primary weight: how far apart those points are
 	maxCandidates = 20   // that are unpacked and checked
 )
+
+// checkWork is about how long it takes to unpack and check an edge of a candidate.
+const checkWork = 200 * time.Nanosecond
 
 // Alternatives finds the best path and at most n others, the best first. It fails with route.ErrNoRoute. The others lead through
 // edges that searches from both ends have seen. The same question has the same answer.
@@ -111,6 +116,9 @@ func (a *alternatives) choose(n int) error {
 			return err
 		}
 		isGood, err := a.isAdmissible(path, c.edge)
+		if err == nil {
+			err = worker.Yield(a.budget.ctx, time.Duration(len(path.Edges))*checkWork)
+		}
 		if err != nil {
 			return err
 		}

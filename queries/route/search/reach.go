@@ -3,10 +3,12 @@ package search
 import (
 	"context"
 	"slices"
+	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
+	"lieudit/queries/worker"
 )
 
 // Reach visits every edge that can be reached from places, or from which the places can be reached, within a limit of duration, or
@@ -26,15 +28,21 @@ func (s *Searcher) Reach(
 	if !ok {
 		r = &reach{graph: s.graph, topology: s.topology, blocks: make([]block, s.topology.LevelFirst[1])}
 	}
-	defer s.reaches.Put(r)
+	defer s.releaseReach(r)
 	r.begin(overlay.NewWeigher(s.graph, p), limit)
 	r.isArrival, r.budget = isArrival, budget{ctx: ctx, left: s.Budgets.Reach}
 	r.seed(from, visit)
 	if err := r.search(); err != nil {
 		return err
 	}
-	r.visitLabels(visit)
-	return nil
+	return r.visitLabels(visit)
+}
+
+// releaseReach gives the state of a call back to the pool. It drops what belongs to the call.
+func (s *Searcher) releaseReach(r *reach) {
+	r.budget.end()
+	r.budget.ctx = nil
+	s.reaches.Put(r)
 }
 
 // reach is the state of one Reach: a search on edges, without the overlay, because it visits every edge anyway. Its labels lie in
@@ -212,8 +220,11 @@ func (r *reach) relaxInEdges(edge uint32, cost uint64) {
 	}
 }
 
+// labelWork is about how long the visit of an edge takes.
+const labelWork = 100 * time.Nanosecond
+
 // visitLabels visits all edges that have labels.
-func (r *reach) visitLabels(visit func(edge uint32, start, end int64)) {
+func (r *reach) visitLabels(visit func(edge uint32, start, end int64)) error {
 	for _, cell := range r.cells {
 		block := r.block(cell)
 		first, end := r.edgesOf(cell)
@@ -227,5 +238,9 @@ func (r *reach) visitLabels(visit func(edge uint32, start, end int64)) {
 				visit(i, int64(cost), int64(cost)+int64(r.primary(i)))
 			}
 		}
+		if err := worker.Yield(r.budget.ctx, time.Duration(end-first)*labelWork); err != nil {
+			return err
+		}
 	}
+	return nil
 }

@@ -21,10 +21,12 @@ package search
 import (
 	"context"
 	"sync"
+	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
+	"lieudit/queries/worker"
 )
 
 // Cost is what a path costs, in graph.DurationUnit and graph.DistanceUnit parts. Turns are part of the duration. Avoided roads count
@@ -134,26 +136,40 @@ func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*quer
 
 // release gives a query back to the pool. It drops what belongs to the call, so that the pool holds on to no context.
 func (s *Searcher) release(q *query) {
+	q.budget.end()
 	q.budget.ctx, q.metric = nil, nil
 	s.pool.Put(q)
 }
 
 // budget counts the steps of a call.
 type budget struct {
-	ctx  context.Context
-	left int
+	ctx       context.Context
+	left      int
+	unyielded int // steps since the last look at the context
 }
 
-// spend counts one step. It looks at the context every thousand steps or so.
+const (
+	// stepsToYield is how many steps are taken between two looks at the context, and stepWork about how long they take.
+	stepsToYield = 1024
+	stepWork     = 180 * time.Microsecond
+)
+
+// spend counts one step. Every stepsToYield steps it looks at the context and gives way to other requests.
 func (b *budget) spend() error {
 	b.left--
 	if b.left < 0 {
 		return route.ErrTooMuchWork
 	}
-	if b.left&1023 == 0 {
-		return b.ctx.Err()
+	if b.unyielded++; b.unyielded < stepsToYield {
+		return nil
 	}
-	return nil
+	b.unyielded = 0
+	return worker.Yield(b.ctx, stepWork)
+}
+
+// end counts the steps since the last look.
+func (b *budget) end() {
+	worker.Count(b.ctx, time.Duration(b.unyielded)*stepWork/stepsToYield)
 }
 
 // closeAll closes all cells.

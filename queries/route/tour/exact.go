@@ -1,18 +1,25 @@
 package tour
 
 import (
+	"context"
 	"math"
 	"math/bits"
 	"slices"
+	"time"
+
+	"lieudit/queries/worker"
 )
 
+// exactWork is about how long a step of exact takes.
+const exactWork = time.Nanosecond
+
 // exact finds the best trip by the method of Held and Karp: the cheapest way from node 0 through each set of the others, for each
-// node that it can end at. It takes 2^free × free² steps.
-func (p *problem) exact() []int {
+// node that it can end at. It takes 2^free × free² / 4 steps.
+func (p *problem) exact(ctx context.Context) ([]int, error) {
 	middle, first, last := p.middle()
 	n := len(middle)
 	if n == 0 {
-		return slices.Concat(first, last)
+		return slices.Concat(first, last), nil
 	}
 	cost := make([]int64, n<<n) // of set s and end e at s*n+e
 	for i := range cost {
@@ -21,7 +28,13 @@ func (p *problem) exact() []int {
 	for e, v := range middle {
 		cost[n<<e+e] = p.cost[first[len(first)-1]][v]
 	}
+	const setsToYield = 4096
 	for s := 1; s < 1<<n; s++ {
+		if s%setsToYield == 0 {
+			if err := worker.Yield(ctx, time.Duration(setsToYield*n*n/4)*exactWork); err != nil {
+				return nil, err
+			}
+		}
 		for ends := s; ends != 0; ends &= ends - 1 {
 			e := bits.TrailingZeros(uint(ends))
 			soFar, row := cost[s*n+e], p.cost[middle[e]]
@@ -32,7 +45,7 @@ func (p *problem) exact() []int {
 			}
 		}
 	}
-	return slices.Concat(first, p.walkBack(cost, middle, last), last)
+	return slices.Concat(first, p.walkBack(cost, middle, last), last), nil
 }
 
 // middle returns the nodes whose place is open, those known to come first (node 0 at least) and those known to come last.

@@ -9,6 +9,7 @@
 package tour
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -29,28 +30,32 @@ type Options struct {
 // Solve returns the order in which the stops cost least; optimal says that no order costs less. cost[i][j] is the cost from
 // stop i to stop j, not negative; a negative one, such as route.Unreachable, says that there is no way, and a diagonal is
 // ignored. The order is nil when none without such a pair was found; optimal then says that there is none.
-// Up to MaxExactStops stops the answer is always optimal; beyond, it may be without being said to be.
-func Solve(cost [][]float64, o Options) (order []int, optimal bool) {
+// Up to MaxExactStops stops the answer is always optimal; beyond, it may be without being said to be. The error is that of
+// worker.Yield: Solve gives way to other requests.
+func Solve(ctx context.Context, cost [][]float64, o Options) (order []int, optimal bool, err error) {
 	switch len(cost) {
 	case 0:
-		return nil, true
+		return nil, true, nil
 	case 1:
-		return []int{0}, true
+		return []int{0}, true, nil
 	}
 	p := newProblem(cost, o)
 	var trip []int
 	if optimal = p.free() <= MaxExactStops; optimal {
-		trip = p.exact()
+		trip, err = p.exact(ctx)
 	} else {
-		trip = p.improve(stepsFor(len(p.cost)))
+		trip, err = p.improve(ctx, stepsFor(len(p.cost)))
+	}
+	if err != nil {
+		return nil, false, err
 	}
 	if given := p.givenTrip(); p.length(given) <= p.length(trip) {
 		trip = given // of equal costs the caller's own order
 	}
 	if p.length(trip) >= p.forbidden {
-		return nil, optimal || p.hasLonelyNode()
+		return nil, optimal || p.hasLonelyNode(), nil
 	}
-	return p.order(trip), optimal
+	return p.order(trip), optimal, nil
 }
 
 // problem is to find the cheapest round trip through all nodes. Node 0 is the first stop of a round trip, otherwise the added

@@ -1,6 +1,7 @@
 package tour
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"lieudit/queries/worker/workertest"
 )
 
 // town invents costs between stops in a plane: the way back costs up to detour times more than the way there, and some pairs have
@@ -101,7 +104,7 @@ func TestFewStopsGetTheBestOrder(t *testing.T) {
 			for seed := range uint64(12) {
 				cost := town(seed, stops, 0.5, []float64{0, 0.2, 0.5}[seed%3])
 				want := brute(cost, o)
-				order, optimal := Solve(cost, o)
+				order, optimal := solve(t, cost, o)
 				if math.IsInf(want, 1) {
 					if order != nil || !optimal {
 						t.Errorf("%+v, %d stops, seed %d: order %v, %v, want none, proven", o, stops, seed, order, optimal)
@@ -122,11 +125,11 @@ func TestLocalSearchFindsTheProvenOrderOfMiddlingTours(t *testing.T) {
 	for _, o := range allOptions() {
 		for seed := range uint64(4) {
 			p := newProblem(town(seed, 13, 0.6, 0.1), o)
-			want := p.length(p.exact())
+			want := p.length(mustTrip(p.exact(t.Context())))
 			if want >= p.forbidden {
 				continue
 			}
-			if got := p.length(p.improve(300_000)); got != want {
+			if got := p.length(mustTrip(p.improve(t.Context(), 300_000))); got != want {
 				t.Errorf("%+v, seed %d: local search found %d, the best is %d", o, seed, got, want)
 			}
 		}
@@ -139,11 +142,11 @@ func TestManyStopsKeepTheirEndsAndComeOnce(t *testing.T) {
 		for _, stops := range []int{18, 30} {
 			cost := town(1, stops, 0.5, 0.3)
 			cost[stops-1][0] = 100
-			order, optimal := Solve(cost, o)
+			order, optimal := solve(t, cost, o)
 			if optimal || !isAllowed(order, o) || len(order) != stops || math.IsInf(lengthOf(cost, order, o), 1) {
 				t.Errorf("%+v: order %v of %d stops, proven: %v", o, order, stops, optimal)
 			}
-			again, _ := Solve(cost, o)
+			again, _ := solve(t, cost, o)
 			if diff := cmp.Diff(order, again); diff != "" {
 				t.Errorf("%+v: another order the second time: %s", o, diff)
 			}
@@ -158,10 +161,10 @@ func TestAStopWithoutAnyWayMakesTheTourImpossible(t *testing.T) {
 		for j := range cost {
 			cost[j][3] = -1
 		}
-		if order, optimal := Solve(cost, Options{FixedStart: true}); order != nil || !optimal {
+		if order, optimal := solve(t, cost, Options{FixedStart: true}); order != nil || !optimal {
 			t.Errorf("%d stops, one unreachable: order %v, %v", stops, order, optimal)
 		}
-		if order, _ := Solve(cost, Options{}); order == nil || order[0] != 3 {
+		if order, _ := solve(t, cost, Options{}); order == nil || order[0] != 3 {
 			t.Errorf("%d stops, one unreachable but free to be first: order %v", stops, order)
 		}
 	}
@@ -179,7 +182,7 @@ func TestTinyToursAreAnswered(t *testing.T) {
 		{[][]float64{{0, 0}, {0, 0}}, []int{0, 1}},
 		{[][]float64{{0, math.Inf(1)}, {1e9, 0}}, []int{1, 0}},
 	} {
-		if got, optimal := Solve(c.cost, Options{}); !optimal || cmp.Diff(c.want, got) != "" {
+		if got, optimal := solve(t, c.cost, Options{}); !optimal || cmp.Diff(c.want, got) != "" {
 			t.Errorf("%v: order %v, proven: %v; want %v", c.cost, got, optimal, c.want)
 		}
 	}
@@ -191,7 +194,7 @@ func TestManyStopsAreNearTheBestKnown(t *testing.T) {
 	for _, stops := range []int{25, 48} {
 		for seed := range uint64(1) {
 			p := newProblem(town(seed, stops, 0.5, 0), Options{FixedStart: true})
-			got, want := p.length(p.improve(stepsFor(len(p.cost)))), p.length(p.improve(2*stepsFor(len(p.cost))))
+			got, want := p.length(mustTrip(p.improve(t.Context(), stepsFor(len(p.cost))))), p.length(mustTrip(p.improve(t.Context(), 2*stepsFor(len(p.cost)))))
 			if float64(got) > float64(want)*1.005 {
 				t.Errorf("%d stops, seed %d: %.2f %% over the best known", stops, seed, 100*(float64(got)/float64(want)-1))
 			}
@@ -199,12 +202,30 @@ func TestManyStopsAreNearTheBestKnown(t *testing.T) {
 	}
 }
 
+// mustTrip is a trip that was found without an error.
+func mustTrip(trip []int, err error) []int {
+	if err != nil {
+		panic(err)
+	}
+	return trip
+}
+
+// solve is Solve of a request that nobody ends.
+func solve(t testing.TB, cost [][]float64, o Options) (order []int, optimal bool) {
+	t.Helper()
+	order, optimal, err := Solve(t.Context(), cost, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return order, optimal
+}
+
 func BenchmarkSolve(b *testing.B) {
 	for _, stops := range []int{12, 15, 25, 48} {
 		b.Run(fmt.Sprint(stops), func(b *testing.B) {
 			cost := town(1, stops, 0.5, 0)
 			for b.Loop() {
-				Solve(cost, Options{})
+				solve(b, cost, Options{})
 			}
 		})
 	}
@@ -217,8 +238,19 @@ func TestOfOrdersThatCostTheSameTheGivenOneIsTaken(t *testing.T) {
 		for i := range cost {
 			cost[i], want[i] = make([]float64, n), i
 		}
-		if got, _ := Solve(cost, Options{}); !slices.Equal(got, want) {
+		if got, _ := solve(t, cost, Options{}); !slices.Equal(got, want) {
 			t.Errorf("%d stops: got %v", n, got)
 		}
+	}
+}
+
+func TestLongToursTakeTurns(t *testing.T) {
+	t.Parallel()
+	for stops, least := range map[int]int{15: 1, MaxStops: 10} {
+		cost := town(1, stops, 0.6, 0)
+		workertest.CheckTurns(t, least, func(ctx context.Context) error {
+			_, _, err := Solve(ctx, cost, Options{})
+			return err
+		})
 	}
 }

@@ -1,0 +1,29 @@
+package api
+
+import (
+	"context"
+	"runtime"
+
+	"lieudit/http/budget"
+	"lieudit/http/kit"
+	"lieudit/queries/worker"
+)
+
+// NewWorkers returns the budget of costly questions: how many of them are worked on at once, and half of that for one account. One
+// processor stays free for all other requests if there are several.
+func NewWorkers() *budget.Budget {
+	workers := int64(max(1, runtime.GOMAXPROCS(0)-1))
+	return budget.New(workers, (workers+1)/2)
+}
+
+// runShared does the work of a request that only reads. If the work is costly, it has a worker of those that all accounts share,
+// which encodes the answer too.
+func (h *handler) runShared(ctx context.Context, account string, do func(context.Context) (kit.Response, error)) (kit.Response, error) {
+	ctx, share := worker.WithShare(ctx, h.Workers, account)
+	defer share.Release()
+	response, err := do(ctx)
+	if err == nil && share.HasWorker() {
+		err = response.Encode()
+	}
+	return response, err
+}
