@@ -72,6 +72,9 @@ func TestNoWorkerIsKeptWhileRequestsAreReservedOrASiteIsRead(t *testing.T) {
 	}}
 	site := body.Bound{Referential: "shops", ExternalID: "1"}
 	for name, ask := range map[string]func(context.Context) (any, error){
+		"tour of positions": func(ctx context.Context) (any, error) {
+			return s.Optimize(ctx, c, body.OptimizeStops{Stops: []body.Bound{at(2, 48), at(2, 48.1)}})
+		},
 		"tour": func(ctx context.Context) (any, error) {
 			return s.Optimize(ctx, c, body.OptimizeStops{Stops: []body.Bound{at(2, 48), site}})
 		},

@@ -47,6 +47,7 @@ func CheckTurns(t testing.TB, least int, work func(context.Context) error) {
 	if err := whole.run(t.Context(), work); err != nil || whole.taken < least {
 		t.Fatalf("got %v after %d turns, want an answer after at least %d", err, whole.taken, least)
 	}
+	t.Logf("%d turns", whole.taken)
 	for _, most := range []int{0, whole.taken - 1} {
 		if err := (&turns{most: most}).run(t.Context(), work); !errors.Is(err, errNoTurn) {
 			t.Errorf("got %v with %d of %d turns, want that it ends", err, most, whole.taken)
