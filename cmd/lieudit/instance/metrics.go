@@ -88,7 +88,7 @@ func (i *Instance) registerSiteIndexerMetrics() {
 	i.registerGauge("lieudit_outbox_aside", "Sites that the search refused.", nil, backlog(func(b searchindex.Backlog) int { return b.Refused }))
 }
 
-// registerBodyMetrics registers what clients can exhaust: the budgets of bodies, of answers and of files.
+// registerBodyMetrics registers what clients can exhaust: the budgets of bodies, of answers, of files and of workers.
 func (i *Instance) registerBodyMetrics() {
 	i.registerGauge("lieudit_body_bytes", "Bytes of the budget of large request bodies that are in use.", nil, func() float64 {
 		return float64(i.bodyBudget.Status().Used)
@@ -113,5 +113,14 @@ func (i *Instance) registerBodyMetrics() {
 	})
 	i.registerGauge("lieudit_uploads_waiting", "Files that wait for their turn to be read.", nil, func() float64 {
 		return float64(i.uploadBudget.Status().Waiting)
+	})
+	i.registerGauge("lieudit_workers", "Costly questions that are worked on.", nil, func() float64 {
+		return float64(i.workers.Status().Used)
+	})
+	i.registerGauge("lieudit_workers_waiting", "Costly questions that wait for their turn at a worker.", nil, func() float64 {
+		return float64(i.workers.Status().Waiting)
+	})
+	i.registerCounter("lieudit_workers_overloaded_total", "Costly questions that got no turn in time.", nil, func() float64 {
+		return float64(i.workers.Status().Overloaded)
 	})
 }
