@@ -16,6 +16,7 @@ import (
 	"lieudit/http/routing"
 	"lieudit/queries/address/live"
 	"lieudit/queries/locations/search"
+	"lieudit/queries/worker"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
@@ -47,7 +48,7 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 	if q.After, err = sealer.open(ctx, in.Cursor); err != nil {
 		return kit.Response{}, err
 	}
-	if err := reserveSites(c, in); err != nil {
+	if err := reserveSites(ctx, c, in); err != nil {
 		return kit.Response{}, err
 	}
 	page := resultPage{center: center, hasCenter: q.Center != nil}
@@ -74,8 +75,8 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 // siteBytes is what a site of the largest size takes in an answer that is built of it.
 const siteBytes = 32 << 10
 
-// reserveSites reserves memory for the sites that a search looks at.
-func reserveSites(c call, in body.SearchLocations) error {
+// reserveSites reserves memory for the sites that a search looks at. It may wait, so it gives back the worker that found the center.
+func reserveSites(ctx context.Context, c call, in body.SearchLocations) error {
 	n := in.Limit
 	if in.Sort == sortByDuration {
 		n = maxTimedSites
@@ -83,6 +84,7 @@ func reserveSites(c call, in body.SearchLocations) error {
 			n = max(in.Limit, min(n, p.SiteCeiling()))
 		}
 	}
+	worker.Release(ctx)
 	return c.Answer.Reserve(int64(n) * siteBytes)
 }
 

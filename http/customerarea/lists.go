@@ -42,7 +42,7 @@ func list[T any](ctx context.Context, h *handler, c call, toBody func() any, rea
 	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
 		return kit.Response{}, err
 	}
-	l := kit.List[T]{Log: h.Log, Member: "results", Body: toBody, Read: read}
+	l := kit.List[T]{Log: h.Log, Member: "results", Body: toBody, Read: takeTurns(h, c.Principal, read)}
 	return l.Respond(ctx)
 }
 

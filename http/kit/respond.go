@@ -19,9 +19,6 @@ import (
 
 // MarshalJSON is JSON as every answer and file has it: HTML characters are not escaped, no newline at the end.
 func MarshalJSON(v any) ([]byte, error) {
-	if text, ok := v.(encodedJSON); ok {
-		return text, nil
-	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

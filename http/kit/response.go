@@ -30,17 +30,25 @@ type Response struct {
 // Unfinished is a Body that the surface completes before it is sent. It is small.
 type Unfinished interface{ IsUnfinished() }
 
+// Encode encodes the body, so that Write only sends it. A stream is encoded while it is sent, and what is Unfinished once it is
+// completed.
+func (r *Response) Encode() (err error) {
+	if _, later := r.Body.(Unfinished); later || r.Stream != nil || r.text != nil {
+		return nil
+	}
+	r.text, err = encodeBody(r.Body)
+	r.Body = nil
+	return err
+}
+
 // Fit encodes the body and makes hold that of its text. It fails with budget.ErrOverloaded if an answer that is larger than expected
 // has no room; the answer of what is done (isDone) always has. A stream keeps what was reserved for it.
-func (r Response) Fit(hold *answerlimit.Hold, isDone bool) (_ Response, err error) {
-	if _, later := r.Body.(Unfinished); later || r.Stream != nil {
-		return r, nil
+func (r Response) Fit(hold *answerlimit.Hold, isDone bool) (Response, error) {
+	if err := r.Encode(); err != nil {
+		return Response{}, err
 	}
 	if r.text == nil {
-		if r.text, err = encodeBody(r.Body); err != nil {
-			return Response{}, err
-		}
-		r.Body = nil
+		return r, nil
 	}
 	if isDone {
 		hold.Claim(int64(len(r.text)))
@@ -70,18 +78,6 @@ func OK(body any) (Response, error) { return Response{Status: http.StatusOK, Bod
 func Created(body any) (Response, error) {
 	return Response{Status: http.StatusCreated, Body: body}, nil
 }
-
-// Encode encodes the body, so that Write only sends it.
-func (r *Response) Encode() error {
-	text, err := MarshalJSON(r.Body)
-	if err == nil && r.Stream == nil {
-		r.Body = encodedJSON(text)
-	}
-	return err
-}
-
-// encodedJSON is what MarshalJSON made of a body.
-type encodedJSON []byte
 
 // Write sends the response. An error means that nothing was sent.
 func (r Response) Write(ctx context.Context, w http.ResponseWriter) error {

@@ -66,7 +66,7 @@ func TestNoWorkerIsKeptWhileRequestsAreReservedOrASiteIsRead(t *testing.T) {
 	workers := budget.New(1, 1)
 	own := &oneSite{workers: workers}
 	s := newService(NoRouter{}, own)
-	c := Caller{Account: "a", Reserve: func(context.Context, int64) error {
+	c := Caller{Account: "a", ReserveMemory: anyMemory, Reserve: func(context.Context, int64) error {
 		own.used += workers.Status().Used
 		return nil
 	}}
@@ -105,7 +105,7 @@ func TestIsochronesWaitForTheirTurnByAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(slowRouter{}, nil)
 		ask := func(ctx context.Context, account string) (err error) {
-			_, err = s.Isochrone(ctx, Caller{Account: account}, body.ComputeIsochrone{Origin: at(2, 48), Costs: []int{60}})
+			_, err = s.Isochrone(ctx, Caller{Account: account, ReserveMemory: anyMemory}, body.ComputeIsochrone{Origin: at(2, 48), Costs: []int{60}})
 			return err
 		}
 		for range 3 * MaxAccountLarge {
@@ -138,3 +138,5 @@ func TestAnOverloadIsNoFailureOfTheRouter(t *testing.T) {
 		t.Errorf("got %v, want %v", err, budget.ErrOverloaded)
 	}
 }
+
+func anyMemory(int64) error { return nil }

@@ -46,7 +46,7 @@ func (i *Instance) buildHandlers() error {
 			Log: i.Usage, Read: usageReader, WaitForUsage: i.waitForUsage, RunningInstances: i.Registry.ActiveInstances,
 		},
 	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{
-		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Answers: i.answerBudget, Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
+		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: api.NewWorkers(), Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
 	})
 	i.handlers = handlers{api: i.withMetrics("api", i.noteProxies(apiHandler)), area: i.withMetrics("area", areaHandler)}
 	return nil
