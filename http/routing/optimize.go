@@ -3,9 +3,11 @@ package routing
 import (
 	"context"
 	"slices"
+	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/tour"
+	"lieudit/queries/worker"
 	"lieudit/schemas/body"
 )
 
@@ -56,7 +58,8 @@ func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops [
 	if profile.Optimization == route.Shortest {
 		cost = m.Distances
 	}
-	order, isOptimal, err = tour.Solve(ctx, cost, tour.Options{FixedStart: in.Start == fixedEnd, FixedEnd: in.End == fixedEnd, RoundTrip: in.RoundTrip})
+	options := tour.Options{FixedStart: in.Start == fixedEnd, FixedEnd: in.End == fixedEnd, RoundTrip: in.RoundTrip}
+	order, isOptimal, err = tour.Solve(cost, options, func(done time.Duration) error { return worker.Yield(ctx, done) })
 	if err == nil && order == nil {
 		err = route.ErrNoRoute
 	}

@@ -123,7 +123,7 @@ func (q *questions) optimize(stops int) func(context.Context, route.Router) erro
 		if err != nil {
 			return err
 		}
-		_, _, err = tour.Solve(ctx, m.Durations, tour.Options{RoundTrip: true})
+		_, _, err = tour.Solve(m.Durations, tour.Options{RoundTrip: true}, func(time.Duration) error { return ctx.Err() })
 		return err
 	}
 }

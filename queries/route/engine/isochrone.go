@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"math"
+	"time"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/isochrone"
+	"lieudit/queries/worker"
 )
 
 // beyondLimits times the widest limit is how far the search goes. The roads just outside the limit tell package isochrone where the area
@@ -45,7 +47,7 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	if err != nil {
 		return a, err
 	}
-	a.Areas, err = isochrone.Areas(ctx, lines.all, q.Limits)
+	a.Areas, err = isochrone.Areas(lines.all, q.Limits, func(done time.Duration) error { return worker.Yield(ctx, done) })
 	return a, err
 }
 

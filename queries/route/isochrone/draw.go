@@ -1,15 +1,12 @@
 package isochrone
 
 import (
-	"context"
 	"math"
 	"time"
-
-	"lieudit/queries/worker"
 )
 
 // draw returns a plane for each limit: the nodes inside its area. roads are the corners of all squares with a road, of any cost.
-func (g *grid) draw(ctx context.Context, lines []Line, limits []float64) (inside []*plane, roads *plane, err error) {
+func (g *grid) draw(lines []Line, limits []float64, yield Yield) (inside []*plane, roads *plane, err error) {
 	squares := make([]*plane, len(limits)+1) // the last: roads beyond the limits
 	for k := range squares {
 		squares[k] = newPlane(g.perLine, g.rows)
@@ -17,7 +14,7 @@ func (g *grid) draw(ctx context.Context, lines []Line, limits []float64) (inside
 	const linesToYield = 8192
 	for i := range lines {
 		if i%linesToYield == linesToYield-1 {
-			if err := worker.Yield(ctx, linesToYield*drawWork); err != nil {
+			if err := yield(linesToYield * drawWork); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -32,7 +29,7 @@ func (g *grid) draw(ctx context.Context, lines []Line, limits []float64) (inside
 	inside, roads = squares[:len(limits)], squares[len(limits)]
 	for _, p := range inside {
 		p.closeGaps(max(1, int(gapSize/g.side/2)), roads)
-		if err := worker.Yield(ctx, time.Duration(len(p.words)*64)*nodeWork); err != nil {
+		if err := yield(time.Duration(len(p.words)*64) * nodeWork); err != nil {
 			return nil, nil, err
 		}
 	}

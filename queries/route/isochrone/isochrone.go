@@ -11,12 +11,10 @@
 package isochrone
 
 import (
-	"context"
 	"math"
 	"time"
 
 	"lieudit/queries/route"
-	"lieudit/queries/worker"
 )
 
 // Line is a straight piece of a road. What it costs to get to a point of it changes evenly from one end to the other.
@@ -45,18 +43,21 @@ const (
 	maxField = 250_000
 )
 
+// Yield is told how much work was done, about every half millisecond, so that the caller can give way to others. Its error ends the work.
+type Yield func(done time.Duration) error
+
 // Areas returns for each limit, which ascend, the area around the parts of lines that cost no more. Every such part lies inside. A
 // point on a line that costs more lies outside if it is more than about two squares (of at least
 // cellSize metres, and a thousandth of the widest area) from each such part, so lines that lead beyond the limits are worth giving. An area is empty when no line is reached within its limit. Holes that are small, or without roads and not large, are
 // left out. Longitudes go on beyond 180 degrees where an area crosses the antimeridian. Positions are finite numbers. The error is
-// that of worker.Yield: Areas gives way to other requests.
-func Areas(ctx context.Context, lines []Line, limits []float64) ([]route.Area, error) {
+// that of yield.
+func Areas(lines []Line, limits []float64, yield Yield) ([]route.Area, error) {
 	if len(limits) > MaxLimits {
-		first, err := Areas(ctx, lines, limits[:MaxLimits])
+		first, err := Areas(lines, limits[:MaxLimits], yield)
 		if err != nil {
 			return nil, err
 		}
-		rest, err := Areas(ctx, lines, limits[MaxLimits:])
+		rest, err := Areas(lines, limits[MaxLimits:], yield)
 		return append(first, rest...), err
 	}
 	areas := make([]route.Area, len(limits))
@@ -64,14 +65,14 @@ func Areas(ctx context.Context, lines []Line, limits []float64) ([]route.Area, e
 	if !ok {
 		return areas, nil
 	}
-	if err := worker.Yield(ctx, time.Duration(len(lines))*measureWork); err != nil {
+	if err := yield(time.Duration(len(lines)) * measureWork); err != nil {
 		return nil, err
 	}
-	inside, roads, err := g.draw(ctx, lines, limits)
+	inside, roads, err := g.draw(lines, limits, yield)
 	if err != nil {
 		return nil, err
 	}
-	all, err := newBorders(g, inside, roads).traceAll(ctx)
+	all, err := newBorders(g, inside, roads).traceAll(yield)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +91,11 @@ const (
 )
 
 // traceAll returns the rings of each limit, made simpler.
-func (b *borders) traceAll(ctx context.Context) (all [][]ring, err error) {
+func (b *borders) traceAll(yield Yield) (all [][]ring, err error) {
 	all = make([][]ring, len(b.inside))
 	for k := range all {
 		all[k] = b.traceRings(k)
-		if err := worker.Yield(ctx, time.Duration(len(b.crossings))*nodeWork); err != nil {
+		if err := yield(time.Duration(len(b.crossings)) * nodeWork); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +103,7 @@ func (b *borders) traceAll(ctx context.Context) (all [][]ring, err error) {
 		for k := range all {
 			for i := range all[k] {
 				r := &all[k][i]
-				if err := worker.Yield(ctx, time.Duration(len(r.vertices))*vertexWork); err != nil {
+				if err := yield(time.Duration(len(r.vertices)) * vertexWork); err != nil {
 					return nil, err
 				}
 				b.simplify(k, r)

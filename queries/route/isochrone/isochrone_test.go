@@ -1,16 +1,16 @@
 package isochrone
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/queries/route"
-	"lieudit/queries/worker/workertest"
 )
 
 // metres is a point so many metres east and north of a place in France.
@@ -372,7 +372,7 @@ func TestNothingReachedMakesEmptyAreas(t *testing.T) {
 // areasOf are the areas of lines.
 func areasOf(t testing.TB, lines []Line, limits []float64) []route.Area {
 	t.Helper()
-	areas, err := Areas(t.Context(), lines, limits)
+	areas, err := Areas(lines, limits, goOn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,15 +395,35 @@ func BenchmarkAreas(b *testing.B) {
 	}
 }
 
-func TestLargeAreasTakeTurns(t *testing.T) {
-	t.Parallel()
-	lines := city(1, 180, 200, 0.2, 3_600)
-	workertest.CheckTurns(t, 20, func(ctx context.Context) error {
-		for range 5 {
-			if _, err := Areas(ctx, lines, []float64{900, 1_800, 2_700, 3_600}); err != nil {
-				return err
-			}
+// goOn is the Yield of a caller that nobody waits for.
+func goOn(time.Duration) error { return nil }
+
+// checkYields does work twice: whole, in which it must yield that often or more and tell of that much work, and with an error of the
+// last of these times, which must end it.
+func checkYields(t *testing.T, least int, leastWork time.Duration, work func(Yield) error) {
+	t.Helper()
+	times, sum := 0, time.Duration(0)
+	if err := work(func(done time.Duration) error { times++; sum += done; return nil }); err != nil || times < least || sum < leastWork {
+		t.Fatalf("%v after %v in %d pieces, want an answer after %v in %d", err, sum, times, leastWork, least)
+	}
+	t.Logf("%v in %d pieces", sum, times)
+	ended, left := errors.New("the client left"), times
+	err := work(func(time.Duration) error {
+		if left--; left == 0 {
+			return ended
 		}
 		return nil
+	})
+	if !errors.Is(err, ended) || left != 0 {
+		t.Errorf("got %v, want that the work ends with the error", err)
+	}
+}
+
+func TestLargeAreasGiveWay(t *testing.T) {
+	t.Parallel()
+	lines := city(1, 180, 200, 0.2, 3_600)
+	checkYields(t, 20, 20*time.Millisecond, func(yield Yield) error {
+		_, err := Areas(lines, []float64{900, 1_800, 2_700, 3_600}, yield)
+		return err
 	})
 }

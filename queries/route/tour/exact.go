@@ -1,21 +1,18 @@
 package tour
 
 import (
-	"context"
 	"math"
 	"math/bits"
 	"slices"
 	"time"
-
-	"lieudit/queries/worker"
 )
 
 // exactWork is about how long a step of exact takes.
-const exactWork = time.Nanosecond
+const exactWork = 7 * time.Nanosecond
 
 // exact finds the best trip by the method of Held and Karp: the cheapest way from node 0 through each set of the others, for each
 // node that it can end at. It takes 2^free × free² / 4 steps.
-func (p *problem) exact(ctx context.Context) ([]int, error) {
+func (p *problem) exact(yield Yield) ([]int, error) {
 	middle, first, last := p.middle()
 	n := len(middle)
 	if n == 0 {
@@ -28,10 +25,10 @@ func (p *problem) exact(ctx context.Context) ([]int, error) {
 	for e, v := range middle {
 		cost[n<<e+e] = p.cost[first[len(first)-1]][v]
 	}
-	const setsToYield = 4096
+	const setsToYield = 1024
 	for s := 1; s < 1<<n; s++ {
 		if s%setsToYield == 0 {
-			if err := worker.Yield(ctx, time.Duration(setsToYield*n*n/4)*exactWork); err != nil {
+			if err := yield(time.Duration(setsToYield*n*n/4) * exactWork); err != nil {
 				return nil, err
 			}
 		}

@@ -2,12 +2,9 @@ package tour
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"lieudit/queries/worker"
 )
 
 // trial is a trip that local search improves. Positions go round: position i + n is position i.
@@ -29,14 +26,14 @@ func stepsFor(nodes int) int { return 24_000 * nodes * min(nodes, MaxStops+1) }
 
 // improve finds a good trip. It searches starts times, the first time from the trip that always goes on to the nearest node, then
 // from random ones, and takes the best: now and then a search ends where no small change helps.
-func (p *problem) improve(ctx context.Context, steps int) ([]int, error) {
+func (p *problem) improve(steps int, yield Yield) ([]int, error) {
 	const starts = 3
 	t := newTrial(p)
 	r := rand.New(rand.NewPCG(uint64(t.n), 1))
 	first := p.nearestFirst()
 	var best []int
 	for i := range starts {
-		trip, err := t.search(ctx, first, steps*(i+1)/starts, r)
+		trip, err := t.search(first, steps*(i+1)/starts, r, yield)
 		if err != nil {
 			return nil, err
 		}
@@ -53,14 +50,14 @@ const stepWork = 2 * time.Nanosecond
 
 // search improves a trip until no move helps, then changes the best so far at random and improves it again, until the steps are
 // spent.
-func (t *trial) search(ctx context.Context, first []int, steps int, r *rand.Rand) ([]int, error) {
+func (t *trial) search(first []int, steps int, r *rand.Rand, yield Yield) ([]int, error) {
 	const stepsToYield = 1 << 17
 	t.set(first)
 	t.descend()
 	best, length := slices.Clone(t.trip[:t.n]), t.ahead[t.n]
 	for yielded := t.steps; t.steps < steps; {
 		if done := t.steps - yielded; done >= stepsToYield {
-			if err := worker.Yield(ctx, time.Duration(done)*stepWork); err != nil {
+			if err := yield(time.Duration(done) * stepWork); err != nil {
 				return nil, err
 			}
 			yielded = t.steps

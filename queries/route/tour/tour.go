@@ -9,9 +9,9 @@
 package tour
 
 import (
-	"context"
 	"math"
 	"slices"
+	"time"
 )
 
 // MaxStops is the number of stops up to which an order is found in well under a second. More are accepted.
@@ -27,12 +27,15 @@ type Options struct {
 	RoundTrip  bool // the tour goes back to its first stop, and pays for that; the first stop stays first
 }
 
+// Yield is told how much work was done, about every half millisecond, so that the caller can give way to others. Its error ends the work.
+type Yield func(done time.Duration) error
+
 // Solve returns the order in which the stops cost least; optimal says that no order costs less. cost[i][j] is the cost from
 // stop i to stop j, not negative; a negative one, such as route.Unreachable, says that there is no way, and a diagonal is
 // ignored. The order is nil when none without such a pair was found; optimal then says that there is none.
 // Up to MaxExactStops stops the answer is always optimal; beyond, it may be without being said to be. The error is that of
-// worker.Yield: Solve gives way to other requests.
-func Solve(ctx context.Context, cost [][]float64, o Options) (order []int, optimal bool, err error) {
+// yield.
+func Solve(cost [][]float64, o Options, yield Yield) (order []int, optimal bool, err error) {
 	switch len(cost) {
 	case 0:
 		return nil, true, nil
@@ -42,9 +45,9 @@ func Solve(ctx context.Context, cost [][]float64, o Options) (order []int, optim
 	p := newProblem(cost, o)
 	var trip []int
 	if optimal = p.free() <= MaxExactStops; optimal {
-		trip, err = p.exact(ctx)
+		trip, err = p.exact(yield)
 	} else {
-		trip, err = p.improve(ctx, stepsFor(len(p.cost)))
+		trip, err = p.improve(stepsFor(len(p.cost)), yield)
 	}
 	if err != nil {
 		return nil, false, err

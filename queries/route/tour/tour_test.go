@@ -1,16 +1,15 @@
 package tour
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"lieudit/queries/worker/workertest"
 )
 
 // town invents costs between stops in a plane: the way back costs up to detour times more than the way there, and some pairs have
@@ -125,11 +124,11 @@ func TestLocalSearchFindsTheProvenOrderOfMiddlingTours(t *testing.T) {
 	for _, o := range allOptions() {
 		for seed := range uint64(4) {
 			p := newProblem(town(seed, 13, 0.6, 0.1), o)
-			want := p.length(mustTrip(p.exact(t.Context())))
+			want := p.length(mustTrip(p.exact(goOn)))
 			if want >= p.forbidden {
 				continue
 			}
-			if got := p.length(mustTrip(p.improve(t.Context(), 300_000))); got != want {
+			if got := p.length(mustTrip(p.improve(300_000, goOn))); got != want {
 				t.Errorf("%+v, seed %d: local search found %d, the best is %d", o, seed, got, want)
 			}
 		}
@@ -194,7 +193,7 @@ func TestManyStopsAreNearTheBestKnown(t *testing.T) {
 	for _, stops := range []int{25, 48} {
 		for seed := range uint64(1) {
 			p := newProblem(town(seed, stops, 0.5, 0), Options{FixedStart: true})
-			got, want := p.length(mustTrip(p.improve(t.Context(), stepsFor(len(p.cost))))), p.length(mustTrip(p.improve(t.Context(), 2*stepsFor(len(p.cost)))))
+			got, want := p.length(mustTrip(p.improve(stepsFor(len(p.cost)), goOn))), p.length(mustTrip(p.improve(2*stepsFor(len(p.cost)), goOn)))
 			if float64(got) > float64(want)*1.005 {
 				t.Errorf("%d stops, seed %d: %.2f %% over the best known", stops, seed, 100*(float64(got)/float64(want)-1))
 			}
@@ -213,7 +212,7 @@ func mustTrip(trip []int, err error) []int {
 // solve is Solve of a request that nobody ends.
 func solve(t testing.TB, cost [][]float64, o Options) (order []int, optimal bool) {
 	t.Helper()
-	order, optimal, err := Solve(t.Context(), cost, o)
+	order, optimal, err := Solve(cost, o, goOn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,12 +243,39 @@ func TestOfOrdersThatCostTheSameTheGivenOneIsTaken(t *testing.T) {
 	}
 }
 
-func TestLongToursTakeTurns(t *testing.T) {
+// goOn is the Yield of a caller that nobody waits for.
+func goOn(time.Duration) error { return nil }
+
+// checkYields does work twice: whole, in which it must yield that often or more and tell of that much work, and with an error of the
+// last of these times, which must end it.
+func checkYields(t *testing.T, least int, leastWork time.Duration, work func(Yield) error) {
+	t.Helper()
+	times, sum := 0, time.Duration(0)
+	if err := work(func(done time.Duration) error { times++; sum += done; return nil }); err != nil || times < least || sum < leastWork {
+		t.Fatalf("%v after %v in %d pieces, want an answer after %v in %d", err, sum, times, leastWork, least)
+	}
+	t.Logf("%v in %d pieces", sum, times)
+	ended, left := errors.New("the client left"), times
+	err := work(func(time.Duration) error {
+		if left--; left == 0 {
+			return ended
+		}
+		return nil
+	})
+	if !errors.Is(err, ended) || left != 0 {
+		t.Errorf("got %v, want that the work ends with the error", err)
+	}
+}
+
+func TestLongToursGiveWay(t *testing.T) {
 	t.Parallel()
-	for stops, least := range map[int]int{15: 1, MaxStops: 10} {
-		cost := town(1, stops, 0.6, 0)
-		workertest.CheckTurns(t, least, func(ctx context.Context) error {
-			_, _, err := Solve(ctx, cost, Options{})
+	for _, c := range []struct {
+		stops, least int
+		work         time.Duration
+	}{{15, 20, 5 * time.Millisecond}, {MaxStops, 100, 50 * time.Millisecond}} {
+		cost := town(1, c.stops, 0.6, 0)
+		checkYields(t, c.least, c.work, func(yield Yield) error {
+			_, _, err := Solve(cost, Options{}, yield)
 			return err
 		})
 	}
