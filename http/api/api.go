@@ -56,7 +56,7 @@ type Env struct {
 	Clients  *clientip.Finder   // whose address the throttle counts
 	Bodies   *budget.Budget     // of large bodies
 	Answers  *budget.Budget     // of large answers
-	Workers  *budget.Budget     // of costly questions; NewWorkers makes it
+	Workers  *budget.Budget     // of costly questions and of files; NewWorkers makes it
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
@@ -75,7 +75,6 @@ func New(keys auth.KeyRing, meter RequestMeter, addresses *live.Vintage, roads r
 			Large: budget.New(routing.MaxLarge, routing.MaxAccountLarge), Log: env.Log,
 		},
 		authenticator: auth.NewAuthenticator(keys, env.Limiter, env.Prefixes, searchPath, env.Now),
-		fileWorkers:   newFileWorkers(),
 	}
 	h.counts = &countCache{lastChange: locations.LastChange, load: func(ctx context.Context, account string) (locationscommands.Counts, error) {
 		return locations.Commands.CountLocations(ctx, account)
@@ -93,7 +92,6 @@ type handler struct {
 	authenticator *auth.Authenticator
 	table         *router.Table[route]
 	counts        *countCache
-	fileWorkers   *budget.Budget
 }
 
 // caller is who makes a request that passed every check.

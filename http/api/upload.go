@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -23,13 +22,6 @@ import (
 type Uploads struct {
 	Folder string         // of the files that are too large for memory
 	Budget *budget.Budget // in files: how many of those there may be at once
-}
-
-// newFileWorkers shares out by account the goroutines that read files and answer their rows. One processor stays free for all other
-// requests, if there are several, and one account leaves one worker to the others.
-func newFileWorkers() *budget.Budget {
-	workers := max(1, runtime.GOMAXPROCS(0)-1)
-	return budget.New(int64(workers), int64(max(1, workers-1)))
 }
 
 // fileJob is a file that is being answered. Its steps are receive, reserve and stream; free must be called.
@@ -65,7 +57,7 @@ func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*file
 
 // readTable reads the whole file once, which is work that other requests must not wait for.
 func (j *fileJob) readTable(ctx context.Context) error {
-	release, err := j.h.fileWorkers.Acquire(ctx, j.caller.Account, 1)
+	release, err := j.h.Workers.Acquire(ctx, j.caller.Account, 1)
 	if err != nil {
 		return err
 	}
@@ -122,7 +114,7 @@ func (j *fileJob) refund(ctx context.Context, unanswered int) {
 // respond is the answer: the file with the columns of an extension, sent while its rows are answered.
 func (j *fileJob) respond(x csvupload.Extension) kit.Response {
 	x.AcquireWorker = func(ctx context.Context) (func(), error) {
-		return j.h.fileWorkers.AcquirePatiently(ctx, j.caller.Account, 1)
+		return j.h.Workers.AcquirePatiently(ctx, j.caller.Account, 1)
 	}
 	return kit.Response{
 		Stream: func(ctx context.Context, w http.ResponseWriter) error {

@@ -9,8 +9,8 @@ import (
 	"lieudit/queries/worker"
 )
 
-// NewWorkers returns the budget of costly questions: how many of them are worked on at once, and half of that for one account. One
-// processor stays free for all other requests if there are several.
+// NewWorkers returns the budget of costly questions and of files: how many of them are worked on at once, and half of that for one
+// account. One processor stays free for all other requests if there are several.
 func NewWorkers() *budget.Budget {
 	workers := int64(max(1, runtime.GOMAXPROCS(0)-1))
 	return budget.New(workers, (workers+1)/2)
