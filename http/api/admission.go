@@ -11,6 +11,7 @@ import (
 	"lieudit/http/bodylimit"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
+	"lieudit/queries/worker"
 	"lieudit/schemas/refusal"
 )
 
@@ -134,6 +135,8 @@ func (m *metering) runOperation(ctx context.Context, do func(context.Context) (k
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
+	ctx, share := worker.WithShare(ctx, m.h.Workers, m.authentication.Account) // for geocoding
+	defer share.Release()
 	return do(ctx)
 }
 

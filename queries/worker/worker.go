@@ -32,6 +32,7 @@ type Pool interface {
 type Share struct {
 	pool    Pool
 	account string
+	parent  *Share // of which this is a part; nil: none
 
 	mu      sync.Mutex
 	work    time.Duration // done without a worker, or since the last turn
@@ -43,6 +44,20 @@ type shareKey struct{}
 // WithShare gives a request a share. Release of the share must be called at the end of its work.
 func WithShare(ctx context.Context, pool Pool, account string) (context.Context, *Share) {
 	s := &Share{pool: pool, account: account}
+	return context.WithValue(ctx, shareKey{}, s), s
+}
+
+// Fork gives a part of a request's work a share of its own, so that parts which run side by side each have a worker, and none is kept
+// between them. What the request has done without a worker counts for its parts too. Release of the share must be called at the end of
+// the part.
+func Fork(ctx context.Context) (context.Context, *Share) {
+	parent := shareOf(ctx)
+	if parent == nil {
+		return ctx, &Share{}
+	}
+	parent.mu.Lock()
+	defer parent.mu.Unlock()
+	s := &Share{pool: parent.pool, account: parent.account, parent: parent, work: min(parent.work, Free)}
 	return context.WithValue(ctx, shareKey{}, s), s
 }
 
@@ -108,6 +123,16 @@ func (s *Share) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.giveBack()
+	if s.parent != nil {
+		s.parent.noteWork(s.work)
+	}
+}
+
+// noteWork takes over how much a part has done without a worker.
+func (s *Share) noteWork(done time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work = max(s.work, min(done, Free))
 }
 
 // giveBack gives the worker back. What the request has done stays counted, so that it cannot begin anew with free work. The lock is held.

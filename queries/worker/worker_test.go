@@ -144,3 +144,35 @@ func TestWorkEndsWithTheClient(t *testing.T) {
 		}
 	}
 }
+
+func TestPartsOfARequestShareTheFreeWorkAndEachHasAWorkerThen(t *testing.T) {
+	t.Parallel()
+	pool := &fakePool{}
+	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	defer share.Release()
+	first, one := worker.Fork(ctx)
+	if err := worker.Yield(first, worker.Free/2); err != nil || one.HasWorker() {
+		t.Errorf("the first part has a worker: %v (%v), want none", one.HasWorker(), err)
+	}
+	one.Release()
+	second, two := worker.Fork(ctx)
+	if err := worker.Yield(second, worker.Free/2); err != nil || !two.HasWorker() {
+		t.Errorf("a part after as much work has a worker: %v (%v), want one", two.HasWorker(), err)
+	}
+	two.Release()
+	third, three := worker.Fork(ctx)
+	fourth, four := worker.Fork(ctx)
+	for _, ctx := range []context.Context{third, fourth} {
+		if err := worker.Yield(ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := pool.inUse.Load(); got != 2 {
+		t.Errorf("two parts side by side have %d workers, want 2", got)
+	}
+	three.Release()
+	four.Release()
+	if got := pool.inUse.Load(); got != 0 || share.HasWorker() {
+		t.Errorf("%d workers are kept between parts", got)
+	}
+}

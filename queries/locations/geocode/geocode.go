@@ -16,6 +16,7 @@ import (
 
 	"lieudit/queries/address"
 	"lieudit/queries/address/live"
+	"lieudit/queries/worker"
 	"lieudit/schemas/locations"
 )
 
@@ -28,7 +29,14 @@ func New(a *live.Vintage) *Geocoder { return &Geocoder{a} }
 // Geocode is the position of a site's address, with the score of its verification. found is false where the BAN does
 // not have the address, or where no vintage was ever imported. An id_ban that the vintage knows stands for the address,
 // unless a code of the address lies elsewhere. A vintage that was withdrawn is an error.
+//
+// Sites of a request may be geocoded side by side. Once they are costly together, each waits for a worker (package worker).
 func (s *Geocoder) Geocode(ctx context.Context, c locations.Content) (p locations.Position, found bool, err error) {
+	ctx, share := worker.Fork(ctx)
+	defer share.Release()
+	if err := worker.Yield(ctx, 0); err != nil { // what the sites before this one cost
+		return locations.Position{}, false, err
+	}
 	m, found, err := s.Resolve(ctx, c)
 	if !found {
 		return locations.Position{}, false, err

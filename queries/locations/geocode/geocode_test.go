@@ -15,6 +15,7 @@ import (
 	"lieudit/queries/address/live"
 	"lieudit/queries/address/vintage"
 	"lieudit/queries/locations/geocode"
+	"lieudit/queries/worker/workertest"
 	"lieudit/schemas/locations"
 )
 
@@ -205,5 +206,23 @@ func TestAWithdrawnVintageIsAnError(t *testing.T) {
 	a.Withdraw(reason)
 	if p, ok, err := geocode.New(a).Geocode(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || !errors.Is(err, reason) {
 		t.Errorf("placed at %+v, %v, %v, want the error %v", p, ok, err, reason)
+	}
+}
+
+func TestManySitesNeedAWorkerAndOneDoesNot(t *testing.T) {
+	t.Parallel()
+	g := geocode.New(newAddresses(t))
+	site := locations.Content{Address: &locations.SiteAddress{Line1: "3 rue de l’Ermitage", PostalCode: "48000", City: "Mende"}}
+	for n, want := range map[int]bool{1: false, 1000: true} {
+		if got := workertest.NeedsWorker(t, func(ctx context.Context) error {
+			for range n {
+				if _, _, err := g.Geocode(ctx, site); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); got != want {
+			t.Errorf("%d sites need a worker: %t, want %t", n, got, want)
+		}
 	}
 }
