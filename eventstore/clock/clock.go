@@ -1,0 +1,246 @@
+// Package clock is the wall clock by which events are stamped and periods of usage are told. Its constraint: it never follows a jump of
+// the machine's clock, because requests that are counted in a wrong period, and times that are ahead on the log, stay so.
+//
+//	Sources.Wall ────┐
+//	Sources.Elapsed ─┼──> Clock.Read ──> the time, and nil or a *DoubtError
+//	Sources.Slept ───┘        ▲
+//	a log's own times ──> Clock.Compare      only where another machine stamps the log
+//
+// The wall clock is compared with elapsed time. Both run alike, but for the small corrections of NTP, which are followed one by one. A
+// difference of more than MaxJump is a jump: until the two agree again, time continues by elapsed time and the clock is in doubt. Time
+// that the machine has slept is elapsed time. At its start a Clock believes the wall clock, unless it has a file in which an earlier
+// process of the same boot has noted when the machine booted.
+package clock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// MaxJump is how far the wall clock may be from where elapsed time or the log's own times put it.
+const MaxJump = 5 * time.Minute
+
+// followStep is the least correction of the wall clock that a Clock takes over. A smaller one stays a part of the next difference.
+const followStep = time.Second
+
+// Sources are the clocks that a Clock reads. They are called by many goroutines.
+type Sources struct {
+	Wall func() time.Time // nil: time.Now
+	// Elapsed is the time since any instant. It may stand still while the machine sleeps if Slept tells for how long. Nil: the
+	// monotonic clock, and Slept and Boot of this machine.
+	Elapsed func() time.Duration
+	Slept   func() time.Duration                  // how long the machine has slept so far; nil: Elapsed counts that
+	Boot    func() (id string, age time.Duration) // names the machine's boot, and says how long ago it was; nil or "": unknown
+}
+
+// withDefaults fills in the clocks of this machine.
+func (s Sources) withDefaults() Sources {
+	if s.Elapsed == nil {
+		start := time.Now()
+		s.Elapsed, s.Slept, s.Boot = func() time.Duration { return time.Since(start) }, sleptTime, currentBoot
+	}
+	if s.Slept == nil {
+		s.Slept = func() time.Duration { return 0 }
+	}
+	if s.Boot == nil {
+		s.Boot = func() (string, time.Duration) { return "", 0 }
+	}
+	return s
+}
+
+// reader returns a function that reads the wall clock and then elapsed time. On this machine one reading of time.Now holds both.
+func (s Sources) reader() func() (wall time.Time, elapsed time.Duration) {
+	switch {
+	case s.Wall == nil && s.Elapsed == nil:
+		start := time.Now()
+		return func() (time.Time, time.Duration) {
+			now := time.Now()
+			return now, now.Sub(start)
+		}
+	case s.Wall == nil:
+		s.Wall = time.Now
+	}
+	wall, elapsed := s.Wall, s.withDefaults().Elapsed
+	return func() (time.Time, time.Duration) { return wall(), elapsed() }
+}
+
+// Options say how a Clock begins. The zero value is a Clock of this machine.
+type Options struct {
+	Sources
+	// IsCompared: another machine stamps the log. The clock is in doubt until Compare was called, and whenever it differs from the
+	// log's own times by more than MaxJump.
+	IsCompared bool
+	// Accept: an operator says that the wall clock is right as it stands. The file is not believed, and comparisons change nothing.
+	Accept bool
+	// File keeps when the machine booted, by this clock, so that a restart during a doubt does not end it. "": nothing is kept.
+	File string
+	Log  *slog.Logger // gets one line when a doubt begins and one when it ends; nil: slog.Default()
+}
+
+// Clock is a wall clock that does not jump. It is safe for concurrent use.
+type Clock struct {
+	read       func() (wall time.Time, elapsed time.Duration)
+	slept      func() time.Duration
+	boot       func() (id string, age time.Duration)
+	isCompared bool
+	file       string
+	log        *slog.Logger
+
+	// offset is how far the wall clock is ahead of elapsed time, in nanoseconds. It changes with mu held.
+	offset atomic.Int64
+	doubt  atomic.Pointer[error] // nil: the wall clock is believed
+
+	mu          sync.Mutex
+	sleptBefore time.Duration // as of offset
+	hasCompared bool
+}
+
+// New returns a Clock that believes the wall clock as it stands, or the file of an earlier process of the same boot.
+func New(o Options) *Clock {
+	machine := o.Sources.withDefaults()
+	c := &Clock{read: o.Sources.reader(), slept: machine.Slept, boot: machine.Boot, isCompared: o.IsCompared && !o.Accept, file: o.File, log: o.Log}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wall, elapsed := c.readTogether()
+	c.sleptBefore = c.slept()
+	if bootedAt, ok := c.loadBootTime(); ok && !o.Accept {
+		_, age := c.boot()
+		wall = bootedAt.Add(age)
+	}
+	c.offset.Store(wall.UnixNano() - int64(elapsed))
+	if c.isCompared {
+		c.setDoubt(errNotCompared)
+	}
+	if _, err := c.judge(); err == nil {
+		c.saveBootTime()
+	}
+	return c
+}
+
+// watchInterval is how often Watch reads.
+const watchInterval = time.Second
+
+// Watch reads the clock until ctx ends, so that corrections are followed one by one while nobody else reads it.
+func (c *Clock) Watch(ctx context.Context) {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.Read()
+		}
+	}
+}
+
+// Now returns the time: that of the wall clock, or in doubt the one to which time has run on since the wall clock was believed last.
+func (c *Clock) Now() time.Time {
+	now, _ := c.Read()
+	return now
+}
+
+// Check returns nil while the wall clock is believed, and otherwise why it is not: a *DoubtError, or that it was not compared yet.
+func (c *Clock) Check() error {
+	_, err := c.Read()
+	return err
+}
+
+// Read is Now and Check at once. Requests call it: while all is well it takes no lock.
+func (c *Clock) Read() (time.Time, error) {
+	wall, elapsed := c.read()
+	difference := wall.UnixNano() - int64(elapsed) - c.offset.Load()
+	if difference < int64(followStep) && difference > -int64(followStep) && c.doubt.Load() == nil {
+		return wall, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.judge()
+}
+
+// DoubtError says that the wall clock is not believed.
+type DoubtError struct {
+	Wall     time.Time // what it says
+	Expected time.Time // what it should say
+	IsLogs   bool      // the log's own times say so; otherwise elapsed time does
+}
+
+func (e *DoubtError) Error() string {
+	by := "by the time that has passed since it was right"
+	if e.IsLogs {
+		by = "by the times of the event log"
+	}
+	return fmt.Sprintf("this machine's clock says %s, and should say %s %s: nothing is counted until they agree. Set the clock, or "+
+		"start with --accept-clock if it is right", formatTime(e.Wall), formatTime(e.Expected), by)
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// judge compares the wall clock with elapsed time. It follows a small correction, and ends a doubt that has no ground any more. c.mu is
+// held.
+func (c *Clock) judge() (time.Time, error) {
+	wall, elapsed := c.readTogether()
+	slept := c.slept()
+	if (slept - c.sleptBefore).Abs() < followStep { // the machine's clocks are not read at one instant
+		slept = c.sleptBefore
+	}
+	offset := c.offset.Load() + int64(slept-c.sleptBefore)
+	difference := time.Duration(wall.UnixNano() - int64(elapsed) - offset)
+	if difference.Abs() > MaxJump {
+		c.moveTo(offset, slept)
+		expected := wall.Add(-difference).Round(0)
+		doubt := &DoubtError{Wall: wall, Expected: expected, IsLogs: c.hasCompared}
+		c.setDoubt(doubt)
+		return expected, doubt
+	}
+	if difference.Abs() >= followStep {
+		offset += int64(difference)
+	}
+	c.moveTo(offset, slept)
+	if c.isCompared && !c.hasCompared {
+		return wall, errNotCompared
+	}
+	c.endDoubt(wall)
+	return wall, nil
+}
+
+// readTogether reads the wall clock and elapsed time as of one instant: it reads again if much time passes meanwhile.
+func (c *Clock) readTogether() (time.Time, time.Duration) {
+	for {
+		_, before := c.read()
+		wall, elapsed := c.read()
+		if elapsed-before < followStep/10 {
+			return wall, elapsed
+		}
+	}
+}
+
+// moveTo notes how far the wall clock is to be ahead of elapsed time from now on.
+func (c *Clock) moveTo(offset int64, slept time.Duration) {
+	isMoved := offset != c.offset.Load()
+	c.offset.Store(offset)
+	c.sleptBefore = slept
+	if isMoved {
+		c.saveBootTime()
+	}
+}
+
+// setDoubt notes why the wall clock is not believed. The log gets the first reason of a doubt.
+func (c *Clock) setDoubt(reason error) {
+	if c.doubt.Swap(&reason) == nil && reason != errNotCompared {
+		c.log.Warn("the clock is not believed", "reason", reason)
+	}
+}
+
+func (c *Clock) endDoubt(wall time.Time) {
+	if ended := c.doubt.Swap(nil); ended != nil && *ended != errNotCompared {
+		c.log.Info("the clock is believed again", "time", wall)
+	}
+}

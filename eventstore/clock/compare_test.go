@@ -1,0 +1,86 @@
+package clock_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"lieudit/eventstore/clock"
+)
+
+// compare appends an event to a log whose clock is ahead of the machine's, which takes a while.
+func (m *machine) compare(c *clock.Clock, ahead, takes time.Duration) error {
+	b := c.BeginComparison()
+	m.run(takes / 2)
+	recorded := m.wall.Add(ahead)
+	m.run(takes / 2)
+	return b.End(recorded)
+}
+
+func newComparedClock(m *machine) *clock.Clock {
+	return clock.New(clock.Options{Sources: m.sources(), IsCompared: true, Log: slog.New(slog.DiscardHandler)})
+}
+
+func TestAComparedClockIsBelievedOnceItAgreesWithTheLog(t *testing.T) {
+	t.Parallel()
+	m := newMachine()
+	c := newComparedClock(m)
+	if c.Check() == nil || c.Check() == nil {
+		t.Error("believed without a comparison")
+	}
+	if err := m.compare(c, 4*time.Minute, time.Second); err != nil {
+		t.Error(err)
+	}
+	m.check(t, c, 0)
+	m.set(40 * day)
+	m.check(t, c, 40*day)
+	if err := m.compare(c, 0, time.Second); err != nil { // the log's clock says so, too
+		t.Error(err)
+	}
+	m.check(t, c, 0)
+}
+
+// The log is right: time continues by its times, and the clock comes back by itself.
+func TestAClockThatDiffersFromTheLogsIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []time.Duration{6 * time.Minute, 40 * day, -6 * time.Minute, -40 * day} {
+		m := newMachine()
+		c := newComparedClock(m)
+		m.set(wrong)
+		for range 3 {
+			err := m.compare(c, -wrong, 0)
+			if doubt := new(clock.DoubtError); !errors.As(err, &doubt) || !doubt.IsLogs {
+				t.Errorf("wrong by %v: %v", wrong, err)
+			}
+			m.check(t, c, wrong)
+			m.run(time.Hour)
+			m.check(t, c, wrong)
+		}
+		m.set(-wrong)
+		m.check(t, c, 0)
+	}
+}
+
+func TestAnAppendThatTookLongTellsNothing(t *testing.T) {
+	t.Parallel()
+	m := newMachine()
+	c := newComparedClock(m)
+	if err := m.compare(c, 0, 2*time.Minute); !errors.Is(err, clock.ErrTooSlow) || c.Check() == nil {
+		t.Errorf("got %v, then %v", err, c.Check())
+	}
+	if err := m.compare(c, 30*time.Second, time.Minute); err != nil {
+		t.Error(err)
+	}
+	m.check(t, c, 0)
+}
+
+func TestAnAcceptedClockIsNotCompared(t *testing.T) {
+	t.Parallel()
+	m := newMachine()
+	c := clock.New(clock.Options{Sources: m.sources(), IsCompared: true, Accept: true})
+	if err := m.compare(c, 40*day, time.Second); err != nil || c.IsCompared() {
+		t.Errorf("got %v, is compared: %v", err, c.IsCompared())
+	}
+	m.check(t, c, 0)
+}

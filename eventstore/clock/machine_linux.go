@@ -1,0 +1,22 @@
+package clock
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sleptTime is how long the machine has slept since its boot: CLOCK_MONOTONIC, which package time measures elapsed time with, stands
+// still meanwhile, and CLOCK_BOOTTIME does not.
+func sleptTime() time.Duration { return readDifference(unix.CLOCK_BOOTTIME, unix.CLOCK_MONOTONIC) }
+
+// currentBoot names the boot of the machine and says how long ago it was.
+func currentBoot() (id string, age time.Duration) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", 0
+	}
+	return strings.TrimSpace(string(text)), readClock(unix.CLOCK_BOOTTIME)
+}
