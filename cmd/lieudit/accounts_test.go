@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/clock/clocktest"
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/body"
@@ -88,6 +89,7 @@ func TestAnAgencyCannotRaiseItsOwnVolume(t *testing.T) {
 	var clockOffset atomic.Int64
 	svc := startService(t, func(c *service.Config) {
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) }
+		c.Elapsed = clocktest.ElapsedOf(c.Now)
 	})
 	svc.runCommand(t, fmt.Sprintf("account open Gévaudan --plan GROWTH --id agency --quota %d", agencyContract))
 	svc.runCommand(t, "account agency agency")

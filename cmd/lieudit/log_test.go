@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/clock/clocktest"
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/waitlimit"
@@ -312,6 +313,7 @@ func TestTheStateNowIncludesEventsFromAClockThatIsAhead(t *testing.T) {
 	var behind atomic.Int64
 	svc := startService(t, func(c *service.Config) {
 		c.Now = func() time.Time { return time.Now().Add(-time.Duration(behind.Load())) }
+		c.Elapsed = clocktest.ElapsedOf(c.Now)
 	})
 	svc.runCommand(t, `account open "Chez Paul" --id paul --plan STARTER`)
 	behind.Store(int64(2 * time.Hour))

@@ -10,6 +10,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
 )
 
 // CheckQuota says whether a request would count now, and counts nothing. A refusal is never decided on memory
@@ -27,6 +28,7 @@ func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g access.G
 // QuotaUsage is how much of a quota is used.
 type QuotaUsage struct {
 	Used, Limit int64               // requests of the period
+	Period      plan.Period         // that they are counted in
 	Position    eventstore.Position // of the last event that was folded for it
 
 	reservation Reservation // of the request that CountRequest counted; else zero
@@ -125,9 +127,13 @@ const maxPeriodTries = 5
 func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
 	defer wait.Begin(waitlimit.UncountedWait)()
 	for tries := 1; ; tries++ {
-		p, err := m.payingPeriod(ctx, wait, g)
+		now, err := m.trustedTime(ctx, wait)
+		if err != nil {
+			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		p, err := m.payingPeriod(ctx, wait, g, now)
 		if err == nil {
-			e := entry{p.billingDay(m.clock()), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
+			e := entry{p.billingDay(now), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
 			if e, err = do(p, e); !errors.Is(err, errRetired) {
 				return Reservation{p, e}, err
 			}
@@ -141,8 +147,7 @@ func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g ac
 // payingPeriod returns the open period that pays for a grant's account, with the caps of those that share it. Terms are those of the
 // time that the period covers, which is not now where this instance's clock is behind or ahead of the log's: so a sub-client that
 // leaves its agency at the end of a period is paid for by one contract in each.
-func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant) (*activePeriod, error) {
-	now := m.clock()
+func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time) (*activePeriod, error) {
 	p, err := m.currentPeriod(ctx, wait, g, now)
 	if err != nil {
 		return nil, err

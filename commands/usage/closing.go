@@ -19,10 +19,13 @@ import (
 var ErrNotClosable = errors.New("the period cannot be closed")
 
 // ClosePeriod ends a period of a contract for good, with its total and the digest of its lines. It is idempotent. It fails with
-// ErrNotClosable if the period has not ended or was never opened. The caller must leave requests that are late, and their
+// ErrNotClosable if the period has not ended, or nobody can tell because the clock is in doubt, or if it was never opened. The caller must leave requests that are late, and their
 // refunds, time to arrive first.
 func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Period) error {
-	if m.clock().Before(period.End()) {
+	switch now, err := m.clock.Read(); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNotClosable, err)
+	case now.Before(period.End()):
 		return fmt.Errorf("%w: it ends on %s", ErrNotClosable, period.Next)
 	}
 	stream := ledger.StreamName(contract, period.First)

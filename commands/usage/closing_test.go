@@ -9,6 +9,7 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
@@ -64,7 +65,7 @@ var billerMeta = commands.Metadata{Actor: "token:biller", Reason: "outage"}
 func TestAdjustmentsLeaveTheClosingEventAsItIs(t *testing.T) {
 	t.Parallel()
 	log, stream := openLog(t), ledger.StreamName("a", firstDay)
-	m := usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, time.Now, nil)
+	m := usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, clock.New(clock.Options{}), nil)
 	appendEvents(t, log, stream, append(sampleEvents(), linesOf(sampleEvents()).ClosingEvent())...)
 	if got, err := m.AdjustPeriod(t.Context(), billerMeta, newAdjustment(-3)); err != nil || got.Requests != 1 {
 		t.Fatalf("%d are left, %v, want 1", got.Requests, err)
@@ -92,7 +93,7 @@ func TestAdjustmentsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 	var writers sync.WaitGroup
 	refused := make(chan error, 10)
 	for range 10 {
-		m := usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, time.Now, nil)
+		m := usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, clock.New(clock.Options{}), nil)
 		writers.Go(func() {
 			_, err := m.AdjustPeriod(t.Context(), billerMeta, newAdjustment(-1))
 			refused <- err
@@ -139,7 +140,7 @@ func TestAdjustmentsThatBreakARuleAreRefused(t *testing.T) {
 		appendEvents(t, log, stream, events...)
 		a := newAdjustment(-1)
 		c.change(&a)
-		_, err := usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, time.Now, nil).AdjustPeriod(t.Context(), billerMeta, a)
+		_, err := usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, clock.New(clock.Options{}), nil).AdjustPeriod(t.Context(), billerMeta, a)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", rule, err, c.want)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
@@ -252,7 +253,7 @@ func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.I
 // startStoppableMeter starts a meter and returns the function that ends it in good order.
 func startStoppableMeter(t *testing.T, log, core eventstore.Store, quotas usage.Quotas) (*usage.Meter, func()) {
 	t.Helper()
-	m := usage.New(log, eventstore.NewCodec(noVault{}), quotas, keptTerms, newLimiter(), time.Now, slog.New(slog.DiscardHandler))
+	m := usage.New(log, eventstore.NewCodec(noVault{}), quotas, keptTerms, newLimiter(), clock.New(clock.Options{}), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

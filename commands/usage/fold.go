@@ -52,7 +52,7 @@ func (p *activePeriod) quotaUsage(account string) QuotaUsage {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	limit, _, _ := p.fold.Cap(account)
-	return QuotaUsage{Used: p.fold.Used(account), Limit: limit, Position: p.position}
+	return QuotaUsage{Used: p.fold.Used(account), Limit: limit, Period: p.period, Position: p.position}
 }
 
 // hasAccount says whether the account has a cap in the period. It has one from its first request on.

@@ -166,12 +166,12 @@ func (m *Meter) readPeriod(ctx context.Context, stream string, last preparedAppe
 // openPeriod appends the event that opens the period, unless another instance has opened it. The ledger ignores an opening
 // that is too early by the log's clock; openPeriod then fails with a tooEarlyError that says by how much.
 func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
-	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, p.clamp(p.meter.clock()))
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, p.clamp(p.meter.clock.Now()))
 	if err != nil {
 		return err
 	}
 	opening := event.UsageOpened{Contract: id, First: p.period.First, Next: p.period.Next, Cap: requests, AsOfPosition: int64(asOf)}
-	startedAt := p.meter.clock()
+	startedAt := p.meter.clock.Now()
 	err = p.meter.appendNamed(ctx, p.stream, fmt.Sprintf("open %d", p.revision), p.revision, opening)
 	if err != nil && !errors.Is(err, eventstore.ErrConflict) {
 		return err

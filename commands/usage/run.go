@@ -27,6 +27,7 @@ func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore
 	parts.Go(func() { m.appendInstanceStarted(ctx) })
 	parts.Go(func() { m.keepFollowingAccounts(ctx, core, after) })
 	parts.Go(func() { m.evictIdlePeriods(ctx) })
+	parts.Go(func() { m.keepClockCompared(ctx) })
 	parts.Wait()
 	m.stopServing()                              // idle workers end
 	time.AfterFunc(shutdownTimeout, m.cancelRun) // the others get this long to finish their batches
@@ -43,7 +44,7 @@ func (m *Meter) instanceStream() string { return "incarnation-" + m.instanceID.S
 
 // appendInstanceStarted returns when the event is on the log or ctx has ended. Counting does not wait for it.
 func (m *Meter) appendInstanceStarted(ctx context.Context) {
-	_ = m.appendInstanceEvent(ctx, "started", event.InstanceStarted{InstanceID: m.instanceID.String()})
+	_, _ = m.appendInstanceEvent(ctx, "started", event.InstanceStarted{InstanceID: m.instanceID.String()})
 }
 
 // appendInstanceEnded records that this instance left no request unanswered. If it cannot, an audit lists the instance's last
@@ -51,19 +52,19 @@ func (m *Meter) appendInstanceStarted(ctx context.Context) {
 func (m *Meter) appendInstanceEnded() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	if err := m.appendInstanceEvent(ctx, "ended", event.InstanceEnded{InstanceID: m.instanceID.String()}); err != nil {
+	if _, err := m.appendInstanceEvent(ctx, "ended", event.InstanceEnded{InstanceID: m.instanceID.String()}); err != nil {
 		m.log.Warn("the end of this instance's counting is not on the log", "incarnation", m.instanceID, "reason", err)
 	}
 }
 
 // appendInstanceEvent tries until ctx ends, also while the log is unavailable.
-func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Event) error {
+func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Event) (done eventstore.AppendResult, err error) {
 	proposed, err := m.encodeEvents(ctx, m.instanceStream(), name, e)
 	if err == nil {
-		_, err = eventstore.AppendUntilKnown(ctx, m.store, m.instanceStream(), eventstore.Any, proposed,
+		done, err = eventstore.AppendUntilKnown(ctx, m.store, m.instanceStream(), eventstore.Any, proposed,
 			eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval, WhenUnavailable: true})
 	}
-	return err
+	return done, err
 }
 
 // keepFollowingAccounts is followAccounts until ctx ends: where a subscription fails it is tried again every second, and where an older
@@ -154,7 +155,7 @@ func (m *Meter) onAccountEvent(ctx context.Context, r eventstore.RecordedEvent) 
 			return p.appendAndFold(ctx, account, "closed "+account, event.UsageAccountClosed{Account: account})
 		})
 	case event.PlanChanged:
-		err = m.forEachPeriodOf(account, func(p *activePeriod) error { return p.refreshCap(ctx, account, m.clock()) })
+		err = m.forEachPeriodOf(account, func(p *activePeriod) error { return p.refreshCap(ctx, account, m.clock.Now()) })
 		var unusable *eventstore.UnusableError
 		if errors.As(err, &unusable) {
 			m.log.Warn("an account's quota cannot be read", "account", account, "reason", err)

@@ -19,8 +19,8 @@
 // activePeriod, however long the log takes; other events of its stream may be appended meanwhile (appendNamed). Each request
 // waits for a limited time only (wait.go). What was counted for one that left without an answer is refunded.
 //
-// Around that path: period.go opens and switches periods, run.go follows the accounts and ends the instance, closing.go
-// closes and corrects periods. An audit folds the whole log again in queries/usage/reconcile.
+// Around that path: period.go opens and switches periods, clock.go says whether the time is known, run.go follows the accounts and ends
+// the instance, closing.go closes and corrects periods, ahead.go takes back what was counted in a period that has not begun. An audit folds the whole log again in queries/usage/reconcile.
 package usage
 
 import (
@@ -35,6 +35,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/access"
 )
@@ -67,14 +68,15 @@ type Terms func(account string, at time.Time) (access.Terms, bool)
 // Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's goroutines
 // and makes revocations reach the periods.
 type Meter struct {
-	store      eventstore.Store
-	codec      *eventstore.Codec
-	quotas     Quotas
-	termsAt    Terms
-	clock      func() time.Time // wall time: periods and days
-	log        *slog.Logger
-	instanceID uuid.UUID    // new for each run of an instance
-	sequence   atomic.Int64 // of the last tick or refund, over all streams: a number is never used twice, even if the log is restored
+	store       eventstore.Store
+	codec       *eventstore.Codec
+	quotas      Quotas
+	termsAt     Terms
+	clock       *clock.Clock // wall time: periods and days
+	log         *slog.Logger
+	instanceID  uuid.UUID    // new for each run of an instance
+	comparisons atomic.Int64 // of the clock with the log's
+	sequence    atomic.Int64 // of the last tick or refund, over all streams: a number is never used twice, even if the log is restored
 
 	// The wait of requests for a log that does not answer, see wait.go.
 	waitLimiter *waitlimit.Limiter
@@ -102,10 +104,10 @@ type Meter struct {
 // New returns the meter of a new run of an instance, over the log that has the usage streams. The meter takes places in the
 // limiter of the instance's requests also for what it does by itself.
 func New(
-	store eventstore.Store, codec *eventstore.Codec, quotas Quotas, terms Terms, limiter *waitlimit.Limiter, clock func() time.Time, log *slog.Logger,
+	store eventstore.Store, codec *eventstore.Codec, quotas Quotas, terms Terms, limiter *waitlimit.Limiter, wall *clock.Clock, log *slog.Logger,
 ) *Meter {
 	m := &Meter{
-		store: store, codec: codec, quotas: quotas, termsAt: terms, clock: clock, log: log, instanceID: uuid.New(),
+		store: store, codec: codec, quotas: quotas, termsAt: terms, clock: wall, log: log, instanceID: uuid.New(),
 		waitLimiter: limiter, epoch: time.Now().Add(-time.Hour),
 		requestPool: sync.Pool{New: func() any { return newPendingRequest() }}, tasks: sharedTasks{running: map[string]*sharedTask{}},
 	}

@@ -15,6 +15,7 @@ import (
 
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock/clocktest"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
@@ -83,7 +84,7 @@ func startMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas,
 // startMeterOf starts a meter that knows the terms of accounts at other times than now.
 func startMeterOf(t testing.TB, log eventstore.Store, quotas usage.Quotas, terms usage.Terms, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	return runMeter(t, usage.New(log, eventstore.NewCodec(noVault{}), quotas, terms, newLimiter(), clock, slog.New(slog.DiscardHandler)), log)
+	return runMeter(t, usage.New(log, eventstore.NewCodec(noVault{}), quotas, terms, newLimiter(), clocktest.Follow(clock), slog.New(slog.DiscardHandler)), log)
 }
 
 // newLimiter returns the wait limiter of an instance.
@@ -95,7 +96,7 @@ func newWait(account string) *waitlimit.Wait { return newLimiter().NewWait(accou
 // startLimitedMeter starts a meter with a wait limiter.
 func startLimitedMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas, limiter *waitlimit.Limiter, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	return runMeter(t, usage.New(store, eventstore.NewCodec(noVault{}), quotas, keptTerms, limiter, clock, slog.New(slog.DiscardHandler)), core)
+	return runMeter(t, usage.New(store, eventstore.NewCodec(noVault{}), quotas, keptTerms, limiter, clocktest.Follow(clock), slog.New(slog.DiscardHandler)), core)
 }
 
 // runMeter runs a meter until the test ends.

@@ -116,7 +116,7 @@ func New(o Options) *Clock {
 	}
 	c.offset.Store(wall.UnixNano() - int64(elapsed))
 	if c.isCompared {
-		c.setDoubt(errNotCompared)
+		c.setDoubt(ErrNotCompared)
 	}
 	if _, err := c.judge(); err == nil {
 		c.saveBootTime()
@@ -147,7 +147,7 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// Check returns nil while the wall clock is believed, and otherwise why it is not: a *DoubtError, or that it was not compared yet.
+// Check returns nil while the wall clock is believed, and otherwise why it is not: a *DoubtError, or ErrNotCompared.
 func (c *Clock) Check() error {
 	_, err := c.Read()
 	return err
@@ -205,7 +205,7 @@ func (c *Clock) judge() (time.Time, error) {
 	}
 	c.moveTo(offset, slept)
 	if c.isCompared && !c.hasCompared {
-		return wall, errNotCompared
+		return wall, ErrNotCompared
 	}
 	c.endDoubt(wall)
 	return wall, nil
@@ -234,13 +234,13 @@ func (c *Clock) moveTo(offset int64, slept time.Duration) {
 
 // setDoubt notes why the wall clock is not believed. The log gets the first reason of a doubt.
 func (c *Clock) setDoubt(reason error) {
-	if c.doubt.Swap(&reason) == nil && reason != errNotCompared {
+	if c.doubt.Swap(&reason) == nil && reason != ErrNotCompared {
 		c.log.Warn("the clock is not believed", "reason", reason)
 	}
 }
 
 func (c *Clock) endDoubt(wall time.Time) {
-	if ended := c.doubt.Swap(nil); ended != nil && *ended != errNotCompared {
+	if ended := c.doubt.Swap(nil); ended != nil && *ended != ErrNotCompared {
 		c.log.Info("the clock is believed again", "time", wall)
 	}
 }

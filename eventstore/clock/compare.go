@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// errNotCompared is the doubt of a clock that has to agree with a log's own times and was not compared with them yet.
-var errNotCompared = errors.New("this machine's clock was not compared with the times of the event log yet")
+// ErrNotCompared is the doubt of a clock that has to agree with a log's own times and was not compared with them yet.
+var ErrNotCompared = errors.New("this machine's clock was not compared with the times of the event log yet")
 
 // IsCompared reports whether the clock has to agree with a log's own times: then somebody must call Compare now and then.
 func (c *Clock) IsCompared() bool { return c.isCompared }

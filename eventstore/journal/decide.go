@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 )
 
 // decidePending decides on undecided appends, in order, until the group or the segment is full. The others stay undecided.
 // Each decision becomes a reply of the open group, and each new append a part of its bytes. The caller has locked mu.
 func (w *writer) decidePending() {
-	now := max(w.lastTime, w.journal.options.Clock().UnixMicro()) // times never fall along the log
+	now := w.timeOfEvents()
 	for len(w.undecided) > 0 && len(w.openGroup.buf) < maxGroupBytes && len(w.openGroup.replies) < maxGroupAppends {
 		r := w.undecided[0]
 		s, known := w.journal.index.slots[r.key]
@@ -35,6 +36,16 @@ func (w *writer) decidePending() {
 		w.openGroup.replies = append(w.openGroup.replies, reply{r, out})
 		w.undecided = w.undecided[1:]
 	}
+}
+
+// timeOfEvents is the time of events that are placed now, in microseconds. It is not before the last event's time, unless that is so far
+// ahead that a wrong clock gave it: then it would hold the log's time there until the clock comes to it.
+func (w *writer) timeOfEvents() int64 {
+	now := w.journal.options.Clock().UnixMicro()
+	if w.lastTime-now > clock.MaxJump.Microseconds() {
+		return now
+	}
+	return max(w.lastTime, now)
 }
 
 // fitsActiveSegment says whether the append still fits the active segment, behind the open group or behind its mark.

@@ -44,6 +44,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/dirlock"
 )
 
@@ -56,8 +57,9 @@ const (
 
 // Options are the settings of a journal. The zero value is what a service wants.
 type Options struct {
-	// Clock gives the time of new events. Nil means time.Now. When the clock goes back, new events get the time of the last
-	// event instead: times never fall along the log.
+	// Clock gives the time of new events. Nil means that of a clock.Clock of this machine, which does not jump. If it goes back by
+	// up to clock.MaxJump, new events get the time of the last event instead, so that times do not fall along the log. They fall
+	// once if the last event has a time that is further ahead: an earlier program stamped it by a clock that was wrong.
 	Clock func() time.Time
 	// Logger gets one line an incident. Nil means slog.Default().
 	Logger *slog.Logger
@@ -72,11 +74,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults(dir string) Options {
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.New(clock.Options{Log: o.Logger}).Now
 	}
 	if o.ObserveSync == nil {
 		o.ObserveSync = func(time.Duration) {}
@@ -183,7 +185,8 @@ func (j *Journal) openLog() error {
 // watchInterval is how long a lost file may go unnoticed, and appends be answered that are lost with it.
 const watchInterval = time.Second
 
-// watchFiles stops writing when the lock or a segment is lost. It ends when the journal closes.
+// watchFiles stops writing when the lock or a segment is lost. It reads the clock, too, which sees a jump only while somebody reads it
+// now and then. It ends when the journal closes.
 func (j *Journal) watchFiles() {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -194,6 +197,7 @@ func (j *Journal) watchFiles() {
 		case <-j.writerDone:
 			return
 		case <-ticker.C:
+			j.options.Clock()
 			if err := j.checkFiles(); errors.Is(err, dirlock.ErrLost) || errors.Is(err, errSegmentLost) {
 				j.queue.close(j.stopWriting(err))
 			}

@@ -49,6 +49,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 )
 
 // Log is what a node serves: a store that also reads its system streams and the whole log in both directions. The
@@ -76,7 +77,8 @@ type Options struct {
 	StopTimeout time.Duration
 	// Logger gets the panics of calls. Nil means slog.Default.
 	Logger *slog.Logger
-	// Clock is the wall clock, for $maxAge and for deadlines that clients send as a time. Nil means time.Now.
+	// Clock is the wall clock, for $maxAge and for deadlines that clients send as a time. Nil means that of a
+	// clock.Clock of this machine: by one that jumps ahead, events that are to be kept would be too old.
 	Clock func() time.Time
 
 	// Faults are for tests of clients.
@@ -102,7 +104,7 @@ func New(log Log, o Options) *Node {
 		o.Logger = slog.Default()
 	}
 	if o.Clock == nil {
-		o.Clock = time.Now
+		o.Clock = clock.New(clock.Options{Log: o.Logger}).Now
 	}
 	if o.Faults.InsideRecord != InsideRecordRefused {
 		log = faultyLog{log, o.Faults.InsideRecord}

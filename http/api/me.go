@@ -23,20 +23,24 @@ func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Respons
 	if !ok {
 		return kit.Response{}, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
 	}
-	period := plan.PeriodAt(g.Anchor, c.Principal.now)
+	running := plan.PeriodAt(g.Anchor, c.Principal.now)
 	counts, err := h.countLocations(ctx, c)
 	if err != nil {
 		return kit.Response{}, err
 	}
 	return kit.OK(bodyWithUsage(func(spent usage.QuotaUsage) any {
-		shown := toMe(g, p, period, spent)
+		shown := toMe(g, p, running, spent)
 		shown.Sites.Active, shown.Referentials.Active = &counts.Sites, &counts.Referentials
 		return shown
 	}))
 }
 
-// toMe shows a grant with the plan that it names and the running period. Where more is used than the limit, 0 remains.
+// toMe shows a grant with the plan that it names and the period that its requests are counted in, or the running one if they are not
+// counted. If more is used than the limit, 0 remains.
 func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaUsage) body.Me {
+	if spending.Period != (plan.Period{}) {
+		period = spending.Period
+	}
 	remaining := max(spending.Limit-spending.Used, 0)
 	return body.Me{
 		Client: g.Account,

@@ -14,6 +14,7 @@ import (
 
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock/clocktest"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
@@ -48,7 +49,7 @@ func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) 
 		t.Fatal(err)
 	}
 	log, now := slog.New(slog.DiscardHandler), func() time.Time { return noon }
-	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), keptTerms, waitlimit.New(waitlimit.MaxRequests), now, log)
+	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), keptTerms, waitlimit.New(waitlimit.MaxRequests), clocktest.Follow(now), log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { l.Run(ctx, j, eventstore.Checkpoint{}) })

@@ -19,6 +19,7 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/node"
@@ -159,6 +160,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.EnvSource("LIEUDIT_NO_THROTTLE")},
 		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_KEYS")},
 		&cli.BoolFlag{Name: "accept-lost-usage", Usage: "start although the usage log is lost; what accounts have used so far then counts as nothing", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_USAGE")},
+		p.acceptClockFlag("LIEUDIT_ACCEPT_CLOCK"),
 		p.StringFlag("trusted-proxies", "", "`CIDR,…` of the proxies in front: of their requests the throttle takes the address in X-Forwarded-For or Forwarded"),
 		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.EnvSource("LIEUDIT_CONNECTIONS"), Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.EnvSource("LIEUDIT_BODY_BUDGET")},
@@ -168,6 +170,11 @@ func (p Program) behaviourFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.EnvSource("LIEUDIT_NO_DEMO")},
 		p.logFlag(),
 	}
+}
+
+// acceptClockFlag is an operator's word that the machine's clock is right. variable holds it, too.
+func (p Program) acceptClockFlag(variable string) cli.Flag {
+	return &cli.BoolFlag{Name: "accept-clock", Usage: "take this machine's clock for right as it stands, although it has jumped or differs from the log's times", Sources: p.EnvSource(variable)}
 }
 
 // drainFlag is how long an instance that was told to end serves on. A proxy needs that time to notice; who presses Ctrl-C on a
@@ -221,6 +228,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		AddressIndex:        strings.ToLower(c.String("address-index")),
 		AcceptLostKeys:      c.Bool("accept-lost-keys"),
 		AcceptLostUsage:     c.Bool("accept-lost-usage"),
+		AcceptClock:         c.Bool("accept-clock"),
 		Demo:                !c.Bool("no-demo"),
 		PeriodGrace:         c.Duration("grace"),
 		CountToTheLetter:    c.Bool("count-to-the-letter"),
@@ -234,7 +242,6 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		Log:                 p.newLogger(strings.ToLower(c.String("log"))),
 		Out:                 p.Out,
 		IsTerminal:          p.IsTerminal,
-		Now:                 time.Now,
 		Drain:               c.Duration("drain"),
 		NotifySocket:        notifySocket,
 	}
@@ -271,6 +278,7 @@ The protocol is spoken in the clear and without users: keep the address private.
 			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.EnvSource("LIEUDIT_NODE_DATA")},
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.EnvSource("LIEUDIT_NODE_LISTEN")},
 			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.EnvSource("LIEUDIT_NODE_ADVERTISE")},
+			p.acceptClockFlag("LIEUDIT_NODE_ACCEPT_CLOCK"),
 			&cli.DurationFlag{Name: "stall", Usage: "for chaos tests: fall silent for `TIME` now and then", Hidden: true},
 			&cli.DurationFlag{Name: "stall-every", Usage: "how often that begins", Value: 10 * time.Second, Hidden: true},
 			p.logFlag(),
@@ -290,8 +298,12 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	if err := backup.CheckFinished(c.String("data")); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(c.String("data"), 0o700); err != nil {
+		return err
+	}
+	wall := clock.New(clock.Options{Accept: c.Bool("accept-clock"), File: filepath.Join(c.String("data"), nodeClockFile), Log: log})
 	// The journal locks its folder, so a second node on it fails here.
-	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
+	j, err := journal.Open(c.String("data"), journal.Options{Clock: wall.Now, Logger: log})
 	if _, isDamaged := errors.AsType[*eventstore.CorruptError](err); isDamaged {
 		return fmt.Errorf("%w\nrestore a backup, or save what is whole:\n  %s", err, salvageLine("--log", c.String("data")))
 	}
@@ -306,13 +318,16 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	if err := p.PrintLine("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), connectionString(ln.Addr())); err != nil {
 		return errors.Join(err, ln.Close()) // the node has not taken the listener over yet
 	}
-	o := node.Options{Advertise: c.String("advertise"), Logger: log}
+	o := node.Options{Advertise: c.String("advertise"), Clock: wall.Now, Logger: log}
 	if stall > 0 { // its goroutine ends before the node's journal is closed
 		o.Faults.Silence = &node.Silence{}
 		defer repeatSilence(ctx, o.Faults.Silence, stall, every)()
 	}
 	return node.New(j, o).Serve(ctx, ln)
 }
+
+// nodeClockFile is the clock's file in the folder of a node's journal.
+const nodeClockFile = "clock"
 
 // repeatSilence makes a node fall silent at intervals until stop is called. stop returns when the goroutine has ended.
 func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Duration) (stop func()) {

@@ -20,10 +20,8 @@ const (
 // whether one can be closed, so several instances may try the same.
 func (i *Instance) closePeriods(ctx context.Context) error {
 	periods := usagequeries.New(i.Registry)
-	// The first round waits until the read models are likely to have caught up. Later pauses are random, so that instances
-	// seldom work on the same periods at once.
-	interval := cmp.Or(i.ClosingInterval, defaultClosingInterval)
-	for pause := min(time.Minute, interval); sleep(ctx, pause); pause = interval/2 + rand.N(interval) {
+	// The first round waits until the read models are likely to have caught up.
+	for pause := min(time.Minute, i.closingInterval()); sleep(ctx, pause); pause = i.drawClosingPause() {
 		if err := i.closeEndedPeriods(ctx, periods); err != nil && ctx.Err() == nil {
 			i.Log.Warn("ended periods are not closed yet", "reason", err)
 		}
@@ -31,10 +29,23 @@ func (i *Instance) closePeriods(ctx context.Context) error {
 	return nil
 }
 
-// closeEndedPeriods closes all periods that are due now, batch by batch. It stops at the first error, and returns nil when
-// ctx ends.
+func (i *Instance) closingInterval() time.Duration {
+	return cmp.Or(i.ClosingInterval, defaultClosingInterval)
+}
+
+// drawClosingPause draws the pause between two rounds, so that instances seldom work on the same periods at once.
+func (i *Instance) drawClosingPause() time.Duration {
+	return i.closingInterval()/2 + rand.N(i.closingInterval())
+}
+
+// closeEndedPeriods closes all periods that are due now, batch by batch; none while the clock is in doubt, which readiness tells. It
+// stops at the first error, and returns nil when ctx ends.
 func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.Reader) error {
-	endedBefore := plan.DateOf(i.Now().Add(-i.PeriodGrace))
+	now, err := i.Clock.Read()
+	if err != nil {
+		return nil
+	}
+	endedBefore := plan.DateOf(now.Add(-i.PeriodGrace))
 	for {
 		ended, err := periods.UnclosedPeriods(ctx, endedBefore, closeBatchSize)
 		if err != nil || len(ended) == 0 {

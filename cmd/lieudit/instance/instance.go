@@ -15,8 +15,8 @@
 // change notifier, usage meter, closing of periods), and Watch what ends an instance: an unknown format of the log, a wrong vault.
 // The end has an order: no requests any more, then Watch, then Work, then Close.
 //
-// Two clocks: Parts.Now is wall time, for days, periods and stamps. It may jump. Elapsed time (timers, leases, staleness) is that
-// of package time, which only runs forward.
+// Two clocks: Parts.Clock is wall time, for days, periods and stamps. Elapsed time (timers, leases, staleness) is that of package time,
+// which only runs forward.
 package instance
 
 import (
@@ -40,6 +40,7 @@ import (
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
@@ -78,6 +79,7 @@ type Settings struct {
 	TrustedProxies      []netip.Prefix        // in front of the API; what they say of their connections is the client's address
 	TokenPrefixes       token.Prefixes
 	AcceptLostKeys      bool // serve although the vault lost keys that the log needs
+	AcceptClock         bool // an operator says that the clock is right, whatever the log shows
 	Demo                bool // open the demo account on an empty log
 }
 
@@ -87,12 +89,13 @@ const DefaultBodyBudget = 256 << 20
 // DefaultAnswerBudget is the cap in bytes of large answers in memory at once.
 const DefaultAnswerBudget = 256 << 20
 
-// Parts are what an instance is made of. The instance uses them and closes only the vault. SiteEngine, SiteIndexer and UsageTimeAtOpen
+// Parts are what an instance is made of. The instance uses them and closes only the vault. SiteEngine, SiteIndexer and both times at open
 // may be nil; everything else is required.
 type Parts struct {
 	Settings
 	Core, Usage     eventstore.Store // may be the same
-	UsageTimeAtOpen func() time.Time // time of the last event of a usage log that this instance alone has opened
+	CoreTimeAtOpen  func() time.Time // time of the last event of a core log that this instance alone has opened
+	UsageTimeAtOpen func() time.Time // the same of the usage log
 	Registry        *sqldb.Registry
 	Vault           *vault.Vault
 	OwnsLogs        bool        // no other instance can use the logs
@@ -107,7 +110,7 @@ type Parts struct {
 	SiteEngine  *meili.Engine        // nil: sites are searched in memory
 	SiteIndexer *searchindex.Indexer // fills the index that SiteEngine searches; nil without it
 
-	Now     func() time.Time // wall clock; called by many goroutines
+	Clock   *clock.Clock // wall time
 	Metrics *prometheus.Registry
 	Log     *slog.Logger
 	Out     io.Writer // receives the text that people read at start
@@ -157,7 +160,7 @@ func New(parts Parts) (*Instance, error) {
 	i.tokens = access.New(i.Core, codec, i.TokenPrefixes, i.Now)
 	i.repairs = repair.New(i.Core, codec)
 	i.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
-	i.ledger = usage.New(i.Usage, codec, i.accounts, i.keyRing.Terms, i.waitLimiter, i.Now, i.Log)
+	i.ledger = usage.New(i.Usage, codec, i.accounts, i.keyRing.Terms, i.waitLimiter, i.Clock, i.Log)
 	i.locations = locations.New(i.Core, codec, i.accounts, geocode.New(i.Vintage), i.Now)
 	if i.SiteEvents != (locations.EventLimits{}) {
 		i.locations.LimitEvents(i.SiteEvents)
@@ -212,6 +215,11 @@ func (i *Instance) Work(ctx context.Context) error {
 	parts.Go(func() error { return errorUnlessCanceled(ctx, i.changes.Run(ctx)) })
 	parts.Go(func() error { return errorUnlessCanceled(ctx, i.runLedger(ctx)) })
 	parts.Go(func() error { return i.closePeriods(ctx) })
+	parts.Go(func() error { return i.voidPeriodsAhead(ctx) })
+	parts.Go(func() error {
+		i.Clock.Watch(ctx)
+		return nil
+	})
 	parts.Go(func() error { return i.newReopener().reopenAccounts(ctx) })
 	return parts.Wait()
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Config is what a service runs on. An empty address of a server means the embedded part, whose files are in Data. Data, Log,
-// Out, Now, TokenPrefixes and the three listeners' addresses are required. Sizes are bytes. Run trusts the values: package
+// Out, TokenPrefixes and the three listeners' addresses are required. Sizes are bytes. Run trusts the values: package
 // cli checks those that depend on each other.
 type Config struct {
 	Data                string         // folder for everything embedded; made when absent
@@ -41,13 +41,15 @@ type Config struct {
 	TrustedProxies      []netip.Prefix // in front of the API; what they say of their connections is the client's address
 	TokenPrefixes       token.Prefixes
 	Log                 *slog.Logger
-	Out                 io.Writer        // receives the text that people read at start
-	IsTerminal          bool             // Out is a terminal: secrets may be shown on it; else they go into files
-	Now                 func() time.Time // wall clock; called by many goroutines
-	Drain               time.Duration    // how long everything is served on once Run's context has ended
-	FinishTimeout       time.Duration    // how long running requests may take to end after that; 0: DefaultFinishTimeout
-	KeyRingTimeout      time.Duration    // how long the API's socket waits for the key ring; 0: DefaultKeyRingTimeout
-	NotifySocket        string           // where a supervisor such as systemd is told that the instance is ready, or ""
+	Out                 io.Writer            // receives the text that people read at start
+	IsTerminal          bool                 // Out is a terminal: secrets may be shown on it; else they go into files
+	Now                 func() time.Time     // wall clock; called by many goroutines; nil: this machine's
+	Elapsed             func() time.Duration // elapsed time, to compare Now with; nil: this machine's
+	AcceptClock         bool                 // the wall clock is right as it stands, whatever an earlier process or the log says
+	Drain               time.Duration        // how long everything is served on once Run's context has ended
+	FinishTimeout       time.Duration        // how long running requests may take to end after that; 0: DefaultFinishTimeout
+	KeyRingTimeout      time.Duration        // how long the API's socket waits for the key ring; 0: DefaultKeyRingTimeout
+	NotifySocket        string               // where a supervisor such as systemd is told that the instance is ready, or ""
 }
 
 const (
@@ -66,6 +68,14 @@ const (
 	// MinAccountAnswerBudget is the smallest AccountAnswerBudget in bytes. A larger answer gets all of it, alone.
 	MinAccountAnswerBudget = 8 << 20
 )
+
+// wallTime is what the wall clock says, right or wrong.
+func (c Config) wallTime() time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
 
 // describeLog and the other describe functions say in the text at start what each part runs on. They show no secret.
 func (c Config) describeLog() string {
@@ -123,6 +133,6 @@ func (c Config) settings() instance.Settings {
 	return instance.Settings{
 		PeriodGrace: c.PeriodGrace, CountToTheLetter: c.CountToTheLetter, Unthrottled: c.Unthrottled, BodyBudget: c.BodyBudget,
 		AccountBodyBudget: c.AccountBodyBudget, AnswerBudget: c.AnswerBudget, AccountAnswerBudget: c.AccountAnswerBudget, TrustedProxies: c.TrustedProxies, TokenPrefixes: c.TokenPrefixes,
-		AcceptLostKeys: c.AcceptLostKeys, Demo: c.Demo,
+		AcceptLostKeys: c.AcceptLostKeys, AcceptClock: c.AcceptClock, Demo: c.Demo,
 	}
 }

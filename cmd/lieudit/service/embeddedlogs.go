@@ -66,7 +66,7 @@ func openEmbeddedLogs(ctx context.Context, c Config, calls *callMetrics) (_ logs
 	if err != nil {
 		return logs{}, err
 	}
-	opened := logs{core: core}
+	opened := logs{core: core, coreTimeAtOpen: core.TimeAtOpen}
 	defer func() {
 		if err != nil {
 			opened.close() // its error is dropped: at most the binding was written, and that is durable

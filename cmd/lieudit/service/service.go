@@ -28,6 +28,7 @@ import (
 	"lieudit/cmd/lieudit/instance"
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/sqldb"
@@ -49,6 +50,7 @@ const (
 	coreLogFolder    = "log/core"
 	usageLogFolder   = "log/usage"
 	readModelsFolder = "readmodels"
+	clockFile        = "clock"
 	vaultFile        = "vault.db"
 )
 
@@ -59,6 +61,7 @@ type service struct {
 	metrics *prometheus.Registry
 	calls   *callMetrics
 
+	clock          *clock.Clock
 	closers        []func() error
 	logs           logs
 	registry       *sqldb.Registry      // databases of the read models
@@ -105,15 +108,16 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	folder, err := dirlock.Acquire(c.Data, c.Now())
+	folder, err := dirlock.Acquire(c.Data, c.wallTime())
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	s.onClose(folder.Close)
+	s.useClock()
 	if err := backup.CheckFinished(c.Data); err != nil {
 		return nil, err
 	}
-	if s.logs, err = openLogs(ctx, c, s.calls); err != nil {
+	if s.logs, err = openLogs(ctx, s.Config, s.calls); err != nil {
 		return nil, err
 	}
 	s.onClose(s.logs.close)
@@ -124,6 +128,15 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 	}
 	s.registerMetrics()
 	return s, nil
+}
+
+// useClock has every part use a clock that does not jump. Where a server stamps the log, its times are what the clock is compared with.
+func (s *service) useClock() {
+	s.clock = clock.New(clock.Options{
+		Sources: clock.Sources{Wall: s.Now, Elapsed: s.Elapsed}, IsCompared: s.EventStore != "",
+		Accept: s.AcceptClock, File: filepath.Join(s.Data, clockFile), Log: s.Log,
+	})
+	s.Now = s.clock.Now
 }
 
 // openDatabases opens the databases of the read models: Postgres, or a folder of SQLite files.
@@ -148,10 +161,11 @@ func (s *service) openInstance(ctx context.Context) error {
 		return err
 	}
 	s.instance, err = instance.New(instance.Parts{
-		Settings: s.settings(), Core: s.logs.core, Usage: s.logs.usage, UsageTimeAtOpen: s.logs.usageTimeAtOpen, OwnsLogs: s.EventStore == "",
+		Settings: s.settings(), Core: s.logs.core, Usage: s.logs.usage, OwnsLogs: s.EventStore == "",
+		CoreTimeAtOpen: s.logs.coreTimeAtOpen, UsageTimeAtOpen: s.logs.usageTimeAtOpen,
 		Registry: s.registry, OwnsReadModels: s.Postgres == "", // nobody else opens a SQLite file of a locked folder
 		Vault: keys, Folder: s.Data, Vintage: s.liveVintage, SiteAlerts: s.siteAlerts, Router: s.router, Releases: servedReleases{s},
-		SiteEngine: s.siteEngine, SiteIndexer: s.siteIndexer, Now: s.Now, Metrics: s.metrics, Log: s.Log, Out: s.Out, Version: s.version,
+		SiteEngine: s.siteEngine, SiteIndexer: s.siteIndexer, Clock: s.clock, Metrics: s.metrics, Log: s.Log, Out: s.Out, Version: s.version,
 	})
 	if err != nil {
 		return errors.Join(err, keys.Close())
@@ -240,6 +254,7 @@ func Version() string {
 // so that millions of ticks never slow the replay of keys. On EventStoreDB both fields are the same store.
 type logs struct {
 	core, usage     eventstore.Store
+	coreTimeAtOpen  func() time.Time // of the core journal; nil on a server
 	usageTimeAtOpen func() time.Time // of the usage journal; nil on a server
 }
 

@@ -1,0 +1,93 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lieudit/eventstore/clock"
+	usagequeries "lieudit/queries/usage"
+	"lieudit/schemas/plan"
+)
+
+// Now is the time by the instance's clock, which does not jump.
+func (i *Instance) Now() time.Time { return i.Clock.Now() }
+
+// checkClock returns nil while the clock is believed: otherwise nothing is counted.
+func (i *Instance) checkClock(context.Context) error { return i.Clock.Check() }
+
+// checkLogTimes returns nil unless a log that this instance opened had a last event whose time lies ahead, and still does: a clock was
+// wrong when that was recorded, or is behind now.
+func (i *Instance) checkLogTimes(context.Context) error {
+	now := i.Now()
+	for _, log := range []struct {
+		name   string
+		opened func() time.Time
+	}{{"log", i.CoreTimeAtOpen}, {"usage log", i.UsageTimeAtOpen}} {
+		if log.opened == nil {
+			continue
+		}
+		if last := log.opened(); last.Sub(now) > clock.MaxJump {
+			return fmt.Errorf("the %s was opened with a last event of %s, and the clock says %s: a clock was ahead when that was recorded, or "+
+				"this one is behind. Requests are counted by this machine's clock", log.name, last.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
+// firstVoidPause is how often voidPeriodsAhead looks whether the read models have caught up for the first time.
+const firstVoidPause = 200 * time.Millisecond
+
+// voidPeriodsAhead takes back until ctx ends what was counted in periods that have not begun: a clock that was ahead has opened them.
+// It begins once the read models have caught up, and looks again as often as periods are closed.
+func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
+	for i.CheckCaughtUp(ctx) != nil {
+		if !sleep(ctx, firstVoidPause) {
+			return nil
+		}
+	}
+	periods := usagequeries.New(i.Registry)
+	for {
+		if err := i.voidEachAhead(ctx, periods); err != nil && ctx.Err() == nil {
+			i.Log.Warn("what was counted in periods that have not begun is not taken back yet", "reason", err)
+		}
+		if !sleep(ctx, i.drawClosingPause()) {
+			return nil
+		}
+	}
+}
+
+// errClockBehind: the clock would have it that what was counted lately was counted ahead.
+var errClockBehind = errors.New("requests were counted on days that are still to come, so that the clock may be behind: if it is right, start with --accept-clock")
+
+// voidEachAhead takes back what was counted in each period ahead. The log itself must show that a clock was ahead: between now and the
+// period's beginning nothing was counted. Otherwise the clock is behind, and the period may be the present one.
+func (i *Instance) voidEachAhead(ctx context.Context, periods *usagequeries.Reader) error {
+	now, err := i.Clock.Read()
+	if err != nil {
+		return nil // readiness tells
+	}
+	today := plan.DateOf(now)
+	ahead, err := periods.PeriodsAhead(ctx, today, closeBatchSize)
+	if err != nil {
+		return err
+	}
+	for _, p := range ahead {
+		isBehind, err := periods.HasUsageBetween(ctx, today, p.First)
+		if err == nil && isBehind && !i.AcceptClock {
+			err = errClockBehind
+		}
+		if err != nil {
+			return err
+		}
+		requests, err := i.ledger.VoidPeriodAhead(ctx, p.Contract, p.Period)
+		if requests != 0 {
+			i.Log.Warn("requests were counted in a period that has not begun, and are taken back", "contract", p.Contract, "period", p.First, "requests", requests)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/plan"
+)
+
+// maxRefundedLines is how many lines one event takes back. An event of as many fits every log.
+const maxRefundedLines = 1000
+
+// VoidPeriodAhead takes back all that was counted in a period that has not begun: a clock that was ahead has opened it. The period
+// stays open, and counts from zero when it begins. It returns how many requests it took back, and does nothing to a period that begins
+// within clock.MaxJump, that was not opened or that is closed. It fails while the clock is in doubt.
+func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period plan.Period) (requests int64, err error) {
+	stream := ledger.StreamName(contract, period.First)
+	for {
+		now, err := m.clock.Read()
+		if err != nil || now.Add(clock.MaxJump).After(period.Start()) {
+			return requests, err
+		}
+		f, last, err := m.foldStream(ctx, stream)
+		if err != nil || !f.IsOpen() || len(f.Lines) == 0 {
+			return requests, err
+		}
+		refund := buildRefundOfDay(f.Lines)
+		refund.InstanceID, refund.Sequence = m.instanceID.String(), m.sequence.Add(1)
+		if err = m.appendNamed(ctx, stream, fmt.Sprint("ahead ", refund.Sequence), last, refund); err == nil {
+			requests += countRequests(refund.Counts)
+		} else if !errors.Is(err, eventstore.ErrConflict) {
+			return requests, err
+		}
+	}
+}
+
+// buildRefundOfDay is a refund of some lines of one day.
+func buildRefundOfDay(lines ledger.Lines) (refund event.UsageRefunded) {
+	for _, at := range lines.SortedKeys() {
+		if len(refund.Counts) == 0 {
+			refund.Day = at.Day
+		}
+		if at.Day == refund.Day && len(refund.Counts) < maxRefundedLines {
+			refund.Counts = append(refund.Counts, event.UsageCount{Account: at.Account, Key: at.Key, Endpoint: at.Endpoint, Requests: lines[at]})
+		}
+	}
+	return refund
+}
+
+func countRequests(counts []event.UsageCount) (n int64) {
+	for _, c := range counts {
+		n += c.Requests
+	}
+	return n
+}
