@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -227,8 +228,9 @@ func TestAClockBehindTakesNothingBack(t *testing.T) {
 	if err := os.Remove(filepath.Join(data, "clock")); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	svc = m.startServiceAt(t, data, asConfigured)
-	waitUntil(t, "the rows that were counted", func() bool { return svc.usageOfPeriod(t, laterDays) == 10 })
+	told := &lockedBuffer{}
+	svc = m.startServiceAt(t, data, func(c *service.Config) { c.Log = slog.New(slog.NewTextHandler(told, nil)) })
+	waitUntil(t, "the instance has looked for what was counted ahead", func() bool { return strings.Contains(told.String(), "still to come") })
 	svc.count(t, key, 1)
 	if got := svc.usageOfPeriod(t, laterDays); got != 10 {
 		t.Errorf("%d are left of the 10 requests of the present period", got)

@@ -9,6 +9,7 @@ import (
 	"lieudit/eventstore/clock"
 	usagequeries "lieudit/queries/usage"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/table"
 )
 
 // Now is the time by the instance's clock, which does not jump.
@@ -36,26 +37,24 @@ func (i *Instance) checkLogTimes(context.Context) error {
 	return nil
 }
 
-// firstVoidPause is how often voidPeriodsAhead looks whether the read models have caught up for the first time.
-const firstVoidPause = 200 * time.Millisecond
+// voidRetryPause is how long voidPeriodsAhead waits for a read model that stands still.
+const voidRetryPause = time.Second
 
 // voidPeriodsAhead takes back until ctx ends what was counted in periods that have not begun: a clock that was ahead has opened them.
-// It begins once the read models have caught up, and looks again as often as periods are closed.
+// It looks once the read model holds all that is on the log, and again as often as periods are closed.
 func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
-	for i.CheckCaughtUp(ctx) != nil {
-		if !sleep(ctx, firstVoidPause) {
-			return nil
-		}
-	}
 	periods := usagequeries.New(i.Registry)
-	for {
+	for pause := time.Duration(0); sleep(ctx, pause); {
+		if i.projector.AwaitCaughtUp(ctx, table.UsageModel.Name) != nil {
+			pause = voidRetryPause // readiness tells
+			continue
+		}
 		if err := i.voidEachAhead(ctx, periods); err != nil && ctx.Err() == nil {
 			i.Log.Warn("what was counted in periods that have not begun is not taken back yet", "reason", err)
 		}
-		if !sleep(ctx, i.drawClosingPause()) {
-			return nil
-		}
+		pause = i.drawClosingPause()
 	}
+	return nil
 }
 
 // errClockBehind: the clock would have it that what was counted lately was counted ahead.
