@@ -69,7 +69,7 @@ func (n *node) beginRequest() *run {
 }
 
 // Wall implements customers.World.
-func (w *World) Wall(instance int) time.Time { return w.nodes[instance].wall.now() }
+func (w *World) Wall(instance int) time.Time { return w.nodes[instance].now() }
 
 // Deaths implements customers.World.
 func (w *World) Deaths(instance int) int { return int(w.nodes[instance].deaths.Load()) }

@@ -108,6 +108,7 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 			time.Sleep(f.For)
 			return nil
 		},
+		faults.WallClockFarAhead: w.strikeFarAhead,
 		faults.DatabaseClockJumped: func(f faults.Fault) error {
 			w.dbClock.jump(f.Jump)
 			return nil
@@ -125,9 +126,9 @@ func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 
 // jumpWallClock sets a node's wall clock forward or back.
 func (w *World) jumpWallClock(n *node, by time.Duration) {
-	w.people.Model.ClockJumps(n.number, n.wall.now())
+	w.people.Model.ClockJumps(n.number, n.now())
 	n.wall.jump(by)
-	w.people.Model.ClockJumps(n.number, n.wall.now())
+	w.people.Model.ClockJumps(n.number, n.now())
 }
 
 // withdrawRegion has nodes serve neither vintage nor road network for a while.

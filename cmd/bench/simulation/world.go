@@ -78,7 +78,7 @@ func NewWorld(folder string, begin time.Time, log *slog.Logger) (*World, error) 
 	}
 	w := &World{folder: folder, communes: communes, wall: newWallClock(begin), log: log, lifecycle: make(chan struct{}, 1)}
 	w.logClock, w.dbClock = w.wall.newOffset(), w.wall.newOffset()
-	w.core, w.usage = memory.New(w.logClock.now), memory.New(w.logClock.now)
+	w.core, w.usage = memory.New(w.newClock(w.logClock, false, "").Now), memory.New(w.newClock(w.logClock, false, "").Now)
 	for i := range instanceCount {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}

@@ -69,6 +69,7 @@ const (
 	InstanceDiskFull    Kind = "instance's own disk full"
 	RegionAway          Kind = "vintage and road network away"
 	WallClockApart      Kind = "wall clock apart"
+	WallClockFarAhead   Kind = "wall clock 40 days ahead"
 	LogRestored         Kind = "log restored to an older copy"
 	ReadModelsOld       Kind = "read models rolled back"
 	ReadModelsLost      Kind = "read models lost"
@@ -122,6 +123,7 @@ func Kinds() []Description {
 		{InstanceDiskFull, []string{World}, "what an instance writes into its own folder finds no room, mostly in the middle of a file"},
 		{RegionAway, []string{World}, "an instance serves neither its vintage nor its road network, as where a file proves to be damaged"},
 		{WallClockApart, []string{World}, "an instance's wall clock is set minutes forward or back"},
+		{WallClockFarAhead, []string{World}, "the wall clock of an instance, of the logs' machine, or of all machines is 40 days ahead for a moment"},
 		{LogRestored, []string{World}, "both logs are as they were at a quiet moment, with all instances ended meanwhile, or under running ones"},
 		{ReadModelsOld, []string{World}, "all instances end and find the read models as they were a day before"},
 		{ReadModelsLost, []string{World}, "all instances end and find no read models"},
