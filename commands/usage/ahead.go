@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/clock"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
@@ -15,14 +14,14 @@ import (
 // maxRefundedLines is how many lines one event takes back. An event of as many fits every log.
 const maxRefundedLines = 1000
 
-// VoidPeriodAhead takes back all that was counted in a period that has not begun: a clock that was ahead has opened it. The period
-// stays open, and counts from zero when it begins. It returns how many requests it took back, and does nothing to a period that begins
-// within clock.MaxJump, that was not opened or that is closed. It fails while the clock is in doubt.
+// VoidPeriodAhead takes back all that was counted in a period ahead, one that does not begin within maxAhead: a clock that was wrong has
+// opened it. The period stays open, and counts from zero when it begins. It returns how many requests it took back, and does nothing to
+// another period, or one that was not opened or is closed. It fails while the clock is in doubt.
 func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period plan.Period) (requests int64, err error) {
 	stream := ledger.StreamName(contract, period.First)
 	for {
 		now, err := m.clock.Read()
-		if err != nil || now.Add(clock.MaxJump).After(period.Start()) {
+		if err != nil || !now.Before(aheadUntil(period)) {
 			return requests, err
 		}
 		f, last, err := m.foldStream(ctx, stream)

@@ -20,6 +20,7 @@ type contract struct {
 	id      string
 	current atomic.Pointer[activePeriod]
 	endsAt  atomic.Int64 // when the current period ends, by the wall clock, Unix microseconds
+	aheadTo atomic.Int64 // before this it is a period ahead, by the wall clock, Unix microseconds
 	pauseTo atomic.Int64 // when a period that had not begun is tried again, in nanoseconds after Meter.epoch; 0: none is
 }
 
@@ -29,13 +30,25 @@ func (c *contract) isSwitchDue(now time.Time, elapsed time.Duration) bool {
 	if pauseTo := c.pauseTo.Load(); pauseTo != 0 {
 		return int64(elapsed) >= pauseTo
 	}
-	return now.UnixMicro() >= c.endsAt.Load()
+	at := now.UnixMicro()
+	return at >= c.endsAt.Load() || at < c.aheadTo.Load()
 }
+
+// maxAhead is how long before its beginning a period may be the current one, because an instance whose clock is set back stays in it.
+// One that begins later than that is a period ahead: clocks were wrong when it was opened.
+const maxAhead = 24 * time.Hour
+
+// aheadUntil returns the time before which a period is a period ahead.
+func aheadUntil(period plan.Period) time.Time { return period.Start().Add(-maxAhead) }
+
+// aheadPause is how long a period ahead is the current one before it is looked at again. The one before it is closed then.
+const aheadPause = time.Minute
 
 // setCurrent makes a period the current one until its end, or, where pause is not 0, until that much time has passed.
 func (c *contract) setCurrent(p *activePeriod, pause, elapsed time.Duration) {
 	c.current.Store(p)
 	c.endsAt.Store(p.period.End().UnixMicro())
+	c.aheadTo.Store(aheadUntil(p.period).UnixMicro())
 	if pause != 0 {
 		pause += elapsed
 	}
@@ -74,14 +87,14 @@ func (p *activePeriod) isRetired() bool {
 }
 
 // switchPeriod makes the period that an instant is in the contract's current one. It runs once at a time for a contract. A clock
-// that was set back never switches to an earlier period.
+// that was set back never switches to an earlier period, unless the current one is a period ahead.
 func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
 	current := c.current.Load()
 	if current != nil && !current.isRetired() && !c.isSwitchDue(now, time.Since(m.epoch)) {
 		return nil // another task has switched it
 	}
 	period := plan.PeriodAt(anchor, now)
-	if current != nil && period.Start().Before(current.period.Start()) {
+	if current != nil && period.Start().Before(current.period.Start()) && !now.Before(aheadUntil(current.period)) {
 		period = current.period // the clock was set back
 	}
 	p, pause, err := m.openCountablePeriod(ctx, c.id, anchor, period)
@@ -90,6 +103,9 @@ func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date,
 	}
 	if current != nil && !current.isRetired() && current.stream == p.stream {
 		p = current
+	}
+	if now.Before(aheadUntil(p.period)) {
+		pause = max(pause, aheadPause)
 	}
 	c.setCurrent(p, pause, time.Since(m.epoch))
 	return nil

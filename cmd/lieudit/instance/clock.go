@@ -60,7 +60,7 @@ func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
 // errClockBehind: the clock would have it that what was counted lately was counted ahead.
 var errClockBehind = errors.New("requests were counted on days that are still to come, so that the clock may be behind: if it is right, start with --accept-clock")
 
-// voidEachAhead takes back what was counted in each period ahead. The log itself must show that a clock was ahead: between now and the
+// voidEachAhead takes back what was counted in each period ahead, of those that begin after today. The log itself must show that a clock was ahead: between now and the
 // period's beginning nothing was counted. Otherwise the clock is behind, and the period may be the present one.
 func (i *Instance) voidEachAhead(ctx context.Context, periods *usagequeries.Reader) error {
 	now, err := i.Clock.Read()

@@ -1,0 +1,71 @@
+package usage_test
+
+import (
+	"slices"
+	"testing"
+
+	"lieudit/eventstore/sqldb/sqldbtest"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/table"
+)
+
+// usedPeriod is a row of a contract's period that holds requests.
+func usedPeriod(contract string, first, next plan.Date) table.UsagePeriod {
+	return table.UsagePeriod{Stream: ledger.StreamName(contract, first), Contract: contract, First: first.String(), Next: next.String(), Used: 1}
+}
+
+func TestPeriodsAheadAreThoseWithRequestsBeforeTheyBegin(t *testing.T) {
+	t.Parallel()
+	december, january := plan.Date{Year: 2026, Month: 12, Day: 21}, plan.Date{Year: 2027, Month: 1, Day: 21}
+	unused, closedAhead, closedNow := usedPeriod("unused", december, january), usedPeriod("closed", december, january), usedPeriod("early", first, next)
+	unused.Used, closedAhead.Closed, closedNow.Closed = 0, table.InstantOf(closed), table.InstantOf(closed)
+	rows := []table.UsagePeriod{
+		usedPeriod("ahead", december, january), usedPeriod("farther", january, plan.Date{Year: 2027, Month: 2, Day: 21}), usedPeriod("ahead", first, next),
+		unused, closedAhead, closedNow, usedPeriod("early", december, january), // what is closed early is counted in the next one
+	}
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, rows, nil)
+		for _, x := range []struct {
+			today plan.Date
+			limit int
+			want  []string
+		}{
+			{second, 10, []string{"ahead", "farther"}},
+			{second, 1, []string{"ahead"}},
+			{december, 10, []string{"farther"}},
+			{january, 10, nil},
+		} {
+			found, err := c.PeriodsAhead(t.Context(), x.today, x.limit)
+			var got []string
+			for _, p := range found {
+				if p.Contract == "ahead" && (p.First != december || p.Next != january) {
+					t.Errorf("on %s: %v", x.today, p)
+				}
+				got = append(got, p.Contract)
+			}
+			if !slices.Equal(got, x.want) || err != nil {
+				t.Errorf("on %s: %v, %v, want %v", x.today, got, err, x.want)
+			}
+		}
+	})
+}
+
+func TestUsageBetweenTwoDaysIsThatOfPeriodsThatHaveBegun(t *testing.T) {
+	t.Parallel()
+	ofNext := line("mende", "2026-12-22", "k1", "GET /me", 5)
+	ofNext.First = "2026-12-21"
+	refunded := line("mende", "2026-11-29", "k1", "GET /me", 0)
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, nil, []table.UsageLine{line("mende", "2026-11-25", "k1", "GET /me", 5), refunded, ofNext})
+		for _, x := range []struct {
+			today, before int // days of November
+			want          bool
+		}{{24, 26, true}, {21, 60, true}, {25, 60, false}, {24, 25, false}, {26, 30, false}, {20, 60, false}} {
+			day := func(d int) plan.Date { return plan.DateOf(plan.Date{Year: 2026, Month: 11, Day: d}.Start()) }
+			if got, err := c.HasUsageBetween(t.Context(), day(x.today), day(x.before)); got != x.want || err != nil {
+				t.Errorf("from %d to %d: %v, %v, want %v", x.today, x.before, got, err, x.want)
+			}
+		}
+	})
+}
