@@ -60,33 +60,49 @@ func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
 // errClockBehind: the clock would have it that what was counted lately was counted ahead.
 var errClockBehind = errors.New("requests were counted on days that are still to come, so that the clock may be behind: if it is right, start with --accept-clock")
 
-// voidEachAhead takes back what was counted in each period ahead, of those that begin after today. The log itself must show that a clock was ahead: between now and the
-// period's beginning nothing was counted. Otherwise the clock is behind, and the period may be the present one.
+// voidEachAhead takes back what was counted in each period that begins in more than a day, batch by batch.
 func (i *Instance) voidEachAhead(ctx context.Context, periods *usagequeries.Reader) error {
-	now, err := i.Clock.Read()
-	if err != nil {
-		return nil // readiness tells
-	}
-	today := plan.DateOf(now)
-	ahead, err := periods.PeriodsAhead(ctx, today, closeBatchSize)
-	if err != nil {
-		return err
-	}
-	for _, p := range ahead {
-		isBehind, err := periods.HasUsageBetween(ctx, today, p.First)
-		if err == nil && isBehind && !i.AcceptClock {
-			err = errClockBehind
+	for {
+		now, err := i.Clock.Read()
+		if err != nil {
+			return nil // readiness tells
 		}
+		ahead, err := periods.PeriodsAhead(ctx, plan.DateOf(now.Add(24*time.Hour)), closeBatchSize)
 		if err != nil {
 			return err
 		}
+		requests, err := i.voidAhead(ctx, periods, plan.DateOf(now), ahead)
+		if err != nil || requests == 0 || len(ahead) < closeBatchSize {
+			return err
+		}
+		if err := i.projector.AwaitCaughtUp(ctx, table.UsageModel.Name); err != nil {
+			return err
+		}
+	}
+}
+
+// voidAhead takes back what was counted in some periods, and returns how many requests. The log itself must show that a clock was ahead:
+// between today and the period's beginning nothing was counted. Otherwise the clock is behind, and the period may be the present one.
+func (i *Instance) voidAhead(ctx context.Context, periods *usagequeries.Reader, today plan.Date, ahead []usagequeries.Period) (total int64, err error) {
+	checked := map[plan.Date]bool{}
+	for _, p := range ahead {
+		if !checked[p.First] && !i.AcceptClock {
+			isBehind, err := periods.HasUsageBetween(ctx, today, p.First)
+			if err == nil && isBehind {
+				err = errClockBehind
+			}
+			if err != nil {
+				return total, err
+			}
+			checked[p.First] = true
+		}
 		requests, err := i.ledger.VoidPeriodAhead(ctx, p.Contract, p.Period)
-		if requests != 0 {
+		if total += requests; requests != 0 {
 			i.Log.Warn("requests were counted in a period that has not begun, and are taken back", "contract", p.Contract, "period", p.First, "requests", requests)
 		}
 		if err != nil {
-			return err
+			return total, err
 		}
 	}
-	return nil
+	return total, nil
 }
