@@ -146,5 +146,6 @@ func allPlanted() []planted {
 		{"a restored log's mark is taken for a good one", []edit{{"projections/keyring/follow.go",
 			"	k.adoptState(newState(), eventstore.Checkpoint{})\n",
 			"	var end eventstore.Checkpoint\n	ctx, cancel := context.WithTimeout(context.Background(), time.Second)\n	defer cancel()\n	for s, err := range k.store.ReadAll(ctx, end, categories) {\n		if err == nil {\n			end = s.Checkpoint\n		}\n	}\n	k.adoptState(k.state.Load(), end)\n"}}},
+		{"a jump of the clock is followed", []edit{{"eventstore/clock/clock.go", "	if difference.Abs() > MaxJump {\n", "	if difference.Abs() > 1<<62 {\n"}}},
 	}
 }

@@ -21,7 +21,8 @@ type Script struct {
 	HasServers bool `json:"servers,omitempty"` // instances reach the logs through package esdb and servers
 	HasRegion  bool `json:"region,omitempty"`  // instances have a vintage and a road network; without, they fail each question about them
 
-	// ClosesPromptly: periods of usage are closed while requests of theirs may be on their way. Then no wall clock is ahead of the log's.
+	// ClosesPromptly: periods of usage are closed while requests of theirs may be on their way. Then no wall clock is ahead of the log's,
+	// but for the moments in which one is 40 days ahead.
 	ClosesPromptly bool `json:"closes_promptly,omitempty"`
 }
 
