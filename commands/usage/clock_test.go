@@ -1,6 +1,7 @@
 package usage_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -125,7 +126,8 @@ func TestNoPeriodIsClosedByAClockInDoubt(t *testing.T) {
 		m := startComparedMeter(t, log, &mine)
 		checkCounting(t, m, true)
 		mine.set(80 * day)
-		if err := m.ClosePeriod(t.Context(), "a", plan.PeriodAt(anchor, time.Now())); !errors.Is(err, usage.ErrNotClosable) {
+		err := m.ClosePeriod(t.Context(), "a", plan.PeriodAt(anchor, time.Now()))
+		if doubt := new(clock.DoubtError); !errors.Is(err, usage.ErrNotClosable) || !errors.As(err, &doubt) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -146,6 +148,18 @@ func appendAhead(t *testing.T, log eventstore.Store, period plan.Period, keys in
 	appendEvents(t, log, stream, ticks...)
 }
 
+// interruptedStore lets something happen before the first append.
+type interruptedStore struct {
+	eventstore.Store
+	once   sync.Once
+	before func()
+}
+
+func (s *interruptedStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	s.once.Do(s.before)
+	return s.Store.Append(ctx, stream, expected, events)
+}
+
 func TestWhatWasCountedAheadIsTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -164,22 +178,18 @@ func TestWhatWasCountedAheadIsTakenBack(t *testing.T) {
 			ahead, now := newFakeClock(period.Start().Add(day)), newFakeClock(period.Start().Add(-c.before))
 			log := memory.New(ahead.now)
 			appendAhead(t, log, period, 1200)
-			var meters sync.WaitGroup // instances take back at once
-			var mu sync.Mutex
-			taken := int64(0)
-			for range 3 {
-				m := usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, clocktest.Follow(now.now), nil)
-				meters.Go(func() {
-					n, err := m.VoidPeriodAhead(t.Context(), "a", period)
-					if err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					taken += n
-				})
+			newMeter := func(log eventstore.Store) *usage.Meter {
+				return usage.New(log, eventstore.NewCodec(noVault{}), nil, nil, nil, clocktest.Follow(now.now), nil)
 			}
-			meters.Wait()
+			taken := int64(0)
+			takeBack := func(m *usage.Meter) {
+				n, err := m.VoidPeriodAhead(t.Context(), "a", period)
+				if taken += n; err != nil {
+					t.Error(err)
+				}
+			}
+			other := newMeter(log) // does it while the first is about to append
+			takeBack(newMeter(&interruptedStore{Store: log, before: func() { takeBack(other) }}))
 			f, _ := foldStream(t, log, ledger.StreamName("a", period.First))
 			if taken != c.want || f.Used("a") != 7200-c.want || f.Lines.Total() != 7200-c.want {
 				t.Errorf("%d taken back, %d left, %d on lines; want %d taken", taken, f.Used("a"), f.Lines.Total(), c.want)
