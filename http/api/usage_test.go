@@ -172,6 +172,7 @@ func TestASubClientSeesItsAgency(t *testing.T) {
 
 // fakeMeter is a meter that records its calls, and refuses where a test sets an error.
 type fakeMeter struct {
+	period              plan.Period
 	mu                  sync.Mutex
 	calls               []string
 	admitErr, settleErr error
@@ -209,7 +210,7 @@ func (l *fakeMeter) Admit(_ context.Context, a *auth.Authentication, endpoint st
 	}
 	return func(_ context.Context, status int) (usage.QuotaUsage, error) {
 		l.recordCall(fmt.Sprint("settle ", status))
-		return usage.QuotaUsage{Used: 9, Limit: a.Quota}, l.settleErr
+		return usage.QuotaUsage{Used: 9, Limit: a.Quota, Period: l.period}, l.settleErr
 	}, nil
 }
 
@@ -240,6 +241,18 @@ func TestTheMeterAdmitsAfterSyntaxAndSettlesAfterWork(t *testing.T) {
 		if w.Code != c.status || !slices.Equal(c.meter.calls, c.want) {
 			t.Errorf("%s %s: %d %q, want %d %q", c.method, c.target, w.Code, c.meter.calls, c.status, c.want)
 		}
+	}
+}
+
+// An instance may count in another period than the one of its clock: where that is closed, or has not begun by the log's clock.
+func TestMeShowsTheDatesOfThePeriodThatItCountsIn(t *testing.T) {
+	t.Parallel()
+	period := plan.Period{First: plan.Date{Year: 2027, Month: 1, Day: 31}, Next: plan.Date{Year: 2027, Month: 2, Day: 28}}
+	b := newTestAPI(t)
+	b.replaceHandler(func(p *fakeParts) { p.meter = &fakeMeter{period: period} })
+	w := b.send("GET", "/services/v1/me", "GROWTH secret")
+	if got, want := w.Body.String(), `"utilise":9,"restant":499991,"debut":"2027-01-31T00:00:00+01:00","fin":"2027-02-28T00:00:00+01:00"`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
