@@ -113,10 +113,10 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	s.onClose(folder.Close)
-	s.useClock()
 	if err := backup.CheckFinished(c.Data); err != nil {
 		return nil, err
 	}
+	s.useClock() // it writes into the folder, so the folder must be whole
 	if s.logs, err = openLogs(ctx, s.Config, s.calls); err != nil {
 		return nil, err
 	}
