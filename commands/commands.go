@@ -29,6 +29,8 @@ type Metadata struct {
 	Actor      string // opaque: "token:…", "system"
 	OnBehalfOf string // the account that an agency acts for; "": nobody acts for another
 	Reason     string // free text, for the audit
+
+	sealedReason event.Personal // takes the place of Reason (Handler.SealReason)
 }
 
 // IsByAgency says whether an agency acts with its own token. What an agency sets must stay within its contract.
@@ -38,7 +40,7 @@ func (meta Metadata) IsByAgency() bool { return meta.OnBehalfOf != "" }
 func (meta Metadata) EventMetadata(commandID uuid.UUID) eventstore.Metadata {
 	return eventstore.Metadata{
 		CorrelationID: commandID.String(), CausationID: commandID.String(),
-		Actor: meta.Actor, OnBehalfOf: meta.OnBehalfOf, Reason: meta.Reason,
+		Actor: meta.Actor, OnBehalfOf: meta.OnBehalfOf, Reason: meta.Reason, SealedReason: meta.sealedReason,
 	}
 }
 
@@ -47,14 +49,14 @@ type Record struct {
 	Event    event.Event
 	At       time.Time
 	Actor    string
-	Reason   string
+	Reason   event.Personal // as eventstore.Codec.Open takes it
 	Revision eventstore.Revision
 }
 
 // NewRecord makes the Record of a recorded event and its decoded form. It fails if the envelope cannot be decoded.
 func NewRecord(r eventstore.RecordedEvent, e event.Event) (Record, error) {
 	m, err := r.DecodeMetadata()
-	return Record{e, r.Time, m.Actor, m.Reason, r.Revision}, err
+	return Record{e, r.Time, m.Actor, m.StoredReason(), r.Revision}, err
 }
 
 // readRecords returns the records that one event of a stream adds to the state: the event itself and, before a commit, the

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/osfile"
+	"lieudit/schemas/event"
 )
 
 // Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream run
@@ -78,6 +80,27 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 			return 0, fmt.Errorf("append to %s: %w", s.stream, err)
 		}
 	}
+}
+
+// revocationSealTimeout is how long a revocation waits for the vault, to seal its reason and to open what its answer shows.
+const revocationSealTimeout = 500 * time.Millisecond
+
+// SealReason is for revocations, which never wait for the vault: what is leaked must end whether or not its reason can be
+// kept. It returns the metadata with the reason sealed as an event e of the stream has it, or without a reason if the
+// vault does not answer at once or the account is erased; isOmitted then says so.
+func (h *Handler[S]) SealReason(ctx context.Context, id string, meta Metadata, e event.Event) (sealed Metadata, isOmitted bool, err error) {
+	envelope, ok, err := h.codec.SealReasonWithin(ctx, revocationSealTimeout, h.aggregate.Category+"-"+id, e, meta.EventMetadata(uuid.Nil))
+	meta.Reason, meta.sealedReason = envelope.Reason, envelope.SealedReason
+	return meta, !ok, err
+}
+
+// OpenAtOnce opens a personal text that an event e of a stream has, for the answer to a revocation. ok is false, and the text
+// empty, if the vault does not give the key at once.
+func (h *Handler[S]) OpenAtOnce(ctx context.Context, id string, e event.Event, p event.Personal) (text event.Personal, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, revocationSealTimeout)
+	defer cancel()
+	text, err := h.codec.Open(ctx, h.aggregate.Category+"-"+id, e, p)
+	return text, err == nil
 }
 
 // View calls read with the aggregate's state, as the log has it now. read must not change or keep it.

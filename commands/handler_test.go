@@ -223,7 +223,7 @@ func TestAppendOfUnknownOutcomeEndsWithTheContext(t *testing.T) {
 	openAccount(t, newAccounts(log), "a", plan.Starter)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := newAccounts(unknownOutcomeStore{log}).CloseAccount(ctx, "a", operator)
+	_, _, err := newAccounts(unknownOutcomeStore{log}).CloseAccount(ctx, "a", operator)
 	if !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
@@ -288,7 +288,7 @@ func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsClosed(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
 	openAccount(t, newAccounts(log), "a", plan.Starter)
-	if _, err := newAccounts(&closedAfterAppendStore{Store: log}).CloseAccount(t.Context(), "a", operator); !errors.Is(err, eventstore.ErrUnknown) {
+	if _, _, err := newAccounts(&closedAfterAppendStore{Store: log}).CloseAccount(t.Context(), "a", operator); !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
 }

@@ -89,7 +89,7 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 	log := openLog(t, t.TempDir())
 	a := newAccounts(log)
 	openAccount(t, a, "a", plan.Starter)
-	at, err := a.CloseAccount(t.Context(), "a", operator)
+	at, _, err := a.CloseAccount(t.Context(), "a", operator)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,17 +13,41 @@ import (
 
 // Codec turns typed events into bytes for a stream and back. On the log personal texts are sealed. It is safe for concurrent
 // use.
-type Codec struct{ vault Vault }
+type Codec struct {
+	vault     Vault
+	hasFormat func(ctx context.Context, format int) (bool, error) // nil: the log has every format
+}
 
-// NewCodec returns a codec whose data keys come from vault.
-func NewCodec(vault Vault) *Codec { return &Codec{vault} }
+// NewCodec returns a codec whose data keys come from vault, for a log of the highest format.
+func NewCodec(vault Vault) *Codec { return &Codec{vault: vault} }
+
+// WithFormat returns the codec for a log whose format hasFormat tells (commands/deployment). What the log's format does not
+// allow yet is written as before it.
+func (c *Codec) WithFormat(hasFormat func(ctx context.Context, format int) (bool, error)) *Codec {
+	return &Codec{c.vault, hasFormat}
+}
 
 // Encode makes one append to a stream out of events. Their ids follow from command and their index, and the last one gets
 // the end mark. Sealing is random: to send the append again, keep the result. An event that the catalog lacks is
 // event.ErrUnknownType.
+//
+// The reason in meta is sealed as personal texts are. It is left out if the account is erased: nobody could read it.
 func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, meta Metadata, events []event.Event) ([]ProposedEvent, error) {
+	sealsTexts, err := c.sealsTexts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sealsTexts && len(events) > 0 {
+		meta, err = c.sealReason(ctx, stream, subjectOf(stream, events[0]), meta)
+		if err != nil {
+			return nil, err
+		}
+	}
 	batch := make([]ProposedEvent, len(events))
 	for i, e := range events {
+		if !sealsTexts || subjectOf(stream, e) == "" {
+			e = event.Earlier(e)
+		}
 		meta.EndOfAppend = i == len(events)-1
 		p, err := c.encodeEvent(ctx, stream, meta, e)
 		if err != nil {
@@ -35,16 +59,20 @@ func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, me
 	return batch, nil
 }
 
+// sealsTexts reports whether the log's format allows sealed labels, names and reasons.
+func (c *Codec) sealsTexts(ctx context.Context) (bool, error) {
+	if c.hasFormat == nil {
+		return true, nil
+	}
+	return c.hasFormat(ctx, event.SealedTextFormat)
+}
+
 func (c *Codec) encodeEvent(ctx context.Context, stream string, meta Metadata, e event.Event) (ProposedEvent, error) {
 	if _, ok := event.Lookup(e.EventType()); !ok { // nobody could decode it
 		return ProposedEvent{}, event.ErrUnknownType
 	}
 	sealed, err := event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
-		key, err := c.vault.Key(ctx, EntityID(stream), true)
-		if err != nil {
-			return "", fmt.Errorf("data key of %s: %w", stream, err)
-		}
-		return sealField(key, stream, p)
+		return c.seal(ctx, stream, subjectOf(stream, e), p)
 	})
 	if err != nil {
 		return ProposedEvent{}, err
@@ -65,8 +93,9 @@ func (c *Codec) Decode(ctx context.Context, r RecordedEvent) (event.Event, error
 	if err != nil {
 		return nil, err
 	}
+	subject := subjectOf(r.Stream, e)
 	e, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
-		return c.unsealField(ctx, r.Stream, p)
+		return c.open(ctx, r.Stream, subject, p)
 	})
 	if errors.Is(err, errNotSealed) {
 		return nil, newUnusableError(r, err)
@@ -75,6 +104,21 @@ func (c *Codec) Decode(ctx context.Context, r RecordedEvent) (event.Event, error
 		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 	}
 	return e, nil
+}
+
+// DecodeMetadata decodes the envelope of a recorded event whose decoded form is e, and opens its reason. It fails as Decode
+// does.
+func (c *Codec) DecodeMetadata(ctx context.Context, r RecordedEvent, e event.Event) (Metadata, error) {
+	m, err := r.DecodeMetadata()
+	if err != nil {
+		return m, err
+	}
+	reason, err := c.Open(ctx, r.Stream, e, m.StoredReason())
+	if errors.Is(err, errNotSealed) {
+		return Metadata{}, newUnusableError(r, err)
+	}
+	m.Reason, m.SealedReason = string(reason), ""
+	return m, err
 }
 
 // DecodeSealed decodes a recorded event and leaves its personal texts sealed. It needs no vault. Its errors are those of
@@ -101,8 +145,19 @@ type Metadata struct {
 	CausationID   string `json:"$causationId,omitempty"`   // the command or the event that this one follows from
 	Actor         string `json:"actor,omitempty"`
 	OnBehalfOf    string `json:"onBehalfOf,omitempty"` // the account an agency acted for
-	Reason        string `json:"reason,omitempty"`
-	EndOfAppend   bool   `json:"end,omitempty"` // the last event of its append
+	Reason        string `json:"reason,omitempty"`     // in clear
+	EndOfAppend   bool   `json:"end,omitempty"`        // the last event of its append
+
+	// SealedReason takes the place of Reason since event.SealedTextFormat, for an event that is about an account.
+	SealedReason event.Personal `json:"sealedReason,omitempty"`
+}
+
+// StoredReason is the reason as it is on the log: sealed, or marked as clear. Codec.Open opens it.
+func (m Metadata) StoredReason() event.Personal {
+	if m.SealedReason != "" {
+		return m.SealedReason
+	}
+	return event.Clear(m.Reason)
 }
 
 // DecodeMetadata decodes the envelope of a recorded event. An event without one has the zero Metadata. An envelope that is

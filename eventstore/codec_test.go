@@ -18,11 +18,17 @@ func TestEveryEventIsDecodedAsItWasEncoded(t *testing.T) {
 	for _, line := range event.All() {
 		t.Run(line.Name, func(t *testing.T) {
 			c, _ := newTestCodec()
-			want := exampleEvent(t, line, "Chez Zoé")
-			got, err := c.Decode(t.Context(), newRecordedEvent(streamOf(line), encodeEvents(t, c, streamOf(line), want)[0]))
+			in := exampleEvent(t, line, "Chez Zoé")
+			got, err := c.Decode(t.Context(), newRecordedEvent(streamOf(line), encodeEvents(t, c, streamOf(line), in)[0]))
 			if err != nil {
 				t.Fatal(err)
 			}
+			want, _ := event.MapPersonal(event.Latest(in), func(p event.Personal) (event.Personal, error) {
+				if text, ok := p.ClearText(); ok { // of an event in its first version
+					return event.Personal(text), nil
+				}
+				return p, nil
+			})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -66,7 +72,7 @@ func TestLastEventHasTheEndMarkAndAllHaveTheMetadata(t *testing.T) {
 	}
 	for i, p := range batch {
 		want.EndOfAppend = i == len(batch)-1
-		got, err := newRecordedEvent("account-a", p).DecodeMetadata()
+		got, err := c.DecodeMetadata(t.Context(), newRecordedEvent("account-a", p), event.AccountClosed{})
 		if err != nil || got != want {
 			t.Errorf("event %d: got %+v, %v, want %+v", i, got, err, want)
 		}

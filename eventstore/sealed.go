@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"lieudit/schemas/event"
 )
@@ -55,26 +56,95 @@ func sealField(key []byte, stream string, p event.Personal) (event.Personal, err
 	return event.Personal(sealedPrefix + base64.RawStdEncoding.EncodeToString(box)), nil
 }
 
-// Unseal decrypts one personal text of a stream, for folds that keep events as DecodeSealed returns them. An empty text
-// stays empty, and one whose key was destroyed is "". It fails with an *UnreadableError as Decode does.
-func (c *Codec) Unseal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
+// subjectOf is whose data key seals the personal texts of an event in a stream, and the reason in its envelope: the account
+// whose stream it is, or the one that the event names. "" means that nothing of it can be sealed.
+func subjectOf(stream string, e event.Event) string {
+	if bound, ok := e.(event.AccountBound); ok {
+		return bound.SealedFor()
+	}
+	switch category, id, _ := strings.Cut(stream, "-"); category {
+	case "account", "locations", "sync":
+		return id
+	}
+	return ""
+}
+
+// seal encrypts a personal text of a stream for a subject.
+func (c *Codec) seal(ctx context.Context, stream, subject string, p event.Personal) (event.Personal, error) {
+	if subject == "" {
+		return "", fmt.Errorf("%w: %s is about no account", errNotSealed, stream)
+	}
+	key, err := c.vault.Key(ctx, subject, true)
+	if err != nil {
+		return "", fmt.Errorf("data key of %s: %w", subject, err)
+	}
+	return sealField(key, stream, p)
+}
+
+// sealReason seals the reason of an envelope for a subject, "" for none. If the subject is erased the reason is left out.
+func (c *Codec) sealReason(ctx context.Context, stream, subject string, meta Metadata) (Metadata, error) {
+	if subject == "" || meta.Reason == "" {
+		return meta, nil
+	}
+	sealed, err := c.seal(ctx, stream, subject, event.Personal(meta.Reason))
+	if err != nil && !errors.Is(err, ErrDestroyed) {
+		return meta, err
+	}
+	meta.Reason, meta.SealedReason = "", sealed
+	return meta, nil
+}
+
+// SealReasonWithin is for commands that must not wait for the vault. It returns the envelope with its reason as Encode
+// writes it for an event e of a stream, or without a reason if the vault does not give the key in time; ok is false if the
+// reason is left out. An error means that the log could not be read.
+func (c *Codec) SealReasonWithin(ctx context.Context, wait time.Duration, stream string, e event.Event, meta Metadata) (sealed Metadata, ok bool, err error) {
+	sealsTexts, err := c.sealsTexts(ctx)
+	if err != nil || !sealsTexts || meta.Reason == "" {
+		return meta, true, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	sealed, err = c.sealReason(waiting, stream, subjectOf(stream, e), meta)
+	if err != nil {
+		sealed.Reason = ""
+	}
+	return sealed, sealed.StoredReason() != "", nil
+}
+
+// Open decrypts a personal text of an event e in a stream, or the reason in its envelope, for folds that keep events as
+// DecodeSealed returns them. An empty text stays empty, and one whose key was destroyed is "". It fails with an
+// *UnreadableError as Decode does.
+func (c *Codec) Open(ctx context.Context, stream string, e event.Event, p event.Personal) (event.Personal, error) {
 	if p == "" {
 		return "", nil
 	}
-	return c.unsealField(ctx, stream, p)
+	return c.open(ctx, stream, subjectOf(stream, e), p)
 }
 
-// DestroyKey makes the personal texts of a stream's entity unreadable for good, in all its streams.
+// Unseal is Open for a stream whose events name no other account than the stream does.
+func (c *Codec) Unseal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
+	return c.Open(ctx, stream, nil, p)
+}
+
+// DestroyKey makes the personal texts of a stream's entity unreadable for good, in all its streams. A key that was destroyed
+// before costs one read.
 func (c *Codec) DestroyKey(ctx context.Context, stream string) error {
+	if _, err := c.vault.Key(ctx, EntityID(stream), false); errors.Is(err, ErrDestroyed) {
+		return nil
+	}
 	return c.vault.DestroyKey(ctx, EntityID(stream))
 }
 
-func (c *Codec) unsealField(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
+// open returns a personal text of a stream in clear, "" if the subject's key was destroyed. That holds for a text that is on
+// the log in clear, too: no reader shows it any more.
+func (c *Codec) open(ctx context.Context, stream, subject string, p event.Personal) (event.Personal, error) {
+	if text, ok := p.ClearText(); ok {
+		return c.openClear(ctx, subject, text)
+	}
 	box, err := parseSealedField(p)
 	if err != nil {
 		return "", err
 	}
-	subject := EntityID(stream)
 	key, err := c.vault.Key(ctx, subject, false)
 	switch {
 	case errors.Is(err, ErrDestroyed):
@@ -84,13 +154,29 @@ func (c *Codec) unsealField(ctx context.Context, stream string, p event.Personal
 	case errors.Is(err, ErrNoKey):
 		return "", &UnreadableError{subject, err}
 	case err != nil:
-		return "", fmt.Errorf("data key of %s: %w", stream, err)
+		return "", fmt.Errorf("data key of %s: %w", subject, err)
 	}
 	plain, err := decryptBox(key, stream, box)
 	if err != nil {
 		err = &UnreadableError{subject, err}
 	}
 	return plain, err
+}
+
+// openClear returns a text that is on the log in clear, "" if the subject's key was destroyed. A key that is missing for
+// another reason does not matter.
+func (c *Codec) openClear(ctx context.Context, subject, text string) (event.Personal, error) {
+	if subject == "" {
+		return event.Personal(text), nil
+	}
+	_, err := c.vault.Key(ctx, subject, false)
+	switch {
+	case errors.Is(err, ErrDestroyed):
+		return "", nil
+	case err != nil && !errors.Is(err, ErrNoKey) && !errors.Is(err, ErrUnreadable):
+		return "", fmt.Errorf("data key of %s: %w", subject, err)
+	}
+	return event.Personal(text), nil
 }
 
 // CanUnseal says whether a sealed text of a stream opens with a key.

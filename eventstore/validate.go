@@ -92,19 +92,29 @@ func ValidateEvent(ctx context.Context, store Store, r RecordedEvent) error {
 // DecodeStrict is DecodeSealed that also checks the envelope and the form of the personal texts. What is not of the right
 // form is an *UnusableError, a type that the catalog lacks is event.ErrUnknownType.
 func DecodeStrict(r RecordedEvent) (event.Event, error) {
+	var m Metadata
 	e, err := DecodeSealed(r)
 	if err == nil {
-		_, err = r.DecodeMetadata()
+		m, err = r.DecodeMetadata()
 	}
 	if err != nil {
 		return nil, err
 	}
-	_, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
-		_, err := parseSealedField(p)
-		return p, err
-	})
+	_, err = event.MapPersonal(e, checkStoredForm)
+	if err == nil && m.SealedReason != "" {
+		_, err = parseSealedField(m.SealedReason)
+	}
 	if err != nil {
 		return nil, newUnusableError(r, err)
 	}
 	return e, nil
+}
+
+// checkStoredForm fails for a personal text that is neither sealed nor marked as clear.
+func checkStoredForm(p event.Personal) (event.Personal, error) {
+	if _, ok := p.ClearText(); ok {
+		return p, nil
+	}
+	_, err := parseSealedField(p)
+	return p, err
 }

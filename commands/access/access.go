@@ -41,7 +41,9 @@ type State struct {
 	IssuedBy  string
 	RevokedAt time.Time
 	RevokedBy string
-	Reason    string // of the revocation
+	Reason    event.Personal // of the revocation; sealed in decisions, in clear in what Revoke returns
+
+	OmitsLabel, OmitsReason bool // Revoke left it out, because the vault gave no data key at once
 }
 
 // Aggregate describes how token streams are folded.
@@ -95,7 +97,7 @@ func (t *Tokens) Issue(ctx context.Context, meta commands.Metadata, req TokenReq
 func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintext string, req TokenRequest) (IssuedToken, error) {
 	hash := token.HashOf(plaintext)
 	issued := event.TokenIssued{
-		Token: id, Role: string(req.Role), Account: req.Account, Label: req.Label, Hash: hash[:], Hint: t.prefixes.Hint(plaintext),
+		Token: id, Role: string(req.Role), Account: req.Account, Label: event.Personal(req.Label), Hash: hash[:], Hint: t.prefixes.Hint(plaintext),
 	}
 	position, err := t.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		switch {
@@ -110,19 +112,48 @@ func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintex
 }
 
 // Revoke ends a token for good and returns its state from then on. It is idempotent: a second revocation records nothing. An
-// unknown id is refused with ErrUnknownToken.
+// unknown id is refused with ErrUnknownToken. It does not wait for the vault: without it the token is revoked without its
+// reason, and returned without what the vault would open.
 func (t *Tokens) Revoke(ctx context.Context, meta commands.Metadata, id string) (State, eventstore.Position, error) {
+	var issued event.TokenIssued
+	if err := t.handler.View(ctx, id, func(s *State) { issued = s.Issued }); err != nil {
+		return State{}, 0, err
+	}
+	e := event.TokenRevoked{Token: issued.Token, Role: issued.Role, Account: issued.Account, Hash: issued.Hash, Hint: issued.Hint}
+	reason := event.Personal(meta.Reason)
+	meta, isOmitted, err := t.handler.SealReason(ctx, id, meta, e)
+	if err != nil {
+		return State{}, 0, err
+	}
 	var revoked State
+	isRevokedNow := false
 	position, err := t.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if s.Issued.Token == "" {
 			return commands.Refuse(ErrUnknownToken)
 		}
-		if revoked = *s; !s.RevokedAt.IsZero() {
+		revoked = *s
+		if isRevokedNow = s.RevokedAt.IsZero(); !isRevokedNow {
 			return commands.Result{}
 		}
-		revoked.RevokedAt, revoked.RevokedBy, revoked.Reason = t.now().UTC().Truncate(time.Microsecond), meta.Actor, meta.Reason
-		e := s.Issued
-		return commands.Append(event.TokenRevoked{Token: e.Token, Role: e.Role, Account: e.Account, Hash: e.Hash, Hint: e.Hint})
+		revoked.RevokedAt, revoked.RevokedBy = t.now().UTC().Truncate(time.Microsecond), meta.Actor
+		return commands.Append(e)
 	})
+	t.openState(ctx, id, &revoked)
+	if isRevokedNow && isOmitted {
+		revoked.OmitsReason = true
+	} else if isRevokedNow {
+		revoked.Reason = reason
+	}
 	return revoked, position, err
+}
+
+// openState opens the label and the reason of a token that a command returns, or says that it leaves them out.
+func (t *Tokens) openState(ctx context.Context, id string, s *State) {
+	var ok bool
+	if s.Issued.Label, ok = t.handler.OpenAtOnce(ctx, id, s.Issued, s.Issued.Label); !ok {
+		s.OmitsLabel = true
+	}
+	if s.Reason, ok = t.handler.OpenAtOnce(ctx, id, s.Issued, s.Reason); !ok {
+		s.OmitsReason = true
+	}
 }

@@ -43,16 +43,19 @@ type Terms struct {
 
 // Key is an API key of either kind, valid until it is revoked.
 type Key struct {
-	ID, Label, Hint string
-	Kind            token.Kind
-	Hash            []byte   // SHA-256 of its token
-	Token           string   // in clear, of a publishable key alone
-	Origins         []string // from which a browser may use a publishable key
-	IssuedAt        time.Time
-	IssuedBy        string
-	RevokedAt       time.Time
-	RevokedBy       string
-	Reason          string // of the revocation
+	ID, Hint  string
+	Label     event.Personal // as Reason: sealed in decisions, in clear in what commands and StateAsOf return
+	Kind      token.Kind
+	Hash      []byte   // SHA-256 of its token
+	Token     string   // in clear, of a publishable key alone
+	Origins   []string // from which a browser may use a publishable key
+	IssuedAt  time.Time
+	IssuedBy  string
+	RevokedAt time.Time
+	RevokedBy string
+	Reason    event.Personal // of the revocation
+
+	OmitsLabel, OmitsReason bool // a command left it out, because the vault gave no data key at once
 }
 
 // Active says whether the key is not revoked. The key of a closed account is active and of no use.

@@ -121,7 +121,7 @@ func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Micr
 // newID makes an id that nothing else has. Ids of version 7 sort by the time they were made.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event
+// StateAsOf folds the account's stream up to an instant. It returns the state, with its personal texts in clear, and the last event
 // that was folded. The zero instant means the end of the stream, whatever the times of its events are: the log's clock may be
 // ahead. It fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also
 // before they were made.
@@ -146,6 +146,9 @@ func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s 
 			return State{}, last, err
 		}
 		rec, err := commands.NewRecord(r, e)
+		if err == nil {
+			rec.Reason, err = a.codec.Unseal(ctx, stream, rec.Reason)
+		}
 		if err != nil {
 			return State{}, last, err
 		}

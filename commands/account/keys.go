@@ -48,7 +48,7 @@ func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metada
 func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey {
 	plaintext := a.tokens.New(req.Kind)
 	hash := token.HashOf(plaintext)
-	k := Key{ID: newID(), Label: req.Label, Hint: a.tokens.Hint(plaintext), Kind: req.Kind, Hash: hash[:],
+	k := Key{ID: newID(), Label: event.Personal(req.Label), Hint: a.tokens.Hint(plaintext), Kind: req.Kind, Hash: hash[:],
 		IssuedAt: a.logTime(), IssuedBy: meta.Actor}
 	if k.Kind == token.Publishable {
 		k.Token = plaintext
@@ -79,20 +79,44 @@ func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.R
 }
 
 // RevokeKey ends a key for good and returns it as it is from then on. It is idempotent, and works on a closed account too. An
-// unknown key is refused with ErrUnknownKey.
+// unknown key is refused with ErrUnknownKey. It does not wait for the vault: without it the key is revoked without its reason,
+// and returned without what the vault would open.
 func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metadata, key string) (Key, eventstore.Position, error) {
 	var revoked Key
+	reason := event.Personal(meta.Reason)
+	meta, isOmitted, err := a.handler.SealReason(ctx, id, meta, event.KeyRevoked{})
+	if err != nil {
+		return Key{}, 0, err
+	}
+	isRevokedNow := false
 	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
 		result := revokeKey(s, key)
 		if result.Err() == nil {
 			revoked = *s.Keys[key]
 		}
-		if len(result.Events()) > 0 {
-			revoked.RevokedAt, revoked.RevokedBy, revoked.Reason = a.logTime(), meta.Actor, meta.Reason
+		if isRevokedNow = len(result.Events()) > 0; isRevokedNow {
+			revoked.RevokedAt, revoked.RevokedBy = a.logTime(), meta.Actor
 		}
 		return result
 	})
+	a.openKey(ctx, id, &revoked)
+	if isRevokedNow && isOmitted {
+		revoked.OmitsReason = true
+	} else if isRevokedNow {
+		revoked.Reason = reason
+	}
 	return revoked, position, err
+}
+
+// openKey opens the label and the reason of a key that a command returns, or says that it leaves them out.
+func (a *Accounts) openKey(ctx context.Context, id string, k *Key) {
+	var ok bool
+	if k.Label, ok = a.handler.OpenAtOnce(ctx, id, event.SecretKeyIssued{}, k.Label); !ok {
+		k.OmitsLabel = true
+	}
+	if k.Reason, ok = a.handler.OpenAtOnce(ctx, id, event.KeyRevoked{}, k.Reason); !ok {
+		k.OmitsReason = true
+	}
 }
 
 // revokeKey does not ask whether the account is closed: a leaked key must be revocable at any time.
@@ -107,8 +131,8 @@ func revokeKey(s *State, key string) commands.Result {
 	return commands.Append(event.KeyRevoked{Key: k.ID, Hint: k.Hint, Hash: k.Hash})
 }
 
-// ChangeOrigins replaces the origins of a publishable key and returns the key as it is then; its token stays the same. The
-// origins that it has already change nothing. It is refused with ErrUnknownKey, refusal.AccountClosed,
+// ChangeOrigins replaces the origins of a publishable key and returns the key as it is then; its token stays the same. Without
+// the vault it is returned without its label. The origins that it has already change nothing. It is refused with ErrUnknownKey, refusal.AccountClosed,
 // refusal.OriginsOnSecretKey, refusal.KeyRevoked or an error of package origin.
 func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.Metadata, key string, rawOrigins []string) (Key, eventstore.Position, error) {
 	var changed Key
@@ -117,6 +141,7 @@ func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.M
 		result, changed = changeOrigins(s, key, rawOrigins)
 		return result
 	})
+	a.openKey(ctx, id, &changed)
 	return changed, position, err
 }
 

@@ -112,14 +112,20 @@ func resolveQuota(name plan.Name, requested, agencyQuota int64) (int64, error) {
 	return requested, nil
 }
 
-// CloseAccount ends the account and, with it, every key of it and of its sub-clients. It is idempotent.
-func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+// CloseAccount ends the account and, with it, every key of it and of its sub-clients. It is idempotent. It does not wait for
+// the vault: without it the account is closed without its reason, and isReasonOmitted says so.
+func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Metadata) (position eventstore.Position, isReasonOmitted bool, err error) {
+	meta, isReasonOmitted, err = a.handler.SealReason(ctx, id, meta, event.AccountClosed{})
+	if err != nil {
+		return 0, false, err
+	}
+	position, err = a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
 		if meta.IsByAgency() && s.Agency.At(a.now()) == "" { // it left the agency after the caller was authorized
 			return commands.Refuse(ErrUnknownAccount)
 		}
 		return closeAccount(s)
 	})
+	return position, isReasonOmitted, err
 }
 
 // closeAccount changes nothing for a closed account.
@@ -131,7 +137,8 @@ func closeAccount(s *State) commands.Result {
 }
 
 // EraseAccount makes the personal data of a closed account unreadable for good: first the log records it, then the account's
-// data key is destroyed. It is idempotent, and a second call finishes an erasure that stopped between the two.
+// data key is destroyed, and with it the reason of the erasure. It is idempotent, and a second call finishes an erasure that
+// stopped between the two.
 func (a *Accounts) EraseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
 	position, err := a.handleExisting(ctx, id, meta, eraseAccount)
 	if err != nil {

@@ -19,8 +19,9 @@ func TestCommandsDecide(t *testing.T) {
 			return openReferential(s, tinyPlan, event.ReferentialOpened{Code: code, Name: "N"})
 		}
 	}
-	renaming := func(code, name string) commands.Decision[State] {
-		return func(s *State) commands.Result { return renameReferential(s, code, name) }
+	renaming := func(code string, name event.Personal) commands.Decision[State] {
+		isClear := func(p event.Personal) (event.Personal, error) { return p, nil }
+		return func(s *State) commands.Result { return renameReferential(s, code, name, isClear) }
 	}
 	toggling := func(action, code, id string) commands.Decision[State] {
 		return func(s *State) commands.Result {

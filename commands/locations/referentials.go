@@ -19,8 +19,10 @@ type Referential struct {
 	Active            int // sites
 }
 
-func (ref *referentialState) toReferential() Referential {
-	return Referential{ref.code, ref.name, ref.created, ref.archived, ref.active}
+// showReferential returns a referential with its name in clear.
+func (l *Locations) showReferential(ctx context.Context, account string, ref *referentialState) (Referential, error) {
+	name, err := l.codec.Unseal(ctx, streamOf(account), ref.name)
+	return Referential{ref.code, string(name), ref.created, ref.archived, ref.active}, err
 }
 
 // OpenReferential opens a referential. It is refused with refusal.ReferentialsOverCapacity if all that the plan allows are in
@@ -32,7 +34,7 @@ func (l *Locations) OpenReferential(ctx context.Context, account string, meta co
 		return Referential{}, 0, err
 	}
 	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
-		return openReferential(s, limit, event.ReferentialOpened{Code: code, Name: name})
+		return openReferential(s, limit, event.ReferentialOpened{Code: code, Name: event.Personal(name)})
 	})
 }
 
@@ -47,24 +49,31 @@ func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) comma
 }
 
 // RenameReferential gives a referential another name. The name that it has changes nothing. It is refused with
-// ErrUnknownReferential or refusal.ReferentialArchived.
+// ErrUnknownReferential or refusal.ReferentialArchived, and it fails if the vault cannot open the name before.
 func (l *Locations) RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
-	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result { return renameReferential(s, code, name) })
+	openName := func(name event.Personal) (event.Personal, error) { return l.codec.Unseal(ctx, streamOf(account), name) }
+	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
+		return renameReferential(s, code, event.Personal(name), openName)
+	})
 }
 
-func renameReferential(s *State, code, name string) commands.Result {
+func renameReferential(s *State, code string, name event.Personal, openName func(event.Personal) (event.Personal, error)) commands.Result {
 	ref, err := s.findWritableReferential(code)
+	if err != nil {
+		return commands.Refuse(err)
+	}
+	before, err := openName(ref.name)
 	switch {
 	case err != nil:
-		return commands.Refuse(err)
-	case ref.name == name:
+		return commands.Fail(err)
+	case before == name:
 		return commands.Result{}
 	}
-	return commands.Append(event.ReferentialRenamed{Code: code, Before: ref.name, Name: name})
+	return commands.Append(event.ReferentialRenamed{Code: code, Before: before, Name: name})
 }
 
 // ArchiveReferential ends a referential for writes and deactivates its sites, in one append. It is idempotent. It is refused
-// with ErrUnknownReferential alone.
+// with ErrUnknownReferential alone, and it fails if the vault cannot open the name that its caller is shown.
 func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta commands.Metadata, code string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
@@ -78,6 +87,9 @@ func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta
 			return commands.Refuse(err)
 		case !ref.archived.IsZero():
 			return commands.Result{}
+		}
+		if _, err := l.showReferential(ctx, account, ref); err != nil {
+			return commands.Fail(err)
 		}
 		events, err := stager.buildEvents(ctx, deactivateAllSites(s, ref, account, limit))
 		if err != nil {
@@ -107,11 +119,15 @@ func (l *Locations) handleReferential(ctx context.Context, account string, meta 
 	if err != nil {
 		return Referential{}, position, err
 	}
-	var referential Referential
+	var found referentialState
 	err = l.handler.View(ctx, account, func(s *State) {
 		if ref, ok := s.referentials[code]; ok {
-			referential = ref.toReferential()
+			found = *ref
 		}
 	})
+	if err != nil {
+		return Referential{}, position, err
+	}
+	referential, err := l.showReferential(ctx, account, &found)
 	return referential, position, err
 }

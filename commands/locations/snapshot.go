@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/event"
 )
 
 // snapshotFormat names the encoding below: another encoding needs another name.
 //
 // The encoding is written by hand and not by encoding/gob because a state may hold half a million small structs of unexported
 // fields, which gob could only write through exported copies.
-const snapshotFormat = "places.2"
+const snapshotFormat = "places.3"
 
 // marshalSnapshot encodes a state. pendingRows are left out: there are none between two commands.
 func marshalSnapshot(s *State) []byte {
 	b := binary.AppendUvarint(make([]byte, 0, 1024+128*s.totalSites), uint64(len(s.referentials)))
 	for _, ref := range s.referentials {
 		b = appendText(b, ref.code)
-		b = appendText(b, ref.name)
+		b = appendText(b, string(ref.name))
 		b = appendTime(b, ref.created)
 		b = appendTime(b, ref.archived)
 		b = binary.AppendUvarint(b, uint64(len(ref.sites)))
@@ -62,7 +63,7 @@ func unmarshalSnapshot(data []byte) (State, error) {
 	r := snapshotReader{rest: data}
 	count := r.readCount()
 	for range count {
-		ref := &referentialState{code: r.readText(), name: r.readText(), created: r.readTime(), archived: r.readTime()}
+		ref := &referentialState{code: r.readText(), name: event.Personal(r.readText()), created: r.readTime(), archived: r.readTime()}
 		n := r.readCount()
 		ref.sites = make(map[string]siteState, n)
 		for range n {

@@ -24,7 +24,8 @@ type State struct {
 
 // referentialState is a referential with its sites, active or not: a site is never deleted.
 type referentialState struct {
-	code, name        string
+	code              string
+	name              event.Personal // sealed, or marked as clear
 	created, archived time.Time
 	active            int                  // sites
 	sites             map[string]siteState // by external id

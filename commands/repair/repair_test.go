@@ -67,7 +67,7 @@ func openDamagedLog(t *testing.T) (*journal.Journal, *account.Accounts) {
 func TestRepairVoidsWhatCannotBeUsedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	log, a := openDamagedLog(t)
-	if _, err := a.CloseAccount(t.Context(), "a", operator); err == nil {
+	if _, _, err := a.CloseAccount(t.Context(), "a", operator); err == nil {
 		t.Fatal("the account was closed on a state that may be wrong")
 	}
 	r := repair.New(log, codec)
@@ -88,7 +88,7 @@ func TestRepairVoidsWhatCannotBeUsedAndNothingElse(t *testing.T) {
 	if diff := cmp.Diff([]line{{"account-a", 1}, {"locations-a", 1}, {"locations-a", 3}}, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := a.CloseAccount(t.Context(), "a", operator); err != nil {
+	if _, _, err := a.CloseAccount(t.Context(), "a", operator); err != nil {
 		t.Errorf("after the repair: %v", err)
 	}
 	if again, err := r.RepairAccount(t.Context(), "a", operator); err != nil || len(again) != 0 {

@@ -25,7 +25,7 @@ import (
 // appendEvent appends an event to a log as a command does.
 func appendEvent(t *testing.T, store eventstore.Store, stream string, e event.Event) {
 	t.Helper()
-	batch, err := eventstore.NewCodec(noVault{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{e})
+	batch, err := eventstore.NewCodec(oneKeyVault{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.I
 // startStoppableMeter starts a meter and returns the function that ends it in good order.
 func startStoppableMeter(t *testing.T, log, core eventstore.Store, quotas usage.Quotas) (*usage.Meter, func()) {
 	t.Helper()
-	m := usage.New(log, eventstore.NewCodec(noVault{}), quotas, keptTerms, newLimiter(), clock.New(clock.Options{}), slog.New(slog.DiscardHandler))
+	m := usage.New(log, eventstore.NewCodec(oneKeyVault{}), quotas, keptTerms, newLimiter(), clock.New(clock.Options{}), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

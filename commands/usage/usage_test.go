@@ -27,11 +27,11 @@ import (
 	"lieudit/schemas/token"
 )
 
-// noVault has no keys: usage has no personal fields.
-type noVault struct{}
+// oneKeyVault has the same key for every account: of usage, only reasons of adjustments are sealed.
+type oneKeyVault struct{}
 
-func (noVault) Key(context.Context, string, bool) ([]byte, error) { return nil, eventstore.ErrNoKey }
-func (noVault) DestroyKey(context.Context, string) error          { return nil }
+func (oneKeyVault) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
+func (oneKeyVault) DestroyKey(context.Context, string) error          { return nil }
 
 // fakeQuotas has the quotas of accounts.
 type fakeQuotas struct {
@@ -84,7 +84,7 @@ func startMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas,
 // startMeterOf starts a meter that knows the terms of accounts at other times than now.
 func startMeterOf(t testing.TB, log eventstore.Store, quotas usage.Quotas, terms usage.Terms, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	return runMeter(t, usage.New(log, eventstore.NewCodec(noVault{}), quotas, terms, newLimiter(), clocktest.Follow(clock), slog.New(slog.DiscardHandler)), log)
+	return runMeter(t, usage.New(log, eventstore.NewCodec(oneKeyVault{}), quotas, terms, newLimiter(), clocktest.Follow(clock), slog.New(slog.DiscardHandler)), log)
 }
 
 // newLimiter returns the wait limiter of an instance.
@@ -96,7 +96,7 @@ func newWait(account string) *waitlimit.Wait { return newLimiter().NewWait(accou
 // startLimitedMeter starts a meter with a wait limiter.
 func startLimitedMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas, limiter *waitlimit.Limiter, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	return runMeter(t, usage.New(store, eventstore.NewCodec(noVault{}), quotas, keptTerms, limiter, clocktest.Follow(clock), slog.New(slog.DiscardHandler)), core)
+	return runMeter(t, usage.New(store, eventstore.NewCodec(oneKeyVault{}), quotas, keptTerms, limiter, clocktest.Follow(clock), slog.New(slog.DiscardHandler)), core)
 }
 
 // runMeter runs a meter until the test ends.

@@ -106,11 +106,14 @@ func (h *handler) closeAccount(ctx context.Context, c call, in body.CloseAccount
 	if err := checkConfirmation(c, in.ID); err != nil {
 		return kit.Response{}, err
 	}
-	at, err := h.accounts.Commands.CloseAccount(ctx, c.Vars["id"], metadata(c, in.Reason))
+	at, isReasonOmitted, err := h.accounts.Commands.CloseAccount(ctx, c.Vars["id"], metadata(c, in.Reason))
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
 		return kit.Response{}, err
 	}
 	shown, err := h.loadUnnamedAccount(ctx, c.Vars["id"]) // an account whose name is unreadable must be closed to be erased
+	if isReasonOmitted {
+		shown.Omitted = append(shown.Omitted, omittedReason)
+	}
 	return kit.Response{Body: shown}, err
 }
 

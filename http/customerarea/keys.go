@@ -11,6 +11,7 @@ import (
 	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/origin"
+	"lieudit/schemas/refusal"
 )
 
 // issueKey issues a key. The token of a secret key is in this answer alone; only its hash is kept. That of a publishable key is
@@ -47,10 +48,27 @@ func (h *handler) changeOrigins(ctx context.Context, c call, in body.ChangeOrigi
 // toKey is a key as its stream has it. The token of a secret key is not there.
 func toKey(k *account.Key) body.Key {
 	return body.Key{
-		ID: k.ID, Kind: k.Kind, Label: k.Label, Hint: k.Hint, Origins: k.Origins, Token: k.Token,
-		Created: k.IssuedAt, CreatedBy: k.IssuedBy, Revoked: k.RevokedAt, RevokedBy: k.RevokedBy, Reason: k.Reason,
-		Warnings: origin.Warnings(k.Origins),
+		ID: k.ID, Kind: k.Kind, Label: string(k.Label), Hint: k.Hint, Origins: k.Origins, Token: k.Token,
+		Created: k.IssuedAt, CreatedBy: k.IssuedBy, Revoked: k.RevokedAt, RevokedBy: k.RevokedBy, Reason: string(k.Reason),
+		Omitted: omittedMembers(k.OmitsLabel, k.OmitsReason), Warnings: origin.Warnings(k.Origins),
 	}
+}
+
+// The members that an answer names as omitted.
+const (
+	omittedLabel  = "label"
+	omittedReason = "raison"
+)
+
+// omittedMembers names the members that an answer leaves out because the vault gave no data key.
+func omittedMembers(label, reason bool) (omitted []string) {
+	if label {
+		omitted = append(omitted, omittedLabel)
+	}
+	if reason {
+		omitted = append(omitted, omittedReason)
+	}
+	return omitted
 }
 
 // issueToken issues a customer-area token, whose text is in this answer alone.
@@ -80,7 +98,10 @@ func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) err
 	case !needsAccount:
 		return nil
 	}
-	_, err := h.accounts.Commands.CurrentState(ctx, in.Account)
+	s, err := h.accounts.Commands.CurrentState(ctx, in.Account)
+	if err == nil && s.Erased {
+		err = refusal.AccountClosed
+	}
 	return err
 }
 
@@ -96,8 +117,9 @@ func (h *handler) revokeToken(ctx context.Context, c call, in body.RevokeToken) 
 		return kit.Response{}, err
 	}
 	return kit.OK(body.AreaToken{
-		ID: ended.Issued.Token, Role: accessschemas.Role(ended.Issued.Role), Account: ended.Issued.Account, Label: ended.Issued.Label,
+		ID: ended.Issued.Token, Role: accessschemas.Role(ended.Issued.Role), Account: ended.Issued.Account, Label: string(ended.Issued.Label),
 		Hint: ended.Issued.Hint, Created: ended.IssuedAt, CreatedBy: ended.IssuedBy,
-		Revoked: ended.RevokedAt, RevokedBy: ended.RevokedBy, Reason: ended.Reason,
+		Revoked: ended.RevokedAt, RevokedBy: ended.RevokedBy, Reason: string(ended.Reason),
+		Omitted: omittedMembers(ended.OmitsLabel, ended.OmitsReason),
 	})
 }

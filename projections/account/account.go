@@ -16,11 +16,13 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Model is the read model of accounts. Their names are personal: an erasure empties them.
+// Model is the read model of accounts. Their names, the labels of their keys and tokens and the reasons of revocations are
+// personal: an erasure empties them.
 var Model = projector.Model{
 	ReadModel:         table.AccountModel,
 	IsExhaustive:      true,
 	NeedsPersonalData: true,
+	NeedsReasons:      true,
 	Handlers: []projector.EventHandler{
 		projector.On(onAccountOpened),
 		projector.On(onPlanChanged),
@@ -36,7 +38,8 @@ var Model = projector.Model{
 		projector.On(onTokenIssued),
 		projector.On(onTokenRevoked),
 	},
-	DropRows: dropRows,
+	DropRows:  dropRows,
+	EraseRows: eraseTokenTexts,
 }
 
 // dropRows deletes an account and its keys, or the token whose stream the owner is.
@@ -105,16 +108,24 @@ func onAccountClosed(b *projector.Changeset, _ event.AccountClosed, r projector.
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Closed = table.InstantOf(r.Time) })
 }
 
-// onAccountErased empties the name, and has it scrubbed from the database's files.
+// onAccountErased empties what is personal, and has it scrubbed from the database's files.
 func onAccountErased(b *projector.Changeset, _ event.AccountErased, r projector.Record) {
 	projector.RequireScrub(b)
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Name = "" })
+	projector.BlankColumns(b, table.Keys, []string{"label", "reason"}, "account", r.Account())
+	eraseTokenTexts(b, r.Account())
+}
+
+// eraseTokenTexts empties what is personal of the tokens that act for an account.
+func eraseTokenTexts(b *projector.Changeset, account string) {
+	projector.RequireScrub(b)
+	projector.BlankColumns(b, table.Tokens, []string{"label", "reason"}, "account", account)
 }
 
 // onSecretKeyIssued puts the key. Its hash stays out of the tables: only the key ring needs it.
 func onSecretKeyIssued(b *projector.Changeset, e event.SecretKeyIssued, r projector.Record) {
 	projector.PutRow(b, table.Keys, table.Key{
-		ID: e.Key, Account: r.Account(), Kind: string(token.Secret), Label: e.Label, Hint: e.Hint, Origins: "[]",
+		ID: e.Key, Account: r.Account(), Kind: string(token.Secret), Label: string(e.Label), Hint: e.Hint, Origins: "[]",
 		Created: table.InstantOf(r.Time), CreatedBy: r.Meta.Actor,
 	})
 }
@@ -122,7 +133,7 @@ func onSecretKeyIssued(b *projector.Changeset, e event.SecretKeyIssued, r projec
 // onPublishableKeyIssued puts the key with its token, which is public by nature and shown again.
 func onPublishableKeyIssued(b *projector.Changeset, e event.PublishableKeyIssued, r projector.Record) {
 	projector.PutRow(b, table.Keys, table.Key{
-		ID: e.Key, Account: r.Account(), Kind: string(token.Publishable), Label: e.Label, Hint: e.Hint, Origins: jsonArray(e.Origins),
+		ID: e.Key, Account: r.Account(), Kind: string(token.Publishable), Label: string(e.Label), Hint: e.Hint, Origins: jsonArray(e.Origins),
 		Token: e.Token, Created: table.InstantOf(r.Time), CreatedBy: r.Meta.Actor,
 	})
 }
@@ -141,7 +152,7 @@ func onKeyOriginsChanged(b *projector.Changeset, e event.KeyOriginsChanged, _ pr
 // onTokenIssued puts the token under its own id: the account it acts for may be none.
 func onTokenIssued(b *projector.Changeset, e event.TokenIssued, r projector.Record) {
 	projector.PutRow(b, table.Tokens, table.Token{
-		ID: e.Token, Role: e.Role, Account: e.Account, Label: e.Label, Hint: e.Hint,
+		ID: e.Token, Role: e.Role, Account: e.Account, Label: string(e.Label), Hint: e.Hint,
 		Created: table.InstantOf(r.Time), CreatedBy: r.Meta.Actor,
 	})
 }

@@ -1,10 +1,11 @@
 // Package audit fills the audit trail: one row for every event of accounts, tokens and customers' locations, as an auditor
-// reads it, and one row for every site that an event changed. Its one constraint: it never sees a personal field, and it
-// shows of a hash only the first characters.
+// reads it, and one row for every site that an event changed. What people typed into an event (reason, labels, names) is in
+// a row of its own, which an erasure deletes. It never sees what the log says of a site, and it shows of a hash only the
+// first characters.
 //
 // The projector calls the handlers of Model with each decoded event. A handler makes an entry of the event's place and
 // metadata (newEntry), adds who and what the event is about, its sentence from the catalog and its data as JSON, and puts
-// it into the changeset. An event of the catalog needs nothing in this package.
+// it into the changeset, beside its texts (putTexts). An event of the catalog needs nothing in this package.
 package audit
 
 import (
@@ -20,16 +21,21 @@ import (
 
 // Model is the audit trail.
 var Model = projector.Model{
-	ReadModel:    table.AuditModel,
-	IsExhaustive: true,
+	ReadModel:         table.AuditModel,
+	IsExhaustive:      true,
+	NeedsPersonalData: true,
+	NeedsReasons:      true,
 	Handlers: []projector.EventHandler{
 		projector.OnAnyOther(onAnyOther, "account", tokenCategory, locationsCategory),
-		projector.On(onSitesChanged),
-		projector.On(onSyncStaged),
-		projector.On(onSyncCommitted),
-		projector.On(onUnchangedWriteRecorded),
+		projector.On(onAccountOpened),
+		projector.On(onAccountErased),
+		projector.OnSealed(onSitesChanged),
+		projector.OnSealed(onSyncStaged),
+		projector.OnSealed(onSyncCommitted),
+		projector.OnSealed(onUnchangedWriteRecorded),
 	},
-	DropRows: dropRows,
+	DropRows:  dropRows,
+	EraseRows: eraseTexts,
 }
 
 const (
@@ -40,6 +46,8 @@ const (
 // dropRows deletes the entries of an account, or those of the one stream of a token. Entries about tokens are shown with
 // the account that the token acts for, but come from the token's stream: dropping the account keeps them.
 func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
+	projector.RequireScrub(b)
+	projector.DeleteRows(b, table.AuditTexts, "owner", owner)
 	if token, ok := strings.CutPrefix(owner, "/token-"); ok {
 		projector.DeleteRowsWhere(b, table.AuditEntries, "kind = ? and subject = ?", table.AuditKindToken, token)
 		return
@@ -51,15 +59,56 @@ func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 func onAnyOther(b *projector.Changeset, e event.Event, r projector.Record) {
 	entry := newEntry(r)
 	setSubject(&entry, e)
-	entry.Sentence, entry.Data = event.Sentence(e), redactedJSON(e)
+	entry.Sentence, entry.Data = event.Sentence(e), redactedJSON(withoutPersonal(e))
 	projector.PutRow(b, table.AuditEntries, entry)
+	putTexts(b, entry, redactedJSON(e), r)
+}
+
+// putTexts puts what people typed into the event of an entry. data is the event as JSON with its personal texts.
+func putTexts(b *projector.Changeset, entry table.AuditEntry, data string, r projector.Record) {
+	if data == entry.Data {
+		data = ""
+	}
+	if data == "" && r.Meta.Reason == "" {
+		return
+	}
+	projector.PutRow(b, table.AuditTexts, table.AuditText{
+		Position: entry.Position, Owner: table.StreamOwner(r.Stream), Account: entry.Account, Reason: r.Meta.Reason, Data: data,
+	})
+}
+
+// withoutPersonal is the event with its personal texts empty.
+func withoutPersonal(e event.Event) event.Event {
+	blank, err := event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
+	if err != nil { // only the function returns one
+		return e
+	}
+	return blank
+}
+
+// onAccountOpened puts the entry of an account without its name, which the account itself shows.
+func onAccountOpened(b *projector.Changeset, e event.AccountOpened, r projector.Record) {
+	e.Name = ""
+	onAnyOther(b, e, r)
+}
+
+// onAccountErased puts the entry of the erasure and deletes what people typed about the account before.
+func onAccountErased(b *projector.Changeset, e event.AccountErased, r projector.Record) {
+	eraseTexts(b, r.Account())
+	onAnyOther(b, e, r)
+}
+
+// eraseTexts deletes what people typed about an account, or about a token that acts for it.
+func eraseTexts(b *projector.Changeset, account string) {
+	projector.RequireScrub(b)
+	projector.DeleteRows(b, table.AuditTexts, "account", account)
 }
 
 // newEntry returns an entry with what the event's stream, place and metadata say.
 func newEntry(r projector.Record) table.AuditEntry {
 	entry := table.AuditEntry{
 		Position: int64(r.Position), Account: r.Account(), Subject: r.Account(), Kind: table.AuditKindAccount,
-		Recorded: table.InstantOf(r.Time), Type: r.Type, Actor: r.Meta.Actor, OnBehalfOf: r.Meta.OnBehalfOf, Reason: r.Meta.Reason,
+		Recorded: table.InstantOf(r.Time), Type: r.Type, Actor: r.Meta.Actor, OnBehalfOf: r.Meta.OnBehalfOf,
 	}
 	switch category, _, _ := strings.Cut(r.Stream, "-"); category {
 	case tokenCategory: // no account owns the stream of a token
@@ -93,7 +142,7 @@ const (
 	shownHashChars = 16         // enough characters of a hash to tell keys apart, too few to be the hash
 )
 
-// redactedJSON is the event as JSON, with its hash cut short. Its personal fields are empty already.
+// redactedJSON is the event as JSON, with its hash cut short.
 func redactedJSON(e event.Event) string {
 	before, rest, found := strings.Cut(toJSON(e), hashField)
 	if !found {

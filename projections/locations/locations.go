@@ -10,7 +10,7 @@
 //	SitesChanged ─────────────┐
 //	SyncStaged, by its commit ┴> writeSiteRows ──> site, outbox
 //	Referential…, SyncCommitted ─────────────────> referential
-//	AccountErased ──> erasure, no more sites, outbox
+//	AccountErased ──> erasure, no more sites and names, outbox
 package locations
 
 import (
@@ -65,7 +65,7 @@ func (w rowWriter) queueAccountDeletion(b *projector.Changeset, account string, 
 
 func onReferentialOpened(b *projector.Changeset, e event.ReferentialOpened, r projector.Record) {
 	opened := blankReferential(e.Code, r)
-	opened.Name, opened.Position = e.Name, int64(r.Position)
+	opened.Name, opened.Position = string(e.Name), int64(r.Position)
 	projector.PutRow(b, table.Referentials, opened)
 }
 
@@ -77,7 +77,7 @@ func blankReferential(code string, r projector.Record) table.Referential {
 
 func onReferentialRenamed(b *projector.Changeset, e event.ReferentialRenamed, r projector.Record) {
 	updateReferential(b, e.Code, r, func(t *table.Referential) {
-		t.Name = e.Name
+		t.Name = string(e.Name)
 		markChanged(t, r)
 	})
 }
@@ -185,10 +185,11 @@ var erasureStates = projector.StreamState[table.Erasure, *erasureState]{
 
 type erasureState struct{ isErased bool }
 
-// onAccountErased deletes the account's sites and marks its locations stream as erased, for this batch and later ones.
+// onAccountErased deletes the account's sites, empties the names of its referentials and marks its locations stream as erased, for this batch and later ones.
 func (w rowWriter) onAccountErased(b *projector.Changeset, _ event.AccountErased, r projector.Record) {
 	projector.RequireScrub(b)
 	projector.DeleteRows(b, table.Sites, "account", r.Account())
+	projector.BlankColumns(b, table.Referentials, []string{"name"}, "account", r.Account())
 	w.queueAccountDeletion(b, r.Account(), r.Position)
 	locationsRecord := r
 	locationsRecord.Stream = locationsCategory + "-" + r.Account()

@@ -159,6 +159,9 @@ func (v *accountFilter) dropErased(m Model, b *Changeset) {
 	}
 	for owner, at := range v.erased {
 		m.DropRows(b, owner, at)
+		if m.EraseRows != nil {
+			m.EraseRows(b, owner)
+		}
 	}
 }
 

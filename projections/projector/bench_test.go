@@ -37,5 +37,5 @@ func BenchmarkProjection(b *testing.B) {
 func benchEntry(n int) table.AuditEntry {
 	data, _ := json.Marshal(map[string]string{"key": "k", "label": "server", "hint": "ld_sk_…abcd", "hash": strings.Repeat("x", 43) + "="})
 	return table.AuditEntry{Position: int64(n+1) * 300, Account: "a0001", Recorded: table.Instant(n + 1), Type: "account.secret-key-issued.v1",
-		Kind: table.AuditKindKeys, Subject: "a0001-k1", Actor: "token:t1", Reason: "because", Sentence: "issued secret key a0001-k1 (ld_sk_…abcd)", Data: string(data)}
+		Kind: table.AuditKindKeys, Subject: "a0001-k1", Actor: "token:t1", Sentence: "issued secret key a0001-k1 (ld_sk_…abcd)", Data: string(data)}
 }

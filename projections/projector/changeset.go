@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
@@ -85,11 +86,22 @@ func DeleteRows[R any](b *Changeset, t table.Table[R], column, value string) {
 
 // DeleteRowsWhere is DeleteRows for the rows that an SQL condition holds for.
 func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, args ...any) {
+	runStatement(b, t, "delete from {"+t.Name+"} where "+condition, args...)
+}
+
+// BlankColumns empties text columns of the rows of a table whose text column holds a value, whether this batch wrote them or
+// an earlier one. Rows that later events put stay.
+func BlankColumns[R any](b *Changeset, t table.Table[R], blank []string, column, value string) {
+	runStatement(b, t, "update {"+t.Name+"} set "+strings.Join(blank, " = '', ")+" = '' where "+column+" = ?", value)
+}
+
+// runStatement runs a statement on many rows of a table, after what was collected before it.
+func runStatement[R any](b *Changeset, t table.Table[R], statement string, args ...any) {
 	p := tableChangesOf(b, t)
 	before := &tableChanges[R]{p.table, p.rows, p.updates, nil}
 	p.rows, p.updates = map[string]*R{}, map[string][]rowUpdate[R]{}
 	p.before = append(p.before, before.flush, func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "delete from {"+t.Name+"} where "+condition, args...)
+		_, err := tx.Exec(ctx, statement, args...)
 		return err
 	})
 }
@@ -99,7 +111,7 @@ type tableChanges[R any] struct {
 	table   table.Table[R]
 	rows    map[string]*R
 	updates map[string][]rowUpdate[R]                // of rows that are yet to be read
-	before  []func(context.Context, *sqldb.Tx) error // steps that come first: each deletion, after the changes collected before it
+	before  []func(context.Context, *sqldb.Tx) error // steps that come first: each statement, after the changes collected before it
 }
 
 // rowUpdate is one call of UpdateRowOr.

@@ -41,8 +41,9 @@ func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r event
 	if d.handler.apply == nil && !eventstore.IsCorrection(r.Type) {
 		return d, nil
 	}
-	if d.event, err = m.decodePayload(ctx, codec, r); err == nil && !m.OmitsMetadata {
-		d.record.Meta, err = r.DecodeMetadata()
+	opens := m.NeedsPersonalData && !d.handler.isSealed
+	if d.event, err = decodePayload(ctx, codec, r, opens); err == nil && !m.OmitsMetadata {
+		d.record.Meta, err = decodeMetadata(ctx, codec, r, d.event, opens && m.NeedsReasons)
 	}
 	d.isEmptyCommit = eventstore.IsEmptyCommit(d.event)
 	if err != nil && m.DropRows != nil {
@@ -51,10 +52,9 @@ func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r event
 	return d, err
 }
 
-// decodePayload decodes the data of an event; without NeedsPersonalData its personal fields are empty, and no vault is
-// asked.
-func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (event.Event, error) {
-	if m.NeedsPersonalData {
+// decodePayload decodes the data of an event. Unless opens, its personal fields are empty, and no vault is asked.
+func decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent, opens bool) (event.Event, error) {
+	if opens {
 		return codec.Decode(ctx, r)
 	}
 	e, err := eventstore.DecodeSealed(r)
@@ -64,9 +64,40 @@ func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eve
 	return event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
 }
 
+// decodeMetadata decodes the envelope of an event. Unless opens, its reason is empty, and no vault is asked.
+func decodeMetadata(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent, e event.Event, opens bool) (eventstore.Metadata, error) {
+	if opens {
+		return codec.DecodeMetadata(ctx, r, e)
+	}
+	m, err := r.DecodeMetadata()
+	m.Reason, m.SealedReason = "", ""
+	return m, err
+}
+
+// destroyErasedKeys destroys the data keys of the accounts that events erase. It comes before the events are decoded: the
+// command appends the erasure before it destroys the key, and until then an event behind the erasure could be opened, and put
+// personal data into rows again.
+func (m Model) destroyErasedKeys(ctx context.Context, codec *eventstore.Codec, events []eventstore.RecordedEvent) error {
+	if !m.NeedsPersonalData {
+		return nil
+	}
+	for _, r := range events {
+		if r.Type != (event.AccountErased{}).EventType() {
+			continue
+		}
+		if err := codec.DestroyKey(ctx, r.Stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // decodeEvents decodes events on all processors. It runs before the transaction begins, because a vault may take its
 // time.
 func (m Model) decodeEvents(ctx context.Context, codec *eventstore.Codec, events []eventstore.RecordedEvent) ([]decodedEvent, error) {
+	if err := m.destroyErasedKeys(ctx, codec, events); err != nil {
+		return nil, err
+	}
 	decoded := make([]decodedEvent, len(events))
 	readers, ctx := errgroup.WithContext(ctx)
 	readers.SetLimit(runtime.GOMAXPROCS(0))

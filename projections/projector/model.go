@@ -28,8 +28,12 @@ type Model struct {
 	// the event only stands for the record. A test over the program's list of models checks it with Unhandled.
 	IsExhaustive      bool
 	NeedsPersonalData bool             // handlers see personal fields; else those fields are empty
+	NeedsReasons      bool             // with NeedsPersonalData, handlers see the reasons in metadata; else those are empty
 	OmitsMetadata     bool             // handlers see no metadata, which saves decoding it
 	StreamStates      []AnyStreamState // states of streams that handlers ask for
+	// EraseRows takes the personal data of an account out of rows that other owners' streams have written, of tokens; nil: there
+	// are none. DropRows leaves those, and so both are called when a stopped account is erased.
+	EraseRows func(b *Changeset, account string)
 	// DropRows deletes the rows that the streams of one owner (table.StreamOwner) have written, so that a refold can
 	// write them again. at is the position of the generation. With DropRows an unusable event stops its account alone,
 	// without it the whole model.
@@ -56,6 +60,7 @@ func (r Record) Account() string { return eventstore.EntityID(r.Stream) }
 type EventHandler struct {
 	eventType  string   // "" for every type
 	categories []string // that the handler subscribes to
+	isSealed   bool     // the handler needs no personal fields, whatever its model says
 	apply      func(*Changeset, event.Event, Record)
 }
 
@@ -67,6 +72,14 @@ func On[E event.Event](apply func(*Changeset, E, Record)) EventHandler {
 	if t, ok := event.Lookup(h.eventType); ok && !isStaged(t) {
 		h.categories = []string{t.Category()}
 	}
+	return h
+}
+
+// OnSealed is On for a handler that needs no personal fields of a model that needs others: they are empty, and no vault is
+// asked to open them.
+func OnSealed[E event.Event](apply func(*Changeset, E, Record)) EventHandler {
+	h := On(apply)
+	h.isSealed = true
 	return h
 }
 
@@ -89,8 +102,11 @@ func (m Model) Categories() eventstore.Filter {
 	return slices.Compact(all)
 }
 
-// handlerFor finds the handler of a type of event.
+// handlerFor finds the handler of a type of event. Events of an earlier version are those of the latest once decoded.
 func (m Model) handlerFor(eventType string) (EventHandler, bool) {
+	if t, ok := event.Lookup(eventType); ok {
+		eventType = t.Latest()
+	}
 	for _, wanted := range []string{eventType, ""} {
 		if i := slices.IndexFunc(m.Handlers, func(h EventHandler) bool { return h.eventType == wanted }); i >= 0 {
 			return m.Handlers[i], true

@@ -37,7 +37,7 @@ func (n *recorder) model() projector.Model {
 		}
 		n.records[b] = append(n.records[b], r)
 	}
-	return projector.Model{ReadModel: recordedModel, Handlers: []projector.EventHandler{projector.OnAnyOther(note, "locations")}}
+	return projector.Model{ReadModel: recordedModel, NeedsPersonalData: true, NeedsReasons: true, Handlers: []projector.EventHandler{projector.OnAnyOther(note, "locations")}}
 }
 
 func (s *cluster) appendStaged(t *testing.T, rows int) event.SyncCommitted {
@@ -141,14 +141,15 @@ func deletingModel() projector.Model {
 	t := table.Referentials
 	account := func(r projector.Record) string { return eventstore.EntityID(r.Stream) }
 	return projector.Model{
-		ReadModel: table.ReadModel{Name: "owned", Version: 1, Tables: []table.Def{t.Def}},
+		ReadModel:         table.ReadModel{Name: "owned", Version: 1, Tables: []table.Def{t.Def}},
+		NeedsPersonalData: true,
 		Handlers: []projector.EventHandler{
 			projector.OnAnyOther(func(*projector.Changeset, event.Event, projector.Record) {}, "locations"),
 			projector.On(func(b *projector.Changeset, e event.ReferentialOpened, r projector.Record) {
 				projector.PutRow(b, t, table.Referential{ID: e.Code, Account: account(r)})
 			}),
 			projector.On(func(b *projector.Changeset, e event.ReferentialRenamed, _ projector.Record) {
-				projector.UpdateRow(b, t, e.Code, func(r *table.Referential) { r.Name += e.Name })
+				projector.UpdateRow(b, t, e.Code, func(r *table.Referential) { r.Name += string(e.Name) })
 			}),
 			projector.On(func(b *projector.Changeset, _ event.ReferentialArchived, r projector.Record) {
 				projector.DeleteRows(b, t, "account", account(r))
@@ -160,7 +161,7 @@ func deletingModel() projector.Model {
 func TestDeleteRowsDeletesEarlierRowsOnly(t *testing.T) {
 	t.Parallel()
 	opened := func(code string) event.Event { return event.ReferentialOpened{Code: code} }
-	renamed := func(code, name string) event.Event { return event.ReferentialRenamed{Code: code, Name: name} }
+	renamed := func(code string, name event.Personal) event.Event { return event.ReferentialRenamed{Code: code, Name: name} }
 	archived := event.ReferentialArchived{}
 	for what, events := range map[string][]event.Event{
 		"rows of before":   {opened("p"), renamed("p", "1"), opened("q"), archived, opened("q"), renamed("q", "2"), renamed("q", "3")},

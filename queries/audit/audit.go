@@ -73,7 +73,7 @@ type Entry struct {
 	OnBehalfOf string // the account an agency acted for
 	Reason     string
 	Sentence   string
-	Data       json.RawMessage // the event, without anything personal or secret
+	Data       json.RawMessage // the event, without anything secret and without what it says of sites; personal texts are empty once the account is erased
 }
 
 // ListEntries answers a query, the oldest entries first. more says whether there are entries after the last one. It
@@ -81,11 +81,15 @@ type Entry struct {
 func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more bool, err error) {
 	where, args := q.whereClause()
 	var rows []table.AuditEntry
+	var texts map[int64]table.AuditText
 	err = t.registry.ReadAccount(ctx, table.AuditModel, q.Account, func(db *sqldb.DB) error {
 		rows, more, err = sqldb.SelectWithin(ctx, db, table.AuditEntries, sqldb.Range[table.AuditEntry]{
 			Where: where, Args: args, Order: "account, position, part", Column: "data",
 			Text: func(e *table.AuditEntry) string { return e.Data }, Rows: q.Limit, Bytes: cmp.Or(q.MaxBytes, math.MaxInt),
 		})
+		if err == nil {
+			texts, err = selectTexts(ctx, db, q.Account, rows)
+		}
 		return err
 	})
 	if err != nil {
@@ -94,9 +98,23 @@ func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more 
 	found = make([]Entry, len(rows))
 	for i, r := range rows {
 		found[i] = Entry{EntryKey{uint64(r.Position), uint64(r.Part)}, r.Account, r.Recorded.Time(), r.Type, r.Kind, r.Subject,
-			r.Actor, r.OnBehalfOf, r.Reason, r.Sentence, json.RawMessage(r.Data)}
+			r.Actor, r.OnBehalfOf, texts[r.Position].Reason, r.Sentence, json.RawMessage(cmp.Or(texts[r.Position].Data, r.Data))}
 	}
 	return found, more, nil
+}
+
+// selectTexts reads what people typed into the events of some entries of an account, by the position of the event.
+func selectTexts(ctx context.Context, db *sqldb.DB, account string, entries []table.AuditEntry) (map[int64]table.AuditText, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	rows, err := sqldb.Select(ctx, db, table.AuditTexts, "where account = ? and position >= ? and position <= ?",
+		account, entries[0].Position, entries[len(entries)-1].Position)
+	texts := make(map[int64]table.AuditText, len(rows))
+	for _, r := range rows {
+		texts[r.Position] = r
+	}
+	return texts, err
 }
 
 // whereClause is the SQL condition of the query, with its arguments.

@@ -36,10 +36,14 @@ func openReader(t *testing.T, address string, rows ...table.AuditEntry) *audit.R
 		kind := []string{table.AuditKindAccount, table.AuditKindKeys}[i%2]
 		at := table.InstantOf(begin.Add(time.Duration(i) * time.Hour))
 		rows = append(rows,
-			table.AuditEntry{Position: 100 * (i + 1), Account: "a", Recorded: at, Kind: kind, Type: "t", Subject: "s", Actor: "token:1", OnBehalfOf: "g", Reason: "r", Sentence: "did", Data: `{"key":"k"}`},
+			table.AuditEntry{Position: 100 * (i + 1), Account: "a", Recorded: at, Kind: kind, Type: "t", Subject: "s", Actor: "token:1", OnBehalfOf: "g", Sentence: "did", Data: `{"key":"k"}`},
 			table.AuditEntry{Position: 100*(i+1) + 50, Account: "b", Recorded: at, Kind: kind, Data: "{}"})
 	}
-	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.AuditEntries, rows) }); err != nil {
+	texts := []table.AuditText{{Position: 100, Owner: "a", Account: "a", Reason: "r", Data: `{"key":"k","label":"l"}`}, {Position: 150, Owner: "b", Account: "b", Reason: "not of a"}}
+	err = db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+		return errors.Join(sqldb.Upsert(t.Context(), tx, table.AuditEntries, rows), sqldb.Upsert(t.Context(), tx, table.AuditTexts, texts))
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := registry.PromoteGeneration(t.Context(), table.AuditModel, c); err != nil {
@@ -81,12 +85,12 @@ func TestEntriesAreFilteredByEveryPartOfTheQuery(t *testing.T) {
 	})
 }
 
-func TestAnEntryHasAllColumnsOfItsRow(t *testing.T) {
+func TestAnEntryHasAllColumnsOfItsRowAndWhatPeopleTyped(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		got, _, err := openReader(t, address).ListEntries(t.Context(), audit.Query{Account: "a", Limit: 1})
 		want := []audit.Entry{{EntryKey: audit.EntryKey{Position: 100}, Account: "a", Time: begin, Type: "t", Kind: table.AuditKindAccount, Subject: "s",
-			Actor: "token:1", OnBehalfOf: "g", Reason: "r", Sentence: "did", Data: []byte(`{"key":"k"}`)}}
+			Actor: "token:1", OnBehalfOf: "g", Reason: "r", Sentence: "did", Data: []byte(`{"key":"k","label":"l"}`)}}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Error(diff, err)
 		}

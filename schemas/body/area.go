@@ -10,7 +10,8 @@ import (
 )
 
 // The requests and answers of the customer area about accounts, keys and tokens. An agency is an account that can have
-// sub-clients, accounts whose requests it pays for. Reason, where a request has it, is kept in the history.
+// sub-clients, accounts whose requests it pays for. Reason, where a request has it, is kept in the history. It is sealed for the
+// account, as labels are, and goes with an erasure. The doc tags of what stays say so where it is typed.
 
 // OpenAccount is POST /accounts. Anchor, here and in other structs, is the first day of the account's first period; each later
 // period begins on the same day of a month.
@@ -32,13 +33,13 @@ type ChangePlan struct {
 // CloseAccount is POST /accounts/{id}:close. An account is closed for good.
 type CloseAccount struct {
 	ID     string `json:"id" pattern:"^[a-z0-9-]{1,64}$" doc:"The account's id again, because this cannot be taken back"`
-	Reason string `json:"reason,omitempty" max:"500"`
+	Reason string `json:"reason,omitempty" max:"500" doc:"Goes with an erasure of the account"`
 }
 
 // EraseAccount is POST /accounts/{id}:erase, which makes the personal data of a closed account unreadable for good.
 type EraseAccount struct {
 	ID     string `json:"id" pattern:"^[a-z0-9-]{1,64}$" doc:"The account's id again, because this cannot be taken back"`
-	Reason string `json:"reason,omitempty" max:"500"`
+	Reason string `json:"reason,omitempty" max:"500" doc:"Erased with the account, as all reasons: keep it elsewhere. Before format 3 of the log it stays"`
 }
 
 // ChangeAgency is POST /accounts/{id}:agency. An agency that is left out activates agency mode, an id joins that agency, null
@@ -60,6 +61,7 @@ type Account struct {
 	NextTerms *NextTerms `json:"prochain,omitempty" doc:"Terms that are settled but have not begun"`
 	Created   time.Time  `json:"cree_le"`
 	Closed    time.Time  `json:"ferme_le,omitzero"`
+	Omitted   []string   `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
 }
 
 // NextTerms are the terms that are decided and have not begun. They begin at Effective, the first instant of a period.
@@ -79,18 +81,18 @@ type Accounts struct {
 // IssueKey is POST /accounts/{id}/keys.
 type IssueKey struct {
 	Kind    token.Kind `json:"kind" enum:"secret publishable"`
-	Label   string     `json:"label" min:"1" max:"200" doc:"What it is for"`
-	Origins []string   `json:"origins,omitempty" doc:"Of a publishable key: 1 to 10 of the form https://domain or https://*.domain"`
+	Label   string     `json:"label" min:"1" max:"200" doc:"What it is for. Goes with an erasure of the account"`
+	Origins []string   `json:"origins,omitempty" doc:"Of a publishable key: 1 to 10 of the form https://domain or https://*.domain. They stay on the log when the account is erased"`
 }
 
 // RevokeKey is POST /accounts/{id}/keys/{key}:revoke.
 type RevokeKey struct {
-	Reason string `json:"reason" min:"1" max:"500" doc:"Such as leak, rotation, offboarding"`
+	Reason string `json:"reason" min:"1" max:"500" doc:"Such as leak, rotation, offboarding. Goes with an erasure of the account"`
 }
 
 // ChangeOrigins is PUT /accounts/{id}/keys/{key}/origins. The key itself stays.
 type ChangeOrigins struct {
-	Origins []string `json:"origins" doc:"1 to 10 of the form https://domain or https://*.domain"`
+	Origins []string `json:"origins" doc:"1 to 10 of the form https://domain or https://*.domain. They stay on the log when the account is erased"`
 }
 
 // Key is an API key. Token is there for publishable keys; for a secret one only in the answer that creates it. A revoked key stays
@@ -108,6 +110,7 @@ type Key struct {
 	Revoked   time.Time  `json:"revoque_le,omitzero"`
 	RevokedBy string     `json:"revoque_par,omitempty"`
 	Reason    string     `json:"raison,omitempty"`
+	Omitted   []string   `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
 	Warnings  []string   `json:"avertissements,omitempty" doc:"What was accepted but is probably not what was meant"`
 }
 
@@ -122,12 +125,12 @@ type Keys struct {
 type IssueToken struct {
 	Role    access.Role `json:"role" enum:"operator customer agency billing auditor" doc:"What the token may do"`
 	Account string      `json:"account,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"Whose: required for customer and agency, refused for the others"`
-	Label   string      `json:"label" min:"1" max:"200" doc:"What it is for"`
+	Label   string      `json:"label" min:"1" max:"200" doc:"What it is for. Of a token with an account it goes with an erasure of the account; of any other token it stays on the log for ever: name nobody"`
 }
 
 // RevokeToken is POST /tokens/{id}:revoke.
 type RevokeToken struct {
-	Reason string `json:"reason,omitempty" max:"500"`
+	Reason string `json:"reason,omitempty" max:"500" doc:"Of a token with an account it goes with an erasure of the account; of any other token it stays on the log for ever: name nobody"`
 }
 
 // AreaToken is a customer-area token. Token is there only in the answer that creates it.
@@ -143,6 +146,7 @@ type AreaToken struct {
 	Revoked   time.Time   `json:"revoque_le,omitzero"`
 	RevokedBy string      `json:"revoque_par,omitempty"`
 	Reason    string      `json:"raison,omitempty"`
+	Omitted   []string    `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
 }
 
 // AreaTokens is GET /tokens.

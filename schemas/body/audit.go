@@ -94,7 +94,7 @@ type StoppedAccount struct {
 // Repair is POST /projections:repair. It voids the events of an account, or of a token, that no fold can use.
 type Repair struct {
 	Account string `json:"compte" pattern:"^(/token-)?[a-z0-9-]{1,64}$" doc:"As comptes_arretes and readiness name it"`
-	Reason  string `json:"motif,omitempty" max:"500"`
+	Reason  string `json:"motif,omitempty" max:"500" doc:"Of an account it goes with an erasure of the account; of a token it stays on the log: name nobody"`
 }
 
 // Repaired lists what a repair voided.

@@ -13,8 +13,8 @@ import (
 
 // OpenReferential is POST /locations/referentiels. The code of a referential is never free again.
 type OpenReferential struct {
-	Code string `json:"code" pattern:"^[a-z0-9_-]{1,64}$" doc:"For ever this referential's alone, archived or not"`
-	Name string `json:"nom,omitempty" max:"200"`
+	Code string `json:"code" pattern:"^[a-z0-9_-]{1,64}$" doc:"For ever this referential's alone, archived or not. It stays on the log when the account is erased"`
+	Name string `json:"nom,omitempty" max:"200" doc:"Goes with an erasure of the account"`
 }
 
 // RenameReferential is PATCH /locations/referentiels/{code}.
@@ -59,7 +59,7 @@ type UpsertSites struct {
 
 // SiteRow is a site of a sync or an upsert.
 type SiteRow struct {
-	ExternalID string `json:"external_id" pattern:"^[A-Za-z0-9._~:*@+-]{1,128}$" doc:"The caller's own, unique in the referential"`
+	ExternalID string `json:"external_id" pattern:"^[A-Za-z0-9._~:*@+-]{1,128}$" doc:"The caller's own, unique in the referential. It stays on the log when the account is erased: make it of no name and no address"`
 	locations.Content
 	IgnoredMembers
 }

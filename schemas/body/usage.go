@@ -106,5 +106,5 @@ type AdjustUsage struct {
 	Key      string    `json:"cle" min:"1" max:"100" doc:"The key's id"`
 	Endpoint string    `json:"endpoint" min:"1" max:"100" doc:"Such as GET /me"`
 	Requests int64     `json:"requetes" min:"-1000000000000" max:"1000000000000" doc:"More, or with a minus less"`
-	Reason   string    `json:"reason" min:"1" max:"500"`
+	Reason   string    `json:"reason" min:"1" max:"500" doc:"Goes with an erasure of the account"`
 }

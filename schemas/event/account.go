@@ -51,16 +51,16 @@ type AccountErased struct{}
 
 // SecretKeyIssued makes a secret key valid. Only the SHA-256 of the token is kept.
 type SecretKeyIssued struct {
-	Key   string `json:"key"`
-	Label string `json:"label"`
-	Hash  []byte `json:"hash"`
-	Hint  string `json:"hint"` // prefix…last four characters
+	Key   string   `json:"key"`
+	Label Personal `json:"label"`
+	Hash  []byte   `json:"hash"`
+	Hint  string   `json:"hint"` // prefix…last four characters
 }
 
 // PublishableKeyIssued makes a publishable key valid for requests from its origins.
 type PublishableKeyIssued struct {
 	Key     string   `json:"key"`
-	Label   string   `json:"label"`
+	Label   Personal `json:"label"`
 	Hash    []byte   `json:"hash"`
 	Hint    string   `json:"hint"`
 	Token   string   `json:"token"` // in clear: it is in web pages, where anybody can read it
@@ -98,6 +98,26 @@ func (e AccountOpened) MapPersonal(f func(Personal) (Personal, error)) (Event, e
 	return e, nil
 }
 
+// MapPersonal maps the key's label.
+func (e SecretKeyIssued) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	label, err := e.Label.mapText(f)
+	if err != nil {
+		return nil, err
+	}
+	e.Label = label
+	return e, nil
+}
+
+// MapPersonal maps the key's label.
+func (e PublishableKeyIssued) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	label, err := e.Label.mapText(f)
+	if err != nil {
+		return nil, err
+	}
+	e.Label = label
+	return e, nil
+}
+
 // EventType is the wire name.
 func (AccountOpened) EventType() string        { return "account.opened.v1" }
 func (PlanChanged) EventType() string          { return "account.plan-changed.v1" }
@@ -106,20 +126,21 @@ func (AgencyJoined) EventType() string         { return "account.agency-joined.v
 func (AgencyLeft) EventType() string           { return "account.agency-left.v1" }
 func (AccountClosed) EventType() string        { return "account.closed.v1" }
 func (AccountErased) EventType() string        { return "account.erased.v1" }
-func (SecretKeyIssued) EventType() string      { return "account.secret-key-issued.v1" }
-func (PublishableKeyIssued) EventType() string { return "account.publishable-key-issued.v1" }
+func (SecretKeyIssued) EventType() string      { return "account.secret-key-issued.v2" }
+func (PublishableKeyIssued) EventType() string { return "account.publishable-key-issued.v2" }
 func (KeyRevoked) EventType() string           { return "account.key-revoked.v1" }
 func (KeyOriginsChanged) EventType() string    { return "account.key-origins-changed.v1" }
 func (AccountActionRefused) EventType() string { return "account.action-refused.v1" }
 
-// TokenIssued makes a customer-area token valid. Only its SHA-256 is kept.
+// TokenIssued makes a customer-area token valid. Only its SHA-256 is kept. The label of a token of no account cannot be
+// sealed: the event of such a token is always written in its first version.
 type TokenIssued struct {
-	Token   string `json:"token"` // the token's id, never the token
-	Role    string `json:"role"`
-	Account string `json:"account,omitempty"` // for the roles that act for one account
-	Label   string `json:"label"`
-	Hash    []byte `json:"hash"`
-	Hint    string `json:"hint"`
+	Token   string   `json:"token"` // the token's id, never the token
+	Role    string   `json:"role"`
+	Account string   `json:"account,omitempty"` // for the roles that act for one account
+	Label   Personal `json:"label"`
+	Hash    []byte   `json:"hash"`
+	Hint    string   `json:"hint"`
 }
 
 // TokenRevoked ends a customer-area token for good.
@@ -146,8 +167,22 @@ func (e AccountActionRefused) AuditSubject() Subject {
 func (e TokenIssued) AuditSubject() Subject  { return Subject{ID: e.Token, Account: e.Account} }
 func (e TokenRevoked) AuditSubject() Subject { return Subject{ID: e.Token, Account: e.Account} }
 
+// MapPersonal maps the token's label.
+func (e TokenIssued) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	label, err := e.Label.mapText(f)
+	if err != nil {
+		return nil, err
+	}
+	e.Label = label
+	return e, nil
+}
+
+// SealedFor is the account that the token acts for.
+func (e TokenIssued) SealedFor() string  { return e.Account }
+func (e TokenRevoked) SealedFor() string { return e.Account }
+
 // EventType is the wire name.
-func (TokenIssued) EventType() string  { return "token.issued.v1" }
+func (TokenIssued) EventType() string  { return "token.issued.v2" }
 func (TokenRevoked) EventType() string { return "token.revoked.v1" }
 
 // Folds find keys and tokens by their hash, so Decode refuses each of these events without a complete SHA-256.

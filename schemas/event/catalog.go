@@ -22,9 +22,30 @@ type Event interface{ EventType() string }
 // rule, so that no fold has to check it.
 type validator interface{ validateFields() error }
 
-// Personal is text about a person. On the log it is encrypted with the data key of the subject whose stream it is in, and
-// it reads as "" once that key is destroyed.
+// Personal is text about a person. On the log it is encrypted with the data key of the subject whose stream it is in, or of
+// the account that the event names (AccountBound), and it reads as "" once that key is destroyed.
 type Personal string
+
+// clearMark begins a personal text that is on the log in clear, as Decode returns it. It is never written to the log.
+const clearMark = "clear.v1:"
+
+// Clear marks a text that is on the log in clear. An empty text stays empty.
+func Clear(text string) Personal {
+	if text == "" {
+		return ""
+	}
+	return Personal(clearMark + text)
+}
+
+// ClearText returns a text that Clear has marked. ok is false for any other text.
+func (p Personal) ClearText() (text string, ok bool) { return strings.CutPrefix(string(p), clearMark) }
+
+// AccountBound is an event whose personal texts, and whose reason, are sealed for an account that its stream does not name.
+type AccountBound interface {
+	Event
+	// SealedFor is that account; "" means that the event is about no account, so that nothing of it can be sealed.
+	SealedFor() (account string)
+}
 
 // PersonalEvent is an event with personal text. A test of the catalog fails for a type that has a Personal field and is no
 // PersonalEvent.
@@ -75,7 +96,8 @@ type Type struct {
 	GoType      reflect.Type // the struct
 	HasPersonal bool         // it is a PersonalEvent
 	effect      effect
-	minFormat   int // 0: FirstFormat, as of all types of the first releases
+	latest      string // the wire name of the version that Decode returns: Name, unless there is a later one
+	minFormat   int    // 0: FirstFormat, as of all types of the first releases
 	decode      func([]byte) (Event, error)
 }
 
@@ -87,6 +109,9 @@ const (
 	keepsAccess effect = iota + 1 // it does not change what any key or token gives access to
 	recordOnly                    // it changes no account, key, token, referential or site: it is on the log as a record
 )
+
+// Latest is the wire name of the version in which Decode returns events of the type. Readers handle that one.
+func (t Type) Latest() string { return t.latest }
 
 // KeepsAccess says whether the event leaves the access of every key and token as it is, so that the key ring skips it.
 func (t Type) KeepsAccess() bool { return t.effect != 0 }
@@ -112,16 +137,16 @@ func define[E Event](sentence string) Type {
 	var zero E
 	_, hasPersonal := any(zero).(PersonalEvent)
 	return Type{
-		Name: zero.EventType(), Sentence: sentence, GoType: reflect.TypeFor[E](), HasPersonal: hasPersonal,
+		Name: zero.EventType(), latest: Latest(zero).EventType(), Sentence: sentence, GoType: reflect.TypeFor[E](), HasPersonal: hasPersonal,
 		decode: func(data []byte) (Event, error) {
 			var e E
 			if err := json.Unmarshal(data, &e); err != nil {
 				return e, err
 			}
 			if v, ok := any(e).(validator); ok {
-				return e, v.validateFields()
+				return Latest(e), v.validateFields()
 			}
-			return e, nil
+			return Latest(e), nil
 		},
 	}
 }
@@ -135,7 +160,7 @@ func Lookup(name string) (Type, bool) {
 	return t, ok
 }
 
-// Decode reads an event from its JSON. It ignores members that the struct does not have, so that an older binary reads
+// Decode reads an event from its JSON, and returns one of an earlier version in its latest. It ignores members that the struct does not have, so that an older binary reads
 // what a newer one wrote. A wire name that the catalog lacks is ErrUnknownType. With an error the event is nil.
 func Decode(name string, data []byte) (Event, error) {
 	t, ok := byName[name]
@@ -167,20 +192,20 @@ var catalog = []Type{
 	define[AgencyJoined]("joined agency {agency}, effective {effective}"),
 	define[AgencyLeft]("left agency {agency}, effective {effective}"),
 	define[AccountClosed]("closed the account"),
-	define[AccountErased]("erased the account's personal data").withEffect(keepsAccess),
-	define[SecretKeyIssued]("issued secret key {key} ({hint})"),
-	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}"),
+	define[AccountErased]("erased the account's name and sites, its labels, names of referentials and reasons; external ids, origins and what the log already held in clear stay on the log").withEffect(keepsAccess),
+	define[SecretKeyIssued]("issued secret key {key} ({hint})").sinceFormat(SealedTextFormat),
+	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}").sinceFormat(SealedTextFormat),
 	define[KeyRevoked]("revoked key {key} ({hint})"),
 	define[KeyOriginsChanged]("changed the origins of key {key} from {before} to {origins}"),
 	define[AccountActionRefused]("was refused: {action} ({code})").withEffect(recordOnly),
 
 	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
-	define[TokenIssued]("issued {role} token {token} ({hint})"),
+	define[TokenIssued]("issued {role} token {token} ({hint})").sinceFormat(SealedTextFormat),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
 
 	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
-	define[ReferentialOpened]("opened referential {code}"),
-	define[ReferentialRenamed]("renamed referential {code} from {before} to {name}"),
+	define[ReferentialOpened]("opened referential {code}").sinceFormat(SealedTextFormat),
+	define[ReferentialRenamed]("renamed referential {code}").sinceFormat(SealedTextFormat),
 	define[ReferentialArchived]("archived referential {code}"),
 	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
 	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
@@ -199,6 +224,13 @@ var catalog = []Type{
 	define[UsageAdjusted]("adjusted {endpoint} with key {key} on {day} by {requests}"),
 	define[InstanceStarted]("started as {incarnation}"),
 	define[InstanceEnded]("ended {incarnation} in good order"),
+
+	// The first versions of events that have a later one. Their sentences are those of the later ones.
+	define[secretKeyIssuedV1]("issued secret key {key} ({hint})"),
+	define[publishableKeyIssuedV1]("issued publishable key {key} ({hint}) for {origins}"),
+	define[tokenIssuedV1]("issued {role} token {token} ({hint})"),
+	define[referentialOpenedV1]("opened referential {code}"),
+	define[referentialRenamedV1]("renamed referential {code}"),
 
 	// No program before these reads streams of their category.
 	define[FormatRaised]("raised the format of the log to {format}").sinceFormat(FirstFormat),

@@ -11,10 +11,13 @@ const (
 	// CheckedFormat is the first that is raised. From it on only programs run that check the format when they start, so that
 	// later formats keep older programs away. It allows no new type of event.
 	CheckedFormat = 2
+	// SealedTextFormat is the first in which the labels of keys and tokens, the names of referentials and the reasons in the
+	// envelopes of events are sealed for their account. Before it they are on the log in clear.
+	SealedTextFormat = 3
 
 	// HighestFormat is the highest format that this program knows: it writes nothing that needs a higher one, and does not use
 	// a log that has one.
-	HighestFormat = CheckedFormat
+	HighestFormat = SealedTextFormat
 )
 
 // MinFormat is the lowest format of a log that may hold events of the type.

@@ -4,15 +4,15 @@ import "slices"
 
 // ReferentialOpened gives an account a group of sites. The account can never use its code for another one.
 type ReferentialOpened struct {
-	Code string `json:"code"`
-	Name string `json:"name,omitempty"`
+	Code string   `json:"code"`
+	Name Personal `json:"name,omitempty"`
 }
 
 // ReferentialRenamed gives a referential another name; its code stays.
 type ReferentialRenamed struct {
-	Code   string `json:"code"`
-	Before string `json:"before,omitempty"`
-	Name   string `json:"name,omitempty"`
+	Code   string   `json:"code"`
+	Before Personal `json:"before,omitempty"`
+	Name   Personal `json:"name,omitempty"`
 }
 
 // ReferentialArchived ends a referential for writes. Where it had active sites, the event before it in the same append
@@ -92,6 +92,30 @@ type UnchangedWriteRecorded struct {
 	SiteWriteSummary
 }
 
+// MapPersonal maps the name.
+func (e ReferentialOpened) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	name, err := e.Name.mapText(f)
+	if err != nil {
+		return nil, err
+	}
+	e.Name = name
+	return e, nil
+}
+
+// MapPersonal maps both names.
+func (e ReferentialRenamed) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	before, err := e.Before.mapText(f)
+	if err != nil {
+		return nil, err
+	}
+	name, err := e.Name.mapText(f)
+	if err != nil {
+		return nil, err
+	}
+	e.Before, e.Name = before, name
+	return e, nil
+}
+
 // MapPersonal maps the contents of the rows.
 func (e SitesChanged) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
 	rows, err := mapContents(e.Rows, f)
@@ -136,8 +160,8 @@ type StagedCommit interface {
 }
 
 // EventType is the wire name.
-func (ReferentialOpened) EventType() string      { return "locations.referential-opened.v1" }
-func (ReferentialRenamed) EventType() string     { return "locations.referential-renamed.v1" }
+func (ReferentialOpened) EventType() string      { return "locations.referential-opened.v2" }
+func (ReferentialRenamed) EventType() string     { return "locations.referential-renamed.v2" }
 func (ReferentialArchived) EventType() string    { return "locations.referential-archived.v1" }
 func (SitesChanged) EventType() string           { return "locations.sites-changed.v1" }
 func (SyncCommitted) EventType() string          { return "locations.sync-committed.v1" }

@@ -114,6 +114,9 @@ type InstanceEnded struct {
 	InstanceID string `json:"incarnation"`
 }
 
+// SealedFor is the account whose line is corrected: the stream is that of the contract's period.
+func (e UsageAdjusted) SealedFor() string { return e.Account }
+
 // EventType is the wire name.
 func (UsageOpened) EventType() string        { return "usage.opened.v1" }
 func (UsageCapSet) EventType() string        { return "usage.cap-set.v1" }

@@ -24,7 +24,7 @@ type Key struct {
 	ID        string
 	Account   string
 	Kind      string // a token.Kind
-	Label     string
+	Label     string // personal
 	Hint      string
 	Origins   string // JSON array, "[]" for a secret key
 	Token     string // of a publishable key only
@@ -32,7 +32,7 @@ type Key struct {
 	CreatedBy string
 	Revoked   Instant
 	RevokedBy string
-	Reason    string // why it was revoked
+	Reason    string // why it was revoked; personal
 }
 
 // Token is the row of a customer-area token. It holds no hash and no secret.
@@ -40,7 +40,7 @@ type Token struct {
 	ID        string
 	Role      string // an access.Role
 	Account   string
-	Label     string
+	Label     string // personal, as Reason, if it acts for an account
 	Hint      string
 	Created   Instant
 	CreatedBy string
@@ -52,7 +52,7 @@ type Token struct {
 // Tables of AccountModel.
 var (
 	Accounts = Table[Account]{
-		Def: Def{Name: "account", ViewName: "accounts", KeyColumns: 1, Indexes: []string{"agency"}, Columns: []Column{
+		Def: Def{Name: "account", ViewName: "accounts", KeyColumns: 1, Indexes: []string{"agency"}, PersonalColumns: []string{"name"}, Columns: []Column{
 			{"id", Text}, {"name", Text}, {"plan", Text}, {"quota", Integer}, {"anchor", Text},
 			{"next_plan", Text}, {"next_quota", Integer}, {"next_from", Timestamp},
 			{"agency", Text}, {"next_agency", Text}, {"next_agency_from", Timestamp},
@@ -64,7 +64,7 @@ var (
 		},
 	}
 	Keys = Table[Key]{
-		Def: Def{Name: "api_key", ViewName: "keys", KeyColumns: 1, Indexes: []string{"account, created, id"}, Columns: []Column{
+		Def: Def{Name: "api_key", ViewName: "keys", KeyColumns: 1, Indexes: []string{"account, created, id"}, PersonalColumns: []string{"label", "reason"}, Columns: []Column{
 			{"id", Text}, {"account", Text}, {"kind", Text}, {"label", Text}, {"hint", Text}, {"origins", Text}, {"token", Text},
 			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text},
 		}},
@@ -74,7 +74,7 @@ var (
 		},
 	}
 	Tokens = Table[Token]{
-		Def: Def{Name: "area_token", ViewName: "tokens", KeyColumns: 1, Columns: []Column{
+		Def: Def{Name: "area_token", ViewName: "tokens", KeyColumns: 1, PersonalColumns: []string{"label", "reason"}, Columns: []Column{
 			{"id", Text}, {"role", Text}, {"account", Text}, {"label", Text}, {"hint", Text},
 			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text},
 		}},
@@ -87,4 +87,4 @@ var (
 
 // AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it: it
 // asks the key ring (projections/keyring).
-var AccountModel = ReadModel{Name: "register", Version: 2, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}
+var AccountModel = ReadModel{Name: "register", Version: 3, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

@@ -1,7 +1,7 @@
 package table
 
 // AuditEntry is an event as an auditor reads it, or what the event did to one site. It holds nothing personal, nothing
-// secret and no whole hash of a key or token.
+// secret and no whole hash of a key or token. What is personal of an event is its AuditText.
 type AuditEntry struct {
 	Position   int64  // of the event in the log; entries are ordered by Position, then by Part
 	Part       int64  // 0 for the event as a whole, then 1, 2… for what it did to each site
@@ -12,9 +12,18 @@ type AuditEntry struct {
 	Subject    string // the id of the key, the account or the token; the referential's code, or AuditSiteSubject
 	Actor      string
 	OnBehalfOf string
-	Reason     string
 	Sentence   string
-	Data       string // the event as JSON
+	Data       string // the event as JSON, its personal texts empty
+}
+
+// AuditText is what is personal of an event: the texts that people typed. It has a table of its own, because an erasure
+// deletes such rows and has their table rewritten, which would take long for all entries.
+type AuditText struct {
+	Position int64  // of the event in the log
+	Owner    string // StreamOwner of the event's stream
+	Account  string // in whose audit trail the event is shown
+	Reason   string
+	Data     string // the event as JSON with its personal texts; "" if it has none
 }
 
 // Kinds of entries: what an entry is about.
@@ -25,20 +34,34 @@ const (
 	AuditKindToken   = "token"
 )
 
-// AuditEntries is the table of AuditModel. Both indexes answer pages of one account.
-var AuditEntries = Table[AuditEntry]{
-	Def: Def{Name: "entry", ViewName: "history", KeyColumns: 2, Indexes: []string{"account, position, part", "account, subject, position, part"}, Columns: []Column{
-		{"position", Integer}, {"part", Integer}, {"account", Text}, {"recorded", Timestamp}, {"type", Text}, {"kind", Text}, {"subject", Text},
-		{"actor", Text}, {"on_behalf_of", Text}, {"reason", Text}, {"sentence", Text}, {"data", Text},
-	}},
-	Fields: func(e *AuditEntry) []any {
-		return []any{&e.Position, &e.Part, &e.Account, &e.Recorded, &e.Type, &e.Kind, &e.Subject,
-			&e.Actor, &e.OnBehalfOf, &e.Reason, &e.Sentence, &e.Data}
-	},
-}
+// Tables of AuditModel. Both indexes of AuditEntries answer pages of one account.
+var (
+	AuditEntries = Table[AuditEntry]{
+		Def: Def{Name: "entry", KeyColumns: 2, Indexes: []string{"account, position, part", "account, subject, position, part"}, Columns: []Column{
+			{"position", Integer}, {"part", Integer}, {"account", Text}, {"recorded", Timestamp}, {"type", Text}, {"kind", Text}, {"subject", Text},
+			{"actor", Text}, {"on_behalf_of", Text}, {"sentence", Text}, {"data", Text},
+		}},
+		Fields: func(e *AuditEntry) []any {
+			return []any{&e.Position, &e.Part, &e.Account, &e.Recorded, &e.Type, &e.Kind, &e.Subject,
+				&e.Actor, &e.OnBehalfOf, &e.Sentence, &e.Data}
+		},
+	}
+	AuditTexts = Table[AuditText]{
+		Def: Def{Name: "entry_text", KeyColumns: 1, Indexes: []string{"account", "owner"}, PersonalColumns: []string{"reason", "data"}, Columns: []Column{
+			{"position", Integer}, {"owner", Text}, {"account", Text}, {"reason", Text}, {"data", Text},
+		}},
+		Fields: func(t *AuditText) []any { return []any{&t.Position, &t.Owner, &t.Account, &t.Reason, &t.Data} },
+	}
+)
 
-// AuditModel is the read model of the audit trail.
-var AuditModel = ReadModel{Name: "history", Version: 3, Tables: []Def{AuditEntries.Def}}
+// AuditModel is the read model of the audit trail. For people who query the database themselves it has the view history.
+var AuditModel = ReadModel{
+	Name: "history", Version: 4,
+	Tables: []Def{AuditEntries.Def, AuditTexts.Def},
+	Views: []View{{"history", `select e.position, e.part, e.account, {time:e.recorded} as recorded, e.type, e.kind, e.subject, e.actor, e.on_behalf_of,
+		coalesce(t.reason, '') as reason, e.sentence, coalesce(nullif(t.data, ''), e.data) as data
+		from {entry} e left join {entry_text} t on t.position = e.position`}},
+}
 
 // AuditSiteSubject is the Subject of entries about one site.
 func AuditSiteSubject(code, externalID string) string { return code + "/" + externalID }

@@ -7,7 +7,7 @@ type Referential struct {
 	ID          string // ReferentialID
 	Account     string
 	Code        string
-	Name        string
+	Name        string // personal
 	Created     Instant
 	Archived    Instant
 	ActiveSites int64   // how many of its sites are active
@@ -18,7 +18,7 @@ type Referential struct {
 
 // Referentials is the table of referentials.
 var Referentials = Table[Referential]{
-	Def: Def{Name: "referential", ViewName: "referentials", KeyColumns: 1, Indexes: []string{"account, code"}, Columns: []Column{
+	Def: Def{Name: "referential", ViewName: "referentials", KeyColumns: 1, Indexes: []string{"account, code"}, PersonalColumns: []string{"name"}, Columns: []Column{
 		{"id", Text}, {"account", Text}, {"code", Text}, {"name", Text}, {"created", Timestamp}, {"archived", Timestamp},
 		{"active", Integer}, {"position", Integer}, {"changed", Integer}, {"modified", Timestamp},
 	}},
@@ -46,7 +46,7 @@ type Site struct {
 // Sites is the table of sites. The key orders those of a referential by external id. The index finds what changed in an
 // account after a position.
 var Sites = Table[Site]{
-	Def: Def{Name: "site", ViewName: "sites", KeyColumns: 1, Indexes: []string{"account, position"}, Columns: []Column{
+	Def: Def{Name: "site", ViewName: "sites", KeyColumns: 1, Indexes: []string{"account, position"}, PersonalColumns: []string{"content"}, Columns: []Column{
 		{"id", Text}, {"account", Text}, {"referential", Text}, {"external_id", Text}, {"site", Text}, {"active", Boolean},
 		{"version", Integer}, {"content", Text}, {"created", Timestamp}, {"modified", Timestamp}, {"deactivated", Timestamp}, {"position", Integer},
 	}},
@@ -64,9 +64,9 @@ type OutboxEntry struct {
 }
 
 // Outbox is the table of the changes that the search index is still to be given. It is empty where no such index is
-// configured.
+// configured. Ids hold external ids, which an account may have made of names.
 var Outbox = Table[OutboxEntry]{
-	Def:    Def{Name: "outbox", KeyColumns: 1, Indexes: []string{"position"}, Columns: []Column{{"id", Text}, {"position", Integer}}},
+	Def:    Def{Name: "outbox", KeyColumns: 1, Indexes: []string{"position"}, PersonalColumns: []string{"id"}, Columns: []Column{{"id", Text}, {"position", Integer}}},
 	Fields: func(o *OutboxEntry) []any { return []any{&o.ID, &o.Position} },
 }
 
@@ -84,7 +84,7 @@ var Erasures = Table[Erasure]{
 }
 
 // LocationsModel is the read model of referentials and sites.
-var LocationsModel = ReadModel{Name: "places", Version: 3, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
+var LocationsModel = ReadModel{Name: "places", Version: 4, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
 
 // ReferentialID is the key of a referential's row. Neither accounts nor codes contain a slash.
 func ReferentialID(account, code string) string { return account + "/" + code }

@@ -34,6 +34,10 @@ type Def struct {
 	SumColumns []string // Integer columns: writing over a row adds to them
 	MaxColumns []string // Timestamp columns: writing over a row can raise them, never lower
 	ViewName   string   // of a view for people, with readable times; "" for none
+
+	// PersonalColumns hold what an erasure takes out of rows. Nothing of it may be left in the database's files then, nor in
+	// its statistics.
+	PersonalColumns []string
 }
 
 // Table is a table with rows of type R. Fields returns pointers to a row's fields in the order of Columns: *string,

@@ -212,7 +212,8 @@ func (p *restoration) applySince(ctx context.Context, all []repeated) (applied A
 		return applied, fmt.Errorf("the restored log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	if _, err := deployment.New(log, eventstore.NewCodec(nil), p.Program).CheckFormat(ctx); err != nil {
+	format := deployment.New(log, eventstore.NewCodec(nil), p.Program)
+	if _, err := format.CheckFormat(ctx); err != nil {
 		return applied, err
 	}
 	v, err := vault.New(p.vaultPath(), p.VaultKey, p.Now)
@@ -229,7 +230,7 @@ func (p *restoration) applySince(ctx context.Context, all []repeated) (applied A
 	if err != nil {
 		return applied, err
 	}
-	codec := eventstore.NewCodec(keys)
+	codec := eventstore.NewCodec(keys).WithFormat(format.HasFormat)
 	repetition := newRepetition(log, codec, p.Target)
 	if err = repetition.repeatAll(ctx, append(destroyed, all...)); err != nil {
 		return applied, err

@@ -129,10 +129,10 @@ func (r *repetition) repeatAll(ctx context.Context, all []repeated) error {
 func (r *repetition) repeat(ctx context.Context, c repeated) (count *int, err error) {
 	switch c.kind {
 	case event.AccountClosed{}.EventType():
-		_, err = r.accounts.CloseAccount(ctx, c.account, restoreMetadata)
+		_, _, err = r.accounts.CloseAccount(ctx, c.account, restoreMetadata)
 		return &r.applied.Closed, err
 	case event.AccountErased{}.EventType():
-		if _, err = r.accounts.CloseAccount(ctx, c.account, restoreMetadata); err == nil {
+		if _, _, err = r.accounts.CloseAccount(ctx, c.account, restoreMetadata); err == nil {
 			_, err = r.accounts.EraseAccount(ctx, c.account, restoreMetadata)
 		}
 		return &r.applied.Erased, err

@@ -146,8 +146,8 @@ type Instance struct {
 func New(parts Parts) (*Instance, error) {
 	i := &Instance{Parts: parts}
 	i.bindVault()
-	codec := eventstore.NewCodec(i.vault)
 	i.deployment = deployment.New(i.Core, eventstore.NewCodec(nil), i.Version) // its events have no personal texts
+	codec := eventstore.NewCodec(i.vault).WithFormat(i.deployment.HasFormat)
 	i.keyRing = keyring.New(i.Core, time.Now, filepath.Join(i.Folder, KeyRingFile), i.Log)
 	i.keyRing.Disk = i.Disk
 	i.projector = projector.New(i.Core, codec, i.Registry, i.configuredReadModels()...)

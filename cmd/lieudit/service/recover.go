@@ -51,7 +51,7 @@ func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (rec
 	if _, err := deployment.New(log, eventstore.NewCodec(nil), Version()).CheckFormat(ctx); err != nil {
 		return recovered, err
 	}
-	tokens := access.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // tokens have no personal text: no vault is needed
+	tokens := access.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // operators' tokens act for no account: nothing of them is sealed, and no vault is needed
 	recovered = RecoveredToken{ID: uuid.Must(uuid.NewV7()).String(), File: filepath.Join(c.Data, instance.OperatorTokenFile)}
 	draft := recovered.File + ".draft"
 	secret := c.TokenPrefixes.New(token.Area)
