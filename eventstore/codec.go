@@ -113,6 +113,9 @@ func (c *Codec) DecodeMetadata(ctx context.Context, r RecordedEvent, e event.Eve
 	if err != nil {
 		return m, err
 	}
+	if m.Actor == SystemActor {
+		return m, nil
+	}
 	reason, err := c.Open(ctx, r.Stream, e, m.StoredReason())
 	if errors.Is(err, errNotSealed) {
 		return Metadata{}, newUnusableError(r, err)
@@ -138,8 +141,12 @@ func newUnusableError(r RecordedEvent, err error) *UnusableError {
 	return &UnusableError{Stream: r.Stream, Revision: r.Revision, Position: r.Position, Err: err}
 }
 
+// SystemActor is the actor of what the program does by itself. Its reasons are the program's words: they are not sealed, and
+// an erasure leaves them.
+const SystemActor = "system"
+
 // Metadata is the envelope of an event: who caused it, for whom, by which request. Actor and OnBehalfOf are opaque ids
-// ("token:…", "system"), never names.
+// ("token:…", SystemActor), never names.
 type Metadata struct {
 	CorrelationID string `json:"$correlationId,omitempty"` // shared by all events that follow from one request
 	CausationID   string `json:"$causationId,omitempty"`   // the command or the event that this one follows from

@@ -83,7 +83,7 @@ func (c *Codec) seal(ctx context.Context, stream, subject string, p event.Person
 
 // sealReason seals the reason of an envelope for a subject, "" for none. If the subject is erased the reason is left out.
 func (c *Codec) sealReason(ctx context.Context, stream, subject string, meta Metadata) (Metadata, error) {
-	if subject == "" || meta.Reason == "" {
+	if subject == "" || meta.Reason == "" || meta.Actor == SystemActor {
 		return meta, nil
 	}
 	sealed, err := c.seal(ctx, stream, subject, event.Personal(meta.Reason))

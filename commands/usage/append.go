@@ -184,5 +184,5 @@ func (m *Meter) appendUntilKnown(ctx context.Context, stream string, expected ev
 // encodeEvents encodes one append. The ids of its events follow from this instance, the stream and a name.
 func (m *Meter) encodeEvents(ctx context.Context, stream, name string, events ...event.Event) ([]eventstore.ProposedEvent, error) {
 	id := uuid.NewSHA1(m.instanceID, []byte(stream+" "+name))
-	return m.codec.Encode(ctx, stream, id, eventstore.Metadata{Actor: "system"}, events)
+	return m.codec.Encode(ctx, stream, id, eventstore.Metadata{Actor: eventstore.SystemActor}, events)
 }

@@ -146,8 +146,7 @@ func (db *DB) createStatements(tables []table.Def) []string {
 }
 
 // TruncateWAL empties a SQLite file's write-ahead log, where rows that were overwritten or deleted are still readable.
-// It fails when a reader holds the log for long. On Postgres it does nothing: vacuum and the backups are the
-// operator's.
+// It fails when a reader holds the log for long. On Postgres it does nothing: see Scrub.
 func (db *DB) TruncateWAL(ctx context.Context) error {
 	if !db.dialect.hasWAL {
 		return nil

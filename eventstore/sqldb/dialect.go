@@ -24,7 +24,8 @@ type dialect struct {
 	columnArrays         bool // a whole column of rows can be passed as one array
 	namedSchemas         bool // one database holds many schemas; else each generation is a file of its own
 	advisoryLocks        bool // transactions take their turn by a lock with a name; else every one that writes waits for the one before
-	hasWAL               bool // overwritten data stays in a log of writes until TruncateWAL
+	hasWAL               bool // overwritten data stays in a log of writes until TruncateWAL; else it stays in the tables' files
+	samplesValues        bool // statistics for the planner hold values of columns
 
 	columnTypes   map[table.ColumnType]string
 	arrayTypes    map[table.ColumnType]string
@@ -40,6 +41,7 @@ var postgres = dialect{
 	columnArrays:         true,
 	namedSchemas:         true,
 	advisoryLocks:        true,
+	samplesValues:        true,
 	columnTypes: map[table.ColumnType]string{
 		table.Text: `text collate "C"`, table.Integer: "bigint", table.Boolean: "boolean", table.Timestamp: "bigint", table.Bytes: "bytea",
 	},

@@ -156,7 +156,11 @@ func (s *Registry) createGenerationTables(ctx context.Context, m table.ReadModel
 
 // createGenerationTables makes the model's tables and those that every generation has, with a checkpoint at 0.
 func (db *DB) createGenerationTables(ctx context.Context, m table.ReadModel, g Generation) error {
-	if err := db.Create(ctx, append([]table.Def{table.Checkpoints.Def, table.AccountStatuses.Def}, m.Tables...)...); err != nil {
+	tables := append([]table.Def{table.Checkpoints.Def, table.AccountStatuses.Def}, m.Tables...)
+	if !db.ScrubsAtOnce() {
+		tables = append(tables, ScrubTable)
+	}
+	if err := db.Create(ctx, tables...); err != nil {
 		return err
 	}
 	return db.RunInTx(ctx, func(tx *Tx) error {

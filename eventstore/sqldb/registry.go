@@ -30,6 +30,8 @@ type Registry struct {
 	Log        *slog.Logger                                          // gets a line for each file that is lost or damaged; slog.Default() unless set before first use
 	Observe    func(operation string, took time.Duration, err error) // see Options; it may be set before first use
 	Simulated  Simulated                                             // see Options; it may be set before first use
+	// ScrubInterval is the least time between two scrubs of a generation on Postgres; an hour unless set before first use.
+	ScrubInterval time.Duration
 
 	address         string
 	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
@@ -114,13 +116,16 @@ func (s *Registry) database(ctx context.Context) (*DB, error) {
 	return db, nil
 }
 
+// registrySchema is the Postgres schema of the registry's own tables, and of the views for people.
+const registrySchema = "lieudit"
+
 // openRegistryDatabase opens the registry's own database, which lists the generations, and removes the files that it does not
 // list. The folder is made again where it was removed under the service.
 func (s *Registry) openRegistryDatabase(ctx context.Context) (*DB, error) {
 	if err := makeFolder(s.address); err != nil {
 		return nil, err
 	}
-	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: "lieudit", Durable: true, Observe: s.Observe, Simulated: s.Simulated})
+	db, err := Open(ctx, s.databaseAddress(registryFile), Options{Name: registryFile, Schema: registrySchema, Durable: true, Observe: s.Observe, Simulated: s.Simulated})
 	if err != nil {
 		return nil, err
 	}

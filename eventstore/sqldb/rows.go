@@ -208,6 +208,11 @@ func (l dialect) createStatements(d table.Def) []string {
 	for i, columns := range d.Indexes {
 		statements = append(statements, fmt.Sprintf("create index if not exists %s_%d on {%s} (%s)", d.Name, i+1, d.Name, columns))
 	}
+	for _, column := range d.PersonalColumns {
+		if l.samplesValues {
+			statements = append(statements, fmt.Sprintf("alter table {%s} alter column %s set statistics 0", d.Name, column))
+		}
+	}
 	return statements
 }
 

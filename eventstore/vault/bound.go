@@ -47,6 +47,7 @@ type Bound struct {
 
 	mu        sync.RWMutex
 	lastErr   error                   // of the last check or probe
+	scrubErr  error                   // of the last scrub
 	everValid bool                    // a check succeeded once
 	verified  map[string][keyLen]byte // by subject: keys that verifyKey or createKey found right
 	erased    map[string]bool         // subjects whose erasure was found on the log
@@ -211,6 +212,7 @@ func (b *Bound) Run(ctx context.Context) error {
 		err := b.probe(ctx, full)
 		if full && err == nil {
 			compared = time.Now()
+			b.scrub(ctx)
 		}
 		var wrong *WrongError
 		if errors.As(err, &wrong) && !b.wasEverValid() {
@@ -222,6 +224,19 @@ func (b *Bound) Run(ctx context.Context) error {
 		case <-time.After(probeInterval):
 		}
 	}
+}
+
+// scrub takes destroyed keys out of the database's files, under the lease. Where that fails, Reachable says so until a later
+// one succeeds.
+func (b *Bound) scrub(ctx context.Context) {
+	defer b.keepLease(ctx)()
+	err := b.vault.scrub(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.scrubErr = err
 }
 
 // wasEverValid reports whether any check succeeded.
@@ -248,6 +263,9 @@ func (b *Bound) Reachable(context.Context) error {
 	defer b.mu.RUnlock()
 	if b.lastErr == nil && len(b.missing) > 0 {
 		return fmt.Errorf("the data keys of %s are lost: what was sealed with them is unreadable", listSubjects(b.missing))
+	}
+	if b.lastErr == nil && b.scrubErr != nil {
+		return fmt.Errorf("keys of erased accounts may still be in the database's files, which are scrubbed again later: %w", b.scrubErr)
 	}
 	return b.lastErr
 }

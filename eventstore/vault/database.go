@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -103,7 +104,11 @@ func (v *Vault) connect(ctx context.Context) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Create(ctx, keyTable.Def, bindingTable.Def, leaseTable.Def); err != nil {
+	tables := []table.Def{keyTable.Def, bindingTable.Def, leaseTable.Def}
+	if v.isPostgres() {
+		tables = append(tables, sqldb.ScrubTable)
+	}
+	if err := db.Create(ctx, tables...); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	d.DB = db
@@ -198,5 +203,25 @@ func checkUnused(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx) error {
 	if err == nil && n > 0 {
 		err = ErrInUse
 	}
+	return err
+}
+
+// scrubInterval is the least time between two scrubs: erasures are gathered.
+const scrubInterval = time.Hour
+
+// scrub takes destroyed keys out of the files of a Postgres database, if any was destroyed since the last time, at most once
+// an interval. A change of data_keys waits meanwhile.
+func (v *Vault) scrub(ctx context.Context) error {
+	db, err := v.openDatabase(ctx)
+	if err != nil || !v.isPostgres() {
+		return err
+	}
+	_, err = db.Scrub(ctx, sqldb.Scrub{
+		Tables: []table.Def{keyTable.Def}, Interval: cmp.Or(v.ScrubInterval, scrubInterval),
+		Begin: func(ctx context.Context, tx *sqldb.Tx) error { // as lockBinding, with which every change begins
+			_, err := tx.Exec(ctx, "update {binding} set id = id")
+			return err
+		},
+	})
 	return err
 }

@@ -129,8 +129,10 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 	n := 0
 	if err = shortenLeases(ctx, db); err == nil {
 		err = db.RunInTx(ctx, func(tx *sqldb.Tx) error {
-			n, err = rewrapKeys(ctx, db, tx, before, after)
-			return err
+			if n, err = rewrapKeys(ctx, db, tx, before, after); err != nil {
+				return err
+			}
+			return tx.RequireScrub(ctx) // the next instance that runs makes it
 		})
 	}
 	if err == nil {

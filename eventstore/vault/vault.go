@@ -43,6 +43,8 @@ import (
 // served meanwhile.
 type Vault struct {
 	Simulated sqldb.Simulated // see sqldb.Options; it may be set before first use
+	// ScrubInterval is the least time between two scrubs of the files of a Postgres database; an hour unless set before first use.
+	ScrubInterval time.Duration
 
 	isBound bool // it belongs to a log (Bind): its database is used only once it was checked
 	address string
@@ -65,9 +67,10 @@ type row struct {
 	Destroyed table.Instant
 }
 
-// keyTable is the table of the keys. The index on created serves prefetchAfter.
+// keyTable is the table of the keys. The index on created serves prefetchAfter. A key that was destroyed must not stay in the
+// database's files: it is personal as what it opens.
 var keyTable = table.Table[row]{
-	Def: table.Def{Name: "data_keys", KeyColumns: 1, Indexes: []string{"created"}, Columns: []table.Column{
+	Def: table.Def{Name: "data_keys", KeyColumns: 1, Indexes: []string{"created"}, PersonalColumns: []string{"key"}, Columns: []table.Column{
 		{Name: "subject", Type: table.Text}, {Name: "key", Type: table.Bytes},
 		{Name: "created", Type: table.Timestamp}, {Name: "destroyed", Type: table.Timestamp},
 	}},
@@ -202,17 +205,20 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 }
 
 // overwriteKeys destroys the keys in the database. A subject without a row gets one that is destroyed. TruncateWAL then
-// removes old keys from a write-ahead log of SQLite, where there is one.
+// removes old keys from a write-ahead log of SQLite, where there is one; on Postgres scrub removes them from the files later.
 func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []string) error {
 	now := int64(table.InstantOf(v.wall()))
 	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := v.lockBinding(ctx, tx, false); err != nil {
 			return err
 		}
+		overwritten := int64(0)
 		for _, subject := range subjects {
 			n, err := tx.Exec(ctx, "insert into {data_keys} (subject, key, created, destroyed) values (?, ?, ?, ?) on conflict do nothing", subject, []byte{}, now, now)
 			if err == nil && n == 0 {
-				_, err = tx.Exec(ctx, "update {data_keys} set key = ?, destroyed = ? where subject = ? and destroyed = 0", []byte{}, now, subject)
+				n, err = tx.Exec(ctx, "update {data_keys} set key = ?, destroyed = ? where subject = ? and destroyed = 0", []byte{}, now, subject)
+				overwritten += n
+				n = 0
 			}
 			if err == nil {
 				err = v.addToKeyCount(ctx, tx, n)
@@ -221,7 +227,10 @@ func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []stri
 				return err
 			}
 		}
-		return nil
+		if overwritten == 0 {
+			return nil
+		}
+		return tx.RequireScrub(ctx)
 	})
 	if err != nil {
 		return err

@@ -242,5 +242,8 @@ func (b *Changeset) flush(ctx context.Context, tx *sqldb.Tx) (err error) {
 			return err
 		}
 	}
+	if b.needsScrub {
+		return tx.RequireScrub(ctx)
+	}
 	return nil
 }

@@ -48,15 +48,17 @@ const (
 // ends. It logs a reason once, until the reason changes.
 func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	loggedErr := ""
+	scrubAt := time.Time{}
 	for ctx.Err() == nil {
 		if w.currentState().isOwner && !w.isDiverged() {
-			err := w.finishScrub(ctx)
-			if err == nil {
-				err = w.refoldDueAccounts(ctx)
-			}
+			err := errors.Join(w.finishScrub(ctx, &scrubAt), w.refoldDueAccounts(ctx))
 			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && loggedErr != err.Error() {
 				loggedErr = err.Error()
-				w.log.Warn("an account's rows cannot be written again yet", "reason", err)
+				what := "an account's rows cannot be written again yet"
+				if errors.Is(err, errScrubFailed) {
+					what = "the database's files cannot be scrubbed yet"
+				}
+				w.log.Warn(what, "reason", err)
 			}
 		}
 		select {
@@ -67,16 +69,26 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	}
 }
 
-// finishScrub makes up for a scrub of the database's files that failed after the rows were gone.
-func (w *worker) finishScrub(ctx context.Context) error {
-	if !w.isScrubDue.Load() {
+// scrubRetryInterval is how long a scrub that failed waits on a database where it is not cheap.
+const scrubRetryInterval = time.Minute
+
+// finishScrub makes a scrub of the database's files that is due, not before at. It sets at for the next.
+func (w *worker) finishScrub(ctx context.Context, at *time.Time) error {
+	if !w.isScrubDue.Load() || time.Now().Before(*at) {
 		return nil
 	}
-	if err := w.scrubFiles(ctx); err != nil {
-		return fmt.Errorf("what was deleted may still be in the files: %w", err)
+	later, err := w.scrubFiles(ctx)
+	if err != nil && !w.lease.db.ScrubsAtOnce() {
+		later = scrubRetryInterval
+	}
+	*at = time.Now().Add(later)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errScrubFailed, err)
 	}
 	return nil
 }
+
+var errScrubFailed = errors.New("what was erased may still be in the database's files, and is scrubbed again later")
 
 // refoldDueAccounts refolds the accounts whose status asks for it. One that cannot be refolded yet does not hold up the
 // others; the error is that of the first.
@@ -206,7 +218,7 @@ func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *sq
 		return err
 	})
 	if err == nil && needsScrub {
-		err = r.scrubFiles(ctx)
+		err = r.startScrub(ctx)
 	}
 	return err
 }

@@ -161,7 +161,9 @@ func deletingModel() projector.Model {
 func TestDeleteRowsDeletesEarlierRowsOnly(t *testing.T) {
 	t.Parallel()
 	opened := func(code string) event.Event { return event.ReferentialOpened{Code: code} }
-	renamed := func(code string, name event.Personal) event.Event { return event.ReferentialRenamed{Code: code, Name: name} }
+	renamed := func(code string, name event.Personal) event.Event {
+		return event.ReferentialRenamed{Code: code, Name: name}
+	}
 	archived := event.ReferentialArchived{}
 	for what, events := range map[string][]event.Event{
 		"rows of before":   {opened("p"), renamed("p", "1"), opened("q"), archived, opened("q"), renamed("q", "2"), renamed("q", "3")},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -170,13 +171,14 @@ func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit 
 	return all[:min(limit, len(all))], err
 }
 
-// Incidents returns nil if no account is stopped and no empty commit was passed over; otherwise an error that names
-// them. It does not make the instance unready: the other accounts are served.
+// Incidents returns nil if no account is stopped, no empty commit was passed over and no scrub has failed; otherwise an error
+// that names them. It does not make the instance unready: the other accounts are served.
 func (p *Projector) Incidents(ctx context.Context) error {
 	all, err := p.StoppedAccounts(ctx)
 	if err != nil {
 		return err
 	}
+	err = p.failedScrubs()
 	var texts []string
 	generationsByText := map[string][]string{}
 	for _, s := range all {
@@ -189,6 +191,18 @@ func (p *Projector) Incidents(ctx context.Context) error {
 	}
 	for _, text := range texts {
 		err = errors.Join(err, fmt.Errorf("%s: %s", strings.Join(generationsByText[text], ", "), text))
+	}
+	return err
+}
+
+// failedScrubs is the error of the scrubs that this instance is to make and cannot; nil if there is none.
+func (p *Projector) failedScrubs() (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(p.workers)) {
+		if failure := p.workers[name].scrubErr.Load(); failure != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w: %w", name, errScrubFailed, *failure))
+		}
 	}
 	return err
 }

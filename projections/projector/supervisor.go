@@ -191,6 +191,7 @@ func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker
 		logged: &p.logged, refoldWake: make(chan struct{}, 1), batchSlot: make(chan struct{}, 1), scrubLock: semaphore.NewWeighted(1)}
 	w.state.changed = make(chan struct{})
 	w.serveWhenCaughtUp = p.serveOnceFunc(w, g)
+	w.scrub = func(ctx context.Context) (time.Duration, error) { return p.registry.Scrub(ctx, m.ReadModel, g, db) }
 	w.noteDamage = func(err error) { p.registry.NoteDamage(g, err) }
 	w.setDiverged = func(diverged bool) { p.registry.SetDiverged(g, diverged) }
 	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, g) }

@@ -39,8 +39,10 @@ type worker struct {
 
 	batchSlot chan struct{} // of capacity 1: holds a value while a batch is being applied
 
-	scrubLock  *semaphore.Weighted // a mutex that a context interrupts: held by scrubFiles
-	isScrubDue atomic.Bool         // personal data that was deleted may still be in the database's files
+	scrub      func(context.Context) (later time.Duration, err error) // sqldb.Registry.Scrub
+	scrubLock  *semaphore.Weighted                                    // a mutex that a context interrupts: held by scrubFiles, and while a batch is written
+	isScrubDue atomic.Bool                                            // personal data that was deleted may still be in the database's files
+	scrubErr   atomic.Pointer[error]                                  // why the last scrub failed; nil if it did not
 
 	mu    sync.Mutex
 	state workerState
@@ -86,6 +88,7 @@ func loseOwnership(s *workerState) {
 func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, error) {
 	for {
 		w.updateState(loseOwnership)
+		w.scrubErr.Store(nil) // whoever owns the generation now scrubs it
 		c, err := w.lease.claim(ctx)
 		if err != nil {
 			return eventstore.Checkpoint{}, err
@@ -109,7 +112,7 @@ func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, er
 func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore.Checkpoint, error) {
 	checkpoint, err := checkpointOf(c)
 	if err == nil && w.model.NeedsPersonalData {
-		err = w.scrubFiles(ctx)
+		err = w.startScrub(ctx)
 	}
 	if err == nil {
 		w.updateState(func(s *workerState) {
@@ -179,11 +182,29 @@ func (w *worker) applyBatch(ctx context.Context, b feed.Batch) error {
 // first, so that a worker that has lost the lease fails before it reads or writes anything else. Logging and wake-ups wait
 // until the transaction is committed.
 func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
+	needsScrub, filter, err := w.writeRows(ctx, p)
+	if err != nil {
+		return err
+	}
+	w.logAccounts(filter.toLog)
+	if filter.needsRefold() {
+		wake(w.refoldWake)
+	}
+	if needsScrub {
+		err = w.startScrub(ctx)
+	}
+	return err
+}
+
+// writeRows is the transaction of writeTransaction. It waits while tables are scrubbed.
+func (w *worker) writeRows(ctx context.Context, p batchPart) (needsScrub bool, filter *accountFilter, err error) {
+	if err := w.scrubLock.Acquire(ctx, 1); err != nil {
+		return false, nil, err
+	}
+	defer w.scrubLock.Release(1)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	needsScrub := false
-	var filter *accountFilter
-	err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {
+	err = w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := w.lease.advanceCheckpoint(ctx, tx, p.Batch); err != nil {
 			return err
 		}
@@ -199,32 +220,40 @@ func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
 		needsScrub = rows.needsScrub
 		return rows.flush(ctx, tx)
 	})
-	if err != nil {
-		return err
-	}
-	w.logAccounts(filter.toLog)
-	if filter.needsRefold() {
-		wake(w.refoldWake)
-	}
-	if needsScrub {
-		err = w.scrubFiles(ctx)
-	}
-	return err
+	return needsScrub, filter, err
 }
 
-// scrubFiles removes rows that were deleted from the database's files. Where that fails it is due until it succeeds.
-func (w *worker) scrubFiles(ctx context.Context) error {
+// startScrub makes a scrub that is cheap at once. Any other is left to finishScrub.
+func (w *worker) startScrub(ctx context.Context) error {
 	w.isScrubDue.Store(true)
-	if err := w.scrubLock.Acquire(ctx, 1); err != nil { // one at a time: who comes later also removes what others have deleted until then
+	if w.lease.db.ScrubsAtOnce() {
+		_, err := w.scrubFiles(ctx)
 		return err
+	}
+	wake(w.refoldWake)
+	return nil
+}
+
+// scrubFiles removes rows that were deleted from the database's files. It is due until it succeeds, and if it was made a short
+// time ago, until later. No batch is written meanwhile.
+func (w *worker) scrubFiles(ctx context.Context) (later time.Duration, err error) {
+	if err := w.scrubLock.Acquire(ctx, 1); err != nil { // one at a time: who comes later also removes what others have deleted until then
+		return 0, err
 	}
 	defer w.scrubLock.Release(1)
 	w.isScrubDue.Store(true)
-	err := w.lease.db.TruncateWAL(ctx)
-	if err == nil {
+	later, err = w.scrub(ctx)
+	switch {
+	case ctx.Err() != nil: // it says nothing about the database
+	case err != nil:
+		w.scrubErr.Store(&err)
+	default:
+		w.scrubErr.Store(nil)
+	}
+	if err == nil && later == 0 {
 		w.isScrubDue.Store(false)
 	}
-	return err
+	return later, err
 }
 
 // recordProgress notes that a batch is written.

@@ -44,7 +44,7 @@ func (e *UnknownError) Error() string {
 }
 
 // restoreMetadata is the author of what a restore repeats, for the audit.
-var restoreMetadata = commands.Metadata{Actor: "system", Reason: "restored backup"}
+var restoreMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "restored backup"}
 
 // repeated is one command that a restore repeats.
 type repeated struct {

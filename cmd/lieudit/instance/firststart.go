@@ -12,6 +12,7 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/eventstore"
 	"lieudit/eventstore/osfile"
 	"lieudit/projections/keyring"
 	accessschemas "lieudit/schemas/access"
@@ -32,7 +33,7 @@ type firstStart struct {
 }
 
 // systemMetadata names the author of these events for the audit: no person, and no token.
-var systemMetadata = commands.Metadata{Actor: "system", Reason: "first start"}
+var systemMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "first start"}
 
 // OperatorTokenFile lies in Parts.Folder of the instance that issued the first token. The command line reads it there.
 // Its presence says that the log has the token.

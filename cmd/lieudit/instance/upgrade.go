@@ -43,7 +43,7 @@ func (i *Instance) checkFormat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: "system", Reason: "start of a new program"}, event.HighestFormat); err != nil {
+	if err := i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: eventstore.SystemActor, Reason: "start of a new program"}, event.HighestFormat); err != nil {
 		return err
 	}
 	if isUsed { // no older program has ever run on a new log

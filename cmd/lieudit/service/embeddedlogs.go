@@ -158,7 +158,7 @@ func (b usageBinding) checkExists(ctx context.Context, folder string) (bound uui
 }
 
 // bindMetadata names the author of a binding for the audit.
-var bindMetadata = commands.Metadata{Actor: "system", Reason: "start"}
+var bindMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "start"}
 
 // bind records a usage log on the core log where none is named yet, or where the loss of the named one is accepted and this one
 // is empty. Any other log than the named one is a *LostUsageLogError where it is empty, else an *OtherUsageLogError.

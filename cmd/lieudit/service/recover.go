@@ -27,7 +27,7 @@ import (
 )
 
 // recoverMetadata is the author of a recovery for the audit: who can write the data folder, and holds no token.
-var recoverMetadata = commands.Metadata{Actor: "system", Reason: "token recover"}
+var recoverMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "token recover"}
 
 // RecoveredToken is a new operator token. Its file holds it; Revoked counts the operator tokens that ended with it.
 type RecoveredToken struct {

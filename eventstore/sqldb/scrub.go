@@ -1,0 +1,263 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"lieudit/schemas/table"
+)
+
+// This file takes what was deleted or emptied out of a database's files (a scrub). SQLite overwrites it at once, and only its
+// write-ahead log is to be emptied. Postgres keeps old rows in the files of the table, of its indexes and of its TOAST table
+// until others overwrite them, and neither VACUUM nor a checkpoint changes that: so the tables are written anew, and the old
+// files are dropped. VACUUM FULL would keep readers out meanwhile. A copy keeps out writers alone, and readers for the moment
+// in which it takes the place of the table.
+//
+//	Tx.RequireScrub ── a row of {scrub}, in the transaction that deletes ──► DB.Scrub, at most once an Interval:
+//	    lock against writers ─► copyTable… ─► lock against readers ─► swapTable…, the mark is cleared ─► commit
+//
+// A crash, or a disk that is too full for the copy, undoes all of it, and the mark stays. Of several instances one scrubs; the
+// others find the mark cleared. Nothing here reaches the write-ahead log of Postgres, replicas and dumps.
+
+// ScrubTable says whether a Postgres database is to be scrubbed: one row, with the time of the first deletion since the last
+// scrub (due, 0 for none) and of the last scrub (done). Whoever calls RequireScrub has made it with Create.
+var ScrubTable = table.Def{Name: "scrub", KeyColumns: 1, Columns: []table.Column{
+	{Name: "id", Type: table.Integer}, {Name: "due", Type: table.Timestamp}, {Name: "done", Type: table.Timestamp},
+}}
+
+// RequireScrub notes that the transaction deletes what must not stay in the files. It comes after the deletions: a scrub locks
+// the tables first, and then reads the note.
+func (tx *Tx) RequireScrub(ctx context.Context) error {
+	if tx.db.ScrubsAtOnce() {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "insert into {scrub} (id, due, done) values (1, "+tx.db.Now()+", 0)"+
+		" on conflict (id) do update set due = case when scrub.due = 0 then excluded.due else scrub.due end")
+	return err
+}
+
+// ScrubsAtOnce reports whether a scrub is cheap, so that it is made right after each deletion and needs no note.
+func (db *DB) ScrubsAtOnce() bool { return db.dialect.hasWAL }
+
+// Scrub says what to scrub, and how often.
+type Scrub struct {
+	Tables   []table.Def   // those without PersonalColumns are left alone
+	Interval time.Duration // least time between two scrubs
+	// Begin, unless nil, takes the locks that transactions which write the tables take first.
+	Begin func(context.Context, *Tx) error
+	// Swapped, unless nil, is called when the new tables have taken the place of the old ones, which are not dropped yet. No
+	// view may name an old table any more when it returns.
+	Swapped func(context.Context, *Tx) error
+}
+
+// Scrub makes a scrub if one is due. later is how long it has to wait because the last one was made less than an Interval ago;
+// 0 means that nothing is left in the files. With an error it is due as before.
+func (db *DB) Scrub(ctx context.Context, s Scrub) (later time.Duration, err error) {
+	if db.ScrubsAtOnce() {
+		return 0, db.TruncateWAL(ctx)
+	}
+	isDue, later, err := db.scrubDue(ctx, db, s.Interval)
+	if err != nil || !isDue {
+		return later, err
+	}
+	err = db.RunInTx(ctx, func(tx *Tx) error { return tx.scrub(ctx, s) })
+	return 0, err
+}
+
+// scrubDue reports whether a scrub may be made now, or how long it has to wait. A scrub that was made later than now was made
+// before the database's clock was set back.
+func (db *DB) scrubDue(ctx context.Context, q Querier, interval time.Duration) (isDue bool, later time.Duration, err error) {
+	var due, done, now int64
+	rows, err := q.Query(ctx, "select due, done, "+db.Now()+" from {scrub} where due <> 0")
+	if err != nil {
+		return false, 0, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return false, 0, rows.Err()
+	}
+	if err := rows.Scan(&due, &done, &now); err != nil {
+		return false, 0, err
+	}
+	since := time.Duration(now-done) * time.Microsecond
+	if done != 0 && since >= 0 && since < interval {
+		return false, interval - since, nil
+	}
+	return true, 0, nil
+}
+
+// scrub writes the tables anew in one transaction. It looks again whether that is due once no other instance can do it.
+func (tx *Tx) scrub(ctx context.Context, s Scrub) error {
+	var tables []table.Def
+	var names []string
+	for _, d := range s.Tables {
+		if len(d.PersonalColumns) > 0 {
+			tables, names = append(tables, d), append(names, "{"+d.Name+"}")
+		}
+	}
+	if err := tx.Lock(ctx, "scrub "+tx.db.schema); err != nil {
+		return err
+	}
+	if s.Begin != nil {
+		if err := s.Begin(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, "lock table "+strings.Join(names, ", ")+" in share row exclusive mode"); err != nil {
+		return err
+	}
+	if isDue, _, err := tx.db.scrubDue(ctx, tx, s.Interval); err != nil || !isDue {
+		return err
+	}
+	for _, d := range tables {
+		if err := tx.copyTable(ctx, d); err != nil {
+			return err
+		}
+	}
+	if err := tx.lockOutReaders(ctx, names); err != nil {
+		return err
+	}
+	if err := tx.swapTables(ctx, tables, s.Swapped); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "update {scrub} set due = 0, done = "+tx.db.Now())
+	return err
+}
+
+const (
+	copySuffix = "_new" // of the name of a copy before it takes the place of its table
+	oldSuffix  = "_old" // of the name of the table whose place it took
+)
+
+// copyTable makes a copy of a table with all rows as they are now, its indexes and its statistics.
+func (tx *Tx) copyTable(ctx context.Context, d table.Def) error {
+	fresh := d
+	fresh.Name += copySuffix
+	statements := tx.db.dialect.createStatements(fresh)
+	fill := "insert into {" + fresh.Name + "} (" + columnList(d) + ") select " + columnList(d) + " from {" + d.Name + "}"
+	for _, statement := range append([]string{statements[0], fill}, append(statements[1:], "analyze {"+fresh.Name+"}")...) {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	readersTimeout  = 300 * time.Millisecond // the longest that readers wait for a scrub that waits for other readers
+	readersPause    = 100 * time.Millisecond // for those that wait
+	readersAttempts = 100
+)
+
+// errTablesInUse: somebody reads a table for so long that its copy could not take its place.
+var errTablesInUse = errors.New("somebody reads a table for too long")
+
+// lockOutReaders locks tables for their replacement. Readers that come later wait behind this lock while it waits for earlier
+// ones, so it is tried for short times.
+func (tx *Tx) lockOutReaders(ctx context.Context, names []string) error {
+	if _, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", readersTimeout.Milliseconds())); err != nil {
+		return err
+	}
+	for range readersAttempts {
+		if _, err := tx.Exec(ctx, "savepoint before_swap"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "lock table "+strings.Join(names, ", ")+" in access exclusive mode")
+		if err == nil || !isLockConflict(err) {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "rollback to savepoint before_swap"); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(readersPause):
+		}
+	}
+	return tx.db.wrapError(ctx, errTablesInUse)
+}
+
+// isLockConflict reports whether a statement failed because it did not get a lock in time.
+func isLockConflict(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "40P01") // lock_not_available, deadlock_detected
+}
+
+// swapTables puts the copies in the place of their tables, under the same names of tables, indexes and keys, and drops the old
+// ones.
+func (tx *Tx) swapTables(ctx context.Context, tables []table.Def, swapped func(context.Context, *Tx) error) error {
+	for _, d := range tables {
+		for _, statement := range []string{
+			"alter table {" + d.Name + "} rename to " + d.Name + oldSuffix,
+			"alter table {" + d.Name + copySuffix + "} rename to " + d.Name,
+		} {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	if swapped != nil {
+		if err := swapped(ctx, tx); err != nil {
+			return err
+		}
+	}
+	for _, d := range tables {
+		statements := []string{
+			"drop table {" + d.Name + oldSuffix + "}",
+			"alter index {" + d.Name + copySuffix + "_pkey} rename to " + d.Name + "_pkey",
+		}
+		for i := range d.Indexes {
+			index := fmt.Sprintf("_%d", i+1)
+			statements = append(statements, "alter index {"+d.Name+copySuffix+index+"} rename to "+d.Name+index)
+		}
+		for _, statement := range statements {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inSchema is the transaction as another schema of the same database sees it.
+func (tx *Tx) inSchema(schema string) *Tx {
+	db := *tx.db
+	db.schema = schema
+	return &Tx{&db, tx.sqlTx}
+}
+
+// scrubInterval is the least time between two scrubs of a generation: erasures are gathered.
+const scrubInterval = time.Hour
+
+// Scrub takes what was deleted from a generation of a model out of the files of its database, as DB.Scrub says. The caller
+// sees to it that nobody writes rows of the generation meanwhile.
+func (s *Registry) Scrub(ctx context.Context, m table.ReadModel, g Generation, db *DB) (later time.Duration, err error) {
+	interval := s.ScrubInterval
+	if interval == 0 {
+		interval = scrubInterval
+	}
+	return db.Scrub(ctx, Scrub{Tables: m.Tables, Interval: interval, Swapped: func(ctx context.Context, tx *Tx) error {
+		return s.repointViews(ctx, tx.inSchema(registrySchema), m, g)
+	}})
+}
+
+// repointViews points the views for people at the new tables of a generation, if they show it.
+func (s *Registry) repointViews(ctx context.Context, tx *Tx, m table.ReadModel, g Generation) error {
+	if err := tx.Lock(ctx, "registry"); err != nil {
+		return err
+	}
+	var state GenerationState
+	if err := tx.QueryRow(ctx, "select state from {copy} where name = ?", g.Name).Scan(&state); err != nil {
+		return tx.db.wrapError(ctx, err)
+	}
+	if state != Serving {
+		return nil
+	}
+	return s.updateViews(ctx, tx, m, g)
+}
