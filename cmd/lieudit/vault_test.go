@@ -283,6 +283,9 @@ func TestAServiceStartsWithoutReachingItsVault(t *testing.T) {
 	}
 	svc := startService(t, here)
 	key := svc.openShopAccount(t, "one")
+	svc.runCommand(t, "upgrade finish --yes")
+	leaked := strings.TrimSpace(svc.runCommand(t, "key issue one --label laptop"))
+	leakedID := svc.idOf(t, "key list one --json", "laptop")
 	gate.setClosed(true)
 	waitUntil(t, "readiness names the data keys", func() bool { return strings.Contains(svc.readiness(t).text, `"data keys":"vault: `) })
 	if got := svc.statusOfMe(t, key); got != http.StatusOK {
@@ -298,6 +301,11 @@ func TestAServiceStartsWithoutReachingItsVault(t *testing.T) {
 	if got := svc.statusOf(t, key, "PUT /locations/referentiels/m/sites/1", `{"nom":"Autre"}`); got != http.StatusInternalServerError {
 		t.Errorf("a sealed write: %d, want 500", got)
 	}
+	status, answer := svc.sendToArea(t, svc.operator, "POST /accounts/one/keys/"+leakedID+":revoke", `{"reason":"Zoé has left"}`)
+	if status != http.StatusOK || !strings.Contains(answer, `"champs_omis":["label","raison"]`) {
+		t.Errorf("a revocation: %d %s, want 200 and that label and reason are left out", status, answer)
+	}
+	waitUntil(t, "the revoked key is refused", func() bool { return svc.statusOfMe(t, leaked) == http.StatusUnauthorized })
 	gate.setClosed(false)
 	waitUntil(t, "it is ready", func() bool { return svc.isReady(t) })
 	svc.checkIntact(t, "one", key)

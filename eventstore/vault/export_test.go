@@ -30,3 +30,6 @@ func (v *Vault) InsertRows(ctx context.Context, n int) error {
 	}
 	return db.RunInTx(ctx, func(tx *sqldb.Tx) error { return sqldb.Upsert(ctx, tx, keyTable, rows) })
 }
+
+// Scrub is what Run does periodically on Postgres.
+func (b *Bound) Scrub(ctx context.Context) { b.scrub(ctx) }
