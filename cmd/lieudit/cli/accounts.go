@@ -179,6 +179,7 @@ func (s session) printAccount(a body.Account) error {
 		"next", s.describeNextTerms(a.NextTerms),
 		"opened", s.formatTime(a.Created),
 		"closed", s.formatTime(a.Closed),
+		"left out", strings.Join(a.Omitted, " "),
 	)
 }
 
@@ -261,7 +262,7 @@ func (p Program) accountCloseCommand() *cli.Command {
 
   lieudit account close mende --reason "contract ended"
   lieudit account close mende --reason "contract ended" --yes`,
-		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}, yesFlag()),
+		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail; an erasure takes it away"}, yesFlag()),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
 			id := s.Args().First()
 			if err := s.confirmID("closing account", id); err != nil {
@@ -280,11 +281,13 @@ func (p Program) accountEraseCommand() *cli.Command {
 		Name:      "erase",
 		Usage:     "Make a closed account's personal data unreadable for good",
 		ArgsUsage: "ID",
-		Description: `The key that its name is encrypted with is destroyed. What happened, when and by whose token stays on the log.
+		Description: `The key is destroyed that its name, its sites, its labels, the names of its referentials and all reasons are
+encrypted with, the reason of the erasure among them. What happened, when and by whose token stays on the log, and so do external
+ids, codes, origins, and what was written before format 3 of the log: see lieudit guide erasure.
 On a terminal it asks for the id once more.
 
   lieudit account erase mende --reason "asked for by the customer"`,
-		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}, yesFlag()),
+		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`; it is erased with the account, so keep it elsewhere"}, yesFlag()),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
 			id := s.Args().First()
 			if err := s.confirmID("erasing account", id); err != nil {

@@ -37,8 +37,8 @@ func (p Program) keyIssueCommand() *cli.Command {
   KEY=$(lieudit key issue mende)`,
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "kind", Value: string(token.Secret), Usage: "`KIND`: secret, for a server, or publishable, for a web page", Validator: terminal.OneOf(string(token.Secret), string(token.Publishable))},
-			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for"},
-			&cli.StringSliceFlag{Name: "origin", Usage: "`ORIGIN` a publishable key answers to, https://domain or https://*.domain; up to 10 of them"},
+			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for; an erasure of the account takes it away"},
+			&cli.StringSliceFlag{Name: "origin", Usage: "`ORIGIN` a publishable key answers to, https://domain or https://*.domain; up to 10 of them; they stay on the log when the account is erased"},
 		),
 		Action: p.areaAction(issueKey),
 	}
@@ -115,7 +115,7 @@ func (p Program) keyRevokeCommand() *cli.Command {
 		ArgsUsage:   "ACCOUNT KEY",
 		Description: `  lieudit key revoke mende KEY --reason leak`,
 		Flags: p.areaFlags(
-			&cli.StringFlag{Name: "reason", Required: true, Usage: "`WHY`, for the audit trail: leak, rotation, offboarding…"},
+			&cli.StringFlag{Name: "reason", Required: true, Usage: "`WHY`, for the audit trail: leak, rotation, offboarding…; an erasure of the account takes it away"},
 		),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
 			path := adminclient.JoinPath("revoke", "accounts", s.Args().Get(0), "keys", s.Args().Get(1))
@@ -140,6 +140,7 @@ func (s session) printKey(k body.Key) error {
 		"issued", s.joinTimeAndAuthor(s.formatTime(k.Created), k.CreatedBy),
 		"revoked", s.joinTimeAndAuthor(s.formatTime(k.Revoked), k.RevokedBy),
 		"reason", k.Reason,
+		"left out", strings.Join(k.Omitted, " "),
 	)
 }
 
@@ -201,7 +202,7 @@ func (p Program) tokenIssueCommand() *cli.Command {
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "role", Required: true, Usage: "`ROLE`: " + strings.Join(roleNames(), ", "), Validator: terminal.OneOf(roleNames()...)},
 			&cli.StringFlag{Name: "account", Usage: "`ID` of the account the roles customer and agency act for"},
-			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for"},
+			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for; of a token without an account it stays on the log for ever, so name nobody"},
 		),
 		Action: p.areaAction(issueToken),
 	}
@@ -257,7 +258,7 @@ func (p Program) tokenRevokeCommand() *cli.Command {
 		Usage:       "Revoke a customer-area token",
 		ArgsUsage:   "ID",
 		Description: `  lieudit token revoke ID --reason offboarding`,
-		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
+		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail; of a token without an account it stays on the log for ever, so name nobody"}),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("revoke", "tokens", s.Args().First()), body.RevokeToken{Reason: s.String("reason")})
 			if err != nil {
@@ -279,6 +280,7 @@ func (s session) printToken(t body.AreaToken) error {
 		"issued", s.joinTimeAndAuthor(s.formatTime(t.Created), t.CreatedBy),
 		"revoked", s.joinTimeAndAuthor(s.formatTime(t.Revoked), t.RevokedBy),
 		"reason", t.Reason,
+		"left out", strings.Join(t.Omitted, " "),
 	)
 }
 

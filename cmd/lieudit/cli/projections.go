@@ -78,7 +78,7 @@ func (p Program) projectionsRepairCommand() *cli.Command {
 		Description: "  lieudit projections repair mende --reason \"damaged by the restore of 21 November\"\n\n" +
 			"Events of the account that cannot be used stay on the log; corrections that name them are appended,\n" +
 			"and from then on they are passed over. What they said is lost: ask for it again.",
-		Flags: append(p.areaFlags(), &cli.StringFlag{Name: "reason", Usage: "why, for the auditor"}),
+		Flags: append(p.areaFlags(), &cli.StringFlag{Name: "reason", Usage: "why, for the auditor; of a token it stays on the log for ever, so name nobody"}),
 		Action: p.areaAction(func(ctx context.Context, s session) error {
 			in := body.Repair{Account: s.Args().First(), Reason: s.String("reason")}
 			return printResults(s, s.client.PostForList(ctx, "/projections:repair", in), repairHeaders(), repairRow)
