@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -33,13 +34,16 @@ func (c *Codec) WithFormat(hasFormat func(ctx context.Context, format int) (bool
 //
 // The reason in meta is sealed as personal texts are. It is left out if the account is erased: nobody could read it.
 func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, meta Metadata, events []event.Event) ([]ProposedEvent, error) {
-	sealsTexts, err := c.sealsTexts(ctx)
-	if err != nil {
-		return nil, err
+	sealsTexts := false
+	if dependsOnFormat(meta, events) {
+		var err error
+		if sealsTexts, err = c.sealsTexts(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if sealsTexts && len(events) > 0 {
-		meta, err = c.sealReason(ctx, stream, subjectOf(stream, events[0]), meta)
-		if err != nil {
+		var err error
+		if meta, err = c.sealReason(ctx, stream, subjectOf(stream, events[0]), meta); err != nil {
 			return nil, err
 		}
 	}
@@ -57,6 +61,13 @@ func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, me
 		batch[i] = p
 	}
 	return batch, nil
+}
+
+// dependsOnFormat reports whether an append looks different in a log of a lower format. Most do not, those of counted requests
+// among them, and need not ask for the format.
+func dependsOnFormat(meta Metadata, events []event.Event) bool {
+	hasEarlier := func(e event.Event) bool { return event.Earlier(e).EventType() != e.EventType() }
+	return meta.Reason != "" || slices.ContainsFunc(events, hasEarlier)
 }
 
 // sealsTexts reports whether the log's format allows sealed labels, names and reasons.

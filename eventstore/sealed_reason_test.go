@@ -113,6 +113,9 @@ func TestALogOfALowerFormatGetsWhatItsProgramsRead(t *testing.T) {
 		t.Errorf("the account is erased, and the log still in clear: read as %q, %q", label, reason)
 	}
 	away := errors.New("away")
+	if _, err := codec.WithFormat(func(context.Context, int) (bool, error) { return false, away }).Encode(t.Context(), "usage-a", uuid.New(), eventstore.Metadata{}, []event.Event{event.UsageCapSet{}}); err != nil {
+		t.Errorf("an append that no format changes asked for the format: %v", err)
+	}
 	if _, err := codec.WithFormat(func(context.Context, int) (bool, error) { return false, away }).Encode(t.Context(), "account-a", uuid.New(), zoesReason, []event.Event{issuedKey}); !errors.Is(err, away) {
 		t.Errorf("the format is not known: got %v", err)
 	}
