@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/table"
@@ -220,9 +221,9 @@ func TestReadsGoOnWhileAScrubWaitsForALongOne(t *testing.T) {
 			t.Errorf("got %s, %v", later, err)
 		}
 	})
-	for waits := "0"; waits == "0"; {
-		waits = s.texts(t, "select count(*)::text from pg_locks where mode = 'AccessExclusiveLock' and not granted and relation::regclass::text like '%site'")[0]
-	}
+	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "the scrub waits", func() bool {
+		return s.texts(t, "select count(*)::text from pg_locks where mode = 'AccessExclusiveLock' and not granted and relation::regclass::text like '%site'")[0] != "0"
+	})
 	for range 5 {
 		if got := s.texts(t, "select count(*)::text from {site}"); got[0] != "300" {
 			t.Errorf("a read meanwhile: got %s sites", got[0])
