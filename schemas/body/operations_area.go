@@ -39,7 +39,7 @@ func CustomerArea() openapi.API {
 func tokenOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/tokens", Summary: "Issue a customer-area token; its text is in this answer alone",
-			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
+			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.BodyTooLarge)},
 		{Method: "GET", Path: "/tokens", Summary: "The customer-area tokens", Query: PageQuery{}, Answer: AreaTokens{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/tokens/{token}:revoke", Summary: "End a customer-area token for good; twice is once",
 			Body: RevokeToken{}, Answer: AreaToken{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
