@@ -112,9 +112,9 @@ func allPlanted() []planted {
 			"	if err == nil {\n		if _, first := b.meter.store.Append(ctx, b.stream, eventstore.Any, prepared.proposed); errors.Is(first, eventstore.ErrUnknown) {\n" +
 				"			prepared, err = b.prepareAppend(ctx, counts, b.assignTickDay(), b.buildRefunds())\n		}\n	}\n	if err == nil {\n		err = b.appendUntilFolded(ctx, prepared)\n	}\n"}}},
 		{"the checkpoint is written outside the rows' transaction", []edit{{"projections/projector/worker.go",
-			"	err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {\n		if err := w.lease.advanceCheckpoint(ctx, tx, p.Batch); err != nil {\n			return err\n		}\n		var err error\n",
-			"	if err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error { return w.lease.advanceCheckpoint(ctx, tx, p.Batch) }); err != nil {\n		return err\n	}\n" +
-				"	err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {\n		var err error\n"}}},
+			"	err = w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {\n		if err := w.lease.advanceCheckpoint(ctx, tx, p.Batch); err != nil {\n			return err\n		}\n		var err error\n",
+			"	if err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error { return w.lease.advanceCheckpoint(ctx, tx, p.Batch) }); err != nil {\n		return false, nil, err\n	}\n" +
+				"	err = w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {\n		var err error\n"}}},
 		{"one instance misses a revocation", []edit{{"projections/keyring/state.go",
 			"	case event.KeyRevoked:\n		s.dropKey(token.Hash(e.Hash))\n",
 			"	case event.KeyRevoked:\n		if time.Now().UnixMicro()%3 != 0 {\n			s.dropKey(token.Hash(e.Hash))\n		}\n"},
