@@ -3,7 +3,7 @@
 // then for the new ones, and the upgrade is finished, while clients write and use up quotas. Its constraint: instances are
 // stopped in good order only, so that every answer of 5xx is a violation; kills are the matter of package chaos.
 //
-//	Run ──> buildProgram, startServers ──> phase forth, phase back, phase forth ──> finish ──> checkEnd ──> Report
+//	Run ──> harness.BuildProgram, startServers ──> phase forth, phase back, phase forth ──> finish ──> checkEnd ──> Report
 //	             phase ──> openMetered; for each instance: exchange, checkEqual
 //	startClients: readMetered, writeSites ──> run.send ──> balancer: the instances in turn
 //
@@ -114,7 +114,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 		return r.report, err
 	}
 	r.logf("building the program of %s", o.Before)
-	if r.old, err = buildProgram(ctx, o.Before, r.workDir.Path("before")); err != nil {
+	if r.old, err = harness.BuildProgram(ctx, o.Before, r.workDir.Path("before")); err != nil {
 		return r.report, err
 	}
 	if err := r.startServers(ctx); err != nil {

@@ -1,4 +1,4 @@
-package upgrade
+package harness
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// buildProgram builds this very program as it was at a commit, and returns its path. The sources are in a work tree of their
-// own, which is removed again. It needs git and Go, and a current folder within the repository.
-func buildProgram(ctx context.Context, commit, dir string) (path string, err error) {
+// BuildProgram builds this very program as it was at a commit, in dir, and returns its path, for WorkDir.WithProgram. The sources are in
+// a work tree of their own, which is removed again. It needs git and Go, and a current folder within the repository.
+func BuildProgram(ctx context.Context, commit, dir string) (path string, err error) {
 	sources, path := filepath.Join(dir, "sources"), filepath.Join(dir, "program")
 	if err := runTool(ctx, "", "git", "worktree", "add", "--detach", "--quiet", sources, commit); err != nil {
 		return "", err
