@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"lieudit/cmd/bench/chaos"
 	"lieudit/cmd/bench/metering"
 	"lieudit/cmd/bench/places"
+	"lieudit/cmd/bench/stranger"
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/deadlinetest"
@@ -293,6 +295,14 @@ func runMeteringBench(t *testing.T, words ...string) (rep metering.Report) {
 // runBenchProcess runs the program in a process of its own and reads the JSON it prints. It must leave nothing behind.
 func runBenchProcess(t *testing.T, into any, words ...string) {
 	t.Helper()
+	if code := runBenchProcessToEnd(t, into, words...); code != 0 {
+		t.Fatalf("exit %d: %+v", code, into)
+	}
+}
+
+// runBenchProcessToEnd is runBenchProcess for a program that may exit 1 with its report, and returns the exit code.
+func runBenchProcessToEnd(t *testing.T, into any, words ...string) int {
+	t.Helper()
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Scale(8*time.Minute))
 	defer cancel()
@@ -300,15 +310,19 @@ func runBenchProcess(t *testing.T, into any, words ...string) {
 	cmd.Env = append(os.Environ(), asProgramVariable+"=1")
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); cmd.ProcessState == nil || out.Len() == 0 {
 		t.Fatalf("%v: %s%s", err, &out, &stderr)
 	}
 	if err := json.Unmarshal(out.Bytes(), into); err != nil {
-		t.Fatalf("%v: %s", err, &out)
+		t.Fatalf("%v: %s%s", err, &out, &stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Logf("exit %d: %s", code, &stderr)
+	}
+	return cmd.ProcessState.ExitCode()
 }
 
 // The instances are killed (kill -9) under load while another part fails, in both profiles. go run ./cmd/bench chaos runs the
@@ -335,5 +349,38 @@ func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 			}
 			t.Logf("seed %d: %+v", rep.Seed, f)
 		})
+	}
+}
+
+// A short run of a few attacks. How long customers wait on a busy machine proves nothing, nor that a request is refused on one that is
+// too busy to check keys, so that the exit code may be 1.
+func TestBenchStrangerTellsWhatItGotAndWhatCustomersGot(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the memory of a process is read from /proc")
+	}
+	var rep stranger.Report
+	code := runBenchProcessToEnd(t, &rep, "stranger", "--for", "6s", "--sites", "30", "--only", "flood of a revoked key", "--only", "large headers", "--only", "slow headers")
+	wanted := map[string]string{"flood of a revoked key": "401", "large headers": "431", "slow headers": "open at the end"}
+	if len(rep.Turns) != 1+len(wanted) || rep.Turns[len(wanted)].Attack != stranger.Together {
+		t.Fatalf("turns %+v; want each attack, and all together", rep.Turns)
+	}
+	for _, turn := range rep.Turns {
+		for attack, outcomes := range turn.Outcomes {
+			if outcomes[wanted[attack]] == 0 {
+				t.Errorf("%s, %s: the stranger got %v, want %s", turn.Attack, attack, outcomes, wanted[attack])
+			}
+		}
+		if turn.Died || turn.PeakMiB < 1 || turn.Requests == 0 || stranger.FindLatency(turn.Figures, stranger.AllKinds).P99 <= 0 {
+			t.Errorf("%+v; want a process that lives, and customers who are answered", turn)
+		}
+	}
+	if (code != 0) != (len(rep.Violations) > 0) {
+		t.Errorf("exit %d with violations %q", code, rep.Violations)
+	}
+	for _, wrong := range []string{"--only nothing", "--for 1ms", "--customers 0", "--before HEAD --program x"} {
+		if code, out, _ := runCommand(t, "bench stranger "+wrong); code != 2 || out != "" {
+			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
+		}
 	}
 }

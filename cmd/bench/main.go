@@ -1,13 +1,13 @@
 // Command bench measures lieudit and runs its chaos tests. It is a program of its own, so that the one that ships holds
 // none of it.
 //
-//	go run ./cmd/bench log|address|placing|api|locations|places|route|usage|chaos|upgrade|simulate
+//	go run ./cmd/bench log|address|placing|api|locations|places|route|usage|chaos|stranger|upgrade|simulate
 //
 // Each command turns its flags into the Options of a package below and calls the Run of that package:
 //
 //	log, address, placing, api, locations, route   figures.go   measure.Figure, printed as tables or JSON
 //	places                                         placescommand.go   a table of files, or JSON
-//	usage, chaos, upgrade, simulate                proofs.go, upgradecommand.go, simulatecommand.go    a report with its violations, and exit code 1 where there are any
+//	usage, chaos, stranger, upgrade, simulate      proofs.go, strangercommand.go, upgradecommand.go, simulatecommand.go    a report with its violations, and exit code 1 where there are any
 //
 // All but log, address, placing and route start services through package harness. These services are processes of this very program, so that
 // they always have the code under test: child.go runs them. Its constraint: no command leaves a process or a file behind,
@@ -53,7 +53,7 @@ func (p program) runCommand(ctx context.Context, args []string) int {
 		Commands: []*cli.Command{
 			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.locationsCommand(), p.placesCommand(),
 			p.routeCommand(),
-			p.usageCommand(), p.chaosCommand(), p.upgradeCommand(), p.simulateCommand(),
+			p.usageCommand(), p.chaosCommand(), p.strangerCommand(), p.upgradeCommand(), p.simulateCommand(),
 		},
 	}
 	return p.RunCommand(ctx, root, args, error.Error)

@@ -1,0 +1,223 @@
+package stranger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"lieudit/cmd/bench/measure"
+)
+
+// answerTimeout is how long a customer waits for an answer, and anybody for a connection.
+const answerTimeout = 30 * time.Second
+
+// kind is one kind of request that customers send.
+type kind struct {
+	name    string
+	request func(c customer, w *world, n int) request
+}
+
+// kinds are what customers do, in turn. The addresses are those of the service's invented base.
+func kinds() []kind {
+	get := func(name string, path func(w *world, n int) string) kind {
+		return kind{name, func(c customer, w *world, n int) request { return request{method: "GET", path: path(w, n), key: c.key} }}
+	}
+	return []kind{
+		get("verify", func(w *world, n int) string { return "/address/verify?q=" + url.QueryEscape(w.place(n).address()) }),
+		get("autocomplete", func(w *world, n int) string {
+			text := []rune(w.place(n).address())
+			return "/address/autocomplete?q=" + url.QueryEscape(string(text[:min(len(text), 4+n%12)]))
+		}),
+		get("me", func(*world, int) string { return "/me" }),
+		get("search", func(w *world, n int) string { return "/locations/search?q=" + url.QueryEscape(siteName(n)) }),
+		{"upsert", func(c customer, w *world, n int) request {
+			p := w.place(n)
+			text := fmt.Sprintf(`{"nom":%q,"lat":%.6f,"lon":%.6f,"telephone":"04 66 %02d %02d 00"}`, siteName(n), p.lat, p.lon, n%100, n/100%100)
+			return request{method: "PUT", path: fmt.Sprintf("%s/sites/site-%d", referentialPath, n%honestSites), key: c.key, body: jsonContent(text)}
+		}},
+		get("route", func(w *world, n int) string {
+			from, to := w.place(n), w.place(n+1) // the base is in the order of streets: they are near each other
+			return fmt.Sprintf("/route/compute?origin=%s&destination=%s", from.position(), to.position())
+		}),
+	}
+}
+
+// honestSites is how many sites a customer has.
+const honestSites = 20
+
+// siteName is the name of a customer's n-th site.
+func siteName(n int) string {
+	return [...]string{"Boulangerie", "Pharmacie", "Librairie", "Fromagerie"}[n%4] + fmt.Sprintf(" %d", n%honestSites)
+}
+
+// customer is an honest account. It uses one connection.
+type customer struct{ key string }
+
+// measurement is what customers were answered.
+type measurement struct {
+	mu          sync.Mutex
+	latencies   map[string]*measure.Latencies // of answers below 400, by kind
+	refused     map[string]int                // "kind status", or "kind" with why there was no answer
+	requests    int
+	reconnected int // requests sent again because a kept connection had been closed
+}
+
+func newMeasurement() *measurement {
+	m := &measurement{latencies: map[string]*measure.Latencies{}, refused: map[string]int{}}
+	for _, k := range kinds() {
+		m.latencies[k.name] = measure.NewLatencies()
+	}
+	return m
+}
+
+// record adds one request.
+func (m *measurement) record(kind string, took time.Duration, status int, isReconnected bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests++
+	if isReconnected {
+		m.reconnected++
+	}
+	switch {
+	case err != nil:
+		m.refused[kind+": "+describeFailure(err)]++
+	case status >= 400:
+		m.refused[fmt.Sprintf("%s: %d", kind, status)]++
+	default:
+		m.latencies[kind].Record(took)
+	}
+}
+
+// figures are the latencies of each kind, and of all kinds together at the end.
+func (m *measurement) figures() (all []Latency) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := measure.NewLatencies()
+	for _, k := range kinds() {
+		all = append(all, newLatency(k.name, m.latencies[k.name]))
+		sum.Merge(m.latencies[k.name])
+	}
+	return append(all, newLatency(AllKinds, sum))
+}
+
+// measureHonest lets every customer send at its rate for a duration, and less where the service ends before.
+func (r *run) measureHonest(ctx context.Context, duration time.Duration) *measurement {
+	m := newMeasurement()
+	customers := r.world.customers
+	began := time.Now()
+	runAll(len(customers), func(i int) {
+		line := &line{customer: customers[i], host: r.target.address}
+		defer line.hangUp()
+		interval := time.Second / time.Duration(r.Rate)
+		offset := interval * time.Duration(i) / time.Duration(len(customers))
+		for n := 0; ; n++ {
+			// The time counts from when the request was due, so that a slow answer is also charged to those it delays.
+			due := began.Add(offset + time.Duration(n)*interval)
+			if due.Sub(began) >= duration || time.Since(began) >= duration || !r.waitUntil(ctx, due) {
+				return
+			}
+			k := kinds()[(n+i)%len(kinds())]
+			status, isReconnected, err := line.send(ctx, k.request(line.customer, r.world, n*len(customers)+i))
+			if !r.target.hasEnded() {
+				m.record(k.name, time.Since(due), status, isReconnected, err)
+			}
+		}
+	})
+	return m
+}
+
+// waitUntil waits for an instant, and reports whether neither ctx nor the service has ended.
+func (r *run) waitUntil(ctx context.Context, at time.Time) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-r.target.exited:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// startCrowd starts customers who send the next request once the last one is answered, over n connections, until ctx ends. The
+// function that it returns waits for their end.
+func (r *run) startCrowd(ctx context.Context, n int) (ended func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runAll(n, func(i int) {
+			line := &line{customer: r.world.crowd[i%len(r.world.crowd)], host: r.target.address}
+			defer line.hangUp()
+			for at := i; ctx.Err() == nil && !r.target.hasEnded(); at += n {
+				if _, _, err := line.send(ctx, kinds()[at%len(kinds())].request(line.customer, r.world, at)); err != nil && !pauseFor(ctx, 100*time.Millisecond) {
+					return
+				}
+			}
+		})
+	}()
+	return func() { <-done }
+}
+
+// line is the connection of a customer, opened when it is needed.
+type line struct {
+	customer customer
+	host     string
+	conn     *conn
+}
+
+// send sends a request and returns the status of its answer. Where a kept connection turns out to be closed it sends the request
+// once more on a new one, as HTTP clients do with requests that may be repeated, which all of kinds are.
+func (l *line) send(ctx context.Context, q request) (status int, isReconnected bool, err error) {
+	isKept := l.conn != nil
+	status, err = l.sendOnce(ctx, q)
+	if err == nil || !isKept || isTimeout(err) {
+		return status, false, err
+	}
+	status, err = l.sendOnce(ctx, q)
+	return status, true, err
+}
+
+// sendOnce sends a request on the connection, and hangs up where that cannot be used again.
+func (l *line) sendOnce(ctx context.Context, q request) (status int, err error) {
+	if l.conn == nil {
+		if l.conn, err = dial(ctx, honestSource, l.host); err != nil {
+			return 0, err
+		}
+	}
+	l.conn.SetDeadline(time.Now().Add(answerTimeout))
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx) // the deadline of its end may just have been replaced
+	}
+	status, isKept, err := l.conn.exchange(q)
+	if !isKept {
+		l.hangUp()
+	}
+	return status, err
+}
+
+func (l *line) hangUp() {
+	if l.conn != nil {
+		l.conn.close()
+		l.conn = nil
+	}
+}
+
+// runAll calls work with the numbers below n at the same time, and returns when all have returned.
+func runAll(n int, work func(i int)) {
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() { work(i) })
+	}
+	group.Wait()
+}
+
+// isTimeout reports whether an error is of a time that was up.
+func isTimeout(err error) bool {
+	t, ok := errors.AsType[net.Error](err)
+	return ok && t.Timeout()
+}

@@ -1,0 +1,324 @@
+// Package stranger plays a hostile stranger who has a valid key of each plan, and measures what that costs everybody else. The
+// service is a process of its own. Honest customers send small requests at a fixed rate, first alone, then along with more
+// customers, then along with the stranger, who tries the attacks of a table one after the other and in the end all at once.
+//
+//	Run ──> openWorld: accounts, keys, sites ──> runPhases
+//	runPhases ──> measureAlone, measureCrowd for each number of connections ──> playTurn for each attack, and for all of them
+//	playTurn ──> attack.run: turn.repeat, turn.hold, turn.trickle ──> outcomes     the stranger, from 127.0.0.2
+//	        └──> measureHonest: customers ──> measurement                          everybody else, from 127.0.0.1
+//	watcher: anonymous memory of the process every 100 ms; kills it at MemoryGuard, so that the machine survives
+//
+// The stranger and the customers run in this process, on the processors of the service. An attack is therefore compared with honest
+// customers who load the service over as many connections, and not with an idle service.
+package stranger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"lieudit/cmd/bench/harness"
+)
+
+// Options are the parameters of a run. All but Program, Only and Log are required.
+type Options struct {
+	Dir       string        // on the disk to use
+	Program   string        // path of a build of cmd/bench whose service is attacked; "": this program
+	For       time.Duration // how long the stranger plays; the other phases take about a third of that in addition
+	Only      []string      // names of attacks; empty: all of them
+	Seed      uint64        // of the order of the attacks and of what they draw
+	Customers int           // honest ones that are measured
+	Rate      int           // requests a second of each
+	Sites     int           // of the stranger's largest account; the others have as many as their plan allows, if that is fewer
+	Log       func(what string)
+}
+
+// What must hold.
+const (
+	memoryBound  = 1 << 30 // bytes of anonymous memory at any time
+	latencyBound = 3       // times the p99 among as many honest connections
+	// noise is a p99 that is no finding, whatever it is compared with: the scheduler of a busy machine causes it.
+	noise = 5 * time.Millisecond
+)
+
+// MemoryGuard is how many bytes of anonymous memory the process may have before it is killed.
+const MemoryGuard = 6 << 30
+
+// run is one run. All but the watcher, the customers and the attacks is for one goroutine.
+type run struct {
+	Options
+	attacks []attack
+	world   *world
+	start   func(context.Context) (target, error) // starts the service, again after its end, on the same data
+	target  target
+	watcher *watcher
+	report  Report
+}
+
+// Run plays one run and reports on it. The error says why it could not be completed; the report then says what was found before.
+func Run(ctx context.Context, o Options) (_ Report, err error) {
+	r := &run{Options: o, report: newReport(o)}
+	if r.attacks, err = selectAttacks(o.Only); err != nil {
+		return r.report, err
+	}
+	s, err := newService(o)
+	if err != nil {
+		return r.report, err
+	}
+	defer func() { err = errors.Join(err, s.remove()) }()
+	r.start = s.start
+	if err := r.startTarget(ctx); err != nil {
+		return r.report, err
+	}
+	defer func() { r.watcher.stop() }()
+	r.logf("opening accounts and writing the stranger's sites")
+	if r.world, err = s.openWorld(ctx, o); err != nil {
+		return r.report, err
+	}
+	return r.report, r.runPhases(ctx)
+}
+
+// selectAttacks returns the attacks of these names, or all.
+func selectAttacks(names []string) ([]attack, error) {
+	all := allAttacks()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []attack
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(a attack) bool { return a.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no attack has the name %q; there are %v", name, Names())
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// Names are the names of all attacks.
+func Names() (names []string) {
+	for _, a := range allAttacks() {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// turnShare is the share of the stranger's time in which the attacks take turns. All of them together get the rest.
+const turnShare = 0.6
+
+// durations divides the stranger's time. A single attack has all of it.
+func (r *run) durations() (turn, together time.Duration) {
+	if len(r.attacks) == 1 {
+		return r.For, 0
+	}
+	turn = time.Duration(turnShare*float64(r.For)) / time.Duration(len(r.attacks))
+	return turn, r.For - turn*time.Duration(len(r.attacks))
+}
+
+// runPhases runs the three phases in an order of attacks that the seed decides, and judges them.
+func (r *run) runPhases(ctx context.Context) error {
+	turn, together := r.durations()
+	if err := r.waitServing(ctx); err != nil {
+		return err
+	}
+	if err := r.measureAlone(ctx, turn); err != nil {
+		return err
+	}
+	for _, n := range r.crowdSizes() {
+		if err := r.measureCrowd(ctx, n, turn); err != nil {
+			return err
+		}
+	}
+	order := slices.Clone(r.attacks)
+	rand.New(rand.NewPCG(r.Seed, 1)).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	for _, a := range order {
+		if err := r.playTurn(ctx, a.name, []attack{a}, turn); err != nil {
+			return err
+		}
+	}
+	if together > 0 {
+		if err := r.playTurn(ctx, Together, order, together); err != nil {
+			return err
+		}
+	}
+	r.report.FinalMiB = inMiB(r.watcher.current())
+	r.report.judge()
+	return nil
+}
+
+// crowdSizes are the numbers of connections that attacks work with, and that of all of them, each once.
+func (r *run) crowdSizes() (sizes []int) {
+	for _, a := range r.attacks {
+		sizes = append(sizes, a.connections)
+	}
+	if len(r.attacks) > 1 {
+		sizes = append(sizes, connectionsOf(r.attacks))
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
+}
+
+// connectionsOf is how many connections attacks work with at once.
+func connectionsOf(attacks []attack) (n int) {
+	for _, a := range attacks {
+		n += a.connections
+	}
+	return n
+}
+
+// measureAlone measures the customers while nobody else is there.
+func (r *run) measureAlone(ctx context.Context, duration time.Duration) error {
+	r.logf("the customers alone, %v", duration.Round(time.Second))
+	m := r.measureHonest(ctx, duration)
+	r.report.Alone = m.figures()
+	if len(m.refused) > 0 { // the other phases would mean nothing
+		return fmt.Errorf("customers alone were refused: %s", FormatCounts(m.refused))
+	}
+	return context.Cause(ctx)
+}
+
+// measureCrowd measures the customers while others like them load the service over n connections.
+func (r *run) measureCrowd(ctx context.Context, n int, duration time.Duration) error {
+	r.logf("the customers and %d honest connections, %v", n, duration.Round(time.Second))
+	crowdCtx, stop := context.WithCancel(ctx)
+	ended := r.startCrowd(crowdCtx, n)
+	m := r.measureHonest(ctx, duration)
+	stop()
+	ended()
+	r.report.Crowds = append(r.report.Crowds, Crowd{Connections: n, Figures: m.figures(), Refused: m.refused})
+	return context.Cause(ctx)
+}
+
+// playTurn lets attacks run at the same time for a duration, and measures customers and memory meanwhile. A service that has ended
+// is started again first.
+func (r *run) playTurn(ctx context.Context, name string, attacks []attack, duration time.Duration) error {
+	if err := r.ensureRunning(ctx); err != nil {
+		return err
+	}
+	if err := r.world.renewDiscovery(ctx); err != nil {
+		return fmt.Errorf("before %s: %w", name, err)
+	}
+	r.logf("%s, %v", name, duration.Round(time.Second))
+	result := Turn{Attack: name, Connections: connectionsOf(attacks), BaseMiB: inMiB(r.watcher.current())}
+	r.watcher.resetPeak()
+	began := time.Now()
+	attackCtx, stop := context.WithCancel(ctx)
+	ended := r.startAttacks(attackCtx, attacks, duration)
+	m := r.measureHonest(ctx, duration)
+	stop()
+	result.Outcomes = ended()
+	result.Seconds, result.PeakMiB = time.Since(began).Seconds(), inMiB(r.watcher.peak())
+	result.addMeasurement(m)
+	if r.target.hasEnded() {
+		result.Died, result.Guarded = true, r.watcher.killed()
+	} else {
+		result.BusySeconds = r.waitIdle(ctx).Seconds()
+	}
+	r.report.Turns = append(r.report.Turns, result)
+	return context.Cause(ctx)
+}
+
+// startAttacks starts attacks. The function that it returns waits for their end and returns what the stranger was answered, by
+// attack.
+func (r *run) startAttacks(ctx context.Context, attacks []attack, duration time.Duration) (ended func() map[string]map[string]int) {
+	done := make(chan struct{})
+	turns := make([]*turn, len(attacks))
+	for i, a := range attacks {
+		turns[i] = newTurn(r.target.address, r.world, a, duration, r.Seed)
+	}
+	go func() {
+		defer close(done)
+		runAll(len(attacks), func(i int) { attacks[i].run(ctx, turns[i]) })
+	}()
+	return func() map[string]map[string]int {
+		<-done
+		all := map[string]map[string]int{}
+		for i, a := range attacks {
+			all[a.name] = turns[i].outcomes.counts()
+		}
+		return all
+	}
+}
+
+// idleTimeout is how long the service may go on working after the stranger has left, before the next turn begins.
+const idleTimeout = 20 * time.Second
+
+// waitIdle waits until the service uses less than a fifth of a processor, and returns how long that took: the work on requests whose
+// client has left. The next turn is then measured without it.
+func (r *run) waitIdle(ctx context.Context) time.Duration {
+	const look = 200 * time.Millisecond
+	began := time.Now()
+	for time.Since(began) < idleTimeout && !r.target.hasEnded() {
+		before, err := r.target.processorTime()
+		if err != nil || !pauseFor(ctx, look) {
+			break
+		}
+		if after, err := r.target.processorTime(); err != nil || after-before < look/5 {
+			return time.Since(began) - look
+		}
+	}
+	return time.Since(began)
+}
+
+// ensureRunning starts the service again where it has ended.
+func (r *run) ensureRunning(ctx context.Context) error {
+	if !r.target.hasEnded() {
+		return nil
+	}
+	r.logf("starting the service again")
+	r.watcher.stop()
+	if err := r.startTarget(ctx); err != nil {
+		return err
+	}
+	return r.waitServing(ctx)
+}
+
+// servingTimeout is how long the service may take until it answers customers, once it is ready.
+const servingTimeout = time.Minute
+
+// waitServing waits until requests of every kind are answered.
+func (r *run) waitServing(ctx context.Context) error {
+	return harness.Retry(ctx, servingTimeout, retryPause, func() error {
+		line := &line{customer: r.world.customers[0], host: r.target.address}
+		defer line.hangUp()
+		for _, k := range kinds() {
+			status, _, err := line.send(ctx, k.request(line.customer, r.world, 0))
+			if err == nil && status >= 400 {
+				err = fmt.Errorf("%s is answered %d", k.name, status)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// startTarget starts the service, and watches its memory.
+func (r *run) startTarget(ctx context.Context) (err error) {
+	if r.target, err = r.start(ctx); err == nil {
+		r.watcher = watch(r.target)
+	}
+	return err
+}
+
+func (r *run) logf(format string, args ...any) {
+	if r.Log != nil {
+		r.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+// pauseFor waits, and reports whether ctx has not ended.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
