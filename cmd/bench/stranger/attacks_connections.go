@@ -50,7 +50,7 @@ func connectionAttacks() []attack {
 	}
 }
 
-// trickling is an attack of slow senders. The service works for as many of them at once as work says.
+// trickling is an attack of slow senders. The service works for as many of them at once as work is.
 func trickling(name string, work, connections int, s func(*turn) slowSender) attack {
 	return attack{name, forSites, work, func(ctx context.Context, t *turn) { t.trickle(ctx, connections, s(t)) }}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 
 	"lieudit/http/api"
@@ -19,6 +20,11 @@ const maxBody = api.MaxBodyBytes
 
 // workAttacks ask for the dearest work that a plan includes.
 func workAttacks() []attack {
+	return slices.Concat(routeAttacks(), searchAttacks(), bodyAttacks())
+}
+
+// routeAttacks ask the router.
+func routeAttacks() []attack {
 	return []attack{
 		asking("optimize 48 stops", forTools, func(t *turn, random *rand.Rand, _ int) request {
 			return t.post("/route/optimize", fmt.Sprintf(`{"stops":[%s],"round_trip":true,"steps":true}`, t.world.bounds(48, random)))
@@ -43,6 +49,12 @@ func workAttacks() []attack {
 			more := []string{`"alternatives":2`, `"waypoints":[` + t.world.bounds(23, random) + `]`}[i%2]
 			return t.post("/route/compute", fmt.Sprintf(`{"origin":%s,"destination":%s,"steps":true,%s}`, t.world.bounds(1, random), t.world.bounds(1, random), more))
 		}),
+	}
+}
+
+// searchAttacks search widely.
+func searchAttacks() []attack {
+	return []attack{
 		asking("slowest questions about addresses", forMany, func(t *turn, random *rand.Rand, i int) request {
 			p := t.world.place(random.IntN(len(t.world.places)))
 			return t.get([]string{
@@ -60,6 +72,12 @@ func workAttacks() []attack {
 				"total=true&facettes=tags,commune,referentiel&limit=100&q=b", "statut=tous&total=true&limit=100&q=boutiqeu",
 			}[i%4])
 		}),
+	}
+}
+
+// bodyAttacks send the largest bodies.
+func bodyAttacks() []attack {
+	return []attack{
 		writing("dry runs of 16 KiB rows", forSites, 4, func(t *turn, _ *rand.Rand, i int) request {
 			n := []int{3_900, 20_000}[i%2] // as many as fit a body, and as many as a sync may have
 			return request{method: "POST", path: referentialPath + "/sites:sync", key: t.account.key, body: syncBody(t.world.place(0), n)}

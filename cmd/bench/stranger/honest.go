@@ -104,14 +104,14 @@ func (m *measurement) figures() (all []Latency) {
 	return append(all, newLatency(AllKinds, sum))
 }
 
-// measureHonest lets every customer send at its rate for a duration, and less where the service ends before.
+// measureHonest lets every customer send at its rate for a duration, or until the service ends.
 func (r *run) measureHonest(ctx context.Context, duration time.Duration) *measurement {
 	m := newMeasurement()
 	customers := r.world.customers
 	began := time.Now()
 	runAll(len(customers), func(i int) {
-		line := &line{customer: customers[i], host: r.target.address}
-		defer line.hangUp()
+		s := &session{customer: customers[i], host: r.target.address}
+		defer s.hangUp()
 		interval := time.Second / time.Duration(r.Rate)
 		offset := interval * time.Duration(i) / time.Duration(len(customers))
 		for n := 0; ; n++ {
@@ -121,7 +121,7 @@ func (r *run) measureHonest(ctx context.Context, duration time.Duration) *measur
 				return
 			}
 			k := kinds()[(n+i)%len(kinds())]
-			status, isReconnected, err := line.send(ctx, k.request(line.customer, r.world, n*len(customers)+i))
+			status, isReconnected, err := s.send(ctx, k.request(s.customer, r.world, n*len(customers)+i))
 			if !r.target.hasEnded() {
 				m.record(k.name, time.Since(due), status, isReconnected, err)
 			}
@@ -151,10 +151,10 @@ func (r *run) startCrowd(ctx context.Context, n int) (ended func()) {
 	go func() {
 		defer close(done)
 		runAll(n, func(i int) {
-			line := &line{customer: r.world.crowd[i%len(r.world.crowd)], host: r.target.address}
-			defer line.hangUp()
+			s := &session{customer: r.world.crowd[i%len(r.world.crowd)], host: r.target.address}
+			defer s.hangUp()
 			for at := i; ctx.Err() == nil && !r.target.hasEnded(); at += n {
-				if _, _, err := line.send(ctx, kinds()[at%len(kinds())].request(line.customer, r.world, at)); err != nil && !pauseFor(ctx, 100*time.Millisecond) {
+				if _, _, err := s.send(ctx, kinds()[at%len(kinds())].request(s.customer, r.world, at)); err != nil && !pauseFor(ctx, 100*time.Millisecond) {
 					return
 				}
 			}
@@ -163,47 +163,47 @@ func (r *run) startCrowd(ctx context.Context, n int) (ended func()) {
 	return func() { <-done }
 }
 
-// line is the connection of a customer, opened when it is needed.
-type line struct {
+// session is the connection of a customer, opened when it is needed and kept.
+type session struct {
 	customer customer
 	host     string
 	conn     *conn
 }
 
-// send sends a request and returns the status of its answer. Where a kept connection turns out to be closed it sends the request
+// send sends a request and returns the status of its answer. If a kept connection turns out to be closed, it sends the request
 // once more on a new one, as HTTP clients do with requests that may be repeated, which all of kinds are.
-func (l *line) send(ctx context.Context, q request) (status int, isReconnected bool, err error) {
-	isKept := l.conn != nil
-	status, err = l.sendOnce(ctx, q)
+func (s *session) send(ctx context.Context, q request) (status int, isReconnected bool, err error) {
+	isKept := s.conn != nil
+	status, err = s.sendOnce(ctx, q)
 	if err == nil || !isKept || isTimeout(err) {
 		return status, false, err
 	}
-	status, err = l.sendOnce(ctx, q)
+	status, err = s.sendOnce(ctx, q)
 	return status, true, err
 }
 
-// sendOnce sends a request on the connection, and hangs up where that cannot be used again.
-func (l *line) sendOnce(ctx context.Context, q request) (status int, err error) {
-	if l.conn == nil {
-		if l.conn, err = dial(ctx, honestSource, l.host); err != nil {
+// sendOnce sends a request on the connection, and hangs up if the connection cannot be used again.
+func (s *session) sendOnce(ctx context.Context, q request) (status int, err error) {
+	if s.conn == nil {
+		if s.conn, err = dial(ctx, honestSource, s.host); err != nil {
 			return 0, err
 		}
 	}
-	l.conn.SetDeadline(time.Now().Add(answerTimeout))
+	s.conn.SetDeadline(time.Now().Add(answerTimeout))
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx) // the deadline of its end may just have been replaced
 	}
-	status, isKept, err := l.conn.exchange(q)
+	status, isKept, err := s.conn.exchange(q)
 	if !isKept {
-		l.hangUp()
+		s.hangUp()
 	}
 	return status, err
 }
 
-func (l *line) hangUp() {
-	if l.conn != nil {
-		l.conn.close()
-		l.conn = nil
+func (s *session) hangUp() {
+	if s.conn != nil {
+		s.conn.close()
+		s.conn = nil
 	}
 }
 

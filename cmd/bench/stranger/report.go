@@ -84,7 +84,7 @@ func (t *Turn) addMeasurement(m *measurement) {
 	t.Requests, t.Refused, t.Reconnected = m.requests, m.refused, m.reconnected
 }
 
-// FindLatency returns the figure of a kind, the zero Latency where there is none.
+// FindLatency returns the figure of a kind, the zero Latency if there is none.
 func FindLatency(figures []Latency, kind string) Latency {
 	if i := slices.IndexFunc(figures, func(l Latency) bool { return l.Kind == kind }); i >= 0 {
 		return figures[i]
@@ -163,7 +163,7 @@ func (rep *Report) addViolation(format string, args ...any) {
 	rep.Violations = append(rep.Violations, fmt.Sprintf(format, args...))
 }
 
-// describeFailure says in a few words why there was no answer, so that equal failures are counted together.
+// describeFailure tells in a few words why there was no answer, so that equal failures are counted together.
 func describeFailure(err error) string {
 	for _, known := range []struct {
 		is   error

@@ -36,7 +36,7 @@ type Options struct {
 	Log       func(what string)
 }
 
-// What must hold.
+// The bounds that every turn must keep.
 const (
 	memoryBound  = 1 << 30 // bytes of anonymous memory at any time
 	latencyBound = 3       // times the p99 among as many honest connections
@@ -58,7 +58,7 @@ type run struct {
 	report  Report
 }
 
-// Run plays one run and reports on it. The error says why it could not be completed; the report then says what was found before.
+// Run plays one run and reports on it. The error tells why it could not be completed; the report then has what was found before.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
 	r := &run{Options: o, report: newReport(o)}
 	if r.attacks, err = selectAttacks(o.Only); err != nil {
@@ -263,7 +263,7 @@ func (r *run) waitIdle(ctx context.Context) time.Duration {
 	return time.Since(began)
 }
 
-// ensureRunning starts the service again where it has ended.
+// ensureRunning starts the service again if it has ended.
 func (r *run) ensureRunning(ctx context.Context) error {
 	if !r.target.hasEnded() {
 		return nil
@@ -282,10 +282,10 @@ const servingTimeout = time.Minute
 // waitServing waits until requests of every kind are answered.
 func (r *run) waitServing(ctx context.Context) error {
 	return harness.Retry(ctx, servingTimeout, retryPause, func() error {
-		line := &line{customer: r.world.customers[0], host: r.target.address}
-		defer line.hangUp()
+		s := &session{customer: r.world.customers[0], host: r.target.address}
+		defer s.hangUp()
 		for _, k := range kinds() {
-			status, _, err := line.send(ctx, k.request(line.customer, r.world, 0))
+			status, _, err := s.send(ctx, k.request(s.customer, r.world, 0))
 			if err == nil && status >= 400 {
 				err = fmt.Errorf("%s is answered %d", k.name, status)
 			}

@@ -212,8 +212,8 @@ func TestTheReportHasEveryPhaseAndWhatTheStrangerGot(t *testing.T) {
 func TestCustomersWaitAtMostThreeTimesAsLongAsAlongWithHonestOnes(t *testing.T) {
 	t.Parallel()
 	one := func(p99 float64) []Latency { return []Latency{{Kind: AllKinds, Requests: 9, P99: p99}} }
-	each := func(me, verify float64) []Latency {
-		return []Latency{{Kind: "me", Requests: 9, P99: me}, {Kind: "verify", Requests: 9, P99: verify}, {Kind: AllKinds, Requests: 9, P99: 500}}
+	each := func(me, verify, all float64) []Latency {
+		return []Latency{{Kind: "me", Requests: 9, P99: me}, {Kind: "verify", Requests: 9, P99: verify}, {Kind: AllKinds, Requests: 9, P99: all}}
 	}
 	for name, c := range map[string]struct {
 		crowds []Crowd
@@ -225,8 +225,8 @@ func TestCustomersWaitAtMostThreeTimesAsLongAsAlongWithHonestOnes(t *testing.T) 
 		"more connections":         {[]Crowd{{Connections: 9, Figures: one(100)}}, Turn{Attack: "a", Connections: 8, Figures: one(31)}, "(all) was 31 ms"},
 		"fewer, but slower":        {[]Crowd{{Connections: 1, Figures: one(11)}, {Connections: 8, Figures: one(10)}}, Turn{Attack: "a", Connections: 8, Figures: one(33)}, ""},
 		"noise":                    {[]Crowd{{Connections: 8, Figures: one(0.1)}}, Turn{Attack: "a", Connections: 8, Figures: one(5)}, ""},
-		"together, one kind":       {[]Crowd{{Connections: 8, Figures: each(10, 10)}}, Turn{Attack: Together, Connections: 8, Figures: each(31, 20)}, "(me) was 31 ms"},
-		"together, none":           {[]Crowd{{Connections: 8, Figures: each(10, 10)}}, Turn{Attack: Together, Connections: 8, Figures: each(30, 20)}, ""},
+		"together, one kind":       {[]Crowd{{Connections: 8, Figures: each(10, 10, 10)}}, Turn{Attack: Together, Connections: 8, Figures: each(31, 20, 25)}, "(me) was 31 ms"},
+		"together, none":           {[]Crowd{{Connections: 8, Figures: each(10, 10, 10)}}, Turn{Attack: Together, Connections: 8, Figures: each(30, 20, 500)}, ""},
 		"nobody was answered":      {nil, Turn{Attack: "a", Figures: []Latency{{Kind: AllKinds}}}, "no customer was answered"},
 		"honest ones were refused": {[]Crowd{{Connections: 8, Figures: one(10), Refused: map[string]int{"me: 503": 2}}}, Turn{Attack: "a", Connections: 8, Figures: one(10)}, "along with 8 honest connections"},
 	} {
@@ -298,6 +298,11 @@ func TestWhatBecomesOfAHeldConnectionIsCounted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("read to the end", func(t *testing.T) {
+		t.Parallel()
+		tn := newFakeTurn(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "small") })
+		runUntilCounted(t, tn, wholeAnswer, func(ctx context.Context) { tn.hold(ctx, 1, 60<<10, tn.me()) })
+	})
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
 		tn := newFakeTurn(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })

@@ -64,15 +64,15 @@ func (o *outcomes) counts() map[string]int {
 	return maps.Clone(o.all)
 }
 
-// What became of a connection that was held.
+// The ends of connections that are held.
 const (
 	stillOpen         = "open at the end"
 	endedByService    = "ended by the service"
-	wholeAnswer       = "answer whole in the end"
+	wholeAnswer       = "answered as a whole"
 	failedConnections = "not connected"
 )
 
-// The bounds of a worker's loop besides the turn's time.
+// The bounds of a worker's loop, besides its time.
 const (
 	maxRepeats   = 1_000_000
 	retryPause   = 100 * time.Millisecond // after a failure
@@ -130,7 +130,7 @@ func (t *turn) connect(ctx context.Context) *conn {
 func stagger(ctx context.Context, i int) { pauseFor(ctx, time.Duration(i)*200*time.Microsecond) }
 
 // hold sends a request over n connections and reads the answers at perSecond bytes a second, 0 for not at all, until ctx ends. It
-// connects again where the service refuses or ends a connection.
+// connects again if the service refuses or ends a connection.
 func (t *turn) hold(ctx context.Context, n, perSecond int, r request) {
 	runAll(n, func(worker int) {
 		stagger(ctx, worker)
@@ -157,11 +157,14 @@ func (t *turn) holdOnce(ctx context.Context, c *conn, perSecond int, r request) 
 		return
 	}
 	t.outcomes.add("200")
-	if readSlowly(ctx, resp.Body, perSecond) != nil && ctx.Err() == nil {
+	switch err := readSlowly(ctx, resp.Body, perSecond); {
+	case ctx.Err() != nil:
+		t.outcomes.add(drain(c, resp.Body))
+	case errors.Is(err, io.EOF):
+		t.outcomes.add(wholeAnswer)
+	default:
 		t.outcomes.add(endedByService)
-		return
 	}
-	t.outcomes.add(drain(c, resp.Body))
 }
 
 // statusOf returns the status of an answer, 0 for none.
@@ -172,7 +175,7 @@ func statusOf(resp *http.Response) int {
 	return resp.StatusCode
 }
 
-// readSlowly reads at a rate until ctx ends or the service ends the answer, whose error it then returns, io.EOF at the regular end.
+// readSlowly reads at a rate until ctx ends, or until it cannot read further, and returns why: io.EOF at the end of the answer.
 func readSlowly(ctx context.Context, from io.Reader, perSecond int) error {
 	const step = 100 * time.Millisecond
 	part, pause := perSecond/10, step
@@ -207,7 +210,7 @@ type slowSender struct {
 	isDeaf       bool // it never reads
 }
 
-// trickle writes slowly over n connections until ctx ends. It connects again where the service answers or ends a connection.
+// trickle writes slowly over n connections until ctx ends. It connects again if the service answers or ends a connection.
 func (t *turn) trickle(ctx context.Context, n int, s slowSender) {
 	runAll(n, func(worker int) {
 		stagger(ctx, worker)

@@ -246,7 +246,7 @@ func (s *attackedService) writeSites(ctx context.Context, a account, w *world, n
 	return nil
 }
 
-// upsert writes sites, in a referential that it creates where there is none.
+// upsert writes sites, in a referential that it creates if there is none.
 func (s *attackedService) upsert(ctx context.Context, key string, rows []string) error {
 	c, err := adminclient.NewAPI("http://"+s.current.API, key)
 	if err != nil {
