@@ -192,10 +192,9 @@ func (r *run) measureCrowd(ctx context.Context, n int, duration time.Duration) e
 	return context.Cause(ctx)
 }
 
-// playTurn lets attacks run at the same time for a duration, and measures customers and memory meanwhile. A service that has ended
-// is started again first.
+// playTurn lets attacks run at the same time for a duration, and measures customers and memory meanwhile.
 func (r *run) playTurn(ctx context.Context, name string, attacks []attack, duration time.Duration) error {
-	if err := r.ensureRunning(ctx); err != nil {
+	if err := r.prepareTarget(ctx); err != nil {
 		return err
 	}
 	if err := r.world.renewDiscovery(ctx); err != nil {
@@ -263,10 +262,14 @@ func (r *run) waitIdle(ctx context.Context) time.Duration {
 	return time.Since(began)
 }
 
-// ensureRunning starts the service again if it has ended.
-func (r *run) ensureRunning(ctx context.Context) error {
+// prepareTarget starts the service again if it has ended. It also does so if the service has kept so much memory from an earlier turn,
+// which is a violation of that turn, that the next one would be blamed for it.
+func (r *run) prepareTarget(ctx context.Context) error {
 	if !r.target.hasEnded() {
-		return nil
+		if r.watcher.current() < memoryBound {
+			return nil
+		}
+		r.target.kill()
 	}
 	r.logf("starting the service again")
 	r.watcher.stop()

@@ -177,6 +177,23 @@ func TestAServiceThatWasKilledIsStartedForTheNextAttack(t *testing.T) {
 	}
 }
 
+// The memory that an attack leaves behind is not blamed on the next one.
+func TestAServiceThatKeepsTooMuchMemoryIsStartedForTheNextAttack(t *testing.T) {
+	t.Parallel()
+	for memory, want := range map[int64]int{memoryBound: 3, memoryBound - 1: 1} {
+		f := &fakeService{memory: memory}
+		rep := playFake(t, f, askingAttack("one"), askingAttack("two"))
+		if f.starts != want {
+			t.Errorf("with %d bytes it was started %d times, want %d", memory, f.starts, want)
+		}
+		for _, turn := range rep.Turns {
+			if want == 3 && turn.BaseMiB != 1 || turn.Died {
+				t.Errorf("%s began with %.0f MiB and died %t; want 1 MiB and false", turn.Attack, turn.BaseMiB, turn.Died)
+			}
+		}
+	}
+}
+
 func TestTheReportHasEveryPhaseAndWhatTheStrangerGot(t *testing.T) {
 	t.Parallel()
 	f := &fakeService{answer: func(w http.ResponseWriter, isStranger bool) {
