@@ -29,9 +29,10 @@ everything at once: files of very many columns, texts that are slow to look for,
 requests, as many connections as there are, the dearest routes and searches, large bodies, floods of keys. Honest customers
 send small requests at a fixed rate meanwhile. None of these may be refused; their p99 is at most three times what it is
 along with as many honest connections as the attack works with; the process lives, and has less than 1 GiB of anonymous
-memory, which is read every 100 ms. At 6 GiB the run kills it; for the next
-attack a process that has ended, or that has kept 1 GiB, is started again. Exit 1 when any of
-that does not hold. With --before the same stranger attacks the program of another commit. It needs Linux.
+memory, which is read every 100 ms. Exit 1 when any of that does not hold.
+
+At 6 GiB the run kills the process. One that has ended, or has kept 1 GiB, is started again for the next attack. With
+--before the same stranger attacks the program of another commit. It needs Linux.
 
 Attacks: ` + strings.Join(stranger.Names(), "; ") + `.
 

@@ -27,7 +27,7 @@ func connectionAttacks() []attack {
 		trickling("100-continue without a body", 1, 500, func(t *turn) slowSender {
 			return slowSender{prefix: t.hugeUpsert("Expect: 100-continue").encodeHead(t.address)}
 		}),
-		trickling("pipelined requests, unread", 64, 64, func(t *turn) slowSender {
+		trickling("unread pipelined requests", 64, 64, func(t *turn) slowSender {
 			return slowSender{prefix: bytes.Repeat(t.me().encodeHead(t.address), 2000), isDeaf: true}
 		}),
 		{"large headers", forMany, 16, func(ctx context.Context, t *turn) {

@@ -14,10 +14,10 @@ func fileAttacks() []attack {
 		{"file of a million columns", forAddresses, 1, func(ctx context.Context, t *turn) {
 			t.repeat(ctx, 1, func(*rand.Rand, int) request { return t.csvRequest("/search/csv", wideFile("adresse", 1_000_000, 400)) })
 		}},
-		{"file of 300,000 columns and 1,100 rows", forAddresses, 1, func(ctx context.Context, t *turn) {
+		{"file of 300000 columns and 1100 rows", forAddresses, 1, func(ctx context.Context, t *turn) {
 			t.repeat(ctx, 1, func(*rand.Rand, int) request { return t.csvRequest("/search/csv", wideFile("adresse", 300_000, 1_100)) })
 		}},
-		{"twelve files of 60,000 columns", forAddresses, 12, func(ctx context.Context, t *turn) {
+		{"twelve files of 60000 columns", forAddresses, 12, func(ctx context.Context, t *turn) {
 			t.repeat(ctx, 12, func(_ *rand.Rand, i int) request {
 				if i%2 == 0 {
 					return t.csvRequest("/search/csv", wideFile("adresse", 60_000, 1_000))

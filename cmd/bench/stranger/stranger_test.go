@@ -367,6 +367,25 @@ func TestADeafSenderLearnsInTheEndWhatBecameOfItsConnection(t *testing.T) {
 	}
 }
 
+// A flag that may be given several times splits at commas.
+func TestAttacksHaveNamesOfTheirOwnWithoutCommas(t *testing.T) {
+	t.Parallel()
+	names := Names()
+	for i, name := range names {
+		if strings.Contains(name, ",") || name == Together || slices.Contains(names[:i], name) {
+			t.Errorf("%q cannot be the name of an attack", name)
+		}
+	}
+	for _, wrong := range [][]string{{"no attack"}, {names[0], ""}} {
+		if _, err := selectAttacks(wrong); err == nil {
+			t.Errorf("%q are taken for attacks", wrong)
+		}
+	}
+	if got, err := selectAttacks(names[1:3]); err != nil || len(got) != 2 || got[0].name != names[1] {
+		t.Errorf("got %d attacks, %v; want two", len(got), err)
+	}
+}
+
 func TestBodiesAreAsLongAsTheySay(t *testing.T) {
 	t.Parallel()
 	p, random := place{lat: 44.5, lon: 3.5}, rand.New(rand.NewPCG(1, 1))
@@ -377,11 +396,6 @@ func TestBodiesAreAsLongAsTheySay(t *testing.T) {
 		n, err := io.Copy(io.Discard, b.open())
 		if err != nil || n != b.length || n > maxBody {
 			t.Errorf("body %d has %d bytes, %v; it says %d, and %d is the most", i, n, err, b.length, maxBody)
-		}
-	}
-	for _, wrong := range [][]string{{"no attack"}, {Names()[0], ""}} {
-		if _, err := selectAttacks(wrong); err == nil {
-			t.Errorf("%q are taken for attacks", wrong)
 		}
 	}
 }
