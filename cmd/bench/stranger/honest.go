@@ -122,7 +122,7 @@ func (r *run) measureHonest(ctx context.Context, duration time.Duration) *measur
 			}
 			k := kinds()[(n+i)%len(kinds())]
 			status, isReconnected, err := s.send(ctx, k.request(s.customer, r.world, n*len(customers)+i))
-			if !r.target.hasEnded() {
+			if !r.target.hasEnded() && ctx.Err() == nil {
 				m.record(k.name, time.Since(due), status, isReconnected, err)
 			}
 		}

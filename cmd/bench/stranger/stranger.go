@@ -120,6 +120,10 @@ func (r *run) durations() (turn, together time.Duration) {
 
 // runPhases runs the three phases in an order of attacks that the seed decides, and judges them.
 func (r *run) runPhases(ctx context.Context) error {
+	defer func() { // a run that is broken off has violations too
+		r.report.FinalMiB = inMiB(r.watcher.current())
+		r.report.judge()
+	}()
 	turn, together := r.durations()
 	if err := r.waitServing(ctx); err != nil {
 		return err
@@ -140,12 +144,8 @@ func (r *run) runPhases(ctx context.Context) error {
 		}
 	}
 	if together > 0 {
-		if err := r.playTurn(ctx, Together, order, together); err != nil {
-			return err
-		}
+		return r.playTurn(ctx, Together, order, together)
 	}
-	r.report.FinalMiB = inMiB(r.watcher.current())
-	r.report.judge()
 	return nil
 }
 

@@ -82,6 +82,16 @@ func (f *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // playFake plays attacks against a service that is not there.
 func playFake(t *testing.T, f *fakeService, attacks ...attack) Report {
 	t.Helper()
+	rep, err := playFakeFor(t.Context(), t, f, attacks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// playFakeFor is playFake until ctx ends.
+func playFakeFor(ctx context.Context, t *testing.T, f *fakeService, attacks ...attack) (Report, error) {
+	t.Helper()
 	openAccount := func(context.Context) (account, error) { return account{plan: plan.Discovery, key: strangerKey}, nil }
 	r := &run{
 		Options: Options{For: time.Second, Customers: 2, Rate: 50}, attacks: attacks, start: f.start(t),
@@ -91,15 +101,12 @@ func playFake(t *testing.T, f *fakeService, attacks ...attack) Report {
 		},
 	}
 	r.report = newReport(r.Options)
-	err := r.startTarget(t.Context())
-	if err == nil {
-		defer func() { r.watcher.stop() }()
-		err = r.runPhases(t.Context())
-	}
-	if err != nil {
+	if err := r.startTarget(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return r.report
+	defer func() { r.watcher.stop() }()
+	err := r.runPhases(ctx)
+	return r.report, err
 }
 
 // askingAttack is an attack of small requests.
@@ -174,6 +181,19 @@ func TestAServiceThatWasKilledIsStartedForTheNextAttack(t *testing.T) {
 		if !turn.Died || !turn.Guarded || turn.PeakMiB != 6144 {
 			t.Errorf("%s: %+v; want a death at 6144 MiB", turn.Attack, turn)
 		}
+	}
+}
+
+func TestARunThatIsBrokenOffReportsWhatItFound(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupting := attack{"two", plan.Discovery, 2, func(context.Context, *turn) { cancel() }}
+	rep, err := playFakeFor(ctx, t, &fakeService{memory: memoryBound}, interrupting, askingAttack("one")) // the seed shuffles them
+	if !errors.Is(err, context.Canceled) || len(rep.Turns) != 2 {
+		t.Fatalf("turns %+v, %v; want the run broken off in the second of three", rep.Turns, err)
+	}
+	if got := violationsBesides(rep); len(got) == 0 || !strings.HasPrefix(got[0], "one: the process had 1024 MiB") || len(rep.Turns[1].Refused) > 0 {
+		t.Errorf("violations %q in turns %+v; want that of the first turn, and none of requests that were broken off", got, rep.Turns)
 	}
 }
 
