@@ -191,12 +191,15 @@ type run struct {
 func (n *node) open(folder string) (*run, error) {
 	r := &run{node: n, injector: faults.NewInjector(n.world.nextSeed()), ready: make(chan struct{}), died: make(chan struct{}),
 		view: &regionView{region: n.world.region, vintage: live.New(n.world.communes), networks: &routelive.Network{}}}
-	r.injector.OnDeath = r.die
+	r.injector.OnDeath, r.injector.LongestTurn = r.die, longestTurn
 	if err := r.build(folder); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
 }
+
+// longestTurn is long enough for a call of another instance to come first, and so short that nothing is late.
+const longestTurn = 2 * time.Millisecond
 
 // build makes the run's instance, and opens what that uses.
 func (r *run) build(folder string) (err error) {

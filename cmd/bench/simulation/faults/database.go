@@ -44,6 +44,9 @@ func (d *Database) Connect(ctx context.Context) (driver.Conn, error) {
 
 // begin is the start of each call on the database.
 func (d *Database) begin(ctx context.Context) error {
+	if err := d.injector.awaitTurn(ctx); err != nil {
+		return err
+	}
 	if err := d.injector.awaitPause(ctx); err != nil {
 		return err
 	}

@@ -218,3 +218,20 @@ func TestAPausedInstanceGoesOnAfterwards(t *testing.T) {
 		}
 	})
 }
+
+func TestAStatementWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newStruckDatabase(t)
+		d.injector.LongestTurn = 2 * time.Millisecond
+		began := time.Now()
+		for range 50 {
+			if _, err := d.struck.ExecContext(t.Context(), "insert into t values (2)"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took == 0 || took >= 100*time.Millisecond {
+			t.Errorf("50 statements took %v", took)
+		}
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,6 +150,10 @@ type Fault struct {
 // Injector decides which calls of one run of an instance are struck. It is safe for concurrent use.
 type Injector struct {
 	OnDeath func() // called in a goroutine of its own after a fault has killed the instance; nil: nobody is told
+
+	// LongestTurn is the longest that a call on a log or a database waits before it begins, so that calls of several instances come in
+	// another order each time: half of them wait, the others let other goroutines run. 0: none waits. It is set before the first call.
+	LongestTurn time.Duration
 
 	hadNoRoom atomic.Bool
 
@@ -310,6 +315,18 @@ func (i *Injector) awaitPause(ctx context.Context) error {
 	if i.isDead() {
 		return i.awaitContext(ctx)
 	}
+	return nil
+}
+
+// awaitTurn is the start of each call on a log or a database, see LongestTurn.
+func (i *Injector) awaitTurn(ctx context.Context) error {
+	if i.LongestTurn == 0 {
+		return nil
+	}
+	if d := i.randomDuration(2*i.LongestTurn) - i.LongestTurn; d > 0 {
+		return i.sleep(ctx, d)
+	}
+	runtime.Gosched()
 	return nil
 }
 

@@ -40,8 +40,12 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// begin is the start of each call: it waits while the instance is paused or the log is silent, and fails where the log is not there.
+// begin is the start of each call: it waits for its turn, and while the instance is paused or the log is silent, and fails if the log is
+// not there.
 func (l *Log) begin(ctx context.Context) error {
+	if err := l.injector.awaitTurn(ctx); err != nil {
+		return err
+	}
 	if err := l.awaitEnds(ctx, LogSilent); err != nil {
 		return err
 	}

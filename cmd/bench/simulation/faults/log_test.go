@@ -375,3 +375,39 @@ func TestCloseEndsACallThatWaits(t *testing.T) {
 		}
 	})
 }
+
+func TestCallsTakeTurnsThatTheSeedDraws(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls, longest = 200, 2 * time.Millisecond
+		draw := func(seed uint64) (waits []time.Duration) {
+			injector := faults.NewInjector(seed)
+			injector.LongestTurn = longest
+			l := faults.NewLog(memory.New(time.Now), faults.CoreLog, injector)
+			for range calls {
+				began := time.Now()
+				if _, err := l.Identity(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				waits = append(waits, time.Since(began))
+			}
+			return waits
+		}
+		first := draw(1)
+		if !slices.Equal(first, draw(1)) || slices.Equal(first, draw(2)) {
+			t.Error("the waits do not follow from the seed")
+		}
+		waited := 0
+		for _, wait := range first {
+			if wait > 0 {
+				waited++
+			}
+			if wait >= longest {
+				t.Errorf("a call waited for %v", wait)
+			}
+		}
+		if waited < calls/4 || waited > calls*3/4 {
+			t.Errorf("%d of %d calls waited, want half of them", waited, calls)
+		}
+	})
+}
