@@ -41,7 +41,7 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 			done <- isWhole
 			r.requests.Done()
 		}()
-		r.handler(surface).ServeHTTP(recorder, newHTTPRequest(ctx, request))
+		r.handler(surface).ServeHTTP(&slowWriter{recorder, ctx, r.injector}, r.newHTTPRequest(ctx, request))
 		isWhole = true
 	}()
 	select {
@@ -92,10 +92,11 @@ func (r *run) handler(s customers.Surface) http.Handler {
 }
 
 // newHTTPRequest is a request as a handler takes it.
-func newHTTPRequest(ctx context.Context, q customers.Request) *http.Request {
+func (run *run) newHTTPRequest(ctx context.Context, q customers.Request) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, q.Method, q.Path, bytes.NewReader(q.Body))
 	for name, values := range q.Header {
 		r.Header[name] = values
 	}
+	r.Body = slowBody{r.Body, ctx, run.injector}
 	return r
 }

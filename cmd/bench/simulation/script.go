@@ -52,31 +52,67 @@ func Generate(seed uint64, days int) Script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
 	s.HasServers, s.HasRegion, s.ClosesPromptly = seed%serverInterval == 0, seed%failInterval != 0, seed%promptInterval != 0
-	at, isAtBoundary := s.Begin, false
+	at, boundary := s.Begin, time.Time{} // boundary: what ends in the middle of the day that is drawn; zero: nothing
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
-		wasAtBoundary := isAtBoundary
-		isAtBoundary = false
-		switch random.IntN(60) {
-		case 0:
-			d.Idle = time.Duration(random.Int64N(int64(longestIdle)))
-		case 1, 2, 3, 4, 5, 6, 7, 8:
-			d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time
-		case 9, 10, 11, 12:
-			d.Until = nextBoundary(at.Add(24*time.Hour), s.Begin).Sub(at) - dayLength/2
-			isAtBoundary = true
-		}
-		at = at.Add(d.Until)
+		writes := customers.Writes(d.Acts)
 		for range faultsPerDay {
-			d.Faults = append(d.Faults, s.newFault(random, d.Acts))
+			d.Faults = append(d.Faults, s.newFault(random, writes))
 		}
-		if wasAtBoundary {
-			d.Faults = append(d.Faults, s.newFaultAtBoundary(random))
+		if !boundary.IsZero() {
+			d.Acts = append(d.Acts, customers.GenerateCluster(random, s.endingAt(boundary), instanceCount, dayLength/2)...)
+			d.Faults = append(d.Faults, s.newFaultsAtBoundary(random)...)
+			customers.SortActs(d.Acts)
 		}
 		slices.SortStableFunc(d.Faults, func(a, b faults.Fault) int { return int(a.At - b.At) })
+		boundary = s.drawNight(random, &d, at)
+		at = at.Add(d.Until)
 		s.Days = append(s.Days, d)
 	}
 	return s
+}
+
+// drawNight draws how a day that begins at a wall time ends. Where the next day stands on both sides of a boundary, it returns that.
+func (s Script) drawNight(random *rand.Rand, d *Day, at time.Time) (boundary time.Time) {
+	switch n := random.IntN(60); {
+	case n < 1:
+		d.Idle = time.Duration(random.Int64N(int64(longestIdle)))
+	case n < 9:
+		d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time
+	case n < 21:
+		boundary = s.drawBoundary(random, at.Add(24*time.Hour))
+		d.Until = boundary.Sub(at) - dayLength/2
+	}
+	return boundary
+}
+
+// drawBoundary draws what ends next after an instant: half of the times the period of one account, otherwise what nextBoundary says.
+func (s Script) drawBoundary(random *rand.Rand, after time.Time) time.Time {
+	account := random.IntN(s.Accounts)
+	if random.IntN(2) == 0 {
+		return nextBoundary(after, s.Begin)
+	}
+	return plan.PeriodAt(s.anchorOf(account), after.Add(dayLength)).End()
+}
+
+// anchorOf is the first day of the first period of an account that is opened on the first day, as nearly all are.
+func (s Script) anchorOf(account int) plan.Date {
+	return plan.DateOf(s.Begin.AddDate(0, 0, -customers.PeriodAge(account)))
+}
+
+// endingAt returns the accounts whose periods end at an instant; where none does, all.
+func (s Script) endingAt(boundary time.Time) (accounts []int) {
+	all := make([]int, s.Accounts)
+	for i := range all {
+		all[i] = i
+		if plan.PeriodAt(s.anchorOf(i), boundary).Start().Equal(boundary) {
+			accounts = append(accounts, i)
+		}
+	}
+	if len(accounts) == 0 {
+		return all
+	}
+	return accounts
 }
 
 // nextBoundary is the next instant at which something ends for everybody: a period of the accounts that were opened first, a month, or
@@ -97,10 +133,24 @@ func nextBoundary(after, begin time.Time) time.Time {
 	}
 }
 
-// newFaultAtBoundary has the clock of one instance apart while something ends in the middle of a day.
-func (s Script) newFaultAtBoundary(random *rand.Rand) faults.Fault {
-	return faults.Fault{Kind: faults.WallClockApart, Part: faults.World, Instance: random.IntN(instanceCount),
-		At: time.Duration(random.Int64N(int64(dayLength / 2))), For: dayLength / 2, Jump: s.newJump(random)}
+// slowUsage are the faults by which appends to the usage log take long, or more than one sending.
+var slowUsage = []faults.Kind{faults.AppendLate, faults.AppendLate, faults.AppendUnknownMade, faults.AppendUnknownLost, faults.RepeatDropped, faults.LogSilent}
+
+// newFaultsAtBoundary have the usage log and all work slow while something ends in the middle of a day, and the clock of one instance
+// apart.
+func (s Script) newFaultsAtBoundary(random *rand.Rand) []faults.Fault {
+	const lead = 5 * time.Second // before the boundary
+	slow := faults.Fault{Kind: slowUsage[random.IntN(len(slowUsage))], Part: faults.UsageLog, Instance: random.IntN(instanceCount+1) - 1,
+		At: dayLength/2 - time.Duration(random.Int64N(int64(lead))), For: lead + time.Duration(random.Int64N(int64(lead)))}
+	if random.IntN(2) == 0 {
+		slow.Rate = 0.1 + 0.8*random.Float64()
+	}
+	return []faults.Fault{
+		slow,
+		{Kind: faults.WorkSlow, Part: faults.World, Instance: -1, At: dayLength/2 - lead, For: 2 * lead, Rate: 0.5},
+		{Kind: faults.WallClockApart, Part: faults.World, Instance: random.IntN(instanceCount),
+			At: time.Duration(random.Int64N(int64(dayLength / 2))), For: dayLength / 2, Jump: s.newJump(random)},
+	}
 }
 
 // drawJump draws how far a clock jumps, forward or back.
@@ -119,7 +169,7 @@ func (s Script) newJump(random *rand.Rand) time.Duration {
 
 // newFault draws a fault. Those that strike all instances at once are rarer than the others. Most strike while somebody writes: what
 // fails while nobody asks harms nobody.
-func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
+func (s Script) newFault(random *rand.Rand, writes []customers.Act) faults.Fault {
 	all := faults.Kinds()
 	for {
 		k := all[random.IntN(len(all))]
@@ -132,10 +182,12 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 			f.Rate = 0.1 + 0.8*random.Float64()
 		}
 		f.Of, f.Skip = drawTarget(random, k.Kind)
-		if writes := slices.DeleteFunc(slices.Clone(acts), func(a customers.Act) bool { return !mayMeet(f, a) }); len(writes) > 0 && random.IntN(4) > 0 {
-			f.At = max(writes[random.IntN(len(writes))].At-time.Duration(random.Int64N(int64(f.For))), 0)
+		if met := slices.DeleteFunc(slices.Clone(writes), func(a customers.Act) bool { return !mayMeet(f, a) }); len(met) > 0 && random.IntN(4) > 0 {
+			f.At = max(met[random.IntN(len(met))].At-time.Duration(random.Int64N(int64(f.For))), 0)
 		}
-		f.For += longerTimes[k.Kind]
+		if f.For += longerTimes[k.Kind]; random.IntN(longInterval) == 0 {
+			f.For = leastLong + time.Duration(random.Int64N(int64(mostLong-leastLong)))
+		}
 		f.Choice = random.IntN(1 << 20)
 		switch f.Kind {
 		case faults.WallClockApart:
@@ -147,11 +199,11 @@ func (s Script) newFault(random *rand.Rand, acts []customers.Act) faults.Fault {
 	}
 }
 
-// mayMeet says whether a fault may strike what an act writes. Large syncs are staged nearly always, so faults of stagings are for these,
+// mayMeet reports whether a fault may strike what an act writes. Large syncs are staged nearly always, so faults of stagings are for these,
 // and so are those of the vault that strike each call: the rows are sealed in the middle of a decision.
 func mayMeet(f faults.Fault, a customers.Act) bool {
 	isForStagings := f.Of == stagings || f.Part == faults.Vault && f.Rate == 0
-	return a.IsWrite() && (!isForStagings || a.Kind == customers.LargeSync)
+	return !isForStagings || a.Kind == customers.LargeSync
 }
 
 // drawTarget draws which appends or events a fault is about, and which of them it strikes first: so each step of a staging is struck.
@@ -175,6 +227,13 @@ const stagings = "sync"
 
 // appendCategories are categories of streams: of both logs, with the stagings of syncs and what commits them.
 var appendCategories = []string{stagings, stagings, "locations", "account", "usage"}
+
+// One fault of so many lasts longer than an append of unknown fate is sent again: 15 s in the customer area.
+const (
+	longInterval = 10
+	leastLong    = 16 * time.Second
+	mostLong     = 40 * time.Second
+)
 
 // longerTimes are how long faults last at least that need it: an older program must start and take over leases, and files are written on
 // an instance's own disk only now and then.

@@ -1,8 +1,12 @@
 package simulation
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/schemas/plan"
 )
 
 func TestTheNextBoundaryIsWhereSomethingEndsForEverybody(t *testing.T) {
@@ -20,20 +24,77 @@ func TestTheNextBoundaryIsWhereSomethingEndsForEverybody(t *testing.T) {
 	}
 }
 
-func TestADayStandsOnBothSidesOfABoundary(t *testing.T) {
-	t.Parallel()
-	found := 0
+// drawnDays are the days of some histories, with the wall time at which each begins.
+func drawnDays(visit func(s Script, d Day, at time.Time)) (days int) {
 	for seed := range uint64(20) {
 		s := Generate(seed, 20)
 		at := s.Begin
 		for _, d := range s.Days {
-			if boundary := nextBoundary(at.Add(-24*time.Hour), s.Begin); at.Before(boundary) && at.Add(dayLength).After(boundary) {
-				found++
-			}
+			visit(s, d, at)
 			at = at.Add(d.Until)
+			days++
 		}
 	}
-	if found < 10 {
-		t.Errorf("%d of 400 days do", found)
+	return days
+}
+
+// endingOn returns the accounts whose periods end in the middle of a day.
+func endingOn(s Script, at time.Time) (accounts []int) {
+	for account := range s.Accounts {
+		if end := plan.PeriodAt(s.anchorOf(account), at).End(); at.Add(dayLength/2).Sub(end).Abs() < time.Second {
+			accounts = append(accounts, account)
+		}
+	}
+	return accounts
+}
+
+func TestPeriodsEndWhileSomethingIsReserved(t *testing.T) {
+	t.Parallel()
+	found := 0
+	days := drawnDays(func(s Script, d Day, at time.Time) {
+		ending, reserving := endingOn(s, at), 0
+		for _, a := range d.Acts {
+			isNear := (a.At - dayLength/2).Abs() < 5*time.Second
+			if isNear && slices.Contains(ending, a.Account) && (a.Kind == "matrix" || a.Kind == "file") {
+				reserving++
+			}
+		}
+		isSlow := slices.ContainsFunc(d.Faults, func(f faults.Fault) bool {
+			return f.Part == faults.UsageLog && slices.Contains(slowUsage, f.Kind) && f.At <= dayLength/2 && f.At+f.For >= dayLength/2
+		})
+		if reserving >= 5 && isSlow {
+			found++
+		}
+	})
+	if found < days/10 {
+		t.Errorf("%d of %d days do", found, days)
+	}
+}
+
+func TestOneFaultInTenOutlastsAnAppendThatIsSentAgain(t *testing.T) {
+	t.Parallel()
+	long, all := 0, 0
+	drawnDays(func(_ Script, d Day, _ time.Time) {
+		for _, f := range d.Faults {
+			if all++; f.For > leastLong {
+				long++
+			}
+		}
+	})
+	if long < all/20 || long > all/5 {
+		t.Errorf("%d of %d faults do", long, all)
+	}
+}
+
+func TestADayStandsOnBothSidesOfABoundary(t *testing.T) {
+	t.Parallel()
+	found := 0
+	days := drawnDays(func(s Script, _ Day, at time.Time) {
+		if boundary := nextBoundary(at.Add(-24*time.Hour), s.Begin); at.Before(boundary) && at.Add(dayLength).After(boundary) {
+			found++
+		}
+	})
+	if found < days/15 {
+		t.Errorf("%d of %d days do", found, days)
 	}
 }

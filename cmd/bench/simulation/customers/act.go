@@ -46,13 +46,42 @@ func Generate(random *rand.Rand, accounts, acts, instances int, length time.Dura
 		drawn[i] = Act{At: time.Duration(random.Int64N(int64(length))), Account: random.IntN(accounts), Instance: random.IntN(instances),
 			Kind: all[k].name, Seed: random.Uint64()}
 	}
-	slices.SortStableFunc(drawn, func(a, b Act) int { return int(a.At - b.At) })
+	SortActs(drawn)
 	return drawn
 }
 
-// IsWrite says whether an act changes what others see.
-func (a Act) IsWrite() bool {
-	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == a.Kind && k.writes })
+// A cluster is what is asked around an instant at which something ends, when requests are counted on either side of it.
+const (
+	clusterActs = 30
+	clusterTime = 4 * time.Second // before and after the instant
+)
+
+// clusterKinds are the acts of a cluster: those that count several requests before their work, and refund some, and writes.
+var clusterKinds = []string{"matrix", "matrix", "file", "file", "reverse file", "optimize", "nearest", "burst", "me", "put site", "sync", LargeSync}
+
+// GenerateCluster draws what some accounts do around an instant of a day, in the order of time.
+func GenerateCluster(random *rand.Rand, accounts []int, instances int, at time.Duration) []Act {
+	drawn := make([]Act, clusterActs)
+	for i := range drawn {
+		drawn[i] = Act{At: at - clusterTime + time.Duration(random.Int64N(int64(2*clusterTime))), Account: accounts[random.IntN(len(accounts))],
+			Instance: random.IntN(instances), Kind: clusterKinds[random.IntN(len(clusterKinds))], Seed: random.Uint64()}
+	}
+	SortActs(drawn)
+	return drawn
+}
+
+// SortActs puts acts in the order of time.
+func SortActs(acts []Act) {
+	slices.SortStableFunc(acts, func(a, b Act) int { return int(a.At - b.At) })
+}
+
+// Writes returns the acts that change what others see.
+func Writes(acts []Act) []Act {
+	writing := map[string]bool{}
+	for _, k := range kinds() {
+		writing[k.name] = k.writes
+	}
+	return slices.DeleteFunc(slices.Clone(acts), func(a Act) bool { return !writing[a.Kind] })
 }
 
 // actDetails is an act in detail.
@@ -68,7 +97,8 @@ type actDetails struct {
 	Times          int    // how often at once; 0: once
 	By             string // label of the token that a command is sent with; "": an operator's
 
-	Patience time.Duration // of clients with a key; 0: what clients mostly have
+	Patience  time.Duration // of clients with a key; 0: what clients mostly have
+	SendsOnce bool          // the client does not send again what fails
 }
 
 // impatience is of how many acts one has a client that gives up soon: most often while the service waits for a log that is slow.
@@ -89,6 +119,7 @@ func (c *Customers) drawDetails(act Act, k kind) actDetails {
 	if random.IntN(impatience) == 0 {
 		d.Patience = time.Duration(random.Int64N(int64(2 * time.Second)))
 	}
+	d.SendsOnce = random.IntN(2) == 0 // who sends again heals what a failure left half done
 	return d
 }
 
@@ -166,6 +197,15 @@ func termsOf(number int) terms {
 		return terms{"STARTER", 60, -1, false, number}
 	}
 	return terms{[]string{"DISCOVERY", "STARTER", "GROWTH", "BUSINESS", "STARTER"}[number/2%5], 0, -1, false, number}
+}
+
+// PeriodAge returns how old, in days, the first period of an account is when the account is opened: its own, or its agency's.
+func PeriodAge(account int) int {
+	t := termsOf(account)
+	if t.agency >= 0 {
+		t = termsOf(t.agency)
+	}
+	return t.age
 }
 
 // accountID is the id of the account with a number.

@@ -7,7 +7,8 @@
 //	                                      ^
 //	       Customers.CheckQuiet, at quiet moments
 //
-// One client in five with a key gives up soon, and sends its request again.
+// One client in five with a key gives up soon. Half of all send a request again that failed or got no answer; the other half leave it
+// at that, so that nobody but the service ends what a failure left half done.
 //
 // Acts name accounts, places and instances by numbers and by what comes of themselves: a key that an act means is one that the model
 // knows at that time. So an act whose forerunner was cut away, or was refused, still means something.
@@ -95,7 +96,7 @@ func New(world World, accounts int, addresses []Address) *Customers {
 	return c
 }
 
-// tries is how often a client sends a request that fails or gets no answer.
+// tries is how often a client sends a request that fails or gets no answer, unless it sends it once.
 const tries = 3
 
 // retryDelay is the first step of SPEC 7.5 for a 503. The later ones are longer than a day lasts here.
@@ -112,7 +113,7 @@ type message struct {
 func (c *Customers) send(ctx context.Context, op model.Operation, m message) Answer {
 	for try := 0; ; try++ {
 		a := c.sendOnce(ctx, op, m)
-		if a.Status != 0 && a.Status < 500 || try == tries-1 || c.mayFail(op, a) {
+		if a.Status != 0 && a.Status < 500 || op.SendsOnce || try == tries-1 || c.mayFail(op, a) {
 			return a
 		}
 		select {
@@ -234,7 +235,7 @@ func (c *Customers) issueFirst(ctx context.Context, act actDetails) {
 
 // operation is what all requests of an act have in common.
 func (act actDetails) operation(account string) model.Operation {
-	return model.Operation{Act: act.Label, Instance: act.Instance, Account: account, Token: model.Operator, Patience: act.Patience}
+	return model.Operation{Act: act.Label, Instance: act.Instance, Account: account, Token: model.Operator, Patience: act.Patience, SendsOnce: act.SendsOnce}
 }
 
 // atOnce does something several times at once, on the instances in turn, and returns when all is done.

@@ -68,6 +68,7 @@ const (
 	InstanceOldFiles    Kind = "instance starts with yesterday's files"
 	InstanceNoFiles     Kind = "instance starts without files"
 	InstanceDiskFull    Kind = "instance's own disk full"
+	WorkSlow            Kind = "work slow"
 	RegionAway          Kind = "vintage and road network away"
 	WallClockApart      Kind = "wall clock apart"
 	WallClockFarAhead   Kind = "wall clock 40 days ahead"
@@ -122,6 +123,7 @@ func Kinds() []Description {
 		{InstanceOldFiles, []string{World}, "an instance dies and starts with its own folder as it stood a day before"},
 		{InstanceNoFiles, []string{World}, "an instance dies and starts with an empty folder of its own"},
 		{InstanceDiskFull, []string{World}, "what an instance writes into its own folder finds no room, mostly in the middle of a file"},
+		{WorkSlow, []string{World}, "a question about roads takes up to three seconds, and so does each part of a body, sent or read, of a client that is slow"},
 		{RegionAway, []string{World}, "an instance serves neither its vintage nor its road network, as where a file proves to be damaged"},
 		{WallClockApart, []string{World}, "an instance's wall clock is set minutes forward or back"},
 		{WallClockFarAhead, []string{World}, "the wall clock of an instance, of the logs' machine, or of all machines is 40 days ahead for a moment"},
@@ -328,6 +330,27 @@ func (i *Injector) awaitTurn(ctx context.Context) error {
 	}
 	runtime.Gosched()
 	return nil
+}
+
+const (
+	usualWork = 100 * time.Millisecond // the longest that a question about roads takes
+	slowWork  = 3 * time.Second        // the same, and a part of a body, while WorkSlow strikes
+)
+
+// Work takes the elapsed time that a question about roads takes.
+func (i *Injector) Work(ctx context.Context) error {
+	if i.strikes(WorkSlow, World) {
+		return i.sleep(ctx, i.randomDuration(slowWork))
+	}
+	return i.sleep(ctx, i.randomDuration(usualWork))
+}
+
+// Transfer takes the elapsed time that a part of a body takes on its way: none, unless WorkSlow strikes.
+func (i *Injector) Transfer(ctx context.Context) error {
+	if !i.strikes(WorkSlow, World) {
+		return nil
+	}
+	return i.sleep(ctx, i.randomDuration(slowWork))
 }
 
 // awaitContext is where calls of a dead instance end: with their context, or at once where that has no end.

@@ -42,7 +42,8 @@ type Operation struct {
 	Origin  string // that the request says, "" for none
 	Weight  int64  // requests that it counts for
 
-	Patience time.Duration // how long its client waits for an answer; 0: as clients mostly do
+	Patience  time.Duration // how long its client waits for an answer; 0: as clients mostly do
+	SendsOnce bool          // its client does not send it again when it fails
 
 	// Question names what has one answer whenever it is asked; "": no such question.
 	Question string

@@ -1,0 +1,75 @@
+package simulation
+
+import (
+	"context"
+	"io"
+	"net/http/httptest"
+
+	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/queries/route"
+)
+
+// This file has handlers take elapsed time, as they do outside the simulation: what is counted before the work is settled some time
+// after it, and a period may end in between.
+
+// slowRouter is a router whose answers take their time.
+type slowRouter struct {
+	route.Router
+	injector *faults.Injector
+}
+
+// Route implements route.Router.
+func (s slowRouter) Route(ctx context.Context, q route.Query) (route.Answer, error) {
+	return answerSlowly(ctx, s.injector, q, s.Router.Route)
+}
+
+// Matrix implements route.Router.
+func (s slowRouter) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix, error) {
+	return answerSlowly(ctx, s.injector, q, s.Router.Matrix)
+}
+
+// Nearest implements route.Router.
+func (s slowRouter) Nearest(ctx context.Context, q route.NearestQuery) (route.Nearest, error) {
+	return answerSlowly(ctx, s.injector, q, s.Router.Nearest)
+}
+
+// Isochrone implements route.Router.
+func (s slowRouter) Isochrone(ctx context.Context, q route.IsochroneQuery) (route.Isochrone, error) {
+	return answerSlowly(ctx, s.injector, q, s.Router.Isochrone)
+}
+
+// answerSlowly answers a question after the time that the work takes.
+func answerSlowly[Q, A any](ctx context.Context, injector *faults.Injector, q Q, answer func(context.Context, Q) (A, error)) (a A, err error) {
+	if err := injector.Work(ctx); err != nil {
+		return a, err
+	}
+	return answer(ctx, q)
+}
+
+// slowBody is the body of a request whose client may send it slowly. A client that gives up sends no more.
+type slowBody struct {
+	io.ReadCloser
+	ctx      context.Context // of the request
+	injector *faults.Injector
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	if err := b.injector.Transfer(b.ctx); err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// slowWriter takes the answer for a client that may read it slowly. A client that has given up reads no more.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	ctx      context.Context // of the request
+	injector *faults.Injector
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	if err := w.injector.Transfer(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.ResponseRecorder.Write(p)
+}
