@@ -73,7 +73,9 @@ func (f *snapshotFiles[S]) loadSnapshot(s *streamState[S]) {
 	}
 	if err != nil {
 		f.log.Warn("a snapshot is ignored", "stream", s.stream, "error", err)
+		return
 	}
+	f.log.Debug("a snapshot is read", "stream", s.stream, "revision", s.revision)
 }
 
 func (f *snapshotFiles[S]) decodeSnapshot(s *streamState[S], data []byte) error {

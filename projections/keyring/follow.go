@@ -128,6 +128,7 @@ func (k *runner) restoreSnapshot() {
 	if s != nil { // nil: there is no file yet
 		k.adoptState(s, checkpoint)
 		k.saver.checkpoint = checkpoint
+		k.log.Debug("key ring's snapshot is read", "file", k.file, "position", checkpoint.Position)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, v := range found {
-			t.Errorf("%s: %s", v.Rule, v.Text)
+			t.Error(v)
 		}
 	})
 	t.Logf("%d days in %v", len(script.Days), time.Since(began))

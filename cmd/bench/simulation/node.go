@@ -40,6 +40,7 @@ type node struct {
 	number int
 	wall   *wallClock // may be off from the true one
 	deaths atomic.Int64
+	before circumstances
 
 	mu         sync.Mutex
 	folders    int                   // folders used so far: each death leaves one behind
@@ -191,7 +192,7 @@ type run struct {
 func (n *node) open(folder string) (*run, error) {
 	r := &run{node: n, injector: faults.NewInjector(n.world.nextSeed()), ready: make(chan struct{}), died: make(chan struct{}),
 		view: &regionView{region: n.world.region, vintage: live.New(n.world.communes), networks: &routelive.Network{}}}
-	r.injector.OnDeath, r.injector.LongestTurn = r.die, longestTurn
+	r.injector.OnDeath, r.injector.OnStrike, r.injector.LongestTurn = r.die, n.before.noteStrike, longestTurn
 	if err := r.build(folder); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -210,7 +211,8 @@ func (r *run) build(folder string) (err error) {
 	if r.registry, err = sqldb.OpenRegistry(w.readModelsFolder()); err != nil {
 		return err
 	}
-	log := slog.New(complaintHandler{w.log.Handler(), w}).With("instance", n.number)
+	n.before.noteStart(folder)
+	log := slog.New(messageHandler{w.log.Handler(), n}).With("instance", n.number)
 	r.registry.Log, r.registry.Simulated = log, r.simulated(faults.ReadModels)
 	keys, err := vault.New(w.vaultFile(), nil, n.wall.now)
 	if err != nil {

@@ -48,6 +48,9 @@ func (w *World) strike(f faults.Fault) {
 	strike := w.strikeNodes
 	if own := w.worldStrikes()[f.Kind]; own != nil {
 		strike = own
+		for _, n := range w.struckNodes(f) {
+			n.before.noteStrike(f)
+		}
 	}
 	if err := strike(f); err != nil {
 		w.Report(customers.EndsInTime, "%s: %v", f.Kind, err)

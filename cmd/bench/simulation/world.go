@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,15 +111,22 @@ func (w *World) Stop() {
 
 // Violation is a rule that an answer, or the state at a quiet moment, breaks.
 type Violation struct {
-	Rule customers.Rule `json:"rule"`
-	Text string         `json:"text"`
+	Rule   customers.Rule `json:"rule"`
+	Text   string         `json:"text"`
+	Before string         `json:"before"` // what had happened to each instance by then
+}
+
+// String returns all of it, with what happened before at the end of the first line.
+func (v Violation) String() string {
+	first, rest, _ := strings.Cut(v.Text, "\n")
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s (%s)\n%s", v.Rule, first, v.Before, rest), "\n")
 }
 
 // Report implements customers.World.
 func (w *World) Report(rule customers.Rule, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.violations = append(w.violations, Violation{rule, fmt.Sprintf(format, args...)})
+	w.violations = append(w.violations, Violation{rule, fmt.Sprintf(format, args...), w.describeCircumstances()})
 }
 
 // Violations are those that were noted so far.

@@ -4,11 +4,13 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"lieudit/cmd/bench/simulation/customers"
+	"lieudit/cmd/bench/simulation/faults"
 )
 
 // newFolder makes a folder in memory, where the machine has one.
@@ -49,6 +51,43 @@ func TestInstancesAnswerAsOne(t *testing.T) {
 			}
 			w.nodes[round%3].start()
 			time.Sleep(12 * time.Second)
+		}
+	})
+}
+
+func TestAReportTellsWhatHappenedToTheInstancesBefore(t *testing.T) {
+	folder := newFolder(t)
+	synctest.Test(t, func(t *testing.T) {
+		w, err := NewWorld(folder, time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.people = customers.New(w, 1, nil)
+		w.Start()
+		defer w.Stop()
+		time.Sleep(5 * time.Second)
+		w.nodes[1].stop()
+		time.Sleep(5 * time.Second)
+		w.nodes[1].start()
+		time.Sleep(5 * time.Second)
+		w.strike(faults.Fault{Kind: faults.LogSilent, Part: faults.CoreLog, Instance: 2, For: 2 * time.Second})
+		w.strike(faults.Fault{Kind: faults.WallClockApart, Part: faults.World, Instance: 0, For: time.Second})
+		time.Sleep(3 * time.Second)
+
+		w.Report(customers.ClosedStays, "one line\nand a second one")
+		got := w.Violations()[0].String()
+		for _, want := range []string{
+			string(customers.ClosedStays) + `: one line (the last fault struck instance 0; `,
+			`instance 0: struck by "wall clock apart" (world) 4.000s before, started without a key ring 21.000s before`,
+			`instance 1: started with its key ring 11.000s before, read the snapshot of the key ring 1`,
+			`instance 2: struck by "log silent" (core log) 4.`,
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("got %s\nwant in it %s", got, want)
+			}
+		}
+		if !strings.HasSuffix(got, ")\nand a second one") {
+			t.Errorf("got %q, want what happened before on the first line", got)
 		}
 	})
 }

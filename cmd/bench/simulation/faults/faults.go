@@ -153,6 +153,9 @@ type Fault struct {
 type Injector struct {
 	OnDeath func() // called in a goroutine of its own after a fault has killed the instance; nil: nobody is told
 
+	// OnStrike is called when a fault strikes a call. It must not wait, nor call the Injector. nil: nobody is told.
+	OnStrike func(Fault)
+
 	// LongestTurn is the longest that a call on a log or a database waits before it begins, so that calls of several instances come in
 	// another order each time: half of them wait, the others let other goroutines run. 0: none waits. It is set before the first call.
 	LongestTurn time.Duration
@@ -251,6 +254,9 @@ func (i *Injector) findOf(kind Kind, part, of string) *activeFault {
 			continue
 		}
 		if a.calls++; a.calls > a.Skip {
+			if i.OnStrike != nil {
+				i.OnStrike(a.Fault)
+			}
 			return a
 		}
 	}

@@ -1,0 +1,97 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/cmd/lieudit/instance"
+)
+
+// circumstances are what last happened to an instance before a rule was broken: mostly one of them is the reason.
+type circumstances struct {
+	mu                        sync.Mutex
+	struck, started, snapshot incident
+}
+
+// incident is something that happened, in words. The zero incident is none.
+type incident struct {
+	text string
+	at   time.Time // elapsed time
+}
+
+func (i incident) describe(now time.Time) string {
+	if i.text == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %.3fs before", i.text, now.Sub(i.at).Seconds())
+}
+
+// noteStrike notes that a fault strikes the instance, or one of its calls.
+func (c *circumstances) noteStrike(f faults.Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.struck = incident{fmt.Sprintf("struck by %q (%s)", f.Kind, f.Part), time.Now()}
+}
+
+// noteStart notes that an instance begins on a folder.
+func (c *circumstances) noteStart(folder string) {
+	text := "started without a key ring"
+	if _, err := os.Stat(filepath.Join(folder, instance.KeyRingFile)); err == nil {
+		text = "started with its key ring"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started = incident{text, time.Now()}
+}
+
+// noteSnapshot notes that the instance has read a snapshot: of a stream, or of its key ring where stream is "".
+func (c *circumstances) noteSnapshot(stream string) {
+	if stream == "" {
+		stream = "the key ring"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.snapshot = incident{"read the snapshot of " + stream, time.Now()}
+}
+
+// describe tells what last happened to an instance, and how long ago.
+func (c *circumstances) describe(now time.Time) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, i := range []incident{c.struck, c.started, c.snapshot} {
+		if text := i.describe(now); text != "" {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// describeCircumstances tells what last happened to each instance, and which fault was the last of all.
+func (w *World) describeCircumstances() string {
+	now, last := time.Now(), (*node)(nil)
+	all := make([]string, 0, len(w.nodes)+1)
+	for _, n := range w.nodes {
+		all = append(all, fmt.Sprintf("instance %d: %s", n.number, n.before.describe(now)))
+		if struck := n.before.lastStrike(); struck.text != "" && (last == nil || struck.at.After(last.before.lastStrike().at)) {
+			last = n
+		}
+	}
+	if last != nil {
+		all = slices.Insert(all, 0, fmt.Sprintf("the last fault struck instance %d", last.number))
+	}
+	return strings.Join(all, "; ")
+}
+
+// lastStrike is the last time that a fault struck the instance.
+func (c *circumstances) lastStrike() incident {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.struck
+}
