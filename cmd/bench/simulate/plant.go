@@ -2,21 +2,25 @@ package simulate
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 )
 
-// planted is a fault that is put into a copy of the tree: faults that this project had once, or of their kind.
+// planted is a fault that is put into a copy of the tree.
 type planted struct {
 	name  string
 	edits []edit
 }
 
-// edit replaces a text of a file, which must stand there once.
+// edit replaces a text of a file, which must stand there once. To name a place that stands there several times, a patch needs more
+// context.
 type edit struct{ file, old, new string }
 
 // Found is how a planted fault was found.
@@ -29,7 +33,8 @@ type Found struct {
 // RunPlanted plants one fault after the other and plays at most Options.Days, until a rule is broken. only names the one to plant;
 // "" plants all.
 func RunPlanted(ctx context.Context, o Options, only string) (all []Found, err error) {
-	for _, p := range allPlanted() {
+	faults, err := allPlanted()
+	for _, p := range faults {
 		if only != "" && !strings.Contains(p.name, only) || ctx.Err() != nil {
 			continue
 		}
@@ -97,8 +102,71 @@ func plant(tree string, edits []edit) error {
 	return nil
 }
 
-// allPlanted are the faults to plant.
-func allPlanted() []planted {
+// allPlanted are the faults to plant: those of the list, and one for each file of the folder of patches.
+func allPlanted() ([]planted, error) {
+	patches, err := readPatches()
+	return append(listPlanted(), patches...), err
+}
+
+// patchFiles are faults that others have planted, as git writes a change. The name of a file says what is wrong.
+//
+//go:embed planted/*.patch
+var patchFiles embed.FS
+
+// readPatches returns the faults of the folder of patches.
+func readPatches() (all []planted, err error) {
+	names, err := fs.Glob(patchFiles, "planted/*.patch")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := patchFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		edits, err := parsePatch(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		title := strings.TrimSuffix(path.Base(name), ".patch")
+		all = append(all, planted{strings.ReplaceAll(title, "-", " "), edits})
+	}
+	return all, nil
+}
+
+// parsePatch returns the edits of a unified diff, one for each hunk. Files must be there before and after.
+func parsePatch(text string) (edits []edit, err error) {
+	file, isInHunk := "", false
+	for line := range strings.Lines(text) {
+		last := len(edits) - 1
+		switch {
+		case strings.HasPrefix(line, "+++ b/"):
+			file, isInHunk = strings.TrimSpace(strings.TrimPrefix(line, "+++ b/")), false
+		case strings.HasPrefix(line, "@@ "):
+			edits, isInHunk = append(edits, edit{file: file}), true
+		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- a/"):
+			isInHunk = false
+		case !isInHunk, line == "\\ No newline at end of file\n":
+		case line == "\n": // an empty line of context that has lost its blank
+			edits[last].old, edits[last].new = edits[last].old+line, edits[last].new+line
+		case line[0] == ' ':
+			edits[last].old, edits[last].new = edits[last].old+line[1:], edits[last].new+line[1:]
+		case line[0] == '-':
+			edits[last].old += line[1:]
+		case line[0] == '+':
+			edits[last].new += line[1:]
+		default:
+			return nil, fmt.Errorf("no line of a hunk: %q", line)
+		}
+	}
+	if len(edits) == 0 || file == "" {
+		return nil, errors.New("no hunk of a file")
+	}
+	return edits, nil
+}
+
+// listPlanted are faults that this project had once, or of their kind.
+func listPlanted() []planted {
 	return []planted{
 		{"events beside an error are recorded", []edit{{"commands/locations/staging.go",
 			"	if err == nil && !alreadyStaged {\n		err = s.stageRows(ctx, c.rows)\n	}\n	if err != nil {\n		return nil, err\n	}\n",

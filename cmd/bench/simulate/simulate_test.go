@@ -15,7 +15,11 @@ const tree = "../../.."
 
 func TestPlantedFaultsFitTheTree(t *testing.T) {
 	t.Parallel()
-	for _, p := range allPlanted() {
+	all, err := allPlanted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
 		for _, e := range p.edits {
 			text, err := os.ReadFile(filepath.Join(tree, e.file))
 			if err != nil {
@@ -25,6 +29,25 @@ func TestPlantedFaultsFitTheTree(t *testing.T) {
 			if n := strings.Count(string(text), e.old); n != 1 || e.old == e.new {
 				t.Errorf("%s: in %s stands %d times: %s", p.name, e.file, n, e.old)
 			}
+		}
+	}
+}
+
+func TestAPatchIsReadAsEditsThatFindTheirPlace(t *testing.T) {
+	t.Parallel()
+	patch := "diff --git a/x/a.go b/x/a.go\nindex 1..2 100644\n--- a/x/a.go\n+++ b/x/a.go\n@@ -3,3 +3,3 @@ func f() {\n one\n-two\n+2\n\n" +
+		"@@ -9,2 +9,1 @@\n--- nine\n ten\ndiff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1,2 @@\n one\n+++ two\n"
+	got, err := parsePatch(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []edit{{"x/a.go", "one\ntwo\n\n", "one\n2\n\n"}, {"x/a.go", "-- nine\nten\n", "ten\n"}, {"b.go", "one\n", "one\n++ two\n"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, bad := range []string{"", "+++ b/x.go\n", "+++ b/x.go\n@@ -1 +1 @@\nno sign\n"} {
+		if got, err := parsePatch(bad); err == nil {
+			t.Errorf("%q is read as %q", bad, got)
 		}
 	}
 }

@@ -55,6 +55,9 @@ func Generate(seed uint64, days int) Script {
 	at, boundary := s.Begin, time.Time{} // boundary: what ends in the middle of the day that is drawn; zero: nothing
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
+		if random.IntN(eraseInterval) == 0 {
+			s.addErasure(random, &d)
+		}
 		writes := customers.Writes(d.Acts)
 		for range faultsPerDay {
 			d.Faults = append(d.Faults, s.newFault(random, writes))
@@ -70,6 +73,32 @@ func Generate(seed uint64, days int) Script {
 		s.Days = append(s.Days, d)
 	}
 	return s
+}
+
+// eraseInterval is on one of how many days an account is erased while something fails.
+const eraseInterval = 5
+
+// erasureFaults are faults that may come between the steps of an erasure: the events of the log, and the end of the key in the vault.
+var erasureFaults = []struct {
+	part string
+	kind faults.Kind
+}{
+	{faults.CoreLog, faults.AppendRefused}, {faults.CoreLog, faults.AppendUnknownLost}, {faults.CoreLog, faults.AppendUnknownMade},
+	{faults.CoreLog, faults.DiesBeforeAppend}, {faults.CoreLog, faults.DiesAfterAppend},
+	{faults.Vault, faults.DatabaseAway}, {faults.Vault, faults.DatabaseFull}, {faults.Vault, faults.DatabaseSlow}, {faults.Vault, faults.CommitUnknownLost},
+}
+
+// addErasure has an account erased on a day, and something fail meanwhile that strikes one of its steps.
+func (s Script) addErasure(random *rand.Rand, d *Day) {
+	act := customers.Act{At: time.Duration(random.Int64N(int64(dayLength))), Account: random.IntN(s.Accounts), Instance: random.IntN(instanceCount),
+		Kind: customers.EraseAccount, Seed: random.Uint64()}
+	struck := erasureFaults[random.IntN(len(erasureFaults))]
+	f := faults.Fault{Kind: struck.kind, Part: struck.part, Instance: act.Instance, At: act.At, For: time.Second + leastLong*time.Duration(random.IntN(2))}
+	if f.Part == faults.CoreLog {
+		f.Of, f.Skip = "account", random.IntN(2) // an account's closing comes before its erasure
+	}
+	d.Acts, d.Faults = append(d.Acts, act), append(d.Faults, f)
+	customers.SortActs(d.Acts)
 }
 
 // drawNight draws how a day that begins at a wall time ends. Where the next day stands on both sides of a boundary, it returns that.

@@ -24,6 +24,7 @@ func accountKinds() []kind {
 		{"join agency", 1, (*Customers).join, 0, 0, true},
 		{"leave agency", 1, (*Customers).leave, 0, 0, true},
 		{"close account", 1, (*Customers).closeAccount, 60, 0, true},
+		{EraseAccount, 0, (*Customers).eraseAccount, 0, 0, true},
 	}
 }
 
@@ -202,13 +203,37 @@ func (c *Customers) closeAccount(ctx context.Context, act actDetails) {
 	if act.Size > 10 || isAgency(act.Account) {
 		return
 	}
-	again := map[string]string{"id": act.Account, "reason": act.Label}
 	c.commandAgain(ctx, act, model.CloseAccount{}, "POST /accounts/{id}:close", message{method: "POST",
-		path: act.accountPath() + ":close", body: again})
+		path: act.accountPath() + ":close", body: act.confirmation()})
 	if act.Pick%2 == 0 {
-		c.commandAgain(ctx, act, model.EraseAccount{}, "POST /accounts/{id}:erase", message{method: "POST",
-			path: act.accountPath() + ":erase", body: again})
+		c.erase(ctx, act)
 	}
+}
+
+// EraseAccount is the kind of acts that close an account, whatever becomes of it, and then erase it. A script has them beside those that
+// Generate draws: few, so that accounts stay, and most of them while something fails.
+const EraseAccount = "erase account"
+
+// eraseAccount closes an account and erases it. Who closes it tries until it is closed. Agencies stay.
+func (c *Customers) eraseAccount(ctx context.Context, act actDetails) {
+	if isAgency(act.Account) {
+		return
+	}
+	closing := act
+	closing.SendsOnce = false
+	c.commandAgain(ctx, closing, model.CloseAccount{}, "POST /accounts/{id}:close", message{method: "POST",
+		path: act.accountPath() + ":close", body: act.confirmation()})
+	c.erase(ctx, act)
+}
+
+func (c *Customers) erase(ctx context.Context, act actDetails) {
+	c.commandAgain(ctx, act, model.EraseAccount{}, "POST /accounts/{id}:erase", message{method: "POST",
+		path: act.accountPath() + ":erase", body: act.confirmation()})
+}
+
+// confirmation is the body of a command that cannot be undone.
+func (act actDetails) confirmation() map[string]string {
+	return map[string]string{"id": act.Account, "reason": act.Label}
 }
 
 // isAgency says whether an account is one of the agencies.
