@@ -138,12 +138,15 @@ func processors(seed uint64) int {
 // collectorTarget has the garbage collector of a history run less often: its memory is small, and its life short.
 const collectorTarget = "GOGC=400"
 
-// historyTime is the longest that a history may take, beside some time for each of its days.
-const historyTime = time.Minute
+// A history may take historyTime, and dayTime for each of its days: many times what it needs, for a machine with other work.
+const (
+	historyTime = time.Minute
+	dayTime     = 30 * time.Second
+)
 
 // play plays the history of a seed and returns what it broke, "" for nothing.
 func (p *player) play(ctx context.Context, seed uint64, args ...string) string {
-	limit := historyTime + time.Duration(p.HistoryDays)*10*time.Second
+	limit := historyTime + time.Duration(p.HistoryDays)*dayTime
 	if p.Race {
 		limit *= 5
 	}

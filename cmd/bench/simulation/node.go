@@ -41,6 +41,7 @@ type node struct {
 	wall   *wallClock // may be off from the true one
 	deaths atomic.Int64
 	before circumstances
+	outage outage // of its usage log
 
 	mu         sync.Mutex
 	folders    int                   // folders used so far: each death leaves one behind
@@ -296,6 +297,7 @@ func (r *run) live(ctx context.Context) error {
 func (r *run) serve(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	var ending time.Time // when it stopped taking requests
 	var working errgroup.Group
 	working.Go(func() error { return r.instance.Work(background) })
 
@@ -311,6 +313,7 @@ func (r *run) serve(ctx context.Context) error {
 		r.hadKeys.Store(r.instance.AwaitKeys(waiting) == nil) // one that cannot check keys says so in its answers
 		close(r.ready)
 		<-ctx.Done()
+		ending = time.Now()
 		r.isEnding.Store(true)
 		return nil
 	})
@@ -321,6 +324,9 @@ func (r *run) serve(ctx context.Context) error {
 	r.requests.Wait() // of a dead instance too: they open databases until they notice
 	stop()
 	err = errors.Join(err, working.Wait())
+	if !ending.IsZero() && !r.isDead() && r.node.outage.wasSince(ending) {
+		r.node.deaths.Add(1) // it waits for its usage log for some seconds, and leaves open what it has counted
+	}
 	if err == nil && !r.isDead() {
 		r.checkKeyRingFile()
 	}

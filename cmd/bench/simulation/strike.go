@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,9 @@ func (w *World) beginDisturbance() (end func()) {
 func (w *World) strike(f faults.Fault) {
 	defer w.beginDisturbance()()
 	w.log.Info("fault", "kind", f.Kind, "part", f.Part, "on", f.Instance, "for", f.For)
+	for _, n := range w.nodesWithoutUsage(f) {
+		defer n.outage.begin()()
+	}
 	strike := w.strikeNodes
 	if own := w.worldStrikes()[f.Kind]; own != nil {
 		strike = own
@@ -56,6 +60,50 @@ func (w *World) strike(f faults.Fault) {
 		w.Report(customers.EndsInTime, "%s: %v", f.Kind, err)
 	}
 }
+
+// nodesWithoutUsage are the nodes that cannot use their usage log as they should while a fault strikes.
+func (w *World) nodesWithoutUsage(f faults.Fault) []*node {
+	switch {
+	case f.Part == faults.UsageServer:
+		return w.nodes
+	case f.Part == faults.UsageLog, hidesUsageLog[f.Kind]:
+		return w.struckNodes(f)
+	}
+	return nil
+}
+
+// hidesUsageLog are the faults of other parts by which an instance cannot use its usage log.
+var hidesUsageLog = map[faults.Kind]bool{faults.ConnectionsCut: true, faults.InstancePauses: true}
+
+// outage says when something made calls fail or wait. The zero outage is one that never was.
+type outage struct {
+	mu      sync.Mutex
+	strikes int       // under way
+	over    time.Time // when the last one ended; elapsed time
+}
+
+// begin begins one that lasts until the returned function is called.
+func (o *outage) begin() (end func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.strikes++
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.strikes--
+		o.over = time.Now()
+	}
+}
+
+// wasSince reports whether calls failed or waited at some time since an instant, or so shortly before it that they had not recovered.
+func (o *outage) wasSince(at time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.strikes > 0 || o.over.After(at.Add(-recoveryTime))
+}
+
+// recoveryTime is how long it takes until calls succeed again once nothing strikes them: the longest pause between two of them.
+const recoveryTime = 3 * time.Second
 
 // struckNodes are the nodes that a fault strikes.
 func (w *World) struckNodes(f faults.Fault) []*node {

@@ -12,8 +12,10 @@
 // With servers, esdb.Store ──> connections in memory ──> server (node.Node) stands between faults.Log and eventstore/memory.
 //
 // A history is one script, played in a bubble of testing/synctest: elapsed time passes only when every goroutine waits. A day's acts
-// and faults take about half a minute of it. The wall clocks are apart from it: each instance, the logs and the databases have one of
-// their own, and all of them jump to the next day when the acts of one are over.
+// take about half a minute of it, and its faults up to a minute and a half. Each call on a log or a database waits for its turn before, so
+// that instances come between each other's steps; questions about roads, and the bodies of slow clients, take time too. The wall clocks are
+// apart from elapsed time: each instance, the logs and the databases have one of their own, and all of them jump to the next day when the
+// acts of one are over.
 //
 // After the acts of a day nobody asks for 22 s. Then comes its quiet moment: all there is to see is looked at on every instance.
 //

@@ -53,7 +53,7 @@ type World interface {
 	Call(ctx context.Context, instance int, s Surface, r Request) Answer
 	// Instances is how many there are.
 	Instances() int
-	// Wall is the wall clock of an instance, and Deaths how often one was killed.
+	// Wall is the wall clock of an instance, and Deaths how often one was killed, or ended while its usage log was out of order.
 	Wall(instance int) time.Time
 	Deaths(instance int) int
 	// OperatorToken is the first operator's token; false while there is none yet.

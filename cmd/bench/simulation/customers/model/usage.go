@@ -199,7 +199,7 @@ func (m *Model) onTheWay(c *Call, id string) (n int64) {
 	return n
 }
 
-// Died says that an instance was killed: what it answered 5xx since the last quiet moment may stay counted.
+// Died says that an instance was killed, or could not finish its counting when it ended: what it answered 5xx since the last quiet moment may stay counted.
 func (m *Model) Died(instance int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
