@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/schemas/plan"
 )
@@ -96,5 +97,27 @@ func TestADayStandsOnBothSidesOfABoundary(t *testing.T) {
 	})
 	if found < days/15 {
 		t.Errorf("%d of %d days do", found, days)
+	}
+}
+
+func TestErasuresMeetFaultsOfTheirSteps(t *testing.T) {
+	t.Parallel()
+	steps := map[string]int{}
+	days := drawnDays(func(_ Script, d Day, _ time.Time) {
+		for _, a := range d.Acts {
+			if a.Kind != customers.EraseAccount {
+				continue
+			}
+			i := slices.IndexFunc(d.Faults, func(f faults.Fault) bool {
+				return f.At == a.At && f.Instance == a.Instance && (f.Part == faults.Vault || f.Part == faults.CoreLog && f.Of == "account")
+			})
+			if i < 0 {
+				t.Fatalf("nothing strikes %+v", a)
+			}
+			steps[d.Faults[i].Part]++
+		}
+	})
+	if steps[faults.Vault] < days/40 || steps[faults.CoreLog] < days/40 {
+		t.Errorf("on %d days, by what is struck: %v", days, steps)
 	}
 }
