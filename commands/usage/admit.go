@@ -145,14 +145,14 @@ func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g ac
 }
 
 // payingPeriod returns the open period that pays for a grant's account, with the caps of those that share it. Terms are those of the
-// time that the period covers, which is not now where this instance's clock is behind or ahead of the log's: so a sub-client that
-// leaves its agency at the end of a period is paid for by one contract in each.
+// time that the period covers, which is not now where this instance's clock is behind or ahead of the log's, and not the time when the
+// grant was read: so a sub-client that leaves its agency at the end of a period is paid for by one contract in each.
 func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time) (*activePeriod, error) {
 	p, err := m.currentPeriod(ctx, wait, g, now)
 	if err != nil {
 		return nil, err
 	}
-	if at := p.clamp(now); !at.Equal(now) {
+	if at := p.clamp(now); !at.Equal(now) || now.Sub(p.period.Start()) < longestRequest {
 		if terms, ok := m.termsAt(g.Account, at); ok && terms.Agency != g.Agency {
 			now, g.Terms = at, terms
 			if p, err = m.currentPeriod(ctx, wait, g, now); err != nil {
@@ -164,6 +164,10 @@ func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g access
 	p.lastUsedAt.Store(int64(elapsed))
 	return p, p.ensureCap(ctx, wait, g, now, elapsed)
 }
+
+// longestRequest is longer than a request takes from its authentication, which read its grant, until it is counted: with a large body
+// that takes minutes. Memberships begin and end with a period, so that a grant can be older than one only so shortly after its start.
+const longestRequest = time.Hour
 
 // currentPeriod returns the current period of a grant's contract, and makes the one that an instant is in the current one first
 // where that is due.

@@ -262,6 +262,58 @@ func TestOneContractPaysForAPeriodWhateverTheClockSays(t *testing.T) {
 	}
 }
 
+// A request authenticates before its body is read, and may wait for the log: a membership that has changed by the time that it is counted
+// decides who pays.
+func TestWhoPaysIsDecidedWhenARequestIsCounted(t *testing.T) {
+	t.Parallel()
+	end := parseTime(t, "2026-03-21T00:00:00+01:00")
+	for name, c := range map[string]struct {
+		before, after string        // the agency before the period's end, and after it
+		counted       time.Duration // after the period's end
+		want          string        // contract and period that pay
+	}{
+		"has left":                  {"agency", "", time.Second, "a 2026-03-21"},
+		"has left long ago":         {"agency", "", 50 * time.Minute, "a 2026-03-21"},
+		"is about to leave":         {"agency", "", -time.Second, "agency 2026-02-21"},
+		"has joined":                {"", "agency", time.Second, "agency 2026-03-21"},
+		"has gone to another one":   {"other", "agency", time.Second, "agency 2026-03-21"},
+		"stays what it always was":  {"agency", "agency", time.Second, "agency 2026-03-21"},
+		"stays without any of them": {"", "", time.Second, "a 2026-03-21"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := newFakeClock(end.Add(-time.Minute))
+			log := openLogWithClock(t, clock)
+			grant := func(at time.Time) access.Grant {
+				g := grantOf("a", 10)
+				if g.Agency = c.after; at.Before(end) {
+					g.Agency = c.before
+				}
+				if g.Agency != "" {
+					g.AgencyQuota = 100
+				}
+				return g
+			}
+			terms := func(_ string, at time.Time) (access.Terms, bool) { return grant(at).Terms, true }
+			m := startMeterOf(t, log, &fakeQuotas{caps: map[string]int64{"a": 10, "agency": 100, "other": 100}}, terms, clock.now)
+			authenticated := grant(clock.now())
+			clock.set(end.Add(c.counted))
+			if _, err := m.Reserve(t.Context(), newWait("a"), authenticated, "POST /route/matrix"); err != nil {
+				t.Fatal(err)
+			}
+			for _, contract := range []string{"a", "agency", "other"} {
+				for _, first := range []string{"2026-02-21", "2026-03-21"} {
+					want := int64(0)
+					if contract+" "+first == c.want {
+						want = 1
+					}
+					checkTotal(t, log, streamOf(contract, first), want)
+				}
+			}
+		})
+	}
+}
+
 func TestTheAgencysVolumeAndTheSubClientsQuotaBothHold(t *testing.T) {
 	t.Parallel()
 	log := openLog(t)
