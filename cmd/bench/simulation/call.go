@@ -32,6 +32,7 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 	ctx, hangUp := context.WithTimeout(ctx, clientTimeout)
 	defer hangUp()
 	recorder, done := httptest.NewRecorder(), make(chan bool, 1)
+	answer := &slowWriter{ResponseRecorder: recorder, ctx: ctx, injector: r.injector}
 	go func() {
 		isWhole := false
 		defer func() {
@@ -41,8 +42,8 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 			done <- isWhole
 			r.requests.Done()
 		}()
-		r.handler(surface).ServeHTTP(&slowWriter{recorder, ctx, r.injector}, r.newHTTPRequest(ctx, request))
-		isWhole = true
+		r.handler(surface).ServeHTTP(answer, r.newHTTPRequest(ctx, request))
+		isWhole = !answer.isCut()
 	}()
 	select {
 	case isWhole := <-done:

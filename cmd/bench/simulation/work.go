@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http/httptest"
+	"os"
+	"time"
 
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/queries/route"
@@ -60,16 +62,30 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// slowWriter takes the answer for a client that may read it slowly. A client that has given up reads no more.
+// slowWriter takes the answer for a client that may read it slowly. A client that has given up reads no more. It is not safe for
+// concurrent use.
 type slowWriter struct {
 	*httptest.ResponseRecorder
 	ctx      context.Context // of the request
 	injector *faults.Injector
+	deadline time.Time // zero: none
 }
 
 func (w *slowWriter) Write(p []byte) (int, error) {
 	if err := w.injector.Transfer(w.ctx); err != nil {
 		return 0, err
 	}
+	if w.isCut() {
+		return 0, os.ErrDeadlineExceeded
+	}
 	return w.ResponseRecorder.Write(p)
 }
+
+// SetWriteDeadline is what http.ResponseController calls. A handler cuts an answer off by a deadline that has passed.
+func (w *slowWriter) SetWriteDeadline(t time.Time) error {
+	w.deadline = t
+	return nil
+}
+
+// isCut reports whether the end of the answer cannot reach the client any more.
+func (w *slowWriter) isCut() bool { return !w.deadline.IsZero() && !w.deadline.After(time.Now()) }

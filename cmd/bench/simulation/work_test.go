@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/http/kit"
 	"lieudit/queries/route"
 )
 
@@ -49,7 +51,7 @@ func TestHandlersTakeElapsedTime(t *testing.T) {
 			return err
 		}
 		read := func() error {
-			_, err := (&slowWriter{httptest.NewRecorder(), ctx, injector}).Write([]byte("a"))
+			_, err := (&slowWriter{ResponseRecorder: httptest.NewRecorder(), ctx: ctx, injector: injector}).Write([]byte("a"))
 			return err
 		}
 		if took := total(t, ask); took == 0 || took > 2*time.Second {
@@ -72,4 +74,22 @@ func TestHandlersTakeElapsedTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAnAnswerThatIsBrokenOffIsNotWhole(t *testing.T) {
+	t.Parallel()
+	answer := &slowWriter{ResponseRecorder: httptest.NewRecorder(), ctx: t.Context(), injector: faults.NewInjector(1)}
+	if _, err := answer.Write([]byte("a")); err != nil || answer.isCut() {
+		t.Errorf("before: %v, cut %v", err, answer.isCut())
+	}
+	controller := http.NewResponseController(answer)
+	if err := controller.SetWriteDeadline(time.Now().Add(time.Hour)); err != nil || answer.isCut() {
+		t.Errorf("with a deadline to come: %v, cut %v", err, answer.isCut())
+	}
+	if err := kit.AbortResponse(answer); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := answer.Write([]byte("b")); err == nil || !answer.isCut() {
+		t.Errorf("after it was broken off: %v, cut %v", err, answer.isCut())
+	}
 }
