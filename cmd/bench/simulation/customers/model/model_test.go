@@ -369,6 +369,38 @@ func TestARequestMayBeOfADayThatItsClockSaidMeanwhile(t *testing.T) {
 	}
 }
 
+// A request that fails is refunded, unless its period was closed before.
+func TestAFailedRequestMayStayOnTheBillOfAPeriodThatCloses(t *testing.T) {
+	t.Parallel()
+	last := time.Date(2026, 1, 31, 23, 59, 50, 0, paris)
+	for _, c := range []struct {
+		grace time.Duration
+		at    time.Time
+		want  []Rule
+	}{
+		{4 * time.Second, last, nil},
+		{4 * time.Second, last.Add(-time.Hour), []Rule{UsageIsServed}},
+		{6 * time.Hour, last, []Rule{UsageIsServed}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var broken []Rule
+			m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+			m.PeriodGrace = c.grace
+			for _, e := range story()[:3:3] {
+				if e.status == 201 {
+					m.End(m.Begin(e.op, c.at), Answer{Status: e.status, Body: []byte(e.body), IsSent: true}, c.at)
+				}
+			}
+			time.Sleep(2 * time.Second)
+			m.End(m.Begin(withKey("k", "GET /me", Addresses, nil), c.at), Answer{Status: 503, IsSent: true}, c.at)
+			m.SettleUsage([]BilledLine{{Account: "compte-01", Contract: "compte-01", Period: "2026-01-01", Day: "2026-01-31", Key: "K1", Endpoint: "GET /me", Requests: 1}})
+			if !slices.Equal(broken, c.want) {
+				t.Errorf("a grace of %v, at %v: broken %q, want %q", c.grace, c.at, broken, c.want)
+			}
+		})
+	}
+}
+
 // A site is shown where its customer said, or at its address; an address that was found once is always found.
 func TestASiteIsShownWhereItIs(t *testing.T) {
 	t.Parallel()

@@ -48,15 +48,28 @@ func (m *Model) count(c *Call, a Answer) {
 		n := m.book.line(l)
 		switch {
 		case !a.IsSent, a.Status != 0 && a.Status < 500 && !counts(a.Status):
-		case a.Status >= 500:
+		case a.Status >= 500 && !m.mayCloseSoon(l):
 			n.failed[c.Instance] += c.Weight
-		case a.Status == 0 || len(lines) > 1:
+		case a.Status == 0 || a.Status >= 500 || len(lines) > 1:
 			n.maybe += c.Weight
 		default:
 			n.sure += c.Weight
 		}
 	}
 	m.checkCaps(c, a, lines)
+}
+
+// longestRefund is how long a refund may take at most: as long as the usage log of its instance is out of order.
+const longestRefund = time.Minute
+
+// mayCloseSoon reports whether the period of a line may be closed before a request that fails now is refunded. Then it stays on the bill.
+func (m *Model) mayCloseSoon(l Line) bool {
+	day, err := time.ParseInLocation(time.DateOnly, l.Day, paris)
+	if err != nil {
+		return false
+	}
+	_, end := periodAt(m.latest(l.Contract).anchor, day)
+	return m.latestWall().Add(longestRefund).After(end.Add(m.PeriodGrace))
 }
 
 // checkCaps checks an answer against the caps: one that counts must be right for one of the lines that it may be counted on, and so
