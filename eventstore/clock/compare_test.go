@@ -26,8 +26,10 @@ func TestAComparedClockIsBelievedOnceItAgreesWithTheLog(t *testing.T) {
 	t.Parallel()
 	m := newMachine()
 	c := newComparedClock(m)
-	if c.Check() == nil || c.Check() == nil {
-		t.Error("believed without a comparison")
+	for range 2 { // asking does not change it
+		if c.Check() == nil {
+			t.Error("believed without a comparison")
+		}
 	}
 	if err := m.compare(c, 4*time.Minute, time.Second); err != nil {
 		t.Error(err)
