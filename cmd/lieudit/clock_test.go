@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -183,7 +182,8 @@ func makeLogAhead(t *testing.T, m *machineClock, data string, later int) (key st
 	return key
 }
 
-// What an earlier program has counted ahead is void: November counts to its quota, and the later period from zero when it begins.
+// What an earlier program has counted ahead is void once an operator says that the clock is right: November counts to its quota, and the
+// later period from zero when it begins.
 func TestAPeriodOpenedAheadIsVoid(t *testing.T) {
 	t.Parallel()
 	m, data := newMachineClock(), t.TempDir()
@@ -192,7 +192,13 @@ func TestAPeriodOpenedAheadIsVoid(t *testing.T) {
 	if reason := svc.readyComponent(t, "log times"); !strings.Contains(reason, "2027-01-05T") || !strings.Contains(reason, "2026-11-26T") {
 		t.Errorf("readiness says %q of a log that is ahead", reason)
 	}
+	svc.awaitPeriodsAhead(t)
 	checkQuota(t, svc.count(t, key, 1), 101, novemberDays)
+	if got := svc.usageOfPeriod(t, laterDays); got != 253 {
+		t.Errorf("%d requests are left of 253, although nobody has said that the clock is right", got)
+	}
+	svc.stop()
+	svc = m.startServiceAt(t, data, func(c *service.Config) { c.AcceptClock = true })
 	if got := 101 + svc.exhaustQuota(t, key); got != clockQuota {
 		t.Errorf("%d requests were served in November, want %d", got, clockQuota)
 	}
@@ -212,30 +218,52 @@ func TestAPeriodOpenedAheadIsVoid(t *testing.T) {
 	}
 }
 
-// A clock that is behind takes nothing back: the days since show that the period it has not come to is the present one.
+// A clock that is behind takes nothing back, whatever the log shows of the days between: readiness names the period that it has not come
+// to, which is the present one.
 func TestAClockBehindTakesNothingBack(t *testing.T) {
 	t.Parallel()
-	m, data := newMachineClock(), t.TempDir()
-	svc := m.startServiceAt(t, data, asConfigured)
-	key := svc.openClockAccount(t)
-	svc.count(t, key, 1)
-	for _, days := range []int{20, 31} {
-		m.slept.Store(int64(days) * int64(24*time.Hour))
-		svc.count(t, key, 10)
+	for name, c := range map[string]struct {
+		counted []int // days after the first on which requests were counted, ten each
+		behind  int   // days
+	}{
+		"days between show it":                {[]int{20, 31}, 31},
+		"nothing was counted between":         {[]int{31}, 31},
+		"before the first day of the log":     {[]int{31}, 400},
+		"as of the beginning of all machines": {[]int{31}, 20_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, data := newMachineClock(), t.TempDir()
+			svc := m.startServiceAt(t, data, asConfigured)
+			key := svc.openClockAccount(t)
+			svc.count(t, key, 1)
+			for _, days := range c.counted {
+				m.slept.Store(int64(days) * int64(24*time.Hour))
+				svc.count(t, key, 10)
+			}
+			svc.stop()
+			m.wrong.Store(-int64(c.behind) * int64(24*time.Hour)) // a new boot, with a clock that has stood still or begun anew
+			if err := os.Remove(filepath.Join(data, "clock")); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			svc = m.startServiceAt(t, data, asConfigured)
+			svc.awaitPeriodsAhead(t)
+			svc.count(t, key, 1)
+			if got := svc.usageOfPeriod(t, laterDays); got != 10 {
+				t.Errorf("%d are left of the 10 requests of the present period", got)
+			}
+			svc.stop()
+			m.wrong.Store(0)
+			checkQuota(t, m.startServiceAt(t, data, asConfigured).count(t, key, 1), 11, laterDays)
+		})
 	}
-	svc.stop()
-	m.wrong.Store(-31 * int64(24*time.Hour)) // a new boot, with a clock that has stood still
-	if err := os.Remove(filepath.Join(data, "clock")); err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	told := &lockedBuffer{}
-	svc = m.startServiceAt(t, data, func(c *service.Config) { c.Log = slog.New(slog.NewTextHandler(told, nil)) })
-	waitUntil(t, "the instance has looked for what was counted ahead", func() bool { return strings.Contains(told.String(), "still to come") })
-	svc.count(t, key, 1)
-	if got := svc.usageOfPeriod(t, laterDays); got != 10 {
-		t.Errorf("%d are left of the 10 requests of the present period", got)
-	}
-	svc.stop()
-	m.wrong.Store(0)
-	checkQuota(t, m.startServiceAt(t, data, asConfigured).count(t, key, 1), 11, laterDays)
+}
+
+// awaitPeriodsAhead waits until readiness names a period of the account as one that has not begun.
+func (svc *testService) awaitPeriodsAhead(t *testing.T) {
+	t.Helper()
+	waitUntil(t, "readiness names the period ahead", func() bool {
+		reason := svc.readyComponent(t, "log times")
+		return strings.Contains(reason, "contract counted from") && strings.Contains(reason, "--accept-clock")
+	})
 }

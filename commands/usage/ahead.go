@@ -15,7 +15,7 @@ import (
 const maxRefundedLines = 1000
 
 // VoidPeriodAhead takes back all that was counted in a period ahead, one that does not begin within maxAhead: a clock that was wrong has
-// opened it. The period stays open, and counts from zero when it begins. It returns how many requests it took back, and does nothing to
+// opened it. The caller must know that this instance's clock is not the one that is wrong, which the log cannot tell. The period stays open, and counts from zero when it begins. It returns how many requests it took back, and does nothing to
 // another period, or one that was not opened or is closed. It fails while the clock is in doubt.
 func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period plan.Period) (requests int64, err error) {
 	stream := ledger.StreamName(contract, period.First)

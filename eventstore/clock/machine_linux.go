@@ -15,8 +15,8 @@ func sleptTime() time.Duration { return readDifference(unix.CLOCK_BOOTTIME, unix
 // currentBoot names the boot of the machine and says how long ago it was.
 func currentBoot() (id string, age time.Duration) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
+	if age = readClock(unix.CLOCK_BOOTTIME); err != nil || age == 0 {
 		return "", 0
 	}
-	return strings.TrimSpace(string(text)), readClock(unix.CLOCK_BOOTTIME)
+	return strings.TrimSpace(string(text)), age
 }

@@ -9,8 +9,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// PeriodsAhead are up to limit periods that begin after a day and hold requests all the same, because a clock was ahead when they were
-// opened; the first to begin comes first. Left out are stopped ones, and those of a contract whose period of that day is closed:
+// PeriodsAhead are up to limit periods that begin after a day and hold requests all the same: a clock was ahead when they were opened, or
+// that day is past; the first to begin comes first. Left out are stopped ones, and those of a contract whose period of that day is closed:
 // its requests are counted in the next one.
 func (c *Reader) PeriodsAhead(ctx context.Context, today plan.Date, limit int) (periods []Period, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
@@ -35,17 +35,4 @@ func (c *Reader) PeriodsAhead(ctx context.Context, today plan.Date, limit int) (
 		return nil, fmt.Errorf("periods ahead of %s: %w", today, err)
 	}
 	return periods, nil
-}
-
-// HasUsageBetween reports whether periods that have begun by a day hold requests of later days, and of days before another one. If so,
-// it is later than that day.
-func (c *Reader) HasUsageBetween(ctx context.Context, today, before plan.Date) (has bool, err error) {
-	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
-		return db.QueryRow(ctx, "select exists (select 1 from {usage_line} where first <= ? and day > ? and day < ? and requests <> 0)",
-			today.String(), today.String(), before.String()).Scan(&has)
-	})
-	if err != nil {
-		return false, fmt.Errorf("usage after %s: %w", today, err)
-	}
-	return has, nil
 }

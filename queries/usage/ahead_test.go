@@ -50,22 +50,3 @@ func TestPeriodsAheadAreThoseWithRequestsBeforeTheyBegin(t *testing.T) {
 		}
 	})
 }
-
-func TestUsageBetweenTwoDaysIsThatOfPeriodsThatHaveBegun(t *testing.T) {
-	t.Parallel()
-	ofNext := line("mende", "2026-12-22", "k1", "GET /me", 5)
-	ofNext.First = "2026-12-21"
-	refunded := line("mende", "2026-11-29", "k1", "GET /me", 0)
-	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		c := openReader(t, address, nil, []table.UsageLine{line("mende", "2026-11-25", "k1", "GET /me", 5), refunded, ofNext})
-		for _, x := range []struct {
-			today, before int // days of November
-			want          bool
-		}{{24, 26, true}, {21, 60, true}, {25, 60, false}, {24, 25, false}, {26, 30, false}, {20, 60, false}} {
-			day := func(d int) plan.Date { return plan.DateOf(plan.Date{Year: 2026, Month: 11, Day: d}.Start()) }
-			if got, err := c.HasUsageBetween(t.Context(), day(x.today), day(x.before)); got != x.want || err != nil {
-				t.Errorf("from %d to %d: %v, %v, want %v", x.today, x.before, got, err, x.want)
-			}
-		}
-	})
-}

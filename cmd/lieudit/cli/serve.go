@@ -160,7 +160,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.EnvSource("LIEUDIT_NO_THROTTLE")},
 		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_KEYS")},
 		&cli.BoolFlag{Name: "accept-lost-usage", Usage: "start although the usage log is lost; what accounts have used so far then counts as nothing", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_USAGE")},
-		p.acceptClockFlag("LIEUDIT_ACCEPT_CLOCK"),
+		p.acceptClockFlag("LIEUDIT_ACCEPT_CLOCK", "; what was counted in periods that begin in more than a day is taken back"),
 		p.StringFlag("trusted-proxies", "", "`CIDR,…` of the proxies in front: of their requests the throttle takes the address in X-Forwarded-For or Forwarded"),
 		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.EnvSource("LIEUDIT_CONNECTIONS"), Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.EnvSource("LIEUDIT_BODY_BUDGET")},
@@ -172,9 +172,9 @@ func (p Program) behaviourFlags() []cli.Flag {
 	}
 }
 
-// acceptClockFlag is an operator's word that the machine's clock is right. variable holds it, too.
-func (p Program) acceptClockFlag(variable string) cli.Flag {
-	return &cli.BoolFlag{Name: "accept-clock", Usage: "take this machine's clock for right as it stands, although it has jumped or differs from the log's times", Sources: p.EnvSource(variable)}
+// acceptClockFlag is an operator's word that the machine's clock is right. variable holds it, too; effect is what else it does.
+func (p Program) acceptClockFlag(variable, effect string) cli.Flag {
+	return &cli.BoolFlag{Name: "accept-clock", Usage: "take this machine's clock for right as it stands, although it has jumped or differs from the log's times" + effect, Sources: p.EnvSource(variable)}
 }
 
 // drainFlag is how long an instance that was told to end serves on. A proxy needs that time to notice; who presses Ctrl-C on a
@@ -278,7 +278,7 @@ The protocol is spoken in the clear and without users: keep the address private.
 			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.EnvSource("LIEUDIT_NODE_DATA")},
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.EnvSource("LIEUDIT_NODE_LISTEN")},
 			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.EnvSource("LIEUDIT_NODE_ADVERTISE")},
-			p.acceptClockFlag("LIEUDIT_NODE_ACCEPT_CLOCK"),
+			p.acceptClockFlag("LIEUDIT_NODE_ACCEPT_CLOCK", ""),
 			&cli.DurationFlag{Name: "stall", Usage: "for chaos tests: fall silent for `TIME` now and then", Hidden: true},
 			&cli.DurationFlag{Name: "stall-every", Usage: "how often that begins", Value: 10 * time.Second, Hidden: true},
 			p.logFlag(),

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,11 +36,36 @@ func (i *Instance) checkLogTimes(context.Context) error {
 	return nil
 }
 
+// checkPeriodsAhead returns nil unless the last look found requests in periods that have not begun by the clock.
+func (i *Instance) checkPeriodsAhead(context.Context) error {
+	if found := i.periodsAhead.Load(); found != nil {
+		return found
+	}
+	return nil
+}
+
+// periodsAheadError names periods that hold requests before they begin. Either a clock was ahead when they were counted, or this machine's
+// is behind, and one of them is the present period. The log looks the same in both cases, so that an operator has to say which it is.
+type periodsAheadError struct {
+	first usagequeries.Period
+	found int // closeBatchSize means that there may be more
+}
+
+func (e *periodsAheadError) Error() string {
+	count := fmt.Sprint(e.found)
+	if e.found == closeBatchSize {
+		count = "at least " + count
+	}
+	return fmt.Sprintf("periods that begin in more than a day by this machine's clock hold requests: %s, such as that of contract %s from %s. Set the clock if "+
+		"it is behind. If it is right, start once with --accept-clock to take those requests back", count, e.first.Contract, e.first.First)
+}
+
 // voidRetryPause is how long voidPeriodsAhead waits for a read model that stands still.
 const voidRetryPause = time.Second
 
-// voidPeriodsAhead takes back until ctx ends what was counted in periods that have not begun: a clock that was ahead has opened them.
-// It looks once the read model holds all that is on the log, and again as often as periods are closed.
+// voidPeriodsAhead looks until ctx ends for requests that were counted in periods that have not begun. It takes them back only where an
+// operator says that the clock is right: by a clock that is behind, they are those of the present period. It looks once the read
+// model holds all that is on the log, and again as often as periods are closed.
 func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
 	periods := usagequeries.New(i.Registry)
 	for pause := time.Duration(0); sleep(ctx, pause); {
@@ -49,29 +73,35 @@ func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
 			pause = voidRetryPause // readiness tells
 			continue
 		}
-		if err := i.voidEachAhead(ctx, periods); err != nil && ctx.Err() == nil {
-			i.Log.Warn("what was counted in periods that have not begun is not taken back yet", "reason", err)
+		if err := i.findPeriodsAhead(ctx, periods); err != nil && ctx.Err() == nil {
+			i.Log.Warn("what was counted in periods that have not begun is not taken back", "reason", err)
 		}
 		pause = i.drawClosingPause()
 	}
 	return nil
 }
 
-// errClockBehind: the clock would have it that what was counted lately was counted ahead.
-var errClockBehind = errors.New("requests were counted on days that are still to come, so that the clock may be behind: if it is right, start with --accept-clock")
-
-// voidEachAhead takes back what was counted in each period that begins in more than a day, batch by batch.
-func (i *Instance) voidEachAhead(ctx context.Context, periods *usagequeries.Reader) error {
+// findPeriodsAhead looks for periods that begin in more than a day and hold requests. With AcceptClock it takes those back, batch by
+// batch. Otherwise it notes the periods for readiness and fails with a *periodsAheadError.
+func (i *Instance) findPeriodsAhead(ctx context.Context, periods *usagequeries.Reader) error {
 	for {
 		now, err := i.Clock.Read()
 		if err != nil {
 			return nil // readiness tells
 		}
 		ahead, err := periods.PeriodsAhead(ctx, plan.DateOf(now.Add(24*time.Hour)), closeBatchSize)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case len(ahead) == 0:
+			i.periodsAhead.Store(nil)
+			return nil
+		case !i.AcceptClock:
+			found := &periodsAheadError{ahead[0], len(ahead)}
+			i.periodsAhead.Store(found)
+			return found
 		}
-		requests, err := i.voidAhead(ctx, periods, plan.DateOf(now), ahead)
+		requests, err := i.voidAhead(ctx, ahead)
 		if err != nil || requests == 0 || len(ahead) < closeBatchSize {
 			return err
 		}
@@ -81,21 +111,9 @@ func (i *Instance) voidEachAhead(ctx context.Context, periods *usagequeries.Read
 	}
 }
 
-// voidAhead takes back what was counted in some periods, and returns how many requests. The log itself must show that a clock was ahead:
-// between today and the period's beginning nothing was counted. Otherwise the clock is behind, and the period may be the present one.
-func (i *Instance) voidAhead(ctx context.Context, periods *usagequeries.Reader, today plan.Date, ahead []usagequeries.Period) (total int64, err error) {
-	checked := map[plan.Date]bool{}
+// voidAhead takes back what was counted in some periods, and returns how many requests.
+func (i *Instance) voidAhead(ctx context.Context, ahead []usagequeries.Period) (total int64, err error) {
 	for _, p := range ahead {
-		if !checked[p.First] && !i.AcceptClock {
-			isBehind, err := periods.HasUsageBetween(ctx, today, p.First)
-			if err == nil && isBehind {
-				err = errClockBehind
-			}
-			if err != nil {
-				return total, err
-			}
-			checked[p.First] = true
-		}
 		requests, err := i.ledger.VoidPeriodAhead(ctx, p.Contract, p.Period)
 		if total += requests; requests != 0 {
 			i.Log.Warn("requests were counted in a period that has not begun, and are taken back", "contract", p.Contract, "period", p.First, "requests", requests)

@@ -79,7 +79,7 @@ type Settings struct {
 	TrustedProxies      []netip.Prefix        // in front of the API; what they say of their connections is the client's address
 	TokenPrefixes       token.Prefixes
 	AcceptLostKeys      bool // serve although the vault lost keys that the log needs
-	AcceptClock         bool // an operator says that the clock is right, whatever the log shows
+	AcceptClock         bool // an operator says that the clock is right: what was counted in periods that have not begun is taken back
 	Demo                bool // open the demo account on an empty log
 }
 
@@ -132,8 +132,9 @@ type Instance struct {
 	deployment   *deployment.Deployment
 	ledger       *usage.Meter
 	locations    *locations.Locations
-	hasCaughtUp  atomic.Bool // the read models have caught up once
-	usageLoss    *usageLoss  // what the start found; nil: nothing
+	hasCaughtUp  atomic.Bool                       // the read models have caught up once
+	periodsAhead atomic.Pointer[periodsAheadError] // what voidPeriodsAhead found last; nil: nothing
+	usageLoss    *usageLoss                        // what the start found; nil: nothing
 	clients      *clientip.Finder
 	bodyBudget   *budget.Budget
 	answerBudget *budget.Budget

@@ -22,7 +22,7 @@ func (i *Instance) Components() []ops.Component {
 		{Name: "log", Required: true, Check: health(i.Core)},
 		{Name: "usage log", Required: true, Check: health(i.Usage)},
 		{Name: "clock", Required: true, Check: i.checkClock},
-		{Name: "log times", Check: i.checkLogTimes},
+		{Name: "log times", Check: func(ctx context.Context) error { return errors.Join(i.checkLogTimes(ctx), i.checkPeriodsAhead(ctx)) }},
 		{Name: "key ring", Required: true, Check: i.checkKeyRing},
 		{Name: "vault", Required: true, Check: i.vault.Ready},
 		{Name: "data keys", Check: i.vault.Reachable},
