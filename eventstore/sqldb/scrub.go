@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // in which it takes the place of the table.
 //
 //	Tx.RequireScrub ── a row of {scrub}, in the transaction that deletes ──► DB.Scrub, at most once an Interval:
-//	    lock against writers ─► copyTable… ─► lock against readers ─► swapTable…, the mark is cleared ─► commit
+//	    awaitReaders ─► lock against writers ─► copyTable… ─► lock against readers ─► swapTable…, the mark is cleared ─► commit
 //
 // A crash, or a disk that is too full for the copy, undoes all of it, and the mark stays. Of several instances one scrubs; the
 // others find the mark cleared. Nothing here reaches the write-ahead log of Postgres, replicas and dumps.
@@ -103,12 +104,10 @@ func (tx *Tx) scrub(ctx context.Context, s Scrub) error {
 	if err := tx.Lock(ctx, "scrub "+tx.db.schema); err != nil {
 		return err
 	}
-	if s.Begin != nil {
-		if err := s.Begin(ctx, tx); err != nil {
-			return err
-		}
+	if err := tx.awaitReaders(ctx, tables); err != nil {
+		return err
 	}
-	if _, err := tx.Exec(ctx, "lock table "+strings.Join(names, ", ")+" in share row exclusive mode"); err != nil {
+	if err := tx.lockOutWriters(ctx, names, s.Begin); err != nil {
 		return err
 	}
 	if isDue, _, err := tx.db.scrubDue(ctx, tx, s.Interval); err != nil || !isDue {
@@ -126,6 +125,89 @@ func (tx *Tx) scrub(ctx context.Context, s Scrub) error {
 		return err
 	}
 	_, err := tx.Exec(ctx, "update {scrub} set due = 0, done = "+tx.db.Now())
+	return err
+}
+
+const (
+	readersPause    = 100 * time.Millisecond // between two looks at who reads, and for readers that wait
+	readersAttempts = 100
+)
+
+// errTablesInUse: somebody reads a table for so long that its copy could not take its place.
+var errTablesInUse = errors.New("somebody reads a table for too long")
+
+// awaitReaders waits until those who read a table now have ended. It locks nothing: a dump of the database holds its tables for
+// hours, and whoever writes would wait for a copy that cannot take the place of its table.
+func (tx *Tx) awaitReaders(ctx context.Context, tables []table.Def) error {
+	reading, err := tx.listReaders(ctx, tables)
+	for range readersAttempts {
+		if err != nil || len(reading) == 0 {
+			return err
+		}
+		if err := pauseForReaders(ctx); err != nil {
+			return err
+		}
+		var now map[string]bool
+		now, err = tx.listReaders(ctx, tables)
+		maps.DeleteFunc(reading, func(transaction string, _ bool) bool { return !now[transaction] })
+	}
+	return tx.db.wrapError(ctx, errTablesInUse)
+}
+
+// listReaders returns the transactions of others that have read a table and have not ended.
+func (tx *Tx) listReaders(ctx context.Context, tables []table.Def) (map[string]bool, error) {
+	query, args := "", []any{}
+	for _, d := range tables {
+		query, args = query+", ?", append(args, d.Name)
+	}
+	rows, err := tx.Query(ctx, "select distinct l.virtualtransaction from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace"+
+		" where l.database = (select oid from pg_database where datname = current_database()) and l.granted and l.mode in ('AccessShareLock', 'RowShareLock')"+
+		" and l.pid is distinct from pg_backend_pid() and n.nspname = ? and c.relname in ("+query[2:]+")", append([]any{tx.db.schema}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]bool{}
+	for rows.Next() {
+		var transaction string
+		if err := rows.Scan(&transaction); err != nil {
+			return nil, err
+		}
+		found[transaction] = true
+	}
+	return found, rows.Err()
+}
+
+func pauseForReaders(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(readersPause):
+		return nil
+	}
+}
+
+// writersTimeout is how long a scrub waits for whoever writes a table, or vacuums it by hand. Postgres ends a vacuum of its own
+// after deadlock_timeout, a second.
+const writersTimeout = 10 * time.Second
+
+// lockOutWriters locks tables for their copies. begin, unless nil, takes the locks that come first.
+func (tx *Tx) lockOutWriters(ctx context.Context, names []string, begin func(context.Context, *Tx) error) error {
+	if err := tx.setLockTimeout(ctx, writersTimeout); err != nil {
+		return err
+	}
+	if begin != nil {
+		if err := begin(ctx, tx); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, "lock table "+strings.Join(names, ", ")+" in share row exclusive mode")
+	return err
+}
+
+// setLockTimeout sets how long the next statements of the transaction wait for a lock.
+func (tx *Tx) setLockTimeout(ctx context.Context, timeout time.Duration) error {
+	_, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", timeout.Milliseconds()))
 	return err
 }
 
@@ -149,21 +231,17 @@ func (tx *Tx) copyTable(ctx context.Context, d table.Def) error {
 }
 
 const (
-	readersTimeout  = 300 * time.Millisecond // the longest that readers wait for a scrub that waits for other readers
-	readersPause    = 100 * time.Millisecond // for those that wait
-	readersAttempts = 100
+	readersTimeout = 300 * time.Millisecond // the longest that readers wait for a scrub that waits for other readers
+	swapAttempts   = 25
 )
 
-// errTablesInUse: somebody reads a table for so long that its copy could not take its place.
-var errTablesInUse = errors.New("somebody reads a table for too long")
-
 // lockOutReaders locks tables for their replacement. Readers that come later wait behind this lock while it waits for earlier
-// ones, so it is tried for short times.
+// ones, so it is tried for short times. Writers wait for all of it, so it soon gives up.
 func (tx *Tx) lockOutReaders(ctx context.Context, names []string) error {
-	if _, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", readersTimeout.Milliseconds())); err != nil {
+	if err := tx.setLockTimeout(ctx, readersTimeout); err != nil {
 		return err
 	}
-	for range readersAttempts {
+	for range swapAttempts {
 		if _, err := tx.Exec(ctx, "savepoint before_swap"); err != nil {
 			return err
 		}
@@ -174,10 +252,8 @@ func (tx *Tx) lockOutReaders(ctx context.Context, names []string) error {
 		if _, err := tx.Exec(ctx, "rollback to savepoint before_swap"); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(readersPause):
+		if err := pauseForReaders(ctx); err != nil {
+			return err
 		}
 	}
 	return tx.db.wrapError(ctx, errTablesInUse)

@@ -198,32 +198,56 @@ func TestAScrubThatFailsChangesNothingAndIsDueAsBefore(t *testing.T) {
 	}
 }
 
-func TestReadsGoOnWhileAScrubWaitsForALongOne(t *testing.T) {
-	t.Parallel()
-	s := newScrubFixture(t)
-	s.erase(t)
-	reader, err := sql.Open("pgx", s.address)
+// beginTx begins a transaction of somebody else in the database.
+func (s *scrubFixture) beginTx(t *testing.T, first string) *sql.Tx {
+	t.Helper()
+	db, err := sql.Open("pgx", s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer reader.Close()
-	long, err := reader.BeginTx(t.Context(), nil)
+	t.Cleanup(func() { db.Close() })
+	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := 0
-	if err := long.QueryRowContext(t.Context(), "select count(*) from "+strings.ReplaceAll(s.generation.Name, "-", "_")+".site").Scan(&count); err != nil {
+	if _, err := tx.ExecContext(t.Context(), strings.ReplaceAll(first, "{site}", strings.ReplaceAll(s.generation.Name, "-", "_")+".site")); err != nil {
 		t.Fatal(err)
 	}
+	return tx
+}
+
+// startScrub starts a scrub that must succeed. wait returns when it has.
+func (s *scrubFixture) startScrub(t *testing.T) (wait func()) {
+	t.Helper()
 	var scrubbing sync.WaitGroup
 	scrubbing.Go(func() {
 		if later, err := s.scrub(t.Context()); later != 0 || err != nil {
 			t.Errorf("got %s, %v", later, err)
 		}
 	})
-	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "the scrub waits", func() bool {
-		return s.texts(t, "select count(*)::text from pg_locks where mode = 'AccessExclusiveLock' and not granted and relation::regclass::text like '%site'")[0] != "0"
+	return scrubbing.Wait
+}
+
+// awaitLock waits until pg_locks has a row with the condition.
+func (s *scrubFixture) awaitLock(t *testing.T, what, condition string) {
+	t.Helper()
+	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, func() bool {
+		return s.texts(t, "select count(*)::text from pg_locks where database = (select oid from pg_database where datname = current_database()) and "+condition)[0] != "0"
 	})
+}
+
+func TestReadsGoOnWhileAScrubWaitsForOneThatBeganMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newScrubFixture(t)
+	s.erase(t)
+	writer := s.beginTx(t, "delete from {site} where id = 'none'")
+	wait := s.startScrub(t)
+	s.awaitLock(t, "the scrub waits for a writer", "mode = 'ShareRowExclusiveLock' and not granted")
+	long := s.beginTx(t, "select count(*) from {site}")
+	if err := writer.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitLock(t, "the scrub waits for a reader", "mode = 'AccessExclusiveLock' and not granted and relation::regclass::text like '%site'")
 	for range 5 {
 		if got := s.texts(t, "select count(*)::text from {site}"); got[0] != "300" {
 			t.Errorf("a read meanwhile: got %s sites", got[0])
@@ -232,7 +256,33 @@ func TestReadsGoOnWhileAScrubWaitsForALongOne(t *testing.T) {
 	if err := long.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	scrubbing.Wait()
+	wait()
+	if found := sqldbtest.FilesHolding(t, s.address, erasedMark); len(found) > 0 {
+		t.Errorf("%q hold what was erased", found)
+	}
+}
+
+// A dump of the database holds all tables for as long as it takes: a scrub that waits for its end with the tables locked would
+// keep out all who write.
+func TestWritesGoOnWhileAScrubWaitsForALongRead(t *testing.T) {
+	t.Parallel()
+	s := newScrubFixture(t)
+	s.erase(t)
+	long := s.beginTx(t, "select count(*) from {site}")
+	wait := s.startScrub(t)
+	s.awaitLock(t, "the scrub has begun", "locktype = 'advisory'")
+	for n := range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		_, err := s.db.Exec(ctx, "update {site} set position = ? where account = 'kept' and external_id = '1'", n)
+		cancel()
+		if err != nil {
+			t.Fatalf("write %d meanwhile: %v", n, err)
+		}
+	}
+	if err := long.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	wait()
 	if found := sqldbtest.FilesHolding(t, s.address, erasedMark); len(found) > 0 {
 		t.Errorf("%q hold what was erased", found)
 	}
