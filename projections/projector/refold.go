@@ -48,10 +48,10 @@ const (
 // ends. It logs a reason once, until the reason changes.
 func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	loggedErr := ""
-	scrubAt := time.Time{}
+	var scrubs scrubSchedule
 	for ctx.Err() == nil {
 		if w.currentState().isOwner && !w.isDiverged() {
-			err := errors.Join(w.finishScrub(ctx, &scrubAt), w.refoldDueAccounts(ctx))
+			err := errors.Join(w.finishScrub(ctx, &scrubs), w.refoldDueAccounts(ctx))
 			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && loggedErr != err.Error() {
 				loggedErr = err.Error()
 				what := "an account's rows cannot be written again yet"
@@ -69,23 +69,40 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	}
 }
 
-// scrubRetryInterval is how long a scrub that failed waits on a database where it is not cheap.
-const scrubRetryInterval = time.Minute
+// A scrub that failed is made again after scrubRetryInterval, and then after twice the time each, up to maxScrubPause: where the
+// disk is too small for the copies, each attempt fills it.
+const (
+	scrubRetryInterval = time.Minute
+	maxScrubPause      = time.Hour
+)
 
-// finishScrub makes a scrub of the database's files that is due, not before at. It sets at for the next.
-func (w *worker) finishScrub(ctx context.Context, at *time.Time) error {
-	if !w.isScrubDue.Load() || time.Now().Before(*at) {
+// scrubSchedule says when the next scrub may be made, on a database where one is not cheap.
+type scrubSchedule struct {
+	at    time.Time
+	pause time.Duration // after the last one, if it failed
+}
+
+// finishScrub makes a scrub of the database's files that is due, unless the schedule says that it must wait.
+func (w *worker) finishScrub(ctx context.Context, s *scrubSchedule) error {
+	if !w.isScrubDue.Load() || time.Now().Before(s.at) {
 		return nil
 	}
 	later, err := w.scrubFiles(ctx)
-	if err != nil && !w.lease.db.ScrubsAtOnce() {
-		later = scrubRetryInterval
+	if err == nil || w.lease.db.ScrubsAtOnce() {
+		*s = scrubSchedule{at: time.Now().Add(later)}
+	} else {
+		s.pause = nextScrubPause(s.pause)
+		s.at = time.Now().Add(s.pause)
 	}
-	*at = time.Now().Add(later)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errScrubFailed, err)
 	}
 	return nil
+}
+
+// nextScrubPause is the pause after a scrub that failed. last is the pause before it, 0 if there was none.
+func nextScrubPause(last time.Duration) time.Duration {
+	return min(max(2*last, scrubRetryInterval), maxScrubPause)
 }
 
 var errScrubFailed = errors.New("what was erased may still be in the database's files, and is scrubbed again later")

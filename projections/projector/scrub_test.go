@@ -3,6 +3,7 @@ package projector_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
@@ -68,6 +69,17 @@ func TestErasuresAreScrubbedFromTheFilesOfPostgresByWhoeverOwnsTheGeneration(t *
 	s.awaitScrubbed(t, "laptop of b")
 	s.awaitScrubbed(t, "laptop of c")
 	until(t, "nothing is to be told", func() bool { return third.Incidents(t.Context()) == nil })
+}
+
+// Each attempt on a disk that is too small fills it, and Postgres with it.
+func TestAScrubThatFailsIsMadeAgainAfterEverLongerPauses(t *testing.T) {
+	t.Parallel()
+	pause := time.Duration(0)
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		if pause = projector.NextScrubPause(pause); pause != want*time.Minute {
+			t.Errorf("got %s, want %d minutes", pause, want)
+		}
+	}
 }
 
 // startEager starts an instance that scrubs as soon as a scrub is due.

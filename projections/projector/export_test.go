@@ -1,0 +1,3 @@
+package projector
+
+var NextScrubPause = nextScrubPause
