@@ -138,13 +138,13 @@ const Operator = "operator"
 
 // roles is DECISIONS 7: who may use an operation beside operators. What is not here is the operators' alone.
 var roles = map[string][]string{
-	"GET /accounts":                         {"agency"},
+	"GET /accounts":                         {"agency", "billing"},
 	"POST /accounts":                        {"agency"},
 	"GET /accounts/{id}":                    {"agency", "customer"},
 	"POST /accounts/{id}:plan":              {"agency"},
 	"POST /accounts/{id}:close":             {"agency"},
 	"POST /accounts/{id}:agency":            {"agency"},
-	"GET /accounts/{id}/keys":               {"agency", "customer"},
+	"GET /accounts/{id}/keys":               {"agency", "customer", "billing", "auditor"},
 	"POST /accounts/{id}/keys":              {"agency", "customer"},
 	"POST /accounts/{id}/keys/{key}:revoke": {"agency", "customer"},
 	"PUT /accounts/{id}/keys/{key}/origins": {"agency", "customer"},

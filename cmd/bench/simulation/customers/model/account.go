@@ -493,11 +493,29 @@ func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account 
 	if s.Next != nil {
 		a.next, a.nextAt = Terms{s.Next.Plan, s.Next.Quota}, s.Next.At
 	}
-	a.keys = map[string]key{}
+	now := map[string]key{}
 	for _, k := range keys {
-		a.keys[k.Label] = key{kind: k.Kind, origins: strings.Join(k.Origins, " "), isRevoked: !k.Revoked.IsZero()}
+		found := key{kind: k.Kind, origins: strings.Join(k.Origins, " "), isRevoked: !k.Revoked.IsZero()}
+		now[a.labelOf(k, found, now)] = found
 	}
+	a.keys = now
 	return a
+}
+
+// labelOf is the label of a key that is shown. Those of an erased account are not shown: it is then that of a key that looks the same and
+// is not among those found before, or none that any key has.
+func (a account) labelOf(shown shownKey, found key, before map[string]key) string {
+	if !a.isErased {
+		return shown.Label
+	}
+	for _, label := range slices.Sorted(maps.Keys(a.keys)) {
+		_, isTaken := before[label]
+		k := a.keys[label]
+		if k.changes = 0; shown.Label == "" && !isTaken && k == found {
+			return label
+		}
+	}
+	return shown.ID + " " + shown.Label
 }
 
 // withMemberships are the account with each membership that may be settled for the next period, which answers do not show: the one that
