@@ -15,12 +15,15 @@ import (
 	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/commands"
+	"lieudit/commands/access"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
+	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/event"
+	"lieudit/schemas/token"
 )
 
 // raiseFormat raises a log's format as a later program does.
@@ -151,9 +154,51 @@ func TestTheWayBackFromARaisedFormatIsABackupOfBefore(t *testing.T) {
 	}
 }
 
+// On a new log no older program has run, and there is nothing to go back to.
+func TestANewLogOnAServerBeginsAtTheHighestFormat(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	logged := &lockedBuffer{}
+	svc := startService(t, func(c *service.Config) {
+		withNode(n)(c)
+		c.Log = slog.New(slog.NewTextHandler(logged, nil))
+	})
+	if got := upgradeStatus(t, svc); got.Format != event.HighestFormat {
+		t.Errorf("format %d, want %d", got.Format, event.HighestFormat)
+	}
+	first := ""
+	for r, err := range n.journal.ReadAll(t.Context(), eventstore.Checkpoint{}, eventstore.Filter{"deployment", "token", "account"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first = r.Event.Type; first != "" {
+			break
+		}
+	}
+	if want := (event.FormatRaised{}).EventType(); first != want {
+		t.Errorf("the log begins with %s, want %s", first, want)
+	}
+	if strings.Contains(logged.String(), "an upgrade is not finished") {
+		t.Error("it says that an upgrade is not finished")
+	}
+}
+
+// writeAsOlderProgram writes the token that each program writes first, as one of before the formats does.
+func writeAsOlderProgram(t *testing.T, log eventstore.Store) {
+	t.Helper()
+	older := eventstore.NewCodec(nil).WithFormat(func(context.Context, int) (bool, error) { return false, nil })
+	tokens := access.New(log, older, token.DefaultPrefixes, time.Now)
+	_, err := tokens.Issue(t.Context(), commands.Metadata{Actor: eventstore.SystemActor}, access.TokenRequest{Role: accessschemas.RoleAuditor})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAnUpgradeIsFinishedOnlyWhenNoOlderInstanceRuns(t *testing.T) {
 	t.Parallel()
-	svc := startService(t, withNode(startNode(t)))
+	n := startNode(t)
+	writeAsOlderProgram(t, n.journal)
+	svc := startService(t, withNode(n))
 	if got := upgradeStatus(t, svc); got.Format != event.FirstFormat || len(got.Instances) != 1 || got.Instances[0].IsBlocking {
 		t.Fatalf("before: %+v, want format %d and one instance that does not block", got, event.FirstFormat)
 	}

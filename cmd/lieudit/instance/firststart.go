@@ -131,7 +131,10 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 func (i *Instance) WriteFirstStart(ctx context.Context) (demo string) {
 	f, hasWarned := firstStart{i.Parts, i.accounts, i.tokens, i.keyRing}, false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		key, err := f.writeEvents(ctx)
+		key, err := "", i.raiseFormatOfNewLog(ctx)
+		if err == nil {
+			key, err = f.writeEvents(ctx)
+		}
 		if err == nil || ctx.Err() != nil {
 			return key
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"lieudit/commands"
+	"lieudit/commands/access"
+	"lieudit/commands/account"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
 	"lieudit/eventstore/sqldb"
@@ -25,7 +27,8 @@ const (
 )
 
 // checkFormat refuses a log whose format this program does not know. Where no older instance
-// can run beside this one, it raises the format at once. Elsewhere an operator does (upgrades.Finish).
+// can run beside this one, it raises the format at once. Elsewhere an operator does (upgrades.Finish), unless the log is new
+// (raiseFormatOfNewLog).
 func (i *Instance) checkFormat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, firstFormatCheckTimeout)
 	defer cancel()
@@ -53,14 +56,25 @@ func (i *Instance) checkFormat(ctx context.Context) error {
 	return nil
 }
 
-// isLogUsed says whether the log holds more than events on itself.
+// raiseFormatOfNewLog raises the format of a log on a server that no program has used: there is nothing to go back to. It comes
+// before the first start's records. An older program that is started beside in this moment ends by itself (followFormat).
+func (i *Instance) raiseFormatOfNewLog(ctx context.Context) error {
+	if isRaised, err := i.deployment.HasFormat(ctx, event.HighestFormat); err != nil || isRaised {
+		return err
+	}
+	if isUsed, err := i.isLogUsed(ctx); err != nil || isUsed {
+		return err
+	}
+	return i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: eventstore.SystemActor, Reason: "new log"}, event.HighestFormat)
+}
+
+// isLogUsed says whether a program has started on the log before: the first of all records a token.
 func (i *Instance) isLogUsed(ctx context.Context) (bool, error) {
-	for signal, err := range i.Core.ReadAll(ctx, eventstore.Checkpoint{}, nil) {
+	for signal, err := range i.Core.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{access.Aggregate.Category, account.Aggregate.Category}) {
 		if err != nil {
 			return false, fmt.Errorf("beginning of the log: %w", err)
 		}
-		isOwn := eventstore.Filter{deployment.Aggregate.Category}.Matches(signal.Event.Stream)
-		if isUsed := signal.Kind == eventstore.EventAppeared && !isOwn; isUsed || signal.Kind == eventstore.CaughtUp {
+		if isUsed := signal.Kind == eventstore.EventAppeared; isUsed || signal.Kind == eventstore.CaughtUp {
 			return isUsed, nil
 		}
 	}
@@ -73,16 +87,22 @@ func (i *Instance) isLogUsed(ctx context.Context) (bool, error) {
 func (i *Instance) followFormat(ctx context.Context) error {
 	isFirst := true
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, formatCheckInterval) {
-		format, err := i.deployment.CheckFormat(ctx)
-		var unknown *deployment.UnknownFormatError
-		if errors.As(err, &unknown) {
-			return err
+		isUsed := !isFirst
+		var err error
+		if isFirst { // before the format, which a new log has before it is used
+			isUsed, err = i.isLogUsed(ctx)
 		}
-		if err == nil && isFirst && format < event.HighestFormat {
+		format, formatErr := i.deployment.CheckFormat(ctx)
+		var unknown *deployment.UnknownFormatError
+		if errors.As(formatErr, &unknown) {
+			return formatErr
+		}
+		isFound := isUsed && err == nil && formatErr == nil
+		if isFirst && isFound && format < event.HighestFormat {
 			i.Log.Info("an upgrade is not finished: once no older program runs, lieudit upgrade finish raises the log's format",
 				"format", format, "known", event.HighestFormat)
 		}
-		if isFirst = isFirst && err != nil; !isFirst {
+		if isFirst = isFirst && !isFound; !isFirst {
 			pause = formatCheckInterval
 		}
 		if !sleep(ctx, pause) {
