@@ -105,8 +105,9 @@ func (f *fakeService) answerKey(request, query string) (int, string) {
 func (f *fakeService) answerArea(method, path, query string) (int, string) {
 	key, closed := `{"id":"K","kind":"secret","label":"k000001","token":"t"}`, ""
 	name := "Mairie de compte-03"
-	if f.isClosed {
+	if f.isClosed { // and erased
 		closed, name = `,"ferme_le":"2026-01-15T09:00:00Z"`, ""
+		key = `{"id":"K","kind":"secret"}`
 	}
 	account := `{"id":"compte-03","nom":"` + name + `","plan":"STARTER","quota":100000,"debut_periode":"2026-01-13","agence":false` + closed + `}`
 	switch method + " " + strings.TrimPrefix(path, "/accounts/compte-03") {
