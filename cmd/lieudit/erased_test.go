@@ -107,7 +107,6 @@ func startMarked(t *testing.T, n *testNode, postgres string) *markedService {
 		change = func(c *service.Config) { embedded(c); withServers(n, postgres)(c) }
 	}
 	svc := &markedService{&backedUp{startService(t, change), flags, n}, logFile, postgres, markers{}}
-	svc.runCommand(t, "upgrade finish --yes") // a log on a server keeps the first format until then
 	return svc
 }
 

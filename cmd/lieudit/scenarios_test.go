@@ -65,7 +65,6 @@ func runScenarios(t *testing.T, which string, change func(*testing.T, *service.C
 		t.Fatalf("no scenarios: %v", err)
 	}
 	shared := startService(t, func(c *service.Config) { change(t, c) })
-	shared.runCommand(t, "upgrade finish --yes") // on servers, where a log keeps the first format until then
 	withOfficialAddresses := startServiceWithAddresses(t, func(c *service.Config) { change(t, c) })
 	t.Run("scenarios", func(t *testing.T) { // returns when all parallel scenarios have ended
 		for _, file := range files {

@@ -283,7 +283,6 @@ func TestAServiceStartsWithoutReachingItsVault(t *testing.T) {
 	}
 	svc := startService(t, here)
 	key := svc.openShopAccount(t, "one")
-	svc.runCommand(t, "upgrade finish --yes")
 	leaked := strings.TrimSpace(svc.runCommand(t, "key issue one --label laptop"))
 	leakedID := svc.idOf(t, "key list one --json", "laptop")
 	gate.setClosed(true)
