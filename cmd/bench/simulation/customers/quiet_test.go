@@ -224,6 +224,7 @@ func TestQuietCheckFindsWhatIsWrong(t *testing.T) {
 		{model.ProjectionsMove, "GET /projections", 0, 200, `{"results":[{"name":"usage","etat":"filling","retard":0}]}`, false},
 		{model.ProjectionsMove, "GET /projections", 0, 200, `{"results":[{"name":"usage","etat":"serving","retard":0,"comptes_arretes":[{"compte":"compte-03"}]}]}`, false},
 		{model.ErasedUnreadable, "GET /accounts/compte-03/history", 0, 200, `{"results":[{"phrase":"Mairie de compte-03"}]}`, true},
+		{model.AcknowledgedIsThere, "GET /accounts/compte-03/keys", 0, 200, `{"results":[{"id":"K","kind":"secret","label":"k000001"}]}`, true},
 	} {
 		t.Run(fmt.Sprint(c.rule, " ", c.path, " ", c.body), func(t *testing.T) {
 			t.Parallel()
