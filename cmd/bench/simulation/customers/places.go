@@ -25,6 +25,7 @@ func placesKinds() []kind {
 		{"puts at once", 2, (*Customers).putSite, 0, 4, true},
 		{"correct site", 3, (*Customers).correctSite, 4, 0, true},
 		{"patch site", 4, (*Customers).patchSite, 0, 0, true},
+		{"patches at once", 2, (*Customers).patchSite, 0, 4, true},
 		{"switch site", 4, (*Customers).switchSite, 0, 3, true},
 		{"sync", 8, (*Customers).sync, 12, 0, true},
 		{LargeSync, 3, (*Customers).sync, 60, 0, true},
@@ -105,8 +106,11 @@ func (c *Customers) patch(name string) map[string]any {
 			patch[field] = nil
 		}
 	}
-	if properties := patch["proprietes"].(map[string]any); properties["accueil"] == nil {
-		properties["accueil"] = nil
+	properties := patch["proprietes"].(map[string]any)
+	for _, name := range []string{"accueil", "note"} {
+		if properties[name] == nil {
+			properties[name] = nil
+		}
 	}
 	return patch
 }
@@ -164,9 +168,18 @@ func (c *Customers) checkReadBack(act actDetails, written, shown Answer) {
 	}
 }
 
+// patchSite patches a site: half of the patches change its note alone, so that what others wrote meanwhile must stay.
 func (c *Customers) patchSite(ctx context.Context, act actDetails) {
-	c.write(ctx, act, model.PatchSite{Code: act.code(), ExternalID: act.site(), Name: act.name(0)}, "PATCH "+siteEndpoint,
-		message{method: "PATCH", path: act.sitePath(), body: c.patch(act.name(0))})
+	c.atOnce(ctx, act, func(i int, act actDetails) {
+		var command model.PlacesCommand = model.PatchSite{Code: act.code(), ExternalID: act.site(), Name: act.name(i)}
+		body := c.patch(act.name(i))
+		if (i+act.Pick)%2 == 0 {
+			note := act.name(i)
+			command = model.PatchNote{Code: act.code(), ExternalID: act.site(), Note: note}
+			body = map[string]any{"proprietes": map[string]any{"note": note}}
+		}
+		c.write(ctx, act, command, "PATCH "+siteEndpoint, message{method: "PATCH", path: act.sitePath(), body: body})
+	})
 }
 
 // switchSite deactivates a site and reactivates it at once, so that each may come first.

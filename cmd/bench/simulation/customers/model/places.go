@@ -29,11 +29,21 @@ func (r referential) changed() referential {
 
 type siteID struct{ code, externalID string }
 
-// site is a place. Its name stands for its whole content: customers give every content a name of its own.
+// site is a place. Its name stands for its whole content but the note: customers give every content a name of its own, and a patch of the
+// note alone leaves the rest.
 type site struct {
-	name     string
-	isActive bool
-	version  int
+	name, note string
+	isActive   bool
+	version    int
+}
+
+// isSameContent reports whether the content is that of another site.
+func (s site) isSameContent(other site) bool { return s.name == other.name && s.note == other.note }
+
+// switched is the site one version later, active or not.
+func (s site) switched(isActive bool) site {
+	s.isActive, s.version = isActive, s.version+1
+	return s
 }
 
 // repeat is what an Idempotency-Key was used for, and the answer.
@@ -56,10 +66,11 @@ type (
 	ArchiveReferential struct{ Code string }
 )
 
-// PutSite is PUT on a site, PatchSite PATCH of its whole content.
+// PutSite is PUT on a site, PatchSite PATCH of its whole content, and PatchNote PATCH of its note alone.
 type (
 	PutSite   struct{ Code, ExternalID, Name string }
 	PatchSite struct{ Code, ExternalID, Name string }
+	PatchNote struct{ Code, ExternalID, Note string }
 )
 
 // SwitchSite is :reactivate on a site, or :deactivate.
@@ -193,7 +204,7 @@ func (c ArchiveReferential) apply(p places, _ limits) []outcome[places] {
 	changed := map[siteID]site{}
 	for id, s := range p.sites {
 		if id.code == c.Code && s.isActive {
-			changed[id] = site{s.name, false, s.version + 1}
+			changed[id] = s.switched(false)
 		}
 	}
 	return p.withReferential(c.Code, r).withSites(changed).answer("200 %s archived %q", c.Code, r.name)
@@ -252,6 +263,19 @@ func (c PatchSite) apply(p places, _ limits) []outcome[places] {
 	return p.set(200, id, site{name: c.Name, isActive: before.isActive})
 }
 
+func (c PatchNote) apply(p places, _ limits) []outcome[places] {
+	id := siteID{c.Code, c.ExternalID}
+	if refused := p.checkWritable(c.Code); refused != nil {
+		return refused
+	}
+	before, ok := p.sites[id]
+	if !ok {
+		return p.answer("404")
+	}
+	before.note = c.Note
+	return p.set(200, id, before)
+}
+
 func (c SwitchSite) apply(p places, l limits) []outcome[places] {
 	id := siteID{c.Code, c.ExternalID}
 	if refused := p.checkWritable(c.Code); refused != nil {
@@ -266,7 +290,8 @@ func (c SwitchSite) apply(p places, l limits) []outcome[places] {
 			return refused
 		}
 	}
-	return p.set(200, id, site{name: before.name, isActive: c.On})
+	before.isActive = c.On
+	return p.set(200, id, before)
 }
 
 // request is what of a sync must be the same when it is repeated.
@@ -351,26 +376,27 @@ func (c SyncSites) compare(p places) (n syncCounts, changed map[siteID]site) {
 		id := siteID{c.Code, row.ExternalID}
 		named[id] = true
 		old, ok := p.sites[id]
+		after := site{name: row.Name, isActive: true, version: old.version + 1}
 		switch {
 		case !ok:
 			n.created++
 		case !old.isActive:
 			n.reactivated++
-			if old.name != row.Name {
+			if !old.isSameContent(after) {
 				n.updatedToo++
 			}
-		case old.name != row.Name:
+		case !old.isSameContent(after):
 			n.updated++
 		default:
 			n.unchanged++
 			continue
 		}
-		changed[id] = site{row.Name, true, old.version + 1}
+		changed[id] = after
 	}
 	for id, old := range p.sites {
 		if id.code == c.Code && old.isActive && !named[id] && !c.IsUpsert {
 			n.deactivated++
-			changed[id] = site{old.name, false, old.version + 1}
+			changed[id] = old.switched(false)
 		}
 	}
 	n.after = n.before + n.created + n.reactivated - n.deactivated

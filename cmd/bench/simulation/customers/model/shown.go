@@ -139,7 +139,7 @@ func (m *Model) SettlePlaces(id string, referentials Answer, sites map[string]An
 		set := map[siteID]site{}
 		for _, s := range page.Results {
 			m.checkShown(id, "", "the list of "+id, s)
-			set[siteID{r.Code, s.ExternalID}] = site{s.Name, s.IsActive, s.Version}
+			set[siteID{r.Code, s.ExternalID}] = site{s.Name, s.Properties["note"], s.IsActive, s.Version}
 		}
 		shown = shown.withSites(set)
 		if n := shown.activeSites(r.Code); n != r.Active {
