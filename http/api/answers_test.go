@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +50,7 @@ func (l largeSites) ListSites(_ context.Context, _, _ string, _ search.Status, p
 	return found, next, nil
 }
 
-func (l largeSites) ActiveSites(context.Context, string, string) iter.Seq2[sites.Site, error] {
+func (l largeSites) ActiveSites(context.Context, string, string, locationsqueries.TakeTurn) iter.Seq2[sites.Site, error] {
 	return func(yield func(sites.Site, error) bool) {
 		for i := range l.n {
 			if !yield(l.site(i), nil) {
@@ -176,5 +178,77 @@ func TestAnAnswerWhoseWorkFailsHoldsNothing(t *testing.T) {
 		if w := b.send("GET", target, "GROWTH secret"); w.Code < 400 || answers.Status().Used != 0 {
 			t.Errorf("%s: %d, holds %d", target, w.Code, answers.Status().Used)
 		}
+	}
+}
+
+// slowReads are locations that are read slowly. It counts how many reads there are at once.
+type slowReads struct {
+	largeSites
+	now, most atomic.Int64
+}
+
+// read is one read of a database.
+func (s *slowReads) read() {
+	for n := s.now.Add(1); ; {
+		if most := s.most.Load(); n <= most || s.most.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	time.Sleep(time.Second)
+	s.now.Add(-1)
+}
+
+func (s *slowReads) ListSites(ctx context.Context, account, code string, status search.Status, page locationsqueries.Page) ([]sites.Site, string, error) {
+	s.read()
+	return s.largeSites.ListSites(ctx, account, code, status, page)
+}
+
+func (s *slowReads) ListChanges(ctx context.Context, account string, page locationsqueries.ChangesPage) (locationsqueries.Changes, error) {
+	s.read()
+	return s.largeSites.ListChanges(ctx, account, page)
+}
+
+func (s *slowReads) ListReferentials(context.Context, string, string, locationsqueries.Page) ([]locationsqueries.Referential, string, error) {
+	s.read()
+	return []locationsqueries.Referential{{Code: "shops"}}, "", nil
+}
+
+func (s *slowReads) ActiveSites(ctx context.Context, _, _ string, takeTurn locationsqueries.TakeTurn) iter.Seq2[sites.Site, error] {
+	return func(yield func(sites.Site, error) bool) {
+		release, err := takeTurn(ctx)
+		if err == nil {
+			s.read()
+			release()
+		}
+		yield(s.site(0), err)
+	}
+}
+
+// TestTheListsOfAnAccountAreReadInTurns: so many reads at once would fill the pool of the database's connections, and everybody else
+// would wait behind them.
+func TestTheListsOfAnAccountAreReadInTurns(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{
+		largeSitesPath + "?limit=1000", largeSitesPath + ":export", "/services/v1/locations/changes", "/services/v1/locations/referentiels",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			slow, b := &slowReads{largeSites: largeSites{n: 8, bytes: 16_000}}, newTestAPI(t)
+			b.replaceHandler(func(p *fakeParts) { p.locations.Queries, p.env.Lists = slow, budget.New(4, 2) })
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					if w := b.send("GET", target, "GROWTH secret"); w.Code != http.StatusOK {
+						t.Errorf("%s: %d", target, w.Code)
+					}
+				})
+			}
+			all.Wait()
+			if most := slow.most.Load(); most != 2 {
+				t.Errorf("%s: %d reads at once, want 2", target, most)
+			}
+			if used := slow.now.Load(); used != 0 {
+				t.Errorf("%s: %d reads go on", target, used)
+			}
+		})
 	}
 }

@@ -56,6 +56,7 @@ type Env struct {
 	Clients  *clientip.Finder   // whose address the throttle counts
 	Bodies   *budget.Budget     // of large bodies
 	Answers  *budget.Budget     // of large answers
+	Lists    *budget.Budget     // of long lists: how many are read at once
 	Workers  *budget.Budget     // of costly questions and of files; NewWorkers makes it
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured

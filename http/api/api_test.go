@@ -98,6 +98,7 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
 			Bodies:   budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
 			Answers:  budget.New(64<<20, 64<<20),
+			Lists:    budget.New(4, 2),
 			Workers:  api.NewWorkers(),
 			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: budget.New(1, 1)},
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
@@ -156,7 +157,7 @@ func (noLocations) ListSites(context.Context, string, string, search.Status, loc
 func (noLocations) FindSite(context.Context, string, string, string) (sites.Site, error) {
 	return sites.Site{}, refusal.Internal
 }
-func (noLocations) ActiveSites(context.Context, string, string) iter.Seq2[sites.Site, error] {
+func (noLocations) ActiveSites(context.Context, string, string, locationsqueries.TakeTurn) iter.Seq2[sites.Site, error] {
 	return func(func(sites.Site, error) bool) {}
 }
 func (noLocations) ListChanges(context.Context, string, locationsqueries.ChangesPage) (locationsqueries.Changes, error) {

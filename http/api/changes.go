@@ -22,21 +22,22 @@ func (h *handler) listChanges(ctx context.Context, c call, in body.ChangesQuery)
 		return kit.Response{}, err
 	}
 	shown := body.Changes{Envelope: body.OKEnvelope, Results: []body.Change{}}
-	page := locationsqueries.ChangesPage{After: after, Limit: in.Limit, MaxBytes: answerlimit.Chunk}
+	left, page := in.Limit, locationsqueries.ChangesPage{After: after, MaxBytes: answerlimit.Chunk}
 	list := kit.List[body.Change]{Log: h.Log, Member: "results", Body: func() any { return shown }}
-	list.Read = func(ctx context.Context) ([]body.Change, bool, error) {
+	list.Read = kit.TakeTurns(h.Lists, c.Principal.Account, func(ctx context.Context) ([]body.Change, bool, error) {
+		page.Limit = min(left, rowsAtOnce)
 		listed, err := h.locations.Queries.ListChanges(ctx, c.Principal.Account, page)
 		if err != nil {
 			return nil, false, err
 		}
 		page.After, page.Until = listed.Next, listed.Until
-		page.Limit -= len(listed.Found)
-		if listed.More && page.Limit > 0 {
+		left -= len(listed.Found)
+		if listed.More && left > 0 {
 			return mapSlice(listed.Found, toChange), true, nil
 		}
 		shown.Cursor, err = sealer.sealChanges(ctx, listed.Next)
 		return mapSlice(listed.Found, toChange), false, err
-	}
+	})
 	return list.Respond(ctx)
 }
 

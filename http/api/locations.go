@@ -57,7 +57,7 @@ type LocationQueries interface {
 	FindReferential(ctx context.Context, account, code string) (locationsqueries.Referential, error)
 	ListSites(ctx context.Context, account, code string, status search.Status, page locationsqueries.Page) (found []sites.Site, next string, err error)
 	FindSite(ctx context.Context, account, code, externalID string) (sites.Site, error)
-	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
+	ActiveSites(ctx context.Context, account, code string, takeTurn locationsqueries.TakeTurn) iter.Seq2[sites.Site, error]
 	ListChanges(ctx context.Context, account string, page locationsqueries.ChangesPage) (locationsqueries.Changes, error)
 }
 
@@ -109,11 +109,11 @@ func (h *handler) listReferentials(ctx context.Context, c call, in body.Referent
 	list := kit.List[body.Referential]{Log: h.Log, Member: "results", Body: func() any {
 		return body.Referentials{Envelope: body.OKEnvelope, Results: []body.Referential{}}
 	}}
-	list.Read = func(ctx context.Context) ([]body.Referential, bool, error) {
+	list.Read = kit.TakeTurns(h.Lists, c.Principal.Account, func(ctx context.Context) ([]body.Referential, bool, error) {
 		found, next, err := h.locations.Queries.ListReferentials(ctx, c.Principal.Account, in.Status, page)
 		page.Cursor = next
 		return mapSlice(found, toReferential), next != "", err
-	}
+	})
 	return list.Respond(ctx)
 }
 

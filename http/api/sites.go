@@ -19,6 +19,9 @@ import (
 	sites "lieudit/schemas/locations"
 )
 
+// rowsAtOnce is how many rows of a list are read at once. Those that fit into a chunk are found by measuring so many.
+const rowsAtOnce = 200
+
 // listSites lists one page of the sites of a referential, in the order of their external ids.
 func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (kit.Response, error) {
 	account, code := c.Principal.Account, c.Vars["code"]
@@ -29,14 +32,15 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (ki
 		return kit.Response{}, err
 	}
 	shown := body.Sites{Envelope: body.OKEnvelope, Results: []sites.Site{}}
-	page := locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit, MaxBytes: answerlimit.Chunk}
+	cursor, left := in.Cursor, in.Limit
 	list := kit.List[sites.Site]{Log: h.Log, Member: "results", Body: func() any { return shown }}
-	list.Read = func(ctx context.Context) ([]sites.Site, bool, error) {
+	list.Read = kit.TakeTurns(h.Lists, account, func(ctx context.Context) ([]sites.Site, bool, error) {
+		page := locationsqueries.Page{Cursor: cursor, Limit: min(left, rowsAtOnce), MaxBytes: answerlimit.Chunk}
 		found, next, err := h.locations.Queries.ListSites(ctx, account, code, search.Status(in.Status), page)
-		shown.Cursor, page.Cursor = next, next
-		page.Limit -= len(found)
-		return found, next != "" && page.Limit > 0, toListError(err)
-	}
+		shown.Cursor, cursor = next, next
+		left -= len(found)
+		return found, next != "" && left > 0, toListError(err)
+	})
 	return list.Respond(ctx)
 }
 
@@ -231,7 +235,8 @@ func (h *handler) exportSites(ctx context.Context, c call, f sitefile.Format) (k
 	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
 		return kit.Response{}, err
 	}
-	file, err := kit.NewExport(f, h.locations.Queries.ActiveSites(ctx, c.Principal.Account, c.Vars["code"]))
+	takeTurn := func(ctx context.Context) (func(), error) { return kit.AcquireTurn(ctx, h.Lists, c.Principal.Account) }
+	file, err := kit.NewExport(f, h.locations.Queries.ActiveSites(ctx, c.Principal.Account, c.Vars["code"], takeTurn))
 	if err != nil {
 		return kit.Response{}, err
 	}

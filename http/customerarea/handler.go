@@ -51,7 +51,7 @@ type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Bodies   *budget.Budget     // of large bodies
 	Answers  *budget.Budget     // of large answers
-	Lists    *budget.Budget     // of long lists: how many are read and encoded at once
+	Lists    *budget.Budget     // of long lists: how many are read at once
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
 	Log      *slog.Logger       // tokens are redacted before they get to it

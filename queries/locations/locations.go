@@ -154,16 +154,19 @@ func (p *Reader) ListSites(ctx context.Context, account, code string, status sea
 
 // ActiveSites holds a page in memory.
 const (
-	iterationRows  = 500
+	iterationRows  = 200
 	iterationBytes = 64 << 10
 )
 
-// ActiveSites yields the active sites of a referential by external id. An error is the last element. A site that
+// TakeTurn waits until a page may be read. release is called once it was.
+type TakeTurn func(context.Context) (release func(), err error)
+
+// ActiveSites yields the active sites of a referential by external id, a page in each turn. An error is the last element. A site that
 // changes meanwhile comes as it was before or as it is after.
-func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq2[locations.Site, error] {
+func (p *Reader) ActiveSites(ctx context.Context, account, code string, takeTurn TakeTurn) iter.Seq2[locations.Site, error] {
 	return func(yield func(locations.Site, error) bool) {
 		for page := (Page{Limit: iterationRows, MaxBytes: iterationBytes}); ; {
-			found, next, err := p.ListSites(ctx, account, code, search.Active, page)
+			found, next, err := p.listInTurn(ctx, account, code, page, takeTurn)
 			if err != nil {
 				yield(locations.Site{}, err)
 				return
@@ -179,6 +182,16 @@ func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq
 			page.Cursor = next
 		}
 	}
+}
+
+// listInTurn lists a page of active sites in its turn.
+func (p *Reader) listInTurn(ctx context.Context, account, code string, page Page, takeTurn TakeTurn) ([]locations.Site, string, error) {
+	release, err := takeTurn(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer release()
+	return p.ListSites(ctx, account, code, search.Active, page)
 }
 
 // selectSites reads the rows of a referential after an external id. Their keys begin with the referential's and a

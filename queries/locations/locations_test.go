@@ -1,6 +1,7 @@
 package locations_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -174,6 +175,9 @@ func TestACursorStaysValidWhileSitesChange(t *testing.T) {
 	})
 }
 
+// atOnce has every page be read without a wait.
+func atOnce(context.Context) (release func(), err error) { return func() {}, nil }
+
 func TestActiveSitesYieldsAllActiveSites(t *testing.T) {
 	t.Parallel()
 	const n = 1200
@@ -184,7 +188,7 @@ func TestActiveSitesYieldsAllActiveSites(t *testing.T) {
 		}
 		p, _ := openReader(t, address, nil, rows)
 		got := 0
-		for s, err := range p.ActiveSites(t.Context(), "a", "m") {
+		for s, err := range p.ActiveSites(t.Context(), "a", "m", atOnce) {
 			if want := fmt.Sprintf("%05d", 2*got); err != nil || s.ExternalID != want {
 				t.Fatalf("got %s, %v, want %s", s.ExternalID, err, want)
 			}
@@ -193,7 +197,7 @@ func TestActiveSitesYieldsAllActiveSites(t *testing.T) {
 		if got != n/2 {
 			t.Errorf("got %d, want %d", got, n/2)
 		}
-		for range p.ActiveSites(t.Context(), "a", "m") {
+		for range p.ActiveSites(t.Context(), "a", "m", atOnce) {
 			break
 		}
 	})
@@ -208,7 +212,7 @@ func TestAnAccountWithoutSitesGetsEmptyAnswers(t *testing.T) {
 		if len(referentials)+len(sites) > 0 || next != "" || err != nil || sitesErr != nil {
 			t.Errorf("got %v, %v, %q, %v, %v", referentials, sites, next, err, sitesErr)
 		}
-		for s, err := range p.ActiveSites(t.Context(), "b", "m") {
+		for s, err := range p.ActiveSites(t.Context(), "b", "m", atOnce) {
 			t.Errorf("got %v, %v", s, err)
 		}
 		if _, err := p.FindSite(t.Context(), "b", "m", "p"); !errors.Is(err, locations.ErrNotFound) {

@@ -42,6 +42,7 @@ func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, ques
 		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),
 		Bodies:   budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
 		Answers:  budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
+		Lists:    api.NewWorkers(),
 		Workers:  api.NewWorkers(),
 		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
 	})

@@ -34,7 +34,7 @@ func (i *Instance) buildHandlers() error {
 		Commands: i.locations, Queries: locationsqueries.New(i.Registry), Search: i.newSearchEngine(), Alerts: i.SiteAlerts,
 		CursorSecret: i.cursorKey, LastChange: i.changes.LastChange, Wait: i.waitForLocations,
 	}, api.Env{
-		Limiter: i.waitLimiter, Throttle: i.newThrottle(), Clients: i.clients, Bodies: i.bodyBudget, Answers: i.answerBudget, Workers: i.workers, Uploads: uploads, Prefixes: i.TokenPrefixes,
+		Limiter: i.waitLimiter, Throttle: i.newThrottle(), Clients: i.clients, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Workers: i.workers, Uploads: uploads, Prefixes: i.TokenPrefixes,
 		Now: i.Now, Log: i.Log, Version: i.Version,
 	})
 	usageReader := usagequeries.New(i.Registry)
@@ -46,7 +46,7 @@ func (i *Instance) buildHandlers() error {
 			Log: i.Usage, Read: usageReader, WaitForUsage: i.waitForUsage, RunningInstances: i.Registry.ActiveInstances,
 		},
 	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{
-		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: api.NewWorkers(), Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
+		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
 	})
 	i.handlers = handlers{api: i.withMetrics("api", i.noteProxies(apiHandler)), area: i.withMetrics("area", areaHandler)}
 	return nil

@@ -140,6 +140,7 @@ type Instance struct {
 	answerBudget *budget.Budget
 	uploadBudget *budget.Budget // of files on disk
 	workers      *budget.Budget // of costly questions
+	lists        *budget.Budget // of long lists: how many are read at once
 	handlers     handlers
 }
 
@@ -172,7 +173,7 @@ func New(parts Parts) (*Instance, error) {
 	answers := cmp.Or(i.Settings.AnswerBudget, DefaultAnswerBudget)
 	i.answerBudget = budget.New(answers, cmp.Or(i.AccountAnswerBudget, answers/2))
 	i.uploadBudget = budget.New(maxUploads, maxAccountUploads)
-	i.workers = api.NewWorkers()
+	i.workers, i.lists = api.NewWorkers(), api.NewWorkers()
 	i.clients = clientip.NewFinder(i.TrustedProxies, i.Log)
 	i.Registry.InstanceID = i.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
 	i.Registry.Program, i.Registry.Format = i.Version, event.HighestFormat
