@@ -144,8 +144,8 @@ func TestALargeAnswerHoldsItsShareUntilItIsSent(t *testing.T) {
 func TestAnAnswerThatWaitsTooLongForItsShareIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{
-		largeSitesPath, largeSitesPath + ":export", "/services/v1/locations/changes", "/services/v1/locations/search", "/services/v1/locations/referentiels",
-		"/services/v1/route/compute?origin=2.35,48.85&destination=5.37,43.29", "/services/v1/route/isochrone?origin=3.5,44.5&cost_type=duration&cost_values=600",
+		largeSitesPath, largeSitesPath + ":export", "/services/v1/locations/changes", "/services/v1/locations/search?limit=100", "/services/v1/locations/referentiels",
+		"/services/v1/locations/search?facettes=tags", "/services/v1/route/compute?origin=2.35,48.85&destination=5.37,43.29", "/services/v1/route/isochrone?origin=3.5,44.5&cost_type=duration&cost_values=600",
 		"/services/v1/search?q=Mende&limit=100", "/services/v1/address/proximity?lat=44.5&lon=3.5&limit=100",
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -179,6 +179,27 @@ func TestAnAnswerWhoseWorkFailsHoldsNothing(t *testing.T) {
 			t.Errorf("%s: %d, holds %d", target, w.Code, answers.Status().Used)
 		}
 	}
+}
+
+// TestACommonSearchNeedsNoShare: others that do not read their answers must not keep web pages from searching.
+func TestACommonSearchNeedsNoShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answers := budget.New(2<<20, 1<<20)
+		b, _ := newSitesAPI(t, largeSites{n: 100, bytes: 1_000}, answers)
+		for _, other := range []string{"stranger", "another"} {
+			defer answers.ClaimShare(other, 1<<20).Release()
+		}
+		began := time.Now()
+		for _, target := range []string{"/services/v1/locations/search", "/services/v1/locations/search?format=geojson&total=true"} {
+			if w := b.send("GET", target, "GROWTH secret"); w.Code != http.StatusOK {
+				t.Errorf("%s: %d", target, w.Code)
+			}
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("waited %v", waited)
+		}
+	})
 }
 
 // slowReads are locations that are read slowly. It counts how many reads there are at once.

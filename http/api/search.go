@@ -75,6 +75,11 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 // siteBytes is what a site of the largest size takes in an answer that is built of it.
 const siteBytes = 32 << 10
 
+// commonSites is how many sites a search may look at without a share of the memory for answers: more than a page asks for that names no
+// limit. Such an answer is built within a millisecond, during which nothing is waited for, and takes its share only if it became large.
+// Otherwise answers that others do not read would keep everybody from searching.
+const commonSites = 25
+
 // reserveSites reserves memory for the sites that a search looks at. It may wait, so it gives back the worker that found the center.
 func reserveSites(ctx context.Context, c call, in body.SearchLocations) error {
 	n := in.Limit
@@ -83,6 +88,9 @@ func reserveSites(ctx context.Context, c call, in body.SearchLocations) error {
 		if p, ok := plan.Lookup(c.Principal.Plan); ok {
 			n = max(in.Limit, min(n, p.SiteCeiling()))
 		}
+	}
+	if n <= commonSites && len(in.Facets) == 0 {
+		return nil
 	}
 	worker.Release(ctx)
 	return c.Answer.Reserve(int64(n) * siteBytes)
@@ -317,6 +325,7 @@ func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 // newCipher is the cipher of the account's cursors. Its key is derived from the account's secret for this purpose alone. bound is
 // what a cursor is bound to.
 func (s cursorSealer) newCipher(ctx context.Context) (aead cipher.AEAD, bound []byte, err error) {
+	worker.Release(ctx) // the vault may not answer
 	secret, err := s.secret(ctx, s.account)
 	if err != nil {
 		return nil, nil, err
