@@ -44,8 +44,9 @@ func (h *Hold) Reserve(bytes int64) (err error) {
 	return err
 }
 
-// Fit makes the share that of an answer whose text has so many bytes. It fails with budget.ErrOverloaded if the answer is larger than
-// was reserved for it and the budget has not that much left.
+// Fit makes the share that of an answer whose text has so many bytes; of one that exceeds the account's part it is all of that, as
+// otherwise such an answer could never be sent. It fails with budget.ErrOverloaded if the answer is larger than was reserved for it and
+// the budget has not that much left.
 func (h *Hold) Fit(bytes int64) error {
 	switch {
 	case h == nil:
@@ -53,7 +54,8 @@ func (h *Hold) Fit(bytes int64) error {
 	case bytes <= Small:
 		h.Release()
 		return nil
-	case h.share != nil && h.share.Resize(bytes):
+	}
+	if bytes = min(bytes, h.budget.Part()); h.share != nil && h.share.Resize(bytes) {
 		return nil
 	}
 	h.Release()
@@ -67,9 +69,10 @@ func (h *Hold) Fit(bytes int64) error {
 
 // Claim is Fit for an answer that must be sent, because what it tells of is done: it takes its share though the budget be exceeded.
 func (h *Hold) Claim(bytes int64) {
-	if h == nil || h.Fit(bytes) == nil {
+	if h == nil || bytes <= h.budget.Part() && h.Fit(bytes) == nil {
 		return
 	}
+	h.Release()
 	h.share = h.budget.ClaimShare(h.Account, bytes)
 }
 

@@ -32,7 +32,8 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 		{"as large as it might have been", large, large, large},
 		{"larger than was thought", large, large + 1, large + 1},
 		{"large, though nobody thought so", 10, large, large},
-		{"larger than the part of an account", 10, 2*large + 1, -1},
+		{"larger than the part of an account", 10, 2*large + 1, 2 * large},
+		{"larger than the part of an account, all of which is reserved", 9 * large, 3 * large, 2 * large},
 		{"less than was reserved", 9 * large, large, large},
 	} {
 		h, b := newHold(t)
@@ -51,6 +52,21 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 		if got := b.Status().Used; got != 0 {
 			t.Errorf("%s: %d bytes are not given back", c.what, got)
 		}
+	}
+}
+
+func TestAnAnswerLargerThanWasThoughtIsRefusedIfThereIsNoRoom(t *testing.T) {
+	t.Parallel()
+	h, b := newHold(t)
+	defer b.ClaimShare("b", 2*large).Release()
+	if err := h.Reserve(large); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Fit(large + 1); !errors.Is(err, budget.ErrOverloaded) {
+		t.Errorf("got %v, want ErrOverloaded", err)
+	}
+	if used := b.Status().Used; used != 2*large {
+		t.Errorf("%d bytes are in use", used)
 	}
 }
 

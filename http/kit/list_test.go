@@ -139,12 +139,20 @@ type unfinished func()
 
 func (unfinished) IsUnfinished() {}
 
+// newBudgetWithRoom is a budget of 1 MiB, of which others have taken all but room.
+func newBudgetWithRoom(room int64) *budget.Budget {
+	const total = 1 << 20
+	b := budget.New(total, total)
+	b.ClaimShare("another", total-room)
+	return b
+}
+
 func TestAnAnswerHoldsItsTextUntilItIsSent(t *testing.T) {
 	t.Parallel()
 	const text = 100_000
 	for _, c := range []struct {
 		what   string
-		total  int64
+		room   int64
 		body   any
 		isDone bool
 		held   int64
@@ -156,11 +164,12 @@ func TestAnAnswerHoldsItsTextUntilItIsSent(t *testing.T) {
 		{"of what is done, without room", text - 1, strings.Repeat("x", text-3), true, text, nil},
 		{"one that is completed later", 1 << 20, unfinished(nil), false, 0, nil},
 	} {
-		b := budget.New(c.total, c.total)
+		b := newBudgetWithRoom(c.room)
+		taken := b.Status().Used
 		hold := answerlimit.New(t.Context(), b)
 		v, err := kit.Response{Status: 201, Body: c.body}.Fit(hold, c.isDone)
-		if !errors.Is(err, c.err) || b.Status().Used != c.held {
-			t.Errorf("%s: holds %d, %v", c.what, b.Status().Used, err)
+		if !errors.Is(err, c.err) || b.Status().Used-taken != c.held {
+			t.Errorf("%s: holds %d, %v", c.what, b.Status().Used-taken, err)
 		}
 		if _, later := c.body.(kit.Unfinished); err != nil || later {
 			continue
@@ -176,20 +185,21 @@ func TestManyBrokenRulesHoldWhatTheyEcho(t *testing.T) {
 	t.Parallel()
 	few, many := problem.Violations(make([]problem.Violation, 10)...), problem.Violations(make([]problem.Violation, 100)...)
 	for _, c := range []struct {
-		what  string
-		total int64
-		err   error
-		held  int64
-		want  error
+		what string
+		room int64
+		err  error
+		held int64
+		want error
 	}{
 		{"few", 0, few, 0, nil},
 		{"many", 1 << 20, many, 100 * 4 << 10, nil},
 		{"many, without room", 100 << 10, many, 0, budget.ErrOverloaded},
 		{"another error", 0, io.ErrUnexpectedEOF, 0, io.ErrUnexpectedEOF},
 	} {
-		b := budget.New(c.total, c.total)
+		b := newBudgetWithRoom(c.room)
+		taken := b.Status().Used
 		err := kit.FitError(answerlimit.New(t.Context(), b), c.err)
-		if used := b.Status().Used; used != c.held || c.want != nil && !errors.Is(err, c.want) || c.want == nil && problem.StatusOf(err) != 422 {
+		if used := b.Status().Used - taken; used != c.held || c.want != nil && !errors.Is(err, c.want) || c.want == nil && problem.StatusOf(err) != 422 {
 			t.Errorf("%s: holds %d, answers %v", c.what, used, err)
 		}
 	}
