@@ -79,6 +79,31 @@ func TestABodyThatStopsIsEndedAfter30Seconds(t *testing.T) {
 	})
 }
 
+func TestABodyThatIsAskedForAndDoesNotComeIsEndedAfter30Seconds(t *testing.T) {
+	t.Parallel()
+	runInMemory(t, 10, func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Length", "0")
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}, func(t *testing.T, p pipeListener, l *connlimit.Listener) {
+		c := p.dial(t)
+		c.send(t, post+"Expect: 100-continue\r\n"+contentLength(100))
+		began := time.Now()
+		for _, want := range []int{100, 400} {
+			status, _ := c.readResponse(t)
+			if status != want {
+				t.Errorf("%d after %v, want %d", status, time.Since(began), want)
+			}
+		}
+		if waited := time.Since(began); waited != 30*time.Second {
+			t.Errorf("ended after %v, want 30s", waited)
+		}
+		c.expectClosed(t)
+	})
+}
+
 func TestLongWorkIsNotTimedOut(t *testing.T) {
 	t.Parallel()
 	const much = 1 << 20
