@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
@@ -16,6 +17,7 @@ import (
 	"lieudit/http/csvupload"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
+	"lieudit/queries/worker"
 )
 
 // Uploads is where files that clients send are kept while they are answered.
@@ -55,14 +57,15 @@ func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*file
 	return j, nil
 }
 
-// readTable reads the whole file once, which is work that other requests must not wait for.
-func (j *fileJob) readTable(ctx context.Context) error {
-	release, err := j.h.Workers.Acquire(ctx, j.caller.Account, 1)
-	if err != nil {
+// readTable reads the whole file once. That takes seconds for a large one, so it gives way to other requests.
+func (j *fileJob) readTable(ctx context.Context) (err error) {
+	const byteWork = 30 * time.Nanosecond // about, where cells are short
+	ctx, share := worker.WithShare(ctx, j.h.Workers, j.caller.Account)
+	defer share.Release()
+	if err := worker.Acquire(ctx); err != nil {
 		return err
 	}
-	defer release()
-	j.table, err = j.upload.ReadTable()
+	j.table, err = j.upload.ReadTable(func(read int64) error { return worker.Yield(ctx, time.Duration(read)*byteWork) })
 	return err
 }
 

@@ -47,6 +47,11 @@ func newRequest(t *testing.T, file io.Reader, fields ...string) *http.Request {
 
 func readTable(t *testing.T, file string) (*csvupload.Table, error) {
 	t.Helper()
+	return receive(t, file).ReadTable(func(int64) error { return nil })
+}
+
+func receive(t *testing.T, file string) *csvupload.Upload {
+	t.Helper()
 	upload, err := csvupload.Receive(newRequest(t, strings.NewReader(file)), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +61,27 @@ func readTable(t *testing.T, file string) (*csvupload.Table, error) {
 			t.Error(err)
 		}
 	})
-	return upload.ReadTable()
+	return upload
+}
+
+func TestReadingALargeFileGivesWay(t *testing.T) {
+	t.Parallel()
+	file := "a,b\n" + strings.Repeat("some,text\n", 100_000)
+	upload, errNoTurn := receive(t, file), errors.New("no turn")
+	var total, longest int64
+	table, err := upload.ReadTable(func(read int64) error {
+		total, longest = total+read, max(longest, read)
+		return nil
+	})
+	if err != nil || table.Rows != 100_000 {
+		t.Fatalf("%+v, %v", table, err)
+	}
+	if least := int64(len(file)) * 9 / 10; total < least || longest > 65<<10 {
+		t.Errorf("gave way for %d bytes of %d, after %d at most", total, len(file), longest)
+	}
+	if _, err := upload.ReadTable(func(int64) error { return errNoTurn }); !errors.Is(err, errNoTurn) {
+		t.Errorf("without a turn: %v", err)
+	}
 }
 
 func mustReadTable(t *testing.T, file string) *csvupload.Table {

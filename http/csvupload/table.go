@@ -52,9 +52,13 @@ type Table struct {
 	lineEnd   string
 }
 
-// ReadTable reads the whole file. Its errors are *FormatError, *WidthError, refusal.RequestMalformed for an empty file,
+// bytesToYield is how many bytes of a file are read between two calls of giveWay.
+const bytesToYield = 64 << 10
+
+// ReadTable reads the whole file. It calls giveWay with how many bytes it has read since the last call, so that other work can be done
+// between two parts of the file. Its errors are those of giveWay, *FormatError, *WidthError, refusal.RequestMalformed for an empty file,
 // refusal.BodyTooLarge for more than MaxRows rows, and errors of the disk.
-func (u *Upload) ReadTable() (*Table, error) {
+func (u *Upload) ReadTable(giveWay func(read int64) error) (*Table, error) {
 	encoding, err := detectEncoding(u.open())
 	if err != nil {
 		return nil, err
@@ -67,16 +71,30 @@ func (u *Upload) ReadTable() (*Table, error) {
 	if err := t.readHeader(rows); err != nil {
 		return nil, err
 	}
-	for {
+	if err := t.countRows(rows, giveWay); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// countRows reads all rows.
+func (t *Table) countRows(rows *rowReader, giveWay func(read int64) error) error {
+	for told := int64(0); ; {
+		if read := rows.end - told; read >= bytesToYield {
+			if err := giveWay(read); err != nil {
+				return err
+			}
+			told = rows.end
+		}
 		switch cells, err := rows.read(); {
 		case errors.Is(err, io.EOF):
-			return t, rows.checkEnd()
+			return rows.checkEnd()
 		case err != nil:
-			return nil, err
+			return err
 		case t.Rows == MaxRows:
-			return nil, refusal.BodyTooLarge
+			return refusal.BodyTooLarge
 		case len(cells) > MaxColumns:
-			return nil, &WidthError{t.Rows + 1, len(cells)}
+			return &WidthError{t.Rows + 1, len(cells)}
 		}
 		t.Rows++
 	}
