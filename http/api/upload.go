@@ -144,7 +144,7 @@ func (j *fileJob) stream(ctx context.Context, w http.ResponseWriter, x csvupload
 	if err == nil {
 		return
 	}
-	if out.err == nil && ctx.Err() == nil {
+	if out.err == nil && ctx.Err() == nil && !errors.Is(err, budget.ErrOverloaded) { // a stranger can bring about an overload with each file
 		j.h.Log.Error("answer to a file broken off", "endpoint", j.endpoint, "rows", j.table.Rows, "answered", answered, "error", err)
 	}
 	kit.AbortResponse(w)

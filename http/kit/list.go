@@ -103,9 +103,7 @@ func (l *List[T]) stream(ctx context.Context, w http.ResponseWriter) error {
 			err = l.readChunk(ctx)
 		}
 		if err != nil {
-			if ctx.Err() == nil {
-				l.Log.Error("list broken off", "error", err)
-			}
+			logBreakOff(ctx, l.Log, "list broken off", err)
 			AbortResponse(w)
 			return nil
 		}

@@ -106,6 +106,29 @@ func TestAListThatCannotBeReadIsAnErrorOrBrokenOff(t *testing.T) {
 	}
 }
 
+// TestAnOverloadThatBreaksAListOffIsNotLogged: whoever sends enough requests brings it about.
+func TestAnOverloadThatBreaksAListOffIsNotLogged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fault    error
+		isLogged bool
+	}{{errors.New("the disk is gone"), true}, {fmt.Errorf("a turn: %w", budget.ErrOverloaded), false}} {
+		var log strings.Builder
+		l, _ := newList(30, 30_000, c.fault)
+		l.Log = slog.New(slog.NewTextHandler(&log, nil))
+		response, err := l.Respond(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Write(t.Context(), httptest.NewRecorder()); err != nil {
+			t.Error(err)
+		}
+		if isLogged := strings.Contains(log.String(), "list broken off"); isLogged != c.isLogged {
+			t.Errorf("%v: logged %q", c.fault, log.String())
+		}
+	}
+}
+
 func TestAListReadsNoMoreThanIsSent(t *testing.T) {
 	t.Parallel()
 	l, _ := newList(300, 30_000, nil)

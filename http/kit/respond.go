@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"lieudit/http/budget"
 	"lieudit/http/problem"
 	"lieudit/schemas/refusal"
 )
@@ -60,6 +61,16 @@ func writeText(w http.ResponseWriter, status int, text []byte) {
 // connection. It fails with http.ErrNotSupported where w has no deadlines.
 func AbortResponse(w http.ResponseWriter) error {
 	return http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+}
+
+// logBreakOff logs what broke an answer off. A client that went away is no incident. Nor is a budget that had no share left: whoever
+// sends enough requests could fill the log with it, and before the answer begins it is not logged either.
+func logBreakOff(ctx context.Context, log *slog.Logger, what string, err error) {
+	if ctx.Err() != nil || errors.Is(err, budget.ErrOverloaded) {
+		log.Debug(what, "error", err)
+		return
+	}
+	log.Error(what, "error", err)
 }
 
 // WriteError answers with what problem.FromError makes of err: a status and a body, for a 405 also the header Allow. An error

@@ -154,9 +154,7 @@ func (e *Export[T]) Stream(ctx context.Context, w http.ResponseWriter, log *slog
 	if err == nil {
 		return
 	}
-	if ctx.Err() == nil {
-		log.Error("export broken off", "error", err)
-	}
+	logBreakOff(ctx, log, "export broken off", err)
 	AbortResponse(w)
 }
 
