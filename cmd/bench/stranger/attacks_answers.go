@@ -7,7 +7,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// How many connections do not read: first few, then many.
+// The numbers of connections that do not read: first few, then many.
 const (
 	fewUnread  = 80
 	manyUnread = 700
@@ -16,28 +16,28 @@ const (
 // answerAttacks ask for large answers and read them slowly or not at all.
 func answerAttacks() []attack {
 	return []attack{
-		unread("unread lists of sites", forAll, func(*turn) string { return referentialPath + "/sites?limit=1000" }),
-		unread("unread lists of sites of a small account", forSites, func(*turn) string { return referentialPath + "/sites?limit=1000" }),
-		unread("unread changes", forSites, func(*turn) string { return "/locations/changes?limit=1000" }),
-		unread("unread searches", forSites, func(*turn) string { return "/locations/search?limit=100&q=boutique" }),
-		unread("unread searches as GeoJSON", forSites, func(*turn) string { return "/locations/search?limit=100&format=geojson" }),
-		unread("unread exports as CSV", forSites, func(*turn) string { return referentialPath + "/sites:export?format=csv" }),
-		unread("unread exports as GeoJSON", forAll, func(*turn) string { return referentialPath + "/sites:export?format=geojson" }),
-		unread("unread exports as NDJSON", forAll, func(*turn) string { return referentialPath + "/sites:export?format=ndjson" }),
-		unread("unread routes", forAll, func(t *turn) string {
+		unreadAttack("unread lists of sites", forAll, func(*turn) string { return referentialPath + "/sites?limit=1000" }),
+		unreadAttack("unread lists of sites of a small account", forSites, func(*turn) string { return referentialPath + "/sites?limit=1000" }),
+		unreadAttack("unread changes", forSites, func(*turn) string { return "/locations/changes?limit=1000" }),
+		unreadAttack("unread searches", forSites, func(*turn) string { return "/locations/search?limit=100&q=boutique" }),
+		unreadAttack("unread searches as GeoJSON", forSites, func(*turn) string { return "/locations/search?limit=100&format=geojson" }),
+		unreadAttack("unread exports as CSV", forSites, func(*turn) string { return referentialPath + "/sites:export?format=csv" }),
+		unreadAttack("unread exports as GeoJSON", forAll, func(*turn) string { return referentialPath + "/sites:export?format=geojson" }),
+		unreadAttack("unread exports as NDJSON", forAll, func(*turn) string { return referentialPath + "/sites:export?format=ndjson" }),
+		unreadAttack("unread routes", forAll, func(t *turn) string {
 			return "/route/compute?steps=true&" + t.world.boundParameters("waypoints", 23, 0) + "&" + t.world.endParameters(0)
 		}),
-		unread("unread areas", forTools, func(t *turn) string {
+		unreadAttack("unread areas", forTools, func(t *turn) string {
 			return "/route/isochrone?sites=true&cost_values=3600&cost_values=3000&cost_values=2400&cost_values=1800&origin=" + t.world.place(0).position()
 		}),
-		unreadFile(),
-		slowRead("lists read a byte a second", 1),
-		slowRead("lists read at 60 KiB a second", 60<<10),
+		unreadFileAttack(),
+		slowReadAttack("lists read a byte a second", 1),
+		slowReadAttack("lists read at 60 KiB a second", 60<<10),
 	}
 }
 
-// unread asks over a few connections, and after half the time over many, and never reads an answer.
-func unread(name string, p plan.Name, path func(*turn) string) attack {
+// unreadAttack sends requests over a few connections, and after half the time over many, and never reads an answer.
+func unreadAttack(name string, p plan.Name, path func(*turn) string) attack {
 	return attack{name, p, fewUnread, func(ctx context.Context, t *turn) {
 		r := request{method: "GET", path: path(t), key: t.account.key}
 		runAll(2, func(part int) {
@@ -51,8 +51,8 @@ func unread(name string, p plan.Name, path func(*turn) string) attack {
 	}}
 }
 
-// unreadFile sends files of 20 MB whose answers, as large, are not read.
-func unreadFile() attack {
+// unreadFileAttack sends files of 20 MB and does not read the answers, which are as large.
+func unreadFileAttack() attack {
 	const connections = 8
 	return attack{"unread files", forAddresses, connections, func(ctx context.Context, t *turn) {
 		const rows, cell = 2000, 10_000
@@ -61,8 +61,8 @@ func unreadFile() attack {
 	}}
 }
 
-// slowRead reads the largest lists at a rate.
-func slowRead(name string, perSecond int) attack {
+// slowReadAttack reads the largest lists at perSecond bytes a second.
+func slowReadAttack(name string, perSecond int) attack {
 	const connections = 100
 	return attack{name, forAll, connections, func(ctx context.Context, t *turn) {
 		t.hold(ctx, connections, perSecond, request{method: "GET", path: referentialPath + "/sites?limit=1000", key: t.account.key})

@@ -10,25 +10,25 @@ import (
 	"lieudit/cmd/lieudit/service"
 )
 
-// connectionAttacks spend connections and what is read before a key is known, and flood the service with keys that are refused.
+// connectionAttacks use up connections, send what is read before the key is known, and flood the service with keys.
 func connectionAttacks() []attack {
 	return []attack{
 		// More than the service takes by default, so that it has to close some.
-		trickling("idle connections", 1, service.DefaultMaxConnections+500, func(*turn) slowSender { return slowSender{} }),
-		trickling("half requests", 1, 1000, func(t *turn) slowSender {
+		trickleAttack("idle connections", 1, service.DefaultMaxConnections+500, func(*turn) slowSender { return slowSender{} }),
+		trickleAttack("half requests", 1, 1000, func(t *turn) slowSender {
 			return slowSender{prefix: bytes.TrimSuffix(t.me().encodeHead(t.address), []byte("\r\n"))}
 		}),
-		trickling("slow headers", 1, 1000, func(t *turn) slowSender {
+		trickleAttack("slow headers", 1, 1000, func(t *turn) slowSender {
 			return slowSender{prefix: bytes.TrimSuffix(t.me().encodeHead(t.address), []byte("\r\n")), unit: []byte("X-Slow: x\r\n")}
 		}),
-		trickling("slow bodies", 1, 200, func(t *turn) slowSender {
+		trickleAttack("slow bodies", 1, 200, func(t *turn) slowSender {
 			return slowSender{prefix: t.hugeUpsert().encodeHead(t.address), unit: bytes.Repeat([]byte(" "), 1<<10)}
 		}),
-		trickling("100-continue without a body", 1, 500, func(t *turn) slowSender {
+		trickleAttack("100-continue without a body", 1, 500, func(t *turn) slowSender {
 			return slowSender{prefix: t.hugeUpsert("Expect: 100-continue").encodeHead(t.address)}
 		}),
-		trickling("unread pipelined requests", 64, 64, func(t *turn) slowSender {
-			return slowSender{prefix: bytes.Repeat(t.me().encodeHead(t.address), 2000), isDeaf: true}
+		trickleAttack("unread pipelined requests", 64, 64, func(t *turn) slowSender {
+			return slowSender{prefix: bytes.Repeat(t.me().encodeHead(t.address), 2000), isUnread: true}
 		}),
 		{"large headers", forMany, 16, func(ctx context.Context, t *turn) {
 			sizes := []int{60 << 10, 1 << 20}
@@ -36,7 +36,7 @@ func connectionAttacks() []attack {
 		}},
 		{"flood of invalid keys", forAddresses, 16, func(ctx context.Context, t *turn) {
 			t.repeat(ctx, 16, func(random *rand.Rand, _ int) request {
-				return request{method: "GET", path: "/me", key: withOtherEnd(t.account.key, random)}
+				return request{method: "GET", path: "/me", key: makeInvalidKey(t.account.key, random)}
 			})
 		}},
 		{"flood of a revoked key", forAddresses, 16, func(ctx context.Context, t *turn) {
@@ -50,24 +50,24 @@ func connectionAttacks() []attack {
 	}
 }
 
-// trickling is an attack of slow senders. The service works for as many of them at once as work is.
-func trickling(name string, work, connections int, s func(*turn) slowSender) attack {
+// trickleAttack opens connections of slow senders. The service works for at most work of them at once.
+func trickleAttack(name string, work, connections int, s func(*turn) slowSender) attack {
 	return attack{name, forSites, work, func(ctx context.Context, t *turn) { t.trickle(ctx, connections, s(t)) }}
 }
 
-// me is the cheapest request.
+// me returns the cheapest request.
 func (t *turn) me(headers ...string) request {
 	return request{method: "GET", path: "/me", key: t.account.key, headers: headers}
 }
 
-// hugeUpsert is the head of a request with the largest body that the service takes. The body is not sent.
+// hugeUpsert returns the head of a request with the largest body that the service takes. The body is not sent.
 func (t *turn) hugeUpsert(headers ...string) request {
 	return request{method: "POST", path: referentialPath + "/sites:upsert", key: t.account.key,
 		headers: append(headers, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", maxBody))}
 }
 
-// withOtherEnd is a key of the right form that nobody has.
-func withOtherEnd(key string, random *rand.Rand) string {
+// makeInvalidKey returns a key of the right form that does not exist.
+func makeInvalidKey(key string, random *rand.Rand) string {
 	const letters = "abcdefghijkmnpqrstuvwxyz"
 	var end strings.Builder
 	for range 8 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fileAttacks are CSV files that are small to send and large to work on, and texts that are slow to look for.
+// fileAttacks are CSV files that are small to send and expensive to work on, and texts that are slow to search for.
 func fileAttacks() []attack {
 	return []attack{
 		{"file of a million columns", forAddresses, 1, func(ctx context.Context, t *turn) {
@@ -46,7 +46,7 @@ func fileAttacks() []attack {
 
 const formBoundary = "stranger"
 
-// formFields repeats a field of a form.
+// formFields returns a field of a form, repeated.
 func formFields(name, value string, times int) (fields []string) {
 	for range times {
 		fields = append(fields, fmt.Sprintf("--%s\r\nContent-Disposition: form-data; name=%q\r\n\r\n%s\r\n", formBoundary, name, value))
@@ -60,27 +60,27 @@ type csvFile struct {
 	rows        int
 }
 
-// wideFile is a file of a million columns, say, most of them without a name, whose rows are short.
+// wideFile returns a file with many columns, most of them without a name, and short rows.
 func wideFile(names string, columns, rows int) csvFile {
 	return csvFile{names + strings.Repeat(",", columns-1-strings.Count(names, ",")) + "\n", "48\n", rows}
 }
 
-// cellFile is a file of one cell with 975 KB of words.
+// cellFile returns a file of one cell with 975 KB of words.
 func cellFile(random *rand.Rand) csvFile {
 	const size = 975_000
 	text := slowText(random)
 	return csvFile{"a\n", strings.Repeat(text+" ", size/(len(text)+1)) + "\n", 1}
 }
 
-// csvRequest sends a file in a form, with more fields.
+// csvRequest returns a request with a form that has a file and more fields.
 func (t *turn) csvRequest(path string, f csvFile, fields ...string) request {
 	head := strings.Join(fields, "") + "--" + formBoundary + "\r\nContent-Disposition: form-data; name=\"data\"; filename=\"a.csv\"\r\nContent-Type: text/csv\r\n\r\n" + f.header
-	return request{method: "POST", path: path, key: t.account.key, body: rows("multipart/form-data; boundary="+formBoundary, head, f.rows,
+	return request{method: "POST", path: path, key: t.account.key, body: rowsContent("multipart/form-data; boundary="+formBoundary, head, f.rows,
 		func(int) string { return f.row }, "\r\n--"+formBoundary+"--\r\n")}
 }
 
-// slowText is a text of nearly 200 characters whose words are in very many addresses, some with a typing error, so that candidates
-// are many and none fits.
+// slowText returns a text of nearly 200 characters whose words occur in very many addresses, some with a typing error, so that there are
+// many candidates and none of them fits.
 func slowText(random *rand.Rand) string {
 	words := []string{"rue", "de", "la", "le", "saint", "place", "chemin", "des", "du", "grand", "vieux", "eglise", "mairie", "route", "les", "bois", "pont", "sur", "en", "val"}
 	var text strings.Builder

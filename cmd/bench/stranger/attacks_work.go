@@ -12,50 +12,50 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// workers is how many connections ask for dear work.
+// workers is how many connections ask for expensive work.
 const workers = 8
 
 // maxBody is the length of the largest bodies.
 const maxBody = api.MaxBodyBytes
 
-// workAttacks ask for the dearest work that a plan includes.
+// workAttacks ask for the most expensive work that a plan includes.
 func workAttacks() []attack {
 	return slices.Concat(routeAttacks(), searchAttacks(), bodyAttacks())
 }
 
-// routeAttacks ask the router.
+// routeAttacks are expensive requests to the router.
 func routeAttacks() []attack {
 	return []attack{
-		asking("optimize 48 stops", forTools, func(t *turn, random *rand.Rand, _ int) request {
+		queryAttack("optimize 48 stops", forTools, func(t *turn, random *rand.Rand, _ int) request {
 			return t.post("/route/optimize", fmt.Sprintf(`{"stops":[%s],"round_trip":true,"steps":true}`, t.world.bounds(48, random)))
 		}),
-		asking("nearest of many", forTools, func(t *turn, random *rand.Rand, i int) request {
+		queryAttack("nearest of many", forTools, func(t *turn, random *rand.Rand, i int) request {
 			destinations := []string{
 				`"destinations":[` + t.world.bounds(625, random) + `]`, `"sites":{}`, `"destinations":[` + t.world.bounds(9600, random) + `]`,
 			}[i%3]
 			return t.post("/route/nearest", fmt.Sprintf(`{"origin":%s,"limit":100,%s}`, t.world.bounds(1, random), destinations))
 		}),
-		asking("nearest of the sites of a large account", forAll, func(t *turn, random *rand.Rand, _ int) request {
+		queryAttack("nearest of the sites of a large account", forAll, func(t *turn, random *rand.Rand, _ int) request {
 			return t.post("/route/nearest", fmt.Sprintf(`{"origin":%s,"limit":100,"sites":{}}`, t.world.bounds(1, random)))
 		}),
-		asking("matrix of 625", forTools, func(t *turn, random *rand.Rand, i int) request {
+		queryAttack("matrix of 625", forTools, func(t *turn, random *rand.Rand, i int) request {
 			rows := []int{25, 1, 625}[i%3]
 			return t.post("/route/matrix", fmt.Sprintf(`{"origins":[%s],"destinations":[%s]}`, t.world.bounds(rows, random), t.world.bounds(625/rows, random)))
 		}),
-		asking("areas of 4 × 60 minutes", forTools, func(t *turn, random *rand.Rand, _ int) request {
+		queryAttack("areas of 4 × 60 minutes", forTools, func(t *turn, random *rand.Rand, _ int) request {
 			return t.post("/route/isochrone", fmt.Sprintf(`{"origin":%s,"cost_values":[3600,3500,3400,3300],"sites":true}`, t.world.bounds(1, random)))
 		}),
-		asking("routes with 23 waypoints or alternatives", forAll, func(t *turn, random *rand.Rand, i int) request {
+		queryAttack("routes with 23 waypoints or alternatives", forAll, func(t *turn, random *rand.Rand, i int) request {
 			more := []string{`"alternatives":2`, `"waypoints":[` + t.world.bounds(23, random) + `]`}[i%2]
 			return t.post("/route/compute", fmt.Sprintf(`{"origin":%s,"destination":%s,"steps":true,%s}`, t.world.bounds(1, random), t.world.bounds(1, random), more))
 		}),
 	}
 }
 
-// searchAttacks search widely.
+// searchAttacks are searches with as many candidates as possible.
 func searchAttacks() []attack {
 	return []attack{
-		asking("slowest questions about addresses", forMany, func(t *turn, random *rand.Rand, i int) request {
+		queryAttack("slowest questions about addresses", forMany, func(t *turn, random *rand.Rand, i int) request {
 			p := t.world.place(random.IntN(len(t.world.places)))
 			return t.get([]string{
 				fmt.Sprintf("/address/proximity?radius=10000&limit=100&lat=%f&lon=%f", p.lat, p.lon),
@@ -64,7 +64,7 @@ func searchAttacks() []attack {
 				"/locality/search?limit=100&population_min=0",
 			}[i%4])
 		}),
-		asking("slowest questions about sites", forAll, func(t *turn, random *rand.Rand, i int) request {
+		queryAttack("slowest questions about sites", forAll, func(t *turn, random *rand.Rand, i int) request {
 			p := t.world.place(random.IntN(len(t.world.places)))
 			around := fmt.Sprintf("lat=%f&lon=%f&radius=100000&limit=100", p.lat, p.lon)
 			return t.get("/locations/search?" + []string{
@@ -78,27 +78,27 @@ func searchAttacks() []attack {
 // bodyAttacks send the largest bodies.
 func bodyAttacks() []attack {
 	return []attack{
-		writing("dry runs of 16 KiB rows", forSites, 4, func(t *turn, _ *rand.Rand, i int) request {
-			n := []int{3_900, 20_000}[i%2] // as many as fit a body, and as many as a sync may have
+		requestAttack("dry runs of 16 KiB rows", forSites, 4, func(t *turn, _ *rand.Rand, i int) request {
+			n := []int{3_900, 20_000}[i%2] // as many as fit into a body, and as many as a sync may have
 			return request{method: "POST", path: referentialPath + "/sites:sync", key: t.account.key, body: syncBody(t.world.place(0), n)}
 		}),
-		writing("one Idempotency-Key again and again", forSites, workers, func(t *turn, _ *rand.Rand, i int) request {
+		requestAttack("one Idempotency-Key again and again", forSites, workers, func(t *turn, _ *rand.Rand, i int) request {
 			return request{method: "POST", path: referentialPath + "/sites:upsert", key: t.account.key, headers: []string{fmt.Sprintf("Idempotency-Key: key-%d", i/8)},
-				body: rows("application/json", `{"sites":[`, 99, func(i int) string { return largeSite(t.world.place(0), i) + "," }, largeSite(t.world.place(0), 99)+`]}`)}
+				body: rowsContent("application/json", `{"sites":[`, 99, func(i int) string { return largeSite(t.world.place(0), i) + "," }, largeSite(t.world.place(0), 99)+`]}`)}
 		}),
-		writing("bodies of 64 MiB", forSites, workers, func(t *turn, _ *rand.Rand, i int) request {
+		requestAttack("bodies of 64 MiB", forSites, workers, func(t *turn, _ *rand.Rand, i int) request {
 			return request{method: "POST", path: referentialPath + "/sites:upsert", key: t.account.key, body: hugeBodies()[i%len(hugeBodies())]}
 		}),
 	}
 }
 
-// asking is an attack that asks over a few connections.
-func asking(name string, p plan.Name, newRequest func(t *turn, random *rand.Rand, i int) request) attack {
-	return writing(name, p, workers, newRequest)
+// queryAttack sends requests over workers connections.
+func queryAttack(name string, p plan.Name, newRequest func(t *turn, random *rand.Rand, i int) request) attack {
+	return requestAttack(name, p, workers, newRequest)
 }
 
-// writing is an attack that sends bodies over some connections.
-func writing(name string, p plan.Name, connections int, newRequest func(t *turn, random *rand.Rand, i int) request) attack {
+// requestAttack sends requests over some connections.
+func requestAttack(name string, p plan.Name, connections int, newRequest func(t *turn, random *rand.Rand, i int) request) attack {
 	return attack{name, p, connections, func(ctx context.Context, t *turn) {
 		t.repeat(ctx, connections, func(random *rand.Rand, i int) request { return newRequest(t, random, i) })
 	}}
@@ -112,7 +112,7 @@ func (t *turn) post(path, text string) request {
 	return request{method: "POST", path: path, key: t.account.key, body: jsonContent(text)}
 }
 
-// bounds are n places as bounds in JSON, separated by commas.
+// bounds returns n random places as bounds in JSON, separated by commas.
 func (w *world) bounds(n int, random *rand.Rand) string {
 	all := make([]string, n)
 	for i := range all {
@@ -122,7 +122,7 @@ func (w *world) bounds(n int, random *rand.Rand) string {
 	return strings.Join(all, ",")
 }
 
-// boundParameters are n places far from each other as a repeated parameter of a query.
+// boundParameters returns n places far from each other, as a repeated parameter of a query.
 func (w *world) boundParameters(name string, n, first int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -131,23 +131,23 @@ func (w *world) boundParameters(name string, n, first int) string {
 	return strings.Join(all, "&")
 }
 
-// endParameters are the two ends of a route.
+// endParameters returns the parameters of the two ends of a route.
 func (w *world) endParameters(first int) string {
 	return "origin=" + w.place(first).position() + "&destination=" + w.place(first+len(w.places)/2).position()
 }
 
-// syncBody is a dry run of n large sites.
+// syncBody returns the body of a dry run with n large sites.
 func syncBody(p place, n int) content {
-	return rows("application/json", `{"dry_run":true,"sites":[`, n-1, func(i int) string { return largeSite(p, i) + "," }, largeSite(p, n-1)+`]}`)
+	return rowsContent("application/json", `{"dry_run":true,"sites":[`, n-1, func(i int) string { return largeSite(p, i) + "," }, largeSite(p, n-1)+`]}`)
 }
 
-// hugeBodies are bodies of 64 MiB: as many rows as fit, one long text, lists within lists, and numbers.
+// hugeBodies returns bodies of 64 MiB: many rows, a long text, nested lists, a long list, and numbers.
 func hugeBodies() []content {
 	fill := func(head, unit, tail string) content {
 		n := (maxBody - len(head) - len(tail)) / len(unit)
 		const unitsPerRow = 4096
 		row := strings.Repeat(unit, unitsPerRow)
-		return rows("application/json", head, n/unitsPerRow, func(int) string { return row }, tail)
+		return rowsContent("application/json", head, n/unitsPerRow, func(int) string { return row }, tail)
 	}
 	return []content{
 		fill(`{"sites":[`, `{},`, `{}]}`),

@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// request is an HTTP/1.1 request that is written as often as wanted.
+// request is an HTTP/1.1 request. It can be sent several times.
 type request struct {
 	method, path string   // the path with its query, after the API's base
 	key          string   // "" for none
-	headers      []string // more of them, each as "Name: value"
+	headers      []string // additional ones, each as "Name: value"
 	body         content
 }
 
-// content is a body, which is made while it is sent: the large ones never are in memory. The zero content is no body.
+// content is a body, which is made while it is sent: large ones are never in memory. The zero content means that there is no body.
 type content struct {
 	length   int64
 	open     func() io.Reader
 	mimeType string
 }
 
-// textContent is a body that is a text.
+// textContent returns a body with a text.
 func textContent(mimeType, text string) content {
 	return content{int64(len(text)), func() io.Reader { return strings.NewReader(text) }, mimeType}
 }
 
-// jsonContent is a body of JSON.
+// jsonContent returns a body of JSON.
 func jsonContent(text string) content { return textContent("application/json", text) }
 
 // encodeHead returns the request line and the headers, with the empty line that ends them.
@@ -50,8 +50,8 @@ func (r request) encodeHead(host string) []byte {
 	return append(head, "\r\n"...)
 }
 
-// conn is one connection of a client. Its bytes are written and read as the caller says, which no HTTP client allows. It is not safe
-// for concurrent use, except that one goroutine may write while another one reads.
+// conn is one connection of a client. The caller decides when which bytes are written and read, which no HTTP client allows. It is not
+// safe for concurrent use, except that one goroutine may write while another one reads.
 type conn struct {
 	net.Conn
 	reader *bufio.Reader
@@ -59,7 +59,7 @@ type conn struct {
 	unhook func() bool
 }
 
-// The source addresses on the loopback: limits for each address then treat the customers and the stranger apart.
+// The source addresses on the loopback: limits by address then apply to the customers and the stranger separately.
 var (
 	honestSource   = net.IPv4(127, 0, 0, 1)
 	strangerSource = net.IPv4(127, 0, 0, 2)
@@ -81,7 +81,7 @@ func dial(ctx context.Context, source net.IP, host string) (*conn, error) {
 func (c *conn) close() {
 	c.unhook()
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0) // without it the connection ends all the same
+		tcp.SetLinger(0) // if this fails, the connection is closed without a reset
 	}
 	c.Conn.Close()
 }
@@ -95,7 +95,7 @@ func (c *conn) send(r request) error {
 	return err
 }
 
-// receive reads the head of an answer. Its body is read by the caller.
+// receive reads the head of an answer. The caller reads its body.
 func (c *conn) receive() (*http.Response, error) { return http.ReadResponse(c.reader, nil) }
 
 // exchange sends a request and reads its whole answer. isKept reports whether the connection can be used again.

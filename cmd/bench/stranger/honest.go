@@ -12,7 +12,7 @@ import (
 	"lieudit/cmd/bench/measure"
 )
 
-// answerTimeout is how long a customer waits for an answer, and anybody for a connection.
+// answerTimeout is how long a customer waits for an answer, and customers and stranger for a connection.
 const answerTimeout = 30 * time.Second
 
 // kind is one kind of request that customers send.
@@ -21,7 +21,7 @@ type kind struct {
 	request func(c customer, w *world, n int) request
 }
 
-// kinds are what customers do, in turn. The addresses are those of the service's invented base.
+// kinds returns the kinds of requests that customers send, in turn. The addresses are those of the world.
 func kinds() []kind {
 	get := func(name string, path func(w *world, n int) string) kind {
 		return kind{name, func(c customer, w *world, n int) request { return request{method: "GET", path: path(w, n), key: c.key} }}
@@ -40,7 +40,7 @@ func kinds() []kind {
 			return request{method: "PUT", path: fmt.Sprintf("%s/sites/site-%d", referentialPath, n%honestSites), key: c.key, body: jsonContent(text)}
 		}},
 		get("route", func(w *world, n int) string {
-			from, to := w.place(n), w.place(n+1) // the base is in the order of streets: they are near each other
+			from, to := w.place(n), w.place(n+1) // near each other, since places are in the order of streets
 			return fmt.Sprintf("/route/compute?origin=%s&destination=%s", from.position(), to.position())
 		}),
 	}
@@ -49,7 +49,7 @@ func kinds() []kind {
 // honestSites is how many sites a customer has.
 const honestSites = 20
 
-// siteName is the name of a customer's n-th site.
+// siteName returns the name of a customer's n-th site.
 func siteName(n int) string {
 	return [...]string{"Boulangerie", "Pharmacie", "Librairie", "Fromagerie"}[n%4] + fmt.Sprintf(" %d", n%honestSites)
 }
@@ -57,11 +57,11 @@ func siteName(n int) string {
 // customer is an honest account. It uses one connection.
 type customer struct{ key string }
 
-// measurement is what customers were answered.
+// measurement is what the customers measured in one phase. It is safe for concurrent use.
 type measurement struct {
 	mu          sync.Mutex
 	latencies   map[string]*measure.Latencies // of answers below 400, by kind
-	refused     map[string]int                // "kind status", or "kind" with why there was no answer
+	refused     map[string]int                // by "kind: status", or "kind: failure" if there was no answer
 	requests    int
 	reconnected int // requests sent again because a kept connection had been closed
 }
@@ -92,7 +92,7 @@ func (m *measurement) record(kind string, took time.Duration, status int, isReco
 	}
 }
 
-// figures are the latencies of each kind, and of all kinds together at the end.
+// figures returns the latencies of each kind, and last those of AllKinds.
 func (m *measurement) figures() (all []Latency) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,11 +111,11 @@ func (r *run) measureHonest(ctx context.Context, duration time.Duration) *measur
 	began := time.Now()
 	runAll(len(customers), func(i int) {
 		s := &session{customer: customers[i], host: r.target.address}
-		defer s.hangUp()
+		defer s.disconnect()
 		interval := time.Second / time.Duration(r.Rate)
 		offset := interval * time.Duration(i) / time.Duration(len(customers))
 		for n := 0; ; n++ {
-			// The time counts from when the request was due, so that a slow answer is also charged to those it delays.
+			// The time counts from when the request was due, so that a slow answer counts for the requests that it delays too.
 			due := began.Add(offset + time.Duration(n)*interval)
 			if due.Sub(began) >= duration || time.Since(began) >= duration || !r.waitUntil(ctx, due) {
 				return
@@ -130,7 +130,7 @@ func (r *run) measureHonest(ctx context.Context, duration time.Duration) *measur
 	return m
 }
 
-// waitUntil waits for an instant, and reports whether neither ctx nor the service has ended.
+// waitUntil waits for an instant, and reports whether neither ctx nor the service has ended meanwhile.
 func (r *run) waitUntil(ctx context.Context, at time.Time) bool {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()
@@ -144,15 +144,15 @@ func (r *run) waitUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// startCrowd starts customers who send the next request once the last one is answered, over n connections, until ctx ends. The
-// function that it returns waits for their end.
+// startCrowd starts customers who send requests over n connections, each once the last one is answered, until ctx ends. The function
+// that it returns waits for their end.
 func (r *run) startCrowd(ctx context.Context, n int) (ended func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runAll(n, func(i int) {
 			s := &session{customer: r.world.crowd[i%len(r.world.crowd)], host: r.target.address}
-			defer s.hangUp()
+			defer s.disconnect()
 			for at := i; ctx.Err() == nil && !r.target.hasEnded(); at += n {
 				if _, _, err := s.send(ctx, kinds()[at%len(kinds())].request(s.customer, r.world, at)); err != nil && !pauseFor(ctx, 100*time.Millisecond) {
 					return
@@ -163,7 +163,7 @@ func (r *run) startCrowd(ctx context.Context, n int) (ended func()) {
 	return func() { <-done }
 }
 
-// session is the connection of a customer, opened when it is needed and kept.
+// session is the connection of a customer. It is opened when it is needed, and kept.
 type session struct {
 	customer customer
 	host     string
@@ -171,7 +171,7 @@ type session struct {
 }
 
 // send sends a request and returns the status of its answer. If a kept connection turns out to be closed, it sends the request
-// once more on a new one, as HTTP clients do with requests that may be repeated, which all of kinds are.
+// once more on a new one, as HTTP clients do with requests that may be repeated. All kinds may be.
 func (s *session) send(ctx context.Context, q request) (status int, isReconnected bool, err error) {
 	isKept := s.conn != nil
 	status, err = s.sendOnce(ctx, q)
@@ -182,7 +182,7 @@ func (s *session) send(ctx context.Context, q request) (status int, isReconnecte
 	return status, true, err
 }
 
-// sendOnce sends a request on the connection, and hangs up if the connection cannot be used again.
+// sendOnce sends a request on the connection, and closes it if the connection cannot be used again.
 func (s *session) sendOnce(ctx context.Context, q request) (status int, err error) {
 	if s.conn == nil {
 		if s.conn, err = dial(ctx, honestSource, s.host); err != nil {
@@ -191,16 +191,16 @@ func (s *session) sendOnce(ctx context.Context, q request) (status int, err erro
 	}
 	s.conn.SetDeadline(time.Now().Add(answerTimeout))
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx) // the deadline of its end may just have been replaced
+		return 0, context.Cause(ctx) // SetDeadline may just have replaced the deadline that the end of ctx had set
 	}
 	status, isKept, err := s.conn.exchange(q)
 	if !isKept {
-		s.hangUp()
+		s.disconnect()
 	}
 	return status, err
 }
 
-func (s *session) hangUp() {
+func (s *session) disconnect() {
 	if s.conn != nil {
 		s.conn.close()
 		s.conn = nil
@@ -216,7 +216,7 @@ func runAll(n int, work func(i int)) {
 	group.Wait()
 }
 
-// isTimeout reports whether an error is of a time that was up.
+// isTimeout reports whether an error is a timeout.
 func isTimeout(err error) bool {
 	t, ok := errors.AsType[net.Error](err)
 	return ok && t.Timeout()

@@ -13,22 +13,22 @@ import (
 	"lieudit/cmd/bench/measure"
 )
 
-// Together is the name of the turn of all attacks, and AllKinds the kind of all requests.
+// Together is the name of the turn in which all attacks run, and AllKinds the kind that stands for all kinds of requests.
 const (
 	Together = "all together"
 	AllKinds = "all"
 )
 
-// Report is the result of a run. Without violations, the stranger did nobody any harm.
+// Report is the result of a run. Without violations, the stranger did the other customers no harm.
 type Report struct {
 	Seed       uint64    `json:"seed"`
-	Program    string    `json:"program,omitempty"` // "" for the tree's own
-	Seconds    float64   `json:"seconds"`           // that the stranger was to play
+	Program    string    `json:"program,omitempty"` // "" for the program that runs the benchmark
+	Seconds    float64   `json:"seconds"`           // planned for the stranger
 	Alone      []Latency `json:"alone"`
 	Crowds     []Crowd   `json:"crowds"`
 	Turns      []Turn    `json:"turns"`
-	PeakMiB    float64   `json:"peak_mib"`  // of all turns, of anonymous memory
-	FinalMiB   float64   `json:"final_mib"` // after the last turn
+	PeakMiB    float64   `json:"peak_mib"`  // of anonymous memory in all turns
+	FinalMiB   float64   `json:"final_mib"` // of anonymous memory after the last turn
 	Violations []string  `json:"violations"`
 }
 
@@ -41,11 +41,11 @@ type Latency struct {
 	Max      float64 `json:"max_ms"`
 }
 
-// Crowd is the customers' time along with honest connections.
+// Crowd is the phase of the customers along with a number of honest connections.
 type Crowd struct {
 	Connections int            `json:"connections"`
 	Figures     []Latency      `json:"figures"`
-	Refused     map[string]int `json:"refused"` // as that of a Turn
+	Refused     map[string]int `json:"refused"` // as in Turn
 }
 
 // Turn is the time of one attack, or of all together.
@@ -55,14 +55,14 @@ type Turn struct {
 	Seconds     float64                   `json:"seconds"`
 	BaseMiB     float64                   `json:"base_mib"` // of anonymous memory before it
 	PeakMiB     float64                   `json:"peak_mib"`
-	BusySeconds float64                   `json:"busy_seconds"` // that the service went on working after it
+	BusySeconds float64                   `json:"busy_seconds"` // for which the service continued to work after it
 	Died        bool                      `json:"died"`
-	Guarded     bool                      `json:"guarded"` // it died because the run killed it, at MemoryGuard
+	Guarded     bool                      `json:"guarded"` // the process died because the watcher killed it at MemoryGuard
 	Figures     []Latency                 `json:"figures"`
 	Requests    int                       `json:"requests"` // of customers
-	Refused     map[string]int            `json:"refused"`  // of these, by kind and status or failure
+	Refused     map[string]int            `json:"refused"`  // requests of customers, by kind and status or failure
 	Reconnected int                       `json:"reconnected"`
-	Outcomes    map[string]map[string]int `json:"outcomes"`      // of the stranger's requests, by attack and status or what became of the connection
+	Outcomes    map[string]map[string]int `json:"outcomes"`      // of the stranger's requests, by attack and by status or end of the connection
 	HonestP99   float64                   `json:"honest_p99_ms"` // along with as many honest connections
 	Ratio       float64                   `json:"ratio"`         // the p99 of all kinds divided by HonestP99
 }
@@ -76,7 +76,7 @@ func newLatency(kind string, l *measure.Latencies) Latency {
 	return Latency{kind, f.Samples, f.P50, f.P99, f.Max}
 }
 
-// addMeasurement adds what customers were answered.
+// addMeasurement adds the measurement of the customers.
 func (t *Turn) addMeasurement(m *measurement) {
 	t.Figures = m.figures()
 	m.mu.Lock()
@@ -84,7 +84,7 @@ func (t *Turn) addMeasurement(m *measurement) {
 	t.Requests, t.Refused, t.Reconnected = m.requests, m.refused, m.reconnected
 }
 
-// FindLatency returns the figure of a kind, the zero Latency if there is none.
+// FindLatency returns the Latency of a kind, or the zero Latency if the kind does not occur.
 func FindLatency(figures []Latency, kind string) Latency {
 	if i := slices.IndexFunc(figures, func(l Latency) bool { return l.Kind == kind }); i >= 0 {
 		return figures[i]
@@ -92,7 +92,8 @@ func FindLatency(figures []Latency, kind string) Latency {
 	return Latency{}
 }
 
-// judge compares every turn with what must hold, and completes its figures. It is called once, at the end.
+// judge checks every turn against the limits, adds the violations to the report, and completes the figures. It is called once, at the
+// end.
 func (rep *Report) judge() {
 	for _, c := range rep.Crowds {
 		if len(c.Refused) > 0 {
@@ -108,7 +109,7 @@ func (rep *Report) judge() {
 	}
 }
 
-// judgeProcess checks memory and life.
+// judgeProcess checks the memory of the process, and that it did not end.
 func (rep *Report) judgeProcess(t *Turn) {
 	switch {
 	case t.Guarded:
@@ -130,8 +131,8 @@ func (rep *Report) judgeAnswers(t *Turn) {
 	}
 }
 
-// judgeLatencies compares the p99 with that along with as many honest connections. A turn of one attack is too short for a p99 of each
-// kind, so its kinds are judged together; those of the last turn are judged one by one.
+// judgeLatencies compares the p99 during a turn with the p99 along with as many honest connections. A turn of one attack is too short for
+// a p99 of each kind, so its kinds are judged together; those of the last turn are judged one by one.
 func (rep *Report) judgeLatencies(t *Turn) {
 	if t.HonestP99 = rep.honestP99(AllKinds, t.Connections); t.HonestP99 > 0 {
 		t.Ratio = FindLatency(t.Figures, AllKinds).P99 / t.HonestP99
@@ -147,8 +148,8 @@ func (rep *Report) judgeLatencies(t *Turn) {
 	}
 }
 
-// honestP99 is the p99 of a kind along with n honest connections. Fewer connections are not quicker, except by chance: the highest p99
-// with at most n counts.
+// honestP99 returns the p99 of a kind along with n honest connections. Fewer connections are slower only by chance, so it returns the
+// highest p99 that was measured with at most n.
 func (rep *Report) honestP99(kind string, n int) float64 {
 	highest := FindLatency(rep.Alone, kind).P99
 	for _, c := range rep.Crowds {
@@ -163,7 +164,7 @@ func (rep *Report) addViolation(format string, args ...any) {
 	rep.Violations = append(rep.Violations, fmt.Sprintf(format, args...))
 }
 
-// describeFailure tells in a few words why there was no answer, so that equal failures are counted together.
+// describeFailure returns in a few words why there was no answer, so that equal failures are counted together.
 func describeFailure(err error) string {
 	for _, known := range []struct {
 		is   error
@@ -183,7 +184,7 @@ func describeFailure(err error) string {
 	return text[strings.LastIndex(text, ": ")+1:]
 }
 
-// FormatCounts writes counts with the largest first, such as "200 × 12, 429 × 3".
+// FormatCounts formats counts, the largest first, as in "200 × 12, 429 × 3".
 func FormatCounts(counts map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
@@ -196,5 +197,5 @@ func FormatCounts(counts map[string]int) string {
 
 func inMiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// inMilliseconds is the unit of all latencies.
+// inMilliseconds converts to the unit of all latencies.
 func inMilliseconds(d interface{ Seconds() float64 }) float64 { return 1000 * d.Seconds() }

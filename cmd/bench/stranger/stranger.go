@@ -1,15 +1,15 @@
-// Package stranger plays a hostile stranger who has a valid key of each plan, and measures what that costs everybody else. The
-// service is a process of its own. Honest customers send small requests at a fixed rate, first alone, then along with more
-// customers, then along with the stranger, who tries the attacks of a table one after the other and in the end all at once.
+// Package stranger attacks a service as a hostile stranger who has a valid key of each plan, and measures what that costs the other
+// customers. The service is a separate process. Honest customers send small requests at a fixed rate: first alone, then along with more
+// honest customers, then along with the stranger, who tries the attacks of a table one by one and finally all at once.
 //
 //	Run ──> openWorld: accounts, keys, sites ──> runPhases
 //	runPhases ──> measureAlone, measureCrowd for each number of connections ──> playTurn for each attack, and for all of them
 //	playTurn ──> attack.run: turn.repeat, turn.hold, turn.trickle ──> outcomes     the stranger, from 127.0.0.2
-//	        └──> measureHonest: customers ──> measurement                          everybody else, from 127.0.0.1
+//	        └──> measureHonest: customers ──> measurement                          honest customers, from 127.0.0.1
 //	watcher: anonymous memory of the process every 100 ms; kills it at MemoryGuard, so that the machine survives
 //
-// The stranger and the customers run in this process, on the processors of the service. An attack is therefore compared with honest
-// customers who load the service over as many connections, and not with an idle service.
+// The stranger and the customers run in this process and share the processors of the service. Therefore an attack is compared with the
+// load of honest customers over as many connections, and not with an idle service.
 package stranger
 
 import (
@@ -23,31 +23,31 @@ import (
 	"lieudit/cmd/bench/harness"
 )
 
-// Options are the parameters of a run. All but Program, Only and Log are required.
+// Options are the parameters of a run. All are required except Program, Only and Log.
 type Options struct {
 	Dir       string        // on the disk to use
 	Program   string        // path of a build of cmd/bench whose service is attacked; "": this program
 	For       time.Duration // how long the stranger plays; the other phases take about a third of that in addition
 	Only      []string      // names of attacks; empty: all of them
-	Seed      uint64        // of the order of the attacks and of what they draw
-	Customers int           // honest ones that are measured
+	Seed      uint64        // of the order of the attacks and of their random numbers
+	Customers int           // honest ones, who are measured
 	Rate      int           // requests a second of each
 	Sites     int           // of the stranger's largest account; the others have as many as their plan allows, if that is fewer
-	Log       func(what string)
+	Log       func(line string)
 }
 
-// The bounds that every turn must keep.
+// The limits for every turn.
 const (
 	memoryBound  = 1 << 30 // bytes of anonymous memory at any time
-	latencyBound = 3       // times the p99 among as many honest connections
-	// noise is a p99 that is no finding, whatever it is compared with: the scheduler of a busy machine causes it.
+	latencyBound = 3       // times the p99 along with as many honest connections
+	// noise is a p99 that is never a violation: the scheduler of a busy machine alone can cause it.
 	noise = 5 * time.Millisecond
 )
 
-// MemoryGuard is how many bytes of anonymous memory the process may have before it is killed.
+// MemoryGuard is the anonymous memory, in bytes, at which the process is killed.
 const MemoryGuard = 6 << 30
 
-// run is one run. All but the watcher, the customers and the attacks is for one goroutine.
+// run is the state of one run. One goroutine uses it, except for the watcher, the customers and the attacks.
 type run struct {
 	Options
 	attacks []attack
@@ -58,7 +58,7 @@ type run struct {
 	report  Report
 }
 
-// Run plays one run and reports on it. The error tells why it could not be completed; the report then has what was found before.
+// Run performs one run and reports on it. The error says why the run was not completed; the report then has what was measured before.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
 	r := &run{Options: o, report: newReport(o)}
 	if r.attacks, err = selectAttacks(o.Only); err != nil {
@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	return r.report, r.runPhases(ctx)
 }
 
-// selectAttacks returns the attacks of these names, or all.
+// selectAttacks returns the attacks with these names, or all if there are no names.
 func selectAttacks(names []string) ([]attack, error) {
 	all := allAttacks()
 	if len(names) == 0 {
@@ -98,7 +98,7 @@ func selectAttacks(names []string) ([]attack, error) {
 	return chosen, nil
 }
 
-// Names are the names of all attacks.
+// Names returns the names of all attacks.
 func Names() (names []string) {
 	for _, a := range allAttacks() {
 		names = append(names, a.name)
@@ -106,10 +106,10 @@ func Names() (names []string) {
 	return names
 }
 
-// turnShare is the share of the stranger's time in which the attacks take turns. All of them together get the rest.
+// turnShare is the part of the stranger's time in which the attacks run one by one. In the rest they run all together.
 const turnShare = 0.6
 
-// durations divides the stranger's time. A single attack has all of it.
+// durations divides the stranger's time into a turn for each attack and one for all together. A single attack gets all of it.
 func (r *run) durations() (turn, together time.Duration) {
 	if len(r.attacks) == 1 {
 		return r.For, 0
@@ -118,9 +118,9 @@ func (r *run) durations() (turn, together time.Duration) {
 	return turn, r.For - turn*time.Duration(len(r.attacks))
 }
 
-// runPhases runs the three phases in an order of attacks that the seed decides, and judges them.
+// runPhases runs the three phases and judges them. The seed decides the order of the attacks.
 func (r *run) runPhases(ctx context.Context) error {
-	defer func() { // a run that is broken off has violations too
+	defer func() { // a run that is interrupted may have violations too
 		r.report.FinalMiB = inMiB(r.watcher.current())
 		r.report.judge()
 	}()
@@ -149,7 +149,7 @@ func (r *run) runPhases(ctx context.Context) error {
 	return nil
 }
 
-// crowdSizes are the numbers of connections that attacks work with, and that of all of them, each once.
+// crowdSizes returns the numbers of connections of the attacks, and that of all together, without duplicates.
 func (r *run) crowdSizes() (sizes []int) {
 	for _, a := range r.attacks {
 		sizes = append(sizes, a.connections)
@@ -161,7 +161,7 @@ func (r *run) crowdSizes() (sizes []int) {
 	return slices.Compact(sizes)
 }
 
-// connectionsOf is how many connections attacks work with at once.
+// connectionsOf returns how many connections the service works for at once during attacks.
 func connectionsOf(attacks []attack) (n int) {
 	for _, a := range attacks {
 		n += a.connections
@@ -169,12 +169,12 @@ func connectionsOf(attacks []attack) (n int) {
 	return n
 }
 
-// measureAlone measures the customers while nobody else is there.
+// measureAlone measures the customers without other load.
 func (r *run) measureAlone(ctx context.Context, duration time.Duration) error {
 	r.logf("the customers alone, %v", duration.Round(time.Second))
 	m := r.measureHonest(ctx, duration)
 	r.report.Alone = m.figures()
-	if len(m.refused) > 0 { // the other phases would mean nothing
+	if len(m.refused) > 0 { // there is nothing to compare the other phases with
 		return fmt.Errorf("customers alone were refused: %s", FormatCounts(m.refused))
 	}
 	return context.Cause(ctx)
@@ -220,8 +220,7 @@ func (r *run) playTurn(ctx context.Context, name string, attacks []attack, durat
 	return context.Cause(ctx)
 }
 
-// startAttacks starts attacks. The function that it returns waits for their end and returns what the stranger was answered, by
-// attack.
+// startAttacks starts attacks. The function that it returns waits for their end and returns the outcomes of each.
 func (r *run) startAttacks(ctx context.Context, attacks []attack, duration time.Duration) (ended func() map[string]map[string]int) {
 	done := make(chan struct{})
 	turns := make([]*turn, len(attacks))
@@ -242,28 +241,28 @@ func (r *run) startAttacks(ctx context.Context, attacks []attack, duration time.
 	}
 }
 
-// idleTimeout is how long the service may go on working after the stranger has left, before the next turn begins.
+// idleTimeout is how long the next turn is delayed if the service continues to work after the stranger has left.
 const idleTimeout = 20 * time.Second
 
-// waitIdle waits until the service uses less than a fifth of a processor, and returns how long that took: the work on requests whose
-// client has left. The next turn is then measured without it.
+// waitIdle waits until the service uses less than a fifth of a processor, and returns how long that took. In that time the service works
+// on requests whose clients have left; the next turn must not be measured along with that work.
 func (r *run) waitIdle(ctx context.Context) time.Duration {
-	const look = 200 * time.Millisecond
+	const interval = 200 * time.Millisecond
 	began := time.Now()
 	for time.Since(began) < idleTimeout && !r.target.hasEnded() {
 		before, err := r.target.processorTime()
-		if err != nil || !pauseFor(ctx, look) {
+		if err != nil || !pauseFor(ctx, interval) {
 			break
 		}
-		if after, err := r.target.processorTime(); err != nil || after-before < look/5 {
-			return time.Since(began) - look
+		if after, err := r.target.processorTime(); err != nil || after-before < interval/5 {
+			return time.Since(began) - interval
 		}
 	}
 	return time.Since(began)
 }
 
-// prepareTarget starts the service again if it has ended. It also does so if the service has kept so much memory from an earlier turn,
-// which is a violation of that turn, that the next one would be blamed for it.
+// prepareTarget restarts the service if it has ended, or if it has kept memoryBound from an earlier turn. That is a violation of the
+// earlier turn, and the next one would be blamed for it.
 func (r *run) prepareTarget(ctx context.Context) error {
 	if !r.target.hasEnded() {
 		if r.watcher.current() < memoryBound {
@@ -279,14 +278,14 @@ func (r *run) prepareTarget(ctx context.Context) error {
 	return r.waitServing(ctx)
 }
 
-// servingTimeout is how long the service may take until it answers customers, once it is ready.
+// servingTimeout is how long the service may take to answer customers once it is ready.
 const servingTimeout = time.Minute
 
-// waitServing waits until requests of every kind are answered.
+// waitServing waits until a request of each kind succeeds.
 func (r *run) waitServing(ctx context.Context) error {
 	return harness.Retry(ctx, servingTimeout, retryPause, func() error {
 		s := &session{customer: r.world.customers[0], host: r.target.address}
-		defer s.hangUp()
+		defer s.disconnect()
 		for _, k := range kinds() {
 			status, _, err := s.send(ctx, k.request(s.customer, r.world, 0))
 			if err == nil && status >= 400 {
@@ -300,7 +299,7 @@ func (r *run) waitServing(ctx context.Context) error {
 	})
 }
 
-// startTarget starts the service, and watches its memory.
+// startTarget starts the service and a watcher of its memory.
 func (r *run) startTarget(ctx context.Context) (err error) {
 	if r.target, err = r.start(ctx); err == nil {
 		r.watcher = watch(r.target)
@@ -314,7 +313,7 @@ func (r *run) logf(format string, args ...any) {
 	}
 }
 
-// pauseFor waits, and reports whether ctx has not ended.
+// pauseFor waits for d, and reports whether ctx has not ended meanwhile.
 func pauseFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -113,7 +113,7 @@ func playFakeFor(ctx context.Context, t *testing.T, f *fakeService, attacks ...a
 
 // askingAttack is an attack of small requests.
 func askingAttack(name string) attack {
-	return writing(name, plan.Discovery, 2, func(t *turn, _ *rand.Rand, _ int) request { return t.get("/me") })
+	return requestAttack(name, plan.Discovery, 2, func(t *turn, _ *rand.Rand, _ int) request { return t.get("/me") })
 }
 
 // violationsBesides are the violations that are not of latencies, which a busy machine may cause.
@@ -393,7 +393,7 @@ func TestADeafSenderLearnsInTheEndWhatBecameOfItsConnection(t *testing.T) {
 		tn, closed := newFakeTurn(t, func(http.ResponseWriter, *http.Request) { served.Add(1) })
 		hasCome := func() bool { return served.Load() > 0 && (want != endedByService || closed.Load() > 0) }
 		got := runUntil(t, tn, hasCome, func(ctx context.Context) {
-			tn.trickle(ctx, 1, slowSender{prefix: tn.me(header).encodeHead(tn.address), isDeaf: true})
+			tn.trickle(ctx, 1, slowSender{prefix: tn.me(header).encodeHead(tn.address), isUnread: true})
 		})
 		if got[want] != 1 || len(got) != 1 {
 			t.Errorf("%s: got %v, want one %q", header, got, want)

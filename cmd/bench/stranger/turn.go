@@ -15,15 +15,15 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// attack is one thing that a stranger tries. run tries it again and again until ctx ends, and returns soon after.
+// attack is one attack of the stranger. run repeats it until ctx ends, and returns soon after.
 type attack struct {
 	name        string
-	plan        plan.Name // the cheapest that can do it
-	connections int       // that the service works for at once: it is compared with as many honest ones
+	plan        plan.Name // the cheapest whose keys can do it
+	connections int       // that the service works for at once; the attack is compared with as many honest ones
 	run         func(ctx context.Context, t *turn)
 }
 
-// turn is what an attack works with while it runs, and counts what became of its requests.
+// turn is the time in which one attack runs: what the attack needs, and the outcomes of its requests.
 type turn struct {
 	address  string
 	world    *world
@@ -37,7 +37,7 @@ func newTurn(address string, w *world, a attack, duration time.Duration, seed ui
 	return &turn{address: address, world: w, account: w.accounts[a.plan], duration: duration, seed: seed, outcomes: outcomes{all: map[string]int{}}}
 }
 
-// outcomes counts answers by status, and connections by what became of them. It is safe for concurrent use.
+// outcomes counts answers by status, and connections by how they ended. It is safe for concurrent use.
 type outcomes struct {
 	mu  sync.Mutex
 	all map[string]int
@@ -49,7 +49,7 @@ func (o *outcomes) add(what string) {
 	o.all[what]++
 }
 
-// addAnswer counts an answer, or why there was none.
+// addAnswer counts an answer, or the failure if there was none.
 func (o *outcomes) addAnswer(status int, err error) {
 	if status == 0 && err != nil {
 		o.add(describeFailure(err))
@@ -64,7 +64,7 @@ func (o *outcomes) counts() map[string]int {
 	return maps.Clone(o.all)
 }
 
-// The ends of connections that are held.
+// The outcomes of connections that are held.
 const (
 	stillOpen         = "open at the end"
 	endedByService    = "ended by the service"
@@ -72,15 +72,15 @@ const (
 	failedConnections = "not connected"
 )
 
-// The bounds of a worker's loop, besides its time.
+// The limits of a worker's loop, besides its time.
 const (
 	maxRepeats   = 1_000_000
 	retryPause   = 100 * time.Millisecond // after a failure
 	drainTimeout = time.Second
 )
 
-// repeat sends requests over n connections at a time: the next one follows the answer to the last one. newRequest makes the i-th
-// request of a connection with random numbers that the seed decides.
+// repeat sends requests over n connections at a time, on each the next one after the answer to the last one. newRequest makes the i-th
+// request of a connection; the seed decides its random numbers.
 func (t *turn) repeat(ctx context.Context, n int, newRequest func(random *rand.Rand, i int) request) {
 	runAll(n, func(worker int) {
 		random := rand.New(rand.NewPCG(t.seed, uint64(worker)))
@@ -113,7 +113,7 @@ func (t *turn) repeat(ctx context.Context, n int, newRequest func(random *rand.R
 	})
 }
 
-// connect opens a connection of the stranger. Without success it waits a moment and returns nil.
+// connect opens a connection of the stranger. If that fails, it waits a moment and returns nil.
 func (t *turn) connect(ctx context.Context) *conn {
 	c, err := dial(ctx, strangerSource, t.address)
 	if err != nil {
@@ -126,7 +126,7 @@ func (t *turn) connect(ctx context.Context) *conn {
 	return c
 }
 
-// stagger waits a little before the i-th of many connections, so that a listener's queue does not refuse them.
+// stagger waits a little before the i-th of many connections, so that they do not overflow the listener's queue.
 func stagger(ctx context.Context, i int) { pauseFor(ctx, time.Duration(i)*200*time.Microsecond) }
 
 // hold sends a request over n connections and reads the answers at perSecond bytes a second, 0 for not at all, until ctx ends. It
@@ -175,7 +175,7 @@ func statusOf(resp *http.Response) int {
 	return resp.StatusCode
 }
 
-// readSlowly reads at a rate until ctx ends, or until it cannot read further, and returns why: io.EOF at the end of the answer.
+// readSlowly reads at a rate until ctx ends or a read fails, and returns the error of the read: io.EOF at the end of the answer.
 func readSlowly(ctx context.Context, from io.Reader, perSecond int) error {
 	const step = 100 * time.Millisecond
 	part, pause := perSecond/10, step
@@ -190,8 +190,8 @@ func readSlowly(ctx context.Context, from io.Reader, perSecond int) error {
 	return nil
 }
 
-// drain reads the rest of a held answer for a moment after its turn, and tells what became of the connection. The service may have
-// ended it long before: who does not read does not notice.
+// drain reads the rest of a held answer for a moment after its turn, and returns the outcome of the connection. The service may have
+// ended the connection long before, which a client that does not read does not notice.
 func drain(c *conn, from io.Reader) string {
 	c.SetDeadline(time.Now().Add(drainTimeout))
 	switch _, err := io.Copy(io.Discard, from); {
@@ -204,10 +204,10 @@ func drain(c *conn, from io.Reader) string {
 	}
 }
 
-// slowSender is what trickle writes: prefix at once, then unit every second, unless it is empty.
+// slowSender says what trickle writes: prefix at once, then unit every second, unless unit is empty.
 type slowSender struct {
 	prefix, unit []byte
-	isDeaf       bool // it never reads
+	isUnread     bool // the answers are never read
 }
 
 // trickle writes slowly over n connections until ctx ends. It connects again if the service answers or ends a connection.
@@ -223,9 +223,9 @@ func (t *turn) trickle(ctx context.Context, n int, s slowSender) {
 	})
 }
 
-// trickleOnce uses one connection.
+// trickleOnce writes slowly over one connection.
 func (t *turn) trickleOnce(ctx context.Context, c *conn, s slowSender) {
-	if s.isDeaf {
+	if s.isUnread {
 		writeSlowly(ctx, c, s)
 		<-ctx.Done()
 		t.outcomes.add(drainConnection(c))
@@ -246,16 +246,15 @@ func (t *turn) trickleOnce(ctx context.Context, c *conn, s slowSender) {
 	<-answered
 }
 
-// drainConnection is drain for a connection with any number of answers.
+// drainConnection is drain for a connection that may have several answers.
 func drainConnection(c *conn) string {
 	if what := drain(c, c.reader); what != wholeAnswer {
 		return what
 	}
-	return endedByService // there is nothing after the end of a connection
+	return endedByService // the end of the connection was read
 }
 
-// recordAnswers counts the answer to a slow sender, and before it those that only say that it may continue. A timeout is the end of the
-// turn.
+// recordAnswers counts the answer to a slow sender, and the answers 100 Continue before it. A timeout means that the turn has ended.
 func (t *turn) recordAnswers(c *conn) {
 	for {
 		resp, err := c.receive()
@@ -270,7 +269,7 @@ func (t *turn) recordAnswers(c *conn) {
 	}
 }
 
-// writeSlowly writes until ctx ends or the connection does.
+// writeSlowly writes until ctx or the connection ends.
 func writeSlowly(ctx context.Context, w io.Writer, s slowSender) {
 	_, err := w.Write(s.prefix)
 	for err == nil && len(s.unit) > 0 && pauseFor(ctx, time.Second) {
@@ -278,8 +277,8 @@ func writeSlowly(ctx context.Context, w io.Writer, s slowSender) {
 	}
 }
 
-// rows is a body of many rows that are equally long, made while it is read: head, the rows, tail.
-func rows(mimeType, head string, n int, row func(i int) string, tail string) content {
+// rowsContent is a body of n rows of the same length, between head and tail. The rows are made while it is read.
+func rowsContent(mimeType, head string, n int, row func(i int) string, tail string) content {
 	length := int64(len(head)) + int64(n)*int64(len(row(0))) + int64(len(tail))
 	return content{length, func() io.Reader {
 		return io.MultiReader(strings.NewReader(head), &rowReader{row: row, n: n}, strings.NewReader(tail))
@@ -290,7 +289,7 @@ func rows(mimeType, head string, n int, row func(i int) string, tail string) con
 type rowReader struct {
 	row  func(i int) string
 	i, n int
-	rest string // of the last row
+	rest string // of the current row
 }
 
 // Read implements io.Reader.

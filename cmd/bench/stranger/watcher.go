@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// target is the service under attack, as far as the measurement needs it.
+// target is the process of the attacked service, as the measurement sees it.
 type target struct {
 	address         string                        // host and port of the API
-	exited          <-chan struct{}               // is closed when the process has ended
+	exited          <-chan struct{}               // closed when the process has ended
 	anonymousMemory func() (int64, error)         // bytes
-	processorTime   func() (time.Duration, error) // that the process has used
+	processorTime   func() (time.Duration, error) // used by the process so far
 	kill            func()
 }
 
@@ -44,7 +44,7 @@ type watcher struct {
 	hasKilledHere bool
 }
 
-// watch starts a watcher. Its first reading is there when watch returns.
+// watch takes the first reading and starts a watcher.
 func watch(t target) *watcher {
 	w := &watcher{target: t, stopped: make(chan struct{}), ended: make(chan struct{})}
 	w.readMemory()
@@ -68,7 +68,7 @@ func (w *watcher) run() {
 	}
 }
 
-// readMemory takes one reading. A process that is about to end has none.
+// readMemory takes one reading. It keeps the last one if the process is about to end and has none.
 func (w *watcher) readMemory() {
 	n, err := w.target.anonymousMemory()
 	if err != nil {
@@ -98,7 +98,7 @@ func (w *watcher) peak() int64 {
 	return w.most
 }
 
-// resetPeak forgets the readings but the last.
+// resetPeak forgets all readings except the last.
 func (w *watcher) resetPeak() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *watcher) stop() {
 	<-w.ended
 }
 
-// readAnonymousMemory returns the bytes of RssAnon of a process, which only Linux tells.
+// readAnonymousMemory returns RssAnon of a process in bytes. Only Linux has it.
 func readAnonymousMemory(pid int) (int64, error) {
 	file := fmt.Sprintf("/proc/%d/status", pid)
 	text, err := os.ReadFile(file)
@@ -144,7 +144,7 @@ func readProcessorTime(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name, in parentheses, is the second field and may hold blanks. utime and stime are the 12th and 13th after it.
+	// The name, in parentheses, is the second field and may contain spaces. utime and stime are the 12th and 13th after it.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("%s has %d fields", file, len(fields))

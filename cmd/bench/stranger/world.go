@@ -28,7 +28,7 @@ const (
 	webOrigin = "https://example.org"
 )
 
-// place is a house number of the invented base, which the invented roads lead to.
+// place is a house number of the synthetic addresses. The synthetic roads lead to it.
 type place struct {
 	line, postcode, city string
 	lat, lon             float64
@@ -36,11 +36,10 @@ type place struct {
 
 func (p place) address() string { return p.line + " " + p.postcode + " " + p.city }
 
-// position is the place as a bound of a route.
+// position returns the place as a bound of a route.
 func (p place) position() string { return fmt.Sprintf("%.6f,%.6f", p.lon, p.lat) }
 
-// readPlaces returns the house numbers that a new service invents for itself, in the order of their streets. They are made again
-// instead of asked for.
+// readPlaces generates the house numbers that a new service generates too, in the order of their streets.
 func readPlaces(ctx context.Context) (all []place, err error) {
 	communes, err := commune.Load()
 	if err != nil {
@@ -64,17 +63,17 @@ type account struct {
 	revoked          string // a key that is revoked
 }
 
-// world is what is there when the phases begin. Only renewDiscovery changes it, between turns.
+// world holds what is prepared before the phases begin. Only renewDiscovery changes it, between turns.
 type world struct {
 	places    []place
-	customers []customer // who are measured
-	crowd     []customer // who load the service in the second phase
+	customers []customer // measured in all phases
+	crowd     []customer // load the service in the second phase
 	accounts  map[plan.Name]account
 	// openDiscovery opens another account of the plan DISCOVERY, whose quota cannot be raised.
 	openDiscovery func(context.Context) (account, error)
 }
 
-// place returns the n-th place, from the first again after the last.
+// place returns the n-th place. After the last one it begins again with the first.
 func (w *world) place(n int) place { return w.places[n%len(w.places)] }
 
 // renewDiscovery gives the stranger a DISCOVERY account with an unused quota.
@@ -86,7 +85,7 @@ func (w *world) renewDiscovery(ctx context.Context) error {
 	return err
 }
 
-// attackedService is the process under attack, with its data folder.
+// attackedService is the attacked process with its data folder.
 type attackedService struct {
 	workDir harness.WorkDir
 	current *harness.Instance
@@ -101,7 +100,7 @@ func newService(o Options) (*attackedService, error) {
 	return &attackedService{workDir: w.WithProgram(o.Program)}, nil
 }
 
-// start starts the process, and again on the same data after its end.
+// start starts the process. It may be called again, and then restarts the process on the same data.
 func (s *attackedService) start(ctx context.Context) (target, error) {
 	if s.current != nil {
 		s.current.Kill()
@@ -133,10 +132,10 @@ func (s *attackedService) remove() error {
 	return s.workDir.Remove()
 }
 
-// crowdAccounts is how many accounts the honest connections of the second phase use.
+// crowdAccounts is how many accounts the connections of the second phase use.
 const crowdAccounts = 8
 
-// openWorld opens the accounts of the customers and those of the stranger, and writes their sites.
+// openWorld opens the accounts of the customers and of the stranger, and writes their sites.
 func (s *attackedService) openWorld(ctx context.Context, o Options) (*world, error) {
 	w := &world{accounts: map[plan.Name]account{}, openDiscovery: func(ctx context.Context) (account, error) { return s.openStranger(ctx, plan.Discovery) }}
 	var err error
@@ -217,7 +216,7 @@ func (s *attackedService) openStranger(ctx context.Context, name plan.Name) (acc
 	return a, err
 }
 
-// issuePublishableKey issues a key that is public in a web page.
+// issuePublishableKey issues a key for a web page.
 func issuePublishableKey(ctx context.Context, admin harness.AdminClient, account string) (string, error) {
 	raw, err := admin.Post(ctx, adminclient.JoinPath("", "accounts", account, "keys"),
 		body.IssueKey{Kind: token.Publishable, Label: "page", Origins: []string{webOrigin}})
@@ -228,10 +227,10 @@ func issuePublishableKey(ctx context.Context, admin harness.AdminClient, account
 	return key.Token, err
 }
 
-// sitesPerRequest is how many large sites are written at a time: 16 MiB.
+// sitesPerRequest is how many large sites are written by one request: 16 MiB.
 const sitesPerRequest = 1000
 
-// writeSites writes sites that are as large as a site may be.
+// writeSites writes n sites, each nearly as large as a site may be.
 func (s *attackedService) writeSites(ctx context.Context, a account, w *world, n int) error {
 	var rows []string
 	for i := range n {
@@ -262,8 +261,8 @@ func (s *attackedService) upsert(ctx context.Context, key string, rows []string)
 	return err
 }
 
-// largeSite is a site with nearly 16 KiB of proprietes, the most that is allowed, as a row of a sync. Its length depends on the place
-// alone.
+// largeSite returns a site with nearly 16 KiB of proprietes, the most that is allowed, as a row of a sync. Its length depends only on
+// the place.
 func largeSite(p place, n int) string {
 	properties := `{"texte":"` + strings.Repeat("abcdefghijklmnop", 1020) + `"}`
 	return fmt.Sprintf(`{"external_id":"site-%08d","nom":"Boutique %08d","lat":%.6f,"lon":%.6f,"tags":["ouvert","parking"],"proprietes":%s}`, n, n, p.lat, p.lon, properties)
