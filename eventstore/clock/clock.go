@@ -1,15 +1,15 @@
-// Package clock is the wall clock by which events are stamped and periods of usage are told. Its constraint: it never follows a jump of
-// the machine's clock, because requests that are counted in a wrong period, and times that are ahead on the log, stay so.
+// Package clock is the wall clock that stamps events and decides the periods of usage. It never follows a jump of the machine's clock,
+// because requests that are counted in a wrong period, and times on the log that are ahead, cannot be corrected later.
 //
 //	Sources.Wall ────┐
 //	Sources.Elapsed ─┼──> Clock.Read ──> the time, and nil or a *DoubtError
 //	Sources.Slept ───┘        ▲
-//	a log's own times ──> Clock.Compare      only where another machine stamps the log
+//	a log's own times ──> Clock.BeginComparison, Comparison.End      only if another machine stamps the log
 //
-// The wall clock is compared with elapsed time. Both run alike, but for the small corrections of NTP, which are followed one by one. A
-// difference of more than MaxJump is a jump: until the two agree again, time continues by elapsed time and the clock is in doubt. Time
-// that the machine has slept is elapsed time. At its start a Clock believes the wall clock, unless it has a file in which an earlier
-// process of the same boot has noted when the machine booted.
+// The wall clock is compared with elapsed time. Both run at the same rate, except for the small corrections of NTP, which are followed
+// one by one. A difference of more than MaxJump is a jump: until the two agree again, time continues by elapsed time and the clock is in
+// doubt. Time that the machine slept counts as elapsed time. At its start a Clock believes the wall clock, unless it has a file in which
+// an earlier process of the same boot has noted when the machine booted.
 package clock
 
 import (
@@ -21,20 +21,20 @@ import (
 	"time"
 )
 
-// MaxJump is how far the wall clock may be from where elapsed time or the log's own times put it.
+// MaxJump is how far the wall clock may be from the time that elapsed time, or the log's own times, lead to.
 const MaxJump = 5 * time.Minute
 
-// followStep is the least correction of the wall clock that a Clock takes over. A smaller one stays a part of the next difference.
+// followStep is the smallest correction of the wall clock that a Clock follows. Smaller ones add up until they reach it.
 const followStep = time.Second
 
 // Sources are the clocks that a Clock reads. They are called by many goroutines.
 type Sources struct {
 	Wall func() time.Time // nil: time.Now
-	// Elapsed is the time since any instant. It may stand still while the machine sleeps if Slept tells for how long. Nil: the
+	// Elapsed is the time since a fixed instant. It may stand still while the machine sleeps if Slept returns for how long. Nil: the
 	// monotonic clock, and Slept and Boot of this machine.
 	Elapsed func() time.Duration
-	Slept   func() time.Duration                  // how long the machine has slept so far; nil: Elapsed counts that
-	Boot    func() (id string, age time.Duration) // names the machine's boot, and says how long ago it was; nil or "": unknown
+	Slept   func() time.Duration                  // how long the machine has slept so far; nil: Elapsed includes that
+	Boot    func() (id string, age time.Duration) // an id of the machine's last boot, and how long ago it was; nil or "": unknown
 }
 
 // withDefaults fills in the clocks of this machine.
@@ -52,7 +52,7 @@ func (s Sources) withDefaults() Sources {
 	return s
 }
 
-// reader returns a function that reads the wall clock and then elapsed time. On this machine one reading of time.Now holds both.
+// reader returns a function that reads the wall clock and then elapsed time. One reading of time.Now has both if neither was replaced.
 func (s Sources) reader() func() (wall time.Time, elapsed time.Duration) {
 	switch {
 	case s.Wall == nil && s.Elapsed == nil:
@@ -68,15 +68,15 @@ func (s Sources) reader() func() (wall time.Time, elapsed time.Duration) {
 	return func() (time.Time, time.Duration) { return wall(), elapsed() }
 }
 
-// Options say how a Clock begins. The zero value is a Clock of this machine.
+// Options configure a Clock. The zero value makes a Clock of this machine.
 type Options struct {
 	Sources
-	// IsCompared: another machine stamps the log. The clock is in doubt until Compare was called, and whenever it differs from the
+	// IsCompared: another machine stamps the log. The clock is in doubt until the first comparison, and whenever it differs from the
 	// log's own times by more than MaxJump.
 	IsCompared bool
-	// Accept: an operator says that the wall clock is right as it stands. The file is not believed, and comparisons change nothing.
+	// Accept: an operator has confirmed that the wall clock is right. The file is ignored, and comparisons change nothing.
 	Accept bool
-	// File keeps when the machine booted, by this clock, so that a restart during a doubt does not end it. "": nothing is kept.
+	// File stores when the machine booted, by this clock, so that a restart does not end a doubt. "": nothing is stored.
 	File string
 	Log  *slog.Logger // gets one line when a doubt begins and one when it ends; nil: slog.Default()
 }
@@ -95,11 +95,11 @@ type Clock struct {
 	doubt  atomic.Pointer[error] // nil: the wall clock is believed
 
 	mu          sync.Mutex
-	sleptBefore time.Duration // as of offset
+	sleptBefore time.Duration // how long the machine had slept when offset was set
 	hasCompared bool
 }
 
-// New returns a Clock that believes the wall clock as it stands, or the file of an earlier process of the same boot.
+// New returns a Clock that believes the wall clock, or the file of an earlier process of the same boot if there is one.
 func New(o Options) *Clock {
 	machine := o.Sources.withDefaults()
 	c := &Clock{read: o.Sources.reader(), slept: machine.Slept, boot: machine.Boot, isCompared: o.IsCompared && !o.Accept, file: o.File, log: o.Log}
@@ -118,7 +118,7 @@ func New(o Options) *Clock {
 	if c.isCompared {
 		c.setDoubt(ErrNotCompared)
 	}
-	if _, err := c.judge(); err == nil {
+	if _, err := c.checkWall(); err == nil {
 		c.saveBootTime()
 	}
 	return c
@@ -127,7 +127,7 @@ func New(o Options) *Clock {
 // watchInterval is how often Watch reads.
 const watchInterval = time.Second
 
-// Watch reads the clock until ctx ends, so that corrections are followed one by one while nobody else reads it.
+// Watch reads the clock until ctx ends, so that corrections are followed one by one even if nothing else reads it.
 func (c *Clock) Watch(ctx context.Context) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -141,7 +141,8 @@ func (c *Clock) Watch(ctx context.Context) {
 	}
 }
 
-// Now returns the time: that of the wall clock, or in doubt the one to which time has run on since the wall clock was believed last.
+// Now returns the time of the wall clock. In doubt it returns the time when the wall clock was last believed, plus the time elapsed
+// since.
 func (c *Clock) Now() time.Time {
 	now, _ := c.Read()
 	return now
@@ -153,7 +154,7 @@ func (c *Clock) Check() error {
 	return err
 }
 
-// Read is Now and Check at once. Requests call it: while all is well it takes no lock.
+// Read is Now and Check in one call. Every request calls it: without a correction or a doubt it takes no lock.
 func (c *Clock) Read() (time.Time, error) {
 	wall, elapsed := c.read()
 	difference := wall.UnixNano() - int64(elapsed) - c.offset.Load()
@@ -162,14 +163,14 @@ func (c *Clock) Read() (time.Time, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.judge()
+	return c.checkWall()
 }
 
-// DoubtError says that the wall clock is not believed.
+// DoubtError is the error of a wall clock that is not believed.
 type DoubtError struct {
-	Wall     time.Time // what it says
-	Expected time.Time // what it should say
-	IsLogs   bool      // the log's own times say so; otherwise elapsed time does
+	Wall     time.Time // the time of the wall clock
+	Expected time.Time // the time that it should have
+	IsLogs   bool      // Expected follows from the log's own times; otherwise from elapsed time alone
 }
 
 func (e *DoubtError) Error() string {
@@ -183,18 +184,18 @@ func (e *DoubtError) Error() string {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// judge compares the wall clock with elapsed time. It follows a small correction, and ends a doubt that has no ground any more. c.mu is
-// held.
-func (c *Clock) judge() (time.Time, error) {
+// checkWall compares the wall clock with elapsed time. It follows a small correction, begins a doubt after a jump, and ends the doubt once
+// the two agree. c.mu is held.
+func (c *Clock) checkWall() (time.Time, error) {
 	wall, elapsed := c.readTogether()
 	slept := c.slept()
-	if (slept - c.sleptBefore).Abs() < followStep { // the machine's clocks are not read at one instant
+	if (slept - c.sleptBefore).Abs() < followStep { // not sleep: the machine's clocks are read one after the other
 		slept = c.sleptBefore
 	}
 	offset := c.offset.Load() + int64(slept-c.sleptBefore)
 	difference := time.Duration(wall.UnixNano() - int64(elapsed) - offset)
 	if difference.Abs() > MaxJump {
-		c.moveTo(offset, slept)
+		c.setOffset(offset, slept)
 		expected := wall.Add(-difference).Round(0)
 		doubt := &DoubtError{Wall: wall, Expected: expected, IsLogs: c.hasCompared}
 		c.setDoubt(doubt)
@@ -203,7 +204,7 @@ func (c *Clock) judge() (time.Time, error) {
 	if difference.Abs() >= followStep {
 		offset += int64(difference)
 	}
-	c.moveTo(offset, slept)
+	c.setOffset(offset, slept)
 	if c.isCompared && !c.hasCompared {
 		return wall, ErrNotCompared
 	}
@@ -211,7 +212,7 @@ func (c *Clock) judge() (time.Time, error) {
 	return wall, nil
 }
 
-// readTogether reads the wall clock and elapsed time as of one instant: it reads again if much time passes meanwhile.
+// readTogether reads the wall clock and elapsed time at the same instant: it reads again if much time passes between the two readings.
 func (c *Clock) readTogether() (time.Time, time.Duration) {
 	for {
 		_, before := c.read()
@@ -222,17 +223,17 @@ func (c *Clock) readTogether() (time.Time, time.Duration) {
 	}
 }
 
-// moveTo notes how far the wall clock is to be ahead of elapsed time from now on.
-func (c *Clock) moveTo(offset int64, slept time.Duration) {
-	isMoved := offset != c.offset.Load()
+// setOffset sets how far the wall clock is expected to be ahead of elapsed time from now on. c.mu is held.
+func (c *Clock) setOffset(offset int64, slept time.Duration) {
+	hasChanged := offset != c.offset.Load()
 	c.offset.Store(offset)
 	c.sleptBefore = slept
-	if isMoved {
+	if hasChanged {
 		c.saveBootTime()
 	}
 }
 
-// setDoubt notes why the wall clock is not believed. The log gets the first reason of a doubt.
+// setDoubt records why the wall clock is not believed. Only the first reason of a doubt is logged.
 func (c *Clock) setDoubt(reason error) {
 	if c.doubt.Swap(&reason) == nil && reason != ErrNotCompared {
 		c.log.Warn("the clock is not believed", "reason", reason)

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// ErrNotCompared is the doubt of a clock that has to agree with a log's own times and was not compared with them yet.
+// ErrNotCompared is the error of a clock that must agree with a log's own times and has not been compared with them yet.
 var ErrNotCompared = errors.New("this machine's clock was not compared with the times of the event log yet")
 
-// IsCompared reports whether the clock has to agree with a log's own times: then somebody must call Compare now and then.
+// IsCompared reports whether the clock must agree with a log's own times. Then the caller has to compare them regularly.
 func (c *Clock) IsCompared() bool { return c.isCompared }
 
-// Comparison is an event that is appended to learn the log's time.
+// Comparison is the appending of an event whose time of recording is the log's time.
 type Comparison struct {
 	clock   *Clock
 	wall    time.Time
 	elapsed time.Duration
 }
 
-// BeginComparison is called before an event is appended.
+// BeginComparison must be called before the event is appended.
 func (c *Clock) BeginComparison() Comparison {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,15 +26,15 @@ func (c *Clock) BeginComparison() Comparison {
 	return Comparison{c, wall, elapsed}
 }
 
-// maxComparison is how long an append may take for its time to tell something.
+// maxComparison is the longest append whose time can be compared.
 const maxComparison = time.Minute
 
-// ErrTooSlow: the append of a comparison took so long that its time tells nothing.
+// ErrTooSlow means that the append of a comparison took too long for its time to be compared.
 var ErrTooSlow = errors.New("the event log took too long to tell its time")
 
-// End says when the log recorded the event that was appended since. The log is right: time continues by it where the wall clock
-// differs by more than MaxJump, and a wall clock that agrees with it is believed whatever elapsed time says. The error is ErrTooSlow, or
-// the *DoubtError that begins or goes on.
+// End must be called with the time at which the log recorded the event that was appended since. The log is right: if the wall clock
+// differs from it by more than MaxJump, time continues from the log's time; if it agrees, it is believed even after a jump. The error is
+// ErrTooSlow, or a *DoubtError if the clock is in doubt.
 func (b Comparison) End(recorded time.Time) error {
 	c := b.clock
 	if !c.isCompared {
@@ -47,13 +47,13 @@ func (b Comparison) End(recorded time.Time) error {
 		return ErrTooSlow
 	}
 	c.hasCompared = true
-	// The event was recorded between the two readings of the wall clock if that is right.
+	// If the wall clock is right, the event was recorded between its two readings.
 	difference := max(recorded.Sub(wall), b.wall.Sub(recorded), 0)
 	offset := wall.UnixNano() - int64(elapsed)
 	if difference > MaxJump {
 		offset = recorded.UnixNano() - int64(b.elapsed)
 	}
-	c.moveTo(offset, c.slept())
-	_, err := c.judge()
+	c.setOffset(offset, c.slept())
+	_, err := c.checkWall()
 	return err
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// bootTime is what the file holds: when the machine booted, by a clock that was believed. Sleep counts as time since then.
+// bootTime is the content of the file: when the machine booted, by a clock that was believed. Sleep counts as time since then.
 type bootTime struct {
 	Boot     string    `json:"boot"`
 	BootedAt time.Time `json:"booted_at"`
 }
 
-// loadBootTime returns when the machine booted, by the file. ok is false if the file says nothing of this boot.
+// loadBootTime returns when the machine booted, by the file. ok is false if the file is missing, damaged or of an earlier boot.
 func (c *Clock) loadBootTime() (bootedAt time.Time, ok bool) {
 	boot, _ := c.boot()
 	if c.file == "" || boot == "" {
@@ -20,13 +20,13 @@ func (c *Clock) loadBootTime() (bootedAt time.Time, ok bool) {
 	}
 	var kept bootTime
 	text, err := os.ReadFile(c.file)
-	if err != nil || json.Unmarshal(text, &kept) != nil { // what is missing or damaged says nothing
+	if err != nil || json.Unmarshal(text, &kept) != nil {
 		return time.Time{}, false
 	}
 	return kept.BootedAt, kept.Boot == boot && !kept.BootedAt.IsZero()
 }
 
-// saveBootTime writes the file. If that fails, the next process believes its clock as it stands, or what the file said before.
+// saveBootTime writes the file. If that fails, the next process believes its wall clock, or the file as it was before.
 func (c *Clock) saveBootTime() {
 	boot, age := c.boot()
 	if c.file == "" || boot == "" {
@@ -43,7 +43,7 @@ func (c *Clock) saveBootTime() {
 	}
 }
 
-// writeFile replaces a file in one step.
+// writeFile replaces a file atomically.
 func writeFile(name string, text []byte) error {
 	unfinished := name + ".new"
 	if err := os.WriteFile(unfinished, text, 0o600); err != nil {

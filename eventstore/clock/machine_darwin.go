@@ -12,5 +12,5 @@ func sleptTime() time.Duration {
 	return readDifference(unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_UPTIME_RAW)
 }
 
-// currentBoot names no boot: a restart of the program begins with the clock as it stands.
+// currentBoot returns no id: after a restart, the program believes the wall clock.
 func currentBoot() (id string, age time.Duration) { return "", 0 }

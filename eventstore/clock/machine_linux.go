@@ -12,7 +12,7 @@ import (
 // still meanwhile, and CLOCK_BOOTTIME does not.
 func sleptTime() time.Duration { return readDifference(unix.CLOCK_BOOTTIME, unix.CLOCK_MONOTONIC) }
 
-// currentBoot names the boot of the machine and says how long ago it was.
+// currentBoot returns an id of the last boot of the machine, and how long ago it was.
 func currentBoot() (id string, age time.Duration) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if age = readClock(unix.CLOCK_BOOTTIME); err != nil || age == 0 {

@@ -1,9 +1,9 @@
 // Package answerlimit limits how many bytes of answers are in memory at once, by a budget.Budget, as bodylimit does for the bodies of
-// requests. An answer that may become large takes its share before it is built (Reserve), for what it may hold at most; one that is
-// sent while it is read takes Stream. Once it is built it holds what its text has (Fit). The share is given back when the answer was
-// sent, or was broken off because its client reads too slowly (connlimit).
+// requests. An answer that may become large reserves the most that it can take before it is built (Reserve); one that is sent while
+// it is read reserves Stream. Once it is built, its share is resized to the length of its text (Fit). The share is given back when the
+// answer has been sent, or when connlimit has broken it off because its client reads too slowly.
 //
-//	api, customerarea: New ──> kit.Call ──> operation: Hold.Reserve ──> kit.Response.Fit ──> sent ──> Hold.Release
+//	api, customerarea: New ──> kit.Call ──> operation: Reserve ──> kit.Response.Fit ──> the answer is sent ──> Release
 package answerlimit
 
 import (
@@ -15,71 +15,75 @@ import (
 const (
 	// Small is the largest answer, in bytes, that needs no share of the budget.
 	Small = 64 << 10
-	// Chunk is how many bytes of rows an answer reads at once while it is sent, and one row more.
+	// Chunk is how many bytes of rows are read at once for an answer that is sent while it is read. The last row may exceed it.
 	Chunk = 64 << 10
-	// Stream is what an answer that is sent chunk by chunk takes of the budget.
+	// Stream is how many bytes of the budget an answer takes that is sent chunk by chunk.
 	Stream = 4 * Chunk
 )
 
-// Hold is what the answer to one request holds of the budget. A nil Hold holds nothing and allows everything. It is not safe for
-// concurrent use.
-type Hold struct {
+// Reservation is the share of the budget that the answer to one request has. A nil Reservation has no share and allows everything. It
+// is not safe for concurrent use.
+type Reservation struct {
 	Account string // whose part of the budget it takes; set before the first share is taken
 
 	budget *budget.Budget
 	ctx    context.Context // of the request
-	share  *budget.Share   // nil: none
+	share  *budget.Share   // nil: nothing is reserved
 }
 
-// New returns a Hold of nothing yet. Release must be called when the answer was sent.
-func New(ctx context.Context, b *budget.Budget) *Hold { return &Hold{budget: b, ctx: ctx} }
+// New returns a Reservation without a share. Release must be called when the answer has been sent.
+func New(ctx context.Context, b *budget.Budget) *Reservation {
+	return &Reservation{budget: b, ctx: ctx}
+}
 
-// Reserve waits for a share for an answer that may hold so many bytes until it was sent; a small one needs none. An answer that would
-// exceed the account's part gets all of that, alone. It fails with budget.ErrOverloaded, or with the error of the request's context.
-func (h *Hold) Reserve(bytes int64) (err error) {
-	if h == nil || bytes <= Small || h.share != nil {
+// Reserve waits for a share for an answer that takes up to n bytes until it is sent; a small one needs no share. If n exceeds the part
+// of the account, the answer gets all of that part, once no other answer of the account has any of it. Reserve fails with
+// budget.ErrOverloaded, or with the error of the request's context.
+func (r *Reservation) Reserve(n int64) (err error) {
+	if r == nil || n <= Small || r.share != nil {
 		return nil
 	}
-	h.share, err = h.budget.AcquireShare(h.ctx, h.Account, min(bytes, h.budget.Part()))
+	r.share, err = r.budget.AcquireShare(r.ctx, r.Account, min(n, r.budget.Part()))
 	return err
 }
 
-// Fit makes the share that of an answer whose text has so many bytes; of one that exceeds the account's part it is all of that, as
-// otherwise such an answer could never be sent. It fails with budget.ErrOverloaded if the answer is larger than was reserved for it and
-// the budget has not that much left.
-func (h *Hold) Fit(bytes int64) error {
+// Fit resizes the share for an answer whose text has n bytes. If the answer exceeds the account's part, it takes all of that: otherwise it
+// could never be sent. It fails with budget.ErrOverloaded if the answer is larger than what was reserved for it and the budget does not
+// have enough left.
+func (r *Reservation) Fit(n int64) error {
 	switch {
-	case h == nil:
+	case r == nil:
 		return nil
-	case bytes <= Small:
-		h.Release()
-		return nil
-	}
-	if bytes = min(bytes, h.budget.Part()); h.share != nil && h.share.Resize(bytes) {
+	case n <= Small:
+		r.Release()
 		return nil
 	}
-	h.Release()
-	share, ok := h.budget.TryShare(h.Account, bytes)
+	if n = min(n, r.budget.Part()); r.share != nil && r.share.Resize(n) {
+		return nil
+	}
+	r.Release()
+	share, ok := r.budget.TryShare(r.Account, n)
 	if !ok {
 		return budget.ErrOverloaded
 	}
-	h.share = share
+	r.share = share
 	return nil
 }
 
-// Claim is Fit for an answer that must be sent, because what it tells of is done: it takes its share though the budget be exceeded.
-func (h *Hold) Claim(bytes int64) {
-	if h == nil || bytes <= h.budget.Part() && h.Fit(bytes) == nil {
+// Claim is Fit for an answer that must be sent, because the command that it answers has been carried out: it takes its share even if
+// that exceeds the budget.
+func (r *Reservation) Claim(n int64) {
+	if r == nil || n <= r.budget.Part() && r.Fit(n) == nil {
 		return
 	}
-	h.Release()
-	h.share = h.budget.ClaimShare(h.Account, bytes)
+	r.Release()
+	r.share = r.budget.ClaimShare(r.Account, n)
 }
 
-// Release gives back what is held. The Hold may be used again.
-func (h *Hold) Release() {
-	if h != nil && h.share != nil {
-		h.share.Release()
-		h.share = nil
+// Release gives the share back. The Reservation may be used again.
+func (r *Reservation) Release() {
+	if r != nil && r.share != nil {
+		r.share.Release()
+		r.share = nil
 	}
 }

@@ -12,12 +12,12 @@ import (
 
 const large = answerlimit.Small + 1
 
-// newHold returns a Hold of an account, and its budget of three large answers, two of them for one account.
-func newHold(t *testing.T) (*answerlimit.Hold, *budget.Budget) {
+// newReservation returns the Reservation of an account, and its budget of three large answers, two of them for one account.
+func newReservation(t *testing.T) (*answerlimit.Reservation, *budget.Budget) {
 	b := budget.New(3*large, 2*large)
-	h := answerlimit.New(t.Context(), b)
-	h.Account = "a"
-	return h, b
+	r := answerlimit.New(t.Context(), b)
+	r.Account = "a"
+	return r, b
 }
 
 func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
@@ -36,19 +36,19 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 		{"larger than the part of an account, all of which is reserved", 9 * large, 3 * large, 2 * large},
 		{"less than was reserved", 9 * large, large, large},
 	} {
-		h, b := newHold(t)
-		if err := h.Reserve(c.reserved); err != nil {
+		r, b := newReservation(t)
+		if err := r.Reserve(c.reserved); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
-		err := h.Fit(c.built)
+		err := r.Fit(c.built)
 		if used := b.Status().Used; errors.Is(err, budget.ErrOverloaded) != (c.want < 0) || used != max(c.want, 0) {
 			t.Errorf("%s: holds %d, %v", c.what, used, err)
 		}
-		h.Claim(c.built)
+		r.Claim(c.built)
 		if used := b.Status().Used; c.built > answerlimit.Small && used != c.built {
 			t.Errorf("%s: claims %d", c.what, used)
 		}
-		h.Release()
+		r.Release()
 		if got := b.Status().Used; got != 0 {
 			t.Errorf("%s: %d bytes are not given back", c.what, got)
 		}
@@ -73,7 +73,7 @@ func TestAnAnswerLargerThanWasThoughtIsRefusedIfThereIsNoRoom(t *testing.T) {
 func TestALargeAnswerWaitsForItsShareAndASmallOneDoesNot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		first, b := newHold(t)
+		first, b := newReservation(t)
 		if err := first.Reserve(100 * large); err != nil || b.Status().Used != 2*large { // all of the account's part
 			t.Fatalf("holds %d, %v", b.Status().Used, err)
 		}
@@ -101,12 +101,12 @@ func TestALargeAnswerWaitsForItsShareAndASmallOneDoesNot(t *testing.T) {
 	})
 }
 
-func TestANilHoldHoldsNothing(t *testing.T) {
+func TestANilReservationHoldsNothing(t *testing.T) {
 	t.Parallel()
-	var h *answerlimit.Hold
-	if err := errors.Join(h.Reserve(large), h.Fit(large)); err != nil {
+	var r *answerlimit.Reservation
+	if err := errors.Join(r.Reserve(large), r.Fit(large)); err != nil {
 		t.Error(err)
 	}
-	h.Claim(large)
-	h.Release()
+	r.Claim(large)
+	r.Release()
 }

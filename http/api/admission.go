@@ -21,8 +21,8 @@ const commandTimeout = 60 * time.Second
 
 // serveAuthenticated makes the checks in their order: key, scope, route, method, plan, syntax, quota; then it does the
 // work. A large body is read once the plan is checked and the quota is not known to be spent; its share of the budget is
-// held until there is an answer. answer is what that may hold in memory, until it was sent.
-func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, answer *answerlimit.Hold) (kit.Response, error) {
+// held until there is an answer. answer reserves memory for the answer until it is sent.
+func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, answer *answerlimit.Reservation) (kit.Response, error) {
 	a, err := h.authenticator.Authenticate(w.Header(), r)
 	if err != nil {
 		return kit.Response{}, err
@@ -135,8 +135,8 @@ func (m *metering) runOperation(ctx context.Context, do func(context.Context) (k
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
-	ctx, share := worker.WithShare(ctx, m.h.Workers, m.authentication.Account) // for geocoding
-	defer share.Release()
+	ctx, task := worker.WithTask(ctx, m.h.Workers, m.authentication.Account) // for geocoding
+	defer task.Release()
 	return do(ctx)
 }
 

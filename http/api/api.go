@@ -123,9 +123,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		kit.WriteError(w, h.Log, refusal.Throttled)
 	default:
 		w.Header().Set("Cache-Control", "no-store")
-		hold := answerlimit.New(r.Context(), h.Answers)
-		defer hold.Release()
-		v, err := h.serveAuthenticated(w, r, hold)
+		reservation := answerlimit.New(r.Context(), h.Answers)
+		defer reservation.Release()
+		v, err := h.serveAuthenticated(w, r, reservation)
 		h.write(w, r, v, err)
 	}
 }

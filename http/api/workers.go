@@ -19,10 +19,10 @@ func NewWorkers() *budget.Budget {
 // runShared does the work of a request that only reads. If the work is costly, it has a worker of those that all accounts share,
 // which encodes the answer too.
 func (h *handler) runShared(ctx context.Context, account string, do func(context.Context) (kit.Response, error)) (kit.Response, error) {
-	ctx, share := worker.WithShare(ctx, h.Workers, account)
-	defer share.Release()
+	ctx, task := worker.WithTask(ctx, h.Workers, account)
+	defer task.Release()
 	response, err := do(ctx)
-	if err == nil && share.HasWorker() {
+	if err == nil && task.HasWorker() {
 		err = response.Encode()
 	}
 	return response, err

@@ -1,9 +1,9 @@
-// Package budget shares out something scarce among accounts: bytes of memory, files on disk, workers. Whoever uses some of it
-// holds a share meanwhile.
+// Package budget shares a scarce resource among accounts: bytes of memory, files on disk, workers. A request holds a share of the
+// budget while it uses some of the resource.
 //
-//	Budget.Acquire ──> release        a share is waited for in the account's queue, held, given back
+//	Budget.Acquire ──> wait in the queue of the account ──> the share is held ──> release
 //
-// x/sync/semaphore has no accounts: it neither serves them in turn nor limits what one holds. So the budget is our own.
+// x/sync/semaphore knows no accounts: it cannot serve them in turn or limit what one of them holds.
 package budget
 
 import (
@@ -17,19 +17,19 @@ import (
 const (
 	// MaxWait is how long a request waits for its share of a budget.
 	MaxWait = 30 * time.Second
-	// maxWaiting is how many shares are waited for at once, maxAccountWaiting how many by one account.
+	// maxWaiting limits how many requests for shares wait at once, maxAccountWaiting how many of one account.
 	maxWaiting        = 4096
 	maxAccountWaiting = maxWaiting / 2
 )
 
-// ErrOverloaded: a share was not granted within MaxWait, too many are waited for already, or it is larger than the part of
-// one account.
+// ErrOverloaded means that a share was not granted: not within MaxWait, because too many requests wait already, or because it is
+// larger than the part of one account.
 var ErrOverloaded = errors.New("no share of a budget")
 
-// Budget limits how many units of something are in use at once: in total, and by each account. A share is granted whole or
-// not at all. Waiting accounts are served round-robin; within an account shares are served in the order of arrival. A share that does not fit into the total blocks all that come after it, so that small ones cannot starve a
-// large one. An account that would exceed its own part is skipped and blocks nobody else. A Budget is safe for concurrent
-// use.
+// Budget limits how many units of a resource are in use at once: in total, and by each account. A share is granted whole or
+// not at all. Waiting accounts are served round-robin; within an account shares are granted in the order of arrival. A share that
+// does not fit into the total blocks all that come after it, so that small ones cannot starve a large one. An account that would
+// exceed its own part is skipped and does not block the others. A Budget is safe for concurrent use.
 type Budget struct {
 	total, part int64
 
@@ -37,31 +37,31 @@ type Budget struct {
 	used            int64
 	waiting         int
 	overloaded      int64
-	accounts        map[string]*account // those that hold or wait
+	accounts        map[string]*account // by name; those that hold shares or wait for some
 	waitingAccounts list.List           // of *account, in the order of their turns
 
 	level          int64
 	onLevelCrossed func(above bool)
 }
 
-// account is what one account holds of a budget, and the shares that it waits for.
+// account holds the granted shares of one account, and the queue of those that it waits for.
 type account struct {
 	name        string
 	used        int64
-	held        int       // shares that are granted; one may have no units
-	queue       list.List // of *share
-	turnElement *list.Element
+	held        int           // granted shares; one may have no units
+	queue       list.List     // of *share, those that wait
+	turnElement *list.Element // in waitingAccounts; nil if the queue is empty
 }
 
-// share is a number of units of the budget, waited for or granted.
+// share is a number of units of the budget, from the request for them to their return. Callers hold a granted one as a Share.
 type share struct {
 	account *account
 	units   int64
 	element *list.Element // in account.queue; nil once granted
-	granted chan struct{}
+	granted chan struct{} // is closed once the share is granted
 }
 
-// New returns a budget of total units, of which one account may hold part.
+// New returns a budget of total units, of which one account may hold up to part.
 func New(total, part int64) *Budget {
 	return &Budget{total: total, part: min(part, total), accounts: make(map[string]*account)}
 }
@@ -72,8 +72,8 @@ func (b *Budget) Watch(level int64, crossed func(above bool)) {
 	b.level, b.onLevelCrossed = level, crossed
 }
 
-// Acquire waits for a share of the budget, MaxWait at most, and returns the function that gives it back, which may be called
-// more than once. It fails with ErrOverloaded, or with the error of ctx.
+// Acquire waits up to MaxWait for a share of the budget for the named account, and returns the function that gives it back, which
+// may be called more than once. It fails with ErrOverloaded, or with the error of ctx.
 func (b *Budget) Acquire(ctx context.Context, name string, units int64) (release func(), err error) {
 	s, err := b.AcquireShare(ctx, name, units)
 	if err != nil {
@@ -82,8 +82,9 @@ func (b *Budget) Acquire(ctx context.Context, name string, units int64) (release
 	return s.Release, nil
 }
 
-// Exchange is Acquire for an account that holds a share and waits for its next turn: it joins the queue before giveBack returns what
-// it holds. If it joined afterwards, an account with other shares in the queue would have two turns for one of its own.
+// Exchange is Acquire for a request that holds a share already and waits for its next turn: it joins the queue before giveBack
+// returns the old share. If it joined afterwards, it would stand behind an account that giveBack has just given a turn, and that account
+// would have two turns for each of its own.
 func (b *Budget) Exchange(ctx context.Context, name string, units int64, giveBack func()) (release func(), err error) {
 	s, err := b.enqueue(name, units)
 	giveBack()
@@ -98,8 +99,8 @@ func (b *Budget) Exchange(ctx context.Context, name string, units int64, giveBac
 	return (&Share{budget: b, share: s}).Release, nil
 }
 
-// AcquirePatiently is Acquire that waits until ctx ends. It is for work whose client is being answered already, so that only
-// the client can give up.
+// AcquirePatiently is Acquire without MaxWait: it waits until ctx ends. It is for work whose answer has begun, so that only the
+// client can give up.
 func (b *Budget) AcquirePatiently(ctx context.Context, name string, units int64) (release func(), err error) {
 	s, err := b.enqueue(name, units)
 	if err == nil {
@@ -111,7 +112,7 @@ func (b *Budget) AcquirePatiently(ctx context.Context, name string, units int64)
 	return (&Share{budget: b, share: s}).Release, nil
 }
 
-// AcquireShare is Acquire for what is resized later.
+// AcquireShare is Acquire for a share that is resized later.
 func (b *Budget) AcquireShare(ctx context.Context, name string, units int64) (*Share, error) {
 	if s := b.grantAtOnce(name, units); s != nil {
 		return s, nil
@@ -140,7 +141,7 @@ func (b *Budget) awaitGrant(ctx context.Context, s *share) error {
 	}
 }
 
-// enqueue adds a share to the end of its account's queue, and grants it at once where it fits.
+// enqueue adds a share to the end of its account's queue, and grants it at once if its turn has come and it fits.
 func (b *Budget) enqueue(name string, units int64) (*share, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -160,7 +161,7 @@ func (b *Budget) enqueue(name string, units int64) (*share, error) {
 	return s, nil
 }
 
-// withdraw ends the wait for a share. If the share was granted meanwhile, its units are given back.
+// withdraw removes a share from the queue. If the share was granted meanwhile, its units are given back.
 func (b *Budget) withdraw(s *share, overloaded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -173,7 +174,7 @@ func (b *Budget) withdraw(s *share, overloaded bool) {
 	}
 	b.dequeue(s)
 	b.dropIfIdle(s.account)
-	b.grantShares() // those that this share blocked
+	b.grantShares() // this share may have blocked others
 }
 
 // returnUnits gives the units of a granted share back and grants waiting shares. The lock is held.
@@ -184,7 +185,7 @@ func (b *Budget) returnUnits(s *share) {
 	b.grantShares()
 }
 
-// addUsed adds to the units that an account holds, or subtracts where units is negative. The lock is held.
+// addUsed adds units to those that an account holds; units may be negative. The lock is held.
 func (b *Budget) addUsed(a *account, units int64) {
 	before := b.used >= b.level
 	b.used += units
@@ -213,12 +214,12 @@ func (b *Budget) dropIfIdle(a *account) {
 	}
 }
 
-// grantShares grants what fits to the waiting accounts, round-robin. The lock is held.
+// grantShares grants the waiting shares that fit, round-robin among accounts. The lock is held.
 func (b *Budget) grantShares() {
 	for turn := b.waitingAccounts.Front(); turn != nil; {
 		a := turn.Value.(*account)
 		s := a.queue.Front().Value.(*share)
-		if a.used+s.units > b.part { // it waits until the account gives shares back
+		if a.used+s.units > b.part { // the account has to give shares back first
 			turn = turn.Next()
 			continue
 		}
@@ -239,14 +240,14 @@ func (b *Budget) grantShares() {
 // Part returns how many units one account may hold.
 func (b *Budget) Part() int64 { return b.part }
 
-// Status are the figures of a budget.
+// Status holds the figures of a budget.
 type Status struct {
 	Used       int64 // units
-	Waiting    int   // shares
+	Waiting    int   // shares in queues
 	Overloaded int64 // shares that were not granted, since the start
 }
 
-// Status returns the present figures.
+// Status returns the current figures.
 func (b *Budget) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()

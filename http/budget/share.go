@@ -7,7 +7,7 @@ type Share struct {
 	isReleased bool // guarded by the budget's lock
 }
 
-// TryShare grants a share if it fits now, ahead of those that wait. It is for work that is done and whose memory is in use already.
+// TryShare grants a share if it fits now, ahead of those that wait. It is for a result that is in memory already.
 func (b *Budget) TryShare(name string, units int64) (*Share, bool) {
 	s := b.ClaimShare(name, 0)
 	if !s.Resize(units) {
@@ -18,15 +18,14 @@ func (b *Budget) TryShare(name string, units int64) (*Share, bool) {
 	return s, true
 }
 
-// ClaimShare grants a share at once, though the budget be exceeded. It is for what cannot be refused any more.
+// ClaimShare grants a share at once, even if it exceeds the budget. It is for work that can no longer be refused.
 func (b *Budget) ClaimShare(name string, units int64) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.grant(b.accountOf(name), units)
 }
 
-// grantAtOnce grants a share that fits while nobody waits, which is the usual case, without a queue. nil: it does not fit, or others
-// wait.
+// grantAtOnce grants a share without queueing if it fits and nobody waits, which is the usual case. Otherwise it returns nil.
 func (b *Budget) grantAtOnce(name string, units int64) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,14 +38,14 @@ func (b *Budget) grantAtOnce(name string, units int64) *Share {
 	return b.grant(b.accountOf(name), units)
 }
 
-// grant makes a share that was never waited for. The lock is held.
+// grant returns a share that was never in a queue. The lock is held.
 func (b *Budget) grant(a *account, units int64) *Share {
 	a.held++
 	b.addUsed(a, units)
 	return &Share{budget: b, share: &share{account: a, units: units}}
 }
 
-// accountOf returns the account of a name, new if it holds nothing and waits for nothing. The lock is held.
+// accountOf returns the account with a name; an account that holds no share and waits for none is created. The lock is held.
 func (b *Budget) accountOf(name string) *account {
 	a := b.accounts[name]
 	if a == nil {
@@ -56,8 +55,8 @@ func (b *Budget) accountOf(name string) *account {
 	return a
 }
 
-// Resize changes how many units the share has. It returns false, and changes nothing, if the share would grow and the budget or the
-// account's part has not that much left.
+// Resize changes how many units the share has. It returns false, and changes nothing, if the share was released, or if it would grow
+// and the budget or the account's part does not have enough left.
 func (s *Share) Resize(units int64) bool {
 	b := s.budget
 	b.mu.Lock()

@@ -33,8 +33,8 @@ func (r *workerTurns) Exchange(ctx context.Context, account string, n int64, giv
 
 // work does some slices of work in a request of an account.
 func (r *workerTurns) work(t *testing.T, account string, slices int) {
-	ctx, share := worker.WithShare(t.Context(), r, account)
-	defer share.Release()
+	ctx, task := worker.WithTask(t.Context(), r, account)
+	defer task.Release()
 	if err := worker.Acquire(ctx); err != nil {
 		t.Error(err)
 	}
@@ -87,8 +87,8 @@ func waitForWorker(t *testing.T, ctx context.Context) error {
 		t.Fatal(err)
 	}
 	defer release()
-	ctx, share := worker.WithShare(ctx, b, "a")
-	defer share.Release()
+	ctx, task := worker.WithTask(ctx, b, "a")
+	defer task.Release()
 	return worker.Acquire(ctx)
 }
 

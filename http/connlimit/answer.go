@@ -10,24 +10,24 @@ import (
 	"lieudit/http/pace"
 )
 
-// ErrSlowReader: the client reads its answer slower than package pace allows. Its connection is reset.
+// ErrSlowReader means that the client reads its answer slower than package pace allows. Its connection is reset.
 var ErrSlowReader = errors.New("the client reads its answer too slowly")
 
-// maxUnsent is how many bytes of an answer the system keeps for a connection beyond those that it has sent. Without a limit it takes
-// up to 4 MB for a client that reads nothing. What was sent and not acknowledged is limited by the client's receive window.
+// maxUnsent limits how many bytes of an answer the system buffers for a connection and has not sent. Without a limit it buffers up to
+// 4 MB for a client that reads nothing. The bytes that were sent and not acknowledged are limited by the client's receive window.
 const maxUnsent = 64 << 10
 
-// answerWriter is the sending side of a connection. Only the time counts in which Write waits for the client, so a handler that works
-// for long makes no client slow. One goroutine writes; the deadline may be set by another.
+// answerWriter is the sending side of a connection. Only the time that Write waits for the client counts, so a slow handler does not make
+// a client slow. One goroutine writes; another may set the deadline.
 type answerWriter struct {
 	net.Conn
 	meter pace.Meter
 
 	mu       sync.Mutex
-	deadline time.Time // that the handler set; zero: none
+	deadline time.Time // set by the handler; zero: none
 }
 
-// Write sends a part of an answer. It fails with ErrSlowReader.
+// Write sends a part of an answer. It fails with ErrSlowReader if the client reads too slowly.
 func (w *answerWriter) Write(p []byte) (sent int, err error) {
 	for {
 		n, isSlow, err := w.writeOnce(p[sent:])
@@ -41,8 +41,8 @@ func (w *answerWriter) Write(p []byte) (sent int, err error) {
 	}
 }
 
-// writeOnce writes for as long as the client may be waited for. n is less than len(p) without an error if that time is over and the
-// client has taken enough in it.
+// writeOnce writes until the meter's timeout. Without an error and with isSlow false, n may still be less than len(p): the time was up,
+// and the client had read fast enough until then.
 func (w *answerWriter) writeOnce(p []byte) (n int, isSlow bool, err error) {
 	began := time.Now()
 	w.applyDeadline(began.Add(w.meter.Timeout()))
@@ -57,14 +57,14 @@ func (w *answerWriter) writeOnce(p []byte) (n int, isSlow bool, err error) {
 	return n, n == 0 || !isFast, nil
 }
 
-// applyDeadline sets the deadline of the next write: at, or that of the handler if it is earlier.
+// applyDeadline sets the deadline of the next write: at, or that of the handler if that is earlier.
 func (w *answerWriter) applyDeadline(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.deadline.IsZero() && w.deadline.Before(at) {
 		at = w.deadline
 	}
-	w.Conn.SetWriteDeadline(at) // its error means that the connection is closed, as Write then says
+	w.Conn.SetWriteDeadline(at) // an error means that the connection is closed, and Write then returns it
 }
 
 func (w *answerWriter) hasPassedDeadline() bool {
@@ -73,8 +73,8 @@ func (w *answerWriter) hasPassedDeadline() bool {
 	return !w.deadline.IsZero() && !time.Now().Before(w.deadline)
 }
 
-// SetWriteDeadline sets until when a handler lets its answer be written. An answer that is broken off by a deadline in the past
-// (kit.AbortResponse) ends with a reset: the end of a connection alone would make it look whole to a client of HTTP/1.0.
+// SetWriteDeadline sets the handler's deadline for its answer. A deadline in the past breaks the answer off (kit.AbortResponse), and then
+// the connection ends with a reset: to a client of HTTP/1.0, an answer that ends with an ordinary close would look complete.
 func (w *answerWriter) SetWriteDeadline(at time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,10 +85,10 @@ func (w *answerWriter) SetWriteDeadline(at time.Time) error {
 	return w.Conn.SetWriteDeadline(at)
 }
 
-// resetOnClose makes closing the connection reset it, which tells the client that its answer is not whole, and frees what the system
-// has not sent yet.
+// resetOnClose makes Close reset the connection. The client then knows that its answer is incomplete, and the system drops the bytes
+// that it has not sent.
 func (w *answerWriter) resetOnClose() {
 	if c, ok := w.Conn.(interface{ SetLinger(seconds int) error }); ok {
-		c.SetLinger(0) // its error means that the connection is closed
+		c.SetLinger(0) // an error means that the connection is closed
 	}
 }

@@ -18,21 +18,21 @@ import (
 // textEncoding is the encoding of a file, with the byte order mark that it begins with.
 type textEncoding struct {
 	charset       string
-	byteOrderMark string            // is not part of the text
+	byteOrderMark string            // not part of the text
 	codec         encoding.Encoding // nil: UTF-8
 }
 
 const utf8Mark = "\xef\xbb\xbf"
 
-// encodings are those of UTF-16 and UTF-8 that are known by their byte order mark.
+// markedEncodings are the encodings that a byte order mark identifies.
 var markedEncodings = []textEncoding{
 	{"utf-8", utf8Mark, nil},
 	{"utf-16le", "\xff\xfe", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
 	{"utf-16be", "\xfe\xff", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
 }
 
-// detectEncoding finds the encoding of a file: by its byte order mark, else UTF-8 if it is that, else Windows-1252, which any text
-// of a French Excel without a mark is. What is no text is a *FormatError.
+// detectEncoding finds the encoding of a file: that of its byte order mark, or UTF-8 if the file is valid, otherwise Windows-1252, as
+// French Excel writes. Binary input is a *FormatError.
 func detectEncoding(file io.Reader) (textEncoding, error) {
 	start := make([]byte, 64<<10)
 	n, err := io.ReadFull(file, start)
@@ -54,15 +54,15 @@ func detectEncoding(file io.Reader) (textEncoding, error) {
 	return scanEncoding(io.MultiReader(bytes.NewReader(start), file))
 }
 
-// scanEncoding reads a file without a byte order mark to its end. A file in UTF-8 may have a few broken characters: they are the
-// business of their rows, and taking all of it for Windows-1252 would break every accent.
+// scanEncoding reads a file without a byte order mark to its end. A file with a few broken characters is still UTF-8: only their rows
+// suffer, whereas reading the file as Windows-1252 would break every accent.
 func scanEncoding(file io.Reader) (textEncoding, error) {
 	text := bufio.NewReaderSize(file, 64<<10)
-	accents, broken := 0, 0 // characters of several bytes; bytes of none
+	multibyte, broken := 0, 0 // valid characters of several bytes; invalid bytes
 	for {
 		r, size, err := text.ReadRune()
 		switch {
-		case err == io.EOF && accents >= brokenShare*broken:
+		case err == io.EOF && multibyte >= minMultibytePerBroken*broken:
 			return textEncoding{charset: "utf-8"}, nil
 		case err == io.EOF:
 			return textEncoding{charset: "windows-1252", codec: charmap.Windows1252}, nil
@@ -73,25 +73,25 @@ func scanEncoding(file io.Reader) (textEncoding, error) {
 		case r == utf8.RuneError && size == 1:
 			broken++
 		case size > 1:
-			accents++
+			multibyte++
 		}
 	}
 }
 
-// brokenShare is how many characters of several bytes a file in UTF-8 has at least for each broken one.
-const brokenShare = 10
+// minMultibytePerBroken is the fewest characters of several bytes that a file in UTF-8 has for each invalid byte.
+const minMultibytePerBroken = 10
 
-// decode reads the text of a file as UTF-8, without the byte order mark.
+// decode returns a reader of the text of a file in UTF-8, without the byte order mark.
 func (e textEncoding) decode(file io.Reader) io.Reader {
-	io.CopyN(io.Discard, file, int64(len(e.byteOrderMark))) // an error comes again with the next read
+	io.CopyN(io.Discard, file, int64(len(e.byteOrderMark))) // the next read returns the error again
 	if e.codec == nil {
 		return file
 	}
 	return transform.NewReader(file, e.codec.NewDecoder())
 }
 
-// encode writes text, with the byte order mark before it. Close writes what is left, and closes nothing. Letters that the
-// encoding lacks lose their accents, or become a question mark.
+// encode returns a writer that encodes text to out, and writes the byte order mark. Close writes the buffered text and does not close
+// out. Letters that the encoding lacks lose their accents, or become a question mark.
 func (e textEncoding) encode(out io.Writer) (io.WriteCloser, error) {
 	_, err := io.WriteString(out, e.byteOrderMark)
 	if e.codec == nil {
@@ -108,7 +108,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// toWindows1252 is a character of Windows-1252 that stands for r.
+// toWindows1252 returns r, or a character of Windows-1252 that replaces it.
 func toWindows1252(r rune) rune {
 	if _, ok := charmap.Windows1252.EncodeRune(r); ok {
 		return r

@@ -12,41 +12,41 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Extension is the columns that are added to a table.
+// Extension describes the columns that are added to a table.
 type Extension struct {
-	// Columns are their names. A column that the table has already is overwritten where it stands.
+	// Columns are their names. A column that the table already has is overwritten in its place.
 	Columns []string
-	// Fill answers some rows, each by as many cells as there are Columns. It is called for several batches at once. A row has at most
-	// as many cells as the table has columns; those that it lacks are empty. Its error ends the work.
+	// Fill returns a Result for each row of a batch. It is called for several batches concurrently. A row has at most as many cells as
+	// the table has columns; missing cells are empty. An error of Fill ends the work.
 	Fill func(ctx context.Context, rows [][]string) ([]Result, error)
-	// Refused are the cells of a row whose answer would be longer than the row by more than maxAddedBytes.
+	// Refused are the added cells of a row that would become longer by more than maxAddedBytes.
 	Refused []string
-	// AcquireWorker waits for the right to call Fill, which is given back after each batch.
+	// AcquireWorker waits until Fill may be called for a batch; release is called after the batch.
 	AcquireWorker func(ctx context.Context) (release func(), err error)
 }
 
-// Result is what one row is answered.
+// Result is the answer to one row.
 type Result struct {
-	Cells      []string
-	IsAnswered bool // as opposed to refused
+	Cells      []string // one for each of Extension.Columns
+	IsAnswered bool     // false: the row was refused
 }
 
 const (
-	// A batch has at most batchRows rows, and batchBytes of memory before its last row.
+	// A batch has at most batchRows rows. It gets no further row once it takes batchBytes of memory.
 	batchRows  = 32
 	batchBytes = 256 << 10
-	// maxAhead is how many batches, and aheadBytes how much memory of them, is read before the oldest is written.
+	// maxAhead is how many batches, and aheadBytes how many bytes of memory, are read before the oldest batch is written.
 	maxAhead   = 16
 	aheadBytes = 4 << 20
-	// maxAddedBytes is how much longer a row can become by the empty cells that it lacks and by the added ones, in bytes of UTF-8. An
-	// address takes some 500. So an answer is bounded by the file that was sent, whatever its rows are.
+	// maxAddedBytes is how much longer a row can become by missing cells and by added ones, in bytes of UTF-8. An address takes some 500.
+	// The limit bounds the length of the answer by that of the file.
 	maxAddedBytes = 1 << 10
-	// MaxMissingCells is how many cells a row may lack. The answer to one that lacks more might exceed maxAddedBytes.
+	// MaxMissingCells is how many cells a row may lack. With more, the answer might exceed maxAddedBytes.
 	MaxMissingCells = maxAddedBytes / 2
 )
 
-// batch is some rows that are filled and written together. It belongs to the reader, then to the goroutine that fills it, and to
-// the writer once filled is closed.
+// batch holds rows that are filled and written together. It belongs to the reader, then to the goroutine that fills it, and once filled
+// is closed to the writer.
 type batch struct {
 	rows    []row
 	size    int64 // of the rows, in bytes of memory; at most aheadBytes
@@ -54,8 +54,8 @@ type batch struct {
 	filled  chan struct{}
 }
 
-// Extend writes the table with the columns of an extension, and returns how many of the rows that were written had been answered.
-// That number is valid beside an error too. It returns when all its goroutines have ended.
+// Extend writes the table with the columns of an extension, and returns how many of the written rows were answered, with an error too.
+// It returns when all its goroutines have ended.
 func (t *Table) Extend(ctx context.Context, out io.Writer, x Extension) (answered int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	w, batches, ahead := t.newRowWriter(x), make(chan *batch, maxAhead), semaphore.NewWeighted(aheadBytes)
@@ -73,7 +73,7 @@ func (t *Table) Extend(ctx context.Context, out io.Writer, x Extension) (answere
 	return w.answered, err
 }
 
-// readBatches sends the batches to the writer, in the order of the file, and starts to fill each.
+// readBatches sends the batches to the writer, in the order of the file, and starts a goroutine that fills each.
 func (t *Table) readBatches(ctx context.Context, group *errgroup.Group, batches chan<- *batch, ahead *semaphore.Weighted, x Extension) error {
 	rows := t.openRows()
 	if _, err := rows.read(); err != nil { // the header
@@ -108,7 +108,7 @@ func (t *Table) readBatches(ctx context.Context, group *errgroup.Group, batches 
 	}
 }
 
-// readBatch reads rows up to the size of a batch. The rows that were read before an error come with it.
+// readBatch reads the rows of a batch. With an error it returns the rows that were read before it.
 func (t *Table) readBatch(rows *rowReader) (*batch, error) {
 	b, size := &batch{filled: make(chan struct{})}, 0
 	defer func() { b.size = min(int64(size), aheadBytes) }()
@@ -123,8 +123,8 @@ func (t *Table) readBatch(rows *rowReader) (*batch, error) {
 	return b, nil
 }
 
-// fill fills a batch and closes filled. After an error filled stays open: the error ends the context, for which the writer waits
-// too. A panic becomes an error, since nobody else would recover it in this goroutine.
+// fill fills a batch and closes filled. After an error filled stays open: the error cancels the context, for which the writer waits
+// too. A panic becomes an error, since nothing else recovers panics of this goroutine.
 func (b *batch) fill(ctx context.Context, x Extension) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -142,7 +142,7 @@ func (b *batch) fill(ctx context.Context, x Extension) (err error) {
 	return nil
 }
 
-// rowWriter writes the rows of a table with the columns of an extension. What was in the file stays as it stood there.
+// rowWriter writes the rows of a table with the columns of an extension. The text of all other cells stays as it is in the file.
 type rowWriter struct {
 	out       io.WriteCloser
 	separator byte
@@ -151,12 +151,12 @@ type rowWriter struct {
 	header    row
 	added     []string // names of the columns
 	replaced  []int    // for each column of the table, the added column that overwrites it; -1: none
-	behind    []int    // the other added columns
+	appended  []int    // the other added columns, which follow those of the table
 	text      []byte   // of the batch that is being written
-	answered  int      // rows that were written
+	answered  int      // answered rows that were written
 }
 
-// newRowWriter returns a writer that lacks what it writes to.
+// newRowWriter returns a writer whose out is not set yet.
 func (t *Table) newRowWriter(x Extension) *rowWriter {
 	w := &rowWriter{
 		separator: t.separator, lineEnd: t.lineEnd, refused: x.Refused, header: t.header, added: x.Columns,
@@ -169,14 +169,14 @@ func (t *Table) newRowWriter(x Extension) *rowWriter {
 		if column := t.Column(name); column >= 0 {
 			w.replaced[column] = i
 		} else {
-			w.behind = append(w.behind, i)
+			w.appended = append(w.appended, i)
 		}
 	}
 	return w
 }
 
-// writeBatches writes the header and the batches, each at once. The names of the file stay as they stand there, so that whoever reads
-// the answer finds the same separator as was found in the file.
+// writeBatches writes the header and the batches, each with one Write. The names of the table's columns stay unchanged, so that a reader
+// of the answer detects the same separator as in the file.
 func (w *rowWriter) writeBatches(ctx context.Context, batches <-chan *batch, ahead *semaphore.Weighted) error {
 	w.appendCells(&w.header, w.added)
 	if _, err := w.out.Write(w.text); err != nil {
@@ -196,7 +196,7 @@ func (w *rowWriter) writeBatches(ctx context.Context, batches <-chan *batch, ahe
 	return w.out.Close()
 }
 
-// writeBatch writes the rows of a batch, and counts those that were answered once they are written.
+// writeBatch writes the rows of a batch, and then counts those that were answered.
 func (w *rowWriter) writeBatch(b *batch) error {
 	w.text = w.text[:0]
 	answered := 0
@@ -213,22 +213,22 @@ func (w *rowWriter) writeBatch(b *batch) error {
 }
 
 // appendRow appends a row with the added cells, and reports whether these fit within maxAddedBytes. Otherwise it appends the row
-// with the cells of a refused one, and if not even these fit, the row alone.
+// with the cells of a refused one, or if not even these fit, the row alone.
 func (w *rowWriter) appendRow(r *row, added []string) (isWhole bool) {
 	start := len(w.text)
-	most := start + len(r.text) + maxAddedBytes
-	if w.appendCells(r, added); len(w.text) <= most {
+	limit := start + len(r.text) + maxAddedBytes
+	if w.appendCells(r, added); len(w.text) <= limit {
 		return true
 	}
 	w.text = w.text[:start]
-	if w.appendCells(r, w.refused); len(w.text) <= most {
+	if w.appendCells(r, w.refused); len(w.text) <= limit {
 		return false
 	}
 	w.text = append(append(w.text[:start], r.text...), w.lineEnd...)
 	return false
 }
 
-// appendCells appends the cells of a row and the added ones, each at its place.
+// appendCells appends the cells of a row and the added ones, each in its column.
 func (w *rowWriter) appendCells(r *row, added []string) {
 	for i, column := range w.replaced {
 		if i > 0 {
@@ -243,14 +243,14 @@ func (w *rowWriter) appendCells(r *row, added []string) {
 			w.text = append(w.text, r.cellText(i)...)
 		}
 	}
-	for _, column := range w.behind {
+	for _, column := range w.appended {
 		w.text = append(w.text, w.separator)
 		w.appendCell(added[column])
 	}
 	w.text = append(w.text, w.lineEnd...)
 }
 
-// appendCell appends a cell, in quotes where a reader needs them.
+// appendCell appends a cell, in quotes if it needs them.
 func (w *rowWriter) appendCell(cell string) {
 	if strings.IndexByte(cell, w.separator) < 0 && !strings.ContainsAny(cell, "\"\r\n") && !strings.HasPrefix(cell, " ") {
 		w.text = append(w.text, cell...)

@@ -1,11 +1,11 @@
-// Package csvupload receives a CSV file in a multipart form and answers with the same file, to which columns were added. Its
-// constraint: a file is never in memory as a whole, and its rows keep their order, their encoding and their separator.
+// Package csvupload receives a CSV file in a multipart form and answers with the same file, to which columns were added. A file is
+// never in memory as a whole, and its rows keep their order, their encoding and their separator.
 //
 //	*http.Request ─> Receive ─> Upload ─> ReadTable ─> Table ─> Extend ─> the file with the columns of an Extension
 //	                 to disk,   form      encoding,    columns,  batches of rows, filled in parallel,
 //	                 size       fields    separator    rows      written in their order
 //
-// ReadTable reads the whole file once, so that it is known to be readable, and how many rows it has, before anything is answered.
+// ReadTable reads the whole file once, so that an unreadable file is refused, and the rows are counted, before the answer begins.
 package csvupload
 
 import (
@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// MaxFileBytes is the most bytes that a file may have, MaxBodyBytes the most of the form that holds it.
+	// MaxFileBytes is the size of the largest file, MaxBodyBytes that of the largest form with a file.
 	MaxFileBytes = 50 << 20
 	MaxBodyBytes = MaxFileBytes + 1<<20
 
-	// maxFieldBytes is the most bytes that the other fields of a form may have with their names, and the name of the file, all together.
+	// maxFieldBytes limits the total size of the other fields of a form, their names, and the name of the file.
 	maxFieldBytes = 64 << 10
-	// maxFields is how many they may be.
+	// maxFields limits the number of the other fields.
 	maxFields = 1000
-	// maxHeadBytes is the most bytes between two parts of a form. mime/multipart would hold a head of 10 MB.
+	// maxHeadBytes limits the bytes between the contents of two parts of a form. mime/multipart would accept a head of 10 MB.
 	maxHeadBytes = 64 << 10
 )
 
@@ -42,17 +42,17 @@ const fileField = "data"
 
 // Upload is a form with a file. Close must be called.
 type Upload struct {
-	Fields   url.Values // of the form, the file aside
-	FileName string     // as the client gave it; may be empty
+	Fields   url.Values // of the form, without the file
+	FileName string     // as the client sent it; may be empty
 
 	data io.ReaderAt
 	size int64
 	file *os.File // holds data; nil: it is in memory
 }
 
-// Receive reads a form. Files over bodylimit.Small are written to a folder. Its errors are those of reading the body,
-// *http.MaxBytesError for a file over MaxFileBytes, refusal.RequestMalformed for what is no form with a file in it, and errors of
-// the disk.
+// Receive reads a form. A file of bodylimit.Small bytes or more is written to a folder. The errors are those of reading the body,
+// *http.MaxBytesError for a file over MaxFileBytes, refusal.RequestMalformed for a body that is not a form with a file, and errors
+// of the disk.
 func Receive(r *http.Request, folder string) (*Upload, error) {
 	guard := &headGuard{ReadCloser: r.Body}
 	r.Body = guard
@@ -62,7 +62,7 @@ func Receive(r *http.Request, folder string) (*Upload, error) {
 	}
 	u := &Upload{Fields: url.Values{}}
 	err = u.readParts(form, guard, folder)
-	if err == nil { // the server notices that a client leaves once the body was read to its end
+	if err == nil { // the server notices that a client has left only if the body was read to its end
 		if _, err = io.Copy(io.Discard, r.Body); err != nil {
 			err = readProblem(err)
 		}
@@ -96,14 +96,14 @@ func (u *Upload) readParts(form *multipart.Reader, guard *headGuard, folder stri
 	}
 }
 
-// headGuard is a body whose reader fails when the head of a part is longer than maxHeadBytes.
+// headGuard is a body whose Read fails if the head of a part is longer than maxHeadBytes.
 type headGuard struct {
 	io.ReadCloser
 	isHead bool // a head is being read
-	left   int  // bytes of it
+	left   int  // bytes that the head may still have
 }
 
-// nextPart reads up to the next part of a form, of which the part before was read.
+// nextPart reads to the beginning of the next part of a form. The content of the part before must have been read.
 func (g *headGuard) nextPart(form *multipart.Reader) (*multipart.Part, error) {
 	g.isHead, g.left = true, maxHeadBytes
 	defer func() { g.isHead = false }()
@@ -122,8 +122,8 @@ func (g *headGuard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readProblem is the error of a form that did not arrive whole. One that package problem does not know is a client that broke off,
-// or that sent no form.
+// readProblem returns the error to answer if a form was not read to its end. An error that package problem does not know means that the
+// client broke off, or sent something else than a form.
 func readProblem(err error) error {
 	if _, known := problem.FromError(err); err != nil && known {
 		return err
@@ -131,7 +131,7 @@ func readProblem(err error) error {
 	return refusal.RequestMalformed
 }
 
-// readField reads a field that is no file, of at most left bytes with its name, and returns how many are left for the others.
+// readField reads a field other than the file. With its name it may have left bytes; readField returns how many are left for the others.
 func (u *Upload) readField(part *multipart.Part, left int64) (int64, error) {
 	value, err := io.ReadAll(io.LimitReader(part, left+1))
 	if err != nil {
@@ -144,7 +144,7 @@ func (u *Upload) readField(part *multipart.Part, left int64) (int64, error) {
 	return left, nil
 }
 
-// spool reads the file of a form. A small one stays in memory, as other small bodies do.
+// spool reads the file of a form, into memory if it is small, otherwise to disk.
 func (u *Upload) spool(part *multipart.Part, folder string) error {
 	u.FileName = part.FileName()
 	start, err := io.ReadAll(io.LimitReader(part, bodylimit.Small))
@@ -185,7 +185,7 @@ func (u *Upload) spoolRest(part io.Reader) error {
 	}
 }
 
-// open reads the file from its beginning. It may be called several times.
+// open returns a reader from the beginning of the file. It may be called several times.
 func (u *Upload) open() io.Reader { return io.NewSectionReader(u.data, 0, u.size) }
 
 // Close frees the file.

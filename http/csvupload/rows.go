@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// row is a row of a table: its cells, and how they stand in the file.
+// row is a row of a table: its cells, and their text in the file.
 type row struct {
-	cells  []string // at most one for each column; those that the row lacks are empty
+	cells  []string // at most one for each column; missing ones are empty
 	text   string   // of the row in the file, without its line end
 	starts []int    // of each cell in text
-	// isLastQuoted: the last cell cannot be written as it stands in text. It holds surplus cells, or its quote is not closed.
+	// isLastQuoted: the last cell must be quoted anew when it is written. It holds surplus cells, or its quote is not closed.
 	isLastQuoted bool
 }
 
-// size is about how much memory the row takes.
+// size estimates how many bytes of memory the row takes.
 func (r *row) size() int { return 2*len(r.text) + 24*len(r.cells) }
 
-// cellText is a cell as it stands in the file, with its quotes.
+// cellText returns the text of a cell in the file, with its quotes.
 func (r *row) cellText(i int) string {
 	if i+1 < len(r.starts) {
 		return r.text[r.starts[i] : r.starts[i+1]-1] // without the separator
@@ -29,8 +29,8 @@ func (r *row) cellText(i int) string {
 	return r.text[r.starts[i]:]
 }
 
-// rowReader reads the rows of a table, its header first. It is lenient, because customers' files are: quotes may stand within a
-// cell, and rows may have more or fewer cells than the header. Empty lines are no rows.
+// rowReader reads the rows of a table, its header first. It is lenient, because customers' files need that: quotes may occur within a
+// cell, and rows may have more or fewer cells than the header. Empty lines are skipped.
 type rowReader struct {
 	csv        *csv.Reader
 	source     *rowSource
@@ -46,7 +46,7 @@ func (t *Table) openRows() *rowReader {
 	return &rowReader{csv: reader, source: source, separator: t.separator}
 }
 
-// read reads the next row. Its cells are valid until the next call. At the end it returns io.EOF. A row longer than maxRowBytes is a
+// read reads the next row. Its cells are valid until the next call. At the end it returns io.EOF, for a row longer than maxRowBytes a
 // *FormatError.
 func (r *rowReader) read() ([]string, error) {
 	r.source.drop(r.end)
@@ -59,7 +59,7 @@ func (r *rowReader) read() ([]string, error) {
 	return cells, nil
 }
 
-// row returns the row that was read last, as one of a table with width columns. Surplus cells become part of the last.
+// row returns the row that was read last, as one of a table with width columns. Surplus cells are joined to the last one.
 func (r *rowReader) row(width int) row {
 	text, hasLineEnd := trimLineEnds(r.source.text(r.start, r.end))
 	n := min(len(r.cells), width)
@@ -88,7 +88,7 @@ func (r *rowReader) findStarts(text string, n int) []int {
 	return starts
 }
 
-// trimLineEnds takes the empty lines before a row and its line end from its text, as encoding/csv reads them.
+// trimLineEnds removes the empty lines before a row and its line end from its text, as encoding/csv does.
 func trimLineEnds(text string) (row string, hasLineEnd bool) {
 	for {
 		rest, isEmptyLine := strings.CutPrefix(strings.TrimPrefix(text, "\r"), "\n")
@@ -101,8 +101,8 @@ func trimLineEnds(text string) (row string, hasLineEnd bool) {
 	return strings.TrimSuffix(row, "\r"), hasLineEnd
 }
 
-// checkEnd is a *FormatError where the quote of the last cell is not closed, for which encoding/csv has no error where quotes may
-// stand within cells. A cell with a line end is quoted, so the file has to end with a quote.
+// checkEnd returns a *FormatError if the quote of the last cell is not closed: encoding/csv has no error for that if it allows quotes
+// within cells. A last cell with a line end is quoted, so the file must end with a quote.
 func (r *rowReader) checkEnd() error {
 	if n := len(r.cells); n > 0 && strings.Contains(r.cells[n-1], "\n") && r.source.lastByte != '"' {
 		return errUnclosedQuote
@@ -112,13 +112,13 @@ func (r *rowReader) checkEnd() error {
 
 var errUnclosedQuote = &FormatError{"a quote is never closed, or a row is longer than 1 MiB"}
 
-// rowSource keeps the text that was read through it and not dropped, and fails when a reader reads more than one row can hold.
+// rowSource keeps the text that was read through it until drop. Read fails if a row is longer than maxRowBytes.
 type rowSource struct {
 	io.Reader
-	read, allowed int64
-	kept          []byte // the last of what was read
-	dropped       int    // leading bytes of kept that nobody needs
-	lastByte      byte   // the last that is no space
+	read, allowed int64  // bytes: read so far, and after which Read fails
+	kept          []byte // the last bytes read
+	dropped       int    // leading bytes of kept that are no longer needed
+	lastByte      byte   // the last one that is not a space
 }
 
 func (s *rowSource) Read(p []byte) (int, error) {
@@ -143,5 +143,5 @@ func (s *rowSource) drop(offset int64) { s.dropped = s.index(offset) }
 // text returns the text between two offsets of the file.
 func (s *rowSource) text(start, end int64) string { return string(s.kept[s.index(start):s.index(end)]) }
 
-// index is the place in kept of an offset of the file.
+// index returns the index in kept of an offset of the file.
 func (s *rowSource) index(offset int64) int { return len(s.kept) - int(s.read-offset) }

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// MaxRows is the most rows that a file may have, its header aside.
+	// MaxRows is the most rows that a file may have, not counting its header.
 	MaxRows = 200_000
 	// MaxColumns is the most columns that a file may have, and the most cells of a row.
 	MaxColumns = 1024
-	// maxRowBytes is how long a row may be, in bytes of its text. Without a bound, a quote that nothing closes would read the rest
-	// of the file into memory.
+	// maxRowBytes is how long a row may be, in bytes of its text. Without a limit, an unclosed quote would read the rest of the file
+	// into memory.
 	maxRowBytes = 1 << 20
 )
 
-// FormatError says why a file is no CSV. Reason is a sentence without a point, about the file.
+// FormatError says why a file is not CSV. Reason is a sentence about the file, without a full stop.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return "no CSV file: " + e.Reason }
@@ -118,17 +118,17 @@ func (t *Table) readHeader(rows *rowReader) error {
 	return nil
 }
 
-// Column finds a column by its name, the first of several; -1: there is none.
+// Column returns the index of the first column with a name, or -1.
 func (t *Table) Column(name string) int { return slices.Index(t.Columns, strings.TrimSpace(name)) }
 
-// Charset is the name of the file's encoding, as a Content-Type has it.
+// Charset returns the name of the file's encoding for a Content-Type.
 func (t *Table) Charset() string { return t.encoding.charset }
 
-// separators are those that a file may have.
+// separators are the separators that a file may have.
 const separators = ",;\t|"
 
-// detectDialect finds the separator and the line end in the first line that is not empty: of comma, semicolon, tab and bar the
-// separator is the one that occurs most often outside quotes.
+// detectDialect finds the separator and the line end in the first line that is not empty. The separator is the one that occurs there
+// most often outside quotes.
 func (t *Table) detectDialect() error {
 	line, err := t.readFirstLine()
 	if err != nil {

@@ -92,9 +92,9 @@ func metadata(c call, reason string) commands.Metadata {
 // ServeHTTP answers a request. No cache on the way may keep anything of it.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	hold := answerlimit.New(r.Context(), h.Answers)
-	defer hold.Release()
-	v, err := h.serveAuthenticated(r, hold)
+	reservation := answerlimit.New(r.Context(), h.Answers)
+	defer reservation.Release()
+	v, err := h.serveAuthenticated(r, reservation)
 	if err == nil {
 		err = v.Write(r.Context(), w)
 	}
@@ -111,9 +111,9 @@ const maxBodyBytes = 1 << 20
 const commandTimeout = 15 * time.Second
 
 // serveAuthenticated makes the checks in their order: token, route, role, account, syntax; then it does the work. The body is
-// read only after the checks before syntax. Its share of the budget is held until the work is done. answer is what the answer may hold
-// in memory, until it was sent.
-func (h *handler) serveAuthenticated(r *http.Request, answer *answerlimit.Hold) (kit.Response, error) {
+// read only after the checks before syntax. Its share of the budget is held until the work is done. answer reserves memory for
+// the answer until it is sent.
+func (h *handler) serveAuthenticated(r *http.Request, answer *answerlimit.Reservation) (kit.Response, error) {
 	p, err := h.authenticate(r)
 	if err != nil {
 		return kit.Response{}, err

@@ -37,7 +37,7 @@ func (p *pageReader[T]) readRows(ctx context.Context) ([]T, bool, error) {
 	return found, next != "" && p.page.Limit > 0, toListError(err)
 }
 
-// list answers with a list. The Hold takes what a list takes that is sent while it is read.
+// list answers with a list that is sent while it is read. It reserves the memory for that.
 func list[T any](ctx context.Context, h *handler, c call, toBody func() any, read kit.ListReader[T]) (kit.Response, error) {
 	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
 		return kit.Response{}, err

@@ -1,8 +1,8 @@
-// Package hostcheck refuses requests whose Host header names another server. A page on the web may give its own domain the address of a
-// private listener (DNS rebinding), and its visitor's browser then lets it read what that listener answers; but the browser
-// says in Host which name the page used.
+// Package hostcheck refuses requests whose Host header names another server. The owner of a web page can let the page's own domain
+// resolve to the address of a private listener (DNS rebinding). A visitor's browser then lets the page read the listener's answers, but
+// its Host header has the domain of the page.
 //
-// ParseNames reads a setting, New joins names into a Checker, and Checker.Handler wraps the handler of a listener.
+// ParseNames reads a setting, New makes a Checker of the allowed names, and Checker.Handler wraps the handler of a listener.
 package hostcheck
 
 import (
@@ -18,24 +18,24 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Checker knows the names by which a listener may be addressed. Ports are not compared: a proxy or a container may map them, and a page
-// cannot choose the name of another server by its port.
+// Checker knows the names by which a listener may be addressed. Ports are not compared: a proxy or a container may map them, and another
+// port does not make the name of a page an allowed one.
 type Checker struct {
 	names map[string]bool
 	log   *slog.Logger
-	hint  string // tells in the log how to allow a name
+	hint  string // says in the log how to allow a name
 
-	mu       sync.Mutex
-	reported map[string]bool // names in the log already, at most maxReported
+	mu     sync.Mutex
+	logged map[string]bool // names that were logged, at most maxLogged
 }
 
-// maxReported bounds the names that are logged: strangers choose them.
-const maxReported = 16
+// maxLogged limits how many names are logged, since clients choose them.
+const maxLogged = 16
 
-// New returns a Checker that allows localhost and some names. An entry of names may be empty, have a port, or be an address; these are
-// how settings hold them. The hint ends the log line of a refused name.
+// New returns a Checker that allows localhost and names. As names come from settings, each may be empty, have a port, or be an address.
+// The hint is logged with a refused name.
 func New(log *slog.Logger, hint string, names ...string) *Checker {
-	c := &Checker{names: map[string]bool{"localhost": true}, log: log, hint: hint, reported: map[string]bool{}}
+	c := &Checker{names: map[string]bool{"localhost": true}, log: log, hint: hint, logged: map[string]bool{}}
 	for _, n := range names {
 		if n = normalize(n); n != "" {
 			c.names[n] = true
@@ -44,7 +44,7 @@ func New(log *slog.Logger, hint string, names ...string) *Checker {
 	return c
 }
 
-// ParseNames reads names that commas separate. It fails for an entry that no Host header could be equal to.
+// ParseNames splits a comma-separated list of names. It fails if an entry cannot be a host name.
 func ParseNames(text string) (names []string, err error) {
 	for entry := range strings.SplitSeq(text, ",") {
 		if entry = strings.TrimSpace(entry); entry == "" {
@@ -58,22 +58,22 @@ func ParseNames(text string) (names []string, err error) {
 	return names, nil
 }
 
-// Handler passes on the requests that may be answered, and answers the others with 421. Each refused name is logged once.
+// Handler passes the requests with an allowed Host on to next, and answers the others with 421. Each refused name is logged once.
 func (c *Checker) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.isAllowed(r.Host) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		c.report(r.Host)
+		c.logRefusal(r.Host)
 		kit.WriteError(w, c.log, refusal.Misdirected)
 	})
 }
 
-// isAllowed reports whether a Host header may be answered: one of the names, any IP address, or none at all.
+// isAllowed reports whether a request with this Host header is answered: one of the names, any IP address, or no header at all.
 //
-// Nobody can give an address to another machine by a name service, so a Host that is an address was not rebound: probes and scrapers use
-// them. Every browser sends a Host, but health checks that speak HTTP/1.0 do not.
+// DNS rebinding needs a name, so a page never causes a Host that is an address; probes and scrapers send such ones. Every browser sends
+// a Host, but health checks that speak HTTP/1.0 do not.
 func (c *Checker) isAllowed(host string) bool {
 	name := normalize(host)
 	if name == "" {
@@ -83,8 +83,8 @@ func (c *Checker) isAllowed(host string) bool {
 	return err == nil || c.names[name]
 }
 
-// normalize returns the name or the address in a Host header or a listener's address: in lower case, without the port, the brackets of
-// an IPv6 address and the dot that ends a full name.
+// normalize returns the name or the IP address in a Host header or a listener's address: in lower case, without the port, the brackets
+// of an IPv6 address and the trailing dot of a fully qualified name.
 func normalize(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -94,13 +94,13 @@ func normalize(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// report logs a refused name, unless it was logged before or too many were.
-func (c *Checker) report(host string) {
+// logRefusal logs a refused name, unless it was logged before or maxLogged names were.
+func (c *Checker) logRefusal(host string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reported[host] || len(c.reported) == maxReported {
+	if c.logged[host] || len(c.logged) == maxLogged {
 		return
 	}
-	c.reported[host] = true
+	c.logged[host] = true
 	c.log.Warn("a request for another host was refused", "host", host, "hint", c.hint)
 }

@@ -13,8 +13,8 @@ import (
 // has one for the bearer of a key, the customer area one for the bearer of a token.
 type Call[P any] struct {
 	Principal P
-	Vars      map[string]string // the variables of the path, unescaped
-	Answer    *answerlimit.Hold // what the answer may hold in memory
+	Vars      map[string]string        // the variables of the path, unescaped
+	Answer    *answerlimit.Reservation // of memory for the answer
 }
 
 // Operation does what a request asks for. It runs after the request was decoded. It has no http.ResponseWriter: the surface

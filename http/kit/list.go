@@ -11,27 +11,27 @@ import (
 	"lieudit/http/answerlimit"
 )
 
-// ListReader reads the next items of a list, in chunks of about answerlimit.Chunk bytes. more reports whether it is to be called
-// again; then there may be no further item.
+// ListReader reads the next items of a list, in chunks of about answerlimit.Chunk bytes. more reports whether it must be called again;
+// the next call may return no items.
 type ListReader[T any] func(context.Context) (items []T, more bool, err error)
 
-// List is an answer whose body is a struct with a long list. It is encoded while the list is read, so that one chunk of it is in memory
-// at a time. The text is the same as if the whole body were encoded at once.
+// List is an answer whose body is a struct with a long list. It is encoded while the list is read, so that only one chunk of it is in
+// memory at a time. The text is the same as if the whole body were encoded at once.
 type List[T any] struct {
-	// Body returns the body with an empty list, which is not nil. It is called before the list is read, and again after it: what
-	// follows the list may have become known meanwhile, such as a cursor.
+	// Body returns the body with an empty list, which is not nil. It is called before the list is read and again afterwards, because
+	// the fields after the list may depend on it, as a cursor does.
 	Body   func() any
 	Member string // the name of the list in JSON
 	Read   ListReader[T]
-	Log    *slog.Logger // of what breaks the answer off
+	Log    *slog.Logger // gets the error that breaks the answer off
 
-	text     bytes.Buffer // that is not sent yet
-	hasItems bool
-	more     bool
+	text     bytes.Buffer // not sent yet
+	hasItems bool         // an item was encoded
+	more     bool         // Read must be called again
 }
 
-// Respond reads the beginning of the list, so that what fails at once is an error before the answer begins. A list that ends within
-// answerlimit.Small bytes is an answer of known length. Of any other the rest is read while it is sent.
+// Respond reads the beginning of the list, so that an early failure is answered as an error. A list that ends within answerlimit.Small
+// bytes becomes an answer of known length. The rest of a longer list is read while it is sent.
 func (l *List[T]) Respond(ctx context.Context) (Response, error) {
 	before, _, err := l.encodeAround()
 	if err != nil {
@@ -49,13 +49,13 @@ func (l *List[T]) Respond(ctx context.Context) (Response, error) {
 	return Response{text: l.text.Bytes()}, nil
 }
 
-// encodeAround encodes what stands before the items of the list, and after them.
+// encodeAround encodes the parts of the body before and after the items of the list.
 func (l *List[T]) encodeAround() (before, after []byte, err error) {
 	text, err := MarshalJSON(l.Body())
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode answer: %w", err)
 	}
-	empty := `"` + l.Member + `":[]` // stands in no string, whose quotes are escaped
+	empty := `"` + l.Member + `":[]` // cannot occur within a string, where quotes are escaped
 	before, after, found := bytes.Cut(text, []byte(empty))
 	if !found {
 		return nil, nil, fmt.Errorf("encode answer: %T has no empty list %q", l.Body(), l.Member)
@@ -63,7 +63,7 @@ func (l *List[T]) encodeAround() (before, after []byte, err error) {
 	return append(before, empty[:len(empty)-1]...), append([]byte("]"), append(after, '\n')...), nil
 }
 
-// readChunk reads the next items and encodes them, and after the last ones the end of the body.
+// readChunk reads and encodes the next items. After the last ones it appends the end of the body.
 func (l *List[T]) readChunk(ctx context.Context) error {
 	items, more, err := l.Read(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (l *List[T]) readChunk(ctx context.Context) error {
 	return err
 }
 
-// stream sends the list chunk by chunk. What fails after the first byte breaks the answer off and is logged, unless the client is gone.
+// stream sends the list chunk by chunk. An error after the first byte breaks the answer off. It is logged, unless the client has left.
 func (l *List[T]) stream(ctx context.Context, w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)

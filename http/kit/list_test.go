@@ -189,8 +189,8 @@ func TestAnAnswerHoldsItsTextUntilItIsSent(t *testing.T) {
 	} {
 		b := newBudgetWithRoom(c.room)
 		taken := b.Status().Used
-		hold := answerlimit.New(t.Context(), b)
-		v, err := kit.Response{Status: 201, Body: c.body}.Fit(hold, c.isDone)
+		reservation := answerlimit.New(t.Context(), b)
+		v, err := kit.Response{Status: 201, Body: c.body}.Fit(reservation, c.isDone)
 		if !errors.Is(err, c.err) || b.Status().Used-taken != c.held {
 			t.Errorf("%s: holds %d, %v", c.what, b.Status().Used-taken, err)
 		}

@@ -41,9 +41,9 @@ func (r *Response) Encode() (err error) {
 	return err
 }
 
-// Fit encodes the body and makes hold that of its text. It fails with budget.ErrOverloaded if an answer that is larger than expected
-// has no room; the answer of what is done (isDone) always has. A stream keeps what was reserved for it.
-func (r Response) Fit(hold *answerlimit.Hold, isDone bool) (Response, error) {
+// Fit encodes the body and fits the reservation to its text. It fails with budget.ErrOverloaded if an answer is larger than was reserved
+// and the budget has no room; the answer to a command that has been carried out (isDone) never fails. A stream keeps its reservation.
+func (r Response) Fit(reservation *answerlimit.Reservation, isDone bool) (Response, error) {
 	if err := r.Encode(); err != nil {
 		return Response{}, err
 	}
@@ -51,21 +51,21 @@ func (r Response) Fit(hold *answerlimit.Hold, isDone bool) (Response, error) {
 		return r, nil
 	}
 	if isDone {
-		hold.Claim(int64(len(r.text)))
+		reservation.Claim(int64(len(r.text)))
 		return r, nil
 	}
-	return r, hold.Fit(int64(len(r.text)))
+	return r, reservation.Fit(int64(len(r.text)))
 }
 
-// FitError makes hold that of the answer to an error, which is large where many broken rules each echo their input. It returns the error
-// to answer instead, if there is no room.
-func FitError(hold *answerlimit.Hold, err error) error {
+// FitError fits the reservation to the answer to an error, which is large if many violations each echo their input. It returns the error
+// to answer: err itself, or budget.ErrOverloaded if there is no room.
+func FitError(reservation *answerlimit.Reservation, err error) error {
 	p, _ := errors.AsType[problem.Problem](err)
 	failure, hasRules := p.Body.(body.RuleFailure)
 	if !hasRules {
 		return err
 	}
-	if full := hold.Fit(int64(len(failure.Detail)) * maxEchoedInput); full != nil {
+	if full := reservation.Fit(int64(len(failure.Detail)) * maxEchoedInput); full != nil {
 		return full
 	}
 	return err

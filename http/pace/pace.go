@@ -1,30 +1,30 @@
-// Package pace decides when the other end of a connection is too slow. One rule holds for the bodies that clients send
-// (bodylimit.PacedReader) and for the answers that they read (connlimit): MinRate over each Window of waiting. Time in which
-// nobody waits for the client does not count.
+// Package pace decides whether the client of a connection is too slow. The same rule holds for the bodies that clients send
+// (bodylimit.PacedReader) and for the answers that they read (connlimit): at least MinRate over each Window in which the service waited
+// for the client. Time in which it did not wait does not count.
 package pace
 
 import "time"
 
 const (
-	// MinRate is the fewest bytes a second.
+	// MinRate is the lowest rate allowed, in bytes a second.
 	MinRate = 64 << 10
-	// Window is the waiting over which MinRate has to hold, and the longest wait for the next byte.
+	// Window is how much waiting MinRate is averaged over, and the longest wait for the next byte.
 	Window = 30 * time.Second
-	// windowBytes is what a window has to bring.
+	// windowBytes is the fewest bytes allowed in a window.
 	windowBytes = MinRate * int64(Window/time.Second)
-	// maxSurplus is how many bytes beyond windowBytes count for the next window: the receive buffers between the two ends free
-	// their room in bursts, and a client just above MinRate must not fail for a burst that came a moment early.
+	// maxSurplus is how many bytes beyond windowBytes are carried over to the next window at most: buffers between the two ends drain
+	// in bursts, and a client just above MinRate must not fail because a burst came a moment early.
 	maxSurplus = 512 << 10
 )
 
-// Meter measures one direction of a connection. Its zero value is the beginning of a window. It is not safe for concurrent
+// Meter measures one direction of a connection. The zero value is at the beginning of a window. A Meter is not safe for concurrent
 // use.
 type Meter struct {
 	waited time.Duration // in this window
-	bytes  int64         // in this window, with the surplus of the one before
+	bytes  int64         // in this window, plus the surplus of the one before
 }
 
-// Timeout returns how long the next read or write may wait.
+// Timeout returns how long the next read or write may wait for the client.
 func (m *Meter) Timeout() time.Duration {
 	if m.bytes >= windowBytes {
 		return Window
@@ -32,7 +32,7 @@ func (m *Meter) Timeout() time.Duration {
 	return Window - m.waited
 }
 
-// Add records n bytes for which the client was waited for, and reports whether it is fast enough so far.
+// Add records a read or write of n bytes that waited for the client, and reports whether the client is fast enough so far.
 func (m *Meter) Add(n int64, waited time.Duration) bool {
 	m.bytes += n
 	m.waited += waited

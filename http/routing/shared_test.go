@@ -85,14 +85,14 @@ func TestNoWorkerIsKeptWhileRequestsAreReservedOrASiteIsRead(t *testing.T) {
 			return s.Nearest(ctx, c, body.NearestBody{FindNearest: body.FindNearest{Origin: at(2, 48)}, Sites: &body.SiteFilter{}}.Request())
 		},
 	} {
-		ctx, share := worker.WithShare(t.Context(), workers, "a")
+		ctx, task := worker.WithTask(t.Context(), workers, "a")
 		if err := worker.Acquire(ctx); err != nil { // as if the bounds had been costly
 			t.Fatal(err)
 		}
 		if _, err := ask(ctx); !errors.Is(err, refusal.RoutingUnavailable) {
 			t.Errorf("%s: got %v, want that the router was asked", name, err)
 		}
-		share.Release()
+		task.Release()
 		if own.used != 0 {
 			t.Errorf("%s: a worker was in use during a wait", name)
 		}

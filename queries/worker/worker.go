@@ -1,12 +1,12 @@
-// Package worker bounds how many processors costly queries use at once, so that cheap ones find a free one. A request has a
-// Share in its context. A query counts its work there as it goes along: the first of it is free, for the rest the request needs
-// a worker of a pool that all accounts share, and after each slice of work it waits for its turn again.
+// Package worker limits how many processors costly queries use at once, so that cheap ones find a free one. A worker is the right to
+// use a processor. Each request has a Task in its context, to which its query adds the work it does. The first half millisecond is free;
+// for more work the request needs a worker from a pool that all accounts share, and after each Slice it queues for a worker again.
 //
-//	http/api ── WithShare ──> context ── Yield, Count in the loops of queries ──> Share ── Pool.Acquire ──> a worker
-//	                             └────── Release before a wait for anything else ───┘
+//	http/api ── WithTask ──> context ── Yield, Count in the loops of queries ──> Task ── Pool.Exchange ──> a worker
+//	                            └────── Release before a wait for anything else ───┘
 //
-// A worker must not be kept while a request waits for a log, a database or a server: one that does not answer would hold up
-// every account. Work is estimated and not timed, so that a busy machine makes no query costly.
+// A request must release its worker before it waits for a log, a database or a server: one that does not answer would hold up
+// all accounts. Work is estimated and not timed, so that cheap queries stay cheap on a busy machine.
 package worker
 
 import (
@@ -16,129 +16,130 @@ import (
 )
 
 const (
-	// Free is how much work a request may do without a worker: several times that of a common question.
+	// Free is how much work a request may do without a worker: several times that of a common query.
 	Free = 500 * time.Microsecond
-	// Slice is how much work is done between two turns.
+	// Slice is how much work a request may do with a worker before it queues again.
 	Slice = 5 * time.Millisecond
 )
 
-// Pool hands out workers; budget.Budget is one. Exchange joins the queue of an account, gives back what the request has, and waits for
-// its turn. release gives the new workers back.
+// Pool hands out workers; budget.Budget is one. Exchange joins the queue of an account, calls giveBack, which returns the worker that
+// the request has, and waits for its turn. release gives the new workers back.
 type Pool interface {
 	Exchange(ctx context.Context, account string, workers int64, giveBack func()) (release func(), err error)
 }
 
-// Share is the part of one request in a pool: at most one worker at a time. It is safe for concurrent use.
-type Share struct {
+// Task is the work of one request, or of a part of it that runs concurrently with others. It has at most one worker at a time. It is
+// safe for concurrent use.
+type Task struct {
 	pool    Pool
 	account string
-	parent  *Share // of which this is a part; nil: none
+	parent  *Task // the one that this was forked from; nil: this is a whole request
 
 	mu      sync.Mutex
-	work    time.Duration // done without a worker, or since the last turn
-	release func()        // gives the worker back; nil: the request has none
+	work    time.Duration // since the task got its worker, or without one
+	release func()        // gives the worker back; nil: the task has no worker
 }
 
-type shareKey struct{}
+type taskKey struct{}
 
-// WithShare gives a request a share. Release of the share must be called at the end of its work.
-func WithShare(ctx context.Context, pool Pool, account string) (context.Context, *Share) {
-	s := &Share{pool: pool, account: account}
-	return context.WithValue(ctx, shareKey{}, s), s
+// WithTask returns a context with a new Task for a request. The caller must call Release of the Task at the end of the work.
+func WithTask(ctx context.Context, pool Pool, account string) (context.Context, *Task) {
+	t := &Task{pool: pool, account: account}
+	return context.WithValue(ctx, taskKey{}, t), t
 }
 
-// Fork gives a part of a request's work a share of its own, so that parts which run side by side each have a worker, and none is kept
-// between them. What the request has done without a worker counts for its parts too. Release of the share must be called at the end of
-// the part.
-func Fork(ctx context.Context) (context.Context, *Share) {
-	parent := shareOf(ctx)
+// Fork returns a context with a Task for one of several parts of a request that run concurrently: each then has a worker of its own, and
+// gives it back when it ends. Free work that the request has done counts for each of its parts. The caller must call Release of the
+// Task at the end of the part.
+func Fork(ctx context.Context) (context.Context, *Task) {
+	parent := taskOf(ctx)
 	if parent == nil {
-		return ctx, &Share{}
+		return ctx, &Task{}
 	}
 	parent.mu.Lock()
 	defer parent.mu.Unlock()
-	s := &Share{pool: parent.pool, account: parent.account, parent: parent, work: min(parent.work, Free)}
-	return context.WithValue(ctx, shareKey{}, s), s
+	t := &Task{pool: parent.pool, account: parent.account, parent: parent, work: min(parent.work, Free)}
+	return context.WithValue(ctx, taskKey{}, t), t
 }
 
-// shareOf returns the share of a context; nil: it has none, and all work is free.
-func shareOf(ctx context.Context) *Share {
-	s, _ := ctx.Value(shareKey{}).(*Share)
-	return s
+// taskOf returns the Task of a context, or nil if there is none; then all work is free.
+func taskOf(ctx context.Context) *Task {
+	t, _ := ctx.Value(taskKey{}).(*Task)
+	return t
 }
 
-// Count counts work that was done, and does not wait.
+// Count adds work that was done, without waiting.
 func Count(ctx context.Context, done time.Duration) {
-	if s := shareOf(ctx); s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.work += done
+	if t := taskOf(ctx); t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.work += done
 	}
 }
 
-// Yield counts work that was done, and waits for a worker before more if that is no longer free, or if the slice is used up. Its
-// error is that of ctx or of the pool. Loops call it about every half millisecond.
+// Yield adds work that was done. It waits for a worker if the free work or the slice is used up. Its error is that of ctx or of the
+// pool. Loops call it about every half millisecond.
 func Yield(ctx context.Context, done time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s := shareOf(ctx); s != nil {
-		return s.yield(ctx, done)
+	if t := taskOf(ctx); t != nil {
+		return t.yield(ctx, done)
 	}
 	return nil
 }
 
-// Acquire waits for a worker before work that is costly and cannot give way.
+// Acquire waits for a worker before costly work that does not call Yield.
 func Acquire(ctx context.Context) error { return Yield(ctx, Free) }
 
 // Release gives the worker back until the next Yield, if the request has one.
 func Release(ctx context.Context) {
-	if s := shareOf(ctx); s != nil {
-		s.Release()
+	if t := taskOf(ctx); t != nil {
+		t.Release()
 	}
 }
 
-func (s *Share) yield(ctx context.Context, done time.Duration) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.work += done
-	if s.work < Free || s.release != nil && s.work < Slice {
+func (t *Task) yield(ctx context.Context, done time.Duration) (err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.work += done
+	if t.work < Free || t.release != nil && t.work < Slice {
 		return nil
 	}
-	if s.release, err = s.pool.Exchange(ctx, s.account, 1, s.giveBack); err == nil {
-		s.work = 0
+	if t.release, err = t.pool.Exchange(ctx, t.account, 1, t.giveBack); err == nil {
+		t.work = 0
 	}
 	return err
 }
 
-// HasWorker reports whether the request has a worker now.
-func (s *Share) HasWorker() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.release != nil
+// HasWorker reports whether the task has a worker now.
+func (t *Task) HasWorker() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.release != nil
 }
 
-// Release gives the worker back until the next Yield, if the request has one.
-func (s *Share) Release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.giveBack()
-	if s.parent != nil {
-		s.parent.noteWork(s.work)
+// Release gives the worker back until the next Yield, if the task has one.
+func (t *Task) Release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.giveBack()
+	if t.parent != nil {
+		t.parent.noteFreeWork(t.work)
 	}
 }
 
-// noteWork takes over how much a part has done without a worker.
-func (s *Share) noteWork(done time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.work = max(s.work, min(done, Free))
+// noteFreeWork raises the free work that counts as done to that of a part.
+func (t *Task) noteFreeWork(done time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.work = max(t.work, min(done, Free))
 }
 
-// giveBack gives the worker back. What the request has done stays counted, so that it cannot begin anew with free work. The lock is held.
-func (s *Share) giveBack() {
-	if s.release != nil {
-		s.release()
-		s.release, s.work = nil, max(s.work, Free)
+// giveBack gives the worker back. The free work stays used up: more work needs a worker again. The lock is held.
+func (t *Task) giveBack() {
+	if t.release != nil {
+		t.release()
+		t.release, t.work = nil, max(t.work, Free)
 	}
 }

@@ -29,13 +29,13 @@ func (p *fakePool) Exchange(_ context.Context, _ string, n int64, giveBack func(
 
 func TestTheFirstWorkOfARequestNeedsNoWorker(t *testing.T) {
 	t.Parallel()
-	ctx, share := worker.WithShare(t.Context(), &fakePool{}, "a")
+	ctx, task := worker.WithTask(t.Context(), &fakePool{}, "a")
 	const pieces = 10
 	for n := 1; n <= 2*pieces; n++ {
 		if err := worker.Yield(ctx, worker.Free/pieces); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := share.HasWorker(), n >= pieces; got != want {
+		if got, want := task.HasWorker(), n >= pieces; got != want {
 			t.Fatalf("after %d of %d free pieces it has a worker: %v, want %v", n, pieces, got, want)
 		}
 	}
@@ -43,12 +43,12 @@ func TestTheFirstWorkOfARequestNeedsNoWorker(t *testing.T) {
 
 func TestWorkNeedsAWorkerOnlyIfMoreFollows(t *testing.T) {
 	t.Parallel()
-	ctx, share := worker.WithShare(t.Context(), &fakePool{}, "a")
+	ctx, task := worker.WithTask(t.Context(), &fakePool{}, "a")
 	worker.Count(ctx, 10*worker.Free)
-	if share.HasWorker() {
+	if task.HasWorker() {
 		t.Error("it has a worker although no work follows")
 	}
-	if err := worker.Yield(ctx, 0); err != nil || !share.HasWorker() {
+	if err := worker.Yield(ctx, 0); err != nil || !task.HasWorker() {
 		t.Errorf("it has no worker although work follows (%v)", err)
 	}
 }
@@ -56,8 +56,8 @@ func TestWorkNeedsAWorkerOnlyIfMoreFollows(t *testing.T) {
 func TestEachSliceOfWorkIsATurn(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, share := worker.WithShare(t.Context(), pool, "a")
-	defer share.Release()
+	ctx, task := worker.WithTask(t.Context(), pool, "a")
+	defer task.Release()
 	if err := worker.Acquire(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestEachSliceOfWorkIsATurn(t *testing.T) {
 func TestAWorkerIsGivenBackBeforeAWaitAndWorkIsFreeOnlyOnce(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pool, "a")
 	if err := worker.Acquire(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +82,10 @@ func TestAWorkerIsGivenBackBeforeAWaitAndWorkIsFreeOnlyOnce(t *testing.T) {
 	if n := pool.inUse.Load(); n != 0 {
 		t.Errorf("%d workers in use after Release, want 0", n)
 	}
-	if err := worker.Yield(ctx, 0); err != nil || !share.HasWorker() {
+	if err := worker.Yield(ctx, 0); err != nil || !task.HasWorker() {
 		t.Errorf("it continues without a worker (%v)", err)
 	}
-	share.Release()
+	task.Release()
 	if n := pool.inUse.Load(); n != 0 {
 		t.Errorf("%d workers in use at the end, want 0", n)
 	}
@@ -94,9 +94,9 @@ func TestAWorkerIsGivenBackBeforeAWaitAndWorkIsFreeOnlyOnce(t *testing.T) {
 func TestWithoutAWorkerThereIsNoMoreWork(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{err: errors.New("no worker is free")}
-	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pool, "a")
 	for range 2 {
-		if err := worker.Acquire(ctx); !errors.Is(err, pool.err) || share.HasWorker() {
+		if err := worker.Acquire(ctx); !errors.Is(err, pool.err) || task.HasWorker() {
 			t.Errorf("got %v, want the error of the pool", err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestWithoutAWorkerThereIsNoMoreWork(t *testing.T) {
 func TestARequestOfSeveralGoroutinesHasOneWorker(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, share := worker.WithShare(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pool, "a")
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
@@ -120,7 +120,7 @@ func TestARequestOfSeveralGoroutinesHasOneWorker(t *testing.T) {
 		})
 	}
 	group.Wait()
-	share.Release()
+	task.Release()
 	if n := pool.inUse.Load(); n != 0 {
 		t.Errorf("%d workers in use at the end, want 0", n)
 	}
@@ -129,8 +129,8 @@ func TestARequestOfSeveralGoroutinesHasOneWorker(t *testing.T) {
 func TestWorkEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]context.Context{
-		"with a share": func() context.Context { ctx, _ := worker.WithShare(t.Context(), &fakePool{}, "a"); return ctx }(),
-		"without one":  t.Context(),
+		"with a task": func() context.Context { ctx, _ := worker.WithTask(t.Context(), &fakePool{}, "a"); return ctx }(),
+		"without one": t.Context(),
 	} {
 		ctx, leave := context.WithCancel(client)
 		worker.Count(ctx, time.Hour)
@@ -148,8 +148,8 @@ func TestWorkEndsWithTheClient(t *testing.T) {
 func TestPartsOfARequestShareTheFreeWorkAndEachHasAWorkerThen(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, share := worker.WithShare(t.Context(), pool, "a")
-	defer share.Release()
+	ctx, task := worker.WithTask(t.Context(), pool, "a")
+	defer task.Release()
 	first, one := worker.Fork(ctx)
 	if err := worker.Yield(first, worker.Free/2); err != nil || one.HasWorker() {
 		t.Errorf("the first part has a worker: %v (%v), want none", one.HasWorker(), err)
@@ -172,7 +172,7 @@ func TestPartsOfARequestShareTheFreeWorkAndEachHasAWorkerThen(t *testing.T) {
 	}
 	three.Release()
 	four.Release()
-	if got := pool.inUse.Load(); got != 0 || share.HasWorker() {
+	if got := pool.inUse.Load(); got != 0 || task.HasWorker() {
 		t.Errorf("%d workers are kept between parts", got)
 	}
 }

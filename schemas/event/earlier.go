@@ -1,28 +1,27 @@
 package event
 
-// The first versions of events that have another one since. Logs hold them for ever, and a log whose format is lower than
-// the later version needs still gets them (see format.go). Nobody else sees them: Decode returns the later version, and
-// Earlier makes the first one out of that.
+// This file has the first versions of events that have a second one. Logs keep them forever, and they are still written to a log whose
+// format is too low for the second version (see format.go). The rest of the program sees only second versions: Decode returns those, and
+// Earlier converts them back.
 //
-// What the later versions seal is in clear here. Decode marks it (see Clear), so that a reader who opens sealed texts knows
-// that there is nothing to open.
+// Texts that the second versions seal are in clear here. Decode marks them (see Clear), so that a reader that opens sealed texts leaves
+// them unchanged.
 
-// earlierVersion is an event of a version that another one has replaced.
+// earlierVersion is an event of a version that has been replaced.
 type earlierVersion interface {
 	Event
-	// later returns the event in the version after it, its personal texts marked as clear.
+	// later returns the event in the next version, with its personal texts marked as clear.
 	later() Event
 }
 
 // laterVersion is an event of a version that has replaced another one.
 type laterVersion interface {
 	Event
-	// earlier returns the event in the version before it. Its personal texts must be neither sealed nor marked.
+	// earlier returns the event in the previous version. Its personal texts must be neither sealed nor marked.
 	earlier() Event
 }
 
-// Latest returns an event of an earlier version as Decode does: in its latest version. Any other event is returned
-// unchanged.
+// Latest converts an event of an earlier version to the latest one, as Decode does. Any other event is returned unchanged.
 func Latest(e Event) Event {
 	if v, ok := e.(earlierVersion); ok {
 		return v.later()
@@ -30,7 +29,7 @@ func Latest(e Event) Event {
 	return e
 }
 
-// Earlier returns an event as a log of a lower format gets it. An event that has one version is returned unchanged.
+// Earlier converts an event to the previous version, for a log of a lower format. An event with a single version is returned unchanged.
 func Earlier(e Event) Event {
 	if v, ok := e.(laterVersion); ok {
 		return v.earlier()

@@ -8,7 +8,7 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// Follow returns a Clock that follows a wall clock to whatever that is set: elapsed time is set with it, as on a machine that sleeps.
+// Follow returns a Clock that follows every change of a wall clock: elapsed time changes with it, as on a machine that sleeps.
 func Follow(wall func() time.Time) *clock.Clock {
 	return clock.New(clock.Options{Sources: clock.Sources{Wall: wall, Elapsed: ElapsedOf(wall)}, Log: slog.New(slog.DiscardHandler)})
 }

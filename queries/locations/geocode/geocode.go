@@ -32,8 +32,8 @@ func New(a *live.Vintage) *Geocoder { return &Geocoder{a} }
 //
 // Sites of a request may be geocoded side by side. Once they are costly together, each waits for a worker (package worker).
 func (s *Geocoder) Geocode(ctx context.Context, c locations.Content) (p locations.Position, found bool, err error) {
-	ctx, share := worker.Fork(ctx)
-	defer share.Release()
+	ctx, task := worker.Fork(ctx)
+	defer task.Release()
 	if err := worker.Yield(ctx, 0); err != nil { // what the sites before this one cost
 		return locations.Position{}, false, err
 	}

@@ -32,8 +32,8 @@ func (p *turns) Exchange(_ context.Context, _ string, _ int64, giveBack func()) 
 
 // run does work in a request of a pool.
 func (p *turns) run(ctx context.Context, work func(context.Context) error) error {
-	ctx, share := worker.WithShare(ctx, p, "a")
-	defer share.Release()
+	ctx, task := worker.WithTask(ctx, p, "a")
+	defer task.Release()
 	return work(ctx)
 }
 
