@@ -22,8 +22,8 @@ type Codec struct {
 // NewCodec returns a codec whose data keys come from vault, for a log of the highest format.
 func NewCodec(vault Vault) *Codec { return &Codec{vault: vault} }
 
-// WithFormat returns the codec for a log whose format hasFormat tells (commands/deployment). What the log's format does not
-// allow yet is written as before it.
+// WithFormat returns the codec for a log whose format hasFormat reports (commands/deployment). Events that the log's format does not
+// allow yet are written in their earlier version.
 func (c *Codec) WithFormat(hasFormat func(ctx context.Context, format int) (bool, error)) *Codec {
 	return &Codec{c.vault, hasFormat}
 }

@@ -19,7 +19,7 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// strangerCommand measures what a hostile stranger with a valid key costs everybody else.
+// strangerCommand measures what a hostile stranger with a valid key costs the other customers.
 func (p program) strangerCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "stranger",

@@ -1,7 +1,7 @@
 // Command check runs every check of the project, for developers and CI alike. It installs the tools that the tests need
 // where it can, starts a Postgres of its own and a PgBouncer before it, and runs the steps of steps.go in order. The first step that fails ends it.
-// Its constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing. Only the search for
-// published vulnerabilities is left out where its database cannot be reached, and the output says so.
+// Exit code 0 means that nothing failed and that no test was skipped because a service was missing. Only the search for
+// published vulnerabilities is left out if its database cannot be reached, and the output says so.
 //
 // Run it in the root of the module: runChecks calls installMissingTools, installRouters, installClientTools, startPostgres and
 // startPgBouncer, then reportNewerReleases and checkVulnerabilities, and then step.runCommand for each step.

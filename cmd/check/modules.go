@@ -21,7 +21,7 @@ type module struct {
 }
 
 // reportNewerReleases prints which modules that this one requires directly have a newer release. It is a report and not a check: a
-// release by somebody else, a proxy that refuses a listing, or a machine without a network fails no run.
+// release of another project, a proxy that refuses a listing, or a machine without a network does not fail a run.
 func reportNewerReleases(ctx context.Context, w io.Writer) {
 	fmt.Fprintln(w, "== newer releases of the modules in go.mod")
 	found, err := listDirectModules(ctx)
@@ -88,7 +88,7 @@ func decodeModules(listed []byte) (all []module, err error) {
 	return all, nil
 }
 
-// runGo returns what a go command writes to standard output. What it writes to standard error is shown.
+// runGo returns what a go command writes to standard output. Its standard error is shown.
 func runGo(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := newCommand(ctx, append([]string{"go"}, args...)...)
 	cmd.Stdout = nil
@@ -125,8 +125,8 @@ func describeReleases(all []module) (lines []string) {
 // and not a tool of go.mod, whose dependencies would be this module's too.
 const vulnerabilityScanner = "golang.org/x/vuln/cmd/govulncheck@v1.9.0"
 
-// checkVulnerabilities runs the vulnerabilityScanner on all packages. A finding is an error. Where the scanner cannot be downloaded, or
-// its database cannot be reached, it says so in one line, and that is no error.
+// checkVulnerabilities runs the vulnerabilityScanner on all packages. A finding is an error. If the scanner cannot be downloaded, or
+// its database cannot be reached, it says so in one line, and that is not an error.
 func checkVulnerabilities(ctx context.Context, w io.Writer) error {
 	fmt.Fprintln(w, "== published vulnerabilities:", vulnerabilityScanner)
 	folder, err := os.MkdirTemp("", "lieudit-check-")
@@ -143,8 +143,8 @@ func checkVulnerabilities(ctx context.Context, w io.Writer) error {
 	return runScanner(ctx, w, filepath.Join(folder, "govulncheck"), "./...")
 }
 
-// What govulncheck says: the status with which it exits if it found something, and how its message begins if its database is not
-// reached. Every other status but 0 means that it could not do its work.
+// The results of govulncheck: its exit status if it found something, and the beginning of its message if its database was not reached.
+// Any other status except 0 means that it could not do its work.
 const (
 	foundVulnerabilities = 3
 	databaseUnreachable  = "govulncheck: fetching vulnerabilities:"

@@ -114,7 +114,7 @@ func TestAClockAheadForAMomentCountsNothing(t *testing.T) {
 	if got := svc.usageOfPeriod(t, novemberDays); got != 100 {
 		t.Errorf("the area shows %d used, want 100", got)
 	}
-	issued := svc.runCommand(t, "account show counted --json") // what does not count goes on
+	issued := svc.runCommand(t, "account show counted --json") // requests that are not counted still work
 	if !strings.Contains(issued, "2026-11-26") {
 		t.Errorf("the account is shown as %s", issued)
 	}
@@ -182,7 +182,7 @@ func makeLogAhead(t *testing.T, m *machineClock, data string, later int) (key st
 	return key
 }
 
-// What an earlier program has counted ahead is void once an operator says that the clock is right: November counts to its quota, and the
+// Requests that an earlier program has counted ahead are void once an operator says that the clock is right: November counts to its quota, and the
 // later period from zero when it begins.
 func TestAPeriodOpenedAheadIsVoid(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"lieudit/cmd/lieudit/service"
 )
 
-// What DNS rebinding would let a web page read: its own name stands in Host.
+// With DNS rebinding a web page would read these: the Host header has the name of the page.
 func TestHealthMetricsAndProfilesAreNotServedByTheNameOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	svc, err := tryStartService(t, func(c *service.Config) { c.OpsHosts = []string{"lieudit-a:8082"} })

@@ -65,7 +65,7 @@ func (p *process) anonymousMiB(t *testing.T) int {
 	return kib >> 10
 }
 
-// readPaced reads an answer of a list at so many bytes a second, and calls meanwhile once a second.
+// readPaced reads an answer of a list at rate bytes a second, and calls meanwhile once a second.
 func readPaced(t *testing.T, p *process, key string, rate int64, meanwhile func()) (body []byte) {
 	t.Helper()
 	c := requestUnread(t, p, 1, key, largeList)[0]

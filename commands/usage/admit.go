@@ -145,7 +145,7 @@ func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g ac
 }
 
 // payingPeriod returns the open period that pays for a grant's account, with the caps of those that share it. Terms are those of the
-// time that the period covers, which is not now where this instance's clock is behind or ahead of the log's, and not the time when the
+// time that the period covers, which is not now if this instance's clock is behind or ahead of the log's, and not the time when the
 // grant was read: so a sub-client that leaves its agency at the end of a period is paid for by one contract in each.
 func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time) (*activePeriod, error) {
 	p, err := m.currentPeriod(ctx, wait, g, now)

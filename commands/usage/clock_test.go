@@ -133,7 +133,7 @@ func TestNoPeriodIsClosedByAClockInDoubt(t *testing.T) {
 	})
 }
 
-// appendAhead appends a period of the contract a that is ahead, with requests of so many keys on two days.
+// appendAhead appends a period of the contract a that is ahead, with requests of a number of keys on two days.
 func appendAhead(t *testing.T, log eventstore.Store, period plan.Period, keys int) {
 	t.Helper()
 	stream := ledger.StreamName("a", period.First)
@@ -199,7 +199,7 @@ func TestWhatWasCountedAheadIsTakenBack(t *testing.T) {
 }
 
 // The clocks of the log and of the instance were ahead together, and are right again: the instance leaves the later period at once, so
-// that nothing is counted where all is taken back.
+// that nothing is counted in a period that is taken back.
 func TestAnInstanceLeavesAPeriodAhead(t *testing.T) {
 	t.Parallel()
 	c := newFakeClock(parseTime(t, "2026-04-02T12:00:00+02:00"))
@@ -222,7 +222,7 @@ func TestAnInstanceLeavesAPeriodAhead(t *testing.T) {
 	checkTotal(t, log, streamOf("a", "2026-03-21"), 1)
 }
 
-// What is closed was billed, and what nobody opened holds nothing.
+// A closed period was billed, and a period that was never opened holds no requests.
 func TestAClosedPeriodAheadStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	period := plan.PeriodAt(anchor, parseTime(t, "2026-04-02T12:00:00+02:00"))

@@ -19,7 +19,7 @@
 // activePeriod, however long the log takes; other events of its stream may be appended meanwhile (appendNamed). Each request
 // waits for a limited time only (wait.go). What was counted for one that left without an answer is refunded.
 //
-// Around that path: period.go opens and switches periods, clock.go says whether the time is known, run.go follows the accounts and ends
+// Around that path: period.go opens and switches periods, clock.go reports whether the time is known, run.go follows the accounts and ends
 // the instance, closing.go closes and corrects periods, ahead.go takes back what was counted in a period that has not begun. An audit folds the whole log again in queries/usage/reconcile.
 package usage
 

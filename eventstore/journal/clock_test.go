@@ -52,7 +52,7 @@ func TestAJumpOfTheClockIsNotStamped(t *testing.T) {
 	}
 }
 
-// Times follow the clock, but do not fall when it is set back a little. What a clock that was far ahead has stamped does not hold
+// Times follow the clock, but do not fall when it is set back a little. A time stamped by a clock that was far ahead does not keep
 // the log's time there.
 func TestTimesFallOnlyBehindOneThatIsFarAhead(t *testing.T) {
 	t.Parallel()

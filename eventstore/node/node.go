@@ -112,7 +112,7 @@ func New(log Log, o Options) *Node {
 	return &Node{log: log, options: o, lockSeed: maphash.MakeSeed()}
 }
 
-// What one connection may use. A client that has more calls than maxCalls waits for one of them to end.
+// The limits of one connection. A client that has more calls than maxCalls waits for one of them to end.
 const (
 	maxMessageSize   = 16 << 20         // over MaxAppendBytes: a large event gets EventStoreDB's refusal and not the transport's
 	maxHeaderSize    = 16 << 10         // bytes of a call's headers, which stay in memory as long as the call. gRPC's default is 16 MiB

@@ -23,8 +23,8 @@ type dialect struct {
 	numberedPlaceholders bool // placeholders are $1, $2… and not "?"
 	columnArrays         bool // a whole column of rows can be passed as one array
 	namedSchemas         bool // one database holds many schemas; else each generation is a file of its own
-	advisoryLocks        bool // transactions take their turn by a lock with a name; else every one that writes waits for the one before
-	hasWAL               bool // overwritten data stays in a log of writes until TruncateWAL; else it stays in the tables' files
+	advisoryLocks        bool // transactions take turns by a named lock; otherwise each one that writes waits for the one before
+	hasWAL               bool // overwritten data stays in a log of writes until TruncateWAL; otherwise it stays in the tables' files
 	samplesValues        bool // statistics for the planner hold values of columns
 
 	columnTypes   map[table.ColumnType]string

@@ -231,8 +231,8 @@ func (s *Registry) DropSuperseded(ctx context.Context, m table.ReadModel) ([]str
 }
 
 // Superseded returns those of all generations that no reader of the model goes back to: the retired ones of its version, except the last
-// that served before the one that serves. That one stays, since other instances may be about to read it. There are none while no
-// generation serves. Other versions are of other programs, which may still run.
+// that served before the one that serves. That one stays, since other instances may be about to read it. If no generation
+// serves, it returns none. Other versions are of other programs, which may still run.
 func Superseded(all []Generation, m table.ReadModel) (superseded []Generation) {
 	var predecessor Generation
 	isServed := false

@@ -52,7 +52,7 @@ type Range[R any] struct {
 // One statement measures the rows and reads those that fit. Both databases know the length of a long text without reading it.
 func SelectWithin[R any](ctx context.Context, q Querier, t table.Table[R], r Range[R]) (rows []R, more bool, err error) {
 	key := joinNames(t.Columns[:t.KeyColumns])
-	// One row more than fits shows whether there are more: it comes where all but the last two rows before it fit.
+	// One row more than fits shows whether there are more: a row is returned if all but the last two rows before it fit.
 	rows, err = Select(ctx, q, t, "where ("+key+") in (select "+key+" from (select "+key+
 		", sum(size) over (order by "+r.Order+" rows between unbounded preceding and 2 preceding) as size_before from (select "+r.Order+
 		", octet_length("+r.Column+") as size from {"+t.Name+"} where "+r.Where+" order by "+r.Order+

@@ -22,10 +22,10 @@ import (
 //	Tx.RequireScrub ── a row of {scrub}, in the transaction that deletes ──► DB.Scrub, at most once an Interval:
 //	    awaitReaders ─► lock against writers ─► copyTable… ─► lock against readers ─► swapTable…, the mark is cleared ─► commit
 //
-// A crash, or a disk that is too full for the copy, undoes all of it, and the mark stays. Of several instances one scrubs; the
-// others find the mark cleared. Nothing here reaches the write-ahead log of Postgres, replicas and dumps.
+// A crash, or a disk that is too full for the copy, undoes all of it, and the mark stays. If there are several instances, one scrubs and
+// the others find the mark cleared. Nothing here reaches the write-ahead log of Postgres, replicas and dumps.
 
-// ScrubTable says whether a Postgres database is to be scrubbed: one row, with the time of the first deletion since the last
+// ScrubTable records whether a Postgres database must be scrubbed: one row, with the time of the first deletion since the last
 // scrub (due, 0 for none) and of the last scrub (done). Whoever calls RequireScrub has made it with Create.
 var ScrubTable = table.Def{Name: "scrub", KeyColumns: 1, Columns: []table.Column{
 	{Name: "id", Type: table.Integer}, {Name: "due", Type: table.Timestamp}, {Name: "done", Type: table.Timestamp},

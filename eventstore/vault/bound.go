@@ -226,8 +226,8 @@ func (b *Bound) Run(ctx context.Context) error {
 	}
 }
 
-// scrub takes destroyed keys out of the database's files, under the lease. Where that fails, Reachable says so until a later
-// one succeeds.
+// scrub takes destroyed keys out of the database's files, under the lease. If that fails, Reachable says so until a later
+// scrub succeeds.
 func (b *Bound) scrub(ctx context.Context) {
 	defer b.keepLease(ctx)()
 	err := b.vault.scrub(ctx)

@@ -205,7 +205,7 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 }
 
 // overwriteKeys destroys the keys in the database. A subject without a row gets one that is destroyed. TruncateWAL then
-// removes old keys from a write-ahead log of SQLite, where there is one; on Postgres scrub removes them from the files later.
+// removes old keys from the write-ahead log of SQLite, if there is one; on Postgres scrub removes them from the files later.
 func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []string) error {
 	now := int64(table.InstantOf(v.wall()))
 	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {

@@ -23,7 +23,7 @@ func queryAddresses[T any](h *handler, query func(*live.Engine) (T, error)) (T, 
 // addressBytes is what an address takes in an answer that is built of it.
 const addressBytes = 2 << 10
 
-// reserveAddresses reserves memory for an answer of so many addresses. It is called before a vintage is held: to wait must not keep one.
+// reserveAddresses reserves memory for an answer of n addresses. It must be called before a vintage is held, since no vintage may be held during a wait.
 func reserveAddresses(c call, n int) error { return c.Answer.Reserve(int64(n) * addressBytes) }
 
 // completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is no error:

@@ -57,7 +57,7 @@ type Env struct {
 	Bodies   *budget.Budget     // of large bodies
 	Answers  *budget.Budget     // of large answers
 	Lists    *budget.Budget     // of long lists: how many are read at once
-	Workers  *budget.Budget     // of costly questions and of files; NewWorkers makes it
+	Workers  *budget.Budget     // of costly queries and of files; NewWorkers makes it
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock

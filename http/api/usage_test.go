@@ -244,7 +244,7 @@ func TestTheMeterAdmitsAfterSyntaxAndSettlesAfterWork(t *testing.T) {
 	}
 }
 
-// An instance may count in another period than the one of its clock: where that is closed, or has not begun by the log's clock.
+// An instance may count in another period than the one of its clock, if that is closed or has not begun by the log's clock.
 func TestMeShowsTheDatesOfThePeriodThatItCountsIn(t *testing.T) {
 	t.Parallel()
 	period := plan.Period{First: plan.Date{Year: 2027, Month: 1, Day: 31}, Next: plan.Date{Year: 2027, Month: 2, Day: 28}}

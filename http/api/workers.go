@@ -9,15 +9,15 @@ import (
 	"lieudit/queries/worker"
 )
 
-// NewWorkers returns the budget of costly questions and of files: how many of them are worked on at once, and half of that for one
-// account. One processor stays free for all other requests if there are several.
+// NewWorkers returns the budget of workers for costly queries and files: how many run at once, and half as many for one account. If there
+// are several processors, one stays free for all other requests.
 func NewWorkers() *budget.Budget {
 	workers := int64(max(1, runtime.GOMAXPROCS(0)-1))
 	return budget.New(workers, (workers+1)/2)
 }
 
-// runShared does the work of a request that only reads. If the work is costly, it has a worker of those that all accounts share,
-// which encodes the answer too.
+// runShared does the work of a request that only reads. If the work is costly, it gets a worker of those that all accounts share, and
+// keeps it until the answer is encoded.
 func (h *handler) runShared(ctx context.Context, account string, do func(context.Context) (kit.Response, error)) (kit.Response, error) {
 	ctx, task := worker.WithTask(ctx, h.Workers, account)
 	defer task.Release()

@@ -1,7 +1,6 @@
 // Package bodylimit limits what request bodies cost: how many of their bytes are in memory at once (Limit, by a
-// budget.Budget), and how slowly a client may send them (PacedReader). Its constraint is the order of checks: of a body larger than Small nothing is read
-// before Admission.Allow has agreed and the body holds its share of the budget. (Where the client declares no length, the
-// first Small+1 bytes are read to find out.)
+// budget.Budget), and how slowly a client may send them (PacedReader). A body larger than Small is not read before Admission.Allow has
+// agreed and the body holds its share of the budget. (If the client declares no length, the first Small+1 bytes are read to find out.)
 //
 //	connlimit ──> PacedReader ──> api, customerarea: Limit ──> limitedBody ──> kit.Decoder: Read
 //	                                                                      │ first Read of a large body
@@ -34,8 +33,8 @@ type Admission struct {
 
 // Limit replaces the body of a request by one that is read within the admission's limit and the budget. Reads beyond the
 // limit fail with a *http.MaxBytesError. Reads of a large body that is not admitted fail with the error of Allow, with
-// budget.ErrOverloaded, or with the error of the request's context. A large body takes a share of its declared length, else of
-// the limit, on its first read. The caller must call release once it no longer needs what was read; the share is held
+// budget.ErrOverloaded, or with the error of the request's context. On its first read, a large body takes a share of its declared length, or of
+// the limit if it declares none. The caller must call release once it no longer needs what was read; the share is held
 // until then.
 func Limit(b *budget.Budget, r *http.Request, a Admission) (release func()) {
 	if r.Body == nil || r.Body == http.NoBody {

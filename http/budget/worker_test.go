@@ -66,7 +66,7 @@ func TestAccountsTakeTurnsAtAWorkerThoughOneHasManyLongRequests(t *testing.T) {
 		})
 		group.Wait()
 		if want := 7 * worker.Slice; took > want {
-			t.Errorf("three slices took %v beside another account, want at most %v", took, want)
+			t.Errorf("three slices took %v along with another account, want at most %v", took, want)
 		}
 		first := slices.Index(r.accounts, "honest")
 		if got, want := fmt.Sprint(r.accounts[first:first+5]), "[honest attacker honest attacker honest]"; got != want {

@@ -1,6 +1,6 @@
 // Package connlimit limits the number of open connections of a listener, and closes idle ones to make room for new ones. It ends
-// connections whose clients send or read too slowly (package pace). Its constraint: the handler's work is never timed out, and an
-// idle connection is closed for another only at the limit.
+// connections whose clients send or read too slowly (package pace). It never times out the work of a handler, and closes an
+// idle connection for another only at the limit.
 //
 //	net.Listener ──> Listener.Accept ──> *conn ──> http.Server ──> handler ──> exchange ──> the server's own handler
 //	                     ^                  │ trackState: active or idle          ├── bodylimit.PacedReader: the body in time
@@ -34,8 +34,8 @@ import (
 const minPause, maxPause = 5 * time.Millisecond, time.Second
 
 // Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: the
-// connection that has served no request for longest. While none is idle, new connections wait, the first in admitConn and the
-// others in the system's accept queue; none is refused.
+// connection that has served no request for longest. If no connection is idle, new ones wait, the first in admitConn and the
+// others in the system's accept queue; they are not refused.
 // It is safe for concurrent use.
 type Listener struct {
 	net.Listener
@@ -214,7 +214,7 @@ func (l *Listener) evictIdle() bool {
 	return true
 }
 
-// chooseEviction returns the connection that is idle longest; nil: none is idle.
+// chooseEviction returns the connection that has been idle longest, or nil if no connection is idle.
 func (l *Listener) chooseEviction() *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()

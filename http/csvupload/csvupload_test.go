@@ -422,7 +422,7 @@ func TestNamesAndHeadsOfPartsAreBounded(t *testing.T) {
 	}{
 		{"a field", file + fmt.Sprintf(part, long, "", "1"), nil},
 		{"two fields of long names", file + fmt.Sprintf(part, long, "", "1") + fmt.Sprintf(part, long, "", "1"), refusal.RequestMalformed},
-		{"a long name beside a long value", file + fmt.Sprintf(part, long, "", long), refusal.RequestMalformed},
+		{"a long name with a long value", file + fmt.Sprintf(part, long, "", long), refusal.RequestMalformed},
 		{"a file and a field of long names", fmt.Sprintf(part, long, "", "1") + fmt.Sprintf(part, "data", `; filename="`+long+`"`, "a\n1\n"), refusal.RequestMalformed},
 		{"a head of a mebibyte", file + fmt.Sprintf(part, "b", "\r\nX-Y: "+strings.Repeat("n", 1<<20), "1"), refusal.RequestMalformed},
 		{"text before the first part", strings.Repeat("\r\n", 1<<20) + file, refusal.RequestMalformed},

@@ -123,7 +123,7 @@ func (g *headGuard) Read(p []byte) (int, error) {
 }
 
 // readProblem returns the error to answer if a form was not read to its end. An error that package problem does not know means that the
-// client broke off, or sent something else than a form.
+// client broke off, or did not send a form.
 func readProblem(err error) error {
 	if _, known := problem.FromError(err); err != nil && known {
 		return err

@@ -29,7 +29,7 @@ type item struct {
 	Text string `json:"text"`
 }
 
-// newList is a list of n items with so many bytes of text, read three at once, and its body as it is encoded at once.
+// newList returns a list of n items with texts of some bytes, read three at a time, and its body to be encoded at once.
 func newList(n, bytes int, fail error) (l *kit.List[item], whole page) {
 	whole = page{Status: `a "results":[] & <b>`, Results: []item{}, Cursor: "next"}
 	for i := range n {

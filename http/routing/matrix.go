@@ -110,7 +110,7 @@ func (s *Service) findSites(ctx context.Context, q search.Query) ([]sites.Site, 
 	return found, nil
 }
 
-// withoutContent is a site with what a bound needs of it. What is left out may take 100 times as much memory.
+// withoutContent returns a site with only the fields that a bound needs. The others may take 100 times as much memory.
 func withoutContent(s sites.Site) sites.Site {
 	return sites.Site{
 		Referential: s.Referential, ExternalID: s.ExternalID, Content: sites.Content{Name: s.Name, IDBan: s.IDBan, Lat: s.Lat, Lon: s.Lon},

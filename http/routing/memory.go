@@ -5,7 +5,7 @@ import (
 	"lieudit/schemas/body"
 )
 
-// What answers take of memory at most, as a rule: it is reserved before the router is asked, and corrected once the answer is built.
+// Estimates of the most memory that answers take. It is reserved before the router is called, and corrected once the answer is built.
 const (
 	boundBytes = 2 << 10 // a bound with its address
 	cellBytes  = 64      // of a matrix
@@ -15,7 +15,7 @@ const (
 	drawnBytesPerMetre = 8
 )
 
-// drawingBytes is what routes through bounds take: so many of them, drawn as p says. Their steps are drawn once more.
+// drawingBytes estimates the memory of a number of routes through bounds, drawn as p says. The shapes of steps are drawn in addition.
 func (p painter) drawingBytes(bounds []bound, routes int) int64 {
 	size := int64(len(bounds)) * boundBytes
 	if !p.wantsGeometry() && !p.Steps {

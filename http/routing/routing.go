@@ -61,13 +61,13 @@ type SiteFinder interface {
 type Caller struct {
 	Account string
 	Part    string // of the request that was decoded: "query" or "body"
-	// Reserve counts so many requests before the work. Its error is the refusal to answer with.
-	Reserve func(ctx context.Context, requests int64) error
-	// ReserveMemory waits for so many bytes of memory for an answer, before the router is asked.
+	// Reserve reserves n requests before the work. Its error is the refusal to answer with.
+	Reserve func(ctx context.Context, n int64) error
+	// ReserveMemory reserves memory for an answer, and may wait for it. It is called before the router.
 	ReserveMemory func(bytes int64) error
 }
 
-// reserve counts requests before the work. The log that counts them may not answer, so no worker is kept meanwhile.
+// reserve reserves requests before the work. The log that counts them may not answer, so the worker is released first.
 func (c Caller) reserve(ctx context.Context, requests int64) error {
 	worker.Release(ctx)
 	return c.Reserve(ctx, requests)

@@ -1,11 +1,11 @@
 // Package audit fills the audit trail: one row for every event of accounts, tokens and customers' locations, as an auditor
-// reads it, and one row for every site that an event changed. What people typed into an event (reason, labels, names) is in
-// a row of its own, which an erasure deletes. It never sees what the log says of a site, and it shows of a hash only the
+// reads it, and one row for every site that an event changed. The texts of an event that people typed (reason, labels, names) are
+// in a row of their own, which an erasure deletes. It never sees what the log says of a site, and it shows of a hash only the
 // first characters.
 //
 // The projector calls the handlers of Model with each decoded event. A handler makes an entry of the event's place and
 // metadata (newEntry), adds who and what the event is about, its sentence from the catalog and its data as JSON, and puts
-// it into the changeset, beside its texts (putTexts). An event of the catalog needs nothing in this package.
+// it into the changeset, along with its texts (putTexts). An event of the catalog needs nothing in this package.
 package audit
 
 import (

@@ -27,8 +27,8 @@ type Model struct {
 	// IsExhaustive says that every event of the model's categories must have a handler, unless the catalog says that
 	// the event only stands for the record. A test over the program's list of models checks it with Unhandled.
 	IsExhaustive      bool
-	NeedsPersonalData bool             // handlers see personal fields; else those fields are empty
-	NeedsReasons      bool             // with NeedsPersonalData, handlers see the reasons in metadata; else those are empty
+	NeedsPersonalData bool             // handlers see personal fields; otherwise those are empty
+	NeedsReasons      bool             // with NeedsPersonalData, handlers see the reasons in metadata; otherwise those are empty
 	OmitsMetadata     bool             // handlers see no metadata, which saves decoding it
 	StreamStates      []AnyStreamState // states of streams that handlers ask for
 	// EraseRows takes the personal data of an account out of rows that other owners' streams have written, of tokens; nil: there

@@ -69,7 +69,7 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	}
 }
 
-// A scrub that failed is made again after scrubRetryInterval, and then after twice the time each, up to maxScrubPause: where the
+// A scrub that failed is made again after scrubRetryInterval, and then after twice the time each, up to maxScrubPause: if the
 // disk is too small for the copies, each attempt fills it.
 const (
 	scrubRetryInterval = time.Minute

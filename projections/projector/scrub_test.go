@@ -60,7 +60,7 @@ func TestErasuresAreScrubbedFromTheFilesOfPostgresByWhoeverOwnsTheGeneration(t *
 		err := second.Incidents(t.Context())
 		return err != nil && strings.Contains(err.Error(), "what was erased may still be in the database's files")
 	})
-	s.appendErased(t, second, "c") // the read model goes on
+	s.appendErased(t, second, "c") // the read model continues
 	second.stop()
 	if _, err := obstacle.Exec(t.Context(), "drop view own_view"); err != nil {
 		t.Fatal(err)

@@ -195,7 +195,7 @@ func (p *Projector) Incidents(ctx context.Context) error {
 	return err
 }
 
-// failedScrubs is the error of the scrubs that this instance is to make and cannot; nil if there is none.
+// failedScrubs returns the errors of the scrubs that this instance must make and could not, or nil.
 func (p *Projector) failedScrubs() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

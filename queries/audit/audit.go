@@ -34,7 +34,7 @@ type Query struct {
 	Summary  bool      // one entry an event: without those of the sites that an event changed
 	After    EntryKey  // of the last entry of the page before; zero for the first page
 	Limit    int       // at least 1
-	MaxBytes int       // a page ends with the entry whose data reaches so many bytes; 0: no bound
+	MaxBytes int       // a page ends with the entry whose data reaches this many bytes in all; 0: no limit
 }
 
 // EntryKey orders entries: an event's position in the log, and the part of what the event did.

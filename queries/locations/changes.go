@@ -36,9 +36,9 @@ type Change struct {
 // ChangesPage is a part of the changes of an account.
 type ChangesPage struct {
 	After    ChangesCursor
-	Until    ChangesCursor // where the list ends; zero: where the read model is now
+	Until    ChangesCursor // where the list ends; zero: at the current position of the read model
 	Limit    int           // at least 1
-	MaxBytes int           // the page ends with the site that reaches so many bytes of content; 0: no bound
+	MaxBytes int           // the page ends with the site whose content reaches this many bytes in all; 0: no limit
 }
 
 // Changes are a page of changes, and where to continue.
@@ -50,8 +50,8 @@ type Changes struct {
 }
 
 // ListChanges are the sites and referentials of an account that changed after a cursor, by the place of their last change on the log.
-// Each comes once, however often it changed: as it is now. What changes while a list is read page by page comes again, later. Next is
-// never behind: from there on come the changes that were not listed. A cursor of another log is refusal.CursorExpired.
+// Each is listed once, however often it changed, in its current state. One that changes while the list is read page by page is listed
+// again later. Changes that were not listed are all after Next. A cursor of another log is refusal.CursorExpired.
 //
 // The list ends at the read model's position, which is read first. A row that is written later is not taken for one before that.
 func (p *Reader) ListChanges(ctx context.Context, account string, page ChangesPage) (listed Changes, err error) {
@@ -109,7 +109,7 @@ func selectChanges(ctx context.Context, db *sqldb.DB, account string, page Chang
 		return nil, false, err
 	}
 	all = slices.SortedFunc(slices.Values(slices.Concat(sites, referentials)), func(a, b Change) int { return a.cursor.compare(b.cursor) })
-	// What comes after the last row that was read of a table that has more of them is not known.
+	// If a table has more rows than were read, the changes after its last row that was read are not known.
 	known := len(all)
 	for _, part := range []struct {
 		found []Change

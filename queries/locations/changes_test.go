@@ -60,7 +60,7 @@ func changesAfter(t *testing.T, p *locations.Reader, after locations.ChangesCurs
 	return changesWithin(t, p, after, limit, 0)
 }
 
-// changesWithin is changesAfter with pages of at most so many bytes and a site.
+// changesWithin is changesAfter with pages that end with the site that reaches maxBytes.
 func changesWithin(t *testing.T, p *locations.Reader, after locations.ChangesCursor, limit, maxBytes int) (changed []string, next locations.ChangesCursor) {
 	t.Helper()
 	for {

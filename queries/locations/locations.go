@@ -51,7 +51,7 @@ const (
 	ReferentialArchived = "archived"
 )
 
-// ListReferentials are an account's referentials by code: those of a status, or all where status is "". The cursor of a page is the
+// ListReferentials are an account's referentials by code: those of a status, or all if status is "". The cursor of a page is the
 // code of its last referential.
 func (p *Reader) ListReferentials(ctx context.Context, account, status string, page Page) (found []Referential, next string, err error) {
 	where := map[string]string{ReferentialActive: " and archived = 0", ReferentialArchived: " and archived <> 0"}[status]
@@ -124,7 +124,7 @@ func selectWithin[R any](ctx context.Context, p *Reader, account string, t table
 type Page struct {
 	Cursor   string
 	Limit    int // at least 1
-	MaxBytes int // the page ends with the row that reaches so many bytes of content; 0: no bound
+	MaxBytes int // the page ends with the row whose content reaches this many bytes in all; 0: no limit
 }
 
 func (p Page) maxBytes() int { return cmp.Or(p.MaxBytes, math.MaxInt) }

@@ -10,8 +10,8 @@ import (
 )
 
 // The requests and answers of the customer area about accounts, keys and tokens. An agency is an account that can have
-// sub-clients, accounts whose requests it pays for. Reason, where a request has it, is kept in the history. It is sealed for the
-// account, as labels are, and goes with an erasure. The doc tags of what stays say so where it is typed.
+// sub-clients, accounts whose requests it pays for. The Reason of a request is kept in the history. It is sealed for the
+// account, as labels are, and an erasure deletes it. The doc tags of texts that stay say so.
 
 // OpenAccount is POST /accounts. Anchor, here and in other structs, is the first day of the account's first period; each later
 // period begins on the same day of a month.

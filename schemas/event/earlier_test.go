@@ -11,8 +11,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// An event with two versions is written in the first where the log's format asks for it, and read in the latest: nothing is
-// lost on the way, and what was in clear is marked so.
+// An event with two versions is written in the first if the log's format requires it, and read in the latest: nothing is
+// lost, and texts that were in clear are marked as such.
 func TestEventsInTheirFirstVersionAreReadInTheLatestWithTheirTextsMarkedAsClear(t *testing.T) {
 	t.Parallel()
 	var replaced []string

@@ -1,7 +1,7 @@
 package table
 
 // AuditEntry is an event as an auditor reads it, or what the event did to one site. It holds nothing personal, nothing
-// secret and no whole hash of a key or token. What is personal of an event is its AuditText.
+// secret and no whole hash of a key or token. The personal texts of an event are its AuditText.
 type AuditEntry struct {
 	Position   int64  // of the event in the log; entries are ordered by Position, then by Part
 	Part       int64  // 0 for the event as a whole, then 1, 2… for what it did to each site

@@ -19,7 +19,7 @@ type circumstances struct {
 	struck, started, snapshot incident
 }
 
-// incident is something that happened, in words. The zero incident is none.
+// incident is something that happened, in words. The zero incident means that nothing happened.
 type incident struct {
 	text string
 	at   time.Time // elapsed time
@@ -50,7 +50,7 @@ func (c *circumstances) noteStart(folder string) {
 	c.started = incident{text, time.Now()}
 }
 
-// noteSnapshot notes that the instance has read a snapshot: of a stream, or of its key ring where stream is "".
+// noteSnapshot notes that the instance has read a snapshot: of a stream, or of its key ring if stream is "".
 func (c *circumstances) noteSnapshot(stream string) {
 	if stream == "" {
 		stream = "the key ring"

@@ -8,8 +8,8 @@ import (
 	"lieudit/cmd/bench/simulation/customers"
 )
 
-// What an instance logs when it uses a file that an earlier run left for it, and when it cannot. It then begins without that file and
-// gives the same answers, so that nothing else would show it. No fault here damages such a file.
+// The messages that an instance logs when it uses a file of an earlier run, and when it cannot. It then starts without that file and
+// gives the same answers, so that nothing but the log shows it. No fault here damages such a file.
 var (
 	usedFileMessages   = []string{"a snapshot is read", "key ring's snapshot is read"}
 	unusedFileMessages = []string{"a snapshot is ignored", "key ring's snapshot is not used"}

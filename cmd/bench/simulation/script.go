@@ -101,7 +101,7 @@ func (s Script) addErasure(random *rand.Rand, d *Day) {
 	customers.SortActs(d.Acts)
 }
 
-// drawNight draws how a day that begins at a wall time ends. Where the next day stands on both sides of a boundary, it returns that.
+// drawNight draws how a day that begins at a wall time ends. If the next day spans a boundary, it returns that.
 func (s Script) drawNight(random *rand.Rand, d *Day, at time.Time) (boundary time.Time) {
 	switch n := random.IntN(60); {
 	case n < 1:
@@ -129,7 +129,7 @@ func (s Script) anchorOf(account int) plan.Date {
 	return plan.DateOf(s.Begin.AddDate(0, 0, -customers.PeriodAge(account)))
 }
 
-// endingAt returns the accounts whose periods end at an instant; where none does, all.
+// endingAt returns the accounts whose periods end at an instant, or all accounts if no period ends then.
 func (s Script) endingAt(boundary time.Time) (accounts []int) {
 	all := make([]int, s.Accounts)
 	for i := range all {
@@ -257,7 +257,7 @@ const stagings = "sync"
 // appendCategories are categories of streams: of both logs, with the stagings of syncs and what commits them.
 var appendCategories = []string{stagings, stagings, "locations", "account", "usage"}
 
-// One fault of so many lasts longer than an append of unknown fate is sent again: 15 s in the customer area.
+// One fault in longInterval lasts longer than appends of unknown fate are retried, which is 15 s in the customer area.
 const (
 	longInterval = 10
 	leastLong    = 16 * time.Second

@@ -22,7 +22,7 @@ import (
 
 const strangerKey = "stranger"
 
-// fakeService stands in for the service. What it does wrong begins with the stranger's first request.
+// fakeService stands in for the service. It misbehaves from the stranger's first request on.
 type fakeService struct {
 	answer   func(w http.ResponseWriter, isStranger bool) // nil: 200
 	memory   int64                                        // of anonymous memory once it is attacked

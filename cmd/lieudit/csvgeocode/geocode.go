@@ -100,7 +100,7 @@ func (j Job) checkOutIsFree() error {
 }
 
 const (
-	batchRows  = 256         // rows of a batch: many enough that channels cost nothing beside the verifications
+	batchRows  = 256         // rows of a batch: enough that channels cost little compared with the verifications
 	batchBytes = 1 << 20     // memory of its rows, before the last
 	saveEvery  = time.Second // between two saves of progress: the work that a kill may cost
 )

@@ -68,7 +68,7 @@ import (
 type Settings struct {
 	PeriodGrace         time.Duration         // how long after its end a period still accepts late ticks before it is closed
 	ClosingInterval     time.Duration         // mean pause between two rounds of closing periods; 0: ten minutes
-	CountToTheLetter    bool                  // count everything the specification does not exempt; else in the customer's favour
+	CountToTheLetter    bool                  // count everything the specification does not exempt; otherwise in the customer's favour
 	Unthrottled         bool                  // publishable keys are not throttled: a proxy does it
 	BodyBudget          int64                 // bytes of large request bodies in memory; 0: DefaultBodyBudget
 	AccountBodyBudget   int64                 // of these, the bytes of one account; 0: half of BodyBudget
@@ -139,7 +139,7 @@ type Instance struct {
 	bodyBudget   *budget.Budget
 	answerBudget *budget.Budget
 	uploadBudget *budget.Budget // of files on disk
-	workers      *budget.Budget // of costly questions
+	workers      *budget.Budget // of costly queries
 	lists        *budget.Budget // of long lists: how many are read at once
 	handlers     handlers
 }

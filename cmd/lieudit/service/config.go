@@ -31,7 +31,7 @@ type Config struct {
 	AcceptLostUsage     bool           // count requests from zero although the core log names a usage log that is not there
 	Demo                bool           // open the demo account on an empty log, and invent addresses where there are none
 	PeriodGrace         time.Duration  // how long after its end a period still accepts late ticks before it is closed
-	CountToTheLetter    bool           // count everything the specification does not exempt; else in the customer's favour
+	CountToTheLetter    bool           // count everything the specification does not exempt; otherwise in the customer's favour
 	Unthrottled         bool           // publishable keys are not throttled: a proxy does it
 	MaxConnections      int            // of the API, and again of the customer area; 0: DefaultMaxConnections
 	BodyBudget          int64          // bytes of large request bodies in memory; 0: DefaultBodyBudget
@@ -42,7 +42,7 @@ type Config struct {
 	TokenPrefixes       token.Prefixes
 	Log                 *slog.Logger
 	Out                 io.Writer            // receives the text that people read at start
-	IsTerminal          bool                 // Out is a terminal: secrets may be shown on it; else they go into files
+	IsTerminal          bool                 // Out is a terminal: secrets may be shown on it; otherwise they go into files
 	Now                 func() time.Time     // wall clock; called by many goroutines; nil: this machine's
 	Elapsed             func() time.Duration // elapsed time, to compare Now with; nil: this machine's
 	AcceptClock         bool                 // the wall clock is right as it stands, whatever an earlier process or the log says

@@ -130,7 +130,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 	return s, nil
 }
 
-// useClock has every part use a clock that does not jump. Where a server stamps the log, its times are what the clock is compared with.
+// useClock has every part use a clock that does not jump. If a server stamps the log, the clock is compared with its times.
 func (s *service) useClock() {
 	s.clock = clock.New(clock.Options{
 		Sources: clock.Sources{Wall: s.Now, Elapsed: s.Elapsed}, IsCompared: s.EventStore != "",

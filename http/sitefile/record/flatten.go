@@ -9,7 +9,7 @@ import (
 // MaxColumns is how many columns a file may have, and how many different members with values its objects.
 const MaxColumns = 10_000
 
-// What the objects of a file may have at most: names of members at all, and bytes in a name.
+// The limits for the objects of a file: names of members in all, and bytes of a name.
 const (
 	maxNames     = 4 * MaxColumns
 	maxNameBytes = 1000

@@ -99,7 +99,7 @@ type sheetRows struct {
 	filled   int   // rows up to the last one that is not empty; -1: not known yet
 }
 
-// yieldRecords yields the rows as records. What the sheet lacks is counted in info, anew in each run: cells beyond the width, hidden
+// yieldRecords yields the rows as records. Each run counts in info what it leaves out: cells beyond the width, hidden
 // rows, formulas without a value. The first run that comes to the end learns which row is the last that is not empty, and later ones
 // stop there: a sheet may have a million rows that were formatted and never filled.
 func (r *sheetRows) yieldRecords(yield func(Record, error) bool) {

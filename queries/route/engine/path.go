@@ -20,7 +20,7 @@ const (
 	stepsWork    = 2500 * time.Nanosecond
 )
 
-// workOf is about how long it takes to make a leg of so many edges.
+// workOf estimates how long it takes to make a leg of n edges.
 func workOf(q route.Query, edges int) time.Duration {
 	work := edgeWork
 	if q.Geometry {

@@ -48,8 +48,8 @@ type Yield func(done time.Duration) error
 
 // Areas returns for each limit, which ascend, the area around the parts of lines that cost no more. Every such part lies inside. A
 // point on a line that costs more lies outside if it is more than about two squares (of at least
-// cellSize metres, and a thousandth of the widest area) from each such part, so lines that lead beyond the limits are worth giving. An area is empty when no line is reached within its limit. Holes that are small, or without roads and not large, are
-// left out. Longitudes go on beyond 180 degrees where an area crosses the antimeridian. Positions are finite numbers. The error is
+// cellSize metres, and a thousandth of the widest area) from each such part, so lines that lead beyond the limits are worth giving. An area is empty if no line is reached within its limit. Holes that are small, or without roads and not large, are
+// left out. Longitudes continue beyond 180 degrees if an area crosses the antimeridian. Positions are finite numbers. The error is
 // that of yield.
 func Areas(lines []Line, limits []float64, yield Yield) ([]route.Area, error) {
 	if len(limits) > MaxLimits {

@@ -37,9 +37,9 @@ func (p *turns) run(ctx context.Context, work func(context.Context) error) error
 	return work(ctx)
 }
 
-// CheckTurns does work several times, which must be the same work each time. The work must take at least so many turns and then succeed.
-// It must end with the pool's error if the first of these turns, or the last, is missing, and with that of its context if the client
-// leaves during the first.
+// CheckTurns runs work several times; it must do the same each time. The work must succeed, after at least as many turns as least says. It
+// must fail with the pool's error if the first or the last of its turns is refused, and with that of its context if the client leaves
+// during the first.
 func CheckTurns(t testing.TB, least int, work func(context.Context) error) {
 	t.Helper()
 	const unlimited = -1

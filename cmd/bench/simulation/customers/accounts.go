@@ -210,8 +210,8 @@ func (c *Customers) closeAccount(ctx context.Context, act actDetails) {
 	}
 }
 
-// EraseAccount is the kind of acts that close an account, whatever becomes of it, and then erase it. A script has them beside those that
-// Generate draws: few, so that accounts stay, and most of them while something fails.
+// EraseAccount is the kind of acts that close an account, whatever becomes of it, and then erase it. A script has them in addition to those
+// that Generate draws: few, so that accounts stay, and most of them while something fails.
 const EraseAccount = "erase account"
 
 // eraseAccount closes an account and erases it. Who closes it tries until it is closed. Agencies stay.

@@ -50,7 +50,7 @@ func TestAClusterIsAroundItsInstant(t *testing.T) {
 	for _, a := range acts {
 		isKnown := slices.ContainsFunc(known, func(k kind) bool { return k.name == a.Kind })
 		if !slices.Contains(accounts, a.Account) || a.At < at-clusterTime || a.At > at+clusterTime || !isKnown {
-			t.Errorf("%+v is none of the cluster", a)
+			t.Errorf("%+v is not in the cluster", a)
 		}
 	}
 }

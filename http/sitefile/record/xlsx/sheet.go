@@ -124,7 +124,7 @@ func (r *sheetReader) readCell(s *xmlScanner, t *xmlToken) error {
 		r.column = column
 	}
 	c := cell{kind: cellKind(t.attribute("t"))}
-	c.style, _ = parseNumber(t.attribute("s")) // none is the first
+	c.style, _ = parseNumber(t.attribute("s")) // a cell without a style has the first one
 	if err := c.readParts(s); err != nil {
 		return err
 	}
