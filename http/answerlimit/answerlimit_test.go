@@ -57,12 +57,12 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 
 func TestAnAnswerLargerThanWasThoughtIsRefusedIfThereIsNoRoom(t *testing.T) {
 	t.Parallel()
-	h, b := newHold(t)
+	r, b := newReservation(t)
 	defer b.ClaimShare("b", 2*large).Release()
-	if err := h.Reserve(large); err != nil {
+	if err := r.Reserve(large); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Fit(large + 1); !errors.Is(err, budget.ErrOverloaded) {
+	if err := r.Fit(large + 1); !errors.Is(err, budget.ErrOverloaded) {
 		t.Errorf("got %v, want ErrOverloaded", err)
 	}
 	if used := b.Status().Used; used != 2*large {
