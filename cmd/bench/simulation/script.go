@@ -76,15 +76,15 @@ func Generate(seed uint64, days int) Script {
 }
 
 // eraseInterval is on one of how many days an account is erased while something fails.
-const eraseInterval = 5
+const eraseInterval = 4
 
 // erasureFaults are faults that may come between the steps of an erasure: the events of the log, and the end of the key in the vault.
 var erasureFaults = []struct {
 	part string
 	kind faults.Kind
 }{
-	{faults.CoreLog, faults.AppendRefused}, {faults.CoreLog, faults.AppendUnknownLost}, {faults.CoreLog, faults.AppendUnknownMade},
-	{faults.CoreLog, faults.DiesBeforeAppend}, {faults.CoreLog, faults.DiesAfterAppend},
+	{faults.CoreLog, faults.AppendRefused}, {faults.CoreLog, faults.AppendRefused}, {faults.CoreLog, faults.AppendUnknownLost},
+	{faults.CoreLog, faults.AppendUnknownMade}, {faults.CoreLog, faults.DiesBeforeAppend}, {faults.CoreLog, faults.DiesAfterAppend},
 	{faults.Vault, faults.DatabaseAway}, {faults.Vault, faults.DatabaseFull}, {faults.Vault, faults.DatabaseSlow}, {faults.Vault, faults.CommitUnknownLost},
 }
 
@@ -95,7 +95,7 @@ func (s Script) addErasure(random *rand.Rand, d *Day) {
 	struck := erasureFaults[random.IntN(len(erasureFaults))]
 	f := faults.Fault{Kind: struck.kind, Part: struck.part, Instance: act.Instance, At: act.At, For: time.Second + leastLong*time.Duration(random.IntN(2))}
 	if f.Part == faults.CoreLog {
-		f.Of, f.Skip = "account", random.IntN(2) // an account's closing comes before its erasure
+		f.Of, f.Skip = "account", min(random.IntN(4), 1) // an account's closing comes before its erasure
 	}
 	d.Acts, d.Faults = append(d.Acts, act), append(d.Faults, f)
 	customers.SortActs(d.Acts)
