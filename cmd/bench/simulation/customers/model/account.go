@@ -483,6 +483,7 @@ func (k shownKey) text() string {
 func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account {
 	a = a.at(wall)
 	a.wasOpened, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
+	a.isErased = s.Name == "" // every account was given a name
 	a.name, a.terms.Quota, a.agency = s.Name, s.Quota, s.Agency
 	if s.Agency == "" {
 		a.terms.Plan, a.anchor = s.Plan, s.Anchor
