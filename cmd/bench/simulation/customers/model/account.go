@@ -402,7 +402,13 @@ func (c RevokeKey) apply(a account, wall time.Time) []outcome[account] {
 		k = k.changed()
 		k.isRevoked = true
 	}
-	return a.withKey(c.Label, k).answer("200 %s %q [%s] revoked true", k.kind, c.Label, k.origins)
+	// A revocation does not wait for the vault, so its answer may leave the label out; that of an erased account is unreadable.
+	after := a.withKey(c.Label, k)
+	unlabelled := after.answer("200 %s %q [%s] revoked true", k.kind, "", k.origins)
+	if a.isErased {
+		return unlabelled
+	}
+	return append(after.answer("200 %s %q [%s] revoked true", k.kind, c.Label, k.origins), unlabelled...)
 }
 
 func (c ChangeOrigins) apply(a account, wall time.Time) []outcome[account] {
