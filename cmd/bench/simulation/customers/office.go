@@ -162,17 +162,22 @@ func (c *Customers) listProjections(ctx context.Context, act actDetails) {
 
 // projections are the read models, as GET /projections names them.
 type projections struct {
-	Results []struct {
-		Name    string `json:"name"`
-		State   string `json:"etat"`
-		Lag     *int   `json:"retard"`
-		Reason  string `json:"raison"`
-		Stopped []struct {
-			Account string `json:"compte"`
-			Reason  string `json:"raison"`
-		} `json:"comptes_arretes"`
-	} `json:"results"`
+	Results []projection `json:"results"`
 }
+
+type projection struct {
+	Name    string `json:"name"`
+	State   string `json:"etat"`
+	Lag     *int   `json:"retard"`
+	Reason  string `json:"raison"`
+	Stopped []struct {
+		Account string `json:"compte"`
+		Reason  string `json:"raison"`
+	} `json:"comptes_arretes"`
+}
+
+// isBehind reports whether a read model that serves does not hold all that is on the log, or nobody knows.
+func (p projection) isBehind() bool { return p.State == "serving" && (p.Lag == nil || *p.Lag > 0) }
 
 // rebuild has one projection rebuilt, now and then.
 func (c *Customers) rebuild(ctx context.Context, act actDetails) {
