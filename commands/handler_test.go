@@ -24,6 +24,7 @@ type fakeVault struct{}
 
 func (fakeVault) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
 func (fakeVault) DestroyKey(context.Context, string) error          { return nil }
+func (fakeVault) ForgetKeys()                                       {}
 
 func openLog(t *testing.T, dir string) *journal.Journal {
 	t.Helper()

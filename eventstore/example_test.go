@@ -49,6 +49,8 @@ func (k *memoryVault) DestroyKey(_ context.Context, subject string) error {
 	return nil
 }
 
+func (k *memoryVault) ForgetKeys() {}
+
 func newTestCodec() (*eventstore.Codec, *memoryVault) {
 	vault := &memoryVault{keys: map[string][]byte{}}
 	return eventstore.NewCodec(vault), vault

@@ -23,6 +23,9 @@ type Vault interface {
 	Key(ctx context.Context, subject string, create bool) ([]byte, error)
 	// DestroyKey makes everything that is sealed for the subject unreadable for good. A second call changes nothing.
 	DestroyKey(ctx context.Context, subject string) error
+	// ForgetKeys makes the vault ask its database again for every key that it still serves from memory, and so learn at once
+	// what other instances have destroyed.
+	ForgetKeys()
 }
 
 var (
@@ -134,6 +137,9 @@ func (c *Codec) DestroyKey(ctx context.Context, stream string) error {
 	}
 	return c.vault.DestroyKey(ctx, EntityID(stream))
 }
+
+// ForgetKeys makes every key be asked for again, so that what another instance has destroyed is not used from memory.
+func (c *Codec) ForgetKeys() { c.vault.ForgetKeys() }
 
 // open returns a personal text of a stream in clear, "" if the subject's key was destroyed. That holds for a text that is on
 // the log in clear, too: no reader shows it any more.

@@ -26,6 +26,8 @@ func (v *oneKeyVault) Key(context.Context, string, bool) ([]byte, error) {
 
 func (v *oneKeyVault) DestroyKey(context.Context, string) error { return v.away }
 
+func (v *oneKeyVault) ForgetKeys() {}
+
 func TestARevocationDoesNotWaitForTheVaultAndSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	log, keys := memory.New(time.Now), &oneKeyVault{}

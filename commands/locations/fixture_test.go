@@ -33,6 +33,8 @@ func (v *fakeVault) DestroyKey(context.Context, string) error {
 	return nil
 }
 
+func (v *fakeVault) ForgetKeys() {}
+
 // fakePlans has every account on one plan.
 type fakePlans struct{ atomic.Pointer[plan.Plan] }
 

@@ -33,6 +33,8 @@ type oneKeyVault struct{}
 func (oneKeyVault) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
 func (oneKeyVault) DestroyKey(context.Context, string) error          { return nil }
 
+func (oneKeyVault) ForgetKeys() {}
+
 // fakeQuotas has the quotas of accounts.
 type fakeQuotas struct {
 	mu   sync.Mutex

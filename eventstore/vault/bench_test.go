@@ -68,6 +68,8 @@ func (derivedVault) Key(_ context.Context, subject string, _ bool) ([]byte, erro
 }
 func (derivedVault) DestroyKey(context.Context, string) error { return nil }
 
+func (derivedVault) ForgetKeys() {}
+
 // BenchmarkCheck compares a vault with a log of many accounts: the first time, from the log's beginning, and at every
 // start after that.
 func BenchmarkCheck(b *testing.B) {

@@ -97,6 +97,9 @@ func (b *Bound) DestroyKey(ctx context.Context, subject string) error {
 	return err
 }
 
+// ForgetKeys implements eventstore.Vault.
+func (b *Bound) ForgetKeys() { b.vault.ForgetKeys() }
+
 // callVault runs a call on the vault if a check has succeeded, and fails with the error of the last check otherwise. If
 // the database has changed since the check, it checks again and repeats the call once.
 func (b *Bound) callVault(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {

@@ -18,9 +18,10 @@ const (
 // of caches do not fit: the clock is handed in, no goroutine may run, and a destroyed key must win over the result
 // of a slower query.
 type keyCache struct {
-	clock   func() time.Time // elapsed time
-	mu      sync.RWMutex
-	entries map[string]cacheEntry
+	clock       func() time.Time // elapsed time
+	mu          sync.RWMutex
+	entries     map[string]cacheEntry
+	forgottenAt time.Time // when all keys were last forgotten: results of earlier queries are not kept
 }
 
 // cacheEntry is a result of the database. key is nil for a destroyed key; queriedAt is the time just before the
@@ -50,6 +51,9 @@ func (c *keyCache) put(subject string, key []byte, queriedAt time.Time) []byte {
 	if old, ok := c.entries[subject]; ok && old.key == nil && !queriedAt.After(old.queriedAt) {
 		return nil // and the entry keeps its time, for other queries that are slow
 	}
+	if key != nil && queriedAt.Before(c.forgottenAt) {
+		return key
+	}
 	if c.entries == nil {
 		c.entries = map[string]cacheEntry{}
 	}
@@ -66,6 +70,18 @@ func (c *keyCache) forget(subject string) {
 	defer c.mu.Unlock()
 	if c.entries[subject].key != nil {
 		delete(c.entries, subject)
+	}
+}
+
+// forgetKeys removes all keys. What is known to be destroyed stays known.
+func (c *keyCache) forgetKeys() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgottenAt = c.clock()
+	for subject, entry := range c.entries {
+		if entry.key != nil {
+			delete(c.entries, subject)
+		}
 	}
 }
 

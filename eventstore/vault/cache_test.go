@@ -48,3 +48,29 @@ func TestASlowQueryDoesNotBringBackADestroyedKey(t *testing.T) {
 		t.Errorf("got %x, %v, want a destroyed key", key, known)
 	}
 }
+
+func TestForgottenKeysAreAskedForAgainAndDestroyedOnesStayKnown(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	c := keyCache{clock: func() time.Time { return now }}
+	c.put("a", []byte{1}, now)
+	c.put("gone", nil, now)
+	before := now
+	now = now.Add(time.Second)
+	c.forgetKeys()
+	if _, known := c.get("a"); known {
+		t.Error("a forgotten key is known")
+	}
+	if key, known := c.get("gone"); key != nil || !known {
+		t.Errorf("got %x, %v, want a destroyed key", key, known)
+	}
+	if key := c.put("a", []byte{1}, before); key == nil {
+		t.Error("a query that was under way got no key")
+	}
+	if _, known := c.get("a"); known {
+		t.Error("a query that was under way brought the key back")
+	}
+	if c.put("a", []byte{1}, now); c.entries["a"].key == nil {
+		t.Error("a later query is not kept")
+	}
+}

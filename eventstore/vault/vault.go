@@ -185,6 +185,9 @@ func (v *Vault) DestroyKey(ctx context.Context, subject string) error {
 	return v.destroyKeys(ctx, subject)
 }
 
+// ForgetKeys empties the cache but for what is known to be destroyed. Queries that are under way fill it no more.
+func (v *Vault) ForgetKeys() { v.cache.forgetKeys() }
+
 // destroyKeys removes the keys from the cache before it writes, and records their destruction in the cache
 // afterwards. When the write fails, and nobody knows whether it was made, the next Key reads the database.
 func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {

@@ -41,6 +41,8 @@ type noVault struct{}
 func (noVault) Key(context.Context, string, bool) ([]byte, error) { return nil, eventstore.ErrNoKey }
 func (noVault) DestroyKey(context.Context, string) error          { return nil }
 
+func (noVault) ForgetKeys() {}
+
 // newMeteredAPI is an API with a ledger of its own.
 func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) {
 	t.Helper()

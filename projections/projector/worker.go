@@ -108,10 +108,14 @@ func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, er
 
 // resumeFrom goes on at the generation's checkpoint. Why this instance could not go on before stays its reason until something is written:
 // the row may not have taken it. An erasure that was interrupted between its rows and the database's
-// files is finished first.
+// files is finished first. Where another instance filled the generation meanwhile, it may have destroyed the keys of accounts
+// that were erased: those that are still in memory here would open what comes behind the erasures.
 func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore.Checkpoint, error) {
 	checkpoint, err := checkpointOf(c)
 	if err == nil && w.model.NeedsPersonalData {
+		if checkpoint != w.currentState().checkpoint {
+			w.codec.ForgetKeys()
+		}
 		err = w.startScrub(ctx)
 	}
 	if err == nil {

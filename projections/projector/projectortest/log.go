@@ -57,6 +57,9 @@ func (v *Vault) DestroyKey(_ context.Context, subject string) error {
 	return nil
 }
 
+// ForgetKeys implements eventstore.Vault: nothing is kept.
+func (*Vault) ForgetKeys() {}
+
 // Actor and Reason are in the metadata of every event that is appended here.
 const (
 	Actor  = "token:t1"
