@@ -11,7 +11,6 @@ import (
 	"lieudit/http/bodylimit"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
-	"lieudit/queries/worker"
 	"lieudit/schemas/refusal"
 )
 
@@ -135,7 +134,7 @@ func (m *metering) runOperation(ctx context.Context, do func(context.Context) (k
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
-	ctx, task := worker.WithTask(ctx, m.h.Workers, m.authentication.Account) // for geocoding
+	ctx, task := m.h.newTask(ctx, m.authentication.Account) // for geocoding
 	defer task.Release()
 	return do(ctx)
 }

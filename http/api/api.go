@@ -58,6 +58,7 @@ type Env struct {
 	Answers  *budget.Budget     // of large answers
 	Lists    *budget.Budget     // of long lists: how many are read at once
 	Workers  *budget.Budget     // of costly queries and of files; NewWorkers makes it
+	Searches *budget.Budget     // of searches that hold memory until they end; NewSearches makes it
 	Uploads  Uploads            // files that clients send
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock

@@ -100,6 +100,7 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 			Answers:  budget.New(64<<20, 64<<20),
 			Lists:    budget.New(4, 2),
 			Workers:  api.NewWorkers(),
+			Searches: api.NewSearches(),
 			Uploads:  api.Uploads{Folder: os.TempDir(), Budget: budget.New(1, 1)},
 			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
 		},

@@ -60,7 +60,7 @@ func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*file
 // readTable reads the whole file once. That takes seconds for a large one, so it gives way to other requests.
 func (j *fileJob) readTable(ctx context.Context) (err error) {
 	const byteWork = 30 * time.Nanosecond // about, where cells are short
-	ctx, task := worker.WithTask(ctx, j.h.Workers, j.caller.Account)
+	ctx, task := j.h.newTask(ctx, j.caller.Account)
 	defer task.Release()
 	if err := worker.Acquire(ctx); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (r *workerTurns) Exchange(ctx context.Context, account string, n int64, giv
 
 // work does some slices of work in a request of an account.
 func (r *workerTurns) work(t *testing.T, account string, slices int) {
-	ctx, task := worker.WithTask(t.Context(), r, account)
+	ctx, task := worker.WithTask(t.Context(), worker.Pools{Workers: r, Searches: r}, account)
 	defer task.Release()
 	if err := worker.Acquire(ctx); err != nil {
 		t.Error(err)
@@ -87,7 +87,7 @@ func waitForWorker(t *testing.T, ctx context.Context) error {
 		t.Fatal(err)
 	}
 	defer release()
-	ctx, task := worker.WithTask(ctx, b, "a")
+	ctx, task := worker.WithTask(ctx, worker.Pools{Workers: b, Searches: b}, "a")
 	defer task.Release()
 	return worker.Acquire(ctx)
 }

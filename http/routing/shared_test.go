@@ -85,7 +85,7 @@ func TestNoWorkerIsKeptWhileRequestsAreReservedOrASiteIsRead(t *testing.T) {
 			return s.Nearest(ctx, c, body.NearestBody{FindNearest: body.FindNearest{Origin: at(2, 48)}, Sites: &body.SiteFilter{}}.Request())
 		},
 	} {
-		ctx, task := worker.WithTask(t.Context(), workers, "a")
+		ctx, task := worker.WithTask(t.Context(), worker.Pools{Workers: workers, Searches: workers}, "a")
 		if err := worker.Acquire(ctx); err != nil { // as if the bounds had been costly
 			t.Fatal(err)
 		}

@@ -5,6 +5,9 @@
 //	http/api ── WithTask ──> context ── Yield, Count in the loops of queries ──> Task ── Pool.Exchange ──> a worker
 //	                            └────── Release before a wait for anything else ───┘
 //
+// A search that holds memory until it ends begins with BeginSearch. Only so many are under way at once: if every request could begin one
+// and then wait for a worker, their memory would grow with the number of connections.
+//
 // A request must release its worker before it waits for a log, a database or a server: one that does not answer would hold up
 // all accounts. Work is estimated and not timed, so that cheap queries stay cheap on a busy machine.
 package worker
@@ -28,23 +31,29 @@ type Pool interface {
 	Exchange(ctx context.Context, account string, workers int64, giveBack func()) (release func(), err error)
 }
 
+// Pools are the workers, and the searches that may be under way.
+type Pools struct{ Workers, Searches Pool }
+
 // Task is the work of one request, or of a part of it that runs concurrently with others. It has at most one worker at a time. It is
 // safe for concurrent use.
 type Task struct {
-	pool    Pool
+	pools   Pools
 	account string
 	parent  *Task // the one that this was forked from; nil: this is a whole request
 
 	mu      sync.Mutex
 	work    time.Duration // since the task got its worker, or without one
 	release func()        // gives the worker back; nil: the task has no worker
+
+	searches  int    // under way, one within the other
+	endSearch func() // gives the place of the outermost one back
 }
 
 type taskKey struct{}
 
 // WithTask returns a context with a new Task for a request. The caller must call Release of the Task at the end of the work.
-func WithTask(ctx context.Context, pool Pool, account string) (context.Context, *Task) {
-	t := &Task{pool: pool, account: account}
+func WithTask(ctx context.Context, pools Pools, account string) (context.Context, *Task) {
+	t := &Task{pools: pools, account: account}
 	return context.WithValue(ctx, taskKey{}, t), t
 }
 
@@ -58,7 +67,7 @@ func Fork(ctx context.Context) (context.Context, *Task) {
 	}
 	parent.mu.Lock()
 	defer parent.mu.Unlock()
-	t := &Task{pool: parent.pool, account: parent.account, parent: parent, work: min(parent.work, Free)}
+	t := &Task{pools: parent.pools, account: parent.account, parent: parent, work: min(parent.work, Free)}
 	return context.WithValue(ctx, taskKey{}, t), t
 }
 
@@ -106,10 +115,40 @@ func (t *Task) yield(ctx context.Context, done time.Duration) (err error) {
 	if t.work < Free || t.release != nil && t.work < Slice {
 		return nil
 	}
-	if t.release, err = t.pool.Exchange(ctx, t.account, 1, t.giveBack); err == nil {
+	if t.release, err = t.pools.Workers.Exchange(ctx, t.account, 1, t.giveBack); err == nil {
 		t.work = 0
 	}
 	return err
+}
+
+// BeginSearch waits until a search may begin, without a worker meanwhile. The caller must call end when the search has given its memory
+// back. A search within another one begins at once. Its error is that of ctx or of the pool.
+func BeginSearch(ctx context.Context) (end func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t := taskOf(ctx)
+	if t == nil {
+		return func() {}, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.searches == 0 {
+		if t.endSearch, err = t.pools.Searches.Exchange(ctx, t.account, 1, t.giveBack); err != nil {
+			return nil, err
+		}
+	}
+	t.searches++
+	return t.leaveSearch, nil
+}
+
+func (t *Task) leaveSearch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.searches--; t.searches == 0 {
+		t.endSearch()
+		t.endSearch = nil
+	}
 }
 
 // HasWorker reports whether the task has a worker now.

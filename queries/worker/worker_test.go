@@ -27,9 +27,14 @@ func (p *fakePool) Exchange(_ context.Context, _ string, n int64, giveBack func(
 	return func() { p.inUse.Add(-n) }, nil
 }
 
+// pools has one pool for workers, and another for searches.
+func pools(workers worker.Pool) worker.Pools {
+	return worker.Pools{Workers: workers, Searches: &fakePool{}}
+}
+
 func TestTheFirstWorkOfARequestNeedsNoWorker(t *testing.T) {
 	t.Parallel()
-	ctx, task := worker.WithTask(t.Context(), &fakePool{}, "a")
+	ctx, task := worker.WithTask(t.Context(), pools(&fakePool{}), "a")
 	const pieces = 10
 	for n := 1; n <= 2*pieces; n++ {
 		if err := worker.Yield(ctx, worker.Free/pieces); err != nil {
@@ -43,7 +48,7 @@ func TestTheFirstWorkOfARequestNeedsNoWorker(t *testing.T) {
 
 func TestWorkNeedsAWorkerOnlyIfMoreFollows(t *testing.T) {
 	t.Parallel()
-	ctx, task := worker.WithTask(t.Context(), &fakePool{}, "a")
+	ctx, task := worker.WithTask(t.Context(), pools(&fakePool{}), "a")
 	worker.Count(ctx, 10*worker.Free)
 	if task.HasWorker() {
 		t.Error("it has a worker although no work follows")
@@ -56,7 +61,7 @@ func TestWorkNeedsAWorkerOnlyIfMoreFollows(t *testing.T) {
 func TestEachSliceOfWorkIsATurn(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, task := worker.WithTask(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pools(pool), "a")
 	defer task.Release()
 	if err := worker.Acquire(ctx); err != nil {
 		t.Fatal(err)
@@ -74,7 +79,7 @@ func TestEachSliceOfWorkIsATurn(t *testing.T) {
 func TestAWorkerIsGivenBackBeforeAWaitAndWorkIsFreeOnlyOnce(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, task := worker.WithTask(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pools(pool), "a")
 	if err := worker.Acquire(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +99,7 @@ func TestAWorkerIsGivenBackBeforeAWaitAndWorkIsFreeOnlyOnce(t *testing.T) {
 func TestWithoutAWorkerThereIsNoMoreWork(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{err: errors.New("no worker is free")}
-	ctx, task := worker.WithTask(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pools(pool), "a")
 	for range 2 {
 		if err := worker.Acquire(ctx); !errors.Is(err, pool.err) || task.HasWorker() {
 			t.Errorf("got %v, want the error of the pool", err)
@@ -105,7 +110,7 @@ func TestWithoutAWorkerThereIsNoMoreWork(t *testing.T) {
 func TestARequestOfSeveralGoroutinesHasOneWorker(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, task := worker.WithTask(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pools(pool), "a")
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
@@ -129,7 +134,7 @@ func TestARequestOfSeveralGoroutinesHasOneWorker(t *testing.T) {
 func TestWorkEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]context.Context{
-		"with a task": func() context.Context { ctx, _ := worker.WithTask(t.Context(), &fakePool{}, "a"); return ctx }(),
+		"with a task": func() context.Context { ctx, _ := worker.WithTask(t.Context(), pools(&fakePool{}), "a"); return ctx }(),
 		"without one": t.Context(),
 	} {
 		ctx, leave := context.WithCancel(client)
@@ -148,7 +153,7 @@ func TestWorkEndsWithTheClient(t *testing.T) {
 func TestPartsOfARequestShareTheFreeWorkAndEachHasAWorkerThen(t *testing.T) {
 	t.Parallel()
 	pool := &fakePool{}
-	ctx, task := worker.WithTask(t.Context(), pool, "a")
+	ctx, task := worker.WithTask(t.Context(), pools(pool), "a")
 	defer task.Release()
 	first, one := worker.Fork(ctx)
 	if err := worker.Yield(first, worker.Free/2); err != nil || one.HasWorker() {
@@ -174,5 +179,42 @@ func TestPartsOfARequestShareTheFreeWorkAndEachHasAWorkerThen(t *testing.T) {
 	four.Release()
 	if got := pool.inUse.Load(); got != 0 || task.HasWorker() {
 		t.Errorf("%d workers are kept between parts", got)
+	}
+}
+
+func TestASearchBeginsInTurnWithoutAWorkerAndOnesWithinItAtOnce(t *testing.T) {
+	t.Parallel()
+	workers, searches := &fakePool{}, &fakePool{}
+	ctx, task := worker.WithTask(t.Context(), worker.Pools{Workers: workers, Searches: searches}, "a")
+	defer task.Release()
+	if err := worker.Acquire(ctx); err != nil || !task.HasWorker() {
+		t.Fatalf("no worker (%v)", err)
+	}
+	var ends []func()
+	for range 3 {
+		end, err := worker.BeginSearch(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, end)
+	}
+	if task.HasWorker() {
+		t.Error("it waits for its search with a worker")
+	}
+	if n := searches.turns.Load(); n != 1 {
+		t.Errorf("three searches, one within the other, took %d places", n)
+	}
+	for i, end := range ends {
+		if n := searches.inUse.Load(); n != 1 {
+			t.Errorf("after %d of 3 ends %d places are taken", i, n)
+		}
+		end()
+	}
+	if n := searches.inUse.Load(); n != 0 {
+		t.Errorf("%d places are taken in the end", n)
+	}
+	searches.err = errors.New("overloaded")
+	if _, err := worker.BeginSearch(ctx); !errors.Is(err, searches.err) {
+		t.Errorf("got %v, want the error of the pool", err)
 	}
 }

@@ -44,6 +44,7 @@ func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, ques
 		Answers:  budget.New(api.MaxBodyBytes, api.MaxBodyBytes),
 		Lists:    api.NewWorkers(),
 		Workers:  api.NewWorkers(),
+		Searches: api.NewSearches(),
 		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

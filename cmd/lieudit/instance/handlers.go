@@ -34,7 +34,7 @@ func (i *Instance) buildHandlers() error {
 		Commands: i.locations, Queries: locationsqueries.New(i.Registry), Search: i.newSearchEngine(), Alerts: i.SiteAlerts,
 		CursorSecret: i.cursorKey, LastChange: i.changes.LastChange, Wait: i.waitForLocations,
 	}, api.Env{
-		Limiter: i.waitLimiter, Throttle: i.newThrottle(), Clients: i.clients, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Workers: i.workers, Uploads: uploads, Prefixes: i.TokenPrefixes,
+		Limiter: i.waitLimiter, Throttle: i.newThrottle(), Clients: i.clients, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Workers: i.workers, Searches: api.NewSearches(), Uploads: uploads, Prefixes: i.TokenPrefixes,
 		Now: i.Now, Log: i.Log, Version: i.Version,
 	})
 	usageReader := usagequeries.New(i.Registry)

@@ -21,9 +21,11 @@ import (
 func (s *Searcher) Reach(
 	ctx context.Context, p route.Profile, from []Place, limit uint32, isArrival bool, visit func(edge uint32, start, end int64),
 ) error {
-	if err := ctx.Err(); err != nil {
+	end, err := worker.BeginSearch(ctx)
+	if err != nil {
 		return err
 	}
+	defer end()
 	r, ok := s.reaches.Get().(*reach)
 	if !ok {
 		r = &reach{graph: s.graph, topology: s.topology, blocks: make([]block, s.topology.LevelFirst[1])}

@@ -101,6 +101,7 @@ type query struct {
 	weigher  *overlay.Weigher
 	metric   *overlay.Metric
 	budget   budget
+	end      func() // of worker.BeginSearch
 
 	// A cell is open if open says the current opening. So all cells are closed in one step, by the next opening.
 	open    []uint32 // of each cell
@@ -118,7 +119,8 @@ func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*quer
 	if !ok {
 		return nil, route.ErrUnsupported
 	}
-	if err := ctx.Err(); err != nil {
+	end, err := worker.BeginSearch(ctx)
+	if err != nil {
 		return nil, err
 	}
 	q, ok := s.pool.Get().(*query)
@@ -130,6 +132,7 @@ func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*quer
 		q.backward.isBackward = true
 	}
 	q.weigher, q.metric, q.budget = overlay.NewWeigher(s.graph, p), metric, budget{ctx: ctx, left: steps}
+	q.end = end
 	q.closeAll()
 	return q, nil
 }
@@ -137,8 +140,10 @@ func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*quer
 // release gives a query back to the pool. It drops what belongs to the call, so that the pool holds on to no context.
 func (s *Searcher) release(q *query) {
 	q.budget.end()
-	q.budget.ctx, q.metric = nil, nil
+	end := q.end
+	q.budget.ctx, q.metric, q.end = nil, nil, nil
 	s.pool.Put(q)
+	end()
 }
 
 // budget counts the steps of a call.

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/overlay"
+	"lieudit/queries/worker"
 )
 
 func TestRoutesAndMatricesAreThoseOfDijkstra(t *testing.T) {
@@ -249,15 +250,12 @@ func TestARouteMayEndOnACopyOfAnEdge(t *testing.T) {
 	}
 }
 
-func TestEachCallEndsWhenItsBudgetIsSpentAndWhenTheContextEnds(t *testing.T) {
-	t.Parallel()
-	tw := newTown(t, rand.New(rand.NewPCG(5, 5)), 400)
+// everyCall is one call of each method between drawn places.
+func everyCall(tw *town) map[string]func(*Searcher, context.Context) error {
 	p := route.Profile{Mode: route.Car, Optimization: route.Fastest}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
 	r := rand.New(rand.NewPCG(1, 1))
 	from, to := tw.manyPlaces(r, 20), tw.manyPlaces(r, 20)
-	for name, call := range map[string]func(*Searcher, context.Context) error{
+	return map[string]func(*Searcher, context.Context) error{
 		"matrix": func(s *Searcher, ctx context.Context) error {
 			_, err := s.Matrix(ctx, p, from, to)
 			return err
@@ -273,7 +271,55 @@ func TestEachCallEndsWhenItsBudgetIsSpentAndWhenTheContextEnds(t *testing.T) {
 			_, err := s.Route(ctx, p, from[0], to[1])
 			return err
 		},
-	} {
+		"alternatives": func(s *Searcher, ctx context.Context) error {
+			_, err := s.Alternatives(ctx, p, from[0], to[1], 2)
+			return err
+		},
+	}
+}
+
+// searchPlaces is a pool with so many places for searches.
+type searchPlaces struct{ free, least int }
+
+var errNoPlace = errors.New("no place for a search")
+
+// Exchange implements worker.Pool.
+func (p *searchPlaces) Exchange(_ context.Context, _ string, _ int64, giveBack func()) (func(), error) {
+	giveBack()
+	if p.free == 0 {
+		return nil, errNoPlace
+	}
+	p.free--
+	p.least = min(p.least, p.free)
+	return func() { p.free++ }, nil
+}
+
+func TestEachCallTakesOnePlaceForASearchAndGivesItBack(t *testing.T) {
+	t.Parallel()
+	tw := newTown(t, rand.New(rand.NewPCG(5, 5)), 400)
+	for name, call := range everyCall(tw) {
+		s := New(tw.Graph, tw.topology, tw)
+		for _, places := range []int{0, 1} {
+			p := &searchPlaces{places, places}
+			ctx, task := worker.WithTask(t.Context(), worker.Pools{Workers: &searchPlaces{1, 1}, Searches: p}, "a")
+			err := call(s, ctx)
+			task.Release()
+			if isRefused := errors.Is(err, errNoPlace); isRefused != (places == 0) || !isRefused && err != nil && !errors.Is(err, route.ErrNoRoute) {
+				t.Errorf("%s with %d places: %v", name, places, err)
+			}
+			if p.free != places || p.least != 0 {
+				t.Errorf("%s with %d places: %d are free afterwards, and %d were at least", name, places, p.free, p.least)
+			}
+		}
+	}
+}
+
+func TestEachCallEndsWhenItsBudgetIsSpentAndWhenTheContextEnds(t *testing.T) {
+	t.Parallel()
+	tw := newTown(t, rand.New(rand.NewPCG(5, 5)), 400)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range everyCall(tw) {
 		s := New(tw.Graph, tw.topology, tw)
 		if err := call(s, ended); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with an ended context: %v", name, err)

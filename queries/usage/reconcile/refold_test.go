@@ -28,6 +28,7 @@ type noVault struct{}
 
 func (noVault) Key(context.Context, string, bool) ([]byte, error) { return nil, eventstore.ErrNoKey }
 func (noVault) DestroyKey(context.Context, string) error          { return nil }
+func (noVault) ForgetKeys()                                       {}
 
 func openLog(t *testing.T) *journal.Journal {
 	t.Helper()

@@ -30,9 +30,18 @@ func (p *turns) Exchange(_ context.Context, _ string, _ int64, giveBack func()) 
 	return func() {}, nil
 }
 
+// places is a pool with a place for every search.
+type places struct{}
+
+// Exchange implements worker.Pool.
+func (places) Exchange(_ context.Context, _ string, _ int64, giveBack func()) (func(), error) {
+	giveBack()
+	return func() {}, nil
+}
+
 // run does work in a request of a pool.
 func (p *turns) run(ctx context.Context, work func(context.Context) error) error {
-	ctx, task := worker.WithTask(ctx, p, "a")
+	ctx, task := worker.WithTask(ctx, worker.Pools{Workers: p, Searches: places{}}, "a")
 	defer task.Release()
 	return work(ctx)
 }
