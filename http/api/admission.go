@@ -11,6 +11,7 @@ import (
 	"lieudit/http/bodylimit"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
+	"lieudit/queries/worker"
 	"lieudit/schemas/refusal"
 )
 
@@ -35,11 +36,15 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, ans
 		return kit.Response{}, h.countRefusal(r.Context(), &a, route.endpointName(), refusal.PlanInsufficient.With(refusal.Details{Plan: a.Plan}))
 	}
 	if !route.isFile() {
+		ctx, decoding := h.newTask(r.Context(), a.Account) // for a large body
+		r = r.WithContext(ctx)
+		defer decoding.Release()
 		defer bodylimit.Limit(h.Bodies, r, bodylimit.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
 			return h.checkLargeBody(r.Context(), &a, route.endpointName())
 		}})()
 	}
 	do, decodeErr := route.endpoint(r)
+	worker.Release(r.Context()) // the log may not answer
 	if isAnsweredBeforeQuota(problem.StatusOf(decodeErr)) {
 		return kit.Response{}, decodeErr
 	}

@@ -25,9 +25,11 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"lieudit/http/problem"
+	"lieudit/queries/worker"
 	"lieudit/schemas/body/shape"
 	"lieudit/schemas/refusal"
 )
@@ -51,6 +53,8 @@ func (d Decoder[T]) DecodeBody(r *http.Request) (T, error) { return d.DecodeAndI
 // DecodeAndInspectBody is DecodeBody, and passes the text of the body as it was sent to inspect, once it is whole and before it
 // is decoded. inspect may be nil. It must not keep the text.
 //
+// A large body takes turns at a worker (queries/worker), if the context of the request has a Task. The caller must release the worker.
+//
 // Where body and query are both wrong, one error is returned: a malformed request before broken rules, the body before the
 // query.
 func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []byte)) (T, error) {
@@ -63,13 +67,16 @@ func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []by
 		inspect(text)
 	}
 	keepBody(r, text)
-	v, err := d.DecodeText(text)
+	v, err := d.decodeText(text, func(scanned int) error { return worker.Yield(r.Context(), time.Duration(scanned)*byteWork) })
 	queryErr := rejectQuery(r.URL.RawQuery)
 	if isBadRequest(queryErr) && !isBadRequest(err) {
 		return v, queryErr
 	}
 	return v, cmp.Or(err, queryErr)
 }
+
+// byteWork is about how long it takes to decode a byte.
+const byteWork = 20 * time.Nanosecond
 
 // initialBodyBuffer is the most bytes that are allocated for a body before its first byte has come.
 const initialBodyBuffer = 64 << 10
@@ -114,12 +121,15 @@ func bodyReadProblem(err error) error {
 
 // DecodeText decodes the text of a body. An error is refusal.RequestMalformed or problem.Violations; any other means that
 // the tags of T are wrong.
-func (d Decoder[T]) DecodeText(text []byte) (T, error) {
+func (d Decoder[T]) DecodeText(text []byte) (T, error) { return d.decodeText(text, nil) }
+
+// decodeText is DecodeText in turns: giveWay is called with the bytes that were read since the last call. Its error ends the decoding.
+func (d Decoder[T]) decodeText(text []byte, giveWay func(scanned int) error) (T, error) {
 	var v T
 	if d.shapeErr != nil {
 		return v, d.shapeErr
 	}
-	return v, decodeBodyText(text, d.shape, reflect.ValueOf(&v).Elem())
+	return v, decodeBodyText(text, d.shape, reflect.ValueOf(&v).Elem(), giveWay)
 }
 
 // DecodeQuery decodes the query of a request. Items of a list are repeated parameters or separated by commas. An optional
@@ -164,18 +174,22 @@ var byteOrderMark = []byte("\ufeff")
 // the rule. So problem.MaxViolations violations of a large body do not each repeat that body in the answer.
 const maxEchoedInput = 4 << 10
 
-// decodeBodyText decodes the text of a body into a struct. An error is refusal.RequestMalformed, or all broken rules.
-func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
+// decodeBodyText decodes the text of a body into a struct. An error is refusal.RequestMalformed, all broken rules, or that of giveWay.
+func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value, giveWay func(scanned int) error) error {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}")
 	}
-	d := bodyDecoder{jsonScanner: jsonScanner{text: text}, loc: []any{"body"}}
+	d := bodyDecoder{jsonScanner: jsonScanner{text: text, giveWay: giveWay}, loc: []any{"body"}}
 	if !utf8.Valid(text) || d.peekByte() != '{' {
 		return refusal.RequestMalformed
 	}
 	// Nothing may follow the object. peekByte returns 0 for a NUL byte too, so pos must have reached the end.
-	if err := d.decodeObject(s, into); err != nil || d.peekByte() != 0 || d.pos < len(text) || d.isMalformed {
+	err := d.decodeObject(s, into)
+	if d.turnErr != nil {
+		return d.turnErr
+	}
+	if err != nil || d.peekByte() != 0 || d.pos < len(text) || d.isMalformed {
 		return refusal.RequestMalformed
 	}
 	if len(d.violations) > 0 {

@@ -29,6 +29,23 @@ type jsonScanner struct {
 	depth         int
 	memberNames   []string          // of the objects that are open, the outermost first
 	internedNames map[string]string // names that were scanned, so that each is allocated once
+
+	giveWay   func(scanned int) error // called after every turnBytes or so; nil: the work needs no turns
+	turnBegan int                     // pos at the last call of giveWay
+	turnErr   error                   // of giveWay: it ended the scan
+}
+
+// turnBytes is how many bytes are scanned between two calls of giveWay.
+const turnBytes = 32 << 10
+
+// takeTurn calls giveWay if it is due.
+func (s *jsonScanner) takeTurn() error {
+	if s.giveWay == nil || s.pos-s.turnBegan < turnBytes {
+		return nil
+	}
+	s.turnErr = s.giveWay(s.pos - s.turnBegan)
+	s.turnBegan = s.pos
+	return s.turnErr
 }
 
 // peekByte skips spaces and returns the first byte of the next token, or 0 at the end.
@@ -67,6 +84,9 @@ func (s *jsonScanner) scanElements(closing byte, scanElement func() error) error
 	}
 	for {
 		if err := scanElement(); err != nil {
+			return err
+		}
+		if err := s.takeTurn(); err != nil {
 			return err
 		}
 		switch {
