@@ -289,6 +289,43 @@ func TestAtTheLimitTheLongestIdleConnectionIsClosed(t *testing.T) {
 	}
 }
 
+// dialFrom connects from another address of this machine. Where the machine has none, the test is skipped.
+func dialFrom(t *testing.T, l *connlimit.Listener, address string) client {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	c, err := d.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(time.Minute))
+	return client{c, bufio.NewReader(c)}
+}
+
+func TestAtTheLimitTheAddressWithTheMostConnectionsLosesOne(t *testing.T) {
+	t.Parallel()
+	l := serve(t, 6, func(http.ResponseWriter, *http.Request) {})
+	customer := dial(t, l)
+	customer.send(t, get)
+	customer.readResponse(t) // and is idle longest from now on
+	var stranger []client
+	for range 20 {
+		c := dialFrom(t, l, "127.0.0.2")
+		c.send(t, get)
+		c.readResponse(t)
+		stranger = append(stranger, c)
+	}
+	for _, c := range stranger[:15] {
+		c.expectClosed(t)
+	}
+	for _, c := range append(stranger[15:], customer) {
+		c.send(t, get)
+		if status, _ := c.readResponse(t); status != 200 {
+			t.Errorf("%v: %d", c.LocalAddr(), status)
+		}
+	}
+}
+
 func TestANewConnectionIsIdle(t *testing.T) {
 	t.Parallel()
 	l := serve(t, 1, func(http.ResponseWriter, *http.Request) {})

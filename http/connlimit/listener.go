@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -33,8 +34,9 @@ import (
 // minPause and maxPause bound the time between two attempts to find room.
 const minPause, maxPause = 5 * time.Millisecond, time.Second
 
-// Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: the
-// connection that has served no request for longest. If no connection is idle, new ones wait, the first in admitConn and the
+// Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: of the
+// connections of the addresses that hold the most, the one that has served no request for longest. So a stranger who opens
+// thousands loses his own; behind a proxy all have one address. If no connection is idle, new ones wait, the first in admitConn and the
 // others in the system's accept queue; they are not refused.
 // It is safe for concurrent use.
 type Listener struct {
@@ -44,7 +46,7 @@ type Listener struct {
 
 	mu         sync.Mutex
 	open       map[*conn]struct{}
-	candidates []candidate // found idle longest at the last look, the longest last
+	candidates []candidate // found at the last look, the first to close last
 	evicted    int64
 
 	idleTurns   atomic.Int64              // counts each time that a connection becomes idle: a lower number is idle longer
@@ -165,7 +167,7 @@ func lacksDescriptors(err error) bool {
 // admitConn adds a connection as soon as there is room, and closes an idle one where there is none.
 func (l *Listener) admitConn(raw net.Conn) (net.Conn, error) {
 	limitUnsent(raw, maxUnsent)
-	c := &conn{answerWriter: answerWriter{Conn: raw}, listener: l, closed: make(chan struct{})}
+	c := &conn{answerWriter: answerWriter{Conn: raw}, listener: l, address: clientNetwork(raw.RemoteAddr()), closed: make(chan struct{})}
 	c.setIdle(true) // no request has come on it yet
 	for pause := minPause; !l.tryAdd(c); pause = min(2*pause, maxPause) {
 		if l.evictIdle() {
@@ -214,7 +216,7 @@ func (l *Listener) evictIdle() bool {
 	return true
 }
 
-// chooseEviction returns the connection that has been idle longest, or nil if no connection is idle.
+// chooseEviction returns the connection to close next, or nil if no connection is idle.
 func (l *Listener) chooseEviction() *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,8 +231,8 @@ func (l *Listener) chooseEviction() *conn {
 	return longest
 }
 
-// popCandidate removes and returns the candidate that is idle longest, if it is still idle. Connections that became idle
-// later than collectCandidates ran come after all candidates, so they need not be looked at. The lock is held.
+// popCandidate removes and returns the next candidate that is still idle. Connections that became idle later than
+// collectCandidates ran come after all candidates of their address, so they need not be looked at. The lock is held.
 func (l *Listener) popCandidate() *conn {
 	for len(l.candidates) > 0 {
 		last := l.candidates[len(l.candidates)-1]
@@ -242,11 +244,23 @@ func (l *Listener) popCandidate() *conn {
 	return nil
 }
 
-// collectCandidates collects the connections that are idle longest, the longest last. The lock is held.
+// collectCandidates collects the idle connections of the addresses that hold at least half as many as the one that holds the
+// most, the one that is idle longest last. Addresses without an idle connection do not count. The lock is held.
 func (l *Listener) collectCandidates() {
+	held, idle := map[netip.Addr]int{}, map[netip.Addr]bool{}
+	for c := range l.open {
+		held[c.address]++
+		idle[c.address] = idle[c.address] || c.idleTurn.Load() != 0
+	}
+	most := 0
+	for address := range idle {
+		if idle[address] {
+			most = max(most, held[address])
+		}
+	}
 	var all []candidate
 	for c := range l.open {
-		if turn := c.idleTurn.Load(); turn != 0 {
+		if turn := c.idleTurn.Load(); turn != 0 && 2*held[c.address] >= most {
 			all = append(all, candidate{c, turn})
 		}
 	}
@@ -307,10 +321,25 @@ const (
 // connKey is the key of a request's context under which its *conn is found.
 type connKey struct{}
 
+// clientNetwork is the address of a client, of IPv6 the network of 64 bits: one client has all of it.
+func clientNetwork(remote net.Addr) netip.Addr {
+	at, err := netip.ParseAddrPort(remote.String())
+	if err != nil {
+		return netip.Addr{} // a socket without addresses
+	}
+	address := at.Addr().Unmap()
+	if address.Is6() {
+		network, _ := address.WithZone("").Prefix(64) // it has 128 bits
+		return network.Addr()
+	}
+	return address
+}
+
 // conn is a connection of a Listener. It records whether it is idle, for the listener's choice.
 type conn struct {
 	answerWriter
 	listener *Listener
+	address  netip.Addr // of the client
 
 	idleTurn atomic.Int64 // place in the order in which connections became idle; 0: it serves a request
 
