@@ -162,7 +162,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "accept-lost-usage", Usage: "start although the usage log is lost; what accounts have used so far then counts as nothing", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_USAGE")},
 		p.acceptClockFlag("LIEUDIT_ACCEPT_CLOCK", "; what was counted in periods that begin in more than a day is taken back"),
 		p.StringFlag("trusted-proxies", "", "`CIDR,…` of the proxies in front: of their requests the throttle takes the address in X-Forwarded-For or Forwarded"),
-		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.EnvSource("LIEUDIT_CONNECTIONS"), Validator: terminal.AtLeastOne},
+		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it an idle one of the address with the most goes", Sources: p.EnvSource("LIEUDIT_CONNECTIONS"), Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.EnvSource("LIEUDIT_BODY_BUDGET")},
 		&cli.IntFlag{Name: "account-body-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.EnvSource("LIEUDIT_ACCOUNT_BODY_BUDGET")},
 		&cli.IntFlag{Name: "answer-budget", Value: service.DefaultAnswerBudget >> 20, Usage: "`MIB` of large answers in memory at once, until they are read; others wait", Sources: p.EnvSource("LIEUDIT_ANSWER_BUDGET")},
