@@ -124,3 +124,12 @@ func TestADepartureHasTheDirectionOfItsGeometry(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestANumberOfFourDigitsIsNoMotorways(t *testing.T) {
+	t.Parallel()
+	for ref, want := range map[string]bool{"A 6": true, "A6": true, "A 40; E 62": true, "A 630": true, "A 3200": false, "A": false, "A 7b": true, "Av 3": false, "D 6": false} {
+		if got := isMotorwayRef(ref); got != want {
+			t.Errorf("%s: %v, want %v", ref, got, want)
+		}
+	}
+}

@@ -233,8 +233,12 @@ func spaceRef(ref string) string {
 	return ref[:at] + " " + ref[at:]
 }
 
-// isMotorwayRef tells whether a number is that of a motorway: it is better known than the motorway's name.
+// mostMotorwayDigits is how many digits the number of a motorway has at most. British main roads have an A too, and four.
+const mostMotorwayDigits = 3
+
+// isMotorwayRef reports whether a number is that of a motorway: it is better known than the motorway's name.
 func isMotorwayRef(ref string) bool {
-	ref = spaceRef(ref)
-	return len(ref) > 2 && ref[0] == 'A' && ref[1] == ' '
+	number, ok := strings.CutPrefix(spaceRef(ref), "A ")
+	digits := len(number) - len(strings.TrimLeft(number, "0123456789"))
+	return ok && digits > 0 && digits <= mostMotorwayDigits
 }

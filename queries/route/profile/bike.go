@@ -18,7 +18,7 @@ var (
 
 // readBike reads how fast a bicycle goes on a way in each direction: ridden where it may be, pushed where walking is allowed.
 func readBike(tags Tags, k kind) (units [2]uint16) {
-	if tags.Get("motorroad") == "yes" || isUnderConstruction(tags) {
+	if tags.Get("motorroad") == "yes" {
 		return units
 	}
 	access := [2]permission{readAccess(tags, k, Bike, Forward), readAccess(tags, k, Bike, Backward)}

@@ -47,16 +47,7 @@ func isClosedToCars(tags Tags, k kind) bool {
 	if k.class == Steps || tags.Get("area") == "yes" || tags.Get("oneway") == "reversible" {
 		return true
 	}
-	return isUnderConstruction(tags) || tags.Get("service") == "emergency_access"
-}
-
-// isUnderConstruction tells whether works close a road. construction=minor and widening do not.
-func isUnderConstruction(tags Tags) bool {
-	switch tags.Get("construction") {
-	case "", "no", "minor", "widening":
-		return tags.Get("railway") == "construction"
-	}
-	return true
+	return tags.Get("service") == "emergency_access"
 }
 
 // carLimits are the sizes that a way may have at least: a passenger car of 2.0 m × 1.9 m × 4.8 m and 2 t.

@@ -22,7 +22,8 @@ const (
 )
 
 // highways are the values of the tag highway that are roads. A value that is absent, such as construction, proposed, raceway or
-// bus_stop, is no road.
+// bus_stop, is no road. Works close a road by highway=construction alone: who leaves a road open beside them, on the road or on rails
+// in it, says so by its highway tag, whatever construction or railway say.
 var highways = map[string]kind{
 	//                                                  car  foot     bike
 	"motorway":       {class: Motorway, speed: speeds{90, 0, 0}},

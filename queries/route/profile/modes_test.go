@@ -64,7 +64,8 @@ func TestABicycleIsRiddenOrPushed(t *testing.T) {
 		{"pushed on a motorway that pedestrians may use", "highway=motorway foot=yes", [2]float64{4, 0}},
 		{"a bridge that opens for ships", "highway=primary bridge=movable", [2]float64{5, 5}},
 		{"on a ferry", "route=ferry", [2]float64{5, 5}},
-		{"not where works are", "highway=primary construction=yes", [2]float64{0, 0}},
+		{"works beside an open road", "highway=primary construction=yes", [2]float64{15, 15}},
+		{"works", "highway=construction construction=primary", [2]float64{0, 0}},
 		{"access by direction", "highway=residential vehicle:backward=no", [2]float64{15, 0}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

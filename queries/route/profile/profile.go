@@ -139,8 +139,15 @@ func isRoundabout(tags Tags) bool {
 	return value == "roundabout" || value == "circular"
 }
 
-// hasToll tells whether cars pay. A toll for lorries alone does not count.
+// tollKeys are the tags of a toll for cars, the one that counts first. A toll for lorries alone does not count.
+var tollKeys = []string{"toll:motorcar", "toll:motor_vehicle", "toll"}
+
+// hasToll reports whether cars pay, in one direction at least.
 func hasToll(tags Tags) bool {
-	return tags.Get("toll") == "yes" || tags.Get("toll:motorcar") == "yes" || tags.Get("toll:motor_vehicle") == "yes" ||
-		tags.Get("toll:forward") == "yes" || tags.Get("toll:backward") == "yes"
+	for _, key := range tollKeys {
+		if v := tags.Get(key); v != "" {
+			return v == "yes"
+		}
+	}
+	return tags.Get("toll:forward") == "yes" || tags.Get("toll:backward") == "yes"
 }

@@ -84,6 +84,8 @@ func TestACarDrivesAtTheSpeedOfTheWay(t *testing.T) {
 		{"a track that is open", "highway=track motor_vehicle=yes", [2]float64{10, 10}},
 		{"a footway that is open to all is not open to cars", "highway=footway access=yes", [2]float64{0, 0}},
 		{"works", "highway=construction construction=primary", [2]float64{0, 0}},
+		{"works beside an open road", "highway=primary construction=trunk", [2]float64{65, 65}},
+		{"rails that are laid in an open road", "highway=primary railway=construction", [2]float64{65, 65}},
 		{"a road that is to be widened", "highway=primary construction=widening", [2]float64{65, 65}},
 		{"a road that is proposed to be another", "highway=tertiary proposed=secondary", [2]float64{40, 40}},
 		{"a road that is proposed", "highway=proposed proposed=secondary", [2]float64{0, 0}},

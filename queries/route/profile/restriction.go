@@ -54,10 +54,11 @@ func ReadRestriction(tags Tags, members []Member) (Restriction, bool) {
 // restrictionOf returns the kind of a restriction that a mode has to heed, "" where it has none.
 func restrictionOf(tags Tags, kind string, m Mode) string {
 	for _, name := range restrictionKeys[m] {
-		if value := tags.Get("restriction:" + name); value != "" && kind == "restriction" {
+		isOfMode := kind == "restriction:"+name
+		if value := tags.Get("restriction:" + name); value != "" && (isOfMode || kind == "restriction") {
 			return knownRestriction(value)
 		}
-		if kind == "restriction:"+name {
+		if isOfMode {
 			return knownRestriction(tags.Get("restriction"))
 		}
 	}
