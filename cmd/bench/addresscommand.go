@@ -2,20 +2,23 @@ package main
 
 import (
 	"context"
-	"strings"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/bench/address"
 	"lieudit/cmd/bench/address/accuracy"
+	"lieudit/cmd/bench/address/keystrokes"
 	"lieudit/cmd/bench/measure"
 	lieuditcli "lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
 )
 
-// addressCommand measures the address engine: its speed, or with the flags of accuracyFlags how often it is right.
+// addressCommand measures the address engine: its speed, or with the flags of accuracyFlags how often it is right and how soon it
+// completes what is typed.
 func (p program) addressCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "address",
@@ -38,7 +41,15 @@ On the data set for tests:
   D=../shared/data
   go run ./cmd/bench address --vintage /var/tmp/bench.vintage --file $D/questions/real-rows.csv.gz \
     --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
-    --questions $D/questions/questions.csv --absent 4000 --exact 400 --out results.csv`,
+    --questions $D/questions/questions.csv --absent 4000 --exact 400 --out results.csv
+
+With --keystrokes rows of the files are typed letter by letter in several ways, and suggestions are asked for after each
+key: without a position, and with one 2 km from the address. Counted are the keys until the address is among them, lists
+without any, and addresses that are lost again. --out lists what went wrong. --peer-url asks an addok the same.
+
+  go run ./cmd/bench address --vintage /var/tmp/bench.vintage --file $D/questions/real-rows.csv.gz \
+    --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
+    --keystrokes 200 --peer-url http://127.0.0.1:7878`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "sizes", Value: "10k,100k,1M", Usage: "`ROWS` of each vintage, k and M for thousands and millions", Validator: validateParsed(parseSizes)},
 			&cli.StringSliceFlag{Name: "file", Usage: "`FILE` of the base to measure instead, as often as there are files", TakesFile: true},
@@ -48,7 +59,7 @@ On the data set for tests:
 			&cli.IntFlag{Name: "connections", Value: 16, Usage: "`HOW MANY` clients over HTTP", Validator: terminal.AtLeastOne},
 		}, accuracyFlags()...),
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
-		isAccuracy, err := isAccuracyRun(c)
+		chosen, err := chooseAddressRun(c)
 		if err != nil {
 			return err
 		}
@@ -57,8 +68,13 @@ On the data set for tests:
 		if err := lieuditcli.ValidateMeilisearch(c, service.Config{Meilisearch: server}); err != nil {
 			return err
 		}
-		if isAccuracy {
+		switch chosen {
+		case accuracyRun:
 			return accuracy.Run(ctx, dir, newAccuracyOptions(c, server), out)
+		case keystrokesRun:
+			return keystrokes.Run(ctx, dir, keystrokes.Options{
+				Options: newAccuracyOptions(c, ""), Addresses: c.Int("keystrokes"), Peer: c.String("peer-url"),
+			}, out)
 		}
 		o := address.Options{FigureDuration: c.Duration("turn"), Connections: c.Int("connections"),
 			Files: c.StringSlice("file"), Questions: c.Int("damaged"), Meilisearch: server}
@@ -67,17 +83,19 @@ On the data set for tests:
 	})
 }
 
-// accuracyFlags are the flags of package accuracy. --file is shared with the measurement of speed.
+// accuracyFlags are the flags of packages accuracy and keystrokes. --file is shared with the measurement of speed.
 func accuracyFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "questions", Usage: "`FILE` of questions to ask: set;kind;q;lat;lon;id;label", TakesFile: true},
 		&cli.IntFlag{Name: "absent", Usage: "`HOW MANY` addresses to ask for that the vintage does not have", Validator: terminal.AtLeastOne},
 		&cli.IntFlag{Name: "exact", Usage: "`HOW MANY` addresses of the vintage to ask for in each kind of writing and damage", Validator: terminal.AtLeastOne},
+		&cli.IntFlag{Name: "keystrokes", Usage: "`HOW MANY` addresses of the files to type letter by letter in each way of writing", Validator: terminal.AtLeastOne},
 		&cli.UintFlag{Name: "invented", Value: 1_000_000, Usage: "`HOW MANY` invented rows beside the files"},
 		&cli.Uint64Flag{Name: "seed", Value: 11, Usage: "`SEED` of what is invented and drawn"},
 		&cli.StringFlag{Name: "vintage", Usage: "`FILE` of the vintage to ask, built and kept where there is none", TakesFile: true},
 		&cli.StringFlag{Name: "out", Usage: "write each question with its answer to `FILE`", TakesFile: true},
 		&cli.StringFlag{Name: "peer", Usage: "`FILE` of such results to compare with", TakesFile: true},
+		&cli.StringFlag{Name: "peer-url", Usage: "`URL` of an addok that is filled with the same rows, to type the same"},
 	}
 }
 
@@ -89,23 +107,44 @@ func newAccuracyOptions(c *cli.Command, meilisearch string) accuracy.Options {
 	}
 }
 
-// isAccuracyRun says whether right answers are to be counted. It refuses flags that the chosen run would ignore.
-func isAccuracyRun(c *cli.Command) (bool, error) {
-	asks := []string{"questions", "absent", "exact"}
-	isAccuracy, ignored := false, []string{"invented", "seed", "vintage", "out", "peer"}
-	for _, name := range asks {
-		isAccuracy = isAccuracy || c.IsSet(name)
+// addressRun is one of the three things that the command measures.
+type addressRun int
+
+const (
+	speedRun addressRun = iota
+	accuracyRun
+	keystrokesRun
+)
+
+// addressRunFlags are the flags that choose a run, or that not every run reads, with the runs that read them.
+func addressRunFlags() map[string][]addressRun {
+	return map[string][]addressRun{
+		"sizes": {speedRun}, "damaged": {speedRun}, "turn": {speedRun}, "connections": {speedRun},
+		"questions": {accuracyRun}, "absent": {accuracyRun}, "exact": {accuracyRun}, "peer": {accuracyRun},
+		"keystrokes": {keystrokesRun}, "peer-url": {keystrokesRun},
+		"meilisearch": {speedRun, accuracyRun},
+		"invented":    {accuracyRun, keystrokesRun}, "seed": {accuracyRun, keystrokesRun}, "vintage": {accuracyRun, keystrokesRun}, "out": {accuracyRun, keystrokesRun},
 	}
-	if isAccuracy {
-		ignored = []string{"sizes", "damaged", "turn", "connections"}
-	}
-	for _, name := range ignored {
-		switch {
-		case c.IsSet(name) && isAccuracy:
-			return false, terminal.NewUsageError(c, "--%s does not go with --%s", name, strings.Join(asks, ", --"))
-		case c.IsSet(name):
-			return false, terminal.NewUsageError(c, "--%s needs --%s", name, strings.Join(asks, " or --"))
+}
+
+// chooseAddressRun says what is to be measured. It refuses flags that the chosen run would ignore.
+func chooseAddressRun(c *cli.Command) (chosen addressRun, err error) {
+	name := "--sizes" // or whatever chose another run
+	for _, flag := range []string{"questions", "absent", "exact", "keystrokes"} {
+		if c.IsSet(flag) {
+			chosen, name = addressRunFlags()[flag][0], "--"+flag
 		}
 	}
-	return isAccuracy, nil
+	for _, flag := range slices.Sorted(maps.Keys(addressRunFlags())) {
+		if runs := addressRunFlags()[flag]; c.IsSet(flag) && !slices.Contains(runs, chosen) {
+			if chosen != speedRun {
+				return chosen, terminal.NewUsageError(c, "--%s does not go with %s", flag, name)
+			}
+			return chosen, terminal.NewUsageError(c, "--%s needs --questions, --absent, --exact or --keystrokes", flag)
+		}
+	}
+	if chosen == keystrokesRun && !c.IsSet("file") {
+		return chosen, terminal.NewUsageError(c, "--keystrokes needs --file: the rows that are typed")
+	}
+	return chosen, nil
 }

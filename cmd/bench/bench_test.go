@@ -208,6 +208,25 @@ func TestBenchAddressCountsRightAnswersAndLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestBenchAddressTypesAddressesAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv.gz")
+	generateAddresses(t, file)
+	line := "bench address --keystrokes 2 --file " + file + " --invented 300 --dir " + dir
+	code, got, stderr := runCommand(t, line)
+	if code != 0 || !strings.Contains(got, "KEYS TO 1ST") || !strings.Contains(got, "commune first") {
+		t.Errorf("exit %d: %s%s", code, got, stderr)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, wrong := range []string{"--keystrokes 0", "--keystrokes 3", "--keystrokes 3 --file x.csv --sizes 10k", "--keystrokes 3 --file x.csv --absent 2", "--peer-url http://127.0.0.1:1"} {
+		if code, out, _ := runCommand(t, "bench address "+wrong); code != 2 || out != "" {
+			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
+		}
+	}
+}
+
 func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -81,20 +81,24 @@ func abbreviations() [][2]string {
 }
 
 func abbreviate(_ *rand.Rand, _ Reference, a *Question) bool {
-	changed := false
-	shorten := func(s string) string {
-		words := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '-' })
-		for i := range words {
-			for _, p := range abbreviations() {
-				if strings.EqualFold(words[i], p[0]) {
-					words[i], changed = p[1], true
-				}
+	street, isStreet := Abbreviate(a.street)
+	city, isCity := Abbreviate(a.city)
+	a.street, a.city = street, city
+	return isStreet || isCity
+}
+
+// Abbreviate shortens the words of a name that people shorten, such as kinds of streets and titles. It reports whether there
+// are any.
+func Abbreviate(name string) (short string, isShorter bool) {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '-' })
+	for i := range words {
+		for _, p := range abbreviations() {
+			if strings.EqualFold(words[i], p[0]) {
+				words[i], isShorter = p[1], true
 			}
 		}
-		return strings.Join(words, " ")
 	}
-	a.street, a.city = shorten(a.street), shorten(a.city)
-	return changed
+	return strings.Join(words, " "), isShorter
 }
 
 // addTypo changes one letter of a word of five letters or more, in the street or the commune.

@@ -1,0 +1,160 @@
+package keystrokes
+
+import (
+	"encoding/csv"
+	"errors"
+	"math"
+	"os"
+	"slices"
+
+	"lieudit/cmd/bench/measure"
+)
+
+// What may be wrong with one list of suggestions.
+const (
+	blank      = "blank"      // there are none
+	unparsable = "unparsable" // there are none, since the text is refused as the beginning of no address
+	lost       = "lost"       // they lack the address that was among those for a shorter text
+)
+
+// typing is what became of one line while it was typed.
+type typing struct {
+	keys              int // of the whole line
+	lists             int
+	blank, unparsable int // lists; those that are refused are blank, too
+	first, five       int // keys until the address was first, and among the suggestions; 0: it never was
+	isAmong, isLost   bool
+}
+
+// add adds the list that one more key led to: the place of the address in it from 0, or -1, and its length. It returns what is
+// wrong with the list, or "".
+func (t *typing) add(keys, rank, length int, isUnparsable bool) (what string) {
+	t.lists++
+	if rank == 0 && t.first == 0 {
+		t.first = keys
+	}
+	if rank >= 0 && t.five == 0 {
+		t.five = keys
+	}
+	wasAmong := t.isAmong
+	t.isAmong = rank >= 0
+	if wasAmong && !t.isAmong {
+		t.isLost, what = true, lost
+	}
+	if length == 0 {
+		t.blank++
+		what = blank
+	}
+	if isUnparsable {
+		t.unparsable++
+		what = unparsable
+	}
+	return what
+}
+
+// tally adds up the lines that were typed in one way.
+type tally struct {
+	lines, lists      int
+	blank, unparsable int
+	lost, never       int // lines: lost again, never among the suggestions
+	first, five       []int
+	latencies         *measure.Latencies
+}
+
+func newTally() *tally { return &tally{latencies: measure.NewLatencies()} }
+
+// add adds one line. An address that never was among the suggestions, or first, counts as one that takes all keys.
+func (t *tally) add(l typing) {
+	t.lines++
+	t.lists += l.lists
+	t.blank += l.blank
+	t.unparsable += l.unparsable
+	if l.isLost {
+		t.lost++
+	}
+	if l.five == 0 {
+		t.never++
+	}
+	keysOf := func(keys int) int {
+		if keys == 0 {
+			return l.keys
+		}
+		return keys
+	}
+	t.first, t.five = append(t.first, keysOf(l.first)), append(t.five, keysOf(l.five))
+}
+
+// figure returns the figure of one way. Its value is the mean number of keys until the address is among the suggestions.
+func (t *tally) figure(way, bias, geocoder string) measure.Figure {
+	f := t.latencies.Figure(measure.Label{Name: "written", Value: way}, measure.Label{Name: "bias", Value: bias}, measure.Label{Name: "geocoder", Value: geocoder})
+	f.Value, f.Unit = mean(t.five), "keys to 5"
+	f.Extra = map[string]float64{
+		"addresses": float64(t.lines), "blank": float64(t.blank), "blank %": percent(t.blank, t.lists), "unparsable": float64(t.unparsable),
+		"lost": float64(t.lost), "never": float64(t.never),
+		"median to 5": median(t.five), "keys to 1st": mean(t.first), "median to 1st": median(t.first),
+	}
+	return f
+}
+
+// mean is the mean with one decimal, 0 of nothing.
+func mean(of []int) float64 {
+	sum := 0
+	for _, n := range of {
+		sum += n
+	}
+	return math.Round(10*float64(sum)/float64(max(len(of), 1))) / 10
+}
+
+// median is the upper of the two middle ones, 0 of nothing.
+func median(of []int) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	return float64(slices.Sorted(slices.Values(of))[len(of)/2])
+}
+
+// percent returns a share in percent with two decimals.
+func percent(part, whole int) float64 {
+	return math.Round(10_000*float64(part)/float64(max(whole, 1))) / 100
+}
+
+// log writes a line for each list with which something is wrong. Without a name it writes nothing.
+type log struct {
+	file *os.File
+	csv  *csv.Writer
+}
+
+// newLog creates the file and writes its head line.
+func newLog(name string) (*log, error) {
+	if name == "" {
+		return &log{}, nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	w := &log{file, csv.NewWriter(file)}
+	w.csv.Comma = ';'
+	return w, w.csv.Write([]string{"geocoder", "written", "bias", "what", "q", "expected id", "label", "first"})
+}
+
+// write writes the line of one list.
+func (w *log) write(geocoder, way, bias, what, text string, meant line, found []suggestion) error {
+	if w.file == nil {
+		return nil
+	}
+	first := ""
+	if len(found) > 0 {
+		first = found[0].label
+	}
+	return w.csv.Write([]string{geocoder, way, bias, what, text, meant.id, meant.label, first})
+}
+
+// close writes what is buffered and closes the file.
+func (w *log) close() error {
+	if w.file == nil {
+		return nil
+	}
+	w.csv.Flush()
+	return errors.Join(w.csv.Error(), w.file.Close())
+}
