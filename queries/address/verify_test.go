@@ -2,6 +2,7 @@ package address
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -144,6 +145,23 @@ func TestAnExactMatchConfirmsAllThatWasTyped(t *testing.T) {
 		for _, part := range []Component{c.Number, c.Rep, c.Street, c.Postcode, c.City} {
 			if m.Verdict == Exact && (part.Status == Corrected || part.Status == Unconfirmed) {
 				t.Errorf("%q is exact, and %q is %s", line, part.Typed, part.Status)
+			}
+		}
+	}
+}
+
+// A number that its word gives to a flat changes no verdict, whatever numbers the street has; one that may be the house's does.
+func TestTheNumberOfAFlatChangesNoVerdict(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet()) // Rue des Lilas has 12, 14 and 20
+	for _, line := range []string{"12 rue des lilas %s 48000 mende", "%s 12 rue des lilas 48000 mende", "12 rue des lilas, %s, 48000 mende"} {
+		for _, flat := range []string{"appt", "appartement", "bât", "porte", "esc", "lot", "étage", "box", "logement n°", "chambre"} {
+			for _, number := range []string{"3", "14", "20", "12"} {
+				text := flat + " " + number
+				m := verified(t, e, Query{Text: fmt.Sprintf(line, text)})
+				if m.ID != "48095_0010_00012" || m.Verdict != Exact {
+					t.Errorf("%q: %s, %s", fmt.Sprintf(line, text), m.Verdict, m.ID)
+				}
 			}
 		}
 	}

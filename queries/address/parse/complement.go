@@ -83,10 +83,11 @@ func (q *Question) readComplements() {
 		isCounted := isFloor(t.Typed) && i > 0 && q.Terms[i-1].Digits && q.Terms[i-1].Tail != ""
 		if owned := q.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) {
 			q.Complement |= Bit(i) | owned
+			q.Given |= owned
 		}
 		if isFloor(t.Typed) && i > 0 && (q.Terms[i-1].Digits || q.Terms[i-1].Typed == "premier" || q.Terms[i-1].Typed == "dernier") && q.isOrdinal(i-1) {
-			q.Complement |= Bit(i - 1)
-			q.Complement |= Bit(i)
+			q.Complement |= Bit(i) | Bit(i-1)
+			q.Given |= Bit(i - 1)
 		}
 		q.Complement |= q.groundFloor(i)
 		if q.isIDBehindNumber(i) || q.isIDInParens(i) {

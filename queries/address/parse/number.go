@@ -385,12 +385,13 @@ func (n *HouseNumber) prepend(choices []Choice) {
 	n.IsList = true
 }
 
-// ComplementNumbers calls yield with each number that a complement owns or that stands in parentheses, except for
-// numbers at terms of the house number. It stops when yield answers false.
-func (q *Question) ComplementNumbers(house Mask, yield func(uint32) bool) {
+// OpenNumbers calls yield with each number that may be a complement's or the house's: one that a letter owns or that stands in
+// parentheses, except for numbers at terms of the house number. One that a word gives to a part of a building is not open. It
+// stops when yield answers false.
+func (q *Question) OpenNumbers(house Mask, yield func(uint32) bool) {
 	for i := range q.numberGroups {
 		group := &q.numberGroups[i]
-		if group.mask()&house != 0 || !group.isOwned && !group.inParens {
+		if group.mask()&(house|q.Given) != 0 || !group.isOwned && !group.inParens {
 			continue
 		}
 		for _, c := range group.choices {

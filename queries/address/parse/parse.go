@@ -57,6 +57,7 @@ type Question struct {
 	Postal     Mask // post boxes and CEDEX with their numbers, the country
 	HasCedex   bool
 	Complement Mask // words such as "bâtiment", each with the numbers and letters it owns
+	Given      Mask // of these numbers and letters, those that a word gives to a part of a building
 	Phrases    Mask // words that may name a residence, a company or a person
 	InParens   Mask
 	PlaceOnly  Mask // may name a place and no street

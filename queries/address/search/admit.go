@@ -161,7 +161,7 @@ func (s *searcher) hasUnread(c *Candidate) bool {
 func (s *searcher) isConfirmed(c *Candidate) bool {
 	hasName := c.name == vintage.None || c.sim >= confirmedSim
 	return c.isCertain && c.fuzzy == 0 && !c.isMissing && !c.IsList && !c.IsAmbiguous && !c.lacksRep && !c.IsDoubted && hasName &&
-		s.isExplained(c.unread) && s.isPlaceConfirmed(c) && !s.hasComplementNumber(c)
+		s.isExplained(c.unread) && s.isPlaceConfirmed(c) && !s.hasOpenNumber(c)
 }
 
 // isExplained says whether the words that a candidate leaves unread are only links, articles and complements.
@@ -187,14 +187,14 @@ func (s *searcher) isPlaceConfirmed(c *Candidate) bool {
 	return isRight && (!s.isOld(c.name) || c.facet.Old == c.name)
 }
 
-// hasComplementNumber says whether the street has a number that was read as part of a complement. That number may
-// be the house number, so the candidate is not certain.
-func (s *searcher) hasComplementNumber(c *Candidate) (any bool) {
+// hasOpenNumber reports whether the street has a number that was read as part of a complement although no word gives it to one.
+// That number may be the house number, so the candidate is not certain.
+func (s *searcher) hasOpenNumber(c *Candidate) (any bool) {
 	if c.Street == vintage.None {
 		return false
 	}
 	of := s.v.Street(c.Street)
-	s.q.ComplementNumbers(c.terms()|c.place.at, func(n uint32) bool {
+	s.q.OpenNumbers(c.terms()|c.place.at, func(n uint32) bool {
 		row := s.v.FirstNumber(of, n)
 		any = row < of.To && s.v.Number(row) == n
 		return !any
