@@ -52,17 +52,26 @@ func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAd
 // verifyAddress finds the addresses that are meant by what was typed, each with a score and a verdict, the best first.
 func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddress) (kit.Response, error) {
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
-		found, err := e.Verify(ctx, buildVerifyQuery(q))
+		found, reason, err := verifyExplained(ctx, e.Engine, buildVerifyQuery(q), q.Explain)
 		switch {
 		case errors.Is(err, address.ErrUnparsable):
 			return kit.Response{}, refusal.AddressUnparsable
 		case err != nil || len(found) == 0:
-			return kit.Response{Body: noResults(q.Format)}, err
+			return kit.Response{Body: noMatches(q.Format, reason)}, err
 		case q.Format == geoJSON:
 			return kit.OK(toFeatureCollection(found, func(m address.Match) body.Feature { return toFeature(&m.Record, m.Score) }))
 		}
 		return kit.OK(body.Matches{Envelope: body.OKEnvelope, Matches: mapSlice(found, toMatch)})
 	})
+}
+
+// verifyExplained verifies an address. reason is why nothing was found, if the request asks for it.
+func verifyExplained(ctx context.Context, e *address.Engine, q address.Query, explains bool) (found []address.Match, reason address.Reason, err error) {
+	if explains {
+		return e.Explain(ctx, q)
+	}
+	found, err = e.Verify(ctx, q)
+	return found, "", err
 }
 
 // buildVerifyQuery is the engine's query for a request. With q, an address in one line, postcode and commune code are filters,
@@ -201,6 +210,16 @@ func noResults(format string) any {
 	return newFeatureCollection(body.NoResultsAnswer.Envelope, []body.Feature{})
 }
 
+// noMatches is the answer to a verification that found nothing. Without a reason it is noResults.
+func noMatches(format string, reason address.Reason) any {
+	if format != geoJSON {
+		return body.Matches{Envelope: body.NoResultsAnswer.Envelope, Matches: []body.Match{}, Reason: string(reason)}
+	}
+	c := newFeatureCollection(body.NoResultsAnswer.Envelope, []body.Feature{})
+	c.Reason = string(reason)
+	return c
+}
+
 // toFeature shows a record with the names of the former national API. The member name is number and street for a house number,
 // the commune for a commune, and nom_voie for all else.
 func toFeature(r *address.Record, score float64) body.Feature {
@@ -236,9 +255,9 @@ func toSuggestion(s address.Suggestion) body.Suggestion {
 func toMatch(m address.Match) body.Match {
 	out := body.Match{
 		Address: resolve.ShowRecord(&m.Record), Score: m.Score, NextScore: m.Next, Verdict: string(m.Verdict), Precision: string(m.Precision),
-		Nearby: m.Nearby, Components: body.Components{
+		IsResolved: m.IsResolved, Reason: string(m.Reason), Nearby: m.Nearby, Components: body.Components{
 			Number: toComponent(m.Components.Number), Rep: toComponent(m.Components.Rep), Street: toComponent(m.Components.Street),
-			PostalCode: toComponent(m.Components.Postcode), City: toComponent(m.Components.City),
+			PostalCode: toComponent(m.Components.Postcode), City: toComponent(m.Components.City), Unknown: m.Components.Unknown,
 		},
 	}
 	if m.NumberTyped {

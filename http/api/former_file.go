@@ -201,7 +201,11 @@ func prepareFormerSearch(t *csvupload.Table, form body.FormerFileFields) ([]stri
 	f := &columnFinder{table: t}
 	parts := f.findParts(form.Columns)
 	filters, lat, lon := findFilters(t, form), findNamed(t, form.Lat), findNamed(t, form.Lon)
-	return chooseColumns(form.ResultColumns, formerSearchColumns), func(ctx context.Context, e *address.Engine, row []string) (formerResult, error) {
+	columns := chooseColumns(form.ResultColumns, formerSearchColumns)
+	if form.Explain && !slices.Contains(columns, reasonColumn) {
+		columns = append(slices.Clone(columns), reasonColumn)
+	}
+	return columns, func(ctx context.Context, e *address.Engine, row []string) (formerResult, error) {
 		if hasLongCell(row, filters.types, filters.postcode, filters.cityCode, lat, lon) {
 			return formerResult{status: statusRefused}, nil
 		}
@@ -212,14 +216,15 @@ func prepareFormerSearch(t *csvupload.Table, form body.FormerFileFields) ([]stri
 		case isTooLong(query.Text):
 			return formerResult{status: statusRefused}, nil
 		}
-		found, err := e.Verify(ctx, query)
+		found, reason, err := verifyExplained(ctx, e, query, form.Explain)
 		if err != nil && !errors.Is(err, address.ErrUnparsable) {
 			return formerResult{}, err
 		}
 		if len(found) == 0 {
-			return formerResult{status: statusNotFound}, nil
+			return formerResult{status: statusNotFound, reason: reason}, nil
 		}
-		return formerResult{statusFound, toFeature(&found[0].Record, found[0].Score), found[0].Next}, nil
+		m := &found[0]
+		return formerResult{status: statusFound, feature: toFeature(&m.Record, m.Score), next: m.Next, verdict: m.Verdict, isResolved: m.IsResolved, reason: m.Reason}, nil
 	}, f.err()
 }
 
@@ -284,20 +289,27 @@ type formerResult struct {
 	status  string
 	feature body.Feature // valid with statusFound
 	next    float64      // the score of the best other address
+
+	verdict    address.Verdict // of a search, and whether its match resolves
+	isResolved bool
+	reason     address.Reason // why it does not, or why nothing was found
 }
 
-// cells are the cells of some columns; all but the status are empty where nothing was found.
+// cells are the cells of some columns; all but the status and the reason are empty where nothing was found.
 func (r *formerResult) cells(columns []string) []string {
 	cells := make([]string, len(columns))
 	for i, name := range columns {
-		if r.status == statusFound || name == statusColumn {
+		if r.status == statusFound || name == statusColumn || name == reasonColumn {
 			cells[i] = formerCells[name](r)
 		}
 	}
 	return cells
 }
 
-const statusColumn = "result_status"
+const (
+	statusColumn = "result_status"
+	reasonColumn = "result_motif"
+)
 
 // The columns that the former API adds, in its order. A search adds latitude and longitude without result_ before them.
 var (
@@ -351,7 +363,18 @@ var formerCells = map[string]func(*formerResult) string{
 	"result_district":    func(r *formerResult) string { return r.feature.Properties.District },
 	"result_x":           func(r *formerResult) string { return formatCell(r.feature.Properties.X) },
 	"result_y":           func(r *formerResult) string { return formatCell(r.feature.Properties.Y) },
+	"result_verdict":     func(r *formerResult) string { return string(r.verdict) },
+	"result_resout":      func(r *formerResult) string { return formatResolved(r) },
+	reasonColumn:         func(r *formerResult) string { return string(r.reason) },
 	statusColumn:         func(r *formerResult) string { return r.status },
+}
+
+// formatResolved is whether the match of a search resolves; "" for a reverse search, which has none.
+func formatResolved(r *formerResult) string {
+	if r.verdict == "" {
+		return ""
+	}
+	return strconv.FormatBool(r.isResolved)
 }
 
 // formatCell is the shortest decimal that reads back as the same number.

@@ -190,6 +190,7 @@ func (h *handler) writeSites(ctx context.Context, c call, b locations.Batch) (ki
 	}
 	shown, err := toSynced(o)
 	shown.Alerts, shown.AlertCounts = h.findAlerts(b.Rows, o)
+	shown.Unplaced = h.explainUnplaced(ctx, b.Rows, o.UnlocatedSites)
 	return kit.Response{Body: shown}, err
 }
 

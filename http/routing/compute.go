@@ -22,7 +22,7 @@ func (s *Service) Compute(ctx context.Context, c Caller, in body.ComputeRoute) (
 		Profile: profileOf(in.TravelBy), Bounds: routeBounds(bounds), Alternatives: in.Alternatives, Geometry: p.wantsGeometry(), Steps: in.Steps,
 	})
 	if err != nil {
-		return s.toAnswer(ctx, c, err)
+		return s.toAnswer(ctx, c, err, subject{in.Explaining, bounds})
 	}
 	shown := body.ComputedRoute{
 		Envelope: body.OKEnvelope, Bounds: showBounds(bounds, found.Accesses), RoutePath: p.path(found.Routes[0]),

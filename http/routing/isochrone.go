@@ -29,7 +29,7 @@ func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochr
 	q := isochroneQuery(in, origins[0].Bound)
 	found, err := s.Router.Isochrone(ctx, q)
 	if err != nil {
-		return s.toAnswer(ctx, c, err)
+		return s.toAnswer(ctx, c, err, subject{in.Explaining, origins})
 	}
 	shown := body.Isochrone{
 		Envelope: body.OKEnvelope, Origin: origins[0].show(found.Access), CostType: in.CostType,
@@ -37,7 +37,7 @@ func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochr
 	}
 	within, err := s.sitesWithin(ctx, c.Account, in, q, found.Areas)
 	if err != nil {
-		return s.toAnswer(ctx, c, err)
+		return s.toAnswer(ctx, c, err, subject{in.Explaining, origins})
 	}
 	limits := ascendingCosts(in.Costs)
 	for i, value := range in.Costs {

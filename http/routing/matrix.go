@@ -38,7 +38,7 @@ func (s *Service) Matrix(ctx context.Context, c Caller, in body.ComputeMatrix) (
 	}
 	found, err := s.Router.Matrix(ctx, route.MatrixQuery{Profile: profileOf(in.TravelBy), Origins: routeBounds(origins), Destinations: routeBounds(destinations)})
 	if err != nil {
-		return s.toAnswer(ctx, c, err)
+		return s.toAnswer(ctx, c, err, subject{in.Explaining, slices.Concat(origins, destinations)})
 	}
 	return body.Matrix{
 		Envelope: body.OKEnvelope, Origins: showBounds(origins, found.OriginAccesses), Destinations: showBounds(destinations, found.DestinationAccesses),

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"slices"
 
 	"lieudit/queries/route"
 	"lieudit/schemas/body"
@@ -27,11 +28,15 @@ func (s *Service) Nearest(ctx context.Context, c Caller, in body.FindNearest) (a
 	found, err := s.Router.Nearest(ctx, route.NearestQuery{
 		Profile: profileOf(in.TravelBy), Origin: origins[0].Bound, Destinations: routeBounds(destinations), Limit: in.Limit,
 	})
+	about := subject{in.Explaining, origins}
 	if err != nil {
-		return s.toAnswer(ctx, c, err)
+		return s.toAnswer(ctx, c, err, about)
 	}
 	if len(found.Found) == 0 {
-		return body.NoResultsAnswer, nil
+		if in.SiteFilter() == nil {
+			about.bounds = slices.Concat(origins, destinations)
+		}
+		return about.noRoute(body.NoWayReason, about.bounds...), nil
 	}
 	shown := body.Nearest{Envelope: body.OKEnvelope, Origin: origins[0].show(found.Access), RouteNetwork: s.network(ctx, in.Mode)}
 	for _, d := range found.Found {

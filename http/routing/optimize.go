@@ -29,13 +29,14 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 	}
 	order, isOptimal, err := s.orderStops(ctx, in, routeBounds(stops))
 	if err != nil {
-		return s.toAnswer(ctx, c, err)
+		return s.toAnswer(ctx, c, err, subject{in.Explaining, stops})
 	}
+	ordered := inOrder(stops, order, in.RoundTrip)
 	found, err := s.Router.Route(ctx, route.Query{
-		Profile: profileOf(in.TravelBy), Bounds: inOrder(routeBounds(stops), order, in.RoundTrip), Geometry: p.wantsGeometry(), Steps: in.Steps,
+		Profile: profileOf(in.TravelBy), Bounds: routeBounds(ordered), Geometry: p.wantsGeometry(), Steps: in.Steps,
 	})
 	if err != nil {
-		return s.toAnswer(ctx, c, err)
+		return s.toAnswer(ctx, c, err, subject{in.Explaining, ordered})
 	}
 	accesses := make([]route.Access, len(stops))
 	for i, stop := range order {
@@ -47,7 +48,8 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 	}, nil
 }
 
-// orderStops finds the order, by what the optimization makes least. It fails with route.ErrNoRoute where no order leads through all.
+// orderStops finds the order, by what the optimization makes least. It fails with route.ErrNoRoute where no order leads through all,
+// and with a *route.OffRoadError where that is because a stop is too far from any road.
 func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops []route.Bound) (order []int, isOptimal bool, err error) {
 	profile := profileOf(in.TravelBy)
 	m, err := s.Router.Matrix(ctx, route.MatrixQuery{Profile: profile, Origins: stops, Destinations: stops})
@@ -62,13 +64,16 @@ func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops [
 	order, isOptimal, err = tour.Solve(cost, options, func(done time.Duration) error { return worker.Yield(ctx, done) })
 	if err == nil && order == nil {
 		err = route.ErrNoRoute
+		if i := slices.Index(m.OriginAccesses, route.Access{}); i >= 0 {
+			err = &route.OffRoadError{Bound: i}
+		}
 	}
 	return order, isOptimal, err
 }
 
 // inOrder are the bounds in an order, with the first again at the end of a round trip.
-func inOrder(stops []route.Bound, order []int, isRoundTrip bool) []route.Bound {
-	sorted := make([]route.Bound, 0, len(order)+1)
+func inOrder(stops []bound, order []int, isRoundTrip bool) []bound {
+	sorted := make([]bound, 0, len(order)+1)
 	for _, stop := range order {
 		sorted = append(sorted, stops[stop])
 	}

@@ -85,13 +85,16 @@ const countedAtOnce = 25
 // requestsFor is how many requests a matrix of so many cells counts as, or a tour of so many stops.
 func requestsFor(size int) int64 { return int64(size+countedAtOnce-1) / countedAtOnce }
 
-// toAnswer is the answer to an error of the router. Where no way leads, or no road is near, nothing was found. A router that cannot
-// answer at all is refusal.RoutingUnavailable, and the log gets the reason, unless it is that there is no network: readiness says so.
-func (s *Service) toAnswer(ctx context.Context, c Caller, err error) (any, error) {
-	_, isOffRoad := errors.AsType[*route.OffRoadError](err)
+// toAnswer is the answer to an error of the router about some bounds. Where no way leads, or no road is near, nothing was found. A
+// router that cannot answer at all is refusal.RoutingUnavailable, and the log gets the reason, unless it is that there is no network:
+// readiness says so.
+func (s *Service) toAnswer(ctx context.Context, c Caller, err error, about subject) (any, error) {
+	offRoad, isOffRoad := errors.AsType[*route.OffRoadError](err)
 	switch {
+	case isOffRoad && offRoad.Bound < len(about.bounds):
+		return about.noRoute(body.OffRoadReason, about.bounds[offRoad.Bound]), nil
 	case isOffRoad, errors.Is(err, route.ErrNoRoute):
-		return body.NoResultsAnswer, nil
+		return about.noRoute(body.NoWayReason, about.bounds...), nil
 	case errors.Is(err, route.ErrTooMuchWork):
 		return nil, brokenRule(c.Part, "more work than one request may cost: ask for fewer bounds, or nearer ones")
 	case ctx.Err() != nil, errors.Is(err, budget.ErrOverloaded):
@@ -100,6 +103,24 @@ func (s *Service) toAnswer(ctx context.Context, c Caller, err error) (any, error
 		s.Log.Error("the router failed", "error", err)
 	}
 	return nil, refusal.RoutingUnavailable
+}
+
+// subject is what a question of the router is about, and whether the request wants to know why nothing is found.
+type subject struct {
+	body.Explaining
+	bounds []bound // in the order of the router's question
+}
+
+// noRoute is the answer where nothing is found, for a reason that concerns some bounds.
+func (a subject) noRoute(reason string, concerned ...bound) any {
+	if !a.Explain {
+		return body.NoResultsAnswer
+	}
+	answer := body.NoRoute{NoResults: body.NoResultsAnswer, Reason: reason}
+	for _, b := range concerned {
+		answer.Bounds = append(answer.Bounds, b.shown)
+	}
+	return answer
 }
 
 // brokenRule is the refusal of a whole request for a rule that shows only when it is worked on.

@@ -134,7 +134,7 @@ func TestIsochronesWaitForTheirTurnByAccount(t *testing.T) {
 func TestAnOverloadIsNoFailureOfTheRouter(t *testing.T) {
 	t.Parallel()
 	s := newService(NoRouter{}, nil)
-	if _, err := s.toAnswer(t.Context(), Caller{}, budget.ErrOverloaded); !errors.Is(err, budget.ErrOverloaded) {
+	if _, err := s.toAnswer(t.Context(), Caller{}, budget.ErrOverloaded, subject{}); !errors.Is(err, budget.ErrOverloaded) {
 		t.Errorf("got %v, want %v", err, budget.ErrOverloaded)
 	}
 }

@@ -29,7 +29,7 @@ func (s *Service) WaysByCar(ctx context.Context, center route.Bound, to []sites.
 		return ways, nil
 	}
 	if err != nil {
-		_, err = s.toAnswer(ctx, Caller{Part: "query"}, err)
+		_, err = s.toAnswer(ctx, Caller{Part: "query"}, err, subject{})
 		return nil, err
 	}
 	for _, d := range found.Found {

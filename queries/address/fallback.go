@@ -207,7 +207,7 @@ func (e *Engine) passes(f Filter, r *Record) bool {
 
 // communeMatch is the match of a commune that answers for an address.
 func (e *Engine) communeMatch(r Record, typed *typedParts) Match {
-	m := Match{Record: r, Verdict: Probable, Precision: Municipality}
+	m := Match{Record: r, Verdict: CommuneOnly, Precision: Municipality}
 	number, rep, street := splitNumber(typed.line)
 	c := &m.Components
 	c.Number, c.Rep, c.Street = component(number, "", false), component(rep, "", false), component(street, "", false)
@@ -219,6 +219,7 @@ func (e *Engine) communeMatch(r Record, typed *typedParts) Match {
 		m.Verdict = Exact
 	}
 	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone()
+	m.Reason = e.reasonOfCommune(typed, &m)
 	return m
 }
 

@@ -118,6 +118,8 @@ const (
 	Exact Verdict = "match_exact"
 	// Probable: anything else that is good enough to show.
 	Probable Verdict = "match_probable"
+	// CommuneOnly: the address was not found, and the commune that was typed answers in its place.
+	CommuneOnly Verdict = "commune_seule"
 )
 
 // Status is what became of a component.
@@ -144,6 +146,9 @@ type Components struct {
 	// Complement is what was typed of building, floor, post box and CEDEX. The base has none of these: it is Absent, and says
 	// nothing against a match. It is Confirmed where it is the lieu-dit of the address.
 	Complement Component
+
+	// Unknown are words, as typed, that nothing explains beside a street that was found: most name a building or a company.
+	Unknown []string
 }
 
 // Match is an answer to Verify.
@@ -153,9 +158,10 @@ type Match struct {
 	Next        float64 // the score of the best other answer
 	Verdict     Verdict
 	Precision   Type
-	IsResolved  bool // it stands for what was typed without a look: what Engine.Resolve goes by
+	IsResolved  bool   // it stands for what was typed without human confirmation: what Engine.Resolve goes by
+	Reason      Reason // why it does not, empty where it does
 	NumberTyped bool
-	NumberFound bool
+	NumberFound bool     // with its repetition index, where one was typed
 	Nearby      []string // numbers of the street close to one that is missing
 	Components  Components
 }

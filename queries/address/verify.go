@@ -12,7 +12,7 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// The rule by which a match stands for what was typed without a look, where it is not exact. Measured on real questions: it
+// The rule by which a match stands for what was typed without human confirmation, where it is not exact. Measured on real questions: it
 // refuses 8 in 100 right answers.
 const (
 	resolvedScore = 0.70
@@ -34,28 +34,31 @@ func (q *Query) line() string {
 // Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
 // The context bounds a source outside; the vintage's own index does not wait.
 func (e *Engine) Verify(ctx context.Context, query Query) ([]Match, error) {
-	q := query.parse(false)
-	found, err := e.search(ctx, &query, q)
-	if err != nil {
-		return nil, err
+	out, _, err := e.verify(ctx, &query, query.parse(false))
+	return out, err
+}
+
+// verify is Verify, with all that the search found.
+func (e *Engine) verify(ctx context.Context, query *Query, q *parse.Question) (out []Match, found *search.Result, err error) {
+	if found, err = e.search(ctx, query, q); err != nil {
+		return nil, nil, err
 	}
-	var out []Match
 	for i := range found.Best {
 		if found.Best[i].Score < search.Accepted || len(out) == query.Limit || e.isUnmapped(query.CityCode) {
 			break
 		}
-		out = append(out, e.match(&query, found, i))
+		out = append(out, e.match(query, found, i))
 	}
 	if len(out) == 0 && query.CommuneFallback {
-		if m, ok := e.fallback(&query, q, found); ok {
+		if m, ok := e.fallback(query, q, found); ok {
 			out = append(out, m)
 		}
 	}
-	return out, nil
+	return out, found, nil
 }
 
-// Resolve is the one address that a text stands for, if there is one that can be taken for it without a look: what is near,
-// placed or routed goes by this rule and by no other. What is no address resolves to none.
+// Resolve is the one address that a text stands for, if there is one that can be taken for it without human confirmation: what is
+// near, placed or routed goes by this rule and by no other. Text that is not an address resolves to none.
 func (e *Engine) Resolve(ctx context.Context, query Query) (m Match, ok bool, err error) {
 	query.Limit, query.CommuneFallback = 1, false
 	found, err := e.Verify(ctx, query)
@@ -66,6 +69,19 @@ func (e *Engine) Resolve(ctx context.Context, query Query) (m Match, ok bool, er
 		return m, false, err
 	}
 	return found[0], true, nil
+}
+
+// ExplainUnresolved is why Resolve answers none to a query; empty where it answers one.
+func (e *Engine) ExplainUnresolved(ctx context.Context, query Query) (Reason, error) {
+	query.Limit, query.CommuneFallback = 1, false
+	found, reason, err := e.Explain(ctx, query)
+	switch {
+	case errors.Is(err, ErrUnparsable):
+		return WordsUnknown, nil
+	case err == nil && len(found) > 0:
+		return found[0].Reason, nil
+	}
+	return reason, err
 }
 
 // search finds the candidates of a query. What names no part of an address is ErrUnparsable.
@@ -84,7 +100,7 @@ func (e *Engine) match(query *Query, found *search.Result, i int) Match {
 	c := &found.Best[i]
 	x := found.Explain(c)
 	m := Match{Record: e.record(c), Score: float64(c.Score) / 10000, Verdict: Probable, Precision: c.Type,
-		NumberTyped: x.IsNumberTyped, NumberFound: c.Type == HouseNumber}
+		NumberTyped: x.IsNumberTyped, NumberFound: c.Type == HouseNumber && (x.Rep == "" || x.IsRepKept)}
 	next := 0
 	if i == 0 {
 		next = 1
@@ -103,6 +119,9 @@ func (e *Engine) match(query *Query, found *search.Result, i int) Match {
 		m.Components.confirm()
 	}
 	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !c.IsDoubted && !c.IsAmbiguous && !x.IsFromPlace
+	if !m.IsResolved {
+		m.Reason = e.reasonOf(query, found, i, &x, &m)
+	}
 	return m
 }
 
@@ -114,9 +133,13 @@ func (m *Match) isResolved() bool {
 			return false
 		}
 	}
+	return m.Score >= resolvedScore && m.isAhead() && (!m.NumberTyped || m.NumberFound) && m.isCommuneAlone()
+}
+
+// isAhead reports whether the score is clearly above that of the next other address.
+func (m *Match) isAhead() bool {
 	const scale = 10_000 // scores have four decimals; unrounded, 0.85 - 0.80 would be less than 0.05
-	ahead := math.Round(m.Score*scale) - math.Round(m.Next*scale)
-	return m.Score >= resolvedScore && ahead >= resolvedAhead*scale && (!m.NumberTyped || m.NumberFound) && m.isCommuneAlone()
+	return math.Round(m.Score*scale)-math.Round(m.Next*scale) >= resolvedAhead*scale
 }
 
 // isCommuneAlone is false where a commune matches and more than a commune was typed: a building is not its commune's centre.

@@ -80,17 +80,21 @@ type Highlight struct {
 type Matches struct {
 	Envelope
 	Matches []Match `json:"matches" doc:"The best first"`
+	Reason  string  `json:"motif,omitempty" enum:"hors_couverture commune_inconnue commune_contredite code_postal_contredit voie_absente numero_absent mots_inconnus plusieurs_adresses score_faible" doc:"With expliquer=true, where nothing was found: why, the first that holds in this order"`
 }
 
 // Match is an address that was found, and how it compares with what was typed. The verdict match_exact leaves no doubt; any other
-// match is probable. Verdicts and statuses are declared in queries/address.
+// match is probable, and commune_seule is the commune in the place of an address that was not found. Verdicts, reasons and statuses
+// are declared in queries/address.
 type Match struct {
 	Address
 	Score       float64    `json:"score" min:"0" max:"1"`
 	NextScore   float64    `json:"score_suivant" min:"0" max:"1" doc:"Of the best other address: near to score when several fit"`
-	Verdict     string     `json:"verdict" enum:"match_exact match_probable"`
+	Verdict     string     `json:"verdict" enum:"match_exact match_probable commune_seule" doc:"commune_seule: with repli=commune, the commune alone was found"`
 	Precision   string     `json:"precision" enum:"housenumber street locality municipality" doc:"How far the match goes"`
-	NumberFound *bool      `json:"numero_trouve,omitempty" doc:"When a number was typed: whether the base has it"`
+	IsResolved  bool       `json:"resout" doc:"Whether it can be taken for what was typed without asking anybody"`
+	Reason      string     `json:"motif,omitempty" enum:"hors_couverture commune_inconnue commune_contredite code_postal_contredit voie_absente numero_absent mots_inconnus plusieurs_adresses score_faible" doc:"Why it cannot: the first that holds in this order"`
+	NumberFound *bool      `json:"numero_trouve,omitempty" doc:"When a number was typed: whether the base has it, with its repetition index"`
 	Nearby      []string   `json:"numeros_proches,omitempty" doc:"Numbers near one that is missing"`
 	Components  Components `json:"composants"`
 }
@@ -103,6 +107,7 @@ type Components struct {
 	PostalCode Component  `json:"code_postal"`
 	City       Component  `json:"commune"`
 	Complement *Component `json:"complement,omitempty" doc:"Building, floor, BP, CS or CEDEX, when typed: absent from the base, which counts against no match, or confirme as its lieu-dit"`
+	Unknown    []string   `json:"inconnus,omitempty" doc:"Words as typed that nothing explains beside a street that was found, such as the name of a building"`
 }
 
 // Component is one part of an address, as typed and as it was matched. Its status: confirme, typed and so in the base; corrige,
@@ -158,6 +163,11 @@ type Locality struct {
 	Score       float64   `json:"score"`
 }
 
+// Explaining is whether an answer that holds nothing says why.
+type Explaining struct {
+	Explain bool `json:"expliquer,omitempty" doc:"Whether the answer says why, where nothing is found"`
+}
+
 // LegacyParameters are the parameters that /address/* accepts under the names of the former national API, so that its clients can
 // keep their code. Where a parameter comes under both names, that of the former API is ignored.
 type LegacyParameters struct {
@@ -196,8 +206,9 @@ type VerifyAddress struct {
 	InseeCode  string   `json:"code_insee,omitempty" pattern:"^[0-9][0-9AB][0-9]{3}$"`
 	Limit      int      `json:"limit,omitempty" min:"1" max:"20" default:"5"`
 	Types      []string `json:"type,omitempty" enum:"housenumber street locality municipality" max:"4" doc:"Only these"`
-	Fallback   string   `json:"repli,omitempty" enum:"aucun commune" default:"aucun" doc:"commune: where the address is not found, the commune that was typed answers, precision municipality"`
+	Fallback   string   `json:"repli,omitempty" enum:"aucun commune" default:"aucun" doc:"commune: where the address is not found, the commune that was typed answers, precision municipality, verdict commune_seule"`
 	Format     string   `json:"format,omitempty" enum:"json geojson"`
+	Explaining
 	Bias
 	LegacyParameters
 }

@@ -70,16 +70,17 @@ type FormerReverse struct {
 // several names.
 func (q FormerReverse) IsEmpty() bool { return q.Coordinates() == nil }
 
-// FormerFileFields are the fields of POST /search/csv and POST /reverse/csv beside the file. All but the two lists and repli are the names of
+// FormerFileFields are the fields of POST /search/csv and POST /reverse/csv beside the file. All but the two lists, repli and expliquer are the names of
 // columns of the file, whose cells are used row by row.
 type FormerFileFields struct {
 	Columns       []string `json:"columns,omitempty" max:"200" doc:"Columns with the address, in order, each once; all when left out. Repeat the field for each. Their cells, joined with spaces, have at most 200 characters a row"`
-	ResultColumns []string `json:"result_columns,omitempty" max:"200" doc:"Columns to add; all when left out. Repeat the field for each"`
+	ResultColumns []string `json:"result_columns,omitempty" max:"200" doc:"Columns to add; those of the former API when left out. result_verdict, result_resout and result_motif are added where they are named. Repeat the field for each"`
 	Type          string   `json:"type,omitempty" max:"200" doc:"Column with the type that an answer must have"`
 	Postcode      string   `json:"postcode,omitempty" max:"200" doc:"Column with the postcode that an answer must have"`
 	CityCode      string   `json:"citycode,omitempty" max:"200" doc:"Column with the commune's INSEE code that an answer must have"`
 	Lat           string   `json:"lat,omitempty" max:"200" doc:"Column with the latitude; of a search: what lies nearer comes first. Else latitude or lat, of a reverse search"`
 	Fallback      string   `json:"repli,omitempty" enum:"aucun commune" default:"aucun" doc:"Of a search, and no column: commune lets the commune that was typed answer where the address is not found"`
+	Explain       bool     `json:"expliquer,omitempty" doc:"Of a search, and no column: whether result_motif says why where nothing is found"`
 	Lon           string   `json:"lon,omitempty" max:"200" doc:"Column with the longitude. Else longitude, lon, lng or long, of a reverse search"`
 }
 

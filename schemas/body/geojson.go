@@ -6,6 +6,7 @@ type FeatureCollection struct {
 	Type string `json:"type" enum:"FeatureCollection"`
 	Envelope
 	Features    []Feature `json:"features"`
+	Reason      string    `json:"motif,omitempty" enum:"hors_couverture commune_inconnue commune_contredite code_postal_contredit voie_absente numero_absent mots_inconnus plusieurs_adresses score_faible" doc:"Of a verification with expliquer=true, where nothing was found: why"`
 	Attribution string    `json:"attribution"`
 	Licence     string    `json:"licence"`
 }

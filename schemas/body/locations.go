@@ -125,6 +125,7 @@ type Synced struct {
 	Geocoded      int         `json:"places" doc:"Of those written, by their address"`
 	Geocodings    []Placement `json:"placements" doc:"Those, and how surely"`
 	Unlocated     []string    `json:"non_places" doc:"external_id of those that stay without a position"`
+	Unplaced      []Unplaced  `json:"non_places_motifs,omitempty" doc:"Why, of the first 1,000 of them; one without an address has no reason"`
 	ActiveBefore  int         `json:"actifs_avant" doc:"Active sites of the referential"`
 	ActiveAfter   int         `json:"actifs_apres"`
 	AccountActive int         `json:"sites_actifs" doc:"Active sites of the account, before"`
@@ -140,6 +141,12 @@ type Placement struct {
 	ExternalID string              `json:"external_id"`
 	Score      float64             `json:"geocode_score" min:"0" max:"1"`
 	Precision  locations.Precision `json:"geocode_precision,omitempty" enum:"housenumber street locality municipality" doc:"Of what it got the position"`
+}
+
+// Unplaced is a site whose address led to no position, and why.
+type Unplaced struct {
+	ExternalID string `json:"external_id"`
+	Reason     string `json:"motif" enum:"hors_couverture commune_inconnue commune_contredite code_postal_contredit voie_absente numero_absent mots_inconnus plusieurs_adresses score_faible" doc:"As that of a match of /address/verify"`
 }
 
 // Alert is something doubtful in a site of a sync or an upsert.

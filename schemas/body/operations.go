@@ -85,7 +85,7 @@ func routeOperations() []openapi.Operation {
 // routeOperation is an operation of the router, by GET and by POST.
 func routeOperation(name, summary string, query, sent, answer any) []openapi.Operation {
 	get := openapi.Operation{
-		Method: "GET", Path: "/route/" + name, Summary: summary, Query: query, Answer: answer, OtherAnswers: []any{NoResults{}},
+		Method: "GET", Path: "/route/" + name, Summary: summary, Query: query, Answer: answer, OtherAnswers: []any{NoRoute{}},
 		Failures: apiFailures(refusal.AddressUnresolved, refusal.RoutingUnavailable),
 	}
 	post := get

@@ -112,6 +112,7 @@ type ComputeRoute struct {
 	Alternatives int     `json:"alternatives,omitempty" min:"0" max:"2" doc:"Other routes, at most so many; only without waypoints"`
 	TravelBy
 	Drawing
+	Explaining
 }
 
 // BrokenRules checks that alternatives lead from the origin straight to the destination.
@@ -154,6 +155,7 @@ type ComputeMatrix struct {
 	Destinations []Bound     `json:"destinations,omitempty" min:"1" max:"625" doc:"Each as an origin. Origins times destinations is at most 625"`
 	sites        *SiteFilter // instead of destinations
 	TravelBy
+	Explaining
 }
 
 // SiteFilter selects the sites that are the destinations; nil: Destinations are.
@@ -216,6 +218,7 @@ type FindNearest struct {
 	Limit        int     `json:"limit,omitempty" min:"1" max:"100" default:"10"`
 	sites        *SiteFilter
 	TravelBy
+	Explaining
 }
 
 // SiteFilter selects the sites that are the destinations; nil: Destinations are.
@@ -267,6 +270,7 @@ type ComputeIsochrone struct {
 	Sites     bool   `json:"sites,omitempty" doc:"Whether each value lists the account's own active sites that the journey reaches within it, as /route/matrix says"`
 	Geometry  string `json:"geometry,omitempty" enum:"geojson none" default:"geojson"`
 	Travel
+	Explaining
 }
 
 // The highest values of an isochrone: seconds and metres.
@@ -297,6 +301,7 @@ type OptimizeStops struct {
 	RoundTrip bool    `json:"round_trip,omitempty" doc:"Back to where the tour began"`
 	TravelBy
 	Drawing
+	Explaining
 }
 
 // BrokenRules checks that a tour that comes back has no end of its own.

@@ -7,7 +7,7 @@ import (
 )
 
 // The answers of /route/*. Durations are whole seconds and distances whole metres, each rounded by itself. Where nothing is found the
-// answer is NoResults.
+// answer is NoRoute.
 
 // RouteNetwork is what every answer says of the roads that it is from.
 type RouteNetwork struct {
@@ -27,6 +27,19 @@ type ResolvedBound struct {
 	Lon     float64   `json:"lon"`
 	Lat     float64   `json:"lat"`
 	Access  *Access   `json:"acces,omitempty" doc:"Left out where no road is near enough"`
+}
+
+// The reasons of NoRoute.
+const (
+	NoWayReason   = "aucun_chemin"
+	OffRoadReason = "hors_reseau"
+)
+
+// NoRoute is the answer to a question about routes where nothing is found. Without expliquer=true it is NoResults.
+type NoRoute struct {
+	NoResults
+	Reason string          `json:"motif,omitempty" enum:"aucun_chemin hors_reseau" doc:"With expliquer=true: no way leads through the bounds, or one lies too far from any road"`
+	Bounds []ResolvedBound `json:"bornes,omitempty" doc:"With expliquer=true: those that it is about"`
 }
 
 // SiteName names an own site.

@@ -28,7 +28,7 @@ func (p Program) geocodeCommand() *cli.Command {
 		Usage:     "Verify the addresses of a CSV file on the vintage of the data folder",
 		ArgsUsage: "FILE",
 		Description: `The file is written again, in its own encoding, with the result beside each row: result_label, result_score,
-result_status and so on. The columns that hold the address are found by their names and contents, as lieudit sites import finds
+result_resout (whether it can be taken without asking anybody), result_motif (why not), result_status and so on. The columns that hold the address are found by their names and contents, as lieudit sites import finds
 them, and are named before the first row is verified; --columns says it better where that is wrong.
 Run it again after an interruption, of whatever kind, and it goes on where it was.
 
@@ -40,6 +40,7 @@ Run it again after an interruption, of whatever kind, and it goes on where it wa
 			&cli.StringFlag{Name: "postcode", Usage: "`COLUMN` with a postcode that the answer must have"},
 			&cli.StringFlag{Name: "citycode", Usage: "`COLUMN` with a commune's code (INSEE) that the answer must have"},
 			&cli.StringFlag{Name: "repli", Value: "aucun", Usage: "`ANSWER` where the address is not found: aucun (none), or commune: the commune that was typed", Validator: terminal.OneOf("aucun", "commune")},
+			&cli.BoolFlag{Name: "expliquer", Usage: "say in the column motif why an address is not found, such as hors_couverture: no row of its commune is loaded"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` for the result; FILE.geocoded.csv when left out", TakesFile: true},
 			&cli.StringFlag{Name: "prefix", Usage: "`TEXT` that begins the names of the result's columns; result_ or, beside earlier results, result2_ when left out", Validator: validatePrefix},
 			&cli.StringFlag{Name: "separator", Usage: "`SIGN` between fields; found out when left out", Validator: validateSeparator},
@@ -83,7 +84,7 @@ func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	job := csvgeocode.Job{
 		In: c.Args().First(), Out: c.String("out"), Columns: c.StringSlice("columns"), Postcode: c.String("postcode"), CityCode: c.String("citycode"),
 		Encoding: strings.ToLower(c.String("encoding")), Prefix: c.String("prefix"), Fallback: strings.EqualFold(c.String("repli"), "commune"),
-		Restart: c.Bool("restart"), Engine: engine, Vintage: name,
+		Explain: c.Bool("expliquer"), Restart: c.Bool("restart"), Engine: engine, Vintage: name,
 	}
 	if separator := c.String("separator"); separator != "" { // one character, as validateSeparator demands
 		job.Separator, _ = utf8.DecodeRuneInString(separator)
@@ -126,7 +127,8 @@ func (p Program) runGeocode(ctx context.Context, c *cli.Command, job csvgeocode.
 			Layout csvgeocode.Layout `json:"trouve"`
 		}{counts, job.Out, layout})
 	}
-	return p.PrintFields("rows", terminal.GroupThousands(counts.Rows), "exact", formatShare(counts.Exact, counts.Rows), "probable", formatShare(counts.Probable, counts.Rows), "not found", formatShare(counts.NotFound, counts.Rows),
+	return p.PrintFields("rows", terminal.GroupThousands(counts.Rows), "exact", formatShare(counts.Exact, counts.Rows), "probable", formatShare(counts.Probable, counts.Rows),
+		"commune alone", terminal.EmptyIf(counts.CommuneOnly == 0, formatShare(counts.CommuneOnly, counts.Rows)), "not found", formatShare(counts.NotFound, counts.Rows),
 		"without address", terminal.EmptyIf(counts.Skipped == 0, formatShare(counts.Skipped, counts.Rows)), "not text", terminal.EmptyIf(counts.Errors == 0, formatShare(counts.Errors, counts.Rows)+"; --encoding says another than "+layout.Encoding),
 		"time", time.Since(startedAt).Round(time.Millisecond).String(), "result", job.Out)
 }

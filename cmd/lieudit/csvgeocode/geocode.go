@@ -41,6 +41,7 @@ type Job struct {
 	Encoding  string   // one of record.Encodings(); "": it is found out
 	Prefix    string   // of the names of the result's columns; "": the first of result_, result2_… that the file has not
 	Fallback  bool     // the commune that was typed answers where the address is not found
+	Explain   bool     // where nothing is found, the column motif says why
 	Restart   bool     // drop the rows of an unfinished run and begin with the first
 	Engine    *address.Engine
 	Vintage   string              // name of the engine's vintage; a resumed run must have the same
@@ -54,12 +55,13 @@ const UTF8 = "utf-8"
 // Counts is the number of rows, in all and by result. A resumed run goes on from the counts of the run before. The JSON
 // keys are part of the command's output and of Out.resume.
 type Counts struct {
-	Rows     int `json:"lignes"`
-	Exact    int `json:"exactes"`
-	Probable int `json:"probables"`
-	NotFound int `json:"introuvables"`
-	Skipped  int `json:"vides"`   // without an address
-	Errors   int `json:"erreurs"` // not text in the file's encoding
+	Rows        int `json:"lignes"`
+	Exact       int `json:"exactes"`
+	Probable    int `json:"probables"`
+	CommuneOnly int `json:"communes_seules"` // the commune answers in the place of the address
+	NotFound    int `json:"introuvables"`
+	Skipped     int `json:"vides"`   // without an address
+	Errors      int `json:"erreurs"` // not text in the file's encoding
 }
 
 // ErrResultExists says that Out exists already. It is never overwritten.
@@ -235,6 +237,7 @@ func (c *Counts) addCounts(o Counts) {
 	c.Rows += o.Rows
 	c.Exact += o.Exact
 	c.Probable += o.Probable
+	c.CommuneOnly += o.CommuneOnly
 	c.NotFound += o.NotFound
 	c.Skipped += o.Skipped
 	c.Errors += o.Errors

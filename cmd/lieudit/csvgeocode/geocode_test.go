@@ -155,7 +155,7 @@ func TestTheCommuneAnswersWhereTheJobSaysSo(t *testing.T) {
 	j := newTestJob(t, text)
 	j.Fallback = true
 	got, counts = runJob(t, j)
-	if want := (Counts{Rows: 4, Exact: 1, Probable: 2, NotFound: 1}); counts != want || !strings.Contains(got, ",municipality,31555,") || !strings.Contains(got, ",match_probable,false,ok") {
+	if want := (Counts{Rows: 4, Exact: 1, CommuneOnly: 2, NotFound: 1}); counts != want || !strings.Contains(got, ",municipality,31555,") || !strings.Contains(got, ",commune_seule,false,hors_couverture,false,ok") {
 		t.Errorf("with: %+v, want %+v:\n%s", counts, want, got)
 	}
 }

@@ -25,8 +25,8 @@ type runState struct {
 }
 
 // stateVersion is that of the program's way to write results. A run of another version is not resumed: before 2, results were UTF-8
-// whatever the file was.
-const stateVersion = 2
+// whatever the file was, and before 3 they had neither resout nor motif.
+const stateVersion = 3
 
 // inputIdentity is what a run must have in common with the unfinished one that it resumes: otherwise one result would hold
 // rows of two inputs. A changed file is noticed by its size and time, not by its content.
@@ -35,17 +35,18 @@ type inputIdentity struct {
 	Modified time.Time `json:"modifie_le"`
 	Vintage  string    `json:"millesime"`
 	Fallback bool      `json:"repli,omitempty"`
+	Explain  bool      `json:"expliquer,omitempty"`
 	Layout   Layout    `json:"trouve"` // which columns are read, where they are found out too
 }
 
 // isEqual compares times as instants: JSON keeps the instant and loses the location.
 func (i inputIdentity) isEqual(o inputIdentity) bool {
 	return i.Size == o.Size && i.Modified.Equal(o.Modified) &&
-		i.Vintage == o.Vintage && i.Fallback == o.Fallback && i.Layout.isEqual(o.Layout)
+		i.Vintage == o.Vintage && i.Fallback == o.Fallback && i.Explain == o.Explain && i.Layout.isEqual(o.Layout)
 }
 
 // ErrRunMismatch says that the unfinished run beside Out was of another input. Restart drops that run.
-var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns, another fallback or another vintage")
+var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns, another fallback, other explanations or another vintage")
 
 // ErrRunDamaged says that the progress of an unfinished run cannot be read, or that the rows that it counts are gone. Restart drops
 // that run.
@@ -71,7 +72,7 @@ func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	input := inputIdentity{info.Size(), info.ModTime().UTC(), j.Vintage, j.Fallback, h.describe()}
+	input := inputIdentity{info.Size(), info.ModTime().UTC(), j.Vintage, j.Fallback, j.Explain, h.describe()}
 	file, err := os.OpenFile(j.Out+".part", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,10 @@ import (
 // CSV service of the former national address API, which customers' programs read.
 var resultColumns = []string{"latitude", "longitude", "label", "score", "score_next", "type", "id",
 	"housenumber", "name", "street", "postcode", "city", "context", "citycode",
-	"oldcitycode", "oldcity", "district", "ban_id", "verdict", "number_found", "status"}
+	"oldcitycode", "oldcity", "district", "ban_id", "verdict", "resout", "motif", "number_found", "status"}
+
+// reasonColumn is the place of motif among the resultColumns.
+var reasonColumn = slices.Index(resultColumns, "motif")
 
 // Values of the column status.
 const (
@@ -28,7 +31,8 @@ const (
 // result is the outcome of verifying one row, which is written behind it.
 type result struct {
 	status string
-	match  address.Match // valid with statusFound
+	match  address.Match  // valid with statusFound
+	reason address.Reason // why nothing was found, if the job asks for it
 }
 
 // verifyRow verifies the address of a row. A row that cannot be verified is a result, not an error: an error is one of the
@@ -49,13 +53,31 @@ func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
 			return result{}, err
 		}
 		if found && (i == 0 || isBetter(&m, &best, query.CommuneFallback)) {
-			best = result{statusFound, m}
+			best = result{status: statusFound, match: m}
 		}
 		if best.match.Verdict == address.Exact {
 			break
 		}
 	}
+	if j.Explain && best.status == statusNotFound {
+		return j.explainRow(ctx, queries)
+	}
 	return best, nil
+}
+
+// explainRow is the result of a row of which nothing was found, with the reason of the query that came furthest.
+func (j Job) explainRow(ctx context.Context, queries []address.Query) (result, error) {
+	none := result{status: statusNotFound}
+	for _, query := range queries {
+		reason, err := j.Engine.ExplainUnresolved(ctx, query)
+		if err != nil {
+			return result{}, err
+		}
+		if reason.Rank() > none.reason.Rank() {
+			none.reason = reason
+		}
+	}
+	return none, nil
 }
 
 // verifyQuery is the best match of a query. With an INSEE code the engine takes the commune for a street that it does not have. Only a
@@ -98,6 +120,8 @@ func (c *Counts) countResult(r result) {
 		c.Errors++
 	case r.match.Verdict == address.Exact:
 		c.Exact++
+	case r.match.Verdict == address.CommuneOnly:
+		c.CommuneOnly++
 	default:
 		c.Probable++
 	}
@@ -107,7 +131,7 @@ func (c *Counts) countResult(r result) {
 func (r result) values() []string {
 	if r.status != statusFound {
 		out := make([]string, len(resultColumns))
-		out[len(out)-1] = r.status
+		out[len(out)-1], out[reasonColumn] = r.status, string(r.reason)
 		return out
 	}
 	m := &r.match
@@ -122,7 +146,7 @@ func (r result) values() []string {
 	}
 	return []string{formatDecimal(m.Lat), formatDecimal(m.Lon), m.Label, formatDecimal(m.Score), formatDecimal(m.Next), string(m.Type), m.ID,
 		number, name, m.Street, m.Postcode, m.City, m.Context(), m.CityCode,
-		m.OldCityCode, m.OldCity, m.District, m.BanID, string(m.Verdict), numberFound, r.status}
+		m.OldCityCode, m.OldCity, m.District, m.BanID, string(m.Verdict), strconv.FormatBool(m.IsResolved), string(m.Reason), numberFound, r.status}
 }
 
 // formatDecimal writes the shortest decimal that reads back as the same number.

@@ -162,6 +162,7 @@ type Explanation struct {
 	IsCityUnknown bool // City holds words that do not name the commune of the candidate
 	IsCode        bool // the typed digits are the INSEE code of the commune
 	IsFromPlace   bool // words of the street also name a commune elsewhere
+	HasUnread     bool // words are left that nothing explains
 }
 
 // mostMisspelt is how many letters of a long word may differ from one of the name of the commune.
@@ -196,7 +197,8 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	if c.Street != vintage.None || !s.isExplained(street) {
 		x.Street = s.q.Typed(street)
 	}
-	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(c.unread&^unknown&^building)
+	x.HasUnread = !s.isExplained(c.unread &^ unknown &^ building)
+	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && !x.HasUnread
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
 }

@@ -194,12 +194,20 @@ func keyOf(terms []text.Term) (words []string) {
 	return words
 }
 
-// admits says whether a record lies where every code says.
-func (s *reading) admits(r *address.Record) bool {
+// admitsPostcodes reports whether a record lies where every postcode says.
+func (s *reading) admitsPostcodes(r *address.Record) bool {
 	for _, code := range s.postcodes {
 		if !s.engine.AdmitsPostcode(code, r) {
 			return false
 		}
+	}
+	return true
+}
+
+// admits reports whether a record lies where every code says.
+func (s *reading) admits(r *address.Record) bool {
+	if !s.admitsPostcodes(r) {
+		return false
 	}
 	for _, code := range s.codes {
 		if !s.engine.AdmitsCode(code, r) {
