@@ -20,6 +20,7 @@ import (
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/queries/locations/search"
 	sites "lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
 )
 
 // largeSites are locations of which each list has n sites of some 16 KB, or of few bytes.
@@ -271,5 +272,29 @@ func TestTheListsOfAnAccountAreReadInTurns(t *testing.T) {
 				t.Errorf("%s: %d reads go on", target, used)
 			}
 		})
+	}
+}
+
+// TestAnExportThatWouldMissWhatWasWrittenIsRefused: a file without the last import would be taken for the whole.
+func TestAnExportThatWouldMissWhatWasWrittenIsRefused(t *testing.T) {
+	t.Parallel()
+	b, meter := newSitesAPI(t, largeSites{n: 3, bytes: 100}, budget.New(1<<20, 1<<20))
+	var behind error
+	var asked []string
+	b.changeHandler(func(p *fakeParts) {
+		p.locations.AwaitOwn = func(_ context.Context, account string) error {
+			asked = append(asked, account)
+			return behind
+		}
+	})
+	expectResponse(t, "an export", b.send("GET", largeSitesPath+":export?format=ndjson", "STARTER secret"), 200, `"external_id"`)
+	behind = refusal.ReadModelBehind
+	w := b.send("GET", largeSitesPath+":export?format=ndjson", "STARTER secret")
+	expectResponse(t, "an export behind", w, 500, `{"detail":"Read model behind"}`)
+	if len(asked) != 2 || asked[0] == "" || asked[0] != asked[1] {
+		t.Errorf("waited for %q", asked)
+	}
+	if last := meter.calls[len(meter.calls)-1]; last != "settle 500" {
+		t.Errorf("the export behind is settled by %q", last)
 	}
 }

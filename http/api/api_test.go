@@ -93,6 +93,7 @@ func (b *testAPI) replaceHandler(change func(*fakeParts)) {
 			CursorSecret: func(_ context.Context, account string) ([]byte, error) { return []byte("secret of " + account), nil },
 			LastChange:   func(string) eventstore.Position { return 0 },
 			Wait:         func(context.Context, eventstore.Position) {},
+			AwaitOwn:     func(context.Context, string) error { return nil },
 		},
 		env: api.Env{
 			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Clients: clientip.NewFinder(nil, slog.New(slog.DiscardHandler)),

@@ -32,6 +32,9 @@ type Locations struct {
 	LastChange func(account string) eventstore.Position
 	// Wait returns when the read models show what the log holds at a position, or when that takes too long.
 	Wait func(context.Context, eventstore.Position)
+	// AwaitOwn returns when the read model shows all that the log holds of an account's locations now. It fails with
+	// refusal.ReadModelBehind if that takes too long.
+	AwaitOwn func(ctx context.Context, account string) error
 }
 
 // LocationCommands is the part of commands/locations.Locations that the API calls. Its methods are documented there. It

@@ -228,8 +228,11 @@ func (h *handler) exportSitesEndpoint() kit.Endpoint[caller] {
 }
 
 // exportSites reads the first site before the answer begins, so that a file that cannot be read at all is an error, which is
-// not counted.
+// not counted. It waits for what was written before: a file without the last import would be taken for the whole.
 func (h *handler) exportSites(ctx context.Context, c call, f sitefile.Format) (kit.Response, error) {
+	if err := h.locations.AwaitOwn(ctx, c.Principal.Account); err != nil {
+		return kit.Response{}, err
+	}
 	if _, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"]); err != nil {
 		return kit.Response{}, err
 	}

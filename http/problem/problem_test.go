@@ -61,6 +61,7 @@ var answerCases = []struct {
 	{refusal.QuotaSpent.With(refusal.Details{Plan: "GROWTH"}), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
 	{refusal.Internal, 500, `"Internal error"`},
 	{refusal.RoutingUnavailable, 500, `"Routing engine unavailable"`},
+	{refusal.ReadModelBehind, 500, `"Read model behind"`},
 	{fmt.Errorf("read: %w", budget.ErrOverloaded), 500, `"Service overloaded"`},
 	{fmt.Errorf("read: %w", bodylimit.ErrSlow), 400, `"Request too short or invalid"`},
 	{fmt.Errorf("read: %w", &http.MaxBytesError{Limit: 1}), 413, `"Request body too large"`},

@@ -128,7 +128,7 @@ func batchOperations() []openapi.Operation {
 		{Method: "GET", Path: referentialPath + "/sites", Summary: "The sites of a referential", Query: SitesQuery{}, Answer: Sites{}, Failures: apiFailures(refusal.NotFound)},
 		{Method: "GET", Path: referentialPath + "/sites:export",
 			Summary: "The active sites of a referential as a file, out of which a sync makes the same sites again",
-			Query:   ExportSites{}, OtherMediaTypes: []string{"text/csv", "application/x-ndjson"}, Collection: ExportedCollection{}, Failures: apiFailures(refusal.NotFound)},
+			Query:   ExportSites{}, OtherMediaTypes: []string{"text/csv", "application/x-ndjson"}, Collection: ExportedCollection{}, Failures: apiFailures(refusal.NotFound, refusal.ReadModelBehind)},
 	}
 }
 

@@ -116,6 +116,7 @@ var table = []Row{
 
 	{Internal, http.StatusInternalServerError, TextForm, fixedText("Internal error"), Details{}},
 	{RoutingUnavailable, http.StatusInternalServerError, TextForm, fixedText("Routing engine unavailable"), Details{}},
+	{ReadModelBehind, http.StatusInternalServerError, TextForm, fixedText("Read model behind"), Details{}},
 	{Overloaded, http.StatusInternalServerError, TextForm, fixedText("Service overloaded"), Details{}},
 	{AuthUnavailable, http.StatusServiceUnavailable, TextForm, fixedText("Authentication service unavailable"), Details{}},
 }

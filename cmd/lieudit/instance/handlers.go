@@ -32,7 +32,7 @@ func (i *Instance) buildHandlers() error {
 	}
 	apiHandler := api.New(i.keyRing, api.NewRequestMeter(i.ledger, i.countingPolicy(), i.Log), i.Vintage, i.Router, api.Locations{
 		Commands: i.locations, Queries: locationsqueries.New(i.Registry), Search: i.newSearchEngine(), Alerts: i.SiteAlerts,
-		CursorSecret: i.cursorKey, LastChange: i.changes.LastChange, Wait: i.waitForLocations,
+		CursorSecret: i.cursorKey, LastChange: i.changes.LastChange, Wait: i.waitForLocations, AwaitOwn: i.awaitOwnLocations,
 	}, api.Env{
 		Limiter: i.waitLimiter, Throttle: i.newThrottle(), Clients: i.clients, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Workers: i.workers, Searches: api.NewSearches(), Uploads: uploads, Prefixes: i.TokenPrefixes,
 		Now: i.Now, Log: i.Log, Version: i.Version,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lieudit/commands/locations"
 	"lieudit/eventstore"
 	accountprojections "lieudit/projections/account"
 	auditprojections "lieudit/projections/audit"
@@ -126,6 +127,43 @@ func (i *Instance) waitForUsage(ctx context.Context) {
 	if err := i.projector.AwaitCaughtUp(ctx, table.UsageModel.Name); err != nil {
 		i.Log.Warn("answered before the read model of usage", "reason", err)
 	}
+}
+
+// maxOwnWait is how long an export waits until it shows what the account has written.
+const maxOwnWait = 15 * time.Second
+
+// awaitOwnLocations returns when the read model of this instance shows all that the log holds of an account's locations now,
+// whichever instance wrote it. It fails with refusal.ReadModelBehind if maxOwnWait is over or the read model has stopped.
+func (i *Instance) awaitOwnLocations(ctx context.Context, account string) error {
+	at, err := awaitEnd(ctx, i.Core, locations.Aggregate.Category+"-"+account, i.projector, table.LocationsModel.Name)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	i.Log.Warn("an export is refused: the places do not show what was written", "account", account, "position", at, "reason", err)
+	return refusal.ReadModelBehind
+}
+
+// positionAwaiter is a projector.Projector.
+type positionAwaiter interface {
+	AwaitPosition(ctx context.Context, at eventstore.Position, models ...string) error
+}
+
+// awaitEnd waits, maxOwnWait at most, until a read model has passed the last event that a stream has now, and returns its position.
+func awaitEnd(ctx context.Context, log eventstore.Store, stream string, p positionAwaiter, model string) (at eventstore.Position, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxOwnWait)
+	defer cancel()
+	if at, err = readEnd(ctx, log, stream); err != nil {
+		return 0, err
+	}
+	return at, p.AwaitPosition(ctx, at, model)
+}
+
+// readEnd returns the position of the last event of a stream, 0 if it has none.
+func readEnd(ctx context.Context, log eventstore.Store, stream string) (eventstore.Position, error) {
+	for r, err := range log.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
+		return r.Position, err
+	}
+	return 0, nil
 }
 
 // waitForLocations blocks until locations show, and searches find, what the core log held at a position, at most
