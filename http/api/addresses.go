@@ -224,7 +224,7 @@ func noMatches(format string, reason address.Reason) any {
 // the commune for a commune, and nom_voie for all else.
 func toFeature(r *address.Record, score float64) body.Feature {
 	p := body.Properties{
-		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: r.BanID, Name: r.Street,
+		Label: r.Label, Score: score, HouseNumber: r.HouseNumber(), ID: r.ID, BanID: r.BanID, Name: r.Street,
 		PostCode: r.Postcode, CityCode: r.CityCode, OldCityCode: r.OldCityCode, OldCity: r.OldCity, X: r.X, Y: r.Y,
 		City: r.City, District: r.District, Context: r.Context(), Type: string(r.Type), Population: r.Population,
 	}

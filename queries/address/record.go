@@ -154,12 +154,20 @@ func cityLine(postcode, name string) string {
 
 // finish sets what is made of the other fields.
 func finish(r *Record) {
-	number := r.Number + r.Rep
-	r.Label = joined(number, r.Street, r.Postcode, r.City)
+	r.Label = joined(r.HouseNumber(), r.Street, r.Postcode, r.City)
 	r.StreetLine = joined(r.Number, strings.ToUpper(r.Rep), r.AFNOR)
 	if r.Type == HouseNumber {
 		r.ComplementLine = strings.ToUpper(text.Fold(r.Locality))
 	}
+}
+
+// HouseNumber is the number with its repetition index: 12bis. An index that begins with a digit stands apart, since 10 with the index 5
+// is not 105.
+func (r *Record) HouseNumber() string {
+	if r.Rep != "" && r.Rep[0] >= '0' && r.Rep[0] <= '9' {
+		return r.Number + " " + r.Rep
+	}
+	return r.Number + r.Rep
 }
 
 // joined joins what is there with spaces.

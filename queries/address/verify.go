@@ -164,7 +164,8 @@ func (e *Engine) nearby(street, number uint32) []string {
 	}
 	var out []string
 	for row := from; row < to; row++ {
-		out = append(out, fmt.Sprint(e.v.Number(row))+string(e.v.Rep(row)))
+		r := Record{Number: fmt.Sprint(e.v.Number(row)), Rep: string(e.v.Rep(row))}
+		out = append(out, r.HouseNumber())
 	}
 	return out
 }

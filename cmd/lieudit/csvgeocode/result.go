@@ -139,7 +139,7 @@ func (r result) values() []string {
 	if m.NumberTyped {
 		numberFound = strconv.FormatBool(m.NumberFound)
 	}
-	number := m.Number + m.Rep
+	number := m.HouseNumber()
 	name := strings.TrimSpace(number + " " + m.Street)
 	if m.Type == address.Municipality {
 		name = m.City

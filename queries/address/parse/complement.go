@@ -6,17 +6,13 @@ import "lieudit/queries/address/text"
 // numbers are no postcode, so a postcode that was guessed from one of them is withdrawn.
 func (q *Question) readPostal() {
 	for i := range q.Terms {
-		if isBoxWord(q.Terms[i].Typed) {
-			q.Postal |= Bit(i) | q.idBehind(i, 5)
+		if to, digits := q.boxWords(i); to > i {
+			q.Postal |= Span(i, to) | q.idBehind(to-1, digits)
 		}
 		switch q.Terms[i].Typed {
 		case "cedex":
 			q.HasCedex = true
 			q.Postal |= Bit(i) | q.idBehind(i, 2)
-		case "boite":
-			if i+1 < len(q.Terms) && q.Terms[i+1].Typed == "postale" {
-				q.Postal |= Bit(i) | Bit(i+1) | q.idBehind(i+1, 5)
-			}
 		case "france":
 			if i == len(q.Terms)-1 && i > 0 && text.ClassOf(q.Terms[i-1].Text) != text.StopWord && len(q.Terms[i-1].Typed) > 2 {
 				q.Postal |= Bit(i)
@@ -33,9 +29,72 @@ func (q *Question) readPostal() {
 	}
 }
 
-// isBoxWord says whether a word stands before the number of a post box.
-func isBoxWord(word string) bool {
-	return word == "bp" || word == "cs" || word == "tsa" || word == "cidex"
+// boxDigits is how many digits the number of a post box has at most.
+const boxDigits = 5
+
+// boxWords are the terms [i, to) that stand before the number of a post box, and how many digits that number has at most: BP, TSA No,
+// case postale, B.P. N. There are none where to is i. CP also means a postcode, so its box has three digits, unless a postcode
+// stands elsewhere.
+func (q *Question) boxWords(i int) (to, digits int) {
+	to, digits = i+1, boxDigits
+	switch q.Terms[i].Typed {
+	case "bp", "cs", "tsa", "cidex":
+	case "cp":
+		if digits = 3; q.Postcode.Code != 0 {
+			digits = boxDigits
+		}
+	case "boite", "bte", "case":
+		if !q.isTyped(to, "postale") {
+			return i, 0
+		}
+		to++
+	default:
+		return q.spelledBox(i)
+	}
+	return q.behindNumberSign(to), digits
+}
+
+// spelledBox is boxWords for letters apart, as of B.P. They need a number.
+func (q *Question) spelledBox(i int) (to, digits int) {
+	for _, letters := range [...]string{"bp", "cs", "tsa"} {
+		to = i
+		for to < len(q.Terms) && to-i < len(letters) && q.isTyped(to, letters[to-i:to-i+1]) {
+			to++
+		}
+		if to-i != len(letters) {
+			continue
+		}
+		if to = q.behindNumberSign(to); to < len(q.Terms) && q.Terms[to].Digits {
+			return to, boxDigits
+		}
+	}
+	return i, 0
+}
+
+// behindNumberSign is the first term from i on that is not the sign of a number: N, No, numéro.
+func (q *Question) behindNumberSign(i int) int {
+	for q.isTyped(i, "n") || q.isTyped(i, "no") || q.isTyped(i, "num") || q.isTyped(i, "numero") {
+		i++
+	}
+	return i
+}
+
+// isTyped reports whether there is a term i that was typed as a word.
+func (q *Question) isTyped(i int, word string) bool {
+	return i < len(q.Terms) && q.Terms[i].Typed == word
+}
+
+// longestBoxWords is how many terms stand before the number of a post box at most: T.S.A. N°.
+const longestBoxWords = 5
+
+// isBoxNumber reports whether term i is the number of a post box and no postcode.
+func (q *Question) isBoxNumber(i int) bool {
+	for from := max(0, i-longestBoxWords); from < i; from++ {
+		if to, _ := q.boxWords(from); to == i && !q.isTyped(from, "cp") {
+			return true
+		}
+	}
+	return false
 }
 
 // idBehind is the number that stands right behind term i and has at most the given number of digits. It is empty
@@ -80,14 +139,18 @@ func (q *Question) readComplements() {
 		if t.Part || (q.Postal | q.Postcode.At).Has(i) {
 			continue
 		}
-		isCounted := isFloor(t.Typed) && i > 0 && q.Terms[i-1].Digits && q.Terms[i-1].Tail != ""
+		isCounted := isFloor(t.Typed) && i > 0 && q.Terms[i-1].Digits && q.Terms[i-1].Tail != "" || q.ordinalBefore(i) != 0
 		if owned := q.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) {
 			q.Complement |= Bit(i) | owned
 			q.Given |= owned
 		}
+		if floor := q.ordinalBefore(i); floor != 0 {
+			q.Complement |= Bit(i) | floor
+			q.floors |= floor
+		}
 		if isFloor(t.Typed) && i > 0 && (q.Terms[i-1].Digits || q.Terms[i-1].Typed == "premier" || q.Terms[i-1].Typed == "dernier") && q.isOrdinal(i-1) {
 			q.Complement |= Bit(i) | Bit(i-1)
-			q.Given |= Bit(i - 1)
+			q.floors |= Bit(i - 1)
 		}
 		q.Complement |= q.groundFloor(i)
 		if q.isIDBehindNumber(i) || q.isIDInParens(i) {
@@ -177,6 +240,18 @@ func (q *Question) groundFloor(i int) Mask {
 // isFloor says whether a word means a floor. The abbreviation "et" is also a link, so callers ask for an ordinal
 // before it.
 func isFloor(word string) bool { return word == "etage" || word == "etg" || word == "et" }
+
+// ordinalBefore are the terms before "étage" that are an ordinal in two words: 12 ème étage.
+func (q *Question) ordinalBefore(i int) Mask {
+	if i < 2 || q.Terms[i].Typed != "etage" && q.Terms[i].Typed != "etg" || !q.Terms[i-2].Digits || q.Terms[i-2].Tail != "" {
+		return 0
+	}
+	switch q.Terms[i-1].Typed {
+	case "er", "ere", "e", "eme", "ieme", "nd", "nde":
+		return Bit(i-2) | Bit(i-1)
+	}
+	return 0
+}
 
 // isOrdinal says whether term i numbers the floor behind it: 1er, 3e, premier. A bare number does so before
 // "étage". Before "et" it does so only where that word does not join two numbers at the beginning of the line.

@@ -11,6 +11,7 @@ type Choice struct {
 	Number uint32
 	Rep    string // the repetition index, as typed; empty: none
 	RepAt  Mask
+	At     int  // the term of the number; -1 where it is no term in digits
 	Letter Mask // a letter that may also shorten a word; it is a repetition index only where the street has it
 }
 
@@ -80,7 +81,7 @@ func isListWord(word string) bool { return word == "a" || word == "et" || word =
 // E.
 func (q *Question) readNumberGroup(i int) (group numberGroup, ok bool) {
 	t := q.Terms[i]
-	if (q.Postal | q.Postcode.At).Has(i) {
+	if (q.Postal | q.Postcode.At | q.floors).Has(i) {
 		return group, false
 	}
 	if !t.Digits {
@@ -89,21 +90,30 @@ func (q *Question) readNumberGroup(i int) (group numberGroup, ok bool) {
 	if len(t.Typed) > 4 || t.Tail != "" && t.Tail != "e" || q.isRoadNumber(i) {
 		return group, false
 	}
-	c := Choice{Number: Number(t.Typed), Rep: t.Tail}
+	c := Choice{Number: Number(t.Typed), Rep: t.Tail, At: i}
 	group = numberGroup{from: i, to: i + 1, inParens: q.InParens.Has(i)}
 	group.isOwned = q.Complement.Has(i) || i > 0 && t.Glued && isLetter(q.Terms[i-1]) && !q.isRepBehind(i-1)
 	if group.to < len(q.Terms) && c.Rep == "" && !q.Complement.Has(group.to) {
 		switch {
 		case q.IsRep(group.to):
-			c.Rep, c.RepAt = q.Terms[group.to].Typed, Bit(group.to)
+			to := q.repEnd(group.to)
+			c.Rep, c.RepAt = q.Typed(Span(group.to, to)), Span(group.to, to)
 			q.Reps |= c.RepAt
-			group.to++
+			group.to = to
 		case q.mayBeLetterRep(group.to):
 			c.Letter = Bit(group.to)
 		}
 	}
 	group.choices = append(make([]Choice, 0, 2), c)
 	return q.readDate(group), true
+}
+
+// repEnd is the term behind the repetition index that begins at term i. A letter and a Latin one are one index: 42 a bis.
+func (q *Question) repEnd(i int) int {
+	if to := i + 1; to < len(q.Terms) && isLetter(q.Terms[i]) && isRepWord(q.Terms[to].Typed) {
+		return to + 1
+	}
+	return i + 1
 }
 
 // isRepBehind says whether a letter belongs to the number before it: 2A 2.
@@ -117,7 +127,7 @@ func isLetter(t text.Term) bool { return len(t.Typed) == 1 && !t.Digits && !t.El
 func (q *Question) readNumberInLetters(i int) (group numberGroup, ok bool) {
 	t := q.Terms[i]
 	if m := month(t.Typed); m > 0 && i+1 < len(q.Terms) && q.Terms[i+1].Digits && q.Terms[i+1].Before&text.Join != 0 && len(q.Terms[i+1].Typed) <= 2 {
-		return numberGroup{from: i, to: i + 2, choices: []Choice{{Number: m}, {Number: Number(q.Terms[i+1].Typed)}}}, true
+		return numberGroup{from: i, to: i + 2, choices: []Choice{{Number: m, At: -1}, {Number: Number(q.Terms[i+1].Typed), At: -1}}}, true
 	}
 	if i == 0 {
 		if group, ok := q.readSpelled(); ok {
@@ -131,7 +141,7 @@ func (q *Question) readNumberInLetters(i int) (group numberGroup, ok bool) {
 // since many names begin with a numeral: Quatre Vents.
 func (q *Question) readSpelled() (group numberGroup, ok bool) {
 	n, to := q.spelledNumber()
-	c := Choice{Number: n}
+	c := Choice{Number: n, At: -1}
 	if n > 0 && to < len(q.Terms) && q.IsRep(to) {
 		c.Rep, c.RepAt = q.Terms[to].Typed, Bit(to)
 		to++
@@ -148,7 +158,7 @@ func (q *Question) readDate(group numberGroup) numberGroup {
 	if i := group.to; i < len(q.Terms) && q.Terms[i].Before&text.Join != 0 {
 		if m := month(q.Terms[i].Typed); m > 0 {
 			group.to++
-			group.choices = append(group.choices, Choice{Number: m})
+			group.choices = append(group.choices, Choice{Number: m, At: -1})
 		}
 	}
 	return group
@@ -237,11 +247,14 @@ func numeral(word string) uint32 {
 
 // IsRep says whether the word behind a number is its repetition index: "bis" and the like, or a single letter. A
 // letter that also shortens words is one only where no space parts it from the number. A letter with digits right
-// behind it names a building: 15C43.
+// behind it names a building: 15C43. One that opens initials may belong to the street: H.L.M. du Patus.
 func (q *Question) IsRep(i int) bool {
 	t := q.Terms[i]
-	return isRepWord(t.Typed) || q.isLoneLetter(i) && (t.Glued || !isShortening(t.Typed))
+	return isRepWord(t.Typed) || q.isLoneLetter(i) && !q.opensInitials(i) && (t.Glued || !isShortening(t.Typed) || q.repEnd(i) > i+1)
 }
+
+// IsLatinRep reports whether a repetition index is a Latin word.
+func IsLatinRep(rep string) bool { return isRepWord(rep) }
 
 // isRepWord says whether a word is a Latin repetition index.
 func isRepWord(word string) bool {
@@ -252,10 +265,10 @@ func isRepWord(word string) bool {
 	return false
 }
 
-// mayBeLetterRep says whether a letter that also shortens words may be a repetition index. Only the numbers of the
-// street can tell.
+// mayBeLetterRep reports whether a letter that also shortens words, or opens initials, may be a repetition index. Only the numbers of
+// the street can tell.
 func (q *Question) mayBeLetterRep(i int) bool {
-	return q.isLoneLetter(i) && !q.Terms[i].Glued && isShortening(q.Terms[i].Typed)
+	return q.isLoneLetter(i) && !q.IsRep(i)
 }
 
 // isLoneLetter says whether a term is a single letter with nothing attached behind it. The letter "a" between two
@@ -267,6 +280,11 @@ func (q *Question) isLoneLetter(i int) bool {
 	}
 	isLast := i+1 == len(q.Terms)
 	return isLast || !q.Terms[i+1].Glued && (t.Typed != "a" || t.Glued || !q.Terms[i+1].Digits)
+}
+
+// opensInitials reports whether two single letters follow a letter.
+func (q *Question) opensInitials(i int) bool {
+	return i+2 < len(q.Terms) && isLetter(q.Terms[i+1]) && isLetter(q.Terms[i+2])
 }
 
 // isShortening says whether a letter is also written for a word: d', l', r. for rue, n° and s/ for sur.

@@ -5,7 +5,7 @@
 // How a question passes through it:
 //
 //	Line or Fields ──> clean ──> text.Terms ──> readFields ──> readPostcode ──> readPostal ──> readComplements
-//	               ──> readRoles ──> readNumbers ──> Question
+//	               ──> readRoles ──> readCorner ──> readNumbers ──> Question
 //
 // A Question is not changed afterwards. The search compares streets with it, and asks Question.HouseNumber for each street
 // which of the numbers is the house's: the one next to the street.
@@ -62,11 +62,14 @@ type Question struct {
 	InParens   Mask
 	PlaceOnly  Mask // may name a place and no street
 	StreetOnly Mask // may name a street and no commune
+	Corner     Mask // the words that say which street crosses the one that is meant, and what follows them: they name no street
 	Reps       Mask // repetition indexes, which are never words of a street
 
 	Postcode Postcode
 
 	digits, stopWords, streetTypes, distinctive Mask // by the class of the terms
+
+	floors Mask // the numbers of floors, which are no house numbers
 
 	numberGroups []numberGroup
 	fields       []field
@@ -153,6 +156,7 @@ func (q *Question) read() {
 	q.readPostal()
 	q.readComplements()
 	q.readRoles()
+	q.readCorner()
 	if q.Unfinished >= 0 && (q.Postal | q.Postcode.At).Has(q.Unfinished) {
 		q.Unfinished = -1
 	}
@@ -202,6 +206,28 @@ func (q *Question) HasStreetType(words Mask) bool { return words&q.streetTypes !
 
 // IsStreetType says whether a term is a kind of street.
 func (q *Question) IsStreetType(i int) bool { return q.streetTypes.Has(i) }
+
+// readCorner finds the street that only crosses the one before it. What follows it may be a commune.
+func (q *Question) readCorner() {
+	for i := range q.Terms {
+		if q.isCorner(i) && q.HasStreetType(q.Words()&Span(0, i)) {
+			q.Corner = Span(i, len(q.Terms))
+			return
+		}
+	}
+}
+
+// isCorner reports whether a term says that the street behind it crosses the one before: angle rue X, au coin de la rue X.
+func (q *Question) isCorner(i int) bool {
+	switch q.Terms[i].Typed {
+	case "angle", "coin", "croisement", "intersection":
+	default:
+		return false
+	}
+	for i++; i < len(q.Terms) && q.IsStopWord(i); i++ {
+	}
+	return i < len(q.Terms) && q.IsStreetType(i)
+}
 
 // IsStopWord says whether a term only joins others.
 func (q *Question) IsStopWord(i int) bool { return q.stopWords.Has(i) }

@@ -78,6 +78,15 @@ func TestTheHouseNumberIsTheOneNextToTheStreet(t *testing.T) {
 		"24\x00rue des lilas":                      "24",
 		"24 rue des lilas n° 3":                    "24",
 		"n° 24 rue des lilas":                      "24",
+		"1115 rue des lilas":                       "1115",
+		"Balsièges, 1115 rue des lilas":            "1115",
+		"12e étage rue des lilas":                  " / 12 etage",
+		"12 étage rue des lilas":                   " / 12 etage",
+		"12 ème étage 24 rue des lilas":            "24 / 12 eme etage",
+		"24 rue des lilas, 12e étage":              "24 / 12 etage",
+		"42a bis rue des lilas":                    "42a bis",
+		"42 a bis rue des lilas":                   "42a bis",
+		"42 d bis rue des lilas":                   "42d bis",
 	} {
 		if got := parts(Line(line, false), "rue des lilas"); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
@@ -128,10 +137,40 @@ func TestThePostcodeIsTheLastWordOfFiveDigits(t *testing.T) {
 		"route départementale 1006 Mende": {},
 		"24 rue des lilas BP 4800 Mende":  {},
 		"24 rue des lilas paris":          {},
+		"24 place du 11 novembre 9600":    {Short: 9600},
+		"11 novembre 9600":                {Short: 9600},
+		"24 rue du 19 mars 1962":          {},
+		"6000 NICE":                       {Short: 6000},
+		"1115 rue des palhos Balsièges":   {},
+		"Balsièges, 1115 rue des Palhos":  {},
+		"rue des Palhos 1115":             {Short: 1115},
+		"24 rue des lilas TSA No30719":    {},
+		"24 rue des lilas CP 48000 Mende": {Code: 48000},
 	} {
 		got := Line(line, false).Postcode
 		if got.Code != want.Code || got.Short != want.Short {
 			t.Errorf("%q: %05d, short %04d, want %05d, %04d", line, got.Code, got.Short, want.Code, want.Short)
+		}
+	}
+}
+
+// The number of a post box is no house number and no postcode, however the box is written.
+func TestAPostBoxOwnsItsNumber(t *testing.T) {
+	t.Parallel()
+	for _, box := range []string{"BP %s", "BP N %s", "BP N° %s", "BP n°%s", "BP No %s", "BP no%s", "BP numéro %s", "B.P. %s", "B.P. N %s", "B P %s", "CS %s", "C.S. %s",
+		"TSA %s", "TSA No%s", "T.S.A. %s", "CIDEX %s", "boîte postale %s", "boite postale n° %s", "bte postale %s", "case postale %s", "case postale n° %s", "CP %s"} {
+		for _, number := range []string{"7", "12", "305", "7015", "30719"} {
+			for _, line := range []string{"24 rue des lilas %s 48000 Mende", "24 rue des lilas, %s, 48000 Mende cedex", "%s 24 rue des lilas 48000 Mende"} {
+				if box == "CP %s" && len(number) == 5 {
+					continue // a postcode
+				}
+				text := fmt.Sprintf(line, fmt.Sprintf(box, number))
+				q := Line(text, false)
+				n := q.HouseNumber(named(q, "rue des lilas"), named(q, "rue des lilas"))
+				if n.Count != 1 || n.Choices[0].Number != 24 || n.IsAmbiguous || q.Postcode.Code != 48000 || !strings.Contains(q.Typed(q.Postal), number) {
+					t.Errorf("%q: number %v, postcode %05d, post box %q", text, n.Choices[:n.Count], q.Postcode.Code, q.Typed(q.Postal))
+				}
+			}
 		}
 	}
 }

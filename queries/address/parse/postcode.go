@@ -30,7 +30,7 @@ func (q *Question) readPostcode() {
 		if !t.Digits || t.Tail != "" {
 			continue
 		}
-		if len(t.Typed) == 5 && (i == 0 || !isBoxWord(q.Terms[i-1].Typed)) {
+		if len(t.Typed) == 5 && !q.isBoxNumber(i) {
 			q.setPostcode(t.Typed, Bit(i))
 			return
 		}
@@ -74,7 +74,7 @@ func (q *Question) readPartialPostcode() {
 		if i == q.Unfinished && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
 			q.setPrefix(i)
 		}
-		if len(t.Typed) == 4 && q.Distinctive(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) {
+		if len(t.Typed) == 4 && q.Distinctive(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) && !q.leadsToType(i) {
 			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)
 		}
 		return
@@ -107,7 +107,8 @@ func (q *Question) setPrefix(i int) {
 // readLeadingShort reads four digits that open the line before the name of a place as a postcode with a digit
 // missing. A spreadsheet drops the zero of 01000.
 func (q *Question) readLeadingShort() {
-	if len(q.Terms) < 2 || !q.Terms[0].Digits || len(q.Terms[0].Typed) != 4 || q.Terms[0].Tail != "" || q.HasStreetType(q.All) {
+	isHouses := q.isForm && q.fields[0].to > 0
+	if len(q.Terms) < 2 || !q.Terms[0].Digits || len(q.Terms[0].Typed) != 4 || q.Terms[0].Tail != "" || q.HasStreetType(q.All) || isHouses {
 		return
 	}
 	q.Postcode.Short, q.Postcode.ShortAt = Number(q.Terms[0].Typed), Bit(0)
@@ -125,14 +126,32 @@ func (q *Question) isRoadNumber(i int) bool {
 	return false
 }
 
-// isYear says whether digits stand behind a month: 8 mai 1945.
+// leadsToType reports whether digits stand before the only kind of street of a line. They are its house number: 1115 Rue.
+func (q *Question) leadsToType(i int) bool {
+	next := i + 1
+	if next < len(q.Terms) && q.IsRep(next) {
+		next++
+	}
+	return next < len(q.Terms) && q.IsStreetType(next) && !q.HasStreetType(Span(0, i))
+}
+
+// isYear reports whether digits stand behind a month and may be a year of history: 8 mai 1945.
 func (q *Question) isYear(i int) bool {
+	if n := Number(q.Terms[i].Typed); n < firstYear || n > lastYear {
+		return false
+	}
 	switch q.Terms[i-1].Text {
 	case "janvier", "fevrier", "mars", "avril", "mai", "juin", "juillet", "aout", "septembre", "octobre", "novembre", "decembre":
 		return true
 	}
 	return false
 }
+
+// The years that streets are named after.
+const (
+	firstYear = 1200
+	lastYear  = 2050
+)
 
 // Number is the value of a string of digits. It is 0 for any other string, and for a number of more than 32 bits.
 func Number(digits string) uint32 {

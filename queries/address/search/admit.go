@@ -349,8 +349,8 @@ func (s *searcher) lightWords(c *Candidate) parse.Mask {
 	return (s.q.Phrases | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c)) &^ c.used &^ c.otherNames &^ s.q.Complement
 }
 
-// secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, or
-// at the next kind of street that a name follows; in rue du Grand Hameau none does. It also begins at a comma
+// secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, at a word that says it
+// is one of a corner, or at the next kind of street that a name follows; in rue du Grand Hameau none does. It also begins at a comma
 // where the place is already certain.
 func (s *searcher) secondStreet(c *Candidate) parse.Mask {
 	if s.q.Distinctive(c.contiguous) == 0 {
@@ -362,7 +362,7 @@ func (s *searcher) secondStreet(c *Candidate) parse.Mask {
 		if c.place.at.Has(i) || s.q.Postcode.At.Has(i) {
 			return 0
 		}
-		isType := s.q.IsStreetType(i) && named&parse.Span(i+1, len(s.q.Terms)) != 0
+		isType := (s.q.IsStreetType(i) || s.q.Corner.Has(i)) && named&parse.Span(i+1, len(s.q.Terms)) != 0
 		isApart := s.q.Terms[i].Before&text.Break != 0 && s.isPlaced(c)
 		if free.Has(i) && (s.q.Terms[i].Digits || isType || isApart) {
 			return free & parse.Span(i, len(s.q.Terms))

@@ -150,13 +150,15 @@ func (a *alignment) countDistinctive(term string, isHeld, isBeforeType bool, sim
 }
 
 // findWord finds the word that is most like a term. Of equally like words it takes the first one from a word on,
-// in the direction of step.
+// in the direction of step. A number is looked for in that direction alone, since one on the other side may be the house number: 1
+// Impasse de l'Espérou 2.
 func (l *lexicon) findWord(term uint32, words parse.Mask, from, step int) (at int, sim int32) {
 	at = -1
 	n := len(l.q.Terms)
 	for k := range n {
 		i := (from + k*step + n) % n
-		if !words.Has(i) || l.sticksToNumber(i) {
+		isBehind := (i-from)*step < 0
+		if !words.Has(i) || l.sticksToNumber(i) || isBehind && l.q.Terms[i].Digits {
 			continue
 		}
 		if s := l.sim(i, term); s > sim {

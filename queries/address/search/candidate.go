@@ -173,7 +173,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	s := r.run
 	x := Explanation{IsNumberTyped: c.IsTyped(), IsOtherNumber: c.chosen > 0, Rep: c.rep, IsRepKept: c.rep != "" && !c.isMissing && !c.lacksRep,
 		IsCode: s.isCode(c.Commune) || s.isCited(c.Commune), IsFromPlace: c.borrowsCommune}
-	x.Number = s.q.Typed(c.At &^ s.q.Reps)
+	x.Number = s.q.Typed(c.At &^ s.q.Reps &^ c.repAt)
 	if c.IsList {
 		x.Number = s.q.Typed(c.At)
 	}
@@ -185,10 +185,10 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	x.City = s.q.Typed(cityWords)
 	x.IsCitySame = c.sim >= confirmedSim && !c.IsDoubted
 	building := s.buildingWords(c)
-	aside := s.q.Complement | s.q.Postal | building
+	aside := (s.q.Complement | s.q.Postal | building) &^ c.repAt
 	postcode := s.q.Postcode.At
 	if c.postcode == nearPostcode {
-		postcode |= s.shortPostcode(c.used)
+		postcode |= s.shortPostcode(c.used | c.At)
 	}
 	if !x.IsCode || s.postcode != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode {
 		x.Postcode, x.IsCode = s.q.Typed(postcode), false

@@ -2,6 +2,7 @@ package search
 
 import (
 	"slices"
+	"strings"
 
 	"lieudit/queries/address/parse"
 	"lieudit/queries/address/text"
@@ -24,7 +25,11 @@ func (s *searcher) judge(p place, street uint32) {
 		return
 	}
 	c.postcodePrefix = s.q.Postcode.PrefixAt &^ c.used
-	c.HouseNumber = s.q.HouseNumber(c.contiguous, c.used|p.at|c.postcodePrefix|s.shortPostcode(c.used))
+	taken := c.used | p.at | c.postcodePrefix
+	c.HouseNumber = s.q.HouseNumber(c.contiguous, taken)
+	if short := s.shortPostcode(c.used); short&c.At != 0 && !s.isBeforeStreet(&c, of) {
+		c.HouseNumber = s.q.HouseNumber(c.contiguous, taken|short)
+	}
 	if c.IsTyped() && !of.Locality && s.judgeRows(c, of) && s.wantsType(HouseNumber) {
 		return
 	}
@@ -37,10 +42,23 @@ func (s *searcher) judge(p place, street uint32) {
 
 // streetWords are the words that may name a street where a place is named by others.
 func (s *searcher) streetWords(p place) parse.Mask {
-	return s.q.Words() &^ p.at &^ s.q.PlaceOnly &^ s.q.Complement &^ s.q.Reps
+	return s.q.Words() &^ p.at &^ s.q.PlaceOnly &^ s.q.Complement &^ s.q.Reps &^ s.q.Corner
 }
 
-// shortPostcode is the term of a postcode of four digits, unless it stands for a word of the street.
+// isBeforeStreet reports whether the house number stands before a street that has it.
+func (s *searcher) isBeforeStreet(c *Candidate, of vintage.Street) bool {
+	if c.contiguous == 0 || c.At.Last() > c.contiguous.First() {
+		return false
+	}
+	for _, choice := range c.Choices[:c.Count] {
+		if row := s.v.FirstNumber(of, choice.Number); row < of.To && s.v.Number(row) == choice.Number {
+			return true
+		}
+	}
+	return false
+}
+
+// shortPostcode is the term of a postcode of four digits, unless it stands for a word of the street or for its number.
 func (s *searcher) shortPostcode(used parse.Mask) parse.Mask {
 	if len(s.nearPostcodes) == 0 {
 		return 0
@@ -54,11 +72,21 @@ func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 	for k := range c.Count {
 		choice := c.Choices[k]
 		from, to := s.rowsWithNumber(of, choice.Number)
+		isLong, isLiteral := s.findReps(&c, choice, from, to)
 		for row := from; row < to; row++ {
 			r, rep := c, string(s.v.Rep(row))
 			r.chosen, r.rep = k, choice.Rep
-			if letter := choice.Letter &^ c.used &^ c.at; letter != 0 && rep != "" && rep == s.q.Typed(letter) {
-				r.rep, r.repAt = rep, letter
+			if isLong {
+				if any = s.takeLongRep(&r, choice, rep) || any; r.repAt != 0 {
+					s.assessRow(r, of, row)
+				}
+				continue
+			}
+			if isLiteral && text.Fold(rep) != choice.Rep {
+				continue
+			}
+			if letter := choice.Letter &^ c.used &^ c.at; letter != 0 && rep != "" && sameRep(s.q.Typed(letter), rep) {
+				r.rep, r.repAt = s.q.Typed(letter), letter
 			}
 			if sameRep(r.rep, rep) {
 				r.hasOtherRep = r.rep != text.Fold(rep)
@@ -79,6 +107,63 @@ func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 		}
 	}
 	return false
+}
+
+// findReps reports whether a row has the repetition index that was typed: isLong where it is one of several words, else isLiteral where
+// it is spelled in the same way. Where 30 bis and 30 b are two numbers each answers for itself.
+func (s *searcher) findReps(c *Candidate, choice parse.Choice, from, to uint32) (isLong, isLiteral bool) {
+	for row := from; row < to; row++ {
+		rep := string(s.v.Rep(row))
+		isLong = isLong || s.longRep(c, choice, rep) != 0
+		isLiteral = isLiteral || choice.Rep != "" && text.Fold(rep) == choice.Rep
+	}
+	return isLong, isLiteral
+}
+
+// takeLongRep takes the words behind the number for a repetition index that they spell, and reports whether they do. A number among
+// them is no other number of the list.
+func (s *searcher) takeLongRep(c *Candidate, choice parse.Choice, rep string) bool {
+	at := s.longRep(c, choice, rep)
+	if at == 0 {
+		return false
+	}
+	c.rep, c.repAt = text.Fold(rep), at
+	c.IsList = c.IsList && c.At&^at&^parse.Bit(choice.At) != 0
+	return true
+}
+
+// longRep are the words behind a number that spell a repetition index which is more than a letter or a Latin word: villa 9, n°43, a4.
+func (s *searcher) longRep(c *Candidate, choice parse.Choice, rep string) (at parse.Mask) {
+	if choice.At < 0 || len(rep) < 2 && !isNumber(rep) || parse.IsLatinRep(rep) {
+		return 0
+	}
+	want, typed := spellRep(rep), s.q.Terms[choice.At].Tail
+	for i := choice.At + 1; i < len(s.q.Terms) && len(typed) < len(want); i++ {
+		if (c.used | c.at).Has(i) {
+			return 0
+		}
+		isSign := s.q.Terms[i].Typed == "n" && i+1 < len(s.q.Terms) && s.q.Terms[i+1].Digits
+		if at |= parse.Bit(i); !s.q.Terms[i].Part && !isSign {
+			typed += s.q.Terms[i].Typed + s.q.Terms[i].Tail
+		}
+	}
+	if typed != want {
+		return 0
+	}
+	return at
+}
+
+// spellRep is a repetition index in one word, without the sign of a number.
+func spellRep(rep string) string {
+	words := text.Words(rep)
+	if len(words) > 1 && words[1].Number() && (words[0].Text == "n" || words[0].Text == "no") {
+		words = words[1:]
+	}
+	var out strings.Builder
+	for _, w := range words {
+		out.WriteString(w.Text + w.Tail)
+	}
+	return out.String()
 }
 
 // assessRow assesses one row of a street as a house number.
@@ -117,7 +202,7 @@ func expandRep(rep string) string {
 // it lies where they say.
 func (s *searcher) assess(c Candidate, of vintage.Street) {
 	c.facet = s.facetOf(&c, of)
-	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.shortPostcode(c.used)
+	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.shortPostcode(c.used|c.At)
 	matched := c.typedWeight + s.readOthers(&c, words)
 	if !s.fitsWords(&c, words) {
 		return

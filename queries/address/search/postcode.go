@@ -92,7 +92,7 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	switch {
 	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
 		return prefixPostcode
-	case len(s.nearPostcodes) > 0 && (p.Code != 0 || s.shortPostcode(c.used) != 0):
+	case len(s.nearPostcodes) > 0 && (p.Code != 0 || s.shortPostcode(c.used|c.At) != 0):
 		if slices.Contains(s.nearPostcodes, of) {
 			return nearPostcode
 		}
