@@ -198,10 +198,10 @@ func TestAQuestionOfManyWordsNeedsAWorkerAndACommonOneDoesNot(t *testing.T) {
 	t.Parallel()
 	e := lozere(t)
 	for line, want := range map[string]bool{
-		"12 avenue foch 48000 mende":                  false,
-		"mairie de florac":                            false,
-		hostile()["20 misspelt words"] + " 48 mende":  true,
-		hostile()["misspelt and begun"] + " 48 mende": true,
+		"12 avenue foch 48000 mende":                            false,
+		"mairie de florac":                                      false,
+		hostile()["20 misspelt words"] + " 48 mende":            true,
+		hostile()["misspelt and begun"] + " belle vue 48 mende": true,
 	} {
 		if got := workertest.NeedsWorker(t, func(ctx context.Context) error {
 			_, err := e.Verify(ctx, Query{Text: line, Limit: 20})

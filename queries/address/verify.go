@@ -118,7 +118,7 @@ func (e *Engine) match(query *Query, found *search.Result, i int) Match {
 		m.Verdict = Exact
 		m.Components.confirm()
 	}
-	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !c.IsDoubted && !c.IsAmbiguous && !x.IsFromPlace
+	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !c.IsDoubted && !c.IsAmbiguous && !x.IsFromPlace && !x.MayBeOther
 	if !m.IsResolved {
 		m.Reason = e.reasonOf(query, found, i, &x, &m)
 	}
@@ -183,6 +183,7 @@ func components(x *search.Explanation, r *Record) (out Components) {
 	if x.IsCityUnknown {
 		out.City.Status = Unconfirmed
 	}
+	out.Unknown = x.Unknown
 	return out
 }
 

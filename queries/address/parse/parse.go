@@ -48,10 +48,11 @@ type Parts struct{ Number, Street, Postcode, Commune string }
 // Question is an address that was read. No term is in two of Postal, Complement and the terms of the postcode. The
 // other sets may share terms with each other and with these.
 type Question struct {
-	Terms      []text.Term
-	IsCut      bool // more words were typed than are read
-	Completing bool // the user may still be typing
-	Unfinished int  // the term that the user may still be typing, or -1
+	Terms       []text.Term
+	IsCut       bool // more words were typed than are read
+	IsRewritten bool // other words were typed
+	Completing  bool // the user may still be typing
+	Unfinished  int  // the term that the user may still be typing, or -1
 
 	All        Mask // every term
 	Postal     Mask // post boxes and CEDEX with their numbers, the country
@@ -113,7 +114,7 @@ func (q *Question) add(line string) {
 // Rewrite reads the question again with other text in place of the terms [from, to). It answers false where no
 // single field holds all these terms.
 func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
-	other := &Question{Completing: q.Completing, Unfinished: -1, isForm: q.isForm}
+	other := &Question{IsRewritten: true, Completing: q.Completing, Unfinished: -1, isForm: q.isForm}
 	isFound := false
 	for _, f := range q.fields {
 		line := f.text

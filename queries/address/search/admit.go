@@ -336,6 +336,7 @@ const lightPercent = 15
 // that may belong to something else weigh little where the street does not hold them.
 func (s *searcher) weighTyped(c *Candidate, words parse.Mask) int32 {
 	words &^= s.q.Complement | s.q.PlaceOnly&c.unreadIn(words)
+	words &^= c.unknown // they lower the fit by themselves
 	light := words & s.lightWords(c)
 	return s.lexicon.weigh(words&^light) + s.lexicon.weigh(light)*lightPercent/100
 }
@@ -344,9 +345,9 @@ func (s *searcher) weighTyped(c *Candidate, words parse.Mask) int32 {
 func (c *Candidate) unreadIn(words parse.Mask) parse.Mask { return words &^ c.used &^ c.otherNames }
 
 // lightWords are words that the street does not hold and that may belong to something else: a phrase, parentheses,
-// what stands before the number, a second street.
+// what stands before the number, a second street, and unknown words.
 func (s *searcher) lightWords(c *Candidate) parse.Mask {
-	return (s.q.Phrases | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c)) &^ c.used &^ c.otherNames &^ s.q.Complement
+	return (s.q.Phrases | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ s.q.Complement
 }
 
 // secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, at a word that says it

@@ -44,6 +44,7 @@ type Candidate struct {
 	facet          vintage.Facet
 	otherNames     parse.Mask // words that name a place within the commune: lieu-dit, former commune, delivery office
 	unread         parse.Mask // words that nothing of the candidate explains
+	unknown        parse.Mask // of these, the ones that stand beside the address without a sign that sets them off
 	postcodePrefix parse.Mask // a word read as the beginning of a postcode
 	streetFit      int32      // how well the name of the street fits, in thousandths
 	borrowsCommune bool       // words of its street name a commune that it does not lie in
@@ -152,7 +153,8 @@ func (l *shortlist) first() *Candidate {
 
 // Explanation says which of the typed words a candidate takes for which part of an address.
 type Explanation struct {
-	Number, Rep, Street, Postcode, City, Complement string // as typed, folded
+	Number, Rep, Street, Postcode, City, Complement string   // as typed, folded
+	Unknown                                         []string // words of the complement that no reading explains, links left out
 
 	IsNumberTyped bool
 	IsOtherNumber bool // the number is not the first of those typed
@@ -163,6 +165,7 @@ type Explanation struct {
 	IsCode        bool // the typed digits are the INSEE code of the commune
 	IsFromPlace   bool // words of the street also name a commune elsewhere
 	HasUnread     bool // words are left that nothing explains
+	MayBeOther    bool // words behind the street may make another street of it
 }
 
 // mostMisspelt is how many letters of a long word may differ from one of the name of the commune.
@@ -185,7 +188,11 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	x.City = s.q.Typed(cityWords)
 	x.IsCitySame = c.sim >= confirmedSim && !c.IsDoubted
 	building := s.buildingWords(c)
-	aside := (s.q.Complement | s.q.Postal | building) &^ c.repAt
+	strange := building | s.strangeWords(c)
+	if x.IsCityUnknown {
+		strange &^= unknown
+	}
+	aside := (s.q.Complement | s.q.Postal | strange) &^ c.repAt
 	postcode := s.q.Postcode.At
 	if c.postcode == nearPostcode {
 		postcode |= s.shortPostcode(c.used | c.At)
@@ -197,8 +204,9 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	if c.Street != vintage.None || !s.isExplained(street) {
 		x.Street = s.q.Typed(street)
 	}
-	x.HasUnread = !s.isExplained(c.unread &^ unknown &^ building)
+	x.HasUnread = !s.isExplained(c.unread &^ unknown &^ strange)
 	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && !x.HasUnread
+	x.Unknown, x.MayBeOther = s.typedWords(strange), s.hasBareTail(c)
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
 }

@@ -204,11 +204,12 @@ func (s *searcher) assess(c Candidate, of vintage.Street) {
 	c.facet = s.facetOf(&c, of)
 	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.shortPostcode(c.used|c.At)
 	matched := c.typedWeight + s.readOthers(&c, words)
+	c.unknown = s.wordsAside(&c, words)
 	if !s.fitsWords(&c, words) {
 		return
 	}
 	c.unread = c.unreadIn(words)
-	c.streetFit = fitStreet(matched, s.weighTyped(&c, words), &c.alignment, s.q.Completing)
+	c.streetFit = fitStreet(matched, s.weighTyped(&c, words), &c.alignment, s.q.Completing) * unknownWorth(s.countWords(c.unknown)) / 1000
 	c.postcode = s.relatePostcode(&c)
 	if s.admits(&c) {
 		s.addCandidate(&c, s.evidenceOf(&c))

@@ -305,12 +305,16 @@ func (s *searcher) sameWords(words []string, from int) parse.Mask {
 }
 
 // isLate says whether words stand where a commune does: the postcode stands just before them, or nothing follows
-// but complements, phrases and numbers.
+// but complements, phrases and numbers. Words within a phrase do not stand at its end: Azur in résidence Azur Mende.
 func (s *searcher) isLate(at parse.Mask) bool {
 	if at == 0 {
 		return false
 	}
-	rest := s.q.Words() &^ s.q.Complement &^ s.q.Phrases &^ s.q.Digits() &^ s.q.Reps &^ parse.Span(0, at.Last()+1)
+	phrases := s.q.Phrases
+	for i := at.Last(); i < len(s.q.Terms) && phrases.Has(i); i++ {
+		phrases &^= parse.Bit(i)
+	}
+	rest := s.q.Words() &^ s.q.Complement &^ phrases &^ s.q.Digits() &^ s.q.Reps &^ parse.Span(0, at.Last()+1)
 	first := at.First()
 	return rest == 0 || first > 0 && s.q.Postcode.At.Has(first-1) || at&s.q.PlaceOnly != 0 && s.q.PlaceOnly.First() >= first-1
 }

@@ -114,10 +114,11 @@ func (s *searcher) countHolders(word string) (n int) {
 	return s.v.StreetsWith(id).Len() + s.v.PlacesWith(id).Len()
 }
 
-// joinWords joins term i and the next one to a word that the base has. It is empty where the base has none.
+// joinWords joins term i and the next one to a word that the base has. It is empty where the base has none, and for two
+// links, which no name joins but by mistake.
 func (s *searcher) joinWords(i int) string {
 	word := s.q.Terms[i].Typed + s.q.Terms[i+1].Typed
-	if len(word) < 4 || s.countHolders(word) == 0 {
+	if len(word) < 4 || s.q.IsStopWord(i) && s.q.IsStopWord(i+1) || s.countHolders(word) == 0 {
 		return ""
 	}
 	return word

@@ -107,6 +107,15 @@ func (s *shares) score() int32 {
 	return s.worth * 10 / s.of
 }
 
+// unknownWorth is what so many unknown words beside an address leave of the fit of its street, in thousandths. The first
+// takes more than the others, so that a misspelt street that explains the words comes first.
+func unknownWorth(n int) int32 {
+	if n == 0 {
+		return 1000
+	}
+	return max(845-25*int32(n), 500)
+}
+
 // fitStreet is how well a name fits, in thousandths. It multiplies the share of the typed words that the name
 // holds with a factor for the share of the name that was typed. That factor is milder for an unfinished line,
 // where the rest of the name may still follow.

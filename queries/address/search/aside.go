@@ -1,0 +1,234 @@
+package search
+
+import (
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+// People write more than an address on its line: the name of a building, of a company, of what stands there. Such words
+// have no sign of their own. They are taken for a complement only beside an address that needs none of them: its street
+// and number are confirmed and its place holds. The name of a street that is not in the base also begins like another
+// one, so that words that may belong to the name are not taken: a kind of street, a qualifier, a word tied by "de", and
+// one that some street of the base has next to the last word of the name.
+
+// wordsAside are the words that nothing explains and that stand beside a confirmed address. There are none if one of
+// them may belong to the name of the street.
+func (s *searcher) wordsAside(c *Candidate, words parse.Mask) (unknown parse.Mask) {
+	left := c.unreadIn(words) &^ s.q.Complement &^ s.q.PlaceOnly
+	if s.q.Distinctive(left)|left&s.q.Digits() == 0 || s.q.Completing || s.q.IsRewritten || !s.isPinned(c) {
+		return 0
+	}
+	left &^= s.lightWords(c)
+	for i := 0; i < len(s.q.Terms); {
+		to := i
+		for to < len(s.q.Terms) && left.Has(to) {
+			to++
+		}
+		if to > i && !s.isAside(c, i, to) {
+			return 0
+		}
+		i = to + 1
+	}
+	return left
+}
+
+// isPinned reports whether a candidate is an address that needs no other word: each word of its street is confirmed, and
+// they stand together; the street has the number; and the place is certain.
+func (s *searcher) isPinned(c *Candidate) bool {
+	if c.Type != HouseNumber || !c.isCertain || c.IsAmbiguous || c.lacksRep || c.used != c.contiguous {
+		return false
+	}
+	return s.q.Distinctive(c.used)|s.innerTypes(c.used) != 0 && (s.isPlaced(c) || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune))
+}
+
+// isAside reports whether the terms [from, to) stand beside the name of a candidate's street and are no part of it.
+func (s *searcher) isAside(c *Candidate, from, to int) bool {
+	switch name := c.contiguous; {
+	case from > name.Last():
+		return s.isBehindName(c, from, to)
+	case to <= name.First():
+		return s.isAheadOfName(c, from, to)
+	}
+	return false
+}
+
+// isBehindName reports whether terms behind the name of a street are no part of it. An article ends a name, since names
+// are not joined to what follows by an article alone.
+func (s *searcher) isBehindName(c *Candidate, from, to int) bool {
+	first := from
+	for first < to && s.q.IsStopWord(first) {
+		if !isArticle(s.q.Terms[first]) {
+			return s.q.Distinctive(parse.Span(from, to)) == 0
+		}
+		first++
+	}
+	if first == to {
+		return true
+	}
+	if s.q.IsStreetType(first) || s.q.Terms[first].Digits || extendsName(s.q.Terms[first].Text) || isRegionalLink(s.q.Terms[first].Typed) {
+		return false
+	}
+	isNext := from == c.contiguous.Last()+1
+	return !isNext || first > from || !s.mayFollow(c, first)
+}
+
+// isAheadOfName reports whether terms between the house number and the name of a street are no part of the name. The
+// name must begin with its kind.
+func (s *searcher) isAheadOfName(c *Candidate, from, to int) bool {
+	if !s.opensWithType(c) || c.At.Last() > from || s.q.IsStopWord(to-1) || s.q.HasStreetType(parse.Span(from, to)) {
+		return false
+	}
+	for i := from; i < to; i++ {
+		if s.q.Terms[i].Digits || extendsName(s.q.Terms[i].Text) {
+			return false
+		}
+	}
+	first := s.v.NameTerms(s.v.StreetName(c.Street)).At(0)
+	for _, a := range s.lexicon.alternatives[to-1] {
+		if a.sim >= literalSim && s.standTogether(a.term, first) {
+			return false
+		}
+	}
+	return true
+}
+
+// isArticle reports whether a term is an article without a preposition.
+func isArticle(t text.Term) bool {
+	switch t.Typed {
+	case "le", "la", "les", "l":
+		return true
+	}
+	return false
+}
+
+// isRegionalLink reports whether a word means "de" or "du" in the names of a region: mas del fesc, hent ar feunteun.
+func isRegionalLink(word string) bool {
+	switch word {
+	case "del", "dels", "dal", "dou", "di", "ar", "an", "er":
+		return true
+	}
+	return false
+}
+
+// extendsName reports whether a term next to the name of a street makes another name of it.
+func extendsName(term string) bool {
+	switch term {
+	case "prolonge", "prolongee", "superieur", "superieure", "inferieur", "inferieure", "nord", "sud", "est", "ouest", "annexe", "bis", "ter", "i", "ii", "iii", "iv",
+		"droit", "droite", "gauche", "centre", "central", "centrale", "interieur", "interieure", "exterieur", "exterieure":
+		return true
+	}
+	return text.IsQualifier(term)
+}
+
+// mayFollow reports whether a word may continue the name of a street: some street of the base has it next to the last
+// word of the name.
+func (s *searcher) mayFollow(c *Candidate, word int) bool {
+	name := s.v.NameTerms(s.v.StreetName(c.Street))
+	if c.lastWord != parse.Bit(c.contiguous.Last()) {
+		return true // the words stand in another order
+	}
+	for _, a := range s.lexicon.alternatives[word] {
+		if s.standTogether(name.At(name.Len()-1), a.term) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxNeighbours bounds the streets that are looked at for two terms side by side.
+const maxNeighbours = 8_192
+
+// standTogether reports whether a street of the base has one term right before another. Links between them do not count.
+// It also reports true where too many streets would have to be looked at.
+func (s *searcher) standTogether(before, behind uint32) bool {
+	few, many := s.v.StreetsWith(before), s.v.StreetsWith(behind)
+	if few.Len() > many.Len() {
+		few, many = many, few
+	}
+	c := cursor{column: many}
+	for j := range few.Len() {
+		s.budget.left--
+		if j == maxNeighbours || s.budget.left <= 0 {
+			return true
+		}
+		if street := few.At(j); c.seek(street) && s.hasPair(s.v.StreetName(street), before, behind) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasPair reports whether a name has one term right before another, but for links.
+func (s *searcher) hasPair(name, before, behind uint32) bool {
+	last := uint32(vintage.None)
+	for terms, k := s.v.NameTerms(name), 0; k < terms.Len(); k++ {
+		t := terms.At(k)
+		if t == behind && last == before {
+			return true
+		}
+		if text.ClassOf(viewString(s.v.Term(t))) != text.StopWord {
+			last = t
+		}
+	}
+	return false
+}
+
+// countWords counts words without links.
+func (s *searcher) countWords(words parse.Mask) (n int) {
+	for i := range s.q.Terms {
+		if words.Has(i) && !s.q.IsStopWord(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// strangeWords are the words of a candidate's complement that no reading explains: the unknown ones, and those that signs
+// set off from an address with a number. A second street is no complement.
+func (s *searcher) strangeWords(c *Candidate) parse.Mask {
+	out := c.unknown
+	if c.Type != HouseNumber {
+		return out
+	}
+	apart := s.lightWords(c) & c.unread &^ c.unknown &^ s.q.Phrases &^ s.beforeNumber(c)
+	if c.name != vintage.None && c.sim >= literalSim {
+		apart |= c.unread & s.q.PlaceOnly &^ s.q.Phrases // a part of town, or what stands there
+	}
+	for i := 0; i < len(s.q.Terms); {
+		to := i
+		for to < len(s.q.Terms) && apart.Has(to) {
+			to++
+		}
+		run := parse.Span(i, to)
+		if to > i && !s.q.IsStreetType(i) && !s.q.Terms[i].Digits && s.q.Distinctive(run) != 0 {
+			out |= run
+		}
+		i = to + 1
+	}
+	return out
+}
+
+// typedWords are the words of a set as they were typed, without links.
+func (s *searcher) typedWords(words parse.Mask) (typed []string) {
+	for i := range s.q.Terms {
+		if words.Has(i) && !s.q.IsStopWord(i) && !s.q.Terms[i].Part {
+			typed = append(typed, s.q.Typed(parse.Bit(i)))
+		}
+	}
+	return typed
+}
+
+// hasBareTail reports whether words are left unread beside the name of a street that neither a sign nor a word of a
+// complement sets off from it. They may belong to the name of another street, and so may a second street.
+func (s *searcher) hasBareTail(c *Candidate) bool {
+	if c.Street == vintage.None || c.contiguous == 0 || c.unknown != 0 {
+		return c.unknown != 0
+	}
+	bare := c.unread &^ s.q.Complement &^ s.q.PlaceOnly &^ parse.Span(0, c.contiguous.Last())
+	second := s.secondStreet(c) & bare &^ s.q.Phrases
+	if second != 0 && s.q.Terms[second.First()].Before&(text.Break|text.Open) != 0 {
+		bare &^= second
+	}
+	return s.q.Distinctive(bare&^(s.lightWords(c)&^second)) != 0
+}
