@@ -104,6 +104,7 @@ type searcher struct {
 	nearPostcodes  []uint32 // without it, the postcodes one digit away that the vintage has
 	nearCommunes   Area     // their communes
 	prefixCommunes Area     // the communes of the postcodes that unfinished digits may become
+	places         []place  // that the words may mean, the likeliest first
 	mentions       []mention
 	list           shortlist
 	scratch        []hit
@@ -181,10 +182,10 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 
 // preferNumbered lets the house number decide between streets of one commune that share a name and differ in their
 // kind. If the best street lacks the typed number and such a street has it, the latter comes first. It gets the
-// same score, so that neither is taken as certain.
+// same score, so that neither is taken as certain. A street that was typed letter for letter, with its kind, stays first.
 func (s *searcher) preferNumbered() {
 	first := s.list.first()
-	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || s.q.Distinctive(first.used) == 0 {
+	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || s.q.Distinctive(first.used) == 0 || first.isCertain && s.opensWithType(first) {
 		return
 	}
 	for i := range s.list.best {
