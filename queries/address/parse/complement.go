@@ -140,7 +140,7 @@ func (q *Question) readComplements() {
 			continue
 		}
 		isCounted := isFloor(t.Typed) && i > 0 && q.Terms[i-1].Digits && q.Terms[i-1].Tail != "" || q.ordinalBefore(i) != 0
-		if owned := q.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) {
+		if owned := q.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) && !q.mayNameStreet(i) {
 			q.Complement |= Bit(i) | owned
 			q.Given |= owned
 		}
@@ -166,6 +166,17 @@ func (q *Question) readComplements() {
 	if q.isStreetPhrase() {
 		q.Phrases = 0
 	}
+}
+
+// mayNameStreet reports whether a part of a building with a single letter behind it may be the beginning of a street while the
+// letter is unfinished: 12 villa g, résidence l. Behind the name of a street it names a part: 12 rue du Four villa g.
+func (q *Question) mayNameStreet(i int) bool {
+	if i+1 != q.Unfinished || !isLetter(q.Terms[i+1]) {
+		return false
+	}
+	before := Span(0, i)
+	isNumbered := i > 0 && (q.Terms[i-1].Digits || isRepWord(q.Terms[i-1].Typed))
+	return isNumbered || q.Distinctive(before) == 0 || q.IsStreetType(i) && !q.HasStreetType(before)
 }
 
 // isStreetPhrase says whether the only phrase of a line must be its street. The phrase holds the only kind of

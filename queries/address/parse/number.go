@@ -1,6 +1,10 @@
 package parse
 
-import "lieudit/queries/address/text"
+import (
+	"strings"
+
+	"lieudit/queries/address/text"
+)
 
 // maxChoices bounds the numbers of a list that are tried. Each is looked up in each street, and longer lists are
 // rare.
@@ -12,7 +16,7 @@ type Choice struct {
 	Rep    string // the repetition index, as typed; empty: none
 	RepAt  Mask
 	At     int  // the term of the number; -1 where it is no term in digits
-	Letter Mask // a letter that may also shorten a word; it is a repetition index only where the street has it
+	Letter Mask // a letter that may also shorten or begin a word; it is a repetition index only where the street has it
 }
 
 // HouseNumber is the house number of a question for one street. It depends on the street, because numbers in the
@@ -38,6 +42,16 @@ type numberGroup struct {
 }
 
 func (group *numberGroup) mask() Mask { return Span(group.from, group.to) }
+
+// AreOneNumber reports whether terms belong to one number, which may be the house number. No terms do.
+func (q *Question) AreOneNumber(terms Mask) bool {
+	for i := range q.numberGroups {
+		if terms&^q.numberGroups[i].mask() == 0 {
+			return true
+		}
+	}
+	return terms == 0
+}
 
 // readNumbers finds every number that may be a house number. HouseNumber chooses among them once a street is
 // known.
@@ -250,7 +264,7 @@ func numeral(word string) uint32 {
 // behind it names a building: 15C43. One that opens initials may belong to the street: H.L.M. du Patus.
 func (q *Question) IsRep(i int) bool {
 	t := q.Terms[i]
-	return isRepWord(t.Typed) || q.isLoneLetter(i) && !q.opensInitials(i) && (t.Glued || !isShortening(t.Typed) || q.repEnd(i) > i+1)
+	return isRepWord(t.Typed) || q.isLoneLetter(i) && !q.opensInitials(i) && i != q.Unfinished && (t.Glued || !isShortening(t.Typed) || q.repEnd(i) > i+1)
 }
 
 // IsLatinRep reports whether a repetition index is a Latin word.
@@ -265,10 +279,20 @@ func isRepWord(word string) bool {
 	return false
 }
 
-// mayBeLetterRep reports whether a letter that also shortens words, or opens initials, may be a repetition index. Only the numbers of
-// the street can tell.
+// mayBeLetterRep reports whether a letter that also shortens words, opens initials, or may still grow into a word, may be a repetition
+// index. Only the numbers of the street can tell. The unfinished beginning of "bis" and the like may be one, too.
 func (q *Question) mayBeLetterRep(i int) bool {
-	return q.isLoneLetter(i) && !q.IsRep(i)
+	return q.isLoneLetter(i) && !q.IsRep(i) || i == q.Unfinished && beginsRepWord(q.Terms[i].Typed)
+}
+
+// beginsRepWord reports whether letters begin a Latin repetition index.
+func beginsRepWord(letters string) bool {
+	for _, word := range [...]string{"bis", "ter", "quater", "quinquies", "sexies", "septies", "octies"} {
+		if len(letters) > 1 && strings.HasPrefix(word, letters) {
+			return true
+		}
+	}
+	return false
 }
 
 // isLoneLetter says whether a term is a single letter with nothing attached behind it. The letter "a" between two

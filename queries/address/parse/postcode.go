@@ -17,9 +17,11 @@ type Postcode struct {
 	Short   uint32
 	ShortAt Mask
 
-	// The digits at the end of an unfinished line may become a postcode in [From, To). PrefixAt is their term.
+	// The digits at the end of an unfinished line may become a postcode in [From, To). PrefixAt is their term. IsOpen says that
+	// they may as well be the house number, since no other number was typed.
 	From, To uint32
 	PrefixAt Mask
+	IsOpen   bool
 }
 
 // readPostcode reads the last word of five digits as the postcode, or the last words of two and three digits: 48
@@ -71,8 +73,9 @@ func (q *Question) readPartialPostcode() {
 		if !t.Digits || t.Tail != "" || t.Glued && q.Terms[i-1].Digits || len(t.Typed) > 4 || !isDigits(t.Typed) {
 			continue
 		}
-		if i == q.Unfinished && (len(t.Typed) == 4 || q.Digits()&Span(0, i) != 0) {
+		if i == q.Unfinished {
 			q.setPrefix(i)
+			q.Postcode.IsOpen = q.Digits()&Span(0, i) == 0
 		}
 		if len(t.Typed) == 4 && q.Distinctive(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) && !q.leadsToType(i) {
 			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)

@@ -48,6 +48,9 @@ func (s *searcher) isElsewhere(c *Candidate) bool {
 	if c.place.at != 0 && !c.isLate && c.used != 0 && c.used.First() < c.place.at.First() && c.place.at.Last() < c.used.Last() {
 		return true // the name of the commune would stand within that of the street
 	}
+	if c.holdsAll {
+		return false // nothing typed is left that could name another commune
+	}
 	for _, m := range s.mentions {
 		if s.contradicts(m, c) {
 			return true

@@ -17,6 +17,9 @@ type alignment struct {
 	isCertain   bool       // all terms but links were typed, and none is fuzzy
 	fuzzy       parse.Mask // words that stand for a term they do not spell
 
+	unfinishedTerm, termBefore int  // the terms, from 1, that the unfinished word and the one before it stand for; 0: none
+	isUnfinishedLink           bool // that of the unfinished word is a link
+
 	fuzzySim            int32 // the least likeness among the fuzzy words
 	distinctiveMatched  int32 // sum of the likenesses of the distinctive terms that were typed
 	distinctiveTotal    int32 // that sum if all were typed letter for letter; titles count less
@@ -92,6 +95,12 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 		return i
 	}
 	a.used |= parse.Bit(i)
+	switch i {
+	case l.q.Unfinished:
+		a.unfinishedTerm, a.isUnfinishedLink = j+1, w == linkWeight
+	case l.q.Unfinished - 1:
+		a.termBefore = j + 1
+	}
 	if j == name.Len()-1 {
 		a.lastWord = parse.Bit(i)
 	}
@@ -197,10 +206,10 @@ func (l *lexicon) hasExact(i int) bool {
 }
 
 // sticksToNumber says whether a word is a letter attached to a number. It is a repetition index and belongs to no
-// name.
+// name, unless it is unfinished.
 func (l *lexicon) sticksToNumber(i int) bool {
 	t := l.q.Terms[i]
-	return t.Glued && len(t.Typed) == 1 && !t.Digits && i > 0 && l.q.Terms[i-1].Digits
+	return i != l.q.Unfinished && t.Glued && len(t.Typed) == 1 && !t.Digits && i > 0 && l.q.Terms[i-1].Digits
 }
 
 // findInitial finds a single letter that stands for a term which begins with it: J. Jaurès. It looks at two words

@@ -272,7 +272,7 @@ func (k *asker) alike() (all [parse.MaxTerms][]string) {
 	return all
 }
 
-// spellings are a word as terms are written, and while it is typed as it is and as the number whose name it begins. What is
+// spellings are a word as terms are written, and while it is typed as it is and as the terms that it begins in other letters. What is
 // typed leads to what it is short for where that goes on in the same way.
 func (k *asker) spellings(i int) []string {
 	t := k.q.Terms[i]
@@ -283,10 +283,10 @@ func (k *asker) spellings(i int) []string {
 	if !strings.HasPrefix(t.Text, t.Typed) {
 		all = []string{t.Text, t.Typed}
 	}
-	if digits, ok := text.CompleteNumeral(t.Typed); ok {
-		all = append(all, digits)
+	if len(t.Typed) < 3 {
+		return all
 	}
-	return all
+	return append(all, text.BegunTerms(t.Typed)...)
 }
 
 // spellLast is how words are written, the last one in one of its spellings.

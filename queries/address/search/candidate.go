@@ -48,6 +48,8 @@ type Candidate struct {
 	postcodePrefix parse.Mask // a word read as the beginning of a postcode
 	streetFit      int32      // how well the name of the street fits, in thousandths
 	borrowsCommune bool       // words of its street name a commune that it does not lie in
+	holdsAll       bool       // it holds every word of an unfinished line, the last one as the beginning of a word
+	beginsSo       bool       // it does, and its name begins with these words in their order
 }
 
 // number is the house number as one street has it.
@@ -64,10 +66,25 @@ type number struct {
 // terms are the words that say the number.
 func (n *number) terms() parse.Mask { return n.At | n.repAt }
 
-// compareCandidates is the order of answers: by score and nearness, then by importance, which is the order of
+// isComplete reports whether a candidate holds every word of an unfinished line and has the typed number.
+func (c *Candidate) isComplete() bool { return c.holdsAll && !c.isMissing && !c.lacksRep }
+
+// compareBools puts true first.
+func compareBools(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
+}
+
+// compareCandidates is the order of answers: of an unfinished line first what goes on with it, then by score and nearness, then by importance, which is the order of
 // communes and streets. The remaining keys only make the order total.
 func compareCandidates(x, y *Candidate) int {
-	return cmp.Or(cmp.Compare(y.Score+y.Bonus, x.Score+x.Bonus), compareDoubt(x, y), compareCities(x, y), cmp.Compare(x.Commune, y.Commune),
+	return cmp.Or(compareBools(x.isComplete(), y.isComplete()), compareBools(x.beginsSo, y.beginsSo),
+		cmp.Compare(y.Score+y.Bonus, x.Score+x.Bonus), compareDoubt(x, y), compareCities(x, y), cmp.Compare(x.Commune, y.Commune),
 		-cmp.Compare(x.Street, y.Street)*streetOrderSign(x, y), cmp.Compare(x.Row, y.Row), cmp.Compare(y.rank(), x.rank()),
 		cmp.Compare(x.name, y.name), cmp.Compare(x.at, y.at))
 }

@@ -25,7 +25,16 @@ func (s *searcher) judge(p place, street uint32) {
 		return
 	}
 	c.postcodePrefix = s.q.Postcode.PrefixAt &^ c.used
-	taken := c.used | p.at | c.postcodePrefix
+	s.judgeNumbered(c, of)
+	if c.postcodePrefix != 0 && s.q.Postcode.IsOpen {
+		c.postcodePrefix = 0
+		s.judgeNumbered(c, of)
+	}
+}
+
+// judgeNumbered shortlists the rows of a street that have the typed number, or the street itself.
+func (s *searcher) judgeNumbered(c Candidate, of vintage.Street) {
+	taken := c.used | c.place.at | c.postcodePrefix
 	c.HouseNumber = s.q.HouseNumber(c.contiguous, taken)
 	if short := s.shortPostcode(c.used); short&c.At != 0 && !s.isBeforeStreet(&c, of) {
 		c.HouseNumber = s.q.HouseNumber(c.contiguous, taken|short)
@@ -85,8 +94,11 @@ func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 			if isLiteral && text.Fold(rep) != choice.Rep {
 				continue
 			}
-			if letter := choice.Letter &^ c.used &^ c.at; letter != 0 && rep != "" && sameRep(s.q.Typed(letter), rep) {
+			if letter := choice.Letter &^ c.used &^ c.at; letter != 0 && s.saysRep(letter, rep) {
 				r.rep, r.repAt = s.q.Typed(letter), letter
+				if letter == s.unfinishedWord() {
+					r.rep = text.Fold(rep)
+				}
 			}
 			if sameRep(r.rep, rep) {
 				r.hasOtherRep = r.rep != text.Fold(rep)
@@ -166,6 +178,15 @@ func spellRep(rep string) string {
 	return out.String()
 }
 
+// saysRep reports whether letters behind a number are the repetition index of a row. The unfinished ones may be its beginning.
+func (s *searcher) saysRep(letters parse.Mask, rep string) bool {
+	typed := s.q.Typed(letters)
+	if letters == s.unfinishedWord() && rep != "" {
+		return strings.HasPrefix(expandRep(rep), typed) || strings.HasPrefix(text.Fold(rep), typed)
+	}
+	return rep != "" && sameRep(typed, rep)
+}
+
 // assessRow assesses one row of a street as a house number.
 func (s *searcher) assessRow(c Candidate, of vintage.Street, row uint32) {
 	c.Type, c.Row = HouseNumber, row
@@ -205,10 +226,12 @@ func (s *searcher) assess(c Candidate, of vintage.Street) {
 	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.shortPostcode(c.used|c.At)
 	matched := c.typedWeight + s.readOthers(&c, words)
 	c.unknown = s.wordsAside(&c, words)
-	if !s.fitsWords(&c, words) {
+	c.unread = c.unreadIn(words)
+	c.holdsAll = s.q.Completing && s.holdsAllWords(&c)
+	c.beginsSo = c.holdsAll && !c.isMissing && !c.hasOtherRep && s.beginsAsTyped(c.Street, c.place.at)
+	if !c.holdsAll && !s.fitsWords(&c, words) {
 		return
 	}
-	c.unread = c.unreadIn(words)
 	c.streetFit = fitStreet(matched, s.weighTyped(&c, words), &c.alignment, s.q.Completing) * unknownWorth(s.countWords(c.unknown)) / 1000
 	c.postcode = s.relatePostcode(&c)
 	if s.admits(&c) {
@@ -285,15 +308,23 @@ func (s *searcher) judgeCommune(p place) {
 	c.postcode = s.relatePostcode(&c)
 	c.IsCity = s.isWholeCity(&c)
 	rest := c.unread &^ s.q.Complement
+	c.holdsAll = s.q.Completing && rest == 0
+	c.beginsSo = c.holdsAll && !c.isMissing
 	e := s.evidenceOf(&c)
 	e.hasStreet = s.lexicon.weigh(rest) > int32(rest.Count())*linkWeight
 	if e.hasNumber {
 		e.number = numberImpossible
 	}
+	if c.holdsAll && c.sim < literalSim {
+		e.placeSim += begunBonus
+	}
 	if s.admits(&c) {
 		s.addCandidate(&c, e)
 	}
 }
+
+// begunBonus is what the likeness of a commune whose name is being typed gains over streets that are named after it.
+const begunBonus = 4
 
 // isWholeCity says whether a commune stands for the city whose arrondissement it is: Paris was typed, without a postcode of
 // one of them.

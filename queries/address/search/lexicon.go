@@ -137,16 +137,15 @@ func (l *lexicon) addElided(i int) {
 	}
 }
 
-// addPrefix adds all terms that a word begins. The base writes numerals in digits, so a word that begins one also
-// stands for its digits.
+// addPrefix adds all terms that a word begins, with those that the base writes in other letters.
 func (l *lexicon) addPrefix(i int) {
 	if t := l.q.Terms[i]; !t.Part {
 		l.low[i], l.high[i] = l.v.TermsWithPrefix(t.Typed)
 		if l.high[i] > l.low[i] {
 			l.prefixes |= parse.Bit(i)
 		}
-		if digits, ok := text.CompleteNumeral(t.Typed); ok {
-			if id, ok := l.v.FindTerm(digits); ok {
+		for _, begun := range text.BegunTerms(t.Typed) {
+			if id, ok := l.v.FindTerm(begun); ok {
 				l.add(i, alternative{id, prefixSim})
 			}
 		}

@@ -96,12 +96,18 @@ func (s *searcher) mayName(i int) bool {
 	return (s.q.Words() &^ s.q.StreetOnly &^ s.q.Complement &^ s.q.Reps).Has(i)
 }
 
+// compareBegun puts places whose name the unfinished word only begins behind all others. They are many, and say little.
+func (s *searcher) compareBegun(x, y place) int { return compareBools(!s.isBegun(x), !s.isBegun(y)) }
+
+// isBegun reports whether the unfinished word only begins the name of a place, or a word of it.
+func (s *searcher) isBegun(p place) bool { return p.at&s.unfinishedWord() != 0 && p.sim < literalSim }
+
 // orderPlaces are the places that the scope lets through, the likeliest first, each once. Only named places are
 // limited in number, since the others are few.
 func (s *searcher) orderPlaces(all []place) []place {
 	all = slices.DeleteFunc(all, func(p place) bool { return !s.scope.Communes.Has(p.commune) })
 	slices.SortFunc(all, func(x, y place) int {
-		return cmp.Or(cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.commune, y.commune), cmp.Compare(x.name, y.name), cmp.Compare(x.at, y.at))
+		return cmp.Or(s.compareBegun(x, y), cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.commune, y.commune), cmp.Compare(x.name, y.name), cmp.Compare(x.at, y.at))
 	})
 	all = slices.Compact(all)
 	named := 0
@@ -200,7 +206,11 @@ func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r re
 			continue
 		}
 		s.budget.left--
-		p := place{commune: c, name: name, at: parse.Span(r.from, r.to), sim: r.sim - int32(min(unnamed, 3))*untypedWordCost, hasTypedCode: coded || s.isCode(c)}
+		at := parse.Span(r.from, r.to)
+		if prefixed && unnamed > 0 {
+			at = parse.Span(r.from, s.q.Unfinished+1) // with the links before the rest of the name
+		}
+		p := place{commune: c, name: name, at: at, sim: r.sim - int32(min(unnamed, 3))*untypedWordCost, hasTypedCode: coded || s.isCode(c)}
 		p.departmentAt = s.departmentBehind(c, r.to)
 		p.isContradicted = p.departmentAt == 0 && s.isDepartmentInParens(r.to)
 		p.at |= p.departmentAt
@@ -210,10 +220,11 @@ func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r re
 }
 
 // mayContinue says whether the name read up to term i may go on. That term is the unfinished one, or only links
-// follow it up to the unfinished one.
+// follow it up to the unfinished one, which may be the beginning of a link.
 func (s *searcher) mayContinue(i int) bool {
 	for ; i < s.q.Unfinished; i++ {
-		if !s.q.IsStopWord(i + 1) {
+		isLink := s.q.IsStopWord(i+1) || i+1 == s.q.Unfinished && text.BeginsStopWord(s.q.Terms[i+1].Typed)
+		if !isLink {
 			return false
 		}
 	}

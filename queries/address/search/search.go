@@ -107,6 +107,7 @@ type searcher struct {
 	places         []place  // that the words may mean, the likeliest first
 	mentions       []mention
 	list           shortlist
+	isCompleted    bool // an unfinished line has answers that hold all its words
 	scratch        []hit
 }
 
@@ -123,7 +124,7 @@ type retriever interface {
 // what was typed. Before each reading it gives way to other requests. An error is one of the source, or of worker.Yield.
 func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Result, error) {
 	best, err := x.searchCounted(ctx, q, scope, MaxSteps)
-	if err != nil || best.run.isSettled() && !best.run.hasMixedWord() || best.run.budget.left < MaxSteps/2 {
+	if err != nil || best.run.isCompleted || best.run.isSettled() && !best.run.hasMixedWord() || best.run.budget.left < MaxSteps/2 {
 		return best, err
 	}
 	if err := worker.Yield(ctx, time.Duration(len(q.Terms))*wordWork); err != nil {
@@ -167,7 +168,9 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 	s.readPostcode()
 	result := &Result{run: s}
 	if x.source == nil {
-		s.search()
+		if s.isCompleted = q.Completing && s.complete(); !s.isCompleted {
+			s.search()
+		}
 	} else {
 		worker.Release(ctx) // the source may not answer
 		if err := s.searchSource(ctx, result); err != nil {
@@ -274,7 +277,7 @@ func (s *searcher) isParsable() bool {
 		return true
 	}
 	for i := range s.q.Terms {
-		if s.q.Terms[i].Digits || len(s.lexicon.alternatives[i]) > 0 {
+		if s.q.Terms[i].Digits || len(s.lexicon.alternatives[i]) > 0 || i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -313,17 +314,42 @@ func IsQualifier(term string) bool {
 	return false
 }
 
-// CompleteNumeral is the number, in digits, whose French name begins with the typed letters.
-func CompleteNumeral(typed string) (digits string, ok bool) {
-	if len(typed) < 3 {
-		return "", false
+// BegunTerms returns the terms of the abbreviations and numerals that the typed letters begin, as far as these terms are written with
+// other letters: "ga" begins "gal", which stands for general, and "tro" begins "trois", which is 3. Letters that name a road before
+// its number stand for its kind already.
+func BegunTerms(typed string) (terms []string) {
+	if typed == "" {
+		return nil
 	}
-	for _, name := range [...]string{"deux", "trois", "quatre", "cinq", "sept", "huit", "neuf", "onze", "douze", "quatorze", "quinze", "premier"} {
-		if strings.HasPrefix(name, typed) {
-			return numeralDigits(name), true
+	add := func(term string) {
+		if term != "" && !strings.HasPrefix(term, typed) && !slices.Contains(terms, term) {
+			terms = append(terms, term)
 		}
 	}
-	return "", false
+	for _, w := range [...]string{
+		"bld", "blvd", "bvd", "cdt", "cinq", "cmdt", "cne", "crs", "deux", "dix", "douze", "fbg", "gal", "gde", "hte", "huit", "lieudit", "mgr",
+		"mlle", "mme", "neuf", "onze", "pdt", "premier", "prst", "psg", "pte", "qrt", "quatorze", "quatre", "quinze", "rdpt", "rlle", "rpt",
+		"sept", "sgt", "six", "ste", "trois", "vge", "vlg", "vlge",
+	} {
+		if strings.HasPrefix(w, typed) && w != typed {
+			first, _ := expandAbbreviation(w)
+			add(first)
+		}
+	}
+	if first, _, ok := expandNumbered(typed, false); ok && len(typed) > 1 {
+		add(first)
+	}
+	return terms
+}
+
+// BeginsStopWord reports whether letters begin a stop word, or are one.
+func BeginsStopWord(typed string) bool {
+	for _, w := range [...]string{"de", "du", "des", "la", "le", "les", "et", "a", "au", "aux", "en", "sur", "sous", "lieu", "dit"} {
+		if strings.HasPrefix(w, typed) {
+			return true
+		}
+	}
+	return false
 }
 
 // expandPair writes an abbreviation of two words out.

@@ -84,6 +84,15 @@ func bucketOf(key []byte, buckets int) uint32 {
 // StreetsWith returns the streets whose name has a term, sorted, so that those of the largest communes come first.
 func (v *Vintage) StreetsWith(term uint32) Column { return v.termStreets.list(term) }
 
+// CountStreetsWith returns how many streets have a term in [from, to), each counted once for each of these terms that it has.
+func (v *Vintage) CountStreetsWith(from, to uint32) int {
+	first := v.termStreets.first
+	if from >= to || uint64(to) >= uint64(first.Len()) {
+		return 0
+	}
+	return max(int(first.At(int(to)))-int(first.At(int(from))), 0)
+}
+
 // PlacesWith returns the places whose name has a term, sorted alike.
 func (v *Vintage) PlacesWith(term uint32) Column { return v.termPlaces.list(term) }
 

@@ -1,0 +1,494 @@
+package search
+
+import (
+	"slices"
+
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+// An unfinished line is first read strictly: only what holds every typed word is looked for, the last word as the beginning of
+// one. Each such word may stand in the name of the street or in that of its commune, so the places that words name are tried one
+// by one, and then no place at all. The looser readings of searcher.search follow only where nothing holds all words.
+
+const (
+	maxVisited  = 8_000 // streets that are read for one place
+	enoughBegun = 24    // of those that begin as typed and have the number, after which no more are read
+	fewHeld     = 24    // of those that hold the words in another order and have the number
+	fewLacking  = 16    // of those that lack the typed number
+	maxBegun    = 4_000 // communes whose name goes on as typed, for them to be told apart from the rest
+)
+
+// complete shortlists what holds every typed word of an unfinished line. It reports whether the best of it needs no rival that holds
+// fewer.
+func (s *searcher) complete() bool {
+	var places []place
+	places, s.mentions = s.recognize()
+	for _, p := range places {
+		if p.name != vintage.None || p.hasTypedCode {
+			s.completeIn(p)
+		}
+	}
+	for _, area := range s.completedAreas() {
+		s.completeArea(area)
+		s.completeBegunPlaces(area)
+	}
+	s.levelScores()
+	best := s.list.first()
+	return best != nil && best.Score >= placedScore && best.isComplete()
+}
+
+// levelScores lets no answer score higher than those before it.
+func (s *searcher) levelScores() {
+	for i := 1; i < len(s.list.best); i++ {
+		s.list.best[i].Score = min(s.list.best[i].Score, s.list.best[i-1].Score)
+	}
+}
+
+// completedAreas are the areas in which addresses are looked for that no word places, the likeliest first.
+func (s *searcher) completedAreas() (areas []Area) {
+	within := s.scope.Communes
+	if s.postcode != 0 {
+		return nil // its communes are among the places
+	}
+	if s.scope.Around != nil {
+		areas = append(areas, s.scope.Around.within(within))
+	}
+	if s.prefixCommunes != nil {
+		areas = append(areas, s.prefixCommunes.within(within))
+		if !s.q.Postcode.IsOpen {
+			return areas
+		}
+	}
+	return append(areas, within)
+}
+
+// within is the part of an area that lies in another one.
+func (a Area) within(b Area) Area {
+	if b == nil {
+		return a
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(commune uint32) bool { return !b.Has(commune) })
+}
+
+// heldWords are the words that the name of a street must hold, where some other words name its place.
+type heldWords struct {
+	at     parse.Mask // the words that name the place
+	need   parse.Mask // all others but links and numbers
+	digits parse.Mask // numbers, of which one may be the house number
+	whole  bool       // the name must have no further words, since those that were typed are not distinctive
+}
+
+// heldWords are those of the words beside some that name a place.
+func (s *searcher) heldWords(at parse.Mask) heldWords {
+	words := s.streetWords(place{at: at})
+	h := heldWords{at: at, digits: words & s.q.Digits() &^ s.q.Postcode.PrefixAt}
+	if s.q.Postcode.IsOpen {
+		h.digits |= words & s.q.Postcode.PrefixAt
+	}
+	h.need = words &^ s.q.Digits()
+	for i := range s.q.Terms {
+		if s.q.IsStopWord(i) && i != s.q.Unfinished {
+			h.need &^= parse.Bit(i)
+		}
+	}
+	return h
+}
+
+// completeIn judges a place that words name, and what holds the other words there.
+func (s *searcher) completeIn(p place) {
+	h := s.heldWords(p.at)
+	from, to := s.v.CommuneStreets(p.commune)
+	switch {
+	case s.isBegun(p): // what it holds is found by completeBegunPlaces
+	case s.isNumberAlone(h):
+		s.judgeNumbers(p, from, to)
+	case h.need != 0:
+		for _, street := range s.holders(h, Area{p.commune}) {
+			s.judge(p, street)
+		}
+	}
+	s.judgeCommune(p)
+}
+
+// completeArea judges what holds all words in the names of the streets of an area.
+func (s *searcher) completeArea(area Area) {
+	h := s.heldWords(0)
+	if s.isNumberAlone(h) {
+		for from, to := range area.ranges(s.v) {
+			s.judgeNumbers(place{name: vintage.None}, from, min(to, from+maxVisited))
+		}
+		if len(s.list.best) > 0 {
+			return
+		}
+	}
+	for _, street := range s.holders(h, area) {
+		s.judge(place{commune: s.v.StreetCommune(street), name: vintage.None}, street)
+	}
+}
+
+// completeBegunPlaces judges what holds the first words in the names of streets, and the last ones in the name of its commune, which
+// the unfinished word begins or goes on.
+func (s *searcher) completeBegunPlaces(area Area) {
+	last := s.q.Unfinished
+	if last < 1 || !s.mayName(last) {
+		return
+	}
+	for from := last; from > 0 && s.mayName(from); from-- {
+		h := s.heldWords(parse.Span(from, last+1))
+		if h.need == 0 || s.q.IsStopWord(from) && from < last {
+			continue
+		}
+		h.whole = s.q.Distinctive(h.need)|s.innerTypes(h.need) == 0
+		for _, names := range s.begunNames(from) {
+			in := area
+			if names.Len() <= maxBegun {
+				in = communesOf(names, s.v).within(area)
+			}
+			s.completeBegun(h, in)
+		}
+	}
+	if text.BeginsStopWord(s.q.Terms[last].Typed) { // the article of a commune: Le Born
+		h := s.heldWords(parse.Bit(last))
+		if h.whole = true; h.need != 0 {
+			s.completeBegun(h, area)
+		}
+	}
+}
+
+// completeBegun judges what holds words in the communes of an area whose names begin with the others.
+func (s *searcher) completeBegun(h heldWords, area Area) {
+	for _, street := range s.holders(h, area) {
+		if p, ok := s.begunPlace(s.v.StreetCommune(street), h.at); ok {
+			s.judge(p, street)
+		}
+	}
+}
+
+// begunNames are the places whose names begin with the words from one on, up to the unfinished one: those that go on with a term which
+// that word begins, and where it may be the beginning of a link those that go on at all.
+func (s *searcher) begunNames(from int) (all []vintage.Gazetteer) {
+	g, last := s.v.Gazetteer(), s.q.Unfinished
+	for i := from; i < last; i++ {
+		if i > from && s.q.IsStopWord(i) {
+			continue
+		}
+		if len(s.lexicon.alternatives[i]) == 0 {
+			return nil
+		}
+		term := s.lexicon.alternatives[i][0].term
+		g = g.Narrow(term, term+1)
+	}
+	add := func(g vintage.Gazetteer) {
+		if g.Len() > 0 {
+			all = append(all, g)
+		}
+	}
+	if from < last && text.BeginsStopWord(s.q.Terms[last].Typed) {
+		add(g)
+		return all
+	}
+	if s.lexicon.prefixes.Has(last) {
+		add(g.Narrow(s.lexicon.low[last], s.lexicon.high[last]))
+	}
+	for _, a := range s.lexicon.alternatives[last] {
+		if a.term < s.lexicon.low[last] || a.term >= s.lexicon.high[last] {
+			add(g.Narrow(a.term, a.term+1))
+		}
+	}
+	return all
+}
+
+// begunPlace is a commune as the place whose name begins with some words, of which the last one is unfinished.
+func (s *searcher) begunPlace(commune uint32, at parse.Mask) (p place, ok bool) {
+	for name, to := s.v.CommunePlaces(commune); name < to && s.budget.left > 0; name++ {
+		terms := s.v.NameTerms(s.v.Place(name).Name)
+		s.budget.left--
+		for k := range terms.Len() {
+			if s.lexicon.sim(s.q.Unfinished, terms.At(k)) > 0 && s.trailingWords(terms, k) == at {
+				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: s.hasPostcode(commune)}, true
+			}
+		}
+	}
+	return p, false
+}
+
+// communesOf are the communes of the places of a range.
+func communesOf(g vintage.Gazetteer, v *vintage.Vintage) Area {
+	all := make([]uint32, g.Len())
+	for i := range all {
+		all[i] = v.Place(g.PlaceAt(i)).Commune
+	}
+	return NewArea(all)
+}
+
+// holders are the first streets of an area that hold the words and have the typed number, in their order, which is that of
+// importance: those that begin as typed before others. Where none has the number, they are some that lack it.
+func (s *searcher) holders(h heldWords, area Area) []uint32 {
+	var begun, found, lacking []uint32
+	visited := 0
+	s.eachOfRarest(h, area, func(street uint32) bool {
+		visited++
+		s.budget.left--
+		if held, ok := s.nameHolds(street, h); ok {
+			hasNumber := s.hasTypedNumber(street, held, h.at)
+			switch {
+			case hasNumber && s.beginsAsTyped(street, h.at):
+				begun = append(begun, street)
+			case hasNumber && len(found) < fewHeld:
+				found = append(found, street)
+			case !hasNumber && len(lacking) < fewLacking:
+				lacking = append(lacking, street)
+			}
+		}
+		return len(begun) < enoughBegun && visited < maxVisited && s.budget.left > 0
+	})
+	if found = append(begun, found...); len(found) == 0 {
+		return lacking
+	}
+	return found
+}
+
+// beginsAsTyped reports whether the name of a street begins with the words that do not name its place, in their order and with their
+// links. If what was typed goes on with the place, they are the whole name.
+func (s *searcher) beginsAsTyped(street uint32, placeAt parse.Mask) bool {
+	name := s.v.NameTerms(s.v.StreetName(street))
+	words := s.q.Words() &^ placeAt &^ s.q.Complement &^ s.q.Reps
+	k, isWhole := 0, true
+	for i := range s.q.Terms {
+		switch {
+		case !words.Has(i), k == 0 && s.q.Terms[i].Digits:
+		case k < name.Len() && (i == s.q.Unfinished && s.lexicon.sim(i, name.At(k)) > 0 || s.lexicon.sim(i, name.At(k)) >= literalSim):
+			k++
+			isWhole = i != s.q.Unfinished
+		case s.q.Terms[i].Digits:
+		case k == name.Len() && s.q.IsStopWord(i): // of the name of the commune
+		default:
+			return false
+		}
+	}
+	return k > 0 && (!isWhole || k == name.Len())
+}
+
+// nameHolds says which words the name of a street holds, and whether these are all that it must hold. Each term of the name stands for
+// one word, the unfinished one last.
+func (s *searcher) nameHolds(street uint32, h heldWords) (held parse.Mask, ok bool) {
+	name := s.v.NameTerms(s.v.StreetName(street))
+	left, isWhole := h.need|h.digits, true
+	for j := range name.Len() {
+		i := s.heldBy(name.At(j), left)
+		if i < 0 {
+			isWhole = isWhole && s.lexicon.weightOfTerm(name.At(j)) == linkWeight
+			continue
+		}
+		left &^= parse.Bit(i)
+	}
+	held = (h.need | h.digits) &^ left
+	return held, left&h.need == 0 && s.q.AreOneNumber(left&h.digits) && (isWhole || !h.whole)
+}
+
+// heldBy is the word that a term of a name stands for, or -1. A finished word comes before the unfinished one.
+func (s *searcher) heldBy(term uint32, words parse.Mask) int {
+	for i := range s.q.Terms {
+		if words.Has(i) && i != s.q.Unfinished && s.lexicon.sim(i, term) > 0 {
+			return i
+		}
+	}
+	if i := s.q.Unfinished; i >= 0 && words.Has(i) && s.lexicon.sim(i, term) > 0 {
+		return i
+	}
+	return -1
+}
+
+// hasTypedNumber reports whether a street whose name holds some words has the house number among the others. One has it where none was
+// typed.
+func (s *searcher) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool {
+	taken := held | placeAt | s.q.Postcode.PrefixAt
+	if s.q.Postcode.IsOpen {
+		taken = held | placeAt
+	}
+	n := s.q.HouseNumber(held, taken)
+	if !n.IsTyped() {
+		return true
+	}
+	of := s.v.Street(street)
+	for k := range n.Count {
+		from, to := s.rowsWithNumber(of, n.Choices[k].Number)
+		for row := from; row < to; row++ {
+			if rep := n.Choices[k].Rep; rep == "" || sameRep(rep, string(s.v.Rep(row))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// eachOfRarest calls yield with the streets of an area that hold the rarest of the words that must be held, in their order, until it
+// answers false. Of a word that begins very many terms it yields all streets of the area.
+func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
+	pivot, least := -1, 0
+	for i := range s.q.Terms {
+		if n, ok := s.countStreets(i); ok && h.need.Has(i) && (pivot < 0 || n < least) {
+			pivot, least = i, n
+		}
+	}
+	switch {
+	case pivot < 0 && h.need != 0: // the vintage lacks a word
+	case pivot >= 0 && least == 0:
+	case pivot >= 0 && (pivot != s.q.Unfinished || least <= maxVisited):
+		s.eachOf(s.streetsOf(pivot), area, yield)
+	default:
+		s.eachIn(area, yield)
+	}
+}
+
+// eachIn calls yield with all streets of an area.
+func (s *searcher) eachIn(area Area, yield func(street uint32) bool) {
+	for from, to := range area.ranges(s.v) {
+		for street := from; street < to; street++ {
+			if !yield(street) {
+				return
+			}
+		}
+	}
+}
+
+// eachOf calls yield with those of some streets that lie in an area.
+func (s *searcher) eachOf(columns []vintage.Column, area Area, yield func(street uint32) bool) {
+	for _, streets := range columns {
+		if area == nil || streets.Len() < len(area) {
+			for j := range streets.Len() {
+				if street := streets.At(j); area.Has(s.v.StreetCommune(street)) && !yield(street) {
+					return
+				}
+			}
+			continue
+		}
+		for from, to := range area.ranges(s.v) {
+			s.budget.left--
+			streets = streets.From(from)
+			for j := 0; j < streets.Len() && streets.At(j) < to; j++ {
+				if !yield(streets.At(j)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// countStreets is how many streets hold a word, counted once for each term that it stands for. It is false where the word stands for
+// none.
+func (s *searcher) countStreets(i int) (n int, ok bool) {
+	for _, a := range s.lexicon.alternatives[i] {
+		n += s.v.StreetsWith(a.term).Len()
+	}
+	if i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
+		n += s.v.CountStreetsWith(s.lexicon.low[i], s.lexicon.high[i])
+	}
+	return n, n > 0
+}
+
+// streetsOf are the streets that hold a word, for each term that it stands for.
+func (s *searcher) streetsOf(i int) (all []vintage.Column) {
+	for _, a := range s.lexicon.alternatives[i] {
+		all = append(all, s.v.StreetsWith(a.term))
+	}
+	if i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
+		for t := s.lexicon.low[i]; t < s.lexicon.high[i]; t++ {
+			all = append(all, s.v.StreetsWith(t))
+		}
+	}
+	return all
+}
+
+// isNumberAlone reports whether nothing was typed of a street but its number, with what may be its repetition index.
+func (s *searcher) isNumberAlone(h heldWords) bool {
+	if h.digits == 0 {
+		return false
+	}
+	n := s.q.HouseNumber(0, h.at)
+	return n.IsTyped() && h.need&^n.At&^(n.Choices[0].Letter&s.gluedWords()) == 0
+}
+
+// gluedWords are the words that no character separates from the one before.
+func (s *searcher) gluedWords() (out parse.Mask) {
+	for i := range s.q.Terms {
+		if s.q.Terms[i].Glued {
+			out |= parse.Bit(i)
+		}
+	}
+	return out
+}
+
+// judgeNumbers shortlists the rows of streets that have the typed number, and then those whose number goes on with its digits.
+func (s *searcher) judgeNumbers(p place, from, to uint32) {
+	n := s.q.HouseNumber(0, p.at)
+	if !n.IsTyped() || !s.wantsType(HouseNumber) {
+		return
+	}
+	low, high, isExact := n.Choices[0].Number, n.Choices[0].Number+1, true
+	for found := 0; found < enoughBegun && high <= 100_000 && s.budget.left > 0; low, high, isExact = low*10, high*10, false {
+		for street := from; street < to && found < enoughBegun && s.budget.left > 0; street++ {
+			found += s.judgeNumberedRows(p, n, street, low, high, isExact)
+		}
+		if s.q.Unfinished < 0 || !s.q.Terms[s.q.Unfinished].Digits {
+			return
+		}
+	}
+}
+
+// judgeNumberedRows shortlists the first rows of a street with a number of a range, and answers how many there are.
+func (s *searcher) judgeNumberedRows(p place, n parse.HouseNumber, street, low, high uint32, isExact bool) (found int) {
+	of := s.v.Street(street)
+	s.budget.left--
+	for row := s.v.FirstNumber(of, low); row < of.To && s.v.Number(row) < high && found < 2; row++ {
+		s.budget.left--
+		rep, letter := string(s.v.Rep(row)), n.Choices[0].Letter
+		if n.Choices[0].Rep != "" && !sameRep(n.Choices[0].Rep, rep) || letter != 0 && !s.saysRep(letter, rep) {
+			continue
+		}
+		c := Candidate{place: p, Type: HouseNumber, Commune: of.Commune, Street: street, Row: row}
+		c.place.commune = of.Commune
+		c.HouseNumber, c.hasOtherRep, c.holdsAll, c.beginsSo = n, !isExact, true, true
+		c.alignment = alignment{isCertain: true}
+		c.facet = s.v.RowFacet(row, of)
+		if c.postcode = s.relatePostcode(&c); !s.admits(&c) {
+			continue
+		}
+		e := s.evidenceOf(&c)
+		e.hasStreet = false
+		s.addCandidate(&c, e)
+		found++
+	}
+	return found
+}
+
+// holdsAllWords reports whether a candidate explains every word of an unfinished line but links. A link that is unfinished must go on
+// with the name.
+func (s *searcher) holdsAllWords(c *Candidate) bool {
+	for i := range s.q.Terms {
+		if (c.unread &^ s.q.Complement).Has(i) && (i == s.q.Unfinished || text.ClassOf(s.q.Terms[i].Text) != text.StopWord) {
+			return false
+		}
+	}
+	goesOn := !c.isUnfinishedLink || c.unfinishedTerm > c.termBefore
+	return c.used != 0 && goesOn && !s.isJoinedToStreet(c)
+}
+
+// isJoinedToStreet reports whether a link that belongs neither to the name of the street nor to that of the commune stands before the
+// latter: rue de Strasbourg names no street of Strasbourg.
+func (s *searcher) isJoinedToStreet(c *Candidate) bool {
+	if c.place.at == 0 || c.name == vintage.None {
+		return false
+	}
+	name := s.v.NameTerms(s.v.Place(c.name).Name)
+	i := c.place.at.First() - 1
+	for k := range name.Len() { // its article
+		if i < 0 || !s.q.IsStopWord(i) || text.ClassOf(viewString(s.v.Term(name.At(k)))) != text.StopWord {
+			break
+		}
+		i--
+	}
+	return i >= 0 && s.q.IsStopWord(i) && !c.used.Has(i)
+}
