@@ -64,6 +64,7 @@ type Question struct {
 	PlaceOnly  Mask // may name a place and no street
 	StreetOnly Mask // may name a street and no commune
 	Corner     Mask // the words that say which street crosses the one that is meant, and what follows them: they name no street
+	Dotted     Mask // a full stop follows, as behind a word that is cut short
 	Reps       Mask // repetition indexes, which are never words of a street
 
 	Postcode Postcode
@@ -109,6 +110,18 @@ func (q *Question) add(line string) {
 		q.Terms[from].Before |= text.Break
 	}
 	q.fields = append(q.fields, field{line, from, len(q.Terms)})
+	if strings.Contains(line, ".") {
+		q.readStops([]rune(line), from)
+	}
+}
+
+// readStops finds the terms from one on that a full stop follows.
+func (q *Question) readStops(line []rune, from int) {
+	for i := from; i < min(len(q.Terms), MaxTerms); i++ {
+		if end := q.Terms[i].End; end < len(line) && line[end] == '.' {
+			q.Dotted |= Bit(i)
+		}
+	}
 }
 
 // Rewrite reads the question again with other text in place of the terms [from, to). It answers false where no

@@ -26,6 +26,7 @@ type alignment struct {
 	isWhollyTyped       bool  // all distinctive terms were typed, letter for letter or misspelt
 	hasUntypedNumber    bool  // a number of the name was not typed
 	hasUntypedQualifier bool  // a term such as "vieux" or "saint" was not typed
+	isRespelt           bool  // a fuzzy word is a word of the base itself, two letters away
 }
 
 // align compares a name with words. It looks for the first distinctive term first, the anchor. It looks for the
@@ -83,8 +84,12 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 	w := l.weightOfTerm(term)
 	a.totalWeight += w
 	i, sim := l.findWord(term, words&^a.used, from, step)
+	if i < 0 && w >= typeWeight {
+		i, sim = l.findCut(term, words&^a.used&l.fuzzied)
+	}
 	if i < 0 && w > typeWeight {
 		i, sim = l.findMisspelt(term, words&^a.used&l.fuzzied)
+		a.isRespelt = a.isRespelt || i >= 0 && l.hasExact(i)
 	}
 	if w > typeWeight || w == typeWeight && l.hasTypeBefore(name, j) {
 		isBeforeType := j+1 < name.Len() && text.ClassOf(viewString(l.v.Term(name.At(j+1)))) == text.StreetType
@@ -183,17 +188,43 @@ func (l *lexicon) findWord(term uint32, words parse.Mask, from, step int) (at in
 // twoEditsSim is the least likeness of a word to a term that differs from it in two letters.
 const twoEditsSim = 55
 
-// findMisspelt finds a word with two letters wrong for a term. It compares only words that no term spells, within
-// a street that other words led to, because over the whole vintage two letters find too much.
+// findMisspelt finds a word with two letters wrong for a term. It compares words only within a street that other words
+// led to, because over the whole vintage two letters find too much. A word that the base has is the last choice.
 func (l *lexicon) findMisspelt(term uint32, words parse.Mask) (at int, sim int32) {
 	full := viewString(l.v.Term(term))
-	if len(full) < 5 || isNumber(full) {
-		return -1, 0
+	if at = -1; len(full) < 5 || isNumber(full) {
+		return at, 0
 	}
 	for i := range l.q.Terms {
 		t := &l.q.Terms[i]
-		if words.Has(i) && !t.Digits && len(t.Text) >= 4 && text.ClassOf(t.Text) == text.Content && !l.hasExact(i) && text.Distance(t.Text, full, 2) <= 2 {
+		if !words.Has(i) || t.Digits || len(t.Text) < 4 || text.ClassOf(t.Text) != text.Content || text.Distance(t.Text, full, 2) > 2 {
+			continue
+		}
+		switch {
+		case !l.hasExact(i):
 			return i, max(twoEditsSim, likeness(len(full), 2))
+		case at < 0 && min(len(t.Text), len(full)) >= leastRespelt && t.Text[0] == full[0]:
+			at, sim = i, max(twoEditsSim, likeness(len(full), 2))
+		}
+	}
+	return at, sim
+}
+
+// leastRespelt is how many letters a word of the base has at least that is taken for a misspelling of another.
+const leastRespelt = 7
+
+// cutSim is the likeness of a shortened word to the term that it begins.
+const cutSim = 80
+
+// findCut finds a word that shortens a term: déf. for défenseurs, squa for square. It looks at words that no term spells or
+// that a full stop ends, within a street that other words led to.
+func (l *lexicon) findCut(term uint32, words parse.Mask) (at int, sim int32) {
+	full := viewString(l.v.Term(term))
+	for i := range l.q.Terms {
+		w := l.q.Terms[i].Typed
+		isCut := words.Has(i) && !l.q.Terms[i].Digits && len(w) >= 3 && len(w) < len(full) && full[:len(w)] == w
+		if isCut && (l.q.Dotted.Has(i) || !l.hasExact(i)) {
+			return i, cutSim
 		}
 	}
 	return -1, 0

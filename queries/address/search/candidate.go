@@ -182,7 +182,7 @@ type Explanation struct {
 	IsCode        bool // the typed digits are the INSEE code of the commune
 	IsFromPlace   bool // words of the street also name a commune elsewhere
 	HasUnread     bool // words are left that nothing explains
-	MayBeOther    bool // words behind the street may make another street of it
+	MayBeOther    bool // words behind the street, or one that the base has elsewhere, may make another street of it
 }
 
 // mostMisspelt is how many letters of a long word may differ from one of the name of the commune.
@@ -223,7 +223,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	}
 	x.HasUnread = !s.isExplained(c.unread &^ unknown &^ strange)
 	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && !x.HasUnread
-	x.Unknown, x.MayBeOther = s.typedWords(strange), s.hasBareTail(c)
+	x.Unknown, x.MayBeOther = s.typedWords(strange), s.hasBareTail(c) || c.isRespelt
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
 }

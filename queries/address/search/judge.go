@@ -229,7 +229,7 @@ func (s *searcher) assess(c Candidate, of vintage.Street) {
 	c.unread = c.unreadIn(words)
 	c.holdsAll = s.q.Completing && s.holdsAllWords(&c)
 	c.beginsSo = c.holdsAll && !c.isMissing && !c.hasOtherRep && s.beginsAsTyped(c.Street, c.place.at)
-	if !c.holdsAll && !s.fitsWords(&c, words) {
+	if !c.holdsAll && !s.fitsWords(&c, words) || c.isRespelt && !s.holdsRest(&c) {
 		return
 	}
 	c.streetFit = fitStreet(matched, s.weighTyped(&c, words), &c.alignment, s.q.Completing) * unknownWorth(s.countWords(c.unknown)) / 1000
@@ -237,6 +237,12 @@ func (s *searcher) assess(c Candidate, of vintage.Street) {
 	if s.admits(&c) {
 		s.addCandidate(&c, s.evidenceOf(&c))
 	}
+}
+
+// holdsRest reports whether everything but a word of the street says that a candidate is meant: the street has the number,
+// its place is certain, and other words of its name were typed letter for letter.
+func (s *searcher) holdsRest(c *Candidate) bool {
+	return c.Type == HouseNumber && !s.q.IsRewritten && !c.IsAmbiguous && !c.lacksRep && s.isPlaced(c) && s.q.Distinctive(c.used&^c.fuzzy) != 0
 }
 
 // readOthers reads words that the street does not hold as other names of where it lies: its lieu-dit, its former

@@ -32,7 +32,7 @@ type ownIndex struct{ *vintage.Vintage }
 // a named commune, a commune that only has the postcode is searched for rivals alone.
 func (ownIndex) collect(s *searcher) {
 	places, mentions := s.recognize()
-	s.mentions = mentions
+	s.places, s.mentions = places, mentions
 	for _, p := range places {
 		if s.budget.left <= 0 {
 			return

@@ -7,6 +7,7 @@ import (
 
 	"lieudit/queries/address/parse"
 	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
 )
 
 const (
@@ -38,7 +39,10 @@ func (s *searcher) rewrites() (all []*parse.Question) {
 		}
 		if apart := s.splitWord(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.lexicon.hasExact(i) || areLinks(apart)) {
 			add(i, i+1, apart)
+		} else if !s.namesCommune(i) {
+			add(i, i+1, s.splitInPlace(s.q.Terms[i].Typed))
 		}
+		add(i, i+1, s.initials(i))
 		if i+1 < len(s.q.Terms) && s.isWord(i+1) && !s.namesCommune(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
 			add(i, i+2, s.joinWords(i))
 		}
@@ -89,6 +93,64 @@ func (s *searcher) namesCommune(i int) bool {
 	return slices.ContainsFunc(s.mentions, func(m mention) bool {
 		return m.at.Has(i) && m.isLate && (m.sim >= literalSim || len(m.known) > 0)
 	})
+}
+
+// splitInPlace splits a word that the base has into two that stand side by side in the name of a street where the words
+// say: Bellevue is another street than Belle Vue, unless the place has the latter alone. It is empty where there is none.
+func (s *searcher) splitInPlace(word string) string {
+	for at := 2; at+2 <= len(word) && len(word) <= longestSplit; at++ {
+		left, leftOK := s.v.FindTerm(word[:at])
+		right, rightOK := s.v.FindTerm(word[at:])
+		if leftOK && rightOK && s.placeHasPair(left, right) {
+			return word[:at] + " " + word[at:]
+		}
+	}
+	return ""
+}
+
+const (
+	fewPlaces  = 24 // places whose streets are looked at for two terms
+	fewHolders = 64 // streets of a place that are looked at
+)
+
+// placeHasPair reports whether a street of a place that the question names has one term right before another.
+func (s *searcher) placeHasPair(before, behind uint32) bool {
+	holders := s.v.StreetsWith(behind)
+	for _, p := range s.places[:min(len(s.places), fewPlaces)] {
+		if !p.hasTypedCode && (p.name == vintage.None || !p.isLate || p.sim < literalSim) {
+			continue
+		}
+		from, to := s.v.CommuneStreets(p.commune)
+		of := holders.Within(from, to)
+		s.budget.left -= 4
+		for j := range min(of.Len(), fewHolders) {
+			s.budget.left--
+			if name := s.v.NameTerms(s.v.StreetName(of.At(j))); hasNeighbours(name, before, behind) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasNeighbours reports whether a name has one term right before another.
+func hasNeighbours(name vintage.Column, before, behind uint32) bool {
+	for k := 1; k < name.Len(); k++ {
+		if name.At(k) == behind && name.At(k-1) == before {
+			return true
+		}
+	}
+	return false
+}
+
+// initials writes two letters apart that may be the initials of a first name: JP Timbaud. They are empty for any other
+// word, and for a Roman numeral.
+func (s *searcher) initials(i int) string {
+	t := s.q.Terms[i]
+	if len(t.Typed) != 2 || t.Text != t.Typed || s.q.IsStopWord(i) || s.namesCommune(i) || strings.Trim(t.Typed, "ivx") == "" {
+		return ""
+	}
+	return t.Typed[:1] + ". " + t.Typed[1:] + "."
 }
 
 // areLinks says whether two words are both links: dela. Such a word is split even where the base has it, because

@@ -153,6 +153,7 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 func (n *namedEntities) collect(s *searcher) {
 	var named []place
 	named, s.mentions = s.recognize()
+	s.places = slices.Clone(named)
 	for _, p := range s.orderPlaces(append(n.expected(s), n.among(named)...)) {
 		words := s.streetWords(p)
 		if p.at&s.unfinishedWord() == 0 || p.sim >= literalSim || s.q.Distinctive(words) != 0 {
