@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -38,7 +39,7 @@ func Lozere(t testing.TB) Dataset {
 }
 
 var loadLozere = sync.OnceValues(func() (o Dataset, err error) {
-	for _, name := range []string{"adresses-48.csv.gz", "adresses-93010-bondy.csv.gz"} {
+	for _, name := range []string{"ban/adresses-48.csv.gz", "ban/adresses-93010-bondy.csv.gz"} {
 		if err := o.readFile(name); err != nil {
 			return o, err
 		}
@@ -47,8 +48,41 @@ var loadLozere = sync.OnceValues(func() (o Dataset, err error) {
 	return o, err
 })
 
+// RealRows returns the rows and the vintage of Lozère, Bondy and the addresses that the questions of the development set
+// mean, which lie in Savoie and in Lyon for the most part. They are read once for all tests of a package.
+func RealRows(t testing.TB) Dataset {
+	t.Helper()
+	lozere := Lozere(t)
+	o, err := loadRealRows(lozere.Rows)
+	if os.IsNotExist(err) {
+		officialtest.SkipOrFail(t, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+var realRows struct {
+	once sync.Once
+	Dataset
+	err error
+}
+
+func loadRealRows(others []ban.Row) (Dataset, error) {
+	o := &realRows
+	o.once.Do(func() {
+		o.Rows = slices.Clone(others)
+		if o.err = o.readFile("questions/real-rows.csv.gz"); o.err == nil {
+			o.Vintage, o.err = BuildVintage(o.Rows)
+		}
+	})
+	return o.Dataset, o.err
+}
+
+// readFile adds the rows of a file of the folder of official files.
 func (o *Dataset) readFile(name string) error {
-	file, err := os.Open(filepath.Join(officialtest.Folder(), "ban", name))
+	file, err := os.Open(filepath.Join(officialtest.Folder(), filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}

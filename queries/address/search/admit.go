@@ -91,11 +91,12 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 	return !s.isNamed(c.Commune, m)
 }
 
-// mayTakePlace says whether the name of a street may hold words that name a commune elsewhere: behind a kind of
-// street, or where nothing else was typed. It then sets borrowsCommune, because such an answer is never certain.
+// mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: behind a kind of
+// street, in a name that was typed in full (Grande Rue, Moulin Rouge), or where nothing else was typed. It then sets
+// borrowsCommune, because such an answer is never certain.
 func (s *searcher) mayTakePlace(m mention, c *Candidate) bool {
-	isAlone := s.q.Words()&^m.at == 0
-	if !isAlone && !s.opensWithType(c) && c.Street != vintage.None {
+	isAlone, isFull := s.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
+	if !isAlone && !isFull && !s.opensWithType(c) && c.Street != vintage.None {
 		return false
 	}
 	c.borrowsCommune = true

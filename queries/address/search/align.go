@@ -14,7 +14,8 @@ type alignment struct {
 	typedWeight int32      // sum of the weights of those words times their likeness in hundredths
 	nameWeight  int32      // the same for the terms of the name that they stand for
 	totalWeight int32      // weight of all terms of the name
-	isCertain   bool       // all terms but links were typed, and none is fuzzy
+	isWhole     bool       // all terms but links were typed
+	isCertain   bool       // it is whole, and none of its words is fuzzy
 	fuzzy       parse.Mask // words that stand for a term they do not spell
 
 	unfinishedTerm, termBefore int  // the terms, from 1, that the unfinished word and the one before it stand for; 0: none
@@ -33,7 +34,7 @@ type alignment struct {
 // terms behind the anchor behind its word and for those before it before its word, so that of two streets in one
 // line each takes its own words.
 func (l *lexicon) align(name vintage.Column, words parse.Mask) alignment {
-	a := alignment{isCertain: true, isWhollyTyped: true}
+	a := alignment{isWhole: true, isWhollyTyped: true}
 	n := min(name.Len(), parse.MaxTerms)
 	anchor, at := l.findAnchor(name, n, words)
 	if anchor < 0 {
@@ -52,7 +53,7 @@ func (l *lexicon) align(name vintage.Column, words parse.Mask) alignment {
 			next = i
 		}
 	}
-	a.isCertain = a.isCertain && a.fuzzy == 0
+	a.isCertain = a.isWhole && a.fuzzy == 0
 	a.contiguous = l.contiguousAround(a.used, at)
 	return a
 }
@@ -96,7 +97,7 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 		a.countDistinctive(viewString(l.v.Term(term)), i >= 0, isBeforeType, sim)
 	}
 	if i < 0 {
-		a.isCertain = a.isCertain && w == linkWeight
+		a.isWhole = a.isWhole && w == linkWeight
 		return i
 	}
 	a.used |= parse.Bit(i)

@@ -198,6 +198,9 @@ func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r re
 	if prefixed || isShort || s.postcode != 0 && g.Len() <= maxNamesakes {
 		limit = g.Len()
 	}
+	if parse.Span(r.from, r.to)&^s.q.Digits() == 0 {
+		limit = 0 // digits alone are a number: 12 is not La Douze
+	}
 	for _, j := range s.selectPlaces(g, limit, prefixed) {
 		name, unnamed := g.Place(int(j))
 		c := s.v.Place(name).Commune
@@ -456,7 +459,7 @@ func (s *searcher) isInDepartment(part mention, all []place) bool {
 // with a link.
 func (s *searcher) namedInTable(from, to int) []*commune.Commune {
 	first, last := s.q.Terms[from], s.q.Terms[to-1]
-	if first.Part || text.ClassOf(first.Text) == text.StopWord || text.ClassOf(last.Text) == text.StopWord {
+	if first.Part || text.ClassOf(first.Text) == text.StopWord || text.ClassOf(last.Text) == text.StopWord || parse.Span(from, to)&^s.q.Digits() == 0 {
 		return nil
 	}
 	return s.x.table.Named(s.q.Terms[from:to])

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lieudit/queries/address/parse"
+	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
 
@@ -55,10 +56,35 @@ func (ownIndex) collect(s *searcher) {
 // settles it at a lower score, because the address must lie there.
 func (s *searcher) mayLieElsewhere() bool {
 	c := s.list.first()
+	if c != nil && (c.Type == Municipality && c.IsTyped() || s.isOfStreetName(c.place)) {
+		return true // 17 Maison Rouge, route du Moulin de Chaze
+	}
 	if s.list.top() < placedScore || s.scope.Around != nil && !s.isLocated(c) {
 		return true
 	}
 	return s.list.top() < likelyScore && !c.isCertain && s.q.Postcode.Code == 0
+}
+
+// isOfStreetName reports whether the words of a place stand behind de, du or des, or are only a part of its name, and nothing else
+// says that they name a place: they may as well end the name of a street.
+func (s *searcher) isOfStreetName(p place) bool {
+	at := p.at &^ p.departmentAt
+	if at == 0 || s.q.Completing || p.hasTypedCode || at&s.q.PlaceOnly != 0 {
+		return false
+	}
+	if p.name != vintage.None && p.sim < literalSim && s.q.Terms[at.First()].Before&text.Break == 0 {
+		return true
+	}
+	for i := at.First() - 1; i > 0 && s.q.Terms[i+1].Before&text.Break == 0; i-- {
+		switch s.q.Terms[i].Text {
+		case "de", "du", "des", "d":
+			return true
+		case "la", "le", "les", "l":
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // scoreBound is the highest score that a street of a place can have. It assumes that the street and the number fit
