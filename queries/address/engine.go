@@ -3,7 +3,6 @@ package address
 import (
 	"math"
 	"slices"
-	"sync"
 
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/parse"
@@ -16,8 +15,6 @@ type Engine struct {
 	v     *vintage.Vintage
 	table *commune.Table
 	index *search.Index
-
-	departments func() map[string][]uint32 // the communes of each
 }
 
 // New makes an engine of a vintage. What the table knows of communes is added to what the vintage does.
@@ -26,8 +23,7 @@ func New(v *vintage.Vintage, table *commune.Table) *Engine { return NewOn(v, tab
 // NewOn makes one whose candidates come from a source that knows the same vintage.
 func NewOn(v *vintage.Vintage, table *commune.Table, source Source) *Engine {
 	table.PrepareSearch()
-	return &Engine{v: v, table: table, index: search.New(v, table, source),
-		departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
+	return &Engine{v: v, table: table, index: search.New(v, table, source)}
 }
 
 // Vintage is what the engine answers from.
@@ -112,7 +108,7 @@ func (e *Engine) areaOf(f Filter) search.Area {
 		parts = append(parts, e.servedBy(f.Postcodes))
 	}
 	if len(f.Departments) > 0 {
-		parts = append(parts, e.communesIn(f.Departments))
+		parts = append(parts, e.index.InDepartments(f.Departments))
 	}
 	if len(parts) == 0 {
 		return nil
@@ -163,23 +159,4 @@ func (e *Engine) servedBy(postcodes []string) search.Area {
 		}
 	}
 	return search.NewArea(all)
-}
-
-func (e *Engine) communesIn(departments []string) search.Area {
-	byDepartment := e.departments()
-	var all []uint32
-	for _, d := range departments {
-		all = append(all, byDepartment[d]...)
-	}
-	return search.NewArea(all)
-}
-
-// byDepartment lists the communes of a vintage by the department they lie in.
-func byDepartment(v *vintage.Vintage) map[string][]uint32 {
-	all := map[string][]uint32{}
-	for i := range uint32(v.Communes) {
-		d := commune.DepartmentOf(v.Commune(i).String())
-		all[d] = append(all[d], i)
-	}
-	return all
 }

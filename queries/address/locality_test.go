@@ -67,3 +67,24 @@ func TestLocalitiesAreInOrderAndOnce(t *testing.T) {
 		t.Errorf("%d communes", len(found))
 	}
 }
+
+func TestADepartmentOrRegionBesideANameNarrows(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet())
+	for line, want := range map[string]string{
+		"mende lozere": "48095", "Mende, Lozère": "48095", "mende occitanie": "48095", "mende 48": "48095", "Mende (48)": "48095",
+		"Saint-Denis La Réunion": "97411", "saint denis reunion": "97411", "Saint-Denis, Seine-Saint-Denis": "93066", "vienne isere": "38544",
+		"Bassens Gironde": "33032", "Bassens (73)": "73031", "Rue Somme": "80688", "Mende Finistère": "nothing", "La Roche-sur-Yon": "85191",
+		"Paris": "75056", "Saint-Germain-sur-Vienne": "37220",
+	} {
+		got := "nothing"
+		if found, err := e.Localities(LocalityQuery{Text: line, Limit: 3}); err != nil {
+			t.Errorf("%s: %v", line, err)
+		} else if len(found) > 0 {
+			got = found[0].Code
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}

@@ -97,3 +97,87 @@ func everyHouse(rows []ban.Row, n int) func(yield func(*ban.Row) bool) {
 		}
 	}
 }
+
+func TestAnAddressInAnUnknownCommuneIsNotFoundElsewhere(t *testing.T) {
+	t.Parallel()
+	o := addresstest.Lozere(t)
+	e := engineFor(t, o.Vintage)
+	towns := []string{"Genève", "Bruxelles", "Londres", "Madrid", "Barcelone", "Zürich", "Luxembourg", "Turin", "Milano", "Berlin", "New York", "Montréal",
+		"Liège", "Namur", "Lausanne", "Fribourg-en-Brisgau", "Sarrebruck", "Girona", "Dakar", "Villequelconque"}
+	i := 0
+	for r := range everyHouse(o.Rows, 401) {
+		q := Query{Number: fmt.Sprint(r.Numero), Street: r.Voie, Commune: towns[i%len(towns)], Limit: 5}
+		if found, err := e.Verify(t.Context(), q); err != nil || len(found) > 0 {
+			t.Errorf("%+v: %v, %v", q, labels(found), err)
+		}
+		q.Commune = r.Commune
+		if found, err := e.Verify(t.Context(), q); err != nil || len(found) == 0 || found[0].City != r.Commune {
+			t.Errorf("%+v: %v, %v", q, labels(found), err)
+		}
+		i++
+	}
+}
+
+// firstMatch is the best match of a line.
+func firstMatch(t *testing.T, e *Engine, line string) (m Match, ok bool) {
+	t.Helper()
+	found, err := e.Verify(t.Context(), Query{Text: line, Limit: 5})
+	if err != nil && err != ErrUnparsable {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		return m, false
+	}
+	return found[0], true
+}
+
+func TestTheFormsInWhichMapsShowAnAddressAreRead(t *testing.T) {
+	t.Parallel()
+	o := addresstest.Lozere(t)
+	e := engineFor(t, o.Vintage)
+	asked, right := 0, 0
+	for r := range everyHouse(o.Rows, 3) {
+		if r.CodeInsee[:2] != "48" {
+			continue
+		}
+		chief := [...]string{"Mende", "Florac Trois Rivières"}[asked%2]
+		line := fmt.Sprintf("%d%s, %s, %s, %s, Lozère, Occitanie, France métropolitaine, %s, France", r.Numero, r.Rep, r.Voie, r.Commune, chief, r.CodePostal)
+		asked++
+		if m, ok := firstMatch(t, e, line); ok && m.ID == r.ID {
+			right++
+		} else if asked-right < 10 {
+			t.Logf("%q: %s (%s), want %s", line, m.Label, m.ID, r.ID)
+		}
+	}
+	t.Logf("%d of %d", right, asked)
+	if right*10_000 < asked*9995 {
+		t.Errorf("%d of %d lines in the form of a map are answered with their row", right, asked)
+	}
+}
+
+func TestADepartmentOrRegionWithoutACommuneNarrows(t *testing.T) {
+	t.Parallel()
+	o := addresstest.RealRows(t)
+	e := engineFor(t, o.Vintage)
+	asked := 0
+	for r := range everyHouse(o.Rows, 211) {
+		if r.CodeInsee[:2] != "48" {
+			continue
+		}
+		asked++
+		street := fmt.Sprintf("%d%s %s", r.Numero, r.Rep, r.Voie)
+		for _, division := range []string{", Lozère", " Lozère", ", Occitanie", ", Lozère, Occitanie, France"} {
+			if terms := text.Terms(r.Voie); division[0] == ' ' && text.ClassOf(terms[len(terms)-1].Text) == text.StreetType {
+				continue // Grand Rue Lozère may be a name
+			}
+			m, ok := firstMatch(t, e, street+division)
+			if !ok || text.Fold(m.Street) != text.Fold(r.Voie) || m.Department.Code != "48" {
+				t.Errorf("%q: %v %s", street+division, ok, m.Label)
+			}
+		}
+		if m, ok := firstMatch(t, e, street+", Finistère"); ok {
+			t.Errorf("%q: %s", street+", Finistère", m.Label)
+		}
+	}
+	t.Logf("%d rows", asked)
+}

@@ -164,7 +164,7 @@ func (e *Engine) hasDepartment(code string) bool {
 		return e.hasDepartment("2A") || e.hasDepartment("2B")
 	}
 	_, isKnown := commune.Department(code)
-	return !isKnown || len(e.departments()[code]) > 0
+	return !isKnown || len(e.index.InDepartments([]string{code})) > 0
 }
 
 // isPostcodeOf reports whether the typed postcode may be that of the commune that was named, or without one is that of any.

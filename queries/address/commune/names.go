@@ -30,6 +30,8 @@ type nameIndex struct {
 
 	whole         map[string][]*Commune  // communes, former ones too, by their whole normalized name
 	divisionWords map[string][2][]string // the words of the name of each department and of its region, folded
+	divisions     map[string][]string    // the departments in each department or region, by its folded name
+	divisionEnds  map[string]bool        // the last words of those names
 }
 
 // wordStart is the position in the text where a word of a name begins. The flag startsName in rank says that the name
@@ -202,6 +204,7 @@ func normalizeTerms(terms []text.Term) string {
 // indexWholeNames adds the names of the communes, and those of their departments and regions.
 func (n *nameIndex) indexWholeNames(t *Table) {
 	n.whole, n.divisionWords = make(map[string][]*Commune, t.Len()), map[string][2][]string{}
+	n.divisions, n.divisionEnds = map[string][]string{}, map[string]bool{}
 	for i := range t.communes {
 		c := &t.communes[i]
 		name := normalizeName(c.Name)
@@ -210,6 +213,24 @@ func (n *nameIndex) indexWholeNames(t *Table) {
 			department, _ := Department(code)
 			region, _ := RegionOf(code)
 			n.divisionWords[code] = [2][]string{strings.Fields(text.Fold(department.Name)), strings.Fields(text.Fold(region.Name))}
+			n.addDivision(code)
+		}
+	}
+}
+
+// addDivision adds a department to those of its own name and of the name of its region. An article may be left out: Réunion.
+func (n *nameIndex) addDivision(code string) {
+	for _, words := range n.divisionWords[code] {
+		for len(words) > 0 {
+			name := strings.Join(words, " ")
+			if !slices.Contains(n.divisions[name], code) {
+				n.divisions[name] = append(n.divisions[name], code)
+			}
+			n.divisionEnds[words[len(words)-1]] = true
+			if text.ClassOf(words[0]) != text.StopWord {
+				break
+			}
+			words = words[1:]
 		}
 	}
 }
@@ -221,6 +242,24 @@ func (t *Table) Named(terms []text.Term) []*Commune { return t.names().whole[nor
 func (t *Table) DivisionWords(department string) [2][]string {
 	return t.names().divisionWords[department]
 }
+
+// EndsDivision reports whether the name of a department or region ends with a folded word.
+func (t *Table) EndsDivision(word string) bool { return t.names().divisionEnds[word] }
+
+// DivisionsAtEnd returns the departments in the department or region whose name the last words are, and how many words it has.
+// The words are folded. Of several names it takes the longest.
+func (t *Table) DivisionsAtEnd(words []string) (departments []string, length int) {
+	n := t.names()
+	for length = min(len(words), mostDivisionWords); length > 0; length-- {
+		if departments = n.divisions[strings.Join(words[len(words)-length:], " ")]; len(departments) > 0 {
+			return departments, length
+		}
+	}
+	return nil, 0
+}
+
+// mostDivisionWords is how many words the name of a department or region has at most: Provence-Alpes-Côte d'Azur.
+const mostDivisionWords = 6
 
 // phoneticKey is the phonetic key of a name of one word, "" for others.
 func phoneticKey(name string) string {

@@ -4,6 +4,9 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+	"strings"
+
+	"lieudit/queries/address/text"
 )
 
 // Query asks for communes. A zero field does not filter.
@@ -43,10 +46,33 @@ func (t *Table) Search(q Query) []Match {
 	}
 	tiers := n.literalTiers(line)
 	found := n.collectMatches(intersectAll(tiers, admitted), literalScores[:], q.Limit)
-	if len(found) == 0 {
-		found = n.collectMatches(intersectAll(n.fuzzyTiers(line), admitted), fuzzyScores[:], q.Limit)
+	if len(found) > 0 {
+		return found
 	}
-	return found
+	if within, ok := t.withinDivision(q); ok {
+		if found = t.Search(within); len(found) > 0 {
+			return found
+		}
+	}
+	return n.collectMatches(intersectAll(n.fuzzyTiers(line), admitted), fuzzyScores[:], q.Limit)
+}
+
+// withinDivision is a query whose last words name a department or region, or are the code of a department, as one for the words
+// before them there: Mende Lozère, Lyon (69).
+func (t *Table) withinDivision(q Query) (within Query, ok bool) {
+	words := strings.Fields(text.Fold(q.Text))
+	departments, length := t.DivisionsAtEnd(words)
+	if last := len(words) - 1; length == 0 && last > 0 {
+		if d, ok := Department(strings.ToUpper(words[last])); ok {
+			departments, length = []string{d.Code}, 1
+		}
+	}
+	if length == 0 || length == len(words) || text.ClassOf(words[len(words)-length-1]) == text.StopWord {
+		return q, false // Pierrefeu-du-Var
+	}
+	isOf := func(code string) bool { return len(q.Departments) == 0 || slices.Contains(q.Departments, code) }
+	q.Text, q.Departments = strings.Join(words[:len(words)-length], " "), slices.DeleteFunc(slices.Clone(departments), func(code string) bool { return !isOf(code) })
+	return q, len(q.Departments) > 0
 }
 
 // IsName reports whether a line is the name of a commune, or with isBeginning the beginning of one.

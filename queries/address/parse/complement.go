@@ -16,6 +16,11 @@ func (q *Question) readPostal() {
 		case "france":
 			if i == len(q.Terms)-1 && i > 0 && text.ClassOf(q.Terms[i-1].Text) != text.StopWord && len(q.Terms[i-1].Typed) > 2 {
 				q.Postal |= Bit(i)
+				if q.Terms[i-1].Typed == "metropolitan" {
+					q.Postal |= Bit(i - 1)
+				}
+			} else if i+1 < len(q.Terms) && q.Terms[i+1].Typed == "metropolitaine" && q.Terms[i].Before&text.Break != 0 {
+				q.Postal |= Bit(i) | Bit(i+1)
 			}
 		}
 	}

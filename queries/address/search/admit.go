@@ -45,6 +45,9 @@ func (s *searcher) isElsewhere(c *Candidate) bool {
 	if len(s.scope.Cited) > 0 {
 		return !s.scope.Cited.Has(c.Commune) // a code says more than a name
 	}
+	if s.isInUnknownPlace(c) || s.isOutsideDivision(c) {
+		return true
+	}
 	if c.place.at != 0 && !c.isLate && c.used != 0 && c.used.First() < c.place.at.First() && c.place.at.Last() < c.used.Last() {
 		return true // the name of the commune would stand within that of the street
 	}
@@ -57,6 +60,22 @@ func (s *searcher) isElsewhere(c *Candidate) bool {
 		}
 	}
 	return false
+}
+
+// isInUnknownPlace reports whether the field of the commune holds a name that is unknown, and nothing else says where
+// the address lies: no postcode, no code, no filter. Behind a postcode an unknown name leaves the postcode to bind.
+func (s *searcher) isInUnknownPlace(c *Candidate) bool {
+	if s.q.PlaceOnly == 0 || s.q.Postcode.At != 0 || s.scope.Communes != nil || c.place.at&s.q.PlaceOnly != 0 {
+		return false
+	}
+	return s.q.Distinctive(c.unread&s.q.PlaceOnly&^s.q.InParens) != 0
+}
+
+// isOutsideDivision reports whether the last words name a department or region, nothing else names a place, and the candidate
+// neither lies there nor holds the words otherwise.
+func (s *searcher) isOutsideDivision(c *Candidate) bool {
+	isLocated := c.name != vintage.None || c.postcode == samePostcode || c.departmentAt != 0
+	return !isLocated && s.division.at&^s.q.Complement&c.unread != 0
 }
 
 // contradicts says whether a mention names a commune that the candidate does not lie in. A mention that shares

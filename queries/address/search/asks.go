@@ -91,7 +91,7 @@ func (k *asker) rounds() iter.Seq[[]Ask] {
 // askable are the words that lead to an address: no links, no complements, no numbers and what goes with them. Numbers may
 // be part of a name, unless they come first or lead to the kind of a street.
 func (s *searcher) askable() (words, numbers parse.Mask) {
-	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.PrefixAt
+	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.PrefixAt &^ s.division.at
 	for i, t := range s.q.Terms {
 		switch {
 		case !all.Has(i):
@@ -307,6 +307,9 @@ func (k *asker) askSpelt(words parse.Mask, spell func(int) string) Ask {
 	a := Ask{Postcodes: k.scope.Postcodes, Departments: k.scope.Departments, Limit: askedStreets}
 	if len(k.scope.Communes) <= maxWithin {
 		a.Within = k.scope.Communes
+	}
+	if len(a.Departments) == 0 {
+		a.Departments = k.division.departments
 	}
 	for i := range k.q.Terms {
 		if words.Has(i) {

@@ -267,10 +267,11 @@ func (s *searcher) isOtherPlace(c *Candidate, unread parse.Mask) bool {
 	return false
 }
 
-// country is the term that names the country.
+// country are the terms that name the country.
 func (s *searcher) country() (out parse.Mask) {
 	for i := range s.q.Terms {
-		if s.q.Terms[i].Typed == "france" {
+		switch s.q.Terms[i].Typed {
+		case "france", "metropolitaine", "metropolitan":
 			out |= parse.Bit(i) & s.q.Postal
 		}
 	}

@@ -20,20 +20,26 @@ const (
 // the order of importance, so a name that many communes have is found where most people live. The communes of a
 // postcode that was begun come first.
 func (s *searcher) judgeEverywhere() {
+	words := s.streetWords(place{})
 	if s.prefixCommunes != nil && s.scope.Communes == nil {
-		s.judgeArea(s.prefixCommunes)
+		s.judgeArea(s.prefixCommunes, words)
 		if s.list.top() >= placedScore {
 			return
 		}
 	}
-	s.judgeArea(s.scope.Communes)
+	if s.division.at != 0 {
+		s.judgeArea(s.x.InDepartments(s.division.departments).within(s.scope.Communes), words&^s.division.at)
+		if s.list.top() >= placedScore {
+			return
+		}
+	}
+	s.judgeArea(s.scope.Communes, words)
 }
 
-// judgeArea judges the streets of an area that hold the rarest word, the pivot. A finished distinctive word is the
+// judgeArea judges the streets of an area whose names hold some words. It begins with those that hold the rarest word, the pivot. A finished distinctive word is the
 // pivot where there is one, because few streets hold it. The number that opens the line comes last, since it is
 // the house number.
-func (s *searcher) judgeArea(area Area) {
-	words := s.streetWords(place{})
+func (s *searcher) judgeArea(area Area, words parse.Mask) {
 	distinctive := s.q.Distinctive(words)
 	pivot := s.rarestWord(distinctive &^ s.unfinishedWord())
 	if pivot < 0 {
@@ -61,6 +67,9 @@ func (s *searcher) judgeArea(area Area) {
 	for _, h := range s.rankHits(all, words) {
 		commune := s.v.StreetCommune(h.street)
 		if p, ok := s.placeByPrefix(commune); ok {
+			s.judge(p, h.street)
+		}
+		if p := s.unnamedPlace(commune, false); p.at != 0 {
 			s.judge(p, h.street)
 		}
 		s.judge(place{commune: commune, name: vintage.None}, h.street)

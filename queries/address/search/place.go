@@ -29,8 +29,8 @@ const (
 type place struct {
 	commune      uint32
 	name         uint32     // the place whose name was typed, or vintage.None
-	at           parse.Mask // the terms that name it, with those of its department
-	departmentAt parse.Mask // of these, the terms that name its department or region
+	at           parse.Mask // the terms that name it, with those of what it lies in
+	departmentAt parse.Mask // of these, the terms that name its department, its region, or the chief town of its district
 	sim          int32      // how well they do, in hundredths; 0 when only the postcode speaks for it
 	hasTypedCode bool       // the typed postcode is one of the commune's, or its INSEE code
 	isLate       bool       // the name stands where a commune is expected: after the postcode or at the end
@@ -134,7 +134,7 @@ func (s *searcher) addUnnamed(all []place) []place {
 	}
 	for _, communes := range [...]Area{s.scope.Cited, s.scope.Around, narrow, s.nearCommunes, prefixed} {
 		for _, c := range communes[:min(len(communes), fewCommunes)] {
-			all = append(all, place{commune: c, name: vintage.None, hasTypedCode: s.hasPostcode(c)})
+			all = append(all, s.unnamedPlace(c, s.hasPostcode(c)))
 		}
 	}
 	return all
@@ -147,9 +147,91 @@ func (s *searcher) addCoded(all []place) []place {
 	}
 	communes := s.v.PostcodeCommunes(s.postcode)
 	for i := range communes.Len() {
-		all = append(all, place{commune: communes.At(i), name: vintage.None, hasTypedCode: true})
+		all = append(all, s.unnamedPlace(communes.At(i), true))
+	}
+	if communes.Len() == 0 {
+		for _, c := range s.x.table.ByPostcode(PostcodeText(s.postcode)) {
+			if ordinal, ok := s.v.CommuneOf(c.Code); ok && s.hasPostcode(ordinal) {
+				all = append(all, s.unnamedPlace(ordinal, true))
+			}
+		}
 	}
 	return all
+}
+
+// unnamedPlace is a commune that no word names, with the words that name its department or region.
+func (s *searcher) unnamedPlace(c uint32, hasTypedCode bool) place {
+	p := place{commune: c, name: vintage.None, hasTypedCode: hasTypedCode}
+	if s.division.at != 0 && s.division.has(s.v.Commune(c).String()) {
+		p.at, p.departmentAt, p.sim, p.isLate = s.division.at, s.division.at, confirmedSim, true
+	}
+	return p
+}
+
+// division is a department or region that the last words name where none of them names a commune: 12 rue du Soubeyran, Lozère.
+type division struct {
+	at          parse.Mask
+	departments []string // its own code, or those of the region
+}
+
+// has reports whether a commune lies in the division.
+func (d *division) has(code string) bool {
+	return slices.Contains(d.departments, commune.DepartmentOf(code))
+}
+
+// readDivision finds the department or region that the last words name. A name behind a link or a kind of street is that of a
+// street: rue de la Loire.
+func (s *searcher) readDivision() {
+	words := s.q.Words() &^ s.q.Complement
+	if words == 0 {
+		return
+	}
+	for range 2 { // a department and its region
+		last := words.Last()
+		if !s.x.table.EndsDivision(s.q.Terms[last].Typed) {
+			return
+		}
+		from := max(last-mostDivisionWords+1, 0)
+		for from < last && words&parse.Span(from, last+1) != parse.Span(from, last+1) {
+			from++
+		}
+		departments, length := s.x.table.DivisionsAtEnd(s.typedRun(from, last+1))
+		from = last + 1 - length
+		if length == 0 || words&parse.Span(0, from) == 0 || !s.mayName(from) || s.isOfStreet(from) {
+			return
+		}
+		at := parse.Span(from, last+1)
+		if s.division.at == 0 && len(s.x.table.Named(s.q.Terms[from:last+1])) > 0 {
+			return
+		}
+		for _, code := range departments {
+			if s.division.at != 0 && !slices.Contains(s.division.departments, code) {
+				return
+			}
+		}
+		s.division = division{s.division.at | at, departments}
+		words &^= at
+	}
+}
+
+// isOfStreet reports whether an article, a link or the kind of a street stands before a word, which then belongs to the name of
+// the street. A second kind of street is a name: rue de la Traverse.
+func (s *searcher) isOfStreet(i int) bool {
+	if i == 0 || s.q.Terms[i].Before&text.Break != 0 {
+		return false
+	}
+	return s.q.IsStopWord(i-1) || s.q.IsStreetType(i-1) && !s.innerTypes(s.q.Words()).Has(i-1)
+}
+
+// mostDivisionWords is how many words the name of a department or region has at most.
+const mostDivisionWords = 6
+
+// typedRun are terms [from, to) as typed.
+func (s *searcher) typedRun(from, to int) (words []string) {
+	for _, t := range s.q.Terms[from:to] {
+		words = append(words, t.Typed)
+	}
+	return words
 }
 
 // reading is a name of a place as far as it has been read: terms [from, to), and how well they fit.
@@ -214,7 +296,7 @@ func (s *searcher) extendPlaceName(all []place, g vintage.Gazetteer, i int, r re
 			at = parse.Span(r.from, s.q.Unfinished+1) // with the links before the rest of the name
 		}
 		p := place{commune: c, name: name, at: at, sim: r.sim - int32(min(unnamed, 3))*untypedWordCost, hasTypedCode: coded || s.isCode(c)}
-		p.departmentAt = s.departmentBehind(c, r.to)
+		p.departmentAt = s.higherBehind(c, r.from, r.to)
 		p.isContradicted = p.departmentAt == 0 && s.isDepartmentInParens(r.to)
 		p.at |= p.departmentAt
 		all = append(all, p)
@@ -262,25 +344,74 @@ func (s *searcher) selectPlaces(g vintage.Gazetteer, limit int, prefixed bool) [
 	return all[:whole+len(seen)]
 }
 
-// departmentBehind are the terms behind the name of a commune that name its department or its region, by code or
-// by name. It reads twice, since both may be named.
-func (s *searcher) departmentBehind(c uint32, to int) (out parse.Mask) {
-	if to >= len(s.q.Terms) || s.postcodeIsNext(to) {
+// higherBehind are the terms behind the name of a commune, terms [from, to), that name what it lies in: its department, by code
+// or by name, its region, and in the forms in which maps show an address the chief town of its district. The postcode may
+// stand between them.
+func (s *searcher) higherBehind(c uint32, from, to int) (out parse.Mask) {
+	if to >= len(s.q.Terms) {
 		return 0
 	}
 	department := commune.DepartmentOf(s.v.Commune(c).String())
-	if at := s.departmentCode(department, to); at != 0 {
-		return at
-	}
-	for range 2 {
-		for _, name := range s.x.table.DivisionWords(department) {
-			if at := s.sameWords(name, to); at != 0 {
-				out |= at
-				to = at.Last() + 1
-			}
+	if !s.postcodeIsNext(to) {
+		if at := s.departmentCode(department, to); at != 0 {
+			return at
 		}
 	}
+	for range maxHigher {
+		to = s.behindPostal(to)
+		at := s.divisionAt(department, to)
+		if at == 0 {
+			at = s.chiefTownAt(department, from, to)
+		}
+		if at == 0 {
+			return out
+		}
+		out |= at
+		to = at.Last() + 1
+	}
 	return out
+}
+
+// maxHigher is how many names may stand behind that of a commune: of a new commune, a district, a department, a region.
+const maxHigher = 4
+
+// behindPostal is the first term from one on that belongs neither to the postcode nor to the country.
+func (s *searcher) behindPostal(i int) int {
+	for i < len(s.q.Terms) && (s.q.Postcode.At | s.q.Postal).Has(i) {
+		i++
+	}
+	return i
+}
+
+// divisionAt are the terms from one on that name a department or its region.
+func (s *searcher) divisionAt(department string, i int) parse.Mask {
+	for _, name := range s.x.table.DivisionWords(department) {
+		if at := s.sameWords(name, i); at != 0 {
+			return at
+		}
+	}
+	return 0
+}
+
+// chiefTownAt are the terms from one on that name a commune of the department, if commas set them off from the name of another
+// one before them, terms [from, …). In such a line each name lies in the next one: Badaroux, Mende, Lozère. A name right
+// behind the postcode is the commune itself.
+func (s *searcher) chiefTownAt(department string, from, i int) parse.Mask {
+	for from > 0 && s.q.Terms[from].Before&text.Break == 0 && s.q.IsStopWord(from-1) {
+		from--
+	}
+	if i >= len(s.q.Terms) || s.q.Terms[i].Before&text.Break == 0 || s.postcodeIsNext(i-1) || from > 0 && s.q.Terms[from].Before&text.Break == 0 && !s.postcodeIsNext(from-1) {
+		return 0
+	}
+	to := i + 1
+	for to < len(s.q.Terms) && s.q.Terms[to].Before&text.Break == 0 && s.mayName(to) {
+		to++
+	}
+	isOf := func(c *commune.Commune) bool { return c.Department() == department }
+	if !s.mayName(i) || to < len(s.q.Terms) && s.q.Terms[to].Before&text.Break == 0 && !s.postcodeIsNext(to) || !slices.ContainsFunc(s.namedInTable(i, to), isOf) {
+		return 0
+	}
+	return parse.Span(i, to)
 }
 
 // isDepartmentInParens says whether digits in parentheses are the code of a department.

@@ -103,7 +103,7 @@ func (s *searcher) scoreBound(p place) int32 {
 
 // isLocated says whether anything typed says where a candidate lies.
 func (s *searcher) isLocated(c *Candidate) bool {
-	return c.name != vintage.None || c.hasTypedCode || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
+	return c.name != vintage.None || c.hasTypedCode || c.departmentAt != 0 || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
 }
 
 // namedBest is the best candidate, and whether it is confirmed and lies in a commune that the words name.

@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"lieudit/queries/address/commune"
@@ -54,11 +55,33 @@ type Index struct {
 	v      *vintage.Vintage
 	table  *commune.Table
 	source Source // nil: the vintage's own index
+
+	departments func() map[string][]uint32 // the communes of each
 }
 
 // New makes the index of a vintage. With a source the candidates come from there.
 func New(v *vintage.Vintage, table *commune.Table, source Source) *Index {
-	return &Index{v: v, table: table, source: source}
+	return &Index{v: v, table: table, source: source, departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
+}
+
+// InDepartments is the area of some departments.
+func (x *Index) InDepartments(codes []string) Area {
+	byDepartment := x.departments()
+	var all []uint32
+	for _, code := range codes {
+		all = append(all, byDepartment[code]...)
+	}
+	return NewArea(all)
+}
+
+// byDepartment lists the communes of a vintage by the department they lie in.
+func byDepartment(v *vintage.Vintage) map[string][]uint32 {
+	all := map[string][]uint32{}
+	for i := range uint32(v.Communes) {
+		d := commune.DepartmentOf(v.Commune(i).String())
+		all[d] = append(all[d], i)
+	}
+	return all
 }
 
 // Scope narrows a search.
@@ -105,6 +128,7 @@ type searcher struct {
 	nearCommunes   Area     // their communes
 	prefixCommunes Area     // the communes of the postcodes that unfinished digits may become
 	places         []place  // that the words may mean, the likeliest first
+	division       division
 	mentions       []mention
 	list           shortlist
 	isCompleted    bool // an unfinished line has answers that hold all its words
@@ -166,6 +190,7 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 	s := &searcher{x: x, v: x.v, q: q, scope: scope, budget: &budget{left: steps, total: steps, isCut: q.IsCut}, retriever: ownIndex{x.v}}
 	s.lexicon = newLexicon(x.v, q, s.retriever, s.budget)
 	s.readPostcode()
+	s.readDivision()
 	result := &Result{run: s}
 	if x.source == nil {
 		if s.isCompleted = q.Completing && s.complete(); !s.isCompleted {

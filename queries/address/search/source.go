@@ -163,6 +163,9 @@ func (n *namedEntities) collect(s *searcher) {
 	}
 	if s.mayLieElsewhere() {
 		for _, c := range n.communes {
+			if p := s.unnamedPlace(c, false); p.at != 0 {
+				n.judge(s, p)
+			}
 			n.judge(s, place{commune: c, name: vintage.None})
 		}
 	}
@@ -185,7 +188,7 @@ func (n *namedEntities) among(places []place) []place {
 // expected are their communes where nothing need name them.
 func (n *namedEntities) expected(s *searcher) (all []place) {
 	for _, c := range n.communes {
-		if p := (place{commune: c, name: vintage.None, hasTypedCode: s.hasPostcode(c) || s.isCode(c)}); p.hasTypedCode || s.isExpected(c) {
+		if p := s.unnamedPlace(c, s.hasPostcode(c) || s.isCode(c)); p.hasTypedCode || s.isExpected(c) {
 			all = append(all, p)
 		}
 	}
