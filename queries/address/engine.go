@@ -55,10 +55,14 @@ func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 }
 
 // codeOf is the INSEE code that was typed, or empty. A postcode that no commune has and that is the INSEE code of one is taken
-// for the code, unless CEDEX or the name of another commune stands beside it: 38042 Grenoble CEDEX.
+// for the code, unless CEDEX or the name of another commune stands beside it: 38042 Grenoble CEDEX. A code of Corsica is
+// no postcode in any case.
 func (e *Engine) codeOf(query *Query, q *parse.Question) string {
 	if query.CityCode != "" {
 		return query.CityCode
+	}
+	if _, isKnown := e.table.ByCode(q.Postcode.Corsican); isKnown {
+		return q.Postcode.Corsican
 	}
 	if q.Postcode.Code == 0 || q.HasCedex || e.v.PostcodeCommunes(q.Postcode.Code).Len() > 0 {
 		return ""
@@ -67,12 +71,11 @@ func (e *Engine) codeOf(query *Query, q *parse.Question) string {
 	if len(e.ordinals(typed)) == 0 || len(e.table.ByPostcode(typed)) > 0 {
 		return ""
 	}
-	words := q.PlaceOnly
-	if words == 0 {
-		words = q.Words()
-	}
-	if name := q.Typed(words); e.IsCommune(name) && !e.IsCodeOf(typed, name) {
-		return ""
+	words := q.Words()
+	for _, at := range [...]parse.Mask{q.PlaceOnly, words &^ parse.Span(0, q.Postcode.At.Last()), words} {
+		if name := q.Typed(at); e.IsCommune(name) && !e.IsCodeOf(typed, name) {
+			return ""
+		}
 	}
 	return typed
 }
@@ -156,6 +159,11 @@ func (e *Engine) servedBy(postcodes []string) search.Area {
 		communes := e.v.PostcodeCommunes(parse.Number(code))
 		for i := range communes.Len() {
 			all = append(all, communes.At(i))
+		}
+		for _, c := range e.table.ByPostcode(code) {
+			if ordinal, ok := e.v.CommuneOf(c.Code); ok && e.v.CommunePostcodes(ordinal).Len() == 0 {
+				all = append(all, ordinal)
+			}
 		}
 	}
 	return search.NewArea(all)

@@ -59,8 +59,11 @@ func (e *Engine) coded(code string, q *parse.Question) (r Record, typed typedPar
 
 // partsOf are the parts of a question of which some words name the commune.
 func partsOf(q *parse.Question, city parse.Mask) typedParts {
-	return typedParts{line: q.Typed(q.Words() &^ city &^ q.Complement), postcode: q.Typed(q.Postcode.At), city: q.Typed(city),
-		complement: q.Typed(q.Complement | q.Postal)}
+	typed := typedParts{line: q.Typed(q.Words() &^ city &^ q.Complement), city: q.Typed(city), complement: q.Typed(q.Complement | q.Postal)}
+	if q.Postcode.Code != 0 {
+		typed.postcode = q.Typed(q.Postcode.At)
+	}
+	return typed
 }
 
 // recognized is the commune that the search recognised by its name.

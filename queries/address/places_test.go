@@ -3,6 +3,7 @@ package address
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"lieudit/queries/address/addresstest"
@@ -180,4 +181,59 @@ func TestADepartmentOrRegionWithoutACommuneNarrows(t *testing.T) {
 		}
 	}
 	t.Logf("%d rows", asked)
+}
+
+func TestACodeOfCorsicaIsACommunes(t *testing.T) {
+	t.Parallel()
+	var rows []ban.Row
+	area := [...][3]string{{"20000", "2A004", "Ajaccio"}, {"20200", "2B033", "Bastia"}, {"20250", "2B238", "Poggio-di-Venaco"}, {"20100", "2A272", "Sartène"}}
+	for _, a := range area {
+		for n := 1; n < 4; n++ {
+			rows = append(rows, addresstest.NewHouse(addresstest.NewArea(a[0], a[1], a[2]), "0010", "Rue Saint-Roch", n, ""))
+		}
+	}
+	e := engineOf(t, rows)
+	for _, a := range area {
+		for _, line := range []string{"2 rue Saint-Roch %s", "2 rue Saint Roch %s " + a[2], "2 rue Saint-Roch, " + a[2] + " (%s)", "2 rue Saint-Roch " + a[0] + " " + a[2] + " %s"} {
+			for _, code := range []string{a[1], strings.ToLower(a[1])} {
+				m, ok := firstMatch(t, e, fmt.Sprintf(line, code))
+				if !ok || m.CityCode != a[1] || m.Number != "2" || !m.IsResolved {
+					t.Errorf(line+": %v %s, resolved %v", code, ok, m.Label, m.IsResolved)
+				}
+			}
+		}
+		for _, line := range []string{a[1], a[2] + " " + a[1], a[1] + " " + a[2]} {
+			if m, ok := firstMatch(t, e, line); !ok || m.ID != a[1] || !m.IsResolved {
+				t.Errorf("%s: %v %s, resolved %v", line, ok, m.Label, m.IsResolved)
+			}
+		}
+		if m, ok := firstMatch(t, e, "2 rue Saint-Roch 2B002"); ok {
+			t.Errorf("a commune without a row: %s", m.Label)
+		}
+	}
+}
+
+func TestARowWithoutAPostcodeHasThatOfItsCommune(t *testing.T) {
+	t.Parallel()
+	area := [...][3]string{{"97133", "97701", "Saint-Barthélemy"}, {"97150", "97801", "Saint-Martin"}, {"97500", "97502", "Saint-Pierre"}, {"98714", "98735", "Papeete"}, {"98800", "98818", "Nouméa"}}
+	rows := hamlet()
+	for _, a := range area {
+		for n := 1; n < 4; n++ {
+			rows = append(rows, addresstest.NewHouse(addresstest.NewArea("", a[1], a[2]), "0010", "Rue de la République", n, ""))
+		}
+	}
+	e := engineOf(t, rows)
+	for _, a := range area {
+		want := "2 Rue de la République " + a[2]
+		for _, line := range []string{"2 rue de la république %s", "2 rue de la république %s " + a[2], "2 rue de la république, " + a[2] + " %s"} {
+			m, ok := firstMatch(t, e, fmt.Sprintf(line, a[0]))
+			if !ok || m.Label != want || m.Postcode != a[0] || m.Verdict != Exact || m.CityLine[:5] != a[0] {
+				t.Errorf(line+": %v %s %s %s %s", a[0], ok, m.Label, m.Postcode, m.Verdict, m.CityLine)
+			}
+		}
+		found, err := e.Verify(t.Context(), Query{Text: "2 rue de la république", Filter: Filter{Postcodes: []string{a[0]}}, Limit: 5})
+		if err != nil || len(found) != 1 || found[0].Label != want {
+			t.Errorf("in %s alone: %v, %v", a[0], labels(found), err)
+		}
+	}
 }

@@ -42,11 +42,14 @@ func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
 	r := Record{ID: c.String(), Type: Municipality, Label: name, CityCode: c.String(), City: name, Vintage: e.v.Millesime}
 	setPostcode(&r, postcode)
 	setPoint(&r, c.Point)
-	r.CityLine = cityLine(r.Postcode, name)
 	e.addCommune(&r)
 	if known, ok := e.table.ByCode(r.CityCode); ok {
 		r.Population = int(known.Population)
 	}
+	if r.Postcode == "" {
+		r.Postcode = e.onlyPostcode(r.CityCode)
+	}
+	r.CityLine = cityLine(r.Postcode, name)
 	return r
 }
 
@@ -83,7 +86,7 @@ func (e *Engine) streetRecord(street uint32, f vintage.Facet) Record {
 	entity := e.v.StreetEntity(street)
 	e.identify(&r, entity)
 	setPoint(&r, s.Point)
-	finish(&r)
+	e.finish(&r)
 	return r
 }
 
@@ -99,7 +102,7 @@ func (e *Engine) rowRecord(row, street uint32) Record {
 	r.PositionType, r.Certified = string(e.v.Name(position)), certified
 	r.Parcels = e.v.Parcels(row, street)
 	setPoint(&r, e.v.RowPoint(row))
-	finish(&r)
+	e.finish(&r)
 	return r
 }
 
@@ -128,13 +131,23 @@ func (e *Engine) base(s vintage.Street, f vintage.Facet) Record {
 		old := e.v.Place(f.Old)
 		r.OldCity, r.OldCityCode = string(e.v.Name(old.Name)), old.String()
 	}
-	setPostcode(&r, f.Postcode)
-	r.CityLine = cityLine(r.Postcode, string(e.v.Name(f.Delivery)))
+	if e.v.CommunePostcodes(s.Commune).Len() > 0 {
+		setPostcode(&r, f.Postcode)
+	}
+	r.CityLine = string(e.v.Name(f.Delivery))
 	if f.Delivery == vintage.None {
-		r.CityLine = cityLine(r.Postcode, r.City)
+		r.CityLine = r.City
 	}
 	e.addCommune(&r)
 	return r
+}
+
+// onlyPostcode is the postcode that the table has for a commune, if it has one alone.
+func (e *Engine) onlyPostcode(code string) string {
+	if known, ok := e.table.ByCode(code); ok {
+		return known.OnlyPostcode()
+	}
+	return ""
 }
 
 func setPostcode(r *Record, postcode uint32) {
@@ -152,9 +165,14 @@ func cityLine(postcode, name string) string {
 	return strings.TrimSpace(postcode + " " + strings.ToUpper(text.Fold(name)))
 }
 
-// finish sets what is made of the other fields.
-func finish(r *Record) {
+// finish sets what is made of the other fields. A label has the postcode of the row; a row without one takes that of its
+// commune, if there is one alone.
+func (e *Engine) finish(r *Record) {
 	r.Label = joined(r.HouseNumber(), r.Street, r.Postcode, r.City)
+	if r.Postcode == "" {
+		r.Postcode = e.onlyPostcode(r.CityCode)
+	}
+	r.CityLine = cityLine(r.Postcode, r.CityLine)
 	r.StreetLine = joined(r.Number, strings.ToUpper(r.Rep), r.AFNOR)
 	if r.Type == HouseNumber {
 		r.ComplementLine = strings.ToUpper(text.Fold(r.Locality))

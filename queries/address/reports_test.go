@@ -20,9 +20,6 @@ import (
 var openReports = map[string]bool{
 	`v 8 Route de Serverette, Le Crouzet Plo, 48700 Les Laubies`: true,
 	`v Le Crouzet Plo, 8 Route de Serverette, 48700 Les Laubies`: true,
-	`v 2 rue de la république 97133 Saint-Barthélemy`:            true,
-	`v 2 rue de Hollande 97150 Saint-Martin`:                     true,
-	`v Bastia 2B033`:                                             true,
 	`a 109 rue de la montat`:                                     true,
 }
 

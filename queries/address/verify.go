@@ -1,6 +1,7 @@
 package address
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (e *Engine) verify(ctx context.Context, query *Query, q *parse.Question) (o
 		return nil, nil, err
 	}
 	for i := range found.Best {
-		if found.Best[i].Score < search.Accepted || len(out) == query.Limit || e.isUnmapped(query.CityCode) {
+		if found.Best[i].Score < search.Accepted || len(out) == query.Limit || e.isUnmapped(cmp.Or(query.CityCode, q.Postcode.Corsican)) {
 			break
 		}
 		out = append(out, e.match(query, found, i))

@@ -52,6 +52,14 @@ func (c *Commune) Postcodes() []string {
 	return codes
 }
 
+// OnlyPostcode is the commune's postcode if it has exactly one, otherwise it is empty.
+func (c *Commune) OnlyPostcode() string {
+	if len(c.postcodes) != postcodeLength {
+		return ""
+	}
+	return c.postcodes
+}
+
 // HasPostcode reports whether the commune has a postcode.
 func (c *Commune) HasPostcode(postcode string) bool {
 	if len(postcode) != postcodeLength {

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"strconv"
+	"strings"
 
 	"lieudit/queries/address/text"
 )
@@ -17,6 +18,10 @@ type Postcode struct {
 	Short   uint32
 	ShortAt Mask
 
+	// Corsican is an INSEE code with a letter, as those of Corsica have: 2A004. Its terms are among At where no postcode was
+	// typed beside it. It is empty if there is none.
+	Corsican string
+
 	// The digits at the end of an unfinished line may become a postcode in [From, To). PrefixAt is their term. IsOpen says that
 	// they may as well be the house number, since no other number was typed.
 	From, To uint32
@@ -27,6 +32,7 @@ type Postcode struct {
 // readPostcode reads the last word of five digits as the postcode, or the last words of two and three digits: 48
 // 000. The number of a post box is none. Without a postcode it reads a partial one.
 func (q *Question) readPostcode() {
+	code := q.readCorsican()
 	for i := len(q.Terms) - 1; i >= 0; i-- {
 		t := q.Terms[i]
 		if !t.Digits || t.Tail != "" {
@@ -34,14 +40,34 @@ func (q *Question) readPostcode() {
 		}
 		if len(t.Typed) == 5 && !q.isBoxNumber(i) {
 			q.setPostcode(t.Typed, Bit(i))
+			q.Postal |= code
 			return
 		}
 		if q.isSplitPostcode(i) {
 			q.setPostcode(q.Terms[i-1].Typed+t.Typed, Bit(i)|Bit(i-1))
+			q.Postal |= code
 			return
 		}
 	}
+	if code != 0 {
+		q.Postcode.At = code
+		return
+	}
 	q.readPartialPostcode()
+}
+
+// readCorsican reads an INSEE code of Corsica, and answers its terms. It is three of them, because digits and letters part
+// each other.
+func (q *Question) readCorsican() Mask {
+	for i := 0; i+2 < len(q.Terms); i++ {
+		two, letter, rest := q.Terms[i], q.Terms[i+1], q.Terms[i+2]
+		isGlued := letter.Glued && rest.Glued && !two.Glued && letter.Before|rest.Before == 0
+		if isGlued && two.Typed == "2" && (letter.Typed == "a" || letter.Typed == "b") && len(rest.Typed) == 3 && rest.Digits && rest.Tail == "" {
+			q.Postcode.Corsican = "2" + strings.ToUpper(letter.Typed) + rest.Typed
+			return Span(i, i+3)
+		}
+	}
+	return 0
 }
 
 // isSplitPostcode says whether a term is the end of a postcode of two and three digits. Before a kind of street it is a house

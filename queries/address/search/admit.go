@@ -200,7 +200,7 @@ func (s *searcher) isExplained(unread parse.Mask) bool {
 
 // isPlaceConfirmed says whether the typed code, postcode and former commune are those of the candidate.
 func (s *searcher) isPlaceConfirmed(c *Candidate) bool {
-	if !s.scope.Cited.Has(c.Commune) {
+	if !s.scope.Cited.Has(c.Commune) || s.scope.Cited == nil && s.q.Postcode.Corsican != "" {
 		return false
 	}
 	isRight := c.postcode == noPostcode || c.postcode == samePostcode || c.postcode == prefixPostcode

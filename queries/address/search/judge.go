@@ -267,8 +267,17 @@ func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 }
 
 // facetOf is the facet of a candidate's row. A street has the facet that fits the typed postcode and former
-// commune, or its first.
+// commune, or its first. A row without a postcode has that of its commune.
 func (s *searcher) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
+	f := s.ownFacet(c, of)
+	if f.Postcode == 0 {
+		f.Postcode = s.tablePostcode(c.Commune)
+	}
+	return f
+}
+
+// ownFacet is that facet as the base has it.
+func (s *searcher) ownFacet(c *Candidate, of vintage.Street) vintage.Facet {
 	if c.Type == HouseNumber {
 		return s.v.RowFacet(c.Row, of)
 	}

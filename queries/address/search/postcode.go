@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"lieudit/queries/address/parse"
-	"lieudit/queries/address/vintage"
 )
 
 // PostcodeText writes a postcode as it is typed.
@@ -136,27 +135,47 @@ func (s *searcher) communePostcode(commune uint32) uint32 {
 			return codes.At(i)
 		}
 	}
+	if codes.Len() == 0 {
+		return s.tablePostcode(commune)
+	}
 	return codes.At(0)
+}
+
+// tablePostcode is the postcode that the table has for a commune whose rows have none, as those of some overseas territories:
+// the typed one, or the only one. It is 0 if there are several.
+func (s *searcher) tablePostcode(commune uint32) uint32 {
+	known, ok := s.x.table.ByCode(s.v.Commune(commune).String())
+	switch {
+	case !ok:
+		return 0
+	case s.postcode != 0 && known.HasPostcode(PostcodeText(s.postcode)):
+		return s.postcode
+	}
+	return parse.Number(known.OnlyPostcode())
 }
 
 // hasPostcode says whether the typed postcode is one of a commune's.
 func (s *searcher) hasPostcode(commune uint32) bool {
-	return s.postcode != 0 && hasPostcode(s.v, commune, s.postcode)
-}
-
-func hasPostcode(v *vintage.Vintage, commune, postcode uint32) bool {
-	codes := v.CommunePostcodes(commune)
+	if s.postcode == 0 {
+		return false
+	}
+	codes := s.v.CommunePostcodes(commune)
 	for i := range codes.Len() {
-		if codes.At(i) == postcode {
+		if codes.At(i) == s.postcode {
 			return true
 		}
 	}
-	return false
+	return codes.Len() == 0 && s.tablePostcode(commune) == s.postcode
 }
 
-// isCode says whether the five digits that were typed are the INSEE code of a commune.
+// isCode reports whether the five signs that were typed are the INSEE code of a commune.
 func (s *searcher) isCode(commune uint32) bool {
-	return s.q.Postcode.Code != 0 && s.v.Commune(commune).String() == PostcodeText(s.q.Postcode.Code)
+	p := &s.q.Postcode
+	if p.Code == 0 && p.Corsican == "" {
+		return false
+	}
+	code := s.v.Commune(commune).String()
+	return code == p.Corsican || p.Code != 0 && code == PostcodeText(p.Code)
 }
 
 // postcodeIsNext says whether term i belongs to the postcode.
