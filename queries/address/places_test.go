@@ -1,6 +1,7 @@
 package address
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
 	"lieudit/queries/address/text"
 )
 
@@ -119,6 +121,47 @@ func TestAnAddressInAnUnknownCommuneIsNotFoundElsewhere(t *testing.T) {
 	}
 }
 
+func TestAWrongPostcodeBesideACommuneIsCorrected(t *testing.T) {
+	t.Parallel()
+	o := addresstest.Lozere(t)
+	e := engineFor(t, o.Vintage)
+	i := 0
+	for r := range everyHouse(o.Rows, 97) {
+		wrong := []byte(r.CodePostal)
+		at := i % 5
+		wrong[at] = '0' + (wrong[at]-'0'+byte(1+i%9))%10
+		for _, code := range []string{string(wrong), "84000", "75011"} {
+			line := fmt.Sprintf("%d%s %s %s %s", r.Numero, r.Rep, r.Voie, code, r.Commune)
+			m, ok := firstMatch(t, e, line)
+			isOne := isOneCommune(e, r.Commune)
+			isNear := commune.DepartmentOf(code) == commune.DepartmentOf(r.CodePostal)
+			switch {
+			case !ok && isOne:
+				t.Errorf("%q: nothing", line)
+			case ok && text.Fold(m.Street) != text.Fold(r.Voie) || ok && m.CityCode != r.CodeInsee:
+				t.Errorf("%q: %s", line, m.Label)
+			case ok && m.Score > 0.85 && code[2] != '9': // which may be one of CEDEX
+				t.Errorf("%q: %v", line, m.Score)
+			case ok && m.IsResolved && !isNear && len(e.table.ByPostcode(code)) > 0:
+				t.Errorf("%q resolves", line)
+			case ok && m.Components.Postcode.Status != Corrected:
+				t.Errorf("%q: the postcode is %s", line, m.Components.Postcode.Status)
+			}
+		}
+		i++
+	}
+	t.Logf("%d rows", i)
+}
+
+// isOneCommune reports whether a name is that of one commune alone, of which Lozère has one.
+func isOneCommune(e *Engine, name string) bool {
+	codes := map[string]bool{}
+	for _, c := range e.table.Named(text.Terms(name)) {
+		codes[cmp.Or(c.Parent, c.Code)] = true
+	}
+	return len(codes) == 1
+}
+
 // firstMatch is the best match of a line.
 func firstMatch(t *testing.T, e *Engine, line string) (m Match, ok bool) {
 	t.Helper()
@@ -130,6 +173,30 @@ func firstMatch(t *testing.T, e *Engine, line string) (m Match, ok bool) {
 		return m, false
 	}
 	return found[0], true
+}
+
+func TestAnotherPostcodeOfTheCityIsCorrectedWhereTheAddressIsThereOnce(t *testing.T) {
+	t.Parallel()
+	o := addresstest.RealRows(t)
+	e := engineFor(t, o.Vintage)
+	asked := 0
+	for r := range everyHouse(o.Rows, 1) {
+		if r.CodePostal != "69001" || asked >= 300 {
+			continue
+		}
+		for _, code := range []string{"69004", "69002"} {
+			line := fmt.Sprintf("%d%s %s %s", r.Numero, r.Rep, r.Voie, code)
+			m, ok := firstMatch(t, e, line)
+			if ok && m.Postcode == code {
+				continue // a street of the typed postcode that is alike
+			}
+			asked++
+			if !ok || m.ID != r.ID || m.Score > 0.8 || m.IsResolved || m.Components.Postcode.Status != Corrected {
+				t.Errorf("%q: %v %s %.4f, resolved %v", line, ok, m.Label, m.Score, m.IsResolved)
+			}
+		}
+	}
+	t.Logf("%d lines", asked)
 }
 
 func TestTheFormsInWhichMapsShowAnAddressAreRead(t *testing.T) {

@@ -52,7 +52,7 @@ func (e *Engine) reasonOf(query *Query, found *search.Result, i int, x *search.E
 		return CityUnknown
 	case city == Unconfirmed || c.IsDoubted || x.IsFromPlace:
 		return CityContradicted
-	case p.Postcode.Typed != "" && !e.AdmitsPostcode(p.Postcode.Typed, &m.Record):
+	case c.IsContradicted || p.Postcode.Typed != "" && !e.AdmitsPostcode(p.Postcode.Typed, &m.Record):
 		return PostcodeContradicted
 	case !m.isCommuneAlone():
 		return StreetAbsent

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"cmp"
+
 	"lieudit/queries/address/parse"
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
@@ -26,16 +28,53 @@ func (s *searcher) admits(c *Candidate) bool {
 	return s.admitsPostcode(c)
 }
 
-// admitsPostcode says whether the typed postcode lets a candidate be meant.
+// admitsPostcode reports whether the typed postcode lets a candidate be meant. Beside the name of a commune a wrong one is
+// forgiven, one of another department only where nothing else can be meant. Without a name an existing postcode binds; of
+// the same commune or city another one is forgiven where street and number are confirmed.
 func (s *searcher) admitsPostcode(c *Candidate) bool {
-	isNamed := c.name != vintage.None && c.sim >= boundSim || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
-	switch c.postcode {
-	case regionPostcode:
+	isNamed := s.isNamedPlace(c)
+	switch {
+	case c.postcode == regionPostcode:
+		c.IsContradicted = !s.isInDepartmentOf(s.q.Postcode.Code, c)
 		return isNamed && (c.Street == vintage.None || c.streetFit >= fitsFairly)
-	case otherPostcode:
-		return c.postcodePrefix != 0 && isNamed && s.q.Postcode.Code == 0
+	case c.postcode == otherPostcode && c.postcodePrefix != 0 && s.q.Postcode.Code == 0:
+		return isNamed
+	case c.postcode == otherPostcode:
+		c.IsContradicted = true
+		return s.q.Postcode.Code != 0 && isNamed && c.sim >= confirmedSim && s.isAddressConfirmed(c) && s.namesOneCommune(c.place)
+	case c.postcode == nearPostcode:
+		c.IsContradicted = s.q.Postcode.Code != 0 && !s.isInDepartmentOf(s.q.Postcode.Code, c)
+	case c.postcode == cityPostcode && !isNamed && c.Street != vintage.None && !s.q.Completing && !s.isCedex():
+		c.IsContradicted = true
+		return s.isAddressConfirmed(c) && !c.isMissing
 	}
 	return true
+}
+
+// isNamedPlace reports whether the words or a code name the commune of a candidate.
+func (s *searcher) isNamedPlace(c *Candidate) bool {
+	return c.name != vintage.None && c.sim >= boundSim || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
+}
+
+// isAddressConfirmed reports whether the name of a street is confirmed, and the number if the street has it.
+func (s *searcher) isAddressConfirmed(c *Candidate) bool {
+	return c.Street != vintage.None && c.isCertain && !c.IsAmbiguous && !c.lacksRep && !s.hasUnread(c)
+}
+
+// namesOneCommune reports whether the words of a place are the name of one commune alone, former ones and those of which
+// the vintage has no row included.
+func (s *searcher) namesOneCommune(p place) bool {
+	at := p.at &^ p.departmentAt
+	if at == 0 {
+		return false
+	}
+	known := s.x.table.Named(s.q.Terms[at.First() : at.Last()+1])
+	for _, c := range known {
+		if cmp.Or(c.Parent, c.Code) != cmp.Or(known[0].Parent, known[0].Code) {
+			return false
+		}
+	}
+	return len(known) > 0
 }
 
 // isElsewhere says whether words name a commune that the candidate does not lie in. Words name one behind a

@@ -37,6 +37,8 @@ type Candidate struct {
 	IsSound   bool  // every typed word is confirmed letter for letter
 	IsDoubted bool  // a user must confirm it: it lies in another commune, or a reading is open
 
+	IsContradicted bool // a user must confirm it: the typed postcode is that of another department, or binds where no commune was typed
+
 	place
 	alignment
 	number

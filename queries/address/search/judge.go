@@ -359,6 +359,7 @@ const unknownPlaceSim = 50
 func (s *searcher) evidenceOf(c *Candidate) evidence {
 	e := evidence{hasStreet: c.Street != vintage.None, streetFit: c.streetFit, postcode: c.postcode, isElsewhere: c.IsDoubted,
 		hasCode: s.scope.Cited != nil, isCoded: s.scope.Cited.Has(c.Commune), hasNumber: c.IsTyped()}
+	e.most = s.mostMiscoded(c)
 	if c.name != vintage.None {
 		e.hasPlace, e.placeSim, e.isLate = true, c.sim, c.isLate
 		e.isOldOther = s.isOld(c.name) && c.Type != Municipality && c.facet.Old != c.name
@@ -379,6 +380,20 @@ func (s *searcher) evidenceOf(c *Candidate) evidence {
 		e.number = numberOtherRep
 	}
 	return e
+}
+
+// mostMiscoded is the highest score that a street or an address may have beside the typed postcode if that is a wrong one, or 0.
+func (s *searcher) mostMiscoded(c *Candidate) int32 {
+	isWrong := c.postcode == cityPostcode || c.postcode == nearPostcode || c.postcode == regionPostcode || c.postcode == otherPostcode
+	switch {
+	case !isWrong || c.Street == vintage.None || s.q.Postcode.Code == 0 || s.isCedex():
+		return 0
+	case c.postcode == cityPostcode && !s.isNamedPlace(c):
+		return maxUnnamedMiscoded
+	case s.isNamedPlace(c) || c.otherNames != 0:
+		return maxMiscodedScore
+	}
+	return 0
 }
 
 // addCandidate scores a candidate and shortlists it if the scope lets it through. The list also keeps candidates

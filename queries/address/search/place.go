@@ -568,7 +568,7 @@ func isMentioned(parts []mention, at parse.Mask) bool {
 func (s *searcher) isInDepartment(part mention, all []place) bool {
 	typed := PostcodeText(s.q.Postcode.Code)
 	agrees := func(code string) bool {
-		return commune.DepartmentOf(code) == commune.DepartmentOf(typed) || len(code) > 1 && code[:1] == "2" && typed[:2] == "20" && code[1] > '9'
+		return commune.DepartmentOf(code) == commune.DepartmentOf(typed) || typed[:2] == "20" && isCorsican(code)
 	}
 	for i := range all {
 		if p := &all[i]; p.name != vintage.None && p.at&^p.departmentAt == part.at && p.sim >= literalSim && agrees(s.v.Commune(p.commune).String()) {

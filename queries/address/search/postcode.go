@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lieudit/queries/address/commune"
 	"lieudit/queries/address/parse"
 )
 
@@ -28,6 +29,7 @@ func (s *searcher) readPostcode() {
 		return
 	case p.Code != 0 && s.isKnownPostcode(p.Code):
 		s.postcode = p.Code
+		s.city = s.cityOf(p.Code)
 		return
 	case s.isCedex():
 		return
@@ -42,6 +44,30 @@ func (s *searcher) readPostcode() {
 		}
 	}
 	s.nearCommunes = NewArea(communes)
+}
+
+// cityOf are the communes of a postcode of Paris, Lyon or Marseille, with all arrondissements of the city, or of one that the
+// table alone has. It is nil for any other. People take one arrondissement for another.
+func (s *searcher) cityOf(postcode uint32) Area {
+	if n := postcode / 1000; n != 75 && n != 69 && n != 13 && s.v.PostcodeCommunes(postcode).Len() > 0 {
+		return nil
+	}
+	var all []uint32
+	add := func(c *commune.Commune) {
+		if ordinal, ok := s.v.CommuneOf(c.Code); ok {
+			all = append(all, ordinal)
+		}
+	}
+	for _, c := range s.x.table.ByPostcode(PostcodeText(postcode)) {
+		add(c)
+		if c.Kind != commune.Arrondissement {
+			continue
+		}
+		for _, part := range s.x.table.Children(c.Parent) {
+			add(part)
+		}
+	}
+	return NewArea(all)
 }
 
 // isCedex says whether the typed postcode is one of post offices alone. CEDEX was typed, or no commune has the
@@ -106,13 +132,29 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 		return noPostcode
 	case of == p.Code || s.isCode(c.Commune) || s.isCited(c.Commune):
 		return samePostcode
-	case s.hasPostcode(c.Commune), s.isCedex() && of/1000 == p.Code/1000:
+	case s.hasPostcode(c.Commune), s.city != nil && s.city.Has(c.Commune), s.isCedex() && of/1000 == p.Code/1000:
 		return cityPostcode
-	case of/1000 == p.Code/1000:
+	case of/1000 == p.Code/1000 || s.isInDepartmentOf(p.Code, c):
 		return regionPostcode
 	}
 	return otherPostcode
 }
+
+// isInDepartmentOf reports whether a postcode is one of the department in which a candidate lies, by the candidate's own
+// postcode or by its commune.
+func (s *searcher) isInDepartmentOf(postcode uint32, c *Candidate) bool {
+	if of := c.facet.Postcode; of/1000 == postcode/1000 && (of/1000 < overseas || of/100 == postcode/100) {
+		return true
+	}
+	typed, code := commune.DepartmentOf(PostcodeText(postcode)), s.v.Commune(c.Commune).String()
+	return typed == commune.DepartmentOf(code) || typed == "20" && isCorsican(code)
+}
+
+// overseas are the first two digits of the postcodes overseas, where a department has three.
+const overseas = 97
+
+// isCorsican reports whether an INSEE code is one of Corsica, whose departments share their postcodes.
+func isCorsican(code string) bool { return len(code) > 1 && code[0] == '2' && code[1] > '9' }
 
 // isCited says whether a commune has the code that was given, where no postcode is known. The typed digits are
 // then that code.
@@ -205,6 +247,6 @@ const (
 	prefixPostcode                         // the candidate's goes on with the digits typed
 	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
 	nearPostcode                           // no commune has it, and the candidate's is one digit away
-	regionPostcode                         // another of the same department
+	regionPostcode                         // another of the same department, or of one overseas too
 	otherPostcode
 )

@@ -48,6 +48,9 @@ func (ownIndex) collect(s *searcher) {
 		}
 	}
 	if s.mayLieElsewhere() {
+		if s.city != nil {
+			s.judgeArea(s.city.within(s.scope.Communes), s.streetWords(place{}))
+		}
 		s.judgeEverywhere()
 	}
 }

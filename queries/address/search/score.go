@@ -28,6 +28,8 @@ type evidence struct {
 	number    numberFit
 
 	isElsewhere bool // the commune is not the one that was typed
+
+	most int32 // the highest score beside a wrong postcode, 0 if it is not wrong
 }
 
 // numberFit says how well the house number fits.
@@ -49,8 +51,8 @@ func (f numberFit) worth() int32 {
 }
 
 // maxElsewhereScore is the highest score of an address in another commune than the typed one. It lies below
-// likelyScore, so the search goes on.
-const maxElsewhereScore = 7900
+// likelyScore, so the search goes on, and below that of a misspelt address in the typed commune beside a wrong postcode.
+const maxElsewhereScore = 7270
 
 // score is the weighted mean of what the typed parts are worth, of 10,000. A name of a place counts slightly less
 // where no commune is expected, since it may belong to the street.
@@ -78,10 +80,26 @@ func (e *evidence) score() int32 {
 	if e.hasNumber {
 		sum.add(NumberShare, e.number.worth())
 	}
-	if e.isElsewhere {
-		return min(sum.score(), maxElsewhereScore)
+	score := sum.score()
+	if e.most > 0 {
+		score -= max(e.perfect()-e.most, 0)
 	}
-	return sum.score()
+	if e.isElsewhere {
+		return min(score, maxElsewhereScore)
+	}
+	return score
+}
+
+// The highest scores of an address beside a postcode that is not its own.
+const (
+	maxMiscodedScore   = 8500 // its commune was typed
+	maxUnnamedMiscoded = 8000 // no commune was typed
+)
+
+// perfect is the score of an address that fits in all parts but the postcode.
+func (e evidence) perfect() int32 {
+	e.streetFit, e.placeSim, e.isLate, e.isOldOther, e.number, e.isElsewhere, e.most = 1000, 100, true, false, numberFound, false, 0
+	return e.score()
 }
 
 // thousandIf is the full worth if ok, else none.

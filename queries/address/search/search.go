@@ -124,6 +124,7 @@ type searcher struct {
 	budget         *budget
 	retriever      retriever
 	postcode       uint32   // the typed one, where the vintage or the table has it
+	city           Area     // the arrondissements of the city of which it is a postcode; nil: of none
 	nearPostcodes  []uint32 // without it, the postcodes one digit away that the vintage has
 	nearCommunes   Area     // their communes
 	prefixCommunes Area     // the communes of the postcodes that unfinished digits may become
@@ -202,10 +203,29 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 			return nil, fmt.Errorf("find candidates: %w", err)
 		}
 	}
+	s.dropDoubleCorrections()
 	s.preferNumbered()
 	result.Best, result.IsParsable = s.list.best, s.isParsable()
 	result.IsTruncated = s.budget.left <= 0 || s.budget.isCut
 	return result, nil
+}
+
+// dropDoubleCorrections drops the addresses of another postcode than the one that was typed without a commune, if something
+// has the typed one, or if there are several of them.
+func (s *searcher) dropDoubleCorrections() {
+	isCorrected := func(c Candidate) bool { return c.IsContradicted && c.postcode == cityPostcode }
+	corrected, others := 0, 0
+	for i := range s.list.best {
+		switch c := &s.list.best[i]; {
+		case isCorrected(*c):
+			corrected++
+		case c.Score >= Accepted && c.Street != vintage.None:
+			others++
+		}
+	}
+	if others > 0 || corrected > 1 {
+		s.list.best = slices.DeleteFunc(s.list.best, isCorrected)
+	}
 }
 
 // preferNumbered lets the house number decide between streets of one commune that share a name and differ in their
