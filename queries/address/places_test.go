@@ -199,6 +199,33 @@ func TestAnotherPostcodeOfTheCityIsCorrectedWhereTheAddressIsThereOnce(t *testin
 	t.Logf("%d lines", asked)
 }
 
+func TestARowsOwnWordsAreItsOwn(t *testing.T) {
+	t.Parallel()
+	o := addresstest.Lozere(t)
+	e := engineFor(t, o.Vintage)
+	asked, right := 0, 0
+	for r := range everyHouse(o.Rows, 3) {
+		if r.LieuDit == "" || r.CodeInsee[:2] != "48" {
+			continue
+		}
+		for _, line := range []string{
+			fmt.Sprintf("%d%s %s, %s, %s %s", r.Numero, r.Rep, r.Voie, r.LieuDit, r.CodePostal, r.Commune),
+			fmt.Sprintf("%s, %d%s %s, %s %s", r.LieuDit, r.Numero, r.Rep, r.Voie, r.CodePostal, r.Commune),
+		} {
+			asked++
+			if m, ok := firstMatch(t, e, line); ok && m.ID == r.ID {
+				right++
+			} else if asked-right < 10 {
+				t.Logf("%q: %s (%s), want %s", line, m.Label, m.ID, r.ID)
+			}
+		}
+	}
+	t.Logf("%d of %d", right, asked)
+	if right*1000 < asked*998 {
+		t.Errorf("%d of %d lines with their lieu-dit are answered with their row", right, asked)
+	}
+}
+
 func TestTheFormsInWhichMapsShowAnAddressAreRead(t *testing.T) {
 	t.Parallel()
 	o := addresstest.Lozere(t)

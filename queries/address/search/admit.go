@@ -290,6 +290,9 @@ func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 		typed, _ := s.typedShare(c, distinctive)
 		return typed >= leastTyped
 	}
+	if !c.isWhollyTyped && s.areQualifiers(matched) {
+		return false // ancienne rue de la Fontaine is not place de l'Ancienne Halle
+	}
 	missing := distinctive &^ matched
 	isOtherType := s.hasOtherType(c, words)
 	switch {
@@ -317,6 +320,16 @@ func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 		named = c.distinctiveMatched * 100 / c.distinctiveTotal
 	}
 	return typed >= leastTyped && 2*typed+named >= leastBoth
+}
+
+// areQualifiers reports whether words are all such as "ancien", which name no street by themselves. It is false for no words.
+func (s *searcher) areQualifiers(words parse.Mask) bool {
+	for i := range s.q.Terms {
+		if words.Has(i) && !text.IsQualifier(s.q.Terms[i].Text) {
+			return false
+		}
+	}
+	return words != 0
 }
 
 // followsLink says whether a link stands before words. They then belong to the name of a street: rue de

@@ -204,8 +204,12 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	if unknown != 0 && (cityWords == 0 || s.isOtherPlace(c, unknown)) {
 		cityWords, x.IsCityUnknown = cityWords|unknown, true
 	}
+	named := c.otherNames & s.q.PlaceOnly &^ c.fuzzy // a former commune or a delivery office
+	if cityWords == 0 && c.Street != vintage.None {
+		cityWords = named
+	}
 	x.City = s.q.Typed(cityWords)
-	x.IsCitySame = c.sim >= confirmedSim && !c.IsDoubted
+	x.IsCitySame = (c.sim >= confirmedSim || cityWords != 0 && cityWords == named) && !c.IsDoubted
 	building := s.buildingWords(c)
 	strange := building | s.strangeWords(c)
 	if x.IsCityUnknown {
@@ -219,7 +223,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	if !x.IsCode || s.postcode != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode {
 		x.Postcode, x.IsCode = s.q.Typed(postcode), false
 	}
-	street := s.q.Words() &^ c.place.at &^ unknown &^ c.terms() &^ aside &^ postcode &^ c.postcodePrefix
+	street := s.q.Words() &^ cityWords &^ unknown &^ c.terms() &^ aside &^ postcode &^ c.postcodePrefix
 	if c.Street != vintage.None || !s.isExplained(street) {
 		x.Street = s.q.Typed(street)
 	}

@@ -250,7 +250,7 @@ func (s *searcher) holdsRest(c *Candidate) bool {
 func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 	left := words &^ c.used &^ s.q.Complement
 	for i, name := range [...]uint32{c.facet.LieuDit, s.oldName(c.facet), c.facet.Delivery} {
-		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None {
+		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None && s.q.Distinctive(c.used) == 0 {
 			continue // a delivery office that was typed alone is a place by itself
 		}
 		extra := s.lexicon.align(s.v.NameTerms(name), left)
@@ -258,12 +258,26 @@ func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 			i > 0 && extra.fuzzy != 0 {
 			continue
 		}
+		if i == 2 && c.name == vintage.None && (!extra.isWhole || s.isPlaceName(c.Commune, name)) {
+			continue // the name of the commune itself makes a place of its own
+		}
 		c.otherNames |= extra.used
 		left &^= extra.used
 		matched += extra.typedWeight * 95 / 100
 		c.fuzzy |= extra.fuzzy
 	}
 	return matched
+}
+
+// isPlaceName reports whether a name is one by which a commune is known.
+func (s *searcher) isPlaceName(commune, name uint32) bool {
+	terms := s.v.BareTerms(name)
+	for p, to := s.v.CommunePlaces(commune); p < to; p++ {
+		if slices.Equal(s.v.BareTerms(s.v.Place(p).Name), terms) {
+			return true
+		}
+	}
+	return false
 }
 
 // facetOf is the facet of a candidate's row. A street has the facet that fits the typed postcode and former

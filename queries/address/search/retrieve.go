@@ -13,6 +13,7 @@ const (
 	maxAligned     = 48    // streets of a place that are compared word by word
 	fewHits        = 8     // best hits that are compared even when a confirmed candidate is found
 	maxPosting     = 4_000 // streets that are read for one term
+	fewBareTypes   = 24    // streets of a kind, if no more, that are all looked at
 	maxRare        = 256   // streets that may hold a link or a kind of street for it to be looked up
 	maxPrefixTerms = 2_000 // terms that prefixes may stand for before names are read one by one
 	maxScan        = 8_000 // streets of a commune whose names are read one by one
@@ -124,7 +125,8 @@ func (s *searcher) hasSound() bool {
 // judgeStreets judges the commune and its streets that the remaining words may name, the heaviest hits first. It
 // stops at a hit that weighs less than three fifths of the best, and after a few hits at one below nine tenths
 // once a candidate is confirmed. It judges all hits while the best candidate needs a lieu-dit or the like for some
-// words, since another street may hold the same words the other way round.
+// words, since another street may hold the same words the other way round. It also judges those that hold a word which
+// the best candidate leaves unread, since the others may be the lieu-dit there.
 func (s *searcher) judgeStreets(p place) {
 	words := s.streetWords(p)
 	if p.at&s.unfinishedWord() == 0 || p.sim >= literalSim || s.q.Distinctive(words)|s.innerTypes(words) != 0 {
@@ -132,7 +134,12 @@ func (s *searcher) judgeStreets(p place) {
 		for i, h := range hits {
 			weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && s.hasSound()
 			if weak && !s.isSplit() {
-				break
+				if !s.leavesWords(p, i) {
+					break
+				}
+				if s.list.first() != nil && !s.holdsLeftWord(h.street) {
+					continue
+				}
 			}
 			s.judge(p, h.street)
 		}
@@ -152,6 +159,36 @@ func (s *searcher) unfinishedWord() parse.Mask {
 func (s *searcher) isSplit() bool {
 	c := s.list.first()
 	return c != nil && c.IsSound && c.otherNames != 0
+}
+
+// leavesWords reports whether the best candidate lies in a place and leaves words unread that another street may hold. If there is
+// no candidate at all, the first hits may hold what is meant.
+func (s *searcher) leavesWords(p place, hit int) bool {
+	c := s.list.first()
+	if c == nil {
+		return hit < fewHits
+	}
+	return c != nil && c.Commune == p.commune && c.Street != vintage.None && s.leftWords(c) != 0
+}
+
+// leftWords are the words that tell streets apart and that a candidate leaves unread.
+func (s *searcher) leftWords(c *Candidate) parse.Mask {
+	return s.q.Distinctive(c.unread) &^ s.q.PlaceOnly
+}
+
+// holdsLeftWord reports whether the name of a street holds a word, letter for letter, that the best candidate leaves unread.
+func (s *searcher) holdsLeftWord(street uint32) bool {
+	left := s.leftWords(s.list.first())
+	name := s.v.NameTerms(s.v.StreetName(street))
+	s.budget.left -= name.Len()
+	for i := range s.q.Terms {
+		for j := range name.Len() {
+			if left.Has(i) && s.lexicon.sim(i, name.At(j)) >= literalSim {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // judgeRivals judges the streets of a place that hold nine tenths of the distinctive words that the best candidate
@@ -184,7 +221,7 @@ func (s *searcher) findStreets(p place, words parse.Mask) []hit {
 		if len(all) > fewHits {
 			s.addTypeWeights(all, words&^distinctive, from, to)
 		}
-		return s.rankHits(all, words)
+		return s.rankHits(s.addBareTypes(all, words&^distinctive, from, to), words)
 	}
 	if s.hasSound() {
 		return s.rankHits(all, words)
@@ -196,6 +233,34 @@ func (s *searcher) findStreets(p place, words parse.Mask) []hit {
 		return s.rankHits(all, words)
 	}
 	return s.rankHits(s.sumHits(s.gatherRare(all, words&^distinctive, from, to)), words)
+}
+
+// addBareTypes adds the streets of a kind that was typed, if few have it and no hit does. Their whole name may be the kind, and
+// the other words of the line may name something else: 7 La Venelle, Les Salelles.
+func (s *searcher) addBareTypes(all []hit, words parse.Mask, from, to uint32) []hit {
+	for i := range s.q.Terms {
+		if !words.Has(i) || !s.q.IsStreetType(i) || len(s.lexicon.alternatives[i]) == 0 || i == s.q.Unfinished {
+			continue
+		}
+		streets := s.v.StreetsWith(s.lexicon.alternatives[i][0].term).Within(from, to)
+		s.budget.left -= 4
+		if streets.Len() > fewBareTypes {
+			continue
+		}
+		c, isHeld := cursor{column: streets}, false
+		for j := range all {
+			isHeld = isHeld || c.seek(all[j].street)
+		}
+		if isHeld {
+			continue
+		}
+		least := maxWeight(all)*3/5 + 1 // so that it is judged
+		for j := range streets.Len() {
+			all = append(all, hit{streets.At(j), least})
+		}
+		return s.sumHits(all)
+	}
+	return all
 }
 
 // addTypeWeights adds the weight of the kinds of streets that were typed. They order many hits that hold the same
