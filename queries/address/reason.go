@@ -58,7 +58,7 @@ func (e *Engine) reasonOf(query *Query, found *search.Result, i int, x *search.E
 		return StreetAbsent
 	case m.NumberTyped && !m.NumberFound:
 		return NumberAbsent
-	case x.HasUnread || len(p.Unknown) > 0:
+	case x.HasUnread || x.MayBeOther || len(p.Unknown) > 0:
 		return WordsUnknown
 	case i > 0 || c.IsAmbiguous || !m.isAhead():
 		return SeveralFit

@@ -108,7 +108,7 @@ func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
 	err := s.PrintFields(
 		"created", count(r.Created), "updated", count(r.Updated), "unchanged", count(r.Unchanged),
 		"reactivated", count(r.Reactivated), "deactivated", count(r.Deactivated),
-		"placed by address", count(r.Geocoded), "without position", describeUnplaced(r.Unlocated),
+		"placed by address", count(r.Geocoded), "without position", describeUnplaced(r.Unlocated, r.Unplaced),
 		"active", fmt.Sprintf("%s, before %s", terminal.GroupThousands(r.ActiveAfter), terminal.GroupThousands(r.ActiveBefore)),
 		"capacity", fmt.Sprintf("%s of %s, at most %s", terminal.GroupThousands(r.AccountActive+r.ActiveAfter-r.ActiveBefore), terminal.GroupThousands(r.Capacity), terminal.GroupThousands(r.Ceiling)),
 	)
@@ -168,13 +168,18 @@ func sortedKeys(m map[string]int) []string {
 }
 
 // describeUnplaced counts the sites without a position and names the first ten by their ids; "" when there are none.
-func describeUnplaced(ids []string) string {
+func describeUnplaced(ids []string, reasons []body.Unplaced) string {
 	const maxShown = 10
-	shown := strings.Join(ids[:min(len(ids), maxShown)], ", ")
-	if len(ids) > maxShown {
-		shown += ", …"
+	shown := slices.Clone(ids[:min(len(ids), maxShown)])
+	for i, id := range shown {
+		if at := slices.IndexFunc(reasons, func(u body.Unplaced) bool { return u.ExternalID == id }); at >= 0 {
+			shown[i] += ": " + reasons[at].Reason
+		}
 	}
-	return terminal.EmptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", terminal.GroupThousands(len(ids)), shown))
+	if len(ids) > maxShown {
+		shown = append(shown, "…")
+	}
+	return terminal.EmptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", terminal.GroupThousands(len(ids)), strings.Join(shown, ", ")))
 }
 
 // describeStops is the error of an import that looks wrong; nil with --confirm, or where nothing does.

@@ -191,7 +191,7 @@ func (s *searcher) strangeWords(c *Candidate) parse.Mask {
 	if c.Type != HouseNumber {
 		return out
 	}
-	apart := s.lightWords(c) & c.unread &^ c.unknown &^ s.q.Phrases &^ s.beforeNumber(c)
+	apart := s.lightWords(c) & c.unread &^ c.unknown &^ s.q.Phrases &^ s.beforeNumber(c) &^ s.q.Corner
 	if c.name != vintage.None && c.sim >= literalSim {
 		apart |= c.unread & s.q.PlaceOnly &^ s.q.Phrases // a part of town, or what stands there
 	}
@@ -225,7 +225,7 @@ func (s *searcher) hasBareTail(c *Candidate) bool {
 	if c.Street == vintage.None || c.contiguous == 0 || c.unknown != 0 {
 		return c.unknown != 0
 	}
-	bare := c.unread &^ s.q.Complement &^ s.q.PlaceOnly &^ parse.Span(0, c.contiguous.Last())
+	bare := c.unread &^ s.q.Complement &^ s.q.PlaceOnly &^ s.q.Corner &^ parse.Span(0, c.contiguous.Last())
 	second := s.secondStreet(c) & bare &^ s.q.Phrases
 	if second != 0 && s.q.Terms[second.First()].Before&(text.Break|text.Open) != 0 {
 		bare &^= second

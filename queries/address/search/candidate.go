@@ -183,7 +183,7 @@ type Explanation struct {
 	IsCityUnknown bool // City holds words that do not name the commune of the candidate
 	IsCode        bool // the typed digits are the INSEE code of the commune
 	IsFromPlace   bool // words of the street also name a commune elsewhere
-	HasUnread     bool // words are left that nothing explains
+	HasUnread     bool // words other than kinds of streets are left that nothing explains
 	MayBeOther    bool // words behind the street, or one that the base has elsewhere, may make another street of it
 }
 
@@ -227,8 +227,9 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	if c.Street != vintage.None || !s.isExplained(street) {
 		x.Street = s.q.Typed(street)
 	}
-	x.HasUnread = !s.isExplained(c.unread &^ unknown &^ strange)
-	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && !x.HasUnread
+	left := c.unread &^ unknown &^ strange &^ s.q.Corner
+	x.HasUnread = !s.isExplained(left &^ s.q.StreetTypes(left))
+	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(left)
 	x.Unknown, x.MayBeOther = s.typedWords(strange), s.hasBareTail(c) || c.isRespelt
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
