@@ -230,7 +230,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	left := c.unread &^ unknown &^ strange &^ s.q.Corner
 	x.HasUnread = !s.isExplained(left &^ s.q.StreetTypes(left))
 	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(left)
-	x.Unknown, x.MayBeOther = s.typedWords(strange), s.hasBareTail(c) || c.isRespelt
+	x.Unknown, x.MayBeOther = s.typedWords(strange&^s.q.Complement), s.hasBareTail(c) || c.isRespelt
 	x.Complement = s.q.Typed(aside &^ s.country())
 	return x
 }
