@@ -58,6 +58,7 @@ func TestWordsBesideAConfirmedAddressAreAComplement(t *testing.T) {
 			"behind, in capitals":          strings.ToUpper(text.Fold(fmt.Sprint(number(&r), " ", r.Voie, " ", beside, " ", r.CodePostal, " ", r.Commune))),
 			"ahead of the number":          fmt.Sprint(beside, " ", number(&r), " ", r.Voie, " ", r.CodePostal, " ", r.Commune),
 			"set off":                      fmt.Sprint(number(&r), " ", r.Voie, ", ", beside, ", ", r.CodePostal, " ", r.Commune),
+			"behind, without number":       fmt.Sprint(r.Voie, " ", beside, " ", r.CodePostal, " ", r.Commune),
 			"in parentheses":               fmt.Sprint(number(&r), " ", r.Voie, " (", beside, ") ", r.CodePostal, " ", r.Commune),
 		} {
 			found, err := e.Verify(t.Context(), Query{Text: line, Limit: 2})
@@ -66,13 +67,37 @@ func TestWordsBesideAConfirmedAddressAreAComplement(t *testing.T) {
 				continue
 			}
 			m := found[0]
-			if m.Street != r.Voie || m.CityCode != r.CodeInsee || !m.NumberFound || m.Verdict == Exact && m.Components.Unknown != nil {
+			if m.Street != r.Voie || m.CityCode != r.CodeInsee || m.NumberFound != m.NumberTyped || m.Verdict == Exact && m.Components.Unknown != nil {
 				t.Errorf("%s: %q: %s, %s (%.2f)", kind, line, m.Verdict, m.Label, m.Score)
 			}
 			if isBare := strings.HasPrefix(kind, "behind"); isBare && m.Components.Unknown != nil && m.IsResolved {
 				t.Errorf("%s: %q resolves to %s", kind, line, m.Label)
 			}
 		}
+	}
+}
+
+func TestWordsBesideAMisspeltStreetAreAComplement(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	known := vocabulary(t)
+	asked, wrong := 0, []string{}
+	for i, r := range streetRows(t, 400) {
+		words := strings.Fields(text.Fold(r.Voie))
+		last := words[len(words)-1]
+		if len(last) < 6 || isWordOf(known, last[:3]+last[4:]) {
+			continue
+		}
+		words[len(words)-1] = last[:3] + last[4:]
+		asked++
+		line := fmt.Sprint(number(&r), " ", strings.Join(words, " "), " ", besides[i%len(besides)], " ", r.CodePostal, " ", r.Commune)
+		found, err := e.Verify(t.Context(), Query{Text: line, Limit: 1})
+		if err != nil || len(found) == 0 || found[0].Street != r.Voie || !found[0].NumberFound || found[0].Verdict == Exact {
+			wrong = append(wrong, line)
+		}
+	}
+	if asked < 150 || len(wrong)*100 > 5*asked {
+		t.Errorf("%d of %d questions are not answered with their street, want 5 in 100 at most: %q", len(wrong), asked, wrong)
 	}
 }
 
@@ -109,18 +134,22 @@ func TestAStreetThatExtendsAnotherIsNotIt(t *testing.T) {
 	e := engineOf(t, kept)
 	taken := 0
 	for _, r := range asked {
-		line := fmt.Sprint(number(&r), " ", r.Voie, " ", r.CodePostal, " ", r.Commune)
-		found, err := e.Verify(t.Context(), Query{Text: line, Limit: 1})
-		if err != nil || len(found) == 0 || found[0].Components.Unknown == nil {
-			continue
-		}
-		taken++
-		if m := found[0]; m.IsResolved || m.Verdict == Exact {
-			t.Errorf("%q: %s, %s (%.2f), unknown %q", line, m.Verdict, m.Label, m.Score, m.Components.Unknown)
+		for _, line := range []string{
+			fmt.Sprint(number(&r), " ", r.Voie, " ", r.CodePostal, " ", r.Commune),
+			fmt.Sprint(r.Voie, " ", r.CodePostal, " ", r.Commune),
+		} {
+			found, err := e.Verify(t.Context(), Query{Text: line, Limit: 1})
+			if err != nil || len(found) == 0 || found[0].Components.Unknown == nil {
+				continue
+			}
+			taken++
+			if m := found[0]; m.IsResolved || m.Verdict == Exact {
+				t.Errorf("%q: %s, %s (%.2f), unknown %q", line, m.Verdict, m.Label, m.Score, m.Components.Unknown)
+			}
 		}
 	}
-	if len(asked) < 100 || taken*100 > len(asked)*7 {
-		t.Errorf("%d of %d are taken for another street, want 7 in 100 at most", taken, len(asked))
+	if len(asked) < 100 || taken*100 > 2*len(asked)*7 {
+		t.Errorf("%d of %d are taken for another street, want 7 in 100 at most", taken, 2*len(asked))
 	}
 }
 

@@ -118,7 +118,8 @@ func isPartWord(word string) bool {
 	case "bat", "batiment", "batiments", "batim", "bt", "apt", "appt", "app", "appart", "appartement", "appartements", "porte", "pte",
 		"esc", "escalier", "hall", "etage", "etg", "lot", "cellule", "cel", "local", "box", "cage", "bloc", "aile", "studio", "villa",
 		"pavillon", "logement", "log", "niveau", "bal", "parking", "garage", "bureau", "entree", "ilot", "maison", "immeuble", "imm",
-		"residence", "res", "chalet", "tour", "secteur", "stand", "magasin", "chambre", "plot", "bungalow", "mobilhome":
+		"residence", "res", "chalet", "tour", "secteur", "stand", "magasin", "chambre", "plot", "bungalow", "mobilhome", "entrepot", "hangar",
+		"atelier", "module", "boutique", "salle", "unite", "depot":
 		return true
 	}
 	return false

@@ -33,13 +33,29 @@ func (s *searcher) wordsAside(c *Candidate, words parse.Mask) (unknown parse.Mas
 	return left
 }
 
-// isPinned reports whether a candidate is an address that needs no other word: each word of its street is confirmed, and
-// they stand together; the street has the number; and the place is certain.
+// typoSim is the least likeness of a misspelt word of a street beside which unknown words may stand: one letter of five.
+const typoSim = 77
+
+// isPinned reports whether a candidate is an address that needs no other word: each word of its street is confirmed, but for
+// a letter of one that the base lacks, and they stand together; the street has the number, or none was typed and its kind
+// was; and the place is certain.
 func (s *searcher) isPinned(c *Candidate) bool {
-	if c.Type != HouseNumber || !c.isCertain || c.IsAmbiguous || c.lacksRep || c.used != c.contiguous {
+	if !c.isWhole || c.used != c.contiguous || c.fuzzy != 0 && (c.fuzzySim < typoSim || s.hasExactWord(c.fuzzy)) {
 		return false
 	}
-	return s.q.Distinctive(c.used)|s.innerTypes(c.used) != 0 && (s.isPlaced(c) || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune))
+	isNumberRight := c.Type == HouseNumber && !c.IsAmbiguous && !c.lacksRep || c.Type == Street && !c.IsTyped() && s.opensWithType(c)
+	isPlaceRight := s.isPlaced(c) || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
+	return isNumberRight && isPlaceRight && s.q.Distinctive(c.used)|s.innerTypes(c.used) != 0
+}
+
+// hasExactWord reports whether some term of the base spells a word of a set.
+func (s *searcher) hasExactWord(words parse.Mask) bool {
+	for i := range s.q.Terms {
+		if words.Has(i) && s.lexicon.hasExact(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAside reports whether the terms [from, to) stand beside the name of a candidate's street and are no part of it.

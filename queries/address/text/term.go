@@ -67,7 +67,7 @@ func expandWord(words []Word, i int) (first, second string) {
 	if w == "pt" && i > 0 && (words[i-1].Text == "rd" || words[i-1].Text == "rond") {
 		return "point", ""
 	}
-	isSuffix := i > 1 && words[i-1].Glued && words[i-2].Number() // 12a imp
+	isSuffix := i > 1 && words[i-2].Number() && (words[i-1].Glued || words[i-1].Text == "a") // 12a imp, 12 A RTE
 	if i > 0 && !isSuffix && ClassOf(words[i-1].Text) == StopWord && (expandStreetType(w) != "" || w == "cap") {
 		return w, ""
 	}
