@@ -13,7 +13,8 @@ import (
 // by one, and then no place at all. The looser readings of searcher.search follow only where nothing holds all words.
 
 const (
-	maxVisited  = 8_000 // streets that are read for one place
+	maxVisited  = 8_000 // streets whose names are read for one place
+	skipsAVisit = 8     // streets without high enough a number that are passed by in the time of a visit
 	enoughBegun = 24    // of those that begin as typed and have the number, after which no more are read
 	fewHeld     = 24    // of those that hold the words in another order and have the number
 	fewLacking  = 16    // of those that lack the typed number
@@ -31,12 +32,20 @@ func (s *searcher) complete() bool {
 		}
 	}
 	for _, area := range s.completedAreas() {
-		s.completeArea(area)
+		if s.completeArea(area); s.hasEnoughBegun() {
+			break
+		}
 		s.completeBegunPlaces(area)
 	}
 	s.levelScores()
 	best := s.list.first()
 	return best != nil && best.Score >= placedScore && best.isComplete()
+}
+
+// hasEnoughBegun reports whether more answers go on with the line as it was typed than are ever shown. No other reading is looked at then.
+func (s *searcher) hasEnoughBegun() bool {
+	n := min(enoughBegun, maxShortlisted) - 1
+	return len(s.list.best) > n && s.list.best[n].isComplete() && s.list.best[n].beginsSo
 }
 
 // levelScores lets no answer score higher than those before it.
@@ -77,6 +86,7 @@ type heldWords struct {
 	at     parse.Mask // the words that name the place
 	need   parse.Mask // all others but links and numbers
 	digits parse.Mask // numbers, of which one may be the house number
+	number uint32     // the house number, if that is the only one; a street that has no higher one has not this one either
 	whole  bool       // the name must have no further words, since those that were typed are not distinctive
 }
 
@@ -92,6 +102,9 @@ func (s *searcher) heldWords(at parse.Mask) heldWords {
 		if s.q.IsStopWord(i) && i != s.q.Unfinished {
 			h.need &^= parse.Bit(i)
 		}
+	}
+	if n := s.q.HouseNumber(0, at); n.Count == 1 && s.q.AreOneNumber(h.digits) && !s.q.Postcode.IsOpen {
+		h.number = n.Choices[0].Number
 	}
 	return h
 }
@@ -227,9 +240,12 @@ func communesOf(g vintage.Gazetteer, v *vintage.Vintage) Area {
 // importance: those that begin as typed before others. Where none has the number, they are some that lack it.
 func (s *searcher) holders(h heldWords, area Area) []uint32 {
 	var begun, found, lacking []uint32
-	visited := 0
+	left := maxVisited * skipsAVisit
 	s.eachOfRarest(h, area, func(street uint32) bool {
-		visited++
+		if left--; h.number > 0 && len(lacking) == fewLacking && s.v.HighestNumber(street) < h.number {
+			return left > 0
+		}
+		left -= skipsAVisit - 1
 		s.budget.left--
 		if held, ok := s.nameHolds(street, h); ok {
 			hasNumber := s.hasTypedNumber(street, held, h.at)
@@ -242,7 +258,7 @@ func (s *searcher) holders(h heldWords, area Area) []uint32 {
 				lacking = append(lacking, street)
 			}
 		}
-		return len(begun) < enoughBegun && visited < maxVisited && s.budget.left > 0
+		return len(begun) < enoughBegun && left > 0 && s.budget.left > 0
 	})
 	if found = append(begun, found...); len(found) == 0 {
 		return lacking
@@ -279,7 +295,7 @@ func (s *searcher) nameHolds(street uint32, h heldWords) (held parse.Mask, ok bo
 	for j := range name.Len() {
 		i := s.heldBy(name.At(j), left)
 		if i < 0 {
-			isWhole = isWhole && s.lexicon.weightOfTerm(name.At(j)) == linkWeight
+			isWhole = isWhole && (!h.whole || s.lexicon.weightOfTerm(name.At(j)) == linkWeight)
 			continue
 		}
 		left &^= parse.Bit(i)
@@ -325,22 +341,44 @@ func (s *searcher) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool 
 }
 
 // eachOfRarest calls yield with the streets of an area that hold the rarest of the words that must be held, in their order, until it
-// answers false. Of a word that begins very many terms it yields all streets of the area.
+// answers false. Where that is the unfinished one alone, the links right before it count as well. Where that word begins very many terms, it yields the streets with the most
+// frequent one if that is a kind of street, and else all streets.
 func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
+	words := h.need
+	if words == s.unfinishedWord() && words != 0 {
+		for i := s.q.Unfinished - 1; i >= 0 && s.q.IsStopWord(i) && !h.at.Has(i); i-- {
+			words |= parse.Bit(i)
+		}
+	}
 	pivot, least := -1, 0
 	for i := range s.q.Terms {
-		if n, ok := s.countStreets(i); ok && h.need.Has(i) && (pivot < 0 || n < least) {
+		if n := s.countStreets(i); n > 0 && words.Has(i) && (pivot < 0 || n < least) {
 			pivot, least = i, n
 		}
 	}
 	switch {
-	case pivot < 0 && h.need != 0: // the vintage lacks a word
-	case pivot >= 0 && least == 0:
+	case pivot < 0 && words != 0: // the vintage lacks the words
 	case pivot >= 0 && (pivot != s.q.Unfinished || least <= maxVisited):
 		s.eachOf(s.streetsOf(pivot), area, yield)
 	default:
+		if kind, ok := s.begunKind(least); ok && pivot >= 0 {
+			s.eachOf([]vintage.Column{s.v.StreetsWith(kind)}, area, yield)
+			return
+		}
 		s.eachIn(area, yield)
 	}
+}
+
+// begunKind is the kind of street that the unfinished word begins and that most of the streets with such a term have. It is false where
+// there is none.
+func (s *searcher) begunKind(streets int) (term uint32, ok bool) {
+	most := streets / 2
+	for t := s.lexicon.low[s.q.Unfinished]; t < s.lexicon.high[s.q.Unfinished]; t++ {
+		if n := s.v.StreetsWith(t).Len(); n > most {
+			most, term, ok = n, t, text.ClassOf(viewString(s.v.Term(t))) == text.StreetType
+		}
+	}
+	return term, ok
 }
 
 // eachIn calls yield with all streets of an area.
@@ -377,16 +415,15 @@ func (s *searcher) eachOf(columns []vintage.Column, area Area, yield func(street
 	}
 }
 
-// countStreets is how many streets hold a word, counted once for each term that it stands for. It is false where the word stands for
-// none.
-func (s *searcher) countStreets(i int) (n int, ok bool) {
+// countStreets is how many streets hold a word, counted once for each term that it stands for.
+func (s *searcher) countStreets(i int) (n int) {
 	for _, a := range s.lexicon.alternatives[i] {
 		n += s.v.StreetsWith(a.term).Len()
 	}
 	if i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
 		n += s.v.CountStreetsWith(s.lexicon.low[i], s.lexicon.high[i])
 	}
-	return n, n > 0
+	return n
 }
 
 // streetsOf are the streets that hold a word, for each term that it stands for.

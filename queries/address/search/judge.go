@@ -36,7 +36,7 @@ func (s *searcher) judge(p place, street uint32) {
 func (s *searcher) judgeNumbered(c Candidate, of vintage.Street) {
 	taken := c.used | c.place.at | c.postcodePrefix
 	c.HouseNumber = s.q.HouseNumber(c.contiguous, taken)
-	if short := s.shortPostcode(c.used); short&c.At != 0 && !s.isBeforeStreet(&c, of) {
+	if short := s.shortPostcode(c.used); short&c.At != 0 && !s.q.Completing && !s.isBeforeStreet(&c, of) {
 		c.HouseNumber = s.q.HouseNumber(c.contiguous, taken|short)
 	}
 	if c.IsTyped() && !of.Locality && s.judgeRows(c, of) && s.wantsType(HouseNumber) {

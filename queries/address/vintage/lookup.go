@@ -333,6 +333,15 @@ func (v *Vintage) FirstNumber(s Street, number uint32) uint32 {
 	return s.From + uint32(n)
 }
 
+// HighestNumber is the highest house number of a street, 0 where it has none.
+func (v *Vintage) HighestNumber(street uint32) uint32 {
+	from, to := bounded(v.streets.record(street).u32(8), v.streets.record(street+1).u32(8), v.Addresses)
+	if from == to {
+		return 0
+	}
+	return v.Number(to - 1)
+}
+
 // ByUUID finds the entity with an id_ban: its current one, else one that the program generated before the base had its
 // own.
 func (v *Vintage) ByUUID(u uuid.UUID) (Entity, bool) {
