@@ -222,3 +222,35 @@ func TestANumberThatEndsANameBelongsToIt(t *testing.T) {
 		}
 	}
 }
+
+// A number that a street does not have, and a repetition index that it does not, are not found, and keep the match from resolving.
+func TestAMissingNumberOrIndexIsNeverFound(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	known := map[string]bool{}
+	for _, r := range addresstest.Lozere(t).Rows {
+		known[fmt.Sprint(r.CodeInsee, r.Voie, " ", r.Numero, r.Rep)] = true
+	}
+	counts := map[Reason]int{}
+	for _, r := range drawRows(t, 250, func(r *ban.Row) bool { return r.Rep == "" }) {
+		for _, number := range []string{fmt.Sprint(r.Numero, " quater"), fmt.Sprint(r.Numero, "quinquies"), fmt.Sprint(r.Numero, " v"), fmt.Sprint(r.Numero + 7000)} {
+			if known[r.CodeInsee+r.Voie+" "+strings.ReplaceAll(number, " ", "")] {
+				continue
+			}
+			for i, q := range []Query{{Text: number + " " + r.Voie + ", " + r.Commune}, {Text: number + " " + r.Voie + " " + r.CodePostal + " " + r.Commune}, {Number: number, Street: r.Voie, Commune: r.Commune}} {
+				if isPostcode := i == 0 && r.Numero >= 3000; isPostcode {
+					continue // 7,000 more are five digits, and no postcode is beside them
+				}
+				if i == 1 && r.Numero >= 3000 && text.ClassOf(text.Terms(r.Voie)[0].Text) != text.StreetType {
+					continue
+				}
+				m := verified(t, e, q)
+				counts[m.Reason]++
+				if m.NumberFound || !m.NumberTyped || m.IsResolved || m.Reason != NumberAbsent {
+					t.Errorf("%s: %s, found %v, typed %v, %q", parts(q), m.Label, m.NumberFound, m.NumberTyped, m.Reason)
+				}
+			}
+		}
+	}
+	t.Logf("%v", counts)
+}

@@ -1,6 +1,11 @@
 package address
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"lieudit/queries/address/text"
+)
 
 // TestTheFirstReasonThatHoldsIsSaid asks what does not resolve. Of a match it is the match's reason, of none that of Explain.
 func TestTheFirstReasonThatHoldsIsSaid(t *testing.T) {
@@ -78,4 +83,47 @@ func TestANumberIsFoundWithItsRepetitionIndex(t *testing.T) {
 			t.Errorf("%q: found %v, want %v", line, m.NumberFound, want)
 		}
 	}
+}
+
+// Whatever is asked of a commune that is not loaded, the reason is that: real rows of other departments, on the vintage of Lozère and
+// Bondy. A commune that has the name of one that is loaded is another question.
+func TestAnAddressThatIsNotLoadedIsToldFromOneThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	asked, wrong := 0, map[string]int{}
+	rows := readRows(t, "questions/real-rows.csv.gz")
+	for i := 0; i < len(rows); i += 53 {
+		r := &rows[i]
+		if len(e.ordinals(r.CodeInsee)) > 0 || e.isNamesake(r.Commune) {
+			continue
+		}
+		street := fmt.Sprint(r.Numero, r.Rep, " ", r.Voie)
+		for form, q := range map[string]Query{
+			"label": {Text: street + " " + r.CodePostal + " " + r.Commune}, "no postcode": {Text: street + ", " + r.Commune}, "no commune": {Text: street + " " + r.CodePostal},
+			"parts": {Street: street, Postcode: r.CodePostal, Commune: r.Commune}, "code": {Street: street, CityCode: r.CodeInsee},
+			"only the commune": {Street: street, Commune: r.Commune}, "filter": {Text: street, Filter: Filter{CityCodes: []string{r.CodeInsee}}},
+		} {
+			q.Limit = 1
+			found, got, err := e.Explain(t.Context(), q)
+			if len(found) > 0 {
+				got = found[0].Reason
+			}
+			asked++
+			if err != nil || got != NotCovered {
+				wrong[form]++
+				t.Errorf("%s, %s: %q (%v), %v", form, parts(q), got, err, describe(found))
+			}
+		}
+	}
+	t.Logf("%d asked, wrong: %v", asked, wrong)
+}
+
+// isNamesake reports whether the vintage has a commune of the name, also of an old one.
+func (e *Engine) isNamesake(name string) bool {
+	for _, c := range e.table.Named(text.Terms(name)) {
+		if len(e.ordinals(c.Code)) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -90,8 +90,8 @@ func (q *Question) addNumberGroup(group numberGroup) {
 // isListWord says whether a word between two numbers makes them a list or a range: 4 à 6, 4 et 6.
 func isListWord(word string) bool { return word == "a" || word == "et" || word == "ou" || word == "au" }
 
-// readNumberGroup reads a number with its repetition index from term i on. A number of more than four digits is no
-// house number, and neither is that of a road (RD 1006). The tail "e" is allowed, because 5e is also written for 5
+// readNumberGroup reads a number with its repetition index from term i on. A number of more than four digits is seldom a house number
+// (isLongNumber), and that of a road (RD 1006) is none. The tail "e" is allowed, because 5e is also written for 5
 // E.
 func (q *Question) readNumberGroup(i int) (group numberGroup, ok bool) {
 	t := q.Terms[i]
@@ -101,7 +101,7 @@ func (q *Question) readNumberGroup(i int) (group numberGroup, ok bool) {
 	if !t.Digits {
 		return q.readNumberInLetters(i)
 	}
-	if len(t.Typed) > 4 || t.Tail != "" && t.Tail != "e" || q.isRoadNumber(i) {
+	if len(t.Typed) > 4 && !q.isLongNumber(i) || t.Tail != "" && t.Tail != "e" || q.isRoadNumber(i) {
 		return group, false
 	}
 	c := Choice{Number: Number(t.Typed), Rep: t.Tail, At: i}
@@ -120,6 +120,13 @@ func (q *Question) readNumberGroup(i int) (group numberGroup, ok bool) {
 	}
 	group.choices = append(make([]Choice, 0, 2), c)
 	return q.readDate(group), true
+}
+
+// isLongNumber reports whether five digits are a house number: in its field, or before a kind of street where the postcode stands
+// elsewhere.
+func (q *Question) isLongNumber(i int) bool {
+	isBeforeType := i+1 < len(q.Terms) && q.IsStreetType(i+1)
+	return len(q.Terms[i].Typed) == 5 && (q.isInNumberField(i) || isBeforeType && q.Postcode.Code != 0)
 }
 
 // repEnd is the term behind the repetition index that begins at term i. A letter and a Latin one are one index: 42 a bis.

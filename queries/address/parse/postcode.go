@@ -38,7 +38,7 @@ func (q *Question) readPostcode() {
 		if !t.Digits || t.Tail != "" {
 			continue
 		}
-		if len(t.Typed) == 5 && !q.isBoxNumber(i) {
+		if len(t.Typed) == 5 && !q.isBoxNumber(i) && !q.isInNumberField(i) {
 			q.setPostcode(t.Typed, Bit(i))
 			q.Postal |= code
 			return
@@ -69,6 +69,9 @@ func (q *Question) readCorsican() Mask {
 	}
 	return 0
 }
+
+// isInNumberField reports whether term i was typed where a form asks for the house number.
+func (q *Question) isInNumberField(i int) bool { return q.isForm && i < q.fields[0].to }
 
 // isSplitPostcode says whether a term is the end of a postcode of two and three digits. Before a kind of street it is a house
 // number: LOT 46 108 ROUTE.
@@ -136,8 +139,7 @@ func (q *Question) setPrefix(i int) {
 // readLeadingShort reads four digits that open the line before the name of a place as a postcode with a digit
 // missing. A spreadsheet drops the zero of 01000.
 func (q *Question) readLeadingShort() {
-	isHouses := q.isForm && q.fields[0].to > 0
-	if len(q.Terms) < 2 || !q.Terms[0].Digits || len(q.Terms[0].Typed) != 4 || q.Terms[0].Tail != "" || q.HasStreetType(q.All) || isHouses {
+	if len(q.Terms) < 2 || !q.Terms[0].Digits || len(q.Terms[0].Typed) != 4 || q.Terms[0].Tail != "" || q.HasStreetType(q.All) || q.isInNumberField(0) {
 		return
 	}
 	q.Postcode.Short, q.Postcode.ShortAt = Number(q.Terms[0].Typed), Bit(0)

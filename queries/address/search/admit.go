@@ -131,13 +131,16 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 	if distinctive == 0 {
 		distinctive = m.at
 	}
-	matched := c.used
-	if m.sim >= literalSim && (!c.isWhollyTyped || m.at&c.lastWord == 0) {
-		matched &^= c.fuzzy // it is rather the commune than a misspelt word of the street
+	matched, others := c.used, c.otherNames
+	if m.sim >= literalSim {
+		others &^= c.fuzzy // it is rather the commune than a misspelt lieu-dit
 	}
-	isExplained := distinctive&^(matched|c.otherNames) == 0
+	if m.sim >= literalSim && (!c.isWhollyTyped || m.at&c.lastWord == 0) {
+		matched &^= c.fuzzy // nor is it a misspelt word of the street
+	}
+	isExplained := distinctive&^(matched|others) == 0
 	switch {
-	case isExplained && distinctive&^c.otherNames == 0:
+	case isExplained && distinctive&^others == 0:
 		return false
 	case distinctive&matched != 0 && s.hasUnread(c):
 		return true

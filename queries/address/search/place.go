@@ -508,7 +508,7 @@ type mention struct {
 	sim    int32
 	isLate bool
 	isAway bool               // no commune of the name lies in the department of the typed postcode
-	isOwn  bool               // the vintage has a commune that it names
+	ownSim int32              // how well it names a commune of the vintage; 0: none
 	known  []*commune.Commune // of the table; none where the vintage alone has the name
 }
 
@@ -520,7 +520,7 @@ func (s *searcher) findMentions(all []place) (mentions []mention) {
 			if mentions[i].at == n.at {
 				mentions[i].sim = max(mentions[i].sim, n.sim)
 				mentions[i].known = append(mentions[i].known, n.known...)
-				mentions[i].isOwn = mentions[i].isOwn || n.isOwn
+				mentions[i].ownSim = max(mentions[i].ownSim, n.ownSim)
 				return
 			}
 		}
@@ -528,7 +528,7 @@ func (s *searcher) findMentions(all []place) (mentions []mention) {
 	}
 	for i := range all {
 		if all[i].name != vintage.None && all[i].sim >= boundSim {
-			add(mention{at: all[i].at &^ all[i].departmentAt, sim: all[i].sim, isLate: all[i].isLate, isOwn: true})
+			add(mention{at: all[i].at &^ all[i].departmentAt, sim: all[i].sim, isLate: all[i].isLate, ownSim: all[i].sim})
 		}
 	}
 	for i := range s.q.Terms {

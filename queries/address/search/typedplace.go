@@ -28,10 +28,12 @@ func (r *Result) TypedPlace(c *Candidate) PlaceStatus {
 		found = PlaceUnknown
 	}
 	for _, m := range s.bindingMentions(words) {
-		if s.isCovered(m) {
+		switch {
+		case s.isCovered(m):
 			return PlaceKnown
+		case len(m.known) > 0:
+			found = PlaceNotCovered
 		}
-		found = PlaceNotCovered
 	}
 	return found
 }
@@ -56,13 +58,20 @@ func (s *searcher) bindingMentions(words parse.Mask) (all []mention) {
 	})
 }
 
+// namedSim is the least likeness at which words name a commune of the vintage although they also name another, or stand where words of
+// a street may. A name of which some words were left out has it.
+const namedSim = 90
+
 // isCovered reports whether the vintage has rows of a commune that a mention names, of one that it is part of, or of a part of it.
 func (s *searcher) isCovered(m mention) bool {
+	if m.ownSim >= namedSim || m.ownSim > 0 && len(m.known) == 0 && m.at&s.q.PlaceOnly != 0 {
+		return true
+	}
 	hasRows := func(code string) bool {
 		_, ok := s.v.CommuneOf(code)
 		return ok
 	}
-	return m.isOwn || slices.ContainsFunc(m.known, func(c *commune.Commune) bool {
+	return slices.ContainsFunc(m.known, func(c *commune.Commune) bool {
 		isPart := func(of *commune.Commune) bool { return hasRows(of.Code) }
 		return hasRows(c.Code) || hasRows(c.Parent) || slices.ContainsFunc(s.x.table.Children(c.Code), isPart)
 	})
