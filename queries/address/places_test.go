@@ -331,3 +331,22 @@ func TestARowWithoutAPostcodeHasThatOfItsCommune(t *testing.T) {
 		}
 	}
 }
+
+func TestANameOfFrequentWordsIsFoundAmongTheManyThatHoldThem(t *testing.T) {
+	t.Parallel()
+	mende, chanac := addresstest.NewArea("48000", "48095", "Mende"), addresstest.NewArea("48230", "48039", "Chanac")
+	rows := []ban.Row{addresstest.NewHouse(chanac, "0001", "Grand Rue", 12, ""), addresstest.NewHouse(chanac, "0002", "Route du Pré", 3, "")}
+	for i := range 700 {
+		key := fmt.Sprintf("%04d", i+10)
+		rows = append(rows, addresstest.NewHouse(mende, key, fmt.Sprintf("Rue du Grand Pré %c%c", 'a'+i/26, 'a'+i%26), 12, ""))
+	}
+	e := engineOf(t, rows)
+	for line, want := range map[string]string{
+		"grand rue": "Grand Rue 48230 Chanac", "12 Grand'Rue": "12 Grand Rue 48230 Chanac", "13 grand rue": "Grand Rue 48230 Chanac",
+		"route du pré": "Route du Pré 48230 Chanac", "3 route du pre": "3 Route du Pré 48230 Chanac",
+	} {
+		if m, ok := firstMatch(t, e, line); !ok || m.Label != want {
+			t.Errorf("%q: %v %s, want %s", line, ok, m.Label, want)
+		}
+	}
+}

@@ -153,14 +153,14 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 }
 
 // mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: behind a kind of
-// street, in a name that was typed in full (Grande Rue, Moulin Rouge), or where nothing else was typed. It then sets
-// borrowsCommune, because such an answer is never certain.
+// street, in a name that was typed in full (Grande Rue, Moulin Rouge), or where nothing else was typed. It sets
+// borrowsCommune unless the name explains all that was typed, because any other such answer is never certain.
 func (s *searcher) mayTakePlace(m mention, c *Candidate) bool {
 	isAlone, isFull := s.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
 	if !isAlone && !isFull && !s.opensWithType(c) && c.Street != vintage.None {
 		return false
 	}
-	c.borrowsCommune = true
+	c.borrowsCommune = c.borrowsCommune || !isFull || c.unread&^s.q.Complement != 0
 	return true
 }
 

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"iter"
+	"slices"
 	"sort"
 
 	"lieudit/queries/address/parse"
@@ -74,6 +76,88 @@ func (s *searcher) judgeArea(area Area, words parse.Mask) {
 		}
 		s.judge(place{commune: commune, name: vintage.None}, h.street)
 	}
+	if c := s.list.first(); !s.q.Completing && s.q.Postcode.Code == 0 && (c == nil || !c.isWhole || c.unread != 0 || c.isMissing) {
+		s.judgeWholeNames(area, words)
+	}
+}
+
+// judgeWholeNames judges the streets of an area whose names hold all the words and no others. The names that share the rarest
+// word may be too many for these to be among the first: Grand Rue. Those that have the number come first.
+func (s *searcher) judgeWholeNames(area Area, words parse.Mask) {
+	var need parse.Mask
+	var number uint32
+	for i, t := range s.q.Terms {
+		switch {
+		case !words.Has(i) || s.q.IsStopWord(i):
+		case t.Digits && need == 0 && number == 0:
+			number = parse.Number(t.Typed) // what opens the line is the house number
+		default:
+			need |= parse.Bit(i)
+		}
+	}
+	var numbered, others []uint32
+	for street := range s.streetsNamed(need, area) {
+		isNumbered := false
+		if of := s.v.Street(street); number > 0 && !of.Locality {
+			from, to := s.rowsWithNumber(of, number)
+			isNumbered = from < to
+		}
+		switch {
+		case isNumbered:
+			numbered = append(numbered, street)
+		case len(others) < fewHits:
+			others = append(others, street)
+		}
+		if len(numbered) == maxAligned || number == 0 && len(others) == fewHits {
+			break
+		}
+	}
+	for _, street := range append(numbered, others...) {
+		commune := s.v.StreetCommune(street)
+		if p := s.unnamedPlace(commune, false); p.at != 0 {
+			s.judge(p, street)
+		}
+		s.judge(place{commune: commune, name: vintage.None}, street)
+	}
+}
+
+// streetsNamed are the streets of an area whose names hold some words, letter for letter, and no others but links.
+func (s *searcher) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		var all []cursor
+		for i := range s.q.Terms {
+			switch of := s.lexicon.alternatives[i]; {
+			case !words.Has(i):
+			case len(of) == 0 || of[0].sim < literalSim:
+				return
+			default:
+				all = append(all, cursor{column: s.v.StreetsWith(of[0].term)})
+			}
+		}
+		if len(all) == 0 {
+			return
+		}
+		slices.SortStableFunc(all, func(x, y cursor) int { return x.column.Len() - y.column.Len() })
+		streets := all[0].column
+		for j := 0; j < min(streets.Len(), maxIntersected) && s.budget.left > 0; j++ {
+			street := streets.At(j)
+			s.budget.left--
+			if inAll(all[1:], street) && area.Has(s.v.StreetCommune(street)) && s.nameLength(street) == len(all) && !yield(street) {
+				return
+			}
+		}
+	}
+}
+
+// nameLength is how many terms but links the name of a street has.
+func (s *searcher) nameLength(street uint32) (n int) {
+	name := s.v.NameTerms(s.v.StreetName(street))
+	for j := range name.Len() {
+		if s.lexicon.weightOfTerm(name.At(j)) != linkWeight {
+			n++
+		}
+	}
+	return n
 }
 
 // addPlacePrefixWeights adds the weight of the unfinished word to streets of communes whose name it begins. Such
