@@ -254,3 +254,32 @@ func TestAMissingNumberOrIndexIsNeverFound(t *testing.T) {
 	}
 	t.Logf("%v", counts)
 }
+
+// A part of a building changes no verdict, wherever and in whichever field it stands, and whether or not the street has its number.
+func TestNoPartOfABuildingChangesTheVerdictOfARealAddress(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	asked := 0
+	for _, r := range drawRows(t, 40, func(r *ban.Row) bool {
+		return r.Rep == "" && (r.Numero < 300 || strings.ContainsAny(r.Voie, "0123456789"))
+	}) {
+		number, place := fmt.Sprint(r.Numero), r.CodePostal+" "+r.Commune
+		street := number + " " + r.Voie
+		if plain := verified(t, e, Query{Text: street + " " + place}); plain.Verdict != Exact {
+			continue // another address has the same words
+		}
+		for _, word := range []string{"appt", "appartement", "bât", "porte", "esc", "étage", "lot", "villa", "hall", "studio", "logement", "chambre", "entrée", "résidence", "tour"} {
+			for _, id := range []string{"1", "2", "77", "B", "B2"} {
+				part := word + " " + id
+				for _, q := range []Query{{Text: street + " " + part + " " + place}, {Text: part + " " + street + " " + place}, {Text: street + ", " + part + ", " + place},
+					{Number: number, Street: r.Voie, Complement: part, Postcode: r.CodePostal, Commune: r.Commune}, {Street: street, Complement: part, Commune: r.Commune}} {
+					asked++
+					if m := verified(t, e, q); m.ID != r.ID || m.Verdict != Exact {
+						t.Errorf("%s, complement %q: %s, %s (%s)", parts(q), q.Complement, m.Label, m.Verdict, m.Reason)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d asked", asked)
+}

@@ -160,6 +160,26 @@ func TestTheCommuneAnswersWhereTheJobSaysSo(t *testing.T) {
 	}
 }
 
+// Of a row that is found the columns say whether it can be taken; of one that is not, why, where the job asks for it.
+func TestRowsSayWhetherTheyResolveAndWhyNot(t *testing.T) {
+	t.Parallel()
+	text := "adresse\n3 rue de l'Ermitage 48000 Mende\n9 rue de l'Ermitage 48000 Mende\n7 boulevard zxwvtq 48000 Mende\n7 boulevard zxwvtq 31000 Toulouse\n?!\n"
+	for explains, want := range map[bool][]string{
+		false: {",match_exact,true,,true,ok", ",match_probable,false,numero_absent,false,ok", ",,,,,not-found", ",,,,,not-found", ",,,,,not-found"},
+		true:  {",match_exact,true,,true,ok", ",match_probable,false,numero_absent,false,ok", ",,,voie_absente,,not-found", ",,,hors_couverture,,not-found", ",,,mots_inconnus,,not-found"},
+	} {
+		j := newTestJob(t, text)
+		j.Explain = explains
+		got, _ := runJob(t, j)
+		lines := strings.Split(strings.TrimSpace(got), "\n")[1:]
+		for i, end := range want {
+			if i >= len(lines) || !strings.HasSuffix(lines[i], end) {
+				t.Errorf("explained %v, row %d: %q, want it to end in %q", explains, i, lines[min(i, len(lines)-1)], end)
+			}
+		}
+	}
+}
+
 func TestAFileThatIsNoCSVIsRefusedWithItsKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -145,7 +145,7 @@ func (q *Question) readComplements() {
 		if t.Part || (q.Postal | q.Postcode.At).Has(i) {
 			continue
 		}
-		isCounted := isFloor(t.Typed) && i > 0 && q.Terms[i-1].Digits && q.Terms[i-1].Tail != "" || q.ordinalBefore(i) != 0
+		isCounted := isFloor(t.Typed) && q.hasFloorNumberBefore(i) || q.ordinalBefore(i) != 0
 		if owned := q.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) && !q.mayNameStreet(i) {
 			q.Complement |= Bit(i) | owned
 			q.Given |= owned
@@ -258,6 +258,15 @@ func (q *Question) groundFloor(i int) Mask {
 // before it.
 func isFloor(word string) bool { return word == "etage" || word == "etg" || word == "et" }
 
+// hasFloorNumberBefore reports whether the floor at term i is numbered by the word before it, so that a number behind it is another's.
+// A bare number does so where the one behind stands before the street: Bât. B 3 étage 24 rue.
+func (q *Question) hasFloorNumberBefore(i int) bool {
+	if i == 0 || !q.Terms[i-1].Digits {
+		return false
+	}
+	return q.Terms[i-1].Tail != "" || i > 1 && i+1 < len(q.Terms) && q.Terms[i+1].Digits && q.isOrdinal(i-1) && q.leadsToType(i+1)
+}
+
 // ordinalBefore are the terms before "étage" that are an ordinal in two words: 12 ème étage.
 func (q *Question) ordinalBefore(i int) Mask {
 	if i < 2 || q.Terms[i].Typed != "etage" && q.Terms[i].Typed != "etg" || !q.Terms[i-2].Digits || q.Terms[i-2].Tail != "" {
@@ -271,9 +280,14 @@ func (q *Question) ordinalBefore(i int) Mask {
 }
 
 // isOrdinal says whether term i numbers the floor behind it: 1er, 3e, premier. A bare number does so before
-// "étage". Before "et" it does so only where that word does not join two numbers at the beginning of the line.
+// "étage", unless the floor has its own number behind that word: Rue du 19 Mars 1962 étage 1. Before "et", which
+// also joins numbers, a bare one numbers none.
 func (q *Question) isOrdinal(i int) bool {
-	return q.Terms[i].Tail != "" || !q.Terms[i].Digits || q.Terms[i+1].Typed != "et" && (i > 0 || i+2 >= len(q.Terms) || q.idBehindWord(i+2) == 0)
+	if q.Terms[i].Tail != "" || !q.Terms[i].Digits {
+		return true
+	}
+	isNames := i == 0 || q.HasStreetType(Span(0, i)) // the number is the house's or ends the name of the street
+	return q.Terms[i+1].Typed != "et" && (!isNames || i+2 >= len(q.Terms) || q.idBehindWord(i+2) == 0)
 }
 
 // idBehindWord are the terms from i on that number or letter the word before them: B2, 3, A. Several terms belong

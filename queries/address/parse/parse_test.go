@@ -84,6 +84,8 @@ func TestTheHouseNumberIsTheOneNextToTheStreet(t *testing.T) {
 		"12 étage rue des lilas":                   " / 12 etage",
 		"12 ème étage 24 rue des lilas":            "24 / 12 eme etage",
 		"24 rue des lilas, 12e étage":              "24 / 12 etage",
+		"24 rue des lilas étage 2":                 "24 / etage 2",
+		"Bât. B 3 étage 24 rue des lilas":          "24 / bat b 3 etage",
 		"42a bis rue des lilas":                    "42a bis",
 		"42 a bis rue des lilas":                   "42a bis",
 		"42 d bis rue des lilas":                   "42d bis",
