@@ -350,3 +350,35 @@ func TestANameOfFrequentWordsIsFoundAmongTheManyThatHoldThem(t *testing.T) {
 		}
 	}
 }
+
+func TestADeliveryOfficeNamesThePlaceOfItsRows(t *testing.T) {
+	t.Parallel()
+	offices := [...][2]string{{"97434", "SAINT GILLES LES BAINS"}, {"97460", "SAINT PAUL"}, {"97411", "BOIS DE NEFLES ST PAUL"}, {"97422", "LA SALINE"}, {"97423", "LE GUILLAUME"}}
+	var rows []ban.Row
+	for i, office := range offices {
+		area := addresstest.NewArea(office[0], "97415", "Saint-Paul")
+		for j, street := range [...]string{"Rue du Général de Gaulle", "Rue de la Plage", "Chemin des Mangues"} {
+			for n := range 1 + 3*(i%2) {
+				r := addresstest.NewHouse(area, fmt.Sprintf("%d%03d", i, j), street, n+1, "")
+				r.Acheminement = office[1]
+				rows = append(rows, r)
+			}
+		}
+	}
+	e := engineOf(t, append(rows, hamlet()...))
+	for i, office := range offices {
+		for j, street := range [...]string{"Rue du Général de Gaulle", "Rue de la Plage", "Chemin des Mangues"} {
+			want := fmt.Sprintf("97415_%d%03d_00001", i, j)
+			for _, line := range []string{"1 %s %s %s", "1 %s, %s %s", "1 %s, %s, %s, La Réunion"} {
+				line = fmt.Sprintf(line, street, office[0], office[1])
+				if m, ok := firstMatch(t, e, line); !ok || m.ID != want || !m.IsResolved || m.Components.City.Status == Unconfirmed {
+					t.Errorf("%q: %v %s %s, resolved %v, commune %s", line, ok, m.ID, m.Label, m.IsResolved, m.Components.City)
+				}
+			}
+			line := fmt.Sprintf("1 %s, %s", street, office[1])
+			if m, ok := firstMatch(t, e, line); !ok || m.ID != want && office[1] != "SAINT PAUL" {
+				t.Errorf("%q: %v %s %s", line, ok, m.ID, m.Label)
+			}
+		}
+	}
+}

@@ -249,7 +249,7 @@ func (s *searcher) isPlaceConfirmed(c *Candidate) bool {
 	if c.Type == Municipality {
 		return isRight || c.postcode == cityPostcode && s.hasPostcode(c.Commune)
 	}
-	return isRight && (!s.isOld(c.name) || c.facet.Old == c.name)
+	return isRight && (!s.isOld(c.name) || c.facet.Old == c.name) && !s.isOtherOffice(c)
 }
 
 // hasOpenNumber reports whether the street has a number that was read as part of a complement although no word gives it to one.

@@ -269,6 +269,15 @@ func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 	return matched
 }
 
+// isOtherOffice reports whether the place that was typed is a delivery office, and the address belongs to another one.
+func (s *searcher) isOtherOffice(c *Candidate) bool {
+	if c.name == vintage.None || c.facet.Delivery == vintage.None {
+		return false
+	}
+	p := s.v.Place(c.name)
+	return p.Kind == vintage.Delivery && p.Name != c.facet.Delivery && !slices.Equal(s.v.BareTerms(p.Name), s.v.BareTerms(c.facet.Delivery))
+}
+
 // isPlaceName reports whether a name is one by which a commune is known.
 func (s *searcher) isPlaceName(commune, name uint32) bool {
 	terms := s.v.BareTerms(name)
@@ -376,7 +385,7 @@ func (s *searcher) evidenceOf(c *Candidate) evidence {
 	e.most = s.mostMiscoded(c)
 	if c.name != vintage.None {
 		e.hasPlace, e.placeSim, e.isLate = true, c.sim, c.isLate
-		e.isOldOther = s.isOld(c.name) && c.Type != Municipality && c.facet.Old != c.name
+		e.isOldOther = c.Type != Municipality && (s.isOld(c.name) && c.facet.Old != c.name || s.isOtherOffice(c))
 	}
 	if c.name == vintage.None && c.Street != vintage.None && s.q.Distinctive(c.unread&s.q.PlaceOnly&^s.q.Phrases) != 0 {
 		e.hasPlace, e.placeSim, e.isLate = true, unknownPlaceSim, true

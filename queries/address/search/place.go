@@ -201,7 +201,8 @@ func (s *searcher) readDivision() {
 			return
 		}
 		at := parse.Span(from, last+1)
-		if s.division.at == 0 && len(s.x.table.Named(s.q.Terms[from:last+1])) > 0 {
+		isMeant := s.division.at != 0 || s.q.Postcode.Code != 0 && slices.Contains(departments, commune.DepartmentOf(PostcodeText(s.q.Postcode.Code)))
+		if !isMeant && len(s.x.table.Named(s.q.Terms[from:last+1])) > 0 {
 			return
 		}
 		for _, code := range departments {

@@ -17,7 +17,7 @@ type evidence struct {
 	hasPlace   bool
 	placeSim   int32 // in hundredths
 	isLate     bool  // the name stands where a commune is expected
-	isOldOther bool  // it is the name of a former commune that the address is not in
+	isOldOther bool  // it is the name of a former commune that the address is not in, or of an office that does not deliver to it
 
 	hasCode bool // an INSEE code was given
 	isCoded bool // it is that of the commune
