@@ -85,12 +85,8 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 	w := l.weightOfTerm(term)
 	a.totalWeight += w
 	i, sim := l.findWord(term, words&^a.used, from, step)
-	if i < 0 && w >= typeWeight {
-		i, sim = l.findCut(term, words&^a.used&l.fuzzied)
-	}
-	if i < 0 && w > typeWeight {
-		i, sim = l.findMisspelt(term, words&^a.used&l.fuzzied)
-		a.isRespelt = a.isRespelt || i >= 0 && l.hasExact(i)
+	if loose := words &^ a.used & l.fuzzied; i < 0 && loose != 0 && w >= typeWeight {
+		i, sim = l.findLoosely(a, term, w, loose)
 	}
 	if w > typeWeight || w == typeWeight && l.hasTypeBefore(name, j) {
 		isBeforeType := j+1 < name.Len() && text.ClassOf(viewString(l.v.Term(name.At(j+1)))) == text.StreetType
@@ -119,6 +115,16 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 		a.fuzzy |= parse.Bit(i)
 	}
 	return i
+}
+
+// findLoosely finds a word that shortens a term, or one with two letters wrong where the term is no kind of street.
+func (l *lexicon) findLoosely(a *alignment, term uint32, weight int32, words parse.Mask) (at int, sim int32) {
+	at, sim = l.findCut(term, words)
+	if at < 0 && weight > typeWeight {
+		at, sim = l.findMisspelt(term, words)
+		a.isRespelt = a.isRespelt || at >= 0 && l.hasExact(at)
+	}
+	return at, sim
 }
 
 // titleShare is the share of a distinctive word that a title counts, in percent. It is low because people leave

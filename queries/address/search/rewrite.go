@@ -99,9 +99,11 @@ func (s *searcher) namesCommune(i int) bool {
 // say: Bellevue is another street than Belle Vue, unless the place has the latter alone. It is empty where there is none.
 func (s *searcher) splitInPlace(word string) string {
 	for at := 2; at+2 <= len(word) && len(word) <= longestSplit; at++ {
-		left, leftOK := s.v.FindTerm(word[:at])
-		right, rightOK := s.v.FindTerm(word[at:])
-		if leftOK && rightOK && s.placeHasPair(left, right) {
+		left, ok := s.v.FindTerm(word[:at])
+		if !ok {
+			continue
+		}
+		if right, ok := s.v.FindTerm(word[at:]); ok && s.placeHasPair(left, right) {
 			return word[:at] + " " + word[at:]
 		}
 	}
