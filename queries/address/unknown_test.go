@@ -20,7 +20,8 @@ var besides = []string{
 	"Crédit Agricole", "La Poste", "Maison médicale", "Médiathèque Aragon", "Bâtiment Voltaire", "Immeuble Horizon", "Tour Europe", "Atelier 7",
 	"Hangar 12", "Local commercial", "Appartement témoin", "Accueil de loisirs", "Micro crèche Babilou", "Groupe scolaire Dolto", "Lycée Camus",
 	"Collège Triolet", "École maternelle", "Station Total", "Agence Orpi", "Syndic Foncia", "CCAS", "EHPAD Korian", "Halle aux grains",
-	"Auberge de jeunesse", "Camping municipal", "Chambre d'agriculture", "Caserne Pompidou", "Trésorerie", "Technopole Zenith", "Pépinière Kiwi", "Cowork Hub",
+	"Auberge de jeunesse", "Camping municipal", "Chambre d'agriculture", "Caserne Pompidou", "Trésorerie", "Technopole Zenith", "Pépinière Kiwi", "Cowork Hub", "à côté du stade", "en face de la gare",
+	"derrière l'église", "au fond de la cour",
 }
 
 // streetRows are rows of Lozère with a number, each of another street, and as many as asked for.

@@ -75,7 +75,7 @@ func (s *searcher) isBehindName(c *Candidate, from, to int) bool {
 	first := from
 	for first < to && s.q.IsStopWord(first) {
 		if !isArticle(s.q.Terms[first]) {
-			return s.q.Distinctive(parse.Span(from, to)) == 0
+			return s.q.Distinctive(parse.Span(from, to)) == 0 || first+1 < to && saysWhere(s.q.Terms[first+1].Text)
 		}
 		first++
 	}
@@ -107,6 +107,15 @@ func (s *searcher) isAheadOfName(c *Candidate, from, to int) bool {
 		}
 	}
 	return true
+}
+
+// saysWhere reports whether a word behind a preposition says where something stands: à côté de, en face de.
+func saysWhere(word string) bool {
+	switch word {
+	case "cote", "face", "dessus", "dessous", "fond", "droite", "gauche", "angle", "bord", "niveau", "bout", "pied", "entree", "hauteur":
+		return true
+	}
+	return false
 }
 
 // isArticle reports whether a term is an article without a preposition.
@@ -217,7 +226,8 @@ func (s *searcher) strangeWords(c *Candidate) parse.Mask {
 			to++
 		}
 		run := parse.Span(i, to)
-		if to > i && !s.q.IsStreetType(i) && !s.q.Terms[i].Digits && s.q.Distinctive(run) != 0 {
+		isOwned := i > 0 && c.unknown.Has(i-1) && s.q.Distinctive(run)|s.q.StreetTypes(run) == 0 // module 022375
+		if to > i && (isOwned || !s.q.IsStreetType(i) && !s.q.Terms[i].Digits && s.q.Distinctive(run) != 0) {
 			out |= run
 		}
 		i = to + 1
