@@ -315,7 +315,7 @@ func (q *Question) isLoneLetter(i int) bool {
 
 // opensInitials reports whether two single letters follow a letter.
 func (q *Question) opensInitials(i int) bool {
-	return i+2 < len(q.Terms) && isLetter(q.Terms[i+1]) && isLetter(q.Terms[i+2])
+	return i+2 < len(q.Terms) && i+2 != q.Unfinished && isLetter(q.Terms[i+1]) && isLetter(q.Terms[i+2])
 }
 
 // isShortening says whether a letter is also written for a word: d', l', r. for rue, n° and s/ for sur.

@@ -13,9 +13,11 @@ import (
 // by one, and then no place at all. The looser readings of searcher.search follow only where nothing holds all words.
 
 const (
-	maxVisited  = 8_000 // streets whose names are read for one place
-	skipsAVisit = 8     // streets without high enough a number that are passed by in the time of a visit
+	maxVisited  = 5_000 // streets whose names are read for one place
+	maxVisits   = 8_000 // for all places together
+	skipsAVisit = 8     // streets without the number that are passed by in the time of a visit
 	enoughBegun = 24    // of those that begin as typed and have the number, after which no more are read
+	fewBegun    = 5     // of those that leave open whether the last word begins the name of a commune
 	fewHeld     = 24    // of those that hold the words in another order and have the number
 	fewLacking  = 16    // of those that lack the typed number
 	maxBegun    = 4_000 // communes whose name goes on as typed, for them to be told apart from the rest
@@ -24,6 +26,7 @@ const (
 // complete shortlists what holds every typed word of an unfinished line. It reports whether the best of it needs no rival that holds
 // fewer.
 func (s *searcher) complete() bool {
+	s.visits = maxVisits * skipsAVisit
 	var places []place
 	places, s.mentions = s.recognize()
 	for _, p := range places {
@@ -43,9 +46,11 @@ func (s *searcher) complete() bool {
 }
 
 // hasEnoughBegun reports whether more answers go on with the line as it was typed than are ever shown. No other reading is looked at then.
-func (s *searcher) hasEnoughBegun() bool {
-	n := min(enoughBegun, maxShortlisted) - 1
-	return len(s.list.best) > n && s.list.best[n].isComplete() && s.list.best[n].beginsSo
+func (s *searcher) hasEnoughBegun() bool { return s.hasBegun(enoughBegun) }
+
+// hasBegun reports whether some number of answers go on with the line as it was typed.
+func (s *searcher) hasBegun(n int) bool {
+	return len(s.list.best) >= n && s.list.best[n-1].isComplete() && s.list.best[n-1].beginsSo
 }
 
 // levelScores lets no answer score higher than those before it.
@@ -86,7 +91,7 @@ type heldWords struct {
 	at     parse.Mask // the words that name the place
 	need   parse.Mask // all others but links and numbers
 	digits parse.Mask // numbers, of which one may be the house number
-	number uint32     // the house number, if that is the only one; a street that has no higher one has not this one either
+	number uint32     // the house number, if that is the only one
 	whole  bool       // the name must have no further words, since those that were typed are not distinctive
 }
 
@@ -153,7 +158,9 @@ func (s *searcher) completeBegunPlaces(area Area) {
 		if h.need == 0 || s.q.IsStopWord(from) && from < last {
 			continue
 		}
-		h.whole = s.q.Distinctive(h.need)|s.innerTypes(h.need) == 0
+		if h.whole = s.q.Distinctive(h.need)|s.innerTypes(h.need) == 0; h.whole && s.hasBegun(fewBegun) {
+			continue
+		}
 		for _, names := range s.begunNames(from) {
 			in := area
 			if names.Len() <= maxBegun {
@@ -164,7 +171,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 	}
 	if text.BeginsStopWord(s.q.Terms[last].Typed) { // the article of a commune: Le Born
 		h := s.heldWords(parse.Bit(last))
-		if h.whole = true; h.need != 0 {
+		if h.whole = true; h.need != 0 && !s.hasBegun(fewBegun) {
 			s.completeBegun(h, area)
 		}
 	}
@@ -240,9 +247,10 @@ func communesOf(g vintage.Gazetteer, v *vintage.Vintage) Area {
 // importance: those that begin as typed before others. Where none has the number, they are some that lack it.
 func (s *searcher) holders(h heldWords, area Area) []uint32 {
 	var begun, found, lacking []uint32
-	left := maxVisited * skipsAVisit
+	left := min(maxVisited*skipsAVisit, s.visits)
+	s.visits -= left
 	s.eachOfRarest(h, area, func(street uint32) bool {
-		if left--; h.number > 0 && len(lacking) == fewLacking && s.v.HighestNumber(street) < h.number {
+		if left--; len(lacking) == fewLacking && s.lacksNumber(street, h.number, &left) {
 			return left > 0
 		}
 		left -= skipsAVisit - 1
@@ -251,7 +259,9 @@ func (s *searcher) holders(h heldWords, area Area) []uint32 {
 			hasNumber := s.hasTypedNumber(street, held, h.at)
 			switch {
 			case hasNumber && s.beginsAsTyped(street, h.at):
-				begun = append(begun, street)
+				if !slices.Contains(begun, street) {
+					begun = append(begun, street)
+				}
 			case hasNumber && len(found) < fewHeld:
 				found = append(found, street)
 			case !hasNumber && len(lacking) < fewLacking:
@@ -260,10 +270,25 @@ func (s *searcher) holders(h heldWords, area Area) []uint32 {
 		}
 		return len(begun) < enoughBegun && left > 0 && s.budget.left > 0
 	})
+	s.visits += max(left, 0)
 	if found = append(begun, found...); len(found) == 0 {
 		return lacking
 	}
 	return found
+}
+
+// lacksNumber reports whether a street does not have a number, if that is not 0. A search for it takes some of the visits that are left.
+func (s *searcher) lacksNumber(street, number uint32, left *int) bool {
+	if number == 0 {
+		return false
+	}
+	if s.v.HighestNumber(street) < number {
+		return true
+	}
+	*left -= 2
+	of := s.v.Street(street)
+	row := s.v.FirstNumber(of, number)
+	return row == of.To || s.v.Number(row) != number
 }
 
 // beginsAsTyped reports whether the name of a street begins with the words that do not name its place, in their order and with their
@@ -341,8 +366,7 @@ func (s *searcher) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool 
 }
 
 // eachOfRarest calls yield with the streets of an area that hold the rarest of the words that must be held, in their order, until it
-// answers false. Where that is the unfinished one alone, the links right before it count as well. Where that word begins very many terms, it yields the streets with the most
-// frequent one if that is a kind of street, and else all streets.
+// answers false. Where that is the unfinished one alone, the links right before it count as well.
 func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
 	words := h.need
 	if words == s.unfinishedWord() && words != 0 {
@@ -352,27 +376,49 @@ func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32
 	}
 	pivot, least := -1, 0
 	for i := range s.q.Terms {
-		if n := s.countStreets(i); n > 0 && words.Has(i) && (pivot < 0 || n < least) {
+		n := s.countStreets(i)
+		isVague := i == s.q.Unfinished && n > maxVisited
+		if words.Has(i) && n > 0 && !isVague && (pivot < 0 || n < least) {
 			pivot, least = i, n
 		}
 	}
 	switch {
-	case pivot < 0 && words != 0: // the vintage lacks the words
-	case pivot >= 0 && (pivot != s.q.Unfinished || least <= maxVisited):
+	case pivot >= 0:
 		s.eachOf(s.streetsOf(pivot), area, yield)
-	default:
-		if kind, ok := s.begunKind(least); ok && pivot >= 0 {
-			s.eachOf([]vintage.Column{s.v.StreetsWith(kind)}, area, yield)
+	case words&^s.unfinishedWord() == 0 && (words == 0 || s.countStreets(s.q.Unfinished) > 0): // else the vintage lacks a word
+		s.eachBegun(words != 0, area, yield)
+	}
+}
+
+// eachBegun calls yield with all streets of an area, or with the first ones if there are many. If one kind of street is most of what
+// the unfinished word begins, half of them are of that kind.
+func (s *searcher) eachBegun(hasWord bool, area Area, yield func(street uint32) bool) {
+	streets := 0
+	for from, to := range area.ranges(s.v) {
+		streets += int(to - from)
+	}
+	if kind, ok := s.begunKind(); hasWord && ok && streets > maxVisited {
+		left := maxVisited * skipsAVisit / 2
+		isDone := false
+		s.eachOf([]vintage.Column{s.v.StreetsWith(kind)}, area, func(street uint32) bool {
+			left--
+			isDone = !yield(street)
+			return !isDone && left > 0
+		})
+		if isDone {
 			return
 		}
-		s.eachIn(area, yield)
 	}
+	s.eachIn(area, yield)
 }
 
 // begunKind is the kind of street that the unfinished word begins and that most of the streets with such a term have. It is false where
 // there is none.
-func (s *searcher) begunKind(streets int) (term uint32, ok bool) {
-	most := streets / 2
+func (s *searcher) begunKind() (term uint32, ok bool) {
+	if s.q.Unfinished < 0 {
+		return 0, false
+	}
+	most := s.countStreets(s.q.Unfinished) / 2
 	for t := s.lexicon.low[s.q.Unfinished]; t < s.lexicon.high[s.q.Unfinished]; t++ {
 		if n := s.v.StreetsWith(t).Len(); n > most {
 			most, term, ok = n, t, text.ClassOf(viewString(s.v.Term(t))) == text.StreetType
@@ -418,20 +464,29 @@ func (s *searcher) eachOf(columns []vintage.Column, area Area, yield func(street
 // countStreets is how many streets hold a word, counted once for each term that it stands for.
 func (s *searcher) countStreets(i int) (n int) {
 	for _, a := range s.lexicon.alternatives[i] {
-		n += s.v.StreetsWith(a.term).Len()
+		if !s.isBegunBy(i, a.term) {
+			n += s.v.StreetsWith(a.term).Len()
+		}
 	}
-	if i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
+	if s.lexicon.prefixes.Has(i) {
 		n += s.v.CountStreetsWith(s.lexicon.low[i], s.lexicon.high[i])
 	}
 	return n
 }
 
+// isBegunBy reports whether a term is one of those that a word begins.
+func (s *searcher) isBegunBy(i int, term uint32) bool {
+	return s.lexicon.prefixes.Has(i) && s.lexicon.low[i] <= term && term < s.lexicon.high[i]
+}
+
 // streetsOf are the streets that hold a word, for each term that it stands for.
 func (s *searcher) streetsOf(i int) (all []vintage.Column) {
 	for _, a := range s.lexicon.alternatives[i] {
-		all = append(all, s.v.StreetsWith(a.term))
+		if !s.isBegunBy(i, a.term) {
+			all = append(all, s.v.StreetsWith(a.term))
+		}
 	}
-	if i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
+	if s.lexicon.prefixes.Has(i) {
 		for t := s.lexicon.low[i]; t < s.lexicon.high[i]; t++ {
 			all = append(all, s.v.StreetsWith(t))
 		}
@@ -487,7 +542,8 @@ func (s *searcher) judgeNumberedRows(p place, n parse.HouseNumber, street, low, 
 		}
 		c := Candidate{place: p, Type: HouseNumber, Commune: of.Commune, Street: street, Row: row}
 		c.place.commune = of.Commune
-		c.HouseNumber, c.hasOtherRep, c.holdsAll, c.beginsSo = n, !isExact, true, true
+		c.HouseNumber, c.hasOtherRep, c.holdsAll = n, !isExact, true
+		c.beginsSo = p.at == 0 || p.at.First() < n.At.First()
 		c.alignment = alignment{isCertain: true}
 		c.facet = s.v.RowFacet(row, of)
 		if c.postcode = s.relatePostcode(&c); !s.admits(&c) {

@@ -133,6 +133,7 @@ type searcher struct {
 	mentions       []mention
 	list           shortlist
 	isCompleted    bool // an unfinished line has answers that hold all its words
+	visits         int  // of streets that may still hold them, in the time of a street that is passed by
 	scratch        []hit
 }
 
