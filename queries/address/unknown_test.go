@@ -127,6 +127,19 @@ func TestWordsThatMayBelongToTheNameAreNoComplement(t *testing.T) {
 	}
 }
 
+func TestAnUnknownWordWithinTheNameIsAnotherStreet(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	for i, r := range streetRows(t, 120) {
+		kind, rest, _ := strings.Cut(r.Voie, " ")
+		line := fmt.Sprint(number(&r), " ", kind, " ", []string{"Wombat", "Jean", "du Wombat"}[i%3], " ", rest, " ", r.CodePostal, " ", r.Commune)
+		found, err := e.Verify(t.Context(), Query{Text: line, Limit: 1})
+		if err != nil || len(found) > 0 && found[0].IsResolved && found[0].Street == r.Voie {
+			t.Errorf("%q resolves to %s (%v)", line, found[0].Label, err)
+		}
+	}
+}
+
 // Streets whose names hold the name of another one of their commune are asked for where the base lacks them. Hardly one is taken for
 // the other with words too many, and none of these resolves.
 func TestAStreetThatExtendsAnotherIsNotIt(t *testing.T) {

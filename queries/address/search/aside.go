@@ -245,13 +245,13 @@ func (s *searcher) typedWords(words parse.Mask) (typed []string) {
 	return typed
 }
 
-// hasBareTail reports whether words are left unread beside the name of a street that neither a sign nor a word of a
+// hasBareTail reports whether words are left unread behind or within the name of a street that neither a sign nor a word of a
 // complement sets off from it. They may belong to the name of another street, and so may a second street.
 func (s *searcher) hasBareTail(c *Candidate) bool {
 	if c.Street == vintage.None || c.contiguous == 0 || c.unknown != 0 {
 		return c.unknown != 0
 	}
-	bare := c.unread &^ s.q.Complement &^ s.q.PlaceOnly &^ s.q.Corner &^ parse.Span(0, c.contiguous.Last())
+	bare := c.unread &^ s.q.Complement &^ s.q.PlaceOnly &^ s.q.Corner &^ parse.Span(0, c.used.First())
 	second := s.secondStreet(c) & bare &^ s.q.Phrases
 	if second != 0 && s.q.Terms[second.First()].Before&(text.Break|text.Open) != 0 {
 		bare &^= second
