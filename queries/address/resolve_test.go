@@ -19,6 +19,9 @@ func TestOneRuleResolvesTextToAnAddress(t *testing.T) {
 		"le chapitre mende":                      "48095_b001", // so does a locality
 		"mende":                                  "48095",      // and a commune
 		"48000 mende cedex":                      "48095",
+		"cp 48000 mende":                         "48095",
+		"code postal 48000 mende":                "48095",
+		"12 rue des lilas cp 48000 mende":        "48095_0010_00012",
 		"48095":                                  "48095",
 		"paris":                                  "75056",
 		"99 rue des lilas 48000 mende":           "", // a number that is not there

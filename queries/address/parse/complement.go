@@ -24,7 +24,8 @@ func (q *Question) readPostal() {
 			}
 		}
 	}
-	q.Postal &^= q.Postcode.At
+	q.CodeSign = q.wordsBeforePostcode()
+	q.Postal = (q.Postal | q.CodeSign) &^ q.Postcode.At
 	q.Postcode.ShortAt &^= q.Postal
 	if q.Postcode.ShortAt == 0 {
 		q.Postcode.Short = 0
@@ -32,6 +33,20 @@ func (q *Question) readPostal() {
 	if q.Postcode.PrefixAt&q.Postal != 0 {
 		q.Postcode.PrefixAt, q.Postcode.From, q.Postcode.To = 0, 0, 0
 	}
+}
+
+// wordsBeforePostcode are the words right before the postcode that only say that it follows: CP, code postal.
+func (q *Question) wordsBeforePostcode() Mask {
+	if q.Postcode.At == 0 {
+		return 0
+	}
+	switch at := q.Postcode.At.First(); {
+	case at > 0 && q.Terms[at-1].Typed == "cp":
+		return Bit(at - 1)
+	case at > 1 && q.Terms[at-1].Typed == "postal" && q.Terms[at-2].Typed == "code":
+		return Bit(at-1) | Bit(at-2)
+	}
+	return 0
 }
 
 // boxDigits is how many digits the number of a post box has at most.
@@ -203,9 +218,14 @@ func (q *Question) isStreetPhrase() bool {
 // number takes the side itself as its name: porte droite.
 func (q *Question) readSides() {
 	for i := 1; i < len(q.Terms); i++ {
-		isPart := isPartWord(q.Terms[i-1].Typed) && (i == 1 || !q.IsLink(i-2))
-		if isSide(q.Terms[i].Typed) && (q.Complement.Has(i-1) || isPart) && q.Terms[i].Before&text.Open == 0 {
+		before := q.Terms[i-1]
+		isPart := isPartWord(before.Typed) && (i == 1 || !q.IsLink(i-2))
+		isCounted := before.Digits && before.Tail != "" // 2e gauche
+		if isSide(q.Terms[i].Typed) && (q.Complement.Has(i-1) || isPart || isCounted) && q.Terms[i].Before&text.Open == 0 {
 			q.Complement |= Bit(i) | Bit(i-1)
+			if isCounted {
+				q.floors |= Bit(i - 1)
+			}
 		}
 	}
 }

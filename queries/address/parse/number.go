@@ -267,11 +267,11 @@ func numeral(word string) uint32 {
 }
 
 // IsRep says whether the word behind a number is its repetition index: "bis" and the like, or a single letter. A
-// letter that also shortens words is one only where no space parts it from the number. A letter with digits right
+// letter that also shortens words is one only where no space parts it from the number, or a kind of street follows. A letter with digits right
 // behind it names a building: 15C43. One that opens initials may belong to the street: H.L.M. du Patus.
 func (q *Question) IsRep(i int) bool {
 	t := q.Terms[i]
-	return isRepWord(t.Typed) || q.isLoneLetter(i) && !q.opensInitials(i) && i != q.Unfinished && (t.Glued || !isShortening(t.Typed) || q.repEnd(i) > i+1)
+	return isRepWord(t.Typed) || q.isLoneLetter(i) && !q.opensInitials(i) && i != q.Unfinished && (t.Glued || !isShortening(t.Typed) || q.repEnd(i) > i+1 || q.leadsToWholeType(i))
 }
 
 // IsLatinRep reports whether a repetition index is a Latin word.
@@ -311,6 +311,12 @@ func (q *Question) isLoneLetter(i int) bool {
 	}
 	isLast := i+1 == len(q.Terms)
 	return isLast || !q.Terms[i+1].Glued && (t.Typed != "a" || t.Glued || !q.Terms[i+1].Digits)
+}
+
+// leadsToWholeType reports whether a kind of street that is written to its end follows a letter which does not shorten one itself.
+func (q *Question) leadsToWholeType(i int) bool {
+	next := i + 1
+	return q.Terms[i].Typed != "r" && next < len(q.Terms) && next != q.Unfinished && len(q.Terms[next].Typed) > 1 && q.IsStreetType(next)
 }
 
 // opensInitials reports whether two single letters follow a letter.

@@ -56,6 +56,7 @@ type Question struct {
 
 	All        Mask // every term
 	Postal     Mask // post boxes and CEDEX with their numbers, the country
+	CodeSign   Mask // of these, words that only say that the postcode follows: CP
 	HasCedex   bool
 	Complement Mask // words such as "bâtiment", each with the numbers and letters it owns
 	Given      Mask // of these numbers and letters, those that a word gives to a part of a building

@@ -84,6 +84,7 @@ func TestTheHouseNumberIsTheOneNextToTheStreet(t *testing.T) {
 		"12 étage rue des lilas":                   " / 12 etage",
 		"12 ème étage 24 rue des lilas":            "24 / 12 eme etage",
 		"24 rue des lilas, 12e étage":              "24 / 12 etage",
+		"24 rue des lilas 2e gauche":               "24 / 2 gauche",
 		"24 rue des lilas étage 2":                 "24 / etage 2",
 		"Bât. B 3 étage 24 rue des lilas":          "24 / bat b 3 etage",
 		"42a bis rue des lilas":                    "42a bis",
@@ -117,7 +118,8 @@ func TestAListOfNumbersKeepsItsOrder(t *testing.T) {
 		"24 B rue des lilas":     "24b",
 		"24 Bis RUE DES LILAS":   "24bis",
 		"24 ter, rue des lilas":  "24ter",
-		"21 d rue des lilas":     "21",
+		"21 d rue des lilas":     "21d",
+		"21 d, rue des lilas":    "21d",
 	} {
 		if got := parts(Line(line, false), "rue des lilas"); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)

@@ -231,7 +231,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	x.HasUnread = !s.isExplained(left &^ s.q.StreetTypes(left))
 	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(left)
 	x.Unknown, x.MayBeOther = s.typedWords(strange&^s.q.Complement), s.hasBareTail(c) || c.isRespelt
-	x.Complement = s.q.Typed(aside &^ s.country())
+	x.Complement = s.q.Typed(aside &^ s.country() &^ s.q.CodeSign)
 	return x
 }
 
