@@ -36,9 +36,11 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, ans
 		return kit.Response{}, h.countRefusal(r.Context(), &a, route.endpointName(), refusal.PlanInsufficient.With(refusal.Details{Plan: a.Plan}))
 	}
 	if !route.isFile() {
-		ctx, decoding := h.newTask(r.Context(), a.Account) // for a large body
-		r = r.WithContext(ctx)
-		defer decoding.Release()
+		if r.Body != nil && r.Body != http.NoBody {
+			ctx, decoding := h.newTask(r.Context(), a.Account) // for a large body
+			r = r.WithContext(ctx)
+			defer decoding.Release()
+		}
 		defer bodylimit.Limit(h.Bodies, r, bodylimit.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
 			return h.checkLargeBody(r.Context(), &a, route.endpointName())
 		}})()

@@ -9,7 +9,6 @@ import (
 
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
-	"lieudit/queries/address/commune"
 	"lieudit/queries/address/officialtest"
 	"lieudit/queries/address/text"
 )
@@ -24,16 +23,7 @@ func TestTheLabelOfEveryRowIsExact(t *testing.T) {
 	rows := addresstest.Lozere(t).Rows
 	official := len(rows)
 	rows = append(rows[:official:official], readRows(t, "questions/real-rows.csv.gz")...)
-	v, err := addresstest.BuildVintage(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { v.Close() })
-	table, err := commune.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := New(v, table)
+	e := engineOf(t, rows)
 	labels, counts := make([]string, len(rows)), map[string]int{}
 	for i := range rows {
 		if r, ok := e.View(rows[i].ID); ok {

@@ -12,7 +12,6 @@ import (
 
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
-	"lieudit/queries/address/commune"
 	"lieudit/queries/address/officialtest"
 )
 
@@ -88,16 +87,7 @@ func newReportEngine(t *testing.T) *Engine {
 			rows = append(rows, row)
 		}
 	}
-	v, err := addresstest.BuildVintage(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { v.Close() })
-	table, err := commune.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(v, table)
+	return engineOf(t, rows)
 }
 
 func readReports(t *testing.T) (all []reportedCase) {

@@ -140,8 +140,8 @@ func cutKind(words []string) []string {
 	return nil
 }
 
-// otherWord replaces a long word with one of another street that differs in so many letters and sounds otherwise. The name has
-// at least so many words that tell streets apart.
+// otherWord replaces a long word with one of another street that differs in the given number of letters and sounds otherwise. The name has
+// at least the given number of words that tell streets apart.
 func otherWord(known []string, edits, least int) respelling {
 	isContent := func(w string) bool { return len(w) > 3 && text.ClassOf(w) == text.Content }
 	other := map[string]string{}

@@ -5,7 +5,7 @@
 //	http/api ── WithTask ──> context ── Yield, Count in the loops of queries ──> Task ── Pool.Exchange ──> a worker
 //	                            └────── Release before a wait for anything else ───┘
 //
-// A search that holds memory until it ends begins with BeginSearch. Only so many are under way at once: if every request could begin one
+// A search that holds memory until it ends begins with BeginSearch. The number of those under way is limited: if every request could begin one
 // and then wait for a worker, their memory would grow with the number of connections.
 //
 // A request must release its worker before it waits for a log, a database or a server: one that does not answer would hold up
@@ -31,7 +31,7 @@ type Pool interface {
 	Exchange(ctx context.Context, account string, workers int64, giveBack func()) (release func(), err error)
 }
 
-// Pools are the workers, and the searches that may be under way.
+// Pools limit the work of all requests: Workers how much runs at once, Searches how many searches are under way.
 type Pools struct{ Workers, Searches Pool }
 
 // Task is the work of one request, or of a part of it that runs concurrently with others. It has at most one worker at a time. It is

@@ -196,7 +196,7 @@ func (s *searcher) tablePostcode(commune uint32) uint32 {
 	return parse.Number(known.OnlyPostcode())
 }
 
-// hasPostcode says whether the typed postcode is one of a commune's.
+// hasPostcode reports whether the typed postcode is one of a commune's.
 func (s *searcher) hasPostcode(commune uint32) bool {
 	if s.postcode == 0 {
 		return false

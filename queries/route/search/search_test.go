@@ -278,7 +278,7 @@ func everyCall(tw *town) map[string]func(*Searcher, context.Context) error {
 	}
 }
 
-// searchPlaces is a pool with so many places for searches.
+// searchPlaces is a pool with a number of free places for searches.
 type searchPlaces struct{ free, least int }
 
 var errNoPlace = errors.New("no place for a search")
