@@ -125,7 +125,7 @@ func (s *shares) score() int32 {
 	return s.worth * 10 / s.of
 }
 
-// unknownWorth is what a number of unknown words leaves of the fit of its street, in thousandths. The first
+// unknownWorth is what a number of unknown words leaves of the fit of a street, in thousandths. The first
 // takes more than the others, so that a misspelt street that explains the words comes first.
 func unknownWorth(n int) int32 {
 	if n == 0 {
