@@ -8,7 +8,7 @@ import (
 // Weight is what a path costs, as searches compare and add it. Key has the primary cost in its upper half, which is made least,
 // and the secondary in the lower: duration and distance, or the other way round for the shortest path. An avoided road counts
 // route.AvoidFactor times in the primary; Avoided is the plain primary cost of avoided roads alone, from which Weigher.Cost takes
-// the factor out again. Of two paths with the same primary the one with the smaller secondary is better. The order is total over
+// the factor out again; an excess, which decides where a path begins or ends and is not told, hides in both. Of two paths with the same primary the one with the smaller secondary is better. The order is total over
 // all three numbers, so every exact search finds the same costs. Costs are in the units of package graph.
 type Weight struct {
 	Key     uint64
@@ -30,6 +30,13 @@ func (w Weight) Plus(other Weight) Weight {
 
 // Minus is the weight of a path without its last part, which weighs end.
 func (w Weight) Minus(end Weight) Weight { return Weight{w.Key - end.Key, w.Avoided - end.Avoided} }
+
+// ExcessUnit is what an excess is rounded to, in units of the primary cost: half a second, or five metres.
+const ExcessUnit = route.AvoidFactor - 1
+
+// lastResort is the excess of what is chosen only if nothing else leads to a path, in parts of ExcessUnit: more than any path
+// weighs in practice, and two of them are less than NoPath.
+const lastResort = 1 << 22
 
 // turnScale turns the cost of a turn into units of duration.
 const turnScale = graph.DurationUnit / graph.TurnUnit
@@ -73,6 +80,20 @@ func (w *Weigher) weigh(e, primary, secondary uint32) Weight {
 		return Weight{uint64(primary)*(route.AvoidFactor<<32) | uint64(secondary), primary}
 	}
 	return Weight{Key: uint64(primary)<<32 | uint64(secondary)}
+}
+
+// Excess is a weight that counts when paths are compared and is not told: Cost takes it out again, as it takes out the factor of
+// avoided roads. It is given in the units of the graph and rounded to ExcessUnit.
+func (w *Weigher) Excess(duration, distance uint32, isLastResort bool) Weight {
+	primary := duration
+	if w.IsShortest {
+		primary = distance
+	}
+	parts := (primary + ExcessUnit/2) / ExcessUnit
+	if isLastResort {
+		parts += lastResort
+	}
+	return Weight{Key: uint64(parts) * ExcessUnit << 32, Avoided: parts}
 }
 
 // Turn is the key of a turn that is not forbidden, given its cost in graph.TurnUnit parts of a second.

@@ -28,6 +28,7 @@ const checkWork = 200 * time.Nanosecond
 
 // Alternatives finds the best path and at most n others, the best first. It fails with route.ErrNoRoute. The others lead through
 // edges that searches from both ends have seen. The same question has the same answer.
+// The places must be without excess.
 func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, from, to []Place, n int) ([]Path, error) {
 	best, err := s.Route(ctx, p, from, to)
 	if err != nil {

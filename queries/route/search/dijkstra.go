@@ -8,7 +8,7 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// Dijkstra is the cost of the best path between places by the plain algorithm on the whole graph, without cells: what all other
+// Dijkstra is the cost of the best path between places, without their excess, by the plain algorithm on the whole graph, without cells: what all other
 // searches must agree with. false says that there is no path. It settles the whole graph, so it is for tests and benchmarks.
 func Dijkstra(g *graph.Graph, p route.Profile, from, to []Place) (Cost, bool) {
 	d := newDijkstra(g, p, from)
@@ -29,8 +29,8 @@ func newDijkstra(g *graph.Graph, p route.Profile, from []Place) *dijkstra {
 		query:  query{graph: g, weigher: overlay.NewWeigher(g, p)},
 		labels: slices.Repeat([]overlay.Weight{{Key: overlay.NoPath}}, g.Edges()),
 	}
-	for _, p := range from {
-		d.improve(p.Edge, d.part(p.Edge, p.After))
+	for i := range from {
+		d.improve(from[i].Edge, d.startWeight(&from[i]))
 	}
 	for len(d.heap) > 0 {
 		item := d.heap.Pop()

@@ -65,7 +65,7 @@ func (n *nearest) addEnds(from []Place, to [][]Place) {
 		}
 		n.visitEnds(places, func(edge uint32, place int) {
 			junction := n.graph.Tail[edge]
-			n.ends = append(n.ends, end{edge, uint32(i), n.part(edge, places[place].Before), n.first[junction]})
+			n.ends = append(n.ends, end{edge, uint32(i), n.endWeight(edge, &places[place]), n.first[junction]})
 			n.first[junction] = uint32(len(n.ends))
 			n.openAt(junction)
 		})

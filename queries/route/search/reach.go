@@ -14,7 +14,8 @@ import (
 // Reach visits every edge that can be reached from places, or from which the places can be reached, within a limit of duration, or
 // of distance where p is for the shortest path. start and end are what it costs to be at the tail and at the head of the edge: exact.
 // The one that is farther from the places may be over the limit. An avoided road counts route.AvoidFactor times: what lies
-// behind it is out of reach as a rule, which is what avoiding means here.
+// behind it is out of reach as a rule, which is what avoiding means here. The places count alike, whatever their excess: an area holds
+// what can be reached from any of them.
 //
 // The edges of the places come first; on them the cost behind a place is negative. Such an edge comes once more if its other
 // part is reached too. The others come cell by cell, always in the same order.
@@ -111,12 +112,21 @@ func (r *reach) seed(from []Place, visit func(edge uint32, start, end int64)) {
 		r.relaxOutEdges(p.Edge, after)
 	}
 	if r.isArrival {
-		for _, s := range q.destinations(from) {
+		for _, s := range q.destinations(withoutExcess(from)) {
 			if cost := s.weight.Key >> 32; cost <= uint64(r.limit) {
 				r.improve(s.edge, r.labelOf(s.edge), uint32(cost))
 			}
 		}
 	}
+}
+
+// withoutExcess returns places that all weigh alike.
+func withoutExcess(places []Place) []Place {
+	plain := slices.Clone(places)
+	for i := range plain {
+		plain[i].Excess, plain[i].IsLastResort = Cost{}, false
+	}
+	return plain
 }
 
 // labelOf returns the label of an edge.

@@ -53,7 +53,8 @@ func (q *query) weightOnEdge(from, to Place) (overlay.Weight, bool) {
 	if !isBehind || from.Edge != to.Edge && !slices.Contains(q.graph.CopiesOf(to.Edge), from.Edge) {
 		return overlay.Weight{}, false
 	}
-	return q.part(to.Edge, Cost{to.Before.Duration - from.Before.Duration, to.Before.Distance - from.Before.Distance}), true
+	weight := q.part(to.Edge, Cost{to.Before.Duration - from.Before.Duration, to.Before.Distance - from.Before.Distance})
+	return weight.Plus(q.excess(&from)).Plus(q.excess(&to)), true
 }
 
 // visitEnds calls a function for each edge on which a path to one of some places may end.
@@ -80,8 +81,8 @@ type seed struct {
 // origins returns the seeds of a search from places.
 func (q *query) origins(from []Place) []seed {
 	seeds := make([]seed, len(from))
-	for i, p := range from {
-		seeds[i] = seed{p.Edge, q.part(p.Edge, p.After), uint32(i)}
+	for i := range from {
+		seeds[i] = seed{from[i].Edge, q.startWeight(&from[i]), uint32(i)}
 	}
 	return seeds
 }

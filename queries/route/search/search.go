@@ -10,6 +10,9 @@
 // open cell of level 1 it goes from edge to edge; everywhere else it crosses the largest cell that is not open by its matrix. The
 // labels of a query lie in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
 //
+// An end of a path is a list of places, of which the search takes the best pair. A place may weigh more than another by its Excess,
+// which decides between places and is not part of what a path costs.
+//
 //	seed      a state from which a search begins, with its first weight
 //	label     the best weight known of a state, and the state before it on that path
 //	settle    to take the state with the least weight from the queue: its label is final
@@ -41,6 +44,12 @@ var Unreachable = Cost{graph.None, graph.None}
 type Place struct {
 	Edge          uint32
 	Before, After Cost
+
+	// Excess weighs in the choice among places, as long as it lasts or as far as it leads, and is never part of a Cost. It is
+	// rounded to overlay.ExcessUnit.
+	Excess Cost
+	// IsLastResort keeps the place out of the choice as long as others lead to a path.
+	IsLastResort bool
 }
 
 // PlaceOn is the point at a fraction of an edge, from 0 at its tail to 1 at its head. Fractions outside are cut to these.
@@ -48,17 +57,18 @@ func PlaceOn(g *graph.Graph, edge uint32, fraction float64) Place {
 	fraction = min(max(fraction, 0), 1)
 	whole := Cost{g.Duration[edge], g.Distance[edge]}
 	before := Cost{part(whole.Duration, fraction), part(whole.Distance, fraction)}
-	return Place{edge, before, Cost{whole.Duration - before.Duration, whole.Distance - before.Distance}}
+	return Place{Edge: edge, Before: before, After: Cost{whole.Duration - before.Duration, whole.Distance - before.Distance}}
 }
 
 // part is a fraction of a cost, rounded.
 func part(whole uint32, fraction float64) uint32 { return uint32(float64(whole)*fraction + 0.5) }
 
 // Path is a list of edges, each of which begins where the one before ends. It starts at Start on the first and ends at End on the
-// last, which may be a copy of End.Edge.
+// last, which may be a copy of End.Edge. From and To are the indexes of Start and End among the places of the question.
 type Path struct {
 	Edges      []uint32
 	Start, End Place
+	From, To   int
 	Cost       Cost
 }
 
@@ -213,4 +223,19 @@ func (q *query) cost(of overlay.Weight) Cost {
 // part is the weight of a part of an edge.
 func (q *query) part(edge uint32, c Cost) overlay.Weight {
 	return q.weigher.Part(edge, c.Duration, c.Distance)
+}
+
+// startWeight is what a path weighs from a place to the head of its edge.
+func (q *query) startWeight(p *Place) overlay.Weight {
+	return q.part(p.Edge, p.After).Plus(q.excess(p))
+}
+
+// endWeight is what a path weighs from the tail of an edge to a place on it, or on an edge of which it is a copy.
+func (q *query) endWeight(edge uint32, p *Place) overlay.Weight {
+	return q.part(edge, p.Before).Plus(q.excess(p))
+}
+
+// excess is the weight of choosing a place.
+func (q *query) excess(p *Place) overlay.Weight {
+	return q.weigher.Excess(p.Excess.Duration, p.Excess.Distance, p.IsLastResort)
 }

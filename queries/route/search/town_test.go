@@ -191,6 +191,26 @@ func (tw *town) places(r *rand.Rand) []Place {
 	return places
 }
 
+// choices returns the places of some points, each point with its excess.
+func (tw *town) choices(r *rand.Rand) (all []Place) {
+	for range 1 + r.IntN(4) {
+		excess, isLastResort := Cost{r.Uint32N(600), r.Uint32N(600)}, r.IntN(5) == 0
+		for _, p := range tw.places(r) {
+			p.Excess, p.IsLastResort = excess, isLastResort
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (tw *town) manyChoices(r *rand.Rand, n int) [][]Place {
+	many := make([][]Place, n)
+	for i := range many {
+		many[i] = tw.choices(r)
+	}
+	return many
+}
+
 func (tw *town) manyPlaces(r *rand.Rand, n int) [][]Place {
 	many := make([][]Place, n)
 	for i := range many {

@@ -16,12 +16,12 @@ func (q *query) path(m meeting, from, to []Place) (Path, error) {
 	}
 	path := Path{Cost: q.cost(m.Weight)}
 	if m.forward&isSeed != 0 {
-		path.Start, path.End = from[m.forward&^isSeed], to[m.backward&^isSeed]
+		path.setEnds(from, to, m.forward&^isSeed, m.backward&^isSeed)
 		path.Edges = []uint32{path.Start.Edge}
 		return path, nil
 	}
 	states, start, end := q.states(m)
-	path.Start, path.End = from[start], to[end]
+	path.setEnds(from, to, start, end)
 	path.Edges = append(make([]uint32, 0, 16*len(states)), q.edgeOf(states[0]))
 	for i, id := range states[1:] {
 		if err := q.appendHop(&path.Edges, states[i], id); err != nil {
@@ -30,6 +30,12 @@ func (q *query) path(m meeting, from, to []Place) (Path, error) {
 	}
 	path.Edges = append(path.Edges, q.lastEdge(states[len(states)-1], path.End))
 	return path, nil
+}
+
+// setEnds notes the places at the ends of a path.
+func (p *Path) setEnds(from, to []Place, start, end uint32) {
+	p.From, p.To = int(start), int(end)
+	p.Start, p.End = from[start], to[end]
 }
 
 // states returns the states of a path in their order, and the places at its ends.
@@ -64,7 +70,7 @@ func (q *query) turnOnto(from, edge uint32, end Place) (overlay.Weight, bool) {
 		return overlay.Weight{}, false
 	}
 	turn := q.graph.Turn(from, edge)
-	return q.part(edge, end.Before).Plus(overlay.Weight{Key: q.weigher.Turn(turn)}), turn != graph.ForbiddenTurn
+	return q.endWeight(edge, &end).Plus(overlay.Weight{Key: q.weigher.Turn(turn)}), turn != graph.ForbiddenTurn
 }
 
 // appendHop appends the edges from one state of a path to the next, without the first.
