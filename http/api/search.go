@@ -13,6 +13,7 @@ import (
 
 	"lieudit/http/kit"
 	"lieudit/http/problem"
+	"lieudit/http/resolve"
 	"lieudit/http/routing"
 	"lieudit/queries/address/live"
 	"lieudit/queries/locations/search"
@@ -23,7 +24,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// defaultRadius is how far from the centre sites are looked for, in metres.
+// defaultRadius is how far from the centre sites are looked for, in metres. A search that asks for the order by distance has no limit:
+// its first page is the nearest sites, however far they are.
 const defaultRadius = 10_000
 
 // searchLocations finds sites of the account. A secret key sees all members of them, a publishable key those that a web page may
@@ -34,9 +36,6 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 		return kit.Response{}, err
 	}
 	q, center, err := h.buildSiteQuery(ctx, in)
-	if errors.Is(err, refusal.AddressUnresolved) {
-		return kit.OK(noSites(in.Format))
-	}
 	if err != nil {
 		return kit.Response{}, err
 	}
@@ -152,8 +151,8 @@ func noSites(format string) any {
 	}
 }
 
-// buildSiteQuery is the engine's query for a request, and the address that its centre was resolved to, nil where it is none. A
-// centre that resolves to no address is refusal.AddressUnresolved.
+// buildSiteQuery is the engine's query for a request, and what near was resolved to, nil without it. A text that resolves to no address
+// and to no place is refusal.AddressUnresolved.
 func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (search.Query, *body.Center, error) {
 	q := search.Query{
 		Text: in.Q, Referential: in.Referential, Tags: in.Tags, Limit: in.Limit,
@@ -180,7 +179,7 @@ func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (
 	if near != nil {
 		q.Center = &search.Point{Lat: near.Lat, Lon: near.Lon}
 	}
-	if q.Center != nil {
+	if q.Center != nil && q.Sort != search.ByDistance {
 		q.Radius = defaultRadius
 	}
 	if in.Radius != nil {
@@ -189,12 +188,17 @@ func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (
 	return q, near, nil
 }
 
-// resolveNear is the centre that the parameter near means, nil without it.
+// resolveNear is the centre that the parameter near means, nil without it: a postcode or a commune is a place with a centre
+// (address.Engine.Place), any other text the one address that it means.
 func (h *handler) resolveNear(ctx context.Context, near string) (*body.Center, error) {
 	if near == "" {
 		return nil, nil
 	}
 	return queryAddresses(h, func(e *live.Engine) (*body.Center, error) {
+		if r, ok := e.Place(near); ok {
+			shown := resolve.ShowRecord(&r)
+			return &body.Center{Input: near, Score: 1, Place: r.Label, Address: &shown, Lon: r.Lon, Lat: r.Lat}, nil
+		}
 		return resolveCenter(ctx, e.Engine, body.NearAddress{Center: near})
 	})
 }
@@ -246,13 +250,13 @@ func (p resultPage) foundSite(h pageHit) body.FoundSite {
 	return shown
 }
 
-// toPublicCenter is what a publishable key may see of a centre: where it lies. The record is for secret keys, to which
-// /address/* is open.
+// toPublicCenter is what a publishable key may see of a centre: where it lies, and the commune that a postcode or a name means. The
+// record is for secret keys, to which /address/* is open.
 func toPublicCenter(c *body.Center) *body.Center {
 	if c == nil {
 		return nil
 	}
-	return &body.Center{Input: c.Input, Lon: c.Lon, Lat: c.Lat}
+	return &body.Center{Input: c.Input, Place: c.Place, Lon: c.Lon, Lat: c.Lat}
 }
 
 // distance is how many metres a site is from the centre; nil where either has no position.

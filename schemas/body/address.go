@@ -131,6 +131,7 @@ type Neighbours struct {
 type Center struct {
 	Input   string   `json:"saisi,omitempty"`
 	Score   float64  `json:"score,omitzero"`
+	Place   string   `json:"commune,omitempty" doc:"The commune that near means as a postcode or by its name: of several the most populous"`
 	Address *Address `json:"adresse,omitempty" doc:"What it was resolved to, unless it was a position"`
 	Lon     float64  `json:"lon"`
 	Lat     float64  `json:"lat"`

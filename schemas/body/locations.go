@@ -223,8 +223,8 @@ type SearchLocations struct {
 	Q           string   `json:"q,omitempty" min:"1" max:"200" syntax:"true" doc:"Words of the site's name, address or tags. The last one may be the beginning of a word, and so may two before it of three letters or more"`
 	Lat         *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon: the centre"`
 	Lon         *float64 `json:"lon,omitempty" min:"-180" max:"180" doc:"With lat: the centre"`
-	Near        string   `json:"near,omitempty" min:"1" max:"200" doc:"An address as the centre, its id or its id_ban"`
-	Radius      *int     `json:"radius,omitempty" min:"1" max:"100000" doc:"Metres around the centre; 10000 when left out"`
+	Near        string   `json:"near,omitempty" min:"1" max:"200" doc:"The centre: a postcode or a commune, whose centre counts (of several communes that of the most populous, which center.commune names), or an address, its id or its id_ban. One that is not resolved is 422. Five digits are a postcode first"`
+	Radius      *int     `json:"radius,omitempty" min:"1" max:"100000" doc:"Metres around the centre; when left out 10000, with sort=distance no limit"`
 	BBox        string   `json:"bbox,omitempty" pattern:"^-?[0-9]+(\\.[0-9]+)?(,-?[0-9]+(\\.[0-9]+)?){3}$" doc:"lon,lat,lon,lat: the south-western corner, then the north-eastern one"`
 	Referential string   `json:"referentiel,omitempty" pattern:"^[a-z0-9_-]{1,64}$" doc:"Only its sites"`
 	Tags        []string `json:"tags,omitempty" max:"50" doc:"Sites with all of them; repeated or separated by commas"`
@@ -278,7 +278,7 @@ type FoundSite struct {
 // PublicLocations is the answer of GET /locations/search to a publishable key.
 type PublicLocations struct {
 	Envelope
-	Center  *Center      `json:"center,omitempty" doc:"Where the address of near lies"`
+	Center  *Center      `json:"center,omitempty" doc:"Where near lies, and the commune if it means one"`
 	Results []PublicSite `json:"results"`
 	Cursor  string       `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
@@ -323,7 +323,7 @@ type PublicCollection struct {
 type CollectionEnvelope struct {
 	Type string `json:"type" enum:"FeatureCollection"`
 	Envelope
-	Center *Center `json:"center,omitempty" doc:"What near was resolved to; to a publishable key, where it lies"`
+	Center *Center `json:"center,omitempty" doc:"What near was resolved to; to a publishable key where it lies, and the commune if it means one"`
 	Cursor string  `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
 

@@ -155,6 +155,6 @@ func searchOperations() []openapi.Operation {
 			Summary: "Search the account's active sites; a publishable key sees some facts of them alone", Doc: geoJSONDoc,
 			Query: SearchLocations{}, Answer: Locations{},
 			OtherAnswers: []any{PublicLocations{}, LocationCollection{}, PublicCollection{}, NoResults{}},
-			Failures:     apiFailures(refusal.OriginMissing, refusal.OriginNotAllowed)},
+			Failures:     apiFailures(refusal.AddressUnresolved, refusal.OriginMissing, refusal.OriginNotAllowed)},
 	}
 }
