@@ -20,6 +20,8 @@ import (
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/queries/route/routerprocess"
+	"lieudit/queries/route/routertest"
 )
 
 // asProgramVariable is an environment variable that makes the test binary run as the program. The processes that it starts
@@ -401,5 +403,40 @@ func TestBenchStrangerTellsWhatItGotAndWhatCustomersGot(t *testing.T) {
 		if code, out, _ := runCommand(t, "bench stranger "+wrong); code != 2 || out != "" {
 			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
 		}
+	}
+}
+
+func TestBenchRouteComparesPairsAndTimesThemOverHTTP(t *testing.T) {
+	t.Setenv(asProgramVariable, "1")
+	programs, dir := routertest.FindPrograms(t, routerprocess.OSRM), t.TempDir()
+	routertest.FindPrograms(t, routerprocess.Valhalla)
+	code, out, stderr := runCommand(t, "bench route --random 25 --json --routers "+programs+" --dir "+dir+" --map "+routertest.WriteTown(t))
+	if code != 0 {
+		t.Fatalf("exit %d: %s%s", code, out, stderr)
+	}
+	timed := 0
+	for line := range strings.Lines(out) {
+		var f struct {
+			Server    string  `json:"over_HTTP"`
+			Median    float64 `json:"p50_ms"`
+			Processor float64 `json:"processor_ms"`
+			Size      float64 `json:"KB_an_answer"`
+		}
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+		if f.Server == "" {
+			continue
+		}
+		timed++
+		if f.Median <= 0 || f.Size <= 0 || runtime.GOOS == "linux" && f.Processor <= 0 {
+			t.Errorf("got %q", line)
+		}
+	}
+	if timed != 7 {
+		t.Errorf("%d servers and forms of answers are timed:\n%s", timed, out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
 	}
 }

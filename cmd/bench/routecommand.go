@@ -26,7 +26,20 @@ What a server cannot answer is counted as errors, 20 at most for a figure. It le
 
   go run ./cmd/bench route --map porto.osm.pbf
   go run ./cmd/bench route --map porto.osm.pbf --routers ~/.cache/lieudit-check/…
-  go run ./cmd/bench route --map porto.osm.pbf --osrm http://127.0.0.1:5000 --valhalla http://127.0.0.1:8002 --json`,
+  go run ./cmd/bench route --map porto.osm.pbf --osrm http://127.0.0.1:5000 --valhalla http://127.0.0.1:8002 --json
+
+With --pairs or --random it does something else: it compares the routes between those positions with the routes of OSRM and
+Valhalla, pair by pair. Of the pairs that both peers route it counts those that the own engine does not, those where its way is
+a tenth longer or shorter than both, and those of the same way whose duration differs from OSRM's by 12 % and 40 s; it names
+the kinds of these differences and lists the worst. Then each server is asked for the pairs over HTTP, with geometry and
+steps, in turns: time, processor time and size of an answer, and of the own service what its parts take.
+
+  go run ./cmd/bench route --map porto.osm.pbf --random 300
+  go run ./cmd/bench route --map porto.osm.pbf --pairs pairs.txt --worst 50 --over-http=false
+
+A line of the file is a pair: 41.15,-8.61 41.16,-8.62 (latitude, longitude). The kinds: access, the ends meet the network at
+other places (over 20 m apart); direction, they are left the other way round; gate, restricted, forbidden, ferry, construction, toll,
+track or path: one side drives there; closed, the own engine cannot drive OSRM's way; choice, it could, but prefers its own.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
 			&cli.StringFlag{
@@ -35,15 +48,25 @@ What a server cannot answer is counted as errors, 20 at most for a figure. It le
 			},
 			&cli.StringFlag{Name: "osrm", Usage: "`URL` of osrm-routed for cars"},
 			&cli.StringFlag{Name: "valhalla", Usage: "`URL` of valhalla_service"},
-			&cli.IntFlag{Name: "pairs", Value: 500, Usage: "`HOW MANY` pairs are compared", Validator: terminal.AtLeastOne},
+			&cli.StringFlag{Name: "pairs", Usage: "compare the pairs of `FILE` alone", TakesFile: true},
+			&cli.IntFlag{Name: "random", Usage: "compare `HOW MANY` random pairs alone"},
+			&cli.IntFlag{Name: "worst", Value: 10, Usage: "`HOW MANY` pairs of each verdict are listed"},
+			&cli.BoolFlag{Name: "over-http", Value: true, Usage: "time the pairs over HTTP"},
+			&cli.IntFlag{Name: "compared", Value: 500, Usage: "`HOW MANY` pairs are compared without --pairs or --random", Validator: terminal.AtLeastOne},
 			&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites the nearest are looked for among", Validator: terminal.AtLeastOne},
 			&cli.DurationFlag{Name: "turn", Value: 2 * time.Second, Usage: "`TIME` for each figure"},
 			&cli.Uint64Flag{Name: "seed", Value: 21, Usage: "`SEED` of the positions"},
 		},
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		if c.String("pairs") != "" || c.Int("random") > 0 {
+			return route.ComparePairs(ctx, dir, route.PairOptions{
+				File: c.String("map"), OSRM: c.String("osrm"), Valhalla: c.String("valhalla"), Programs: c.String("routers"),
+				Pairs: c.String("pairs"), Random: c.Int("random"), Seed: c.Uint64("seed"), Worst: c.Int("worst"), OverHTTP: c.Bool("over-http"),
+			}, out)
+		}
 		return route.Run(ctx, dir, route.Options{
 			File: c.String("map"), OSRM: c.String("osrm"), Valhalla: c.String("valhalla"), Programs: c.String("routers"),
-			Pairs: c.Int("pairs"), Sites: c.Int("sites"), FigureDuration: c.Duration("turn"), Seed: c.Uint64("seed"),
+			Pairs: c.Int("compared"), Sites: c.Int("sites"), FigureDuration: c.Duration("turn"), Seed: c.Uint64("seed"),
 		}, out)
 	})
 }

@@ -35,13 +35,14 @@ type namedRouter struct {
 // peers are the servers that are measured beside the own engine, and those of them that this run started.
 type peers struct {
 	routers []namedRouter
-	started []*routerprocess.Server
+	urls    map[string]string                // by name
+	started map[string]*routerprocess.Server // by name
 }
 
 // openPeers names the servers whose URLs are given. Of the other engines it prepares the map in dir and starts a server, where
 // the programs are given. stop must be called after an error too.
 func openPeers(ctx context.Context, dir string, o Options, out measure.Output) (p *peers, err error) {
-	p = &peers{}
+	p = &peers{urls: map[string]string{}, started: map[string]*routerprocess.Server{}}
 	prepareOSRM := func(ctx context.Context, o routerprocess.Options) (routerprocess.Prepared, error) {
 		return routerprocess.PrepareOSRM(ctx, o, route.Car)
 	}
@@ -51,6 +52,7 @@ func openPeers(ctx context.Context, dir string, o Options, out measure.Output) (
 	if o.Valhalla, err = p.start(ctx, dir, "Valhalla", o.Valhalla, o, routerprocess.PrepareValhalla, out); err != nil {
 		return p, err
 	}
+	p.urls["OSRM"], p.urls["Valhalla"] = o.OSRM, o.Valhalla
 	if o.OSRM != "" {
 		r := osrm.New(map[route.Mode]string{route.Car: o.OSRM}, time.Now)
 		r.SetTimeouts(patience)
@@ -94,8 +96,16 @@ func (p *peers) start(ctx context.Context, dir, name, serverURL string, o Option
 	if err != nil {
 		return "", fmt.Errorf("start %s: %w", name, err)
 	}
-	p.started = append(p.started, server)
+	p.started[name] = server
 	return server.URL, nil
+}
+
+// pid is the id of a server's process, 0 where this run did not start it.
+func (p *peers) pid(name string) int {
+	if s, ok := p.started[name]; ok {
+		return s.PID()
+	}
+	return 0
 }
 
 // stop ends the servers that were started.

@@ -7,6 +7,12 @@
 //
 // The engine is called in this process, the servers over HTTP on one kept connection. What a server cannot answer is counted and
 // does not end the run; what the own engine cannot answer does.
+//
+// ComparePairs compares single routes instead, and says why they differ. What a route uses is read from the map's tags along its
+// geometry (mapRoads), so that it is told alike of all engines. Here the own engine is timed as a service over HTTP, too.
+//
+//	pairs ── askPair (all routers) ──► answeredPair ── verdict ──► judge.explain ──► kinds and the worst pairs
+//	                                        └── those that all route ── httpServer.takeTurn ──► times of servers and of parts
 package route
 
 import (

@@ -98,6 +98,9 @@ func (s *Server) start(p Prepared) error {
 	return nil
 }
 
+// PID is the id of the server's process: the shell that started it became the server.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Stop kills the server, waits for its end and removes its folder. What was prepared stays. It may be called again.
 func (s *Server) Stop() error {
 	select {

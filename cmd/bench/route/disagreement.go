@@ -1,0 +1,254 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/guidance"
+	"lieudit/queries/route/routeserver"
+)
+
+// verdict is how the own route of a pair differs from those of both peers.
+type verdict string
+
+// The verdicts, the worst first. A pair that not both peers route is peersDisagree, and counts for nothing.
+const (
+	noResults     verdict = "no_results"
+	longer        verdict = "longer"   // than both by a tenth
+	otherDuration verdict = "duration" // of nearly the same way: over 12 % and 40 s from OSRM's
+	shorter       verdict = "shorter"  // than both by a tenth: it may drive what is not allowed
+	agrees        verdict = "agrees"
+	peersDisagree verdict = "not both peers route it"
+)
+
+// answeredPair is what all routers answer about one pair. The own router is the first, OSRM the second, Valhalla the third.
+type answeredPair struct {
+	points  [2]route.Point
+	answers [3]route.Answer
+	errs    [3]error
+}
+
+// askPair asks all routers. That there is no route is an answer; another error of a peer leaves it without a route.
+func askPair(ctx context.Context, routers []namedRouter, points [2]route.Point) (p answeredPair, err error) {
+	p.points = points
+	query := route.Query{Profile: car, Bounds: []route.Bound{{Point: points[0]}, {Point: points[1]}}, Geometry: true}
+	for i, r := range routers {
+		p.answers[i], p.errs[i] = r.Route(ctx, query)
+		failures := 0
+		if err := r.countError(ctx, otherThanNoRoute(p.errs[i]), &failures); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (p *answeredPair) distance(router int) float64 { return p.answers[router].Routes[0].Distance }
+func (p *answeredPair) duration(router int) float64 { return p.answers[router].Routes[0].Duration }
+
+// Bounds of the verdicts.
+const (
+	tenth          = 1.1
+	fewMetres      = 25.0 // a tenth of a short way is less than where its ends meet the road
+	sameWay        = 0.02
+	durationShare  = 0.12
+	durationAmount = 40.0
+)
+
+func (p *answeredPair) verdict() verdict {
+	switch {
+	case p.errs[1] != nil || p.errs[2] != nil:
+		return peersDisagree
+	case p.errs[0] != nil:
+		return noResults
+	}
+	own, least, most := p.distance(0), min(p.distance(1), p.distance(2)), max(p.distance(1), p.distance(2))
+	switch {
+	case own > tenth*most && own > most+fewMetres:
+		return longer
+	case own < least/tenth && own < least-fewMetres:
+		return shorter
+	}
+	if difference := math.Abs(p.duration(0) - p.duration(1)); p.isSameWay(1) &&
+		difference > durationAmount && difference > durationShare*p.duration(1) {
+		return otherDuration
+	}
+	return agrees
+}
+
+// isSameWay reports whether the own way is as long as that of a peer.
+func (p *answeredPair) isSameWay(peer int) bool {
+	return math.Abs(p.distance(0)-p.distance(peer)) <= sameWay*p.distance(peer)
+}
+
+// excess is by how much a pair is worse than the better peer; it orders the pairs of a verdict.
+func (p *answeredPair) excess() float64 {
+	switch {
+	case p.errs[0] != nil:
+		return p.distance(1)
+	case p.verdict() == otherDuration:
+		return math.Abs(math.Log(max(p.duration(0), 1) / max(p.duration(1), 1)))
+	}
+	return math.Abs(math.Log(max(p.distance(0), 1) / max(min(p.distance(1), p.distance(2)), 1)))
+}
+
+// judge finds out why pairs differ.
+type judge struct {
+	own   route.Router
+	roads *mapRoads
+}
+
+// The distances beyond which two routes differ in a fact.
+const (
+	accessApart  = 20.0 // metres between accesses
+	factApart    = 20.0 // metres on roads of a fact
+	againstAngle = 120  // degrees between the directions in which two routes begin
+)
+
+// explain names the kind of a difference from OSRM's route and says more about it. The first that holds is told: where the ends
+// meet the network, which way they are left, what only one side drives through; otherwise whether the own engine could drive OSRM's
+// way.
+func (j *judge) explain(ctx context.Context, p *answeredPair) (kind, detail string, err error) {
+	if offRoad, ok := errors.AsType[*route.OffRoadError](p.errs[0]); ok {
+		return "access", fmt.Sprintf("bound %d is off the road", offRoad.Bound), nil
+	}
+	peers := j.roads.usageOf(p.answers[1].Routes[0].Geometry)
+	if p.errs[0] != nil {
+		return j.explainNone(ctx, p, &peers)
+	}
+	if kind, detail := explainEnds(p); kind != "" {
+		return kind, detail, nil
+	}
+	own := j.roads.usageOf(p.answers[0].Routes[0].Geometry)
+	if kind, detail := explainUsage(&own, &peers); kind != "" {
+		return kind, detail, nil
+	}
+	return j.explainChoice(ctx, p, &own, &peers)
+}
+
+// explainNone says what an own route would have had to use.
+func (j *judge) explainNone(ctx context.Context, p *answeredPair, peers *usage) (kind, detail string, err error) {
+	if kind, detail := explainUsage(&usage{}, peers); kind == "gate" || kind == "restricted" || kind == "ferry" || kind == "forbidden" {
+		return kind, detail, nil
+	}
+	kind, detail, err = j.explainChoice(ctx, p, &usage{}, peers)
+	if kind == "choice" { // the ways exist between other accesses
+		kind = "access"
+	}
+	return kind, detail, err
+}
+
+// explainEnds compares accesses and the directions of the first and of the last metres.
+func explainEnds(p *answeredPair) (kind, detail string) {
+	for end, name := range []string{"origin", "destination"} {
+		own, osrm, valhalla := p.answers[0].Accesses[end], p.answers[1].Accesses[end], p.answers[2].Accesses[end]
+		apart := min(routeserver.Distance(own.Point, osrm.Point), routeserver.Distance(own.Point, valhalla.Point))
+		if apart > accessApart {
+			return "access", fmt.Sprintf("%s: own %.0f m away on %q, OSRM %.0f m on %q, Valhalla %.0f m",
+				name, own.Distance, own.Street, osrm.Distance, osrm.Street, valhalla.Distance)
+		}
+	}
+	own, osrm := p.answers[0].Routes[0].Geometry, p.answers[1].Routes[0].Geometry
+	for end, name := range []string{"origin", "destination"} {
+		if a := angleBetween(endBearing(own, end == 1), endBearing(osrm, end == 1)); a > againstAngle {
+			return "direction", name + ": OSRM goes the other way"
+		}
+	}
+	return "", ""
+}
+
+// endBearing is the direction in which a line leaves its beginning, or its end when it is followed back.
+func endBearing(line []route.Point, atEnd bool) float64 {
+	if len(line) < 2 {
+		return 0
+	}
+	if atEnd {
+		line = slices.Clone(line)
+		slices.Reverse(line)
+	}
+	return guidance.Bearing(line)
+}
+
+func angleBetween(a, b float64) float64 {
+	d := math.Mod(math.Abs(a-b), 360)
+	return min(d, 360-d)
+}
+
+// explainUsage compares gates, and the facts that may forbid a way.
+func explainUsage(own, peers *usage) (kind, detail string) {
+	if len(own.gates) != len(peers.gates) {
+		return "gate", fmt.Sprintf("own %s, OSRM %s", listOrNone(own.gates), listOrNone(peers.gates))
+	}
+	for bit, name := range useNames {
+		if fact := roadUse(1 << bit); fact < useToll && math.Abs(own.on(fact)-peers.on(fact)) > factApart {
+			return name, fmt.Sprintf("own %.0f m, OSRM %.0f m", own.on(fact), peers.on(fact))
+		}
+	}
+	return "", ""
+}
+
+func listOrNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// viaShares are how far along OSRM's way the own engine is made to pass.
+var viaShares = []float64{0.25, 0.5, 0.75}
+
+// explainChoice asks the own engine for OSRM's way, through points on it. Where it can drive that way, it thinks its own one
+// better: the class of roads on which they differ most is told. Where it cannot, something on it is closed to it.
+func (j *judge) explainChoice(ctx context.Context, p *answeredPair, own, peers *usage) (kind, detail string, err error) {
+	line := p.answers[1].Routes[0].Geometry
+	query := route.Query{Profile: car, Bounds: []route.Bound{{Point: p.points[0]}}}
+	for _, share := range viaShares {
+		query.Bounds = append(query.Bounds, route.Bound{Point: pointAlong(line, share)})
+	}
+	query.Bounds = append(query.Bounds, route.Bound{Point: p.points[1]})
+	a, err := j.own.Route(ctx, query)
+	if otherThanNoRoute(err) != nil {
+		return "", "", err
+	}
+	if err != nil {
+		return "closed", "OSRM's way is closed to the own engine", nil
+	}
+	via := a.Routes[0]
+	if via.Distance > tenth*p.distance(1)+fewMetres {
+		return "closed", fmt.Sprintf("along OSRM's way the own engine drives %.0f m", via.Distance), nil
+	}
+	return "choice", fmt.Sprintf("OSRM's way takes %.0f s by own reckoning; %s", via.Duration, largestDifference(own, peers)), nil
+}
+
+// largestDifference is the class of roads on which two routes differ most.
+func largestDifference(own, peers *usage) string {
+	best, text := 0.0, "the same classes"
+	for bit := range useNames {
+		fact := roadUse(1 << bit)
+		if d := math.Abs(own.on(fact) - peers.on(fact)); fact >= useToll && d > max(best, factApart) {
+			best, text = d, fmt.Sprintf("%s %.0f m, OSRM %.0f m", useNames[bit], own.on(fact), peers.on(fact))
+		}
+	}
+	return text
+}
+
+// pointAlong is the point of a line after a share of its length.
+func pointAlong(line []route.Point, share float64) route.Point {
+	whole := 0.0
+	for i := 1; i < len(line); i++ {
+		whole += routeserver.Distance(line[i-1], line[i])
+	}
+	left := share * whole
+	for i := 1; i < len(line); i++ {
+		length := routeserver.Distance(line[i-1], line[i])
+		if length > 0 && length >= left {
+			return between(line[i-1], line[i], left/length)
+		}
+		left -= length
+	}
+	return line[len(line)-1]
+}
