@@ -1,7 +1,7 @@
 package address
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -97,7 +97,7 @@ func (e *Engine) rowRecord(row, street uint32) Record {
 	entity := vintage.RowEntity(row)
 	r.Type = HouseNumber
 	e.identify(&r, entity)
-	r.Number, r.Rep = fmt.Sprint(e.v.Number(row)), string(e.v.Rep(row))
+	r.Number, r.Rep = strconv.Itoa(int(e.v.Number(row))), string(e.v.Rep(row))
 	position, certified := e.v.RowKind(row)
 	r.PositionType, r.Certified = string(e.v.Name(position)), certified
 	r.Parcels = e.v.Parcels(row, street)
@@ -152,7 +152,7 @@ func (e *Engine) onlyPostcode(code string) string {
 
 func setPostcode(r *Record, postcode uint32) {
 	if postcode != 0 {
-		r.Postcode = fmt.Sprintf("%05d", postcode)
+		r.Postcode = vintage.FiveDigits(postcode)
 	}
 }
 

@@ -20,6 +20,7 @@ const postcodeLength = 5
 // Table finds communes by code, postcode, parent, position and name. It is safe for concurrent use.
 type Table struct {
 	communes        []Commune
+	byCode          map[string]int32
 	children        []int32         // indexes of the communes with a parent, ordered by parent
 	postcodeEntries []postcodeEntry // ordered by postcode, then by commune
 	names           func() *nameIndex
@@ -36,8 +37,12 @@ var Load = sync.OnceValues(func() (*Table, error) { return decode(packed) })
 
 // buildIndexes builds the lookups of a table whose communes are complete.
 func (t *Table) buildIndexes() {
+	t.byCode = make(map[string]int32, len(t.communes))
 	for i := range t.communes {
 		c := &t.communes[i]
+		if _, isDelegated := t.byCode[c.Code]; !isDelegated {
+			t.byCode[c.Code] = int32(i)
+		}
 		if c.Parent != "" {
 			t.children = append(t.children, int32(i))
 		}
@@ -68,8 +73,8 @@ func (t *Table) ByCode(code string) (*Commune, bool) {
 
 // indexOf is the index of the commune with a code.
 func (t *Table) indexOf(code string) (int, bool) {
-	i := sort.Search(len(t.communes), func(i int) bool { return t.communes[i].Code >= code })
-	return i, i < len(t.communes) && t.communes[i].Code == code
+	i, ok := t.byCode[code]
+	return int(i), ok
 }
 
 // ByPostcode returns the communes with a postcode, by code.

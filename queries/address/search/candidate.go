@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"lieudit/queries/address/parse"
 	"lieudit/queries/address/text"
@@ -23,6 +24,9 @@ const (
 // maxShortlisted is how many candidates are kept: as many as the longest answer has, and rivals that show whether
 // the best one is unique.
 const maxShortlisted = 32
+
+// usuallyShortlisted is how many candidates most questions have at most.
+const usuallyShortlisted = 2
 
 // Candidate is an answer under consideration: a street, a row of it, or a commune.
 type Candidate struct {
@@ -139,9 +143,12 @@ func (l *shortlist) add(c *Candidate) {
 			break
 		}
 	}
-	at, _ := slices.BinarySearchFunc(l.best, c, func(b Candidate, c *Candidate) int { return compareCandidates(&b, c) })
+	at := sort.Search(len(l.best), func(i int) bool { return compareCandidates(&l.best[i], c) >= 0 })
 	if len(l.best) == maxShortlisted {
 		l.best = l.best[:maxShortlisted-1]
+	}
+	if l.best == nil {
+		l.best = make([]Candidate, 0, usuallyShortlisted)
 	}
 	l.best = slices.Insert(l.best, at, *c)
 }

@@ -58,6 +58,11 @@ type lexicon struct {
 // newLexicon makes the lexicon of a question with the terms that spell its words.
 func newLexicon(v *vintage.Vintage, q *parse.Question, dict dictionary, b *budget) *lexicon {
 	l := &lexicon{v: v, q: q, dict: dict, budget: b}
+	const few = 2 // alternatives of most words
+	room := make([]alternative, few*len(q.Terms))
+	for i := range q.Terms {
+		l.alternatives[i] = room[few*i : few*i : few*(i+1)]
+	}
 	l.reset(dict)
 	return l
 }

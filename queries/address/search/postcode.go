@@ -6,10 +6,11 @@ import (
 
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/parse"
+	"lieudit/queries/address/vintage"
 )
 
 // PostcodeText writes a postcode as it is typed.
-func PostcodeText(code uint32) string { return fmt.Sprintf("%05d", code) }
+func PostcodeText(code uint32) string { return vintage.FiveDigits(code) }
 
 // readPostcode finds what the typed digits mean: a postcode that the vintage or the table has, or else the
 // postcodes one digit away. It also finds the communes of the postcodes that digits of an unfinished line begin. A

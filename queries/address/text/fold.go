@@ -9,8 +9,10 @@
 package text
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -45,8 +47,7 @@ func (w Word) Number() bool { return w.Text != "" && w.Text[0] >= '0' && w.Text[
 // Words splits a text into words. Invalid UTF-8, signs and spaces separate words. Digits and letters separate each
 // other, except for the suffix of an ordinal.
 func Words(s string) []Word {
-	var c tokenizer
-	c.buf = make([]byte, 0, len(s)+8)
+	c := tokenizer{words: make([]Word, 0, strings.Count(s, " ")+3), buf: make([]byte, 0, len(s)+8)}
 	at := 0
 	for i := 0; i < len(s); at++ {
 		r, size := rune(s[i]), 1
@@ -62,7 +63,10 @@ func Words(s string) []Word {
 
 // Fold joins the words of a text with single spaces.
 func Fold(s string) string {
-	var out []byte
+	if isFolded(s) {
+		return s
+	}
+	out := make([]byte, 0, len(s)+8)
 	for i, w := range Words(s) {
 		if i > 0 {
 			out = append(out, ' ')
@@ -72,13 +76,26 @@ func Fold(s string) string {
 	return string(out)
 }
 
+// isFolded reports whether a text is words of small letters with single spaces, which Fold leaves as they are.
+func isFolded(s string) bool {
+	isInWord := s == ""
+	for i := range len(s) {
+		isLetter := 'a' <= s[i] && s[i] <= 'z'
+		if !isLetter && (s[i] != ' ' || !isInWord) {
+			return false
+		}
+		isInWord = isLetter
+	}
+	return isInWord
+}
+
 // tokenizer builds words from characters.
 type tokenizer struct {
 	words     []Word
-	buf       []byte
-	wordStart int // start of the current word in buf
-	start     int // first character of the current word
-	end       int // one past the last character of the current word
+	buf       []byte // of all words; it only grows, so that the texts of words are parts of it
+	wordStart int    // start of the current word in buf
+	start     int    // first character of the current word
+	end       int    // one past the last character of the current word
 	isNumber  bool
 	signs     Sign // since the last word
 	hasSpace  bool // a space came since the last word
@@ -152,14 +169,17 @@ func (c *tokenizer) emitWord(word []byte) {
 	if n := len(c.words); n > 0 && c.words[n-1].End == c.start {
 		before := &c.words[n-1]
 		glued = true
-		if before.Number() && before.Tail == "" && isOrdinalSuffix(string(word)) {
-			before.Tail, before.End = string(word), c.end
+		if before.Number() && before.Tail == "" && isOrdinalSuffix(viewString(word)) {
+			before.Tail, before.End = viewString(word), c.end
 			return
 		}
 	}
-	c.words = append(c.words, Word{Text: string(word), Start: c.start, End: c.end, Glued: glued, Before: c.signs})
+	c.words = append(c.words, Word{Text: viewString(word), Start: c.start, End: c.end, Glued: glued, Before: c.signs})
 	c.signs, c.hasSpace = 0, false
 }
+
+// viewString is a text without a copy of its bytes, which must not change any more.
+func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func isOrdinalSuffix(tail string) bool {
 	switch tail {
@@ -204,8 +224,14 @@ func appendLigature(buf []byte, r rune) []byte {
 	return buf
 }
 
+// latinBases are the plain letters of U+00C0 to U+00FF, with 0 for those that have none.
+const latinBases = "aaaaaa\x00ceeeeiiii\x00nooooo\x00\x00uuuuy\x00\x00aaaaaa\x00ceeeeiiii\x00nooooo\x00\x00uuuuy\x00y"
+
 // appendBase appends a letter without its diacritics.
 func appendBase(buf []byte, r rune) []byte {
+	if i := int(r) - 0xC0; i >= 0 && i < len(latinBases) && latinBases[i] != 0 {
+		return append(buf, latinBases[i])
+	}
 	var whole, parts [utf8.UTFMax * 4]byte
 	n := utf8.EncodeRune(whole[:], r)
 	base, _ := utf8.DecodeRune(norm.NFD.Append(parts[:0], whole[:n]...))

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 func TestFoldLeavesPlainLettersAndDigits(t *testing.T) {
@@ -103,4 +106,33 @@ func FuzzTerms(f *testing.F) {
 			t.Fatalf("%q folds to %q, then to %q", s, folded, Fold(folded))
 		}
 	})
+}
+
+// TestLatinLettersFoldAsUnicodeDecomposesThem: the table of the commonest letters is a shortcut and says nothing new.
+func TestLatinLettersFoldAsUnicodeDecomposesThem(t *testing.T) {
+	t.Parallel()
+	for i := range len(latinBases) {
+		r := rune(0xC0 + i)
+		want := ""
+		if base := []rune(norm.NFD.String(string(r)))[0]; base < utf8.RuneSelf {
+			want = string(unicode.ToLower(base))
+		}
+		if got := strings.Trim(latinBases[i:i+1], "\x00"); got != want {
+			t.Errorf("%c is %q; want %q", r, got, want)
+		}
+	}
+}
+
+// TestFoldedTextIsLeftAsItIs: a text of plain words takes a shortcut, with the result that its words have.
+func TestFoldedTextIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "a", "rue de la paix", " rue", "rue ", "rue  paix", "12 rue", "1er mai", "Rue", "été", "l'ete"} {
+		var words []string
+		for _, w := range Words(s) {
+			words = append(words, w.Text+w.Tail)
+		}
+		if got, want := Fold(s), strings.Join(words, " "); got != want {
+			t.Errorf("Fold(%q) = %q; want %q", s, got, want)
+		}
+	}
 }

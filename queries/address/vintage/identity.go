@@ -6,11 +6,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -38,9 +38,9 @@ func (v *Vintage) StreetOfEntity(e Entity) uint32 {
 	return uint32(e) - uint32(v.Addresses)
 }
 
-// uuidNamespace is the namespace of the UUIDs that the program generates.
+// uuidNamespace is the namespace of the UUIDs that the program generates: version 5 of the URL https://adresse.data.gouv.fr/.
 func uuidNamespace() uuid.UUID {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://adresse.data.gouv.fr/"))
+	return uuid.UUID{0x4c, 0xb2, 0xbd, 0xf9, 0x8b, 0xe6, 0x58, 0x25, 0x89, 0xd5, 0x0f, 0x90, 0xcf, 0xcf, 0x69, 0x1e}
 }
 
 // uuidOfID is the UUID (version 5) that is generated from an id. It needs no place in the file.
@@ -48,10 +48,23 @@ func uuidOfID(space uuid.UUID, id string) uuid.UUID { return uuid.NewSHA1(space,
 
 // rowID is the regular id of a row: the street's key, the number in five digits, the repetition index.
 func rowID(key []byte, number uint32, rep []byte) string {
-	if len(rep) == 0 {
-		return fmt.Sprintf("%s_%05d", key, number)
+	id := make([]byte, 0, len(key)+len("_00000_")+len(rep))
+	id = appendFiveDigits(append(append(id, key...), '_'), number)
+	if len(rep) > 0 {
+		id = append(append(id, '_'), rep...)
 	}
-	return fmt.Sprintf("%s_%05d_%s", key, number, rep)
+	return string(id)
+}
+
+// FiveDigits writes a number as postcodes and ids have it, with zeros before it. A number above 99,999 has all its digits.
+func FiveDigits(number uint32) string { return string(appendFiveDigits(make([]byte, 0, 10), number)) }
+
+// appendFiveDigits is FiveDigits for a text that goes on.
+func appendFiveDigits(to []byte, number uint32) []byte {
+	for least := uint32(10_000); least > 1 && number < least; least /= 10 {
+		to = append(to, '0')
+	}
+	return strconv.AppendUint(to, uint64(number), 10)
 }
 
 // ID is the interoperability key of an entity.

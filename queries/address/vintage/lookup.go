@@ -30,7 +30,35 @@ func (v *Vintage) FindTerm(term string) (uint32, bool) {
 
 // searchTerm is the ordinal of the first term that is not before the given one.
 func (v *Vintage) searchTerm(term string) uint32 {
-	return uint32(sort.Search(v.terms.count(), func(i int) bool { return string(v.terms.text(uint32(i))) >= term }))
+	heads, head := v.termHeads(), headOf([]byte(term))
+	from, to := heads[head], heads[head+1]
+	return from + uint32(sort.Search(int(to-from), func(i int) bool { return string(v.terms.text(from+uint32(i))) >= term }))
+}
+
+// headOf is the first two bytes of a term as a number, in the order of terms.
+func headOf(term []byte) int {
+	switch len(term) {
+	case 0:
+		return 0
+	case 1:
+		return int(term[0]) << 8
+	}
+	return int(term[0])<<8 | int(term[1])
+}
+
+// headsOf returns for each head the ordinal of the first term that has this head or a later one. The search for a term begins
+// with it, since most of the time of a search in all of them goes into reading terms far apart.
+func headsOf(terms texts) []uint32 {
+	heads, next := make([]uint32, 1<<16+1), 0
+	for i := range uint32(terms.count()) {
+		for head := headOf(terms.text(i)); next <= head; next++ {
+			heads[next] = i
+		}
+	}
+	for ; next < len(heads); next++ {
+		heads[next] = uint32(terms.count())
+	}
+	return heads
 }
 
 // TermsWithPrefix is the range of the terms that begin with a prefix.
@@ -153,14 +181,19 @@ func (g Gazetteer) key(i int) Column {
 
 // Narrow is the range of the places whose name goes on with a term in [from, to).
 func (g Gazetteer) Narrow(from, to uint32) Gazetteer {
-	search := func(least uint32) int {
-		return g.from + sort.Search(g.to-g.from, func(i int) bool {
-			key := g.key(g.from + i)
-			return key.Len() > g.depth && key.At(g.depth) >= least
-		})
+	isBefore := func(i int, least uint32) bool {
+		key := g.key(i)
+		return key.Len() <= g.depth || key.At(g.depth) < least
 	}
-	lo := search(from)
-	return Gazetteer{g.v, g.depth + 1, lo, max(lo, search(to))}
+	lo := g.from + sort.Search(g.to-g.from, func(i int) bool { return !isBefore(g.from+i, from) })
+	// The range is nearly always short: its end is looked for in steps that double.
+	step, hi := 1, lo
+	for hi+step <= g.to && isBefore(hi+step-1, to) {
+		hi += step
+		step *= 2
+	}
+	hi += sort.Search(min(step-1, g.to-hi), func(i int) bool { return !isBefore(hi+i, to) })
+	return Gazetteer{g.v, g.depth + 1, lo, hi}
 }
 
 // CountComplete is the number of places whose name has no further term. They come first.

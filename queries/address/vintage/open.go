@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"lieudit/queries/mappedfile"
 )
@@ -26,6 +27,7 @@ type Vintage struct {
 	sections [sectionEnd][]byte
 
 	terms       texts
+	termHeads   func() []uint32 // see headsOf
 	termStreets lists
 	termPlaces  lists
 	deletes     lists
@@ -77,6 +79,7 @@ func (v *Vintage) loadSections() error {
 func (v *Vintage) bindViews() {
 	p := &v.sections
 	v.terms = texts{Column(p[secTermFirst]), p[secTermText]}
+	v.termHeads = sync.OnceValue(func() []uint32 { return headsOf(v.terms) })
 	v.termStreets = lists{Column(p[secTermStreetsFirst]), Column(p[secTermStreets])}
 	v.termPlaces = lists{Column(p[secTermPlacesFirst]), Column(p[secTermPlaces])}
 	v.deletes = lists{Column(p[secDeletesFirst]), Column(p[secDeletes])}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"sort"
+
+	"lieudit/queries/address/text"
 )
 
 // Column is a sequence of 32-bit numbers in the file. Positions outside of it read as zero, so a damaged file cannot
@@ -341,11 +343,18 @@ func (v *Vintage) Name(i uint32) []byte {
 // BareTerms returns the terms of a name without stop words, or all of them when there are no others.
 func (v *Vintage) BareTerms(name uint32) []uint32 {
 	column := v.NameTerms(name)
-	terms := make([]uint32, column.Len())
+	terms, bare := make([]uint32, column.Len()), 0
 	for i := range terms {
 		terms[i] = column.At(i)
+		if text.ClassOf(string(v.Term(terms[i]))) != text.StopWord {
+			terms[bare], terms[i] = terms[i], terms[bare]
+			bare++
+		}
 	}
-	return withoutLinks(terms, func(t uint32) string { return string(v.Term(t)) })
+	if bare == 0 {
+		return terms
+	}
+	return terms[:bare]
 }
 
 // NameTerms returns the terms of a name in their order.
