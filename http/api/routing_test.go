@@ -13,6 +13,7 @@ import (
 
 	"lieudit/http/api"
 	"lieudit/http/routing"
+	"lieudit/queries/address/live"
 	"lieudit/queries/route"
 	"lieudit/schemas/body"
 	"lieudit/schemas/token"
@@ -213,6 +214,29 @@ func TestOnlyAMatrixAnswersWhatCannotBeReached(t *testing.T) {
 	w := b.get("/route/matrix?origins=3,44&origins=3,-44&destinations=3,45&destinations=-3,45")
 	expectPart(t, "matrix", w, 200, `"durations":[[11120,null],[null,null]],"distances":[[111195,null],[null,null]]`)
 	expectPart(t, "off road", w, 200, `{"saisi":"3,-44","lon":3,"lat":-44}`)
+}
+
+// TestATypedBoundWithoutAVintageIsA500: a position needs no address, and a text that cannot be looked up is no wrong text.
+func TestATypedBoundWithoutAVintageIsA500(t *testing.T) {
+	t.Parallel()
+	b := newRoutingAPI(t, &fakeRouter{}, func(p *fakeParts) { p.addresses = live.New(nil) })
+	targets := []string{
+		"/route/compute?origin=12+avenue+Foch+Mende&destination=3,45", "/route/matrix?origins=3,44&destinations=48095_0100_00012",
+		"/route/isochrone?origin=48000+Mende&cost_values=60", "/route/nearest?origin=3,44&destinations=14+avenue+Foch+Mende",
+		"/route/optimize?stops=3,44&stops=12+avenue+Foch+Mende",
+	}
+	for _, target := range targets {
+		expectResponse(t, target, b.get(target), 500, `{"detail":"Address engine unavailable"}`)
+	}
+	if n := strings.Count(b.logs.String(), "no vintage"); n != len(targets) {
+		t.Errorf("%d of %d refusals are logged: %s", n, len(targets), b.logs)
+	}
+	if w := b.get("/route/compute?origin=3,44&destination=3,45"); w.Code != 200 {
+		t.Errorf("between positions: %d %s", w.Code, w.Body)
+	}
+	for _, target := range []string{"/address/verify?q=12+avenue+Foch+Mende", "/address/view/48095_0100_00012", "/locality/search?q=Mende"} {
+		expectResponse(t, target, b.get(target), 500, `{"detail":"Address engine unavailable"}`)
+	}
 }
 
 func TestARouterThatCannotAnswerIsA500(t *testing.T) {

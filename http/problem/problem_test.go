@@ -60,6 +60,7 @@ var answerCases = []struct {
 	{refusal.DiscoveryQuotaSpent.With(refusal.Details{Limit: 20000}), 429, `"Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests."`},
 	{refusal.QuotaSpent.With(refusal.Details{Plan: "GROWTH"}), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
 	{refusal.Internal, 500, `"Internal error"`},
+	{refusal.AddressUnavailable, 500, `"Address engine unavailable"`},
 	{refusal.RoutingUnavailable, 500, `"Routing engine unavailable"`},
 	{refusal.ReadModelBehind, 500, `"Read model behind"`},
 	{fmt.Errorf("read: %w", budget.ErrOverloaded), 500, `"Service overloaded"`},

@@ -2,7 +2,7 @@
 // proximity, near and routes resolve by this one rule, so that a text means the same address everywhere.
 //
 //	text ── Address ──> Found{Record, Score, Verdict} ── ShowRecord ──> body.Address
-//	            └─────> refusal.AddressUnresolved
+//	            └─────> refusal.AddressUnresolved, refusal.AddressUnavailable where no vintage is served
 package resolve
 
 import (
@@ -19,11 +19,11 @@ import (
 )
 
 // QueryServed runs a query on the address base that is served now, and keeps that vintage open meanwhile. Where none is
-// served the error is refusal.Internal: readiness reports the cause to operators, and clients can do nothing about it.
+// served the error is refusal.AddressUnavailable: readiness reports the cause to operators, and clients can do nothing about it.
 func QueryServed[T any](addresses *live.Vintage, query func(*live.Engine) (T, error)) (T, error) {
 	result, err := live.Query(addresses, query)
 	if errors.Is(err, live.ErrNone) {
-		return result, refusal.Internal
+		return result, refusal.AddressUnavailable
 	}
 	return result, err
 }

@@ -22,7 +22,7 @@ type bound struct {
 }
 
 // resolveBounds resolves bounds in their order. The first that means no address, no own site, or a site without a position is
-// refusal.AddressUnresolved. One takes about 0.1 ms, so they are resolved one after the other.
+// refusal.AddressUnresolved, and a text is refusal.AddressUnavailable while no vintage is served. One takes about 0.1 ms, so they are resolved one after the other.
 func (s *Service) resolveBounds(ctx context.Context, account string, all ...body.Bound) ([]bound, error) {
 	resolved := make([]bound, len(all))
 	for i := range all {
@@ -44,6 +44,9 @@ func (s *Service) resolveBound(ctx context.Context, account string, b *body.Boun
 	found, err := resolve.QueryServed(s.Addresses, func(e *live.Engine) (resolve.Found, error) {
 		return resolve.Address(ctx, e.Engine, b.Typed())
 	})
+	if errors.Is(err, refusal.AddressUnavailable) {
+		s.Log.Error("a typed bound was refused: no vintage of the address base is served")
+	}
 	if err != nil {
 		return bound{}, err
 	}

@@ -35,19 +35,19 @@ func API() openapi.API {
 				Answer: Version{}, Failures: append(exampleFailures(refusal.Internal), headersTooLarge)},
 			{Method: "GET", Path: "/me", Summary: "Whose key it is, and what it gives", Query: Empty{}, Answer: Me{}, Failures: apiFailures()},
 			{Method: "GET", Path: "/address/autocomplete", Summary: "Complete an address while it is typed", Doc: geoJSONDoc,
-				Query: CompleteAddress{}, Answer: Suggestions{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnparsable)},
+				Query: CompleteAddress{}, Answer: Suggestions{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnavailable, refusal.AddressUnparsable)},
 			{Method: "GET", Path: "/address/verify", Summary: "Verify an address", Doc: geoJSONDoc,
-				Query: VerifyAddress{}, Answer: Matches{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnparsable)},
+				Query: VerifyAddress{}, Answer: Matches{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnavailable, refusal.AddressUnparsable)},
 			{Method: "POST", Path: "/address/verify", Summary: "Verify an address", Doc: geoJSONDoc,
-				Body: VerifyAddress{}, Answer: Matches{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnparsable, refusal.BodyTooLarge)},
+				Body: VerifyAddress{}, Answer: Matches{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnavailable, refusal.AddressUnparsable, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/address/view/{id}", Summary: "The record an id names: of this vintage or an earlier one, or an id_ban",
-				Query: Empty{}, Answer: Address{}, Failures: apiFailures(refusal.NotFound)},
+				Query: Empty{}, Answer: Address{}, Failures: apiFailures(refusal.AddressUnavailable, refusal.NotFound)},
 			{Method: "GET", Path: "/address/proximity", Summary: "What lies near an address or a position", Doc: geoJSONDoc,
-				Query: NearAddress{}, Answer: Neighbours{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnresolved)},
+				Query: NearAddress{}, Answer: Neighbours{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnavailable, refusal.AddressUnresolved)},
 			{Method: "POST", Path: "/address/proximity", Summary: "What lies near an address or a position", Doc: geoJSONDoc,
-				Body: NearAddress{}, Answer: Neighbours{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnresolved, refusal.BodyTooLarge)},
+				Body: NearAddress{}, Answer: Neighbours{}, OtherAnswers: []any{FeatureCollection{}}, Failures: apiFailures(refusal.AddressUnavailable, refusal.AddressUnresolved, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/locality/search", Summary: "Communes by name, postcode, department, region, population",
-				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures(refusal.AddressUnparsable)},
+				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures(refusal.AddressUnavailable, refusal.AddressUnparsable)},
 		}, formerOperations(), referentialOperations(), batchOperations(), siteOperations(), searchOperations(), routeOperations()),
 	}
 }
@@ -86,11 +86,11 @@ func routeOperations() []openapi.Operation {
 func routeOperation(name, summary string, query, sent, answer any) []openapi.Operation {
 	get := openapi.Operation{
 		Method: "GET", Path: "/route/" + name, Summary: summary, Query: query, Answer: answer, OtherAnswers: []any{NoRoute{}},
-		Failures: apiFailures(refusal.AddressUnresolved, refusal.RoutingUnavailable),
+		Failures: apiFailures(refusal.AddressUnresolved, refusal.AddressUnavailable, refusal.RoutingUnavailable),
 	}
 	post := get
 	post.Method, post.Query, post.Body = "POST", nil, sent
-	post.Failures = apiFailures(refusal.AddressUnresolved, refusal.RoutingUnavailable, refusal.BodyTooLarge)
+	post.Failures = apiFailures(refusal.AddressUnresolved, refusal.AddressUnavailable, refusal.RoutingUnavailable, refusal.BodyTooLarge)
 	return []openapi.Operation{get, post}
 }
 
@@ -155,6 +155,6 @@ func searchOperations() []openapi.Operation {
 			Summary: "Search the account's active sites; a publishable key sees some facts of them alone", Doc: geoJSONDoc,
 			Query: SearchLocations{}, Answer: Locations{},
 			OtherAnswers: []any{PublicLocations{}, LocationCollection{}, PublicCollection{}, NoResults{}},
-			Failures:     apiFailures(refusal.AddressUnresolved, refusal.OriginMissing, refusal.OriginNotAllowed)},
+			Failures:     apiFailures(refusal.AddressUnavailable, refusal.AddressUnresolved, refusal.OriginMissing, refusal.OriginNotAllowed)},
 	}
 }

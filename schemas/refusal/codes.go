@@ -71,6 +71,7 @@ const (
 const (
 	Internal           Code = "erreur_interne"                // any failure of the service
 	RoutingUnavailable Code = "routage_indisponible"          // no routing engine is loaded
+	AddressUnavailable Code = "adresses_indisponibles"        // no vintage of the address base is served
 	ReadModelBehind    Code = "modele_en_retard"              // what is to be shown does not show the account's last changes yet
 	Overloaded         Code = "surcharge"                     // no memory was free in time for the request or its answer, or no processor
 	UpgradeBlocked     Code = "mise_a_niveau_bloquee"         // an instance runs whose program does not know the log's next format

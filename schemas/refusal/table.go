@@ -115,6 +115,7 @@ var table = []Row{
 	{Throttled, http.StatusTooManyRequests, NoBody, nil, Details{}},
 
 	{Internal, http.StatusInternalServerError, TextForm, fixedText("Internal error"), Details{}},
+	{AddressUnavailable, http.StatusInternalServerError, TextForm, fixedText("Address engine unavailable"), Details{}},
 	{RoutingUnavailable, http.StatusInternalServerError, TextForm, fixedText("Routing engine unavailable"), Details{}},
 	{ReadModelBehind, http.StatusInternalServerError, TextForm, fixedText("Read model behind"), Details{}},
 	{Overloaded, http.StatusInternalServerError, TextForm, fixedText("Service overloaded"), Details{}},
