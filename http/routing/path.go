@@ -94,9 +94,10 @@ func (p painter) line(points []route.Point) *body.Line {
 }
 
 func coordinatesOf(points []route.Point) [][]float64 {
-	all := make([][]float64, len(points))
+	all, numbers := make([][]float64, len(points)), make([]float64, 2*len(points)) // one piece of memory for all
 	for i, at := range points {
-		all[i] = []float64{roundDegrees(at.Lon), roundDegrees(at.Lat)}
+		all[i] = numbers[2*i : 2*i+2 : 2*i+2]
+		all[i][0], all[i][1] = roundDegrees(at.Lon), roundDegrees(at.Lat)
 	}
 	return all
 }

@@ -1,10 +1,6 @@
 package body
 
-import (
-	"encoding/json"
-
-	"lieudit/schemas/body/shape"
-)
+import "lieudit/schemas/body/shape"
 
 // The answers of /route/*. Durations are whole seconds and distances whole metres, each rounded by itself. Where nothing is found the
 // answer is NoRoute.
@@ -77,15 +73,6 @@ func (l *Line) SetText(text string) error {
 
 // TextLength implements shape.TextForm.
 func (l *Line) TextLength() (shortest, longest int) { return 0, 0 }
-
-// MarshalJSON writes the text or the object.
-func (l *Line) MarshalJSON() ([]byte, error) {
-	if l.polyline != "" {
-		return json.Marshal(l.polyline)
-	}
-	type object Line
-	return json.Marshal((*object)(l))
-}
 
 // PolylinePrecision is how many decimals the degrees of an encoded polyline have.
 const PolylinePrecision = 5
