@@ -11,7 +11,8 @@
 //	cell      a set of junctions; the cells of a level hold whole cells of the level below
 //
 // Weights belong to edges and turns. A path is a list of edges, each of which begins where the one before ends: it costs its
-// edges and the turns between them. A turn restriction over via ways spans more than one junction, so a cost of one turn cannot
+// edges and the turns between them. A penalty is what makes an edge a worse choice than its duration says, such as a road too narrow
+// for two cars: it counts when paths are compared, and no path lasts longer for it. A turn restriction over via ways spans more than one junction, so a cost of one turn cannot
 // express it. Copies of edges do: a copy has the same segment and direction as its edge, is entered from some edges only, and so
 // remembers where a path came from. A path may end on any copy.
 package graph
@@ -53,6 +54,7 @@ type Graph struct {
 	InRank     []uint8  // its index in InEdges of its head: at most 256 edges may end at a junction
 	Duration   []uint32 // in DurationUnit parts of a second, without turns
 	Distance   []uint32 // in DistanceUnit parts of a metre
+	Penalty    []uint32 // what the choice of the fastest path counts besides Duration, which is no time; nil if there is none
 	Flags      []Flags
 	Segment    []uint32 // number of its segment × 2, + 1 where it goes against the direction of the geometry
 	Component  []uint32 // number of its strongly connected component; 0 is the largest
@@ -119,6 +121,7 @@ func (g *Graph) InEdges(junction uint32) []uint32 {
 type Arc struct {
 	Tail, Head         uint32
 	Duration, Distance uint32
+	Penalty            uint32
 	Flags              Flags
 	Segment            uint32
 }
@@ -132,7 +135,11 @@ func New(junctions int, arcs []Arc, turn func(from, to uint32) uint8) *Graph {
 		g.FirstIn[a.Head+1]++
 		g.Tail, g.Head = append(g.Tail, a.Tail), append(g.Head, a.Head)
 		g.Duration, g.Distance = append(g.Duration, a.Duration), append(g.Distance, a.Distance)
+		g.Penalty = append(g.Penalty, a.Penalty)
 		g.Flags, g.Segment = append(g.Flags, a.Flags), append(g.Segment, a.Segment)
+	}
+	if !slices.ContainsFunc(g.Penalty, func(p uint32) bool { return p > 0 }) {
+		g.Penalty = nil
 	}
 	for j := range junctions {
 		g.FirstOut[j+1] += g.FirstOut[j]

@@ -253,6 +253,7 @@ func (w *layerWriter) writeGraph(g *graph.Graph) {
 		writeColumn(w, section, column)
 	}
 	writeColumn(w, secTurns, g.Turns)
+	mappedfile.AppendColumn(w.w, penaltySection(w.mode), g.Penalty)
 	writeColumn(w, secInRank, g.InRank)
 	writeColumn(w, secFlags, g.Flags)
 }

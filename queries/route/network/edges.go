@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
@@ -36,6 +37,9 @@ func (b *layerBuilder) buildGraph() (*edgeBuilder, error) {
 		return nil, err
 	}
 	e.fillTurns()
+	if !slices.ContainsFunc(e.g.Penalty, func(p uint32) bool { return p > 0 }) {
+		e.g.Penalty = nil
+	}
 	return e, nil
 }
 
@@ -65,7 +69,7 @@ func (e *edgeBuilder) countEdges() {
 		g.FirstOut[j+1] += g.FirstOut[j]
 		g.FirstIn[j+1] += g.FirstIn[j]
 	}
-	for _, column := range []*[]uint32{&g.Tail, &g.Head, &g.Duration, &g.Distance, &g.Segment, &g.In} {
+	for _, column := range []*[]uint32{&g.Tail, &g.Head, &g.Duration, &g.Distance, &g.Penalty, &g.Segment, &g.In} {
 		*column = make([]uint32, n)
 	}
 	g.InRank, g.Flags = make([]uint8, n), make([]graph.Flags, n)
@@ -86,6 +90,7 @@ func (e *edgeBuilder) numberEdges() {
 		next[tail]++
 		g.Tail[edge], g.Head[edge], g.Segment[edge] = tail, e.head(directed), directed
 		g.Duration[edge], g.Distance[edge], g.Flags[edge] = s.duration[directed%2], s.distance, e.flagsOf(directed)
+		g.Penalty[edge] = s.penalty[directed%2]
 		if state == noState {
 			e.plain[directed] = edge
 			return

@@ -17,7 +17,7 @@ type MetricCounts struct {
 	Optimization route.Optimization `json:"optimisation"`
 	Avoid        route.Avoid        `json:"evite"`
 	Weights      int                `json:"poids"`
-	Avoided      int                `json:"poids_evites"`
+	Penalties    int                `json:"poids_evites"`
 }
 
 // metricKey names a metric of a mode.
@@ -41,8 +41,8 @@ func avoidableIn(flags []graph.Flags) (kinds route.Avoid) {
 	return kinds
 }
 
-// The metrics of a mode lie one behind the other in three sections: where the matrices of cells begin, the weights, and what of them is
-// avoided roads. Meta says how long each is. A matrix that equals that of the metric which avoids nothing is shared
+// The metrics of a mode lie one behind the other in three sections: where the matrices of cells begin, the weights, and what of them are
+// penalties. Meta says how long each is. A matrix that equals that of the metric which avoids nothing is shared
 // with it, so that a metric of a rare kind of road takes a tenth of the space.
 
 // customize computes and writes the shortcuts of a mode, one metric after the other.
@@ -67,7 +67,7 @@ func (b *builder) customize(ctx context.Context, w *layerWriter, g *graph.Graph,
 				base = m
 			}
 			w.writeMetric(m)
-			counts.Metrics = append(counts.Metrics, MetricCounts{o, avoid, len(m.Weights), len(m.Avoided)})
+			counts.Metrics = append(counts.Metrics, MetricCounts{o, avoid, len(m.Weights), len(m.Penalties)})
 		}
 	}
 	return w.w.Err()
@@ -85,7 +85,7 @@ func (w *layerWriter) writeMetric(m *overlay.Metric) {
 	w.writeList(secMatrices, m.First)
 	w.writeList(secMatrices, m.IsShared)
 	writeColumn(w, secWeights, m.Weights)
-	writeColumn(w, secAvoided, m.Avoided)
+	writeColumn(w, secWeightPenalties, m.Penalties)
 }
 
 // writeList appends a list to a section: its length and its numbers.
@@ -134,15 +134,21 @@ func (b *binder) bindOverlay(l *Layer, counts Counts) {
 	}
 	b.checkLevels(l.Topology.LevelFirst, counts.Cells)
 	matrices := layerColumn[uint32](b, secMatrices, -1)
-	weights, avoided := layerColumn[uint64](b, secWeights, -1), layerColumn[uint32](b, secAvoided, -1)
+	weights, penalties := layerColumn[uint64](b, secWeights, -1), layerColumn[uint32](b, secWeightPenalties, -1)
 	l.metrics = map[metricKey]*overlay.Metric{}
 	for _, c := range counts.Metrics {
-		if c.Weights < 0 || c.Weights > len(weights) || c.Avoided < 0 || c.Avoided > len(avoided) || b.err != nil {
+		if c.Weights < 0 || c.Weights > len(weights) || c.Penalties < 0 || c.Penalties > len(penalties) || b.err != nil {
 			b.err = errors.Join(b.err, fmt.Errorf("%w: weights of the %s layer", ErrDamaged, counts.Mode))
 			return
 		}
-		m := &overlay.Metric{Weights: slices.Clip(weights[:c.Weights]), Avoided: slices.Clip(avoided[:c.Avoided])}
-		weights, avoided = weights[c.Weights:], avoided[c.Avoided:]
+		m := &overlay.Metric{Weights: slices.Clip(weights[:c.Weights]), Penalties: slices.Clip(penalties[:c.Penalties])}
+		weights, penalties = weights[c.Weights:], penalties[c.Penalties:]
+		if b.network.Version() == 1 {
+			m.Penalties = slices.Clone(m.Penalties)
+			for i := range m.Penalties {
+				m.Penalties[i] *= route.AvoidFactor - 1
+			}
+		}
 		m.First, m.IsShared = b.cutList(&matrices), b.cutList(&matrices)
 		if c.Avoid != 0 {
 			m.Base = l.metrics[metricKey{c.Optimization, 0}]

@@ -44,8 +44,9 @@ var (
 
 // Format describes the files of road networks to package mappedfile.
 func Format() mappedfile.Format {
-	return mappedfile.Format{Magic: "lieudit-network\n", FirstVersion: 1, SectionCounts: []int{sectionCount}, CheckedAtOpen: 8 << 20,
-		ErrOther: ErrOther, ErrDamaged: ErrDamaged}
+	return mappedfile.Format{Magic: "lieudit-network\n", FirstVersion: 1, SectionCounts: []int{firstSectionCount, sectionCount},
+		CheckedAtOpen: 8 << 20,
+		ErrOther:      ErrOther, ErrDamaged: ErrDamaged}
 }
 
 // The sections that all modes share. A section that ends in First holds offsets: the part of item i in the section of the same
@@ -85,14 +86,25 @@ const (
 	secTopology
 	secMatrices
 	secWeights
-	secAvoided
+	secWeightPenalties
 	secExits
 	secExitTexts
 	secMiniRoundabouts
 	layerSections
 )
 
-const sectionCount = int(secLayers) - 1 + profile.Modes*int(layerSections)
+// firstSectionCount is the number of sections of version 1 of the format. Version 2 has further ones behind them: the penalties of the
+// edges of each mode, empty where no edge has one. In version 1 what is a penalty now was part of an edge's duration. And of a
+// weight it held the plain cost of avoided roads, from which bindOverlay makes the penalty.
+const (
+	firstSectionCount = int(secLayers) - 1 + profile.Modes*int(layerSections)
+	sectionCount      = firstSectionCount + profile.Modes
+)
+
+// penaltySection is the number of the section with the penalties of a mode's edges.
+func penaltySection(m profile.Mode) mappedfile.Section {
+	return mappedfile.Section(firstSectionCount + 1 + int(m))
+}
 
 // layerSection is the number of a mode's section in the file.
 func layerSection(m profile.Mode, s mappedfile.Section) mappedfile.Section {
@@ -248,7 +260,10 @@ func (n *Network) bindLayer(m profile.Mode) error {
 		Turns: layerColumn[uint8](b, secTurns, -1), Tail: layerColumn[uint32](b, secTail, edges), Head: layerColumn[uint32](b, secHead, edges),
 		InRank: layerColumn[uint8](b, secInRank, edges), Duration: layerColumn[uint32](b, secDuration, edges),
 		Distance: layerColumn[uint32](b, secDistance, edges), Flags: layerColumn[graph.Flags](b, secFlags, edges),
-		Segment: layerColumn[uint32](b, secSegment, edges), Component: layerColumn[uint32](b, secComponent, edges),
+		Penalty: column[uint32](b, penaltySection(m), -1), Segment: layerColumn[uint32](b, secSegment, edges), Component: layerColumn[uint32](b, secComponent, edges),
+	}
+	if len(g.Penalty) > 0 && len(g.Penalty) != edges {
+		return fmt.Errorf("%w: penalties of the %s layer", ErrDamaged, counts.Mode)
 	}
 	l := &n.layers[m]
 	l.Graph, l.network, l.mode = g, n, m

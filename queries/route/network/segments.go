@@ -17,6 +17,7 @@ type segment struct {
 	from, to   uint32
 	distance   uint32
 	duration   [2]uint32 // forward and backward; 0: closed
+	penalty    [2]uint32 // as in graph.Graph
 	bearing    [2]int16  // where it leaves each of its junctions, in directionUnit parts of a degree clockwise from north
 }
 
@@ -59,6 +60,7 @@ func (b *layerBuilder) cutSegments() {
 // cutRun appends the segments of a run. Their ends are nodes until numberEnds.
 func (b *layerBuilder) cutRun(r run) {
 	speeds, ends := b.effectiveSpeeds(r.way), b.nodesOf(r.way)
+	priority := &b.speeds[b.waySpeeds[r.way]].priority[b.mode]
 	first, piece := 0, r.piece
 	s := segment{way: r.way, firstPiece: piece}
 	for i := 1; i < len(r.nodes); i++ {
@@ -77,7 +79,7 @@ func (b *layerBuilder) cutRun(r run) {
 		if &nodes[len(nodes)-1] == &ends[len(ends)-1] {
 			s.ends |= endsWay
 		}
-		b.measure(&s, nodes, speeds)
+		b.measure(&s, nodes, speeds, priority)
 		b.segments = append(b.segments, s)
 		first, s.firstPiece = i, piece
 	}
@@ -85,7 +87,7 @@ func (b *layerBuilder) cutRun(r run) {
 
 // effectiveSpeeds are the speeds of the mode on a way, in units of profile.Way. A ferry whose duration is told has its own.
 func (b *layerBuilder) effectiveSpeeds(way uint32) (speeds [2]float64) {
-	for d, s := range b.speeds[b.waySpeeds[way]][b.mode] {
+	for d, s := range b.speeds[b.waySpeeds[way]].speed[b.mode] {
 		speeds[d] = float64(s)
 	}
 	duration, ok := b.ferries[way]
@@ -106,9 +108,10 @@ func (b *layerBuilder) effectiveSpeeds(way uint32) (speeds [2]float64) {
 	return speeds
 }
 
-// measure fills in distance, durations and bearings. A node that delays, as traffic lights do, counts for the segments that are driven
-// towards it: in each direction the last node counts and the first does not.
-func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64) {
+// measure fills in distance, durations, penalties and bearings. A node that delays, as traffic lights do, counts for the segments that are driven
+// towards it: in each direction the last node counts and the first does not. The
+// priority of the road concerns the driving, not such delays.
+func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64, priority *[2]uint8) {
 	metres, delay := 0.0, [2]float64{}
 	for i, node := range nodes[1:] {
 		metres += b.distance(nodes[i], node)
@@ -117,16 +120,18 @@ func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64) {
 	}
 	s.distance = uint32(min(math.Round(metres*graph.DistanceUnit), maxCost))
 	for d, speed := range speeds {
-		s.duration[d] = 0
+		s.duration[d], s.penalty[d] = 0, 0
 		if speed > 0 {
-			seconds := metres * profile.SpeedUnit * 3.6 / speed
-			s.duration[d] = uint32(min(max(math.Round(seconds*graph.DurationUnit+delay[d]), 1), maxCost))
+			driving := metres * profile.SpeedUnit * 3.6 / speed * graph.DurationUnit
+			s.duration[d] = uint32(min(max(math.Round(driving+delay[d]), 1), maxCost))
+			penalty := driving * (profile.PriorityUnit/float64(priority[d]) - 1)
+			s.penalty[d] = uint32(min(math.Round(penalty), float64(maxCost-s.duration[d])))
 		}
 	}
 	s.bearing = [2]int16{b.bearing(nodes, 0, 1), b.bearing(nodes, len(nodes)-1, -1)}
 }
 
-// maxCost bounds the duration of an edge (two days) and its distance (1,700 km), so that some avoided edges in a row, each of which
+// maxCost bounds the duration of an edge with its penalty (two days) and its distance (1,700 km), so that some avoided edges in a row, each of which
 // counts route.AvoidFactor times, do not overflow a weight.
 const maxCost = math.MaxUint32 / (5 * route.AvoidFactor)
 

@@ -49,11 +49,14 @@ type wayTable struct {
 	nodes    []uint32 // numbers of nodes; graph.None for those that the map lacks
 }
 
-// speedSet is the speeds of a way for each mode, forward and backward, in units of profile.Way; 0: closed.
-type speedSet [profile.Modes][2]uint16
+// speedSet is the speeds and the priorities of a way for each mode, forward and backward, in units of profile.Way; speed 0: closed.
+type speedSet struct {
+	speed    [profile.Modes][2]uint16
+	priority [profile.Modes][2]uint8
+}
 
 // isOpen tells whether a mode may use the way in some direction.
-func (s *speedSet) isOpen(m profile.Mode) bool { return s[m] != [2]uint16{} }
+func (s *speedSet) isOpen(m profile.Mode) bool { return s.speed[m] != [2]uint16{} }
 
 // nodeTable holds the nodes of roads.
 type nodeTable struct {
@@ -173,7 +176,7 @@ func (t *wayTable) addWay(w *osmpbf.Way) {
 	if !ok {
 		return
 	}
-	road, speeds := t.roads.add(&facts), t.addSpeeds(facts.Speed)
+	road, speeds := t.roads.add(&facts), t.addSpeeds(speedSet{facts.Speed, facts.Priority})
 	for nodes := w.Nodes; len(nodes) > 1; nodes = nodes[min(maxWayNodes, len(nodes))-1:] {
 		if facts.FerryDuration > 0 {
 			t.ferries[uint32(len(t.wayIDs))] = facts.FerryDuration

@@ -24,8 +24,8 @@ func Customize(ctx context.Context, t *Topology, g *graph.Graph, p route.Profile
 			First: slices.Clone(t.FirstWeight[:t.Cells()]), IsShared: make([]uint32, t.Cells()), Weights: make([]uint64, size), Base: base,
 		},
 	}
-	if c.weigher.Avoids() {
-		c.metric.Avoided = make([]uint32, size)
+	if c.weigher.HasPenalties() {
+		c.metric.Penalties = make([]uint32, size)
 	}
 	for level := 1; level <= t.Levels(); level++ {
 		if err := c.customizeLevel(ctx, level); err != nil {
@@ -94,8 +94,8 @@ type worker struct {
 	exits  []uint32 // of the cell, as states
 
 	// On level 1, of each state the weight of its edge.
-	keys    []uint64
-	avoided []uint32
+	keys      []uint64
+	penalties []uint32
 
 	matrices map[uint32]matrix // on other levels, of each child
 }
@@ -110,9 +110,9 @@ type state struct {
 
 // matrix is that of a child, or one row of it.
 type matrix struct {
-	first   uint32 // state of the first column
-	keys    []uint64
-	avoided []uint32
+	first     uint32 // state of the first column
+	keys      []uint64
+	penalties []uint32
 }
 
 // customizeCell computes the matrix of a cell, or shares that of the base where both are equal.
@@ -152,7 +152,14 @@ func (w *worker) avoidsNothingIn(cell uint32, level int) bool {
 func (w *worker) equalsBase(cell uint32) bool {
 	first, end := w.topology.FirstWeight[cell], w.topology.FirstWeight[cell+1]
 	from := w.metric.Base.First[cell]
-	return slices.Equal(w.metric.Weights[first:end], w.metric.Base.Weights[from:from+end-first])
+	keys, penalties := w.metric.Base.Weights[from:from+end-first], w.metric.Base.Penalties
+	if !slices.Equal(w.metric.Weights[first:end], keys) {
+		return false
+	}
+	if len(penalties) > 0 {
+		return slices.Equal(w.metric.Penalties[first:end], penalties[from:from+end-first])
+	}
+	return !slices.ContainsFunc(w.metric.Penalties[first:end], func(p uint32) bool { return p > 0 })
 }
 
 // share refers a cell to the matrix of the base.
@@ -170,10 +177,10 @@ func (w *worker) edgeRange(cell uint32) (first, end uint32) {
 func (w *worker) readEdges(cell uint32) {
 	g, t := w.graph, w.topology
 	first, end := w.edgeRange(cell)
-	w.states, w.keys, w.avoided, w.exits = w.states[:0], w.keys[:0], w.avoided[:0], w.exits[:0]
+	w.states, w.keys, w.penalties, w.exits = w.states[:0], w.keys[:0], w.penalties[:0], w.exits[:0]
 	for e := first; e < end; e++ {
 		weight := w.weigher.Edge(e)
-		w.keys, w.avoided = append(w.keys, weight.Key), append(w.avoided, weight.Avoided)
+		w.keys, w.penalties = append(w.keys, weight.Key), append(w.penalties, weight.Penalty)
 		var s state
 		if j := g.Head[e]; j >= t.FirstJunction[cell] && j < t.FirstJunction[cell+1] {
 			s = w.edgeState(e, first)
@@ -199,8 +206,8 @@ func (w *worker) readChildren(cell uint32, level int) {
 	w.exits = slices.Grow(w.exits[:0], len(t.ExitsOf(cell)))[:len(t.ExitsOf(cell))]
 	states := uint32(0)
 	for _, child := range w.children[cell] {
-		keys, avoided := w.metric.Matrix(t, child)
-		w.matrices[child] = matrix{states, keys, avoided}
+		keys, penalties := w.metric.Matrix(t, child)
+		w.matrices[child] = matrix{states, keys, penalties}
 		states += uint32(len(t.ExitsOf(child)))
 	}
 	for _, child := range w.children[cell] {
@@ -224,8 +231,8 @@ func (w *worker) cutState(cut uint32, level int) state {
 	columns := uint32(len(w.topology.ExitsOf(child)))
 	from := c.Row(level-1) * columns
 	s := state{first: of.first, count: columns, row: matrix{keys: of.keys[from : from+columns]}}
-	if of.avoided != nil {
-		s.row.avoided = of.avoided[from : from+columns]
+	if of.penalties != nil {
+		s.row.penalties = of.penalties[from : from+columns]
 	}
 	return s
 }
@@ -266,9 +273,9 @@ func (w *worker) relax(s state, at Weight, level int) {
 		return
 	}
 	for i, key := range s.row.keys {
-		next := Weight{at.Key + key, at.Avoided}
-		if s.row.avoided != nil {
-			next.Avoided += s.row.avoided[i]
+		next := Weight{at.Key + key, at.Penalty}
+		if s.row.penalties != nil {
+			next.Penalty += s.row.penalties[i]
 		}
 		w.improve(s.first+uint32(i), next)
 	}
@@ -282,7 +289,7 @@ func (w *worker) relaxEdges(s state, at Weight) {
 			continue
 		}
 		to := s.first + i
-		w.improve(to, Weight{at.Key + w.weigher.Turn(turn) + w.keys[to], at.Avoided + w.avoided[to]})
+		w.improve(to, Weight{at.Key + w.weigher.Turn(turn) + w.keys[to], at.Penalty + w.penalties[to]})
 	}
 }
 
@@ -291,7 +298,7 @@ func (w *worker) improve(to uint32, next Weight) {
 	if next.IsLess(w.labels[to]) {
 		w.labels[to] = next
 		if w.states[to].count > 0 {
-			w.heap.Push(Item{next.Key, next.Avoided, to})
+			w.heap.Push(Item{next.Key, next.Penalty, to})
 		}
 	}
 }
@@ -300,8 +307,8 @@ func (w *worker) improve(to uint32, next Weight) {
 func (w *worker) writeMatrixRow(first uint32) {
 	for i, exit := range w.exits {
 		w.metric.Weights[first+uint32(i)] = w.labels[exit].Key
-		if w.metric.Avoided != nil {
-			w.metric.Avoided[first+uint32(i)] = w.labels[exit].Avoided
+		if w.metric.Penalties != nil {
+			w.metric.Penalties[first+uint32(i)] = w.labels[exit].Penalty
 		}
 	}
 }
@@ -315,9 +322,9 @@ func (m *Metric) dropSharedMatrices(t *Topology) {
 		}
 		first, size := t.FirstWeight[c], t.FirstWeight[c+1]-t.FirstWeight[c]
 		copy(m.Weights[end:], m.Weights[first:first+size])
-		copy(m.Avoided[end:], m.Avoided[first:first+size])
+		copy(m.Penalties[end:], m.Penalties[first:first+size])
 		m.First[c] = end
 		end += size
 	}
-	m.Weights, m.Avoided = slices.Clone(m.Weights[:end]), slices.Clone(m.Avoided[:end])
+	m.Weights, m.Penalties = slices.Clone(m.Weights[:end]), slices.Clone(m.Penalties[:end])
 }

@@ -8,16 +8,16 @@ type Heap []Item
 // Item is a state with the weight of a path to it, in 16 bytes. What a state numbers is up to the search: an edge or a label.
 type Item struct {
 	Key     uint64
-	Avoided uint32
+	Penalty uint32
 	State   uint32
 }
 
 func (i *Item) isBefore(other *Item) bool {
-	return i.Key < other.Key || i.Key == other.Key && i.Avoided < other.Avoided
+	return i.Key < other.Key || i.Key == other.Key && i.Penalty < other.Penalty
 }
 
 // Weight is the weight of the item.
-func (i *Item) Weight() Weight { return Weight{i.Key, i.Avoided} }
+func (i *Item) Weight() Weight { return Weight{i.Key, i.Penalty} }
 
 // Push adds an item.
 func (h *Heap) Push(item Item) {

@@ -66,11 +66,11 @@ func TestAMatrixHoldsWhatItCostsToCrossTheCell(t *testing.T) {
 	m := customize(t, topology, g, 0, nil)
 	// The second cell of level 1 has the junctions 2 and 3. From the left it is crossed by the edges that last 102 and 103, after a
 	// turn of 10 each; to leave it where it was entered is forbidden.
-	keys, avoided := m.Matrix(topology, 1)
+	keys, penalties := m.Matrix(topology, 1)
 	crossed := uint64(102+103+20)<<32 | 20
 	back := uint64(102+101+20)<<32 | 20
-	if want := []uint64{NoPath, crossed, back, NoPath}; !slices.Equal(keys, want) || avoided != nil {
-		t.Errorf("level 1: %x, %v, want %x", keys, avoided, want)
+	if want := []uint64{NoPath, crossed, back, NoPath}; !slices.Equal(keys, want) || penalties != nil {
+		t.Errorf("level 1: %x, %v, want %x", keys, penalties, want)
 	}
 	// The first cell of level 2 ends at the street's end: who enters it never leaves.
 	if keys, _ := m.Matrix(topology, topology.LevelFirst[1]); !slices.Equal(keys, []uint64{NoPath}) {
@@ -84,13 +84,13 @@ func TestAMetricSharesTheCellsInWhichNothingIsAvoided(t *testing.T) {
 	topology := newTopology(t, g)
 	base := customize(t, topology, g, 0, nil)
 	if m := customize(t, topology, g, route.Ferries, base); len(m.Weights) != 0 || slices.Contains(m.IsShared, 0) {
-		t.Errorf("nothing is to be avoided, but %d weights are not shared", len(m.Weights))
+		t.Errorf("nothing is to be penalties, but %d weights are not shared", len(m.Weights))
 	}
 	g.Flags[slices.Index(g.Segment, 2*2)] = graph.Flags(route.Tolls) // from junction 2 to 3
 	m := customize(t, topology, g, route.Tolls, base)
-	keys, avoided := m.Matrix(topology, 1)
-	if want := uint64(102*route.AvoidFactor+103+20)<<32 | 20; keys[1] != want || avoided[1] != 102 {
-		t.Errorf("%x with %d avoided, want %x with 102", keys[1], avoided[1], want)
+	keys, penalties := m.Matrix(topology, 1)
+	if want := uint64(102*route.AvoidFactor+103+20)<<32 | 20; keys[1] != want || penalties[1] != 102*(route.AvoidFactor-1) {
+		t.Errorf("%x with %d penalties, want %x with 102 × 49", keys[1], penalties[1], want)
 	}
 	if m.IsShared[1] != 0 || m.IsShared[0] == 0 || m.IsShared[2] == 0 {
 		t.Errorf("shared: %v", m.IsShared)

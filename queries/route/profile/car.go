@@ -5,6 +5,7 @@ import "math"
 // carWay is what a car may do on a way.
 type carWay struct {
 	speed        [2]uint16
+	priority     [2]uint8
 	isRestricted bool
 }
 
@@ -29,7 +30,10 @@ func readCar(tags Tags, k kind) (w carWay) {
 		}
 	}
 	w.isRestricted = w.isRestricted || tags.Get("hov") == "designated"
-	w.speed = slowCars(tags, speed)
+	for d, s := range speed {
+		w.speed[d] = toUnits(s)
+	}
+	w.priority = carPriority(tags, speed[Forward] > 0 && speed[Backward] > 0)
 	return w
 }
 
@@ -122,15 +126,18 @@ func slowTo(speed float64, table map[string]float64, value string) float64 {
 	return speed
 }
 
-// serviceFactors slow cars on service roads by the tag service.
+// The factors below are those by which OSRM lowers the rate of a road and not its speed: a road is driven no slower for them, and is
+// chosen less.
+
+// serviceFactors are the priorities of service roads by the tag service.
 var serviceFactors = map[string]float64{
 	"alley": 0.5, "parking": 0.5, "parking_aisle": 0.5, "driveway": 0.5, "drive-through": 0.5, "drive-thru": 0.5,
 }
 
-// widthFactors slow cars on roads of both directions that are narrower than so many metres.
+// widthFactors are the priorities of roads of both directions that are narrower than a number of metres.
 var widthFactors = []struct{ below, factor float64 }{{3.01, 0.5}, {4, 0.6}, {5, 0.75}, {6, 0.8}}
 
-// The other factors that slow cars.
+// The other priorities.
 const (
 	singleLaneFactor  = 0.5  // one lane for both directions
 	unmarkedFactor    = 0.75 // no markings between the directions
@@ -139,13 +146,13 @@ const (
 	yieldFactor       = 0.7 // the direction that gives way on a narrow stretch
 )
 
-// slowCars applies the factor that slows most, and converts to units of Way.Speed.
-func slowCars(tags Tags, speed [2]float64) (units [2]uint16) {
+// carPriority is the lowest of the factors of a way in each direction. Some concern roads on which cars meet alone.
+func carPriority(tags Tags, isTwoWay bool) (priority [2]uint8) {
 	factor := 1.0
 	if f, ok := serviceFactors[tags.Get("service")]; ok {
 		factor = f
 	}
-	if speed[Forward] > 0 && speed[Backward] > 0 {
+	if isTwoWay {
 		factor = min(factor, narrowFactor(tags))
 	}
 	if tags.Get("oneway") == "alternating" {
@@ -161,10 +168,10 @@ func slowCars(tags Tags, speed [2]float64) (units [2]uint16) {
 	case "backward":
 		yields[Forward] = yieldFactor
 	}
-	for d, s := range speed {
-		units[d] = toUnits(s * min(factor, yields[d]))
+	for d := range priority {
+		priority[d] = uint8(math.Round(min(factor, yields[d]) * PriorityUnit))
 	}
-	return units
+	return priority
 }
 
 // narrowFactor is the factor of a road on which cars of both directions meet. The number of lanes counts before the width, and the

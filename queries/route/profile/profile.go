@@ -8,7 +8,9 @@
 //	TurnCost         shape of a turn    ──► tenths of a second
 //
 // Speeds, barriers and turn costs are near those of OSRM's profiles of the three modes, so that durations can be compared. Where
-// OSRM makes a narrow or a service road only less attractive, here it is slower: weight and duration are one. Traffic keeps right.
+// A way has two figures in each direction, as in OSRM: Speed says how long it takes, by class, limit and surface; Priority says how much
+// a driver would rather be elsewhere, on a narrow or a service road. The choice of a route counts both, its duration the speed alone.
+// Traffic keeps right.
 //
 // Left out, and why:
 //   - conditions (access:conditional, restriction:conditional): an answer does not depend on the hour
@@ -88,8 +90,12 @@ const (
 	ShuttleTrain
 )
 
-// SpeedUnit is how many units of Way.Speed are 1 km/h.
-const SpeedUnit = 10
+// SpeedUnit is how many units of Way.Speed are 1 km/h, and PriorityUnit how many units of Way.Priority are a road that the choice of a
+// route counts by its duration alone.
+const (
+	SpeedUnit    = 10
+	PriorityUnit = 100
+)
 
 // Way is what the modes may do on a way.
 type Way struct {
@@ -103,7 +109,8 @@ type Way struct {
 	HasToll              bool
 	IsRestricted         bool // a car may use it only to reach what lies on it
 	Speed                [Modes][2]uint16
-	FerryDuration        time.Duration // of the whole way, of a ferry, train or movable bridge; 0: by Speed
+	Priority             [Modes][2]uint8 // by which the choice of a route divides the duration: PriorityUnit or less
+	FerryDuration        time.Duration   // of the whole way, of a ferry, train or movable bridge; 0: by Speed
 }
 
 // IsOpen tells whether a mode may use the way in a direction.
@@ -120,7 +127,8 @@ func ReadWay(tags Tags) (Way, bool) {
 		Class: k.class, IsLink: k.isLink, IsRoundabout: isRoundabout(tags),
 		IsTunnel: isSet(tags.Get("tunnel")), IsBridge: isSet(tags.Get("bridge")),
 		HasToll: hasToll(tags), IsRestricted: car.isRestricted,
-		Speed: [Modes][2]uint16{Car: car.speed, Foot: readFoot(tags, k), Bike: readBike(tags, k)},
+		Speed:    [Modes][2]uint16{Car: car.speed, Foot: readFoot(tags, k), Bike: readBike(tags, k)},
+		Priority: [Modes][2]uint8{Car: car.priority, Foot: wholePriority, Bike: wholePriority},
 	}
 	if w.Speed == ([Modes][2]uint16{}) {
 		return Way{}, false
@@ -131,6 +139,9 @@ func ReadWay(tags Tags) (Way, bool) {
 	readNames(&w, tags)
 	return w, true
 }
+
+// wholePriority is the priority of a road whose duration is all that counts.
+var wholePriority = [2]uint8{PriorityUnit, PriorityUnit}
 
 func isSet(value string) bool { return value != "" && value != "no" }
 

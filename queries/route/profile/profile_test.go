@@ -53,20 +53,11 @@ func TestACarDrivesAtTheSpeedOfTheWay(t *testing.T) {
 		{"a bad surface slows", "highway=primary maxspeed=80 surface=cobblestone", [2]float64{30, 30}},
 		{"the worst of the road's states counts", "highway=tertiary surface=gravel smoothness=very_bad tracktype=grade2", [2]float64{20, 20}},
 		{"an impassable road is closed", "highway=tertiary smoothness=impassable", [2]float64{0, 0}},
-		{"an alley takes twice as long", "highway=service service=alley", [2]float64{7.5, 7.5}},
-		{"so does a drive", "highway=service service=driveway", [2]float64{7.5, 7.5}},
 		{"an access for rescue alone is closed", "highway=service service=emergency_access", [2]float64{0, 0}},
-		{"one lane for both directions", "highway=tertiary lanes=1", [2]float64{20, 20}},
-		{"one lane for one direction is none less", "highway=tertiary lanes=1 oneway=yes", [2]float64{40, 0}},
-		{"a narrow road", "highway=tertiary width=3.5", [2]float64{24, 24}},
-		{"a road without markings", "highway=tertiary lane_markings=no", [2]float64{30, 30}},
 		{"a road that is too narrow", "highway=tertiary maxwidth=1.8", [2]float64{0, 0}},
 		{"a bridge that is too low", "highway=tertiary maxheight=1.9", [2]float64{0, 0}},
 		{"a bridge that is too weak", "highway=tertiary maxweight=1.5", [2]float64{0, 0}},
 		{"a bridge that is strong enough, in kilograms", "highway=tertiary maxweight=3500~kg", [2]float64{40, 40}},
-		{"a side road", "highway=secondary side_road=yes", [2]float64{44, 44}},
-		{"who gives way is slower", "highway=tertiary priority=forward", [2]float64{40, 28}},
-		{"signals that let directions pass in turn", "highway=tertiary oneway=alternating", [2]float64{16, 16}},
 		{"a road that reverses by the hour is closed", "highway=tertiary oneway=reversible", [2]float64{0, 0}},
 		{"a one-way road", "highway=tertiary oneway=yes", [2]float64{40, 0}},
 		{"a one-way road against its nodes", "highway=tertiary oneway=-1", [2]float64{0, 40}},
@@ -94,6 +85,47 @@ func TestACarDrivesAtTheSpeedOfTheWay(t *testing.T) {
 			t.Parallel()
 			if got := readSpeeds(t, Car, tt.tags); got != tt.want {
 				t.Errorf("%s: got %v km/h, want %v", tt.tags, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAPriorityMakesARoadAWorseChoiceAndNoSlower(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rule, tags string
+		want       [2]uint8 // priorities
+	}{
+		{"an alley", "service=alley", [2]uint8{50, 50}},
+		{"a drive", "service=driveway", [2]uint8{50, 50}},
+		{"an aisle between parked cars that is one-way", "service=parking_aisle oneway=yes", [2]uint8{50, 50}},
+		{"one lane for both directions", "lanes=1", [2]uint8{50, 50}},
+		{"one lane for one direction", "lanes=1 oneway=yes", [2]uint8{100, 100}},
+		{"a narrow road", "width=3.5", [2]uint8{60, 60}},
+		{"a narrow one-way road", "width=3.5 oneway=yes", [2]uint8{100, 100}},
+		{"a road without markings", "lane_markings=no", [2]uint8{75, 75}},
+		{"a side road", "side_road=yes", [2]uint8{80, 80}},
+		{"the direction that gives way", "priority=forward", [2]uint8{100, 70}},
+		{"the least of the road's factors counts", "priority=backward lanes=1", [2]uint8{50, 50}},
+		{"signals that let directions pass in turn", "oneway=alternating", [2]uint8{40, 40}},
+		{"a road like any other", "surface=asphalt", [2]uint8{100, 100}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			t.Parallel()
+			for _, highway := range []string{"service", "unclassified", "residential", "tertiary", "primary"} {
+				w, _ := ReadWay(newTags(t, "highway="+highway+" "+tt.tags))
+				plain, _ := ReadWay(newTags(t, "highway="+highway))
+				if got := w.Priority[Car]; got != tt.want {
+					t.Errorf("%s %s: got %v, want %v", highway, tt.tags, got, tt.want)
+				}
+				for d, speed := range w.Speed[Car] {
+					if speed > 0 && speed != plain.Speed[Car][d] {
+						t.Errorf("%s %s: %d, want the speed of the road, %d", highway, tt.tags, speed, plain.Speed[Car][d])
+					}
+				}
+				if w.Priority[Foot] != wholePriority {
+					t.Errorf("%s %s: %v on foot", highway, tt.tags, w.Priority[Foot])
+				}
 			}
 		})
 	}

@@ -29,6 +29,7 @@ func answerRules() []rule {
 		{"avoided roads that remain are told", checkRemaining},
 		{"nothing is told of avoided roads that are not driven", checkNothingRemains},
 		{"alternatives are other routes, and none is better", checkAlternatives},
+		{"a road that is a worse choice is driven no slower", checkNarrow},
 		{"what was not asked for is left out", checkSparse},
 		{"a question ends with its context", checkCancelled},
 		{"the network says what it is", checkNetwork},
@@ -62,6 +63,20 @@ func checkSamePlace(ctx context.Context, s *suite) error {
 		return fmt.Errorf("%.1f m, %.1f s", r.Distance, r.Duration)
 	}
 	return nil
+}
+
+// checkNarrow compares two stretches of the same length and kind, of which one is on a road with a single lane.
+func checkNarrow(ctx context.Context, s *suite) error {
+	narrow, err := s.find(ctx, "narrow", "AB@20 AB@80", 0)
+	if err != nil {
+		return err
+	}
+	wide, err := s.find(ctx, "narrow", "DC@20 DC@80", 0)
+	if err != nil {
+		return err
+	}
+	got, want := narrow.Routes[0].Duration, wide.Routes[0].Duration
+	return unless(math.Abs(got-want) <= 1+0.02*want, fmt.Sprintf("%.1f s, and %.1f s on a road with two lanes", got, want))
 }
 
 func checkIsland(ctx context.Context, s *suite) error {

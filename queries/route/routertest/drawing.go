@@ -238,6 +238,16 @@ AB Chemin Lent | maxspeed=10
 BE Rue d'Arrivée
 ADCB Déviation Rapide | highway=primary maxspeed=80
 
+# narrow
+0---A----------B---E
+    |          |
+    D----------C
+
+0A Rue du Gué
+AB Chemin Creux | highway=unclassified lanes=1
+BE Rue du Lavoir
+ADCB Route du Plateau | highway=unclassified
+
 # twoways
     B--------------------C
     |                    |

@@ -67,6 +67,8 @@ var journeys = []journey{
 	{rule: "the motorway is closed to bicycles", quarter: "motorway", mode: route.Bike, stops: "0A BE", path: "A B"},
 	{rule: "the fastest way may be longer", quarter: "slow", stops: "0A BE", path: "A D C B"},
 	{rule: "the shortest way may be slower", quarter: "slow", least: route.Shortest, stops: "0A BE", path: "A B"},
+	{rule: "one lane for both directions makes a road a worse choice", quarter: "narrow", stops: "0A BE", path: "A D C B"},
+	{rule: "a road that is a worse choice is taken to what lies on it", quarter: "narrow", stops: "0A AB", path: "A"},
 	{rule: "a route goes through its bounds in their order", quarter: "toll", stops: "0A DC BE AB", path: "A D DC C B BE B"},
 }
 

@@ -91,7 +91,7 @@ func (a *alternatives) findCandidates() error {
 		}
 	}
 	slices.SortFunc(a.candidates, func(b, c candidate) int {
-		return cmp.Or(cmp.Compare(b.Key, c.Key), cmp.Compare(b.Avoided, c.Avoided), cmp.Compare(b.edge, c.edge))
+		return cmp.Or(cmp.Compare(b.Key, c.Key), cmp.Compare(b.Penalty, c.Penalty), cmp.Compare(b.edge, c.edge))
 	})
 	a.candidates = slices.CompactFunc(a.candidates, func(b, c candidate) bool { return b.Weight == c.Weight })
 	return nil

@@ -28,7 +28,7 @@ func listChoices(tw *town, p route.Profile, from, to []Place) (all []choice) {
 				if p.Optimization == route.Shortest {
 					excess = end.Excess.Distance
 				}
-				c.weight += uint64(excess+overlay.ExcessUnit/2) / overlay.ExcessUnit * overlay.ExcessUnit
+				c.weight += uint64(excess)
 				if end.IsLastResort {
 					c.lastResorts++
 				}
@@ -94,6 +94,15 @@ func TestARouteTakesThePlacesThatWeighLeastWithTheirExcessAndTellsWhatItCostsWit
 			}
 		}
 	})
+}
+
+// withoutExcess returns places that all weigh alike.
+func withoutExcess(places []Place) []Place {
+	plain := slices.Clone(places)
+	for i := range plain {
+		plain[i].Excess, plain[i].IsLastResort = Cost{}, false
+	}
+	return plain
 }
 
 // checkChoice checks that a path leads between the places of one of the best choices, and costs what the path between these costs.

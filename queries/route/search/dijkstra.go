@@ -55,7 +55,7 @@ func (d *dijkstra) relax(edge uint32, at overlay.Weight) {
 func (d *dijkstra) improve(edge uint32, to overlay.Weight) {
 	if to.IsLess(d.labels[edge]) {
 		d.labels[edge] = to
-		d.heap.Push(overlay.Item{Key: to.Key, Avoided: to.Avoided, State: edge})
+		d.heap.Push(overlay.Item{Key: to.Key, Penalty: to.Penalty, State: edge})
 	}
 }
 

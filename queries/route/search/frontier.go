@@ -27,7 +27,7 @@ type frontier struct {
 
 // node is the rest of a label: keys are apart from it because relaxing reads many of them and improves few.
 type node struct {
-	avoided uint32
+	penalty uint32
 	parent  uint32 // label of the state before, or isSeed and the index of a place
 	id      uint32 // the edge, or isCut and the number of the cut edge
 }
@@ -126,7 +126,7 @@ func (f *frontier) find(s side) (label uint32, ok bool) {
 
 // weight is the weight of a label.
 func (f *frontier) weight(label uint32) overlay.Weight {
-	return overlay.Weight{Key: f.keys[label], Avoided: f.nodes[label].avoided}
+	return overlay.Weight{Key: f.keys[label], Penalty: f.nodes[label].penalty}
 }
 
 // firstEdge is where in the graph the edges of a block begin: a number of an edge, or backward a place in Graph.In.
@@ -207,15 +207,15 @@ func (f *frontier) improve(label uint32, to overlay.Weight, parent uint32) {
 	}
 	f.keys[label] = to.Key
 	n := &f.nodes[label]
-	n.avoided, n.parent = to.Avoided, parent
-	f.heap.Push(overlay.Item{Key: to.Key, Avoided: to.Avoided, State: label})
+	n.penalty, n.parent = to.Penalty, parent
+	f.heap.Push(overlay.Item{Key: to.Key, Penalty: to.Penalty, State: label})
 }
 
 // settle takes out the next state whose weight is final; false when there is none.
 func (f *frontier) settle() (label uint32, ok bool) {
 	for len(f.heap) > 0 {
 		item := f.heap.Pop()
-		if f.keys[item.State] == item.Key && f.nodes[item.State].avoided == item.Avoided {
+		if f.keys[item.State] == item.Key && f.nodes[item.State].penalty == item.Penalty {
 			return item.State, true
 		}
 	}
@@ -239,7 +239,7 @@ func (f *frontier) relax(label uint32, s side) {
 // relaxRow goes from an entry of a closed cell to its exits: forward along a row of the matrix.
 func (f *frontier) relaxRow(label uint32, s side) {
 	first := f.blockOf(s.cell)
-	keys, avoided := f.metric.Matrix(f.topology, s.cell)
+	keys, penalty := f.metric.Matrix(f.topology, s.cell)
 	columns := f.topology.FirstExit[s.cell+1] - f.topology.FirstExit[s.cell]
 	from := f.topology.Cut(s.id&^isCut).Row(s.level) * columns
 	at := f.weight(label)
@@ -248,9 +248,9 @@ func (f *frontier) relaxRow(label uint32, s side) {
 		if at.Key+key > known[i] {
 			continue
 		}
-		to := overlay.Weight{Key: at.Key + key, Avoided: at.Avoided}
-		if avoided != nil {
-			to.Avoided += avoided[int(from)+i]
+		to := overlay.Weight{Key: at.Key + key, Penalty: at.Penalty}
+		if penalty != nil {
+			to.Penalty += penalty[int(from)+i]
 		}
 		f.improve(first+uint32(i), to, label)
 	}
@@ -259,15 +259,15 @@ func (f *frontier) relaxRow(label uint32, s side) {
 // relaxColumn goes from an exit of a closed cell to its entries: backward along a column of the matrix.
 func (f *frontier) relaxColumn(label uint32, s side) {
 	first := f.blockOf(s.cell)
-	keys, avoided := f.metric.Matrix(f.topology, s.cell)
+	keys, penalty := f.metric.Matrix(f.topology, s.cell)
 	columns := f.topology.FirstExit[s.cell+1] - f.topology.FirstExit[s.cell]
 	from := f.topology.Cut(s.id &^ isCut).Column(s.level)
 	at := f.weight(label)
 	for i, known := range f.keys[first : first+f.topology.FirstEntry[s.cell+1]-f.topology.FirstEntry[s.cell]] {
 		if key := at.Key + keys[from]; key <= known {
-			to := overlay.Weight{Key: key, Avoided: at.Avoided}
-			if avoided != nil {
-				to.Avoided += avoided[from]
+			to := overlay.Weight{Key: key, Penalty: at.Penalty}
+			if penalty != nil {
+				to.Penalty += penalty[from]
 			}
 			f.improve(first+uint32(i), to, label)
 		}
@@ -303,7 +303,7 @@ func (f *frontier) relaxInEdges(label uint32, s side) {
 	turn := g.TurnTable[j] + edge - out
 	for i := g.FirstIn[j]; i < g.FirstIn[j+1]; i++ {
 		if cost := g.Turns[turn]; cost != graph.ForbiddenTurn {
-			f.improve(first+i, overlay.Weight{Key: at.Key + f.weigher.Turn(cost), Avoided: at.Avoided}, label)
+			f.improve(first+i, overlay.Weight{Key: at.Key + f.weigher.Turn(cost), Penalty: at.Penalty}, label)
 		}
 		turn += end - out
 	}

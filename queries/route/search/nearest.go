@@ -16,10 +16,11 @@ type Found struct {
 	Cost  Cost
 }
 
-// Nearest finds the destinations that are nearest to places by the weight of the profile, in which avoided roads count
-// route.AvoidFactor times: the nearest first, of equal ones the earlier, at most limit. Those that no path leads to are left out.
-// It is one search that opens all cells that hold destinations and crosses the others; it ends as soon as enough destinations are
-// found.
+// Nearest finds the destinations that are nearest to places, each along the path that the profile chooses: the nearest first, of
+// equal ones the earlier, at most limit. Near is what costs little, without the penalties of the path; but where the profile avoids roads,
+// its weight counts with them, so that what lies behind an avoided road comes last. Those that no path leads to are left out.
+// It is one search that opens all cells that hold destinations and crosses the others; it ends as soon as no destination that is
+// still to be found can be nearer.
 func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, to [][]Place, limit int) ([]Found, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Nearest)
 	if err != nil {
@@ -27,6 +28,7 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 	}
 	defer s.release(q)
 	n := nearest{query: q, first: make(map[uint32]uint32, 2*len(to)), isFound: make([]bool, len(to)), limit: min(limit, len(to))}
+	n.isByWeight = p.Avoid != 0
 	origins := q.origins(from)
 	q.openSeeds(origins)
 	n.addEnds(from, to)
@@ -45,8 +47,11 @@ type nearest struct {
 	ends    []end
 	queue   overlay.Heap // of destinations
 	isFound []bool
-	found   []overlay.Item
+	found   []overlay.Item // ascending by their ranks
 	limit   int
+
+	isByWeight bool // the rank of a weight is the weight itself
+	steps      int  // until the queues are looked through again
 }
 
 // end is a place of a destination.
@@ -74,7 +79,7 @@ func (n *nearest) addEnds(from []Place, to [][]Place) {
 
 // push queues a destination. It may be queued many times; keep counts it once.
 func (n *nearest) push(destination uint32, weight overlay.Weight) {
-	n.queue.Push(overlay.Item{Key: weight.Key, Avoided: weight.Avoided, State: destination})
+	n.queue.Push(overlay.Item{Key: weight.Key, Penalty: weight.Penalty, State: destination})
 }
 
 // search settles states and destinations together, in the order of their weights.
@@ -100,6 +105,17 @@ func (n *nearest) search(f *frontier) error {
 	return nil
 }
 
+// rank is the order of a destination with a weight among the others.
+func (n *nearest) rank(of overlay.Item) overlay.Weight {
+	if n.isByWeight {
+		return of.Weight()
+	}
+	return of.Weight().Plain()
+}
+
+// stepsToLook is how many steps are taken between two looks through the queues.
+const stepsToLook = 128
+
 // isDone says whether enough destinations are found, and all that are equal to the last of them.
 func (n *nearest) isDone(f *frontier) bool {
 	if n.limit <= 0 || len(n.queue) == 0 && len(f.heap) == 0 {
@@ -108,16 +124,34 @@ func (n *nearest) isDone(f *frontier) bool {
 	if len(n.found) < n.limit {
 		return false
 	}
-	last := n.found[len(n.found)-1].Key
-	return (len(n.queue) == 0 || n.queue[0].Key > last) && (len(f.heap) == 0 || f.heap[0].Key > last)
+	last := n.rank(n.found[n.limit-1]).Key
+	if n.isByWeight {
+		return (len(n.queue) == 0 || n.queue[0].Key > last) && (len(f.heap) == 0 || f.heap[0].Key > last)
+	}
+	// A rank only grows along a path, but the queues are not in the order of ranks.
+	if n.steps > 0 {
+		n.steps--
+		return false
+	}
+	n.steps = stepsToLook
+	isNearer := func(i overlay.Item) bool { return n.rank(i).Key <= last }
+	return !slices.ContainsFunc(n.queue, isNearer) && !slices.ContainsFunc(f.heap, isNearer)
 }
 
 // keep adds a destination to those found, unless it was found by a better path.
 func (n *nearest) keep(destination overlay.Item) {
-	if !n.isFound[destination.State] {
-		n.isFound[destination.State] = true
-		n.found = append(n.found, destination)
+	if n.isFound[destination.State] {
+		return
 	}
+	n.isFound[destination.State] = true
+	at, _ := slices.BinarySearchFunc(n.found, destination, n.compare)
+	n.found = slices.Insert(n.found, at, destination)
+}
+
+// compare orders destinations by their ranks, those of the same rank by their indices.
+func (n *nearest) compare(a, b overlay.Item) int {
+	x, y := n.rank(a), n.rank(b)
+	return cmp.Or(cmp.Compare(x.Key, y.Key), cmp.Compare(x.Penalty, y.Penalty), cmp.Compare(a.State, b.State))
 }
 
 // queueDestinations queues the destinations on the edges that leave the head of an edge.
@@ -133,9 +167,6 @@ func (n *nearest) queueDestinations(edge uint32, at overlay.Weight) {
 
 // result returns what was found, in its order.
 func (n *nearest) result() []Found {
-	slices.SortFunc(n.found, func(a, b overlay.Item) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Avoided, b.Avoided), cmp.Compare(a.State, b.State))
-	})
 	n.found = n.found[:min(len(n.found), n.limit)]
 	found := make([]Found, len(n.found))
 	for i, item := range n.found {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 )
 
 // Reach visits every edge that can be reached from places, or from which the places can be reached, within a limit of duration, or
-// of distance where p is for the shortest path. start and end are what it costs to be at the tail and at the head of the edge: exact.
-// The one that is farther from the places may be over the limit. An avoided road counts route.AvoidFactor times: what lies
+// of distance where p is for the shortest path. start and end are what it costs to be at the tail and at the head of the edge along the
+// path that the profile chooses: without penalties, as Route tells it. Of equally good paths the one of least cost counts. The end
+// that is farther from the places may be over the limit. An avoided road counts route.AvoidFactor times: what lies
 // behind it is out of reach as a rule, which is what avoiding means here. The places count alike, whatever their excess: an area holds
 // what can be reached from any of them.
 //
@@ -49,9 +51,12 @@ func (s *Searcher) releaseReach(r *reach) {
 }
 
 // reach is the state of one Reach: a search on edges, without the overlay, because it visits every edge anyway. Its labels lie in
-// blocks, one for each cell of level 1 that was seen, and a queue of buckets. The label of an edge is the cost at its nearer end:
+// blocks, one for each cell of level 1 that was seen, and a queue of buckets. The label of an edge is a gauge at its nearer end:
 // at its tail, for arrivals at its head. In a bucket edges wait in no order, so that one may be settled again with a better label
 // before the bucket is empty.
+//
+// The search settles by choice, and the limit is one of cost. An edge whose cost is over the limit may still be chosen before one
+// whose cost is not, on the way to both; so it is settled too, as long as an edge within the limit waits.
 type reach struct {
 	graph     *graph.Graph
 	topology  *overlay.Topology
@@ -60,30 +65,48 @@ type reach struct {
 	limit     uint32
 	budget    budget
 
+	isCostChoice bool // no edge has a penalty, so whatever is chosen after one over the limit is over it too
+
 	blocks  []block  // of each cell of level 1
 	current uint32   // number of the search; blocks of others are stale
 	cells   []uint32 // that have blocks
-	labels  []uint32
+	labels  []gauge
 
+	base    uint32  // the least choice of the first bucket
 	width   uint32  // of a bucket
-	buckets []int32 // index of the first in waiting; -1 where the bucket is empty
+	buckets []int32 // index of the first in waiting; -1 where the bucket is empty. What is beyond the others waits in the last one
 	waiting []waiting
+	within  int // how many of those that wait are within the limit
 }
+
+// gauge is how far a path has come: by its weight, which decides what is chosen, in the upper half, and by its cost in the lower.
+type gauge uint64
+
+func newGauge(choice, cost uint64) gauge { return gauge(choice<<32 | cost) }
+func (g gauge) choice() uint32           { return uint32(g >> 32) }
+func (g gauge) cost() uint32             { return uint32(g) }
+
+const (
+	unreached = ^gauge(0)
+	farthest  = gauge(overlay.NoPath) // gauges from here on are of no use, and a sum of two of them does not overflow
+)
 
 // waiting is an edge in a bucket, which is a linked list.
 type waiting struct {
-	edge, label, cost uint32
-	next              int32
+	edge, label uint32
+	gauge       gauge
+	next        int32
 }
 
-// bucketCount buckets divide the costs up to the limit.
+// bucketCount buckets divide the choices up to the limit.
 const bucketCount = 4096
 
 // begin forgets the search before, and makes all buckets empty.
 func (r *reach) begin(w *overlay.Weigher, limit uint32) {
-	r.weigher, r.limit, r.width = w, limit, limit/bucketCount+1
+	r.weigher, r.limit, r.base, r.width, r.within = w, limit, 0, limit/bucketCount+1, 0
+	r.isCostChoice = w.IsShortest || len(r.graph.Penalty) == 0
 	r.cells, r.labels, r.waiting = r.cells[:0], r.labels[:0], r.waiting[:0]
-	r.buckets = slices.Grow(r.buckets[:0], bucketCount)[:bucketCount]
+	r.buckets = slices.Grow(r.buckets[:0], bucketCount+1)[:bucketCount+1]
 	for i := range r.buckets {
 		r.buckets[i] = -1
 	}
@@ -94,48 +117,46 @@ func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 	}
 }
 
-// primary is the primary cost of an edge, in which an avoided road counts route.AvoidFactor times.
-func (r *reach) primary(edge uint32) uint64 { return r.weigher.Edge(edge).Key >> 32 }
+// gaugeOf is how far an edge leads.
+func (r *reach) gaugeOf(edge uint32) gauge { return r.measure(edge, r.weigher.Edge(edge)) }
+
+// partOf is how far a part of an edge leads.
+func (r *reach) partOf(edge uint32, c Cost) gauge {
+	return r.measure(edge, r.weigher.Part(edge, c.Duration, c.Distance))
+}
+
+// measure is how far an edge or a part of it leads that has this weight.
+func (r *reach) measure(edge uint32, w overlay.Weight) gauge {
+	cost := w.Key>>32 - uint64(w.Penalty)
+	if r.weigher.IsAvoided(edge) {
+		cost *= route.AvoidFactor
+	}
+	return newGauge(w.Key>>32, cost)
+}
+
+// turn is how far a turn leads: it has no penalty.
+func (r *reach) turn(cost uint8) gauge {
+	primary := r.weigher.Turn(cost) >> 32
+	return newGauge(primary, primary)
+}
 
 // seed visits the edges of places and begins behind (or before) them.
 func (r *reach) seed(from []Place, visit func(edge uint32, start, end int64)) {
-	q := query{graph: r.graph, weigher: r.weigher}
 	for _, p := range from {
-		whole := int64(r.primary(p.Edge))
+		whole := int64(r.gaugeOf(p.Edge).cost())
 		if r.isArrival {
-			before := int64(q.part(p.Edge, p.Before).Key >> 32)
+			before := int64(r.partOf(p.Edge, p.Before).cost())
 			visit(p.Edge, before, before-whole)
 			continue
 		}
-		after := q.part(p.Edge, p.After).Key >> 32
-		visit(p.Edge, int64(after)-whole, int64(after))
+		after := r.partOf(p.Edge, p.After)
+		visit(p.Edge, int64(after.cost())-whole, int64(after.cost()))
 		r.relaxOutEdges(p.Edge, after)
 	}
 	if r.isArrival {
-		for _, s := range q.destinations(withoutExcess(from)) {
-			if cost := s.weight.Key >> 32; cost <= uint64(r.limit) {
-				r.improve(s.edge, r.labelOf(s.edge), uint32(cost))
-			}
-		}
+		q := query{graph: r.graph}
+		q.visitEnds(from, func(edge uint32, place int) { r.relaxInEdges(edge, r.partOf(edge, from[place].Before)) })
 	}
-}
-
-// withoutExcess returns places that all weigh alike.
-func withoutExcess(places []Place) []Place {
-	plain := slices.Clone(places)
-	for i := range plain {
-		plain[i].Excess, plain[i].IsLastResort = Cost{}, false
-	}
-	return plain
-}
-
-// labelOf returns the label of an edge.
-func (r *reach) labelOf(edge uint32) uint32 {
-	if r.isArrival {
-		j := r.graph.Head[edge]
-		return r.block(r.graph.Cells.Of[j]) + r.graph.FirstIn[j] + uint32(r.graph.InRank[edge])
-	}
-	return r.block(r.graph.Cells.Of[r.graph.Tail[edge]]) + edge
 }
 
 // edgesOf returns where the edges of a cell begin and end: numbers of edges, for arrivals places in Graph.In.
@@ -157,49 +178,87 @@ func (r *reach) block(cell uint32) uint32 {
 		r.cells = append(r.cells, cell)
 		r.labels = slices.Grow(r.labels, int(end-first))
 		for range end - first {
-			r.labels = append(r.labels, graph.None)
+			r.labels = append(r.labels, unreached)
 		}
 	}
 	return b.first
 }
 
-// improve lowers a label and puts its edge in the bucket of its cost. What waits in another bucket becomes stale.
-func (r *reach) improve(edge, label, cost uint32) {
-	if cost >= r.labels[label] {
+// improve lowers a label and puts its edge in the bucket of its choice. What waits in another bucket becomes stale.
+func (r *reach) improve(edge, label uint32, to gauge) {
+	if to >= r.labels[label] || to >= farthest {
 		return
 	}
-	r.labels[label] = cost
-	bucket := &r.buckets[cost/r.width]
-	r.waiting = append(r.waiting, waiting{edge, label, cost, *bucket})
+	if to.cost() <= r.limit {
+		r.within++
+	} else if r.isCostChoice {
+		return
+	}
+	r.labels[label] = to
+	r.wait(waiting{edge: edge, label: label, gauge: to})
+}
+
+// wait puts an edge in its bucket.
+func (r *reach) wait(w waiting) {
+	bucket := &r.buckets[min((w.gauge.choice()-r.base)/r.width, bucketCount)]
+	w.next = *bucket
+	r.waiting = append(r.waiting, w)
 	*bucket = int32(len(r.waiting) - 1)
 }
 
-// search settles the edges of one bucket after the other.
+// search settles the edges of one bucket after the other, as long as one within the limit waits.
 func (r *reach) search() error {
-	for b := range r.buckets {
-		for r.buckets[b] >= 0 {
-			w := r.waiting[r.buckets[b]]
-			r.buckets[b] = w.next
-			if r.labels[w.label] != w.cost {
-				continue
-			}
-			if err := r.budget.spend(); err != nil {
+	for r.within > 0 {
+		for b := 0; b < bucketCount && r.within > 0; b++ {
+			if err := r.settleBucket(&r.buckets[b]); err != nil {
 				return err
 			}
-			cost := uint64(w.cost) + r.primary(w.edge)
-			if r.isArrival {
-				r.relaxInEdges(w.edge, cost)
-			} else {
-				r.relaxOutEdges(w.edge, cost)
-			}
+		}
+		r.advance()
+	}
+	return nil
+}
+
+// settleBucket settles the edges of a bucket.
+func (r *reach) settleBucket(first *int32) error {
+	for *first >= 0 {
+		w := r.waiting[*first]
+		*first = w.next
+		if w.gauge.cost() <= r.limit {
+			r.within--
+		}
+		if r.labels[w.label] != w.gauge {
+			continue
+		}
+		if err := r.budget.spend(); err != nil {
+			return err
+		}
+		if at := w.gauge + r.gaugeOf(w.edge); r.isArrival {
+			r.relaxInEdges(w.edge, at)
+		} else {
+			r.relaxOutEdges(w.edge, at)
 		}
 	}
 	return nil
 }
 
-// relaxOutEdges goes from the head of an edge, where the cost is known, to the edges that follow.
-func (r *reach) relaxOutEdges(edge uint32, cost uint64) {
-	if cost > uint64(r.limit) {
+// advance moves the buckets, all of which but the last are empty, to the least choice in the last, and divides what waits there.
+func (r *reach) advance() {
+	beyond := r.buckets[bucketCount]
+	r.buckets[bucketCount], r.base = -1, math.MaxUint32
+	for i := beyond; i >= 0; i = r.waiting[i].next {
+		r.base = min(r.base, r.waiting[i].gauge.choice())
+	}
+	for i := beyond; i >= 0; {
+		w := r.waiting[i]
+		i = w.next
+		r.wait(w)
+	}
+}
+
+// relaxOutEdges goes from the head of an edge, to which a path has come, to the edges that follow.
+func (r *reach) relaxOutEdges(edge uint32, at gauge) {
+	if r.isCostChoice && at.cost() > r.limit {
 		return
 	}
 	g, j := r.graph, r.graph.Head[edge]
@@ -207,16 +266,15 @@ func (r *reach) relaxOutEdges(edge uint32, cost uint64) {
 	turns := g.Turns[g.TurnTable[j]+uint32(g.InRank[edge])*(end-out):]
 	block := r.block(g.Cells.Of[j])
 	for next := out; next < end; next++ {
-		turn := turns[next-out]
-		if at := cost + r.weigher.Turn(turn)>>32; turn != graph.ForbiddenTurn && at <= uint64(r.limit) {
-			r.improve(next, block+next, uint32(at))
+		if turn := turns[next-out]; turn != graph.ForbiddenTurn {
+			r.improve(next, block+next, at+r.turn(turn))
 		}
 	}
 }
 
 // relaxInEdges goes from the tail of an edge to the edges that lead there.
-func (r *reach) relaxInEdges(edge uint32, cost uint64) {
-	if cost > uint64(r.limit) {
+func (r *reach) relaxInEdges(edge uint32, at gauge) {
+	if r.isCostChoice && at.cost() > r.limit {
 		return
 	}
 	g, j := r.graph, r.graph.Tail[edge]
@@ -224,9 +282,8 @@ func (r *reach) relaxInEdges(edge uint32, cost uint64) {
 	turn := g.TurnTable[j] + edge - out
 	block := r.block(g.Cells.Of[j])
 	for i := g.FirstIn[j]; i < g.FirstIn[j+1]; i++ {
-		t := g.Turns[turn]
-		if at := cost + r.weigher.Turn(t)>>32; t != graph.ForbiddenTurn && at <= uint64(r.limit) {
-			r.improve(g.In[i], block+i, uint32(at))
+		if t := g.Turns[turn]; t != graph.ForbiddenTurn {
+			r.improve(g.In[i], block+i, at+r.turn(t))
 		}
 		turn += end - out
 	}
@@ -235,19 +292,19 @@ func (r *reach) relaxInEdges(edge uint32, cost uint64) {
 // labelWork is about how long the visit of an edge takes.
 const labelWork = 100 * time.Nanosecond
 
-// visitLabels visits all edges that have labels.
+// visitLabels visits all edges that have labels within the limit.
 func (r *reach) visitLabels(visit func(edge uint32, start, end int64)) error {
 	for _, cell := range r.cells {
 		block := r.block(cell)
 		first, end := r.edgesOf(cell)
 		for i := first; i < end; i++ {
-			cost := r.labels[block+i]
+			cost := r.labels[block+i].cost()
 			switch {
-			case cost == graph.None:
+			case r.labels[block+i] == unreached || cost > r.limit:
 			case r.isArrival:
-				visit(r.graph.In[i], int64(cost)+int64(r.primary(r.graph.In[i])), int64(cost))
+				visit(r.graph.In[i], int64(cost)+int64(r.gaugeOf(r.graph.In[i]).cost()), int64(cost))
 			default:
-				visit(i, int64(cost), int64(cost)+int64(r.primary(i)))
+				visit(i, int64(cost), int64(cost)+int64(r.gaugeOf(i).cost()))
 			}
 		}
 		if err := worker.Yield(r.budget.ctx, time.Duration(end-first)*labelWork); err != nil {

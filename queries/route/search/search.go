@@ -32,8 +32,8 @@ import (
 	"lieudit/queries/worker"
 )
 
-// Cost is what a path costs, in graph.DurationUnit and graph.DistanceUnit parts. Turns are part of the duration. Avoided roads count
-// once: the factor that keeps paths off them is not in a Cost.
+// Cost is what a path costs, in graph.DurationUnit and graph.DistanceUnit parts. Turns are part of the duration. Penalties
+// decide which path is chosen and are no part of a Cost.
 type Cost struct{ Duration, Distance uint32 }
 
 // Unreachable stands for the cost of a path that does not exist.
@@ -45,8 +45,7 @@ type Place struct {
 	Edge          uint32
 	Before, After Cost
 
-	// Excess weighs in the choice among places, as long as it lasts or as far as it leads, and is never part of a Cost. It is
-	// rounded to overlay.ExcessUnit.
+	// Excess weighs in the choice among places, as long as it lasts or as far as it leads, and is never part of a Cost.
 	Excess Cost
 	// IsLastResort keeps the place out of the choice as long as others lead to a path.
 	IsLastResort bool

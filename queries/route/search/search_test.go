@@ -87,11 +87,18 @@ func TestNearestAreThoseOfDijkstra(t *testing.T) {
 		d := newDijkstra(tw.Graph, p, from)
 		for i := range to {
 			if weight := d.to(from, to[i]); weight.Key < overlay.NoPath {
-				want = append(want, ranked{Found{i, d.cost(weight)}, weight})
+				cost := d.cost(weight)
+				if p.Avoid == 0 {
+					weight = overlay.Weight{Key: uint64(cost.Duration)<<32 | uint64(cost.Distance)}
+					if p.Optimization == route.Shortest {
+						weight.Key = uint64(cost.Distance)<<32 | uint64(cost.Duration)
+					}
+				}
+				want = append(want, ranked{Found{i, cost}, weight})
 			}
 		}
 		slices.SortStableFunc(want, func(a, b ranked) int {
-			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Weight.Avoided, b.Weight.Avoided))
+			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Weight.Penalty, b.Weight.Penalty))
 		})
 		want = want[:min(limit, len(want))]
 		got, err := s.Nearest(t.Context(), p, from, to, limit)
@@ -128,33 +135,127 @@ func reachOf(t *testing.T, s *Searcher, p route.Profile, from []Place, limit uin
 	return got
 }
 
-func TestReachVisitsWhatDijkstraReachesWithinTheLimit(t *testing.T) {
+func TestReachVisitsWhatIsWithinTheLimitAlongTheChosenPaths(t *testing.T) {
 	t.Parallel()
 	eachTown(t, 200, 90, func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand) {
 		from, limit := tw.places(r), r.Uint32N(4000)
 		departures := reachOf(t, s, p, from, limit, false)
 		arrivals := reachOf(t, s, p, from, limit, true)
-		d := newDijkstra(tw.Graph, p, from)
+		departs, arrives := gaugesFrom(tw.Graph, p, from), gaugesTo(tw.Graph, p, from)
 		for e := range uint32(tw.Edges()) {
-			whole := int64(d.weigher.Edge(e).Key >> 32)
-			start := costOnto(d, e)
+			whole := wholeOf(tw.Graph, p, e).cost
+			start, end := departs[e].cost, arrives[e].cost
 			compareReach(t, "departure", e, departures, start <= int64(limit), ends{start, start + whole})
-			back := newDijkstra(tw.Graph, p, []Place{PlaceOn(tw.Graph, e, 1)})
-			end := int64(back.to(nil, from).Key >> 32)
 			compareReach(t, "arrival", e, arrivals, end <= int64(limit), ends{end + whole, end})
 		}
 	})
 }
 
-// costOnto is the least primary weight with which an edge can be entered at its tail.
-func costOnto(d *dijkstra, edge uint32) int64 {
-	least := int64(overlay.NoPath >> 32)
-	for _, before := range d.graph.InEdges(d.graph.Tail[edge]) {
-		if turn := d.graph.Turn(before, edge); turn != graph.ForbiddenTurn {
-			least = min(least, int64((d.labels[before].Key+d.weigher.Turn(turn))>>32))
+// chosen is what a path weighs for the choice and what it costs: the plain form of gauge, to test it.
+type chosen struct{ choice, cost int64 }
+
+func (c chosen) plus(o chosen) chosen { return chosen{c.choice + o.choice, c.cost + o.cost} }
+
+func (c chosen) isLess(o chosen) bool {
+	return c.choice < o.choice || c.choice == o.choice && c.cost < o.cost
+}
+
+var notReached = chosen{1 << 60, 1 << 60}
+
+// wholeOf is what an edge weighs and costs, from the columns of the graph.
+func wholeOf(g *graph.Graph, p route.Profile, e uint32) chosen {
+	c := chosen{int64(g.Distance[e]), int64(g.Distance[e])}
+	if p.Optimization == route.Fastest {
+		c = chosen{int64(g.Duration[e]), int64(g.Duration[e])}
+		if len(g.Penalty) > 0 {
+			c.choice += int64(g.Penalty[e])
 		}
 	}
-	return least
+	if route.Avoid(g.Flags[e])&p.Avoid != 0 {
+		return chosen{c.choice * route.AvoidFactor, c.cost * route.AvoidFactor}
+	}
+	return c
+}
+
+// plainTurn is the same of a turn.
+func plainTurn(p route.Profile, turn uint8) chosen {
+	if p.Optimization == route.Shortest {
+		return chosen{}
+	}
+	cost := int64(turn) * graph.DurationUnit / graph.TurnUnit
+	return chosen{cost, cost}
+}
+
+// gaugesFrom are the gauges of the best paths from places to the tail of each edge, found by relaxing all turns until nothing changes.
+func gaugesFrom(g *graph.Graph, p route.Profile, from []Place) []chosen {
+	best := slices.Repeat([]chosen{notReached}, g.Edges())
+	relax := func(e uint32, at chosen) (isBetter bool) {
+		first, end := g.OutEdges(g.Head[e])
+		for next := first; next < end; next++ {
+			if turn := g.Turn(e, next); turn != graph.ForbiddenTurn {
+				if to := at.plus(plainTurn(p, turn)); to.isLess(best[next]) {
+					best[next], isBetter = to, true
+				}
+			}
+		}
+		return isBetter
+	}
+	for _, place := range from {
+		relax(place.Edge, partOf(g, p, place.Edge, place.After))
+	}
+	settleAll(g, func(e uint32) bool {
+		return best[e] != notReached && relax(e, best[e].plus(wholeOf(g, p, e)))
+	})
+	return best
+}
+
+// gaugesTo are the gauges of the best paths from the head of each edge to places.
+func gaugesTo(g *graph.Graph, p route.Profile, to []Place) []chosen {
+	best := slices.Repeat([]chosen{notReached}, g.Edges())
+	relax := func(e uint32, at chosen) (isBetter bool) {
+		for _, before := range g.InEdges(g.Tail[e]) {
+			if turn := g.Turn(before, e); turn != graph.ForbiddenTurn {
+				if from := at.plus(plainTurn(p, turn)); from.isLess(best[before]) {
+					best[before], isBetter = from, true
+				}
+			}
+		}
+		return isBetter
+	}
+	for _, place := range to {
+		for _, e := range g.CopiesOf(place.Edge) {
+			relax(e, partOf(g, p, place.Edge, place.Before))
+		}
+	}
+	settleAll(g, func(e uint32) bool {
+		return best[e] != notReached && relax(e, best[e].plus(wholeOf(g, p, e)))
+	})
+	return best
+}
+
+// settleAll relaxes every edge until nothing changes.
+func settleAll(g *graph.Graph, relax func(e uint32) bool) {
+	for isBetter := true; isBetter; {
+		isBetter = false
+		for e := range uint32(g.Edges()) {
+			isBetter = relax(e) || isBetter
+		}
+	}
+}
+
+// partOf is the gauge of a part of an edge.
+func partOf(g *graph.Graph, p route.Profile, e uint32, c Cost) chosen {
+	part := chosen{int64(c.Distance), int64(c.Distance)}
+	if p.Optimization == route.Fastest {
+		part = chosen{int64(c.Duration), int64(c.Duration)}
+		if len(g.Penalty) > 0 && g.Duration[e] > 0 {
+			part.choice += int64(g.Penalty[e]) * int64(c.Duration) / int64(g.Duration[e])
+		}
+	}
+	if route.Avoid(g.Flags[e])&p.Avoid != 0 {
+		return chosen{part.choice * route.AvoidFactor, part.cost * route.AvoidFactor}
+	}
+	return part
 }
 
 func compareReach(t *testing.T, name string, edge uint32, got map[uint32]ends, isWithin bool, want ends) {

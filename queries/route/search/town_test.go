@@ -120,7 +120,7 @@ func drawStreets(r *rand.Rand, points [][2]int) (arcs []graph.Arc, original []ui
 		}
 		arc := graph.Arc{
 			Tail: uint32(a), Head: uint32(b), Duration: r.Uint32N(scale), Distance: r.Uint32N(scale), Segment: 2 * segment,
-			Flags: []graph.Flags{0, 0, 0, 1, 2, 4, 3, 7}[r.IntN(8)],
+			Flags: []graph.Flags{0, 0, 0, 1, 2, 4, 3, 7}[r.IntN(8)], Penalty: r.Uint32N(scale) * r.Uint32N(3),
 		}
 		add(arc)
 		if r.IntN(4) > 0 {

@@ -9,10 +9,11 @@ import (
 
 // cannot is what Valhalla does not do.
 var cannot = map[string]string{
-	"a mandatory turn by way of a road forbids the others": "it binds who comes by the first road to the second one too",
-	"steps name the roads":                                 "Valhalla has no step where only the name of the road changes",
-	"metres on toll roads are told":                        wholeManeuvers,
-	"avoided roads that remain are told":                   wholeManeuvers,
+	"a mandatory turn by way of a road forbids the others":     "it binds who comes by the first road to the second one too",
+	"one lane for both directions makes a road a worse choice": "it does not count lanes",
+	"steps name the roads":               "Valhalla has no step where only the name of the road changes",
+	"metres on toll roads are told":      wholeManeuvers,
+	"avoided roads that remain are told": wholeManeuvers,
 }
 
 const wholeManeuvers = "a manoeuvre says that it has a toll, not for how long"
