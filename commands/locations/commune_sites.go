@@ -3,11 +3,8 @@ package locations
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"lieudit/eventstore"
 	"lieudit/schemas/locations"
@@ -35,35 +32,15 @@ func (l *Locations) findCommuneSites(ctx context.Context, j *writeJob, o Outcome
 	return ids, err
 }
 
-// filterCommuneSites returns the external ids of the sites whose stored position is the centre of a commune. It reads their contents
-// in parallel, in the order of the log.
+// filterCommuneSites returns the external ids of the sites whose stored position is the centre of a commune.
 func (l *Locations) filterCommuneSites(ctx context.Context, account string, kept []*wantedSite) (ids []string, err error) {
-	slices.SortFunc(kept, func(a, b *wantedSite) int { return a.current.contentAt.compare(b.current.contentAt) })
-	parts := slices.Collect(slices.Chunk(kept, max(1, len(kept)/runtime.GOMAXPROCS(0)+1)))
-	isAtCommune := make([][]bool, len(parts))
-	var group errgroup.Group
-	for i, part := range parts {
-		group.Go(func() error {
-			r := contentReader{locations: l, account: account}
-			for _, w := range part {
-				s, err := r.read(ctx, w.current.contentAt)
-				if err != nil {
-					return err
-				}
-				isAtCommune[i] = append(isAtCommune[i], s.Position != nil && s.Position.Precision == locations.PrecisionMunicipality)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	for n, is := range slices.Concat(isAtCommune...) {
-		if is {
-			ids = append(ids, kept[n].ExternalID)
+	stored, err := l.readStored(ctx, account, kept)
+	for i, s := range stored {
+		if s.Position != nil && s.Position.Precision == locations.PrecisionMunicipality {
+			ids = append(ids, kept[i].ExternalID)
 		}
 	}
-	return ids, nil
+	return ids, err
 }
 
 // keepsGeocodedPosition says whether the site has a geocoded position that this write leaves as it is.

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
@@ -14,6 +18,31 @@ import (
 func (l *Locations) readContent(ctx context.Context, account string, contentAt contentRef) (locations.StoredSite, error) {
 	r := contentReader{locations: l, account: account}
 	return r.read(ctx, contentAt)
+}
+
+// readStored returns the contents that sites had when they were classified. It reads in parallel, in the order of the log, and puts the
+// sites into that order.
+func (l *Locations) readStored(ctx context.Context, account string, sites []*wantedSite) ([]locations.StoredSite, error) {
+	slices.SortFunc(sites, func(a, b *wantedSite) int { return a.current.contentAt.compare(b.current.contentAt) })
+	stored := make([]locations.StoredSite, len(sites))
+	size := len(sites)/runtime.GOMAXPROCS(0) + 1
+	var group errgroup.Group
+	for start := 0; start < len(sites); start += size {
+		group.Go(func() error {
+			r := contentReader{locations: l, account: account}
+			for i := start; i < min(start+size, len(sites)); i++ {
+				var err error
+				if stored[i], err = r.read(ctx, sites[i].current.contentAt); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return stored, nil
 }
 
 // contentReader reads contents of an account from their places on the log. It keeps the event that it read last: contents that
@@ -110,13 +139,13 @@ func (l *Locations) readOutcome(ctx context.Context, account string, at eventsto
 	case event.UnchangedWriteRecorded:
 		return Outcome{SiteWriteSummary: e.SiteWriteSummary}, nil
 	case event.SitesChanged:
-		return l.addPositions(ctx, account, Outcome{SiteWriteSummary: e.SiteWriteSummary}, e.Rows)
+		return l.addRows(ctx, account, Outcome{SiteWriteSummary: e.SiteWriteSummary}, e.Rows)
 	case event.SyncCommitted:
 		rows, err := l.readStagedRows(ctx, r, e)
 		if err != nil {
 			return Outcome{}, err
 		}
-		return l.addPositions(ctx, account, Outcome{SiteWriteSummary: e.SiteWriteSummary}, rows)
+		return l.addRows(ctx, account, Outcome{SiteWriteSummary: e.SiteWriteSummary}, rows)
 	}
 	return Outcome{}, fmt.Errorf("%s@%d answers no request", r.Stream, r.Revision)
 }
@@ -135,8 +164,9 @@ func (l *Locations) readStagedRows(ctx context.Context, commit eventstore.Record
 	return rows, err
 }
 
-// addPositions adds to an outcome the positions that its rows were given.
-func (l *Locations) addPositions(ctx context.Context, account string, o Outcome, rows []event.SiteRow) (Outcome, error) {
+// addRows adds to an outcome what its rows changed, and the positions that they were given.
+func (l *Locations) addRows(ctx context.Context, account string, o Outcome, rows []event.SiteRow) (Outcome, error) {
+	o.Changes = listChanges(rows)
 	for _, r := range rows {
 		var p *locations.Position
 		if r.Geocoded {

@@ -147,11 +147,11 @@ func (c writeCase) check(t *testing.T) {
 		return
 	}
 	c.want.Referential, c.want.Action, c.want.Capacity, c.want.Ceiling = "r", "upsert", 10, 11
-	want := jobResult{siteChanges: siteChanges{c.want, c.rows}, outcome: Outcome{SiteWriteSummary: c.want, GeocodedSites: c.placed, UnlocatedSites: c.lost, Refused: c.err}}
+	want := jobResult{siteChanges: siteChanges{c.want, c.rows}, outcome: Outcome{SiteWriteSummary: c.want, Changes: listChanges(c.rows), GeocodedSites: c.placed, UnlocatedSites: c.lost, Refused: c.err}}
 	if diff := cmp.Diff(want.siteChanges, v.siteChanges, cmp.AllowUnexported(siteChanges{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("change (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want.outcome, v.outcome, cmpopts.EquateErrors(), cmpopts.IgnoreFields(Outcome{}, "Refused")); diff != "" {
+	if diff := cmp.Diff(want.outcome, v.outcome, cmpopts.EquateErrors(), cmpopts.IgnoreFields(Outcome{}, "Refused"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
@@ -143,6 +144,7 @@ func (m *model) write(code, action string, b Batch) (Outcome, error) {
 	if b.IsSync {
 		deactivateOmitted(&o, next, b.Rows)
 	}
+	slices.SortFunc(o.Changes, func(a, b SiteChange) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
 	after := modelReferential{sites: next}
 	o.ActiveAfter = after.active()
 	switch account := o.AccountActive + o.ActiveAfter - o.ActiveBefore; {
@@ -161,7 +163,12 @@ func (m *model) write(code, action string, b Batch) (Outcome, error) {
 	}
 	r.sites = next
 	if b.IdempotencyKey != "" {
-		m.answers[code+"/"+b.IdempotencyKey] = modelAnswer{action + string(b.RequestDigest), o}
+		kept := o
+		kept.Changes = slices.Clone(o.Changes)
+		for i := range kept.Changes {
+			kept.Changes[i].Fields = nil
+		}
+		m.answers[code+"/"+b.IdempotencyKey] = modelAnswer{action + string(b.RequestDigest), kept}
 	}
 	return o, nil
 }
@@ -173,6 +180,7 @@ func deactivateOmitted(o *Outcome, sites map[string]modelSite, rows []Row) {
 			s.version++
 			sites[id] = s
 			o.Deactivated++
+			o.Changes = append(o.Changes, SiteChange{id, event.SiteDeactivated, nil})
 		}
 	}
 }
@@ -187,6 +195,7 @@ func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, keepsI
 	switch same := isSameBody && (isAsGiven || isAsShown); {
 	case !known:
 		o.Created++
+		o.Changes = append(o.Changes, SiteChange{row.ExternalID, event.SiteCreated, nil})
 	case same && (old.Position != nil || next.Position == nil):
 		if old.active == next.active {
 			o.Unchanged++
@@ -194,6 +203,7 @@ func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, keepsI
 		}
 		next.StoredSite = old.StoredSite
 		o.Reactivated++
+		o.Changes = append(o.Changes, SiteChange{row.ExternalID, event.SiteReactivated, nil})
 		sites[row.ExternalID] = next
 		if old.Position == nil {
 			o.UnlocatedSites = append(o.UnlocatedSites, row.ExternalID)
@@ -209,8 +219,10 @@ func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, keepsI
 	}
 	if known && old.active == next.active {
 		o.Updated++
+		o.Changes = append(o.Changes, SiteChange{row.ExternalID, event.SiteUpdated, fieldsByHand(old.ShownContent(), next.ShownContent())})
 	} else if known {
 		o.Reactivated++
+		o.Changes = append(o.Changes, SiteChange{row.ExternalID, event.SiteReactivated, fieldsByHand(old.ShownContent(), next.ShownContent())})
 	}
 	sites[row.ExternalID] = next
 	switch p := next.Position; {
@@ -231,6 +243,31 @@ func (m *model) stored(c locations.Content) locations.StoredSite {
 		s.Position = &p
 	}
 	return s
+}
+
+// fieldsByHand names the members of two contents whose JSON differs.
+func fieldsByHand(a, b locations.Content) (fields []string) {
+	members := func(c locations.Content) (m struct {
+		all     map[string]json.RawMessage
+		address map[string]json.RawMessage
+	}) {
+		text, _ := json.Marshal(c)
+		_ = json.Unmarshal(text, &m.all)
+		_ = json.Unmarshal(m.all["adresse"], &m.address)
+		return m
+	}
+	x, y := members(a), members(b)
+	for _, name := range []string{"nom", "adresse.ligne_1", "adresse.ligne_2", "adresse.code_postal", "adresse.commune", "adresse.code_insee", "adresse.pays",
+		"id_ban", "lat", "lon", "horaires", "telephone", "email", "site_web", "tags", "proprietes"} {
+		from, to := x.all[name], y.all[name]
+		if part, ok := strings.CutPrefix(name, "adresse."); ok {
+			from, to = x.address[part], y.address[part]
+		}
+		if string(from) != string(to) {
+			fields = append(fields, name)
+		}
+	}
+	return fields
 }
 
 func encodeFields(c locations.Content) string {

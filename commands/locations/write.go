@@ -44,11 +44,13 @@ type GeocodedSite struct {
 	Precision  locations.Precision
 }
 
-// Outcome is what a batch did, or what a dry run would do. GeocodedSites and UnlocatedSites are among the rows that were
-// written, in the order of their external ids. CommuneSites are among all rows. Refused is set for a dry run alone. It is why the batch would be refused if it
-// were no dry run: refusal.ReferentialArchived, refusal.SitesOverCapacity or refusal.SuspiciousReduction.
+// Outcome is what a batch did, or what a dry run would do. Changes are all rows that were written, those of a sync that deactivate too,
+// and GeocodedSites and UnlocatedSites are among them, in the order of their external ids. CommuneSites are among all rows of the batch.
+// Refused is set for a dry run alone. It is why the batch would be refused if it were not a dry run: refusal.ReferentialArchived,
+// refusal.SitesOverCapacity or refusal.SuspiciousReduction.
 type Outcome struct {
 	event.SiteWriteSummary
+	Changes        []SiteChange // an outcome that is read back, for an IdempotencyKey, names no fields
 	GeocodedSites  []GeocodedSite
 	UnlocatedSites []string
 	CommuneSites   []string // external ids of the sites that were placed at the centre of a commune, now or earlier
@@ -82,6 +84,9 @@ func (l *Locations) WriteBatch(ctx context.Context, account string, meta command
 	}
 	o, position, err := l.runJob(ctx, meta, j)
 	if err != nil {
+		return o, position, err
+	}
+	if err := l.nameChangedFields(ctx, j, o.Changes); err != nil {
 		return o, position, err
 	}
 	o.CommuneSites, err = l.findCommuneSites(ctx, j, o)
@@ -265,7 +270,7 @@ func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now 
 		v.addWanted(j.account, w)
 	}
 	v.sortRows()
-	v.outcome.SiteWriteSummary, v.outcome.Refused = v.SiteWriteSummary, dryRunRefusal
+	v.outcome.SiteWriteSummary, v.outcome.Refused, v.outcome.Changes = v.SiteWriteSummary, dryRunRefusal, listChanges(v.rows)
 	return v, nil, nil
 }
 

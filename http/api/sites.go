@@ -16,6 +16,7 @@ import (
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
+	"lieudit/schemas/event"
 	sites "lieudit/schemas/locations"
 )
 
@@ -199,6 +200,7 @@ func toSynced(o locations.Outcome) (body.Synced, error) {
 	s := body.Synced{
 		Envelope: body.OKEnvelope,
 		Created:  o.Created, Updated: o.Updated, Unchanged: o.Unchanged, Reactivated: o.Reactivated, Deactivated: o.Deactivated,
+		Changes:  mapSlice(o.Changes, toSiteChange),
 		Geocoded: o.Geocoded, Geocodings: mapSlice(o.GeocodedSites, toPlacement), Unlocated: append([]string{}, o.UnlocatedSites...),
 		ActiveBefore: o.ActiveBefore, ActiveAfter: o.ActiveAfter, AccountActive: o.AccountActive, Capacity: o.Capacity, Ceiling: o.Ceiling,
 	}
@@ -212,6 +214,15 @@ func toSynced(o locations.Outcome) (body.Synced, error) {
 	detail, err := p.MarshalDetail()
 	s.Refusal = detail
 	return s, err
+}
+
+// changeEffects are the operations of a row as answers call them.
+var changeEffects = map[string]string{
+	event.SiteCreated: "cree", event.SiteUpdated: "modifie", event.SiteReactivated: "reactive", event.SiteDeactivated: "desactive",
+}
+
+func toSiteChange(c locations.SiteChange) body.SiteChange {
+	return body.SiteChange{ExternalID: c.ExternalID, Effect: changeEffects[c.Operation], Fields: c.Fields}
 }
 
 func toPlacement(p locations.GeocodedSite) body.Placement {

@@ -117,23 +117,31 @@ type PatchAddress struct {
 // Synced is the answer of sites:sync and sites:upsert: how many sites were created, changed and so on, or would be by a dry run.
 type Synced struct {
 	Envelope
-	Created       int         `json:"crees"`
-	Updated       int         `json:"modifies"`
-	Unchanged     int         `json:"inchanges"`
-	Reactivated   int         `json:"reactives"`
-	Deactivated   int         `json:"desactives"`
-	Geocoded      int         `json:"places" doc:"Of those written, by their address"`
-	Geocodings    []Placement `json:"placements" doc:"Those, and how surely"`
-	Unlocated     []string    `json:"non_places" doc:"external_id of those that stay without a position"`
-	Unplaced      []Unplaced  `json:"non_places_motifs,omitempty" doc:"Why, of the first 1,000 of them; one without an address has no reason"`
-	ActiveBefore  int         `json:"actifs_avant" doc:"Active sites of the referential"`
-	ActiveAfter   int         `json:"actifs_apres"`
-	AccountActive int         `json:"sites_actifs" doc:"Active sites of the account, before"`
-	Capacity      int         `json:"capacite"`
-	Ceiling       int         `json:"plafond"`
-	Alerts        []Alert     `json:"alertes" doc:"What is doubtful in the sites of the request, written or not; nothing is refused for it. At most 100, the gravest codes first, else as in the request"`
-	AlertCounts   AlertCounts `json:"alertes_par_code" doc:"Of all, by code"`
-	Refusal       any         `json:"refus,omitempty" doc:"Of a dry run: the detail of the 409 it would get"`
+	Created       int          `json:"crees"`
+	Updated       int          `json:"modifies"`
+	Unchanged     int          `json:"inchanges"`
+	Reactivated   int          `json:"reactives"`
+	Deactivated   int          `json:"desactives"`
+	Changes       []SiteChange `json:"changes" doc:"All sites that were written, or would be by a dry run, by external_id; with a sync those that it deactivates too"`
+	Geocoded      int          `json:"places" doc:"Of those written, by their address"`
+	Geocodings    []Placement  `json:"placements" doc:"Those, and how surely"`
+	Unlocated     []string     `json:"non_places" doc:"external_id of those that stay without a position"`
+	Unplaced      []Unplaced   `json:"non_places_motifs,omitempty" doc:"Why, of the first 1,000 of them; one without an address has no reason"`
+	ActiveBefore  int          `json:"actifs_avant" doc:"Active sites of the referential"`
+	ActiveAfter   int          `json:"actifs_apres"`
+	AccountActive int          `json:"sites_actifs" doc:"Active sites of the account, before"`
+	Capacity      int          `json:"capacite"`
+	Ceiling       int          `json:"plafond"`
+	Alerts        []Alert      `json:"alertes" doc:"What is doubtful in the sites of the request, written or not; nothing is refused for it. At most 100, the gravest codes first, else as in the request"`
+	AlertCounts   AlertCounts  `json:"alertes_par_code" doc:"Of all, by code"`
+	Refusal       any          `json:"refus,omitempty" doc:"Of a dry run: the detail of the 409 it would get"`
+}
+
+// SiteChange is a site that a sync or an upsert writes, and what becomes of it.
+type SiteChange struct {
+	ExternalID string   `json:"external_id"`
+	Effect     string   `json:"effet" enum:"cree modifie reactive desactive"`
+	Fields     []string `json:"champs,omitempty" doc:"Of a site that had another content: the members that get another value, such as nom or adresse.commune. An answer that is repeated for an Idempotency-Key leaves them out"`
 }
 
 // Placement is a site whose position was found by its address, and how sure that is.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/cmd/terminal"
@@ -26,6 +28,7 @@ import (
 // out: only the service knows it.
 type syncForecast struct {
 	Created       int                `json:"crees"`
+	Changes       []body.SiteChange  `json:"changes"`
 	ActiveBefore  int                `json:"actifs_avant"`
 	ActiveAfter   int                `json:"actifs_apres"`
 	AccountActive int                `json:"sites_actifs"`
@@ -67,15 +70,17 @@ func (s session) forecastSync(ctx context.Context, file *importFile, read *sitef
 func newForecast(me body.Me, all []sitefile.Site, checker *alert.Checker) syncForecast {
 	f := syncForecast{
 		Created: len(all), ActiveAfter: len(all), Capacity: me.Sites.Capacity, Ceiling: me.Sites.Ceiling, AccountActive: valueOf(me.Sites.Active),
-		Alerts: []body.Alert{}, AlertCounts: map[alert.Code]int{},
+		Changes: []body.SiteChange{}, Alerts: []body.Alert{}, AlertCounts: map[alert.Code]int{},
 	}
 	for _, site := range all {
+		f.Changes = append(f.Changes, body.SiteChange{ExternalID: site.ExternalID, Effect: "cree"})
 		for _, a := range checker.Check(site.Content, site.Content.OwnPosition()) {
 			if f.AlertCounts[a.Code]++; f.AlertCounts[a.Code] <= 10 {
 				f.Alerts = append(f.Alerts, body.Alert{Code: string(a.Code), ExternalID: site.ExternalID, Message: a.Message})
 			}
 		}
 	}
+	slices.SortFunc(f.Changes, func(a, b body.SiteChange) int { return strings.Compare(a.ExternalID, b.ExternalID) })
 	switch active := valueOf(me.Referentials.Active); {
 	case active >= me.Referentials.Maximum:
 		f.Refusal = body.ReferentialsOverCapacity{Code: string(refusal.ReferentialsOverCapacity), Active: active, Maximum: me.Referentials.Maximum}

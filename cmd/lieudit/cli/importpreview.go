@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -115,6 +116,11 @@ func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
 	if err != nil {
 		return err
 	}
+	if s.Bool("dry-run") || s.Bool("preview") {
+		if err := s.printChanges(r, read.Sites); err != nil {
+			return err
+		}
+	}
 	isNews := r.Created+r.Updated+r.Reactivated > 0
 	if isNews && !s.Bool("preview") && !s.IsTerminal { // else the preview has said them
 		if err := s.printFindings(read); err != nil {
@@ -122,6 +128,48 @@ func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
 		}
 	}
 	return s.printAlerts(r, read.Sites)
+}
+
+// effects are what can become of a site, in the order in which they are printed: those that take something away come first.
+var effects = []struct{ code, word string }{
+	{"desactive", "deactivated"}, {"modifie", "updated"}, {"reactive", "reactivated"}, {"cree", "created"},
+}
+
+// printChanges prints the sites that a sync would write, with the lines that they stand on and the fields that change: the first of each
+// effect. JSON has all.
+func (s session) printChanges(r body.Synced, sites []sitefile.Site) error {
+	const maxShown = 20
+	lines := make(map[string]int, len(sites))
+	for _, site := range sites {
+		lines[site.ExternalID] = site.Line
+	}
+	for _, e := range effects {
+		shown := 0
+		for _, c := range r.Changes {
+			if c.Effect != e.code {
+				continue
+			}
+			if shown++; shown > maxShown {
+				continue
+			}
+			text := c.ExternalID
+			if line, ok := lines[c.ExternalID]; ok {
+				text += fmt.Sprintf(" (line %d)", line)
+			}
+			if len(c.Fields) > 0 {
+				text += ": " + strings.Join(c.Fields, ", ")
+			}
+			if err := s.PrintLine("change %-11s %s", e.word, terminal.SanitizeText(text)); err != nil {
+				return err
+			}
+		}
+		if shown > maxShown {
+			if err := s.PrintLine("change %-11s … and %s more; --json names all", e.word, terminal.GroupThousands(shown-maxShown)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // printAlerts prints what the service doubts: each kind with its count, and the first of its sites with its line.
@@ -207,7 +255,7 @@ func (s session) confirmSync(f *importFile, read *sitefile.Import, would body.Sy
 			return err
 		}
 	}
-	if err := s.printAlerts(would, read.Sites); err != nil {
+	if err := errors.Join(s.printChanges(would, read.Sites), s.printAlerts(would, read.Sites)); err != nil {
 		return err
 	}
 	return s.ask(fmt.Sprintf("%d created, %d updated, %d unchanged, %d reactivated, %d deactivated. Write it?",
