@@ -214,16 +214,20 @@ func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	if !ok {
 		return nil
 	}
-	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective}
+	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective.In(plan.Paris)}
 }
 
 // showState shows the account at an instant, read from its stream. Without an instant it is now, or the time of the last event
 // where that is later: the event was recorded by an instance whose clock is ahead of this one's. So the state that is shown is
-// never older than the last event in it.
+// never older than the last event in it. An instant that is still to come is refused, since its state is not known.
 func (h *handler) showState(ctx context.Context, c call, in body.StateQuery) (kit.Response, error) {
 	s, last, err := h.accounts.Commands.StateAsOf(ctx, c.Vars["id"], in.AsOf)
 	if err != nil {
 		return kit.Response{}, err
+	}
+	if in.AsOf.After(h.Now()) && in.AsOf.After(last.Time) {
+		return kit.Response{}, problem.Violations(problem.Violation{Type: "value_error", Loc: []any{"query", "as_of"},
+			Msg: "Value error, the instant is still to come: what stands on the log is known up to now", Input: map[string]any{"as_of": in.AsOf.Format(time.RFC3339Nano)}})
 	}
 	asOf := in.AsOf
 	if asOf.IsZero() {

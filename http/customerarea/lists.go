@@ -71,7 +71,7 @@ func (h *handler) toAccount(row account.Account) body.Account {
 		Agency: row.Agency, IsAgency: row.IsAgency, Created: row.Opened, Closed: row.Closed,
 	}
 	if n := row.NextTerms; n != nil {
-		shown.NextTerms = &body.NextTerms{Plan: n.Plan, Quota: n.Quota, Effective: n.From}
+		shown.NextTerms = &body.NextTerms{Plan: n.Plan, Quota: n.Quota, Effective: n.From.In(plan.Paris)}
 		// The agency's plan is shown for the next terms too, if the account is still its sub-client when they begin.
 		if shown.Agency != "" && (row.AgencyChange == nil || row.AgencyChange.From.After(n.From)) {
 			shown.NextTerms.Plan = shown.Plan

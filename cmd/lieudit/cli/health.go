@@ -92,7 +92,19 @@ func (p Program) printReadiness(asJSON bool, report ops.Report) error {
 	}
 	rows := terminal.Table{{"PART", "STATE"}}
 	for _, name := range slices.Sorted(maps.Keys(report.Components)) {
-		rows = append(rows, []string{name, strings.ReplaceAll(report.Components[name], "\n", "; ")})
+		rows = append(rows, []string{name, onOneLine(report.Components[name])})
 	}
 	return p.PrintTable(rows)
+}
+
+// onOneLine joins the lines of a text with semicolons, and its words with single spaces: the errors of databases come in several
+// indented lines.
+func onOneLine(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
+		}
+	}
+	return strings.Join(lines, "; ")
 }
