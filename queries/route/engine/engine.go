@@ -38,6 +38,7 @@ type modeEngine struct {
 	searcher *search.Searcher
 	snaps    *snapCache
 	lines    sync.Pool // of *reachedLines
+	roads    sync.Pool // of *roadReader
 }
 
 // New makes an engine of a network, with an empty cache of snaps. It reads nothing yet.

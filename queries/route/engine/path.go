@@ -42,7 +42,11 @@ func (m *modeEngine) newRoute(ctx context.Context, q route.Query, paths []search
 		}
 		p := &paths[i]
 		worker.Count(ctx, workOf(q, len(p.Edges)))
-		r.Legs = append(r.Legs, m.newLeg(q, p, q.Bounds[i+1].Point))
+		var line pathLine
+		if q.Geometry || q.Steps {
+			line = m.newPathLine(p)
+		}
+		r.Legs = append(r.Legs, m.newLeg(q, p, line, q.Bounds[i+1].Point))
 		r.Distance += metres(p.Cost.Distance)
 		r.Duration += seconds(p.Cost.Duration)
 		r.TollDistance += m.measureKind(p, route.Tolls)
@@ -52,7 +56,7 @@ func (m *modeEngine) newRoute(ctx context.Context, q route.Query, paths []search
 			}
 		}
 		if q.Geometry {
-			r.Geometry = m.appendPath(r.Geometry, p)
+			r.Geometry = line.appendTo(r.Geometry)
 		}
 	}
 	for kind := route.Tolls; kind <= route.Ferries; kind <<= 1 {
@@ -64,10 +68,10 @@ func (m *modeEngine) newRoute(ctx context.Context, q route.Query, paths []search
 }
 
 // newLeg is the leg along a path to a bound. The position of the bound decides on which side of the road the arrival is.
-func (m *modeEngine) newLeg(q route.Query, p *search.Path, destination route.Point) route.Leg {
+func (m *modeEngine) newLeg(q route.Query, p *search.Path, line pathLine, destination route.Point) route.Leg {
 	leg := route.Leg{Distance: metres(p.Cost.Distance), Duration: seconds(p.Cost.Duration)}
 	if q.Steps {
-		stretches := m.stretches(p)
+		stretches := m.stretches(p, line)
 		leg.Steps = guidance.Steps(m.mode, stretches)
 		last := &leg.Steps[len(leg.Steps)-1]
 		last.Maneuver.Modifier = guidance.Side(stretches[len(stretches)-1].Points, destination)
@@ -127,20 +131,39 @@ func fractionOf(p search.Place) float64 {
 	return 0
 }
 
-// appendPath appends the geometry of a path. The position that it shares with what stands before is not repeated.
-func (m *modeEngine) appendPath(dst []route.Point, p *search.Path) []route.Point {
-	var edge []route.Point
+// pathLine is the geometry of a path. Its edges share the positions where one ends and the next begins.
+type pathLine struct {
+	points []route.Point
+	first  []int // of each edge where its points begin, and at the end where the last edge has its last point
+}
+
+// newPathLine reads the geometry of a path: once for the whole way, its legs and its steps, which share the memory.
+func (m *modeEngine) newPathLine(p *search.Path) pathLine {
+	const pointsAnEdge = 4 // about
+	l := pathLine{points: make([]route.Point, 0, pointsAnEdge*len(p.Edges)), first: make([]int, 0, len(p.Edges)+1)}
 	for i := range p.Edges {
-		edge = m.appendEdge(edge[:0], p, i)
-		if len(dst) > 0 && len(edge) > 0 && dst[len(dst)-1] == edge[0] {
-			edge = edge[1:]
+		if i > 0 {
+			l.points = l.points[:len(l.points)-1] // the edge begins with this point
 		}
-		dst = append(dst, edge...)
+		l.first = append(l.first, len(l.points))
+		l.points = m.appendEdge(l.points, p, i)
 	}
-	if len(dst) == 1 { // a line has two positions
-		dst = append(dst, dst[0])
+	l.first = append(l.first, len(l.points)-1)
+	return l
+}
+
+// edge is the geometry of edge i: two positions at least.
+func (l pathLine) edge(i int) []route.Point { return l.points[l.first[i] : l.first[i+1]+1] }
+
+// appendTo appends the line. The position that it shares with what stands before is not repeated.
+func (l pathLine) appendTo(dst []route.Point) []route.Point {
+	switch {
+	case len(dst) == 0:
+		return l.points[:len(l.points):len(l.points)]
+	case dst[len(dst)-1] == l.points[0]:
+		return append(dst, l.points[1:]...)
 	}
-	return dst
+	return append(dst, l.points...)
 }
 
 // cutLine is the part of a line between two fractions of its length. It always has two positions.
@@ -180,17 +203,19 @@ func flatDistance(a, b route.Point) float64 {
 }
 
 // stretches are a path as package guidance wants it: each edge with its road, and what else leaves the junction where it begins.
-func (m *modeEngine) stretches(p *search.Path) []guidance.Stretch {
+func (m *modeEngine) stretches(p *search.Path, line pathLine) []guidance.Stretch {
+	reader := m.borrowRoadReader()
+	defer m.roads.Put(reader)
 	all := make([]guidance.Stretch, len(p.Edges))
 	for i, e := range p.Edges {
 		cost := m.edgeCost(p, i)
 		s := guidance.Stretch{
-			Road: m.road(m.graph.Segment[e] >> 1), Points: m.appendEdge(nil, p, i),
+			Road: *reader.road(m.graph.Segment[e] >> 1), Points: line.edge(i),
 			Distance: metres(cost.Distance), Duration: seconds(cost.Duration),
 		}
 		if i > 0 {
 			s.Duration += float64(m.graph.Turn(p.Edges[i-1], e)) / graph.TurnUnit
-			s.Branches = m.branches(p.Edges[i-1], e)
+			s.Branches = reader.branches(p.Edges[i-1], e)
 			m.addExit(&s.Road, &all[i-1].Road, m.graph.Tail[e])
 			s.IsMiniRoundabout = m.layer.IsMiniRoundabout(m.graph.Tail[e])
 		}
@@ -204,42 +229,5 @@ func (m *modeEngine) stretches(p *search.Path) []guidance.Stretch {
 func (m *modeEngine) addExit(ramp, from *guidance.Road, junction uint32) {
 	if ramp.Exit == "" && ramp.IsLink && !from.IsLink && from.Class <= profile.Trunk {
 		ramp.Exit = m.layer.JunctionExit(junction)
-	}
-}
-
-// branches are the roads at the junction between two edges of a path, besides those two: those that may be entered, and those
-// that only lead there.
-func (m *modeEngine) branches(from, to uint32) (all []guidance.Branch) {
-	// Here a segment is named with the direction in which it leaves the junction: so the copies of an edge are one branch, and a
-	// road that may be driven both ways is not listed once more for the edge that arrives.
-	seen := map[uint32]bool{m.graph.Segment[from] ^ 1: true, m.graph.Segment[to]: true}
-	junction := m.graph.Head[from]
-	first, end := m.graph.OutEdges(junction)
-	for e := first; e < end; e++ {
-		if s := m.graph.Segment[e]; !seen[s] {
-			seen[s] = true
-			all = append(all, m.newBranch(s, m.graph.Turn(from, e) != graph.ForbiddenTurn))
-		}
-	}
-	for _, e := range m.graph.InEdges(junction) {
-		if s := m.graph.Segment[e] ^ 1; !seen[s] {
-			seen[s] = true
-			all = append(all, m.newBranch(s, false))
-		}
-	}
-	return all
-}
-
-// newBranch is a segment as it leaves a junction. s is its number × 2, + 1 where it leaves against the geometry.
-func (m *modeEngine) newBranch(s uint32, canEnter bool) guidance.Branch {
-	points := m.layer.AppendGeometry(nil, s>>1, s&1 == 1)
-	return guidance.Branch{Road: m.road(s >> 1), Bearing: guidance.Bearing(points), CanEnter: canEnter}
-}
-
-// road is what guidance needs to know of a segment.
-func (m *modeEngine) road(segment uint32) guidance.Road {
-	r := m.layer.Road(segment)
-	return guidance.Road{
-		Name: r.Name, Ref: r.Ref, Destinations: r.Destinations, Exit: r.Exit, Class: r.Class, IsLink: r.IsLink, IsRoundabout: r.IsRoundabout,
 	}
 }

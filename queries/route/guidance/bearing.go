@@ -19,11 +19,7 @@ func Bearing(points []route.Point) float64 {
 
 // endBearing is the direction in which a line ends.
 func endBearing(points []route.Point) float64 {
-	reversed := make([]route.Point, 0, len(points))
-	for i := len(points) - 1; i >= 0; i-- {
-		reversed = append(reversed, points[i])
-	}
-	return bearingBetween(pointAlong(reversed, lookAhead), reversed[0])
+	return bearingBetween(pointBefore(points, lookAhead), points[len(points)-1])
 }
 
 // offset is the way from one position to another in metres, eastwards and northwards. It holds for short distances.
@@ -51,6 +47,23 @@ func pointAlong(points []route.Point, metres float64) route.Point {
 		metres -= length
 	}
 	return points[len(points)-1]
+}
+
+// pointBefore is the position at a distance before the end of a line, or its beginning.
+func pointBefore(points []route.Point, metres float64) route.Point {
+	for i := len(points) - 1; i > 0; i-- {
+		x, y := offset(points[i], points[i-1])
+		length := math.Hypot(x, y)
+		if length >= metres && length > 0 {
+			part := metres / length
+			return route.Point{
+				Lon: points[i].Lon + (points[i-1].Lon-points[i].Lon)*part,
+				Lat: points[i].Lat + (points[i-1].Lat-points[i].Lat)*part,
+			}
+		}
+		metres -= length
+	}
+	return points[0]
 }
 
 // turnAngle is the angle from one bearing to another: 0 straight on, positive to the right, up to 180.

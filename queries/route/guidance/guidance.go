@@ -49,7 +49,7 @@ type Branch struct {
 }
 
 // Stretch is a piece of a path between two junctions, or between a junction and an end of the path. Points has one position at least,
-// two where it has a length. Branches are the other roads at the junction where it begins: neither the stretch itself nor the one before.
+// two where it has a length; steps share its memory. Branches are the other roads at the junction where it begins: neither the stretch itself nor the one before.
 type Stretch struct {
 	Road
 	Points             []route.Point
@@ -163,8 +163,8 @@ func (p *path) step(e event, end int) route.Step {
 	for i := e.at; i < end; i++ {
 		s.Distance += p.stretches[i].Distance
 		s.Duration += p.stretches[i].Duration
-		s.Geometry = appendPoints(s.Geometry, p.stretches[i].Points)
 	}
+	s.Geometry = joinLines(p.stretches[e.at:end])
 	road := &p.stretches[p.labelled(e.road, end)].Road
 	s.Name, s.Ref = road.Name, road.Ref
 	if p.mode != route.Car && !road.hasLabel() {
@@ -221,10 +221,35 @@ func (p *path) arrival() route.Step {
 	}
 }
 
-// appendPoints appends points without repeating the one that both share.
-func appendPoints(dst, points []route.Point) []route.Point {
-	if len(dst) > 0 && len(points) > 0 && dst[len(dst)-1] == points[0] {
-		points = points[1:]
+// joinLines is the line along stretches, without repeating the position that two of them share. Those whose points lie in one piece
+// of memory, each from the last one of the stretch before, are joined without a copy.
+func joinLines(stretches []Stretch) []route.Point {
+	if len(stretches) == 0 {
+		return nil
 	}
-	return append(dst, points...)
+	line := stretches[0].Points
+	for i := range stretches[1:] {
+		points := stretches[1+i].Points
+		switch {
+		case len(line) == 0:
+			line = points
+		case len(points) > 0 && &line[len(line)-1] == &points[0] && cap(line) >= len(line)+len(points)-1:
+			line = line[:len(line)+len(points)-1]
+		default:
+			return copyLines(stretches)
+		}
+	}
+	return line[:len(line):len(line)]
+}
+
+// copyLines is the line along stretches, without repeating the position that two of them share.
+func copyLines(stretches []Stretch) (line []route.Point) {
+	for i := range stretches {
+		points := stretches[i].Points
+		if len(line) > 0 && len(points) > 0 && line[len(line)-1] == points[0] {
+			points = points[1:]
+		}
+		line = append(line, points...)
+	}
+	return line
 }

@@ -86,7 +86,7 @@ func checkSteps(t *testing.T, name string, steps []route.Step, stretches []Stret
 	for _, s := range steps {
 		got.distance += s.Distance
 		got.duration += s.Duration
-		got.points = appendPoints(got.points, s.Geometry)
+		got.points = copyLines([]Stretch{{Points: got.points}, {Points: s.Geometry}})
 		if s.Maneuver.Type == "" || s.Maneuver.Point != s.Geometry[0] || Text(French, s) == "" {
 			t.Errorf("%s: got %+v", name, s.Maneuver)
 		}
@@ -94,7 +94,7 @@ func checkSteps(t *testing.T, name string, steps []route.Step, stretches []Stret
 	for _, s := range stretches {
 		want.distance += s.Distance
 		want.duration += s.Duration
-		want.points = appendPoints(want.points, s.Points)
+		want.points = copyLines([]Stretch{{Points: want.points}, {Points: s.Points}})
 	}
 	if math.Abs(got.distance-want.distance) > 1e-6 || math.Abs(got.duration-want.duration) > 1e-6 {
 		t.Errorf("%s: got %v m, %v s, want %v, %v", name, got.distance, got.duration, want.distance, want.duration)
@@ -163,5 +163,31 @@ a---b---d`, "abd\ncb")
 		if i != 0 && got != want || i == 0 && got[1] != want[1] {
 			t.Errorf("step %d: got %v, want %v", i, got, want)
 		}
+	}
+}
+
+func TestLinesInOnePieceOfMemoryAreJoinedWithoutACopy(t *testing.T) {
+	t.Parallel()
+	at := func(i int) route.Point { return route.Point{Lon: float64(i)} }
+	points := []route.Point{at(0), at(1), at(2), at(3), at(3), at(4)}
+	one := []Stretch{{Points: points[0:3]}, {Points: points[2:4]}, {Points: points[3:5]}, {Points: points[4:6]}}
+	apart := make([]Stretch, len(one))
+	for i := range one {
+		apart[i].Points = slices.Clone(one[i].Points)
+	}
+	mixed := []Stretch{one[0], apart[1], one[2], one[3]}
+	want := copyLines(apart)
+	for name, stretches := range map[string][]Stretch{"in one piece": one, "apart": apart, "mixed": mixed} {
+		for end := range len(stretches) + 1 {
+			if got, want := joinLines(stretches[:end]), copyLines(apart[:end]); !slices.Equal(got, want) {
+				t.Errorf("%s: of %d stretches got %v, want %v", name, end, got, want)
+			}
+		}
+	}
+	if got := joinLines(one); &got[0] != &points[0] || &append(got, at(9))[0] == &points[0] {
+		t.Error("the line is a copy, or what is appended to it is written behind it")
+	}
+	if !slices.Equal(want, points) {
+		t.Errorf("got %v, want %v", want, points)
 	}
 }

@@ -218,16 +218,14 @@ func (s *nearSearch) project(p route.Point) (x, y float64) {
 
 // pieceDistance is the distance from the centre to a piece.
 func (s *nearSearch) pieceDistance(piece uint32) float64 {
-	least, started := math.Inf(1), false
-	var px, py float64
-	s.layer.network.shape.eachPoint(piece, func(lon, lat int32) {
-		x, y := s.project(toPoint(lon, lat))
-		if started {
-			_, nx, ny := nearestOnLine(px, py, x, y)
-			least = min(least, math.Hypot(nx, ny))
-		}
-		px, py, started = x, y, true
-	})
+	least, d := math.Inf(1), s.layer.network.shape.firstPoint(piece)
+	px, py := s.project(toPoint(d.lon, d.lat))
+	for d.next() {
+		x, y := s.project(toPoint(d.lon, d.lat))
+		_, nx, ny := nearestOnLine(px, py, x, y)
+		least = min(least, math.Hypot(nx, ny))
+		px, py = x, y
+	}
 	return least
 }
 

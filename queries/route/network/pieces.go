@@ -136,7 +136,7 @@ func (c *cutter) writePieces(w *mappedfile.Writer) (all [4]int32, err error) {
 	return tree.all(), w.Err()
 }
 
-// appendPiece encodes the points of a piece, as shape.eachPoint decodes them.
+// appendPiece encodes the points of a piece, as pointDecoder decodes them.
 func (c *cutter) appendPiece(data []byte, nodes []uint32) []byte {
 	lon, lat := c.lon[nodes[0]], c.lat[nodes[0]]
 	data = binary.LittleEndian.AppendUint32(data, uint32(lon))

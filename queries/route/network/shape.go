@@ -76,6 +76,9 @@ func (s *shape) bitsOf(piece uint32) uint32 { return s.roads[s.pieceRoads[piece]
 // Segments is the number of segments.
 func (l *Layer) Segments() int { return len(l.firstPiece) }
 
+// RoadNumber is the number of a segment's road: segments of the same number have the same Road.
+func (l *Layer) RoadNumber(segment uint32) uint32 { return l.network.shape.pieceRoads[l.firstPiece[segment]] }
+
 // Road returns the facts of a segment's road. Its texts are copies.
 func (l *Layer) Road(segment uint32) Road {
 	s := &l.network.shape
@@ -102,13 +105,14 @@ func (l *Layer) AppendGeometry(dst []route.Point, segment uint32, backward bool)
 	begin := len(dst)
 	first := l.firstPiece[segment]
 	for p := first; p < first+uint32(l.pieces[segment]); p++ {
-		skip := p > first // it begins where the one before ended
-		l.network.shape.eachPoint(p, func(lon, lat int32) {
-			if !skip {
-				dst = append(dst, toPoint(lon, lat))
-			}
-			skip = false
-		})
+		if p > first {
+			dst = dst[:len(dst)-1] // it begins where the one before ended
+		}
+		d := l.network.shape.firstPoint(p)
+		dst = append(dst, toPoint(d.lon, d.lat))
+		for d.next() {
+			dst = append(dst, toPoint(d.lon, d.lat))
+		}
 	}
 	dst = dropRepeated(dst, begin)
 	if backward {
@@ -139,21 +143,32 @@ func toPoint(lon, lat int32) route.Point {
 	return route.Point{Lon: float64(lon) / coordinateUnit, Lat: float64(lat) / coordinateUnit}
 }
 
-// eachPoint decodes the points of a piece. The first is whole; each other is the difference to the one before.
-func (s *shape) eachPoint(piece uint32, visit func(lon, lat int32)) {
+// pointDecoder decodes the points of a piece one after the other, in the coordinates of the file. The first is whole; each other is
+// the difference to the one before.
+type pointDecoder struct {
+	data     []byte // of the points that follow
+	lon, lat int32
+}
+
+// firstPoint returns a decoder that stands at the first point of a piece.
+func (s *shape) firstPoint(piece uint32) pointDecoder {
 	data := s.geometry[s.geometryFirst[piece]:s.geometryFirst[piece+1]]
-	lon, lat := int32(binary.LittleEndian.Uint32(data)), int32(binary.LittleEndian.Uint32(data[4:]))
-	visit(lon, lat)
-	for data = data[8:]; len(data) > 0; {
-		dx, n := binary.Varint(data)
-		dy, k := binary.Varint(data[max(n, 0):])
-		if n <= 0 || k <= 0 {
-			return // damaged
-		}
-		data = data[n+k:]
-		lon, lat = lon+int32(dx), lat+int32(dy)
-		visit(lon, lat)
+	return pointDecoder{data[8:], int32(binary.LittleEndian.Uint32(data)), int32(binary.LittleEndian.Uint32(data[4:]))}
+}
+
+// next moves to the next point. It returns false where there is none, and where the file is damaged.
+func (d *pointDecoder) next() bool {
+	dx, n := binary.Varint(d.data)
+	if n <= 0 {
+		return false
 	}
+	dy, k := binary.Varint(d.data[n:])
+	if k <= 0 {
+		return false
+	}
+	d.data = d.data[n+k:]
+	d.lon, d.lat = d.lon+int32(dx), d.lat+int32(dy)
+	return true
 }
 
 // segmentOf returns the segment that a piece belongs to, graph.None where the mode does not use it.

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"slices"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/guidance"
+)
+
+// roadReader reads what package guidance needs to know of the roads along a path. It remembers the roads that it read last, because
+// their texts are copies and the edges of a street are many, and it uses its memory again. It is not safe for concurrent use.
+type roadReader struct {
+	mode   *modeEngine
+	known  map[uint32]*guidance.Road // by network.Layer.RoadNumber
+	points []route.Point
+	seen   []uint32
+	all    []guidance.Branch
+}
+
+// mostKnownRoads is how many roads a roadReader remembers.
+const mostKnownRoads = 1 << 12
+
+// borrowRoadReader returns a reader for one path, which is put back to roads.
+func (m *modeEngine) borrowRoadReader() *roadReader {
+	r, ok := m.roads.Get().(*roadReader)
+	if !ok {
+		return &roadReader{mode: m, known: map[uint32]*guidance.Road{}}
+	}
+	r.all = nil // the stretches of the last path keep it
+	return r
+}
+
+// road is what guidance needs to know of a segment. It must not be changed.
+func (r *roadReader) road(segment uint32) *guidance.Road {
+	number := r.mode.layer.RoadNumber(segment)
+	if known, ok := r.known[number]; ok {
+		return known
+	}
+	if len(r.known) >= mostKnownRoads {
+		clear(r.known)
+	}
+	read := r.mode.layer.Road(segment)
+	road := &guidance.Road{
+		Name: read.Name, Ref: read.Ref, Destinations: read.Destinations, Exit: read.Exit, Class: read.Class, IsLink: read.IsLink,
+		IsRoundabout: read.IsRoundabout,
+	}
+	r.known[number] = road
+	return road
+}
+
+// branches are the roads at the junction between two edges of a path, besides those two: those that may be entered, and those
+// that only lead there.
+func (r *roadReader) branches(from, to uint32) []guidance.Branch {
+	g := r.mode.graph
+	// Here a segment is named with the direction in which it leaves the junction: so the copies of an edge are one branch, and a
+	// road that may be driven both ways is not listed once more for the edge that arrives.
+	r.seen = append(r.seen[:0], g.Segment[from]^1, g.Segment[to])
+	begin, junction := len(r.all), g.Head[from]
+	first, end := g.OutEdges(junction)
+	for e := first; e < end; e++ {
+		r.addBranch(g.Segment[e], g.Turn(from, e) != graph.ForbiddenTurn)
+	}
+	for _, e := range g.InEdges(junction) {
+		r.addBranch(g.Segment[e]^1, false)
+	}
+	return r.all[begin:len(r.all):len(r.all)]
+}
+
+// addBranch adds a segment as it leaves a junction, unless it was seen there. s is its number × 2, + 1 where it leaves against the
+// geometry.
+func (r *roadReader) addBranch(s uint32, canEnter bool) {
+	if slices.Contains(r.seen, s) {
+		return
+	}
+	r.seen = append(r.seen, s)
+	r.points = r.mode.layer.AppendGeometry(r.points[:0], s>>1, s&1 == 1)
+	r.all = append(r.all, guidance.Branch{Road: *r.road(s >> 1), Bearing: guidance.Bearing(r.points), CanEnter: canEnter})
+}
