@@ -56,7 +56,7 @@ func TestAnAddressIsShownWithItsVerdictAndWhetherTheRoadIsItsOwn(t *testing.T) {
 	if strings.Contains(w.Body.String(), "geometry") || strings.Contains(w.Body.String(), "bbox") {
 		t.Errorf("a geometry that nobody asked for: %s", w.Body)
 	}
-	want := []route.Bound{{Point: route.Point{Lon: 3.5, Lat: 44.51}, Street: "Avenue Foch"}, {Point: route.Point{Lon: 3.5, Lat: 44.51}, Street: "Avenue Foch"}}
+	want := []route.Bound{{Point: route.Point{Lon: 3.5, Lat: 44.51}, IsAddress: true, Street: "Avenue Foch"}, {Point: route.Point{Lon: 3.5, Lat: 44.51}, IsAddress: true, Street: "Avenue Foch"}}
 	if diff := cmp.Diff(want, r.queries[0].(route.Query).Bounds); diff != "" {
 		t.Errorf("the router is asked for other bounds:\n%s", diff)
 	}

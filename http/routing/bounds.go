@@ -60,7 +60,7 @@ func positionBound(typed string, lon, lat float64) bound {
 func addressBound(typed string, found *resolve.Found) bound {
 	b := positionBound(typed, found.Record.Lon, found.Record.Lat)
 	record := resolve.ShowRecord(&found.Record)
-	b.Street = StreetOf(&record)
+	b.IsAddress, b.Street = true, StreetOf(&record)
 	b.shown.Score, b.shown.Verdict, b.shown.Address = found.Score, string(found.Verdict), &record
 	return b
 }
@@ -106,7 +106,7 @@ func (s *Service) siteBounds(ctx context.Context, typed string, all ...sites.Sit
 			}
 			if r, ok := e.View(site.IDBan); ok {
 				record := resolve.ShowRecord(&r)
-				bounds[i].Street = StreetOf(&record)
+				bounds[i].IsAddress, bounds[i].Street = true, StreetOf(&record)
 			}
 		}
 		return struct{}{}, nil

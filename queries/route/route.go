@@ -59,14 +59,18 @@ type Profile struct {
 	Avoid        Avoid
 }
 
-// Bound is where a route begins, ends or stops. Street is the name of the street that it lies on, as the address base writes it,
-// "" where none is known: a road of that name is preferred when the bound is moved onto the network.
+// Bound is where a route begins, ends or stops. A position may lie anywhere, on a motorway too. An address lies on a street: roads on
+// which nobody lives are not preferred when it is moved onto the network. Street is the name of that street, as the address base
+// writes it, "" where none is known: a road of that name is preferred.
 type Bound struct {
 	Point
-	Street string
+	IsAddress bool
+	Street    string // only of an address
 }
 
-// Access is where a bound meets the network.
+// Access is where a bound meets the network: never on a ferry or a shuttle train. A bound may have several that are about as near, such
+// as the roads at a junction; then a route takes the one with which it is best, and tells it. How much farther one is than another
+// counts in that choice, and never in a duration.
 type Access struct {
 	Point
 	Distance float64 // metres from the bound
@@ -77,7 +81,7 @@ type Access struct {
 // MaxAccessDistance is how far a bound may be from the nearest road, in metres.
 const MaxAccessDistance = 1_000
 
-// What a road near a bound costs beside its distance, in metres: the bound is moved onto the road of the least sum. A road of
+// What a road near an address costs beside its distance, in metres: the address is moved onto the road of the least sum. A road of
 // another name is worth a walk: with 30 m, 95.2 % of the numbers of Bondy whose street the map names would meet it, with 150 m
 // it is 99.4 %, and without names 87.2 %.
 const (
@@ -94,7 +98,8 @@ type Query struct {
 	Steps        bool // whether Leg.Steps are wanted
 }
 
-// Answer is the best route and the alternatives to it, best first: at least one. Accesses has one item for each bound.
+// Answer is the best route and the alternatives to it, best first: at least one. Accesses has one item for each bound: the access that
+// the routes take.
 type Answer struct {
 	Accesses []Access
 	Routes   []Route
@@ -202,7 +207,7 @@ type MatrixQuery struct {
 // Matrix has a row for each origin and a column for each destination: of the best route its duration and its distance, or
 // Unreachable. A cell equals what a Query with the same two bounds gives.
 type Matrix struct {
-	OriginAccesses, DestinationAccesses []Access // an access of a bound too far from any road is the zero Access
+	OriginAccesses, DestinationAccesses []Access // the best of each bound; of one too far from any road the zero Access
 	Durations, Distances                [][]float64
 }
 

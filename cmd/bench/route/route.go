@@ -121,7 +121,7 @@ func (q *questions) bound() route.Bound {
 // edge is a random edge of the largest connected part.
 func (q *questions) edge() uint32 {
 	for {
-		if e := uint32(q.random.IntN(q.layer.Graph.Edges())); q.layer.Graph.Component[e] == 0 {
+		if e := uint32(q.random.IntN(q.layer.Graph.Edges())); q.layer.Graph.IsMain(e) {
 			return e
 		}
 	}

@@ -21,7 +21,7 @@ func TestEveryNumberOfBondyMeetsItsOwnStreetWhereTheMapNamesIt(t *testing.T) {
 		if edge == graph.None {
 			edge = backward
 		}
-		if m.graph.Component[edge] == 0 { // streets at the border of the map lead nowhere
+		if m.graph.IsMain(edge) { // streets at the border of the map lead nowhere
 			named[streetname.Fold(m.layer.Road(s).Name)] = true
 		}
 	}
@@ -34,13 +34,12 @@ func TestEveryNumberOfBondyMeetsItsOwnStreetWhereTheMapNamesIt(t *testing.T) {
 			continue
 		}
 		total++
-		b := route.Bound{Point: route.Point{Lon: r.Lon, Lat: r.Lat}, Street: r.Voie}
-		c := m.searchCandidates(b)
-		if c.main != nil && c.main.access.IsOnOwn {
+		b := route.Bound{Point: route.Point{Lon: r.Lon, Lat: r.Lat}, Street: r.Voie, IsAddress: true}
+		if a, ok := m.bestMain(b); ok && a.IsOnOwn {
 			own++
 		}
 		b.Street = ""
-		if c := m.searchCandidates(b); c.main != nil && streetname.Same(c.main.access.Street, r.Voie) {
+		if a, ok := m.bestMain(b); ok && streetname.Same(a.Street, r.Voie) {
 			nearest++
 		}
 	}
@@ -48,4 +47,14 @@ func TestEveryNumberOfBondyMeetsItsOwnStreetWhereTheMapNamesIt(t *testing.T) {
 	if float64(own) < 0.99*float64(total) {
 		t.Error("fewer than 99 %")
 	}
+}
+
+// bestMain is the best access of a bound in the main part, from which routes lead all over the map.
+func (m *modeEngine) bestMain(b route.Bound) (a route.Access, ok bool) {
+	found := m.findRoads(b)
+	main := found.ofMain()
+	if len(main.roads) == 0 {
+		return a, false
+	}
+	return main.roads[0].access, true
 }

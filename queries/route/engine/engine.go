@@ -2,13 +2,14 @@
 // algorithm of its own but one: how a bound is snapped to the network. Its one constraint: two queries about the same bounds
 // agree, so that a cell of a matrix is the duration of the route between its two bounds.
 //
-//	route.Bound ── findCandidates ──► candidates ── choose ──► snap{route.Access, []search.Place}
-//	                                                             │ search.Searcher
+//	route.Bound ── findRoads ──► nearRoads ── newSnap ──► snap{[]route.Access, []search.Place}
+//	                                                        │ search.Searcher
 //	route.Route, Leg ◄── newRoute, newLeg, guidance.Steps ── search.Path
 //
-// A bound is one end of a route: a position, and the name of its street where that is known. To snap it is to find the point of
-// a road where a route from or to it begins or ends, its access. A component is a strongly connected component of the graph:
-// roads from each of which a route leads to each other. Component 0 is the largest; islands and fenced sites are others.
+// A bound is one end of a route: a position, and the name of its street where that is known. To snap it is to find its accesses: the
+// points of roads where a route from or to it may begin or end. Which one is best depends on the other end, because of one-way
+// streets and forbidden turns, so the search decides. The main part of the network is the largest set of roads from each of which
+// a route leads to each other; pockets that are only entered or only left, and islands, are outside.
 //
 // An Engine belongs to one network.Network and is closed with it. Package live serves the engine of the current network and
 // replaces it.
@@ -16,6 +17,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"lieudit/queries/route"
@@ -83,17 +85,24 @@ func (e *Engine) Route(ctx context.Context, q route.Query) (a route.Answer, err 
 		return a, err
 	}
 	// The first bound that is too far from any road is the one that the error names.
-	for i, s := range snaps {
-		if s == nil {
-			return a, &route.OffRoadError{Bound: i}
-		}
-		a.Accesses = append(a.Accesses, s.access)
+	if i := slices.Index(snaps, nil); i >= 0 {
+		return a, &route.OffRoadError{Bound: i}
 	}
+	paths, err := m.findPaths(ctx, q.Profile, snaps)
+	if err != nil {
+		return a, err
+	}
+	for i, path := range paths {
+		a.Accesses = append(a.Accesses, snaps[i].accesses[path.Start.Access])
+	}
+	last := len(paths) - 1
+	a.Accesses = append(a.Accesses, snaps[last+1].accesses[paths[last].End.Access])
 	if q.Alternatives > 0 && len(snaps) == 2 {
-		a.Routes, err = m.findAlternatives(ctx, q, snaps)
-	} else {
-		a.Routes, err = m.findThrough(ctx, q, snaps)
+		a.Routes, err = m.findAlternatives(ctx, q, snaps, paths[0])
+		return a, err
 	}
+	r, err := m.newRoute(ctx, q, paths)
+	a.Routes = []route.Route{r}
 	return a, err
 }
 
@@ -106,30 +115,35 @@ func (e *Engine) mode(ctx context.Context, mode route.Mode) (*modeEngine, error)
 	return m, ctx.Err()
 }
 
-// findThrough is the best route through all bounds in their order, a leg from each to the next. A leg does not know how the leg before
-// ended, so a route may turn back at a bound.
-func (m *modeEngine) findThrough(ctx context.Context, q route.Query, snaps []*snap) ([]route.Route, error) {
-	paths := make([]search.Path, len(snaps)-1)
-	for i := range paths {
-		path, err := m.searcher.Route(ctx, q.Profile, snaps[i].places, snaps[i+1].places)
-		if err != nil {
-			return nil, err
-		}
-		paths[i] = path
+// findPaths finds the best path through all bounds in their order, a leg from each to the next. A leg leaves a bound from the access
+// where the one before arrived, in any direction: a route may turn back at a bound.
+func (m *modeEngine) findPaths(ctx context.Context, p route.Profile, snaps []*snap) ([]search.Path, error) {
+	legs := make([]search.Leg, len(snaps)-1)
+	for i := range legs {
+		legs[i] = search.Leg{From: snaps[i].from, To: snaps[i+1].to}
 	}
-	r, err := m.newRoute(ctx, q, paths)
-	return []route.Route{r}, err
+	return m.searcher.Through(ctx, p, legs)
 }
 
-// findAlternatives is the best route between two bounds and others, the best first.
-func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps []*snap) (routes []route.Route, err error) {
-	paths, err := m.searcher.Alternatives(ctx, q.Profile, snaps[0].places, snaps[1].places, q.Alternatives)
+// findAlternatives is the best route between two bounds and others, the best first, all between the accesses of the best one.
+func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps []*snap, best search.Path) (routes []route.Route, err error) {
+	from, to := placesAt(snaps[0].from, best.Start.Access), placesAt(snaps[1].to, best.End.Access)
+	paths, err := m.searcher.Alternatives(ctx, q.Profile, from, to, q.Alternatives)
 	for i := 0; i < len(paths) && err == nil; i++ {
 		var r route.Route
 		r, err = m.newRoute(ctx, q, paths[i:i+1])
 		routes = append(routes, r)
 	}
 	return routes, err
+}
+
+// placesAt are the places of an access, without the excess that decided for it.
+func placesAt(places []search.Place, access uint32) []search.Place {
+	own := search.PlacesOf(places, access)
+	for i := range own {
+		own[i].Excess, own[i].IsLastResort = search.Cost{}, false
+	}
+	return own
 }
 
 // seconds and metres convert the units of a graph to those of package route.

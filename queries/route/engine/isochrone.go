@@ -22,12 +22,15 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	if err != nil {
 		return a, err
 	}
-	candidates, _ := m.findCandidates(q.Center)
-	center := candidates.choose(false)
+	center, _ := m.snap(q.Center)
 	if center == nil {
 		return a, &route.OffRoadError{}
 	}
-	a.Access = center.access
+	a.Access = center.best()
+	places := center.from
+	if q.Arrival {
+		places = center.to
+	}
 	unit := float64(graph.DurationUnit)
 	q.Optimization = route.Fastest
 	if q.Cost == route.ByDistance {
@@ -43,7 +46,7 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	for _, limit := range q.Limits {
 		widest = max(widest, limit)
 	}
-	err = m.searcher.Reach(ctx, q.Profile, center.places, uint32(math.Round(beyondLimits*widest*unit)), q.Arrival, lines.add)
+	err = m.searcher.Reach(ctx, q.Profile, places, uint32(math.Round(beyondLimits*widest*unit)), q.Arrival, lines.add)
 	if err != nil {
 		return a, err
 	}

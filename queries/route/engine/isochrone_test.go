@@ -57,7 +57,7 @@ func TestAreasAgreeWithTheMatrix(t *testing.T) {
 func (m *modeEngine) drawBound(r *rand.Rand) route.Bound {
 	for {
 		edge := r.Uint32N(uint32(m.graph.Edges()))
-		if s := m.graph.Segment[edge]; m.graph.Component[edge] == 0 {
+		if s := m.graph.Segment[edge]; m.graph.IsMain(edge) {
 			return route.Bound{Point: m.layer.AppendGeometry(nil, s>>1, s&1 == 1)[0]}
 		}
 	}

@@ -7,44 +7,33 @@ import (
 	"lieudit/queries/route/search"
 )
 
-// Matrix implements route.Router. A pair of bounds whose nearest roads lie in one small component is routed within it, as
-// Route does; all other pairs are routed from and to the largest component. So the pairs of each small component are a matrix of
-// their own, which overwrites their cells in the matrix of all.
+// Matrix implements route.Router.
 func (e *Engine) Matrix(ctx context.Context, q route.MatrixQuery) (a route.Matrix, err error) {
 	m, err := e.mode(ctx, q.Mode)
 	if err != nil {
 		return a, err
 	}
-	origins, err := m.findAllCandidates(ctx, q.Origins)
+	origins, err := m.snapAll(ctx, q.Origins)
 	if err != nil {
 		return a, err
 	}
-	destinations, err := m.findAllCandidates(ctx, q.Destinations)
+	destinations, err := m.snapAll(ctx, q.Destinations)
 	if err != nil {
 		return a, err
 	}
 	a = route.Matrix{
-		OriginAccesses: accesses(origins), DestinationAccesses: accesses(destinations),
+		OriginAccesses: bestAccesses(origins), DestinationAccesses: bestAccesses(destinations),
 		Durations: newRows(len(origins), len(destinations)), Distances: newRows(len(origins), len(destinations)),
 	}
-	if err := m.fillCells(ctx, q.Profile, &a, pickPreferred(origins), pickPreferred(destinations)); err != nil {
-		return a, err
-	}
-	for _, component := range smallComponents(origins) {
-		if err := m.fillCells(ctx, q.Profile, &a, pickWithin(origins, component), pickWithin(destinations, component)); err != nil {
-			return a, err
-		}
-	}
-	return a, nil
+	return a, m.fillCells(ctx, q.Profile, &a, pickOnRoad(origins), pickOnRoad(destinations))
 }
 
-// accesses are the accesses of bounds, in the largest component where they have one there. A bound that is too far from any road has
-// the zero Access.
-func accesses(all []candidates) []route.Access {
+// bestAccesses are the best accesses of bounds. A bound that is too far from any road has the zero Access.
+func bestAccesses(all []*snap) []route.Access {
 	out := make([]route.Access, len(all))
-	for i, c := range all {
-		if s := c.choose(false); s != nil {
-			out[i] = s.access
+	for i, s := range all {
+		if s != nil {
+			out[i] = s.best()
 		}
 	}
 	return out
@@ -64,46 +53,19 @@ func newRows(rows, columns int) [][]float64 {
 
 // picked are some of the bounds of a matrix by their indexes, with their places.
 type picked struct {
-	indexes []int
-	places  [][]search.Place
+	indexes  []int
+	from, to [][]search.Place
 }
 
-// add picks a bound with one of its candidates.
-func (p *picked) add(index int, s *snap) {
-	p.indexes = append(p.indexes, index)
-	p.places = append(p.places, s.places)
-}
-
-// pickPreferred are all bounds that are near enough to a road, in the largest component where that is near enough.
-func pickPreferred(all []candidates) (p picked) {
-	for i, c := range all {
-		if s := c.choose(false); s != nil {
-			p.add(i, s)
+// pickOnRoad are all bounds that are near enough to a road.
+func pickOnRoad(all []*snap) (p picked) {
+	for i, s := range all {
+		if s != nil {
+			p.indexes = append(p.indexes, i)
+			p.from, p.to = append(p.from, s.from), append(p.to, s.to)
 		}
 	}
 	return p
-}
-
-// pickWithin are the bounds whose nearest road lies in a component.
-func pickWithin(all []candidates, component uint32) (p picked) {
-	for i, c := range all {
-		if c.nearest != nil && c.nearest.component == component {
-			p.add(i, c.nearest)
-		}
-	}
-	return p
-}
-
-// smallComponents are the components, other than the largest, in which the nearest roads of some bounds lie.
-func smallComponents(all []candidates) (components []uint32) {
-	seen := map[uint32]bool{0: true}
-	for _, c := range all {
-		if c.nearest != nil && !seen[c.nearest.component] {
-			seen[c.nearest.component] = true
-			components = append(components, c.nearest.component)
-		}
-	}
-	return components
 }
 
 // fillCells fills in the cells of each picked origin and each picked destination. A pair without a route keeps what its cell says.
@@ -111,7 +73,7 @@ func (m *modeEngine) fillCells(ctx context.Context, p route.Profile, a *route.Ma
 	if len(origins.indexes) == 0 || len(destinations.indexes) == 0 {
 		return nil
 	}
-	costs, err := m.searcher.Matrix(ctx, p, origins.places, destinations.places)
+	costs, err := m.searcher.Matrix(ctx, p, origins.from, destinations.to)
 	if err != nil {
 		return err
 	}
@@ -125,34 +87,27 @@ func (m *modeEngine) fillCells(ctx context.Context, p route.Profile, a *route.Ma
 	return nil
 }
 
-// Nearest implements route.Router. It searches the largest component. Where the nearest road of the origin lies in a small component
-// that has destinations too, it searches that one: from an island the destinations of the island are the nearest.
+// Nearest implements route.Router.
 func (e *Engine) Nearest(ctx context.Context, q route.NearestQuery) (a route.Nearest, err error) {
 	m, err := e.mode(ctx, q.Mode)
 	if err != nil {
 		return a, err
 	}
-	origin, _ := m.findCandidates(q.Origin)
-	destinations, err := m.findAllCandidates(ctx, q.Destinations)
+	origin, _ := m.snap(q.Origin)
+	snaps, err := m.snapAll(ctx, q.Destinations)
 	if err != nil {
 		return a, err
 	}
-	start, targets := origin.choose(false), pickPreferred(destinations)
-	if own := origin.nearest; own != nil && own.component != 0 {
-		if within := pickWithin(destinations, own.component); len(within.indexes) > 0 {
-			start, targets = own, within
-		}
-	}
-	if start == nil {
+	if origin == nil {
 		return a, &route.OffRoadError{}
 	}
-	a.Access = start.access
-	found, err := m.searcher.Nearest(ctx, q.Profile, start.places, targets.places, q.Limit)
+	a.Access = origin.best()
+	targets := pickOnRoad(snaps)
+	found, err := m.searcher.Nearest(ctx, q.Profile, origin.from, targets.to, q.Limit)
 	for _, f := range found {
 		index := targets.indexes[f.Index]
 		a.Found = append(a.Found, route.NearDestination{
-			Index: index, Access: destinations[index].choose(start == origin.nearest && start != origin.main).access,
-			Distance: metres(f.Cost.Distance), Duration: seconds(f.Cost.Duration),
+			Index: index, Access: snaps[index].best(), Distance: metres(f.Cost.Distance), Duration: seconds(f.Cost.Duration),
 		})
 	}
 	return a, err

@@ -8,50 +8,30 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
-	"lieudit/queries/route/network"
-	"lieudit/queries/route/profile"
 	"lieudit/queries/route/search"
-	"lieudit/queries/route/streetname"
 	"lieudit/queries/worker"
 )
 
-// snap is a bound after it was moved onto a road.
+// snap is a bound after it was moved onto the network: the accesses where a route from it or to it may begin or end. A search takes
+// the best. The same places serve every question, so that a cell of a matrix is the route between its two bounds.
 type snap struct {
-	access    route.Access
-	places    []search.Place // of the segment's edges, one for each direction that is open
-	component uint32         // the larger one of those of its edges
-	cost      float64        // metres to the access, and its penalties
+	accesses []route.Access // the best first; their indexes are the numbers search.Place.Access
+	from, to []search.Place
 }
 
-// candidates are the two ways to move a bound onto the network: onto the road that costs least, and onto the one that costs least
-// of those in the largest component. They are often the same. Both are nil where no road is near enough.
-type candidates struct{ nearest, main *snap }
+// best is the access that an answer tells where it does not tell which one a route takes.
+func (s *snap) best() route.Access { return s.accesses[0] }
 
-// snapAll moves bounds onto the network for one route through all of them; nil stands for a bound that is too far from any road.
-// They stay in a small component, an island, where the nearest roads of all of them lie in it. Otherwise each one that can
-// is moved to the largest component: the access of a fenced yard is on the street outside the fence.
-func (m *modeEngine) snapAll(ctx context.Context, bounds []route.Bound) ([]*snap, error) {
-	found, err := m.findAllCandidates(ctx, bounds)
-	if err != nil {
-		return nil, err
-	}
-	all, isShared := make([]*snap, len(bounds)), shareComponent(found)
-	for i, c := range found {
-		all[i] = c.choose(isShared)
-	}
-	return all, nil
-}
-
-// How long it takes, about, to find the candidates of a bound: from the cache, and on the network.
+// How long it takes, about, to snap a bound: from the cache, and on the network.
 const (
 	cachedSnapWork = 300 * time.Nanosecond
-	snapWork       = 12 * time.Microsecond
+	snapWork       = 25 * time.Microsecond
 )
 
-// findAllCandidates returns the candidates of each bound.
-func (m *modeEngine) findAllCandidates(ctx context.Context, bounds []route.Bound) ([]candidates, error) {
+// snapAll snaps bounds; nil stands for a bound that is too far from any road.
+func (m *modeEngine) snapAll(ctx context.Context, bounds []route.Bound) ([]*snap, error) {
 	const boundsToYield = 16
-	all, work := make([]candidates, len(bounds)), time.Duration(0)
+	all, work := make([]*snap, len(bounds)), time.Duration(0)
 	for i, b := range bounds {
 		if i%boundsToYield == 0 {
 			if err := worker.Yield(ctx, work); err != nil {
@@ -59,8 +39,8 @@ func (m *modeEngine) findAllCandidates(ctx context.Context, bounds []route.Bound
 			}
 			work = 0
 		}
-		c, isCached := m.findCandidates(b)
-		all[i] = c
+		s, isCached := m.snap(b)
+		all[i] = s
 		if work += cachedSnapWork; !isCached {
 			work += snapWork
 		}
@@ -69,110 +49,152 @@ func (m *modeEngine) findAllCandidates(ctx context.Context, bounds []route.Bound
 	return all, nil
 }
 
-// choose is the snap of a bound: the nearest road where all bounds of the route share a component, else the main one.
-func (c candidates) choose(isShared bool) *snap {
-	if isShared || c.main == nil {
-		return c.nearest
+// snap snaps a bound, from the cache if it was asked for before.
+func (m *modeEngine) snap(b route.Bound) (s *snap, isCached bool) {
+	if s, ok := m.snaps.get(b); ok {
+		return s, true
 	}
-	return c.main
+	s = m.newSnap(m.findRoads(b))
+	m.snaps.put(b, s)
+	return s, false
 }
 
-// shareComponent reports whether the nearest roads of all bounds lie in one component.
-func shareComponent(all []candidates) bool {
-	for _, c := range all {
-		if c.nearest == nil || c.nearest.component != all[0].nearest.component {
-			return false
-		}
+// excessPace is how long it takes to cross a metre by which an access is farther than the best one, in seconds. So accessRange
+// metres weigh ten seconds.
+const excessPace = 0.4
+
+// newSnap makes the accesses of the roads near a bound; nil where there are none.
+//
+// All roads that are about as near as the nearest one are accesses. They may lie in a part of the network that is only entered, only
+// left, or an island, where they lead to some bounds and not to others. For the others the nearest roads of the main part are
+// accesses too: a last resort, which a search takes only where nothing else leads to a path.
+func (m *modeEngine) newSnap(roads nearRoads) *snap {
+	b := snapBuilder{modeEngine: m, snap: &snap{}}
+	b.add(roads.within(roads.least), false)
+	if !b.hasMain && !math.IsInf(roads.leastMain, 1) {
+		b.add(roads.ofMain().within(roads.leastMain), true)
 	}
-	return true
+	if len(b.accesses) == 0 {
+		return nil
+	}
+	return b.snap
 }
 
-// findCandidates returns the candidates of a bound, from the cache if it was asked for before.
-func (m *modeEngine) findCandidates(b route.Bound) (c candidates, isCached bool) {
-	if c, ok := m.snaps.get(b); ok {
-		return c, true
-	}
-	c = m.searchCandidates(b)
-	m.snaps.put(b, c)
-	return c, false
+// maxAccesses is the number of accesses that a group of roads may have: enough for the streets around a square.
+const maxAccesses = 8
+
+// snapBuilder makes the places of accesses.
+type snapBuilder struct {
+	*modeEngine
+	*snap
+	hasMain bool // an access belongs to the main part
+
+	// covered are the junctions to and from which the roads of an access lead: a road that is nearest there is no access of
+	// its own.
+	covered map[uint32]bool
+	at      map[uint32]uint32 // accesses by the junctions at which they are
 }
 
-// searchCandidates looks at the roads around a bound, the nearest first. A road costs its distance and its penalties. The search ends
-// when both candidates cost no more than the distance of the next road: no road farther away can cost less.
-func (m *modeEngine) searchCandidates(b route.Bound) (c candidates) {
-	street := streetname.Fold(b.Street)
-	m.layer.Near(b.Point, route.MaxAccessDistance, func(h network.Hit) bool {
-		if c.main != nil && h.Distance >= c.main.cost && h.Distance >= c.nearest.cost {
-			return false
-		}
-		road := m.layer.Road(h.Segment)
-		isOwn := street != "" && streetname.Fold(road.Name) == street
-		cost := h.Distance + penaltyOf(road, street != "" && !isOwn)
-		isBetter := c.nearest == nil || cost < c.nearest.cost || c.main == nil || cost < c.main.cost
-		if !isBetter {
-			return true
-		}
-		s := m.newSnap(h, road, cost, isOwn)
-		if len(s.places) == 0 {
-			return true
-		}
-		if c.nearest == nil || cost < c.nearest.cost {
-			c.nearest = s
-		}
-		if s.component == 0 && (c.main == nil || cost < c.main.cost) {
-			c.main = s
-		}
-		return true
-	})
-	return c
-}
-
-// penaltyOf is what a road costs as an access beside its distance, in metres. No address lies on a motorway, a ramp, a tunnel or
-// a bridge, and a road of another name is rarely the one of the address.
-func penaltyOf(r network.Road, hasOtherName bool) (penalty float64) {
-	if hasOtherName {
-		penalty += route.OtherNameCost
-	}
-	if r.Class == profile.Motorway || r.IsLink || r.IsTunnel || r.IsBridge {
-		penalty += route.ThroughCost
-	}
-	return penalty
-}
-
-// newSnap is the snap of a bound to a segment. Without an open edge it has no places.
-func (m *modeEngine) newSnap(h network.Hit, r network.Road, cost float64, isOwn bool) *snap {
-	s := &snap{cost: cost, access: route.Access{Point: h.Point, Distance: h.Distance, Street: r.Name, IsOnOwn: isOwn}}
-	forward, backward := m.layer.SegmentEdges(h.Segment)
-	s.component = math.MaxUint32
-	for _, direction := range [...]struct {
-		edge     uint32
-		fraction float64
-	}{{forward, h.Fraction}, {backward, 1 - h.Fraction}} {
-		if direction.edge == graph.None {
+// add makes accesses of roads, the best first. Roads that meet at a junction next to the bound are one access.
+func (b *snapBuilder) add(roads []nearRoad, isLastResort bool) {
+	b.covered, b.at = map[uint32]bool{}, map[uint32]uint32{}
+	first := len(b.accesses)
+	for i := range roads {
+		r := &roads[i]
+		isAtJunction := r.junction != noJunction
+		access, isKnown := b.at[r.junction]
+		if isAtJunction && !isKnown && b.covered[r.junction] {
+			b.cover(r)
 			continue
 		}
-		s.places = append(s.places, search.PlaceOn(m.graph, direction.edge, direction.fraction))
-		s.component = min(s.component, m.graph.Component[direction.edge])
+		if !isAtJunction || !isKnown {
+			if len(b.accesses)-first == maxAccesses {
+				continue
+			}
+			access = uint32(len(b.accesses))
+			b.accesses = append(b.accesses, r.access)
+			if isAtJunction {
+				b.at[r.junction] = access
+			}
+		}
+		b.hasMain = b.hasMain || r.isMain
+		b.cover(r)
+		place := search.Place{Access: access, IsLastResort: isLastResort, Excess: excessOf(r.cost - roads[0].cost)}
+		b.addEdges(r, place)
 	}
-	return s
+}
+
+// cover notes the junctions at the ends of a road that is open in both directions.
+func (b *snapBuilder) cover(r *nearRoad) {
+	if r.isTwoWay() {
+		b.covered[b.graph.Tail[r.edges[0]]], b.covered[b.graph.Head[r.edges[0]]] = true, true
+	}
+}
+
+// excessOf is the excess of an access that is some metres farther than the best.
+func excessOf(metres float64) search.Cost {
+	return search.Cost{
+		Duration: uint32(math.Round(metres * excessPace * graph.DurationUnit)), Distance: uint32(math.Round(metres * graph.DistanceUnit)),
+	}
+}
+
+// addEdges adds the places of a road. At a junction a route begins on the edges that leave it and ends on those that arrive. The others
+// weigh a little more: they are used where the same junction is both ends, and where the network ends.
+func (b *snapBuilder) addEdges(r *nearRoad, like search.Place) {
+	for direction, edge := range r.edges {
+		if edge == graph.None {
+			continue
+		}
+		if r.junction == noJunction {
+			fraction := r.fraction
+			if direction == backward {
+				fraction = 1 - fraction
+			}
+			p := b.placeOn(edge, fraction, like)
+			b.from, b.to = append(b.from, p), append(b.to, p)
+			continue
+		}
+		if b.graph.Tail[edge] == r.junction {
+			p := b.placeOn(edge, 0, like)
+			b.from, b.to = append(b.from, p), append(b.to, moreExcess(p))
+		}
+		if b.graph.Head[edge] == r.junction {
+			p := b.placeOn(edge, 1, like)
+			b.from, b.to = append(b.from, moreExcess(p)), append(b.to, p)
+		}
+	}
+}
+
+// placeOn is the place at a fraction of an edge, with what another place has besides.
+func (b *snapBuilder) placeOn(edge uint32, fraction float64, like search.Place) search.Place {
+	p := search.PlaceOn(b.graph, edge, fraction)
+	p.Access, p.Excess, p.IsLastResort = like.Access, like.Excess, like.IsLastResort
+	return p
+}
+
+// moreExcess is a place that weighs the least bit more.
+func moreExcess(p search.Place) search.Place {
+	p.Excess.Duration++
+	p.Excess.Distance++
+	return p
 }
 
 // snapCacheSize is how many bounds a cache holds: the sites of a customer are asked for again and again.
 const snapCacheSize = 1 << 16
 
-// snapCache keeps the candidates of bounds. It has two generations of half its size. New and used bounds go to the young one; when that
+// snapCache keeps the snaps of bounds. It has two generations of half its size. New and used bounds go to the young one; when that
 // is full it becomes the old one, and the old one is dropped. So a bound in use stays, and a read of the young generation needs
 // only a shared lock; an LRU list is written on every read. It is safe for concurrent use.
 type snapCache struct {
 	mu         sync.RWMutex
-	young, old map[route.Bound]candidates // candidates are shared by queries, which must not change them
+	young, old map[route.Bound]*snap // snaps are shared by queries, which must not change them
 }
 
 // newSnapCache returns an empty cache.
-func newSnapCache() *snapCache { return &snapCache{young: map[route.Bound]candidates{}} }
+func newSnapCache() *snapCache { return &snapCache{young: map[route.Bound]*snap{}} }
 
-// get returns the candidates of a bound. Those of the old generation move to the young one.
-func (s *snapCache) get(b route.Bound) (candidates, bool) {
+// get returns the snap of a bound. Those of the old generation move to the young one.
+func (s *snapCache) get(b route.Bound) (*snap, bool) {
 	s.mu.RLock()
 	c, ok := s.young[b]
 	if ok {
@@ -188,11 +210,11 @@ func (s *snapCache) get(b route.Bound) (candidates, bool) {
 }
 
 // put adds a bound to the young generation.
-func (s *snapCache) put(b route.Bound, c candidates) {
+func (s *snapCache) put(b route.Bound, c *snap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.young) >= snapCacheSize/2 {
-		s.old, s.young = s.young, map[route.Bound]candidates{}
+		s.old, s.young = s.young, map[route.Bound]*snap{}
 	}
 	s.young[b] = c
 }

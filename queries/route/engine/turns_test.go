@@ -27,7 +27,7 @@ func TestEachPartOfACostlyQuestionTakesTurns(t *testing.T) {
 	}
 	var places [][]search.Place
 	for _, s := range snaps {
-		places = append(places, s.places)
+		places = append(places, s.from)
 	}
 	p := route.Profile{Mode: route.Car, Optimization: route.Fastest}
 	path, err := m.searcher.Route(t.Context(), p, places[0], places[1])
@@ -40,11 +40,11 @@ func TestEachPartOfACostlyQuestionTakesTurns(t *testing.T) {
 		work  func(context.Context) error
 	}{
 		"snaps": {3, func(ctx context.Context) error {
-			_, err := New(e.network).modes[route.Car].findAllCandidates(ctx, bounds)
+			_, err := New(e.network).modes[route.Car].snapAll(ctx, bounds)
 			return err
 		}},
 		"known snaps": {1, func(ctx context.Context) error {
-			_, err := m.findAllCandidates(ctx, bounds)
+			_, err := m.snapAll(ctx, bounds)
 			return err
 		}},
 		"matrix": {3, func(ctx context.Context) error {

@@ -36,6 +36,16 @@ const (
 // Flags say which kinds of roads that a profile may avoid an edge belongs to. The bits are those of route.Avoid.
 type Flags uint8
 
+// Connection tells how an edge is connected with the main part of the graph: the largest set of edges from each of which a path leads
+// to each other. The main part has both. An edge of a pocket that is only left, or only entered, has one; that of an island has none.
+type Connection uint8
+
+// What a connection is made of.
+const (
+	ReachesMain       Connection = 1 << iota // a path leads from the edge to the main part
+	IsReachedFromMain                        // a path leads from the main part to the edge
+)
+
 // Graph is the road graph of one mode. Junctions are numbered so that those of a cell are consecutive, on every level; edges are
 // numbered in the order of their tails, so those that leave a junction are consecutive. All columns are read-only. Methods do
 // not check their arguments: a number out of range panics. A Graph is safe for concurrent use.
@@ -56,8 +66,8 @@ type Graph struct {
 	Distance   []uint32 // in DistanceUnit parts of a metre
 	Penalty    []uint32 // what the choice of the fastest path counts besides Duration, which is no time; nil if there is none
 	Flags      []Flags
-	Segment    []uint32 // number of its segment × 2, + 1 where it goes against the direction of the geometry
-	Component  []uint32 // number of its strongly connected component; 0 is the largest
+	Segment    []uint32     // number of its segment × 2, + 1 where it goes against the direction of the geometry
+	Connection []Connection // how it is connected with the main part
 
 	// Copies are the edges that have copies: each list holds an edge and all its copies, and is found under every one of them.
 	Copies map[uint32][]uint32
@@ -126,8 +136,11 @@ type Arc struct {
 	Segment            uint32
 }
 
+// IsMain reports whether an edge belongs to the main part.
+func (g *Graph) IsMain(edge uint32) bool { return g.Connection[edge] == ReachesMain|IsReachedFromMain }
+
 // New makes a graph of arcs, which must be sorted by their tails: arc i becomes edge i. turn returns the cost of each turn as
-// Graph.Turn does. At most 256 arcs may end at a junction. Cells are left empty, and so are Copies and Component.
+// Graph.Turn does. At most 256 arcs may end at a junction. Cells are left empty, and so are Copies and Connection.
 func New(junctions int, arcs []Arc, turn func(from, to uint32) uint8) *Graph {
 	g := &Graph{FirstOut: make([]uint32, junctions+1), FirstIn: make([]uint32, junctions+1), TurnTable: make([]uint32, junctions)}
 	for _, a := range arcs {

@@ -167,7 +167,7 @@ func (b *builder) buildLayer(ctx context.Context, m profile.Mode) error {
 		return err
 	}
 	g := e.g
-	g.Component = findComponents(g)
+	g.Connection = connect(g)
 	g.Cells = cellsOf(&b.cells, l.places)
 	w := &layerWriter{w: b.w, mode: m}
 	w.writeSegments(l.segments, e.plain)
@@ -247,7 +247,7 @@ func (w *layerWriter) writeSegments(segments []segment, plain []uint32) {
 func (w *layerWriter) writeGraph(g *graph.Graph) {
 	for section, column := range map[mappedfile.Section][]uint32{
 		secFirstOut: g.FirstOut, secFirstIn: g.FirstIn, secTurnTable: g.TurnTable, secIn: g.In, secTail: g.Tail, secHead: g.Head,
-		secDuration: g.Duration, secDistance: g.Distance, secSegment: g.Segment, secComponent: g.Component, secCells: g.Cells.Of,
+		secDuration: g.Duration, secDistance: g.Distance, secSegment: g.Segment, secCells: g.Cells.Of,
 		secCellParents: slices.Concat(g.Cells.Parent...), secCopies: listCopies(g),
 	} {
 		writeColumn(w, section, column)
@@ -256,6 +256,7 @@ func (w *layerWriter) writeGraph(g *graph.Graph) {
 	mappedfile.AppendColumn(w.w, penaltySection(w.mode), g.Penalty)
 	writeColumn(w, secInRank, g.InRank)
 	writeColumn(w, secFlags, g.Flags)
+	mappedfile.AppendColumn(w.w, connectionSection(w.mode), g.Connection)
 }
 
 // listCopies lists the copies of edges: each list is its length and its edges, the first of which is no copy.

@@ -1,15 +1,14 @@
 package network
 
 import (
-	"cmp"
 	"slices"
 
 	"lieudit/queries/route/graph"
 )
 
-// findComponents returns the strongly connected component of each edge: edges from each of which a path leads to each other. They
-// are numbered by their size, the largest first, equal ones by their first edge. (The algorithm of Tarjan, without recursion.)
-func findComponents(g *graph.Graph) []uint32 {
+// connect finds how each edge is connected with the main part: the largest strongly connected component, of equal ones that with the
+// first edge. (The algorithm of Tarjan, without recursion.)
+func connect(g *graph.Graph) []graph.Connection {
 	t := &tarjan{g: g, order: make([]uint32, g.Edges()), low: make([]uint32, g.Edges()), component: make([]uint32, g.Edges())}
 	for edge := range t.component {
 		t.component[edge] = graph.None
@@ -19,7 +18,51 @@ func findComponents(g *graph.Graph) []uint32 {
 			t.visit(edge)
 		}
 	}
-	return t.number()
+	return connectTo(g, t.mainEdges())
+}
+
+// connectTo finds how each edge is connected with the edges of the main part.
+func connectTo(g *graph.Graph, main []uint32) []graph.Connection {
+	all := make([]graph.Connection, g.Edges())
+	for _, edge := range main {
+		all[edge] = graph.ReachesMain | graph.IsReachedFromMain
+	}
+	spread(all, main, graph.IsReachedFromMain, func(edge uint32, visit func(uint32)) { eachNext(g, edge, visit) })
+	spread(all, main, graph.ReachesMain, func(edge uint32, visit func(uint32)) { eachBefore(g, edge, visit) })
+	return all
+}
+
+// spread gives a connection to all edges that can be reached from the edges of the main part by steps in one direction.
+func spread(all []graph.Connection, main []uint32, c graph.Connection, eachStep func(edge uint32, visit func(uint32))) {
+	for open := slices.Clone(main); len(open) > 0; {
+		edge := open[len(open)-1]
+		open = open[:len(open)-1]
+		eachStep(edge, func(to uint32) {
+			if all[to]&c == 0 {
+				all[to] |= c
+				open = append(open, to)
+			}
+		})
+	}
+}
+
+// eachNext visits the edges onto which an edge may turn.
+func eachNext(g *graph.Graph, edge uint32, visit func(uint32)) {
+	first, end := g.OutEdges(g.Head[edge])
+	for to := first; to < end; to++ {
+		if g.Turn(edge, to) != graph.ForbiddenTurn {
+			visit(to)
+		}
+	}
+}
+
+// eachBefore visits the edges that may turn onto an edge.
+func eachBefore(g *graph.Graph, edge uint32, visit func(uint32)) {
+	for _, from := range g.InEdges(g.Tail[edge]) {
+		if g.Turn(from, edge) != graph.ForbiddenTurn {
+			visit(from)
+		}
+	}
 }
 
 // tarjan is the state of the algorithm: a depth-first search over edges, each of which leads to those that it may turn onto.
@@ -86,25 +129,20 @@ func (t *tarjan) leave() {
 	t.sizes = append(t.sizes, size)
 }
 
-// number renumbers the components by size.
-func (t *tarjan) number() []uint32 {
-	first := make([]uint32, len(t.sizes)) // the first edge of each
-	for edge := len(t.component) - 1; edge >= 0; edge-- {
-		first[t.component[edge]] = uint32(edge)
+// mainEdges returns the edges of the largest component.
+func (t *tarjan) mainEdges() (edges []uint32) {
+	if len(t.sizes) == 0 {
+		return nil
 	}
-	bySize := make([]uint32, len(t.sizes))
-	for i := range bySize {
-		bySize[i] = uint32(i)
-	}
-	slices.SortFunc(bySize, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(t.sizes[b], t.sizes[a]), cmp.Compare(first[a], first[b]))
-	})
-	number := make([]uint32, len(t.sizes))
-	for i, c := range bySize {
-		number[c] = uint32(i)
-	}
+	largest := slices.Max(t.sizes)
+	main := graph.None
 	for edge, c := range t.component {
-		t.component[edge] = number[c]
+		if main == graph.None && t.sizes[c] == largest {
+			main = c
+		}
+		if c == main {
+			edges = append(edges, uint32(edge))
+		}
 	}
-	return t.component
+	return edges
 }

@@ -76,7 +76,7 @@ const (
 	secDistance
 	secFlags
 	secSegment
-	secComponent
+	secComponent // of version 1; empty from version 2 on
 	secCopies
 	secCells
 	secCellParents
@@ -93,17 +93,22 @@ const (
 	layerSections
 )
 
-// firstSectionCount is the number of sections of version 1 of the format. Version 2 has further ones behind them: the penalties of the
-// edges of each mode, empty where no edge has one. In version 1 what is a penalty now was part of an edge's duration. And of a
-// weight it held the plain cost of avoided roads, from which bindOverlay makes the penalty.
+// firstSectionCount is the number of sections of version 1 of the format. Version 2 has further ones behind them: of each mode the
+// penalties of its edges, empty where no edge has one, and then of each mode how its edges are connected. In version 1 what is a penalty
+// now was part of an edge's duration. And of a weight it held the plain cost of avoided roads, from which bindOverlay makes the penalty.
 const (
 	firstSectionCount = int(secLayers) - 1 + profile.Modes*int(layerSections)
-	sectionCount      = firstSectionCount + profile.Modes
+	sectionCount      = firstSectionCount + 2*profile.Modes
 )
 
 // penaltySection is the number of the section with the penalties of a mode's edges.
 func penaltySection(m profile.Mode) mappedfile.Section {
 	return mappedfile.Section(firstSectionCount + 1 + int(m))
+}
+
+// connectionSection is the number of the section with how the edges of a mode are connected.
+func connectionSection(m profile.Mode) mappedfile.Section {
+	return penaltySection(m) + profile.Modes
 }
 
 // layerSection is the number of a mode's section in the file.
@@ -260,7 +265,7 @@ func (n *Network) bindLayer(m profile.Mode) error {
 		Turns: layerColumn[uint8](b, secTurns, -1), Tail: layerColumn[uint32](b, secTail, edges), Head: layerColumn[uint32](b, secHead, edges),
 		InRank: layerColumn[uint8](b, secInRank, edges), Duration: layerColumn[uint32](b, secDuration, edges),
 		Distance: layerColumn[uint32](b, secDistance, edges), Flags: layerColumn[graph.Flags](b, secFlags, edges),
-		Penalty: column[uint32](b, penaltySection(m), -1), Segment: layerColumn[uint32](b, secSegment, edges), Component: layerColumn[uint32](b, secComponent, edges),
+		Penalty: column[uint32](b, penaltySection(m), -1), Segment: layerColumn[uint32](b, secSegment, edges),
 	}
 	if len(g.Penalty) > 0 && len(g.Penalty) != edges {
 		return fmt.Errorf("%w: penalties of the %s layer", ErrDamaged, counts.Mode)
@@ -273,10 +278,28 @@ func (n *Network) bindLayer(m profile.Mode) error {
 	l.exitTexts = layerColumn[uint32](b, secExitTexts, len(l.exits))
 	l.mini = layerColumn[uint32](b, secMiniRoundabouts, -1)
 	l.searches.New = func() any { return &nearSearch{layer: l, seen: map[uint32]struct{}{}} }
+	b.bindConnections(g, edges)
 	b.bindCells(g, counts)
 	b.bindCopies(g)
 	b.bindOverlay(l, counts)
 	return b.err
+}
+
+// bindConnections reads how edges are connected. A file of version 1 has the number of the component of each edge: 0 is the largest.
+func (b *binder) bindConnections(g *graph.Graph, edges int) {
+	if b.network.Version() > 1 {
+		g.Connection = column[graph.Connection](b, connectionSection(b.mode), edges)
+		return
+	}
+	var main []uint32
+	for edge, component := range layerColumn[uint32](b, secComponent, edges) {
+		if component == 0 {
+			main = append(main, uint32(edge))
+		}
+	}
+	if b.err == nil {
+		g.Connection = connectTo(g, main)
+	}
 }
 
 // bindCells reads the cells. One section holds the parents of all levels one behind the other; bindCells cuts it into levels.

@@ -72,8 +72,9 @@ func TestDelawareHasTheRoadsThatAnotherReaderCounted(t *testing.T) {
 		t.Errorf("date %s, want %s", got, want)
 	}
 	main := 0
-	for _, c := range n.Layer(route.Car).Graph.Component {
-		if c == 0 {
+	g := n.Layer(route.Car).Graph
+	for edge := range uint32(g.Edges()) {
+		if g.IsMain(edge) {
 			main++
 		}
 	}
@@ -134,27 +135,30 @@ func checkEdge(t *testing.T, l *Layer, edge uint32, points []route.Point) {
 	}
 }
 
-func TestEdgesOfAComponentReachEachOther(t *testing.T) {
+func TestAnEdgeIsConnectedAsItsTurnsLead(t *testing.T) {
 	t.Parallel()
 	n, _ := buildOpen(t, osmtest.Path(t, "bondy"), Options{})
 	for _, m := range modes() {
 		g := n.Layer(m).Graph
-		sizes := map[uint32]int{}
-		for _, c := range g.Component {
-			sizes[c]++
-		}
-		for c := uint32(1); c < uint32(len(sizes)); c++ {
-			if sizes[c] > sizes[c-1] {
-				t.Errorf("%s: component %d has %d edges, the one before %d", m, c, sizes[c], sizes[c-1])
+		start := uint32(slices.Index(g.Connection, graph.ReachesMain|graph.IsReachedFromMain))
+		after := reach(g, start, func(from, to uint32) (uint32, uint32) { return from, to })
+		before := reach(g, start, func(from, to uint32) (uint32, uint32) { return to, from })
+		kinds := map[graph.Connection]int{}
+		for edge, got := range g.Connection {
+			want := graph.Connection(0)
+			if before[edge] {
+				want |= graph.ReachesMain
 			}
-		}
-		start := uint32(slices.Index(g.Component, 0))
-		forward := reach(g, start, func(from, to uint32) (uint32, uint32) { return from, to })
-		backward := reach(g, start, func(from, to uint32) (uint32, uint32) { return to, from })
-		for edge, c := range g.Component {
-			if both := forward[edge] && backward[edge]; both != (c == 0) {
-				t.Fatalf("%s: edge %d is in component %d; reached there and back: %v", m, edge, c, both)
+			if after[edge] {
+				want |= graph.IsReachedFromMain
 			}
+			if got != want {
+				t.Fatalf("%s: edge %d has %d, want %d", m, edge, got, want)
+			}
+			kinds[got]++
+		}
+		if main := kinds[graph.ReachesMain|graph.IsReachedFromMain]; 2*main < g.Edges() || m == route.Car && len(kinds) < 4 {
+			t.Errorf("%s: %v of %d edges", m, kinds, g.Edges())
 		}
 	}
 }

@@ -20,7 +20,7 @@ func answerRules() []rule {
 		{"a bound is moved onto its street where that is a little farther", nameRule("RUE BASSE", "Rue Basse", true)},
 		{"a bound is moved onto another street where its own is far", nameRule("R PROFONDE", "Rue Haute", false)},
 		{"a bound is moved onto its street rather than onto the motorway beside it", checkMotorwayByName},
-		{"a bound without a street is not moved onto a motorway", checkMotorwayWithoutName},
+		{"an address without a street is not moved onto a motorway", checkMotorwayWithoutName},
 		{"a route goes through as many as 25 bounds", checkManyBounds},
 		{"exits of roundabouts are counted", checkExits},
 		{"steps name the roads", checkNames},
@@ -122,7 +122,7 @@ func checkAccess(ctx context.Context, s *suite) error {
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	beside := route.Bound{Point: offset(on, 0, -40), Street: "RUE DU LIEN"}
+	beside := route.Bound{Point: offset(on, 0, -40), IsAddress: true, Street: "RUE DU LIEN"}
 	a, err := s.router.Route(ctx, route.Query{Profile: byCar, Bounds: []route.Bound{beside, {Point: to}}})
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func nameRule(street, want string, isOwn bool) func(context.Context, *suite) err
 		if err = errors.Join(err, err2); err != nil {
 			return err
 		}
-		b := route.Bound{Point: offset(on, 0, 10), Street: street}
+		b := route.Bound{Point: offset(on, 0, 10), IsAddress: true, Street: street}
 		a, err := s.router.Route(ctx, route.Query{Profile: byCar, Bounds: []route.Bound{b, {Point: to}}})
 		if err != nil {
 			return err
@@ -154,14 +154,14 @@ func nameRule(street, want string, isOwn bool) func(context.Context, *suite) err
 	}
 }
 
-// besideMotorway finds where a bound 12 m from the motorway and 28 m from Rue de la Rocade meets the network.
+// besideMotorway finds where an address 12 m from the motorway and 28 m from Rue de la Rocade meets the network.
 func besideMotorway(ctx context.Context, s *suite, street string) error {
 	on, err := s.position("motorway", "PQ")
 	to, err2 := s.position("motorway", "0A")
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	b := route.Bound{Point: offset(on, 0, -12), Street: street}
+	b := route.Bound{Point: offset(on, 0, -12), IsAddress: true, Street: street}
 	a, err := s.router.Route(ctx, route.Query{Profile: byCar, Bounds: []route.Bound{b, {Point: to}}})
 	if err == nil && a.Accesses[0].Street != "Rue de la Rocade" {
 		err = fmt.Errorf("got %+v", a.Accesses[0])

@@ -264,4 +264,60 @@ DE Rue du Rendez-vous
                                                                                     A----B
 
 AB Rue de l'Île
+
+# corner
+0---A------B
+    |      |
+    D------C
+
+0A Rue de l'Angle
+AB Rue de l'Équerre
+CB Rue Montée | oneway=yes
+ADC Rue du Détour
+
+# othercorner
+0---A------B
+    |      |
+    D------C
+
+0A Rue de l'Angle
+CB Rue Montée | oneway=yes
+AB Rue de l'Équerre
+ADC Rue du Détour
+
+# cornerout
+0---A------B
+    |      |
+    D------C
+
+0A Rue de l'Angle
+BC Rue Descente | oneway=yes
+AB Rue de l'Équerre
+ADC Rue du Détour
+
+# banned
+0---A------B------E
+           |
+           C
+
+0A Rue du Juge
+AB Rue du Greffe
+CB Rue de l'Huissier
+BE Rue du Barreau
+no_straight_on AB B BE
+no_left_turn CB B BE
+
+# pocket
+0---A------------X-----Y-----Z
+
+0A Rue de la Nasse
+AX Rue du Filet
+XYZ Rue du Verveux | oneway=yes
+
+# outlet
+0---A------------X-----Y-----Z
+
+0A Rue de la Source
+AX Rue du Ruisseau
+ZYX Rue de la Cascade | oneway=yes
 `

@@ -49,19 +49,24 @@ func (s *suite) checkCells(ctx context.Context, p route.Profile) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.router.Matrix(ctx, route.MatrixQuery{Profile: p, Origins: bounds, Destinations: bounds[2:]})
+	return s.compareCells(ctx, p, bounds, bounds[2:])
+}
+
+// compareCells compares each cell of a matrix with the route between its bounds.
+func (s *suite) compareCells(ctx context.Context, p route.Profile, origins, destinations []route.Bound) error {
+	m, err := s.router.Matrix(ctx, route.MatrixQuery{Profile: p, Origins: origins, Destinations: destinations})
 	if err != nil {
 		return err
 	}
-	rows, columns := len(bounds), len(bounds)-2
+	rows, columns := len(origins), len(destinations)
 	if len(m.Durations) != rows || len(m.Distances) != rows || len(m.OriginAccesses) != rows || len(m.DestinationAccesses) != columns {
-		return fmt.Errorf("%d rows for %d origins", len(m.Durations), len(bounds))
+		return fmt.Errorf("%d rows for %d origins", len(m.Durations), rows)
 	}
-	for i, from := range bounds {
-		for j, to := range bounds[2:] {
+	for i, from := range origins {
+		for j, to := range destinations {
 			a, err := s.router.Route(ctx, route.Query{Profile: p, Bounds: []route.Bound{from, to}})
 			if err != nil {
-				return err
+				return fmt.Errorf("from %d to %d: %w", i, j, err)
 			}
 			r, duration, distance := a.Routes[0], m.Durations[i][j], m.Distances[i][j]
 			if !s.isCell(duration, r.Duration) || !s.isCell(distance, r.Distance) {

@@ -112,6 +112,7 @@ func allRules() []rule {
 		rules = append(rules, rule{j.rule, j.check})
 	}
 	rules = append(rules, answerRules()...)
+	rules = append(rules, boundRules()...)
 	rules = append(rules, matrixRules()...)
 	return append(rules, areaRules()...)
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -108,10 +109,75 @@ func withoutExcess(places []Place) []Place {
 // checkChoice checks that a path leads between the places of one of the best choices, and costs what the path between these costs.
 func checkChoice(t *testing.T, tw *town, path Path, want []choice) {
 	t.Helper()
-	i := slices.IndexFunc(want, func(c choice) bool { return c.from == path.From && c.to == path.To && c.cost == path.Cost })
+	i := slices.IndexFunc(want, func(c choice) bool {
+		return c.from == int(path.Start.Access) && c.to == int(path.End.Access) && c.cost == path.Cost
+	})
 	if i < 0 {
-		t.Errorf("from %d to %d for %v, want one of %v", path.From, path.To, path.Cost, want)
+		t.Errorf("from %d to %d for %v, want one of %v", path.Start.Access, path.End.Access, path.Cost, want)
 		return
 	}
 	checkPath(t, tw, path, want[i].cost)
+}
+
+func TestAJourneyLeavesEachStopFromWhereItArrivedAndWeighsLeastOfAllThatDo(t *testing.T) {
+	t.Parallel()
+	disagreed := 0
+	eachTown(t, 200, 60, func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand) {
+		stops := tw.manyChoices(r, 3+r.IntN(2))
+		var legs []Leg
+		for i := range stops[1:] {
+			legs = append(legs, Leg{stops[i], stops[i+1]})
+		}
+		want, found := leastJourney(tw, p, stops)
+		paths, err := s.Through(t.Context(), p, legs)
+		if found != (err == nil) || !found && !errors.Is(err, route.ErrNoRoute) {
+			t.Fatalf("%v, want found %v", err, found)
+		}
+		got := uint64(0)
+		for i, path := range paths {
+			if i > 0 && paths[i-1].End.Access != path.Start.Access {
+				t.Errorf("leg %d leaves from access %d, and the one before arrived at %d", i, path.Start.Access, paths[i-1].End.Access)
+			}
+			alone := listChoices(tw, p, PlacesOf(legs[i].From, path.Start.Access), PlacesOf(legs[i].To, path.End.Access))
+			got += best(alone)[0].sum()
+			if i > 0 && paths[i-1].End.Access != bestAccess(tw, p, legs[i]) {
+				disagreed++
+			}
+		}
+		if got != want {
+			t.Errorf("it weighs %d, want %d", got, want)
+		}
+	})
+	if disagreed == 0 {
+		t.Error("no leg gave way to another")
+	}
+}
+
+// sum is a weight that counts a last resort for more than any path.
+func (c choice) sum() uint64 { return uint64(c.lastResorts)<<40 + c.weight }
+
+// bestAccess is where the best path of a leg alone begins.
+func bestAccess(tw *town, p route.Profile, leg Leg) uint32 {
+	return leg.From[best(listChoices(tw, p, leg.From, leg.To))[0].from].Access
+}
+
+// leastJourney tries all accesses of all stops.
+func leastJourney(tw *town, p route.Profile, stops [][]Place) (least uint64, found bool) {
+	for _, access := range accessesOf(stops[0]) {
+		from := PlacesOf(stops[0], access)
+		if len(stops) == 1 {
+			return 0, true
+		}
+		for _, next := range accessesOf(stops[1]) {
+			leg := best(listChoices(tw, p, from, PlacesOf(stops[1], next)))
+			if len(leg) == 0 {
+				continue
+			}
+			rest, ok := leastJourney(tw, p, append([][]Place{PlacesOf(stops[1], next)}, stops[2:]...))
+			if sum := leg[0].sum() + rest; ok && (!found || sum < least) {
+				least, found = sum, true
+			}
+		}
+	}
+	return least, found
 }

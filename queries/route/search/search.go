@@ -2,6 +2,7 @@
 // answer is that of Dijkstra's algorithm, in both costs of a path and to the last unit; the tests hold it to that.
 //
 //	[]Place ── Route, Alternatives ──► query: two searches that meet on the overlay ── unpack ──► Path
+//	        ── Through ──► the same for each leg, with one access at each stop
 //	        ── Matrix  ──► a search in the own cells of each destination fills buckets; one from each origin scans them
 //	        ── Nearest ──► one search that opens the cells that hold destinations
 //	        ── Reach   ──► one search on the edges
@@ -45,6 +46,9 @@ type Place struct {
 	Edge          uint32
 	Before, After Cost
 
+	// Access is the number of the access that the place belongs to: the point of the network where a path begins or ends, with a
+	// place for each edge and direction. A path through a stop leaves from the access where it arrived.
+	Access uint32
 	// Excess weighs in the choice among places, as long as it lasts or as far as it leads, and is never part of a Cost.
 	Excess Cost
 	// IsLastResort keeps the place out of the choice as long as others lead to a path.
@@ -63,11 +67,10 @@ func PlaceOn(g *graph.Graph, edge uint32, fraction float64) Place {
 func part(whole uint32, fraction float64) uint32 { return uint32(float64(whole)*fraction + 0.5) }
 
 // Path is a list of edges, each of which begins where the one before ends. It starts at Start on the first and ends at End on the
-// last, which may be a copy of End.Edge. From and To are the indexes of Start and End among the places of the question.
+// last, which may be a copy of End.Edge.
 type Path struct {
 	Edges      []uint32
 	Start, End Place
-	From, To   int
 	Cost       Cost
 }
 

@@ -196,7 +196,7 @@ func (tw *town) choices(r *rand.Rand) (all []Place) {
 	for range 1 + r.IntN(4) {
 		excess, isLastResort := Cost{r.Uint32N(600), r.Uint32N(600)}, r.IntN(5) == 0
 		for _, p := range tw.places(r) {
-			p.Excess, p.IsLastResort = excess, isLastResort
+			p.Access, p.Excess, p.IsLastResort = uint32(len(all)), excess, isLastResort
 			all = append(all, p)
 		}
 	}

@@ -16,12 +16,12 @@ func (q *query) path(m meeting, from, to []Place) (Path, error) {
 	}
 	path := Path{Cost: q.cost(m.Weight)}
 	if m.forward&isSeed != 0 {
-		path.setEnds(from, to, m.forward&^isSeed, m.backward&^isSeed)
+		path.Start, path.End = from[m.forward&^isSeed], to[m.backward&^isSeed]
 		path.Edges = []uint32{path.Start.Edge}
 		return path, nil
 	}
 	states, start, end := q.states(m)
-	path.setEnds(from, to, start, end)
+	path.Start, path.End = from[start], to[end]
 	path.Edges = append(make([]uint32, 0, 16*len(states)), q.edgeOf(states[0]))
 	for i, id := range states[1:] {
 		if err := q.appendHop(&path.Edges, states[i], id); err != nil {
@@ -30,12 +30,6 @@ func (q *query) path(m meeting, from, to []Place) (Path, error) {
 	}
 	path.Edges = append(path.Edges, q.lastEdge(states[len(states)-1], path.End))
 	return path, nil
-}
-
-// setEnds notes the places at the ends of a path.
-func (p *Path) setEnds(from, to []Place, start, end uint32) {
-	p.From, p.To = int(start), int(end)
-	p.Start, p.End = from[start], to[end]
 }
 
 // states returns the states of a path in their order, and the places at its ends.

@@ -71,6 +71,18 @@ func edge(metres float64, name, class, use string) nearEdge {
 	return e
 }
 
+func TestAPositionIsWhereItIsAndNoFerry(t *testing.T) {
+	t.Parallel()
+	street := edge(60, "Un", "residential", "road")
+	for use, want := range map[string]string{"ramp": "Bretelle", "road": "Bretelle", "ferry": "Un"} {
+		at := route.Point{Lon: 2.5, Lat: 46.5}
+		p, err := bestPlace(route.Bound{Point: at}, []nearEdge{edge(10, "Bretelle", "motorway", use), street})
+		if err != nil || p.access.Street != want {
+			t.Errorf("%s: got %+v, %v, want %q", use, p, err, want)
+		}
+	}
+}
+
 func TestABoundIsMovedOntoTheRoadOfTheLeastCost(t *testing.T) {
 	t.Parallel()
 	pocket := edge(5, "Cour", "residential", "road")
@@ -96,7 +108,7 @@ func TestABoundIsMovedOntoTheRoadOfTheLeastCost(t *testing.T) {
 		{"nothing that is too far", "", []nearEdge{far}, ""},
 		{"nothing", "", nil, ""},
 	} {
-		p, err := bestPlace(route.Bound{Point: route.Point{Lon: 2.5, Lat: 46.5}, Street: c.street}, c.edges)
+		p, err := bestPlace(route.Bound{Point: route.Point{Lon: 2.5, Lat: 46.5}, IsAddress: true, Street: c.street}, c.edges)
 		if err != nil || p.access.Street != c.want || p.isOnRoad != (c.want != "") || p.access.IsOnOwn != (c.want == "Rue Deux") {
 			t.Errorf("%s: got %+v, %v, want %q", c.rule, p, err, c.want)
 		}

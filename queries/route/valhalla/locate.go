@@ -11,7 +11,7 @@ import (
 
 const (
 	nearRadius   = 100   // metres within which a bound's street is looked for: a road has some kilobytes
-	pocketCost   = 1_000 // metres that a road counts as farther from which few others can be reached, or that few others reach
+	pocketCost   = 1_000 // metres that a ferry counts as farther, and a road from which few others can be reached, or that few others reach
 	mostInLocate = 200   // bounds in one request
 )
 
@@ -95,7 +95,7 @@ func bestPlace(b route.Bound, edges []nearEdge) (best place, err error) {
 		if distance > route.MaxAccessDistance {
 			continue
 		}
-		cost := distance + e.penalty()
+		cost := distance + e.penalty(b.IsAddress)
 		if key != "" && !isOwn {
 			cost += route.OtherNameCost
 		}
@@ -118,13 +118,13 @@ func (e nearEdge) name(key string) (name string, isOwn bool) {
 }
 
 // penalty is what the kind of the road costs, in metres.
-func (e nearEdge) penalty() (cost float64) {
+func (e nearEdge) penalty(isAddress bool) (cost float64) {
 	c := e.Edge.Classification
-	if c.Class == "motorway" || c.Use == "ramp" || c.Use == "ferry" || e.Edge.Tunnel || e.Edge.Bridge {
+	if isAddress && (c.Class == "motorway" || c.Use == "ramp" || e.Edge.Tunnel || e.Edge.Bridge) {
 		cost += route.ThroughCost
 	}
 	const enough = 50 // roads: as far as the server counts unless told otherwise
-	if e.OutboundReach != nil && *e.OutboundReach < enough || e.InboundReach != nil && *e.InboundReach < enough {
+	if c.Use == "ferry" || e.OutboundReach != nil && *e.OutboundReach < enough || e.InboundReach != nil && *e.InboundReach < enough {
 		cost += pocketCost
 	}
 	return cost

@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/network"
+	"lieudit/queries/route/profile"
+	"lieudit/queries/route/streetname"
+)
+
+const (
+	// accessRange is how much farther than the best access another may be, in metres, with its penalties.
+	accessRange = 25
+	// apartRange is the same for two roads that are apart though they lie next to each other, or above each other.
+	apartRange = 3
+	// junctionRange is how near a junction an access is at the junction, in metres along the road: positions are rounded.
+	junctionRange = 1
+)
+
+// noJunction is the junction of an access that is at none.
+const noJunction = graph.None
+
+// backward is the index of the edge that goes against the geometry of its segment.
+const backward = 1
+
+// nearRoad is a road near a bound: where a route could begin or end on it.
+type nearRoad struct {
+	access    route.Access
+	cost      float64   // metres to the access, and its penalties
+	edges     [2]uint32 // forward and backward; graph.None where closed
+	fraction  float64   // of the segment, up to the access
+	junction  uint32    // at which the access is, or noJunction
+	isMain    bool      // the main part of the network can be reached from it, and it from there
+	isThrough bool
+}
+
+func (r *nearRoad) isTwoWay() bool { return r.edges[0] != graph.None && r.edges[1] != graph.None }
+
+// nearRoads are the roads near a bound, the best first, and the least cost of all and of those that belong to the main part: infinite
+// where there are none.
+type nearRoads struct {
+	roads            []nearRoad
+	least, leastMain float64
+}
+
+// findRoads looks at the roads around a bound, the nearest first. A road costs its distance and its penalties. The search ends when no
+// road farther away can be an access, neither among all roads nor among those of the main part.
+func (m *modeEngine) findRoads(b route.Bound) nearRoads {
+	street := streetname.Fold(b.Street)
+	found := nearRoads{least: math.Inf(1), leastMain: math.Inf(1)}
+	m.layer.Near(b.Point, route.MaxAccessDistance, func(h network.Hit) bool {
+		if h.Distance > max(found.least, found.leastMain)+accessRange {
+			return false
+		}
+		road := m.layer.Road(h.Segment)
+		if road.IsFerry {
+			return true
+		}
+		isOwn := street != "" && streetname.Fold(road.Name) == street
+		cost := h.Distance
+		if b.IsAddress {
+			cost += penaltyOf(road, street != "" && !isOwn)
+		}
+		if cost > max(found.least, found.leastMain)+accessRange {
+			return true
+		}
+		access := route.Access{Point: h.Point, Distance: h.Distance, Street: road.Name, IsOnOwn: isOwn}
+		if r := m.newNearRoad(h, access); r.edges != [2]uint32{graph.None, graph.None} {
+			r.cost, r.isThrough = cost, isThrough(road)
+			found.add(r)
+		}
+		return true
+	})
+	return found
+}
+
+// add adds a road in the order of costs; of equal ones the one that was found first is the better.
+func (f *nearRoads) add(r nearRoad) {
+	at := len(f.roads)
+	for at > 0 && f.roads[at-1].cost > r.cost {
+		at--
+	}
+	f.roads = slices.Insert(f.roads, at, r)
+	f.least = min(f.least, r.cost)
+	if r.isMain {
+		f.leastMain = min(f.leastMain, r.cost)
+	}
+}
+
+// ofMain are the roads of the main part.
+func (f *nearRoads) ofMain() *nearRoads {
+	main := &nearRoads{}
+	for _, r := range f.roads {
+		if r.isMain {
+			main.roads = append(main.roads, r)
+		}
+	}
+	return main
+}
+
+// within are the roads whose cost is about the least.
+func (f *nearRoads) within(least float64) (near []nearRoad) {
+	for _, r := range f.roads {
+		most := least + accessRange
+		if f.roads[0].isApartFrom(&r) {
+			most = least + apartRange
+		}
+		if r.cost <= most {
+			near = append(near, r)
+		}
+	}
+	return near
+}
+
+// isApartFrom reports whether nobody steps from one road onto the other: from a motorway, a ramp, a bridge or out of a tunnel onto the
+// road beside, above or below, or from one carriageway of a road to the other.
+func (r *nearRoad) isApartFrom(other *nearRoad) bool {
+	areCarriageways := !r.isTwoWay() && !other.isTwoWay() && r.access.Street == other.access.Street
+	return r.isThrough || other.isThrough || areCarriageways
+}
+
+// isThrough reports whether nobody lives on a road, and nobody steps onto it from beside.
+func isThrough(r network.Road) bool {
+	return r.Class == profile.Motorway || r.IsLink || r.IsTunnel || r.IsBridge
+}
+
+// penaltyOf is what a road costs as an access of an address beside its distance, in metres. No address lies on a motorway, a ramp, a
+// tunnel or a bridge, and a road of another name is rarely the one of the address.
+func penaltyOf(r network.Road, hasOtherName bool) (penalty float64) {
+	if hasOtherName {
+		penalty += route.OtherNameCost
+	}
+	if isThrough(r) {
+		penalty += route.ThroughCost
+	}
+	return penalty
+}
+
+// newNearRoad is a road that may be entered where a bound is nearest to it.
+func (m *modeEngine) newNearRoad(h network.Hit, access route.Access) nearRoad {
+	r := nearRoad{access: access, fraction: h.Fraction, junction: noJunction}
+	r.edges[0], r.edges[1] = m.layer.SegmentEdges(h.Segment)
+	connection := graph.Connection(0)
+	for direction, edge := range r.edges {
+		if edge == graph.None {
+			continue
+		}
+		connection |= m.graph.Connection[edge]
+		if r.junction == noJunction {
+			r.junction = m.junctionAt(edge, h.Fraction, direction == backward)
+		}
+	}
+	if r.junction != noJunction {
+		m.moveToEnd(&r, h)
+	}
+	r.isMain = connection == graph.ReachesMain|graph.IsReachedFromMain
+	return r
+}
+
+// junctionAt is the junction at a fraction of a segment, of which an edge is given; noJunction between junctions.
+func (m *modeEngine) junctionAt(edge uint32, fraction float64, isBackward bool) uint32 {
+	ends, length := [2]uint32{m.graph.Tail[edge], m.graph.Head[edge]}, metres(m.graph.Distance[edge])
+	if isBackward {
+		ends[0], ends[1] = ends[1], ends[0]
+	}
+	switch {
+	case fraction < 0.5 && fraction*length <= junctionRange:
+		return ends[0]
+	case fraction >= 0.5 && (1-fraction)*length <= junctionRange:
+		return ends[1]
+	}
+	return noJunction
+}
+
+// moveToEnd moves an access that is next to a junction there.
+func (m *modeEngine) moveToEnd(r *nearRoad, h network.Hit) {
+	if h.Fraction == 0 || h.Fraction == 1 {
+		return
+	}
+	points := m.layer.AppendGeometry(nil, h.Segment, false)
+	end := points[0]
+	if h.Fraction >= 0.5 {
+		end = points[len(points)-1]
+	}
+	r.access.Point = end
+}
