@@ -109,7 +109,9 @@ func (x *identifier) identify(s *Site) bool {
 	if len(x.hash) > 0 {
 		s.ExternalID = x.hashSite(s, x.hash)
 		raw = s.ExternalID
-	} else if raw = x.rawID(); !x.readID(s, raw) {
+	} else if raw = x.rawID(); x.leavesOut(s, raw) {
+		return false
+	} else if !x.readID(s, raw) {
 		return true
 	}
 	return x.register(s, raw)
@@ -121,6 +123,15 @@ func (x *identifier) rawID() string {
 		return x.b.unescapeCell(x.column)
 	}
 	return strings.TrimSpace(x.b.value(x.column).Text)
+}
+
+// leavesOut reports whether a site without an id is left out, as few of them are. Many are a fault: the column is the wrong one.
+func (x *identifier) leavesOut(s *Site, raw string) bool {
+	if !x.b.mapping.ID.HasFewGaps || x.b.mapping.IsExport || raw != "" && !clean.IsEmptySign(raw) {
+		return false
+	}
+	x.b.doubts.add(doubtNoID, s.Line, x.b.mapping.Columns[x.column], s.Content.Name, "")
+	return true
 }
 
 // invalidIDCharacters are signs that no external id can have.

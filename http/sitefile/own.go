@@ -86,7 +86,9 @@ func (b *builder) unescapeCell(column int) string {
 }
 
 // isTable reports whether the values of the file are cells, in which JSON is a text.
-func (b *builder) isTable() bool { return b.info.Format == record.CSV || b.info.Format == record.XLSX }
+func (b *builder) isTable() bool { return isTable(b.info) }
+
+func isTable(info record.Info) bool { return info.Format == record.CSV || info.Format == record.XLSX }
 
 func (b *builder) exportedJSON(f mapping.Field) json.RawMessage {
 	list := b.columns[f]

@@ -53,7 +53,8 @@ type Import struct {
 	Sites   []Site // in the order of the file
 	Report
 
-	examples []string // one value of each column
+	examples []string     // one value of each column
+	totals   record.Count // rows of totals, which are not places
 
 	// ProposedID is an --id that gives every site an id of its own, where the file has no column of ids; else "".
 	ProposedID string
@@ -82,11 +83,12 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 		return nil, err
 	}
 	var ragged raggedRows
-	profile, err := profileFile(f, &ragged)
+	i := &Import{}
+	profile, err := i.profileFile(f, &ragged)
 	if err != nil {
 		return nil, err
 	}
-	i := &Import{Rows: profile.Rows, Info: f.Info()}
+	i.Rows, i.Info = profile.Rows, f.Info()
 	if i.Rows > MaxSites {
 		i.addObstacle("split the file into several referentials, or leave rows out",
 			"the file has more than %d rows; a referential is written with at most that many at once", MaxSites)
@@ -104,7 +106,7 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 }
 
 // profileFile runs through the records once. It stops behind the last row that a sync could take.
-func profileFile(f *record.File, ragged *raggedRows) (*mapping.Profile, error) {
+func (i *Import) profileFile(f *record.File, ragged *raggedRows) (*mapping.Profile, error) {
 	p, isCSV := &mapping.Profile{}, f.Info().Format == record.CSV
 	columns := f.Columns()
 	for r, err := range f.Records() {
@@ -113,6 +115,10 @@ func profileFile(f *record.File, ragged *raggedRows) (*mapping.Profile, error) {
 		}
 		if len(r.Values) > len(columns) { // an object has new members
 			columns = f.Columns()
+		}
+		if isTable(f.Info()) && isTotals(r, len(columns)) {
+			i.totals.Add(r.Line)
+			continue
 		}
 		if p.Observe(columns, r); p.Rows > MaxSites {
 			return p, nil
@@ -134,6 +140,9 @@ func (i *Import) makeSites(f *record.File, o Options, ragged *raggedRows) error 
 	for r, err := range f.Records() {
 		if err != nil {
 			return err
+		}
+		if b.isTable() && isTotals(r, len(i.Mapping.Columns)) {
+			continue
 		}
 		if site, ok := b.build(r); ok {
 			i.Sites = append(i.Sites, site)

@@ -87,6 +87,7 @@ const (
 	doubtManyTags     = "more than 50 tags, kept in proprietes"
 	doubtInsee        = "not an INSEE code, kept in proprietes"
 	doubtPosition     = "not read as a position"
+	doubtNoID         = "has no id and is left out"
 	doubtRepeated     = "repeats another row in full and counts once"
 	doubtScientific   = "a number that a spreadsheet has shortened: its last digits are lost"
 	doubtIDCase       = "an id that differs from another only by case"
@@ -197,12 +198,16 @@ func (i *Import) Notes() []string {
 	count := func(c record.Count, what string) {
 		add(c.Number > 0, "%d × %s, the first in line %d", c.Number, what, c.Line)
 	}
+	if id := i.Mapping.ID; id.IsLikeOne {
+		add(true, "external_id is the column %q: it is called like an id, and no value comes twice; --id names another", i.Mapping.Columns[id.Column])
+	}
 	add(info.TitleRows > 0, "%d rows above the names of the columns are passed over", info.TitleRows)
 	add(info.SecondHeaderLine > 0, "line %d is a second row of names and is passed over", info.SecondHeaderLine)
 	add(len(info.SkippedSheets) > 0, "sheets without names of columns are passed over: %s", strings.Join(info.SkippedSheets, ", "))
 	add(len(info.OtherSheets) > 0, "other sheets of the file are not read: %s; --sheet names one", strings.Join(info.OtherSheets, ", "))
 	add(len(info.OtherLists) > 0, "other lists of the file are not read: %s", strings.Join(info.OtherLists, ", "))
 	add(info.WrongDecodingUndone, "letters that were encoded twice (Ã©) are read as what was meant")
+	count(i.totals, "a row of totals, passed over")
 	count(info.RepeatedHeaders, "a row that repeats the names, passed over")
 	count(info.CellsBeyondHeader, "a cell to the right of the last name, passed over")
 	count(info.BrokenCharacters, "a broken character")

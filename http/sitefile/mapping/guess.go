@@ -147,14 +147,11 @@ func (s *guesser) mapExport() {
 			s.leaveOut(i, "set by the service")
 		case isSiteField(Field(name)):
 			s.assign(i, Field(name), ByName)
-		case containsWord(rowNumbers, name) || name == "" && c.isSequence():
+		case isRowNumber(name) || name == "" && c.isSequence():
 			s.leaveOut(i, "numbers of rows")
 		}
 	}
 }
-
-// rowNumbers are columns that map programs and pandas add to a table.
-const rowNumbers = "fid ogc_fid objectid index unnamed:_0 level_0"
 
 func isSiteField(f Field) bool {
 	return slices.Contains([]Field{ExternalID, Name, Line1, Line2, PostalCode, City, InseeCode, Country, IDBan, Lat, Lon, Hours, Phone, Email, Website, Tags, Properties}, f)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"lieudit/http/sitefile/record"
 )
 
 // ID is what a file calls its sites.
@@ -17,6 +19,10 @@ type ID struct {
 
 	Candidates []int // columns called like ids that are not unique, the best first, where there is no Column
 
+	IsLikeOne bool // Column was taken because its name is like that of an id and its values are unique, which the user is told
+
+	HasFewGaps bool // a few rows have no value in Column, and are left out
+
 	HasDecimalSuffix bool // every value of Column ends in .0, as programs write whole numbers that they took for decimals
 }
 
@@ -24,12 +30,14 @@ type ID struct {
 const hashPrefix = "hash:"
 
 // chooseID chooses the column of ids: the user's; else the first of a known name that is unique; else the id of a feature; else one
-// that is unique and called like an id. Row numbers are none. Without any, ID.Column is -1: the caller offers a hash.
+// that is unique and called like an id. Up to one row in a hundred may have none: it is left out. Row numbers are not ids: the next export
+// gives them to other places. Without any, ID.Column is -1: the caller offers a hash.
 func (s *guesser) chooseID() {
 	s.m.ID.Column = -1
 	s.findID()
 	if c := s.m.ID.Column; c >= 0 && !s.m.IsExport {
 		s.m.ID.HasDecimalSuffix = s.profile.Columns[c].hasDecimalSuffix()
+		s.m.ID.HasFewGaps = s.profile.Rows-s.profile.Columns[c].Filled <= fewRows(s.profile.Rows)
 	}
 }
 
@@ -45,7 +53,8 @@ func (s *guesser) findID() {
 	candidates := s.idCandidates()
 	for _, i := range candidates {
 		if s.profile.Columns[i].isUnique(s.profile.Rows) {
-			s.m.ID = ID{Column: i}
+			rank, _ := s.profile.Columns[i].rankFor(ExternalID)
+			s.m.ID = ID{Column: i, IsLikeOne: rank >= placeNumberRank && s.profile.Columns[i].Column.Kind != record.FeatureID}
 			s.assign(i, ExternalID, ByName)
 			return
 		}
@@ -97,7 +106,7 @@ func (s *guesser) idCandidates() []int {
 	ranks := map[int]int{}
 	for i, c := range s.profile.Columns {
 		switch rank, ok := c.rankFor(ExternalID); {
-		case s.isDecided[i] || !ok || c.Filled == 0:
+		case s.isDecided[i] || !ok || c.Filled == 0 || isRowNumber(c.Column.Name):
 		case rank >= patternRank && c.isSequence():
 		default:
 			ranks[i] = rank

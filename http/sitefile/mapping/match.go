@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -98,6 +99,12 @@ func (line *fieldNames) match(name string) (rank int, ok bool) {
 	if slices.ContainsFunc(words, func(w string) bool { return containsWord(line.not, w) }) {
 		return 0, false
 	}
+	if line.field == ExternalID && isPlaceNumber(words) {
+		return placeNumberRank, true
+	}
+	if line.field == ExternalID && gluedID.MatchString(name) {
+		return patternRank + placeNumberRank, true
+	}
 	i = patternRank
 	for pattern := range strings.SplitSeq(line.patterns, ", ") {
 		if pattern != "" && matchNamePattern(pattern, name) {
@@ -107,6 +114,33 @@ func (line *fieldNames) match(name string) (rank int, ok bool) {
 	}
 	return 0, false
 }
+
+// placeNumberRank is the rank of the number of a place: a name that says it is an id, though it is not in the table.
+const placeNumberRank = patternRank / 2
+
+// gluedID is a name that begins with id, in one word: idgaia, idstation.
+var gluedID = regexp.MustCompile(`^id[a-df-z][a-z]{2,}$`)
+
+// isPlaceNumber reports whether a name is a word for a number and words for a place: N° magasin, code agence, ref boutique.
+func isPlaceNumber(words []string) bool {
+	ids, places := 0, 0
+	for _, w := range words {
+		switch {
+		case containsWord(idWords, w):
+			ids++
+		case containsWord(subjectWords, w), containsWord(placeWords, w):
+			places++
+		}
+	}
+	return ids == 1 && places > 0 && ids+places == len(words)
+}
+
+// rowNumber is the name of a column that map programs, databases and pandas add to a table, with the number that a join adds to it: FID,
+// OBJECTID_1. It numbers the rows of one export: the next one gives the numbers to other places.
+var rowNumber = regexp.MustCompile(`^(fid|gid|ogc fid|object ?id|index|unnamed 0|level 0|row ?id|n ligne|num ligne|numero ligne|pk|id 0)( \d+)?$`)
+
+// isRowNumber reports whether a column is called after the rows of an export.
+func isRowNumber(name string) bool { return rowNumber.MatchString(normalizeName(name)) }
 
 // matchNamePattern reports whether a name fits a pattern, in which * stands for one word or more.
 func matchNamePattern(pattern, name string) bool {

@@ -19,8 +19,8 @@ type fieldNames struct {
 var namePatterns = []fieldNames{
 	{ExternalID,
 		"external id, id externe, externalid, @id, id, identifiant, identifier, uid, uuid, reference, ref, id site, site id, id local, id lieu, store id, storeid, store code, storecode, id magasin, code magasin, code site, code client, stop id, place id, osm id, id station, id pdc, id pdc itinerance, id pdc local, id etablissement, id structure, recordid, code",
-		"id *, * id, identifiant *, * identifiant, ref *, * ref, reference *, code *, * code, numero *, cle *, siret, * siret, siret *, finess, * finess, finess *, nofinesset, uai, rne, * uai, rna, osm id, gml id, matricule, code uic, * code *",
-		"postal post cp insee commune com ville departement dep region pays naf ape nature type types categorie categories academie circonscription voie rivoli fantoir ligne line zone parent objet couleur tarif operateur amenageur proprietaire siren collectivite coll epci canton secteur arrondissement postale mere bassin barre fax telephone tel mobile portable appel embed qualite statut service lda zdl idref wikidata telephonique rue"},
+		"id *, * id, identifiant *, * identifiant, ref *, * ref, reference *, code *, * code, numero *, num *, n *, cle *, siret, * siret, siret *, finess, * finess, finess *, nofinesset, uai, rne, * uai, rna, uic, cip, gln, pdv, osm id, gml id, matricule, code uic, * code *",
+		"postal post cp insee commune com ville departement dep region pays naf ape nature type types categorie categories academie circonscription voie rivoli fantoir ligne line zone parent objet couleur tarif operateur amenageur proprietaire siren collectivite coll epci canton secteur arrondissement postale mere bassin barre fax telephone tel mobile portable appel embed qualite statut service lda zdl idref wikidata telephonique rue iris ordre rang tva ean"},
 	{Name,
 		"nom, name, nom usuel, nomusuel, nom complet, nom long, nom officiel, libelle, label, intitule, denomination, raison sociale, raisonsociale, rs, rslongue, enseigne, nom commercial, nom enseigne, enseigne 1 etablissement, enseigne1 etablissement, denomination usuelle etablissement, denomination unite legale, denominationunitelegale, title, titre, appellation, appellation officielle, designation, stop name, n station, nom lieu, display name, displayname, business name, company, company name, nom carto, nom offre touristique, libelle gare, name fr, nom fr, toponyme",
 		"nom *, * nom, * name, * nom fr, * name fr, libelle *, denomination *, * denomination, enseigne *, * enseigne, intitule *, appellation *, titre *, * titre, raison sociale *, * rs, structure, etablissement, magasin, agence, boutique, gare, station, musee, hotel, restaurant, pharmacie, ecole, entreprise, societe, organisme, association, point vente, lieu, equipement",
@@ -100,6 +100,12 @@ const articles = "de du des d la le les l the of au aux en et"
 // subjectWords are words for what a row is about. `nom_etablissement` and `nom` say the same; a name is looked up without them where
 // it is not in the table with them.
 const subjectWords = "etablissement etablissements etab site sites lieu station gare magasin point vente store shop place structure musee ecole pharmacie agence hotel restaurant borne aire equipement stop lieux poi commerce boutique marche bibliotheque organisme centre amenity venue location office"
+
+// placeWords are further words for what a row is about, next to subjectWords: those that stand behind the number of a place.
+const placeWords = "client clients pdv adherent franchise franchises depot entrepot local batiment enseigne succursale filiale cabinet garage salle club caserne boutiques magasins gares stations agences ecoles cave laboratoire clinique residence chantier parking"
+
+// idWords are words that say that a name is about a number or a code.
+const idWords = "n no nr num numero code id identifiant identifier ref reference cle key matricule"
 
 // containers are members of JSON that hold the facts of the row and are no things of their own. `contact.phone` is the phone of
 // the row; `manager.phone` is not.

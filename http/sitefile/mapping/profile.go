@@ -153,11 +153,14 @@ func (s *Stats) rankFor(f Field) (rank int, ok bool) {
 	return 0, false
 }
 
-// isUnique reports whether every row of the file has a value in the column that no other row has, and that
-// can be an id.
+// isUnique reports whether the rows of the file have values in the column that no other row has, and that can be ids. Few of them may have
+// none.
 func (s *Stats) isUnique(rows int) bool {
-	return s.Filled == rows && len(s.repeated) == 0 && !s.isTooLong
+	return s.Filled > 0 && rows-s.Filled <= fewRows(rows) && len(s.repeated) == 0 && !s.isTooLong
 }
+
+// fewRows is how many rows of a file may lack an id: one in a hundred.
+func fewRows(rows int) int { return rows / 100 }
 
 // distinctShare is the share of different values among the samples, from 0 to 1.
 func (s *Stats) distinctShare() float64 {

@@ -108,7 +108,7 @@ func (f *flattener) flattenFeature(line int, members []member) error {
 		}
 	}
 	if !hasGeometry {
-		f.file.info.NullGeometries.add(line)
+		f.file.info.NullGeometries.Add(line)
 	}
 	return nil
 }

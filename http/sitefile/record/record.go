@@ -63,7 +63,8 @@ type Options struct {
 // Count is how often something was found, and the line of the first.
 type Count struct{ Number, Line int }
 
-func (c *Count) add(line int) { c.addSeveral(line, 1) }
+// Add counts one more on a line.
+func (c *Count) Add(line int) { c.addSeveral(line, 1) }
 
 // addSeveral counts n more on a line.
 func (c *Count) addSeveral(line, n int) {

@@ -130,7 +130,7 @@ func (info *Info) countRow(row xlsx.Row) {
 		info.CellsBeyondHeader.addSeveral(row.Number, row.Beyond)
 	}
 	if row.IsHidden {
-		info.HiddenRows.add(row.Number)
+		info.HiddenRows.Add(row.Number)
 	}
 }
 

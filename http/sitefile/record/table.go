@@ -124,7 +124,7 @@ func (tb *table) yieldRecords(yield func(Record, error) bool) {
 			continue
 		}
 		if err == nil && (repeatsNames(r.Values, tb.names) || repeatsNames(r.Values, tb.secondNames)) {
-			info.RepeatedHeaders.add(r.Line)
+			info.RepeatedHeaders.Add(r.Line)
 			continue
 		}
 		if err == nil {

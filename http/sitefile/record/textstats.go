@@ -96,10 +96,10 @@ func (s *textStats) countPiece(piece []byte) {
 func (s *textStats) countRune(r rune, isBroken, isTwice bool) {
 	switch {
 	case isBroken:
-		s.broken.add(s.line)
+		s.broken.Add(s.line)
 		return
 	case isTwice:
-		s.decodedTwice.add(s.line)
+		s.decodedTwice.Add(s.line)
 	case strings.ContainsRune("éèêëàçôîïûùÉÈÀÇ", r):
 		s.letters++
 	}
