@@ -286,9 +286,7 @@ func (s *searcher) lacksNumber(street, number uint32, left *int) bool {
 		return true
 	}
 	*left -= 2
-	of := s.v.Street(street)
-	row := s.v.FirstNumber(of, number)
-	return row == of.To || s.v.Number(row) != number
+	return !s.v.HasNumber(street, number)
 }
 
 // beginsAsTyped reports whether the name of a street begins with the words that do not name its place, in their order and with their
@@ -443,7 +441,7 @@ func (s *searcher) eachOf(columns []vintage.Column, area Area, yield func(street
 	for _, streets := range columns {
 		if area == nil || streets.Len() < len(area) {
 			for j := range streets.Len() {
-				if street := streets.At(j); area.Has(s.v.StreetCommune(street)) && !yield(street) {
+				if street := streets.At(j); (area == nil || area.Has(s.v.StreetCommune(street))) && !yield(street) {
 					return
 				}
 			}

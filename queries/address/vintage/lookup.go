@@ -368,11 +368,34 @@ func (v *Vintage) FirstNumber(s Street, number uint32) uint32 {
 
 // HighestNumber is the highest house number of a street, 0 where it has none.
 func (v *Vintage) HighestNumber(street uint32) uint32 {
-	from, to := bounded(v.streets.record(street).u32(8), v.streets.record(street+1).u32(8), v.Addresses)
-	if from == to {
-		return 0
+	if all := v.highest(); int(street) < len(all) {
+		return uint32(all[street])
 	}
-	return v.Number(to - 1)
+	return 0
+}
+
+// HasNumber reports whether a row of a street has a number.
+func (v *Vintage) HasNumber(street, number uint32) bool {
+	from, to := v.streetRows(street)
+	row := v.FirstNumber(Street{From: from, To: to}, number)
+	return row < to && v.Number(row) == number
+}
+
+// streetRows are the rows of a street, without the rest of what Street reads.
+func (v *Vintage) streetRows(street uint32) (from, to uint32) {
+	return bounded(v.streets.record(street).u32(8), v.streets.record(street+1).u32(8), v.Addresses)
+}
+
+// highestNumbers are those of all streets. A line that is being typed looks at tens of thousands of streets for a number, and each
+// look into the rows is a read from another part of the file.
+func (v *Vintage) highestNumbers() []uint16 {
+	all := make([]uint16, v.Streets+v.Localities)
+	for street := range all {
+		if from, to := v.streetRows(uint32(street)); from < to {
+			all[street] = uint16(v.Number(to - 1))
+		}
+	}
+	return all
 }
 
 // ByUUID finds the entity with an id_ban: its current one, else one that the program generated before the base had its

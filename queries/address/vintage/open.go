@@ -28,6 +28,7 @@ type Vintage struct {
 
 	terms       texts
 	termHeads   func() []uint32 // see headsOf
+	highest     func() []uint16 // see highestNumbers
 	termStreets lists
 	termPlaces  lists
 	deletes     lists
@@ -79,6 +80,7 @@ func (v *Vintage) loadSections() error {
 func (v *Vintage) bindViews() {
 	p := &v.sections
 	v.terms = texts{Column(p[secTermFirst]), p[secTermText]}
+	v.highest = sync.OnceValue(v.highestNumbers)
 	v.termHeads = sync.OnceValue(func() []uint32 { return headsOf(v.terms) })
 	v.termStreets = lists{Column(p[secTermStreetsFirst]), Column(p[secTermStreets])}
 	v.termPlaces = lists{Column(p[secTermPlacesFirst]), Column(p[secTermPlaces])}
