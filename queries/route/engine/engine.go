@@ -39,7 +39,7 @@ type modeEngine struct {
 	graph    *graph.Graph
 	searcher *search.Searcher
 	snaps    *snapCache
-	lines    sync.Pool // of *reachedLines
+	reached  sync.Pool // of *reachedRoads
 	roads    sync.Pool // of *roadReader
 }
 

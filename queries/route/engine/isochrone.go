@@ -36,69 +36,73 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	if q.Cost == route.ByDistance {
 		unit, q.Optimization = graph.DistanceUnit, route.Shortest
 	}
-	lines, ok := m.lines.Get().(*reachedLines)
+	roads, ok := m.reached.Get().(*reachedRoads)
 	if !ok {
-		lines = &reachedLines{mode: m}
+		roads = &reachedRoads{mode: m, drawn: make([]uint8, m.layer.Segments())}
 	}
-	defer m.lines.Put(lines)
-	lines.unit, lines.all = unit, lines.all[:0]
+	defer m.reached.Put(roads)
+	roads.begin(unit, q.Limits)
 	widest := 0.0
 	for _, limit := range q.Limits {
 		widest = max(widest, limit)
 	}
-	err = m.searcher.Reach(ctx, q.Profile, places, uint32(math.Round(beyondLimits*widest*unit)), q.Arrival, lines.add)
+	err = m.searcher.Reach(ctx, q.Profile, places, uint32(math.Round(beyondLimits*widest*unit)), q.Arrival, roads.add)
 	if err != nil {
 		return a, err
 	}
-	a.Areas, err = isochrone.Areas(lines.all, q.Limits, func(done time.Duration) error { return worker.Yield(ctx, done) })
+	a.Areas, err = isochrone.Areas(roads.all, q.Limits, func(done time.Duration) error { return worker.Yield(ctx, done) })
 	return a, err
 }
 
-// reachedLines collects the geometry of reached edges, with what it costs to reach each position. Its memory is used again: the
-// lines of a city are tens of megabytes.
-type reachedLines struct {
-	mode    *modeEngine
-	unit    float64 // of a cost, in a second or a metre
-	points  []route.Point
-	lengths []float64 // of the lines between points
-	all     []isochrone.Line
+// reachedRoads collects the geometry of reached edges, with what it costs to reach their ends. Most segments are reached in both
+// directions: one that lies whole within a limit is not collected again for a direction that is reached no sooner. Its memory is
+// used again: the roads of a city are tens of megabytes.
+type reachedRoads struct {
+	mode     *modeEngine
+	unit     float64 // of a cost, in a second or a metre
+	limits   []float64
+	points   []route.Point
+	all      []isochrone.Road
+	drawn    []uint8  // of each segment one more than the number of the limit that it lies whole within; 0: it does not yet
+	segments []uint32 // that are drawn
 }
 
-// add appends the lines of an edge. start and end are the costs at its tail and its head: on the edge of the centre one of them
-// is negative, and what lies behind the centre is cut off.
-func (l *reachedLines) add(edge uint32, start, end int64) {
-	s := l.mode.graph.Segment[edge]
-	l.points = l.mode.layer.AppendGeometry(l.points[:0], s>>1, s&1 == 1)
-	points := l.points
-	if start < 0 || end < 0 {
-		zero := float64(start) / float64(start-end) // how far along the edge the centre lies
-		if start < 0 {
-			points, start = cutLine(points, zero, 1), 0
-		} else {
-			points, end = cutLine(points, 0, zero), 0
-		}
+// begin forgets the roads of the last call.
+func (r *reachedRoads) begin(unit float64, limits []float64) {
+	for _, s := range r.segments {
+		r.drawn[s] = 0
 	}
-	whole := l.measure(points)
-	from, perLength := float64(start)/l.unit, 0.0
-	if whole > 0 {
-		perLength = float64(end-start) / l.unit / whole
-	}
-	for i, length := range l.lengths {
-		to := from + perLength*length
-		l.all = append(l.all, isochrone.Line{From: points[i], To: points[i+1], FromCost: from, ToCost: to})
-		from = to
-	}
+	r.unit, r.limits, r.points, r.all, r.segments = unit, limits, r.points[:0], r.all[:0], r.segments[:0]
 }
 
-// measure keeps the lengths of the lines between points, in degrees of latitude, and returns their sum. An edge is short enough for one
-// scale of longitudes.
-func (l *reachedLines) measure(points []route.Point) (sum float64) {
-	scale := math.Cos(points[0].Lat * math.Pi / 180)
-	l.lengths = l.lengths[:0]
-	for i := 1; i < len(points); i++ {
-		x, y := (points[i].Lon-points[i-1].Lon)*scale, points[i].Lat-points[i-1].Lat
-		l.lengths = append(l.lengths, math.Sqrt(x*x+y*y))
-		sum += l.lengths[i-1]
+// add appends an edge. start and end are the costs at its tail and its head: on the edge of the centre one of them is negative, and
+// what lies behind the centre is cut off.
+func (r *reachedRoads) add(edge uint32, start, end int64) {
+	road := isochrone.Road{FromCost: float64(start) / r.unit, ToCost: float64(end) / r.unit}
+	s := r.mode.graph.Segment[edge]
+	first, last := r.limitOf(min(road.FromCost, road.ToCost)), r.limitOf(max(road.FromCost, road.ToCost))
+	if drawn := r.drawn[s>>1]; drawn != 0 && drawn-1 <= first {
+		return
 	}
-	return sum
+	begin := len(r.points)
+	r.points = r.mode.layer.AppendGeometry(r.points, s>>1, s&1 == 1)
+	road.Points = r.points[begin:len(r.points):len(r.points)]
+	switch zero := float64(start) / float64(start-end); { // how far along the edge the centre lies
+	case start < 0:
+		road.Points, road.FromCost = cutLine(road.Points, zero, 1), 0
+	case end < 0:
+		road.Points, road.ToCost = cutLine(road.Points, 0, zero), 0
+	case first == last:
+		r.drawn[s>>1] = last + 1
+		r.segments = append(r.segments, s>>1)
+	}
+	r.all = append(r.all, road)
+}
+
+// limitOf is the number of the first limit that a cost is within; of a cost beyond all that of limits.
+func (r *reachedRoads) limitOf(cost float64) (k uint8) {
+	for int(k) < len(r.limits) && cost > r.limits[k] {
+		k++
+	}
+	return k
 }

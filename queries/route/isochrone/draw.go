@@ -3,22 +3,24 @@ package isochrone
 import (
 	"math"
 	"time"
+
+	"lieudit/queries/route"
 )
 
 // draw returns a plane for each limit: the nodes inside its area. roads are the corners of all squares with a road, of any cost.
-func (g *grid) draw(lines []Line, limits []float64, yield Yield) (inside []*plane, roads *plane, err error) {
+func (g *grid) draw(all []Road, limits []float64, yield Yield) (inside []*plane, roads *plane, err error) {
 	squares := make([]*plane, len(limits)+1) // the last: roads beyond the limits
 	for k := range squares {
 		squares[k] = newPlane(g.perLine, g.rows)
 	}
-	const linesToYield = 8192
-	for i := range lines {
-		if i%linesToYield == linesToYield-1 {
-			if err := yield(linesToYield * drawWork); err != nil {
+	const roadsToYield = 4096
+	for i := range all {
+		if i%roadsToYield == roadsToYield-1 {
+			if err := yield(roadsToYield * drawWork); err != nil {
 				return nil, nil, err
 			}
 		}
-		g.drawLine(&lines[i], limits, squares)
+		g.drawRoad(&all[i], limits, squares)
 	}
 	for k := 1; k < len(squares); k++ {
 		squares[k].include(squares[k-1])
@@ -36,9 +38,37 @@ func (g *grid) draw(lines []Line, limits []float64, yield Yield) (inside []*plan
 	return inside, roads, nil
 }
 
+// drawRoad marks the squares that a road leads through. Nearly all roads lie whole between two limits: of them the costs along the road
+// do not matter.
+func (g *grid) drawRoad(r *Road, limits []float64, squares []*plane) {
+	k := 0
+	for k < len(limits) && r.cheapest() > limits[k] {
+		k++
+	}
+	if k < len(limits) && r.dearest() > limits[k] {
+		r.eachPiece(func(l *line) { g.drawLine(l, limits, squares) })
+		return
+	}
+	x0, y0 := g.project(r.Points[0])
+	for i := 1; i < len(r.Points); i++ {
+		x1, y1 := g.project(r.Points[i])
+		if lon := r.Points[i].Lon - r.Points[i-1].Lon; lon != wrap(lon) || math.Abs(x1-x0) > 180*g.perLon {
+			g.drawPart(squares[k], x0, y0, x0+wrap(lon)*g.perLon, y1)
+		} else {
+			g.drawPart(squares[k], x0, y0, x1, y1)
+		}
+		x0, y0 = x1, y1
+	}
+}
+
+// project returns a point in squares from the origin.
+func (g *grid) project(p route.Point) (x, y float64) {
+	return (g.unwrap(p.Lon) - g.originLon) * g.perLon, (p.Lat - g.originLat) * g.perLat
+}
+
 // drawLine marks the squares that a line leads through: each part of it in the plane of the first limit that it is within.
-func (g *grid) drawLine(l *Line, limits []float64, squares []*plane) {
-	x0, y0 := (g.unwrap(l.From.Lon)-g.originLon)*g.perLon, (l.From.Lat-g.originLat)*g.perLat
+func (g *grid) drawLine(l *line, limits []float64, squares []*plane) {
+	x0, y0 := g.project(l.From)
 	end := l.at(1)
 	x1, y1 := x0+(end.Lon-l.From.Lon)*g.perLon, (end.Lat-g.originLat)*g.perLat
 	low, high := math.Inf(1), math.Inf(-1) // what is drawn already lies between these shares

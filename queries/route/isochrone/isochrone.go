@@ -1,7 +1,7 @@
 // Package isochrone draws the areas that can be reached within limits, from the roads reached. Its one constraint: the areas are
 // valid polygons whatever the roads are, and each lies within the next wider one.
 //
-//	[]Line ── draw ──► plane (a bit for each node of a grid and limit) ── closeGaps ──► plane ── traceRings ──► rings
+//	[]Road ── draw ──► plane (a bit for each node of a grid and limit) ── closeGaps ──► plane ── traceRings ──► rings
 //	       ── simplify ──► rings ── polygons ──► route.Area
 //
 // A square of the grid through which a reached road leads has its four corners, which are nodes, inside; so has a narrow gap
@@ -17,8 +17,56 @@ import (
 	"lieudit/queries/route"
 )
 
-// Line is a straight piece of a road. What it costs to get to a point of it changes evenly from one end to the other.
-type Line struct {
+// Road is a line through two points at least. What it costs to get to a point of it changes evenly along its length.
+type Road struct {
+	Points           []route.Point
+	FromCost, ToCost float64
+}
+
+// cheapest and dearest are the costs between which those of all points of a road lie.
+func (r *Road) cheapest() float64 { return min(r.FromCost, r.ToCost) }
+func (r *Road) dearest() float64  { return max(r.FromCost, r.ToCost) }
+
+// eachPiece calls visit with the straight pieces of a road, from its first point to its last. A road is short enough for one scale of
+// longitudes.
+func (r *Road) eachPiece(visit func(*line)) {
+	scale, whole := math.Cos(r.Points[0].Lat*math.Pi/180), 0.0
+	for i := 1; i < len(r.Points); i++ {
+		whole += lengthBetween(r.Points[i-1], r.Points[i], scale)
+	}
+	perLength := 0.0
+	if whole > 0 {
+		perLength = (r.ToCost - r.FromCost) / whole
+	}
+	piece := line{ToCost: r.FromCost}
+	for i := 1; i < len(r.Points); i++ {
+		piece.From, piece.To, piece.FromCost = r.Points[i-1], r.Points[i], piece.ToCost
+		piece.ToCost += perLength * lengthBetween(piece.From, piece.To, scale)
+		if i == len(r.Points)-1 {
+			piece.ToCost = r.ToCost // also that of a road without length
+		}
+		visit(&piece)
+	}
+}
+
+// lengthBetween is the distance of two points in degrees of latitude.
+func lengthBetween(a, b route.Point, scale float64) float64 {
+	x, y := wrap(b.Lon-a.Lon)*scale, b.Lat-a.Lat
+	return math.Sqrt(x*x + y*y)
+}
+
+// wrap turns a difference of longitudes into that of the shorter way round.
+func wrap(lon float64) float64 {
+	if lon > 180 {
+		return lon - 360
+	} else if lon < -180 {
+		return lon + 360
+	}
+	return lon
+}
+
+// line is a straight piece of a road. What it costs to get to a point of it changes evenly from one end to the other.
+type line struct {
 	From, To         route.Point
 	FromCost, ToCost float64
 }
@@ -46,33 +94,33 @@ const (
 // Yield is told how much work was done, about every half millisecond, so that the caller can give way to others. Its error ends the work.
 type Yield func(done time.Duration) error
 
-// Areas returns for each limit, which ascend, the area around the parts of lines that cost no more. Every such part lies inside. A
-// point on a line that costs more lies outside if it is more than about two squares (of at least
-// cellSize metres, and a thousandth of the widest area) from each such part, so lines that lead beyond the limits are worth giving. An area is empty if no line is reached within its limit. Holes that are small, or without roads and not large, are
+// Areas returns for each limit, which ascend, the area around the parts of roads that cost no more. Every such part lies inside. A
+// point on a road that costs more lies outside if it is more than about two squares (of at least
+// cellSize metres, and a thousandth of the widest area) from each such part, so roads that lead beyond the limits are worth giving. An area is empty if no road is reached within its limit. Holes that are small, or without roads and not large, are
 // left out. Longitudes continue beyond 180 degrees if an area crosses the antimeridian. Positions are finite numbers. The error is
 // that of yield.
-func Areas(lines []Line, limits []float64, yield Yield) ([]route.Area, error) {
+func Areas(roads []Road, limits []float64, yield Yield) ([]route.Area, error) {
 	if len(limits) > MaxLimits {
-		first, err := Areas(lines, limits[:MaxLimits], yield)
+		first, err := Areas(roads, limits[:MaxLimits], yield)
 		if err != nil {
 			return nil, err
 		}
-		rest, err := Areas(lines, limits[MaxLimits:], yield)
+		rest, err := Areas(roads, limits[MaxLimits:], yield)
 		return append(first, rest...), err
 	}
 	areas := make([]route.Area, len(limits))
-	g, ok := newGrid(lines, limits)
+	g, ok := newGrid(roads, limits)
 	if !ok {
 		return areas, nil
 	}
-	if err := yield(time.Duration(len(lines)) * measureWork); err != nil {
+	if err := yield(time.Duration(len(roads)) * measureWork); err != nil {
 		return nil, err
 	}
-	inside, roads, err := g.draw(lines, limits, yield)
+	inside, known, err := g.draw(roads, limits, yield)
 	if err != nil {
 		return nil, err
 	}
-	all, err := newBorders(g, inside, roads).traceAll(yield)
+	all, err := newBorders(g, inside, known).traceAll(yield)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +130,10 @@ func Areas(lines []Line, limits []float64, yield Yield) ([]route.Area, error) {
 	return areas, nil
 }
 
-// How long it takes, about, to measure and to draw a line, to go over a node of the grid, and to make a vertex of a border simpler.
+// How long it takes, about, to measure and to draw a road, to go over a node of the grid, and to make a vertex of a border simpler.
 const (
 	measureWork = 20 * time.Nanosecond
-	drawWork    = 60 * time.Nanosecond
+	drawWork    = 100 * time.Nanosecond
 	nodeWork    = time.Nanosecond
 	vertexWork  = 80 * time.Nanosecond
 )
@@ -129,23 +177,32 @@ type grid struct {
 // gridMargin is the number of squares around the lines.
 const gridMargin = 5
 
-// newGrid returns a grid over the reached parts of lines; false when there is none.
-func newGrid(lines []Line, limits []float64) (*grid, bool) {
-	if len(limits) == 0 || len(lines) == 0 {
+// newGrid returns a grid over the reached parts of roads; false when there is none.
+func newGrid(roads []Road, limits []float64) (*grid, bool) {
+	if len(limits) == 0 || len(roads) == 0 {
 		return nil, false
 	}
-	g := &grid{middleLon: lines[0].From.Lon}
+	g := &grid{middleLon: roads[0].Points[0].Lon}
 	west, south, east, north := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	hold := func(p route.Point) {
+		lon := g.unwrap(p.Lon)
+		west, east, south, north = min(west, lon), max(east, lon), min(south, p.Lat), max(north, p.Lat)
+	}
 	last := limits[len(limits)-1]
-	for i := range lines {
-		from, to, ok := lines[i].within(last)
-		if !ok {
-			continue
-		}
-		for _, t := range [2]float64{from, to} {
-			p := lines[i].at(t)
-			lon := g.unwrap(p.Lon)
-			west, east, south, north = min(west, lon), max(east, lon), min(south, p.Lat), max(north, p.Lat)
+	for i := range roads {
+		switch r := &roads[i]; {
+		case r.cheapest() > last:
+		case r.dearest() <= last:
+			for _, p := range r.Points {
+				hold(p)
+			}
+		default:
+			r.eachPiece(func(l *line) {
+				if from, to, ok := l.within(last); ok {
+					hold(l.at(from))
+					hold(l.at(to))
+				}
+			})
 		}
 	}
 	if !(west <= east && south <= north) {
@@ -174,7 +231,7 @@ func (g *grid) unwrap(lon float64) float64 {
 }
 
 // within returns between which shares of a line its cost is at most a limit; false when nowhere.
-func (l *Line) within(limit float64) (from, to float64, ok bool) {
+func (l *line) within(limit float64) (from, to float64, ok bool) {
 	switch {
 	case l.FromCost <= limit && l.ToCost <= limit:
 		return 0, 1, true
@@ -187,12 +244,7 @@ func (l *Line) within(limit float64) (from, to float64, ok bool) {
 }
 
 // at returns the point at a share of a line.
-func (l *Line) at(share float64) route.Point {
-	lon := l.To.Lon - l.From.Lon
-	if lon > 180 {
-		lon -= 360
-	} else if lon < -180 {
-		lon += 360
-	}
+func (l *line) at(share float64) route.Point {
+	lon := wrap(l.To.Lon - l.From.Lon)
 	return route.Point{Lon: l.From.Lon + share*lon, Lat: l.From.Lat + share*(l.To.Lat-l.From.Lat)}
 }

@@ -20,9 +20,9 @@ func metres(x, y float64) route.Point {
 
 // city is a net of streets around the origin, some missing: each costs its way on the net from the middle, and streets far out
 // are left away.
-func city(seed uint64, streets int, block, missing, last float64) []Line {
+func city(seed uint64, streets int, block, missing, last float64) []line {
 	r := rand.New(rand.NewPCG(seed, 2))
-	var lines []Line
+	var lines []line
 	cost := func(x, y int) float64 { return (math.Abs(float64(x)) + math.Abs(float64(y))) * block / 10 }
 	jitter := make(map[[2]int]route.Point)
 	at := func(x, y int) route.Point {
@@ -37,7 +37,7 @@ func city(seed uint64, streets int, block, missing, last float64) []Line {
 		for y := -streets; y <= streets; y++ {
 			for _, d := range [2][2]int{{1, 0}, {0, 1}} {
 				if c := cost(x, y); c <= last*1.2 && r.Float64() >= missing {
-					lines = append(lines, Line{at(x, y), at(x+d[0], y+d[1]), c, cost(x+d[0], y+d[1])})
+					lines = append(lines, line{at(x, y), at(x+d[0], y+d[1]), c, cost(x+d[0], y+d[1])})
 				}
 			}
 		}
@@ -46,29 +46,29 @@ func city(seed uint64, streets int, block, missing, last float64) []Line {
 }
 
 // scattered are lines anywhere, at any cost.
-func scattered(seed uint64, n int, size float64) []Line {
+func scattered(seed uint64, n int, size float64) []line {
 	r := rand.New(rand.NewPCG(seed, 3))
-	lines := make([]Line, n)
+	lines := make([]line, n)
 	for i := range lines {
 		x, y := r.Float64()*size, r.Float64()*size
-		lines[i] = Line{metres(x, y), metres(x+r.NormFloat64()*size/30, y+r.NormFloat64()*size/30), r.Float64() * 900, r.Float64() * 900}
+		lines[i] = line{metres(x, y), metres(x+r.NormFloat64()*size/30, y+r.NormFloat64()*size/30), r.Float64() * 900, r.Float64() * 900}
 	}
 	return lines
 }
 
 type testCase struct {
 	name   string
-	lines  []Line
+	lines  []line
 	limits []float64
 }
 
 func testCases() []testCase {
 	cases := []testCase{
-		{"one line", []Line{{metres(0, 0), metres(1_000, 300), 0, 100}}, []float64{50}},
-		{"a point", []Line{{metres(0, 0), metres(0, 0), 0, 0}}, []float64{0, 10}},
+		{"one line", []line{{metres(0, 0), metres(1_000, 300), 0, 100}}, []float64{50}},
+		{"a point", []line{{metres(0, 0), metres(0, 0), 0, 0}}, []float64{0, 10}},
 		{"a roundabout", roundabout(), []float64{10, 20, 30}},
-		{"antimeridian", []Line{{route.Point{Lon: 179.99, Lat: -17}, route.Point{Lon: -179.99, Lat: -17.01}, 0, 100}}, []float64{60, 200}},
-		{"far north", []Line{{route.Point{Lon: 5, Lat: 89.9}, route.Point{Lon: 9, Lat: 89.95}, 0, 100}}, []float64{60, 200}},
+		{"antimeridian", []line{{route.Point{Lon: 179.99, Lat: -17}, route.Point{Lon: -179.99, Lat: -17.01}, 0, 100}}, []float64{60, 200}},
+		{"far north", []line{{route.Point{Lon: 5, Lat: 89.9}, route.Point{Lon: 9, Lat: 89.95}, 0, 100}}, []float64{60, 200}},
 		{"city", city(1, 30, 120, 0.2, 300), []float64{100, 200, 300}},
 		{"sparse city", city(2, 60, 300, 0.45, 1_500), []float64{300, 600, 900, 1_500}},
 		{"wide", city(3, 40, 1_500, 0.3, 6_000), []float64{2_000, 6_000}},
@@ -83,14 +83,14 @@ func testCases() []testCase {
 }
 
 // roundabout is a ring road.
-func roundabout() []Line {
-	var lines []Line
+func roundabout() []line {
+	var lines []line
 	at := func(i int) route.Point {
 		sin, cos := math.Sincos(float64(i) * math.Pi / 20)
 		return metres(500*cos, 500*sin)
 	}
 	for i := range 40 {
-		lines = append(lines, Line{at(i), at(i + 1), math.Abs(float64(i - 20)), math.Abs(float64(i - 19))})
+		lines = append(lines, line{at(i), at(i + 1), math.Abs(float64(i - 20)), math.Abs(float64(i - 19))})
 	}
 	return lines
 }
@@ -255,7 +255,7 @@ func TestPointsReachedLieInsideAndThoseFarBeyondOutside(t *testing.T) {
 	for _, c := range testCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			g, ok := newGrid(c.lines, c.limits)
+			g, ok := newGrid(roadsOf(c.lines), c.limits)
 			if !ok {
 				t.Fatal("no grid")
 			}
@@ -286,7 +286,7 @@ func checkPoint(t *testing.T, c testCase, areas []route.Area, side float64, p ro
 }
 
 // distanceTo is how many metres a point is from the nearest part of lines that is within a limit.
-func distanceTo(lines []Line, limit float64, p route.Point) float64 {
+func distanceTo(lines []line, limit float64, p route.Point) float64 {
 	least := math.Inf(1)
 	scale := math.Cos(p.Lat * math.Pi / 180)
 	for _, l := range lines {
@@ -318,18 +318,18 @@ func TestTheInsideOfARingRoadIsAHole(t *testing.T) {
 
 func TestAFieldIsAHoleOnlyWhereAnUnreachedRoadLeadsIn(t *testing.T) {
 	t.Parallel()
-	field := []Line{
+	field := []line{
 		{metres(0, 0), metres(400, 0), 0, 10}, {metres(400, 0), metres(400, 400), 10, 20},
 		{metres(400, 400), metres(0, 400), 20, 10}, {metres(0, 400), metres(0, 0), 10, 0},
 	}
 	for name, c := range map[string]struct {
-		lines []Line
+		lines []line
 		rings int
 	}{
 		"no road":          {field, 1},
-		"a slow road":      {append(field[:4:4], Line{metres(200, 0), metres(200, 200), 5, 1_000}), 2},
-		"a road reached":   {append(field[:4:4], Line{metres(200, 0), metres(200, 200), 5, 15}), 1},
-		"no way in at all": {append(field[:4:4], Line{metres(150, 200), metres(250, 200), 1_000, 1_010}), 2},
+		"a slow road":      {append(field[:4:4], line{metres(200, 0), metres(200, 200), 5, 1_000}), 2},
+		"a road reached":   {append(field[:4:4], line{metres(200, 0), metres(200, 200), 5, 15}), 1},
+		"no way in at all": {append(field[:4:4], line{metres(150, 200), metres(250, 200), 1_000, 1_010}), 2},
 	} {
 		areas := areasOf(t, c.lines, []float64{25})
 		if len(areas[0]) != 1 || len(areas[0][0]) != c.rings {
@@ -348,16 +348,16 @@ func TestABlockOfATownIsNoHole(t *testing.T) {
 
 func TestNothingReachedMakesEmptyAreas(t *testing.T) {
 	t.Parallel()
-	line := []Line{{metres(0, 0), metres(100, 0), 50, 60}}
+	road := []line{{metres(0, 0), metres(100, 0), 50, 60}}
 	for _, c := range []struct {
-		lines  []Line
+		lines  []line
 		limits []float64
 		want   []bool // whether the area is empty
 	}{
 		{nil, []float64{1, 2}, []bool{true, true}},
-		{line, []float64{10, 40}, []bool{true, true}},
-		{line, []float64{10, 55}, []bool{true, false}},
-		{line, nil, []bool{}},
+		{road, []float64{10, 40}, []bool{true, true}},
+		{road, []float64{10, 55}, []bool{true, false}},
+		{road, nil, []bool{}},
 	} {
 		got := []bool{}
 		for _, a := range areasOf(t, c.lines, c.limits) {
@@ -370,13 +370,51 @@ func TestNothingReachedMakesEmptyAreas(t *testing.T) {
 }
 
 // areasOf are the areas of lines.
-func areasOf(t testing.TB, lines []Line, limits []float64) []route.Area {
+func areasOf(t testing.TB, lines []line, limits []float64) []route.Area {
 	t.Helper()
-	areas, err := Areas(lines, limits, goOn)
+	areas, err := Areas(roadsOf(lines), limits, goOn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return areas
+}
+
+// roadsOf are roads of one piece each.
+func roadsOf(lines []line) []Road {
+	roads := make([]Road, len(lines))
+	for i, l := range lines {
+		roads[i] = Road{[]route.Point{l.From, l.To}, l.FromCost, l.ToCost}
+	}
+	return roads
+}
+
+func TestARoadIsDrawnAsItsPiecesAre(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 5))
+	limits := []float64{100, 200, 300}
+	for range 50 {
+		var roads, pieces []Road
+		for range 30 {
+			x, y, from := r.Float64()*3_000, r.Float64()*3_000, r.Float64()*320
+			road := Road{FromCost: from, ToCost: from + r.Float64()*60 - 30}
+			for range 2 + r.IntN(5) {
+				road.Points = append(road.Points, metres(x, y))
+				x, y = x+r.NormFloat64()*40, y+r.NormFloat64()*40
+			}
+			roads = append(roads, road)
+			road.eachPiece(func(l *line) {
+				pieces = append(pieces, Road{[]route.Point{l.From, l.To}, l.FromCost, l.ToCost})
+			})
+			if last := pieces[len(pieces)-1]; last.ToCost != road.ToCost {
+				t.Errorf("a road ends at %v, its last piece at %v", road.ToCost, last.ToCost)
+			}
+		}
+		whole, err1 := Areas(roads, limits, goOn)
+		apart, err2 := Areas(pieces, limits, goOn)
+		if diff := cmp.Diff(apart, whole); diff != "" || err1 != nil || err2 != nil {
+			t.Fatalf("%v, %v: %s", err1, err2, diff)
+		}
+	}
 }
 
 func BenchmarkAreas(b *testing.B) {
@@ -421,9 +459,9 @@ func checkYields(t *testing.T, least int, leastWork time.Duration, work func(Yie
 
 func TestLargeAreasGiveWay(t *testing.T) {
 	t.Parallel()
-	lines := city(1, 180, 200, 0.2, 3_600)
+	roads := roadsOf(city(1, 180, 200, 0.2, 3_600))
 	checkYields(t, 20, 20*time.Millisecond, func(yield Yield) error {
-		_, err := Areas(lines, []float64{900, 1_800, 2_700, 3_600}, yield)
+		_, err := Areas(roads, []float64{900, 1_800, 2_700, 3_600}, yield)
 		return err
 	})
 }

@@ -77,7 +77,9 @@ func (s *shape) bitsOf(piece uint32) uint32 { return s.roads[s.pieceRoads[piece]
 func (l *Layer) Segments() int { return len(l.firstPiece) }
 
 // RoadNumber is the number of a segment's road: segments of the same number have the same Road.
-func (l *Layer) RoadNumber(segment uint32) uint32 { return l.network.shape.pieceRoads[l.firstPiece[segment]] }
+func (l *Layer) RoadNumber(segment uint32) uint32 {
+	return l.network.shape.pieceRoads[l.firstPiece[segment]]
+}
 
 // Road returns the facts of a segment's road. Its texts are copies.
 func (l *Layer) Road(segment uint32) Road {
