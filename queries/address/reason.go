@@ -54,7 +54,7 @@ func (e *Engine) reasonOf(query *Query, found *search.Result, i int, x *search.E
 		return CityContradicted
 	case c.IsContradicted || p.Postcode.Typed != "" && !e.AdmitsPostcode(p.Postcode.Typed, &m.Record):
 		return PostcodeContradicted
-	case !m.isCommuneAlone():
+	case !m.isCommuneAlone() || x.IsNamesake:
 		return StreetAbsent
 	case m.NumberTyped && !m.NumberFound:
 		return NumberAbsent

@@ -119,7 +119,7 @@ func (e *Engine) match(query *Query, found *search.Result, i int) Match {
 		m.Verdict = Exact
 		m.Components.confirm()
 	}
-	isOpen := c.IsDoubted || c.IsContradicted || c.IsAmbiguous || x.IsFromPlace || x.MayBeOther
+	isOpen := c.IsDoubted || c.IsContradicted || c.IsAmbiguous || x.IsFromPlace || x.MayBeOther || x.IsNamesake
 	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !isOpen
 	if !m.IsResolved {
 		m.Reason = e.reasonOf(query, found, i, &x, &m)

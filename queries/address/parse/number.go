@@ -349,7 +349,7 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 		case group.mask()&taken != 0 || group.inParens && len(q.numberGroups) > 1:
 		case group.from >= first && behind == nil && group.from > last && !group.isOwned:
 			behind = group
-		case group.from >= first:
+		case group.from >= first || q.isTiedToType(group.from):
 		case group.isOwned:
 			owned = group
 		default:
@@ -367,6 +367,16 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 		return n
 	}
 	return HouseNumber{}
+}
+
+// isTiedToType reports whether links alone stand between a kind of street and a number, which then belongs to the name of a street:
+// chemin des 4 Roues.
+func (q *Question) isTiedToType(number int) bool {
+	i := number
+	for i > 0 && q.IsLink(i-1) && q.Terms[i].Before&(text.Break|text.Open|text.Close) == 0 {
+		i--
+	}
+	return i > 0 && i < number && q.IsStreetType(i-1) && q.Terms[i].Before&(text.Break|text.Open|text.Close) == 0
 }
 
 // isPlainID says whether a number that a complement owns may be a house number after all: it consists of digits,

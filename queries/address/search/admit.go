@@ -121,7 +121,8 @@ func (s *searcher) isOutsideDivision(c *Candidate) bool {
 // words with the candidate's own place counts only where it reads these words better.
 func (s *searcher) contradicts(m mention, c *Candidate) bool {
 	if m.at&c.place.at != 0 {
-		return s.isBetter(m, c) && (m.at&c.used == 0 || s.hasUnread(c)) && !s.isNamed(c.Commune, m)
+		isApart := m.at&c.used == 0 || s.hasUnread(c) || s.q.Distinctive(c.used)&^m.at == 0 && s.isBinding(m)
+		return s.isBetter(m, c) && isApart && !s.isNamed(c.Commune, m)
 	}
 	hasLate := c.name != vintage.None && c.isLate && c.sim >= boundSim
 	if !s.isBinding(m) || hasLate && !m.isLate {
@@ -157,11 +158,21 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 // borrowsCommune unless the name explains all that was typed, because any other such answer is never certain.
 func (s *searcher) mayTakePlace(m mention, c *Candidate) bool {
 	isAlone, isFull := s.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
+	if m.sim >= literalSim && m.at&c.fuzzy != 0 && !s.isMisspeltThere(m.at&c.fuzzy, c) {
+		return false
+	}
 	if !isAlone && !isFull && !s.opensWithType(c) && c.Street != vintage.None {
 		return false
 	}
 	c.borrowsCommune = c.borrowsCommune || !isFull || c.unread&^s.q.Complement != 0
 	return true
+}
+
+// isMisspeltThere reports whether words that name a commune letter for letter may still be misspelt words of a street: the commune
+// of the street was typed elsewhere, or they stand right next to the others of its name, of which one that tells streets apart was
+// typed as it is.
+func (s *searcher) isMisspeltThere(words parse.Mask, c *Candidate) bool {
+	return c.name != vintage.None && c.sim >= literalSim || c.used == c.contiguous && s.q.Distinctive(c.used&^c.fuzzy&^words) != 0
 }
 
 // isBetter says whether a mention reads the words of the candidate's place better: it has more of them, or the
@@ -298,6 +309,9 @@ func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	}
 	missing := distinctive &^ matched
 	isOtherType := s.hasOtherType(c, words)
+	if isOtherType && s.hasGuessedKind(c) {
+		return false // a kind was typed, and another word is no misspelt one: rue de la Plage
+	}
 	switch {
 	case matched == 0:
 		return s.q.Distinctive(c.otherNames) != 0 && !s.q.HasStreetType(words)
@@ -363,6 +377,19 @@ func (s *searcher) hasOtherType(c *Candidate, words parse.Mask) bool {
 	return types != 0 && !c.used.Has(types.First())
 }
 
+// hasGuessedKind reports whether the kind of a street is read in a misspelt word.
+func (s *searcher) hasGuessedKind(c *Candidate) bool {
+	name := s.v.NameTerms(s.v.StreetName(c.Street))
+	for i := range s.q.Terms {
+		for k := 0; (s.q.Distinctive(c.used & c.fuzzy)).Has(i) && k < name.Len(); k++ {
+			if s.lexicon.sim(i, name.At(k)) > 0 {
+				return text.ClassOf(viewString(s.v.Term(name.At(k)))) == text.StreetType
+			}
+		}
+	}
+	return false
+}
+
 // typedShare is how much of the distinctive words a street holds, in percent. isQualified says whether it lacks a
 // typed qualifier such as "vieux", which makes another name of it. Words that people add or confuse freely count
 // less: titles, held qualifiers, and what may be a misspelt kind of street.
@@ -425,7 +452,17 @@ func (c *Candidate) unreadIn(words parse.Mask) parse.Mask { return words &^ c.us
 // lightWords are words that the street does not hold and that may belong to something else: a phrase, parentheses,
 // what stands before the number, a second street, and unknown words.
 func (s *searcher) lightWords(c *Candidate) parse.Mask {
-	return (s.q.Phrases | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ s.q.Complement
+	return (s.phrases(c) | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ s.q.Complement
+}
+
+// phrases are the words that may name a building. There are none if the only words of the street stand among others of them, because
+// all of them name a street then: clos Jeanne d'Arc.
+func (s *searcher) phrases(c *Candidate) parse.Mask {
+	held := s.q.Distinctive(c.used)
+	if held != 0 && held&^s.q.Phrases == 0 && s.q.Distinctive(s.q.Phrases)&^held != 0 {
+		return 0
+	}
+	return s.q.Phrases
 }
 
 // secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, at a word that says it

@@ -192,6 +192,7 @@ type Explanation struct {
 	IsFromPlace   bool // words of the street also name a commune elsewhere
 	HasUnread     bool // words other than kinds of streets are left that nothing explains
 	MayBeOther    bool // words behind the street, or one that the base has elsewhere, may make another street of it
+	IsNamesake    bool // another street was typed, or none, and this one has a like name
 }
 
 // mostMisspelt is how many letters of a long word may differ from one of the name of the commune.
@@ -238,6 +239,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	x.HasUnread = !s.isExplained(left &^ s.q.StreetTypes(left))
 	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(left)
 	x.Unknown, x.MayBeOther = s.typedWords(strange&^s.q.Complement), s.hasBareTail(c) || c.isRespelt
+	x.IsNamesake = s.isNamesake(c) || c.Street != vintage.None && s.isDivisionAlone()
 	x.Complement = s.q.Typed(aside &^ s.country() &^ s.q.CodeSign)
 	return x
 }

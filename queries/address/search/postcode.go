@@ -131,7 +131,7 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	switch {
 	case p.Code == 0:
 		return noPostcode
-	case of == p.Code || s.isCode(c.Commune) || s.isCited(c.Commune):
+	case of == p.Code || s.isCodeOf(c) || s.isCited(c.Commune):
 		return samePostcode
 	case s.hasPostcode(c.Commune), s.city != nil && s.city.Has(c.Commune), s.isCedex() && of/1000 == p.Code/1000:
 		return cityPostcode
@@ -219,6 +219,11 @@ func (s *searcher) isCode(commune uint32) bool {
 	}
 	code := s.v.Commune(commune).String()
 	return code == p.Corsican || p.Code != 0 && code == PostcodeText(p.Code)
+}
+
+// isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only beside its name.
+func (s *searcher) isCodeOf(c *Candidate) bool {
+	return s.isCode(c.Commune) && (s.postcode == 0 || s.isNamedPlace(c))
 }
 
 // postcodeIsNext says whether term i belongs to the postcode.

@@ -303,6 +303,15 @@ func IsTitle(term string) bool {
 	return false
 }
 
+// IsSettlement reports whether a kind of street is rather one of a place with houses, whose name may be written without it: hameau, lotissement.
+func IsSettlement(term string) bool {
+	switch term {
+	case "lotissement", "residence", "quartier", "hameau", "village", "domaine", "immeuble", "cite", "parc", "zone", "clos", "villa":
+		return true
+	}
+	return false
+}
+
 // IsQualifier reports whether a term before a name makes another name of it: rue du Pont, rue du Vieux Pont.
 func IsQualifier(term string) bool {
 	switch term {
