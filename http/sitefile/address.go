@@ -3,6 +3,7 @@ package sitefile
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +19,7 @@ import (
 func (b *builder) buildAddress() *locations.SiteAddress {
 	country := b.truncate(mapping.Country, b.cleanField(mapping.Country), 60)
 	a := locations.SiteAddress{PostalCode: b.readPostcode(country), City: b.truncate(mapping.City, b.cleanField(mapping.City), 100), InseeCode: b.readInseeCode(), Country: country}
+	b.readPostalTown(&a)
 	line1, line2 := b.buildLines(&a)
 	b.splitCity(&a)
 	line1 = b.splitLine(line1, &a)
@@ -49,9 +51,73 @@ func (b *builder) readPostcode(country string) string {
 		b.recordDoubt(doubtPostcode, column, text)
 		return text
 	case code != text:
-		b.recordMend(clean.PostcodeZero, column, text, code)
+		return b.restorePostcode(column, text, code)
 	}
 	return code
+}
+
+// restorePostcode returns the postcode that four digits were. A spreadsheet takes the zero in front, which is put back unless the commune
+// of the row contradicts it: then the zero at the end is missing, if the commune has such a postcode, and otherwise nobody knows.
+func (b *builder) restorePostcode(column int, text, code string) string {
+	digits, _ := clean.Number(text)
+	if named := b.communesNamed(b.cleanField(mapping.City)); len(digits) == 4 && len(named) > 0 && !haveSuchPostcode(named, code) {
+		switch other := digits + "0"; {
+		case haveSuchPostcode(named, other):
+			code = other
+		case !isOfDepartment(named, code):
+			b.recordDoubt(doubtShortCode, column, text)
+			return text
+		}
+	}
+	b.recordMend(clean.PostcodeZero, column, text, code)
+	return code
+}
+
+// communesNamed returns the communes that have a name. That of a city with arrondissements is the name of those too.
+func (b *builder) communesNamed(name string) []*commune.Commune {
+	table, err := commune.Load()
+	if err != nil || name == "" {
+		return nil
+	}
+	var all []*commune.Commune
+	for _, c := range table.Named(text.Terms(townSuffix.ReplaceAllString(name, ""))) {
+		all = append(append(all, c), table.Children(c.Code)...)
+	}
+	return all
+}
+
+func haveSuchPostcode(communes []*commune.Commune, code string) bool {
+	return slices.ContainsFunc(communes, func(c *commune.Commune) bool { return c.HasPostcode(code) })
+}
+
+// isOfDepartment reports whether a postcode begins as the department of one of some communes: one of CEDEX is no commune's.
+func isOfDepartment(communes []*commune.Commune, code string) bool {
+	return slices.ContainsFunc(communes, func(c *commune.Commune) bool { return c.Department() == commune.DepartmentOf(code) })
+}
+
+// readPostalTown takes postcode and commune from their common column, as far as they have no other.
+func (b *builder) readPostalTown(a *locations.SiteAddress) {
+	whole := b.cleanField(mapping.PostalTown)
+	if whole == "" {
+		return
+	}
+	column := b.columnOf(mapping.PostalTown)
+	code, town, ok := clean.PostalTown(whole)
+	if postcode, isCode := clean.Postcode(whole); !ok && isCode {
+		code, ok = postcode, true
+	} else if !ok && isTown(whole) {
+		town, ok = whole, true
+	}
+	switch {
+	case !ok || utf8.RuneCountInString(town) > 100:
+		b.recordDoubt(doubtPostalTown, column, whole)
+		b.keepInProperties(column, whole)
+	case a.PostalCode != "" && code != "" && a.PostalCode != code:
+		b.keepInProperties(column, whole)
+	default:
+		b.recordMend(mendTownSplit, column, whole, joinWords(code, "|", town))
+		a.PostalCode, a.City = cmp.Or(a.PostalCode, code), cmp.Or(a.City, town)
+	}
 }
 
 func (b *builder) readInseeCode() string {
@@ -200,9 +266,13 @@ func isSameTown(a, b string) bool {
 	return isWhole || len(b) < len(a) && strings.HasPrefix(a, b) && !isTown(b) // a name that was cut
 }
 
-// splitCity splits a commune that holds its postcode too: "75014 PARIS".
+// splitCity splits a commune that holds its postcode too: "75014 PARIS", "Paris (75014)".
 func (b *builder) splitCity(a *locations.SiteAddress) {
 	rest, code, city, ok := splitTown(a.City)
+	if !ok || rest != "" {
+		code, city, ok = clean.PostalTown(a.City)
+		rest = ""
+	}
 	if ok && rest == "" && city != "" && (a.PostalCode == "" || a.PostalCode == code) {
 		b.mended.add(string(mendTownSplit), b.record.Line, string(mapping.City), a.City, joinWords(code, city))
 		a.PostalCode, a.City = code, city

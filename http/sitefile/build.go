@@ -100,7 +100,11 @@ func (b *builder) value(column int) record.Value {
 	if column >= len(b.record.Values) {
 		return record.Value{}
 	}
-	return b.record.Values[column]
+	v := b.record.Values[column]
+	if b.mapping.IsQuoted[column] && !b.mapping.IsExport {
+		v.Text, _ = mapping.Unquote(strings.TrimSpace(v.Text))
+	}
+	return v
 }
 
 // addressFields are the fields that come from one place: a row whose own columns say a part of its address takes none from others.

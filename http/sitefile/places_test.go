@@ -64,3 +64,101 @@ func TestARowOfTotalsIsNoPlace(t *testing.T) {
 		}
 	}
 }
+
+// contentOf is the JSON of the only site of a file, or of the one with the id 1.
+func contentOf(t *testing.T, file string) string {
+	t.Helper()
+	for _, line := range describeSites(t, mustRead(t, []byte(file), sitefile.Options{})) {
+		if text, ok := strings.CutPrefix(line, "1 "); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+func TestHouseNumbersOfAColumnOfTheirOwnAreNotLost(t *testing.T) {
+	t.Parallel()
+	for _, names := range []string{"N°;Voie", "N° ;Rue", "Numéro;Adresse", "n;libellé voie", "Num;Nom de la voie", "No;Rue"} {
+		file := "id;nom;" + names + ";CP;Ville\n1;A;4;Rue de l'Épine;48000;Mende\n2;B;17;Rue Haute;48000;Mende\n3;C;9;Rue Basse;48000;Mende\n4;D;128;Le Bourg;48000;Mende\n"
+		if got, want := contentOf(t, file), `"ligne_1":"4 Rue de l'Épine"`; !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", names, got, want)
+		}
+	}
+	rows := "id;nom;N°;Rue\n1;A;101;Rue de l'Épine\n2;B;102;Rue Haute\n3;C;105;Rue Basse\n4;D;107;Le Bourg\n" // they count the rows, with gaps
+	if got := contentOf(t, rows); !strings.Contains(got, `"ligne_1":"Rue de l'Épine"`) || !strings.Contains(got, `"N°":"101"`) {
+		t.Errorf("row numbers: got %s", got)
+	}
+}
+
+func TestAPostcodeAndItsTownInOneColumnAreRead(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"CP VILLE", "CP/Ville", "Code postal / Ville", "cp_ville", "CP - Commune", "Code postal et commune", "cpville", "codepostal_ville", "Ville (CP)", "Ville / CP", "CP+Ville",
+		"CP Localité", "code postal", "Ville", "ligne acheminement", "Localisation du lieu"} {
+		for _, cell := range []string{"48000 Mende", "48000 - Mende", "Mende (48000)", "Mende 48000", "48000, Mende"} {
+			file := "id;nom;adresse;" + name + "\n1;A;3 rue Haute;" + cell + "\n2;B;4 rue Haute;" + strings.ReplaceAll(strings.ReplaceAll(cell, "48000", "48400"), "Mende", "Florac Trois Rivières") + "\n"
+			if got, want := contentOf(t, file), `{"nom":"A","adresse":{"ligne_1":"3 rue Haute","code_postal":"48000","commune":"Mende"}}`; got != want {
+				t.Errorf("%s, %s: got %s", name, cell, got)
+			}
+		}
+	}
+	i := mustRead(t, []byte("id;nom;cp_ville\n1;A;48000 Mende\n2;B;48400 Florac Trois Rivières\n3;C;Espagne ?\n"), sitefile.Options{})
+	if len(i.Doubts) != 1 || !strings.Contains(describeSites(t, i)[2], `"cp_ville":"Espagne ?"`) {
+		t.Errorf("a cell that is neither: %+v, %s", i.Doubts, describeSites(t, i))
+	}
+}
+
+func TestCodesUnderTheNamesThatPortalsGiveThem(t *testing.T) {
+	t.Parallel()
+	got := contentOf(t, "id;nom;adresse;c_post_code;c_com_code;l_com_name\n1;A;3 rue Haute;48000;48095;Mende\n2;B;4 rue Haute;48400;48061;Florac Trois Rivières\n")
+	if want := `"adresse":{"ligne_1":"3 rue Haute","code_postal":"48000","commune":"Mende","code_insee":"48095"}`; !strings.Contains(got, want) {
+		t.Errorf("got %s", got)
+	}
+	for _, name := range []string{"dept", "Dépt", "nom_dept", "département", "dpt", "libelle_dept"} {
+		got := contentOf(t, "id;nom;"+name+"\n1;A;Lozère\n2;B;Paris\n3;C;Lot\n4;D;Paris\n5;E;Paris\n6;F;Paris\n7;G;Paris\n8;H;Paris\n9;I;Paris\n10;J;Paris\n11;K;Paris\n12;L;Paris\n")
+		if strings.Contains(got, `"commune"`) {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
+func TestAColumnThatDoesNotHoldWhatItsNameSaysIsSaid(t *testing.T) {
+	t.Parallel()
+	i := mustRead(t, []byte("id;nom;code postal;telephone\n1;A;Nord;oui\n2;B;Sud;non\n"), sitefile.Options{})
+	notes := strings.Join(i.Notes(), "\n")
+	for _, want := range []string{`"code postal"`, "code_postal", `"telephone"`} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("%s is not in %s", want, notes)
+		}
+	}
+}
+
+func TestApostrophesBeforeNumbersAreTakenOffWhereAllCellsHaveOne(t *testing.T) {
+	t.Parallel()
+	got := contentOf(t, "Id;Name;Address1;Zip;Phone\n1;A;3 rue Haute;'01000;'+33466651234\n2;B;4 rue Haute;'48000;\n")
+	if want := `{"nom":"A","adresse":{"ligne_1":"3 rue Haute","code_postal":"01000"},"telephone":"+33466651234"}`; got != want {
+		t.Errorf("got %s", got)
+	}
+	got = contentOf(t, "id;nom;note\n1;A;'7 jours sur 7\n2;B;le 12\n")
+	if !strings.Contains(got, `'7 jours`) {
+		t.Errorf("an apostrophe of a text: got %s", got)
+	}
+	i := mustRead(t, []byte("id;nom\n'001;A\n'002;B\n"), sitefile.Options{})
+	if ids := describeSites(t, i); !strings.HasPrefix(ids[0], "001 ") || !strings.Contains(strings.Join(i.Notes(), "\n"), "apostrophe") {
+		t.Errorf("ids: %s, %+v", ids, i.Mended)
+	}
+}
+
+func TestAFourDigitPostcodeIsMendedAsItsCommuneSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ cell, city, want string }{
+		{"1000", "Bourg-en-Bresse", "01000"}, {"1000", "", "01000"}, {"6000", "NICE", "06000"}, {"6300", "Nice", "06300"},
+		{"8520", "Fontenay-le-Comte", "85200"}, {"8520", "Jard-sur-Mer", "8520"}, {"8520", "", "08520"}, {"8540", "Moutiers-les-Mauxfaits", "8540"},
+		{"4400", "Nantes", "44000"}, {"8500", "La Roche-sur-Yon", "85000"}, {"1000", "Lons-le-Nulle-Part", "01000"},
+	} {
+		i := mustRead(t, []byte("id;nom;code postal;ville\n1;A;"+c.cell+";"+c.city+"\n"), sitefile.Options{})
+		got := i.Sites[0].Content.Address.PostalCode
+		if got != c.want || got == c.cell && len(i.Doubts) == 0 {
+			t.Errorf("%s %s: got %s, want %s; %+v", c.cell, c.city, got, c.want, i.Doubts)
+		}
+	}
+}

@@ -84,6 +84,8 @@ const (
 	doubtWebsite      = "not read as the address of a web site, kept in proprietes"
 	doubtPostcode     = "not a French postcode, stored as it stands"
 	doubtLongPostcode = "not a postcode, kept in proprietes"
+	doubtPostalTown   = "not read as a postcode and a commune, kept in proprietes"
+	doubtShortCode    = "a postcode of four digits that its commune contradicts, stored as it stands"
 	doubtManyTags     = "more than 50 tags, kept in proprietes"
 	doubtInsee        = "not an INSEE code, kept in proprietes"
 	doubtPosition     = "not read as a position"
@@ -201,6 +203,17 @@ func (i *Import) Notes() []string {
 	if id := i.Mapping.ID; id.IsLikeOne {
 		add(true, "external_id is the column %q: it is called like an id, and no value comes twice; --id names another", i.Mapping.Columns[id.Column])
 	}
+	for _, m := range i.Mapping.Misnamed {
+		name := i.Mapping.Columns[m.Column]
+		add(true, "the column %q is called like %s, and most of it does not look like one: it is kept in proprietes; --map '%s=%s' takes it all the same", name, m.Field, m.Field, name)
+	}
+	quoted := 0
+	for _, is := range i.Mapping.IsQuoted {
+		if is && !i.Mapping.IsExport {
+			quoted++
+		}
+	}
+	add(quoted > 0, "%d columns have an apostrophe before every number, which is taken off", quoted)
 	add(info.TitleRows > 0, "%d rows above the names of the columns are passed over", info.TitleRows)
 	add(info.SecondHeaderLine > 0, "line %d is a second row of names and is passed over", info.SecondHeaderLine)
 	add(len(info.SkippedSheets) > 0, "sheets without names of columns are passed over: %s", strings.Join(info.SkippedSheets, ", "))

@@ -36,6 +36,30 @@ func Postcode(s string) (code string, ok bool) {
 	return code, "01" <= code[:2] && code[:2] <= "98" && code[:2] != "96"
 }
 
+var (
+	postcodeFirst = regexp.MustCompile(`^(?:F-?\s?)?(\d{2} ?\d{3})\s*[-–,;:/|]*\s*(\pL.*)$`)
+	postcodeLast  = regexp.MustCompile(`^(\pL.*?)[\s,;:/|–-]*\(?\s*(?:F-?\s?)?(\d{2} ?\d{3})\s*\)?$`)
+)
+
+// PostalTown splits a text that is a postcode and a town, in one order or the other: 48000 Mende, Mende (48000).
+func PostalTown(s string) (code, town string, ok bool) {
+	s = strings.TrimSpace(s)
+	if m := postcodeFirst.FindStringSubmatch(s); m != nil {
+		code, town = m[1], m[2]
+	} else if m := postcodeLast.FindStringSubmatch(s); m != nil {
+		code, town = m[2], m[1]
+	} else {
+		return "", "", false
+	}
+	if code, ok = Postcode(code); !ok || strings.ContainsAny(town, "0123456789") && !townNumber.MatchString(town) {
+		return "", "", false
+	}
+	return code, strings.TrimSpace(town), true
+}
+
+// townNumber is what may be a number behind a town: an arrondissement, or that of a CEDEX.
+var townNumber = regexp.MustCompile(`(?i)^\PN+\s(cedex\s\d{1,2}|\d{1,2}(e|er|ème|eme)?)( arrondissement)?$`)
+
 // InseeCode reads the INSEE code of a commune: 48095, 1004 for 01004, 2a004 for 2A004.
 func InseeCode(s string) (string, bool) {
 	m := inseePattern.FindStringSubmatch(strings.ToUpper(dropSpaces(s)))

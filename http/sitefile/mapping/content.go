@@ -29,6 +29,8 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 		return atLeast(0.5, isText) && !atLeast(0.5, isFlag)
 	case PostalCode: // of another country it has digits, and few signs
 		return atLeast(0.5, isPostcode) || !isWeak && atLeast(0.7, func(v sample) bool { return countDigits(v.text) > 0 && isShort(10)(v) })
+	case PostalTown:
+		return atLeast(0.5, isPostalTown)
 	case Tags:
 		return !atLeast(0.3, func(v sample) bool { return v.isJSON && strings.ContainsRune(v.text, '{') })
 	case InseeCode:
@@ -72,6 +74,7 @@ var contentFields = []struct {
 	{Phone, 0.9, isPhoneAsWritten},
 	{Website, 0.9, isWebsiteAsWritten},
 	{PostalCode, 0.95, isPostcodeOnly},
+	{PostalTown, 0.9, isPostalTown},
 	{Line1, 0.6, isStreetLine},
 	{City, 0.9, isCommune},
 	{Hours, 0.8, isWeek},
@@ -81,7 +84,7 @@ var contentFields = []struct {
 // a column of fax numbers is full of telephones.
 func (s *guesser) matchByContent() {
 	for _, kind := range contentFields {
-		if _, known := s.m.Find(kind.field); known || kind.field == Line1 && s.hasStreet() {
+		if _, known := s.m.Find(kind.field); known || kind.field == Line1 && s.hasStreet() || kind.field == PostalTown && s.hasPostalCode() {
 			continue
 		}
 		best := -1
@@ -102,13 +105,18 @@ func (s *guesser) matchByContent() {
 	}
 }
 
+func (s *guesser) hasPostalCode() bool {
+	_, has := s.m.Find(PostalCode)
+	return has
+}
+
 func (s *guesser) hasStreet() bool {
 	_, has := s.m.Find(StreetName)
 	return has
 }
 
 // contraryWords are words of names that speak against every field that content shows: what is theirs is not the row's own.
-const contraryWords = "fax siege mere departement dep region photo photos image logo video picto facebook instagram twitter wikipedia wikidata source siren siret siege gestionnaire exploitant operateur amenageur proprietaire date maj contact2 academie canton epci credit licence license attribution commons"
+const contraryWords = "fax siege mere departement dep dept depts dpt departements region photo photos image logo video picto facebook instagram twitter wikipedia wikidata source siren siret siege gestionnaire exploitant operateur amenageur proprietaire date maj contact2 academie canton epci credit licence license attribution commons"
 
 // contradictsName reports whether a column is called after something else than a field.
 func contradictsName(name string, f Field) bool {
@@ -129,6 +137,15 @@ func contradictsName(name string, f Field) bool {
 func isPostcodeOnly(v sample) bool {
 	table, err := commune.Load()
 	return err == nil && isPostcodeAsWritten(v) && len(table.ByPostcode(v.text)) > 0
+}
+
+// isPostalTown reports whether a value is a postcode and the town that it serves, in one order or the other.
+func isPostalTown(v sample) bool {
+	if v.isJSON {
+		return false
+	}
+	_, town, ok := clean.PostalTown(v.text)
+	return ok && town != ""
 }
 
 // isInseeCodeOnly reports whether a value is an INSEE code, whether it is a postcode too or not.

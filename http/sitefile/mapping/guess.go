@@ -33,6 +33,7 @@ func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
 	s.m.Targets = make([]Target, len(p.Columns))
 	for _, c := range p.Columns {
 		s.m.Columns = append(s.m.Columns, c.Column.Name)
+		s.m.IsQuoted = append(s.m.IsQuoted, c.quoted > 0 && c.quoted == c.Filled)
 	}
 	s.applyGiven()
 	if s.m.IsExport = s.isExport(); s.m.IsExport {
@@ -50,6 +51,7 @@ func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
 		s.addFallbacks()
 	}
 	s.nameProperties()
+	s.findMisnamed()
 	return s.m, s.obstacles
 }
 
@@ -174,7 +176,7 @@ func (s *guesser) leaveOutEmpty() {
 
 // fieldOrder is the order in which fields choose their columns. Those that few columns fit come first.
 var fieldOrder = []Field{
-	IDBan, Lat, Lon, Pair, Shape, X, Y, Email, HouseNumber, Suffix, StreetType, PostalCode, InseeCode, City, Country, Line2, Line1, StreetName,
+	IDBan, Lat, Lon, Pair, Shape, X, Y, Email, HouseNumber, Suffix, StreetType, PostalTown, PostalCode, InseeCode, City, Country, Line2, Line1, StreetName,
 	Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday, Hours, Phone, Website, Tags, Properties, bareNumber, Name,
 }
 
@@ -224,6 +226,26 @@ func (s *guesser) addFallbacks() {
 	}
 }
 
+// expectedFields are the fields whose columns people look for in what an import stored.
+var expectedFields = []Field{Name, Line1, PostalCode, City, InseeCode, Lat, Lon, Phone, Email, Website, Hours}
+
+// findMisnamed finds the columns that are called exactly after a field and do not hold it. If another column holds the field, nothing is
+// missing.
+func (s *guesser) findMisnamed() {
+	for _, f := range expectedFields {
+		_, isFound := s.m.Find(f)
+		_, isParted := s.m.Find(PostalTown)
+		if isFound || s.m.IsExport || isParted && (f == PostalCode || f == City) || len(s.m.Positions) > 0 && (f == Lat || f == Lon) {
+			continue
+		}
+		for i, c := range s.profile.Columns {
+			if rank, ok := c.rankFor(f); ok && rank < variantPenalty && s.m.Targets[i].Property != "" && s.m.Targets[i].Evidence != ByUser && !fits(f, c, false) {
+				s.m.Misnamed = append(s.m.Misnamed, Misnamed{i, f})
+			}
+		}
+	}
+}
+
 // hasExactField reports whether a column is called exactly after a field that its content agrees with. Another column may have that
 // field already; this one holds no other.
 func (c *Stats) hasExactField() bool {
@@ -254,8 +276,8 @@ func (s *guesser) assignIfFuller(f Field, column int) {
 	s.assign(column, f, ByName)
 }
 
-// decideBareNumber makes a column called only "number" the house number where there is a street whose lines rarely begin with one,
-// and where the numbers repeat, or a suffix or the type of the street stands beside them: those of rows do not.
+// decideBareNumber makes a column called only "number" the house number if there is a street whose lines rarely begin with one, unless the
+// numbers rise from row to row, as those of rows do, and no suffix or type of street stands next to them.
 func (s *guesser) decideBareNumber() {
 	column, ok := s.m.Find(bareNumber)
 	if !ok {
@@ -275,8 +297,8 @@ func (s *guesser) decideBareNumber() {
 	}
 	_, hasSuffix := s.m.Find(Suffix)
 	_, hasType := s.m.Find(StreetType)
-	repeats := c.distinctShare() < 0.999 || len(c.samples) < 3 || hasSuffix || hasType
-	if hasStreet && repeats && s.profile.Columns[street].share(isHouseNumberBefore) < 0.3 {
+	isOfRows := c.isRising && c.Filled > 2 && !hasSuffix && !hasType
+	if hasStreet && !isOfRows && s.profile.Columns[street].share(isHouseNumberBefore) < 0.3 {
 		s.assign(column, HouseNumber, ByName)
 	}
 }

@@ -47,9 +47,10 @@ const (
 	Suffix      Field = "rep"
 	StreetType  Field = "type_voie"
 	StreetName  Field = "nom_voie"
-	Pair        Field = "lat_lon"   // both coordinates in one column
-	Shape       Field = "geometrie" // WKT or GeoJSON
-	X           Field = "x"         // metres of a projection
+	Pair        Field = "lat_lon"    // both coordinates in one column
+	PostalTown  Field = "cp_commune" // postcode and commune in one column
+	Shape       Field = "geometrie"  // WKT or GeoJSON
+	X           Field = "x"          // metres of a projection
 	Y           Field = "y"
 	Monday      Field = "lundi"
 	Tuesday     Field = "mardi"
@@ -128,10 +129,18 @@ type Mapping struct {
 	Targets   []Target // of each column
 	Positions []Position
 	ID        ID
-	IsExport  bool // the file was exported by lieudit: its values are exact and are not mended
+	Misnamed  []Misnamed
+	IsQuoted  []bool // of each column: all its values begin with an apostrophe that keeps them texts in a spreadsheet
+	IsExport  bool   // the file was exported by lieudit: its values are exact and are not mended
 
 	// IsFlatExport: the members of the address are columns of an export, as in its CSV.
 	IsFlatExport bool
+}
+
+// Misnamed is a column that is called exactly after a field which no column holds, and whose content is something else.
+type Misnamed struct {
+	Column int
+	Field  Field
 }
 
 // ColumnKeys tell the columns of a file apart: the name of each, with #2 behind it for the second one of the same name.
@@ -162,7 +171,7 @@ func (m *Mapping) Find(f Field) (int, bool) {
 func FieldNames() []string {
 	return []string{
 		"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon", "horaires", "telephone", "email", "site_web", "tags",
-		"proprietes", "numero", "rep", "type_voie", "nom_voie", "lat_lon", "geometrie", "x", "y",
+		"proprietes", "numero", "rep", "type_voie", "nom_voie", "cp_commune", "lat_lon", "geometrie", "x", "y",
 		"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche",
 	}
 }

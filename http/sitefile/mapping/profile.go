@@ -32,7 +32,9 @@ type Stats struct {
 
 	previous   int  // the last value, while the column counts its rows
 	isCounting bool // every value is a whole number and one more than the one before
+	isRising   bool // every value is a whole number and more than the one before
 
+	quoted     int // values that begin with an apostrophe and a digit or a sign, as shops and spreadsheets export numbers
 	isIDLike   bool
 	isTooLong  bool           // for an id
 	firstLine  map[string]int // of each value, where isIDLike
@@ -103,6 +105,10 @@ func (s *Stats) observe(v record.Value, line int) {
 		return
 	}
 	s.Filled++
+	if bare, ok := Unquote(text); ok {
+		s.quoted++
+		text = bare
+	}
 	switch {
 	case len(s.samples) < maxSamples:
 		s.samples = append(s.samples, newSample(text, v))
@@ -113,6 +119,7 @@ func (s *Stats) observe(v record.Value, line int) {
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
 	s.isCounting = err == nil && (s.Filled == 1 || s.isCounting && n == s.previous+1)
+	s.isRising = err == nil && (s.Filled == 1 || s.isRising && n > s.previous)
 	s.previous = n
 	if !s.isIDLike {
 		return
@@ -123,6 +130,14 @@ func (s *Stats) observe(v record.Value, line int) {
 	} else if len(s.repeated) < maxRepeated {
 		s.repeated = append(s.repeated, Repeated{text, first, line})
 	}
+}
+
+// Unquote takes the apostrophe off a text that keeps a spreadsheet from reading a number: '01000, '+33466651234.
+func Unquote(text string) (bare string, ok bool) {
+	if len(text) > 1 && text[0] == '\'' && (text[1] == '+' || '0' <= text[1] && text[1] <= '9') {
+		return text[1:], true
+	}
+	return text, false
 }
 
 // Examples is a value of each column, "" where it is empty.
