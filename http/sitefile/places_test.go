@@ -101,6 +101,9 @@ func TestAPostcodeAndItsTownInOneColumnAreRead(t *testing.T) {
 			}
 		}
 	}
+	if got := contentOf(t, "id;nom;ligne\n1;A;A01842\n2;B;C48000\n3;C;B75001\n"); strings.Contains(got, "adresse") {
+		t.Errorf("codes of lines: got %s", got)
+	}
 	i := mustRead(t, []byte("id;nom;cp_ville\n1;A;48000 Mende\n2;B;48400 Florac Trois Rivières\n3;C;Espagne ?\n"), sitefile.Options{})
 	if len(i.Doubts) != 1 || !strings.Contains(describeSites(t, i)[2], `"cp_ville":"Espagne ?"`) {
 		t.Errorf("a cell that is neither: %+v, %s", i.Doubts, describeSites(t, i))

@@ -37,8 +37,8 @@ func Postcode(s string) (code string, ok bool) {
 }
 
 var (
-	postcodeFirst = regexp.MustCompile(`^(?:F-?\s?)?(\d{2} ?\d{3})\s*[-–,;:/|]*\s*(\pL.*)$`)
-	postcodeLast  = regexp.MustCompile(`^(\pL.*?)[\s,;:/|–-]*\(?\s*(?:F-?\s?)?(\d{2} ?\d{3})\s*\)?$`)
+	postcodeFirst = regexp.MustCompile(`^(?:F-?\s?)?(\d{2} ?\d{3})[\s,;:/|–-]+(\pL.*)$`)
+	postcodeLast  = regexp.MustCompile(`^(\pL.*?)(?:[\s,;:/|–-]+\(?|\()\s*(?:F-?\s?)?(\d{2} ?\d{3})\s*\)?$`)
 )
 
 // PostalTown splits a text that is a postcode and a town, in one order or the other: 48000 Mende, Mende (48000).

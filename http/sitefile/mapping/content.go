@@ -74,7 +74,7 @@ var contentFields = []struct {
 	{Phone, 0.9, isPhoneAsWritten},
 	{Website, 0.9, isWebsiteAsWritten},
 	{PostalCode, 0.95, isPostcodeOnly},
-	{PostalTown, 0.9, isPostalTown},
+	{PostalTown, 0.9, isPostalTownOnly},
 	{Line1, 0.6, isStreetLine},
 	{City, 0.9, isCommune},
 	{Hours, 0.8, isWeek},
@@ -146,6 +146,15 @@ func isPostalTown(v sample) bool {
 	}
 	_, town, ok := clean.PostalTown(v.text)
 	return ok && town != ""
+}
+
+// isPostalTownOnly reports whether a value is a postcode and the name of a commune.
+func isPostalTownOnly(v sample) bool {
+	if v.isJSON {
+		return false
+	}
+	_, town, ok := clean.PostalTown(v.text)
+	return ok && isCommune(sample{text: town})
 }
 
 // isInseeCodeOnly reports whether a value is an INSEE code, whether it is a postcode too or not.
