@@ -12,9 +12,13 @@ import (
 )
 
 const (
-	// accessRange is how much farther than the best access another may be, in metres, with its penalties.
+	// accessRange is how much farther than the best access another may be, in metres, with its penalties, on a road that meets
+	// the road of an access at a junction as near.
 	accessRange = 25
-	// apartRange is the same for two roads that are apart though they lie next to each other, or above each other.
+	// likeRange is the same for a road that does not meet it: positions are a few metres wrong. Who stands between a street and
+	// the one behind the houses, or below the cliff, does not choose between them.
+	likeRange = 5
+	// apartRange is the same for two roads that are apart, whether or not they meet.
 	apartRange = 3
 	// junctionRange is how near a junction an access is at the junction, in metres along the road: positions are rounded.
 	junctionRange = 1
@@ -32,9 +36,16 @@ type nearRoad struct {
 	cost      float64   // metres to the access, and its penalties
 	edges     [2]uint32 // forward and backward; graph.None where closed
 	fraction  float64   // of the segment, up to the access
+	ends      [2]end    // of the segment
 	junction  uint32    // at which the access is, or noJunction
 	isMain    bool      // the main part of the network can be reached from it, and it from there
 	isThrough bool
+}
+
+// end is a junction where a road ends, and how far along the road it is from the access, in metres.
+type end struct {
+	junction uint32
+	distance float64
 }
 
 func (r *nearRoad) isTwoWay() bool { return r.edges[0] != graph.None && r.edges[1] != graph.None }
@@ -101,18 +112,32 @@ func (f *nearRoads) ofMain() *nearRoads {
 	return main
 }
 
-// within are the roads whose cost is about the least.
+// within are the roads that may serve the bound as well as the one of the least cost.
 func (f *nearRoads) within(least float64) (near []nearRoad) {
-	for _, r := range f.roads {
-		most := least + accessRange
-		if f.roads[0].isApartFrom(&r) {
+	for i := range f.roads {
+		r, most := &f.roads[i], least+likeRange
+		if f.roads[0].isApartFrom(r) {
 			most = least + apartRange
+		} else if slices.ContainsFunc(near, r.meets) {
+			most = least + accessRange
 		}
 		if r.cost <= most {
-			near = append(near, r)
+			near = append(near, *r)
 		}
 	}
 	return near
+}
+
+// meets reports whether two roads meet at a junction that is as near to both accesses as accesses are to each other.
+func (r *nearRoad) meets(other nearRoad) bool {
+	for _, a := range r.ends {
+		for _, b := range other.ends {
+			if a.junction == b.junction && max(a.distance, b.distance) <= accessRange {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isApartFrom reports whether nobody steps from one road onto the other: from a motorway, a ramp, a bridge or out of a tunnel onto the
@@ -149,30 +174,29 @@ func (m *modeEngine) newNearRoad(h network.Hit, access route.Access) nearRoad {
 			continue
 		}
 		connection |= m.graph.Connection[edge]
-		if r.junction == noJunction {
-			r.junction = m.junctionAt(edge, h.Fraction, direction == backward)
-		}
+		r.ends = m.endsOf(edge, h.Fraction, direction == backward)
 	}
-	if r.junction != noJunction {
-		m.moveToEnd(&r, h)
+	for _, e := range r.ends {
+		if e.distance <= junctionRange && r.junction == noJunction {
+			r.junction = e.junction
+			m.moveToEnd(&r, h)
+		}
 	}
 	r.isMain = connection == graph.ReachesMain|graph.IsReachedFromMain
 	return r
 }
 
-// junctionAt is the junction at a fraction of a segment, of which an edge is given; noJunction between junctions.
-func (m *modeEngine) junctionAt(edge uint32, fraction float64, isBackward bool) uint32 {
-	ends, length := [2]uint32{m.graph.Tail[edge], m.graph.Head[edge]}, metres(m.graph.Distance[edge])
+// endsOf are the ends of a segment around a fraction of it, the nearer one first. An edge of the segment is given.
+func (m *modeEngine) endsOf(edge uint32, fraction float64, isBackward bool) [2]end {
+	junctions, length := [2]uint32{m.graph.Tail[edge], m.graph.Head[edge]}, metres(m.graph.Distance[edge])
 	if isBackward {
+		junctions[0], junctions[1] = junctions[1], junctions[0]
+	}
+	ends := [2]end{{junctions[0], fraction * length}, {junctions[1], (1 - fraction) * length}}
+	if ends[1].distance < ends[0].distance {
 		ends[0], ends[1] = ends[1], ends[0]
 	}
-	switch {
-	case fraction < 0.5 && fraction*length <= junctionRange:
-		return ends[0]
-	case fraction >= 0.5 && (1-fraction)*length <= junctionRange:
-		return ends[1]
-	}
-	return noJunction
+	return ends
 }
 
 // moveToEnd moves an access that is next to a junction there.

@@ -295,6 +295,15 @@ BC Rue Descente | oneway=yes
 AB Rue de l'Équerre
 ADC Rue du Détour
 
+# terrace 50 20
+0---A-----------------B
+    C-----------------D
+
+0A Rue de la Falaise
+AB Rue d'en Haut
+CD Rue d'en Bas
+BD Rampe de la Falaise
+
 # banned
 0---A------B------E
            |

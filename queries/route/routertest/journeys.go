@@ -67,6 +67,7 @@ var journeys = []journey{
 	{rule: "the motorway is closed to bicycles", quarter: "motorway", mode: route.Bike, stops: "0A BE", path: "A B"},
 	{rule: "a bound at a corner is left by any of its roads", quarter: "cornerout", stops: "AB@100.5 0A", path: "B A"},
 	{rule: "a bound on a junction is left by any of its roads", quarter: "cornerout", stops: "B 0A", path: "A"},
+	{rule: "of roads side by side that do not meet a bound is on its own", quarter: "terrace", stops: "0A CD@10", path: "A B D"},
 	{rule: "a bound on a junction is left by a road onto which no turn leads", quarter: "banned", stops: "B BE@90"},
 	{rule: "the fastest way may be longer", quarter: "slow", stops: "0A BE", path: "A D C B"},
 	{rule: "the shortest way may be slower", quarter: "slow", least: route.Shortest, stops: "0A BE", path: "A B"},
