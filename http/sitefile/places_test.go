@@ -165,3 +165,59 @@ func TestAFourDigitPostcodeIsMendedAsItsCommuneSays(t *testing.T) {
 		}
 	}
 }
+
+// publishedHeaders are the header lines of official registers, as they publish them, with a row and what is to become of it.
+var publishedHeaders = map[string]struct {
+	header, row, address string
+	kept                 []string // texts of the rest of the site
+}{
+	"RNA Waldec": {
+		"id;id_ex;siret;rup_mi;gestion;date_creat;date_decla;date_publi;date_disso;nature;groupement;titre;titre_court;objet;objet_social1;objet_social2;adrs_complement;adrs_numvoie;adrs_repetition;adrs_typevoie;adrs_libvoie;adrs_distrib;adrs_codeinsee;adrs_codepostal;adrs_libcommune;adrg_declarant;adrg_complemid;adrg_complemgeo;adrg_libvoie;adrg_distrib;adrg_codepostal;adrg_achemine;adrg_pays;dir_civilite;siteweb;publiweb;observation;position;maj_time",
+		"W481000001;0481001234;;;48SP;1990-01-01;2001-02-03;1990-01-20;0001-01-01;D;S;LES AMIS DU PONT;AMIS;protéger;11000;0;Bât A;4;B;RUE;DE L'EPINE;_;48095;48000;Mende;MME X;;;9 RUE BASSE;;75011;PARIS;FRANCE;PM;amis.exemple.fr;1;;A;2020-01-01 10:00:00",
+		`{"ligne_1":"4 B RUE DE L'EPINE","ligne_2":"Bât A","code_postal":"48000","commune":"Mende","code_insee":"48095"}`,
+		[]string{`"nom":"LES AMIS DU PONT"`, `"id_ex":"0481001234"`, `"adrg_codepostal":"75011"`, `"site_web":"https://amis.exemple.fr"`},
+	},
+	"RNA import": {
+		"id;id_ex;siret;gestion;date_creat;date_publi;nature;groupement;titre;objet;objet_social1;objet_social2;adr1;adr2;adr3;adrs_codepostal;libcom;adrs_codeinsee;dir_civilite;siteweb;observation;position;rup_mi;maj_time",
+		"481S0001;0481009999;;481S;1990-01-01;;D;;CHASSE;chasser;1;0;4 RUE HAUTE;MAIRIE;;48000;MENDE;48095;;;;A;;2010-01-01",
+		`{"ligne_1":"4 RUE HAUTE","ligne_2":"MAIRIE","code_postal":"48000","commune":"MENDE","code_insee":"48095"}`,
+		[]string{`"nom":"CHASSE"`, `"id_ex":"0481009999"`},
+	},
+	"RPPS": {
+		"Type d'identifiant PP|Identifiant PP|Identification nationale PP|Code civilité d'exercice|Libellé civilité d'exercice|Code civilité|Libellé civilité|Nom d'exercice|Prénom d'exercice|Code profession|Libellé profession|Code catégorie professionnelle|Libellé catégorie professionnelle|Code type savoir-faire|Libellé type savoir-faire|Code savoir-faire|Libellé savoir-faire|Code mode exercice|Libellé mode exercice|Numéro SIRET site|Numéro SIREN site|Numéro FINESS site|Numéro FINESS établissement juridique|Identifiant technique de la structure|Raison sociale site|Enseigne commerciale site|Complément destinataire (coord. structure)|Complément point géographique (coord. structure)|Numéro Voie (coord. structure)|Indice répétition voie (coord. structure)|Code type de voie (coord. structure)|Libellé type de voie (coord. structure)|Libellé Voie (coord. structure)|Mention distribution (coord. structure)|Bureau cedex (coord. structure)|Code postal (coord. structure)|Code commune (coord. structure)|Libellé commune (coord. structure)|Code pays (coord. structure)|Libellé pays (coord. structure)|Téléphone (coord. structure)|Téléphone 2 (coord. structure)|Télécopie (coord. structure)|Adresse e-mail (coord. structure)|Code Département (structure)|Libellé Département (structure)|Ancien identifiant de la structure|Autorité d'enregistrement|Code secteur d'activité|Libellé secteur d'activité",
+		"8|10000000001|810000000001|DR|Docteur|M|Monsieur|DUPONT|JEAN|10|Médecin|C|Civil|S|Spécialité|SM26|Médecine générale|L|Libéral|||||C1000|CABINET DU PONT||||4|B|R|Rue|DE L'EPINE||48000 MENDE|48000|48095|Mende|99000|France|0466651234|0612345678||jean@exemple.fr|48|Lozère||CNOM/CNOM|SA07|Cabinet individuel",
+		`{"ligne_1":"4 B Rue DE L'EPINE","code_postal":"48000","commune":"Mende","code_insee":"48095","pays":"France"}`,
+		[]string{`"nom":"CABINET DU PONT"`, `"telephone":"+33466651234"`, `"email":"jean@exemple.fr"`, `"Code type de voie (coord. structure)":"R"`},
+	},
+	"FINESS": {
+		"structureet;nofinesset;nofinessej;rs;rslongue;complrs;compldistrib;numvoie;typvoie;voie;compvoie;lieuditbp;commune;departement;libdepartement;ligneacheminement;telephone;telecopie;categetab;libcategetab;categagretab;libcategagretab;siret;codeape;codemft;libmft;codesph;libsph;dateouv;dateautor;datemaj;numuai",
+		"structureet;480000001;480000002;CH MENDE;CENTRE HOSPITALIER DE MENDE;;;4;R;DE L EPINE;B;;095;48;LOZERE;48000 MENDE;466494949;;355;CH;1102;CH;;8610Z;03;ARS;1;Public;1970-01-01;1970-01-01;2020-01-01;",
+		`{"ligne_1":"4 B R DE L EPINE","code_postal":"48000","commune":"MENDE"}`,
+		[]string{`"nom":"CENTRE HOSPITALIER DE MENDE"`, `"commune":"095"`},
+	},
+	"Sirene": {
+		"siren,nic,siret,statutDiffusionEtablissement,dateCreationEtablissement,trancheEffectifsEtablissement,anneeEffectifsEtablissement,activitePrincipaleRegistreMetiersEtablissement,dateDernierTraitementEtablissement,etablissementSiege,nombrePeriodesEtablissement,complementAdresseEtablissement,numeroVoieEtablissement,indiceRepetitionEtablissement,dernierNumeroVoieEtablissement,indiceRepetitionDernierNumeroVoieEtablissement,typeVoieEtablissement,libelleVoieEtablissement,codePostalEtablissement,libelleCommuneEtablissement,libelleCommuneEtrangerEtablissement,distributionSpecialeEtablissement,codeCommuneEtablissement,codeCedexEtablissement,libelleCedexEtablissement,codePaysEtrangerEtablissement,libellePaysEtrangerEtablissement,identifiantAdresseEtablissement,coordonneeLambertAbscisseEtablissement,coordonneeLambertOrdonneeEtablissement,complementAdresse2Etablissement,numeroVoie2Etablissement,indiceRepetition2Etablissement,typeVoie2Etablissement,libelleVoie2Etablissement,codePostal2Etablissement,libelleCommune2Etablissement,libelleCommuneEtranger2Etablissement,distributionSpeciale2Etablissement,codeCommune2Etablissement,codeCedex2Etablissement,libelleCedex2Etablissement,codePaysEtranger2Etablissement,libellePaysEtranger2Etablissement,dateDebut,etatAdministratifEtablissement,enseigne1Etablissement,enseigne2Etablissement,enseigne3Etablissement,denominationUsuelleEtablissement",
+		"123456789,00011,12345678900011,O,2001-01-01,,,,,true,1,Bât A,4,B,,,RUE,DE L EPINE,48000,MENDE,,,48095,,,,,,,,,9,,RUE,BASSE,75011,PARIS 11,,,75111,,,,,2001-01-01,A,AU PONT,,,",
+		`{"ligne_1":"4 B RUE DE L EPINE","ligne_2":"Bât A","code_postal":"48000","commune":"MENDE","code_insee":"48095"}`,
+		[]string{`"nom":"AU PONT"`, `"codePostal2Etablissement":"75011"`},
+	},
+}
+
+func TestOfficialRegistersAreReadByTheirPublishedColumns(t *testing.T) {
+	t.Parallel()
+	for name, c := range publishedHeaders {
+		o := sitefile.Options{}
+		o.Columns.ID = "hash:*"
+		i := mustRead(t, []byte(c.header+"\n"+c.row+"\n"), o)
+		if len(i.Sites) != 1 {
+			t.Errorf("%s: %d sites, %v", name, len(i.Sites), i.Obstacles)
+			continue
+		}
+		got := describeSites(t, i)[0]
+		for _, want := range append(c.kept, `"adresse":`+c.address) {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %s is not in %s", name, want, got)
+			}
+		}
+	}
+}

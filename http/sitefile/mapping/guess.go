@@ -40,6 +40,7 @@ func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
 		s.mapExport()
 	} else {
 		s.leaveOutEmpty()
+		s.applyRegister()
 		s.matchByName(0, patternRank)
 		s.matchByName(patternRank, 1<<30)
 		s.decideBareNumber()
