@@ -16,8 +16,7 @@ import (
 // of distance where p is for the shortest path. start and end are what it costs to be at the tail and at the head of the edge along the
 // path that the profile chooses: without penalties, as Route tells it. Of equally good paths the one of least cost counts. The end
 // that is farther from the places may be over the limit. An avoided road counts route.AvoidFactor times: what lies
-// behind it is out of reach as a rule, which is what avoiding means here. The places count alike, whatever their excess: an area holds
-// what can be reached from any of them.
+// behind it is out of reach as a rule, which is what avoiding means here.
 //
 // The edges of the places come first; on them the cost behind a place is negative. Such an edge comes once more if its other
 // part is reached too. The others come cell by cell, always in the same order.
@@ -36,6 +35,7 @@ func (s *Searcher) Reach(
 	defer s.releaseReach(r)
 	r.begin(overlay.NewWeigher(s.graph, p), limit)
 	r.isArrival, r.budget = isArrival, budget{ctx: ctx, left: s.Budgets.Reach}
+	r.isCostChoice = r.isCostChoice && !slices.ContainsFunc(from, func(p Place) bool { return r.excessOf(&p) > 0 })
 	r.seed(from, visit)
 	if err := r.search(); err != nil {
 		return err
@@ -65,7 +65,7 @@ type reach struct {
 	limit     uint32
 	budget    budget
 
-	isCostChoice bool // no edge has a penalty, so whatever is chosen after one over the limit is over it too
+	isCostChoice bool // no edge has a penalty and no place an excess, so whatever is chosen after one over the limit is over it too
 
 	blocks  []block  // of each cell of level 1
 	current uint32   // number of the search; blocks of others are stale
@@ -140,9 +140,15 @@ func (r *reach) turn(cost uint8) gauge {
 	return newGauge(primary, primary)
 }
 
+// excessOf is how far a path has come at a place before it begins: by its weight alone.
+func (r *reach) excessOf(p *Place) gauge {
+	return newGauge(r.weigher.Excess(p.Excess.Duration, p.Excess.Distance, p.IsLastResort).Key>>32, 0)
+}
+
 // seed visits the edges of places and begins behind (or before) them.
 func (r *reach) seed(from []Place, visit func(edge uint32, start, end int64)) {
-	for _, p := range from {
+	for i := range from {
+		p := &from[i]
 		whole := int64(r.gaugeOf(p.Edge).cost())
 		if r.isArrival {
 			before := int64(r.partOf(p.Edge, p.Before).cost())
@@ -151,11 +157,14 @@ func (r *reach) seed(from []Place, visit func(edge uint32, start, end int64)) {
 		}
 		after := r.partOf(p.Edge, p.After)
 		visit(p.Edge, int64(after.cost())-whole, int64(after.cost()))
-		r.relaxOutEdges(p.Edge, after)
+		r.relaxOutEdges(p.Edge, after+r.excessOf(p))
 	}
 	if r.isArrival {
 		q := query{graph: r.graph}
-		q.visitEnds(from, func(edge uint32, place int) { r.relaxInEdges(edge, r.partOf(edge, from[place].Before)) })
+		q.visitEnds(from, func(edge uint32, place int) {
+			p := &from[place]
+			r.relaxInEdges(edge, r.partOf(edge, p.Before)+r.excessOf(p))
+		})
 	}
 }
 

@@ -138,7 +138,7 @@ func reachOf(t *testing.T, s *Searcher, p route.Profile, from []Place, limit uin
 func TestReachVisitsWhatIsWithinTheLimitAlongTheChosenPaths(t *testing.T) {
 	t.Parallel()
 	eachTown(t, 200, 90, func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand) {
-		from, limit := tw.places(r), r.Uint32N(4000)
+		from, limit := tw.choices(r), r.Uint32N(4000)
 		departures := reachOf(t, s, p, from, limit, false)
 		arrivals := reachOf(t, s, p, from, limit, true)
 		departs, arrives := gaugesFrom(tw.Graph, p, from), gaugesTo(tw.Graph, p, from)
@@ -201,7 +201,7 @@ func gaugesFrom(g *graph.Graph, p route.Profile, from []Place) []chosen {
 		return isBetter
 	}
 	for _, place := range from {
-		relax(place.Edge, partOf(g, p, place.Edge, place.After))
+		relax(place.Edge, partOf(g, p, place.Edge, place.After).plus(excessOf(p, place)))
 	}
 	settleAll(g, func(e uint32) bool {
 		return best[e] != notReached && relax(e, best[e].plus(wholeOf(g, p, e)))
@@ -224,7 +224,7 @@ func gaugesTo(g *graph.Graph, p route.Profile, to []Place) []chosen {
 	}
 	for _, place := range to {
 		for _, e := range g.CopiesOf(place.Edge) {
-			relax(e, partOf(g, p, place.Edge, place.Before))
+			relax(e, partOf(g, p, place.Edge, place.Before).plus(excessOf(p, place)))
 		}
 	}
 	settleAll(g, func(e uint32) bool {
@@ -241,6 +241,18 @@ func settleAll(g *graph.Graph, relax func(e uint32) bool) {
 			isBetter = relax(e) || isBetter
 		}
 	}
+}
+
+// excessOf is what it weighs to choose a place.
+func excessOf(p route.Profile, place Place) (c chosen) {
+	c.choice = int64(place.Excess.Duration)
+	if p.Optimization == route.Shortest {
+		c.choice = int64(place.Excess.Distance)
+	}
+	if place.IsLastResort {
+		c.choice += 1 << 27
+	}
+	return c
 }
 
 // partOf is the gauge of a part of an edge.
