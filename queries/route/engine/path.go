@@ -218,6 +218,9 @@ func (m *modeEngine) stretches(p *search.Path, line pathLine) []guidance.Stretch
 			s.Branches = reader.branches(p.Edges[i-1], e)
 			m.addExit(&s.Road, &all[i-1].Road, m.graph.Tail[e])
 			s.IsMiniRoundabout = m.layer.IsMiniRoundabout(m.graph.Tail[e])
+			if s.IsMiniRoundabout || s.IsRoundabout || all[i-1].IsRoundabout { // nothing else is told by the side
+				s.KeepsLeft = reader.keepsLeft(m.graph.Segment[e]>>1, s.Points[0])
+			}
 		}
 		all[i] = s
 	}

@@ -17,13 +17,14 @@ import (
 type town struct {
 	grid        string
 	ways, nodes []string // the letters of the nodes and tags: "abc highway=primary"
+	origin      [2]int32 // where the grid begins, in units of 1e-7 degrees
 }
 
 // position is where a letter of the grid lies, in units of 1e-7 degrees.
 func (w *town) position(letter byte) (lon, lat int32, ok bool) {
 	for y, line := range strings.Split(w.grid, "\n") {
 		if x := strings.IndexByte(line, letter); x >= 0 {
-			return int32(x) * 18_000, -int32(y) * 4_500, true
+			return w.origin[0] + int32(x)*18_000, w.origin[1] - int32(y)*4_500, true
 		}
 	}
 	return 0, 0, false
@@ -172,7 +173,7 @@ func TestTheExitOfAMiniRoundaboutIsTold(t *testing.T) {
 		"bx highway=residential name=Rue_Basse", "xn highway=residential name=Rue_Haute", "xe highway=residential name=Rue_Longue",
 		"xs highway=residential name=Rue_Courte"}
 	grid := "   n\n\n\n\n\nb  x  e\n\n\n\n\n   s"
-	with, without := &town{grid, roads, []string{"x highway=mini_roundabout"}}, &town{grid, roads, nil}
+	with, without := &town{grid: grid, ways: roads, nodes: []string{"x highway=mini_roundabout"}}, &town{grid: grid, ways: roads}
 	for _, tt := range []struct {
 		rule     string
 		town     *town

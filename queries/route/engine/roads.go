@@ -49,6 +49,11 @@ func (r *roadReader) road(segment uint32) *guidance.Road {
 	return road
 }
 
+// keepsLeft reports whether traffic keeps left on a segment at a position.
+func (r *roadReader) keepsLeft(segment uint32, at route.Point) bool {
+	return r.mode.layer.Road(segment).Side.KeepsLeft(at.Lon, at.Lat)
+}
+
 // branches are the roads at the junction between two edges of a path, besides those two: those that may be entered, and those
 // that only lead there.
 func (r *roadReader) branches(from, to uint32) []guidance.Branch {

@@ -54,7 +54,7 @@ func (p *path) eventAt(i int, known *Road) (event, bool) {
 	e.isStairs = j.beginsStairs()
 	e.isChange = e.kind == route.Continue && !j.from.isFerry() && !e.isStairs && j.isObvious()
 	if p.stretches[i].IsMiniRoundabout && p.mode != route.Foot && len(j.others) > 0 {
-		e.kind, e.modifier, e.exit, e.isChange, ok = route.Roundabout, modifierOf(j.angle), j.exitFromRight(), false, true
+		e.kind, e.modifier, e.exit, e.isChange, ok = route.Roundabout, modifierOf(j.angle), j.exitsUpTo(p.stretches[i].KeepsLeft), false, true
 	}
 	return e, ok
 }

@@ -6,7 +6,7 @@
 //
 // Steps works in three passes. find looks at each junction of the path and finds a manoeuvre there, or none where the way on is
 // obvious. merge joins manoeuvres that follow at once, such as the two halves of a turn at a road with separate carriageways.
-// build cuts the path at those that are left. Traffic keeps right.
+// build cuts the path at those that are left. Traffic keeps right, unless a stretch says that it keeps left.
 package guidance
 
 import (
@@ -56,6 +56,7 @@ type Stretch struct {
 	Distance, Duration float64
 	Branches           []Branch
 	IsMiniRoundabout   bool // the junction where it begins is a mini roundabout
+	KeepsLeft          bool // traffic keeps left there; it need be told only where the stretch or the one before is a roundabout, or this
 }
 
 // Steps makes the steps of a leg: Depart first, Arrive last. The side of the destination is not known here: see Side. It returns nil

@@ -40,12 +40,13 @@ func (p *path) exitsAt(i int) int {
 	return n
 }
 
-// exitsBefore counts the exits at a junction that lie before the way taken: farther to the right.
+// exitsBefore counts the exits at a junction that lie before the way taken: farther to the right, or to the left where traffic keeps
+// left and goes round the other way.
 func (p *path) exitsBefore(i int) int {
 	n := 0
-	taken := turnAngle(p.in[i-1], p.out[i])
+	taken, side := turnAngle(p.in[i-1], p.out[i]), sideFactor(p.stretches[i].KeepsLeft)
 	for _, b := range p.stretches[i].Branches {
-		if angle := turnAngle(p.in[i-1], b.Bearing); p.isExit(i, b) && angle > taken && angle < backAngle {
+		if angle := side * turnAngle(p.in[i-1], b.Bearing); p.isExit(i, b) && angle > side*taken && angle < backAngle {
 			n++
 		}
 	}
@@ -57,11 +58,20 @@ func (p *path) isExit(i int, b Branch) bool {
 	return b.CanEnter && !b.IsRoundabout && (!b.isMinor() || p.stretches[i-1].isMinor())
 }
 
-// exitFromRight counts the exits of a mini roundabout from the right up to the way taken.
-func (j *junction) exitFromRight() int {
-	n := 1
+// sideFactor turns an angle into one that is greater the sooner traffic comes to it on its way round: that which keeps right comes to
+// the exits on the right first.
+func sideFactor(keepsLeft bool) float64 {
+	if keepsLeft {
+		return -1
+	}
+	return 1
+}
+
+// exitsUpTo counts the exits of a mini roundabout up to the way taken.
+func (j *junction) exitsUpTo(keepsLeft bool) int {
+	n, side := 1, sideFactor(keepsLeft)
 	for _, o := range j.others {
-		if o.angle > j.angle {
+		if side*o.angle > side*j.angle {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -239,6 +240,7 @@ func (e *edgeBuilder) turn(from, to uint32, roads int, isDeadEnd bool) profile.T
 	angle := math.Remainder(float64(e.segments[to/2].bearing[to%2])-float64(back)+180*directionUnit, 360*directionUnit) / directionUnit
 	return profile.Turn{
 		Angle: angle, Roads: roads, IsUTurn: to == from^1, IsDeadEnd: isDeadEnd,
+		KeepsLeft: cmp.Or(sideOf(fromBits), e.segments[from/2].area) == profile.Left,
 		FromClass: profile.Class(fromBits), ToClass: profile.Class(toBits),
 		FromRoundabout: fromBits&bitRoundabout != 0, ToRoundabout: toBits&bitRoundabout != 0,
 		FromRestricted: fromBits&bitRestricted != 0, ToRestricted: toBits&bitRestricted != 0,

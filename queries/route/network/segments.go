@@ -16,9 +16,10 @@ type segment struct {
 	ends       uint8 // which of its ends are ends of the way
 	from, to   uint32
 	distance   uint32
-	duration   [2]uint32 // forward and backward; 0: closed
-	penalty    [2]uint32 // as in graph.Graph
-	bearing    [2]int16  // where it leaves each of its junctions, in directionUnit parts of a degree clockwise from north
+	duration   [2]uint32    // forward and backward; 0: closed
+	penalty    [2]uint32    // as in graph.Graph
+	area       profile.Side // where it begins
+	bearing    [2]int16     // where it leaves each of its junctions, in directionUnit parts of a degree clockwise from north
 }
 
 // The bits of segment.ends.
@@ -129,6 +130,8 @@ func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64, pr
 		}
 	}
 	s.bearing = [2]int16{b.bearing(nodes, 0, 1), b.bearing(nodes, len(nodes)-1, -1)}
+	begin := b.pointOf(nodes[0])
+	s.area = profile.SideAt(begin.Lon, begin.Lat)
 }
 
 // maxCost bounds the duration of an edge with its penalty (two days) and its distance (1,700 km), so that some avoided edges in a row, each of which

@@ -18,6 +18,7 @@ type Road struct {
 	IsTunnel, IsBridge      bool
 	HasToll, IsFerry        bool
 	IsRestricted            bool // a car may use it only to reach what lies on it
+	Side                    profile.Side
 }
 
 // A record of a road is roadSize numbers: offsets of four texts, and bits.
@@ -40,6 +41,23 @@ const (
 	bitRestricted
 	bitCar // open to the mode in some direction; those of the other modes follow
 )
+
+// The bits of the side that traffic keeps to on a road, where it is tagged with one.
+const (
+	bitKeepsRight = bitCar << (profile.Modes + iota)
+	bitKeepsLeft
+)
+
+// sideOf is the side in the bits of a road.
+func sideOf(bits uint32) profile.Side {
+	switch {
+	case bits&bitKeepsLeft != 0:
+		return profile.Left
+	case bits&bitKeepsRight != 0:
+		return profile.Right
+	}
+	return profile.Untagged
+}
 
 // shape is what all modes share: texts, roads, geometry and the index of positions.
 type shape struct {
@@ -90,6 +108,7 @@ func (l *Layer) Road(segment uint32) Road {
 		Name: s.text(record[roadName]), Ref: s.text(record[roadRef]), Destinations: s.text(record[roadDestinations]),
 		Exit: s.text(record[roadExit]), Class: profile.Class(bits), IsRoundabout: bits&bitRoundabout != 0, IsLink: bits&bitLink != 0,
 		IsTunnel: bits&bitTunnel != 0, IsBridge: bits&bitBridge != 0, HasToll: bits&bitToll != 0, IsRestricted: bits&bitRestricted != 0,
+		Side: sideOf(bits),
 	}
 	r.IsFerry = r.Class == profile.Ferry || r.Class == profile.ShuttleTrain
 	return r

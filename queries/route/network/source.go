@@ -42,6 +42,7 @@ type wayTable struct {
 	waySpeeds []uint32 // in speeds
 	speeds    []speedSet
 	speedOf   map[speedSet]uint32
+	onLeft    map[uint32]uint32        // in speeds, of ways on which it matters that traffic keeps left
 	ferries   map[uint32]time.Duration // crossing times of ferry ways that are tagged with one
 
 	wayFirst []uint32 // of each way its first node in refs or nodes, and one more at the end
@@ -128,7 +129,8 @@ func bitsOf(w *profile.Way) uint32 {
 		bit   uint32
 	}{{w.IsRoundabout, bitRoundabout}, {w.IsLink, bitLink}, {w.IsTunnel, bitTunnel}, {w.IsBridge, bitBridge}, {w.HasToll, bitToll},
 		{w.IsRestricted, bitRestricted}, {w.Speed[profile.Car] != [2]uint16{}, bitCar},
-		{w.Speed[profile.Foot] != [2]uint16{}, bitCar << profile.Foot}, {w.Speed[profile.Bike] != [2]uint16{}, bitCar << profile.Bike}} {
+		{w.Speed[profile.Foot] != [2]uint16{}, bitCar << profile.Foot}, {w.Speed[profile.Bike] != [2]uint16{}, bitCar << profile.Bike},
+		{w.Side == profile.Right, bitKeepsRight}, {w.Side == profile.Left, bitKeepsLeft}} {
 		if fact.holds {
 			bits |= fact.bit
 		}
@@ -138,7 +140,7 @@ func bitsOf(w *profile.Way) uint32 {
 
 // readSource reads a map in two scans: ways and relations, then the nodes that those name.
 func readSource(ctx context.Context, file *osmpbf.File, progress func(stage string, done, total int64)) (*source, error) {
-	s := &source{wayTable: wayTable{roads: newRoadTable(), speedOf: map[speedSet]uint32{}, ferries: map[uint32]time.Duration{},
+	s := &source{wayTable: wayTable{roads: newRoadTable(), speedOf: map[speedSet]uint32{}, onLeft: map[uint32]uint32{}, ferries: map[uint32]time.Duration{},
 		wayFirst: []uint32{0}}, date: file.Header().Date}
 	report := func(stage string) func(int64) { return func(done int64) { progress(stage, done, file.Size()) } }
 	err := file.Scan(ctx, osmpbf.Ways|osmpbf.Relations, report(StageRoads), func(b *osmpbf.Block) error {
@@ -165,6 +167,7 @@ func readSource(ctx context.Context, file *osmpbf.File, progress func(stage stri
 		return nil, err
 	}
 	s.numberRefs()
+	s.keepLeft()
 	s.listExits()
 	s.listMiniRoundabouts()
 	return s, s.checkSize()
@@ -180,6 +183,11 @@ func (t *wayTable) addWay(w *osmpbf.Way) {
 	for nodes := w.Nodes; len(nodes) > 1; nodes = nodes[min(maxWayNodes, len(nodes))-1:] {
 		if facts.FerryDuration > 0 {
 			t.ferries[uint32(len(t.wayIDs))] = facts.FerryDuration
+		}
+		if facts.BikeOnLeft != facts.Speed[profile.Bike] {
+			onLeft := facts.Speed
+			onLeft[profile.Bike] = facts.BikeOnLeft
+			t.onLeft[uint32(len(t.wayIDs))] = t.addSpeeds(speedSet{onLeft, facts.Priority})
 		}
 		t.wayIDs, t.wayRoads, t.waySpeeds = append(t.wayIDs, w.ID), append(t.wayRoads, road), append(t.waySpeeds, speeds)
 		t.refs = append(t.refs, nodes[:min(maxWayNodes, len(nodes))]...)
@@ -285,6 +293,21 @@ func (s *source) numberRefs() {
 		}
 	}
 	s.refs, s.ids = nil, nil
+}
+
+// keepLeft gives ways where traffic keeps left their speeds. Where a way lies is known once its nodes are.
+func (s *source) keepLeft() {
+	for way, speeds := range s.onLeft {
+		for _, node := range s.nodes[s.wayFirst[way]:s.wayFirst[way+1]] {
+			if node != graph.None {
+				if p := s.pointOf(node); profile.SideAt(p.Lon, p.Lat) == profile.Left {
+					s.waySpeeds[way] = speeds
+				}
+				break
+			}
+		}
+	}
+	s.onLeft = nil
 }
 
 // markJunctions marks for each mode the nodes where its segments end: where ways of the mode meet or end, where the mode is

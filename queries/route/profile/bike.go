@@ -16,8 +16,9 @@ var (
 	oppositeCycleLanes = map[string]bool{"opposite": true, "opposite_lane": true, "opposite_track": true}
 )
 
-// readBike reads how fast a bicycle goes on a way in each direction: ridden where it may be, pushed where walking is allowed.
-func readBike(tags Tags, k kind) (units [2]uint16) {
+// readBike reads how fast a bicycle goes on a way in each direction: ridden where it may be, pushed where walking is allowed. Lanes
+// for bicycles are on the side to which traffic keeps.
+func readBike(tags Tags, k kind, keepsLeft bool) (units [2]uint16) {
 	if tags.Get("motorroad") == "yes" {
 		return units
 	}
@@ -25,7 +26,7 @@ func readBike(tags Tags, k kind) (units [2]uint16) {
 	if access[Forward] == denied && access[Backward] == denied {
 		return units
 	}
-	speed := ridingSpeeds(tags, k, access)
+	speed := ridingSpeeds(tags, k, access, keepsLeft)
 	addPushing(&speed, tags, k)
 	for d, s := range speed {
 		if access[d] != denied {
@@ -37,9 +38,9 @@ func readBike(tags Tags, k kind) (units [2]uint16) {
 
 // ridingSpeeds are the speeds in km/h at which the way may be ridden, 0 where it may not. A lane for bicycles opens a road to them
 // that is closed by its kind, and a direction that is closed to the traffic.
-func ridingSpeeds(tags Tags, k kind, access [2]permission) (speed [2]float64) {
+func ridingSpeeds(tags Tags, k kind, access [2]permission, keepsLeft bool) (speed [2]float64) {
 	open := readOneWay(tags, k, Bike)
-	lanes := readCycleLanes(tags, open, k)
+	lanes := readCycleLanes(tags, open, k, keepsLeft)
 	for d := range speed {
 		base := k.speed[Bike]
 		if base == 0 && access[d] == granted {
@@ -58,17 +59,21 @@ func ridingSpeeds(tags Tags, k kind, access [2]permission) (speed [2]float64) {
 	return speed
 }
 
-// readCycleLanes tells in which directions a road has room for bicycles. Traffic keeps right: a lane on the left is for the other
-// direction on a road of both directions.
-func readCycleLanes(tags Tags, open [2]bool, k kind) (lanes [2]bool) {
+// readCycleLanes tells in which directions a road has room for bicycles. On a road of both directions a lane on the side to which
+// traffic does not keep is for the other direction.
+func readCycleLanes(tags Tags, open [2]bool, k kind, keepsLeft bool) (lanes [2]bool) {
 	both := tags.Get("cycleway")
 	if both == "" {
 		both = tags.Get("cycleway:both")
 	}
 	left, right := tags.Get("cycleway:left"), tags.Get("cycleway:right")
 	if open[Forward] && open[Backward] && !k.isImpliedOne {
-		lanes[Forward] = cycleLanes[both] || cycleLanes[right] || oppositeCycleLanes[left]
-		lanes[Backward] = cycleLanes[both] || cycleLanes[left] || oppositeCycleLanes[right]
+		own, other := right, left
+		if keepsLeft {
+			own, other = left, right
+		}
+		lanes[Forward] = cycleLanes[both] || cycleLanes[own] || oppositeCycleLanes[other]
+		lanes[Backward] = cycleLanes[both] || cycleLanes[other] || oppositeCycleLanes[own]
 		return lanes
 	}
 	if oppositeCycleLanes[both] || oppositeCycleLanes[left] || oppositeCycleLanes[right] {

@@ -10,7 +10,7 @@
 // Speeds, barriers and turn costs are near those of OSRM's profiles of the three modes, so that durations can be compared. Where
 // A way has two figures in each direction, as in OSRM: Speed says how long it takes, by class, limit and surface; Priority says how much
 // a driver would rather be elsewhere, on a narrow or a service road. The choice of a route counts both, its duration the speed alone.
-// Traffic keeps right.
+// Traffic keeps to the side of its country, which a table of areas tells, or to that of the tag driving_side.
 //
 // Left out, and why:
 //   - conditions (access:conditional, restriction:conditional): an answer does not depend on the hour
@@ -20,7 +20,7 @@
 //   - ways across squares: a square is walked along its border
 //   - sidewalk=separate and cycleway=separate do not close the road: its name is on the road, not on the sidewalk
 //   - access=yes does not open to a mode what is not made for it (a car on a footway); motor_vehicle, bicycle and foot do
-//   - traffic that keeps left, and limits in knots
+//   - limits in knots
 package profile
 
 import (
@@ -110,6 +110,8 @@ type Way struct {
 	IsRestricted         bool // a car may use it only to reach what lies on it
 	Speed                [Modes][2]uint16
 	Priority             [Modes][2]uint8 // by which the choice of a route divides the duration: PriorityUnit or less
+	Side                 Side            // that the road is tagged with
+	BikeOnLeft           [2]uint16       // Speed[Bike] where traffic keeps left: lanes for bicycles are on the sides of roads
 	FerryDuration        time.Duration   // of the whole way, of a ferry, train or movable bridge; 0: by Speed
 }
 
@@ -122,12 +124,13 @@ func ReadWay(tags Tags) (Way, bool) {
 	if !ok {
 		return Way{}, false
 	}
-	car := readCar(tags, k)
+	car, side := readCar(tags, k), readSide(tags)
 	w := Way{
 		Class: k.class, IsLink: k.isLink, IsRoundabout: isRoundabout(tags),
 		IsTunnel: isSet(tags.Get("tunnel")), IsBridge: isSet(tags.Get("bridge")),
 		HasToll: hasToll(tags), IsRestricted: car.isRestricted,
-		Speed:    [Modes][2]uint16{Car: car.speed, Foot: readFoot(tags, k), Bike: readBike(tags, k)},
+		Speed: [Modes][2]uint16{Car: car.speed, Foot: readFoot(tags, k), Bike: readBike(tags, k, side == Left)},
+		Side:  side, BikeOnLeft: readBike(tags, k, side != Right),
 		Priority: [Modes][2]uint8{Car: car.priority, Foot: wholePriority, Bike: wholePriority},
 	}
 	if w.Speed == ([Modes][2]uint16{}) {

@@ -12,6 +12,7 @@ type Turn struct {
 	Roads     int     // roads that meet at the junction, of those that the mode may use in any direction
 	IsUTurn   bool    // back on the same segment
 	IsDeadEnd bool    // no other road, or none that is allowed, leads on
+	KeepsLeft bool    // traffic keeps left there
 
 	FromClass, ToClass           Class
 	FromRoundabout, ToRoundabout bool
@@ -36,6 +37,9 @@ const (
 func TurnCost(m Mode, t Turn) uint8 {
 	if t.IsUTurn && !t.IsDeadEnd {
 		return graph.ForbiddenTurn
+	}
+	if t.KeepsLeft {
+		t.Angle = -t.Angle // the oncoming traffic is on the other side
 	}
 	var seconds float64
 	switch m {
