@@ -40,7 +40,11 @@ type rowReader struct {
 }
 
 func (t *Table) openRows() *rowReader {
-	source := &rowSource{Reader: t.encoding.decode(t.upload.open()), allowed: maxRowBytes}
+	text := t.encoding.decode(t.upload.open())
+	if t.lineEnd == "\r" {
+		text = carriageReturns{text}
+	}
+	source := &rowSource{Reader: text, allowed: maxRowBytes}
 	reader := csv.NewReader(bufio.NewReaderSize(source, 16<<10))
 	reader.Comma, reader.LazyQuotes, reader.FieldsPerRecord, reader.ReuseRecord = rune(t.separator), true, -1, true
 	return &rowReader{csv: reader, source: source, separator: t.separator}

@@ -138,6 +138,9 @@ func (t *Table) detectDialect() error {
 	if bytes.HasSuffix(line, []byte("\r\n")) {
 		t.lineEnd = "\r\n"
 	}
+	if first, isAlone := cutAtCarriageReturn(line); isAlone {
+		t.lineEnd, line = "\r", first
+	}
 	counts, isQuoted := map[byte]int{}, false
 	for _, c := range line {
 		if c == '"' {
@@ -154,6 +157,35 @@ func (t *Table) detectDialect() error {
 		}
 	}
 	return nil
+}
+
+// cutAtCarriageReturn returns what stands before the first CR outside of quotes that no LF follows. Such a CR ends the lines of the file, as
+// in the CSV of a Macintosh.
+func cutAtCarriageReturn(text []byte) (line []byte, isAlone bool) {
+	text = bytes.TrimLeft(text, "\r\n")
+	isQuoted := false
+	for i, c := range text {
+		switch {
+		case c == '"':
+			isQuoted = !isQuoted
+		case c == '\r' && !isQuoted && (i+1 == len(text) || text[i+1] != '\n'):
+			return text[:i], true
+		}
+	}
+	return text, false
+}
+
+// carriageReturns reads a text whose lines end with CR as one whose lines end with LF. Both are as long.
+type carriageReturns struct{ io.Reader }
+
+func (r carriageReturns) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // readFirstLine reads the first line that is not empty, or the beginning of a long one.

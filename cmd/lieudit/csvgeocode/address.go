@@ -1,6 +1,7 @@
 package csvgeocode
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // addressFields are the parts of an address that columns can hold, in the order in which people write them.
 var addressFields = []mapping.Field{
 	mapping.HouseNumber, mapping.Suffix, mapping.StreetType, mapping.StreetName, mapping.Line1, mapping.Line2,
-	mapping.PostalCode, mapping.City, mapping.InseeCode,
+	mapping.PostalCode, mapping.City, mapping.PostalTown, mapping.InseeCode,
 }
 
 // queries are the ways to read the address of a row, the likeliest first; none where it is empty. Columns that the job names make one
@@ -116,6 +117,9 @@ func (h *header) joinTown(r row, street string) string {
 	postcode, city := h.value(r, mapping.PostalCode), h.value(r, mapping.City)
 	if code, ok := clean.Postcode(postcode); ok {
 		postcode = code
+	}
+	if code, name, ok := clean.PostalTown(h.value(r, mapping.PostalTown)); ok {
+		postcode, city = cmp.Or(postcode, code), cmp.Or(city, name)
 	}
 	if rest, code, name := splitTown(city); code != "" && rest == "" && (postcode == "" || postcode == code) {
 		postcode, city = code, name

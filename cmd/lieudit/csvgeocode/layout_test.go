@@ -33,6 +33,8 @@ func TestColumnsAreFoundByTheirNamesAndContents(t *testing.T) {
 		"a street that names its type": {"num_voie,type_voie,nom_voie,code_insee\n3,rue,Rue de l'Ermitage,48095\n", "num_voie=numero type_voie=type_voie nom_voie=nom_voie code_insee=code_insee", 1},
 		"a town in the line too":       {"nom;adresse;cp;ville\nA;3 rue de l'Ermitage 48000 Mende;48000;MENDE CEDEX\n", "adresse=ligne_1 cp=code_postal ville=commune", 1},
 		"a postcode in the town":       {"rue;localité\n1 rue Carnot;93140 BONDY\n", "rue=nom_voie localité=commune", 1},
+		"postcode and town in one":     {"rue;CP VILLE\n1 rue Carnot;93140 BONDY\n", "rue=nom_voie CP VILLE=cp_commune", 1},
+		"a number called N°":           {"N°;Voie;Ville\n3;rue de l'Ermitage;Mende\n12 bis;avenue Foch;Mende\n", "N°=numero Voie=nom_voie Ville=commune", 2},
 		"a number that a sheet made":   {"numero_voie;voie;ville\n3.0;rue de l'Ermitage;Mende\n", "numero_voie=numero voie=nom_voie ville=commune", 1},
 		"names of OpenStreetMap, in two columns": {"addr:housenumber,addr:street,addr:city,contact:housenumber,contact:street,contact:city\n3,Rue de l'Ermitage,Mende,,,\n12 bis,Avenue Foch,Mende,,,\n,,,1,Rue Carnot,Bondy\n",
 			"addr:housenumber=numero contact:housenumber=numero+ addr:street=nom_voie contact:street=nom_voie+ addr:city=commune contact:city=commune+", 3},
