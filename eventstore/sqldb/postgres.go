@@ -64,6 +64,9 @@ func newPostgresConnector(address string, o Options) (*postgresConnector, error)
 		return nil, fmt.Errorf("postgres address: %w", err)
 	}
 	config.RuntimeParams["application_name"] = "lieudit"
+	// A database or a role may have others by default. Poolers take these for each client.
+	config.RuntimeParams["client_encoding"] = "UTF8"
+	config.RuntimeParams["standard_conforming_strings"] = "on"
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
@@ -104,11 +107,23 @@ func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // connect makes one connection whose transactions begin as they should.
 func (c *postgresConnector) connect(ctx context.Context, by driver.Connector) (*postgresConn, error) {
-	conn, err := by.Connect(ctx)
+	made, err := by.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &postgresConn{conn.(*stdlib.Conn), c.begin}, nil
+	conn := &postgresConn{made.(*stdlib.Conn), c.begin}
+	if encoding := conn.Conn.Conn().PgConn().ParameterStatus("server_encoding"); encoding != "" && encoding != "UTF8" {
+		return nil, errors.Join(&EncodingError{conn.Conn.Conn().Config().Database, encoding}, conn.Close())
+	}
+	return conn, nil
+}
+
+// EncodingError says that a Postgres database cannot hold every text. It stays so until there is another database.
+type EncodingError struct{ Database, Encoding string }
+
+func (e *EncodingError) Error() string {
+	return fmt.Sprintf("the Postgres database %q holds texts in %s, and lieudit needs one in UTF8: createdb --encoding=UTF8 --template=template0 NAME makes it",
+		e.Database, e.Encoding)
 }
 
 // postgresConn is pgx's connection, but for how transactions begin.

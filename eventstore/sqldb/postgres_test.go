@@ -2,6 +2,7 @@ package sqldb_test
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -88,4 +89,71 @@ func TestStatementsArePreparedOnlyWithoutAPooler(t *testing.T) {
 // countPrepared counts the statements that are prepared in the session. It counts itself.
 func countPrepared(ctx context.Context, tx *sqldb.Tx, prepared *int) error {
 	return tx.QueryRow(ctx, "select count(*) from pg_prepared_statements where name <> ?", "").Scan(prepared)
+}
+
+// TestADatabaseThatCannotHoldEveryTextIsRefused: initdb without a locale makes such databases, and the first key whose hint has an
+// ellipsis would stop its read model.
+func TestADatabaseThatCannotHoldEveryTextIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []string{"SQL_ASCII", "LATIN1"} {
+		t.Run(encoding, func(t *testing.T) {
+			t.Parallel()
+			registry, err := sqldb.OpenRegistry(sqldbtest.NewEncodedDatabase(t, encoding))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { registry.Close() })
+			err = registry.CheckEncoding(t.Context())
+			if err == nil || !strings.Contains(err.Error(), encoding) || !strings.Contains(err.Error(), "createdb --encoding=UTF8") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestSessionsHaveTheirEncodingWhateverTheDatabaseSets: a database may set other defaults for its clients.
+func TestSessionsHaveTheirEncodingWhateverTheDatabaseSets(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		if !strings.HasPrefix(address, "postgres") {
+			t.Skip("SQLite has one encoding")
+		}
+		for _, setting := range []string{"client_encoding = 'LATIN1'", "standard_conforming_strings = off"} {
+			setDefault(t, address, setting)
+		}
+		db, err := sqldb.Open(t.Context(), address, sqldb.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		var text string
+		rows, err := db.Query(t.Context(), "select cast(? as text)", `lk_a\b…œ`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			err = rows.Scan(&text)
+		}
+		if err != nil || text != `lk_a\b…œ` {
+			t.Errorf("got %q, %v", text, err)
+		}
+	})
+}
+
+// setDefault sets a default of the database at an address, for sessions that begin later.
+func setDefault(t *testing.T, address, setting string) {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), address, sqldb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	server, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), "alter database "+strings.TrimPrefix(server.Path, "/")+" set "+setting); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -86,6 +86,20 @@ func (s *Registry) Close() error {
 	return err
 }
 
+// checkEncodingTimeout is how long CheckEncoding waits for a server.
+const checkEncodingTimeout = 3 * time.Second
+
+// CheckEncoding returns an *EncodingError for a Postgres database that cannot hold every text. What cannot be reached now is no error.
+func (s *Registry) CheckEncoding(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkEncodingTimeout)
+	defer cancel()
+	_, err := s.database(ctx)
+	if unfit, ok := errors.AsType[*EncodingError](err); ok {
+		return unfit
+	}
+	return nil
+}
+
 // database is the registry's own database, opened at first use.
 func (s *Registry) database(ctx context.Context) (*DB, error) {
 	if db := s.openedDatabase(); db != nil {

@@ -156,6 +156,9 @@ func (s *service) openDatabases(context.Context) (err error) {
 
 // openInstance builds the instance from the parts that are open, and refuses the start where it must not start.
 func (s *service) openInstance(ctx context.Context) error {
+	if err := s.registry.CheckEncoding(ctx); err != nil {
+		return err
+	}
 	keys, err := vault.New(s.vaultLocation(), s.VaultKey, s.Now)
 	if err != nil {
 		return err

@@ -69,6 +69,13 @@ func NewPostgresDatabase(t testing.TB) string {
 	return withDatabase(t, server, createDatabase(t, server, ""), nil)
 }
 
+// NewEncodedDatabase is NewPostgresDatabase for a database that holds texts in an encoding.
+func NewEncodedDatabase(t testing.TB, encoding string) string {
+	t.Helper()
+	server := findServer(t, envVariable, "a Postgres in which databases may be created")
+	return withDatabase(t, server, createDatabase(t, server, " encoding '"+encoding+"' lc_collate 'C' lc_ctype 'C' template template0"), nil)
+}
+
 // NewPooledDatabase is NewPostgresDatabase for the address of a PgBouncer.
 func NewPooledDatabase(t testing.TB, mode PoolMode) string {
 	t.Helper()
