@@ -69,8 +69,7 @@ type Graph struct {
 	Segment    []uint32     // number of its segment × 2, + 1 where it goes against the direction of the geometry
 	Connection []Connection // how it is connected with the main part
 
-	// Copies are the edges that have copies: each list holds an edge and all its copies, and is found under every one of them.
-	Copies map[uint32][]uint32
+	Copies Copies
 
 	Cells Cells
 }
@@ -109,9 +108,9 @@ func (g *Graph) Turn(from, to uint32) uint8 {
 	return g.Turns[g.TurnTable[j]+uint32(g.InRank[from])*(g.FirstOut[j+1]-first)+to-first]
 }
 
-// CopiesOf returns an edge and all its copies, whichever of them is given.
+// CopiesOf returns an edge and all its copies, whichever of them is given. The caller must not change the list.
 func (g *Graph) CopiesOf(edge uint32) []uint32 {
-	if all, ok := g.Copies[edge]; ok {
+	if all := g.Copies.of(edge); all != nil {
 		return all
 	}
 	return []uint32{edge}

@@ -248,7 +248,7 @@ func (w *layerWriter) writeGraph(g *graph.Graph) {
 	for section, column := range map[mappedfile.Section][]uint32{
 		secFirstOut: g.FirstOut, secFirstIn: g.FirstIn, secTurnTable: g.TurnTable, secIn: g.In, secTail: g.Tail, secHead: g.Head,
 		secDuration: g.Duration, secDistance: g.Distance, secSegment: g.Segment, secCells: g.Cells.Of,
-		secCellParents: slices.Concat(g.Cells.Parent...), secCopies: listCopies(g),
+		secCellParents: slices.Concat(g.Cells.Parent...), secCopies: g.Copies.Lists,
 	} {
 		writeColumn(w, section, column)
 	}
@@ -257,14 +257,4 @@ func (w *layerWriter) writeGraph(g *graph.Graph) {
 	writeColumn(w, secInRank, g.InRank)
 	writeColumn(w, secFlags, g.Flags)
 	mappedfile.AppendColumn(w.w, connectionSection(w.mode), g.Connection)
-}
-
-// listCopies lists the copies of edges: each list is its length and its edges, the first of which is no copy.
-func listCopies(g *graph.Graph) (lists []uint32) {
-	for edge := range uint32(g.Edges()) {
-		if all := g.Copies[edge]; len(all) > 0 && all[0] == edge {
-			lists = append(append(lists, uint32(len(all))), all...)
-		}
-	}
-	return lists
 }

@@ -7,9 +7,22 @@ import (
 )
 
 // connect finds how each edge is connected with the main part: the largest strongly connected component, of equal ones that with the
-// first edge. (The algorithm of Tarjan, without recursion.)
+// first edge. An edge is reached where a copy of it is, because a path may end on any.
 func connect(g *graph.Graph) []graph.Connection {
-	t := &tarjan{g: g, order: make([]uint32, g.Edges()), low: make([]uint32, g.Edges()), component: make([]uint32, g.Edges())}
+	t := findComponents(g, func(from, to uint32) bool { return g.Turn(from, to) != graph.ForbiddenTurn })
+	all := connectTo(g, t.mainEdges())
+	for _, edge := range g.Copies.Edges() {
+		for _, each := range g.CopiesOf(edge) {
+			all[edge] |= all[each] & graph.IsReachedFromMain
+		}
+	}
+	return all
+}
+
+// findComponents finds the strongly connected components of the edges, by the turns that are open. (The algorithm of Tarjan, without
+// recursion.)
+func findComponents(g *graph.Graph, isOpen func(from, to uint32) bool) *tarjan {
+	t := &tarjan{g: g, isOpen: isOpen, order: make([]uint32, g.Edges()), low: make([]uint32, g.Edges()), component: make([]uint32, g.Edges())}
 	for edge := range t.component {
 		t.component[edge] = graph.None
 	}
@@ -18,7 +31,7 @@ func connect(g *graph.Graph) []graph.Connection {
 			t.visit(edge)
 		}
 	}
-	return connectTo(g, t.mainEdges())
+	return t
 }
 
 // connectTo finds how each edge is connected with the edges of the main part.
@@ -68,7 +81,8 @@ func eachBefore(g *graph.Graph, edge uint32, visit func(uint32)) {
 // tarjan is the state of the algorithm: a depth-first search over edges, each of which leads to those that it may turn onto.
 type tarjan struct {
 	g          *graph.Graph
-	order, low []uint32 // of each edge when it was reached, from 1 on, and the earliest that it leads back to
+	isOpen     func(from, to uint32) bool // of turns
+	order, low []uint32                   // of each edge when it was reached, from 1 on, and the earliest that it leads back to
 	component  []uint32
 	sizes      []int    // of the components found
 	reached    uint32   // number of edges
@@ -92,7 +106,7 @@ func (t *tarjan) visit(edge uint32) {
 		to := first + s.next
 		s.next++
 		switch {
-		case t.g.Turn(s.edge, to) == graph.ForbiddenTurn:
+		case !t.isOpen(s.edge, to):
 		case t.order[to] == 0:
 			t.enter(to)
 		case t.component[to] == graph.None:

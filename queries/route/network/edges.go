@@ -3,6 +3,7 @@ package network
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -12,28 +13,61 @@ import (
 )
 
 // An edge is a directed segment that is open, or a copy of one: a copy for each state of the rules that is longer than the segment
-// itself. At a junction the plain edges come first, in the order of their segments, then the copies in the order of their states; so
-// the same map makes the same numbers.
+// itself, and a copy of all these where the segment may lie in two parts of a route. At a junction the plain edges come first, in the
+// order of their segments, then the copies in the order of their states, then those of the later part; so the same map makes the same
+// numbers.
+
+// part is one of the three parts that a route has, each of which may be missing. Roads that are only for those who go to them are driven
+// at its ends alone: first restricted roads, then public ones, then restricted ones again. So a restricted segment has an edge on which
+// routes leave it, from which any route may start, and a copy on which they arrive; no turn leads back from a later part to an earlier.
+// The part of an edge that is no copy is the earliest one.
+type part uint8
+
+const (
+	public part = iota
+	leaving
+	arriving
+)
 
 // edgeBuilder numbers the edges of a mode and makes the columns of its graph.
 type edgeBuilder struct {
 	*layerBuilder
 	g           *graph.Graph
-	plain       []uint32          // of each directed segment its edge that is no copy; graph.None where it is closed
-	stateOf     map[uint32]int32  // of copies, and of edges that are the start of a rule
-	hasRule     map[uint32]bool   // junctions where a copy begins, or a rule says where to go on
-	tableAt     map[string]uint32 // where in Turns a table of turn costs lies
-	row         []byte            // the table of the junction at hand
-	isPermitted []bool            // of the columns of a row of it: no rule forbids the turn
+	through     *throughRules       // nil if the mode may use all its roads throughout
+	plain       []uint32            // of each directed segment its edge that is no copy; graph.None where it is closed
+	later       []uint32            // of each directed segment its first copy in the later part; graph.None where there is none
+	copies      map[uint32][]uint32 // of edges that have copies: they and their copies
+	stateOf     map[uint32]int32    // of copies, and of edges that are the start of a rule
+	hasRule     []bool              // of each junction: a copy begins there, a rule says where to go on, or not all is public
+	tableAt     map[string]uint32   // where in Turns a table of turn costs lies
+	row         []byte              // the table of the junction at hand
+	isPermitted []bool              // of the columns of a row of it: no rule forbids the turn
 }
 
 // buildGraph makes the graph of the segments and rules. It fails where a junction has more roads than a graph can hold.
 func (b *layerBuilder) buildGraph() (*edgeBuilder, error) {
-	e := &edgeBuilder{layerBuilder: b, stateOf: map[uint32]int32{}, hasRule: map[uint32]bool{}, tableAt: map[string]uint32{}}
+	through := b.findRestricted()
+	if through == nil {
+		return b.buildEdges(nil)
+	}
+	draft, err := b.buildEdges(through)
+	if err != nil {
+		return nil, err
+	}
+	through.openPockets(draft)
+	through.hasParts = true
+	return b.buildEdges(through)
+}
+
+// buildEdges makes the graph with the copies that the rules ask for.
+func (b *layerBuilder) buildEdges(through *throughRules) (*edgeBuilder, error) {
+	e := &edgeBuilder{layerBuilder: b, through: through, copies: map[uint32][]uint32{},
+		stateOf: map[uint32]int32{}, hasRule: make([]bool, len(b.places)), tableAt: map[string]uint32{}}
 	e.g = &graph.Graph{FirstOut: make([]uint32, len(b.places)+1), FirstIn: make([]uint32, len(b.places)+1),
-		TurnTable: make([]uint32, len(b.places)), Copies: map[uint32][]uint32{}}
+		TurnTable: make([]uint32, len(b.places))}
 	e.countEdges()
 	e.numberEdges()
+	e.listCopies()
 	if err := e.rankIncoming(); err != nil {
 		return nil, err
 	}
@@ -44,8 +78,22 @@ func (b *layerBuilder) buildGraph() (*edgeBuilder, error) {
 	return e, nil
 }
 
-// eachEdge visits all edges: of each directed segment that is open one, then the copies in the order of their rules.
-func (e *edgeBuilder) eachEdge(visit func(directed uint32, state int32)) {
+// eachEdge visits all edges: of each directed segment that is open one, then the copies in the order of their rules, then all those of
+// later parts.
+func (e *edgeBuilder) eachEdge(visit func(directed uint32, state int32, isLater bool)) {
+	e.eachState(func(directed uint32, state int32) { visit(directed, state, false) })
+	if e.through == nil || !e.through.hasParts {
+		return
+	}
+	e.eachState(func(directed uint32, state int32) {
+		if e.through.hasLater(directed) {
+			visit(directed, state, true)
+		}
+	})
+}
+
+// eachState visits the directed segments that are open, then their states that are copies.
+func (e *edgeBuilder) eachState(visit func(directed uint32, state int32)) {
 	for directed := range uint32(2 * len(e.segments)) {
 		if e.isOpen(directed) {
 			visit(directed, noState)
@@ -61,7 +109,7 @@ func (e *edgeBuilder) eachEdge(visit func(directed uint32, state int32)) {
 // countEdges fills in FirstOut and FirstIn and makes the columns of edges.
 func (e *edgeBuilder) countEdges() {
 	g, n := e.g, 0
-	e.eachEdge(func(directed uint32, _ int32) {
+	e.eachEdge(func(directed uint32, _ int32, _ bool) {
 		g.FirstOut[e.tail(directed)+1]++
 		g.FirstIn[e.head(directed)+1]++
 		n++
@@ -83,41 +131,67 @@ func (e *edgeBuilder) numberEdges() {
 	for i := range e.plain {
 		e.plain[i] = graph.None
 	}
+	e.later = slices.Clone(e.plain)
 	next := make([]uint32, len(e.places))
 	copy(next, g.FirstOut)
-	e.eachEdge(func(directed uint32, state int32) {
+	e.eachEdge(func(directed uint32, state int32, isLater bool) {
 		tail, s := e.tail(directed), &e.segments[directed/2]
 		edge := next[tail]
 		next[tail]++
 		g.Tail[edge], g.Head[edge], g.Segment[edge] = tail, e.head(directed), directed
 		g.Duration[edge], g.Distance[edge], g.Flags[edge] = s.duration[directed%2], s.distance, e.flagsOf(directed)
 		g.Penalty[edge] = s.penalty[directed%2]
-		if state == noState {
-			e.plain[directed] = edge
-			return
-		}
-		e.stateOf[edge] = state
-		e.hasRule[tail], e.hasRule[e.head(directed)] = true, true
-		e.addCopy(e.plain[directed], edge)
+		e.noteEdge(edge, directed, state, isLater)
 	})
 	for state := range e.rules.states {
-		if s := &e.rules.states[state]; s.length == 1 {
-			e.stateOf[e.plain[s.directed]] = int32(state)
-			e.hasRule[e.head(s.directed)] = true
+		s := &e.rules.states[state]
+		if s.length > 1 {
+			continue
+		}
+		e.stateOf[e.plain[s.directed]] = int32(state)
+		e.hasRule[e.head(s.directed)] = true
+		if later := e.later[s.directed]; later != graph.None {
+			e.stateOf[later] = int32(state)
+		}
+	}
+	if e.through != nil {
+		for junction := range e.through.gates {
+			e.hasRule[junction] = true
 		}
 	}
 }
 
-// addCopy lists a copy under its edge and all others.
-func (e *edgeBuilder) addCopy(plain, edge uint32) {
-	list := e.g.Copies[plain]
-	if list == nil {
-		list = []uint32{plain}
+// noteEdge notes which edge it is of its directed segment.
+func (e *edgeBuilder) noteEdge(edge, directed uint32, state int32, isLater bool) {
+	isPlain := state == noState && !isLater
+	if state != noState {
+		e.stateOf[edge] = state
 	}
-	list = append(list, edge)
-	for _, each := range list {
-		e.g.Copies[each] = list
+	if state == noState && isLater {
+		e.later[directed] = edge
 	}
+	if !isPlain {
+		e.hasRule[e.tail(directed)], e.hasRule[e.head(directed)] = true, true
+	}
+	if isPlain {
+		e.plain[directed] = edge
+		return
+	}
+	plain := e.plain[directed]
+	if e.copies[plain] == nil {
+		e.copies[plain] = []uint32{plain}
+	}
+	e.copies[plain] = append(e.copies[plain], edge)
+}
+
+// listCopies makes the lists of copies, in the order of their edges.
+func (e *edgeBuilder) listCopies() {
+	var lists []uint32
+	for _, plain := range slices.Sorted(maps.Keys(e.copies)) {
+		lists = append(append(lists, uint32(len(e.copies[plain]))), e.copies[plain]...)
+	}
+	e.g.Copies, _ = graph.NewCopies(lists)
+	e.copies = nil
 }
 
 // flagsOf returns the avoided kinds that a directed segment belongs to. Tolls and motorways are for cars alone.
@@ -173,7 +247,7 @@ func (e *edgeBuilder) fillTurns() {
 }
 
 // appendTurns appends the costs of the turns from an edge to each that leaves its head. The rules are asked first: where they leave
-// nothing but turning back, the edge ends in a dead end, and turning back is allowed there.
+// nothing but turning back, or roads that are only for those who go there, the edge ends in a dead end, and turning back is allowed.
 func (e *edgeBuilder) appendTurns(from uint32) {
 	g, j := e.g, e.g.Head[from]
 	first, end := g.OutEdges(j)
@@ -181,8 +255,9 @@ func (e *edgeBuilder) appendTurns(from uint32) {
 	e.isPermitted = e.isPermitted[:0]
 	for to := first; to < end; to++ {
 		isPermitted := !e.hasRule[j] || e.permits(from, to)
-		e.isPermitted = append(e.isPermitted, isPermitted)
-		isDeadEnd = isDeadEnd && (!isPermitted || g.Segment[to] == g.Segment[from]^1)
+		leadsOn := isPermitted && g.Segment[to] != g.Segment[from]^1 && !e.leavesPublic(from, to)
+		isDeadEnd = isDeadEnd && !leadsOn
+		e.isPermitted = append(e.isPermitted, isPermitted && e.keepsParts(from, to))
 	}
 	roads := e.roadsAt(j)
 	for to := first; to < end; to++ {
@@ -204,6 +279,38 @@ func (e *edgeBuilder) permits(from, to uint32) bool {
 	// The state after the turn names the one edge, plain or copy, that the turn leads to.
 	follows := e.rules.follow(state, directed)
 	return follows == next || !e.rules.isCopy(follows) && !e.rules.isCopy(next)
+}
+
+// keepsParts tells whether an edge may follow another by the parts of a route to which they belong.
+func (e *edgeBuilder) keepsParts(from, to uint32) bool {
+	if e.through == nil || !e.through.hasParts {
+		return true
+	}
+	switch before, after := e.partOf(from), e.partOf(to); before {
+	case leaving:
+		return after != arriving
+	case arriving:
+		return after == arriving
+	default:
+		return after == arriving || after == public && !e.passesGate(from, to)
+	}
+}
+
+// partOf returns the part of a route to which an edge belongs. Among the edges of a directed segment those of the later part come last.
+func (e *edgeBuilder) partOf(edge uint32) part {
+	directed := e.g.Segment[edge]
+	return e.through.partOf(directed, e.later[directed] != graph.None && edge >= e.later[directed])
+}
+
+// passesGate tells whether the turn leads through a gate that is only for those who go behind it.
+func (e *edgeBuilder) passesGate(from, to uint32) bool {
+	return e.through != nil && e.through.gates[e.g.Head[from]] && e.g.Segment[to] != e.g.Segment[from]^1
+}
+
+// leavesPublic tells whether the turn leads from a public road to where only those go who arrive.
+func (e *edgeBuilder) leavesPublic(from, to uint32) bool {
+	return e.through != nil && !e.through.restricted[e.g.Segment[from]] &&
+		(e.through.restricted[e.g.Segment[to]] || e.passesGate(from, to))
 }
 
 // stateAt returns the state of the rules in which a path is after an edge: noState where no rule begins with it.
@@ -231,7 +338,7 @@ func (e *edgeBuilder) roadsAt(j uint32) (n int) {
 }
 
 // isCopyEdge tells whether an edge is a copy.
-func (e *edgeBuilder) isCopyEdge(edge uint32) bool { return e.rules.isCopy(e.stateAt(edge)) }
+func (e *edgeBuilder) isCopyEdge(edge uint32) bool { return e.plain[e.g.Segment[edge]] != edge }
 
 // turn describes the turn from a directed segment to another.
 func (e *edgeBuilder) turn(from, to uint32, roads int, isDeadEnd bool) profile.Turn {
@@ -243,7 +350,6 @@ func (e *edgeBuilder) turn(from, to uint32, roads int, isDeadEnd bool) profile.T
 		KeepsLeft: cmp.Or(sideOf(fromBits), e.segments[from/2].area) == profile.Left,
 		FromClass: profile.Class(fromBits), ToClass: profile.Class(toBits),
 		FromRoundabout: fromBits&bitRoundabout != 0, ToRoundabout: toBits&bitRoundabout != 0,
-		FromRestricted: fromBits&bitRestricted != 0, ToRestricted: toBits&bitRestricted != 0,
 	}
 }
 

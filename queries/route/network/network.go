@@ -9,7 +9,8 @@
 //	                                         └───── Road, JunctionExit, IsMiniRoundabout, AppendGeometry, SegmentEdges, Near
 //
 // A junction of a mode is a node where the mode has a choice or must stop: where its ways meet or end, at a barrier, at the via
-// of a turn restriction. A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once
+// of a turn restriction. Copies of edges keep what a path may not do because of where it comes from: the turns that restrictions over
+// ways forbid, and roads that cars drive to and never through. A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once
 // for all modes, in the order of a space-filling curve, so that neighbours lie together. A segment of a mode is a run of pieces
 // of one way between two junctions of the mode. Segments are numbered in the order of their pieces, junctions by cell, edges by
 // junction.
@@ -318,12 +319,9 @@ func (b *binder) bindCells(g *graph.Graph, counts Counts) {
 
 // bindCopies reads the lists of copies: each list is its length and its edges.
 func (b *binder) bindCopies(g *graph.Graph) {
-	lists := layerColumn[uint32](b, secCopies, -1)
-	g.Copies = make(map[uint32][]uint32, len(lists)/2)
-	for len(lists) > 0 && b.err == nil {
-		list := b.cutList(&lists)
-		for _, edge := range list {
-			g.Copies[edge] = list
-		}
+	copies, ok := graph.NewCopies(layerColumn[uint32](b, secCopies, -1))
+	if !ok {
+		b.err = errors.Join(b.err, fmt.Errorf("%w: copies of the %s layer", ErrDamaged, b.mode.Route()))
 	}
+	g.Copies = copies
 }

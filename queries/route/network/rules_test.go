@@ -159,7 +159,7 @@ func TestCopiesOfEdgesHoldAnyOverlappingRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copies += len(e.g.Copies)
+		copies += len(e.g.Copies.Edges())
 		for directed, edge := range e.plain {
 			if edge == graph.None {
 				continue

@@ -320,7 +320,8 @@ func (s *source) markJunctions() {
 	}
 	for node, facts := range s.facts {
 		for m, isClosed := range facts.Closed {
-			if isClosed && s.state[node]&(isUsed<<m) != 0 {
+			isGate := facts.IsRestricted && profile.Mode(m) == profile.Car
+			if (isClosed || isGate) && s.state[node]&(isUsed<<m) != 0 {
 				s.state[node] |= isJunction << m
 			}
 		}

@@ -20,6 +20,7 @@ var cannot = map[string]string{
 	"a street that is only entered leads back to its beginning from the nearest road that leads there": smallPart,
 	"a street that is only left leads into the town":                                                   smallPart,
 	"a cell of a matrix is the route in streets that are only entered or only left":                    smallPart,
+	"a private gate is not driven through":                                                             "a gate whose access is private is open to it",
 	"an area has the places within its seconds":                                                        noIsochrones,
 	"an area has the places within its metres":                                                         noIsochrones,
 	"an area has the places from which its centre is within reach":                                     noIsochrones,

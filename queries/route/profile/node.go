@@ -11,6 +11,7 @@ type Node struct {
 	HasSignals       bool
 	IsMiniRoundabout bool
 	HasTollBooth     bool
+	IsRestricted     bool   // a car may pass only to reach what lies behind, as Way.IsRestricted has it for roads
 	Exit             string // number of the exit of a motorway that begins here
 }
 
@@ -57,6 +58,7 @@ func ReadNode(tags Tags) (Node, bool) {
 	if highway == "motorway_junction" {
 		n.Exit = joinList(tags.Get("ref"), "; ")
 	}
+	n.IsRestricted = isSet(barrier) && nodeAccess(tags, Car) == restricted
 	n.addDelays(tags, highway)
 	for m := range Mode(Modes) {
 		n.Closed[m] = isClosedNode(tags, barrier, highway, m)

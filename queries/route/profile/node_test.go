@@ -54,6 +54,25 @@ func TestANodeStopsModes(t *testing.T) {
 	}
 }
 
+func TestAGateForThoseWhoGoBehindItIsRestricted(t *testing.T) {
+	t.Parallel()
+	for _, barrier := range []string{"gate", "lift_gate", "swing_gate", "bollard", "chain"} {
+		for tags, want := range map[string]bool{
+			"": false, "access=yes": false, "access=no": false, "access=private": true, "access=destination": true, "access=customers": true,
+			"access=delivery": true, "motor_vehicle=private": true, "motorcar=permit": true, "access=private motor_vehicle=yes": false,
+			"bicycle=private": false, "foot=private": false,
+		} {
+			n, _ := ReadNode(newTags(t, "barrier="+barrier+" "+tags))
+			if n.IsRestricted != want || want && n.Closed[Car] {
+				t.Errorf("barrier=%s %s: restricted %v, closed %v, want restricted %v", barrier, tags, n.IsRestricted, n.Closed[Car], want)
+			}
+		}
+	}
+	if n, _ := ReadNode(newTags(t, "access=private")); n.IsRestricted {
+		t.Error("a node without a barrier is restricted")
+	}
+}
+
 func TestANodeDelaysModes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

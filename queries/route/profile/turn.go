@@ -16,19 +16,17 @@ type Turn struct {
 
 	FromClass, ToClass           Class
 	FromRoundabout, ToRoundabout bool
-	FromRestricted, ToRestricted bool // Way.IsRestricted of the two roads
 }
 
 // What turns cost, in seconds.
 const (
-	carTurn        = 7.5   // a car that nearly comes to rest
-	carBias        = 1.075 // how much more a left turn costs
-	oncoming       = 2     // waiting for a gap in the oncoming traffic
-	uTurn          = 20
-	bikeTurn       = 6
-	bikeBias       = 1.4
-	longestTurn    = float64(graph.ForbiddenTurn-1) / graph.TurnUnit
-	restrictedTurn = longestTurn // into a road that is only for those who go to it
+	carTurn     = 7.5   // a car that nearly comes to rest
+	carBias     = 1.075 // how much more a left turn costs
+	oncoming    = 2     // waiting for a gap in the oncoming traffic
+	uTurn       = 20
+	bikeTurn    = 6
+	bikeBias    = 1.4
+	longestTurn = float64(graph.ForbiddenTurn-1) / graph.TurnUnit
 )
 
 // TurnCost is what a turn costs a mode, in graph.TurnUnit parts of a second, or graph.ForbiddenTurn. Turning back is forbidden but
@@ -53,9 +51,6 @@ func TurnCost(m Mode, t Turn) uint8 {
 
 // carTurnSeconds is the cost for a car. Where two roads meet without a third, the road only bends: its speed says what that costs.
 func carTurnSeconds(t Turn) float64 {
-	if !t.FromRestricted && t.ToRestricted {
-		return restrictedTurn
-	}
 	if t.Roads <= 2 && !t.IsUTurn && !t.changesMode() {
 		return 0
 	}

@@ -30,6 +30,7 @@ func answerRules() []rule {
 		{"nothing is told of avoided roads that are not driven", checkNothingRemains},
 		{"alternatives are other routes, and none is better", checkAlternatives},
 		{"a road that is a worse choice is driven no slower", checkNarrow},
+		{"arriving on a private road takes no longer", checkPrivateArrival},
 		{"what was not asked for is left out", checkSparse},
 		{"a question ends with its context", checkCancelled},
 		{"the network says what it is", checkNetwork},
@@ -77,6 +78,21 @@ func checkNarrow(ctx context.Context, s *suite) error {
 	}
 	got, want := narrow.Routes[0].Duration, wide.Routes[0].Duration
 	return unless(math.Abs(got-want) <= 1+0.02*want, fmt.Sprintf("%.1f s, and %.1f s on a road with two lanes", got, want))
+}
+
+// checkPrivateArrival compares the way to a private road with the same turn onto a public one.
+func checkPrivateArrival(ctx context.Context, s *suite) error {
+	private, err := s.find(ctx, "private", "0A AB@50", 0)
+	if err != nil {
+		return err
+	}
+	public, err := s.find(ctx, "oneway", "0A AB@50", 0)
+	if err != nil {
+		return err
+	}
+	pace := func(r route.Route) float64 { return r.Duration / r.Distance }
+	got, want := pace(private.Routes[0]), pace(public.Routes[0])
+	return unless(math.Abs(got/want-1) < 0.1, fmt.Sprintf("%.3f s a metre, and %.3f on public roads", got, want))
 }
 
 func checkIsland(ctx context.Context, s *suite) error {

@@ -329,4 +329,54 @@ XYZ Rue du Verveux | oneway=yes
 0A Rue de la Source
 AX Rue du Ruisseau
 ZYX Rue de la Cascade | oneway=yes
+
+# private
+0---A---B---E
+    |   |
+    |   |
+    |   |
+    D---C
+
+0A Rue du Rempart
+AB Allée Privée | access=private
+BE Rue du Fossé
+ADCB Rue du Détour
+
+# delivery
+0---A---B---E
+    |   |
+    |   |
+    |   |
+    D---C
+
+0A Rue du Comptoir
+AB Rue des Livraisons | motor_vehicle=destination
+BE Rue du Magasin
+ADCB Rue des Chalands
+
+# estate
+0---A---P---Q---B---E
+    |           |
+    |           |
+    D-----------C
+
+0A Rue du Domaine
+AP Allée d'Entrée | access=private
+PQ Rue des Lilas
+QB Allée de Sortie | access=private
+BE Rue du Verger
+ADCB Rue du Mur
+
+# lodge
+0---A---x---B---E
+    |       |
+    |       |
+    |       |
+    D-------C
+
+0A Rue du Haras
+AxB Rue du Portail
+node x barrier=gate access=private
+BE Rue du Manège
+ADCB Rue des Écuries
 `

@@ -73,6 +73,16 @@ var journeys = []journey{
 	{rule: "the shortest way may be slower", quarter: "slow", least: route.Shortest, stops: "0A BE", path: "A B"},
 	{rule: "one lane for both directions makes a road a worse choice", quarter: "narrow", stops: "0A BE", path: "A D C B"},
 	{rule: "a road that is a worse choice is taken to what lies on it", quarter: "narrow", stops: "0A AB", path: "A"},
+	{rule: "a private road is not driven through", quarter: "private", stops: "0A BE", path: "A D C B"},
+	{rule: "a private road is driven to what lies on it", quarter: "private", stops: "0A AB", path: "A"},
+	{rule: "a private road is left to either side", quarter: "private", stops: "AB@80 BE", path: "B"},
+	{rule: "a stop on a private road is left to either side", quarter: "private", stops: "0A AB@80 BE", path: "A AB@80 B"},
+	{rule: "a road for those who go there is not driven through", quarter: "delivery", stops: "0A BE", path: "A D C B"},
+	{rule: "streets behind a private road are reached", quarter: "estate", stops: "0A PQ", path: "A P"},
+	{rule: "streets behind a private road are left", quarter: "estate", stops: "PQ BE", path: "Q B"},
+	{rule: "streets behind a private road are not driven through", quarter: "estate", stops: "0A BE", path: "A D C B"},
+	{rule: "a route within private roads stays there", quarter: "estate", stops: "AP QB", path: "P Q"},
+	{rule: "a private gate is not driven through", quarter: "lodge", stops: "0A BE", path: "A D C B"},
 	{rule: "a route goes through its bounds in their order", quarter: "toll", stops: "0A DC BE AB", path: "A D DC C B BE B"},
 }
 

@@ -60,11 +60,7 @@ func (q *query) weightOnEdge(from, to Place) (overlay.Weight, bool) {
 // visitEnds calls a function for each edge on which a path to one of some places may end.
 func (q *query) visitEnds(to []Place, visit func(edge uint32, place int)) {
 	for i, p := range to {
-		copies, ok := q.graph.Copies[p.Edge]
-		if !ok {
-			visit(p.Edge, i)
-		}
-		for _, edge := range copies {
+		for _, edge := range q.graph.CopiesOf(p.Edge) {
 			visit(edge, i)
 		}
 	}

@@ -352,7 +352,7 @@ func TestARouteMayEndOnACopyOfAnEdge(t *testing.T) {
 		}
 		return 0
 	})
-	g.Copies = map[uint32][]uint32{1: {1, 2}, 2: {1, 2}}
+	g.Copies, _ = graph.NewCopies([]uint32{2, 1, 2})
 	g.Cells = graph.Cells{Of: []uint32{0, 1, 2}, Count: []int{3}}
 	tw := &town{Graph: g, metrics: map[route.Profile]*overlay.Metric{}}
 	tw.customize(t)

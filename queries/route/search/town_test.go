@@ -34,18 +34,17 @@ func newTown(t testing.TB, r *rand.Rand, junctions int) *town {
 	tw.Graph = graph.New(junctions, arcs, func(from, to uint32) uint8 {
 		return turnCost(seed, original, from, to)
 	})
-	tw.Copies = map[uint32][]uint32{}
+	copies := map[uint32][]uint32{}
 	for e, of := range original {
 		if of != uint32(e) {
-			tw.Copies[of] = append(tw.Copies[of], uint32(e))
+			copies[of] = append(copies[of], uint32(e))
 		}
 	}
-	for of, copies := range tw.Copies {
-		all := append([]uint32{of}, copies...)
-		for _, e := range all {
-			tw.Copies[e] = all
-		}
+	var lists []uint32
+	for of, all := range copies {
+		lists = append(append(lists, uint32(1+len(all)), of), all...)
 	}
+	tw.Copies, _ = graph.NewCopies(lists)
 	tw.Cells = divide(r, junctions)
 	tw.customize(t, route.Avoid(r.IntN(8)), route.Avoid(r.IntN(8)))
 	return tw

@@ -1,0 +1,48 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Copies are the edges that have copies, in lists of an edge and all its copies. The zero value has none. It is a column and no map, as
+// a country has a million of them.
+type Copies struct {
+	Lists []uint32 // of each list its length, then its edges, the one that is no copy first
+	edges []uint32 // of all lists, ascending
+	first []uint32 // of each of edges where its list begins in Lists
+}
+
+// NewCopies indexes lists. It returns false where a length leads over the end.
+func NewCopies(lists []uint32) (Copies, bool) {
+	c := Copies{Lists: lists}
+	type place struct{ edge, first uint32 }
+	var places []place
+	for at := 0; at < len(lists); at += int(lists[at]) + 1 {
+		if uint64(lists[at]) >= uint64(len(lists)-at) {
+			return Copies{}, false
+		}
+		for _, edge := range lists[at+1 : at+1+int(lists[at])] {
+			places = append(places, place{edge, uint32(at)})
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.edge, b.edge) })
+	c.edges, c.first = make([]uint32, len(places)), make([]uint32, len(places))
+	for i, p := range places {
+		c.edges[i], c.first[i] = p.edge, p.first
+	}
+	return c, true
+}
+
+// of returns the list of an edge, nil where it has no copies.
+func (c *Copies) of(edge uint32) []uint32 {
+	i, ok := slices.BinarySearch(c.edges, edge)
+	if !ok {
+		return nil
+	}
+	first := c.first[i] + 1
+	return c.Lists[first : first+c.Lists[c.first[i]]]
+}
+
+// Edges are the edges that have copies, and the copies, ascending. The caller must not change the list.
+func (c *Copies) Edges() []uint32 { return c.edges }
