@@ -22,7 +22,7 @@ type ResolvedBound struct {
 	Site    *SiteName `json:"site,omitempty"`
 	Lon     float64   `json:"lon"`
 	Lat     float64   `json:"lat"`
-	Access  *Access   `json:"acces,omitempty" doc:"Left out where no road is near enough"`
+	Access  *Access   `json:"acces,omitempty" doc:"Of roads that are about as near, such as those at a junction, the one that the route takes; in a matrix, of the nearest and of an area the nearest one. How much farther one is counts when the route is chosen, and not in durations. An address is moved onto its street within 150 m, and not onto motorways, ramps, tunnels and bridges; a position may lie there. Left out where no road is near enough"`
 }
 
 // The reasons of NoRoute.
