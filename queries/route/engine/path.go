@@ -71,7 +71,7 @@ func (m *modeEngine) newRoute(ctx context.Context, q route.Query, paths []search
 func (m *modeEngine) newLeg(q route.Query, p *search.Path, line pathLine, destination route.Point) route.Leg {
 	leg := route.Leg{Distance: metres(p.Cost.Distance), Duration: seconds(p.Cost.Duration)}
 	if q.Steps {
-		stretches := m.stretches(p, line)
+		stretches := dropUndriven(m.stretches(p, line))
 		leg.Steps = guidance.Steps(m.mode, stretches)
 		last := &leg.Steps[len(leg.Steps)-1]
 		last.Maneuver.Modifier = guidance.Side(stretches[len(stretches)-1].Points, destination)
@@ -223,6 +223,20 @@ func (m *modeEngine) stretches(p *search.Path, line pathLine) []guidance.Stretch
 			}
 		}
 		all[i] = s
+	}
+	return all
+}
+
+// dropUndriven drops a stretch of no length at either end of a leg: a bound on a junction may be on a road that is not driven. What it
+// costs to turn there stays.
+func dropUndriven(all []guidance.Stretch) []guidance.Stretch {
+	for len(all) > 1 && all[0].Distance == 0 {
+		all = all[1:]
+		all[0].Branches = nil
+	}
+	for last := len(all) - 1; last > 0 && all[last].Distance == 0; last-- {
+		all[last-1].Duration += all[last].Duration
+		all = all[:last]
 	}
 	return all
 }

@@ -17,6 +17,7 @@ func boundRules() []rule {
 		{"a position on a motorway meets the motorway", checkMotorwayPosition},
 		{"no bound is moved onto a ferry", checkFerryBound},
 		{"the first step tells of the road that is driven", checkFirstStep},
+		{"an address on a junction begins and ends with the road that is driven", checkOwnStreetAtJunction},
 		{"a stop between two carriageways is left from where it was reached", checkStopAccess},
 		{"within a street that is only entered the way leads along it", checkAlongPocket},
 		{"a street that is only entered is left from the nearest road that leads away", func(ctx context.Context, s *suite) error {
@@ -83,6 +84,33 @@ func checkFirstStep(ctx context.Context, s *suite) error {
 		}
 		if step := a.Routes[0].Legs[0].Steps[0]; step.Name != "Rue de l'Équerre" || step.Distance < 100 {
 			return fmt.Errorf("%s: got %s for %.1f m", quarter, step.Name, step.Distance)
+		}
+	}
+	return nil
+}
+
+// checkOwnStreetAtJunction asks for routes from and to an address at the end of its street, which is not driven.
+func checkOwnStreetAtJunction(ctx context.Context, s *suite) error {
+	for _, c := range []struct{ quarter, street, stops string }{
+		{"corner", "R MONTEE", "B 0A"}, {"cornerout", "R DESCENTE", "0A B"},
+	} {
+		q, err := journey{quarter: c.quarter, stops: c.stops}.query(s)
+		if err != nil {
+			return err
+		}
+		for i := range q.Bounds {
+			if q.Bounds[i].Point == s.points[c.quarter+".B"] {
+				q.Bounds[i].IsAddress, q.Bounds[i].Street = true, c.street
+			}
+		}
+		a, err := s.findWhole(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, step := range a.Routes[0].Legs[0].Steps {
+			if step.Name != "Rue de l'Équerre" && step.Name != "Rue de l'Angle" {
+				return fmt.Errorf("%s: a step tells of %s for %.1f m", c.quarter, step.Name, step.Distance)
+			}
 		}
 	}
 	return nil

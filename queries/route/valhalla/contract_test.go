@@ -11,6 +11,7 @@ import (
 var cannot = map[string]string{
 	"a mandatory turn by way of a road forbids the others":                                             "it binds who comes by the first road to the second one too",
 	"a bound on a junction is left by a road onto which no turn leads":                                 "a junction at both ends of a road is no way for it",
+	"an address on a junction begins and ends with the road that is driven":                            "its first step has no length there",
 	"no bound is moved onto a ferry":                                                                   "/locate tells of the nearest road alone where there is none within its radius",
 	"within a street that is only entered the way leads along it":                                      onePlace,
 	"a street that is only entered leads back to its beginning from the nearest road that leads there": onePlace,
