@@ -1,6 +1,7 @@
 package sitefile
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -108,6 +109,7 @@ func (b *builder) buildHours() json.RawMessage {
 				b.keepInProperties(list[0], days[n])
 			}
 		}
+		b.doubts.add(doubtDayHours, b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), "")
 	}
 	column := b.columnOf(mapping.Hours)
 	if column < 0 {
@@ -121,8 +123,11 @@ func (b *builder) buildHours() json.RawMessage {
 		return nil
 	}
 	hours, isRead := b.readHours(v)
-	if isRead {
+	switch {
+	case isRead:
 		b.recordMend(clean.OpeningHours, column, v.Text, string(hours))
+	case hours != nil:
+		b.recordDoubt(doubtHours, column, cmp.Or(v.Text, string(v.JSON)))
 	}
 	return hours
 }

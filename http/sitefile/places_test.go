@@ -221,3 +221,15 @@ func TestOfficialRegistersAreReadByTheirPublishedColumns(t *testing.T) {
 		}
 	}
 }
+
+func TestHoursThatAreNotReadAreCountedAndShown(t *testing.T) {
+	t.Parallel()
+	i := mustRead(t, []byte("id;nom;horaires\n1;A;Fermé le lundi\n2;B;sur rendez-vous\n3;C;du lundi au vendredi 9h/18h\n4;D;\n5;E;non\n"), sitefile.Options{})
+	if len(i.Doubts) != 1 || i.Doubts[0].Count != 2 || i.Doubts[0].Before != "Fermé le lundi" || !strings.Contains(i.Doubts[0].Kind, "ouvert=true") {
+		t.Errorf("got %+v", i.Doubts)
+	}
+	i = mustRead(t, []byte("id;nom;lundi;mardi\n1;A;9h-12h;9h-12h\n2;B;sur rdv;9h-12h\n3;C;9h/12h;fermé\n"), sitefile.Options{})
+	if len(i.Doubts) != 1 || i.Doubts[0].Count != 1 || i.Doubts[0].Lines[0] != 3 {
+		t.Errorf("days: got %+v", i.Doubts)
+	}
+}

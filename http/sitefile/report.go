@@ -84,6 +84,8 @@ const (
 	doubtWebsite      = "not read as the address of a web site, kept in proprietes"
 	doubtPostcode     = "not a French postcode, stored as it stands"
 	doubtLongPostcode = "not a postcode, kept in proprietes"
+	doubtHours        = "opening hours kept as a text: the place is never found as open (ouvert=true)"
+	doubtDayHours     = "opening hours of days not read, kept in proprietes: the place is never found as open (ouvert=true)"
 	doubtPostalTown   = "not read as a postcode and a commune, kept in proprietes"
 	doubtShortCode    = "a postcode of four digits that its commune contradicts, stored as it stands"
 	doubtManyTags     = "more than 50 tags, kept in proprietes"

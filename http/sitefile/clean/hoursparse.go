@@ -181,7 +181,7 @@ func (p *hoursParser) readSpan() (span, bool) {
 	if from.kind == allDayToken {
 		return span{0, wholeDay}, true
 	}
-	if p.next() != rangeToken {
+	if p.next() != rangeToken && !p.isSlashBeforeTime() {
 		return span{}, false
 	}
 	p.take()
@@ -193,6 +193,11 @@ func (p *hoursParser) readSpan() (span, bool) {
 		return span{}, false // 9-12 may be anything, and 9:30-11 pm morning or evening
 	}
 	return newSpan(from.minutes, to.minutes)
+}
+
+// isSlashBeforeTime reports whether a slash and a time come next: 9h/12h - 14h/19h. Behind a time that no - follows it stands for the range.
+func (p *hoursParser) isSlashBeforeTime() bool {
+	return len(p.tokens) > 1 && p.tokens[0].isSlash && (p.tokens[1].kind == timeToken || p.tokens[1].kind == numberToken)
 }
 
 // longestNight is the longest time over midnight, in minutes, that is no error: 6h-1h, but not 14h-12h.
@@ -214,6 +219,9 @@ func newSpan(from, to int) (span, bool) {
 // readClosed closes the days before it that have no times, or the days behind it.
 func (p *hoursParser) readClosed() bool {
 	p.take()
+	if r := p.last(); r != nil && !r.hasDays && len(p.rules) == 1 && len(r.spans) > 0 && p.isClosedOnDays() { // 9h-19h, fermé le dimanche
+		r.days, r.hasDays, r.isComplete = everyDay, true, true
+	}
 	if r := p.last(); r != nil && r.isOpen() && len(r.spans) == 0 {
 		r.isClosed, r.isComplete = true, true
 		return true
@@ -225,10 +233,26 @@ func (p *hoursParser) readClosed() bool {
 	return true
 }
 
+// isClosedOnDays reports whether nothing but days is behind the word for closed.
+func (p *hoursParser) isClosedOnDays() bool {
+	if len(p.tokens) == 0 {
+		return false
+	}
+	for _, t := range p.tokens {
+		if !isDays(t.kind) && t.kind != listToken && t.kind != rangeToken && t.kind != ruleToken {
+			return false
+		}
+	}
+	return true
+}
+
 // readExcept takes days off the rule before it. Times behind them would be those of which days?
 func (p *hoursParser) readExcept() bool {
 	p.take()
 	r := p.last()
+	if r != nil && !r.hasDays && len(p.rules) == 1 && len(r.spans) > 0 { // 9h-19h sauf le dimanche
+		r.days, r.hasDays = everyDay, true
+	}
 	if r == nil || !r.hasDays || r.isClosed || !isDays(p.next()) {
 		return false
 	}

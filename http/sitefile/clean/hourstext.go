@@ -31,6 +31,7 @@ type token struct {
 	minutes   int
 	isFrench  bool // a word or sign that OSM's form does not have
 	isHalfDay bool // a time with am or pm
+	isSlash   bool // /, which may stand for a range between two times
 }
 
 // daySet is a set of days, Monday in the lowest bit.
@@ -61,7 +62,7 @@ var words = map[tokenKind]string{
 
 // fillers are words that change nothing.
 var fillers = wordSet(`de du le la les des d' l' from entre ouvert ouverte ouverts ouvertes ouverture horaire horaires open tous
-	y compris inclus`)
+	y compris inclus matin matins matinee soir soirs soiree`)
 
 // phrases are replaced before a text is split: several words that have one meaning. What replaces them has capitals, which the text has
 // no more. A pattern is only tried on texts that have its sign.
@@ -88,6 +89,11 @@ var phrases = []struct {
 	{"que", regexp.MustCompile(`\bainsi que\b|\bde meme que\b`), " et "},
 	{"horaire", regexp.MustCompile(`\bhoraires? d[' ]ouverture\b`), " "},
 	{"opening", regexp.MustCompile(`\bopening hours\b`), " "},
+	{"midi", regexp.MustCompile(`\b(?:l'|les )?apres[ -]midis?\b`), " "},
+	{"stop", regexp.MustCompile(`\bnon[ -]?stop\b`), " "},
+	{"contin", regexp.MustCompile(`\b(?:en )?(?:journee |horaire |service )?continue?\b`), " "},
+	{"interruption", regexp.MustCompile(`\bsans interruption\b`), " "},
+	{"annee", regexp.MustCompile(`\btoute l'annee\b`), " "},
 	{"midi", regexp.MustCompile(`\b(?:12 ?h? ?)?midi\b`), " 12:00 "},
 	{"noon", regexp.MustCompile(`\bnoon\b`), " 12:00 "},
 	{"mi", regexp.MustCompile(`\bminuit\b|\bmidnight\b`), " 24:00 "},
@@ -169,7 +175,7 @@ func buildVocabulary() map[string]token {
 	}
 	for kind, list := range words {
 		for word := range strings.FieldsSeq(list) {
-			tokens[word] = token{kind: kind, isFrench: len(word) > 1 && word != "off"}
+			tokens[word] = token{kind: kind, isFrench: len(word) > 1 && word != "off", isSlash: word == "/"}
 		}
 	}
 	for word := range fillers {
