@@ -18,7 +18,7 @@ const (
 	CityUnknown          Reason = "commune_inconnue"      // what stands where a commune does names none
 	CityContradicted     Reason = "commune_contredite"    // the address lies in another commune than the typed one
 	PostcodeContradicted Reason = "code_postal_contredit" // the commune does not have the typed postcode
-	StreetAbsent         Reason = "voie_absente"          // the base does not have the street, or none was typed
+	StreetAbsent         Reason = "voie_absente"          // the base does not have the street but at most one of a like name, or none was typed
 	NumberAbsent         Reason = "numero_absent"         // the street does not have the number with its repetition index
 	WordsUnknown         Reason = "mots_inconnus"         // words are left that nothing explains
 	SeveralFit           Reason = "plusieurs_adresses"    // others fit about as well

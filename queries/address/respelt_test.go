@@ -23,6 +23,7 @@ func TestNamesThatPeopleWriteOtherwiseAreRead(t *testing.T) {
 	}{
 		"two words in one that other streets have":      {joinedWords(known), 40, 1},
 		"one word in two that other streets have":       {splitWords(known), 150, 3},
+		"one word in two that no street has":            {splitApart(known), 200, 6},
 		"the initials of a first name in one word":      {gluedInitials, 5, 0},
 		"a word cut short":                              {cutWord, 200, 1},
 		"a kind cut short":                              {cutKind, 400, 4},
@@ -111,6 +112,18 @@ func splitWords(known []string) respelling {
 			}
 		}
 		return nil
+	}
+}
+
+// splitApart writes the last word of a name in two, neither of which the base has: Bir Hakeim for BirHakeim.
+func splitApart(known []string) respelling {
+	return func(words []string) []string {
+		last := words[len(words)-1]
+		at := len(last) / 2
+		if len(words) < 2 || len(last) < 8 || isWordOf(known, last[:at]) || isWordOf(known, last[at:]) {
+			return nil
+		}
+		return append(slices.Clone(words[:len(words)-1]), last[:at], last[at:])
 	}
 }
 

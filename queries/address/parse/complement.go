@@ -1,6 +1,10 @@
 package parse
 
-import "lieudit/queries/address/text"
+import (
+	"strings"
+
+	"lieudit/queries/address/text"
+)
 
 // readPostal finds what belongs to an address on paper and not to the base: CEDEX, post boxes, the country. Their
 // numbers are no postcode, so a postcode that was guessed from one of them is withdrawn.
@@ -140,9 +144,21 @@ func isPartWord(word string) bool {
 	return false
 }
 
-// isPhraseWord says whether a word begins a phrase that may name a residence, a company or a person beside the
+// BeginsComplement reports whether letters begin a word that names a part of a building, or are one.
+func BeginsComplement(typed string) bool {
+	for _, word := range [...]string{"batiment", "appartement", "appt", "apt", "porte", "escalier", "hall", "etage", "etg", "lot", "cellule", "local", "box", "cage",
+		"bloc", "aile", "studio", "villa", "pavillon", "logement", "niveau", "parking", "garage", "bureau", "entree", "ilot", "maison", "immeuble", "residence",
+		"chalet", "tour", "chambre", "entrepot", "hangar", "atelier", "module", "boutique", "salle", "centre", "chez", "rez", "rdc"} {
+		if strings.HasPrefix(word, typed) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsPhraseWord reports whether a word begins a phrase that may name a residence, a company or a person beside the
 // street.
-func isPhraseWord(word string) bool {
+func IsPhraseWord(word string) bool {
 	switch word {
 	case "residence", "res", "resid", "immeuble", "imm", "chez", "villa", "hlm", "copropriete", "centre", "galerie", "ets", "societe",
 		"sarl", "sas", "eurl", "sci", "cabinet", "mairie", "tour", "batiment", "bat", "clos", "domaine", "lotissement", "lot", "parc",
@@ -177,7 +193,7 @@ func (q *Question) readComplements() {
 		if q.isIDBehindNumber(i) || q.isIDInParens(i) {
 			q.Complement |= Bit(i) | Bit(i+1)
 		}
-		if isPhraseWord(t.Typed) && (i == 0 || !q.IsLink(i-1) && !text.IsQualifier(q.Terms[i-1].Text)) {
+		if IsPhraseWord(t.Typed) && (i == 0 || !q.IsLink(i-1) && !text.IsQualifier(q.Terms[i-1].Text)) {
 			q.Phrases |= q.phrase(i)
 		}
 	}

@@ -143,6 +143,16 @@ func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
 	return other, isFound
 }
 
+// WithoutBegunComplement reads the question again without its last word, if that is unfinished, stands behind others and begins a word
+// that names a part of a building. It answers false otherwise.
+func (q *Question) WithoutBegunComplement() (*Question, bool) {
+	i := q.Unfinished
+	if i < 2 || q.Terms[i].Part || q.IsStopWord(i-1) || !BeginsComplement(q.Terms[i].Typed) {
+		return nil, false
+	}
+	return q.Rewrite(i, i+1, "")
+}
+
 // readFields gives the terms of a form their roles: the street field names a street only, the commune field a
 // place only. A form without a commune keeps the street field open, since people type the commune there.
 func (q *Question) readFields() {

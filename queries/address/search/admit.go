@@ -43,7 +43,7 @@ func (s *searcher) admitsPostcode(c *Candidate) bool {
 		c.IsContradicted = true
 		return s.q.Postcode.Code != 0 && isNamed && c.sim >= confirmedSim && s.isAddressConfirmed(c) && s.namesOneCommune(c.place)
 	case c.postcode == nearPostcode:
-		c.IsContradicted = s.q.Postcode.Code != 0 && !s.isInDepartmentOf(s.q.Postcode.Code, c)
+		c.IsContradicted = s.q.Postcode.Code != 0 && !s.isInDepartmentOf(s.q.Postcode.Code, c) || s.q.Postcode.Code == 0 && !isNamed
 	case c.postcode == cityPostcode && !isNamed && c.Street != vintage.None && !s.q.Completing && !s.isCedex():
 		c.IsContradicted = true
 		return s.isAddressConfirmed(c) && !c.isMissing
@@ -125,7 +125,7 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 		return s.isBetter(m, c) && isApart && !s.isNamed(c.Commune, m)
 	}
 	hasLate := c.name != vintage.None && c.isLate && c.sim >= boundSim
-	if !s.isBinding(m) || hasLate && !m.isLate {
+	if !s.isBinding(m) || hasLate && !m.isLate || hasLate && c.sim >= literalSim && s.opensPhrase(m.at) {
 		return false
 	}
 	distinctive := s.q.Distinctive(m.at)
@@ -151,6 +151,15 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 		return false // a looser reading of a word that the street holds
 	}
 	return !s.isNamed(c.Commune, m)
+}
+
+// opensPhrase reports whether words stand right behind one that says that they name a building: résidence Azur.
+func (s *searcher) opensPhrase(words parse.Mask) bool {
+	i := words.First() - 1
+	for i >= 0 && s.q.IsStopWord(i) {
+		i--
+	}
+	return i >= 0 && words&^s.q.Phrases == 0 && parse.IsPhraseWord(s.q.Terms[i].Typed)
 }
 
 // mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: behind a kind of

@@ -16,7 +16,7 @@ import (
 // them may belong to the name of the street.
 func (s *searcher) wordsAside(c *Candidate, words parse.Mask) (unknown parse.Mask) {
 	left := c.unreadIn(words) &^ s.q.Complement &^ s.q.PlaceOnly
-	if s.q.Distinctive(left)|left&s.q.Digits() == 0 || s.q.Completing || s.q.IsRewritten || !s.isPinned(c) {
+	if s.q.Distinctive(left)|left&s.q.Digits() == 0 || s.q.Completing || !s.isPinned(c) {
 		return 0
 	}
 	left &^= s.lightWords(c)

@@ -225,7 +225,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	}
 	aside := (s.q.Complement | s.q.Postal | strange) &^ c.repAt
 	postcode := s.q.Postcode.At
-	if c.postcode == nearPostcode {
+	if c.postcode == nearPostcode || c.postcode == zeroPostcode {
 		postcode |= s.shortPostcode(c.used | c.At)
 	}
 	if !x.IsCode || s.postcode != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode {

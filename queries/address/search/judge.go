@@ -114,11 +114,24 @@ func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 				any = true
 			}
 		}
+		if !any && choice.Rep == "" && s.q.Completing && !c.IsList {
+			any = s.judgeBegunReps(c, of, k, from, to)
+		}
 		if any {
 			return true
 		}
 	}
 	return false
+}
+
+// judgeBegunReps shortlists rows [from, to) that bear choice k with a repetition index which may still be typed, and reports whether
+// there are any.
+func (s *searcher) judgeBegunReps(c Candidate, of vintage.Street, k int, from, to uint32) bool {
+	c.chosen, c.hasOtherRep = k, true
+	for row := from; row < to; row++ {
+		s.assessRow(c, of, row)
+	}
+	return from < to
 }
 
 // findReps reports whether a row has the repetition index that was typed: isLong where it is one of several words, else isLiteral where

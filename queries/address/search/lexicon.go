@@ -118,6 +118,20 @@ func (l *lexicon) addExact(i int) {
 	}
 	l.addElided(i)
 	l.addYear(i)
+	l.addShortenedType(i)
+}
+
+// addShortenedType adds the kind of street that a word shortens behind a link, where most such letters are a name: lotissement la Rte
+// d'Argent.
+func (l *lexicon) addShortenedType(i int) {
+	if i == 0 || !l.q.IsStopWord(i-1) {
+		return
+	}
+	if full := text.ShortenedType(l.q.Terms[i].Typed); full != "" {
+		if id, ok := l.v.FindTerm(full); ok {
+			l.add(i, alternative{id, literalSim})
+		}
+	}
 }
 
 // addYear adds the year that two digits at the end of a date shorten: 8 mai 45. Streets are named after dates of

@@ -437,13 +437,19 @@ func (s *searcher) departmentCode(code string, i int) parse.Mask {
 	return 0
 }
 
-// sameWords are the terms from one on that spell the words of a name, or none.
+// sameWords are the terms from one on that spell the words of a name, or none. The unfinished term may be the beginning of the rest of it.
 func (s *searcher) sameWords(words []string, from int) parse.Mask {
-	if len(words) == 0 || from+len(words) > len(s.q.Terms) {
+	if len(words) == 0 {
 		return 0
 	}
 	for k, w := range words {
-		if s.q.Terms[from+k].Typed != w || !s.q.Words().Has(from+k) {
+		i := from + k
+		switch {
+		case i >= len(s.q.Terms) || !s.q.Words().Has(i):
+			return 0
+		case i == s.q.Unfinished && strings.HasPrefix(w, s.q.Terms[i].Typed):
+			return parse.Span(from, i+1)
+		case s.q.Terms[i].Typed != w:
 			return 0
 		}
 	}

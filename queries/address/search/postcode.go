@@ -119,6 +119,9 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
 		return prefixPostcode
 	case len(s.nearPostcodes) > 0 && (p.Code != 0 || s.shortPostcode(c.used|c.At) != 0):
+		if p.Code == 0 && of == p.Short {
+			return zeroPostcode
+		}
 		if slices.Contains(s.nearPostcodes, of) {
 			return nearPostcode
 		}
@@ -237,6 +240,8 @@ func (r postcodeRelation) worth() int32 {
 	switch r {
 	case samePostcode, prefixPostcode:
 		return 1000
+	case zeroPostcode:
+		return 950
 	case cityPostcode:
 		return 800
 	case nearPostcode:
@@ -251,6 +256,7 @@ const (
 	noPostcode     postcodeRelation = iota // none was typed
 	samePostcode                           // it is the candidate's, or the INSEE code of its commune
 	prefixPostcode                         // the candidate's goes on with the digits typed
+	zeroPostcode                           // the candidate's without the zero before it, as spreadsheets write it
 	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
 	nearPostcode                           // no commune has it, and the candidate's is one digit away
 	regionPostcode                         // another of the same department, or of one overseas too

@@ -217,6 +217,24 @@ func (s *searcher) hasMixedWord() bool {
 	return false
 }
 
+// hasJoinedWord reports whether the best candidate leaves a word unread that makes a word of the base with the one next to it: Bir Hakeim
+// for BirHakeim.
+func (s *searcher) hasJoinedWord() bool {
+	c := s.list.first()
+	if c == nil || c.Score >= sureScore {
+		return false
+	}
+	for i := range s.q.Terms {
+		if !c.unread.Has(i) || !s.isWord(i) {
+			continue
+		}
+		if i > 0 && s.isWord(i-1) && s.joinWords(i-1) != "" || i+1 < len(s.q.Terms) && s.isWord(i+1) && s.joinWords(i) != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // isNumberWithID says whether terms are a house number with the name of a building attached: 12C7.
 func (s *searcher) isNumberWithID(from, to int) bool {
 	return to == from+3 && s.q.Terms[from].Digits && len(s.q.Terms[from+1].Typed) == 1 && s.q.Terms[from+2].Digits

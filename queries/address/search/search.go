@@ -148,11 +148,18 @@ type retriever interface {
 
 // Search finds the candidates of a question, the best first. Where the words do not all fit and half of the steps
 // are left, it also tries the question written otherwise. A rewriting must score clearly better, because it is not
-// what was typed. Before each reading it gives way to other requests. An error is one of the source, or of worker.Yield.
+// what was typed. An unfinished line is also read without a last word that begins a part of a building. Before
+// each reading it gives way to other requests. An error is one of the source, or of worker.Yield.
 func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Result, error) {
 	best, err := x.searchCounted(ctx, q, scope, MaxSteps)
-	if err != nil || best.run.isCompleted || best.run.isSettled() && !best.run.hasMixedWord() || best.run.budget.left < MaxSteps/2 {
+	if err != nil || best.run.isCompleted {
 		return best, err
+	}
+	if found, ok, err := x.searchWithoutComplement(ctx, q, scope, best); ok || err != nil {
+		return found, err
+	}
+	if best.run.isSettled() && !best.run.hasMixedWord() && !best.run.hasJoinedWord() || best.run.budget.left < MaxSteps/2 {
+		return best, nil
 	}
 	if err := worker.Yield(ctx, time.Duration(len(q.Terms))*wordWork); err != nil {
 		return nil, err
@@ -168,6 +175,21 @@ func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Re
 		}
 	}
 	return best, nil
+}
+
+// searchWithoutComplement searches for an unfinished line without its last word, if that begins a part of a building and nothing holds
+// it. It answers false if that leads to no whole address.
+func (x *Index) searchWithoutComplement(ctx context.Context, q *parse.Question, scope Scope, best *Result) (*Result, bool, error) {
+	other, ok := q.WithoutBegunComplement()
+	if !ok {
+		return nil, false, nil
+	}
+	found, err := x.searchCounted(ctx, other, scope, rewriteSteps)
+	if err != nil {
+		return nil, false, err
+	}
+	c := found.run.list.first()
+	return found, c != nil && c.isComplete() && c.isWhole && c.Score >= placedScore && c.Score > best.run.list.top(), nil
 }
 
 // How long it takes, about, to prepare a reading or its rewritings, for each word, and what a step of a reading takes.

@@ -151,6 +151,17 @@ func expandStreetType(w string) string {
 	return expandRareStreetType(w)
 }
 
+// ShortenedType returns the kind of street that a word shortens if the word is none by itself, so that it cannot be the name: rte, chem.
+// It is empty for any other word.
+func ShortenedType(w string) string {
+	switch w {
+	case "rte", "imp", "chem", "chm", "boul", "boulev", "bld", "bvd", "blvd", "aven", "plc", "crs", "fbg", "faub", "trav", "qrt", "quart",
+		"vge", "vlg", "vlge", "rlle", "mte", "resid", "psg":
+		return expandStreetType(w)
+	}
+	return ""
+}
+
 // expandRareStreetType writes the abbreviation of a rarer street type or kind of place out.
 func expandRareStreetType(w string) string {
 	switch w {
