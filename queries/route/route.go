@@ -170,7 +170,7 @@ type ManeuverType string
 
 // The kinds of manoeuvres.
 const (
-	Depart     ManeuverType = "depart"
+	Depart     ManeuverType = "depart" // with the modifier Backwards where a leg goes back on the road by which the leg before came
 	Arrive     ManeuverType = "arrivee"
 	Turn       ManeuverType = "tourner"
 	Continue   ManeuverType = "continuer"   // the same road goes on, and another could be taken for it; or its name changes

@@ -126,7 +126,7 @@ type Step struct {
 // Maneuver is what a driver does where a step begins.
 type Maneuver struct {
 	Type     string  `json:"type" enum:"depart arrivee tourner continuer bifurcation bretelle sortie insertion rond_point demi_tour bac"`
-	Modifier string  `json:"sens,omitempty" enum:"tout_droit legerement_gauche gauche fortement_gauche legerement_droite droite fortement_droite demi_tour"`
+	Modifier string  `json:"sens,omitempty" enum:"tout_droit legerement_gauche gauche fortement_gauche legerement_droite droite fortement_droite demi_tour" doc:"Of a depart demi_tour alone: the leg goes back on the road by which the leg before came"`
 	Exit     int     `json:"sortie,omitzero" doc:"Of a roundabout, from 1"`
 	Lon      float64 `json:"lon"`
 	Lat      float64 `json:"lat"`

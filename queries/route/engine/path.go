@@ -59,6 +59,7 @@ func (m *modeEngine) newRoute(ctx context.Context, q route.Query, paths []search
 			r.Geometry = line.appendTo(r.Geometry)
 		}
 	}
+	guidance.MarkTurnsBack(r.Legs)
 	for kind := route.Tolls; kind <= route.Ferries; kind <<= 1 {
 		if avoided[kind] > 0 {
 			r.Avoided = append(r.Avoided, route.Avoided{Kind: kind, Distance: avoided[kind]})

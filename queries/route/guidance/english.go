@@ -20,6 +20,9 @@ func englishText(s route.Step) string {
 	m := s.Maneuver
 	switch m.Type {
 	case route.Depart:
+		if m.Modifier == route.Backwards {
+			return "Make a U-turn" + englishRoad(" onto ", s)
+		}
 		return "Head " + englishCompass[compassIndex(heading(s))] + englishRoad(" on ", s)
 	case route.Arrive:
 		return englishArrival(m)

@@ -111,6 +111,9 @@ func frenchArrival(m route.Maneuver) string {
 func frenchText(s route.Step) string {
 	switch s.Maneuver.Type {
 	case route.Depart:
+		if s.Maneuver.Modifier == route.Backwards {
+			return "Faites demi-tour" + on(s)
+		}
 		return "Partez vers " + frenchCompass[compassIndex(heading(s))] + on(s)
 	case route.Arrive:
 		return frenchArrival(s.Maneuver)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/profile"
 )
 
 // The lengths in metres up to which the road between two manoeuvres belongs to one junction.
@@ -42,15 +43,16 @@ type pair struct {
 	one, other, total float64 // angles of each, and from before the first to behind the second
 	gap               float64 // length of the road between them
 	isSame            bool    // the road behind the second is that before the first
+	isOtherWay        bool    // it may be the other carriageway of that: see isCarriageway
 	isSameBetween     bool    // and so is the road between
 }
 
 func (p *path) newPair(first, second event) pair {
-	before := &p.stretches[first.at-1].Road
+	before, behind := &p.stretches[first.at-1].Road, &p.stretches[second.road].Road
 	return pair{
 		one: first.angle(), other: second.angle(), total: turnAngle(first.before, second.after),
 		gap:    p.distance(first.road, second.at),
-		isSame: isSameRoad(before, &p.stretches[second.road].Road), isSameBetween: isSameRoad(before, &p.stretches[first.road].Road),
+		isSame: isSameRoad(before, behind), isOtherWay: isCarriageway(before, behind), isSameBetween: isSameRoad(before, &p.stretches[first.road].Road),
 	}
 }
 
@@ -84,7 +86,13 @@ func (p *path) join(first, second event) ([]event, bool) {
 
 // isUTurn tells whether the path goes back on the other carriageway of its road.
 func (q *pair) isUTurn() bool {
-	return q.isSame && math.Abs(q.total) > 150 && q.one*q.other > 0 && q.gap <= carriagewayGap
+	return (q.isSame || q.isOtherWay) && math.Abs(q.total) > 150 && q.one*q.other > 0 && q.gap <= carriagewayGap
+}
+
+// isCarriageway reports whether two roads that lie beside each other are the carriageways of one, as far as their labels go: main roads
+// of a class, one of which has neither name nor number. Two main roads do not lie that near.
+func isCarriageway(a, b *Road) bool {
+	return a.Class == b.Class && a.IsLink == b.IsLink && a.Class <= profile.Tertiary && !(a.hasLabel() && b.hasLabel())
 }
 
 // isOffset tells whether the path is as straight behind both manoeuvres as before: across an offset, or around an island.

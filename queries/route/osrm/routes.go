@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/guidance"
 	"lieudit/queries/route/routeserver"
 )
 
@@ -161,6 +162,7 @@ func readRoute(q route.Query, r routeAnswer) (read route.Route, err error) {
 	if err := routeserver.CheckCosts(costs...); err != nil {
 		return read, err
 	}
+	guidance.MarkTurnsBack(read.Legs)
 	remain := classDistances(r.Legs)
 	read.TollDistance = remain[route.Tolls]
 	for _, c := range classes {

@@ -31,6 +31,7 @@ func answerRules() []rule {
 		{"alternatives are other routes, and none is better", checkAlternatives},
 		{"a road that is a worse choice is driven no slower", checkNarrow},
 		{"arriving on a private road takes no longer", checkPrivateArrival},
+		{"turning back at a stop on the way is told, and going on is not", checkTurnBack},
 		{"what was not asked for is left out", checkSparse},
 		{"a question ends with its context", checkCancelled},
 		{"the network says what it is", checkNetwork},
@@ -93,6 +94,21 @@ func checkPrivateArrival(ctx context.Context, s *suite) error {
 	pace := func(r route.Route) float64 { return r.Duration / r.Distance }
 	got, want := pace(private.Routes[0]), pace(public.Routes[0])
 	return unless(math.Abs(got/want-1) < 0.1, fmt.Sprintf("%.3f s a metre, and %.3f on public roads", got, want))
+}
+
+// checkTurnBack looks at how the second leg departs: of a route that goes back behind its stop, and of one that goes on.
+func checkTurnBack(ctx context.Context, s *suite) error {
+	for stops, want := range map[string]route.Modifier{"0A AB AC": route.Backwards, "AC AB AB@80": "", "0A 0A@80 AC": ""} {
+		a, err := s.find(ctx, "deadend", stops, 0)
+		if err != nil {
+			return err
+		}
+		m := a.Routes[0].Legs[1].Steps[0].Maneuver
+		if isTold := m.Modifier == route.Backwards; m.Type != route.Depart || isTold != (want == route.Backwards) {
+			return fmt.Errorf("%s: %s %s, want depart %s", stops, m.Type, m.Modifier, want)
+		}
+	}
+	return nil
 }
 
 func checkIsland(ctx context.Context, s *suite) error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/guidance"
 	"lieudit/queries/route/routeserver"
 )
 
@@ -150,6 +151,7 @@ func readRoute(q route.Query, t trip) (read route.Route, err error) {
 		}
 		read.Legs = append(read.Legs, leg)
 	}
+	guidance.MarkTurnsBack(read.Legs)
 	read.TollDistance = remain[route.Tolls]
 	for _, o := range avoidOptions {
 		if metres := remain[o.kind]; metres > 0 && q.Avoid&o.kind != 0 {

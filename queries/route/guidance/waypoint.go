@@ -1,0 +1,46 @@
+package guidance
+
+import (
+	"math"
+	"slices"
+
+	"lieudit/queries/route"
+)
+
+// MarkTurnsBack gives the departure of a leg the direction Backwards where it goes back on the road by which the leg before came to the
+// waypoint. Legs do not know each other, so who joins them calls it. It looks at the geometry of the steps alone.
+func MarkTurnsBack(legs []route.Leg) {
+	for i := 1; i < len(legs); i++ {
+		before, next := lastLine(legs[i-1].Steps), firstLine(legs[i].Steps)
+		if before == nil || next == nil {
+			continue
+		}
+		slices.Reverse(before)
+		if math.Abs(turnAngle(Bearing(before), Bearing(next))) <= 180-backAngle {
+			legs[i].Steps[0].Maneuver.Modifier = route.Backwards
+		}
+	}
+}
+
+// lastLine is a copy of the last line of a leg that has a length; nil where it has none.
+func lastLine(steps []route.Step) []route.Point {
+	for _, s := range slices.Backward(steps) {
+		if hasLength(s.Geometry) {
+			return slices.Clone(s.Geometry)
+		}
+	}
+	return nil
+}
+
+// firstLine is the line with which a leg departs; nil where it has no length.
+func firstLine(steps []route.Step) []route.Point {
+	if len(steps) == 0 || !hasLength(steps[0].Geometry) {
+		return nil
+	}
+	return steps[0].Geometry
+}
+
+// hasLength reports whether not all points of a line are one.
+func hasLength(line []route.Point) bool {
+	return slices.ContainsFunc(line, func(p route.Point) bool { return p != line[0] })
+}
