@@ -76,6 +76,17 @@ func (w *Weigher) Edge(e uint32) Weight {
 	return w.weigh(e, w.duration[e], w.distance[e], penalty)
 }
 
+// Primary is the primary cost of an edge and its penalty, without the factor of an avoided one.
+func (w *Weigher) Primary(e uint32) (primary, penalty uint32) {
+	if w.IsShortest {
+		return w.distance[e], 0
+	}
+	if w.penalty == nil {
+		return w.duration[e], 0
+	}
+	return w.duration[e], w.penalty[e]
+}
+
 // Part is the weight of a part of an edge that has this duration and distance, in units of the graph. The penalty of the edge is spread
 // over its duration.
 func (w *Weigher) Part(e, duration, distance uint32) Weight {

@@ -65,7 +65,8 @@ type reach struct {
 	limit     uint32
 	budget    budget
 
-	isCostChoice bool // no edge has a penalty and no place an excess, so whatever is chosen after one over the limit is over it too
+	turns        [256]gauge // how far a turn of each cost leads; it has no penalty
+	isCostChoice bool       // no edge has a penalty and no place an excess, so whatever is chosen after one over the limit is over it too
 
 	blocks  []block  // of each cell of level 1
 	current uint32   // number of the search; blocks of others are stale
@@ -110,6 +111,10 @@ func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 	for i := range r.buckets {
 		r.buckets[i] = -1
 	}
+	for cost := range r.turns {
+		primary := w.Turn(uint8(cost)) >> 32
+		r.turns[cost] = newGauge(primary, primary)
+	}
 	r.current++
 	if r.current == 0 {
 		clear(r.blocks)
@@ -118,7 +123,14 @@ func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 }
 
 // gaugeOf is how far an edge leads.
-func (r *reach) gaugeOf(edge uint32) gauge { return r.measure(edge, r.weigher.Edge(edge)) }
+func (r *reach) gaugeOf(edge uint32) gauge {
+	primary, penalty := r.weigher.Primary(edge)
+	g := newGauge(uint64(primary)+uint64(penalty), uint64(primary))
+	if r.weigher.IsAvoided(edge) {
+		g *= route.AvoidFactor
+	}
+	return g
+}
 
 // partOf is how far a part of an edge leads.
 func (r *reach) partOf(edge uint32, c Cost) gauge {
@@ -132,12 +144,6 @@ func (r *reach) measure(edge uint32, w overlay.Weight) gauge {
 		cost *= route.AvoidFactor
 	}
 	return newGauge(w.Key>>32, cost)
-}
-
-// turn is how far a turn leads: it has no penalty.
-func (r *reach) turn(cost uint8) gauge {
-	primary := r.weigher.Turn(cost) >> 32
-	return newGauge(primary, primary)
 }
 
 // excessOf is how far a path has come at a place before it begins: by its weight alone.
@@ -276,7 +282,7 @@ func (r *reach) relaxOutEdges(edge uint32, at gauge) {
 	block := r.block(g.Cells.Of[j])
 	for next := out; next < end; next++ {
 		if turn := turns[next-out]; turn != graph.ForbiddenTurn {
-			r.improve(next, block+next, at+r.turn(turn))
+			r.improve(next, block+next, at+r.turns[turn])
 		}
 	}
 }
@@ -292,7 +298,7 @@ func (r *reach) relaxInEdges(edge uint32, at gauge) {
 	block := r.block(g.Cells.Of[j])
 	for i := g.FirstIn[j]; i < g.FirstIn[j+1]; i++ {
 		if t := g.Turns[turn]; t != graph.ForbiddenTurn {
-			r.improve(g.In[i], block+i, at+r.turn(t))
+			r.improve(g.In[i], block+i, at+r.turns[t])
 		}
 		turn += end - out
 	}
