@@ -51,7 +51,7 @@ Nor does --preview, which then cannot say how many sites their address places.
 			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of external_id, what each place is called and known by at the next import; hash:FIELD,FIELD makes ids of fields"},
 			&cli.StringFlag{Name: "mapping", Usage: "`FILE` that keeps what each column becomes: written by the first import, read by the next", TakesFile: true},
 			&cli.StringFlag{Name: "sheet", Usage: "`SHEET` of a spreadsheet, by name or number; the first with a row of names when left out"},
-			&cli.IntFlag{Name: "header", Usage: "`LINE` that holds the names of the columns, where titles stand above it"},
+			&cli.IntFlag{Name: "header", Usage: "`LINE` that holds the names of the columns, where titles stand above it; 0: no line does"},
 			&cli.StringFlag{Name: "shapes", Usage: "`WAY` with lines and polygons: center (the middle) or skip (left out)", Validator: terminal.OneOf("center", "skip")},
 			&cli.StringFlag{Name: "crs", Usage: "`SYSTEM` of positions in metres, such as EPSG:2154, where the file names none"},
 			&cli.StringFlag{Name: "separator", Usage: "`SIGN` between cells of CSV; found when left out", Validator: validateSeparator},
@@ -71,7 +71,7 @@ func importSites(ctx context.Context, s session) error {
 	defer file.close()
 	read, err := sitefile.Read(file, file.size, file.name, file.options)
 	if err != nil {
-		return locateReadError(file.name, err)
+		return file.explainReadError(err)
 	}
 	if s.showsPreview(file) {
 		if err := s.printPreview(read); err != nil {
@@ -186,10 +186,40 @@ func locateReadError(name string, err error) error {
 	if line, ok := errors.AsType[*record.LineError](err); ok {
 		return fmt.Errorf("%s:%d: %s\nnothing was written", name, line.Line, line.Reason)
 	}
-	if titles, ok := errors.AsType[*record.TitleRowsError](err); ok {
-		return fmt.Errorf("%s: titles stand above the names of the columns, which line %d seems to hold\n  --header %d takes the names from there\nnothing was written", name, titles.HeaderLine, titles.HeaderLine)
-	}
 	return fmt.Errorf("%s: %w\nnothing was written", name, err)
+}
+
+// explainReadError adds to an error of reading a file the flags that read it. They are tried before they are proposed, and what else keeps
+// the file out is said with them: a user who follows a proposal should not be refused once more.
+func (f *importFile) explainReadError(err error) error {
+	options, reason, flags := f.options, "", ""
+	titles, isTitles := errors.AsType[*record.TitleRowsError](err)
+	noNames, isNoNames := errors.AsType[*record.NoNamesError](err)
+	switch {
+	case isTitles && titles.Sheet != "":
+		options.Record.Sheet, options.Record.HeaderLine = titles.Sheet, titles.HeaderLine
+		reason = fmt.Sprintf("titles stand above the names of the columns, which line %d of the sheet %q seems to hold", titles.HeaderLine, titles.Sheet)
+		flags = fmt.Sprintf("--sheet '%s' --header %d takes the names from there", titles.Sheet, titles.HeaderLine)
+	case isTitles:
+		options.Record.HeaderLine = titles.HeaderLine
+		reason = fmt.Sprintf("titles stand above the names of the columns, which line %d seems to hold", titles.HeaderLine)
+		flags = fmt.Sprintf("--header %d takes the names from there", titles.HeaderLine)
+	case isNoNames:
+		options.Record.HeaderLine = record.NoHeader
+		reason = fmt.Sprintf("line %d: %s", noNames.Line, noNames.Reason)
+		flags = "or --header 0 reads the file without names: its columns are colonne_1, colonne_2, …, and what they hold is found out, or said (--map)"
+	default:
+		return locateReadError(f.name, err)
+	}
+	read, err := sitefile.Read(f, f.size, f.name, options)
+	if err != nil {
+		return fmt.Errorf("%s: %s\n  take what stands above the names out; they cannot be taken from there: %w\nnothing was written", f.name, reason, err)
+	}
+	text := terminal.SanitizeText(flags)
+	if len(read.Obstacles) > 0 {
+		return fmt.Errorf("%s: %s\n  %s; then, with it:\n%w", f.name, terminal.SanitizeText(reason), text, describeObstacles(f.name, read.Obstacles))
+	}
+	return fmt.Errorf("%s: %s\n  %s\nnothing was written", f.name, terminal.SanitizeText(reason), text)
 }
 
 // describeObstacles is the error of a file with obstacles: each in a line, with what can be done in the next.
@@ -342,6 +372,9 @@ func (s session) openInput(name string) (*os.File, error) {
 func (s session) importOptions() (sitefile.Options, error) {
 	o := sitefile.Options{Shapes: sitefile.Shapes(strings.ToLower(s.String("shapes")))}
 	o.Record.Sheet, o.Record.Encoding, o.Record.HeaderLine = s.String("sheet"), s.String("encoding"), s.Int("header")
+	if s.IsSet("header") && s.Int("header") == 0 {
+		o.Record.HeaderLine = record.NoHeader
+	}
 	if separator := s.String("separator"); separator != "" {
 		o.Record.Separator, _ = utf8.DecodeRuneInString(separator)
 	}

@@ -57,8 +57,11 @@ type Options struct {
 	Sheet      string // of a spreadsheet: its name, or its number from 1
 	Separator  rune   // of a CSV file; an ASCII character
 	Encoding   string // of a text; one of Encodings()
-	HeaderLine int    // the line, or the row of the sheet, that holds the names; the lines above it are skipped
+	HeaderLine int    // the line, or the row of the sheet, that holds the names, the lines above it being skipped; or NoHeader
 }
+
+// NoHeader is the HeaderLine of a table without a row of names. Its columns are called colonne_1, colonne_2 and so on.
+const NoHeader = -1
 
 // Count is how often something was found, and the line of the first.
 type Count struct{ Number, Line int }
@@ -119,13 +122,21 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
+// NoNamesError is a table whose first line holds no names of columns. With NoHeader it is read.
+type NoNamesError struct{ *LineError }
+
+func (e *NoNamesError) Unwrap() error { return e.LineError }
+
 // FormatError is why a file is none that this package reads, with what its user can do.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return e.Reason }
 
 // TitleRowsError is a table whose row of names has other rows above it. Options.HeaderLine would skip them.
-type TitleRowsError struct{ HeaderLine int }
+type TitleRowsError struct {
+	HeaderLine int
+	Sheet      string // of a spreadsheet of several; "": the only one, or the one that Options name
+}
 
 func (e *TitleRowsError) Error() string {
 	return fmt.Sprintf("titles stand above the row of names, which seems to be line %d: "+

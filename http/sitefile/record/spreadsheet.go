@@ -35,6 +35,9 @@ func openXLSX(file io.ReaderAt, size int64, o Options) (*File, error) {
 			skipped = append(skipped, s.Name)
 			continue
 		}
+		if titles, ok := errors.AsType[*TitleRowsError](err); ok && o.Sheet == "" && len(visible) > 1 {
+			return nil, &TitleRowsError{titles.HeaderLine, s.Name} // the line of another sheet is another row
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +47,9 @@ func openXLSX(file io.ReaderAt, size int64, o Options) (*File, error) {
 	}
 	if len(candidates) == 0 {
 		return nil, &FormatError{"the spreadsheet has no sheet of cells that is not hidden: show one"}
+	}
+	if len(candidates) > 1 {
+		return nil, &FormatError{fmt.Sprintf("no sheet has a row of names of columns: put one above the rows, or name the sheet that holds the places with --sheet; there are %q", sheetNames(candidates))}
 	}
 	return nil, errNoNames
 }

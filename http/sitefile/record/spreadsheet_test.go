@@ -3,6 +3,7 @@ package record_test
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -138,6 +139,33 @@ func TestASheetWithNamesIsRead(t *testing.T) {
 	if got := f.Info(); got.Sheet != "Sites" || fmt.Sprint(got.SkippedSheets, got.OtherSheets) != "[Vide Lisez-moi] [Vide Lisez-moi Codes]" {
 		t.Errorf("got %+v", got)
 	}
+}
+
+func TestTitlesAreToldWithTheSheetThatTheyStandOn(t *testing.T) {
+	t.Parallel()
+	table := []string{textCells("Nos magasins"), "", textCells("nom", "ville", "lat"), textCells("A", "Mende", "x"), textCells("B", "Mende", "y")}
+	workbook := writeZip(t, spreadsheetParts(nil, namedSheet{name: "Couverture", rows: []string{textCells("Bonjour"), textCells("Voir"), textCells("ci-contre"), textCells("merci")}},
+		namedSheet{name: "Sites", rows: table}))
+	_, _, err := readText(t, workbook, "", record.Options{})
+	titles, ok := errors.AsType[*record.TitleRowsError](err)
+	if !ok || titles.Sheet != "Sites" || titles.HeaderLine != 3 {
+		t.Fatalf("got %v", err)
+	}
+	runFileCases(t, []fileCase{
+		{rule: "both together read it", file: workbook, options: record.Options{Sheet: titles.Sheet, HeaderLine: titles.HeaderLine}, columns: "nom|ville|lat", rows: []string{"4 A|Mende|x", "5 B|Mende|y"}},
+		{rule: "no sheet has names", file: writeZip(t, spreadsheetParts(nil, namedSheet{name: "Un", rows: []string{textCells("Bonjour")}}, namedSheet{name: "Deux"})), err: `--sheet; there are ["Un" "Deux"]`},
+	})
+}
+
+func TestATableWithoutNamesIsReadWithNumbers(t *testing.T) {
+	t.Parallel()
+	text := "M1;48000;44.5;\nM2;48100;44.6;x\n"
+	_, _, err := readText(t, text, "a.csv", record.Options{})
+	if _, ok := errors.AsType[*record.NoNamesError](err); !ok {
+		t.Errorf("got %v", err)
+	}
+	runFileCases(t, []fileCase{{rule: "no names", file: text, options: record.Options{HeaderLine: record.NoHeader}, columns: "colonne_1|colonne_2|colonne_3|colonne_4",
+		rows: []string{"1 M1|48000|44.5|", "2 M2|48100|44.6|x"}}})
 }
 
 func TestInfoCountsWhatASheetLacks(t *testing.T) {

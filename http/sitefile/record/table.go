@@ -41,21 +41,34 @@ func openTable(rows iter.Seq2[Record, error], o Options, info Info) (*File, erro
 		return nil, err
 	}
 	names := trimmedTexts(sample[0].Values)
-	if info.Format == XLSX {
+	if o.HeaderLine == NoHeader {
+		names = numberedNames(sample)
+	} else if info.Format == XLSX {
 		names = widenNames(names, sample)
 	}
 	if len(names) > MaxColumns {
 		return nil, &LineError{sample[0].Line, fmt.Sprintf("the row of names has more than %d columns: delete those without a name", MaxColumns)}
 	}
 	f := &File{info: info}
-	f.info.HeaderLine, f.info.TitleRows = sample[0].Line, titleRows
 	f.table = &table{file: f, rows: rows, names: names}
-	f.table.findSecondHeader(sample[1:])
+	if o.HeaderLine != NoHeader {
+		f.info.HeaderLine, f.info.TitleRows = sample[0].Line, titleRows
+		f.table.findSecondHeader(sample[1:])
+	}
 	f.records = f.table.yieldRecords
 	for _, name := range names {
 		f.columns = append(f.columns, Column{Name: name})
 	}
 	return f, nil
+}
+
+// numberedNames are the names of the columns of a table without a row of names.
+func numberedNames(sample []Record) []string {
+	var names []string
+	for len(names) < len(widenNames(nil, sample)) {
+		names = append(names, fmt.Sprintf("colonne_%d", len(names)+1))
+	}
+	return names
 }
 
 // findSecondHeader looks for a second row of names below the first.
@@ -191,7 +204,7 @@ func separatorName(separator rune) string {
 func checkHeader(sample []Record) error {
 	for i := range min(len(sample), 30) {
 		if areTitlesAbove(sample, i) {
-			return &TitleRowsError{sample[i].Line}
+			return &TitleRowsError{HeaderLine: sample[i].Line}
 		}
 	}
 	wider := 0
@@ -204,7 +217,7 @@ func checkHeader(sample []Record) error {
 		return &LineError{sample[0].Line, "a single text stands here and no row of names below it: put a row of names above the rows"}
 	}
 	if isData(sample) {
-		return &LineError{sample[0].Line, "the first row holds data, not the names of the columns: put a row of names above it"}
+		return &NoNamesError{&LineError{sample[0].Line, "the first row holds data, not the names of the columns: put a row of names above it"}}
 	}
 	return nil
 }
