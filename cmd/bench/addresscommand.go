@@ -35,7 +35,8 @@ A vintage takes 60 bytes a row of --dir, three times that while it is built.
 With --questions a vintage is built of all files and of invented rows, and stored questions are asked of it. Their answers
 are judged. --absent asks for addresses that the vintage does not have, --exact for its own in many writings. --vintage
 keeps the vintage, and the next run starts at once. --peer reads what --out wrote, of an earlier run or another geocoder.
-With --meilisearch the same questions are asked of it; --out then writes a second file, meilisearch-FILE.
+With --meilisearch the same questions are asked of it, with --peer-url of an addok; --out then writes a second file,
+meilisearch-FILE or addok-FILE.
 On the data set for tests:
 
   D=../shared/data
@@ -95,7 +96,7 @@ func accuracyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "vintage", Usage: "`FILE` of the vintage to ask, built and kept where there is none", TakesFile: true},
 		&cli.StringFlag{Name: "out", Usage: "write each question with its answer to `FILE`", TakesFile: true},
 		&cli.StringFlag{Name: "peer", Usage: "`FILE` of such results to compare with", TakesFile: true},
-		&cli.StringFlag{Name: "peer-url", Usage: "`URL` of an addok that is filled with the same rows, to type the same"},
+		&cli.StringFlag{Name: "peer-url", Usage: "`URL` of an addok that is filled with the same rows, to ask the same"},
 	}
 }
 
@@ -103,7 +104,7 @@ func accuracyFlags() []cli.Flag {
 func newAccuracyOptions(c *cli.Command, meilisearch string) accuracy.Options {
 	return accuracy.Options{
 		Meilisearch: meilisearch, Files: c.StringSlice("file"), Invented: int(c.Uint("invented")), Seed: c.Uint64("seed"), Vintage: c.String("vintage"),
-		Questions: c.StringSlice("questions"), Absent: c.Int("absent"), Exact: c.Int("exact"), Out: c.String("out"), Peer: c.String("peer"),
+		Questions: c.StringSlice("questions"), Absent: c.Int("absent"), Exact: c.Int("exact"), Out: c.String("out"), Peer: c.String("peer"), PeerURL: c.String("peer-url"),
 	}
 }
 
@@ -121,7 +122,7 @@ func addressRunFlags() map[string][]addressRun {
 	return map[string][]addressRun{
 		"sizes": {speedRun}, "damaged": {speedRun}, "turn": {speedRun}, "connections": {speedRun},
 		"questions": {accuracyRun}, "absent": {accuracyRun}, "exact": {accuracyRun}, "peer": {accuracyRun},
-		"keystrokes": {keystrokesRun}, "peer-url": {keystrokesRun},
+		"keystrokes": {keystrokesRun}, "peer-url": {accuracyRun, keystrokesRun},
 		"meilisearch": {speedRun, accuracyRun},
 		"invented":    {accuracyRun, keystrokesRun}, "seed": {accuracyRun, keystrokesRun}, "vintage": {accuracyRun, keystrokesRun}, "out": {accuracyRun, keystrokesRun},
 	}

@@ -4,6 +4,7 @@
 //
 //	Run ──> OpenVintage           files of the base and invented rows, built once and kept
 //	    ──> meiliindex.Fill       where a Meilisearch is named
+//	    ──> addok.New             where another geocoder is named
 //	    ──> readQuestionFiles ─┐
 //	        drawAbsent         ├──> groups of questions, each with its judge
 //	        drawExact ─────────┘
@@ -28,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/cmd/bench/address/addok"
 	"lieudit/cmd/bench/address/meiliindex"
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
@@ -46,6 +48,7 @@ type Options struct {
 	Exact       int      // addresses of the vintage to ask for in each kind of writing and damage
 	Out         string   // file of results; empty: none
 	Peer        string   // file of another geocoder's results; empty: none
+	PeerURL     string   // another geocoder that is asked the same (package addok); empty: none
 }
 
 // Run asks all questions, one after the other, and reports a figure for each kind of each set. Its value is the percentage of
@@ -71,7 +74,7 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 	r := run{Output: out, peer: p}
 	defer func() { err = errors.Join(err, r.closeResults()) }()
 	own := address.New(v, communes)
-	if err := r.addIndex("", own, nil, o.Out); err != nil {
+	if err := r.addIndex("", engineAnswers(own), nil, o.Out); err != nil {
 		return err
 	}
 	if o.Meilisearch != "" {
@@ -80,7 +83,12 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 			return fillErr
 		}
 		defer func() { err = errors.Join(err, x.Remove(ctx)) }()
-		if err := r.addIndex("meilisearch ", x.Engine, x.Asked, o.Out); err != nil {
+		if err := r.addIndex("meilisearch ", engineAnswers(x.Engine), x.Asked, o.Out); err != nil {
+			return err
+		}
+	}
+	if o.PeerURL != "" {
+		if err := r.addIndex("addok ", peerAnswers(o.PeerURL), nil, o.Out); err != nil {
 			return err
 		}
 	}
@@ -131,23 +139,23 @@ type run struct {
 	peer    peer
 }
 
-// testedIndex is the engine on one index. The first one is the vintage's own.
+// testedIndex is the engine on one index, or another geocoder. The first one is the vintage's own.
 type testedIndex struct {
 	prefix      string // of its numbers in a figure; empty for the vintage's own
-	engine      *address.Engine
+	answer      answerer
 	queryCounts func() (requests, searches int64) // so far; nil where they are not counted
 	results     *resultWriter
 }
 
-// addIndex adds an engine. Its results are written to a file that has the prefix before its name.
-func (r *run) addIndex(prefix string, engine *address.Engine, queryCounts func() (requests, searches int64), out string) error {
+// addIndex adds an index. Its results are written to a file that has the prefix before its name.
+func (r *run) addIndex(prefix string, answer answerer, queryCounts func() (requests, searches int64), out string) error {
 	if out != "" {
 		folder, name := filepath.Split(out)
 		out = folder + strings.ReplaceAll(prefix, " ", "-") + name
 	}
 	results, err := newResultWriter(out)
 	if err == nil {
-		r.indexes = append(r.indexes, testedIndex{prefix, engine, queryCounts, results})
+		r.indexes = append(r.indexes, testedIndex{prefix, answer, queryCounts, results})
 	}
 	return err
 }
@@ -176,23 +184,43 @@ func (r *run) askGroups(ctx context.Context, groups []group) error {
 // answerLimit is how many answers are asked for.
 const answerLimit = 5
 
-// answer asks one question. Suggestions are returned as matches, which then have no verdict. A text without an address has no
+// answerer asks one question. Suggestions are returned as matches, which then have no verdict. A text without an address has no
 // answers.
-func (x testedIndex) answer(ctx context.Context, q question) (answers []address.Match, err error) {
-	query := address.Query{Text: q.text, Limit: answerLimit, Bias: q.bias}
-	if q.completes {
-		var suggestions []address.Suggestion
-		suggestions, err = x.engine.Complete(ctx, query)
-		for _, s := range suggestions {
-			answers = append(answers, address.Match{Record: s.Record, Score: s.Score})
+type answerer func(ctx context.Context, q question) ([]address.Match, error)
+
+// engineAnswers asks the engine.
+func engineAnswers(engine *address.Engine) answerer {
+	return func(ctx context.Context, q question) (answers []address.Match, err error) {
+		query := address.Query{Text: q.text, Limit: answerLimit, Bias: q.bias}
+		if q.completes {
+			var suggestions []address.Suggestion
+			suggestions, err = engine.Complete(ctx, query)
+			for _, s := range suggestions {
+				answers = append(answers, address.Match{Record: s.Record, Score: s.Score})
+			}
+		} else {
+			answers, err = engine.Verify(ctx, query)
 		}
-	} else {
-		answers, err = x.engine.Verify(ctx, query)
+		if errors.Is(err, address.ErrShort) || errors.Is(err, address.ErrUnparsable) {
+			return nil, nil
+		}
+		return answers, err
 	}
-	if errors.Is(err, address.ErrShort) || errors.Is(err, address.ErrUnparsable) {
-		return nil, nil
+}
+
+// peerAnswers asks another geocoder over HTTP. Its answers have no verdict, and of their records only what judges look at.
+func peerAnswers(base string) answerer {
+	peer := addok.New(base)
+	return func(ctx context.Context, q question) (answers []address.Match, err error) {
+		found, err := peer.Search(ctx, addok.Query{Text: q.text, Limit: answerLimit, IsCompleted: q.completes, Bias: q.bias})
+		for _, a := range found {
+			r := address.Record{ID: a.ID, Label: a.Label, Type: address.Type(a.Type)}
+			n := numberOfID(a.ID)
+			r.Number, r.Rep = n.number, n.rep
+			answers = append(answers, address.Match{Record: r, Score: a.Score})
+		}
+		return answers, err
 	}
-	return answers, err
 }
 
 // warmUpQuestions is how many questions of each group are answered before the measurement. They load the parts of the vintage

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -109,7 +112,7 @@ func TestEveryIndexIsAskedAndHasNumbersOfItsOwn(t *testing.T) {
 	}
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.csv")
-	if err := errors.Join(r.addIndex("", engine, nil, out), r.addIndex("empty ", address.NewOn(v, communes, noCandidates{}), counts, out)); err != nil {
+	if err := errors.Join(r.addIndex("", engineAnswers(engine), nil, out), r.addIndex("empty ", engineAnswers(address.NewOn(v, communes, noCandidates{})), counts, out)); err != nil {
 		t.Fatal(err)
 	}
 	groups := storedGroups(engine, []question{{set: "tester", kind: "city", text: "12 bis rue des Lilas Mende", id: "48095_0010_00012_bis"}})
@@ -298,5 +301,37 @@ func TestRowsAreDrawnAsTheyAre(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
+	}
+}
+
+// TestAnotherGeocoderIsAskedTheSameQuestions: its answers are judged as the engine's are, and stand beside them.
+func TestAnotherGeocoderIsAskedTheSameQuestions(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := "48095_0010_00012" // whatever is asked
+		fmt.Fprintf(w, `{"features":[{"properties":{"id":%q,"type":"housenumber","label":"12 Rue X"}}]}`, id)
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	questions := filepath.Join(dir, "questions.csv")
+	lines := questionColumns + "\na;number;12 rue x;;;48095_0010_00012;\na;number;14 rue x;;;48095_0010_00014;\na;none;1 rue y;;;;\n"
+	if err := os.WriteFile(questions, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var figures []measure.Figure
+	err := Run(t.Context(), dir, Options{Invented: 100, Seed: 3, Questions: []string{questions}, PeerURL: server.URL, Out: filepath.Join(dir, "out.csv")},
+		measure.Output{Progress: func(string, int, int) {}, Report: func(f measure.Figure) error {
+			figures = append(figures, f)
+			return nil
+		}})
+	if err != nil || len(figures) < 2 {
+		t.Fatalf("%v, %v", figures, err)
+	}
+	numbers, none := figures[0].Extra, figures[1].Extra
+	if numbers["addok first %"] != 50 || numbers["addok other number"] != 1 || none["addok first %"] != 0 {
+		t.Errorf("%v, %v", numbers, none)
+	}
+	if written, err := os.ReadFile(filepath.Join(dir, "addok-out.csv")); err != nil || strings.Count(string(written), "12 Rue X") != 3 {
+		t.Errorf("%s, %v", written, err)
 	}
 }

@@ -73,14 +73,14 @@ const (
 	peerColumns      = 9
 )
 
-// peerAnswers are the answers of another geocoder to the questions of one kind.
-type peerAnswers struct {
+// peerTally are the answers of another geocoder to the questions of one kind.
+type peerTally struct {
 	asked, right int
 	milliseconds []float64
 }
 
 // peer holds a peer's answers by set and kind.
-type peer map[[2]string]*peerAnswers
+type peer map[[2]string]*peerTally
 
 // readPeerFile reads a peer's file. Without a name there is no peer.
 func readPeerFile(name string) (p peer, err error) {
@@ -137,7 +137,7 @@ func (p peer) add(fields []string) error {
 	key := [2]string{fields[peerSet], fields[peerKind]}
 	answers := p[key]
 	if answers == nil {
-		answers = &peerAnswers{}
+		answers = &peerTally{}
 		p[key] = answers
 	}
 	answers.asked++

@@ -2,14 +2,8 @@ package keystrokes
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 
+	"lieudit/cmd/bench/address/addok"
 	"lieudit/queries/address"
 )
 
@@ -39,43 +33,14 @@ func engineCompleter(engine *address.Engine) completer {
 	}
 }
 
-// peerCompleter asks another geocoder over HTTP, in the interface of addok and of the API Adresse.
+// peerCompleter asks another geocoder.
 func peerCompleter(base string) completer {
-	return func(ctx context.Context, text string, bias *address.Position) ([]suggestion, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, peerURL(base, text, bias), nil)
-		if err != nil {
-			return nil, err
+	peer := addok.New(base)
+	return func(ctx context.Context, text string, bias *address.Position) (all []suggestion, err error) {
+		found, err := peer.Search(ctx, addok.Query{Text: text, Limit: limit, IsCompleted: true, Bias: bias})
+		for _, a := range found {
+			all = append(all, suggestion{a.ID, a.Label})
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return nil, err
-		}
-		found, err := readFeatures(response)
-		return found, errors.Join(err, response.Body.Close())
+		return all, err
 	}
-}
-
-// peerURL is the URL of one question.
-func peerURL(base, text string, bias *address.Position) string {
-	query := url.Values{"q": {text}, "autocomplete": {"1"}, "limit": {strconv.Itoa(limit)}}
-	if bias != nil {
-		query.Set("lon", strconv.FormatFloat(bias.Lon, 'f', 6, 64))
-		query.Set("lat", strconv.FormatFloat(bias.Lat, 'f', 6, 64))
-	}
-	return strings.TrimSuffix(base, "/") + "/search/?" + query.Encode()
-}
-
-// readFeatures reads the suggestions of a GeoJSON answer.
-func readFeatures(response *http.Response) (all []suggestion, err error) {
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the peer answers %s", response.Status)
-	}
-	var body struct {
-		Features []struct{ Properties struct{ ID, Label string } }
-	}
-	err = json.NewDecoder(response.Body).Decode(&body)
-	for _, f := range body.Features {
-		all = append(all, suggestion{f.Properties.ID, f.Properties.Label})
-	}
-	return all, err
 }

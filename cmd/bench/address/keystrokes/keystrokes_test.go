@@ -2,9 +2,6 @@ package keystrokes
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -124,34 +121,6 @@ x;w;none;unparsable;1 Le Bac X;1;1 Le Bac;
 x;w;none;blank;1 Le ;4;4 Le Bac;
 `; err != nil || string(written) != want {
 		t.Errorf("got %s (%v), want %s", written, err, want)
-	}
-}
-
-func TestAPeerIsAskedInItsOwnInterface(t *testing.T) {
-	t.Parallel()
-	var asked []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path+"?"+r.URL.RawQuery)
-		if r.FormValue("q") == "fail" {
-			w.WriteHeader(http.StatusTeapot)
-		}
-		properties := map[string]any{"id": "48095_0010", "label": "Rue X", "score": 0.9}
-		json.NewEncoder(w).Encode(map[string]any{"type": "FeatureCollection", "features": []any{map[string]any{"properties": properties}}})
-	}))
-	defer server.Close()
-	complete := peerCompleter(server.URL + "/")
-	for _, bias := range []*address.Position{nil, {Lon: 3.5, Lat: 44.25}} {
-		got, err := complete(t.Context(), "ru é", bias)
-		if want := []suggestion{{"48095_0010", "Rue X"}}; err != nil || !slices.Equal(got, want) {
-			t.Errorf("%v, %v, want %v", got, err, want)
-		}
-	}
-	want := []string{"/search/?autocomplete=1&limit=5&q=ru+%C3%A9", "/search/?autocomplete=1&lat=44.250000&limit=5&lon=3.500000&q=ru+%C3%A9"}
-	if !slices.Equal(asked, want) {
-		t.Errorf("asked %q, want %q", asked, want)
-	}
-	if _, err := complete(t.Context(), "fail", nil); err == nil || !strings.Contains(err.Error(), "418") {
-		t.Errorf("a refusal: %v", err)
 	}
 }
 
