@@ -192,3 +192,28 @@ func TestTheExitOfAMiniRoundaboutIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestExitsAreCountedWhoeverMayDriveThere closes any of the arms of a roundabout to those who drive through.
+func TestExitsAreCountedWhoeverMayDriveThere(t *testing.T) {
+	t.Parallel()
+	grid := "      n\n\n\n      c\n\nw   b   d   e\n\n      a\n\n\n      s"
+	arms := []string{"wb highway=residential name=Ouest", "cn highway=residential name=Nord", "de highway=residential name=Est", "as highway=residential name=Sud"}
+	for closed := range 1 << len(arms) {
+		w := &town{grid: grid, ways: []string{"badcb highway=residential junction=roundabout"}}
+		for i, arm := range arms {
+			if closed>>i&1 == 1 {
+				arm += []string{" access=private", " motor_vehicle=destination", " vehicle=delivery", " access=customers"}[i]
+			}
+			w.ways = append(w.ways, arm)
+		}
+		e := open(t, w.writeMap(t))
+		for to, want := range map[byte]string{
+			's': "At the roundabout, take the first exit onto Sud", 'e': "At the roundabout, take the second exit onto Est",
+			'n': "At the roundabout, take the third exit onto Nord",
+		} {
+			if got := stepsBetween(t, e, w, route.Car, guidance.English, 'w', to); !slices.Equal(got, []string{want}) {
+				t.Errorf("arms %04b closed: got %q, want %q", closed, got, want)
+			}
+		}
+	}
+}

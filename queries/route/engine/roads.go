@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/graph"
 	"lieudit/queries/route/guidance"
 )
 
@@ -64,12 +63,25 @@ func (r *roadReader) branches(from, to uint32) []guidance.Branch {
 	begin, junction := len(r.all), g.Head[from]
 	first, end := g.OutEdges(junction)
 	for e := first; e < end; e++ {
-		r.addBranch(g.Segment[e], g.Turn(from, e) != graph.ForbiddenTurn)
+		if s := g.Segment[e]; !slices.Contains(r.seen, s) {
+			r.addBranch(s, r.canEnter(from, e))
+		}
 	}
 	for _, e := range g.InEdges(junction) {
 		r.addBranch(g.Segment[e]^1, false)
 	}
 	return r.all[begin:len(r.all):len(r.all)]
+}
+
+// canEnter reports whether the mode may drive from an edge onto another, be it to stay there or to drive through. A copy of an edge on
+// which routes arrive at restricted roads leads to these alone; the driver sees the public roads beside them all the same.
+func (r *roadReader) canEnter(from, to uint32) bool {
+	g := r.mode.graph
+	if g.LeadsOnto(from, to) {
+		return true
+	}
+	plain := g.CopiesOf(from)[0]
+	return plain != from && r.mode.layer.Road(g.Segment[from]>>1).IsRestricted && g.LeadsOnto(plain, to)
 }
 
 // addBranch adds a segment as it leaves a junction, unless it was seen there. s is its number × 2, + 1 where it leaves against the

@@ -116,6 +116,19 @@ func (g *Graph) CopiesOf(edge uint32) []uint32 {
 	return []uint32{edge}
 }
 
+// LeadsOnto reports whether a turn leads from an edge onto another or onto a copy of it.
+func (g *Graph) LeadsOnto(from, to uint32) bool {
+	if g.Turn(from, to) != ForbiddenTurn {
+		return true
+	}
+	for _, each := range g.Copies.of(to) {
+		if g.Turn(from, each) != ForbiddenTurn {
+			return true
+		}
+	}
+	return false
+}
+
 // OutEdges returns the first edge that leaves a junction and the one after the last.
 func (g *Graph) OutEdges(junction uint32) (first, end uint32) {
 	return g.FirstOut[junction], g.FirstOut[junction+1]
