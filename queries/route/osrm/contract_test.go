@@ -13,6 +13,7 @@ import (
 var cannot = map[string]string{
 	"toll roads are avoided where they can be, though not all of them can":                             "OSRM excludes all toll roads or none",
 	"all kinds of roads can be avoided together":                                                       "its car profile declares no combination of classes to exclude",
+	"bicycles prefer the track beside a primary road":                                                  "its bicycle profile weighs by time alone",
 	"the shortest way may be slower":                                                                   "its profiles weigh by time",
 	"an address without a street is not moved onto a motorway":                                         "/nearest does not tell the class of a road",
 	"a bound at a corner is reached by any of its roads":                                               oneRoad,

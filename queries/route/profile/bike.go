@@ -1,5 +1,7 @@
 package profile
 
+import "math"
+
 // bikeSurfaces are the highest speeds in km/h by surface.
 var bikeSurfaces = map[string]float64{
 	"wood": 10, "metal": 10, "cobblestone:flattened": 10, "paving_stones": 10, "compacted": 10, "fine_gravel": 10, "ground": 10,
@@ -133,3 +135,27 @@ func slowBike(tags Tags, k kind, speed float64, d Direction) float64 {
 }
 
 var maxspeedKey = newDirectedKeys("maxspeed")[0]
+
+// bikeFactors are the priorities of roads that bicycles share with fast traffic: of a track beside such a road and the road itself, as
+// fast as it is, a cyclist takes the track.
+var bikeFactors = map[Class]float64{Trunk: 0.5, Primary: 0.6, Secondary: 0.75, Tertiary: 0.9}
+
+// calmLimit is the speed limit in km/h up to which bicycles share a road of any class without a worse priority.
+const calmLimit = 30
+
+// bikePriority is the priority of a way in each direction: a road with room for bicycles, or with slow traffic, is as good as any.
+func bikePriority(tags Tags, k kind, keepsLeft bool) (priority [2]uint8) {
+	priority = wholePriority
+	factor, isBusy := bikeFactors[k.class]
+	if !isBusy {
+		return priority
+	}
+	lanes := readCycleLanes(tags, readOneWay(tags, k, Bike), k, keepsLeft)
+	for d := range Direction(2) {
+		limit := parseLimit(maxspeedKey.get(tags, d))
+		if isCalm := limit > 0 && limit <= calmLimit; !lanes[d] && !isCalm {
+			priority[d] = uint8(math.Round(factor * PriorityUnit))
+		}
+	}
+	return priority
+}

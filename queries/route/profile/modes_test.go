@@ -76,3 +76,36 @@ func TestABicycleIsRiddenOrPushed(t *testing.T) {
 		})
 	}
 }
+
+func TestABusyRoadIsAWorseChoiceForBicyclesAndNoSlower(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rule, tags string
+		want       [2]uint8 // priorities
+	}{
+		{"a primary road", "highway=primary", [2]uint8{60, 60}},
+		{"its ramp", "highway=primary_link", [2]uint8{60, 60}},
+		{"a secondary road", "highway=secondary", [2]uint8{75, 75}},
+		{"a tertiary road", "highway=tertiary", [2]uint8{90, 90}},
+		{"a trunk road that is open to bicycles", "highway=trunk bicycle=yes", [2]uint8{50, 50}},
+		{"a street", "highway=residential", [2]uint8{100, 100}},
+		{"a track for bicycles", "highway=cycleway", [2]uint8{100, 100}},
+		{"lanes on both sides", "highway=primary cycleway:both=lane", [2]uint8{100, 100}},
+		{"a lane in one direction", "highway=primary cycleway:right=track", [2]uint8{100, 60}},
+		{"a lane in the other direction where traffic keeps left", "highway=primary cycleway:right=track driving_side=left", [2]uint8{60, 100}},
+		{"a lane on a one-way road", "highway=primary oneway=yes cycleway=lane", [2]uint8{100, 60}},
+		{"a track drawn apart", "highway=primary cycleway=separate", [2]uint8{60, 60}},
+		{"slow traffic", "highway=primary maxspeed=30", [2]uint8{100, 100}},
+		{"slow traffic in one direction", "highway=primary maxspeed:forward=30 maxspeed=50", [2]uint8{100, 60}},
+	} {
+		w, _ := ReadWay(newTags(t, tt.tags))
+		if got := w.Priority[Bike]; got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.rule, got, tt.want)
+		}
+		for d, speed := range w.Speed[Bike] {
+			if w.Priority[Bike][d] < PriorityUnit && speed != cycling*SpeedUnit && speed != pushing*SpeedUnit {
+				t.Errorf("%s: ridden at %d", tt.rule, speed)
+			}
+		}
+	}
+}

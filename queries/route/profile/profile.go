@@ -131,7 +131,7 @@ func ReadWay(tags Tags) (Way, bool) {
 		HasToll: hasToll(tags), IsRestricted: car.isRestricted,
 		Speed: [Modes][2]uint16{Car: car.speed, Foot: readFoot(tags, k), Bike: readBike(tags, k, side == Left)},
 		Side:  side, BikeOnLeft: readBike(tags, k, side != Right),
-		Priority: [Modes][2]uint8{Car: car.priority, Foot: wholePriority, Bike: wholePriority},
+		Priority: [Modes][2]uint8{Car: car.priority, Foot: wholePriority, Bike: bikePriority(tags, k, side == Left)},
 	}
 	if w.Speed == ([Modes][2]uint16{}) {
 		return Way{}, false

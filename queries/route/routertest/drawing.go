@@ -379,4 +379,14 @@ AxB Rue du Portail
 node x barrier=gate access=private
 BE Rue du Manège
 ADCB Rue des Écuries
+
+# trackside 50 20
+0---A----------B---E
+    |          |
+    D----------C
+
+0A Rue du Halage
+AB Route Nationale | highway=primary
+BE Rue du Port
+ADCB Voie Verte | highway=cycleway
 `
