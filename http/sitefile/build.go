@@ -65,7 +65,7 @@ func (b *builder) build(r record.Record) (Site, bool) {
 		list := b.columns[f]
 		return len(list) > 0 && !b.isEmpty(list[0])
 	})
-	s := Site{Line: r.Line}
+	s := Site{Line: r.Line, unknown: r.Uncomputed}
 	if b.mapping.IsExport {
 		b.fillExported(&s)
 	} else if !b.fill(&s) {

@@ -122,6 +122,8 @@ func (f fileForm) encodeXLSX(rows [][]string) string {
 		for c, cell := range row {
 			switch at := fmt.Sprintf("%s%d", columnLetters(c), n+1); {
 			case cell == "":
+			case cell == uncomputed:
+				fmt.Fprintf(&sheet, `<c r="%s"><f>UPPER(A1)</f></c>`, at)
 			case f.asNumbers && n > 0 && plainNumber.MatchString(cell):
 				fmt.Fprintf(&sheet, `<c r="%s"><v>%s</v></c>`, at, cell)
 			default:
@@ -138,6 +140,9 @@ func (f fileForm) encodeXLSX(rows [][]string) string {
 		"xl/worksheets/sheet1.xml":   sheet.String(),
 	})
 }
+
+// uncomputed is a formula without a value.
+const uncomputed = "\x00formula"
 
 // relation is the namespace of what the parts of a workbook are to each other.
 const relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

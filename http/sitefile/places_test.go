@@ -3,6 +3,7 @@ package sitefile_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -231,5 +232,39 @@ func TestHoursThatAreNotReadAreCountedAndShown(t *testing.T) {
 	i = mustRead(t, []byte("id;nom;lundi;mardi\n1;A;9h-12h;9h-12h\n2;B;sur rdv;9h-12h\n3;C;9h/12h;fermé\n"), sitefile.Options{})
 	if len(i.Doubts) != 1 || i.Doubts[0].Count != 1 || i.Doubts[0].Lines[0] != 3 {
 		t.Errorf("days: got %+v", i.Doubts)
+	}
+}
+
+func TestAFormulaWithoutAValueClearsNothing(t *testing.T) {
+	t.Parallel()
+	form := fileForm{kind: "xlsx"}
+	names := []string{"id", "nom", "adresse", "code postal", "ville", "téléphone", "lat", "lon", "surface", "note", "tags", "horaires", "email", "site web"}
+	full := []string{"1", "A", "3 rue Haute", "48000", "Mende", "+33466651234", "44.5", "3.5", "120", "x", "bio", "24/7", "a@a.fr", "https://a.fr"}
+	stored := mustRead(t, []byte(form.encodeXLSX([][]string{names, full})), sitefile.Options{})
+	known := map[string]sitefile.Site{"1": stored.Sites[0]}
+	want := describeSites(t, stored)[0]
+	for column := 1; column < len(names); column++ {
+		if names[column] == "lat" {
+			continue // with lon
+		}
+		row := slices.Clone(full)
+		row[column] = uncomputed
+		if names[column] == "lon" {
+			row[column-1] = uncomputed
+		}
+		i := mustRead(t, []byte(form.encodeXLSX([][]string{names, row, slices.Concat([]string{"2"}, full[1:])})), sitefile.Options{})
+		cleared := describeSites(t, i)[0]
+		if i.KeepUncomputed(known); cleared == want || describeSites(t, i)[0] != want {
+			t.Errorf("%s: got %s, want %s", names[column], describeSites(t, i)[0], want)
+		}
+		if !strings.Contains(strings.Join(i.Notes(), " "), "formula") {
+			t.Errorf("%s is not said", names[column])
+		}
+	}
+	row := slices.Clone(full)
+	row[1] = "" // an empty cell clears
+	i := mustRead(t, []byte(form.encodeXLSX([][]string{names, row})), sitefile.Options{})
+	if i.KeepUncomputed(known); strings.Contains(describeSites(t, i)[0], `"nom"`) {
+		t.Errorf("an empty cell: got %s", describeSites(t, i)[0])
 	}
 }

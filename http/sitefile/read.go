@@ -66,6 +66,8 @@ type Site struct {
 	ExternalID string
 	Content    locations.Content
 	IsGeocoded bool // the file was exported, and the position was found by the address
+
+	unknown []int // columns of formulas without a value: what they would say is not known
 }
 
 // MaxSites is how many sites a sync takes.

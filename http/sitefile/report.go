@@ -226,7 +226,7 @@ func (i *Import) Notes() []string {
 	count(info.RepeatedHeaders, "a row that repeats the names, passed over")
 	count(info.CellsBeyondHeader, "a cell to the right of the last name, passed over")
 	count(info.BrokenCharacters, "a broken character")
-	count(info.UncomputedFormulas, "a formula without a value, read as empty")
+	count(info.UncomputedFormulas, "a formula without a value, which a spreadsheet program computes when it saves the file; a place that is stored keeps what it has there")
 	count(info.HiddenRows, "a row that a filter hides, read as the others")
 	return notes
 }

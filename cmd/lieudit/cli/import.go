@@ -87,6 +87,7 @@ func importSites(ctx context.Context, s session) error {
 	}
 	read.PlaceAgain(known)
 	read.KeepPositions(known)
+	read.KeepUncomputed(known)
 	return s.syncFile(ctx, file, read, known)
 }
 
@@ -491,10 +492,10 @@ func (f *importFile) createMapping(m mapping.Mapping) (*outputFile, error) {
 	return file, nil
 }
 
-// knownSites are the sites that the referential has, for a file that was exported: it is compared with them. For another file, and
-// where there is no referential yet, there are none.
+// knownSites are the sites that the referential has, for a file that was exported, which is compared with them, and for one of which some
+// values are not known. For another file, and if there is no referential yet, there are none.
 func (s session) knownSites(ctx context.Context, read *sitefile.Import) (map[string]sitefile.Site, error) {
-	if !read.Mapping.IsExport {
+	if !read.Mapping.IsExport && read.Info.UncomputedFormulas.Number == 0 {
 		return nil, nil
 	}
 	known, err := s.exportedSites(ctx)

@@ -319,7 +319,7 @@ func (o *objectReader) readAll(s *jsonScanner, yield func(Record, error) bool) e
 		if err != nil {
 			return err
 		}
-		if !yield(Record{line, values}, nil) {
+		if !yield(Record{Line: line, Values: values}, nil) {
 			return errStopped
 		}
 		return nil

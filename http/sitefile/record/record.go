@@ -33,6 +33,8 @@ type Value struct {
 type Record struct {
 	Line   int // the line of the file that it begins on, the first is 1; the number of the row in a spreadsheet
 	Values []Value
+
+	Uncomputed []int // of a spreadsheet: the columns of formulas without a value, which are empty here and not in their author's mind
 }
 
 // ColumnKind is what the values of a column are.

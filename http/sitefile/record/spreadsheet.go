@@ -116,9 +116,9 @@ func (r *sheetRows) yieldRecords(yield func(Record, error) bool) {
 			yield(Record{}, asOwnError(err))
 			return
 		}
-		record := Record{row.Number, textValues(row.Cells)}
+		record := Record{Line: row.Number, Values: textValues(row.Cells), Uncomputed: row.Uncomputed}
 		isEmpty := isBlank(record.Values)
-		if n++; !isEmpty || row.Uncomputed+row.Beyond > 0 || row.IsHidden {
+		if n++; !isEmpty || len(row.Uncomputed)+row.Beyond > 0 || row.IsHidden {
 			filled = n
 		}
 		info.countRow(row)
@@ -131,7 +131,7 @@ func (r *sheetRows) yieldRecords(yield func(Record, error) bool) {
 
 // countRow counts what a row of a sheet lacks.
 func (info *Info) countRow(row xlsx.Row) {
-	info.UncomputedFormulas.addSeveral(row.Number, row.Uncomputed)
+	info.UncomputedFormulas.addSeveral(row.Number, len(row.Uncomputed))
 	if row.Number > info.HeaderLine {
 		info.CellsBeyondHeader.addSeveral(row.Number, row.Beyond)
 	}

@@ -23,9 +23,9 @@ const (
 type Row struct {
 	Number     int // from 1
 	Cells      []string
-	IsHidden   bool // as a filter that was left on hides rows
-	Beyond     int  // cells with text that were left out because they stand to the right of the width
-	Uncomputed int  // formulas without a value: the program that wrote them did not compute them
+	IsHidden   bool  // as a filter that was left on hides rows
+	Beyond     int   // cells with text that were left out because they stand to the right of the width
+	Uncomputed []int // the columns of formulas without a value: the program that wrote them did not compute them
 }
 
 // Rows are the rows of a sheet that have a cell with text or a formula. Cells to the right of the first width columns are left out. An
@@ -98,7 +98,7 @@ func parseNumber(digits []byte) (int, bool) {
 func (r *sheetReader) endRow() error {
 	row := r.row
 	r.row, r.lastLen = Row{Number: row.Number}, len(row.Cells)
-	if len(row.Cells)+row.Beyond+row.Uncomputed > 0 && !r.yield(row, nil) {
+	if len(row.Cells)+row.Beyond+len(row.Uncomputed) > 0 && !r.yield(row, nil) {
 		return errEnd
 	}
 	return nil
@@ -129,7 +129,7 @@ func (r *sheetReader) readCell(s *xmlScanner, t *xmlToken) error {
 		return err
 	}
 	if c.hasFormula && !c.hasValue {
-		r.row.Uncomputed++
+		r.row.Uncomputed = append(r.row.Uncomputed, r.column)
 	}
 	if len(c.text) == 0 {
 		return nil
