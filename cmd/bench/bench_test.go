@@ -433,7 +433,7 @@ func TestBenchRouteComparesPairsAndTimesThemOverHTTP(t *testing.T) {
 			t.Errorf("got %q", line)
 		}
 	}
-	if timed != 7 {
+	if timed != 9 {
 		t.Errorf("%d servers and forms of answers are timed:\n%s", timed, out)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -32,7 +32,8 @@ With --pairs or --random it does something else: it compares the routes between 
 Valhalla, pair by pair. Of the pairs that both peers route it counts those that the own engine does not, those where its way is
 a tenth longer or shorter than both, and those of the same way whose duration differs from OSRM's by 12 % and 40 s; it names
 the kinds of these differences and lists the worst. Then each server is asked for the pairs over HTTP, with geometry and
-steps, in turns: time, processor time and size of an answer, and of the own service what its parts take.
+steps, in turns: time, processor time and size of an answer, and of the own service what its parts take; and for isochrones of half
+an hour around some of their origins.
 
   go run ./cmd/bench route --map porto.osm.pbf --random 300
   go run ./cmd/bench route --map porto.osm.pbf --pairs pairs.txt --worst 50 --over-http=false

@@ -64,12 +64,36 @@ func measureOverHTTP(ctx context.Context, dir string, o PairOptions, p *peers, o
 	if err := askInTurns(ctx, servers, pairs, out); err != nil {
 		return err
 	}
-	for _, s := range servers {
+	areas := []*httpServer{
+		newServer("own, isochrone 30 min", service.PID(), ownIsochrone("http://"+service.API)),
+		newServer("Valhalla, isochrone 30 min", p.pid("Valhalla"), valhallaIsochrone(p.urls["Valhalla"])),
+	}
+	areas[0].key = key
+	if err := askInTurns(ctx, areas, pairs[:min(mostAreas, len(pairs))], out); err != nil {
+		return err
+	}
+	for _, s := range append(servers, areas...) {
 		if err := out.Report(s.figure()); err != nil {
 			return err
 		}
 	}
 	return reportEngine(ctx, own, pairs, out)
+}
+
+// mostAreas is for how many origins areas are asked for: they take much longer than routes.
+const mostAreas = 60
+
+func ownIsochrone(server string) func([2]route.Point) string {
+	return func(p [2]route.Point) string {
+		return fmt.Sprintf("%s%s/route/isochrone?origin=%.6f,%.6f&cost_type=duration&cost_values=1800", server, api.Base, p[0].Lon, p[0].Lat)
+	}
+}
+
+func valhallaIsochrone(server string) func([2]route.Point) string {
+	return func(p [2]route.Point) string {
+		question := fmt.Sprintf(`{"locations":[{"lon":%.6f,"lat":%.6f}],"costing":"auto","contours":[{"time":30}],"polygons":true}`, p[0].Lon, p[0].Lat)
+		return server + "/isochrone?json=" + url.QueryEscape(question)
+	}
 }
 
 // importRoads imports the map into the data folder of a running service, opens an account, and waits until routes are answered.
@@ -213,6 +237,9 @@ func (s *httpServer) figure() measure.Figure {
 
 // reportEngine reports what the same questions take in the engine alone, in this process.
 func reportEngine(ctx context.Context, own route.Router, pairs [][2]route.Point, out measure.Output) error {
+	if err := reportEngineAreas(ctx, own, pairs[:min(mostAreas, len(pairs))], out); err != nil {
+		return err
+	}
 	for _, q := range []struct {
 		name            string
 		geometry, steps bool
@@ -234,4 +261,21 @@ func reportEngine(ctx context.Context, own route.Router, pairs [][2]route.Point,
 		}
 	}
 	return nil
+}
+
+// reportEngineAreas reports what isochrones take in the engine alone.
+func reportEngineAreas(ctx context.Context, own route.Router, pairs [][2]route.Point, out measure.Output) error {
+	latencies := measure.NewLatencies()
+	before := measure.ProcessorTime()
+	for _, p := range pairs {
+		query := route.IsochroneQuery{Profile: car, Center: route.Bound{Point: p[0]}, Cost: route.ByDuration, Limits: []float64{1800}}
+		began := time.Now()
+		if _, err := own.Isochrone(ctx, query); err != nil {
+			return err
+		}
+		latencies.Record(time.Since(began))
+	}
+	f := latencies.Figure(measure.Label{Name: "in the engine", Value: "isochrone 30 min"})
+	f.Extra = map[string]float64{"processor ms": (measure.ProcessorTime() - before).Seconds() * 1e3 / float64(len(pairs))}
+	return out.Report(f)
 }
