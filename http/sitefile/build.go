@@ -68,10 +68,29 @@ func (b *builder) build(r record.Record) (Site, bool) {
 	s := Site{Line: r.Line, unknown: r.Uncomputed}
 	if b.mapping.IsExport {
 		b.fillExported(&s)
-	} else if !b.fill(&s) {
+	} else if !b.isInBusiness() || !b.fill(&s) {
 		return s, false
 	}
 	return s, b.ids.identify(&s)
+}
+
+// isInBusiness reports whether the record is of a place that is in business, as all are if no column says it. One that is not is left out:
+// a sync makes it inactive, or does not create it.
+func (b *builder) isInBusiness() bool {
+	text := b.cleanField(mapping.Active)
+	if text == "" {
+		return true
+	}
+	column := b.columnOf(mapping.Active)
+	switch isOpen, known := clean.IsOpen(text, mapping.ActiveFlag(b.mapping.Columns[column])); {
+	case !known:
+		b.recordDoubt(doubtActive, column, text)
+		b.keepInProperties(column, text)
+	case !isOpen:
+		b.recordDoubt(doubtClosed, column, text)
+		return false
+	}
+	return true
 }
 
 // fill mends the values of a record and puts them into a site; false: the site is left out.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lieudit/http/sitefile"
+	"lieudit/http/sitefile/mapping"
 )
 
 // mustRead reads a file that may have obstacles.
@@ -266,5 +267,50 @@ func TestAFormulaWithoutAValueClearsNothing(t *testing.T) {
 	i := mustRead(t, []byte(form.encodeXLSX([][]string{names, row})), sitefile.Options{})
 	if i.KeepUncomputed(known); strings.Contains(describeSites(t, i)[0], `"nom"`) {
 		t.Errorf("an empty cell: got %s", describeSites(t, i)[0])
+	}
+}
+
+func TestAColumnThatSaysOpenOrClosedDecidesWhatIsImported(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, open, closed, other string }{
+		{"statut", "Ouvert", "Fermé", ""}, {"Statut", "actif", "inactif", "en travaux"}, {"etat", "OPEN", "CLOSED", ""}, {"actif", "oui", "non", "peut-être"}, {"Actif", "1", "0", ""},
+		{"is_active", "true", "false", ""}, {"fermé", "non", "oui", ""}, {"etatAdministratifEtablissement", "A", "F", ""}, {"business_status", "OPERATIONAL", "CLOSED_PERMANENTLY", "CLOSED_TEMPORARILY"},
+		{"En service", "oui", "non", ""}, {"état", "En activité", "Fermé définitivement", "à ouvrir"},
+	} {
+		var file strings.Builder
+		file.WriteString("id;nom;" + c.name + "\n")
+		for n := range 12 {
+			fmt.Fprintf(&file, "%d;Place %d;%s\n", n, n, c.open)
+		}
+		fmt.Fprintf(&file, "12;Z;%s\n13;Y;%s\n", c.closed, c.other)
+		i := mustRead(t, []byte(file.String()), sitefile.Options{})
+		counts := map[string]int{}
+		for _, d := range i.Doubts {
+			counts[d.Kind] += d.Count
+		}
+		isSaid := slices.ContainsFunc(i.Doubts, func(d sitefile.Finding) bool { return d.Before == c.closed && d.Count == 1 })
+		if len(i.Sites) != 13 || !isSaid || (c.other != "") != (len(i.Doubts) == 2) {
+			t.Errorf("%s: %d sites, %v", c.name, len(i.Sites), counts)
+		}
+	}
+	for name, values := range map[string][]string{ // these are about something else
+		"statut": {"Public", "Privé", "Public"}, "ouvert": {"oui", "non", "oui"}, "etat": {"bon", "moyen", "bon"}, "actif": {"non", "non", "non"}, "statut ": {"fermé", "fermé", "fermé"},
+	} {
+		file := "id;nom;" + name + "\n"
+		for n, v := range values {
+			file += fmt.Sprintf("%d;Place %d;%s\n", n, n, v)
+		}
+		if i := mustRead(t, []byte(file), sitefile.Options{}); len(i.Sites) != 3 || !strings.Contains(describeSites(t, i)[0], "proprietes") {
+			t.Errorf("%s: %v", name, describeSites(t, i))
+		}
+	}
+	o := sitefile.Options{}
+	o.Columns.Columns = map[string]mapping.Target{"statut": {}}
+	if i := mustRead(t, []byte("id;nom;statut\n1;A;ouvert\n2;B;fermé\n"), o); len(i.Sites) != 2 {
+		t.Errorf("--map proprietes=statut: %v", describeSites(t, i))
+	}
+	o.Columns.Columns = map[string]mapping.Target{"situation": {Field: mapping.Active}}
+	if i := mustRead(t, []byte("id;nom;situation\n1;A;ouvert\n2;B;fermé\n"), o); len(i.Sites) != 1 {
+		t.Errorf("--map actif=situation: %v", describeSites(t, i))
 	}
 }

@@ -86,6 +86,8 @@ const (
 	doubtLongPostcode = "not a postcode, kept in proprietes"
 	doubtHours        = "opening hours kept as a text: the place is never found as open (ouvert=true)"
 	doubtDayHours     = "opening hours of days not read, kept in proprietes: the place is never found as open (ouvert=true)"
+	doubtClosed       = "is closed or inactive by its column and is left out: it is not created, or becomes inactive"
+	doubtActive       = "not read as open or closed, imported as active and kept in proprietes"
 	doubtPostalTown   = "not read as a postcode and a commune, kept in proprietes"
 	doubtShortCode    = "a postcode of four digits that its commune contradicts, stored as it stands"
 	doubtManyTags     = "more than 50 tags, kept in proprietes"

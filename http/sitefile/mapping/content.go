@@ -31,6 +31,8 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 		return atLeast(0.5, isPostcode) || !isWeak && atLeast(0.7, func(v sample) bool { return countDigits(v.text) > 0 && isShort(10)(v) })
 	case PostalTown:
 		return atLeast(0.5, isPostalTown)
+	case Active:
+		return c.saysOpen()
 	case Tags:
 		return !atLeast(0.3, func(v sample) bool { return v.isJSON && strings.ContainsRune(v.text, '{') })
 	case InseeCode:
@@ -57,6 +59,29 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 		return atLeast(0.5, isDayHours) && !atLeast(0.5, isFlag)
 	}
 	return true
+}
+
+// saysOpen reports whether a column says of places that they are in business or not: nearly all its values do, and some are.
+func (c *Stats) saysOpen() bool {
+	flag := ActiveFlag(c.Column.Name)
+	isKnown := func(v sample) bool { _, known := clean.IsOpen(v.text, flag); return known }
+	isOpen := func(v sample) bool { open, known := clean.IsOpen(v.text, flag); return open && known }
+	return c.share(isKnown) >= 0.9 && c.share(isOpen) > 0
+}
+
+// ActiveFlag is what a mere yes means in a column of a name.
+func ActiveFlag(name string) clean.Flag {
+	name = normalizeName(name)
+	isOne := func(names string) bool { return strings.Contains(", "+names+", ", ", "+name+", ") }
+	switch {
+	case strings.HasPrefix(name, "etat administratif"):
+		return clean.StateOfINSEE
+	case isOne(activeNames):
+		return clean.YesIsOpen
+	case isOne(shutNames):
+		return clean.YesIsShut
+	}
+	return clean.NoFlag
 }
 
 // isAddressText reports whether a value can be a line of an address.

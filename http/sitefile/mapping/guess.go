@@ -178,7 +178,7 @@ func (s *guesser) leaveOutEmpty() {
 // fieldOrder is the order in which fields choose their columns. Those that few columns fit come first.
 var fieldOrder = []Field{
 	IDBan, Lat, Lon, Pair, Shape, X, Y, Email, HouseNumber, Suffix, StreetType, PostalTown, PostalCode, InseeCode, City, Country, Line2, Line1, StreetName,
-	Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday, Hours, Phone, Website, Tags, Properties, bareNumber, Name,
+	Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday, Hours, Phone, Website, Tags, Properties, Active, bareNumber, Name,
 }
 
 // matchByName gives each field the best of the columns that are called after it, with a rank within [low, high), and whose content

@@ -39,6 +39,7 @@ const (
 	Website    Field = "site_web"
 	Tags       Field = "tags"
 	Properties Field = "proprietes"
+	Active     Field = "actif" // whether the place is in business: one that is not is left out, and a sync makes it inactive
 )
 
 // Parts that a site's fields are made from.
@@ -171,7 +172,7 @@ func (m *Mapping) Find(f Field) (int, bool) {
 func FieldNames() []string {
 	return []string{
 		"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon", "horaires", "telephone", "email", "site_web", "tags",
-		"proprietes", "numero", "rep", "type_voie", "nom_voie", "cp_commune", "lat_lon", "geometrie", "x", "y",
+		"proprietes", "numero", "rep", "type_voie", "nom_voie", "cp_commune", "actif", "lat_lon", "geometrie", "x", "y",
 		"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche",
 	}
 }

@@ -95,7 +95,14 @@ var namePatterns = []fieldNames{
 		"site web *, * site web, site internet *, * url, * website, * site internet", "video photo image images logo pdf facebook instagram twitter picto widget wikipedia source jeu dataset fichier embed reservation doctolib linkedin youtube api png jpg vignette menu tiktok verification fiche sirene source"},
 	{Tags, "tags, tag, etiquettes, mots cles, mot cle, keywords, categories", "", ""},
 	{Properties, "proprietes", "", ""},
+	{Active, activeNames + ", " + shutNames + ", statut, status, etat, ouvert, open, is open, etat administratif, etat administratif etablissement, statut administratif, business status, statut activite, etat activite, statut ouverture, etat ouverture", "", ""},
 }
+
+// activeNames and shutNames are the names of columns in which yes says that a place is in business, or that it is not.
+const (
+	activeNames = "actif, active, is active, est actif, est active, enabled, activite, service, exploitation"
+	shutNames   = "ferme, fermee, closed, is closed, est ferme, inactif, inactive, desactive, disabled, ferme definitivement"
+)
 
 // articles are words that a name may have or not. They are left out before names are compared.
 const articles = "de du des d la le les l the of au aux en et"
