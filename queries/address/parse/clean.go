@@ -32,7 +32,7 @@ func clean(line string) string {
 		line = telephone.ReplaceAllString(line, ", ")
 	}
 	if strings.Contains(line, "°") {
-		line = numberSign.ReplaceAllString(line, " no ")
+		line = numberSign.ReplaceAllString(lastSign.ReplaceAllString(line, " "), " no ")
 	}
 	return splitCamel(line)
 }
@@ -54,6 +54,8 @@ var (
 	telephone = regexp.MustCompile(`(?i)(\btel[.: ]*)?(\+33|\b0)[ .]?[1-9]([ .-]?[0-9]{2}){4}\b`)
 	// numberSign matches the sign that stands before a house number.
 	numberSign = regexp.MustCompile(`(?i)\bn° ?`)
+	// lastSign matches one whose number has not been typed yet.
+	lastSign = regexp.MustCompile(`(?i)\s*\bn°\s*$`)
 
 	// mojibake restores letters whose UTF-8 bytes were decoded as Windows-1252.
 	mojibake = strings.NewReplacer("â€™", "'", "â€˜", "'", "\u0092", "'", "Ã©", "é", "Ã¨", "è", "Ãª", "ê", "Ã«", "ë", "Ã®", "î", "Ã¯", "ï",

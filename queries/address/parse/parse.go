@@ -13,6 +13,7 @@ package parse
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"lieudit/queries/address/text"
@@ -106,7 +107,7 @@ func Fields(p Parts) *Question {
 // add appends the terms of one field. A field begins a new part of the address, as a comma does.
 func (q *Question) add(line string) {
 	from := len(q.Terms)
-	q.Terms = append(q.Terms, text.Terms(line)...)
+	q.Terms = append(q.Terms, withoutNumberSign(text.Terms(line))...)
 	if from > 0 && from < len(q.Terms) {
 		q.Terms[from].Before |= text.Break
 	}
@@ -114,6 +115,32 @@ func (q *Question) add(line string) {
 	if strings.Contains(line, ".") {
 		q.readStops([]rune(line), from)
 	}
+}
+
+// withoutNumberSign leaves out an n before a number behind the name of a street, where it is the sign of the house number and no road:
+// rue des Fleurs n 24. Behind a kind or a link it is the national road.
+func withoutNumberSign(terms []text.Term) []text.Term {
+	hasType := false
+	for i := 0; i+2 < len(terms); i++ {
+		before := text.Content
+		if i > 0 {
+			before = text.ClassOf(terms[i-1].Text)
+		}
+		if hasType && before == text.Content && !isRoadClass(terms[i-1].Text) && terms[i].Typed == "n" && terms[i+1].Part && terms[i+2].Digits {
+			return slices.Delete(terms, i, i+2)
+		}
+		hasType = hasType || text.ClassOf(terms[i].Text) == text.StreetType
+	}
+	return terms
+}
+
+// isRoadClass reports whether a word is the class of a road that its number follows: chemin rural N 34.
+func isRoadClass(term string) bool {
+	switch term {
+	case "rural", "communal", "communale", "vicinal", "forestier", "forestiere", "departementale", "nationale":
+		return true
+	}
+	return false
 }
 
 // readStops finds the terms from one on that a full stop follows.

@@ -43,6 +43,9 @@ func (s *searcher) typedKind(c *Candidate) int {
 	}
 	for i--; i >= 0 && s.q.IsStopWord(i) && s.q.Terms[i+1].Before&(text.Break|text.Close) == 0; i-- {
 	}
+	if i > 0 && s.q.Terms[i-1].Text == "zone" {
+		i-- // zone artisanale
+	}
 	if i < 0 || !s.q.IsStreetType(i) || (s.q.Complement | c.at | c.otherNames).Has(i) || s.q.Terms[i+1].Before&(text.Break|text.Close) != 0 {
 		return -1
 	}
