@@ -33,7 +33,13 @@ func (n *Node) DelayOf(m Mode, d Direction) uint16 {
 	return n.Delay[m]
 }
 
-// carBarriers are the barriers that let cars pass, with the seconds that it takes. All others stop them.
+// carBarriers are the barriers that let cars pass, with the seconds that it takes. All others stop them. The access tags of a barrier
+// come before its kind, so a gate has one of four rules:
+//
+//	no access tag                          a car waits a minute until it is open, as in OSRM
+//	yes, permissive, designated            it is passed at once, as it stands open
+//	private, destination, customers, …     it is passed at once, to reach what lies behind it and never on the way to elsewhere
+//	no, agricultural, forestry, …          it stops cars
 var carBarriers = map[string]uint16{
 	"no": 0, "entrance": 0, "cattle_grid": 0, "border_control": 0, "toll_booth": 0, "sally_port": 0, "height_restrictor": 0, "arch": 0,
 	"gate": 60, "lift_gate": 60,

@@ -117,3 +117,26 @@ func TestANodeWithoutMeaningIsLeftOut(t *testing.T) {
 		t.Errorf("got exit %q, want 12", n.Exit)
 	}
 }
+
+func TestAGateHasTheRuleOfItsAccess(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		access                 string
+		isClosed, isRestricted bool
+		delay                  uint16 // seconds
+	}{
+		{"", false, false, 60}, {"yes", false, false, 0}, {"permissive", false, false, 0}, {"designated", false, false, 0},
+		{"private", false, true, 0}, {"destination", false, true, 0}, {"customers", false, true, 0}, {"delivery", false, true, 0},
+		{"permit", false, true, 0}, {"residents", false, true, 0},
+		{"no", true, false, 0}, {"agricultural", true, false, 0}, {"forestry", true, false, 0}, {"emergency", true, false, 0},
+	} {
+		for _, barrier := range []string{"gate", "lift_gate"} {
+			for _, key := range []string{"access", "vehicle", "motor_vehicle", "motorcar"} {
+				n, _ := ReadNode(tagList{"barrier": barrier, key: tt.access})
+				if n.Closed[Car] != tt.isClosed || n.IsRestricted != tt.isRestricted || n.Delay[Car] != tt.delay*DelayUnit {
+					t.Errorf("%s %s=%s: got %+v, want %+v", barrier, key, tt.access, n, tt)
+				}
+			}
+		}
+	}
+}
