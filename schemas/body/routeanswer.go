@@ -90,7 +90,7 @@ type ComputedRoute struct {
 // RoutePath is a way through all bounds.
 type RoutePath struct {
 	Distance     int       `json:"distance" doc:"Metres"`
-	Duration     int       `json:"duration" doc:"Seconds"`
+	Duration     int       `json:"duration" doc:"Seconds on the way, without what only made others a worse choice"`
 	BBox         []float64 `json:"bbox,omitempty" max:"4" doc:"West, south, east, north; west is above east across the antimeridian"`
 	Geometry     *Line     `json:"geometry,omitempty"`
 	Legs         []Leg     `json:"legs" doc:"From each bound to the next"`

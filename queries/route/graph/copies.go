@@ -34,8 +34,8 @@ func NewCopies(lists []uint32) (Copies, bool) {
 	return c, true
 }
 
-// of returns the list of an edge, nil where it has no copies.
-func (c *Copies) of(edge uint32) []uint32 {
+// Of returns the list of an edge, whichever of the list is given; nil if it has no copies. The caller must not change it.
+func (c *Copies) Of(edge uint32) []uint32 {
 	i, ok := slices.BinarySearch(c.edges, edge)
 	if !ok {
 		return nil

@@ -110,7 +110,7 @@ func (g *Graph) Turn(from, to uint32) uint8 {
 
 // CopiesOf returns an edge and all its copies, whichever of them is given. The caller must not change the list.
 func (g *Graph) CopiesOf(edge uint32) []uint32 {
-	if all := g.Copies.of(edge); all != nil {
+	if all := g.Copies.Of(edge); all != nil {
 		return all
 	}
 	return []uint32{edge}
@@ -121,7 +121,7 @@ func (g *Graph) LeadsOnto(from, to uint32) bool {
 	if g.Turn(from, to) != ForbiddenTurn {
 		return true
 	}
-	for _, each := range g.Copies.of(to) {
+	for _, each := range g.Copies.Of(to) {
 		if g.Turn(from, each) != ForbiddenTurn {
 			return true
 		}

@@ -60,7 +60,11 @@ func (q *query) weightOnEdge(from, to Place) (overlay.Weight, bool) {
 // visitEnds calls a function for each edge on which a path to one of some places may end.
 func (q *query) visitEnds(to []Place, visit func(edge uint32, place int)) {
 	for i, p := range to {
-		for _, edge := range q.graph.CopiesOf(p.Edge) {
+		copies := q.graph.Copies.Of(p.Edge)
+		if copies == nil {
+			visit(p.Edge, i)
+		}
+		for _, edge := range copies {
 			visit(edge, i)
 		}
 	}
