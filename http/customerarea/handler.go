@@ -198,7 +198,7 @@ const (
 func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, id string) error {
 	switch {
 	case !slices.Contains(rt.roles, p.Role):
-		return refusal.RoleForbidden
+		return refusal.RoleForbidden.With(refusal.Details{Reason: nameRoles(rt.roles)})
 	case rt.scope == unscoped || p.Account == "":
 		return nil
 	case rt.scope == ownAccounts && p.Account == id:
@@ -214,6 +214,21 @@ func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, 
 		return refusal.NotFound
 	}
 	return nil
+}
+
+// nameRoles names roles as a sentence does: operator, billing or auditor.
+func nameRoles(roles []access.Role) string {
+	text := ""
+	for i, role := range roles {
+		switch {
+		case i > 0 && i == len(roles)-1:
+			text += " or "
+		case i > 0:
+			text += ", "
+		}
+		text += string(role)
+	}
+	return text
 }
 
 // redactedBody is a body in which every token is replaced by its hint. No request needs a token in its body, but people paste

@@ -38,7 +38,7 @@ type Details struct {
 	Count    int    // as many as were sent
 	Limit    int64  // the most that is allowed
 	Typed    string // what the client typed
-	Reason   string // why that is refused, in French
+	Reason   string // why that is refused, in French; of a role, those that may
 	Plan     plan.Name
 }
 

@@ -51,7 +51,9 @@ var table = []Row{
 	{PlanInsufficient, http.StatusForbidden, TextForm, func(d Details) string {
 		return fmt.Sprintf("Your plan (%s) does not have access to this service. Please upgrade your plan.", d.Plan)
 	}, Details{Plan: plan.Growth}},
-	{RoleForbidden, http.StatusForbidden, TextForm, fixedText("Forbidden"), Details{}},
+	{RoleForbidden, http.StatusForbidden, TextForm, func(d Details) string {
+		return fmt.Sprintf("Forbidden: this takes the role %s", d.Reason)
+	}, Details{Reason: "operator or auditor"}},
 	{KeyOutOfScope, http.StatusForbidden, CodeForm, fixedText("Une clé publiable n'ouvre que GET /locations/search. Utilisez une clé secrète, depuis un serveur, pour tout autre appel."), Details{}},
 	{OriginMissing, http.StatusForbidden, CodeForm, fixedText("Une clé publiable ne sert que depuis une page web : l'en-tête Origin est absent. Depuis un serveur, utilisez une clé secrète."), Details{}},
 	{OriginNotAllowed, http.StatusForbidden, CodeForm, fixedText("L'origine de cette page n'est pas déclarée sur la clé publiable. Ajoutez-la à ses domaines dans l'espace client."), Details{}},
