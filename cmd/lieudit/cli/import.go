@@ -35,7 +35,8 @@ func (p Program) sitesImportCommand() *cli.Command {
 		DisableSliceFlagSeparator: true, // the name of a column may hold a comma
 		Description: `FILE is CSV, XLSX, GeoJSON, JSON or newline-delimited JSON as it comes from a spreadsheet, a map program or an open
 data portal; - is standard input. Columns are recognized by their names and their content; what is no field of a site is
-kept in its proprietes. It is the whole set: sites that the file does not have become inactive. All is written, or nothing.
+kept in its proprietes. It is the whole set: sites that the file does not have become inactive, and so do those that a column
+of it says are closed. All is written, or nothing. --preview and --dry-run name what is created, updated and deactivated.
 --create opens a referential that is not there yet, when nothing keeps the file out any more: a file that is refused opens none.
 Nor does --preview, which then cannot say how many sites their address places.
 
