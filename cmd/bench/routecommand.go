@@ -39,8 +39,9 @@ an hour around some of their origins.
   go run ./cmd/bench route --map porto.osm.pbf --pairs pairs.txt --worst 50 --over-http=false
 
 A line of the file is a pair: 41.15,-8.61 41.16,-8.62 (latitude, longitude). The kinds: access, the ends meet the network at
-other places (over 20 m apart); direction, they are left the other way round; gate, restricted, forbidden, ferry, construction, toll,
-track or path: one side drives there; closed, the own engine cannot drive OSRM's way; choice, it could, but prefers its own.`,
+other places (over 20 m apart); peers farther, they do because both peers leave out the road next to the end; direction, they are
+left the other way round; gate, restricted, forbidden, ferry, construction, track or path: one side drives there; closed, the own
+engine cannot drive OSRM's way; choice, it could, but prefers its own.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
 			&cli.StringFlag{

@@ -148,7 +148,11 @@ func explainEnds(p *answeredPair) (kind, detail string) {
 		own, osrm, valhalla := p.answers[0].Accesses[end], p.answers[1].Accesses[end], p.answers[2].Accesses[end]
 		apart := min(routeserver.Distance(own.Point, osrm.Point), routeserver.Distance(own.Point, valhalla.Point))
 		if apart > accessApart {
-			return "access", fmt.Sprintf("%s: own %.0f m away on %q, OSRM %.0f m on %q, Valhalla %.0f m",
+			kind := "access"
+			if min(osrm.Distance, valhalla.Distance) > own.Distance+accessApart {
+				kind = "peers farther" // they leave out the small part of the network in which the nearest road lies
+			}
+			return kind, fmt.Sprintf("%s: own %.0f m away on %q, OSRM %.0f m on %q, Valhalla %.0f m",
 				name, own.Distance, own.Street, osrm.Distance, osrm.Street, valhalla.Distance)
 		}
 	}

@@ -124,6 +124,8 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 		return a
 	}
 	direct := answering("00 30", 3000, 300)
+	moved := away(direct, 0.001) // by a peer that leaves the nearest road out
+	moved.Accesses[1].Distance = 100
 	for _, c := range []struct {
 		rule      string
 		own, osrm route.Answer
@@ -132,6 +134,7 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 		want      string
 	}{
 		{"ends that meet other roads", away(direct, 0.001), direct, nil, viaRouter{}, "access"},
+		{"an end that the peers move away", direct, moved, nil, viaRouter{}, "peers farther"},
 		{"ends a step apart", away(direct, 0.00001), direct, nil, viaRouter{distance: 3000}, "choice"},
 		{"left the other way round", answering("00 03 30", 6000, 300), answering("00 00 30", 3000, 300), nil, viaRouter{distance: 3000}, "choice"},
 		{"turned", answering("10 00 03 33 30 20", 6000, 300), answering("10 20", 1000, 300), nil, viaRouter{}, "direction"},
