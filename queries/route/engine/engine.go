@@ -128,7 +128,7 @@ func (m *modeEngine) findPaths(ctx context.Context, p route.Profile, snaps []*sn
 // findAlternatives is the best route between two bounds and others, the best first, all between the accesses of the best one.
 func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps []*snap, best search.Path) (routes []route.Route, err error) {
 	from, to := placesAt(snaps[0].from, best.Start.Access), placesAt(snaps[1].to, best.End.Access)
-	paths, err := m.searcher.Alternatives(ctx, q.Profile, from, to, q.Alternatives)
+	paths, err := m.searcher.Alternatives(ctx, q.Profile, best, from, to, q.Alternatives)
 	for i := 0; i < len(paths) && err == nil; i++ {
 		var r route.Route
 		r, err = m.newRoute(ctx, q, paths[i:i+1])

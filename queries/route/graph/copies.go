@@ -11,10 +11,12 @@ type Copies struct {
 	Lists []uint32 // of each list its length, then its edges, the one that is no copy first
 	edges []uint32 // of all lists, ascending
 	first []uint32 // of each of edges where its list begins in Lists
+	known []uint64 // a bit for each edge up to the last in edges: most have no copies, and need no search
 }
 
-// NewCopies indexes lists. It returns false where a length leads over the end.
-func NewCopies(lists []uint32) (Copies, bool) {
+// NewCopies indexes lists of a graph with a number of edges. It returns false where a length leads over the end, or an edge does not
+// exist.
+func NewCopies(lists []uint32, edges int) (Copies, bool) {
 	c := Copies{Lists: lists}
 	type place struct{ edge, first uint32 }
 	var places []place
@@ -31,15 +33,24 @@ func NewCopies(lists []uint32) (Copies, bool) {
 	for i, p := range places {
 		c.edges[i], c.first[i] = p.edge, p.first
 	}
+	if n := len(places); n > 0 {
+		if int64(places[n-1].edge) >= int64(edges) {
+			return Copies{}, false
+		}
+		c.known = make([]uint64, places[n-1].edge/64+1)
+	}
+	for _, edge := range c.edges {
+		c.known[edge/64] |= 1 << (edge % 64)
+	}
 	return c, true
 }
 
 // Of returns the list of an edge, whichever of the list is given; nil if it has no copies. The caller must not change it.
 func (c *Copies) Of(edge uint32) []uint32 {
-	i, ok := slices.BinarySearch(c.edges, edge)
-	if !ok {
+	if word := int(edge / 64); word >= len(c.known) || c.known[word]>>(edge%64)&1 == 0 {
 		return nil
 	}
+	i, _ := slices.BinarySearch(c.edges, edge)
 	first := c.first[i] + 1
 	return c.Lists[first : first+c.Lists[c.first[i]]]
 }

@@ -190,7 +190,7 @@ func (e *edgeBuilder) listCopies() {
 	for _, plain := range slices.Sorted(maps.Keys(e.copies)) {
 		lists = append(append(lists, uint32(len(e.copies[plain]))), e.copies[plain]...)
 	}
-	e.g.Copies, _ = graph.NewCopies(lists)
+	e.g.Copies, _ = graph.NewCopies(lists, len(e.g.Head))
 	e.copies = nil
 }
 

@@ -319,7 +319,7 @@ func (b *binder) bindCells(g *graph.Graph, counts Counts) {
 
 // bindCopies reads the lists of copies: each list is its length and its edges.
 func (b *binder) bindCopies(g *graph.Graph) {
-	copies, ok := graph.NewCopies(layerColumn[uint32](b, secCopies, -1))
+	copies, ok := graph.NewCopies(layerColumn[uint32](b, secCopies, -1), g.Edges())
 	if !ok {
 		b.err = errors.Join(b.err, fmt.Errorf("%w: copies of the %s layer", ErrDamaged, b.mode.Route()))
 	}

@@ -26,18 +26,15 @@ const (
 // checkWork is about how long it takes to unpack and check an edge of a candidate.
 const checkWork = 200 * time.Nanosecond
 
-// Alternatives finds the best path and at most n others, the best first. It fails with route.ErrNoRoute. The others lead through
-// edges that searches from both ends have seen. The same question has the same answer.
-// The places must be without excess.
-func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, from, to []Place, n int) ([]Path, error) {
-	best, err := s.Route(ctx, p, from, to)
-	if err != nil {
-		return nil, err
-	}
+// Alternatives finds at most n paths besides the best one, which is given, and returns it and them, the best first. The others lead through
+// edges that searches from both ends have seen. The same question has the same answer. The places are those of the access where
+// the best path begins and of the one where it ends, without excess.
+func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, best Path, from, to []Place, n int) ([]Path, error) {
 	a := alternatives{searcher: s, profile: p, from: from, to: to, chosen: []Path{best}}
 	if n <= 0 || len(best.Edges) < 2 {
 		return a.chosen, nil
 	}
+	var err error
 	if a.query, err = s.begin(ctx, p, s.Budgets.Route); err != nil {
 		return nil, err
 	}

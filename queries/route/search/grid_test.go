@@ -98,7 +98,11 @@ func BenchmarkSearch(b *testing.B) {
 			return err
 		},
 		"alternatives": func() error {
-			_, err := s.Alternatives(b.Context(), p, tw.places(r), tw.places(r), 2)
+			from, to := tw.places(r), tw.places(r)
+			best, err := s.Route(b.Context(), p, from, to)
+			if err == nil {
+				_, err = s.Alternatives(b.Context(), p, best, from, to, 2)
+			}
 			return err
 		},
 		"matrix 25 x 25": func() error {

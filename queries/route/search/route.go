@@ -37,9 +37,13 @@ type meeting struct {
 // bestOnEdge is the best path from a place to one further along the same edge, which no search finds, because it takes no turn.
 func (q *query) bestOnEdge(from, to []Place) meeting {
 	best := meeting{Weight: overlay.Weight{Key: overlay.NoPath}}
-	for i, f := range from {
-		for k, t := range to {
-			if weight, ok := q.weightOnEdge(f, t); ok && weight.IsLess(best.Weight) {
+	for k := range to {
+		segment := q.graph.Segment[to[k].Edge] // an edge and its copies have the same
+		for i := range from {
+			if q.graph.Segment[from[i].Edge] != segment {
+				continue
+			}
+			if weight, ok := q.weightOnEdge(&from[i], &to[k]); ok && weight.IsLess(best.Weight) {
 				best = meeting{weight, isSeed | uint32(i), isSeed | uint32(k)}
 			}
 		}
@@ -48,21 +52,21 @@ func (q *query) bestOnEdge(from, to []Place) meeting {
 }
 
 // weightOnEdge is the weight from a place to one further along the same edge; false where to lies before from.
-func (q *query) weightOnEdge(from, to Place) (overlay.Weight, bool) {
+func (q *query) weightOnEdge(from, to *Place) (overlay.Weight, bool) {
 	isBehind := from.Before.Duration <= to.Before.Duration && from.Before.Distance <= to.Before.Distance
 	if !isBehind || from.Edge != to.Edge && !slices.Contains(q.graph.CopiesOf(to.Edge), from.Edge) {
 		return overlay.Weight{}, false
 	}
 	weight := q.part(to.Edge, Cost{to.Before.Duration - from.Before.Duration, to.Before.Distance - from.Before.Distance})
-	return weight.Plus(q.excess(&from)).Plus(q.excess(&to)), true
+	return weight.Plus(q.excess(from)).Plus(q.excess(to)), true
 }
 
 // visitEnds calls a function for each edge on which a path to one of some places may end.
 func (q *query) visitEnds(to []Place, visit func(edge uint32, place int)) {
-	for i, p := range to {
-		copies := q.graph.Copies.Of(p.Edge)
+	for i := range to {
+		copies := q.graph.Copies.Of(to[i].Edge)
 		if copies == nil {
-			visit(p.Edge, i)
+			visit(to[i].Edge, i)
 		}
 		for _, edge := range copies {
 			visit(edge, i)

@@ -44,7 +44,7 @@ func newTown(t testing.TB, r *rand.Rand, junctions int) *town {
 	for of, all := range copies {
 		lists = append(append(lists, uint32(1+len(all)), of), all...)
 	}
-	tw.Copies, _ = graph.NewCopies(lists)
+	tw.Copies, _ = graph.NewCopies(lists, tw.Edges())
 	tw.Cells = divide(r, junctions)
 	tw.customize(t, route.Avoid(r.IntN(8)), route.Avoid(r.IntN(8)))
 	return tw
