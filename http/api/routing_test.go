@@ -123,6 +123,7 @@ func TestSitesOfAnotherAccountAreUnknown(t *testing.T) {
 	b.keyRing.keys[h] = withAccount(b.keyRing.keys[h], "stranger")
 	expectResponse(t, "by its id", b.get("/route/compute?destination=3,45&origin=site:shops/a"), 422, "Unable to resolve site:shops/a to a verified match")
 	expectResponse(t, "all", b.post("/route/nearest", `{"origin":"3,44","sites":{}}`), 200, nothingFound)
+	expectResponse(t, "values at commas", b.get("/route/isochrone?origin=3.5,44.5&cost_values=120,300"), 200, `"status":"OK"`)
 	expectResponse(t, "in an area", b.get("/route/isochrone?origin=3.5,44.5&cost_values=3600&sites=true"), 200, `"sites":[]`)
 }
 

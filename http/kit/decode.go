@@ -139,7 +139,7 @@ func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
 	return d.decodeRawQuery(r.URL.RawQuery, strictQuery)
 }
 
-// DecodeRepeatedQuery is DecodeQuery, but a comma is part of an item of a list: items are repeated parameters alone.
+// DecodeRepeatedQuery is DecodeQuery, but a comma is part of an item of a list of texts: such items are repeated parameters alone.
 func (d Decoder[T]) DecodeRepeatedQuery(r *http.Request) (T, error) {
 	return d.decodeRawQuery(r.URL.RawQuery, repeatedQuery)
 }

@@ -21,7 +21,7 @@ import (
 type paramMode struct {
 	part             string // of the request: what loc begins with
 	ignoreUndeclared bool   // parameters that the struct does not declare are skipped; else each breaks a rule
-	keepCommas       bool   // a value is one item of a list; else it holds items separated by commas
+	keepCommas       bool   // a value is one item of a list, if items may hold commas; otherwise it holds items separated by commas
 }
 
 var (
@@ -148,11 +148,16 @@ func hasFixedForm(s *shape.Shape) bool {
 	return s.Kind == shape.Text && (len(s.Enum) > 0 || s.Pattern != nil)
 }
 
-// decodeList splits the values at commas, unless the mode keeps them, and skips items without text. A list of a wrong length has
+// mayHoldComma reports whether an item of a list may hold a comma: a number or one of a few words does not.
+func mayHoldComma(item *shape.Shape) bool {
+	return item.Kind != shape.Integer && item.Kind != shape.Number && len(item.Enum) == 0
+}
+
+// decodeList splits the values at commas, unless the mode keeps them and items may hold them, and skips items without text. A list of a wrong length has
 // no other violation.
 func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.Value) {
 	items := values
-	if !q.keepCommas {
+	if !q.keepCommas || !mayHoldComma(f.Item) {
 		items = strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' })
 	}
 	if broken := checkLength(f.Shape, len(items)); broken != noViolation {

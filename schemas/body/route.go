@@ -88,7 +88,7 @@ func SiteText(referential, externalID string) string {
 // Travel is how to travel.
 type Travel struct {
 	Mode  string   `json:"mode,omitempty" enum:"car foot bike" default:"car" doc:"A car is driven to private roads and others for those who go there, never through"`
-	Avoid []string `json:"avoid,omitempty" enum:"toll motorway ferry" max:"3" doc:"As far as possible; evitements says what remained"`
+	Avoid []string `json:"avoid,omitempty" enum:"toll motorway ferry" max:"3" doc:"As far as possible; evitements says what remained. In a query repeated or separated by commas"`
 }
 
 // TravelBy is Travel with what a route makes least.
@@ -265,7 +265,7 @@ func (q NearestQuery) BrokenRules() []string {
 type ComputeIsochrone struct {
 	Origin    Bound  `json:"origin" syntax:"true" doc:"An address, its id or its id_ban; lon,lat; or site:CODE/EXTERNAL_ID"`
 	CostType  string `json:"cost_type,omitempty" enum:"duration distance" default:"duration"`
-	Costs     []int  `json:"cost_values" min:"1" max:"4" doc:"Seconds up to 3600, or metres up to 100000; answered in this order. In a query repeat the parameter"`
+	Costs     []int  `json:"cost_values" min:"1" max:"4" doc:"Seconds up to 3600, or metres up to 100000; answered in this order. In a query repeated or separated by commas"`
 	Direction string `json:"direction,omitempty" enum:"departure arrival" default:"departure" doc:"arrival: from where the origin is reached"`
 	Sites     bool   `json:"sites,omitempty" doc:"Whether each value lists the account's own active sites that the journey reaches within it, as /route/matrix says"`
 	Geometry  string `json:"geometry,omitempty" enum:"geojson none" default:"geojson"`
