@@ -65,7 +65,7 @@ func TestANumberIsCompletedWithItsIndex(t *testing.T) {
 // TestAKindThatIsShortenedWithinANameIsRead shortens kinds that stand behind a link.
 func TestAKindThatIsShortenedWithinANameIsRead(t *testing.T) {
 	t.Parallel()
-	short := map[string]string{"route": "rte", "impasse": "imp", "chemin": "chem", "boulevard": "bvd", "place": "plc", "village": "vge", "quartier": "quart"}
+	short := map[string]string{"route": "rte", "impasse": "imp", "chemin": "chem", "boulevard": "bvd", "place": "plc", "lotissement": "lot", "village": "vge", "quartier": "quart"}
 	rows := addresstest.Lozere(t).Rows
 	seen := map[string]bool{}
 	expectFirst(t, "a kind behind a link", 10, 0, false, func(yield func(string, *ban.Row) bool) {
@@ -84,6 +84,34 @@ func TestAKindThatIsShortenedWithinANameIsRead(t *testing.T) {
 		}
 	})
 }
+
+// TestANameWithANumberIsTypedWithoutABlank types names in which a number follows the kind and its link.
+func TestANameWithANumberIsTypedWithoutABlank(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	seen, asked := map[string]bool{}, 0
+	for _, r := range addresstest.Lozere(t).Rows {
+		words := strings.Fields(text.Fold(r.Voie))
+		if len(words) < 4 || text.ClassOf(words[0]) != text.StreetType || text.ClassOf(words[1]) != text.StopWord || !isNumber(words[2]) || seen[r.Voie] {
+			continue
+		}
+		seen[r.Voie] = true
+		for _, line := range []string{r.Voie, fmt.Sprint(r.Numero, " ", r.Voie)} {
+			for n, typed := 7, []rune(line); n <= len(typed); n++ {
+				asked++
+				if found, err := e.Complete(t.Context(), Query{Text: string(typed[:n]), Limit: 5}); err != nil || len(found) == 0 {
+					t.Errorf("%q: nothing (%v)", string(typed[:n]), err)
+				}
+			}
+		}
+	}
+	if asked < 300 {
+		t.Errorf("%d questions, want three hundred", asked)
+	}
+}
+
+// isNumber reports whether a word is in digits.
+func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" }
 
 // TestAComplementIsTypedBehindTheCommune types complements letter by letter behind addresses that are complete.
 func TestAComplementIsTypedBehindTheCommune(t *testing.T) {

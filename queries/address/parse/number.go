@@ -369,6 +369,16 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 	return HouseNumber{}
 }
 
+// NameNumbers are the numbers that belong to the name of a street for the kind and the links before them, without an unfinished one.
+func (q *Question) NameNumbers() (out Mask) {
+	for i := range q.Terms {
+		if q.digits.Has(i) && i != q.Unfinished && q.isTiedToType(i) {
+			out |= Bit(i)
+		}
+	}
+	return out
+}
+
 // isTiedToType reports whether links alone stand between a kind of street and a number, which then belongs to the name of a street:
 // chemin des 4 Roues.
 func (q *Question) isTiedToType(number int) bool {

@@ -102,7 +102,9 @@ func (s *searcher) heldWords(at parse.Mask) heldWords {
 	if s.q.Postcode.IsOpen {
 		h.digits |= words & s.q.Postcode.PrefixAt
 	}
-	h.need = words &^ s.q.Digits()
+	ofName := h.digits & s.q.NameNumbers()
+	h.digits &^= ofName
+	h.need = words&^s.q.Digits() | ofName
 	for i := range s.q.Terms {
 		if s.q.IsStopWord(i) && i != s.q.Unfinished {
 			h.need &^= parse.Bit(i)

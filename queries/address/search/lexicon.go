@@ -127,10 +127,12 @@ func (l *lexicon) addShortenedType(i int) {
 	if i == 0 || !l.q.IsStopWord(i-1) {
 		return
 	}
-	if full := text.ShortenedType(l.q.Terms[i].Typed); full != "" {
-		if id, ok := l.v.FindTerm(full); ok {
-			l.add(i, alternative{id, literalSim})
-		}
+	full, sim := text.ShortenedType(l.q.Terms[i].Typed), int32(literalSim)
+	if full == "" && l.q.Terms[i].Typed == "lot" {
+		full, sim = "lotissement", cutSim // or the river
+	}
+	if id, ok := l.v.FindTerm(full); ok && full != "" {
+		l.add(i, alternative{id, sim})
 	}
 }
 
