@@ -62,6 +62,7 @@ type routeRequest struct {
 	Geometry     string   `json:"geometry"`
 	Steps        bool     `json:"steps,omitempty"`
 	Lang         string   `json:"lang"`
+	Explain      bool     `json:"expliquer"`
 }
 
 // newRouteRequest is the request of a command line. People who read a table need no geometry.
@@ -71,6 +72,7 @@ func newRouteRequest(s session) routeRequest {
 	r := routeRequest{
 		Origin: bounds[0], Waypoints: bounds[1:last], Destination: bounds[last], Mode: strings.ToLower(s.String("mode")), Optimization: "fastest",
 		Alternatives: s.Int("alternatives"), Geometry: "none", Steps: s.Bool("steps"), Lang: strings.ToLower(s.String("lang")),
+		Explain: true,
 	}
 	for _, kind := range s.StringSlice("avoid") { // the flags take capitals too
 		r.Avoid = append(r.Avoid, strings.ToLower(kind))
@@ -86,15 +88,37 @@ func newRouteRequest(s session) routeRequest {
 
 // NoRouteError says that no way was found. It is a failure for a script.
 type NoRouteError struct {
-	IsTurned bool // a position may have its latitude first
+	Reason   string   // as the API gives it
+	Bounds   []string // that it is about, as typed
+	IsTurned bool     // a position may have its latitude first
 }
 
 func (e *NoRouteError) Error() string {
 	text := "no way leads there, or an end is too far from any road"
+	switch {
+	case len(e.Bounds) == 0:
+	case e.Reason == body.OffRoadReason:
+		text = "no road is within a kilometre of " + strings.Join(e.Bounds, ", ")
+	case e.Reason == body.NoWayReason:
+		text = "no way leads along " + strings.Join(e.Bounds, " → ")
+	}
 	if e.IsTurned {
 		text += " (a position is written longitude first: 2.48,48.9)"
 	}
 	return text
+}
+
+// newNoRouteError is the error for an answer without a route. One that is not explained has no reason.
+func (s session) newNoRouteError(raw []byte) error {
+	var explained body.NoRoute
+	if err := json.Unmarshal(raw, &explained); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	e := &NoRouteError{Reason: explained.Reason, IsTurned: slices.ContainsFunc(s.Args().Slice(), isTurned)}
+	for _, b := range explained.Bounds {
+		e.Bounds = append(e.Bounds, terminal.SanitizeText(b.Input))
+	}
+	return e
 }
 
 // isTurned says whether a bound is a position of mainland France or Corsica once its two numbers are exchanged.
@@ -122,7 +146,7 @@ func computeRoute(ctx context.Context, s session) error {
 	case s.Bool("json"):
 		return s.printRawJSON(raw)
 	case found.Status != body.OKEnvelope.Status:
-		return &NoRouteError{slices.ContainsFunc(s.Args().Slice(), isTurned)}
+		return s.newNoRouteError(raw)
 	case s.Bool("geojson"):
 		return s.PrintJSON(newRouteCollection(found))
 	}
