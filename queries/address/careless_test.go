@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
@@ -194,5 +195,33 @@ func TestFourDigitsAreAPostcodeWithoutItsZero(t *testing.T) {
 		if m, ok, err := e.Resolve(t.Context(), Query{Text: line}); ok || err != nil {
 			t.Errorf("%q: %s, %v", line, m.Label, err)
 		}
+	}
+}
+
+// TestANumberWithItsIndexIsFoundFromTheFirstLetterOn types a commune, a number with its repetition index and one letter, and the number
+// with its index alone. The a of 2a is no link before the unfinished word, and few streets have a number such as 582bis.
+func TestANumberWithItsIndexIsFoundFromTheFirstLetterOn(t *testing.T) {
+	t.Parallel()
+	e := lozere(t)
+	asked := 0
+	var blank []string
+	for i := range addresstest.Lozere(t).Rows {
+		r := &addresstest.Lozere(t).Rows[i]
+		if r.Rep == "" || r.Numero == 0 || !hasContent(r.Voie) {
+			continue
+		}
+		number := fmt.Sprint(r.Numero, r.Rep)
+		for _, line := range []string{r.Commune + " " + number + " " + string([]rune(r.Voie)[:1]), number} {
+			if len([]rune(line)) < 3 || !strings.ContainsFunc(line, unicode.IsLetter) {
+				continue
+			}
+			asked++
+			if found, err := e.Complete(t.Context(), Query{Text: line, Limit: 5}); err == nil && len(found) == 0 {
+				blank = append(blank, line)
+			}
+		}
+	}
+	if asked < 1000 || len(blank) > 0 {
+		t.Errorf("%d of %d lists are blank: %q", len(blank), asked, blank[:min(len(blank), 20)])
 	}
 }

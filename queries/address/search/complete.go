@@ -13,14 +13,15 @@ import (
 // by one, and then no place at all. The looser readings of searcher.search follow only where nothing holds all words.
 
 const (
-	maxVisited  = 5_000 // streets whose names are read for one place
-	maxVisits   = 8_000 // for all places together
-	skipsAVisit = 8     // streets without the number that are passed by in the time of a visit
-	enoughBegun = 24    // of those that begin as typed and have the number, after which no more are read
-	fewBegun    = 5     // of those that leave open whether the last word begins the name of a commune
-	fewHeld     = 24    // of those that hold the words in another order and have the number
-	fewLacking  = 16    // of those that lack the typed number
-	maxBegun    = 4_000 // communes whose name goes on as typed, for them to be told apart from the rest
+	maxVisited  = 5_000   // streets whose names are read for one place
+	maxVisits   = 8_000   // for all places together
+	maxPassedBy = 400_000 // streets that are looked through for a number that stands alone; most have no number as high
+	skipsAVisit = 8       // streets without the number that are passed by in the time of a visit
+	enoughBegun = 24      // of those that begin as typed and have the number, after which no more are read
+	fewBegun    = 5       // of those that leave open whether the last word begins the name of a commune
+	fewHeld     = 24      // of those that hold the words in another order and have the number
+	fewLacking  = 16      // of those that lack the typed number
+	maxBegun    = 4_000   // communes whose name goes on as typed, for them to be told apart from the rest
 )
 
 // complete shortlists what holds every typed word of an unfinished line. It reports whether the best of it needs no rival that holds
@@ -137,7 +138,7 @@ func (s *searcher) completeArea(area Area) {
 	h := s.heldWords(0)
 	if s.isNumberAlone(h) {
 		for from, to := range area.ranges(s.v) {
-			s.judgeNumbers(place{name: vintage.None}, from, min(to, from+maxVisited))
+			s.judgeNumbers(place{name: vintage.None}, from, min(to, from+maxPassedBy))
 		}
 		if len(s.list.best) > 0 {
 			return
@@ -370,7 +371,7 @@ func (s *searcher) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool 
 func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
 	words := h.need
 	if words == s.unfinishedWord() && words != 0 {
-		for i := s.q.Unfinished - 1; i >= 0 && s.q.IsStopWord(i) && !h.at.Has(i); i-- {
+		for i := s.q.Unfinished - 1; i >= 0 && s.q.IsStopWord(i) && !h.at.Has(i) && !s.isBehindNumber(i); i-- {
 			words |= parse.Bit(i)
 		}
 	}
@@ -389,6 +390,9 @@ func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32
 		s.eachBegun(words != 0, area, yield)
 	}
 }
+
+// isBehindNumber reports whether a word stands right behind a number: the a of 2a is its repetition index, and no link.
+func (s *searcher) isBehindNumber(i int) bool { return i > 0 && s.q.Terms[i-1].Digits }
 
 // eachBegun calls yield with all streets of an area, or with the first ones if there are many. If one kind of street is most of what
 // the unfinished word begins, half of them are of that kind.
@@ -520,9 +524,13 @@ func (s *searcher) judgeNumbers(p place, from, to uint32) {
 		return
 	}
 	low, high, isExact := n.Choices[0].Number, n.Choices[0].Number+1, true
+	visits := maxVisited
 	for found := 0; found < enoughBegun && high <= 100_000 && s.budget.left > 0; low, high, isExact = low*10, high*10, false {
-		for street := from; street < to && found < enoughBegun && s.budget.left > 0; street++ {
-			found += s.judgeNumberedRows(p, n, street, low, high, isExact)
+		for street := from; street < to && found < enoughBegun && visits > 0 && s.budget.left > 0; street++ {
+			if s.v.HighestNumber(street) >= low {
+				found += s.judgeNumberedRows(p, n, street, low, high, isExact)
+				visits--
+			}
 		}
 		if s.q.Unfinished < 0 || !s.q.Terms[s.q.Unfinished].Digits {
 			return
