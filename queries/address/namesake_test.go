@@ -176,14 +176,6 @@ func otherKind(words []string) []string {
 	return append([]string{kind}, words[1:]...)
 }
 
-// zoneOf writes a zone before a name that has another kind.
-func zoneOf(words []string) []string {
-	if words[0] != "rue" && words[0] != "route" && words[0] != "avenue" && words[0] != "chemin" || len(words) < 3 {
-		return nil
-	}
-	return append([]string{"za"}, words[1:]...)
-}
-
 // tiedWithoutFirstName writes a link in the place of the first of two words of a name: rue du Moulin for rue Jean Moulin.
 func tiedWithoutFirstName(words []string) []string {
 	if len(words) != 3 || text.ClassOf(words[0]) != text.StreetType || text.ClassOf(words[1]) != text.Content || len(words[2]) < 4 ||
