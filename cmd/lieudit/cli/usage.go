@@ -59,15 +59,19 @@ func (s session) flagQuery(flags ...string) url.Values {
 	return query
 }
 
-// printUsage prints the totals of a period and then a table of its lines.
+// printUsage prints the totals of a period and then a table of its lines. Figures of a period that is not closed are marked.
 func (s session) printUsage(u body.Usage) error {
+	closed := "not yet, more may be counted"
+	if !u.Closed.IsZero() {
+		closed = s.formatTime(u.Closed)
+	}
 	err := s.PrintFields(
 		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
 		"counts for", u.Agency,
 		"limit", fmt.Sprint(u.Limit),
 		"counted", fmt.Sprint(u.Total),
 		"left", fmt.Sprint(u.Remaining),
-		"closed", s.formatTime(u.Closed),
+		"closed", closed,
 	)
 	if err != nil || len(u.Lines) == 0 {
 		return err
