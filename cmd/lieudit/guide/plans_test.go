@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"lieudit/cmd/terminal"
 	"lieudit/schemas/plan"
 )
 
@@ -32,8 +31,8 @@ func TestTheGuideHasTheTableOfPlans(t *testing.T) {
 		}
 	}
 	row("plan", func(p plan.Plan) string { return string(p.Name) })
-	row("requests a month, unless an account has its own number", func(p plan.Plan) string { return terminal.GroupThousands(int(p.DefaultQuota)) })
-	row("active sites", func(p plan.Plan) string { return terminal.GroupThousands(p.SiteCapacity) })
+	row("requests a month, unless an account has its own number", func(p plan.Plan) string { return thousands(int(p.DefaultQuota)) })
+	row("active sites", func(p plan.Plan) string { return thousands(p.SiteCapacity) })
 	row("referentials", func(p plan.Plan) string { return fmt.Sprint(p.MaxReferentials) })
 	row("publishable keys", func(p plan.Plan) string { return fmt.Sprint(p.MaxPublishableKeys) })
 	for name, service := range map[string]plan.Service{
@@ -47,4 +46,12 @@ func TestTheGuideHasTheTableOfPlans(t *testing.T) {
 			return "no"
 		})
 	}
+}
+
+// thousands writes a number as the tables of the guide do.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
