@@ -39,6 +39,16 @@ func serveOn(t *testing.T, inner net.Listener, limit int, h http.HandlerFunc) *c
 	return l
 }
 
+// awaitIdleTurns waits until connections have become idle some number of times.
+func awaitIdleTurns(t *testing.T, l *connlimit.Listener, n int64) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); connlimit.IdleTurns(l) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("connections became idle %d times, want %d", connlimit.IdleTurns(l), n)
+		}
+	}
+}
+
 // client is one connection.
 type client struct {
 	net.Conn
@@ -264,14 +274,16 @@ func TestAtTheLimitTheLongestIdleConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	l := serve(t, 3, func(http.ResponseWriter, *http.Request) {})
 	var all []client
-	for range 3 {
+	for i := range 3 {
 		c := dial(t, l)
 		c.send(t, get)
 		c.readResponse(t)
+		awaitIdleTurns(t, l, int64(2*i+2)) // accepted, and answered
 		all = append(all, c)
 	}
 	all[0].send(t, get) // now the second one is idle longest
 	all[0].readResponse(t)
+	awaitIdleTurns(t, l, 7)
 	fourth := dial(t, l)
 	fourth.send(t, get)
 	if status, _ := fourth.readResponse(t); status != 200 {
