@@ -31,7 +31,7 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 	for _, places := range to {
 		count += len(places)
 	}
-	n := nearest{query: q, first: make(map[uint32]uint32, count), ends: make([]end, 0, count), isFound: make([]bool, len(to)), limit: min(limit, len(to))}
+	n := nearest{query: q, first: make(map[uint32]uint32, count), ends: make([]end, 0, count+count/4), isFound: make([]bool, len(to)), limit: min(limit, len(to))}
 	n.isByWeight = p.Avoid != 0
 	origins := q.origins(from)
 	q.openSeeds(origins)
