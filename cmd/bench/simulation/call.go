@@ -62,11 +62,13 @@ func (n *node) beginRequest() *run {
 	if r == nil {
 		return nil
 	}
-	if r.requests.Add(1); r.takesRequests() {
-		return r
+	r.counting.Lock()
+	defer r.counting.Unlock()
+	if !r.takesRequests() {
+		return nil
 	}
-	r.requests.Done()
-	return nil
+	r.requests.Add(1)
+	return r
 }
 
 // Wall implements customers.World.

@@ -184,6 +184,7 @@ type run struct {
 	registry *sqldb.Registry
 	ready    chan struct{}  // closed when it takes requests
 	requests sync.WaitGroup // that are being answered
+	counting sync.Mutex     // held while a request is added to these, so that none is while they are waited for
 	died     chan struct{}  // closed by kill
 	isEnding atomic.Bool    // it takes no more requests
 	hadKeys  atomic.Bool    // its key ring has stood at the log's end
@@ -321,6 +322,9 @@ func (r *run) serve(ctx context.Context) error {
 	if r.isDead() {
 		stop() // its requests wait for what works in the background, which does nothing any more
 	}
+	r.counting.Lock() // one may be about to be added
+	r.isEnding.Store(true)
+	r.counting.Unlock()
 	r.requests.Wait() // of a dead instance too: they open databases until they notice
 	stop()
 	err = errors.Join(err, working.Wait())
