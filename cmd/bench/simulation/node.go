@@ -184,7 +184,7 @@ type run struct {
 	registry *sqldb.Registry
 	ready    chan struct{}  // closed when it takes requests
 	requests sync.WaitGroup // that are being answered
-	counting sync.Mutex     // held while a request is added to these, so that none is while they are waited for
+	counting sync.Mutex     // held while a request is added to these, so that no request is added during a Wait
 	died     chan struct{}  // closed by kill
 	isEnding atomic.Bool    // it takes no more requests
 	hadKeys  atomic.Bool    // its key ring has stood at the log's end

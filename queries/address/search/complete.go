@@ -21,7 +21,7 @@ const (
 	fewBegun    = 5       // of those that leave open whether the last word begins the name of a commune
 	fewHeld     = 24      // of those that hold the words in another order and have the number
 	fewLacking  = 16      // of those that lack the typed number
-	maxBegun    = 4_000   // communes whose name goes on as typed, for them to be told apart from the rest
+	maxBegun    = 4_000   // communes whose name continues as typed, so that they are told apart from the rest
 )
 
 // complete shortlists what holds every typed word of an unfinished line. It reports whether the best of it needs no rival that holds

@@ -16,7 +16,7 @@
 // stop word and no number. A fuzzy word is read as a term that it does not spell. Likeness (sim) is in hundredths. A weight says
 // how much a word counts. A candidate is sound when it confirms every typed word. Words that do not all fit as typed are read
 // as prefixes, then as misspelt, and at last the question is written otherwise (rewrites).
-// An unfinished line is read strictly before all that (complete): what holds every typed word goes on with it.
+// An unfinished line is read strictly before all that (complete): it finds what holds every typed word.
 //
 // The candidates come from the vintage's own index or from a Source outside, which names streets and communes; what either
 // names is judged in the same way.

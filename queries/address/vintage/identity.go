@@ -59,7 +59,7 @@ func rowID(key []byte, number uint32, rep []byte) string {
 // FiveDigits writes a number as postcodes and ids have it, with zeros before it. A number above 99,999 has all its digits.
 func FiveDigits(number uint32) string { return string(appendFiveDigits(make([]byte, 0, 10), number)) }
 
-// appendFiveDigits is FiveDigits for a text that goes on.
+// appendFiveDigits appends FiveDigits to a text.
 func appendFiveDigits(to []byte, number uint32) []byte {
 	for least := uint32(10_000); least > 1 && number < least; least /= 10 {
 		to = append(to, '0')

@@ -304,7 +304,7 @@ func TestRowsAreDrawnAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestAnotherGeocoderIsAskedTheSameQuestions: its answers are judged as the engine's are, and stand beside them.
+// TestAnotherGeocoderIsAskedTheSameQuestions: its answers are judged like the engine's, and shown next to them.
 func TestAnotherGeocoderIsAskedTheSameQuestions(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
 // Package addok asks another geocoder in the interface of addok and of the former API Adresse, so that the benches put the same
-// questions to both. Its constraint: the peer is filled with the same rows under the same ids by whoever starts it.
+// questions to both. Whoever starts the peer fills it with the same rows under the same ids.
 package addok
 
 import (
