@@ -239,8 +239,8 @@ type Street struct {
 
 // Street returns the street of an ordinal. Streets are sorted by commune.
 func (v *Vintage) Street(i uint32) Street {
-	r, next := v.streets.record(i), v.streets.record(i+1)
-	from, to := bounded(r.u32(8), next.u32(8), v.Addresses)
+	r := v.streets.record(i)
+	from, to := v.streetRows(i)
 	return Street{Commune: r.u32(0), Name: r.u32(4), From: from, To: to, Facets: r.u32(12), AFNOR: r.u32(24),
 		Locality: r.u32(28) != 0, Point: Point{r.i32(32), r.i32(36), r.i32(40), r.i32(44)}, key: r.u32(20)}
 }
