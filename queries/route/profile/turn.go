@@ -31,13 +31,16 @@ const (
 
 // TurnCost is what a turn costs a mode, in graph.TurnUnit parts of a second, or graph.ForbiddenTurn. Turning back is forbidden but
 // at dead ends. Pedestrians turn at no cost; for cars the cost follows the formula of OSRM's profile, a sigmoid of the angle,
-// for bicycles the square of the angle.
+// for bicycles the square of the angle. Staying in a roundabout costs nothing.
 func TurnCost(m Mode, t Turn) uint8 {
 	if t.IsUTurn && !t.IsDeadEnd {
 		return graph.ForbiddenTurn
 	}
 	if t.KeepsLeft {
 		t.Angle = -t.Angle // the oncoming traffic is on the other side
+	}
+	if t.FromRoundabout && t.ToRoundabout && !t.IsUTurn {
+		return 0 // the bend of the circle is no turn, however sharp it is between two exits
 	}
 	var seconds float64
 	switch m {

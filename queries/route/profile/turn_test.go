@@ -43,6 +43,25 @@ func TestATurnCosts(t *testing.T) {
 	}
 }
 
+// The segments between the exits of a small circle are shorter than the distance over which bearings are taken.
+func TestNobodyTurnsWhoStaysInARoundabout(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []Mode{Car, Foot, Bike} {
+		for _, keepsLeft := range []bool{false, true} {
+			for angle := -120.0; angle <= 120; angle += 15 {
+				turn := Turn{Angle: angle, Roads: 3, KeepsLeft: keepsLeft, FromRoundabout: true, ToRoundabout: true}
+				if got := TurnCost(mode, turn); got != 0 {
+					t.Errorf("mode %d, %v°, keeps left %v: got %d, want 0", mode, angle, keepsLeft, got)
+				}
+			}
+		}
+	}
+	back := Turn{Angle: 180, Roads: 3, IsUTurn: true, FromRoundabout: true, ToRoundabout: true}
+	if got := TurnCost(Car, back); got != graph.ForbiddenTurn {
+		t.Errorf("back in a roundabout: got %d, want %d", got, graph.ForbiddenTurn)
+	}
+}
+
 func TestASharperTurnCostsNoLess(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []Mode{Car, Foot, Bike} {
