@@ -35,7 +35,7 @@ func (s *searcher) admitsPostcode(c *Candidate) bool {
 	isNamed := s.isNamedPlace(c)
 	switch {
 	case c.postcode == regionPostcode:
-		c.IsContradicted = !s.isInDepartmentOf(s.q.Postcode.Code, c)
+		c.IsContradicted = !isInDepartmentOf(s.v, s.q.Postcode.Code, c)
 		return isNamed && (c.Street == vintage.None || c.streetFit >= fitsFairly)
 	case c.postcode == otherPostcode && c.postcodePrefix != 0 && s.q.Postcode.Code == 0:
 		return isNamed
@@ -43,8 +43,8 @@ func (s *searcher) admitsPostcode(c *Candidate) bool {
 		c.IsContradicted = true
 		return s.q.Postcode.Code != 0 && isNamed && c.sim >= confirmedSim && s.isAddressConfirmed(c) && s.namesOneCommune(c.place)
 	case c.postcode == nearPostcode:
-		c.IsContradicted = s.q.Postcode.Code != 0 && !s.isInDepartmentOf(s.q.Postcode.Code, c) || s.q.Postcode.Code == 0 && !isNamed
-	case c.postcode == cityPostcode && !isNamed && c.Street != vintage.None && !s.q.Completing && !s.isCedex():
+		c.IsContradicted = s.q.Postcode.Code != 0 && !isInDepartmentOf(s.v, s.q.Postcode.Code, c) || s.q.Postcode.Code == 0 && !isNamed
+	case c.postcode == cityPostcode && !isNamed && c.Street != vintage.None && !s.q.Completing && !s.postcode.isCedex():
 		c.IsContradicted = true
 		return s.isAddressConfirmed(c) && !c.isMissing
 	}
@@ -52,8 +52,8 @@ func (s *searcher) admitsPostcode(c *Candidate) bool {
 }
 
 // isNamedPlace reports whether the words or a code name the commune of a candidate.
-func (s *searcher) isNamedPlace(c *Candidate) bool {
-	return c.name != vintage.None && c.sim >= boundSim || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
+func (x *query) isNamedPlace(c *Candidate) bool {
+	return c.name != vintage.None && c.sim >= boundSim || x.scope.Cited != nil && x.scope.Cited.Has(c.Commune)
 }
 
 // isAddressConfirmed reports whether the name of a street is confirmed, and the number if the street has it.
@@ -68,7 +68,7 @@ func (s *searcher) namesOneCommune(p place) bool {
 	if at == 0 {
 		return false
 	}
-	known := s.x.table.Named(s.q.Terms[at.First() : at.Last()+1])
+	known := s.table.Named(s.q.Terms[at.First() : at.Last()+1])
 	for _, c := range known {
 		if cmp.Or(c.Parent, c.Code) != cmp.Or(known[0].Parent, known[0].Code) {
 			return false
@@ -93,7 +93,7 @@ func (s *searcher) isElsewhere(c *Candidate) bool {
 	if c.holdsAll {
 		return false // nothing typed is left that could name another commune
 	}
-	for _, m := range s.mentions {
+	for _, m := range s.found.mentions {
 		if s.contradicts(m, c) {
 			return true
 		}
@@ -121,11 +121,11 @@ func (s *searcher) isOutsideDivision(c *Candidate) bool {
 // words with the candidate's own place counts only where it reads these words better.
 func (s *searcher) contradicts(m mention, c *Candidate) bool {
 	if m.at&c.place.at != 0 {
-		isApart := m.at&c.used == 0 || s.hasUnread(c) || s.q.Distinctive(c.used)&^m.at == 0 && s.isBinding(m)
-		return s.isBetter(m, c) && isApart && !s.isNamed(c.Commune, m)
+		isApart := m.at&c.used == 0 || s.hasUnread(c) || s.q.Distinctive(c.used)&^m.at == 0 && s.found.isBinding(m)
+		return s.isBetter(m, c) && isApart && !s.found.isNamed(c.Commune, m)
 	}
 	hasLate := c.name != vintage.None && c.isLate && c.sim >= boundSim
-	if !s.isBinding(m) || hasLate && !m.isLate || hasLate && c.sim >= literalSim && s.opensPhrase(m.at) {
+	if !s.found.isBinding(m) || hasLate && !m.isLate || hasLate && c.sim >= literalSim && opensPhrase(s.q, m.at) {
 		return false
 	}
 	distinctive := s.q.Distinctive(m.at)
@@ -146,20 +146,20 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 	case distinctive&matched != 0 && s.hasUnread(c):
 		return true
 	case isExplained:
-		return m.sim >= literalSim && !s.isNamed(c.Commune, m) && !s.mayTakePlace(m, c)
+		return m.sim >= literalSim && !s.found.isNamed(c.Commune, m) && !s.mayTakePlace(m, c)
 	case m.sim < literalSim && distinctive&c.unread == 0:
 		return false // a looser reading of a word that the street holds
 	}
-	return !s.isNamed(c.Commune, m)
+	return !s.found.isNamed(c.Commune, m)
 }
 
 // opensPhrase reports whether words stand right behind one that says that they name a building: résidence Azur.
-func (s *searcher) opensPhrase(words parse.Mask) bool {
+func opensPhrase(q *parse.Question, words parse.Mask) bool {
 	i := words.First() - 1
-	for i >= 0 && s.q.IsStopWord(i) {
+	for i >= 0 && q.IsStopWord(i) {
 		i--
 	}
-	return i >= 0 && words&^s.q.Phrases == 0 && parse.IsPhraseWord(s.q.Terms[i].Typed)
+	return i >= 0 && words&^q.Phrases == 0 && parse.IsPhraseWord(q.Terms[i].Typed)
 }
 
 // mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: behind a kind of
@@ -167,10 +167,10 @@ func (s *searcher) opensPhrase(words parse.Mask) bool {
 // borrowsCommune unless the name explains all that was typed, because any other such answer is never certain.
 func (s *searcher) mayTakePlace(m mention, c *Candidate) bool {
 	isAlone, isFull := s.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
-	if m.sim >= literalSim && m.at&c.fuzzy != 0 && !s.isMisspeltThere(m.at&c.fuzzy, c) {
+	if m.sim >= literalSim && m.at&c.fuzzy != 0 && !isMisspeltThere(s.q, m.at&c.fuzzy, c) {
 		return false
 	}
-	if !isAlone && !isFull && !s.opensWithType(c) && c.Street != vintage.None {
+	if !isAlone && !isFull && !opensWithType(s.q, c) && c.Street != vintage.None {
 		return false
 	}
 	c.borrowsCommune = c.borrowsCommune || !isFull || c.unread&^s.q.Complement != 0
@@ -180,24 +180,24 @@ func (s *searcher) mayTakePlace(m mention, c *Candidate) bool {
 // isMisspeltThere reports whether words that name a commune letter for letter may still be misspelt words of a street: the commune
 // of the street was typed elsewhere, or they stand right next to the others of its name, of which one that tells streets apart was
 // typed as it is.
-func (s *searcher) isMisspeltThere(words parse.Mask, c *Candidate) bool {
-	return c.name != vintage.None && c.sim >= literalSim || c.used == c.contiguous && s.q.Distinctive(c.used&^c.fuzzy&^words) != 0
+func isMisspeltThere(q *parse.Question, words parse.Mask, c *Candidate) bool {
+	return c.name != vintage.None && c.sim >= literalSim || c.used == c.contiguous && q.Distinctive(c.used&^c.fuzzy&^words) != 0
 }
 
 // isBetter says whether a mention reads the words of the candidate's place better: it has more of them, or the
 // same ones letter for letter. A mention with the unfinished word is no better, since that word may grow into
 // another.
 func (s *searcher) isBetter(m mention, c *Candidate) bool {
-	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&s.unfinishedWord() != 0 {
+	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&unfinishedWord(s.q) != 0 {
 		return false
 	}
 	return m.at != c.place.at || c.sim < literalSim
 }
 
 // opensWithType says whether the words of a street begin with its kind. A misspelt first word is taken for one.
-func (s *searcher) opensWithType(c *Candidate) bool {
-	for i := range s.q.Terms {
-		if class := text.ClassOf(s.q.Terms[i].Text); c.contiguous.Has(i) && class != text.StopWord {
+func opensWithType(q *parse.Question, c *Candidate) bool {
+	for i := range q.Terms {
+		if class := text.ClassOf(q.Terms[i].Text); c.contiguous.Has(i) && class != text.StopWord {
 			return class == text.StreetType || c.fuzzy.Has(i)
 		}
 	}
@@ -206,29 +206,29 @@ func (s *searcher) opensWithType(c *Candidate) bool {
 
 // isBinding says whether a mention stands where communes stand, so that an address must lie in one it names. The
 // only word that could name a street belongs to the street: place du Marcé.
-func (s *searcher) isBinding(m mention) bool {
-	if m.isAway && m.at&^s.q.PlaceOnly == 0 && s.q.Distinctive(s.q.PlaceOnly&^m.at) != 0 {
+func (r recognition) isBinding(m mention) bool {
+	if m.isAway && m.at&^r.q.PlaceOnly == 0 && r.q.Distinctive(r.q.PlaceOnly&^m.at) != 0 {
 		return false // a word of another name, as of a business district: Paris La Défense
 	}
 	if m.isLate {
-		before := s.q.Words() & parse.Span(0, m.at.First()) &^ s.q.Complement
-		isAlone := s.q.HasStreetType(before) && s.q.Distinctive(before)|s.innerTypes(before)|s.streetDigits(before) == 0
-		return !isAlone || m.at&s.q.PlaceOnly != 0
+		before := r.q.Words() & parse.Span(0, m.at.First()) &^ r.q.Complement
+		isAlone := r.q.HasStreetType(before) && r.q.Distinctive(before)|innerTypes(r.q, before)|streetDigits(r.q, before) == 0
+		return !isAlone || m.at&r.q.PlaceOnly != 0
 	}
 	if m.at.First() != 0 || m.sim < literalSim {
 		return false
 	}
 	next := m.at.Last() + 1
-	return next < len(s.q.Terms) && (s.q.Terms[next].Digits || s.q.HasStreetType(parse.Bit(next)))
+	return next < len(r.q.Terms) && (r.q.Terms[next].Digits || r.q.HasStreetType(parse.Bit(next)))
 }
 
 // streetDigits are the digits behind a kind of street: rue du 4.
-func (s *searcher) streetDigits(words parse.Mask) (out parse.Mask) {
+func streetDigits(q *parse.Question, words parse.Mask) (out parse.Mask) {
 	hasType := false
-	for i := range s.q.Terms {
+	for i := range q.Terms {
 		if words.Has(i) {
-			hasType = hasType || s.q.IsStreetType(i)
-			if hasType && s.q.Terms[i].Digits {
+			hasType = hasType || q.IsStreetType(i)
+			if hasType && q.Terms[i].Digits {
 				out |= parse.Bit(i)
 			}
 		}
@@ -238,7 +238,7 @@ func (s *searcher) streetDigits(words parse.Mask) (out parse.Mask) {
 
 // hasUnread says whether a distinctive word is explained neither by the candidate nor as a complement.
 func (s *searcher) hasUnread(c *Candidate) bool {
-	return s.q.Distinctive(c.unread)&^s.q.Complement&^s.q.Phrases&^s.q.InParens&^s.beforeNumber(c) != 0
+	return s.q.Distinctive(c.unread)&^s.q.Complement&^s.q.Phrases&^s.q.InParens&^beforeNumber(s.q, c) != 0
 }
 
 // isConfirmed says whether a candidate confirms every typed word letter for letter. Only such a candidate may be
@@ -246,14 +246,14 @@ func (s *searcher) hasUnread(c *Candidate) bool {
 func (s *searcher) isConfirmed(c *Candidate) bool {
 	hasName := c.name == vintage.None || c.sim >= confirmedSim
 	return c.isCertain && c.fuzzy == 0 && !c.isMissing && !c.IsList && !c.IsAmbiguous && !c.lacksRep && !c.IsDoubted && hasName &&
-		s.isExplained(c.unread) && s.isPlaceConfirmed(c) && !s.hasOpenNumber(c)
+		isExplained(s.q, c.unread) && s.isPlaceConfirmed(c) && !s.hasOpenNumber(c)
 }
 
 // isExplained says whether the words that a candidate leaves unread are only links, articles and complements.
-func (s *searcher) isExplained(unread parse.Mask) bool {
-	for i := range s.q.Terms {
-		isArticle := s.q.Terms[i].Elided && s.q.IsStopWord(i)
-		if (unread &^ s.q.Complement).Has(i) && !s.q.IsLink(i) && !isArticle {
+func isExplained(q *parse.Question, unread parse.Mask) bool {
+	for i := range q.Terms {
+		isArticle := q.Terms[i].Elided && q.IsStopWord(i)
+		if (unread &^ q.Complement).Has(i) && !q.IsLink(i) && !isArticle {
 			return false
 		}
 	}
@@ -267,9 +267,9 @@ func (s *searcher) isPlaceConfirmed(c *Candidate) bool {
 	}
 	isRight := c.postcode == noPostcode || c.postcode == samePostcode || c.postcode == prefixPostcode
 	if c.Type == Municipality {
-		return isRight || c.postcode == cityPostcode && s.hasPostcode(c.Commune)
+		return isRight || c.postcode == cityPostcode && s.postcode.isOf(c.Commune)
 	}
-	return isRight && (!s.isOld(c.name) || c.facet.Old == c.name) && !s.isOtherOffice(c)
+	return isRight && (!isOld(s.v, c.name) || c.facet.Old == c.name) && !isOtherOffice(s.v, c)
 }
 
 // hasOpenNumber reports whether the street has a number that was read as part of a complement although no word gives it to one.
@@ -298,26 +298,26 @@ const (
 // fitsWords says whether the words mean a street. A street is not meant that only has the same kind, or that only
 // shares a first name with the one that is.
 func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
-	all := words & s.streetWords(c.place) &^ s.beforeNumber(c)
+	all := words & s.streetWords(c.place) &^ beforeNumber(s.q, c)
 	if c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && s.q.Distinctive(all) != 0 && (s.q.Distinctive(c.otherNames) == 0 || s.q.HasStreetType(all&^c.otherNames)) {
 		return false // nothing distinctive is in it and in the words
 	}
 	words &= s.streetZone(c)
-	distinctive := s.q.Distinctive(words) | s.innerTypes(words)
+	distinctive := s.q.Distinctive(words) | innerTypes(s.q, words)
 	if distinctive == 0 {
 		isUnnamed := c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && c.otherNames == 0 // of its name nothing but its kind was typed
-		return !isUnnamed || s.q.Completing && s.q.HasStreetType(words) && !s.followsLink(c.place.at)
+		return !isUnnamed || s.q.Completing && s.q.HasStreetType(words) && !followsLink(s.q, c.place.at)
 	}
 	matched := distinctive & c.used
 	if s.q.Completing && matched != 0 {
 		typed, _ := s.typedShare(c, distinctive)
 		return typed >= leastTyped
 	}
-	if !c.isWhollyTyped && s.areQualifiers(matched) {
+	if !c.isWhollyTyped && areQualifiers(s.q, matched) {
 		return false // ancienne rue de la Fontaine is not place de l'Ancienne Halle
 	}
 	missing := distinctive &^ matched
-	isOtherType := s.hasOtherType(c, words)
+	isOtherType := hasOtherType(s.q, c, words)
 	if isOtherType && s.hasGuessedKind(c) {
 		return false // a kind was typed, and another word is no misspelt one: rue de la Plage
 	}
@@ -328,7 +328,7 @@ func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 		return false
 	case missing.Has(distinctive.Last()) && missing.Count() >= matched.Count():
 		return false // what it shares is a first name
-	case c.hasUntypedNumber && (all&s.q.Digits()|s.years(all))&^c.used&^c.terms() != 0:
+	case c.hasUntypedNumber && (all&s.q.Digits()|years(s.q, all))&^c.used&^c.terms() != 0:
 		return false // another date
 	}
 	typed, isQualified := s.typedShare(c, distinctive)
@@ -349,9 +349,9 @@ func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
 }
 
 // areQualifiers reports whether words are all such as "ancien", which name no street by themselves. It is false for no words.
-func (s *searcher) areQualifiers(words parse.Mask) bool {
-	for i := range s.q.Terms {
-		if words.Has(i) && !text.IsQualifier(s.q.Terms[i].Text) {
+func areQualifiers(q *parse.Question, words parse.Mask) bool {
+	for i := range q.Terms {
+		if words.Has(i) && !text.IsQualifier(q.Terms[i].Text) {
 			return false
 		}
 	}
@@ -360,14 +360,14 @@ func (s *searcher) areQualifiers(words parse.Mask) bool {
 
 // followsLink says whether a link stands before words. They then belong to the name of a street: rue de
 // Strasbourg.
-func (s *searcher) followsLink(words parse.Mask) bool {
-	return words != 0 && words.First() > 0 && s.q.IsStopWord(words.First()-1)
+func followsLink(q *parse.Question, words parse.Mask) bool {
+	return words != 0 && words.First() > 0 && q.IsStopWord(words.First()-1)
 }
 
 // years are the words that are a year. In a street named after a date a year is no house number.
-func (s *searcher) years(words parse.Mask) (out parse.Mask) {
-	for i := range s.q.Terms {
-		if n := parse.Number(s.q.Terms[i].Typed); words.Has(i) && s.q.Terms[i].Digits && n >= 1700 && n < 2030 {
+func years(q *parse.Question, words parse.Mask) (out parse.Mask) {
+	for i := range q.Terms {
+		if n := parse.Number(q.Terms[i].Typed); words.Has(i) && q.Terms[i].Digits && n >= 1700 && n < 2030 {
 			out |= parse.Bit(i)
 		}
 	}
@@ -375,14 +375,14 @@ func (s *searcher) years(words parse.Mask) (out parse.Mask) {
 }
 
 // innerTypes are the kinds of streets but the first one: they are distinctive, as in rue du Parc.
-func (s *searcher) innerTypes(words parse.Mask) parse.Mask {
-	types := s.q.StreetTypes(words)
+func innerTypes(q *parse.Question, words parse.Mask) parse.Mask {
+	types := q.StreetTypes(words)
 	return types & (types - 1) // without the lowest bit
 }
 
 // hasOtherType says whether the first kind of street among the words is not that of the candidate.
-func (s *searcher) hasOtherType(c *Candidate, words parse.Mask) bool {
-	types := s.q.StreetTypes(words)
+func hasOtherType(q *parse.Question, c *Candidate, words parse.Mask) bool {
+	types := q.StreetTypes(words)
 	return types != 0 && !c.used.Has(types.First())
 }
 
@@ -461,17 +461,17 @@ func (c *Candidate) unreadIn(words parse.Mask) parse.Mask { return words &^ c.us
 // lightWords are words that the street does not hold and that may belong to something else: a phrase, parentheses,
 // what stands before the number, a second street, and unknown words.
 func (s *searcher) lightWords(c *Candidate) parse.Mask {
-	return (s.phrases(c) | s.q.InParens | s.beforeNumber(c) | s.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ s.q.Complement
+	return (phrases(s.q, c) | s.q.InParens | beforeNumber(s.q, c) | s.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ s.q.Complement
 }
 
 // phrases are the words that may name a building. There are none if the only words of the street stand among others of them, because
 // all of them name a street then: clos Jeanne d'Arc.
-func (s *searcher) phrases(c *Candidate) parse.Mask {
-	held := s.q.Distinctive(c.used)
-	if held != 0 && held&^s.q.Phrases == 0 && s.q.Distinctive(s.q.Phrases)&^held != 0 {
+func phrases(q *parse.Question, c *Candidate) parse.Mask {
+	held := q.Distinctive(c.used)
+	if held != 0 && held&^q.Phrases == 0 && q.Distinctive(q.Phrases)&^held != 0 {
 		return 0
 	}
-	return s.q.Phrases
+	return q.Phrases
 }
 
 // secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, at a word that says it
@@ -482,7 +482,7 @@ func (s *searcher) secondStreet(c *Candidate) parse.Mask {
 		return 0
 	}
 	free := s.q.Words() &^ c.place.at &^ c.used &^ c.terms() &^ s.q.Complement
-	named := s.q.Distinctive(free&^s.q.PlaceOnly) | s.innerTypes(free&^s.q.PlaceOnly)
+	named := s.q.Distinctive(free&^s.q.PlaceOnly) | innerTypes(s.q, free&^s.q.PlaceOnly)
 	for i := c.contiguous.Last() + 1; i < len(s.q.Terms); i++ {
 		if c.place.at.Has(i) || s.q.Postcode.At.Has(i) {
 			return 0
@@ -498,17 +498,17 @@ func (s *searcher) secondStreet(c *Candidate) parse.Mask {
 
 // isPlaced says whether the place of a candidate is certain: a name says it letter for letter, or the postcode is
 // its own.
-func (s *searcher) isPlaced(c *Candidate) bool {
-	return c.name != vintage.None && c.sim >= literalSim || s.postcode != 0 && c.facet.Postcode == s.postcode
+func (x *query) isPlaced(c *Candidate) bool {
+	return c.name != vintage.None && c.sim >= literalSim || x.postcode.code != 0 && c.facet.Postcode == x.postcode.code
 }
 
 // beforeNumber are the terms before the house number. Without a number before the street they are those before the
 // kind of street that opens its name.
-func (s *searcher) beforeNumber(c *Candidate) parse.Mask {
+func beforeNumber(q *parse.Question, c *Candidate) parse.Mask {
 	if c.IsTyped() && c.At != 0 && c.contiguous != 0 && c.At.First() < c.contiguous.First() {
 		return parse.Span(0, c.At.First())
 	}
-	if c.contiguous != 0 && s.q.IsStreetType(c.contiguous.First()) {
+	if c.contiguous != 0 && q.IsStreetType(c.contiguous.First()) {
 		return parse.Span(0, c.contiguous.First())
 	}
 	return 0

@@ -43,9 +43,9 @@ func (s *searcher) isPinned(c *Candidate) bool {
 	if !c.isWhole || c.used != c.contiguous || c.fuzzy != 0 && (c.fuzzySim < typoSim || s.hasExactWord(c.fuzzy)) {
 		return false
 	}
-	isNumberRight := c.Type == HouseNumber && !c.IsAmbiguous && !c.lacksRep || c.Type == Street && !c.IsTyped() && s.opensWithType(c)
+	isNumberRight := c.Type == HouseNumber && !c.IsAmbiguous && !c.lacksRep || c.Type == Street && !c.IsTyped() && opensWithType(s.q, c)
 	isPlaceRight := s.isPlaced(c) || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
-	return isNumberRight && isPlaceRight && s.q.Distinctive(c.used)|s.innerTypes(c.used) != 0
+	return isNumberRight && isPlaceRight && s.q.Distinctive(c.used)|innerTypes(s.q, c.used) != 0
 }
 
 // hasExactWord reports whether some term of the base spells a word of a set.
@@ -92,7 +92,7 @@ func (s *searcher) isBehindName(c *Candidate, from, to int) bool {
 // isAheadOfName reports whether terms between the house number and the name of a street are no part of the name. The
 // name must begin with its kind.
 func (s *searcher) isAheadOfName(c *Candidate, from, to int) bool {
-	if !s.opensWithType(c) || c.At.Last() > from || s.q.IsStopWord(to-1) || s.q.HasStreetType(parse.Span(from, to)) {
+	if !opensWithType(s.q, c) || c.At.Last() > from || s.q.IsStopWord(to-1) || s.q.HasStreetType(parse.Span(from, to)) {
 		return false
 	}
 	for i := from; i < to; i++ {
@@ -177,7 +177,7 @@ func (s *searcher) standTogether(before, behind uint32) bool {
 		if j == maxNeighbours || s.budget.left <= 0 {
 			return true
 		}
-		if street := few.At(j); c.seek(street) && s.hasPair(s.v.StreetName(street), before, behind) {
+		if street := few.At(j); c.seek(street) && hasPair(s.v, s.v.StreetName(street), before, behind) {
 			return true
 		}
 	}
@@ -185,14 +185,14 @@ func (s *searcher) standTogether(before, behind uint32) bool {
 }
 
 // hasPair reports whether a name has one term right before another, but for links.
-func (s *searcher) hasPair(name, before, behind uint32) bool {
+func hasPair(v *vintage.Vintage, name, before, behind uint32) bool {
 	last := uint32(vintage.None)
-	for terms, k := s.v.NameTerms(name), 0; k < terms.Len(); k++ {
+	for terms, k := v.NameTerms(name), 0; k < terms.Len(); k++ {
 		t := terms.At(k)
 		if t == behind && last == before {
 			return true
 		}
-		if text.ClassOf(viewString(s.v.Term(t))) != text.StopWord {
+		if text.ClassOf(viewString(v.Term(t))) != text.StopWord {
 			last = t
 		}
 	}
@@ -200,9 +200,9 @@ func (s *searcher) hasPair(name, before, behind uint32) bool {
 }
 
 // countWords counts words without links.
-func (s *searcher) countWords(words parse.Mask) (n int) {
-	for i := range s.q.Terms {
-		if words.Has(i) && !s.q.IsStopWord(i) {
+func countWords(q *parse.Question, words parse.Mask) (n int) {
+	for i := range q.Terms {
+		if words.Has(i) && !q.IsStopWord(i) {
 			n++
 		}
 	}
@@ -216,7 +216,7 @@ func (s *searcher) strangeWords(c *Candidate) parse.Mask {
 	if c.Type != HouseNumber {
 		return out
 	}
-	apart := s.lightWords(c) & c.unread &^ c.unknown &^ s.q.Phrases &^ s.beforeNumber(c) &^ s.q.Corner
+	apart := s.lightWords(c) & c.unread &^ c.unknown &^ s.q.Phrases &^ beforeNumber(s.q, c) &^ s.q.Corner
 	if c.name != vintage.None && c.sim >= literalSim {
 		apart |= c.unread & s.q.PlaceOnly &^ s.q.Phrases // a part of town, or what stands there
 	}
@@ -236,10 +236,10 @@ func (s *searcher) strangeWords(c *Candidate) parse.Mask {
 }
 
 // typedWords are the words of a set as they were typed, without links.
-func (s *searcher) typedWords(words parse.Mask) (typed []string) {
-	for i := range s.q.Terms {
-		if words.Has(i) && !s.q.IsStopWord(i) && !s.q.Terms[i].Part {
-			typed = append(typed, s.q.Typed(parse.Bit(i)))
+func typedWords(q *parse.Question, words parse.Mask) (typed []string) {
+	for i := range q.Terms {
+		if words.Has(i) && !q.IsStopWord(i) && !q.Terms[i].Part {
+			typed = append(typed, q.Typed(parse.Bit(i)))
 		}
 	}
 	return typed

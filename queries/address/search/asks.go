@@ -36,7 +36,7 @@ type asker struct {
 func newAsker(s *searcher) *asker {
 	k := &asker{searcher: s}
 	k.words, k.numbers = s.askable()
-	k.distinctive = s.q.Distinctive(k.words) | k.words&s.unfinishedWord()
+	k.distinctive = s.q.Distinctive(k.words) | k.words&unfinishedWord(s.q)
 	var naming parse.Mask
 	k.meant, naming = s.namedCommunes()
 	if k.streets = k.distinctive &^ naming; k.streets == 0 {
@@ -48,8 +48,7 @@ func newAsker(s *searcher) *asker {
 // namedCommunes are the communes that words name where one is expected, with those of the postcode, and the words that do so.
 // Without such words there are none.
 func (s *searcher) namedCommunes() (communes Area, naming parse.Mask) {
-	places, _ := s.recognize()
-	for _, p := range places {
+	for _, p := range s.communes.recognize().places {
 		switch {
 		case p.name == vintage.None && p.hasTypedCode:
 			communes = append(communes, p.commune)
@@ -95,7 +94,7 @@ func (s *searcher) askable() (words, numbers parse.Mask) {
 	for i, t := range s.q.Terms {
 		switch {
 		case !all.Has(i):
-		case t.Digits && s.leadsToStreet(i):
+		case t.Digits && leadsToStreet(s.q, i):
 		case t.Digits:
 			numbers |= parse.Bit(i)
 		case i == s.q.Unfinished:
@@ -112,11 +111,11 @@ func (s *searcher) askable() (words, numbers parse.Mask) {
 }
 
 // leadsToStreet says whether a number stands before a kind of street, as house numbers do.
-func (s *searcher) leadsToStreet(i int) bool {
-	if i++; i < len(s.q.Terms) && s.q.IsRep(i) {
+func leadsToStreet(q *parse.Question, i int) bool {
+	if i++; i < len(q.Terms) && q.IsRep(i) {
 		i++
 	}
-	return i < len(s.q.Terms) && text.ClassOf(s.q.Terms[i].Text) == text.StreetType
+	return i < len(q.Terms) && text.ClassOf(q.Terms[i].Text) == text.StreetType
 }
 
 // askStrictly asks for all words. Who is still typing is also shown streets of another kind; communes are left for later where a
@@ -132,7 +131,7 @@ func (k *asker) askStrictly() []Ask {
 		asks = append(asks, k.confine(k.ask(k.distinctive)))
 	}
 	asks = append(asks, k.confineAround(k.ask(k.words))...)
-	if k.words&k.unfinishedWord() != 0 {
+	if k.words&unfinishedWord(k.q) != 0 {
 		for n := range k.spellings(k.q.Unfinished)[1:] {
 			other := k.askSpelt(k.words, k.spellLast(k.words, n+1))
 			asks = append(append(asks, k.confine(other)), k.confineAround(other)...)
@@ -201,7 +200,7 @@ func (k *asker) narrow(a Ask) (Ask, bool) {
 // that was not asked for yet: only the last word of an ask may be one.
 func (k *asker) mayBeBegun() bool {
 	c := k.list.first()
-	if !k.q.Completing || k.hasAskedAlone || c == nil || c.fuzzy&^k.unfinishedWord() == 0 || k.distinctive.Count() < 2 {
+	if !k.q.Completing || k.hasAskedAlone || c == nil || c.fuzzy&^unfinishedWord(k.q) == 0 || k.distinctive.Count() < 2 {
 		return false
 	}
 	_, isNarrow := k.narrow(Ask{})
@@ -331,12 +330,12 @@ func (k *asker) confined(a Ask) (Ask, bool) {
 	switch {
 	case k.scope.Cited != nil && len(k.scope.Cited) <= maxWithin:
 		a.Within = k.scope.Cited
-	case k.postcode != 0 && k.v.PostcodeCommunes(k.postcode).Len() > 0:
-		a.Postcodes = []string{PostcodeText(k.postcode)}
-	case k.prefixCommunes != nil && len(k.prefixCommunes) <= maxWithin:
-		a.Within = k.prefixCommunes
-	case len(k.nearCommunes) > 0 && len(k.nearCommunes) <= maxWithin:
-		a.Within = k.nearCommunes
+	case k.postcode.code != 0 && k.v.PostcodeCommunes(k.postcode.code).Len() > 0:
+		a.Postcodes = []string{PostcodeText(k.postcode.code)}
+	case k.postcode.begunCommunes != nil && len(k.postcode.begunCommunes) <= maxWithin:
+		a.Within = k.postcode.begunCommunes
+	case len(k.postcode.nearCommunes) > 0 && len(k.postcode.nearCommunes) <= maxWithin:
+		a.Within = k.postcode.nearCommunes
 	default:
 		return a, false
 	}

@@ -202,7 +202,7 @@ const mostMisspelt = 2
 func (r *Result) Explain(c *Candidate) Explanation {
 	s := r.run
 	x := Explanation{IsNumberTyped: c.IsTyped(), IsOtherNumber: c.chosen > 0, Rep: c.rep, IsRepKept: c.rep != "" && !c.isMissing && !c.lacksRep,
-		IsCode: s.isCode(c.Commune) || s.isCited(c.Commune), IsFromPlace: c.borrowsCommune}
+		IsCode: s.postcode.isCode(c.Commune) || s.isCited(c.Commune), IsFromPlace: c.borrowsCommune}
 	x.Number = s.q.Typed(c.At &^ s.q.Reps &^ c.repAt)
 	if c.IsList {
 		x.Number = s.q.Typed(c.At)
@@ -218,7 +218,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	}
 	x.City = s.q.Typed(cityWords)
 	x.IsCitySame = (c.sim >= confirmedSim || cityWords != 0 && cityWords == named) && !c.IsDoubted
-	building := s.buildingWords(c)
+	building := buildingWords(s.q, c)
 	strange := building | s.strangeWords(c)
 	if x.IsCityUnknown {
 		strange &^= unknown
@@ -226,29 +226,29 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	aside := (s.q.Complement | s.q.Postal | strange) &^ c.repAt
 	postcode := s.q.Postcode.At
 	if c.postcode == nearPostcode || c.postcode == zeroPostcode {
-		postcode |= s.shortPostcode(c.used | c.At)
+		postcode |= s.postcode.shortAt(c.used | c.At)
 	}
-	if !x.IsCode || s.postcode != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode {
+	if !x.IsCode || s.postcode.code != 0 && c.postcode == samePostcode && c.facet.Postcode == s.postcode.code {
 		x.Postcode, x.IsCode = s.q.Typed(postcode), false
 	}
 	street := s.q.Words() &^ cityWords &^ unknown &^ c.terms() &^ aside &^ postcode &^ c.postcodePrefix
-	if c.Street != vintage.None || !s.isExplained(street) {
+	if c.Street != vintage.None || !isExplained(s.q, street) {
 		x.Street = s.q.Typed(street)
 	}
 	left := c.unread &^ unknown &^ strange &^ s.q.Corner
-	x.HasUnread = !s.isExplained(left &^ s.q.StreetTypes(left))
-	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && s.isExplained(left)
-	x.Unknown, x.MayBeOther = s.typedWords(strange&^s.q.Complement), s.hasBareTail(c) || c.isRespelt
+	x.HasUnread = !isExplained(s.q, left&^s.q.StreetTypes(left))
+	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && isExplained(s.q, left)
+	x.Unknown, x.MayBeOther = typedWords(s.q, strange&^s.q.Complement), s.hasBareTail(c) || c.isRespelt
 	x.IsNamesake = s.isNamesake(c) || c.Street != vintage.None && s.isDivisionAlone()
-	x.Complement = s.q.Typed(aside &^ s.country() &^ s.q.CodeSign)
+	x.Complement = s.q.Typed(aside &^ country(s.q) &^ s.q.CodeSign)
 	return x
 }
 
 // buildingWords are unread words before the house number. They name a building or a company there. They are empty
 // where they hold a kind of street, since another street is no complement.
-func (s *searcher) buildingWords(c *Candidate) parse.Mask {
-	before := c.unread & s.beforeNumber(c) &^ s.q.PlaceOnly
-	if !c.IsTyped() || c.Street == vintage.None || s.q.Distinctive(before)|before&s.q.Digits() == 0 || s.q.HasStreetType(before&^s.q.Phrases) {
+func buildingWords(q *parse.Question, c *Candidate) parse.Mask {
+	before := c.unread & beforeNumber(q, c) &^ q.PlaceOnly
+	if !c.IsTyped() || c.Street == vintage.None || q.Distinctive(before)|before&q.Digits() == 0 || q.HasStreetType(before&^q.Phrases) {
 		return 0
 	}
 	return before
@@ -257,8 +257,8 @@ func (s *searcher) buildingWords(c *Candidate) parse.Mask {
 // unknownPlaceWords are the words that stand where a commune does and do not name that of the candidate.
 func (s *searcher) unknownPlaceWords(c *Candidate) (out parse.Mask) {
 	out = c.unread & s.q.PlaceOnly &^ s.q.Phrases
-	for _, m := range s.mentions {
-		if s.isBinding(m) && m.at&c.place.at == 0 && m.at&^c.unread == 0 {
+	for _, m := range s.found.mentions {
+		if s.found.isBinding(m) && m.at&c.place.at == 0 && m.at&^c.unread == 0 {
 			out |= m.at
 		}
 	}
@@ -284,11 +284,11 @@ func (s *searcher) isOtherPlace(c *Candidate, unread parse.Mask) bool {
 }
 
 // country are the terms that name the country.
-func (s *searcher) country() (out parse.Mask) {
-	for i := range s.q.Terms {
-		switch s.q.Terms[i].Typed {
+func country(q *parse.Question) (out parse.Mask) {
+	for i := range q.Terms {
+		switch q.Terms[i].Typed {
 		case "france", "metropolitaine", "metropolitan":
-			out |= parse.Bit(i) & s.q.Postal
+			out |= parse.Bit(i) & q.Postal
 		}
 	}
 	return out
@@ -350,10 +350,10 @@ func (r *Result) TypedOf(t text.Term) int {
 func (r *Result) NamedCommune() (Candidate, bool) {
 	s := r.run
 	best := -1
-	places, _ := s.recognize()
+	places := s.communes.recognize().places
 	for i, p := range places {
 		isNamed := p.name != vintage.None && p.isLate && p.sim >= confirmedSim
-		if (isNamed || p.hasTypedCode && s.postcode != 0) && (best < 0 || p.rank() > places[best].rank()) {
+		if (isNamed || p.hasTypedCode && s.postcode.code != 0) && (best < 0 || p.rank() > places[best].rank()) {
 			best = i
 		}
 	}
@@ -362,7 +362,7 @@ func (r *Result) NamedCommune() (Candidate, bool) {
 	}
 	p := places[best]
 	c := Candidate{place: p, Type: Municipality, Commune: p.commune, Street: vintage.None, Row: vintage.None, IsDoubted: true}
-	c.facet = vintage.Facet{Postcode: s.communePostcode(p.commune), Old: vintage.None}
+	c.facet = vintage.Facet{Postcode: s.postcode.communePostcode(p.commune), Old: vintage.None}
 	c.unread = s.q.Words() &^ p.at
 	c.postcode = s.relatePostcode(&c)
 	c.IsCity = s.isWholeCity(&c)

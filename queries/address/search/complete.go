@@ -28,9 +28,8 @@ const (
 // fewer.
 func (s *searcher) complete() bool {
 	s.visits = maxVisits * skipsAVisit
-	var places []place
-	places, s.mentions = s.recognize()
-	for _, p := range places {
+	s.found = s.communes.recognize()
+	for _, p := range s.found.places {
 		if p.name != vintage.None || p.hasTypedCode {
 			s.completeIn(p)
 		}
@@ -64,14 +63,14 @@ func (s *searcher) levelScores() {
 // completedAreas are the areas in which addresses are looked for that no word places, the likeliest first.
 func (s *searcher) completedAreas() (areas []Area) {
 	within := s.scope.Communes
-	if s.postcode != 0 {
+	if s.postcode.code != 0 {
 		return nil // its communes are among the places
 	}
 	if s.scope.Around != nil {
 		areas = append(areas, s.scope.Around.within(within))
 	}
-	if s.prefixCommunes != nil {
-		areas = append(areas, s.prefixCommunes.within(within))
+	if s.postcode.begunCommunes != nil {
+		areas = append(areas, s.postcode.begunCommunes.within(within))
 		if !s.q.Postcode.IsOpen {
 			return areas
 		}
@@ -122,8 +121,8 @@ func (s *searcher) completeIn(p place) {
 	h := s.heldWords(p.at)
 	from, to := s.v.CommuneStreets(p.commune)
 	switch {
-	case s.isBegun(p): // what it holds is found by completeBegunPlaces
-	case s.isNumberAlone(h):
+	case isBegun(s.q, p): // what it holds is found by completeBegunPlaces
+	case isNumberAlone(s.q, h):
 		s.judgeNumbers(p, from, to)
 	case h.need != 0:
 		for _, street := range s.holders(h, Area{p.commune}) {
@@ -136,7 +135,7 @@ func (s *searcher) completeIn(p place) {
 // completeArea judges what holds all words in the names of the streets of an area.
 func (s *searcher) completeArea(area Area) {
 	h := s.heldWords(0)
-	if s.isNumberAlone(h) {
+	if isNumberAlone(s.q, h) {
 		for from, to := range area.ranges(s.v) {
 			s.judgeNumbers(place{name: vintage.None}, from, min(to, from+maxPassedBy))
 		}
@@ -153,15 +152,15 @@ func (s *searcher) completeArea(area Area) {
 // the unfinished word begins or goes on.
 func (s *searcher) completeBegunPlaces(area Area) {
 	last := s.q.Unfinished
-	if last < 1 || !s.mayName(last) {
+	if last < 1 || !mayName(s.q, last) {
 		return
 	}
-	for from := last; from > 0 && s.mayName(from); from-- {
+	for from := last; from > 0 && mayName(s.q, from); from-- {
 		h := s.heldWords(parse.Span(from, last+1))
 		if h.need == 0 || s.q.IsStopWord(from) && from < last {
 			continue
 		}
-		if h.whole = s.q.Distinctive(h.need)|s.innerTypes(h.need) == 0; h.whole && s.hasBegun(fewBegun) {
+		if h.whole = s.q.Distinctive(h.need)|innerTypes(s.q, h.need) == 0; h.whole && s.hasBegun(fewBegun) {
 			continue
 		}
 		for _, names := range s.begunNames(from) {
@@ -183,7 +182,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 // completeBegun judges what holds words in the communes of an area whose names begin with the others.
 func (s *searcher) completeBegun(h heldWords, area Area) {
 	for _, street := range s.holders(h, area) {
-		if p, ok := s.begunPlace(s.v.StreetCommune(street), h.at); ok {
+		if p, ok := s.communes.begunPlace(s.v.StreetCommune(street), h.at); ok {
 			s.judge(p, street)
 		}
 	}
@@ -224,13 +223,13 @@ func (s *searcher) begunNames(from int) (all []vintage.Gazetteer) {
 }
 
 // begunPlace is a commune as the place whose name begins with some words, of which the last one is unfinished.
-func (s *searcher) begunPlace(commune uint32, at parse.Mask) (p place, ok bool) {
-	for name, to := s.v.CommunePlaces(commune); name < to && s.budget.left > 0; name++ {
-		terms := s.v.NameTerms(s.v.Place(name).Name)
-		s.budget.left--
+func (r recognizer) begunPlace(commune uint32, at parse.Mask) (p place, ok bool) {
+	for name, to := r.v.CommunePlaces(commune); name < to && r.budget.left > 0; name++ {
+		terms := r.v.NameTerms(r.v.Place(name).Name)
+		r.budget.left--
 		for k := range terms.Len() {
-			if s.lexicon.sim(s.q.Unfinished, terms.At(k)) > 0 && s.trailingWords(terms, k) == at {
-				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: s.hasPostcode(commune)}, true
+			if r.lexicon.sim(r.q.Unfinished, terms.At(k)) > 0 && r.trailingWords(terms, k) == at {
+				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: r.postcode.isOf(commune)}, true
 			}
 		}
 	}
@@ -370,8 +369,8 @@ func (s *searcher) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool 
 // answers false. Where that is the unfinished one alone, the links right before it count as well.
 func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
 	words := h.need
-	if words == s.unfinishedWord() && words != 0 {
-		for i := s.q.Unfinished - 1; i >= 0 && s.q.IsStopWord(i) && !h.at.Has(i) && !s.isBehindNumber(i); i-- {
+	if words == unfinishedWord(s.q) && words != 0 {
+		for i := s.q.Unfinished - 1; i >= 0 && s.q.IsStopWord(i) && !h.at.Has(i) && !isBehindNumber(s.q, i); i-- {
 			words |= parse.Bit(i)
 		}
 	}
@@ -386,13 +385,13 @@ func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32
 	switch {
 	case pivot >= 0:
 		s.eachOf(s.streetsOf(pivot), area, yield)
-	case words&^s.unfinishedWord() == 0 && (words == 0 || s.countStreets(s.q.Unfinished) > 0): // else the vintage lacks a word
+	case words&^unfinishedWord(s.q) == 0 && (words == 0 || s.countStreets(s.q.Unfinished) > 0): // else the vintage lacks a word
 		s.eachBegun(words != 0, area, yield)
 	}
 }
 
 // isBehindNumber reports whether a word stands right behind a number: the a of 2a is its repetition index, and no link.
-func (s *searcher) isBehindNumber(i int) bool { return i > 0 && s.q.Terms[i-1].Digits }
+func isBehindNumber(q *parse.Question, i int) bool { return i > 0 && q.Terms[i-1].Digits }
 
 // eachBegun calls yield with all streets of an area, or with the first ones if there are many. If one kind of street is most of what
 // the unfinished word begins, half of them are of that kind.
@@ -499,18 +498,18 @@ func (s *searcher) streetsOf(i int) (all []vintage.Column) {
 }
 
 // isNumberAlone reports whether nothing was typed of a street but its number, with what may be its repetition index.
-func (s *searcher) isNumberAlone(h heldWords) bool {
+func isNumberAlone(q *parse.Question, h heldWords) bool {
 	if h.digits == 0 {
 		return false
 	}
-	n := s.q.HouseNumber(0, h.at)
-	return n.IsTyped() && h.need&^n.At&^(n.Choices[0].Letter&s.gluedWords()) == 0
+	n := q.HouseNumber(0, h.at)
+	return n.IsTyped() && h.need&^n.At&^(n.Choices[0].Letter&gluedWords(q)) == 0
 }
 
 // gluedWords are the words that no character separates from the one before.
-func (s *searcher) gluedWords() (out parse.Mask) {
-	for i := range s.q.Terms {
-		if s.q.Terms[i].Glued {
+func gluedWords(q *parse.Question) (out parse.Mask) {
+	for i := range q.Terms {
+		if q.Terms[i].Glued {
 			out |= parse.Bit(i)
 		}
 	}

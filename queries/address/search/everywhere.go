@@ -23,14 +23,14 @@ const (
 // postcode that was begun come first.
 func (s *searcher) judgeEverywhere() {
 	words := s.streetWords(place{})
-	if s.prefixCommunes != nil && s.scope.Communes == nil {
-		s.judgeArea(s.prefixCommunes, words)
+	if s.postcode.begunCommunes != nil && s.scope.Communes == nil {
+		s.judgeArea(s.postcode.begunCommunes, words)
 		if s.list.top() >= placedScore {
 			return
 		}
 	}
 	if s.division.at != 0 {
-		s.judgeArea(s.x.InDepartments(s.division.departments).within(s.scope.Communes), words&^s.division.at)
+		s.judgeArea(s.index.InDepartments(s.division.departments).within(s.scope.Communes), words&^s.division.at)
 		if s.list.top() >= placedScore {
 			return
 		}
@@ -43,7 +43,7 @@ func (s *searcher) judgeEverywhere() {
 // the house number.
 func (s *searcher) judgeArea(area Area, words parse.Mask) {
 	distinctive := s.q.Distinctive(words)
-	pivot := s.rarestWord(distinctive &^ s.unfinishedWord())
+	pivot := s.rarestWord(distinctive &^ unfinishedWord(s.q))
 	if pivot < 0 {
 		pivot = s.rarestWord(distinctive)
 	}
@@ -68,10 +68,10 @@ func (s *searcher) judgeArea(area Area, words parse.Mask) {
 	s.addPlacePrefixWeights(all)
 	for _, h := range s.rankHits(all, words) {
 		commune := s.v.StreetCommune(h.street)
-		if p, ok := s.placeByPrefix(commune); ok {
+		if p, ok := s.communes.placeByPrefix(commune); ok {
 			s.judge(p, h.street)
 		}
-		if p := s.unnamedPlace(commune, false); p.at != 0 {
+		if p := s.communes.unnamedPlace(commune, false); p.at != 0 {
 			s.judge(p, h.street)
 		}
 		s.judge(place{commune: commune, name: vintage.None}, h.street)
@@ -114,7 +114,7 @@ func (s *searcher) judgeWholeNames(area Area, words parse.Mask) {
 	}
 	for _, street := range append(numbered, others...) {
 		commune := s.v.StreetCommune(street)
-		if p := s.unnamedPlace(commune, false); p.at != 0 {
+		if p := s.communes.unnamedPlace(commune, false); p.at != 0 {
 			s.judge(p, street)
 		}
 		s.judge(place{commune: commune, name: vintage.None}, street)
@@ -163,31 +163,31 @@ func (s *searcher) nameLength(street uint32) (n int) {
 // addPlacePrefixWeights adds the weight of the unfinished word to streets of communes whose name it begins. Such
 // communes are too many to be searched one by one.
 func (s *searcher) addPlacePrefixWeights(all []hit) {
-	if s.unfinishedWord() == 0 {
+	if unfinishedWord(s.q) == 0 {
 		return
 	}
 	for j := range all {
-		if _, ok := s.placeByPrefix(s.v.StreetCommune(all[j].street)); ok {
+		if _, ok := s.communes.placeByPrefix(s.v.StreetCommune(all[j].street)); ok {
 			all[j].weight += s.lexicon.weight[s.q.Unfinished] * unfinishedSim
 		}
 	}
 }
 
 // placeByPrefix is a commune as the place whose name the last words of an unfinished line begin.
-func (s *searcher) placeByPrefix(commune uint32) (p place, ok bool) {
-	last := s.q.Unfinished
-	if last < 1 || !s.lexicon.prefixes.Has(last) || !s.mayName(last) {
+func (r recognizer) placeByPrefix(commune uint32) (p place, ok bool) {
+	last := r.q.Unfinished
+	if last < 1 || !r.lexicon.prefixes.Has(last) || !mayName(r.q, last) {
 		return p, false
 	}
-	for name, to := s.v.CommunePlaces(commune); name < to && s.budget.left > 0; name++ {
-		terms := s.v.NameTerms(s.v.Place(name).Name)
-		s.budget.left--
+	for name, to := r.v.CommunePlaces(commune); name < to && r.budget.left > 0; name++ {
+		terms := r.v.NameTerms(r.v.Place(name).Name)
+		r.budget.left--
 		for k := range terms.Len() {
-			if t := terms.At(k); t < s.lexicon.low[last] || t >= s.lexicon.high[last] {
+			if t := terms.At(k); t < r.lexicon.low[last] || t >= r.lexicon.high[last] {
 				continue
 			}
-			if at := s.trailingWords(terms, k); at != 0 {
-				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: s.hasPostcode(commune)}, true
+			if at := r.trailingWords(terms, k); at != 0 {
+				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: r.postcode.isOf(commune)}, true
 			}
 		}
 	}
@@ -196,19 +196,19 @@ func (s *searcher) placeByPrefix(commune uint32) (p place, ok bool) {
 
 // trailingWords are the words at the end of the line that spell the first terms of a name, the last of them being
 // the unfinished word. Links do not count. It is empty where the words before the unfinished one are others.
-func (s *searcher) trailingWords(name vintage.Column, terms int) parse.Mask {
-	i := s.q.Unfinished
+func (r recognizer) trailingWords(name vintage.Column, terms int) parse.Mask {
+	i := r.q.Unfinished
 	for k := terms - 1; k >= 0; k-- {
-		if text.ClassOf(viewString(s.v.Term(name.At(k)))) == text.StopWord {
+		if text.ClassOf(viewString(r.v.Term(name.At(k)))) == text.StopWord {
 			continue
 		}
-		for i--; i > 0 && s.q.IsStopWord(i); i-- {
+		for i--; i > 0 && r.q.IsStopWord(i); i-- {
 		}
-		if i < 1 || !s.mayName(i) || s.lexicon.sim(i, name.At(k)) < literalSim {
+		if i < 1 || !mayName(r.q, i) || r.lexicon.sim(i, name.At(k)) < literalSim {
 			return 0
 		}
 	}
-	return parse.Span(i, s.q.Unfinished+1)
+	return parse.Span(i, r.q.Unfinished+1)
 }
 
 // rarestWord is the word that the fewest streets hold, or -1. A word that is only a prefix counts as the most
@@ -261,7 +261,7 @@ func (s *searcher) streetsWithAllWords(pivot int, words parse.Mask, area Area) [
 	all := s.scratch[:0]
 	var others []cursor
 	for i := range s.q.Terms {
-		if !(s.q.Distinctive(words) &^ s.unfinishedWord()).Has(i) || i == pivot {
+		if !(s.q.Distinctive(words) &^ unfinishedWord(s.q)).Has(i) || i == pivot {
 			continue
 		}
 		if len(s.lexicon.alternatives[i]) == 0 {

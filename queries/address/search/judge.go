@@ -36,7 +36,7 @@ func (s *searcher) judge(p place, street uint32) {
 func (s *searcher) judgeNumbered(c Candidate, of vintage.Street) {
 	taken := c.used | c.place.at | c.postcodePrefix
 	c.HouseNumber = s.q.HouseNumber(c.contiguous, taken)
-	if short := s.shortPostcode(c.used); short&c.At != 0 && !s.q.Completing && !s.isBeforeStreet(&c, of) {
+	if short := s.postcode.shortAt(c.used); short&c.At != 0 && !s.q.Completing && !s.isBeforeStreet(&c, of) {
 		c.HouseNumber = s.q.HouseNumber(c.contiguous, taken|short)
 	}
 	if c.IsTyped() && !of.Locality && s.judgeRows(c, of) && s.wantsType(HouseNumber) {
@@ -50,8 +50,8 @@ func (s *searcher) judgeNumbered(c Candidate, of vintage.Street) {
 }
 
 // streetWords are the words that may name a street where a place is named by others.
-func (s *searcher) streetWords(p place) parse.Mask {
-	return s.q.Words() &^ p.at &^ s.q.PlaceOnly &^ s.q.Complement &^ s.q.Reps &^ s.q.Corner
+func (x *query) streetWords(p place) parse.Mask {
+	return x.q.Words() &^ p.at &^ x.q.PlaceOnly &^ x.q.Complement &^ x.q.Reps &^ x.q.Corner
 }
 
 // isBeforeStreet reports whether the house number stands before a street that has it.
@@ -67,12 +67,12 @@ func (s *searcher) isBeforeStreet(c *Candidate, of vintage.Street) bool {
 	return false
 }
 
-// shortPostcode is the term of a postcode of four digits, unless it stands for a word of the street or for its number.
-func (s *searcher) shortPostcode(used parse.Mask) parse.Mask {
-	if len(s.nearPostcodes) == 0 {
+// shortAt is the term of a postcode of four digits, unless it stands for a word of the street or for its number.
+func (p *typedPostcode) shortAt(used parse.Mask) parse.Mask {
+	if len(p.near) == 0 {
 		return 0
 	}
-	return s.q.Postcode.ShortAt &^ used
+	return p.q.Postcode.ShortAt &^ used
 }
 
 // judgeRows shortlists the rows of a street that have the first typed number it knows, and says whether there are
@@ -96,7 +96,7 @@ func (s *searcher) judgeRows(c Candidate, of vintage.Street) (any bool) {
 			}
 			if letter := choice.Letter &^ c.used &^ c.at; letter != 0 && s.saysRep(letter, rep) {
 				r.rep, r.repAt = s.q.Typed(letter), letter
-				if letter == s.unfinishedWord() {
+				if letter == unfinishedWord(s.q) {
 					r.rep = text.Fold(rep)
 				}
 			}
@@ -194,7 +194,7 @@ func spellRep(rep string) string {
 // saysRep reports whether letters behind a number are the repetition index of a row. The unfinished ones may be its beginning.
 func (s *searcher) saysRep(letters parse.Mask, rep string) bool {
 	typed := s.q.Typed(letters)
-	if letters == s.unfinishedWord() && rep != "" {
+	if letters == unfinishedWord(s.q) && rep != "" {
 		return strings.HasPrefix(expandRep(rep), typed) || strings.HasPrefix(text.Fold(rep), typed)
 	}
 	return rep != "" && sameRep(typed, rep)
@@ -207,10 +207,10 @@ func (s *searcher) assessRow(c Candidate, of vintage.Street, row uint32) {
 }
 
 // rowsWithNumber are the rows of a street that bear a number.
-func (s *searcher) rowsWithNumber(of vintage.Street, number uint32) (from, to uint32) {
-	from = s.v.FirstNumber(of, number)
-	for to = from; to < of.To && s.v.Number(to) == number; to++ {
-		s.budget.left--
+func (x *query) rowsWithNumber(of vintage.Street, number uint32) (from, to uint32) {
+	from = x.v.FirstNumber(of, number)
+	for to = from; to < of.To && x.v.Number(to) == number; to++ {
+		x.budget.left--
 	}
 	return from, to
 }
@@ -236,7 +236,7 @@ func expandRep(rep string) string {
 // it lies where they say.
 func (s *searcher) assess(c Candidate, of vintage.Street) {
 	c.facet = s.facetOf(&c, of)
-	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.shortPostcode(c.used|c.At)
+	words := s.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ s.postcode.shortAt(c.used|c.At)
 	matched := c.typedWeight + s.readOthers(&c, words)
 	c.unknown = s.wordsAside(&c, words)
 	c.unread = c.unreadIn(words)
@@ -245,7 +245,7 @@ func (s *searcher) assess(c Candidate, of vintage.Street) {
 	if !c.holdsAll && !s.fitsWords(&c, words) || c.isRespelt && !s.holdsRest(&c) {
 		return
 	}
-	c.streetFit = fitStreet(matched, s.weighTyped(&c, words), &c.alignment, s.q.Completing) * unknownWorth(s.countWords(c.unknown)) / 1000
+	c.streetFit = fitStreet(matched, s.weighTyped(&c, words), &c.alignment, s.q.Completing) * unknownWorth(countWords(s.q, c.unknown)) / 1000
 	c.postcode = s.relatePostcode(&c)
 	if s.admits(&c) {
 		s.addCandidate(&c, s.evidenceOf(&c))
@@ -262,7 +262,7 @@ func (s *searcher) holdsRest(c *Candidate) bool {
 // commune, its delivery office. It answers their weight, a little less than in the name of the street.
 func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 	left := words &^ c.used &^ s.q.Complement
-	for i, name := range [...]uint32{c.facet.LieuDit, s.oldName(c.facet), c.facet.Delivery} {
+	for i, name := range [...]uint32{c.facet.LieuDit, oldName(s.v, c.facet), c.facet.Delivery} {
 		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None && s.q.Distinctive(c.used) == 0 {
 			continue // a delivery office that was typed alone is a place by itself
 		}
@@ -271,7 +271,7 @@ func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 			i > 0 && extra.fuzzy != 0 {
 			continue
 		}
-		if i == 2 && c.name == vintage.None && (!extra.isWhole || s.isPlaceName(c.Commune, name)) {
+		if i == 2 && c.name == vintage.None && (!extra.isWhole || isPlaceName(s.v, c.Commune, name)) {
 			continue // the name of the commune itself makes a place of its own
 		}
 		c.otherNames |= extra.used
@@ -283,19 +283,19 @@ func (s *searcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 }
 
 // isOtherOffice reports whether the place that was typed is a delivery office, and the address belongs to another one.
-func (s *searcher) isOtherOffice(c *Candidate) bool {
+func isOtherOffice(v *vintage.Vintage, c *Candidate) bool {
 	if c.name == vintage.None || c.facet.Delivery == vintage.None {
 		return false
 	}
-	p := s.v.Place(c.name)
-	return p.Kind == vintage.Delivery && p.Name != c.facet.Delivery && !slices.Equal(s.v.BareTerms(p.Name), s.v.BareTerms(c.facet.Delivery))
+	p := v.Place(c.name)
+	return p.Kind == vintage.Delivery && p.Name != c.facet.Delivery && !slices.Equal(v.BareTerms(p.Name), v.BareTerms(c.facet.Delivery))
 }
 
 // isPlaceName reports whether a name is one by which a commune is known.
-func (s *searcher) isPlaceName(commune, name uint32) bool {
-	terms := s.v.BareTerms(name)
-	for p, to := s.v.CommunePlaces(commune); p < to; p++ {
-		if slices.Equal(s.v.BareTerms(s.v.Place(p).Name), terms) {
+func isPlaceName(v *vintage.Vintage, commune, name uint32) bool {
+	terms := v.BareTerms(name)
+	for p, to := v.CommunePlaces(commune); p < to; p++ {
+		if slices.Equal(v.BareTerms(v.Place(p).Name), terms) {
 			return true
 		}
 	}
@@ -307,7 +307,7 @@ func (s *searcher) isPlaceName(commune, name uint32) bool {
 func (s *searcher) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
 	f := s.ownFacet(c, of)
 	if f.Postcode == 0 {
-		f.Postcode = s.tablePostcode(c.Commune)
+		f.Postcode = s.postcode.tablePostcode(c.Commune)
 	}
 	return f
 }
@@ -320,7 +320,7 @@ func (s *searcher) ownFacet(c *Candidate, of vintage.Street) vintage.Facet {
 	from, to := s.v.StreetFacets(c.Street)
 	for i := from; i < min(to, from+64); i++ {
 		f := s.v.Facet(i)
-		if (s.postcode == 0 || f.Postcode == s.postcode) && (!s.isOld(c.name) || f.Old == c.name) {
+		if (s.postcode.code == 0 || f.Postcode == s.postcode.code) && (!isOld(s.v, c.name) || f.Old == c.name) {
 			return f
 		}
 	}
@@ -328,16 +328,16 @@ func (s *searcher) ownFacet(c *Candidate, of vintage.Street) vintage.Facet {
 }
 
 // isOld says whether a name is that of a former commune.
-func (s *searcher) isOld(name uint32) bool {
-	return name != vintage.None && s.v.Place(name).Kind == vintage.Old
+func isOld(v *vintage.Vintage, name uint32) bool {
+	return name != vintage.None && v.Place(name).Kind == vintage.Old
 }
 
 // oldName is the name of the former commune of a facet, or vintage.None.
-func (s *searcher) oldName(f vintage.Facet) uint32 {
+func oldName(v *vintage.Vintage, f vintage.Facet) uint32 {
 	if f.Old == vintage.None {
 		return vintage.None
 	}
-	return s.v.Place(f.Old).Name
+	return v.Place(f.Old).Name
 }
 
 // judgeCommune shortlists the commune itself. Words that it leaves unread count as a street that does not fit, and
@@ -348,9 +348,9 @@ func (s *searcher) judgeCommune(p place) {
 	}
 	c := Candidate{place: p, Type: Municipality, Commune: p.commune, Street: vintage.None, Row: vintage.None, postcodePrefix: s.q.Postcode.PrefixAt}
 	c.alignment = alignment{isCertain: true}
-	c.facet = vintage.Facet{Postcode: s.communePostcode(p.commune), Old: vintage.None}
-	words := s.q.Words() &^ p.at &^ c.postcodePrefix &^ s.shortPostcode(0)
-	c.HouseNumber = s.q.HouseNumber(0, p.at|c.postcodePrefix|s.shortPostcode(0))
+	c.facet = vintage.Facet{Postcode: s.postcode.communePostcode(p.commune), Old: vintage.None}
+	words := s.q.Words() &^ p.at &^ c.postcodePrefix &^ s.postcode.shortAt(0)
+	c.HouseNumber = s.q.HouseNumber(0, p.at|c.postcodePrefix|s.postcode.shortAt(0))
 	c.isMissing = c.IsTyped()
 	if c.isMissing {
 		c.rep = c.Choices[0].Rep
@@ -398,7 +398,7 @@ func (s *searcher) evidenceOf(c *Candidate) evidence {
 	e.most = s.mostMiscoded(c)
 	if c.name != vintage.None {
 		e.hasPlace, e.placeSim, e.isLate = true, c.sim, c.isLate
-		e.isOldOther = c.Type != Municipality && (s.isOld(c.name) && c.facet.Old != c.name || s.isOtherOffice(c))
+		e.isOldOther = c.Type != Municipality && (isOld(s.v, c.name) && c.facet.Old != c.name || isOtherOffice(s.v, c))
 	}
 	if c.name == vintage.None && c.Street != vintage.None && s.q.Distinctive(c.unread&s.q.PlaceOnly&^s.q.Phrases) != 0 {
 		e.hasPlace, e.placeSim, e.isLate = true, unknownPlaceSim, true
@@ -422,7 +422,7 @@ func (s *searcher) evidenceOf(c *Candidate) evidence {
 func (s *searcher) mostMiscoded(c *Candidate) int32 {
 	isWrong := c.postcode == cityPostcode || c.postcode == nearPostcode || c.postcode == regionPostcode || c.postcode == otherPostcode
 	switch {
-	case !isWrong || c.Street == vintage.None || s.q.Postcode.Code == 0 || s.isCedex():
+	case !isWrong || c.Street == vintage.None || s.q.Postcode.Code == 0 || s.postcode.isCedex():
 		return 0
 	case c.postcode == cityPostcode && !s.isNamedPlace(c):
 		return maxUnnamedMiscoded

@@ -25,7 +25,7 @@ func (s *searcher) isOfOtherKind(c *Candidate) bool {
 	if i < 0 || c.used.Has(i) {
 		return false
 	}
-	typed, own := s.q.Terms[i].Text, s.kindOf(c)
+	typed, own := s.q.Terms[i].Text, kindOf(s.v, c)
 	if own == "" {
 		return !text.IsSettlement(typed)
 	}
@@ -53,10 +53,10 @@ func (s *searcher) typedKind(c *Candidate) int {
 }
 
 // kindOf is the kind of street with which the name of a candidate begins, or empty.
-func (s *searcher) kindOf(c *Candidate) string {
-	name := s.v.NameTerms(s.v.StreetName(c.Street))
+func kindOf(v *vintage.Vintage, c *Candidate) string {
+	name := v.NameTerms(v.StreetName(c.Street))
 	for k := range name.Len() {
-		switch term := viewString(s.v.Term(name.At(k))); text.ClassOf(term) {
+		switch term := viewString(v.Term(name.At(k))); text.ClassOf(term) {
 		case text.StreetType:
 			return term
 		case text.Content:
@@ -145,7 +145,7 @@ const commonShare = 8
 // base itself: pont is no misspelling of port, nor forge of forges.
 func (s *searcher) isAnotherWord(c *Candidate) bool {
 	distinctive := s.q.Distinctive(c.used)
-	if literal := distinctive &^ c.fuzzy; literal != 0 && !s.areQualifiers(literal) {
+	if literal := distinctive &^ c.fuzzy; literal != 0 && !areQualifiers(s.q, literal) {
 		return false
 	}
 	name := s.v.NameTerms(s.v.StreetName(c.Street))
@@ -182,13 +182,13 @@ func (s *searcher) isGuessed(c *Candidate) bool {
 // meant that is named after it.
 func (s *searcher) isDivisionAlone() bool {
 	words := s.q.Words()
-	if words == 0 || words != parse.Span(words.First(), words.Last()+1) || !s.x.table.EndsDivision(s.q.Terms[words.Last()].Typed) {
+	if words == 0 || words != parse.Span(words.First(), words.Last()+1) || !s.table.EndsDivision(s.q.Terms[words.Last()].Typed) {
 		return false
 	}
 	first, last := words.First(), words.Last()
-	_, length := s.x.table.DivisionsAtEnd(s.typedRun(first, last+1))
+	_, length := s.table.DivisionsAtEnd(typedRun(s.q, first, last+1))
 	for first < last && length < last+1-first && s.q.IsStopWord(first) {
 		first++
 	}
-	return length >= last+1-first && len(s.x.table.Named(s.q.Terms[first:last+1])) == 0
+	return length >= last+1-first && len(s.table.Named(s.q.Terms[first:last+1])) == 0
 }

@@ -12,59 +12,73 @@ import (
 // PostcodeText writes a postcode as it is typed.
 func PostcodeText(code uint32) string { return vintage.FiveDigits(code) }
 
+// typedPostcode is what the typed digits mean.
+type typedPostcode struct {
+	v     *vintage.Vintage
+	table *commune.Table
+	q     *parse.Question
+
+	code          uint32   // the typed one, if the vintage or the table has it
+	city          Area     // the arrondissements of the city of which it is a postcode; nil: of none
+	near          []uint32 // without it, the postcodes one digit away that the vintage has
+	nearCommunes  Area     // their communes
+	begunCommunes Area     // the communes of the postcodes that unfinished digits may become
+}
+
 // readPostcode finds what the typed digits mean: a postcode that the vintage or the table has, or else the
 // postcodes one digit away. It also finds the communes of the postcodes that digits of an unfinished line begin. A
 // CEDEX postcode has no neighbours, because it is no misspelling.
-func (s *searcher) readPostcode() {
-	p := &s.q.Postcode
-	if p.PrefixAt != 0 {
-		communes := s.v.PostcodesCommunes(p.From, p.To)
-		all := make([]uint32, communes.Len())
-		for i := range all {
-			all[i] = communes.At(i)
-		}
-		s.prefixCommunes = NewArea(all)
+func readPostcode(v *vintage.Vintage, table *commune.Table, q *parse.Question) typedPostcode {
+	p := typedPostcode{v: v, table: table, q: q}
+	typed := &q.Postcode
+	if typed.PrefixAt != 0 {
+		p.begunCommunes = NewArea(appendColumn(nil, v.PostcodesCommunes(typed.From, typed.To)))
 	}
 	switch {
-	case p.Code == 0 && p.Short == 0:
-		return
-	case p.Code != 0 && s.isKnownPostcode(p.Code):
-		s.postcode = p.Code
-		s.city = s.cityOf(p.Code)
-		return
-	case s.isCedex():
-		return
+	case typed.Code == 0 && typed.Short == 0:
+		return p
+	case typed.Code != 0 && p.isKnown(typed.Code):
+		p.code, p.city = typed.Code, p.cityOf(typed.Code)
+		return p
+	case p.isCedex():
+		return p
 	}
 	var communes []uint32
-	for _, code := range variants(*p) {
-		if of := s.v.PostcodeCommunes(code); of.Len() > 0 && !slices.Contains(s.nearPostcodes, code) {
-			s.nearPostcodes = append(s.nearPostcodes, code)
-			for i := range of.Len() {
-				communes = append(communes, of.At(i))
-			}
+	for _, code := range variants(*typed) {
+		if of := v.PostcodeCommunes(code); of.Len() > 0 && !slices.Contains(p.near, code) {
+			p.near, communes = append(p.near, code), appendColumn(communes, of)
 		}
 	}
-	s.nearCommunes = NewArea(communes)
+	p.nearCommunes = NewArea(communes)
+	return p
+}
+
+// appendColumn adds the numbers of a column.
+func appendColumn(all []uint32, of vintage.Column) []uint32 {
+	for i := range of.Len() {
+		all = append(all, of.At(i))
+	}
+	return all
 }
 
 // cityOf are the communes of a postcode of Paris, Lyon or Marseille, with all arrondissements of the city, or of one that the
 // table alone has. It is nil for any other. People take one arrondissement for another.
-func (s *searcher) cityOf(postcode uint32) Area {
-	if n := postcode / 1000; n != 75 && n != 69 && n != 13 && s.v.PostcodeCommunes(postcode).Len() > 0 {
+func (p *typedPostcode) cityOf(postcode uint32) Area {
+	if n := postcode / 1000; n != 75 && n != 69 && n != 13 && p.v.PostcodeCommunes(postcode).Len() > 0 {
 		return nil
 	}
 	var all []uint32
 	add := func(c *commune.Commune) {
-		if ordinal, ok := s.v.CommuneOf(c.Code); ok {
+		if ordinal, ok := p.v.CommuneOf(c.Code); ok {
 			all = append(all, ordinal)
 		}
 	}
-	for _, c := range s.x.table.ByPostcode(PostcodeText(postcode)) {
+	for _, c := range p.table.ByPostcode(PostcodeText(postcode)) {
 		add(c)
 		if c.Kind != commune.Arrondissement {
 			continue
 		}
-		for _, part := range s.x.table.Children(c.Parent) {
+		for _, part := range p.table.Children(c.Parent) {
 			add(part)
 		}
 	}
@@ -73,14 +87,14 @@ func (s *searcher) cityOf(postcode uint32) Area {
 
 // isCedex says whether the typed postcode is one of post offices alone. CEDEX was typed, or no commune has the
 // postcode and its hundreds digit is 9, as in most of theirs. Only its department says where the address lies.
-func (s *searcher) isCedex() bool {
-	code := s.q.Postcode.Code
-	return s.q.HasCedex || code/100%10 == 9 && !s.isKnownPostcode(code)
+func (p *typedPostcode) isCedex() bool {
+	code := p.q.Postcode.Code
+	return p.q.HasCedex || code/100%10 == 9 && !p.isKnown(code)
 }
 
-// isKnownPostcode says whether a commune of the vintage or of the table has a postcode.
-func (s *searcher) isKnownPostcode(code uint32) bool {
-	return s.v.PostcodeCommunes(code).Len() > 0 || len(s.x.table.ByPostcode(PostcodeText(code))) > 0
+// isKnown says whether a commune of the vintage or of the table has a postcode.
+func (p *typedPostcode) isKnown(code uint32) bool {
+	return p.v.PostcodeCommunes(code).Len() > 0 || len(p.table.ByPostcode(PostcodeText(code))) > 0
 }
 
 // variants are the postcodes that a typed one may be a misspelling of. One digit differs or two neighbours are
@@ -118,11 +132,11 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	switch {
 	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
 		return prefixPostcode
-	case len(s.nearPostcodes) > 0 && (p.Code != 0 || s.shortPostcode(c.used|c.At) != 0):
+	case len(s.postcode.near) > 0 && (p.Code != 0 || s.postcode.shortAt(c.used|c.At) != 0):
 		if p.Code == 0 && of == p.Short {
 			return zeroPostcode
 		}
-		if slices.Contains(s.nearPostcodes, of) {
+		if slices.Contains(s.postcode.near, of) {
 			return nearPostcode
 		}
 		if p.Code == 0 {
@@ -136,9 +150,9 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 		return noPostcode
 	case of == p.Code || s.isCodeOf(c) || s.isCited(c.Commune):
 		return samePostcode
-	case s.hasPostcode(c.Commune), s.city != nil && s.city.Has(c.Commune), s.isCedex() && of/1000 == p.Code/1000:
+	case s.postcode.isOf(c.Commune), s.postcode.city != nil && s.postcode.city.Has(c.Commune), s.postcode.isCedex() && of/1000 == p.Code/1000:
 		return cityPostcode
-	case of/1000 == p.Code/1000 || s.isInDepartmentOf(p.Code, c):
+	case of/1000 == p.Code/1000 || isInDepartmentOf(s.v, p.Code, c):
 		return regionPostcode
 	}
 	return otherPostcode
@@ -146,11 +160,11 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 
 // isInDepartmentOf reports whether a postcode is one of the department in which a candidate lies, by the candidate's own
 // postcode or by its commune.
-func (s *searcher) isInDepartmentOf(postcode uint32, c *Candidate) bool {
+func isInDepartmentOf(v *vintage.Vintage, postcode uint32, c *Candidate) bool {
 	if of := c.facet.Postcode; of/1000 == postcode/1000 && (of/1000 < overseas || of/100 == postcode/100) {
 		return true
 	}
-	typed, code := commune.DepartmentOf(PostcodeText(postcode)), s.v.Commune(c.Commune).String()
+	typed, code := commune.DepartmentOf(PostcodeText(postcode)), v.Commune(c.Commune).String()
 	return typed == commune.DepartmentOf(code) || typed == "20" && isCorsican(code)
 }
 
@@ -162,75 +176,75 @@ func isCorsican(code string) bool { return len(code) > 1 && code[0] == '2' && co
 
 // isCited says whether a commune has the code that was given, where no postcode is known. The typed digits are
 // then that code.
-func (s *searcher) isCited(c uint32) bool {
-	return s.scope.Cited != nil && s.postcode == 0 && s.scope.Cited.Has(c)
+func (x *query) isCited(c uint32) bool {
+	return x.scope.Cited != nil && x.postcode.code == 0 && x.scope.Cited.Has(c)
 }
 
 // communePostcode is the postcode of a commune that fits what was typed: the same, one that begins so, or one a
 // digit away. Otherwise it is the first.
-func (s *searcher) communePostcode(commune uint32) uint32 {
-	if s.hasPostcode(commune) {
-		return s.postcode
+func (p *typedPostcode) communePostcode(commune uint32) uint32 {
+	if p.isOf(commune) {
+		return p.code
 	}
-	codes := s.v.CommunePostcodes(commune)
-	if prefixed := codes.Within(s.q.Postcode.From, s.q.Postcode.To); prefixed.Len() > 0 {
+	codes := p.v.CommunePostcodes(commune)
+	if prefixed := codes.Within(p.q.Postcode.From, p.q.Postcode.To); prefixed.Len() > 0 {
 		return prefixed.At(0)
 	}
 	for i := range codes.Len() {
-		if slices.Contains(s.nearPostcodes, codes.At(i)) {
+		if slices.Contains(p.near, codes.At(i)) {
 			return codes.At(i)
 		}
 	}
 	if codes.Len() == 0 {
-		return s.tablePostcode(commune)
+		return p.tablePostcode(commune)
 	}
 	return codes.At(0)
 }
 
 // tablePostcode is the postcode that the table has for a commune whose rows have none, as those of some overseas territories:
 // the typed one, or the only one. It is 0 if there are several.
-func (s *searcher) tablePostcode(commune uint32) uint32 {
-	known, ok := s.x.table.ByCode(s.v.Commune(commune).String())
+func (p *typedPostcode) tablePostcode(commune uint32) uint32 {
+	known, ok := p.table.ByCode(p.v.Commune(commune).String())
 	switch {
 	case !ok:
 		return 0
-	case s.postcode != 0 && known.HasPostcode(PostcodeText(s.postcode)):
-		return s.postcode
+	case p.code != 0 && known.HasPostcode(PostcodeText(p.code)):
+		return p.code
 	}
 	return parse.Number(known.OnlyPostcode())
 }
 
-// hasPostcode reports whether the typed postcode is one of a commune's.
-func (s *searcher) hasPostcode(commune uint32) bool {
-	if s.postcode == 0 {
+// isOf reports whether the typed postcode is one of a commune's.
+func (p *typedPostcode) isOf(commune uint32) bool {
+	if p.code == 0 {
 		return false
 	}
-	codes := s.v.CommunePostcodes(commune)
+	codes := p.v.CommunePostcodes(commune)
 	for i := range codes.Len() {
-		if codes.At(i) == s.postcode {
+		if codes.At(i) == p.code {
 			return true
 		}
 	}
-	return codes.Len() == 0 && s.tablePostcode(commune) == s.postcode
+	return codes.Len() == 0 && p.tablePostcode(commune) == p.code
 }
 
 // isCode reports whether the five signs that were typed are the INSEE code of a commune.
-func (s *searcher) isCode(commune uint32) bool {
-	p := &s.q.Postcode
-	if p.Code == 0 && p.Corsican == "" {
+func (p *typedPostcode) isCode(commune uint32) bool {
+	typed := &p.q.Postcode
+	if typed.Code == 0 && typed.Corsican == "" {
 		return false
 	}
-	code := s.v.Commune(commune).String()
-	return code == p.Corsican || p.Code != 0 && code == PostcodeText(p.Code)
+	code := p.v.Commune(commune).String()
+	return code == typed.Corsican || typed.Code != 0 && code == PostcodeText(typed.Code)
 }
 
 // isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only beside its name.
 func (s *searcher) isCodeOf(c *Candidate) bool {
-	return s.isCode(c.Commune) && (s.postcode == 0 || s.isNamedPlace(c))
+	return s.postcode.isCode(c.Commune) && (s.postcode.code == 0 || s.isNamedPlace(c))
 }
 
 // postcodeIsNext says whether term i belongs to the postcode.
-func (s *searcher) postcodeIsNext(i int) bool { return s.q.Postcode.At.Has(i) }
+func postcodeIsNext(q *parse.Question, i int) bool { return q.Postcode.At.Has(i) }
 
 // postcodeRelation is what the typed postcode is to a candidate.
 type postcodeRelation uint8

@@ -33,9 +33,8 @@ type ownIndex struct{ *vintage.Vintage }
 // skipped where even its best street would score less than the best candidate. Once a confirmed candidate lies in
 // a named commune, a commune that only has the postcode is searched for rivals alone.
 func (ownIndex) collect(s *searcher) {
-	places, mentions := s.recognize()
-	s.places, s.mentions = places, mentions
-	for _, p := range places {
+	s.found = s.communes.recognize()
+	for _, p := range s.found.places {
 		if s.budget.left <= 0 {
 			return
 		}
@@ -49,8 +48,8 @@ func (ownIndex) collect(s *searcher) {
 		}
 	}
 	if s.mayLieElsewhere() {
-		if s.city != nil {
-			s.judgeArea(s.city.within(s.scope.Communes), s.streetWords(place{}))
+		if s.postcode.city != nil {
+			s.judgeArea(s.postcode.city.within(s.scope.Communes), s.streetWords(place{}))
 		}
 		s.judgeEverywhere()
 	}
@@ -60,7 +59,7 @@ func (ownIndex) collect(s *searcher) {
 // settles it at a lower score, because the address must lie there.
 func (s *searcher) mayLieElsewhere() bool {
 	c := s.list.first()
-	if c != nil && (c.Type == Municipality && c.IsTyped() || s.isOfStreetName(c.place)) {
+	if c != nil && (c.Type == Municipality && c.IsTyped() || isOfStreetName(s.q, c.place)) {
 		return true // 17 Maison Rouge, route du Moulin de Chaze
 	}
 	if s.list.top() < placedScore || s.scope.Around != nil && !s.isLocated(c) {
@@ -71,16 +70,16 @@ func (s *searcher) mayLieElsewhere() bool {
 
 // isOfStreetName reports whether the words of a place stand behind de, du or des, or are only a part of its name, and nothing else
 // says that they name a place: they may as well end the name of a street.
-func (s *searcher) isOfStreetName(p place) bool {
+func isOfStreetName(q *parse.Question, p place) bool {
 	at := p.at &^ p.departmentAt
-	if at == 0 || s.q.Completing || p.hasTypedCode || at&s.q.PlaceOnly != 0 {
+	if at == 0 || q.Completing || p.hasTypedCode || at&q.PlaceOnly != 0 {
 		return false
 	}
-	if p.name != vintage.None && p.sim < literalSim && s.q.Terms[at.First()].Before&text.Break == 0 {
+	if p.name != vintage.None && p.sim < literalSim && q.Terms[at.First()].Before&text.Break == 0 {
 		return true
 	}
-	for i := at.First() - 1; i > 0 && s.q.Terms[i+1].Before&text.Break == 0; i-- {
-		switch s.q.Terms[i].Text {
+	for i := at.First() - 1; i > 0 && q.Terms[i+1].Before&text.Break == 0; i-- {
+		switch q.Terms[i].Text {
 		case "de", "du", "des", "d":
 			return true
 		case "la", "le", "les", "l":
@@ -96,7 +95,7 @@ func (s *searcher) isOfStreetName(p place) bool {
 func (s *searcher) scoreBound(p place) int32 {
 	e := evidence{hasStreet: true, streetFit: 1000, hasNumber: true, hasPlace: p.name != vintage.None, placeSim: p.sim, isLate: true,
 		hasCode: s.scope.Cited != nil, isCoded: s.scope.Cited.Has(p.commune)}
-	if s.postcode != 0 {
+	if s.postcode.code != 0 {
 		e.postcode = samePostcode
 		if !p.hasTypedCode {
 			e.postcode = regionPostcode
@@ -129,7 +128,7 @@ func (s *searcher) hasSound() bool {
 // the best candidate leaves unread, since the others may be the lieu-dit there.
 func (s *searcher) judgeStreets(p place) {
 	words := s.streetWords(p)
-	if p.at&s.unfinishedWord() == 0 || p.sim >= literalSim || s.q.Distinctive(words)|s.innerTypes(words) != 0 {
+	if p.at&unfinishedWord(s.q) == 0 || p.sim >= literalSim || s.q.Distinctive(words)|innerTypes(s.q, words) != 0 {
 		hits := s.findStreets(p, words)
 		for i, h := range hits {
 			weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && s.hasSound()
@@ -148,11 +147,11 @@ func (s *searcher) judgeStreets(p place) {
 }
 
 // unfinishedWord is the word that may still grow.
-func (s *searcher) unfinishedWord() parse.Mask {
-	if s.q.Unfinished < 0 {
+func unfinishedWord(q *parse.Question) parse.Mask {
+	if q.Unfinished < 0 {
 		return 0
 	}
-	return parse.Bit(s.q.Unfinished)
+	return parse.Bit(q.Unfinished)
 }
 
 // isSplit says whether the best candidate is confirmed with words that are not in the name of its street.
@@ -168,17 +167,17 @@ func (s *searcher) leavesWords(p place, hit int) bool {
 	if c == nil {
 		return hit < fewHits
 	}
-	return c != nil && c.Commune == p.commune && c.Street != vintage.None && s.leftWords(c) != 0
+	return c != nil && c.Commune == p.commune && c.Street != vintage.None && leftWords(s.q, c) != 0
 }
 
 // leftWords are the words that tell streets apart and that a candidate leaves unread.
-func (s *searcher) leftWords(c *Candidate) parse.Mask {
-	return s.q.Distinctive(c.unread) &^ s.q.PlaceOnly
+func leftWords(q *parse.Question, c *Candidate) parse.Mask {
+	return q.Distinctive(c.unread) &^ q.PlaceOnly
 }
 
 // holdsLeftWord reports whether the name of a street holds a word, letter for letter, that the best candidate leaves unread.
 func (s *searcher) holdsLeftWord(street uint32) bool {
-	left := s.leftWords(s.list.first())
+	left := leftWords(s.q, s.list.first())
 	name := s.v.NameTerms(s.v.StreetName(street))
 	s.budget.left -= name.Len()
 	for i := range s.q.Terms {
@@ -212,7 +211,7 @@ func (s *searcher) findStreets(p place, words parse.Mask) []hit {
 	from, to := s.v.CommuneStreets(p.commune)
 	distinctive := s.q.Distinctive(words)
 	prefixed := distinctive & s.lexicon.prefixes
-	finished := distinctive &^ s.unfinishedWord()
+	finished := distinctive &^ unfinishedWord(s.q)
 	all := s.sumHits(s.gatherAll(finished, from, to))
 	if len(all) > 0 && maxWeight(all) >= 90*s.lexicon.weigh(finished) && prefixed&finished == 0 {
 		if distinctive != finished {

@@ -27,14 +27,14 @@ func (s *searcher) rewrites() (all []*parse.Question) {
 		}
 	}
 	for i := 0; i < len(s.q.Terms); i++ {
-		if to := s.mixedRun(i); to > i {
+		if to := mixedRun(s.q, i); to > i {
 			word, digits := s.readMixedRun(i, to)
 			add(i, to, word)
 			add(i, to, digits)
 			i = to - 1
 			continue
 		}
-		if !s.isWord(i) {
+		if !isWord(s.q, i) {
 			continue
 		}
 		if apart := s.splitWord(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.lexicon.hasExact(i) || areLinks(apart)) {
@@ -43,7 +43,7 @@ func (s *searcher) rewrites() (all []*parse.Question) {
 			add(i, i+1, s.splitInPlace(s.q.Terms[i].Typed))
 		}
 		add(i, i+1, s.initials(i))
-		if i+1 < len(s.q.Terms) && s.isWord(i+1) && !s.namesCommune(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
+		if i+1 < len(s.q.Terms) && isWord(s.q, i+1) && !s.namesCommune(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
 			add(i, i+2, s.joinWords(i))
 		}
 	}
@@ -51,9 +51,9 @@ func (s *searcher) rewrites() (all []*parse.Question) {
 }
 
 // isWord says whether a term is a word that may be written otherwise.
-func (s *searcher) isWord(i int) bool {
-	t := s.q.Terms[i]
-	return !t.Digits && !t.Part && s.q.Words().Has(i) && (i+1 == len(s.q.Terms) || !s.q.Terms[i+1].Part)
+func isWord(q *parse.Question, i int) bool {
+	t := q.Terms[i]
+	return !t.Digits && !t.Part && q.Words().Has(i) && (i+1 == len(q.Terms) || !q.Terms[i+1].Part)
 }
 
 // splitWord splits a word into two that the base has. Of several splits it takes the one whose rarer half most
@@ -65,7 +65,7 @@ func (s *searcher) splitWord(word string) (best string) {
 		if len(left) < 2 && left != "d" && left != "l" || len(right) < 2 {
 			continue
 		}
-		if n := min(s.countHolders(left), s.countHolders(right)); n > most {
+		if n := min(countHolders(s.v, left), countHolders(s.v, right)); n > most {
 			best, most = left+" "+right, n
 		}
 	}
@@ -90,7 +90,7 @@ func (s *searcher) splitType(word string) string {
 
 // namesCommune says whether a word belongs to the name of a commune that stands where communes do.
 func (s *searcher) namesCommune(i int) bool {
-	return slices.ContainsFunc(s.mentions, func(m mention) bool {
+	return slices.ContainsFunc(s.found.mentions, func(m mention) bool {
 		return m.at.Has(i) && m.isLate && (m.sim >= literalSim || len(m.known) > 0)
 	})
 }
@@ -118,7 +118,7 @@ const (
 // placeHasPair reports whether a street of a place that the question names has one term right before another.
 func (s *searcher) placeHasPair(before, behind uint32) bool {
 	holders := s.v.StreetsWith(behind)
-	for _, p := range s.places[:min(len(s.places), fewPlaces)] {
+	for _, p := range s.found.places[:min(len(s.found.places), fewPlaces)] {
 		if !p.hasTypedCode && (p.name == vintage.None || !p.isLate || p.sim < literalSim) {
 			continue
 		}
@@ -163,26 +163,26 @@ func areLinks(words string) bool {
 }
 
 // countHolders is how many streets and places hold a word. It is 0 for what is not exactly one word.
-func (s *searcher) countHolders(word string) (n int) {
+func countHolders(v *vintage.Vintage, word string) (n int) {
 	terms := text.Terms(word)
 	if len(terms) == 0 || len(terms) > 1 && !terms[1].Part {
 		return 0
 	}
-	id, ok := s.v.FindTerm(terms[0].Text)
+	id, ok := v.FindTerm(terms[0].Text)
 	if !ok {
 		return 0
 	}
 	if text.ClassOf(terms[0].Text) == text.StopWord {
 		return math.MaxInt // links have no postings
 	}
-	return s.v.StreetsWith(id).Len() + s.v.PlacesWith(id).Len()
+	return v.StreetsWith(id).Len() + v.PlacesWith(id).Len()
 }
 
 // joinWords joins term i and the next one to a word that the base has. It is empty where the base has none, and for two
 // links, which no name joins but by mistake.
 func (s *searcher) joinWords(i int) string {
 	word := s.q.Terms[i].Typed + s.q.Terms[i+1].Typed
-	if len(word) < 4 || s.q.IsStopWord(i) && s.q.IsStopWord(i+1) || s.countHolders(word) == 0 {
+	if len(word) < 4 || s.q.IsStopWord(i) && s.q.IsStopWord(i+1) || countHolders(s.v, word) == 0 {
 		return ""
 	}
 	return word
@@ -190,16 +190,16 @@ func (s *searcher) joinWords(i int) string {
 
 // mixedRun is the end of a run of attached digits and letters that begins at term i. It is i itself where there is
 // no such run, or where the run is a house number with its letter.
-func (s *searcher) mixedRun(i int) int {
+func mixedRun(q *parse.Question, i int) int {
 	to := i + 1
-	for to < len(s.q.Terms) && s.q.Terms[to].Glued && !s.q.Terms[to-1].Elided {
+	for to < len(q.Terms) && q.Terms[to].Glued && !q.Terms[to-1].Elided {
 		to++
 	}
-	digits := s.q.Digits() & parse.Span(i, to)
-	if s.isNumberWithID(i, to) {
+	digits := q.Digits() & parse.Span(i, to)
+	if isNumberWithID(q, i, to) {
 		return i
 	}
-	if to == i+1 || digits == 0 || digits == parse.Span(i, to) || parse.Span(i, to)&^s.q.Words() != 0 || s.q.Terms[i].Digits && to == i+2 {
+	if to == i+1 || digits == 0 || digits == parse.Span(i, to) || parse.Span(i, to)&^q.Words() != 0 || q.Terms[i].Digits && to == i+2 {
 		return i
 	}
 	return to
@@ -210,7 +210,7 @@ func (s *searcher) mixedRun(i int) int {
 func (s *searcher) hasMixedWord() bool {
 	left := s.unusedWords()
 	for i := range s.q.Terms {
-		if left.Has(i) && s.list.top() < sureScore && s.mixedRun(i) > i {
+		if left.Has(i) && s.list.top() < sureScore && mixedRun(s.q, i) > i {
 			return true
 		}
 	}
@@ -225,10 +225,10 @@ func (s *searcher) hasJoinedWord() bool {
 		return false
 	}
 	for i := range s.q.Terms {
-		if !c.unread.Has(i) || !s.isWord(i) {
+		if !c.unread.Has(i) || !isWord(s.q, i) {
 			continue
 		}
-		if i > 0 && s.isWord(i-1) && s.joinWords(i-1) != "" || i+1 < len(s.q.Terms) && s.isWord(i+1) && s.joinWords(i) != "" {
+		if i > 0 && isWord(s.q, i-1) && s.joinWords(i-1) != "" || i+1 < len(s.q.Terms) && isWord(s.q, i+1) && s.joinWords(i) != "" {
 			return true
 		}
 	}
@@ -236,8 +236,8 @@ func (s *searcher) hasJoinedWord() bool {
 }
 
 // isNumberWithID says whether terms are a house number with the name of a building attached: 12C7.
-func (s *searcher) isNumberWithID(from, to int) bool {
-	return to == from+3 && s.q.Terms[from].Digits && len(s.q.Terms[from+1].Typed) == 1 && s.q.Terms[from+2].Digits
+func isNumberWithID(q *parse.Question, from, to int) bool {
+	return to == from+3 && q.Terms[from].Digits && len(q.Terms[from+1].Typed) == 1 && q.Terms[from+2].Digits
 }
 
 // readMixedRun reads a run of digits and letters as a word of the base, and as a number. Either is empty where the
@@ -248,7 +248,7 @@ func (s *searcher) readMixedRun(from, to int) (word, number string) {
 		letters.WriteString(strings.Map(letterFor, t.Typed+t.Tail))
 		digits.WriteString(strings.Map(digitFor, t.Typed+t.Tail))
 	}
-	if s.countHolders(letters.String()) > 0 {
+	if countHolders(s.v, letters.String()) > 0 {
 		word = letters.String()
 	}
 	if !s.q.Terms[from].Digits && parse.Number(digits.String()) > 0 && digits.Len() <= 5 {

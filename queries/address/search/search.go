@@ -115,27 +115,37 @@ type budget struct {
 	isCut bool // some of what fits was not looked at
 }
 
+// query is one reading of a question with the vintage that it is asked of: what every stage reads. None changes it but for the
+// budget, and the lexicon, to which looser readings of the words are added.
+type query struct {
+	index    *Index
+	v        *vintage.Vintage
+	table    *commune.Table
+	q        *parse.Question
+	scope    Scope
+	lexicon  *lexicon
+	budget   *budget
+	postcode typedPostcode
+	division division
+}
+
+// newQuery reads what the words of a question say by themselves.
+func newQuery(x *Index, q *parse.Question, scope Scope, steps int) *query {
+	b := &budget{left: steps, total: steps, isCut: q.IsCut}
+	return &query{index: x, v: x.v, table: x.table, q: q, scope: scope, lexicon: newLexicon(x.v, q, x.v, b), budget: b,
+		postcode: readPostcode(x.v, x.table, q), division: readDivision(x.table, q)}
+}
+
 // searcher is the search for one reading of a question.
 type searcher struct {
-	x              *Index
-	v              *vintage.Vintage
-	q              *parse.Question
-	scope          Scope
-	lexicon        *lexicon
-	budget         *budget
-	retriever      retriever
-	postcode       uint32   // the typed one, where the vintage or the table has it
-	city           Area     // the arrondissements of the city of which it is a postcode; nil: of none
-	nearPostcodes  []uint32 // without it, the postcodes one digit away that the vintage has
-	nearCommunes   Area     // their communes
-	prefixCommunes Area     // the communes of the postcodes that unfinished digits may become
-	places         []place  // that the words may mean, the likeliest first
-	division       division
-	mentions       []mention
-	list           shortlist
-	isCompleted    bool // an unfinished line has answers that hold all its words
-	visits         int  // of streets that may still hold them, in the time of a street that is passed by
-	scratch        []hit
+	*query
+	communes    recognizer
+	found       recognition
+	retriever   retriever
+	list        shortlist
+	isCompleted bool // an unfinished line has answers that hold all its words
+	visits      int  // of streets that may still hold them, in the time of a street that is passed by
+	scratch     []hit
 }
 
 // retriever is where the candidates of a question come from.
@@ -212,10 +222,8 @@ func (x *Index) searchCounted(ctx context.Context, q *parse.Question, scope Scop
 
 // searchOne searches for the question as it is written.
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
-	s := &searcher{x: x, v: x.v, q: q, scope: scope, budget: &budget{left: steps, total: steps, isCut: q.IsCut}, retriever: ownIndex{x.v}}
-	s.lexicon = newLexicon(x.v, q, s.retriever, s.budget)
-	s.readPostcode()
-	s.readDivision()
+	c := newQuery(x, q, scope, steps)
+	s := &searcher{query: c, communes: recognizer{c}, retriever: ownIndex{x.v}}
 	result := &Result{run: s}
 	if x.source == nil {
 		if s.isCompleted = q.Completing && s.complete(); !s.isCompleted {
@@ -257,11 +265,11 @@ func (s *searcher) dropDoubleCorrections() {
 // same score, so that neither is taken as certain. A street that was typed letter for letter, with its kind, stays first.
 func (s *searcher) preferNumbered() {
 	first := s.list.first()
-	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || s.q.Distinctive(first.used) == 0 || first.isCertain && s.opensWithType(first) {
+	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || s.q.Distinctive(first.used) == 0 || first.isCertain && opensWithType(s.q, first) {
 		return
 	}
 	for i := range s.list.best {
-		if c := &s.list.best[i]; s.isNumberedTwin(c, first) {
+		if c := &s.list.best[i]; isNumberedTwin(s.q, c, first) {
 			found := *c
 			found.Score, found.Bonus = first.Score, first.Bonus
 			s.list.best = slices.Insert(slices.Delete(s.list.best, i, i+1), 0, found)
@@ -271,11 +279,11 @@ func (s *searcher) preferNumbered() {
 }
 
 // isNumberedTwin says whether a candidate bears the typed number on a street that differs from another in its kind alone.
-func (s *searcher) isNumberedTwin(c, of *Candidate) bool {
+func isNumberedTwin(q *parse.Question, c, of *Candidate) bool {
 	if c.Type != HouseNumber || c.Commune != of.Commune || c.lacksRep || c.IsAmbiguous || c.fuzzy != of.fuzzy {
 		return false
 	}
-	return c.isWhollyTyped && of.isWhollyTyped && s.q.Distinctive(c.used) == s.q.Distinctive(of.used) && c.hasUntypedNumber == of.hasUntypedNumber
+	return c.isWhollyTyped && of.isWhollyTyped && q.Distinctive(c.used) == q.Distinctive(of.used) && c.hasUntypedNumber == of.hasUntypedNumber
 }
 
 // search reads the words more and more loosely: as typed, as prefixes, as misspelt. It stops at the first reading
@@ -342,7 +350,7 @@ func (s *searcher) unusedWords() parse.Mask {
 
 // isParsable says whether the line holds anything that an address may consist of.
 func (s *searcher) isParsable() bool {
-	if s.q.Postcode.Code != 0 || s.scope.Cited != nil || s.q.HasStreetType(s.q.All) || len(s.mentions) > 0 {
+	if s.q.Postcode.Code != 0 || s.scope.Cited != nil || s.q.HasStreetType(s.q.All) || len(s.found.mentions) > 0 {
 		return true
 	}
 	for i := range s.q.Terms {
@@ -354,11 +362,11 @@ func (s *searcher) isParsable() bool {
 }
 
 // wantsType says whether answers of a type are let through.
-func (s *searcher) wantsType(t Type) bool {
-	if len(s.scope.Types) == 0 {
+func (x *query) wantsType(t Type) bool {
+	if len(x.scope.Types) == 0 {
 		return true
 	}
-	for _, wanted := range s.scope.Types {
+	for _, wanted := range x.scope.Types {
 		if wanted == t {
 			return true
 		}

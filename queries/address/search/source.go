@@ -39,7 +39,7 @@ func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 	n, k := &namedEntities{v: s.v}, newAsker(s)
 	isSearched := false
 	for asks := range k.rounds() {
-		found, err := s.x.source.Find(ctx, asks)
+		found, err := s.index.source.Find(ctx, asks)
 		if err == nil && len(found) != len(asks) {
 			err = fmt.Errorf("%d answers to %d asks", len(found), len(asks))
 		}
@@ -151,19 +151,17 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 
 // collect judges them in the communes that the words name or that are expected, then wherever they lie.
 func (n *namedEntities) collect(s *searcher) {
-	var named []place
-	named, s.mentions = s.recognize()
-	s.places = slices.Clone(named)
-	for _, p := range s.orderPlaces(append(n.expected(s), n.among(named)...)) {
+	s.found = s.communes.recognize()
+	for _, p := range s.communes.orderPlaces(append(n.expected(s), n.among(slices.Clone(s.found.places))...)) {
 		words := s.streetWords(p)
-		if p.at&s.unfinishedWord() == 0 || p.sim >= literalSim || s.q.Distinctive(words) != 0 {
+		if p.at&unfinishedWord(s.q) == 0 || p.sim >= literalSim || s.q.Distinctive(words) != 0 {
 			n.judge(s, p)
 		}
 		s.judgeCommune(p)
 	}
 	if s.mayLieElsewhere() {
 		for _, c := range n.communes {
-			if p := s.unnamedPlace(c, false); p.at != 0 {
+			if p := s.communes.unnamedPlace(c, false); p.at != 0 {
 				n.judge(s, p)
 			}
 			n.judge(s, place{commune: c, name: vintage.None})
@@ -188,7 +186,7 @@ func (n *namedEntities) among(places []place) []place {
 // expected are their communes where nothing need name them.
 func (n *namedEntities) expected(s *searcher) (all []place) {
 	for _, c := range n.communes {
-		if p := s.unnamedPlace(c, s.hasPostcode(c) || s.isCode(c)); p.hasTypedCode || s.isExpected(c) {
+		if p := s.communes.unnamedPlace(c, s.postcode.isOf(c) || s.postcode.isCode(c)); p.hasTypedCode || s.isExpected(c) {
 			all = append(all, p)
 		}
 	}
@@ -197,7 +195,7 @@ func (n *namedEntities) expected(s *searcher) (all []place) {
 
 // isExpected says whether answers may lie in a commune that nothing typed names.
 func (s *searcher) isExpected(commune uint32) bool {
-	for _, a := range [...]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.nearCommunes} {
+	for _, a := range [...]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.postcode.nearCommunes} {
 		if a != nil && a.Has(commune) {
 			return true
 		}

@@ -27,9 +27,9 @@ func (r *Result) TypedPlace(c *Candidate) PlaceStatus {
 	if s.q.Distinctive(words&s.q.PlaceOnly&^s.q.Phrases) != 0 {
 		found = PlaceUnknown
 	}
-	for _, m := range s.bindingMentions(words) {
+	for _, m := range s.found.bindingMentions(words) {
 		switch {
-		case s.isCovered(m):
+		case s.found.isCovered(m):
 			return PlaceKnown
 		case len(m.known) > 0:
 			found = PlaceNotCovered
@@ -41,15 +41,15 @@ func (r *Result) TypedPlace(c *Candidate) PlaceStatus {
 // IsNamedWithin reports whether the words name one of some communes where a commune stands.
 func (r *Result) IsNamedWithin(communes []uint32) bool {
 	s := r.run
-	return slices.ContainsFunc(s.bindingMentions(s.q.Words()), func(m mention) bool {
-		return slices.ContainsFunc(communes, func(c uint32) bool { return s.isNamed(c, m) })
+	return slices.ContainsFunc(s.found.bindingMentions(s.q.Words()), func(m mention) bool {
+		return slices.ContainsFunc(communes, func(c uint32) bool { return s.found.isNamed(c, m) })
 	})
 }
 
 // bindingMentions are the mentions among some words that bind an address, without those that are part of a longer one.
-func (s *searcher) bindingMentions(words parse.Mask) (all []mention) {
-	for _, m := range s.mentions {
-		if m.at&^words == 0 && s.isBinding(m) {
+func (r recognition) bindingMentions(words parse.Mask) (all []mention) {
+	for _, m := range r.mentions {
+		if m.at&^words == 0 && r.isBinding(m) {
 			all = append(all, m)
 		}
 	}
@@ -63,16 +63,16 @@ func (s *searcher) bindingMentions(words parse.Mask) (all []mention) {
 const namedSim = 90
 
 // isCovered reports whether the vintage has rows of a commune that a mention names, of one that it is part of, or of a part of it.
-func (s *searcher) isCovered(m mention) bool {
-	if m.ownSim >= namedSim || m.ownSim > 0 && len(m.known) == 0 && m.at&s.q.PlaceOnly != 0 {
+func (r recognition) isCovered(m mention) bool {
+	if m.ownSim >= namedSim || m.ownSim > 0 && len(m.known) == 0 && m.at&r.q.PlaceOnly != 0 {
 		return true
 	}
 	hasRows := func(code string) bool {
-		_, ok := s.v.CommuneOf(code)
+		_, ok := r.v.CommuneOf(code)
 		return ok
 	}
 	return slices.ContainsFunc(m.known, func(c *commune.Commune) bool {
 		isPart := func(of *commune.Commune) bool { return hasRows(of.Code) }
-		return hasRows(c.Code) || hasRows(c.Parent) || slices.ContainsFunc(s.x.table.Children(c.Code), isPart)
+		return hasRows(c.Code) || hasRows(c.Parent) || slices.ContainsFunc(r.table.Children(c.Code), isPart)
 	})
 }
