@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -51,6 +52,22 @@ const AvoidFactor = 50
 
 // Point is a position in degrees (WGS 84).
 type Point struct{ Lon, Lat float64 }
+
+// FixedPoint is a position in whole FixedUnit parts of a degree, as OpenStreetMap has it.
+type FixedPoint struct{ Lon, Lat int32 }
+
+// FixedUnit is how many units of a FixedPoint are a degree.
+const FixedUnit = 1e7
+
+// Fixed is the position in whole units.
+func (p Point) Fixed() FixedPoint {
+	return FixedPoint{Lon: int32(math.Round(p.Lon * FixedUnit)), Lat: int32(math.Round(p.Lat * FixedUnit))}
+}
+
+// Point is the position in degrees.
+func (p FixedPoint) Point() Point {
+	return Point{Lon: float64(p.Lon) / FixedUnit, Lat: float64(p.Lat) / FixedUnit}
+}
 
 // Profile is how to travel: it selects the weights of roads.
 type Profile struct {

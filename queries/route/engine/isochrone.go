@@ -43,60 +43,79 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	defer m.reached.Put(roads)
 	roads.begin(unit, q.Limits)
 	widest := 0.0
-	for _, limit := range q.Limits {
+	for _, limit := range roads.limits {
 		widest = max(widest, limit)
 	}
-	err = m.searcher.Reach(ctx, q.Profile, places, uint32(math.Round(beyondLimits*widest*unit)), q.Arrival, roads.add)
+	err = m.searcher.Reach(ctx, q.Profile, places, uint32(math.Round(beyondLimits*widest)), q.Arrival, roads.add)
 	if err != nil {
 		return a, err
 	}
-	a.Areas, err = isochrone.Areas(roads.all, q.Limits, func(done time.Duration) error { return worker.Yield(ctx, done) })
+	a.Areas, err = roads.drawer.Areas(roads.all, roads.limits, func(done time.Duration) error { return worker.Yield(ctx, done) })
 	return a, err
 }
 
 // reachedRoads collects the geometry of reached edges, with what it costs to reach their ends. Most segments are reached in both
 // directions: one that lies whole within a limit is not collected again for a direction that is reached no sooner. Its memory is
-// used again: the roads of a city are tens of megabytes.
+// used again: the roads of a city are some megabytes.
 type reachedRoads struct {
 	mode     *modeEngine
-	unit     float64 // of a cost, in a second or a metre
-	limits   []float64
-	points   []route.Point
+	limits   []float64 // in the units of the graph, as all costs
+	points   []route.FixedPoint
 	all      []isochrone.Road
 	drawn    []uint8  // of each segment one more than the number of the limit that it lies whole within; 0: it does not yet
 	segments []uint32 // that are drawn
+	drawer   isochrone.Drawer
 }
 
-// begin forgets the roads of the last call.
+// begin forgets the roads of the last call. unit is how many units of the graph the limits count as one.
 func (r *reachedRoads) begin(unit float64, limits []float64) {
 	for _, s := range r.segments {
 		r.drawn[s] = 0
 	}
-	r.unit, r.limits, r.points, r.all, r.segments = unit, limits, r.points[:0], r.all[:0], r.segments[:0]
+	r.limits, r.points, r.all, r.segments = r.limits[:0], r.points[:0], r.all[:0], r.segments[:0]
+	for _, limit := range limits {
+		r.limits = append(r.limits, limit*unit)
+	}
 }
 
 // add appends an edge. start and end are the costs at its tail and its head: on the edge of the centre one of them is negative, and
-// what lies behind the centre is cut off.
+// what lies behind the centre is cut off. Roads are collected along their geometry, whichever way the edge goes.
 func (r *reachedRoads) add(edge uint32, start, end int64) {
-	road := isochrone.Road{FromCost: float64(start) / r.unit, ToCost: float64(end) / r.unit}
 	s := r.mode.graph.Segment[edge]
+	road := isochrone.Road{FromCost: float64(start), ToCost: float64(end)}
+	if s&1 == backward {
+		road.FromCost, road.ToCost = road.ToCost, road.FromCost
+	}
 	first, last := r.limitOf(min(road.FromCost, road.ToCost)), r.limitOf(max(road.FromCost, road.ToCost))
 	if drawn := r.drawn[s>>1]; drawn != 0 && drawn-1 <= first {
 		return
 	}
 	begin := len(r.points)
-	r.points = r.mode.layer.AppendGeometry(r.points, s>>1, s&1 == 1)
+	r.points = r.mode.layer.AppendFixed(r.points, s>>1)
 	road.Points = r.points[begin:len(r.points):len(r.points)]
-	switch zero := float64(start) / float64(start-end); { // how far along the edge the centre lies
-	case start < 0:
-		road.Points, road.FromCost = cutLine(road.Points, zero, 1), 0
-	case end < 0:
-		road.Points, road.ToCost = cutLine(road.Points, 0, zero), 0
+	switch zero := road.FromCost / (road.FromCost - road.ToCost); { // how far along the road the centre lies
+	case road.FromCost < 0:
+		road.Points, road.FromCost = cutFixed(road.Points, zero, 1), 0
+	case road.ToCost < 0:
+		road.Points, road.ToCost = cutFixed(road.Points, 0, zero), 0
 	case first == last:
 		r.drawn[s>>1] = last + 1
 		r.segments = append(r.segments, s>>1)
 	}
 	r.all = append(r.all, road)
+}
+
+// cutFixed is cutLine for fixed points.
+func cutFixed(points []route.FixedPoint, from, to float64) []route.FixedPoint {
+	var line []route.Point
+	for _, p := range points {
+		line = append(line, p.Point())
+	}
+	var cut []route.FixedPoint
+	for _, p := range cutLine(line, from, to) {
+		cut = append(cut, p.Fixed())
+	}
+	return cut
 }
 
 // limitOf is the number of the first limit that a cost is within; of a cost beyond all that of limits.

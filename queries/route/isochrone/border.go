@@ -2,6 +2,7 @@ package isochrone
 
 import (
 	"math/bits"
+	"slices"
 
 	"lieudit/queries/route"
 )
@@ -31,47 +32,58 @@ type borders struct {
 	*grid
 	inside    []*plane
 	roads     *plane
+	left      *plane      // crossings on edges that lead east, of one limit, that no ring holds yet
 	crossings []crossings // of each node
 	ringAt    []int32     // of each node the ring that crosses the edge east of it; of one limit at a time
+	shares    [MaxLimits]int32
+	vertices  []vertex // of all rings
+	turned    []vertex
 }
 
 // crossings are the limits the borders of which cross the edges of a node: bit k for limit k on the edge that leads east, bit
 // MaxLimits + k on that which leads north.
 type crossings uint16
 
-func newBorders(g *grid, inside []*plane, roads *plane) *borders {
+// begin forgets the borders before. left is an empty plane.
+func (b *borders) begin(g *grid, inside []*plane, roads, left *plane) {
 	nodes := g.perLine * g.rows
-	return &borders{grid: g, inside: inside, roads: roads, crossings: make([]crossings, nodes), ringAt: make([]int32, nodes)}
+	b.grid, b.inside, b.roads, b.left, b.vertices = g, inside, roads, left, b.vertices[:0]
+	b.crossings, b.ringAt = slices.Grow(b.crossings[:0], nodes)[:nodes], slices.Grow(b.ringAt[:0], nodes)[:nodes]
+	clear(b.crossings)
+	clear(b.ringAt)
+	for k := range b.shares {
+		b.shares[k] = int32(unit/2 + limitStep*k - limitStep*(len(inside)-1)/2)
+	}
 }
 
-// findCrossings fills the crossings of a limit. It returns those on edges that lead east.
-func (b *borders) findCrossings(k int) *plane {
-	p, east := b.inside[k], newPlane(b.perLine, b.rows)
+// findCrossings fills the crossings of a limit.
+func (b *borders) findCrossings(k int) {
+	p := b.inside[k]
 	for i := range len(p.words) - p.perRow {
 		w := p.words[i]
-		east.words[i] = w ^ (w>>1 | p.words[i+1]<<63)
-		for e := east.words[i]; e != 0; e &= e - 1 {
-			b.crossings[i<<6+bits.TrailingZeros64(e)] |= 1 << k
+		east := w ^ (w>>1 | p.words[i+1]<<63)
+		b.left.words[i] = east
+		for ; east != 0; east &= east - 1 {
+			b.crossings[i<<6+bits.TrailingZeros64(east)] |= 1 << k
 		}
 		for n := w ^ p.words[i+p.perRow]; n != 0; n &= n - 1 {
 			b.crossings[i<<6+bits.TrailingZeros64(n)] |= 1 << MaxLimits << k
 		}
 	}
-	return east
 }
 
 // traceRings returns the rings of a limit. Holes that are to be left out have no vertices.
 func (b *borders) traceRings(k int) []ring {
 	var rings []ring
-	left := b.findCrossings(k) // crossings that no ring holds yet
-	for i := range left.words {
-		for left.words[i] != 0 {
-			r := b.traceRing(k, i<<6+bits.TrailingZeros64(left.words[i]), int32(len(rings)), left)
+	b.findCrossings(k)
+	for i := range b.left.words {
+		for b.left.words[i] != 0 {
+			r := b.traceRing(k, i<<6+bits.TrailingZeros64(b.left.words[i]), int32(len(rings)))
 			if r.area < 0 && b.isGap(k, &r, int32(len(rings))) {
 				for _, v := range r.vertices {
 					b.dropVertex(k, v)
 				}
-				r.vertices = nil
+				b.vertices, r.vertices = b.vertices[:len(b.vertices)-len(r.vertices)], nil
 			}
 			rings = append(rings, r)
 		}
@@ -80,67 +92,85 @@ func (b *borders) traceRings(k int) []ring {
 	return rings
 }
 
+// The directions from a node to its neighbours, counter-clockwise.
+const (
+	east = iota
+	north
+	west
+	south
+)
+
 // traceRing follows the border that crosses the edge east of a node: it keeps nodes inside on the left and those outside on the
 // right. Where inside nodes meet at a corner only, it keeps them apart.
-func (b *borders) traceRing(k, node int, number int32, left *plane) ring {
-	inside := b.inside[k]
-	l, r := node, node+1
-	if inside.has(r) {
-		l, r = r, l
+func (b *borders) traceRing(k, node int, number int32) ring {
+	inside, first, result := b.inside[k], len(b.vertices), ring{holder: int(number)}
+	steps := [4]int{1, b.perLine, -1, -b.perLine}
+	in, outward := node, east // the node inside, and where its neighbour outside is
+	if !inside.has(node) {
+		in, outward = node+1, west
 	}
-	result := ring{holder: int(number)}
-	for {
-		v := b.vertexAt(k, l, r)
-		if len(result.vertices) > 0 && v.edge == result.vertices[0].edge {
+	for at := newCorner(in, b.perLine); ; {
+		v := at.vertex(in, outward, b.perLine, b.shares[k])
+		if len(b.vertices) > first && v.edge == b.vertices[first].edge {
 			break
 		}
-		result.vertices = append(result.vertices, v)
+		b.vertices = append(b.vertices, v)
 		if v.edge&1 == 0 {
-			left.unset(int(v.edge >> 1))
+			b.left.unset(int(v.edge >> 1))
 			b.ringAt[v.edge>>1] = number
 		}
-		ahead := b.ahead(l - r)
+		ahead := (outward + 1) % 4
 		switch {
-		case !inside.has(l + ahead):
-			r = l + ahead
-		case inside.has(r + ahead):
-			l = r + ahead
+		case !inside.has(in + steps[ahead]):
+			outward = ahead
+		case inside.has(in + steps[outward] + steps[ahead]):
+			in += steps[outward] + steps[ahead]
+			at.step(outward)
+			at.step(ahead)
+			outward = (outward + 3) % 4
 		default:
-			l, r = l+ahead, r+ahead
+			in += steps[ahead]
+			at.step(ahead)
 		}
 	}
+	result.vertices = b.vertices[first:len(b.vertices):len(b.vertices)]
 	result.area = doubleArea(result.vertices)
 	return result
 }
 
-// ahead is the step between nodes that leads on when the one on the left is toLeft from the one on the right.
-func (b *borders) ahead(toLeft int) int {
-	switch toLeft {
-	case b.perLine:
-		return 1
-	case -1:
-		return b.perLine
-	case -b.perLine:
-		return -1
-	}
-	return -b.perLine
+// corner is a node in the coordinates of vertices.
+type corner struct{ x, y int32 }
+
+func newCorner(node, perLine int) corner {
+	return corner{int32(node%perLine) * unit, int32(node/perLine) * unit}
 }
 
-// vertexAt is where the border of a limit crosses from a node inside to its neighbour outside: about the middle.
-func (b *borders) vertexAt(k, in, out int) vertex {
-	share := int32(unit/2 + limitStep*k - limitStep*(len(b.inside)-1)/2)
-	v := vertex{x: int32(in%b.perLine) * unit, y: int32(in/b.perLine) * unit}
-	switch out - in {
-	case 1:
-		v.x, v.edge = v.x+share, int32(in<<1)
-	case -1:
-		v.x, v.edge = v.x-share, int32(out<<1)
-	case b.perLine:
-		v.y, v.edge = v.y+share, int32(in<<1|1)
+// step moves the corner to a neighbour.
+func (c *corner) step(direction int) {
+	switch direction {
+	case east:
+		c.x += unit
+	case north:
+		c.y += unit
+	case west:
+		c.x -= unit
 	default:
-		v.y, v.edge = v.y-share, int32(out<<1|1)
+		c.y -= unit
 	}
-	return v
+}
+
+// vertex is where a border crosses from a node inside, at the corner, to its neighbour outside: at a share of the way.
+func (c corner) vertex(node, outward, perLine int, share int32) vertex {
+	switch outward {
+	case east:
+		return vertex{c.x + share, c.y, int32(node << 1)}
+	case north:
+		return vertex{c.x, c.y + share, int32(node<<1 | 1)}
+	case west:
+		return vertex{c.x - share, c.y, int32((node - 1) << 1)}
+	default:
+		return vertex{c.x, c.y - share, int32((node-perLine)<<1 | 1)}
+	}
 }
 
 // doubleArea is twice the area of a ring, positive when it goes counter-clockwise.

@@ -8,10 +8,10 @@ import (
 )
 
 // draw returns a plane for each limit: the nodes inside its area. roads are the corners of all squares with a road, of any cost.
-func (g *grid) draw(all []Road, limits []float64, yield Yield) (inside []*plane, roads *plane, err error) {
+func (d *Drawer) draw(g *grid, all []Road, limits []float64, yield Yield) (inside []*plane, roads *plane, err error) {
 	squares := make([]*plane, len(limits)+1) // the last: roads beyond the limits
 	for k := range squares {
-		squares[k] = newPlane(g.perLine, g.rows)
+		squares[k] = d.newPlane(g)
 	}
 	const roadsToYield = 4096
 	for i := range all {
@@ -29,8 +29,9 @@ func (g *grid) draw(all []Road, limits []float64, yield Yield) (inside []*plane,
 		p.growToCorners()
 	}
 	inside, roads = squares[:len(limits)], squares[len(limits)]
+	grown := d.newPlane(g)
 	for _, p := range inside {
-		p.closeGaps(max(1, int(gapSize/g.side/2)), roads)
+		p.closeGaps(max(1, int(gapSize/g.side/2)), roads, grown)
 		if err := yield(time.Duration(len(p.words)*64) * nodeWork); err != nil {
 			return nil, nil, err
 		}
@@ -39,31 +40,68 @@ func (g *grid) draw(all []Road, limits []float64, yield Yield) (inside []*plane,
 }
 
 // drawRoad marks the squares that a road leads through. Nearly all roads lie whole between two limits: of them the costs along the road
-// do not matter.
+// do not matter, and most of their pieces lie in one square or in two neighbours.
 func (g *grid) drawRoad(r *Road, limits []float64, squares []*plane) {
 	k := 0
 	for k < len(limits) && r.cheapest() > limits[k] {
 		k++
 	}
-	if k < len(limits) && r.dearest() > limits[k] {
+	if g.isRound || k < len(limits) && r.dearest() > limits[k] {
 		r.eachPiece(func(l *line) { g.drawLine(l, limits, squares) })
 		return
 	}
-	x0, y0 := g.project(r.Points[0])
-	for i := 1; i < len(r.Points); i++ {
-		x1, y1 := g.project(r.Points[i])
-		if lon := r.Points[i].Lon - r.Points[i-1].Lon; lon != wrap(lon) || math.Abs(x1-x0) > 180*g.perLon {
-			g.drawPart(squares[k], x0, y0, x0+wrap(lon)*g.perLon, y1)
-		} else {
-			g.drawPart(squares[k], x0, y0, x1, y1)
+	p, from := squares[k], g.scale.place(r.Points[0])
+	g.mark(p, from.column(), from.row())
+	for _, point := range r.Points[1:] {
+		to := g.scale.place(point)
+		switch abs(to.column()-from.column()) + abs(to.row()-from.row()) {
+		case 0:
+		case 1:
+			g.mark(p, to.column(), to.row())
+		default:
+			g.drawSteps(p, from, to)
 		}
-		x0, y0 = x1, y1
+		from = to
 	}
 }
 
 // project returns a point in squares from the origin.
 func (g *grid) project(p route.Point) (x, y float64) {
 	return (g.unwrap(p.Lon) - g.originLon) * g.perLon, (p.Lat - g.originLat) * g.perLat
+}
+
+// place is a position in the grid, in 1 << placeBits parts of a square from the origin. So the arithmetic on it is exact.
+type place struct{ x, y int }
+
+const placeBits = 16
+
+func (p place) column() int { return p.x >> placeBits }
+func (p place) row() int    { return p.y >> placeBits }
+
+// newPlace is the place of a point that is given in squares from the origin.
+func newPlace(x, y float64) place {
+	return place{int(math.Floor(x * (1 << placeBits))), int(math.Floor(y * (1 << placeBits)))}
+}
+
+// scale turns fixed points into places.
+type scale struct {
+	lon, lat       int // position of the origin
+	perLon, perLat int // 1 << scaleBits parts of the unit of places to a unit of fixed points
+}
+
+// scaleBits leave room for a product with any difference of two positions, and for a precision of 1e-8.
+const scaleBits = 24
+
+func newScale(g *grid) scale {
+	const parts = (1 << (placeBits + scaleBits)) / float64(route.FixedUnit)
+	return scale{
+		lon: int(math.Round(g.originLon * route.FixedUnit)), lat: int(math.Round(g.originLat * route.FixedUnit)),
+		perLon: int(math.Round(g.perLon * parts)), perLat: int(math.Round(g.perLat * parts)),
+	}
+}
+
+func (s *scale) place(p route.FixedPoint) place {
+	return place{(int(p.Lon) - s.lon) * s.perLon >> scaleBits, (int(p.Lat) - s.lat) * s.perLat >> scaleBits}
 }
 
 // drawLine marks the squares that a line leads through: each part of it in the plane of the first limit that it is within.
@@ -98,41 +136,45 @@ func (g *grid) drawLine(l *line, limits []float64, squares []*plane) {
 
 // drawPart marks the squares between two points, given in squares from the origin.
 func (g *grid) drawPart(p *plane, x0, y0, x1, y1 float64) {
-	if int(x0) == int(x1) && int(y0) == int(y1) {
-		g.mark(p, int(x0), int(y0))
-		return
-	}
-	if !g.holds(x0, y0) || !g.holds(x1, y1) {
+	from, to := newPlace(x0, y0), newPlace(x1, y1)
+	g.mark(p, from.column(), from.row())
+	g.drawSteps(p, from, to)
+}
+
+// drawSteps marks the squares from one place to another, but perhaps not the first. A straight line comes to the next column after
+// nextX, and to the next row after nextY, in parts of the line that are multiplied by both differences of its ends.
+func (g *grid) drawSteps(p *plane, from, to place) {
+	if !g.holds(from) || !g.holds(to) {
 		var ok bool
-		if x0, y0, x1, y1, ok = g.clip(x0, y0, x1, y1); !ok {
+		if from, to, ok = g.clip(from, to); !ok {
 			return
 		}
+		g.mark(p, from.column(), from.row())
 	}
-	x, y := int(x0), int(y0)
-	steps := abs(int(x1)-x) + abs(int(y1)-y)
-	stepX, nextX, everyX := pace(x0, x1)
-	stepY, nextY, everyY := pace(y0, y1)
-	g.mark(p, x, y)
+	x, y := from.column(), from.row()
+	steps := abs(to.column()-x) + abs(to.row()-y)
+	width, height := abs(to.x-from.x), abs(to.y-from.y)
+	stepX, nextX := firstStep(from.x, to.x)
+	stepY, nextY := firstStep(from.y, to.y)
+	nextX, nextY = nextX*height, nextY*width
 	for range steps {
 		if nextX < nextY {
-			x, nextX = x+stepX, nextX+everyX
+			x, nextX = x+stepX, nextX+height<<placeBits
 		} else {
-			y, nextY = y+stepY, nextY+everyY
+			y, nextY = y+stepY, nextY+width<<placeBits
 		}
 		g.mark(p, x, y)
 	}
+	g.mark(p, to.column(), to.row())
 }
 
-// pace returns in which direction a coordinate goes, after which share of the way it enters the next square, and after which
-// share each further one.
-func pace(from, to float64) (step int, next, every float64) {
-	switch d := to - from; {
-	case d > 0:
-		return 1, (math.Floor(from) + 1 - from) / d, 1 / d
-	case d < 0:
-		return -1, (math.Floor(from) - from) / d, -1 / d
+// firstStep returns in which direction a coordinate goes, and how far it is to the next square.
+func firstStep(from, to int) (step, distance int) {
+	begin := from >> placeBits << placeBits
+	if to < from {
+		return -1, from - begin
 	}
-	return 0, math.Inf(1), math.Inf(1)
+	return 1, begin + 1<<placeBits - from
 }
 
 func abs(i int) int { return max(i, -i) }
@@ -144,28 +186,31 @@ func (g *grid) mark(p *plane, x, y int) {
 	}
 }
 
-// holds returns whether a point, given in squares from the origin, lies in the grid.
-func (g *grid) holds(x, y float64) bool {
-	return x >= 1 && y >= 1 && x <= float64(g.columns-2) && y <= float64(g.rows-2)
+// holds reports whether a place lies in the grid.
+func (g *grid) holds(p place) bool {
+	const one = 1 << placeBits
+	return p.x >= one && p.y >= one && p.x <= (g.columns-2)*one && p.y <= (g.rows-2)*one
 }
 
 // clip cuts a line down to the grid.
-func (g *grid) clip(x0, y0, x1, y1 float64) (a, b, c, d float64, ok bool) {
-	from, to := 0.0, 1.0
+func (g *grid) clip(a, b place) (from, to place, ok bool) {
+	const one = 1 << placeBits
+	x0, y0, x1, y1 := float64(a.x)/one, float64(a.y)/one, float64(b.x)/one, float64(b.y)/one
+	first, last := 0.0, 1.0
 	for _, side := range [4][2]float64{
 		{x0 - x1, x0 - 1}, {x1 - x0, float64(g.columns) - 2 - x0}, {y0 - y1, y0 - 1}, {y1 - y0, float64(g.rows) - 2 - y0},
 	} {
 		switch toward, room := side[0], side[1]; {
 		case toward == 0 && room < 0:
-			return 0, 0, 0, 0, false
+			return from, to, false
 		case toward < 0:
-			from = max(from, room/toward)
+			first = max(first, room/toward)
 		case toward > 0:
-			to = min(to, room/toward)
+			last = min(last, room/toward)
 		}
 	}
-	if !(from <= to) {
-		return 0, 0, 0, 0, false
+	if !(first <= last) {
+		return from, to, false
 	}
-	return x0 + from*(x1-x0), y0 + from*(y1-y0), x0 + to*(x1-x0), y0 + to*(y1-y0), true
+	return newPlace(x0+first*(x1-x0), y0+first*(y1-y0)), newPlace(x0+last*(x1-x0), y0+last*(y1-y0)), true
 }

@@ -4,6 +4,9 @@
 //	[]Road ── draw ──► plane (a bit for each node of a grid and limit) ── closeGaps ──► plane ── traceRings ──► rings
 //	       ── simplify ──► rings ── polygons ──► route.Area
 //
+// A city has some hundred thousand points of roads, and most of the work is to draw them. So roads come in the whole numbers of the
+// map, and those that lie whole within a limit, nearly all, are drawn in whole numbers, too.
+//
 // A square of the grid through which a reached road leads has its four corners, which are nodes, inside; so has a narrow gap
 // between reached roads, as far as no road leads there that is not reached. The border runs between the nodes inside and those
 // outside, at a slightly different place for each limit, so that borders never touch. Making it simpler moves it across no
@@ -19,7 +22,7 @@ import (
 
 // Road is a line through two points at least. What it costs to get to a point of it changes evenly along its length.
 type Road struct {
-	Points           []route.Point
+	Points           []route.FixedPoint
 	FromCost, ToCost float64
 }
 
@@ -30,9 +33,9 @@ func (r *Road) dearest() float64  { return max(r.FromCost, r.ToCost) }
 // eachPiece calls visit with the straight pieces of a road, from its first point to its last. A road is short enough for one scale of
 // longitudes.
 func (r *Road) eachPiece(visit func(*line)) {
-	scale, whole := math.Cos(r.Points[0].Lat*math.Pi/180), 0.0
+	scale, whole := math.Cos(r.Points[0].Point().Lat*math.Pi/180), 0.0
 	for i := 1; i < len(r.Points); i++ {
-		whole += lengthBetween(r.Points[i-1], r.Points[i], scale)
+		whole += lengthBetween(r.Points[i-1].Point(), r.Points[i].Point(), scale)
 	}
 	perLength := 0.0
 	if whole > 0 {
@@ -40,7 +43,7 @@ func (r *Road) eachPiece(visit func(*line)) {
 	}
 	piece := line{ToCost: r.FromCost}
 	for i := 1; i < len(r.Points); i++ {
-		piece.From, piece.To, piece.FromCost = r.Points[i-1], r.Points[i], piece.ToCost
+		piece.From, piece.To, piece.FromCost = r.Points[i-1].Point(), r.Points[i].Point(), piece.ToCost
 		piece.ToCost += perLength * lengthBetween(piece.From, piece.To, scale)
 		if i == len(r.Points)-1 {
 			piece.ToCost = r.ToCost // also that of a road without length
@@ -94,18 +97,36 @@ const (
 // Yield is told how much work was done, about every half millisecond, so that the caller can give way to others. Its error ends the work.
 type Yield func(done time.Duration) error
 
+// Drawer draws areas. It uses its memory again in the next call: a city takes some megabytes. The zero value is ready. One goroutine uses
+// it at a time.
+type Drawer struct {
+	planes  []*plane
+	used    int // planes in use
+	borders borders
+}
+
+// newPlane returns an empty plane for a grid.
+func (d *Drawer) newPlane(g *grid) *plane {
+	if d.used == len(d.planes) {
+		d.planes = append(d.planes, &plane{})
+	}
+	p := d.planes[d.used]
+	d.used++
+	p.clear(g.perLine, g.rows)
+	return p
+}
+
 // Areas returns for each limit, which ascend, the area around the parts of roads that cost no more. Every such part lies inside. A
 // point on a road that costs more lies outside if it is more than about two squares (of at least
 // cellSize metres, and a thousandth of the widest area) from each such part, so roads that lead beyond the limits are worth giving. An area is empty if no road is reached within its limit. Holes that are small, or without roads and not large, are
-// left out. Longitudes continue beyond 180 degrees if an area crosses the antimeridian. Positions are finite numbers. The error is
-// that of yield.
-func Areas(roads []Road, limits []float64, yield Yield) ([]route.Area, error) {
+// left out. Longitudes continue beyond 180 degrees if an area crosses the antimeridian. The error is that of yield.
+func (d *Drawer) Areas(roads []Road, limits []float64, yield Yield) ([]route.Area, error) {
 	if len(limits) > MaxLimits {
-		first, err := Areas(roads, limits[:MaxLimits], yield)
+		first, err := d.Areas(roads, limits[:MaxLimits], yield)
 		if err != nil {
 			return nil, err
 		}
-		rest, err := Areas(roads, limits[MaxLimits:], yield)
+		rest, err := d.Areas(roads, limits[MaxLimits:], yield)
 		return append(first, rest...), err
 	}
 	areas := make([]route.Area, len(limits))
@@ -116,11 +137,13 @@ func Areas(roads []Road, limits []float64, yield Yield) ([]route.Area, error) {
 	if err := yield(time.Duration(len(roads)) * measureWork); err != nil {
 		return nil, err
 	}
-	inside, known, err := g.draw(roads, limits, yield)
+	d.used = 0
+	inside, known, err := d.draw(g, roads, limits, yield)
 	if err != nil {
 		return nil, err
 	}
-	all, err := newBorders(g, inside, known).traceAll(yield)
+	d.borders.begin(g, inside, known, d.newPlane(g))
+	all, err := d.borders.traceAll(yield)
 	if err != nil {
 		return nil, err
 	}
@@ -172,51 +195,92 @@ type grid struct {
 	middleLon              float64 // longitudes are taken within 180 degrees of it
 	columns, rows, perLine int     // nodes; nodes from the beginning of one row to that of the next
 	side                   float64
+
+	isRound bool // longitudes differ by more than 180 degrees, so that the shorter way between two may lead across the antimeridian
+	scale   scale
 }
 
-// gridMargin is the number of squares around the lines.
-const gridMargin = 5
+// gridMargin is the number of squares around the lines. The outermost points lie amid squares: at the side of one the last digit would
+// decide in which they are.
+const gridMargin = 5.5
 
 // newGrid returns a grid over the reached parts of roads; false when there is none.
 func newGrid(roads []Road, limits []float64) (*grid, bool) {
 	if len(limits) == 0 || len(roads) == 0 {
 		return nil, false
 	}
-	g := &grid{middleLon: roads[0].Points[0].Lon}
-	west, south, east, north := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
-	hold := func(p route.Point) {
-		lon := g.unwrap(p.Lon)
-		west, east, south, north = min(west, lon), max(east, lon), min(south, p.Lat), max(north, p.Lat)
-	}
-	last := limits[len(limits)-1]
+	g := &grid{middleLon: roads[0].Points[0].Point().Lon, isRound: areRound(roads)}
+	b, last := emptyBox(), limits[len(limits)-1]
 	for i := range roads {
 		switch r := &roads[i]; {
 		case r.cheapest() > last:
-		case r.dearest() <= last:
-			for _, p := range r.Points {
-				hold(p)
-			}
-		default:
+		case r.dearest() > last:
 			r.eachPiece(func(l *line) {
 				if from, to, ok := l.within(last); ok {
-					hold(l.at(from))
-					hold(l.at(to))
+					b.hold(g, l.at(from))
+					b.hold(g, l.at(to))
 				}
 			})
+		case g.isRound:
+			for _, p := range r.Points {
+				b.hold(g, p.Point())
+			}
+		default:
+			b.holdAll(r.Points)
 		}
 	}
-	if !(west <= east && south <= north) {
+	if b.west > b.east {
 		return nil, false
 	}
+	g.cover(b)
+	return g, true
+}
+
+// cover lays the squares over a box.
+func (g *grid) cover(b box) {
+	west, south, east, north := b.west/route.FixedUnit, b.south/route.FixedUnit, b.east/route.FixedUnit, b.north/route.FixedUnit
 	scale := max(0.01, math.Cos((south+north)/2*math.Pi/180))
 	width, height := (east-west)*scale*metresPerDegree, (north-south)*metresPerDegree
 	g.side = max(cellSize, max(width, height)/maxCells)
 	g.perLat = metresPerDegree / g.side
 	g.perLon = g.perLat * scale
 	g.originLon, g.originLat = west-gridMargin/g.perLon, south-gridMargin/g.perLat
-	g.columns, g.rows = int(width/g.side)+2*gridMargin+2, int(height/g.side)+2*gridMargin+2
+	g.columns, g.rows = int(width/g.side+2*gridMargin)+2, int(height/g.side+2*gridMargin)+2
 	g.perLine = (g.columns + 63) / 64 * 64
-	return g, true
+	g.scale = newScale(g)
+}
+
+// areRound reports whether longitudes of roads differ by more than 180 degrees.
+func areRound(roads []Road) bool {
+	west, east := int32(math.MaxInt32), int32(math.MinInt32)
+	for i := range roads {
+		for _, p := range roads[i].Points {
+			west, east = min(west, p.Lon), max(east, p.Lon)
+		}
+	}
+	return float64(east)-float64(west) > 180*route.FixedUnit
+}
+
+// box is the box around positions, in the units of fixed points.
+type box struct{ west, south, east, north float64 }
+
+func emptyBox() box { return box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)} }
+
+// hold makes the box hold a position.
+func (b *box) hold(g *grid, p route.Point) {
+	lon, lat := g.unwrap(p.Lon)*route.FixedUnit, p.Lat*route.FixedUnit
+	b.west, b.east, b.south, b.north = min(b.west, lon), max(b.east, lon), min(b.south, lat), max(b.north, lat)
+}
+
+// holdAll makes the box hold positions, the longitudes of which need not be unwrapped.
+func (b *box) holdAll(points []route.FixedPoint) {
+	west, south := points[0].Lon, points[0].Lat
+	east, north := west, south
+	for _, p := range points[1:] {
+		west, east, south, north = min(west, p.Lon), max(east, p.Lon), min(south, p.Lat), max(north, p.Lat)
+	}
+	b.west, b.east = min(b.west, float64(west)), max(b.east, float64(east))
+	b.south, b.north = min(b.south, float64(south)), max(b.north, float64(north))
 }
 
 // unwrap turns a longitude into the same within 180 degrees of the middle.

@@ -372,7 +372,7 @@ func TestNothingReachedMakesEmptyAreas(t *testing.T) {
 // areasOf are the areas of lines.
 func areasOf(t testing.TB, lines []line, limits []float64) []route.Area {
 	t.Helper()
-	areas, err := Areas(roadsOf(lines), limits, goOn)
+	areas, err := new(Drawer).Areas(roadsOf(lines), limits, goOn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +383,7 @@ func areasOf(t testing.TB, lines []line, limits []float64) []route.Area {
 func roadsOf(lines []line) []Road {
 	roads := make([]Road, len(lines))
 	for i, l := range lines {
-		roads[i] = Road{[]route.Point{l.From, l.To}, l.FromCost, l.ToCost}
+		roads[i] = Road{[]route.FixedPoint{l.From.Fixed(), l.To.Fixed()}, l.FromCost, l.ToCost}
 	}
 	return roads
 }
@@ -392,25 +392,26 @@ func TestARoadIsDrawnAsItsPiecesAre(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 5))
 	limits := []float64{100, 200, 300}
+	var d Drawer
 	for range 50 {
 		var roads, pieces []Road
 		for range 30 {
 			x, y, from := r.Float64()*3_000, r.Float64()*3_000, r.Float64()*320
 			road := Road{FromCost: from, ToCost: from + r.Float64()*60 - 30}
 			for range 2 + r.IntN(5) {
-				road.Points = append(road.Points, metres(x, y))
+				road.Points = append(road.Points, metres(x, y).Fixed())
 				x, y = x+r.NormFloat64()*40, y+r.NormFloat64()*40
 			}
 			roads = append(roads, road)
 			road.eachPiece(func(l *line) {
-				pieces = append(pieces, Road{[]route.Point{l.From, l.To}, l.FromCost, l.ToCost})
+				pieces = append(pieces, Road{[]route.FixedPoint{l.From.Fixed(), l.To.Fixed()}, l.FromCost, l.ToCost})
 			})
 			if last := pieces[len(pieces)-1]; last.ToCost != road.ToCost {
 				t.Errorf("a road ends at %v, its last piece at %v", road.ToCost, last.ToCost)
 			}
 		}
-		whole, err1 := Areas(roads, limits, goOn)
-		apart, err2 := Areas(pieces, limits, goOn)
+		whole, err1 := d.Areas(roads, limits, goOn)
+		apart, err2 := d.Areas(pieces, limits, goOn)
 		if diff := cmp.Diff(apart, whole); diff != "" || err1 != nil || err2 != nil {
 			t.Fatalf("%v, %v: %s", err1, err2, diff)
 		}
@@ -424,10 +425,13 @@ func BenchmarkAreas(b *testing.B) {
 		block   float64
 		last    float64
 	}{{"10 minutes", 60, 150, 900}, {"30 minutes", 180, 200, 3_600}, {"60 minutes", 255, 300, 15_300 / 2}} {
-		lines := city(1, c.streets, c.block, 0.2, c.last)
-		b.Run(fmt.Sprint(c.name, " ", len(lines), " lines"), func(b *testing.B) {
+		roads := roadsOf(city(1, c.streets, c.block, 0.2, c.last))
+		b.Run(fmt.Sprint(c.name, " ", len(roads), " roads"), func(b *testing.B) {
+			var d Drawer
 			for b.Loop() {
-				areasOf(b, lines, []float64{c.last / 2, c.last})
+				if _, err := d.Areas(roads, []float64{c.last / 2, c.last}, goOn); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}
@@ -461,7 +465,7 @@ func TestLargeAreasGiveWay(t *testing.T) {
 	t.Parallel()
 	roads := roadsOf(city(1, 180, 200, 0.2, 3_600))
 	checkYields(t, 20, 20*time.Millisecond, func(yield Yield) error {
-		_, err := Areas(roads, []float64{900, 1_800, 2_700, 3_600}, yield)
+		_, err := new(Drawer).Areas(roads, []float64{900, 1_800, 2_700, 3_600}, yield)
 		return err
 	})
 }

@@ -9,8 +9,11 @@ type plane struct {
 	perRow int // words
 }
 
-func newPlane(columns, rows int) *plane {
-	return &plane{words: make([]uint64, columns/64*rows), perRow: columns / 64}
+// clear makes an empty plane, in the memory that it has.
+func (p *plane) clear(columns, rows int) {
+	p.perRow = columns / 64
+	p.words = slices.Grow(p.words[:0], p.perRow*rows)[:p.perRow*rows]
+	clear(p.words)
 }
 
 func (p *plane) set(node int)      { p.words[node>>6] |= 1 << (node & 63) }
@@ -37,9 +40,9 @@ func (p *plane) growToCorners() {
 }
 
 // closeGaps sets the nodes of gaps at most twice as wide as reach, but for those of roads: it grows by reach nodes in all
-// directions, and shrinks by as many.
-func (p *plane) closeGaps(reach int, roads *plane) {
-	grown := &plane{words: slices.Clone(p.words), perRow: p.perRow}
+// directions, and shrinks by as many. This is done in the plane grown.
+func (p *plane) closeGaps(reach int, roads, grown *plane) {
+	copy(grown.words, p.words)
 	for range reach {
 		grown.grow()
 	}

@@ -24,8 +24,10 @@ func (b *borders) simplify(k int, r *ring) {
 		}
 		kept = append(kept, v)
 	}
-	turned := append(kept[len(kept)/2:len(kept):len(kept)], kept[:len(kept)/2]...) // another vertex comes first next time
-	r.vertices = turned
+	half := len(kept) / 2 // another vertex comes first next time
+	b.turned = append(append(b.turned[:0], kept[half:]...), kept[:half]...)
+	r.vertices = kept
+	copy(r.vertices, b.turned)
 }
 
 // isFree returns whether the triangle of three vertices, its border included, holds nothing but them.
@@ -42,7 +44,7 @@ func (b *borders) isFree(p, v, n vertex) bool {
 	for y := south / unit; y <= north/unit; y++ {
 		for x := west / unit; x <= east/unit; x++ {
 			node := int(y)*b.perLine + int(x)
-			if t.holds(x*unit, y*unit) || b.crossings[node] != 0 && b.holdsVertex(&t, node) {
+			if t.holds(x*unit, y*unit) || b.crossings[node] != 0 && b.holdsVertex(&t, corner{x * unit, y * unit}, node) {
 				return false
 			}
 		}
@@ -50,27 +52,27 @@ func (b *borders) isFree(p, v, n vertex) bool {
 	return true
 }
 
-// holdsVertex returns whether a triangle holds a vertex of any limit that lies on the edge east or north of a node.
-func (b *borders) holdsVertex(t *triangle, node int) bool {
+// holdsVertex reports whether a triangle holds a vertex of any limit that lies on the edge east or north of a node, given its corner.
+func (b *borders) holdsVertex(t *triangle, at corner, node int) bool {
 	for rest := b.crossings[node]; rest != 0; rest &= rest - 1 {
-		k, neighbour := bits.TrailingZeros16(uint16(rest)), node+1
-		if k >= MaxLimits {
-			k, neighbour = k-MaxLimits, node+b.perLine
+		k := bits.TrailingZeros16(uint16(rest))
+		share := b.shares[k%MaxLimits]
+		if !b.inside[k%MaxLimits].has(node) {
+			share = unit - share
 		}
-		if v := b.between(k, node, neighbour); v != t.a && v != t.b && v != t.c && t.holds(v.x, v.y) {
+		x, y := at.x+share, at.y
+		if k >= MaxLimits {
+			x, y = at.x, at.y+share
+		}
+		if !t.a.isAt(x, y) && !t.b.isAt(x, y) && !t.c.isAt(x, y) && t.holds(x, y) {
 			return true
 		}
 	}
 	return false
 }
 
-// between is the vertex between two neighbours, one of which is inside.
-func (b *borders) between(k, u, w int) vertex {
-	if b.inside[k].has(u) {
-		return b.vertexAt(k, u, w)
-	}
-	return b.vertexAt(k, w, u)
-}
+// isAt reports whether a vertex is at a position. No two vertices of any borders are.
+func (v *vertex) isAt(x, y int32) bool { return v.x == x && v.y == y }
 
 // isBetween returns whether of three vertices on a line the second lies between the others.
 func isBetween(p, v, n vertex) bool {

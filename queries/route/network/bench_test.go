@@ -56,6 +56,32 @@ func BenchmarkNear(b *testing.B) {
 	}
 }
 
+// BenchmarkGeometry reads the points of all segments.
+func BenchmarkGeometry(b *testing.B) {
+	n, _ := buildOpen(b, benchmarkMap(b), Options{})
+	l := n.Layer(route.Car)
+	b.Run("degrees", func(b *testing.B) {
+		var points []route.Point
+		for b.Loop() {
+			points = points[:0]
+			for s := range uint32(l.Segments()) {
+				points = l.AppendGeometry(points, s, false)
+			}
+		}
+		b.ReportMetric(float64(len(points)), "points")
+	})
+	b.Run("fixed", func(b *testing.B) {
+		var points []route.FixedPoint
+		for b.Loop() {
+			points = points[:0]
+			for s := range uint32(l.Segments()) {
+				points = l.AppendFixed(points, s)
+			}
+		}
+		b.ReportMetric(float64(len(points)), "points")
+	})
+}
+
 // BenchmarkOpen opens a network.
 func BenchmarkOpen(b *testing.B) {
 	path, _ := buildFile(b, benchmarkMap(b), Options{})

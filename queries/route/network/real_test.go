@@ -2,6 +2,7 @@ package network
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -107,6 +108,55 @@ func TestTheColumnsOfAGraphFitTogether(t *testing.T) {
 				}
 			}
 			checkEdge(t, l, edge, points)
+		}
+	}
+}
+
+func TestFixedPointsAreThoseOfTheGeometry(t *testing.T) {
+	t.Parallel()
+	n, _ := buildOpen(t, osmtest.Path(t, "monaco"), Options{})
+	for _, m := range modes() {
+		l := n.Layer(m)
+		for segment := range uint32(l.Segments()) {
+			var got []route.Point
+			for _, p := range l.AppendFixed(nil, segment) {
+				got = append(got, p.Point())
+			}
+			want := l.AppendGeometry(nil, segment, false)
+			if got = slices.Compact(got); len(got) == 1 { // a segment without length
+				got = append(got, got[0])
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s: segment %d is %v, want %v", m, segment, got, want)
+			}
+		}
+	}
+}
+
+func TestDifferencesOfAnySizeAreDecoded(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(41, 3))
+	for range 200 {
+		lon, lat := int32(r.Uint32()), int32(r.Uint32())
+		data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(lon)), uint32(lat))
+		want := []route.FixedPoint{{Lon: lon, Lat: lat}}
+		for range r.IntN(20) {
+			next := route.FixedPoint{Lon: int32(r.Uint32()) >> r.IntN(32), Lat: int32(r.Uint32()) >> r.IntN(32)}
+			if r.IntN(2) == 0 { // nearly all of a real map have two bytes
+				next = route.FixedPoint{Lon: 64 + r.Int32N(8192-64), Lat: -64 - r.Int32N(8192-64)}
+			}
+			data = binary.AppendVarint(binary.AppendVarint(data, int64(next.Lon)), int64(next.Lat))
+			next.Lon, next.Lat = next.Lon+want[len(want)-1].Lon, next.Lat+want[len(want)-1].Lat
+			want = append(want, next)
+		}
+		s := shape{geometry: data, geometryFirst: []uint32{0, uint32(len(data))}}
+		var got []route.FixedPoint
+		d := s.firstPoint(0)
+		for isPoint := true; isPoint; isPoint = d.next() {
+			got = append(got, route.FixedPoint{Lon: d.lon, Lat: d.lat})
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
 		}
 	}
 }
