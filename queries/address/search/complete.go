@@ -27,7 +27,7 @@ const (
 // complete shortlists what holds every typed word of an unfinished line. It reports whether the best of it needs no rival that holds
 // fewer.
 func (s *searcher) complete() bool {
-	s.visits = maxVisits * skipsAVisit
+	s.holders = wholeFinder{s.query, maxVisits * skipsAVisit}
 	s.found = s.communes.recognize()
 	for _, p := range s.found.places {
 		if p.name != vintage.None || p.hasTypedCode {
@@ -86,6 +86,12 @@ func (a Area) within(b Area) Area {
 	return slices.DeleteFunc(slices.Clone(a), func(commune uint32) bool { return !b.Has(commune) })
 }
 
+// wholeFinder finds the streets that hold every typed word.
+type wholeFinder struct {
+	*query
+	visits int // of streets that may still hold them, in the time of a street that is passed by
+}
+
 // heldWords are the words that the name of a street must hold, where some other words name its place.
 type heldWords struct {
 	at     parse.Mask // the words that name the place
@@ -96,21 +102,21 @@ type heldWords struct {
 }
 
 // heldWords are those of the words beside some that name a place.
-func (s *searcher) heldWords(at parse.Mask) heldWords {
-	words := s.streetWords(place{at: at})
-	h := heldWords{at: at, digits: words & s.q.Digits() &^ s.q.Postcode.PrefixAt}
-	if s.q.Postcode.IsOpen {
-		h.digits |= words & s.q.Postcode.PrefixAt
+func (f *wholeFinder) heldWords(at parse.Mask) heldWords {
+	words := f.streetWords(place{at: at})
+	h := heldWords{at: at, digits: words & f.q.Digits() &^ f.q.Postcode.PrefixAt}
+	if f.q.Postcode.IsOpen {
+		h.digits |= words & f.q.Postcode.PrefixAt
 	}
-	ofName := h.digits & s.q.NameNumbers()
+	ofName := h.digits & f.q.NameNumbers()
 	h.digits &^= ofName
-	h.need = words&^s.q.Digits() | ofName
-	for i := range s.q.Terms {
-		if s.q.IsStopWord(i) && i != s.q.Unfinished {
+	h.need = words&^f.q.Digits() | ofName
+	for i := range f.q.Terms {
+		if f.q.IsStopWord(i) && i != f.q.Unfinished {
 			h.need &^= parse.Bit(i)
 		}
 	}
-	if n := s.q.HouseNumber(0, at); n.Count == 1 && s.q.AreOneNumber(h.digits) && !s.q.Postcode.IsOpen {
+	if n := f.q.HouseNumber(0, at); n.Count == 1 && f.q.AreOneNumber(h.digits) && !f.q.Postcode.IsOpen {
 		h.number = n.Choices[0].Number
 	}
 	return h
@@ -118,14 +124,14 @@ func (s *searcher) heldWords(at parse.Mask) heldWords {
 
 // completeIn judges a place that words name, and what holds the other words there.
 func (s *searcher) completeIn(p place) {
-	h := s.heldWords(p.at)
+	h := s.holders.heldWords(p.at)
 	from, to := s.v.CommuneStreets(p.commune)
 	switch {
 	case isBegun(s.q, p): // what it holds is found by completeBegunPlaces
 	case isNumberAlone(s.q, h):
 		s.judgeNumbers(p, from, to)
 	case h.need != 0:
-		for _, street := range s.holders(h, Area{p.commune}) {
+		for _, street := range s.holders.findHolders(h, Area{p.commune}) {
 			s.judge(p, street)
 		}
 	}
@@ -134,7 +140,7 @@ func (s *searcher) completeIn(p place) {
 
 // completeArea judges what holds all words in the names of the streets of an area.
 func (s *searcher) completeArea(area Area) {
-	h := s.heldWords(0)
+	h := s.holders.heldWords(0)
 	if isNumberAlone(s.q, h) {
 		for from, to := range area.ranges(s.v) {
 			s.judgeNumbers(place{name: vintage.None}, from, min(to, from+maxPassedBy))
@@ -143,7 +149,7 @@ func (s *searcher) completeArea(area Area) {
 			return
 		}
 	}
-	for _, street := range s.holders(h, area) {
+	for _, street := range s.holders.findHolders(h, area) {
 		s.judge(place{commune: s.v.StreetCommune(street), name: vintage.None}, street)
 	}
 }
@@ -156,7 +162,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 		return
 	}
 	for from := last; from > 0 && mayName(s.q, from); from-- {
-		h := s.heldWords(parse.Span(from, last+1))
+		h := s.holders.heldWords(parse.Span(from, last+1))
 		if h.need == 0 || s.q.IsStopWord(from) && from < last {
 			continue
 		}
@@ -172,7 +178,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 		}
 	}
 	if text.BeginsStopWord(s.q.Terms[last].Typed) { // the article of a commune: Le Born
-		h := s.heldWords(parse.Bit(last))
+		h := s.holders.heldWords(parse.Bit(last))
 		if h.whole = true; h.need != 0 && !s.hasBegun(fewBegun) {
 			s.completeBegun(h, area)
 		}
@@ -181,7 +187,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 
 // completeBegun judges what holds words in the communes of an area whose names begin with the others.
 func (s *searcher) completeBegun(h heldWords, area Area) {
-	for _, street := range s.holders(h, area) {
+	for _, street := range s.holders.findHolders(h, area) {
 		if p, ok := s.communes.begunPlace(s.v.StreetCommune(street), h.at); ok {
 			s.judge(p, street)
 		}
@@ -245,22 +251,22 @@ func communesOf(g vintage.Gazetteer, v *vintage.Vintage) Area {
 	return NewArea(all)
 }
 
-// holders are the first streets of an area that hold the words and have the typed number, in their order, which is that of
+// findHolders are the first streets of an area that hold the words and have the typed number, in their order, which is that of
 // importance: those that begin as typed before others. Where none has the number, they are some that lack it.
-func (s *searcher) holders(h heldWords, area Area) []uint32 {
+func (f *wholeFinder) findHolders(h heldWords, area Area) []uint32 {
 	var begun, found, lacking []uint32
-	left := min(maxVisited*skipsAVisit, s.visits)
-	s.visits -= left
-	s.eachOfRarest(h, area, func(street uint32) bool {
-		if left--; len(lacking) == fewLacking && s.lacksNumber(street, h.number, &left) {
+	left := min(maxVisited*skipsAVisit, f.visits)
+	f.visits -= left
+	f.eachOfRarest(h, area, func(street uint32) bool {
+		if left--; len(lacking) == fewLacking && f.lacksNumber(street, h.number, &left) {
 			return left > 0
 		}
 		left -= skipsAVisit - 1
-		s.budget.left--
-		if held, ok := s.nameHolds(street, h); ok {
-			hasNumber := s.hasTypedNumber(street, held, h.at)
+		f.budget.left--
+		if held, ok := f.nameHolds(street, h); ok {
+			hasNumber := f.hasTypedNumber(street, held, h.at)
 			switch {
-			case hasNumber && s.beginsAsTyped(street, h.at):
+			case hasNumber && f.beginsAsTyped(street, h.at):
 				if !slices.Contains(begun, street) {
 					begun = append(begun, street)
 				}
@@ -270,9 +276,9 @@ func (s *searcher) holders(h heldWords, area Area) []uint32 {
 				lacking = append(lacking, street)
 			}
 		}
-		return len(begun) < enoughBegun && left > 0 && s.budget.left > 0
+		return len(begun) < enoughBegun && left > 0 && f.budget.left > 0
 	})
-	s.visits += max(left, 0)
+	f.visits += max(left, 0)
 	if found = append(begun, found...); len(found) == 0 {
 		return lacking
 	}
@@ -280,31 +286,31 @@ func (s *searcher) holders(h heldWords, area Area) []uint32 {
 }
 
 // lacksNumber reports whether a street does not have a number, if that is not 0. A search for it takes some of the visits that are left.
-func (s *searcher) lacksNumber(street, number uint32, left *int) bool {
+func (f *wholeFinder) lacksNumber(street, number uint32, left *int) bool {
 	if number == 0 {
 		return false
 	}
-	if s.v.HighestNumber(street) < number {
+	if f.v.HighestNumber(street) < number {
 		return true
 	}
 	*left -= 2
-	return !s.v.HasNumber(street, number)
+	return !f.v.HasNumber(street, number)
 }
 
 // beginsAsTyped reports whether the name of a street begins with the words that do not name its place, in their order and with their
 // links. If what was typed goes on with the place, they are the whole name.
-func (s *searcher) beginsAsTyped(street uint32, placeAt parse.Mask) bool {
-	name := s.v.NameTerms(s.v.StreetName(street))
-	words := s.q.Words() &^ placeAt &^ s.q.Complement &^ s.q.Reps
+func (x *query) beginsAsTyped(street uint32, placeAt parse.Mask) bool {
+	name := x.v.NameTerms(x.v.StreetName(street))
+	words := x.q.Words() &^ placeAt &^ x.q.Complement &^ x.q.Reps
 	k, isWhole := 0, true
-	for i := range s.q.Terms {
+	for i := range x.q.Terms {
 		switch {
-		case !words.Has(i), k == 0 && s.q.Terms[i].Digits:
-		case k < name.Len() && (i == s.q.Unfinished && s.lexicon.sim(i, name.At(k)) > 0 || s.lexicon.sim(i, name.At(k)) >= literalSim):
+		case !words.Has(i), k == 0 && x.q.Terms[i].Digits:
+		case k < name.Len() && (i == x.q.Unfinished && x.lexicon.sim(i, name.At(k)) > 0 || x.lexicon.sim(i, name.At(k)) >= literalSim):
 			k++
-			isWhole = i != s.q.Unfinished
-		case s.q.Terms[i].Digits:
-		case k == name.Len() && s.q.IsStopWord(i): // of the name of the commune
+			isWhole = i != x.q.Unfinished
+		case x.q.Terms[i].Digits:
+		case k == name.Len() && x.q.IsStopWord(i): // of the name of the commune
 		default:
 			return false
 		}
@@ -314,29 +320,29 @@ func (s *searcher) beginsAsTyped(street uint32, placeAt parse.Mask) bool {
 
 // nameHolds says which words the name of a street holds, and whether these are all that it must hold. Each term of the name stands for
 // one word, the unfinished one last.
-func (s *searcher) nameHolds(street uint32, h heldWords) (held parse.Mask, ok bool) {
-	name := s.v.NameTerms(s.v.StreetName(street))
+func (f *wholeFinder) nameHolds(street uint32, h heldWords) (held parse.Mask, ok bool) {
+	name := f.v.NameTerms(f.v.StreetName(street))
 	left, isWhole := h.need|h.digits, true
 	for j := range name.Len() {
-		i := s.heldBy(name.At(j), left)
+		i := f.heldBy(name.At(j), left)
 		if i < 0 {
-			isWhole = isWhole && (!h.whole || s.lexicon.weightOfTerm(name.At(j)) == linkWeight)
+			isWhole = isWhole && (!h.whole || f.lexicon.weightOfTerm(name.At(j)) == linkWeight)
 			continue
 		}
 		left &^= parse.Bit(i)
 	}
 	held = (h.need | h.digits) &^ left
-	return held, left&h.need == 0 && s.q.AreOneNumber(left&h.digits) && (isWhole || !h.whole)
+	return held, left&h.need == 0 && f.q.AreOneNumber(left&h.digits) && (isWhole || !h.whole)
 }
 
 // heldBy is the word that a term of a name stands for, or -1. A finished word comes before the unfinished one.
-func (s *searcher) heldBy(term uint32, words parse.Mask) int {
-	for i := range s.q.Terms {
-		if words.Has(i) && i != s.q.Unfinished && s.lexicon.sim(i, term) > 0 {
+func (f *wholeFinder) heldBy(term uint32, words parse.Mask) int {
+	for i := range f.q.Terms {
+		if words.Has(i) && i != f.q.Unfinished && f.lexicon.sim(i, term) > 0 {
 			return i
 		}
 	}
-	if i := s.q.Unfinished; i >= 0 && words.Has(i) && s.lexicon.sim(i, term) > 0 {
+	if i := f.q.Unfinished; i >= 0 && words.Has(i) && f.lexicon.sim(i, term) > 0 {
 		return i
 	}
 	return -1
@@ -344,20 +350,20 @@ func (s *searcher) heldBy(term uint32, words parse.Mask) int {
 
 // hasTypedNumber reports whether a street whose name holds some words has the house number among the others. One has it where none was
 // typed.
-func (s *searcher) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool {
-	taken := held | placeAt | s.q.Postcode.PrefixAt
-	if s.q.Postcode.IsOpen {
+func (f *wholeFinder) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool {
+	taken := held | placeAt | f.q.Postcode.PrefixAt
+	if f.q.Postcode.IsOpen {
 		taken = held | placeAt
 	}
-	n := s.q.HouseNumber(held, taken)
+	n := f.q.HouseNumber(held, taken)
 	if !n.IsTyped() {
 		return true
 	}
-	of := s.v.Street(street)
+	of := f.v.Street(street)
 	for k := range n.Count {
-		from, to := s.rowsWithNumber(of, n.Choices[k].Number)
+		from, to := f.rowsWithNumber(of, n.Choices[k].Number)
 		for row := from; row < to; row++ {
-			if rep := n.Choices[k].Rep; rep == "" || sameRep(rep, string(s.v.Rep(row))) {
+			if rep := n.Choices[k].Rep; rep == "" || sameRep(rep, string(f.v.Rep(row))) {
 				return true
 			}
 		}
@@ -367,26 +373,26 @@ func (s *searcher) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool 
 
 // eachOfRarest calls yield with the streets of an area that hold the rarest of the words that must be held, in their order, until it
 // answers false. Where that is the unfinished one alone, the links right before it count as well.
-func (s *searcher) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
+func (f *wholeFinder) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
 	words := h.need
-	if words == unfinishedWord(s.q) && words != 0 {
-		for i := s.q.Unfinished - 1; i >= 0 && s.q.IsStopWord(i) && !h.at.Has(i) && !isBehindNumber(s.q, i); i-- {
+	if words == unfinishedWord(f.q) && words != 0 {
+		for i := f.q.Unfinished - 1; i >= 0 && f.q.IsStopWord(i) && !h.at.Has(i) && !isBehindNumber(f.q, i); i-- {
 			words |= parse.Bit(i)
 		}
 	}
 	pivot, least := -1, 0
-	for i := range s.q.Terms {
-		n := s.countStreets(i)
-		isVague := i == s.q.Unfinished && n > maxVisited
+	for i := range f.q.Terms {
+		n := f.countStreets(i)
+		isVague := i == f.q.Unfinished && n > maxVisited
 		if words.Has(i) && n > 0 && !isVague && (pivot < 0 || n < least) {
 			pivot, least = i, n
 		}
 	}
 	switch {
 	case pivot >= 0:
-		s.eachOf(s.streetsOf(pivot), area, yield)
-	case words&^unfinishedWord(s.q) == 0 && (words == 0 || s.countStreets(s.q.Unfinished) > 0): // else the vintage lacks a word
-		s.eachBegun(words != 0, area, yield)
+		f.eachOf(f.streetsOf(pivot), area, yield)
+	case words&^unfinishedWord(f.q) == 0 && (words == 0 || f.countStreets(f.q.Unfinished) > 0): // else the vintage lacks a word
+		f.eachBegun(words != 0, area, yield)
 	}
 }
 
@@ -395,15 +401,15 @@ func isBehindNumber(q *parse.Question, i int) bool { return i > 0 && q.Terms[i-1
 
 // eachBegun calls yield with all streets of an area, or with the first ones if there are many. If one kind of street is most of what
 // the unfinished word begins, half of them are of that kind.
-func (s *searcher) eachBegun(hasWord bool, area Area, yield func(street uint32) bool) {
+func (f *wholeFinder) eachBegun(hasWord bool, area Area, yield func(street uint32) bool) {
 	streets := 0
-	for from, to := range area.ranges(s.v) {
+	for from, to := range area.ranges(f.v) {
 		streets += int(to - from)
 	}
-	if kind, ok := s.begunKind(); hasWord && ok && streets > maxVisited {
+	if kind, ok := f.begunKind(); hasWord && ok && streets > maxVisited {
 		left := maxVisited * skipsAVisit / 2
 		isDone := false
-		s.eachOf([]vintage.Column{s.v.StreetsWith(kind)}, area, func(street uint32) bool {
+		f.eachOf([]vintage.Column{f.v.StreetsWith(kind)}, area, func(street uint32) bool {
 			left--
 			isDone = !yield(street)
 			return !isDone && left > 0
@@ -412,27 +418,27 @@ func (s *searcher) eachBegun(hasWord bool, area Area, yield func(street uint32) 
 			return
 		}
 	}
-	s.eachIn(area, yield)
+	f.eachIn(area, yield)
 }
 
 // begunKind is the kind of street that the unfinished word begins and that most of the streets with such a term have. It is false where
 // there is none.
-func (s *searcher) begunKind() (term uint32, ok bool) {
-	if s.q.Unfinished < 0 {
+func (f *wholeFinder) begunKind() (term uint32, ok bool) {
+	if f.q.Unfinished < 0 {
 		return 0, false
 	}
-	most := s.countStreets(s.q.Unfinished) / 2
-	for t := s.lexicon.low[s.q.Unfinished]; t < s.lexicon.high[s.q.Unfinished]; t++ {
-		if n := s.v.StreetsWith(t).Len(); n > most {
-			most, term, ok = n, t, text.ClassOf(viewString(s.v.Term(t))) == text.StreetType
+	most := f.countStreets(f.q.Unfinished) / 2
+	for t := f.lexicon.low[f.q.Unfinished]; t < f.lexicon.high[f.q.Unfinished]; t++ {
+		if n := f.v.StreetsWith(t).Len(); n > most {
+			most, term, ok = n, t, text.ClassOf(viewString(f.v.Term(t))) == text.StreetType
 		}
 	}
 	return term, ok
 }
 
 // eachIn calls yield with all streets of an area.
-func (s *searcher) eachIn(area Area, yield func(street uint32) bool) {
-	for from, to := range area.ranges(s.v) {
+func (f *wholeFinder) eachIn(area Area, yield func(street uint32) bool) {
+	for from, to := range area.ranges(f.v) {
 		for street := from; street < to; street++ {
 			if !yield(street) {
 				return
@@ -442,18 +448,18 @@ func (s *searcher) eachIn(area Area, yield func(street uint32) bool) {
 }
 
 // eachOf calls yield with those of some streets that lie in an area.
-func (s *searcher) eachOf(columns []vintage.Column, area Area, yield func(street uint32) bool) {
+func (f *wholeFinder) eachOf(columns []vintage.Column, area Area, yield func(street uint32) bool) {
 	for _, streets := range columns {
 		if area == nil || streets.Len() < len(area) {
 			for j := range streets.Len() {
-				if street := streets.At(j); (area == nil || area.Has(s.v.StreetCommune(street))) && !yield(street) {
+				if street := streets.At(j); (area == nil || area.Has(f.v.StreetCommune(street))) && !yield(street) {
 					return
 				}
 			}
 			continue
 		}
-		for from, to := range area.ranges(s.v) {
-			s.budget.left--
+		for from, to := range area.ranges(f.v) {
+			f.budget.left--
 			streets = streets.From(from)
 			for j := 0; j < streets.Len() && streets.At(j) < to; j++ {
 				if !yield(streets.At(j)) {
@@ -465,33 +471,33 @@ func (s *searcher) eachOf(columns []vintage.Column, area Area, yield func(street
 }
 
 // countStreets is how many streets hold a word, counted once for each term that it stands for.
-func (s *searcher) countStreets(i int) (n int) {
-	for _, a := range s.lexicon.alternatives[i] {
-		if !s.isBegunBy(i, a.term) {
-			n += s.v.StreetsWith(a.term).Len()
+func (f *wholeFinder) countStreets(i int) (n int) {
+	for _, a := range f.lexicon.alternatives[i] {
+		if !f.isBegunBy(i, a.term) {
+			n += f.v.StreetsWith(a.term).Len()
 		}
 	}
-	if s.lexicon.prefixes.Has(i) {
-		n += s.v.CountStreetsWith(s.lexicon.low[i], s.lexicon.high[i])
+	if f.lexicon.prefixes.Has(i) {
+		n += f.v.CountStreetsWith(f.lexicon.low[i], f.lexicon.high[i])
 	}
 	return n
 }
 
 // isBegunBy reports whether a term is one of those that a word begins.
-func (s *searcher) isBegunBy(i int, term uint32) bool {
-	return s.lexicon.prefixes.Has(i) && s.lexicon.low[i] <= term && term < s.lexicon.high[i]
+func (f *wholeFinder) isBegunBy(i int, term uint32) bool {
+	return f.lexicon.prefixes.Has(i) && f.lexicon.low[i] <= term && term < f.lexicon.high[i]
 }
 
 // streetsOf are the streets that hold a word, for each term that it stands for.
-func (s *searcher) streetsOf(i int) (all []vintage.Column) {
-	for _, a := range s.lexicon.alternatives[i] {
-		if !s.isBegunBy(i, a.term) {
-			all = append(all, s.v.StreetsWith(a.term))
+func (f *wholeFinder) streetsOf(i int) (all []vintage.Column) {
+	for _, a := range f.lexicon.alternatives[i] {
+		if !f.isBegunBy(i, a.term) {
+			all = append(all, f.v.StreetsWith(a.term))
 		}
 	}
-	if s.lexicon.prefixes.Has(i) {
-		for t := s.lexicon.low[i]; t < s.lexicon.high[i]; t++ {
-			all = append(all, s.v.StreetsWith(t))
+	if f.lexicon.prefixes.Has(i) {
+		for t := f.lexicon.low[i]; t < f.lexicon.high[i]; t++ {
+			all = append(all, f.v.StreetsWith(t))
 		}
 	}
 	return all

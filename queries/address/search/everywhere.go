@@ -38,57 +38,75 @@ func (s *searcher) judgeEverywhere() {
 	s.judgeArea(s.scope.Communes, words)
 }
 
-// judgeArea judges the streets of an area whose names hold some words. It begins with those that hold the rarest word, the pivot. A finished distinctive word is the
-// pivot where there is one, because few streets hold it. The number that opens the line comes last, since it is
-// the house number.
+// judgeArea judges the streets of an area whose names hold some words. The names that share the rarest word may be too many for
+// those that hold all words and no others to be among the first (Grand Rue), so that these are judged as well.
 func (s *searcher) judgeArea(area Area, words parse.Mask) {
-	distinctive := s.q.Distinctive(words)
-	pivot := s.rarestWord(distinctive &^ unfinishedWord(s.q))
-	if pivot < 0 {
-		pivot = s.rarestWord(distinctive)
-	}
-	if pivot < 0 {
-		pivot = s.rarestWord(words &^ (s.q.Digits() & parse.Bit(0))) // what opens the line is the house number
-	}
-	if pivot < 0 {
-		pivot = s.rarestWord(words)
-	}
-	if pivot < 0 {
+	hits, ok := s.areas.findInArea(area, words)
+	if !ok {
 		return
 	}
-	all := s.streetsWithAllWords(pivot, words, area)
-	if len(all) == 0 {
-		all = s.streetsWithWord(pivot, area)
-	}
-	for i := range s.q.Terms {
-		if words.Has(i) && i != pivot {
-			s.addWordWeight(all, i)
-		}
-	}
-	s.addPlacePrefixWeights(all)
-	for _, h := range s.rankHits(all, words) {
+	for _, h := range hits {
 		commune := s.v.StreetCommune(h.street)
 		if p, ok := s.communes.placeByPrefix(commune); ok {
 			s.judge(p, h.street)
 		}
-		if p := s.communes.unnamedPlace(commune, false); p.at != 0 {
-			s.judge(p, h.street)
-		}
-		s.judge(place{commune: commune, name: vintage.None}, h.street)
+		s.judgeUnnamed(commune, h.street)
 	}
 	if c := s.list.first(); !s.q.Completing && s.q.Postcode.Code == 0 && (c == nil || !c.isWhole || c.unread != 0 || c.isMissing) {
-		s.judgeWholeNames(area, words)
+		for _, street := range s.areas.findWholeNames(area, words) {
+			s.judgeUnnamed(s.v.StreetCommune(street), street)
+		}
 	}
 }
 
-// judgeWholeNames judges the streets of an area whose names hold all the words and no others. The names that share the rarest
-// word may be too many for these to be among the first: Grand Rue. Those that have the number come first.
-func (s *searcher) judgeWholeNames(area Area, words parse.Mask) {
+// judgeUnnamed judges a street of a commune that no word names.
+func (s *searcher) judgeUnnamed(commune, street uint32) {
+	if p := s.communes.unnamedPlace(commune, false); p.at != 0 {
+		s.judge(p, street)
+	}
+	s.judge(place{commune: commune, name: vintage.None}, street)
+}
+
+// areaFinder finds them in an area where no commune is certain.
+type areaFinder struct {
+	*streetFinder
+	communes recognizer
+}
+
+// findInArea are the streets of an area whose names hold some words, the heaviest first. It begins with those that hold the rarest
+// word, the pivot. A finished distinctive word is the pivot where there is one, because few streets hold it. The number that opens
+// the line comes last, since it is the house number. It is false if no street holds any word.
+func (f areaFinder) findInArea(area Area, words parse.Mask) (hits []hit, ok bool) {
+	distinctive := f.q.Distinctive(words)
+	pivot := -1
+	for _, among := range [...]parse.Mask{distinctive &^ unfinishedWord(f.q), distinctive, words &^ (f.q.Digits() & parse.Bit(0)), words} {
+		if pivot = f.rarestWord(among); pivot >= 0 {
+			break
+		}
+	}
+	if pivot < 0 {
+		return nil, false
+	}
+	all := f.streetsWithAllWords(pivot, words, area)
+	if len(all) == 0 {
+		all = f.streetsWithWord(pivot, area)
+	}
+	for i := range f.q.Terms {
+		if words.Has(i) && i != pivot {
+			f.addWordWeight(all, i)
+		}
+	}
+	f.addPlacePrefixWeights(all)
+	return f.rankHits(all, words), true
+}
+
+// findWholeNames are the streets of an area whose names hold all the words and no others, those that have the number first.
+func (f areaFinder) findWholeNames(area Area, words parse.Mask) []uint32 {
 	var need parse.Mask
 	var number uint32
-	for i, t := range s.q.Terms {
+	for i, t := range f.q.Terms {
 		switch {
-		case !words.Has(i) || s.q.IsStopWord(i):
+		case !words.Has(i) || f.q.IsStopWord(i):
 		case t.Digits && need == 0 && number == 0:
 			number = parse.Number(t.Typed) // what opens the line is the house number
 		default:
@@ -96,10 +114,10 @@ func (s *searcher) judgeWholeNames(area Area, words parse.Mask) {
 		}
 	}
 	var numbered, others []uint32
-	for street := range s.streetsNamed(need, area) {
+	for street := range f.streetsNamed(need, area) {
 		isNumbered := false
-		if of := s.v.Street(street); number > 0 && !of.Locality {
-			from, to := s.rowsWithNumber(of, number)
+		if of := f.v.Street(street); number > 0 && !of.Locality {
+			from, to := f.rowsWithNumber(of, number)
 			isNumbered = from < to
 		}
 		switch {
@@ -112,26 +130,20 @@ func (s *searcher) judgeWholeNames(area Area, words parse.Mask) {
 			break
 		}
 	}
-	for _, street := range append(numbered, others...) {
-		commune := s.v.StreetCommune(street)
-		if p := s.communes.unnamedPlace(commune, false); p.at != 0 {
-			s.judge(p, street)
-		}
-		s.judge(place{commune: commune, name: vintage.None}, street)
-	}
+	return append(numbered, others...)
 }
 
 // streetsNamed are the streets of an area whose names hold some words, letter for letter, and no others but links.
-func (s *searcher) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
+func (f areaFinder) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var all []cursor
-		for i := range s.q.Terms {
-			switch of := s.lexicon.alternatives[i]; {
+		for i := range f.q.Terms {
+			switch of := f.lexicon.alternatives[i]; {
 			case !words.Has(i):
 			case len(of) == 0 || of[0].sim < literalSim:
 				return
 			default:
-				all = append(all, cursor{column: s.v.StreetsWith(of[0].term)})
+				all = append(all, cursor{column: f.v.StreetsWith(of[0].term)})
 			}
 		}
 		if len(all) == 0 {
@@ -139,10 +151,10 @@ func (s *searcher) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
 		}
 		slices.SortStableFunc(all, func(x, y cursor) int { return x.column.Len() - y.column.Len() })
 		streets := all[0].column
-		for j := 0; j < min(streets.Len(), maxIntersected) && s.budget.left > 0; j++ {
+		for j := 0; j < min(streets.Len(), maxIntersected) && f.budget.left > 0; j++ {
 			street := streets.At(j)
-			s.budget.left--
-			if inAll(all[1:], street) && area.Has(s.v.StreetCommune(street)) && s.nameLength(street) == len(all) && !yield(street) {
+			f.budget.left--
+			if inAll(all[1:], street) && area.Has(f.v.StreetCommune(street)) && f.nameLength(street) == len(all) && !yield(street) {
 				return
 			}
 		}
@@ -150,10 +162,10 @@ func (s *searcher) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
 }
 
 // nameLength is how many terms but links the name of a street has.
-func (s *searcher) nameLength(street uint32) (n int) {
-	name := s.v.NameTerms(s.v.StreetName(street))
+func (f areaFinder) nameLength(street uint32) (n int) {
+	name := f.v.NameTerms(f.v.StreetName(street))
 	for j := range name.Len() {
-		if s.lexicon.weightOfTerm(name.At(j)) != linkWeight {
+		if f.lexicon.weightOfTerm(name.At(j)) != linkWeight {
 			n++
 		}
 	}
@@ -162,13 +174,13 @@ func (s *searcher) nameLength(street uint32) (n int) {
 
 // addPlacePrefixWeights adds the weight of the unfinished word to streets of communes whose name it begins. Such
 // communes are too many to be searched one by one.
-func (s *searcher) addPlacePrefixWeights(all []hit) {
-	if unfinishedWord(s.q) == 0 {
+func (f areaFinder) addPlacePrefixWeights(all []hit) {
+	if unfinishedWord(f.q) == 0 {
 		return
 	}
 	for j := range all {
-		if _, ok := s.communes.placeByPrefix(s.v.StreetCommune(all[j].street)); ok {
-			all[j].weight += s.lexicon.weight[s.q.Unfinished] * unfinishedSim
+		if _, ok := f.communes.placeByPrefix(f.v.StreetCommune(all[j].street)); ok {
+			all[j].weight += f.lexicon.weight[f.q.Unfinished] * unfinishedSim
 		}
 	}
 }
@@ -213,17 +225,17 @@ func (r recognizer) trailingWords(name vintage.Column, terms int) parse.Mask {
 
 // rarestWord is the word that the fewest streets hold, or -1. A word that is only a prefix counts as the most
 // frequent.
-func (s *searcher) rarestWord(words parse.Mask) int {
+func (f areaFinder) rarestWord(words parse.Mask) int {
 	least, pivot := 0, -1
-	for i := range s.q.Terms {
+	for i := range f.q.Terms {
 		if !words.Has(i) {
 			continue
 		}
 		n := 0
-		for _, a := range s.lexicon.alternatives[i] {
-			n += s.v.StreetsWith(a.term).Len()
+		for _, a := range f.lexicon.alternatives[i] {
+			n += f.v.StreetsWith(a.term).Len()
 		}
-		if n == 0 && s.lexicon.prefixes.Has(i) {
+		if n == 0 && f.lexicon.prefixes.Has(i) {
 			n = 1 << 20
 		}
 		if n > 0 && (pivot < 0 || n < least) {
@@ -234,58 +246,58 @@ func (s *searcher) rarestWord(words parse.Mask) int {
 }
 
 // streetsWithWord are the hits of the pivot in an area.
-func (s *searcher) streetsWithWord(pivot int, area Area) []hit {
-	all := s.scratch[:0]
-	weight := s.lexicon.weight[pivot]
-	of := s.lexicon.alternatives[pivot]
+func (f areaFinder) streetsWithWord(pivot int, area Area) []hit {
+	all := f.scratch[:0]
+	weight := f.lexicon.weight[pivot]
+	of := f.lexicon.alternatives[pivot]
 	for _, a := range of[:min(len(of), maxPivotReadings)] {
-		all = s.appendFirstStreets(all, s.v.StreetsWith(a.term), hit{weight: weight * a.sim}, maxPivotStreets, area)
+		all = f.appendFirstStreets(all, f.v.StreetsWith(a.term), hit{weight: weight * a.sim}, maxPivotStreets, area)
 	}
-	switch prefixed := s.lexicon.prefixes.Has(pivot); {
+	switch prefixed := f.lexicon.prefixes.Has(pivot); {
 	case !prefixed:
-	case s.lexicon.high[pivot]-s.lexicon.low[pivot] > fewPrefixTerms:
-		all = s.scanArea(all, parse.Bit(pivot), area)
+	case f.lexicon.high[pivot]-f.lexicon.low[pivot] > fewPrefixTerms:
+		all = f.scanArea(all, parse.Bit(pivot), area)
 	default:
-		for t := s.lexicon.low[pivot]; t < s.lexicon.high[pivot] && s.budget.left > 0; t++ {
-			all = s.appendFirstStreets(all, s.v.StreetsWith(t), hit{weight: weight * s.lexicon.prefixSimOf(pivot)}, maxPerPrefixTerm, area)
+		for t := f.lexicon.low[pivot]; t < f.lexicon.high[pivot] && f.budget.left > 0; t++ {
+			all = f.appendFirstStreets(all, f.v.StreetsWith(t), hit{weight: weight * f.lexicon.prefixSimOf(pivot)}, maxPerPrefixTerm, area)
 		}
 	}
 	all = dedupeHits(all)
-	s.scratch = all
+	f.scratch = all
 	return all
 }
 
 // streetsWithAllWords are the streets of an area that hold all finished distinctive words, each with the weight of
 // the pivot. It is empty where there is only one such word, or where the vintage lacks one.
-func (s *searcher) streetsWithAllWords(pivot int, words parse.Mask, area Area) []hit {
-	all := s.scratch[:0]
+func (f areaFinder) streetsWithAllWords(pivot int, words parse.Mask, area Area) []hit {
+	all := f.scratch[:0]
 	var others []cursor
-	for i := range s.q.Terms {
-		if !(s.q.Distinctive(words) &^ unfinishedWord(s.q)).Has(i) || i == pivot {
+	for i := range f.q.Terms {
+		if !(f.q.Distinctive(words) &^ unfinishedWord(f.q)).Has(i) || i == pivot {
 			continue
 		}
-		if len(s.lexicon.alternatives[i]) == 0 {
+		if len(f.lexicon.alternatives[i]) == 0 {
 			return nil
 		}
-		others = append(others, cursor{column: s.v.StreetsWith(s.lexicon.alternatives[i][0].term)})
+		others = append(others, cursor{column: f.v.StreetsWith(f.lexicon.alternatives[i][0].term)})
 	}
-	if len(others) == 0 || len(s.lexicon.alternatives[pivot]) == 0 {
+	if len(others) == 0 || len(f.lexicon.alternatives[pivot]) == 0 {
 		return nil
 	}
-	first := s.lexicon.alternatives[pivot][0]
-	streets := s.v.StreetsWith(first.term)
-	s.budget.isCut = s.budget.isCut || streets.Len() > maxIntersected
+	first := f.lexicon.alternatives[pivot][0]
+	streets := f.v.StreetsWith(first.term)
+	f.budget.isCut = f.budget.isCut || streets.Len() > maxIntersected
 	for j := range min(streets.Len(), maxIntersected) {
 		street := streets.At(j)
-		if len(all) == maxPivotStreets || s.budget.left <= 0 {
-			s.budget.isCut = true
+		if len(all) == maxPivotStreets || f.budget.left <= 0 {
+			f.budget.isCut = true
 			break
 		}
-		if s.budget.left--; inAll(others, street) && area.Has(s.v.StreetCommune(street)) {
-			all = append(all, hit{street, s.lexicon.weight[pivot] * first.sim})
+		if f.budget.left--; inAll(others, street) && area.Has(f.v.StreetCommune(street)) {
+			all = append(all, hit{street, f.lexicon.weight[pivot] * first.sim})
 		}
 	}
-	s.scratch = all
+	f.scratch = all
 	return all
 }
 
@@ -301,19 +313,19 @@ func inAll(cursors []cursor, street uint32) bool {
 }
 
 // appendFirstStreets adds the first streets of a posting that lie in an area.
-func (s *searcher) appendFirstStreets(all []hit, streets vintage.Column, r hit, most int, area Area) []hit {
+func (f areaFinder) appendFirstStreets(all []hit, streets vintage.Column, r hit, most int, area Area) []hit {
 	before := len(all)
-	for from, to := range area.ranges(s.v) {
+	for from, to := range area.ranges(f.v) {
 		streets = streets.From(from)
 		for j := 0; j < streets.Len() && streets.At(j) < to; j++ {
 			if len(all)-before == most {
-				s.budget.isCut = true
+				f.budget.isCut = true
 				return all
 			}
-			s.budget.left--
+			f.budget.left--
 			all = append(all, hit{streets.At(j), r.weight})
 		}
-		if s.budget.left -= 2; s.budget.left <= 0 || streets.Len() == 0 {
+		if f.budget.left -= 2; f.budget.left <= 0 || streets.Len() == 0 {
 			break
 		}
 	}
@@ -321,11 +333,11 @@ func (s *searcher) appendFirstStreets(all []hit, streets vintage.Column, r hit, 
 }
 
 // scanArea adds hits from the names of the first streets of an area, up to maxPrefixTerms streets.
-func (s *searcher) scanArea(all []hit, words parse.Mask, area Area) []hit {
+func (f areaFinder) scanArea(all []hit, words parse.Mask, area Area) []hit {
 	left := uint32(maxPrefixTerms)
-	for from, to := range area.ranges(s.v) {
+	for from, to := range area.ranges(f.v) {
 		n := min(to-from, left)
-		all = s.scanNames(all, words, from, from+n)
+		all = f.scanNames(all, words, from, from+n)
 		if left -= n; left == 0 {
 			break
 		}
@@ -334,16 +346,16 @@ func (s *searcher) scanArea(all []hit, words parse.Mask, area Area) []hit {
 }
 
 // addWordWeight adds what one more word is worth to the streets that hold it.
-func (s *searcher) addWordWeight(all []hit, i int) {
-	if s.lexicon.prefixes.Has(i) && (i == s.q.Unfinished || len(s.lexicon.alternatives[i]) == 0) {
-		s.addPrefixWeight(all, i)
+func (f areaFinder) addWordWeight(all []hit, i int) {
+	if f.lexicon.prefixes.Has(i) && (i == f.q.Unfinished || len(f.lexicon.alternatives[i]) == 0) {
+		f.addPrefixWeight(all, i)
 		return
 	}
-	for k, a := range s.lexicon.alternatives[i] {
-		if k == maxPivotReadings || s.budget.left <= 0 {
+	for k, a := range f.lexicon.alternatives[i] {
+		if k == maxPivotReadings || f.budget.left <= 0 {
 			return
 		}
-		s.addTermWeight(all, s.v.StreetsWith(a.term), s.lexicon.weight[i]*a.sim)
+		f.addTermWeight(all, f.v.StreetsWith(a.term), f.lexicon.weight[i]*a.sim)
 	}
 }
 

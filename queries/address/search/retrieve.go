@@ -42,7 +42,9 @@ func (ownIndex) collect(s *searcher) {
 		switch {
 		case s.scoreBound(p) < s.list.top() || s.hasSound() && p.name != vintage.None && p.sim < literalSim:
 		case isNamed && p.name == vintage.None:
-			s.judgeRivals(p, best.contiguous)
+			for _, h := range s.streets.findRivals(p, best.contiguous) {
+				s.judge(p, h.street)
+			}
 		default:
 			s.judgeStreets(p)
 		}
@@ -129,7 +131,7 @@ func (s *searcher) hasSound() bool {
 func (s *searcher) judgeStreets(p place) {
 	words := s.streetWords(p)
 	if p.at&unfinishedWord(s.q) == 0 || p.sim >= literalSim || s.q.Distinctive(words)|innerTypes(s.q, words) != 0 {
-		hits := s.findStreets(p, words)
+		hits := s.streets.findStreets(p, words, s.hasSound())
 		for i, h := range hits {
 			weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && s.hasSound()
 			if weak && !s.isSplit() {
@@ -190,59 +192,65 @@ func (s *searcher) holdsLeftWord(street uint32) bool {
 	return false
 }
 
-// judgeRivals judges the streets of a place that hold nine tenths of the distinctive words that the best candidate
-// holds. No other street can score as well.
-func (s *searcher) judgeRivals(p place, name parse.Mask) {
-	from, to := s.v.CommuneStreets(p.commune)
-	name = s.q.Distinctive(name)
-	for _, h := range s.rankHits(s.sumHits(s.gatherAll(name, from, to)), name) {
-		if h.weight < 90*s.lexicon.weigh(name) {
-			return
-		}
-		s.judge(p, h.street)
+// streetFinder finds the streets of a place whose names share words with a question.
+type streetFinder struct {
+	*query
+	scratch []hit // is used again by each look-up
+}
+
+// findRivals are the streets of a place that hold nine tenths of the distinctive words among some. No other street can score as well
+// as one that holds all of them.
+func (f *streetFinder) findRivals(p place, name parse.Mask) []hit {
+	from, to := f.v.CommuneStreets(p.commune)
+	name = f.q.Distinctive(name)
+	all := f.rankHits(sumHits(f.gatherAll(name, from, to)), name)
+	least := 90 * f.lexicon.weigh(name)
+	if i := slices.IndexFunc(all, func(h hit) bool { return h.weight < least }); i >= 0 {
+		return all[:i]
 	}
+	return all
 }
 
 // findStreets are the streets of a place whose names share words with the question, the heaviest first. Finished
 // distinctive words are looked up first, because few streets hold them. Prefixes, links and kinds of streets are
 // looked up only where those do not find nearly all. Links and kinds are not looked up in a commune for which only
-// a doubtful name speaks.
-func (s *searcher) findStreets(p place, words parse.Mask) []hit {
-	from, to := s.v.CommuneStreets(p.commune)
-	distinctive := s.q.Distinctive(words)
-	prefixed := distinctive & s.lexicon.prefixes
-	finished := distinctive &^ unfinishedWord(s.q)
-	all := s.sumHits(s.gatherAll(finished, from, to))
-	if len(all) > 0 && maxWeight(all) >= 90*s.lexicon.weigh(finished) && prefixed&finished == 0 {
+// a doubtful name speaks, and neither they nor prefixes if a candidate is confirmed already.
+func (f *streetFinder) findStreets(p place, words parse.Mask, isConfirmed bool) []hit {
+	from, to := f.v.CommuneStreets(p.commune)
+	distinctive := f.q.Distinctive(words)
+	prefixed := distinctive & f.lexicon.prefixes
+	finished := distinctive &^ unfinishedWord(f.q)
+	all := sumHits(f.gatherAll(finished, from, to))
+	if len(all) > 0 && maxWeight(all) >= 90*f.lexicon.weigh(finished) && prefixed&finished == 0 {
 		if distinctive != finished {
-			s.addPrefixWeight(all, s.q.Unfinished)
+			f.addPrefixWeight(all, f.q.Unfinished)
 		}
 		if len(all) > fewHits {
-			s.addTypeWeights(all, words&^distinctive, from, to)
+			f.addTypeWeights(all, words&^distinctive, from, to)
 		}
-		return s.rankHits(s.addBareTypes(all, words&^distinctive, from, to), words)
+		return f.rankHits(f.addBareTypes(all, words&^distinctive, from, to), words)
 	}
-	if s.hasSound() {
-		return s.rankHits(all, words)
+	if isConfirmed {
+		return f.rankHits(all, words)
 	}
 	if prefixed != 0 {
-		all = s.sumHits(s.gatherByPrefix(all, prefixed, finished, from, to))
+		all = sumHits(f.gatherByPrefix(all, prefixed, finished, from, to))
 	}
 	if distinctive != 0 && !p.hasTypedCode && p.sim < literalSim {
-		return s.rankHits(all, words)
+		return f.rankHits(all, words)
 	}
-	return s.rankHits(s.sumHits(s.gatherRare(all, words&^distinctive, from, to)), words)
+	return f.rankHits(sumHits(f.gatherRare(all, words&^distinctive, from, to)), words)
 }
 
 // addBareTypes adds the streets of a kind that was typed, if few have it and no hit does. Their whole name may be the kind, and
 // the other words of the line may name something else: 7 La Venelle, Les Salelles.
-func (s *searcher) addBareTypes(all []hit, words parse.Mask, from, to uint32) []hit {
-	for i := range s.q.Terms {
-		if !words.Has(i) || !s.q.IsStreetType(i) || len(s.lexicon.alternatives[i]) == 0 || i == s.q.Unfinished {
+func (f *streetFinder) addBareTypes(all []hit, words parse.Mask, from, to uint32) []hit {
+	for i := range f.q.Terms {
+		if !words.Has(i) || !f.q.IsStreetType(i) || len(f.lexicon.alternatives[i]) == 0 || i == f.q.Unfinished {
 			continue
 		}
-		streets := s.v.StreetsWith(s.lexicon.alternatives[i][0].term).Within(from, to)
-		s.budget.left -= 4
+		streets := f.v.StreetsWith(f.lexicon.alternatives[i][0].term).Within(from, to)
+		f.budget.left -= 4
 		if streets.Len() > fewBareTypes {
 			continue
 		}
@@ -257,53 +265,53 @@ func (s *searcher) addBareTypes(all []hit, words parse.Mask, from, to uint32) []
 		for j := range streets.Len() {
 			all = append(all, hit{streets.At(j), least})
 		}
-		return s.sumHits(all)
+		return sumHits(all)
 	}
 	return all
 }
 
 // addTypeWeights adds the weight of the kinds of streets that were typed. They order many hits that hold the same
 // distinctive words.
-func (s *searcher) addTypeWeights(all []hit, words parse.Mask, from, to uint32) {
-	for i := range s.q.Terms {
-		of := s.lexicon.alternatives[i]
-		if words.Has(i) && i != s.q.Unfinished && len(of) > 0 && s.q.IsStreetType(i) {
-			s.addTermWeight(all, s.v.StreetsWith(of[0].term).Within(from, to), s.lexicon.weight[i]*of[0].sim)
+func (f *streetFinder) addTypeWeights(all []hit, words parse.Mask, from, to uint32) {
+	for i := range f.q.Terms {
+		of := f.lexicon.alternatives[i]
+		if words.Has(i) && i != f.q.Unfinished && len(of) > 0 && f.q.IsStreetType(i) {
+			f.addTermWeight(all, f.v.StreetsWith(of[0].term).Within(from, to), f.lexicon.weight[i]*of[0].sim)
 		}
 	}
 }
 
 // addTermWeight adds the weight of a word to the hits that are among the streets given.
-func (s *searcher) addTermWeight(all []hit, streets vintage.Column, weight int32) {
+func (f *streetFinder) addTermWeight(all []hit, streets vintage.Column, weight int32) {
 	c := cursor{column: streets}
 	for j := range all {
 		if c.seek(all[j].street) {
 			all[j].weight += weight
 		}
 	}
-	s.budget.left -= len(all)
+	f.budget.left -= len(all)
 }
 
 // gatherAll are the hits of some words in a range of streets. A street occurs once for each word that it holds.
-func (s *searcher) gatherAll(words parse.Mask, from, to uint32) []hit {
-	all := s.scratch[:0]
-	for i := range s.q.Terms {
+func (f *streetFinder) gatherAll(words parse.Mask, from, to uint32) []hit {
+	all := f.scratch[:0]
+	for i := range f.q.Terms {
 		if words.Has(i) {
-			all = s.gatherWord(all, i, from, to)
+			all = f.gatherWord(all, i, from, to)
 		}
 	}
-	s.scratch = all
+	f.scratch = all
 	return all
 }
 
 // gatherWord adds the hits of one word in a range of streets. A street that holds several terms the word may stand
 // for is kept once, with the likeliest.
-func (s *searcher) gatherWord(all []hit, i int, from, to uint32) []hit {
+func (f *streetFinder) gatherWord(all []hit, i int, from, to uint32) []hit {
 	before := len(all)
-	for _, a := range s.lexicon.alternatives[i] {
-		all = s.appendStreets(all, s.v.StreetsWith(a.term), hit{from, s.retrievalWeight(i) * a.sim}, to)
+	for _, a := range f.lexicon.alternatives[i] {
+		all = f.appendStreets(all, f.v.StreetsWith(a.term), hit{from, f.retrievalWeight(i) * a.sim}, to)
 	}
-	if len(s.lexicon.alternatives[i]) < 2 {
+	if len(f.lexicon.alternatives[i]) < 2 {
 		return all
 	}
 	return all[:before+len(dedupeHits(all[before:]))]
@@ -311,57 +319,57 @@ func (s *searcher) gatherWord(all []hit, i int, from, to uint32) []hit {
 
 // retrievalWeight is the weight of a word in a hit. Digits weigh as little as a kind of street, because they may
 // be the house number.
-func (s *searcher) retrievalWeight(i int) int32 {
-	if s.q.Terms[i].Digits {
+func (f *streetFinder) retrievalWeight(i int) int32 {
+	if f.q.Terms[i].Digits {
 		return typeWeight
 	}
-	return s.lexicon.weight[i]
+	return f.lexicon.weight[i]
 }
 
 // gatherRare adds the hits of links and kinds of streets, as far as few streets hold them. Where there are no
 // other hits at all, it adds those of the rarest word.
-func (s *searcher) gatherRare(all []hit, words parse.Mask, from, to uint32) []hit {
+func (f *streetFinder) gatherRare(all []hit, words parse.Mask, from, to uint32) []hit {
 	rarest, least := -1, 0
-	for i := range s.q.Terms {
-		if !words.Has(i) || len(s.lexicon.alternatives[i]) == 0 {
+	for i := range f.q.Terms {
+		if !words.Has(i) || len(f.lexicon.alternatives[i]) == 0 {
 			continue
 		}
-		n := s.v.StreetsWith(s.lexicon.alternatives[i][0].term).Within(from, to).Len()
-		s.budget.left -= 4
+		n := f.v.StreetsWith(f.lexicon.alternatives[i][0].term).Within(from, to).Len()
+		f.budget.left -= 4
 		switch {
 		case n == 0:
 		case n <= maxRare:
-			all = s.gatherWord(all, i, from, to)
+			all = f.gatherWord(all, i, from, to)
 		case rarest < 0 || n < least:
 			rarest, least = i, n
 		}
 	}
 	if len(all) == 0 && rarest >= 0 {
-		all = s.gatherWord(all, rarest, from, to)
+		all = f.gatherWord(all, rarest, from, to)
 	}
-	s.scratch = all
+	f.scratch = all
 	return all
 }
 
 // gatherByPrefix adds the hits of words that are prefixes. Where the prefixes stand for too many terms, it reads
 // the names of the range one by one instead, which is cheaper.
-func (s *searcher) gatherByPrefix(all []hit, prefixed, finished parse.Mask, from, to uint32) []hit {
+func (f *streetFinder) gatherByPrefix(all []hit, prefixed, finished parse.Mask, from, to uint32) []hit {
 	var terms uint32
-	for i := range s.q.Terms {
+	for i := range f.q.Terms {
 		if prefixed.Has(i) {
-			terms += s.lexicon.high[i] - s.lexicon.low[i]
+			terms += f.lexicon.high[i] - f.lexicon.low[i]
 		}
 	}
 	if terms > min(to-from, maxPrefixTerms) {
-		return s.scanNames(all[:0], prefixed|finished, from, min(to, from+maxScan))
+		return f.scanNames(all[:0], prefixed|finished, from, min(to, from+maxScan))
 	}
-	for i := range s.q.Terms {
+	for i := range f.q.Terms {
 		if !prefixed.Has(i) {
 			continue
 		}
 		before := len(all)
-		for t := s.lexicon.low[i]; t < s.lexicon.high[i] && s.budget.left > 0; t++ {
-			all = s.appendStreets(all, s.v.StreetsWith(t), hit{from, s.lexicon.weight[i] * s.lexicon.prefixSimOf(i)}, to)
+		for t := f.lexicon.low[i]; t < f.lexicon.high[i] && f.budget.left > 0; t++ {
+			all = f.appendStreets(all, f.v.StreetsWith(t), hit{from, f.lexicon.weight[i] * f.lexicon.prefixSimOf(i)}, to)
 		}
 		all = all[:before+len(dedupeHits(all[before:]))]
 	}
@@ -370,36 +378,36 @@ func (s *searcher) gatherByPrefix(all []hit, prefixed, finished parse.Mask, from
 
 // scanNames adds the streets of a range whose names hold some of the words, letter for letter, misspelt or as a
 // prefix.
-func (s *searcher) scanNames(all []hit, words parse.Mask, from, to uint32) []hit {
-	for street := from; street < to && s.budget.left > 0; street++ {
-		if w := s.weighName(s.v.NameTerms(s.v.StreetName(street)), words); w > 0 {
+func (f *streetFinder) scanNames(all []hit, words parse.Mask, from, to uint32) []hit {
+	for street := from; street < to && f.budget.left > 0; street++ {
+		if w := f.weighName(f.v.NameTerms(f.v.StreetName(street)), words); w > 0 {
 			all = append(all, hit{street, w})
 		}
-		s.budget.left--
+		f.budget.left--
 	}
 	return all
 }
 
 // weighName is the weight of the words that a name holds.
-func (s *searcher) weighName(name vintage.Column, words parse.Mask) (sum int32) {
-	for i := range s.q.Terms {
+func (f *streetFinder) weighName(name vintage.Column, words parse.Mask) (sum int32) {
+	for i := range f.q.Terms {
 		if !words.Has(i) {
 			continue
 		}
 		best := int32(0)
 		for j := range name.Len() {
-			best = max(best, s.lexicon.sim(i, name.At(j)))
+			best = max(best, f.lexicon.sim(i, name.At(j)))
 		}
-		sum += s.retrievalWeight(i) * best
+		sum += f.retrievalWeight(i) * best
 	}
 	return sum
 }
 
 // nameHasPrefix says whether a street's name holds a term that a word may become.
-func (s *searcher) nameHasPrefix(street uint32, i int) bool {
-	name := s.v.NameTerms(s.v.StreetName(street))
+func (f *streetFinder) nameHasPrefix(street uint32, i int) bool {
+	name := f.v.NameTerms(f.v.StreetName(street))
 	for j := range name.Len() {
-		if t := name.At(j); t >= s.lexicon.low[i] && t < s.lexicon.high[i] {
+		if t := name.At(j); t >= f.lexicon.low[i] && t < f.lexicon.high[i] {
 			return true
 		}
 	}
@@ -407,25 +415,25 @@ func (s *searcher) nameHasPrefix(street uint32, i int) bool {
 }
 
 // addPrefixWeight adds the weight of an unfinished word to the hits whose names hold a term that it begins.
-func (s *searcher) addPrefixWeight(all []hit, i int) {
+func (f *streetFinder) addPrefixWeight(all []hit, i int) {
 	for j := range all {
-		if s.nameHasPrefix(all[j].street, i) {
-			all[j].weight += s.lexicon.weight[i] * unfinishedSim
+		if f.nameHasPrefix(all[j].street, i) {
+			all[j].weight += f.lexicon.weight[i] * unfinishedSim
 		}
 	}
-	s.budget.left -= 2 * len(all)
+	f.budget.left -= 2 * len(all)
 }
 
 // appendStreets adds the streets of a posting from r.street on and before to, each with the weight of r.
-func (s *searcher) appendStreets(all []hit, streets vintage.Column, r hit, to uint32) []hit {
-	s.budget.left -= 2
+func (f *streetFinder) appendStreets(all []hit, streets vintage.Column, r hit, to uint32) []hit {
+	f.budget.left -= 2
 	streets = streets.From(r.street)
 	for j := range min(streets.Len(), maxPosting) {
 		street := streets.At(j)
-		if street >= to || s.budget.left <= 0 {
+		if street >= to || f.budget.left <= 0 {
 			break
 		}
-		s.budget.left--
+		f.budget.left--
 		all = append(all, hit{street, r.weight})
 	}
 	return all
@@ -448,7 +456,7 @@ func maxWeight(all []hit) (most int32) {
 }
 
 // sumHits merges the hits of each street and sums their weights.
-func (s *searcher) sumHits(all []hit) []hit {
+func sumHits(all []hit) []hit {
 	slices.SortFunc(all, func(x, y hit) int { return cmp.Compare(x.street, y.street) })
 	kept := all[:0]
 	for _, r := range all {
@@ -463,13 +471,13 @@ func (s *searcher) sumHits(all []hit) []hit {
 
 // rankHits are the heaviest hits, in descending order. Where a hit that is left out weighs nearly as much as those
 // kept, the answer is marked as cut.
-func (s *searcher) rankHits(all []hit, words parse.Mask) []hit {
+func (f *streetFinder) rankHits(all []hit, words parse.Mask) []hit {
 	slices.SortFunc(all, func(x, y hit) int {
 		return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(x.street, y.street))
 	})
 	if len(all) > maxAligned {
 		w := all[maxAligned].weight
-		s.budget.isCut = s.budget.isCut || w*5 >= all[0].weight*3 && w >= 50*s.lexicon.weigh(s.q.Distinctive(words))
+		f.budget.isCut = f.budget.isCut || w*5 >= all[0].weight*3 && w >= 50*f.lexicon.weigh(f.q.Distinctive(words))
 		all = all[:maxAligned]
 	}
 	return all

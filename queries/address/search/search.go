@@ -140,12 +140,13 @@ func newQuery(x *Index, q *parse.Question, scope Scope, steps int) *query {
 type searcher struct {
 	*query
 	communes    recognizer
+	streets     *streetFinder
+	areas       areaFinder
+	holders     wholeFinder
 	found       recognition
 	retriever   retriever
 	list        shortlist
 	isCompleted bool // an unfinished line has answers that hold all its words
-	visits      int  // of streets that may still hold them, in the time of a street that is passed by
-	scratch     []hit
 }
 
 // retriever is where the candidates of a question come from.
@@ -223,7 +224,8 @@ func (x *Index) searchCounted(ctx context.Context, q *parse.Question, scope Scop
 // searchOne searches for the question as it is written.
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
 	c := newQuery(x, q, scope, steps)
-	s := &searcher{query: c, communes: recognizer{c}, retriever: ownIndex{x.v}}
+	communes, streets := recognizer{c}, &streetFinder{query: c}
+	s := &searcher{query: c, communes: communes, streets: streets, areas: areaFinder{streets, communes}, retriever: ownIndex{x.v}}
 	result := &Result{run: s}
 	if x.source == nil {
 		if s.isCompleted = q.Completing && s.complete(); !s.isCompleted {
