@@ -58,7 +58,9 @@ type picked struct {
 }
 
 // pickOnRoad are all bounds that are near enough to a road.
-func pickOnRoad(all []*snap) (p picked) {
+func pickOnRoad(all []*snap) picked {
+	n := len(all)
+	p := picked{make([]int, 0, n), make([][]search.Place, 0, n), make([][]search.Place, 0, n)}
 	for i, s := range all {
 		if s != nil {
 			p.indexes = append(p.indexes, i)

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 
 	"lieudit/queries/route"
@@ -27,15 +28,11 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 		return nil, err
 	}
 	defer s.release(q)
-	count := 0
-	for _, places := range to {
-		count += len(places)
-	}
-	n := nearest{query: q, first: make(map[uint32]uint32, count), ends: make([]end, 0, count+count/4), isFound: make([]bool, len(to)), limit: min(limit, len(to))}
-	n.isByWeight = p.Avoid != 0
+	n := nearest{query: q, to: to, ends: &q.ends, isFound: make([]bool, len(to)), limit: min(limit, len(to)), isByWeight: p.Avoid != 0}
 	origins := q.origins(from)
 	q.openSeeds(origins)
-	n.addEnds(from, to)
+	n.addEnds()
+	n.queueOnEdges(from)
 	q.forward.begin(origins)
 	if err := n.search(&q.forward); err != nil {
 		return nil, err
@@ -44,11 +41,12 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 }
 
 // nearest is the state of one Nearest. Destinations are queued with the weight of a path as soon as the search is at the edge before
-// them; they are found when no state with a smaller weight is left.
+// them; they are found when no state with a smaller weight is left. Of thousands of destinations the search comes to few, so little is
+// done for each before.
 type nearest struct {
 	*query
-	first   map[uint32]uint32 // of a junction the first of ends on the edges that leave it, + 1
-	ends    []end
+	to      [][]Place
+	ends    *endTable
 	queue   overlay.Heap // of destinations
 	isFound []bool
 	found   []overlay.Item // ascending by their ranks
@@ -58,25 +56,68 @@ type nearest struct {
 	steps      int  // until the queues are looked through again
 }
 
-// end is a place of a destination.
+// end is an edge on which a path to a destination may end.
 type end struct {
-	edge        uint32
-	destination uint32
-	before      overlay.Weight // of the part of the edge up to the place
-	next        uint32         // on the edges that leave the same junction, + 1; 0 for the last
+	edge               uint32
+	destination, place uint32 // indices
+	next               uint32 // in the same list, + 1; 0 for the last
 }
 
-// addEnds opens the cells of all destinations and queues those on the edges of the origin.
-func (n *nearest) addEnds(from []Place, to [][]Place) {
-	for i, places := range to {
-		if direct := n.bestOnEdge(from, places); direct.Key < overlay.NoPath {
-			n.push(uint32(i), direct.Weight)
-		}
+// endTable holds ends by the junctions that their edges leave: a hash table of lists. Junctions near each other have near numbers, so
+// the low bits of a number are its hash. A query keeps the memory.
+type endTable struct {
+	lists []uint32 // of each hash the first in ends, + 1; a power of two of them
+	ends  []end
+}
+
+// begin empties the table and makes lists for a number of ends.
+func (t *endTable) begin(count int) {
+	size := 1 << bits.Len(uint(count))
+	t.lists, t.ends = slices.Grow(t.lists[:0], size)[:size], t.ends[:0]
+	clear(t.lists)
+}
+
+// add adds an end on an edge that leaves a junction.
+func (t *endTable) add(junction uint32, e end) {
+	list := &t.lists[junction&uint32(len(t.lists)-1)]
+	e.next = *list
+	t.ends = append(t.ends, e)
+	*list = uint32(len(t.ends))
+}
+
+// from calls a function for the ends in the list of a junction. Some are those of other junctions.
+func (t *endTable) from(junction uint32, visit func(*end)) {
+	for i := t.lists[junction&uint32(len(t.lists)-1)]; i != 0; i = t.ends[i-1].next {
+		visit(&t.ends[i-1])
+	}
+}
+
+// addEnds adds the ends of all destinations and opens their cells.
+func (n *nearest) addEnds() {
+	count := 0
+	for _, places := range n.to {
+		count += len(places)
+	}
+	n.ends.begin(count)
+	for i, places := range n.to {
 		n.visitEnds(places, func(edge uint32, place int) {
 			junction := n.graph.Tail[edge]
-			n.ends = append(n.ends, end{edge, uint32(i), n.endWeight(edge, &places[place]), n.first[junction]})
-			n.first[junction] = uint32(len(n.ends))
+			n.ends.add(junction, end{edge: edge, destination: uint32(i), place: uint32(place)})
 			n.openAt(junction)
+		})
+	}
+}
+
+// queueOnEdges queues the destinations further along the edges of the origin.
+func (n *nearest) queueOnEdges(from []Place) {
+	for i := range from {
+		n.ends.from(n.graph.Tail[from[i].Edge], func(e *end) {
+			if e.edge != from[i].Edge {
+				return
+			}
+			if weight, ok := n.weightOnEdge(&from[i], &n.to[e.destination][e.place]); ok {
+				n.push(e.destination, weight)
+			}
 		})
 	}
 }
@@ -160,13 +201,16 @@ func (n *nearest) compare(a, b overlay.Item) int {
 
 // queueDestinations queues the destinations on the edges that leave the head of an edge.
 func (n *nearest) queueDestinations(edge uint32, at overlay.Weight) {
-	for i := n.first[n.graph.Head[edge]]; i != 0; i = n.ends[i-1].next {
-		e := &n.ends[i-1]
-		turn := n.graph.Turn(edge, e.edge)
-		if turn != graph.ForbiddenTurn && !n.isFound[e.destination] {
-			n.push(e.destination, at.Plus(e.before).Plus(overlay.Weight{Key: n.weigher.Turn(turn)}))
+	junction := n.graph.Head[edge]
+	n.ends.from(junction, func(e *end) {
+		if n.graph.Tail[e.edge] != junction || n.isFound[e.destination] {
+			return
 		}
-	}
+		if turn := n.graph.Turn(edge, e.edge); turn != graph.ForbiddenTurn {
+			before := n.endWeight(e.edge, &n.to[e.destination][e.place])
+			n.push(e.destination, at.Plus(before).Plus(overlay.Weight{Key: n.weigher.Turn(turn)}))
+		}
+	})
 }
 
 // result returns what was found, in its order.

@@ -123,6 +123,7 @@ type query struct {
 	backward frontier
 	inner    frontier // for unpacking
 	hops     []uint32 // for unpacking: states of the paths across the cells that are being unpacked, a stack
+	ends     endTable // for Nearest
 }
 
 // begin takes a query from the pool, for a call that may settle a number of states. release gives it back.
@@ -198,10 +199,14 @@ func (q *query) closeAll() {
 	}
 }
 
-// openAt opens the cells that hold a junction.
+// openAt opens the cells that hold a junction. If that of level 1 is open, all are.
 func (q *query) openAt(junction uint32) {
-	for _, cell := range q.topology.AncestorsOf(q.graph.Cells.Of[junction]) {
-		q.open[cell] = q.opening
+	cell := q.graph.Cells.Of[junction]
+	if q.open[cell] == q.opening {
+		return
+	}
+	for _, over := range q.topology.AncestorsOf(cell) {
+		q.open[over] = q.opening
 	}
 }
 
