@@ -20,6 +20,9 @@ const (
 	likeRange = 5
 	// apartRange is the same for two roads that are apart, whether or not they meet.
 	apartRange = 3
+	// levelRange is the same for a bridge or a tunnel and a road on the ground: they are near where one passes above the other,
+	// and there nobody changes between them.
+	levelRange = 1
 	// junctionRange is how near a junction an access is at the junction, in metres along the road: positions are rounded.
 	junctionRange = 1
 )
@@ -40,6 +43,26 @@ type nearRoad struct {
 	junction  uint32    // at which the access is, or noJunction
 	isMain    bool      // the main part of the network can be reached from it, and it from there
 	isThrough bool
+	level     level
+}
+
+// level is where a road lies.
+type level uint8
+
+const (
+	onGround level = iota
+	onBridge
+	inTunnel
+)
+
+func levelOf(r network.Road) level {
+	switch {
+	case r.IsTunnel:
+		return inTunnel
+	case r.IsBridge:
+		return onBridge
+	}
+	return onGround
 }
 
 // end is a junction where a road ends, and how far along the road it is from the access, in metres.
@@ -80,7 +103,7 @@ func (m *modeEngine) findRoads(b route.Bound) nearRoads {
 		}
 		access := route.Access{Point: h.Point, Distance: h.Distance, Street: road.Name, IsOnOwn: isOwn}
 		if r := m.newNearRoad(h, access); r.edges != [2]uint32{graph.None, graph.None} {
-			r.cost, r.isThrough = cost, isThrough(road)
+			r.cost, r.isThrough, r.level = cost, isThrough(road), levelOf(road)
 			found.add(r)
 		}
 		return true
@@ -116,9 +139,12 @@ func (f *nearRoads) ofMain() *nearRoads {
 func (f *nearRoads) within(least float64) (near []nearRoad) {
 	for i := range f.roads {
 		r, most := &f.roads[i], least+likeRange
-		if f.roads[0].isApartFrom(r) {
+		switch {
+		case f.roads[0].level != r.level:
+			most = least + levelRange
+		case f.roads[0].isApartFrom(r):
 			most = least + apartRange
-		} else if slices.ContainsFunc(near, r.meets) {
+		case slices.ContainsFunc(near, r.meets):
 			most = least + accessRange
 		}
 		if r.cost <= most {

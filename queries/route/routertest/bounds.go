@@ -15,6 +15,7 @@ func boundRules() []rule {
 		{"a bound at a corner is reached by any of its roads", atBothCorners("0A AB@100.5", "A B")},
 		{"a bound on a junction is reached by any of its roads", atBothCorners("0A B", "A")},
 		{"a position on a motorway meets the motorway", checkMotorwayPosition},
+		{"nobody steps from a bridge onto the street below", checkBelowBridge},
 		{"no bound is moved onto a ferry", checkFerryBound},
 		{"the first step tells of the road that is driven", checkFirstStep},
 		{"an address on a junction begins and ends with the road that is driven", checkOwnStreetAtJunction},
@@ -62,6 +63,34 @@ func checkMotorwayPosition(ctx context.Context, s *suite) error {
 		err = fmt.Errorf("got %+v", a.Accesses[0])
 	}
 	return err
+}
+
+// checkBelowBridge asks for routes to the street a step beside the bridge above it, and to the bridge a step beside the street below:
+// each of them is the nearest road, and the other would be the shorter way.
+func checkBelowBridge(ctx context.Context, s *suite) error {
+	const step = 2.5
+	for _, c := range []struct {
+		stops       string
+		east, south float64
+		street      string
+	}{
+		{"N AB@50", step, 0, "Rue sous le Pont"}, {"N AB@50", -step, 0, "Rue sous le Pont"},
+		{"0A AB@50", 0, step, "Rue du Pont"}, {"B AB@50", 0, -step, "Rue du Pont"},
+	} {
+		bounds, err := s.bounds("bridge", c.stops)
+		if err != nil {
+			return err
+		}
+		bounds[1].Point = offset(bounds[1].Point, c.east, c.south)
+		a, err := s.router.Route(ctx, route.Query{Profile: byCar, Bounds: bounds})
+		if err != nil {
+			return err
+		}
+		if got := a.Accesses[1].Street; got != c.street {
+			return fmt.Errorf("%v, %v metres from the crossing: got %s, want %s", c.east, c.south, got, c.street)
+		}
+	}
+	return nil
 }
 
 func checkFerryBound(ctx context.Context, s *suite) error {
