@@ -38,10 +38,19 @@ an hour around some of their origins.
   go run ./cmd/bench route --map porto.osm.pbf --random 300
   go run ./cmd/bench route --map porto.osm.pbf --pairs pairs.txt --worst 50 --over-http=false
 
-A line of the file is a pair: 41.15,-8.61 41.16,-8.62 (latitude, longitude). The kinds: access, the ends meet the network at
-other places (over 20 m apart); peers farther, they do because both peers leave out the road next to the end; direction, they are
-left the other way round; gate, restricted, forbidden, ferry, construction, track or path: one side drives there; closed, the own
-engine cannot drive OSRM's way; choice, it could, but prefers its own.`,
+With --junctions it compares four ways from each of some junctions with a one-way street, and four to each, and counts the junctions
+of which one is more than 5 s and 30 s slower than OSRM's.
+
+  go run ./cmd/bench route --map porto.osm.pbf --junctions 250 --over-http=false
+
+A line of the file is a pair: 41.15,-8.61 41.16,-8.62 (latitude, longitude). The kinds, of which the first that holds is told:
+peers farther and OSRM
+farther, they leave out the small part of the network in which the nearest road lies; second road, the own engine takes one that is
+up to 25 m farther than the nearest (beyond a wall or on another level is told, as nobody steps there); as near, two roads are, such
+as both carriageways of a road; access, an end is off the road; gate, restricted, forbidden, ferry, construction, track or path: one side drives there;
+direction, the ends are left the other way round; forbidden turn and closed, the own engine cannot drive OSRM's way; told time, both
+drive the same way; choice, it could drive OSRM's way, but prefers its own: at a like time (5 % or 5 s), as it is faster, or for its
+better roads; worse by own reckoning, it should have driven OSRM's way.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
 			&cli.StringFlag{
@@ -52,6 +61,7 @@ engine cannot drive OSRM's way; choice, it could, but prefers its own.`,
 			&cli.StringFlag{Name: "valhalla", Usage: "`URL` of valhalla_service"},
 			&cli.StringFlag{Name: "pairs", Usage: "compare the pairs of `FILE` alone", TakesFile: true},
 			&cli.IntFlag{Name: "random", Usage: "compare `HOW MANY` random pairs alone"},
+			&cli.IntFlag{Name: "junctions", Usage: "compare `HOW MANY` junctions with a one-way street alone, four ways from each and to each"},
 			&cli.IntFlag{Name: "worst", Value: 10, Usage: "`HOW MANY` pairs of each verdict are listed"},
 			&cli.BoolFlag{Name: "over-http", Value: true, Usage: "time the pairs over HTTP"},
 			&cli.IntFlag{Name: "compared", Value: 500, Usage: "`HOW MANY` pairs are compared without --pairs or --random", Validator: terminal.AtLeastOne},
@@ -60,10 +70,10 @@ engine cannot drive OSRM's way; choice, it could, but prefers its own.`,
 			&cli.Uint64Flag{Name: "seed", Value: 21, Usage: "`SEED` of the positions"},
 		},
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
-		if c.String("pairs") != "" || c.Int("random") > 0 {
+		if c.String("pairs") != "" || c.Int("random") > 0 || c.Int("junctions") > 0 {
 			return route.ComparePairs(ctx, dir, route.PairOptions{
 				File: c.String("map"), OSRM: c.String("osrm"), Valhalla: c.String("valhalla"), Programs: c.String("routers"),
-				Pairs: c.String("pairs"), Random: c.Int("random"), Seed: c.Uint64("seed"), Worst: c.Int("worst"), OverHTTP: c.Bool("over-http"),
+				Pairs: c.String("pairs"), Random: c.Int("random"), Junctions: c.Int("junctions"), Seed: c.Uint64("seed"), Worst: c.Int("worst"), OverHTTP: c.Bool("over-http"),
 			}, out)
 		}
 		return route.Run(ctx, dir, route.Options{

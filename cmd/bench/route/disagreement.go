@@ -22,6 +22,7 @@ const (
 	longer        verdict = "longer"   // than both by a tenth
 	otherDuration verdict = "duration" // of nearly the same way: over 12 % and 40 s from OSRM's
 	shorter       verdict = "shorter"  // than both by a tenth: it may drive what is not allowed
+	slower        verdict = "slower"   // than OSRM's by 5 s: of pairs of junctions alone
 	agrees        verdict = "agrees"
 	peersDisagree verdict = "not both peers route it"
 )
@@ -98,20 +99,21 @@ func (p *answeredPair) excess() float64 {
 
 // judge finds out why pairs differ.
 type judge struct {
-	own   route.Router
-	roads *mapRoads
+	own    route.Router
+	roads  *mapRoads
+	reckon func([]route.Point) reckoning // what the own engine thinks of a way
 }
 
 // The distances beyond which two routes differ in a fact.
 const (
-	accessApart  = 20.0 // metres between accesses
+	sameAccess   = 3.0  // metres between accesses that are one
+	farther      = 1.0  // metres by which an access is farther than another
 	factApart    = 20.0 // metres on roads of a fact
 	againstAngle = 120  // degrees between the directions in which two routes begin
 )
 
 // explain names the kind of a difference from OSRM's route and says more about it. The first that holds is told: where the ends
-// meet the network, which way they are left, what only one side drives through; otherwise whether the own engine could drive OSRM's
-// way.
+// meet the network, which way they are left, what only one side drives through; otherwise what the own engine thinks of OSRM's way.
 func (j *judge) explain(ctx context.Context, p *answeredPair) (kind, detail string, err error) {
 	if offRoad, ok := errors.AsType[*route.OffRoadError](p.errs[0]); ok {
 		return "access", fmt.Sprintf("bound %d is off the road", offRoad.Bound), nil
@@ -120,11 +122,14 @@ func (j *judge) explain(ctx context.Context, p *answeredPair) (kind, detail stri
 	if p.errs[0] != nil {
 		return j.explainNone(ctx, p, &peers)
 	}
-	if kind, detail := explainEnds(p); kind != "" {
+	if kind, detail := j.explainEnds(p); kind != "" {
 		return kind, detail, nil
 	}
 	own := j.roads.usageOf(p.answers[0].Routes[0].Geometry)
 	if kind, detail := explainUsage(&own, &peers); kind != "" {
+		return kind, detail, nil
+	}
+	if kind, detail := j.explainDirection(p); kind != "" {
 		return kind, detail, nil
 	}
 	return j.explainChoice(ctx, p, &own, &peers)
@@ -142,21 +147,61 @@ func (j *judge) explainNone(ctx context.Context, p *answeredPair, peers *usage) 
 	return kind, detail, err
 }
 
-// explainEnds compares accesses and the directions of the first and of the last metres.
-func explainEnds(p *answeredPair) (kind, detail string) {
+// explainEnds compares accesses.
+func (j *judge) explainEnds(p *answeredPair) (kind, detail string) {
 	for end, name := range []string{"origin", "destination"} {
-		own, osrm, valhalla := p.answers[0].Accesses[end], p.answers[1].Accesses[end], p.answers[2].Accesses[end]
-		apart := min(routeserver.Distance(own.Point, osrm.Point), routeserver.Distance(own.Point, valhalla.Point))
-		if apart > accessApart {
-			kind := "access"
-			if min(osrm.Distance, valhalla.Distance) > own.Distance+accessApart {
-				kind = "peers farther" // they leave out the small part of the network in which the nearest road lies
-			}
-			return kind, fmt.Sprintf("%s: own %.0f m away on %q, OSRM %.0f m on %q, Valhalla %.0f m",
-				name, own.Distance, own.Street, osrm.Distance, osrm.Street, valhalla.Distance)
+		own, osrm, valhalla := p.accesses(end)
+		apart := routeserver.Distance(own.Point, osrm.Point)
+		nearest := min(osrm.Distance, valhalla.Distance)
+		switch {
+		case apart <= sameAccess:
+			continue
+		case own.Distance > nearest+farther:
+			kind = j.secondRoad(p, end)
+		case nearest > own.Distance+farther:
+			kind = "peers farther" // they leave out the small part of the network in which the nearest road lies
+		case osrm.Distance > own.Distance+farther:
+			kind = "OSRM farther"
+		default:
+			kind = "as near" // two roads are, as the carriageways of one road to who is between them
+		}
+		return kind, fmt.Sprintf("%s: own %.0f m away on %q, OSRM %.0f m on %q, Valhalla %.0f m",
+			name, own.Distance, own.Street, osrm.Distance, osrm.Street, valhalla.Distance)
+	}
+	return "", ""
+}
+
+// accesses are the accesses of an end. OSRM's stands for that of Valhalla where Valhalla has no route.
+func (p *answeredPair) accesses(end int) (own, osrm, valhalla route.Access) {
+	own, osrm = p.answers[0].Accesses[end], p.answers[1].Accesses[end]
+	if p.errs[2] != nil {
+		return own, osrm, osrm
+	}
+	return own, osrm, p.answers[2].Accesses[end]
+}
+
+// secondRoad is the kind of an end at which the own engine takes a road that is a little farther than the nearest one, because the way
+// is shorter from there. Who stands there may be kept from it: by a wall that is not in the way to the nearest road, or because one of
+// the two roads lies above the other.
+func (j *judge) secondRoad(p *answeredPair, end int) string {
+	own, osrm := p.answers[0].Accesses[end].Point, p.answers[1].Accesses[end].Point
+	if name := j.roads.wallBetween(p.points[end], own); name != "" && j.roads.wallBetween(p.points[end], osrm) == "" {
+		return "second road, beyond a " + name
+	}
+	if j.roads.levelAt(own) != j.roads.levelAt(osrm) {
+		return "second road, on another level"
+	}
+	return "second road"
+}
+
+// explainDirection compares the directions of the first and of the last metres of ways between the same ends.
+func (j *judge) explainDirection(p *answeredPair) (kind, detail string) {
+	own, osrm := p.answers[0].Routes[0].Geometry, p.answers[1].Routes[0].Geometry
+	if j.reckon != nil {
+		if r := j.reckon(osrm); r.isOpen {
+			return "", "" // what the own engine thinks of it says more
 		}
 	}
-	own, osrm := p.answers[0].Routes[0].Geometry, p.answers[1].Routes[0].Geometry
 	for end, name := range []string{"origin", "destination"} {
 		if a := angleBetween(endBearing(own, end == 1), endBearing(osrm, end == 1)); a > againstAngle {
 			return "direction", name + ": OSRM goes the other way"
@@ -209,6 +254,11 @@ var viaShares = []float64{0.25, 0.5, 0.75}
 // better: the class of roads on which they differ most is told. Where it cannot, something on it is closed to it.
 func (j *judge) explainChoice(ctx context.Context, p *answeredPair, own, peers *usage) (kind, detail string, err error) {
 	line := p.answers[1].Routes[0].Geometry
+	if j.reckon != nil && p.errs[0] == nil {
+		if kind, detail := explainReckoning(p, j.reckon(p.answers[0].Routes[0].Geometry), j.reckon(line), own, peers); kind != "" {
+			return kind, detail, nil
+		}
+	}
 	query := route.Query{Profile: car, Bounds: []route.Bound{{Point: p.points[0]}}}
 	for _, share := range viaShares {
 		query.Bounds = append(query.Bounds, route.Bound{Point: pointAlong(line, share)})
@@ -227,6 +277,43 @@ func (j *judge) explainChoice(ctx context.Context, p *answeredPair, own, peers *
 	}
 	return "choice", fmt.Sprintf("OSRM's way takes %.0f s by own reckoning; %s", via.Duration, largestDifference(own, peers)), nil
 }
+
+// alikeShare and alikeAmount are how much two durations may differ that nobody would tell apart.
+const (
+	alikeShare  = 0.05
+	alikeAmount = 5.0
+)
+
+// explainReckoning compares what the own engine thinks of both ways. It knows no kind if the nodes of one are not those of its own
+// network.
+func explainReckoning(p *answeredPair, own, osrm reckoning, ownUse, osrmUse *usage) (kind, detail string) {
+	if !own.isOpen {
+		return "", ""
+	}
+	if !osrm.isOpen {
+		if osrm.reason == turnForbidden {
+			return "forbidden turn", "the own engine may not take a turn of OSRM's way"
+		}
+		return "", ""
+	}
+	detail = fmt.Sprintf("by own reckoning own %.0f s, OSRM's way %.0f s (chosen by %.0f and %.0f); %s",
+		own.duration(), osrm.duration(), own.weight(), osrm.weight(), largestDifference(ownUse, osrmUse))
+	more := osrm.duration() - own.duration()
+	switch {
+	case math.Abs(more) < sameReckoning && math.Abs(own.weight()-osrm.weight()) < sameReckoning:
+		return "told time", fmt.Sprintf("the same way: own %.0f s driving and %.0f s turns, OSRM %.0f s", own.driving, own.turns, p.duration(1))
+	case osrm.weight() < own.weight()-1:
+		return "worse by own reckoning", detail
+	case math.Abs(more) <= max(alikeAmount, alikeShare*own.duration()):
+		return "choice, like time", detail
+	case more < 0:
+		return "choice, better roads", detail // it is slower, and prefers its roads
+	}
+	return "choice, faster", detail
+}
+
+// sameReckoning is by how many seconds the reckonings of one way may differ.
+const sameReckoning = 0.5
 
 // largestDifference is the class of roads on which two routes differ most.
 func largestDifference(own, peers *usage) string {

@@ -17,13 +17,16 @@ type mapRoads struct {
 	lines []roadLine
 	near  map[roadCell][]uint32 // lines by the cells that they touch
 	gates map[roadCell][]gate
-	car   []uint32 // lines of roads for cars, among which positions are drawn
+	car   []uint32            // lines of roads for cars, among which positions are drawn
+	nodes map[int64]*roadNode // of roads for cars
+	walls map[roadCell][]wall // what nobody steps over
 }
 
 // roadLine is the line between two nodes of a way.
 type roadLine struct {
 	from, to route.Point
 	uses     roadUse
+	level    string // of a bridge, a tunnel, or by the tag layer; "" is the ground
 }
 
 // roadUse is a set of facts about a road that explain why a route takes it or not.
@@ -64,6 +67,10 @@ func cellOf(p route.Point) roadCell {
 	return roadCell{int32(math.Floor(p.Lon * cellsPerDegree)), int32(math.Floor(p.Lat * cellsPerDegree))}
 }
 
+func newMapRoads() *mapRoads {
+	return &mapRoads{near: map[roadCell][]uint32{}, gates: map[roadCell][]gate{}, nodes: map[int64]*roadNode{}, walls: map[roadCell][]wall{}}
+}
+
 // readMapRoads reads the ways with a highway, a ferry, or a shuttle train, and the barriers.
 func readMapRoads(ctx context.Context, path string) (m *mapRoads, err error) {
 	file, err := osmpbf.Open(path)
@@ -71,7 +78,7 @@ func readMapRoads(ctx context.Context, path string) (m *mapRoads, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	m = &mapRoads{near: map[roadCell][]uint32{}, gates: map[roadCell][]gate{}}
+	m = newMapRoads()
 	nodes := map[int64]route.Point{}
 	if err := file.Scan(ctx, osmpbf.Nodes, nil, func(b *osmpbf.Block) error {
 		for _, n := range b.Nodes {
@@ -114,10 +121,12 @@ func (m *mapRoads) addGate(p route.Point, barrier string, tags osmpbf.Tags) {
 
 // addWay adds the lines of a way. The tags of one that is not a road give no uses.
 func (m *mapRoads) addWay(w osmpbf.Way, nodes map[int64]route.Point) {
+	m.addWalls(w, nodes)
 	uses := usesOf(w.Tags)
 	if uses == 0 {
 		return
 	}
+	level := levelOf(w.Tags)
 	for i := 1; i < len(w.Nodes); i++ {
 		from, hasFrom := nodes[w.Nodes[i-1]]
 		to, hasTo := nodes[w.Nodes[i]]
@@ -125,9 +134,11 @@ func (m *mapRoads) addWay(w osmpbf.Way, nodes map[int64]route.Point) {
 			continue
 		}
 		line := uint32(len(m.lines))
-		m.lines = append(m.lines, roadLine{from, to, uses})
+		m.lines = append(m.lines, roadLine{from, to, uses, level})
 		if uses&(useForbidden|useFerry|useConstruction|useTrack) == 0 {
 			m.car = append(m.car, line)
+			m.noteNode(w.Nodes[i-1], from, w.Tags)
+			m.noteNode(w.Nodes[i], to, w.Tags)
 		}
 		for cell := range cellsAlong(from, to) {
 			m.near[cell] = append(m.near[cell], line)

@@ -27,6 +27,7 @@ type PairOptions struct {
 	Programs       string // folder of the programs of those without a URL
 	Pairs          string // file of pairs, as ReadPairs reads it; "" draws Random pairs
 	Random         int
+	Junctions      int // of these many junctions with a one-way street pairs are compared, instead of random ones
 	Seed           uint64
 	Worst          int  // how many pairs of each verdict are listed
 	OverHTTP       bool // whether the times over HTTP are measured too
@@ -113,7 +114,7 @@ func ComparePairs(ctx context.Context, dir string, o PairOptions, out measure.Ou
 	if err != nil {
 		return err
 	}
-	if err := reportPairs(ctx, &judge{own, roads}, pairs, o, out); err != nil {
+	if err := reportPairs(ctx, &judge{own, roads, newWayReader(n.Layer(route.Car)).reckon}, pairs, o, out); err != nil {
 		return err
 	}
 	if !o.OverHTTP {
@@ -128,6 +129,9 @@ func (o *PairOptions) points(roads *mapRoads) (pairs [][2]route.Point, err error
 		return ReadPairs(o.Pairs)
 	}
 	r := rand.New(rand.NewPCG(o.Seed, 41))
+	if o.Junctions > 0 {
+		return roads.drawJunctionPairs(r, o.Junctions), nil
+	}
 	for range o.Random {
 		pairs = append(pairs, roads.drawPair(r))
 	}
@@ -174,6 +178,11 @@ func reportPairs(ctx context.Context, j *judge, pairs []answeredPair, o PairOpti
 			return err
 		}
 	}
+	if o.Junctions > 0 {
+		if err := reportJunctions(ctx, j, pairs, o.Worst, out); err != nil {
+			return err
+		}
+	}
 	for _, v := range []verdict{noResults, longer, otherDuration, shorter} {
 		slices.SortStableFunc(of[v], func(a, b *answeredPair) int { return cmp.Compare(b.excess(), a.excess()) })
 		if err := reportVerdict(ctx, j, v, of[v], o.Worst, out); err != nil {
@@ -181,6 +190,23 @@ func reportPairs(ctx context.Context, j *judge, pairs []answeredPair, o PairOpti
 		}
 	}
 	return nil
+}
+
+// reportJunctions reports how many junctions have slow routes, and the kinds of these.
+func reportJunctions(ctx context.Context, j *judge, pairs []answeredPair, worst int, out measure.Output) error {
+	for _, f := range junctionFigures(pairs) {
+		if err := out.Report(f); err != nil {
+			return err
+		}
+	}
+	var slow []*answeredPair
+	for i := range pairs {
+		if pairs[i].slowness() > slowBy {
+			slow = append(slow, &pairs[i])
+		}
+	}
+	slices.SortStableFunc(slow, func(a, b *answeredPair) int { return cmp.Compare(b.slowness(), a.slowness()) })
+	return reportVerdict(ctx, j, slower, slow, worst, out)
 }
 
 // countPairs is the figure of the verdicts. Its value is the share of pairs that are as they should be.

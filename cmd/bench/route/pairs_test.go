@@ -19,7 +19,7 @@ import (
 
 // drawnRoads is a map of roads, a line each, on a grid of hundredths of a degree: "00 10 20 highway=primary toll=yes".
 func drawnRoads(lines ...string) *mapRoads {
-	m := &mapRoads{near: map[roadCell][]uint32{}, gates: map[roadCell][]gate{}}
+	m := newMapRoads()
 	nodes := map[int64]route.Point{}
 	for _, line := range lines {
 		var w osmpbf.Way
@@ -126,6 +126,11 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 	direct := answering("00 30", 3000, 300)
 	moved := away(direct, 0.001) // by a peer that leaves the nearest road out
 	moved.Accesses[1].Distance = 100
+	farther, beyond := away(direct, 0.001), away(direct, -0.001)
+	farther.Accesses[1].Distance, beyond.Accesses[1].Distance = 100, 100
+	south := route.Point{Lon: 0.03, Lat: -0.0005} // of the destination
+	roads.addWalls(osmpbf.Way{Nodes: []int64{1, 2}, Tags: osmpbf.Tags{{Key: "barrier", Value: "wall"}}},
+		map[int64]route.Point{1: {Lon: south.Lon - 0.001, Lat: south.Lat}, 2: {Lon: south.Lon + 0.001, Lat: south.Lat}})
 	for _, c := range []struct {
 		rule      string
 		own, osrm route.Answer
@@ -133,7 +138,9 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 		via       viaRouter
 		want      string
 	}{
-		{"ends that meet other roads", away(direct, 0.001), direct, nil, viaRouter{}, "access"},
+		{"ends that meet other roads as near", away(direct, 0.001), direct, nil, viaRouter{}, "as near"},
+		{"an end on a road that is not the nearest", farther, direct, nil, viaRouter{}, "second road"},
+		{"an end on a road beyond a wall", beyond, direct, nil, viaRouter{}, "second road, beyond a wall"},
 		{"an end that the peers move away", direct, moved, nil, viaRouter{}, "peers farther"},
 		{"ends a step apart", away(direct, 0.00001), direct, nil, viaRouter{distance: 3000}, "choice"},
 		{"left the other way round", answering("00 03 30", 6000, 300), answering("00 00 30", 3000, 300), nil, viaRouter{distance: 3000}, "choice"},
@@ -153,11 +160,35 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 		{"none, as the way is closed", route.Answer{}, direct, route.ErrNoRoute, viaRouter{err: route.ErrNoRoute}, "closed"},
 		{"off the road", route.Answer{}, direct, &route.OffRoadError{Bound: 1}, viaRouter{}, "access"},
 	} {
-		p := answeredPair{answers: [3]route.Answer{c.own, c.osrm, c.osrm}, errs: [3]error{c.ownErr}}
+		p := answeredPair{points: [2]route.Point{at("00"), at("30")}, answers: [3]route.Answer{c.own, c.osrm, c.osrm}, errs: [3]error{c.ownErr}}
 		j := judge{own: c.via, roads: roads}
 		kind, detail, err := j.explain(t.Context(), &p)
 		if err != nil || kind != c.want || detail == "" {
 			t.Errorf("%s: got %q (%s), %v, want %q", c.rule, kind, detail, err, c.want)
+		}
+	}
+}
+
+func TestTheKindOfAChoiceIsWhatTheOwnEngineThinksOfBothWays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule      string
+		own, osrm reckoning
+		want      string
+	}{
+		{"one way", reckoning{isOpen: true, driving: 100, turns: 10}, reckoning{isOpen: true, driving: 100, turns: 10}, "told time"},
+		{"a way that is as fast", reckoning{isOpen: true, driving: 100}, reckoning{isOpen: true, driving: 103}, "choice, like time"},
+		{"a way that is slower", reckoning{isOpen: true, driving: 100}, reckoning{isOpen: true, driving: 120, turns: 10}, "choice, faster"},
+		{"a way on worse roads", reckoning{isOpen: true, driving: 100}, reckoning{isOpen: true, driving: 80, penalty: 40}, "choice, better roads"},
+		{"a way that is better", reckoning{isOpen: true, driving: 100}, reckoning{isOpen: true, driving: 90}, "worse by own reckoning"},
+		{"a forbidden turn", reckoning{isOpen: true, driving: 100}, reckoning{reason: turnForbidden}, "forbidden turn"},
+		{"a way over nodes of no own road", reckoning{isOpen: true, driving: 100}, reckoning{reason: "closed road"}, ""},
+		{"an own way that is not understood", reckoning{reason: "closed road"}, reckoning{isOpen: true, driving: 90}, ""},
+	} {
+		p := answeredPair{answers: [3]route.Answer{answering("00 10", 1000, 100), answering("00 10", 1000, 100)}}
+		kind, detail := explainReckoning(&p, c.own, c.osrm, &usage{}, &usage{})
+		if kind != c.want || (detail == "") != (c.want == "") {
+			t.Errorf("%s: got %q (%s), want %q", c.rule, kind, detail, c.want)
 		}
 	}
 }

@@ -1,0 +1,130 @@
+package route
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"lieudit/cmd/bench/measure"
+	"lieudit/queries/route"
+	"lieudit/queries/route/osmpbf"
+	"lieudit/queries/route/routeserver"
+)
+
+// roadNode is a node of roads for cars.
+type roadNode struct {
+	at       route.Point
+	lines    int  // that meet there
+	isOneWay bool // one of them is open in one direction alone
+}
+
+// noteNode notes that a line of a way begins or ends at a node.
+func (m *mapRoads) noteNode(id int64, at route.Point, tags osmpbf.Tags) {
+	n, ok := m.nodes[id]
+	if !ok {
+		n = &roadNode{at: route.Point{Lon: roundDegrees(at.Lon), Lat: roundDegrees(at.Lat)}}
+		m.nodes[id] = n
+	}
+	n.lines++
+	n.isOneWay = n.isOneWay || isOneWay(tags)
+}
+
+func isOneWay(tags osmpbf.Tags) bool {
+	switch tags.Get("oneway") {
+	case "yes", "1", "true", "-1":
+		return true
+	}
+	return tags.Get("junction") == "roundabout"
+}
+
+// targetsOfJunction is how many ways lead from each junction, and how many to it.
+const targetsOfJunction = 4
+
+// drawJunctionPairs draws different junctions with a one-way street among their roads: all, if the map has fewer. Of each there are
+// pairs to other junctions of any kind and back. So no end lies beside a road, and what is compared is what the routers make of the
+// junctions and of the way.
+func (m *mapRoads) drawJunctionPairs(r *rand.Rand, n int) (pairs [][2]route.Point) {
+	var all, oneWay []route.Point
+	for _, id := range slices.Sorted(maps.Keys(m.nodes)) {
+		node := m.nodes[id]
+		if node.lines < 3 {
+			continue
+		}
+		all = append(all, node.at)
+		if node.isOneWay {
+			oneWay = append(oneWay, node.at)
+		}
+	}
+	r.Shuffle(len(oneWay), func(i, j int) { oneWay[i], oneWay[j] = oneWay[j], oneWay[i] })
+	for _, junction := range oneWay[:min(n, len(oneWay))] {
+		for range targetsOfJunction {
+			target := all[r.IntN(len(all))]
+			pairs = append(pairs, [2]route.Point{junction, target}, [2]route.Point{target, junction})
+		}
+	}
+	return pairs
+}
+
+// Seconds by which a route is slower than OSRM's.
+const (
+	slowBy     = 5.0
+	verySlowBy = 30.0
+)
+
+// slowness is by how many seconds the own route is slower than OSRM's.
+func (p *answeredPair) slowness() float64 {
+	if p.errs[0] != nil || p.errs[1] != nil {
+		return 0
+	}
+	return p.duration(0) - p.duration(1)
+}
+
+// hasEndsOfOSRM reports whether the own route and OSRM's have the same ends.
+func (p *answeredPair) hasEndsOfOSRM() bool {
+	for end := range 2 {
+		if own, osrm, _ := p.accesses(end); routeserver.Distance(own.Point, osrm.Point) > sameAccess {
+			return false
+		}
+	}
+	return true
+}
+
+// junctionFigures count the junctions with a route that is slower than OSRM's, of all and of those whose routes have the same ends.
+func junctionFigures(pairs []answeredPair) (figures []measure.Figure) {
+	for direction, name := range []string{"origin", "destination"} {
+		var all, alike slowCount
+		for first := 0; first < len(pairs); first += 2 * targetsOfJunction {
+			worst, worstAlike := 0.0, 0.0
+			for i := first + direction; i < first+2*targetsOfJunction; i += 2 {
+				p := &pairs[i]
+				worst = max(worst, p.slowness())
+				if p.errs[0] == nil && p.errs[1] == nil && p.hasEndsOfOSRM() {
+					worstAlike = max(worstAlike, p.slowness())
+				}
+			}
+			all.add(worst)
+			alike.add(worstAlike)
+		}
+		figures = append(figures, measure.Figure{
+			Labels: []measure.Label{{Name: "a junction is the", Value: name}}, Value: all.slow, Unit: "over 5 s slower than OSRM",
+			Extra: map[string]float64{
+				"junctions": all.junctions, "over 30 s slower": all.verySlow,
+				"over 5 s, between the same ends": alike.slow, "over 30 s, between the same ends": alike.verySlow,
+			},
+		})
+	}
+	return figures
+}
+
+// slowCount counts junctions by their slowest route.
+type slowCount struct{ junctions, slow, verySlow float64 }
+
+func (c *slowCount) add(seconds float64) {
+	c.junctions++
+	if seconds > slowBy {
+		c.slow++
+	}
+	if seconds > verySlowBy {
+		c.verySlow++
+	}
+}
