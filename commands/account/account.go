@@ -1,11 +1,12 @@
 // Package account handles the commands on accounts: opening, plan, agency, closing and erasure, and the keys. One account is
 // one stream. The constraint: its rules (cap of keys, origins, agencies) are decided on that stream alone, so that they hold
 // exactly however many instances there are. What a decision needs of the agency is read from the agency's stream just before,
-// and may be a moment old.
+// and may be a moment old. That the agency was closed before a join began, which ends the join, is read there too: a fold of the
+// account's own stream does not know it, and dropVoidMemberships applies it before a decision or a reader sees the State.
 //
 //	Accounts.ChangePlan, .IssueKey, .JoinAgency, …
-//	  │ readAgency, PlanOf     what the agency's State says now
-//	  │ commands.Handler       folds the account's own State with Evolve
+//	  │ readAgencies           what the States of its agencies say now
+//	  │ commands.Handler       folds the account's own State with Evolve; dropVoidMemberships
 //	  └ changePlan, issueKey…  pure decisions: State ──> commands.Result (events, or a refusal that is recorded)
 package account
 
@@ -28,11 +29,11 @@ type State struct {
 	ClosedAt time.Time
 	Erased   bool // its personal data cannot be read any more
 
-	Anchor   plan.Date                // the day whose number begins each monthly period
-	Terms    access.Scheduled[Terms]  // its own, now and next; the plan that limits a sub-client is its agency's, see PlanOf
-	Agency   access.Scheduled[string] // the account that it is a sub-client of, or ""
-	IsAgency bool                     // it may have sub-clients
-	Keys     map[string]*Key          // by id, revoked ones included
+	Anchor   plan.Date                           // the day whose number begins each monthly period
+	Terms    access.Scheduled[Terms]             // its own, now and next; the plan that limits a sub-client is its agency's, see PlanOf
+	Agency   access.Scheduled[access.Membership] // the account that it is a sub-client of; see agencyAt
+	IsAgency bool                                // it may have sub-clients
+	Keys     map[string]*Key                     // by id, revoked ones included
 }
 
 // Terms are an account's own plan and its quota, in requests a month.
@@ -70,15 +71,15 @@ func Evolve(s *State, rec commands.Record) {
 	case event.AccountOpened:
 		*s = State{ID: e.Account, Name: e.Name, OpenedAt: rec.At, Anchor: e.Anchor, Keys: map[string]*Key{}}
 		s.Terms.Set(Terms{e.Plan, e.Quota}, rec.At, rec.At)
-		s.Agency.Set(e.Agency, rec.At, rec.At)
+		s.Agency.Set(access.Membership{Agency: e.Agency}, rec.At, rec.At)
 	case event.PlanChanged:
 		s.Terms.Set(Terms{e.To, e.Quota}, e.Effective, rec.At)
 	case event.AgencyActivated:
 		s.IsAgency = true
 	case event.AgencyJoined:
-		s.Agency.Set(e.Agency, e.Effective, rec.At)
+		s.Agency.Set(access.MembershipFrom(e.Agency, e.Effective, rec.At), e.Effective, rec.At)
 	case event.AgencyLeft:
-		s.Agency.Set("", e.Effective, rec.At)
+		s.Agency.Set(access.Membership{}, e.Effective, rec.At)
 	case event.AccountClosed:
 		s.ClosedAt = rec.At
 	case event.AccountErased:
@@ -118,6 +119,14 @@ func (s *State) Exists() bool { return s.ID != "" }
 // Closed says whether the account was closed.
 func (s *State) Closed() bool { return !s.ClosedAt.IsZero() }
 
+// AgencyAt returns the account that this one is a sub-client of at an instant, or "".
+func (s *State) AgencyAt(t time.Time) string { return s.Agency.At(t).Agency }
+
+// dropVoidMemberships takes out the memberships that never begin, because the agency was closed before.
+func (s *State) dropVoidMemberships(agencies agencyStates) {
+	s.Agency.Drop(func(m access.Membership) bool { return m.IsVoid(agencies[m.Agency].closed) })
+}
+
 // countActivePublishableKeys counts the keys that the plan's cap limits.
 func (s *State) countActivePublishableKeys() int {
 	n := 0
@@ -132,7 +141,7 @@ func (s *State) countActivePublishableKeys() int {
 // period returns the account's monthly period. A sub-client's periods are its agency's.
 func (s *State) period(agency agencyState, now time.Time) plan.Period {
 	anchor := s.Anchor
-	if s.Agency.At(now) != "" && agency.exists {
+	if s.AgencyAt(now) != "" && agency.exists {
 		anchor = agency.anchor
 	}
 	return plan.PeriodAt(anchor, now)

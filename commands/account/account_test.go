@@ -69,12 +69,19 @@ func TestDecisions(t *testing.T) {
 	revoked := event.KeyRevoked{Key: "k", Hint: "h", Hash: []byte("k")}
 	issued := func(onPlan plan.Name, kind token.Kind, rawOrigins ...string) commands.Decision[State] {
 		return func(s *State) commands.Result {
-			limit, _ := plan.Lookup(onPlan)
 			k := Key{ID: "n", Label: "l", Hint: "h", Kind: kind, Hash: []byte("n"), Token: "t"}
-			result, _ := issueKey(s, k, rawOrigins, limit)
+			result, _ := issueKey(s, k, rawOrigins, agencyState{exists: true, plan: onPlan}, now)
 			return result
 		}
 	}
+	issuedUnder := func(agency agencyState, kind token.Kind) commands.Decision[State] {
+		return func(s *State) commands.Result {
+			result, _ := issueKey(s, Key{ID: "n", Label: "l", Hint: "h", Kind: kind, Hash: []byte("n"), Token: "t"}, []string{"https://a.fr"}, agency, now)
+			return result
+		}
+	}
+	closedAgency := parent()
+	closedAgency.isActive, closedAgency.closed = false, now
 	plans := func(name plan.Name, quota int64) commands.Decision[State] {
 		return func(s *State) commands.Result {
 			return changePlan(s, Terms{name, quota}, parent(), now)
@@ -114,6 +121,9 @@ func TestDecisions(t *testing.T) {
 	}{
 		{"a secret key is issued without a cap", given(plan.Discovery, secret("k")), issued(plan.Discovery, token.Secret), []event.Event{secret("n")}, nil},
 		{"a closed account gets no key", given(plan.Starter, closed), issued(plan.Starter, token.Secret), refused("issue-secret-key", "compte_ferme"), refusal.AccountClosed},
+		{"a sub-client of a closed agency gets no key", given(plan.Starter, joined), issuedUnder(closedAgency, token.Secret), refused("issue-secret-key", "agence_fermee"), refusal.AgencyClosed},
+		{"nor a publishable one", given(plan.Starter, joined), issuedUnder(closedAgency, token.Publishable), refused("issue-publishable-key", "agence_fermee"), refusal.AgencyClosed},
+		{"a closed sub-client of a closed agency is closed", given(plan.Starter, joined, closed), issuedUnder(closedAgency, token.Secret), refused("issue-secret-key", "compte_ferme"), refusal.AccountClosed},
 		{"a publishable key takes a slot", given(plan.Starter), issued(plan.Starter, token.Publishable, "https://a.fr"), []event.Event{newKey}, nil},
 		{"the cap of publishable keys has no tolerance", given(plan.Starter, publishable("k")), issued(plan.Starter, token.Publishable, "https://a.fr"), refused("issue-publishable-key", string(full.Code)), full},
 		{"a plan without publishable keys says so", given(plan.Discovery), issued(plan.Discovery, token.Publishable, "https://a.fr"), refused("issue-publishable-key", string(none.Code)), none},

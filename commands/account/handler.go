@@ -2,12 +2,14 @@ package account
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
 
 	"lieudit/commands"
 	"lieudit/eventstore"
+	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -28,9 +30,30 @@ func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes,
 	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
 
-// handleExisting handles a command on an account that must exist. A closed account exists: the decisions refuse it themselves,
-// so that the refusal is recorded.
-func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
+// decision decides on an account that exists. agency is the one that it is a sub-client of now, the zero agencyState if it is
+// one of none.
+type decision func(s *State, agency agencyState) commands.Result
+
+// handleExisting handles a command on an account that must exist, and that may be a sub-client. A closed account exists: the
+// decisions refuse it themselves, so that the refusal is recorded.
+func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide decision) (eventstore.Position, error) {
+	s, agencies, err := a.readResolved(ctx, id)
+	if err == nil {
+		err = agencies[s.AgencyAt(a.now())].unusable
+	}
+	if err != nil {
+		return 0, err
+	}
+	return a.handleAlone(ctx, id, meta, func(s *State) commands.Result {
+		own := *s // the State is shared
+		own.dropVoidMemberships(agencies)
+		return decide(&own, agencies[own.AgencyAt(a.now())])
+	})
+}
+
+// handleAlone is handleExisting for a command that no agency has a say in: it reads the account's own stream alone, and so works
+// whatever the state of its agency's.
+func (a *Accounts) handleAlone(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
 	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if !s.Exists() {
 			return commands.Refuse(ErrUnknownAccount)
@@ -42,11 +65,17 @@ func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.
 // agencyState is what decisions about a sub-client need of its agency. isActive is false for a closed agency. The zero
 // agencyState is no agency.
 type agencyState struct {
-	exists, isActive, isSubClient bool
-	plan                          plan.Name
-	quota                         int64     // requests a month: the smaller of its quota now and the one that is scheduled
-	anchor                        plan.Date // of its periods, which are its sub-clients' too
+	exists, isActive bool
+	isSubClient      bool      // it has an agency itself; known only for one that readAgencyToJoin returned
+	closed           time.Time // when it was closed, zero if it is open
+	plan             plan.Name
+	quota            int64     // requests a month: the smaller of its quota now and the one that is scheduled
+	anchor           plan.Date // of its periods, which are its sub-clients' too
+	unusable         error     // why nothing of it is known, although it exists: an event of its stream cannot be used
 }
+
+// agencyStates are agencies by id. One that is not in it is the zero agencyState.
+type agencyStates map[string]agencyState
 
 // readAgency reads what another account allows as an agency now. It locks that account's stream for a moment, and never two
 // streams at once, so two accounts that name each other cannot deadlock.
@@ -55,7 +84,7 @@ func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, erro
 	err := a.handler.View(ctx, id, func(s *State) {
 		now := a.now()
 		agency = agencyState{
-			exists: s.Exists(), isActive: s.IsAgency && !s.Closed(), isSubClient: s.Agency.At(now) != "",
+			exists: s.Exists(), isActive: s.IsAgency && !s.Closed(), closed: s.ClosedAt,
 			plan: s.Terms.At(now).Plan, quota: s.Terms.At(now).Quota, anchor: s.Anchor,
 		}
 		if next, _, ok := s.Terms.Next(now); ok {
@@ -65,40 +94,83 @@ func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, erro
 	return agency, err
 }
 
-// readParentAgency returns the agency that an account is a sub-client of now, and the account's own plan. The zero agencyState
-// means that it has none.
-func (a *Accounts) readParentAgency(ctx context.Context, id string) (agency agencyState, ownPlan plan.Name, err error) {
-	var parent string
-	err = a.handler.View(ctx, id, func(s *State) {
-		ownPlan, parent = s.Terms.At(a.now()).Plan, s.Agency.At(a.now())
-	})
-	if err == nil && parent != "" {
-		agency, err = a.readAgency(ctx, parent)
+// readAgencyToJoin is readAgency for an account that is to become a sub-client of it.
+func (a *Accounts) readAgencyToJoin(ctx context.Context, id string) (agencyState, error) {
+	agency, err := a.readAgency(ctx, id)
+	if err != nil {
+		return agencyState{}, err
 	}
-	return agency, ownPlan, err
+	s, _, err := a.readResolved(ctx, id)
+	agency.isSubClient = s.AgencyAt(a.now()) != ""
+	return agency, err
+}
+
+// asOf returns the agencies as far as they were closed by an instant; the zero instant is now.
+func (all agencyStates) asOf(t time.Time) agencyStates {
+	then := agencyStates{}
+	for id, agency := range all {
+		if !t.IsZero() && agency.closed.After(t) {
+			agency.closed = time.Time{}
+		}
+		then[id] = agency
+	}
+	return then
+}
+
+// readResolved returns the account's state now, without its keys and without memberships that never begin, and its agencies. The
+// state of an account that was never opened is the zero State.
+func (a *Accounts) readResolved(ctx context.Context, id string) (s State, agencies agencyStates, err error) {
+	if err = a.handler.View(ctx, id, func(current *State) { s = *current }); err != nil {
+		return State{}, nil, err
+	}
+	s.Keys = nil // the map is shared
+	if agencies, err = a.readAgencies(ctx, s.Agency); err != nil {
+		return State{}, nil, err
+	}
+	s.dropVoidMemberships(agencies)
+	return s, agencies, nil
+}
+
+// readAgencies returns the agencies that memberships name. One whose stream cannot be used is returned with nothing but that: the
+// account shows what is known of it.
+func (a *Accounts) readAgencies(ctx context.Context, memberships access.Scheduled[access.Membership]) (agencyStates, error) {
+	agencies := agencyStates{}
+	for m := range memberships.All() {
+		if m.Agency == "" {
+			continue
+		}
+		agency, err := a.readAgency(ctx, m.Agency)
+		if unusable, ok := errors.AsType[*eventstore.UnusableError](err); ok {
+			agency, err = agencyState{unusable: unusable}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		agencies[m.Agency] = agency
+	}
+	return agencies, nil
 }
 
 // PlanOf returns the plan that limits an account now: its agency's plan, for a sub-client. An unknown account has the zero plan,
 // which allows nothing.
 func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
-	agency, name, err := a.readParentAgency(ctx, id)
-	if agency.exists {
-		name = agency.plan
+	s, agencies, err := a.readResolved(ctx, id)
+	if err != nil {
+		return plan.Plan{}, err
 	}
-	p, _ := plan.Lookup(name)
-	return p, err
+	agency := agencies[s.AgencyAt(a.now())]
+	return s.planAt(a.now(), agency), agency.unusable
 }
 
 // CurrentState returns the account's state now, with its name in clear and without its keys. With eventstore.ErrUnreadable the
 // state has no name and is complete otherwise.
 func (a *Accounts) CurrentState(ctx context.Context, id string) (State, error) {
-	var s State
-	err := a.handler.View(ctx, id, func(current *State) { s = *current })
+	s, _, err := a.readResolved(ctx, id)
+	if err == nil && !s.Exists() {
+		err = ErrUnknownAccount
+	}
 	if err != nil {
 		return State{}, err
-	}
-	if s.Keys = nil; !s.Exists() {
-		return State{}, ErrUnknownAccount
 	}
 	s.Name, err = a.codec.Unseal(ctx, Aggregate.Category+"-"+id, s.Name)
 	return s, err
@@ -107,12 +179,21 @@ func (a *Accounts) CurrentState(ctx context.Context, id string) (State, error) {
 // AgencyOf returns the account that id is a sub-client of now, or "". It fails with ErrUnknownAccount for an account that does
 // not exist.
 func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err error) {
+	s, _, err := a.readResolved(ctx, id)
+	if err == nil && !s.Exists() {
+		err = ErrUnknownAccount
+	}
+	return s.AgencyAt(a.now()), err
+}
+
+// CheckExists fails with ErrUnknownAccount for an account that was never opened. It reads the account's own stream alone.
+func (a *Accounts) CheckExists(ctx context.Context, id string) error {
 	exists := false
-	err = a.handler.View(ctx, id, func(s *State) { parent, exists = s.Agency.At(a.now()), s.Exists() })
+	err := a.handler.View(ctx, id, func(s *State) { exists = s.Exists() })
 	if err == nil && !exists {
 		err = ErrUnknownAccount
 	}
-	return parent, err
+	return err
 }
 
 // logTime returns the time now in UTC, to the microsecond that the log keeps.
@@ -158,6 +239,11 @@ func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s 
 	if !s.Exists() {
 		return State{}, last, ErrUnknownAccount
 	}
+	agencies, err := a.readAgencies(ctx, s.Agency)
+	if err != nil {
+		return State{}, last, err
+	}
+	s.dropVoidMemberships(agencies.asOf(asOf))
 	return s, last, nil
 }
 

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"slices"
+	"time"
 
 	"lieudit/commands"
 	"lieudit/eventstore"
@@ -28,20 +29,28 @@ type IssuedKey struct {
 }
 
 // IssueKey issues a key. A publishable key is refused with an error of package origin if its origins break a rule, and else
-// with refusal.KeysOverCapacity if the plan's keys are all in use. A closed account is refused with refusal.AccountClosed.
+// with refusal.KeysOverCapacity if the plan's keys are all in use. A closed account is refused with refusal.AccountClosed, and a
+// sub-client of a closed agency with refusal.AgencyClosed: its keys would give nothing.
 // Refusals are recorded.
 func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metadata, req KeyRequest) (IssuedKey, error) {
-	limit, err := a.PlanOf(ctx, id)
-	if err != nil {
-		return IssuedKey{}, err
-	}
 	generated := a.generateKey(meta, req)
-	generated.Position, err = a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+	var err error
+	generated.Position, err = a.handleExisting(ctx, id, meta, func(s *State, agency agencyState) commands.Result {
 		var result commands.Result
-		result, generated.Origins = issueKey(s, generated.Key, req.Origins, limit)
+		result, generated.Origins = issueKey(s, generated.Key, req.Origins, agency, a.logTime())
 		return result
 	})
 	return generated, err
+}
+
+// planAt returns the plan that limits the account: its agency's plan, for a sub-client.
+func (s *State) planAt(now time.Time, agency agencyState) plan.Plan {
+	name := s.Terms.At(now).Plan
+	if agency.exists {
+		name = agency.plan
+	}
+	p, _ := plan.Lookup(name)
+	return p
 }
 
 // generateKey makes a key and its token. Nothing is recorded yet.
@@ -57,16 +66,20 @@ func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey
 }
 
 // issueKey decides on a key that was made beforehand, since decisions are pure and may be repeated. It returns the event and,
-// for a publishable key, the origins in their canonical form. limit is not looked at for a secret key.
-func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.Result, []string) {
+// for a publishable key, the origins in their canonical form. agency is the one that the account is a sub-client of now.
+func issueKey(s *State, k Key, rawOrigins []string, agency agencyState, now time.Time) (commands.Result, []string) {
 	action := "issue-" + string(k.Kind) + "-key"
-	if s.Closed() {
+	switch {
+	case s.Closed():
 		return refuseAndRecord(action, refusal.AccountClosed), nil
+	case !agency.closed.IsZero():
+		return refuseAndRecord(action, refusal.AgencyClosed), nil
 	}
 	if k.Kind == token.Secret {
 		return commands.Append(event.SecretKeyIssued{Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint}), nil
 	}
 	origins, err := origin.ParseList(rawOrigins)
+	limit := s.planAt(now, agency)
 	if err == nil && s.countActivePublishableKeys() >= limit.MaxPublishableKeys {
 		err = refusal.KeysOverCapacity.With(refusal.Details{Ceiling: limit.MaxPublishableKeys, Active: s.countActivePublishableKeys()})
 	}
@@ -89,7 +102,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metad
 		return Key{}, 0, err
 	}
 	isRevokedNow := false
-	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+	position, err := a.handleAlone(ctx, id, meta, func(s *State) commands.Result {
 		result := revokeKey(s, key)
 		if result.Err() == nil {
 			revoked = *s.Keys[key]
@@ -136,7 +149,7 @@ func revokeKey(s *State, key string) commands.Result {
 // refusal.OriginsOnSecretKey, refusal.KeyRevoked or an error of package origin.
 func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.Metadata, key string, rawOrigins []string) (Key, eventstore.Position, error) {
 	var changed Key
-	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+	position, err := a.handleAlone(ctx, id, meta, func(s *State) commands.Result {
 		var result commands.Result
 		result, changed = changeOrigins(s, key, rawOrigins)
 		return result

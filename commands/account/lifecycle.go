@@ -30,7 +30,7 @@ func (a *Accounts) OpenAccount(ctx context.Context, meta commands.Metadata, o Op
 		o.Anchor = plan.DateOf(a.now())
 	}
 	if o.Agency != "" {
-		agency, err := a.readAgency(ctx, o.Agency)
+		agency, err := a.readAgencyToJoin(ctx, o.Agency)
 		if err != nil {
 			return 0, err
 		}
@@ -56,7 +56,7 @@ func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadat
 		if opened.Err() != nil {
 			return opened
 		}
-		issued, _ := issueKey(s, generated.Key, req.Origins, plan.Plan{})
+		issued, _ := issueKey(s, generated.Key, req.Origins, agencyState{}, a.logTime())
 		if err := issued.Err(); err != nil {
 			return commands.Refuse(err) // not recorded: there is no account to record it in
 		}
@@ -119,8 +119,8 @@ func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Me
 	if err != nil {
 		return 0, false, err
 	}
-	position, err = a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
-		if meta.IsByAgency() && s.Agency.At(a.now()) == "" { // it left the agency after the caller was authorized
+	position, err = a.handleAlone(ctx, id, meta, func(s *State) commands.Result {
+		if meta.IsByAgency() && s.AgencyAt(a.now()) == "" { // it left the agency after the caller was authorized
 			return commands.Refuse(ErrUnknownAccount)
 		}
 		return closeAccount(s)
@@ -140,7 +140,7 @@ func closeAccount(s *State) commands.Result {
 // data key is destroyed, and with it the reason of the erasure. It is idempotent, and a second call finishes an erasure that
 // stopped between the two.
 func (a *Accounts) EraseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
-	position, err := a.handleExisting(ctx, id, meta, eraseAccount)
+	position, err := a.handleAlone(ctx, id, meta, eraseAccount)
 	if err != nil {
 		return position, err
 	}

@@ -16,11 +16,7 @@ import (
 // have, change nothing. An agency sets the quota of a sub-client alone, within its own: the plan that the sub-client returns
 // to when it leaves stays the one that an operator gave it.
 func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Metadata, to Terms) (eventstore.Position, error) {
-	agency, _, err := a.readParentAgency(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+	return a.handleExisting(ctx, id, meta, func(s *State, agency agencyState) commands.Result {
 		if meta.IsByAgency() {
 			return changeSubClientQuota(s, to, agency, a.logTime())
 		}
@@ -33,7 +29,7 @@ func changePlan(s *State, to Terms, agency agencyState, now time.Time) commands.
 	if s.Closed() {
 		return refuseAndRecord(actionChangePlan, refusal.AccountClosed)
 	}
-	if s.Agency.At(now) != "" && to.Plan != agency.plan {
+	if s.AgencyAt(now) != "" && to.Plan != agency.plan {
 		return refuseAndRecord(actionChangePlan, refusal.PlanOfAgency)
 	}
 	quota, err := resolveQuota(to.Plan, to.Quota, 0)
@@ -48,7 +44,7 @@ func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time)
 	switch {
 	case s.Closed():
 		return refuseAndRecord(actionChangePlan, refusal.AccountClosed)
-	case s.Agency.At(now) == "":
+	case s.AgencyAt(now) == "":
 		return refuseAndRecord(actionChangePlan, refusal.NotSubClient)
 	case s.eventualAgency(now) == "":
 		return refuseAndRecord(actionChangePlan, refusal.SubClientLeaving)
@@ -79,7 +75,7 @@ func (s *State) changeTerms(to Terms, agency agencyState, now time.Time) []event
 	}
 	period, inForce := s.period(agency, now), current
 	effective := period.Start() // at once: not now, which the log's clock may not have come to
-	if s.Agency.At(now) != "" {
+	if s.AgencyAt(now) != "" {
 		inForce.Plan = to.Plan
 	}
 	if !to.isAbove(inForce) && to != inForce {
@@ -95,7 +91,7 @@ func (t Terms) isAbove(u Terms) bool {
 
 // ActivateAgency lets the account have sub-clients. It is idempotent.
 func (a *Accounts) ActivateAgency(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return activateAgency(s, a.logTime()) })
+	return a.handleExisting(ctx, id, meta, func(s *State, _ agencyState) commands.Result { return activateAgency(s, a.logTime()) })
 }
 
 // activateAgency refuses an account that is, or is about to be, a sub-client: agencies have depth one.
@@ -115,11 +111,13 @@ func activateAgency(s *State, now time.Time) commands.Result {
 // JoinAgency makes the account a sub-client of an agency from its next period on. Until then the account's own plan limits it.
 // It is refused with refusal.AgencyUnknown if parent is no active agency.
 func (a *Accounts) JoinAgency(ctx context.Context, id string, meta commands.Metadata, parent string) (eventstore.Position, error) {
-	agency, err := a.readAgency(ctx, parent)
+	agency, err := a.readAgencyToJoin(ctx, parent)
 	if err != nil {
 		return 0, err
 	}
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return joinAgency(s, parent, agency, a.logTime()) })
+	return a.handleExisting(ctx, id, meta, func(s *State, _ agencyState) commands.Result {
+		return joinAgency(s, parent, agency, a.logTime())
+	})
 }
 
 // joinAgency changes nothing for an account that belongs, or is about to belong, to the same agency.
@@ -145,11 +143,7 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 // LeaveAgency makes a sub-client an independent account from its agency's next period on, with its own plan and that plan's default
 // quota, whatever its agency had set. Only an operator may: an agency's request is recorded and refused.
 func (a *Accounts) LeaveAgency(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
-	agency, _, err := a.readParentAgency(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+	return a.handleExisting(ctx, id, meta, func(s *State, agency agencyState) commands.Result {
 		return leaveAgency(s, agency, !meta.IsByAgency(), a.logTime())
 	})
 }
@@ -164,7 +158,7 @@ func leaveAgency(s *State, agency agencyState, confirmed bool, now time.Time) co
 		return refuseAndRecord(action, refusal.NotSubClient)
 	case !confirmed:
 		return refuseAndRecord(action, refusal.LeavingUnconfirmed)
-	case s.Agency.At(now) == "": // the membership has not begun: it ends at once, and no agency has set a quota
+	case s.AgencyAt(now) == "": // the membership has not begun: it ends at once, and no agency has set a quota
 		return commands.Append(event.AgencyLeft{Agency: s.eventualAgency(now), Effective: now.UTC()})
 	case s.eventualAgency(now) == "":
 		return commands.Append(s.completeLeaving(now)...)
@@ -197,13 +191,13 @@ func (s *State) resetQuotaToPlan(effective, now time.Time) []event.Event {
 
 // isOrWillBeSubClient says whether the account is, or is about to be, an agency's sub-client.
 func (s *State) isOrWillBeSubClient(now time.Time) bool {
-	return s.Agency.At(now) != "" || s.eventualAgency(now) != ""
+	return s.AgencyAt(now) != "" || s.eventualAgency(now) != ""
 }
 
 // eventualAgency returns the agency of the account after every scheduled change, or "".
 func (s *State) eventualAgency(now time.Time) string {
 	if next, _, ok := s.Agency.Next(now); ok {
-		return next
+		return next.Agency
 	}
-	return s.Agency.At(now)
+	return s.AgencyAt(now)
 }

@@ -173,14 +173,14 @@ func (h *handler) loadAccount(ctx context.Context, id string) (body.Account, err
 	terms := s.Terms.At(now)
 	shown := body.Account{
 		ID: s.ID, Name: string(s.Name), Plan: terms.Plan, Quota: terms.Quota, Anchor: s.Anchor,
-		Agency: s.Agency.At(now), IsAgency: s.IsAgency, Created: s.OpenedAt, Closed: s.ClosedAt,
-		NextTerms: toNextTerms(&s, now),
+		Agency: s.AgencyAt(now), IsAgency: s.IsAgency, Created: s.OpenedAt, Closed: s.ClosedAt,
+		NextTerms: toNextTerms(&s, now), NextAgency: toNextAgency(&s, now),
 	}
 	if shown.Agency != "" {
 		if err := h.applyAgencyTerms(ctx, &shown, now); err != nil {
 			return body.Account{}, err
 		}
-		if shown.NextTerms != nil && s.Agency.At(shown.NextTerms.Effective) == shown.Agency {
+		if shown.NextTerms != nil && s.AgencyAt(shown.NextTerms.Effective) == shown.Agency {
 			shown.NextTerms.Plan = shown.Plan
 		}
 	}
@@ -217,6 +217,15 @@ func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective.In(plan.Paris)}
 }
 
+// toNextAgency is the agency that is joined or left later than an instant; nil if there is none.
+func toNextAgency(s *account.State, now time.Time) *body.NextAgency {
+	next, effective, ok := s.Agency.Next(now)
+	if !ok {
+		return nil
+	}
+	return &body.NextAgency{Agency: next.Agency, Effective: effective.In(plan.Paris)}
+}
+
 // showState shows the account at an instant, read from its stream. Without an instant it is now, or the time of the last event
 // where that is later: the event was recorded by an instance whose clock is ahead of this one's. So the state that is shown is
 // never older than the last event in it. An instant that is still to come is refused, since its state is not known.
@@ -239,7 +248,7 @@ func (h *handler) showState(ctx context.Context, c call, in body.StateQuery) (ki
 	terms := s.Terms.At(asOf)
 	shown := body.State{
 		Account: s.ID, AsOf: asOf.UTC(), Position: uint64(last.Position), Name: string(s.Name), Plan: terms.Plan, Quota: terms.Quota,
-		Anchor: s.Anchor, Agency: s.Agency.At(asOf), IsAgency: s.IsAgency, NextTerms: toNextTerms(&s, asOf),
+		Anchor: s.Anchor, Agency: s.AgencyAt(asOf), IsAgency: s.IsAgency, NextTerms: toNextTerms(&s, asOf), NextAgency: toNextAgency(&s, asOf),
 		Created: s.OpenedAt, Closed: s.ClosedAt, Keys: toValidKeys(&s),
 	}
 	return kit.OK(shown)

@@ -70,6 +70,9 @@ func (h *handler) toAccount(row account.Account) body.Account {
 		Period: body.Interval{Start: period.Start(), End: period.End()},
 		Agency: row.Agency, IsAgency: row.IsAgency, Created: row.Opened, Closed: row.Closed,
 	}
+	if n := row.AgencyChange; n != nil {
+		shown.NextAgency = &body.NextAgency{Agency: n.Agency, Effective: n.From.In(plan.Paris)}
+	}
 	if n := row.NextTerms; n != nil {
 		shown.NextTerms = &body.NextTerms{Plan: n.Plan, Quota: n.Quota, Effective: n.From.In(plan.Paris)}
 		// The agency's plan is shown for the next terms too, if the account is still its sub-client when they begin.
@@ -175,11 +178,9 @@ func mapSlice[T, S any](all []T, show func(T) S) []S {
 	return shown
 }
 
-// checkAccountExists refuses an unknown account: its lists are not empty, they are not found. AgencyOf reads the account's
-// stream and fails with refusal.NotFound where there is none.
+// checkAccountExists refuses an unknown account: its lists are not empty, they are not found.
 func (h *handler) checkAccountExists(ctx context.Context, id string) error {
-	_, err := h.accounts.Commands.AgencyOf(ctx, id)
-	return err
+	return h.accounts.Commands.CheckExists(ctx, id)
 }
 
 // toListError turns the error of a list into its answer: a cursor that is not ours is a broken rule.

@@ -95,11 +95,11 @@ func onAgencyLeft(b *projector.Changeset, e event.AgencyLeft, r projector.Record
 func changeAgency(a *table.Account, agency string, from table.Instant, r projector.Record) {
 	now := table.InstantOf(r.Time)
 	if a.NextAgencyFrom != 0 && a.NextAgencyFrom <= now {
-		a.Agency = a.NextAgency
+		a.Agency, a.AgencyBegan = a.NextAgency, a.NextAgencyFrom
 	}
 	a.NextAgency, a.NextAgencyFrom = agency, from
 	if from <= now {
-		a.Agency, a.NextAgency, a.NextAgencyFrom = agency, "", 0
+		a.Agency, a.AgencyBegan, a.NextAgency, a.NextAgencyFrom = agency, 0, "", 0
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden snapshot file; only for a new format")
 
-// format2File is a snapshot as the releases that introduced format 2 have written it. It is never written again.
-const format2File = "testdata/format2"
+// format3File is a snapshot as the releases that introduced format 3 have written it. It is never written again.
+const format3File = "testdata/format3"
 
-// formatEvents are events with some of everything that a snapshot holds: scheduled terms, an agency, a closed account, all
-// kinds of credentials, and a stopped stream.
+// formatEvents are events with some of everything that a snapshot holds: scheduled terms, an agency, one that was closed before a
+// join began, a closed account, all kinds of credentials, and a stopped stream.
 func formatEvents(l *fakeLog) {
 	later := startTime.Add(time.Hour)
 	l.add("account-agency", startTime, event.AccountOpened{Account: "agency", Plan: plan.Growth, Quota: 900, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}})
@@ -31,6 +31,9 @@ func formatEvents(l *fakeLog) {
 	p := hash("p")
 	l.add("account-a", startTime, secretIssued("k"), secretIssued("revoked"), keyRevoked("revoked"),
 		event.PublishableKeyIssued{Key: "p", Hash: p[:], Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}})
+	l.add("account-gone", startTime.Add(-time.Hour), accountOpened("gone"))
+	l.add("account-b", startTime.Add(-time.Hour), accountOpened("b"), secretIssued("of b"), event.AgencyJoined{Agency: "gone", Effective: later})
+	l.add("account-gone", startTime, event.AccountClosed{})
 	l.add("account-closed", startTime, accountOpened("closed"), secretIssued("of closed"), event.AccountClosed{})
 	l.add("account-stopped", startTime, accountOpened("stopped"), secretIssued("of stopped"))
 	customer, operator := hash("customer"), hash("operator")
@@ -45,25 +48,25 @@ func writeFormat(t *testing.T) {
 	formatEvents(l)
 	r := ringFrom(t, l.events, l)
 	r.state.Load().stopStream(eventstore.RecordedEvent{Stream: "account-stopped", Revision: 2})
-	if err := r.takeSnapshot().writeFile(format2File, osfile.Disk{}); err != nil {
+	if err := r.takeSnapshot().writeFile(format3File, osfile.Disk{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestSnapshotOfFormat2IsRead: a data folder made by an earlier release opens.
-func TestSnapshotOfFormat2IsRead(t *testing.T) {
+// TestSnapshotOfFormat3IsRead: a data folder made by an earlier release opens.
+func TestSnapshotOfFormat3IsRead(t *testing.T) {
 	t.Parallel()
 	if *update {
 		writeFormat(t)
 	}
-	s, checkpoint, err := readSnapshotFile(format2File)
+	s, checkpoint, err := readSnapshotFile(format3File)
 	if err != nil || s == nil {
 		t.Fatalf("state %v, error %v", s, err)
 	}
 	r := New(nil, time.Now, "", nil)
 	r.adoptState(s, checkpoint)
-	if st := r.Status(startTime); st.Keys != 5 || st.Position == 0 || checkpoint.Event == (eventstore.Checkpoint{}).Event {
-		t.Errorf("status %+v of %+v, want the five credentials of open accounts", st, checkpoint)
+	if st := r.Status(startTime); st.Keys != 6 || st.Position == 0 || checkpoint.Event == (eventstore.Checkpoint{}).Event {
+		t.Errorf("status %+v of %+v, want the six credentials of open accounts", st, checkpoint)
 	}
 	checkFormatKeys(t, r)
 	if got, ok := r.FindToken(hash("customer")); !ok || got != (access.TokenGrant{TokenID: "customer", Hint: "ld_ct_…c", Role: access.RoleCustomer, Account: "a"}) {
@@ -94,6 +97,7 @@ func checkFormatKeys(t *testing.T, r *Ring) {
 		{"k", startTime, secretGrant("k", "a", own)},
 		{"k", later, secretGrant("k", "a", scheduled)},
 		{"k", later.Add(time.Hour), secretGrant("k", "a", joined)},
+		{"of b", later, secretGrant("of b", "b", own)},
 		{"p", startTime, publishable},
 		{"revoked", startTime, nil},
 		{"of closed", startTime, nil},

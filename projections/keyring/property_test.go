@@ -33,9 +33,45 @@ type randomHistory struct {
 type plainAccount struct {
 	terms  access.Scheduled[terms]
 	plan   access.Scheduled[plan.Name]
-	agency access.Scheduled[string]
+	agency []plainMembership // in the order they were decided
 	anchor plan.Date
-	closed bool
+	closed time.Time
+}
+
+// plainMembership is an agency, "" for none, from an instant on.
+type plainMembership struct {
+	agency             string
+	effective, decided time.Time
+}
+
+// agencyAt applies the rules of memberships one by one. A change that is replaced before it begins is none, and neither is a join whose
+// agency is closed before it begins. A decision after that join would have begun ends what it had found (only an account without an
+// agency can join one, so that is nothing).
+func (c *randomHistory) agencyAt(id string, at time.Time) (agency string) {
+	all := c.accounts[id].agency
+	for i, m := range all {
+		isReplaced := i+1 < len(all) && m.effective.After(all[i+1].decided)
+		isJoin := m.agency != "" && m.effective.After(m.decided)
+		if isReplaced || m.effective.After(at) {
+			continue
+		}
+		closed := c.closedAt(m.agency)
+		isVoid := isJoin && !closed.IsZero() && closed.Before(m.effective)
+		switch {
+		case !isVoid:
+			agency = m.agency
+		case i+1 < len(all):
+			agency = ""
+		}
+	}
+	return agency
+}
+
+func (c *randomHistory) closedAt(id string) time.Time {
+	if id == "" {
+		return time.Time{}
+	}
+	return c.accounts[id].closed
 }
 
 func newRandomHistory(seed uint64) *randomHistory {
@@ -88,7 +124,7 @@ func (c *randomHistory) openAccount() {
 	a := &plainAccount{anchor: e.Anchor}
 	a.terms.Set(terms{quota: e.Quota}, c.now, c.now)
 	a.plan.Set(e.Plan, c.now, c.now)
-	a.agency.Set(e.Agency, c.now, c.now)
+	a.agency = []plainMembership{{e.Agency, c.now, c.now}}
 	c.names, c.accounts[id] = append(c.names, id), a
 	c.add("account-"+id, c.now, e)
 }
@@ -104,17 +140,20 @@ func (c *randomHistory) changePlan() {
 func (c *randomHistory) changeAgency() {
 	id, to, at := c.randomAccount(), c.randomAccount(), c.nearFuture()
 	if c.IntN(2) == 0 {
-		c.accounts[id].agency.Set("", at, c.now)
+		c.accounts[id].agency = append(c.accounts[id].agency, plainMembership{"", at, c.now})
 		c.add("account-"+id, c.now, event.AgencyLeft{Agency: to, Effective: at})
 		return
 	}
-	c.accounts[id].agency.Set(to, at, c.now)
+	c.accounts[id].agency = append(c.accounts[id].agency, plainMembership{to, at, c.now})
 	c.add("account-"+id, c.now, event.AgencyJoined{Agency: to, Effective: at})
 }
 
 func (c *randomHistory) closeAccount() {
 	id := c.randomAccount()
-	c.accounts[id].closed = true
+	if !c.accounts[id].closed.IsZero() {
+		return
+	}
+	c.accounts[id].closed = c.now
 	c.add("account-"+id, c.now, event.AccountClosed{})
 }
 
@@ -186,13 +225,13 @@ func (c *randomHistory) revokeCredentials() {
 // expectedTerms applies the rules in their plainest form.
 func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, open bool) {
 	a := c.accounts[id]
-	t = access.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: a.agency.At(at)}
+	t = access.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: c.agencyAt(id, at)}
 	if t.Agency == "" {
-		return t, !a.closed
+		return t, a.closed.IsZero()
 	}
 	agency := c.accounts[t.Agency]
 	t.Plan, t.Anchor, t.AgencyQuota = agency.plan.At(at), agency.anchor, agency.terms.At(at).quota
-	return t, !a.closed && !agency.closed
+	return t, a.closed.IsZero() && agency.closed.IsZero()
 }
 
 // checkAnswers compares all of a ring's answers at an instant with the rules.
@@ -213,7 +252,7 @@ func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 		}
 	}
 	for id, want := range c.tokens {
-		wantOK := want.Account == "" || !c.accounts[want.Account].closed
+		wantOK := want.Account == "" || c.accounts[want.Account].closed.IsZero()
 		if got, ok := r.FindToken(hash(id)); ok != wantOK || ok && got != *want {
 			t.Errorf("%s: got %+v, %v, want %+v, %v", id, got, ok, *want, wantOK)
 		}

@@ -40,8 +40,9 @@ type snapshot struct {
 	live       int // keys
 }
 
-// snapshotHeader begins every file of this format. Another format has another header.
-const snapshotHeader = "lieudit key ring, format 2\n"
+// snapshotHeader begins every file of this format. Another format has another header, and is not read: the ring folds the log from
+// its beginning once. Format 2 did not say when an account was closed.
+const snapshotHeader = "lieudit key ring, format 3\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -89,7 +90,7 @@ func (s snapshot) canBeUsed(k *key) bool {
 		return k.kind != freeRow
 	}
 	n := k.account - 1
-	return !s.accounts.pages[n/pageRows].rows[n%pageRows].closed
+	return s.accounts.pages[n/pageRows].rows[n%pageRows].closed == 0
 }
 
 // readSnapshotFile reads a snapshot. It returns nil and no error if there is no file.
@@ -140,8 +141,10 @@ func appendAccount(b []byte, a *account) []byte {
 	b = binary.AppendUvarint(b, uint64(a.agency.value))
 	b = binary.AppendUvarint(b, uint64(a.agency.next))
 	b = binary.AppendVarint(b, a.agency.from)
+	b = binary.AppendVarint(b, a.agencyBegan)
+	b = binary.AppendVarint(b, a.closed)
 	b = binary.AppendVarint(b, int64(a.anchor))
-	return append(b, boolByte(a.opened)|boolByte(a.closed)<<1)
+	return append(b, boolByte(a.opened))
 }
 
 func appendTerms(b []byte, t terms) []byte {
@@ -269,9 +272,9 @@ func (c *cursor) account() account {
 	var a account
 	a.own.value, a.own.next, a.own.from = c.terms(), c.terms(), c.int()
 	a.agency.value, a.agency.next, a.agency.from = c.row(), c.row(), c.int()
+	a.agencyBegan, a.closed = c.int(), c.int()
 	a.anchor = int32(c.int())
-	flags := c.byte()
-	a.opened, a.closed = flags&1 != 0, flags&2 != 0
+	a.opened = c.byte() != 0
 	return a
 }
 

@@ -202,7 +202,7 @@ func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 	case event.AgencyLeft:
 		return s.changeAgency(id, "", r.Time, e.Effective)
 	case event.AccountClosed:
-		return s.updateAccount(id, func(a *account) { a.closed = true })
+		return s.updateAccount(id, func(a *account) { a.closed = r.Time.UnixMicro() })
 	case event.SecretKeyIssued:
 		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, nil, secret, ""})
 	case event.PublishableKeyIssued:
@@ -258,13 +258,22 @@ func (s *state) accountRef(id string) (uint32, error) {
 	return n + 1, err
 }
 
-// changeAgency makes an account a sub-client of another account, or of none for "", from effective on.
+// changeAgency makes an account a sub-client of another account, or of none for "", from effective on. What was scheduled and has
+// begun becomes the value, with the instant when it began.
 func (s *state) changeAgency(id, to string, recorded, effective time.Time) error {
 	agency, err := s.accountRef(to)
 	if err != nil {
 		return err
 	}
-	return s.updateAccount(id, func(a *account) { a.agency.set(agency, effective, recorded) })
+	return s.updateAccount(id, func(a *account) {
+		if a.agency.from != 0 && a.agency.from <= recorded.UnixMicro() {
+			a.agencyBegan = a.agency.from
+		}
+		if !effective.After(recorded) {
+			a.agencyBegan = 0
+		}
+		a.agency.set(agency, effective, recorded)
+	})
 }
 
 // issuedCredential is what the three events that issue a credential have in common.
@@ -296,14 +305,15 @@ func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
 
 // account is what decides what an account's keys give. Rows of accounts are never freed: a closed account stays, closed.
 type account struct {
-	own    scheduled[terms]
-	agency scheduled[uint32] // row + 1 of the account it is a sub-client of; 0 for none
-	anchor int32             // see packDate
-	opened bool
-	closed bool
+	own         scheduled[terms]
+	agency      scheduled[uint32] // row + 1 of the account it is a sub-client of, 0 for none; see state.agencyAt
+	agencyBegan int64             // when agency.value began that was scheduled before, in Unix microseconds; 0 for what held at once
+	closed      int64             // when it was closed, in Unix microseconds; 0 while it is open
+	anchor      int32             // see packDate
+	opened      bool
 }
 
-func (a *account) isOpen() bool { return a.opened && !a.closed }
+func (a *account) isOpen() bool { return a.opened && a.closed == 0 }
 
 // terms are an account's own plan and volume.
 type terms struct {
@@ -343,10 +353,32 @@ func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok 
 	own := a.own.valueAt(at)
 	t = access.Terms{Plan: plan.Name(s.words.textOf(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
 	ok = a.isOpen()
-	if agency := a.agency.valueAt(at); agency != 0 {
+	if agency := s.agencyAt(a, at); agency != 0 {
 		ok = s.inheritTerms(&t, agency-1, at) && ok
 	}
 	return p.text(i), t, ok
+}
+
+// agencyAt is the agency of an account at an instant, as a row + 1, or 0. A membership that was to begin after its agency was closed
+// never begins: the account stays what it was before.
+func (s *state) agencyAt(a *account, at int64) uint32 {
+	if a.agency.from != 0 && a.agency.from <= at && !s.wasClosedBefore(a.agency.next, a.agency.from) {
+		return a.agency.next
+	}
+	if s.wasClosedBefore(a.agency.value, a.agencyBegan) {
+		return 0
+	}
+	return a.agency.value
+}
+
+// wasClosedBefore reports whether the account of a row + 1 was closed before an instant.
+func (s *state) wasClosedBefore(ref uint32, at int64) bool {
+	if ref == 0 {
+		return false
+	}
+	p, i := s.accounts.pageOf(ref - 1)
+	closed := p.rows[i].closed
+	return closed != 0 && closed < at
 }
 
 // inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, and the agency's quota beside its own.

@@ -116,6 +116,37 @@ func TestASubClientHasThePlanAndAnchorOfItsAgency(t *testing.T) {
 	}
 }
 
+// A join to come ends with its agency, whichever of the two is recorded first, and also for what is decided about the account later.
+func TestAJoinToComeEndsWithItsAgency(t *testing.T) {
+	t.Parallel()
+	h := newRingFixture(t)
+	joins := h.now.AddDate(0, 1, 0)
+	own := func(id string) *access.Grant {
+		return secretGrant("k"+id, id, access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened(id).Anchor})
+	}
+	for _, id := range []string{"agency", "a", "late", "again", "member"} {
+		h.appendEvents("account-"+id, accountOpened(id), secretIssued("k"+id))
+	}
+	h.appendEvents("account-member", event.AgencyJoined{Agency: "agency", Effective: h.now})
+	for _, id := range []string{"a", "again"} {
+		h.appendEvents("account-"+id, event.AgencyJoined{Agency: "agency", Effective: joins})
+	}
+	h.appendEvents("account-agency", event.AccountClosed{})
+	h.appendEvents("account-late", event.AgencyJoined{Agency: "agency", Effective: joins}) // decided a moment before it was closed
+	for _, at := range []time.Time{h.now, joins, joins.AddDate(1, 0, 0)} {
+		for _, id := range []string{"a", "late", "again"} {
+			h.checkGrant("k"+id, at, own(id))
+		}
+		h.checkGrant("kmember", at, nil)
+	}
+	h.now = joins.AddDate(0, 0, 1)
+	h.appendEvents("account-other", accountOpened("other"))
+	h.appendEvents("account-again", event.AgencyJoined{Agency: "other", Effective: joins.AddDate(0, 1, 0)})
+	h.checkGrant("kagain", h.now, own("again"))
+	h.checkGrant("kagain", joins.AddDate(0, 1, 0), secretGrant("kagain", "again", access.Terms{
+		Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("other").Anchor, Agency: "other", AgencyQuota: accountOpened("other").Quota}))
+}
+
 func TestAnAgencysOwnAgencyIsIgnored(t *testing.T) {
 	t.Parallel()
 	h := newRingFixture(t)

@@ -197,7 +197,8 @@ func (k *Reader) FindAccount(ctx context.Context, id string) (Account, error) {
 }
 
 // ListAccounts are all accounts by id, or, where agency is not "", those that are or will be its sub-clients. One that
-// has left is not listed any more, although its row names the former agency until its next event.
+// has left is not listed any more, although its row names the former agency until its next event, nor is one that was to join an
+// agency that is closed. So a page may hold fewer than it could, and yet not be the last.
 func (k *Reader) ListAccounts(ctx context.Context, agency string, p Page) (found []Account, next string, err error) {
 	where, args := "where id > ? and "+sqldb.ExcludeStoppedAccounts("id")+" order by id", []any{p.Cursor}
 	if agency != "" {
@@ -209,6 +210,11 @@ func (k *Reader) ListAccounts(ctx context.Context, agency string, p Page) (found
 		return nil, "", err
 	}
 	found, _, err = k.resolveAccounts(ctx, rows)
+	if agency != "" {
+		found = slices.DeleteFunc(found, func(a Account) bool {
+			return a.Agency != agency && (a.AgencyChange == nil || a.AgencyChange.Agency != agency)
+		})
+	}
 	return found, next, err
 }
 
@@ -221,19 +227,23 @@ func (k *Reader) resolveAccounts(ctx context.Context, rows []table.Account) (fou
 	now := table.InstantOf(k.now())
 	found = make([]Account, len(rows))
 	agencies := map[string]*Account{}
-	for i, row := range rows {
-		a, err := accountFromRow(row, now)
-		if err != nil {
-			return nil, nil, err
-		}
-		found[i] = a
-		if a.Agency != "" {
-			agencies[a.Agency] = nil
+	for _, row := range rows {
+		for _, agency := range []string{row.Agency, row.NextAgency} {
+			if agency != "" {
+				agencies[agency] = nil
+			}
 		}
 	}
 	stoppedAgencies, err := k.loadAgencies(ctx, agencies, now)
 	if err != nil {
 		return nil, nil, err
+	}
+	for i, row := range rows {
+		a, err := accountFromRow(withoutVoidJoins(row, agencies), now)
+		if err != nil {
+			return nil, nil, err
+		}
+		found[i] = a
 	}
 	found = slices.DeleteFunc(found, func(a Account) bool {
 		s, ok := stoppedAgencies[a.Agency]
@@ -282,6 +292,21 @@ func (k *Reader) loadAgencies(ctx context.Context, agencies map[string]*Account,
 		return nil
 	})
 	return stopped, err
+}
+
+// withoutVoidJoins returns a row without the memberships that never begin, because the agency was closed before.
+func withoutVoidJoins(r table.Account, agencies map[string]*Account) table.Account {
+	isVoid := func(agency string, began table.Instant) bool {
+		a := agencies[agency]
+		return agency != "" && a != nil && !a.Closed.IsZero() && table.InstantOf(a.Closed) < began
+	}
+	if isVoid(r.NextAgency, r.NextAgencyFrom) {
+		r.NextAgency, r.NextAgencyFrom = "", 0
+	}
+	if isVoid(r.Agency, r.AgencyBegan) {
+		r.Agency = ""
+	}
+	return r
 }
 
 // accountFromRow applies what was scheduled and has begun. It fails where the anchor is no date.

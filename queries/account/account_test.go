@@ -80,6 +80,24 @@ var termsCases = map[string]struct {
 		func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "agency", table.InstantOf(soon) },
 		func(a *account.Account) { a.AgencyChange = &account.AgencyChange{Agency: "agency", From: soon} },
 	},
+	"of an agency to come that is closed": {
+		func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "gone", table.InstantOf(soon) },
+		func(*account.Account) {},
+	},
+	"of an agency that was closed before it began": {
+		func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "gone", table.InstantOf(now) },
+		func(*account.Account) {},
+	},
+	"of an agency that was closed before it began, and then of another": {
+		func(a *table.Account) {
+			a.Agency, a.AgencyBegan, a.NextAgency, a.NextAgencyFrom = "gone", table.InstantOf(now), "agency", table.InstantOf(soon)
+		},
+		func(a *account.Account) { a.AgencyChange = &account.AgencyChange{Agency: "agency", From: soon} },
+	},
+	"of an agency that was closed after it began": {
+		func(a *table.Account) { a.Agency, a.AgencyBegan = "gone", table.InstantOf(opened) },
+		func(a *account.Account) { a.Agency = "gone" },
+	},
 	"of an agency it has left": {
 		func(a *table.Account) { a.Agency, a.NextAgencyFrom = "agency", table.InstantOf(now) },
 		func(*account.Account) {},
@@ -93,13 +111,14 @@ var termsCases = map[string]struct {
 func TestAnAccountShowsTheTermsThatHoldNow(t *testing.T) {
 	t.Parallel()
 	agency := accountRow("agency", func(a *table.Account) { a.Plan, a.Anchor, a.AgencyMode = "BUSINESS", "2026-01-05", true })
+	gone := accountRow("gone", func(a *table.Account) { a.AgencyMode, a.Closed = true, table.InstantOf(now.Add(-time.Minute)) })
 	plain := account.Account{Name: "Société a", Plan: plan.Growth, Quota: 1000, Anchor: anchor, Opened: opened}
 	for rule, c := range termsCases {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
 			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 				k := openReader(t, address, func(tx *sqldb.Tx) error {
-					return sqldb.Upsert(t.Context(), tx, table.Accounts, []table.Account{agency, accountRow("a", c.row)})
+					return sqldb.Upsert(t.Context(), tx, table.Accounts, []table.Account{agency, gone, accountRow("a", c.row)})
 				})
 				want := plain
 				want.ID = "a"
@@ -206,12 +225,18 @@ func TestAnAgencyListsItsSubClientsUntilTheyHaveLeft(t *testing.T) {
 			accountRow("joins", func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "x", table.InstantOf(soon) }),
 			accountRow("joined", func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "x", table.InstantOf(now) }),
 			accountRow("elsewhere", func(a *table.Account) { a.Agency = "y" }),
+			accountRow("gone", func(a *table.Account) { a.AgencyMode, a.Closed = true, table.InstantOf(now.Add(-time.Minute)) }),
+			accountRow("never joins", func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "gone", table.InstantOf(soon) }),
+			accountRow("was to join", func(a *table.Account) { a.Agency, a.AgencyBegan = "gone", table.InstantOf(now) }),
 		}
 		k := openReader(t, address, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Accounts, rows) })
 		found, _, err := k.ListAccounts(t.Context(), "x", account.Page{Limit: 10})
 		got := ids(found, func(a account.Account) string { return a.ID })
 		if want := []string{"joined", "joins", "leaves", "stays"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+		if found, _, err := k.ListAccounts(t.Context(), "gone", account.Page{Limit: 10}); err != nil || len(found) != 0 {
+			t.Errorf("got %v, %v, want no sub-client of an agency that was closed before any had begun", found, err)
 		}
 	})
 }

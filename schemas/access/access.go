@@ -4,6 +4,7 @@
 package access
 
 import (
+	"iter"
 	"time"
 
 	"lieudit/schemas/plan"
@@ -29,6 +30,27 @@ type Terms struct {
 	Agency string // the account this one is a sub-client of, or ""
 
 	AgencyQuota int64 // that account's; 0 without one
+}
+
+// Membership is that an account is a sub-client of an agency; the zero Membership is that it is one of none. An account that is
+// opened as a sub-client is one at once. One that joins becomes one later: a join to come ends with its agency.
+type Membership struct {
+	Agency string
+	Begins time.Time // when a join takes effect that was decided before then; zero for what took effect at once
+}
+
+// IsVoid reports whether the agency was closed before the membership began, so that it never begins. agencyClosed is when that was;
+// zero means that the agency is open.
+func (m Membership) IsVoid(agencyClosed time.Time) bool {
+	return m.Agency != "" && !agencyClosed.IsZero() && agencyClosed.Before(m.Begins)
+}
+
+// MembershipFrom is the membership that an event gives an account: from effective on, decided when it was recorded.
+func MembershipFrom(agency string, effective, recorded time.Time) Membership {
+	if agency == "" || !effective.After(recorded) {
+		return Membership{Agency: agency}
+	}
+	return Membership{agency, effective}
 }
 
 // Role is what a customer-area token may do.
@@ -80,6 +102,27 @@ func (s *Scheduled[T]) At(t time.Time) T {
 		return s.next.value
 	}
 	return s.current
+}
+
+// All yields the value in force at the last Set, and the one that is scheduled since, whether it has begun or not.
+func (s Scheduled[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if yield(s.current) && s.next != nil {
+			yield(s.next.value)
+		}
+	}
+}
+
+// Drop takes out the values for which isVoid reports true, as if they had never been set: a change that is void does not begin, or
+// has not begun, and a current value that is void becomes the zero value.
+func (s *Scheduled[T]) Drop(isVoid func(T) bool) {
+	if s.next != nil && isVoid(s.next.value) {
+		s.next = nil
+	}
+	if isVoid(s.current) {
+		var zero T
+		s.current = zero
+	}
 }
 
 // Next is the value that is scheduled for after t, and from when on; false when none is.

@@ -50,24 +50,31 @@ type ChangeAgency struct {
 
 // Account is an account as the customer area shows it.
 type Account struct {
-	ID        string     `json:"id"`
-	Name      string     `json:"nom" doc:"Empty once the account's personal data was destroyed"`
-	Plan      plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
-	Quota     int64      `json:"quota" doc:"Requests a month"`
-	Anchor    plan.Date  `json:"debut_periode" doc:"First day of the first period"`
-	Period    Interval   `json:"periode" doc:"The running period"`
-	Agency    string     `json:"agence_de,omitempty" doc:"The agency it is a sub-client of"`
-	IsAgency  bool       `json:"agence" doc:"Whether it can have sub-clients"`
-	NextTerms *NextTerms `json:"prochain,omitempty" doc:"Terms that are settled but have not begun"`
-	Created   time.Time  `json:"cree_le"`
-	Closed    time.Time  `json:"ferme_le,omitzero"`
-	Omitted   []string   `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
+	ID         string      `json:"id"`
+	Name       string      `json:"nom" doc:"Empty once the account's personal data was destroyed"`
+	Plan       plan.Name   `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota      int64       `json:"quota" doc:"Requests a month"`
+	Anchor     plan.Date   `json:"debut_periode" doc:"First day of the first period"`
+	Period     Interval    `json:"periode" doc:"The running period"`
+	Agency     string      `json:"agence_de,omitempty" doc:"The agency it is a sub-client of"`
+	IsAgency   bool        `json:"agence" doc:"Whether it can have sub-clients"`
+	NextTerms  *NextTerms  `json:"prochain,omitempty" doc:"Terms that are settled but have not begun"`
+	NextAgency *NextAgency `json:"prochaine_agence,omitempty" doc:"An agency that is joined or left, but not yet. A join that has not begun ends when its agency is closed"`
+	Created    time.Time   `json:"cree_le"`
+	Closed     time.Time   `json:"ferme_le,omitzero"`
+	Omitted    []string    `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
 }
 
 // NextTerms are the terms that are decided and have not begun. They begin at Effective, the first instant of a period.
 type NextTerms struct {
 	Plan      plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
 	Quota     int64     `json:"quota"`
+	Effective time.Time `json:"effet"`
+}
+
+// NextAgency is the agency that an account has from an instant on, the first of a period.
+type NextAgency struct {
+	Agency    string    `json:"agence_de,omitempty" doc:"The agency that it becomes a sub-client of, with that agency's plan and periods; absent when it leaves one"`
 	Effective time.Time `json:"effet"`
 }
 

@@ -45,19 +45,20 @@ type StateQuery struct {
 
 // State is an account as it was at an instant, folded from its stream. Position is that of the last event in it.
 type State struct {
-	Account   string     `json:"compte"`
-	AsOf      time.Time  `json:"as_of"`
-	Position  uint64     `json:"position"`
-	Name      string     `json:"nom"`
-	Plan      plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
-	Quota     int64      `json:"quota"`
-	Anchor    plan.Date  `json:"debut_periode"`
-	Agency    string     `json:"agence_de,omitempty"`
-	IsAgency  bool       `json:"agence"`
-	NextTerms *NextTerms `json:"prochain,omitempty"`
-	Created   time.Time  `json:"cree_le"`
-	Closed    time.Time  `json:"ferme_le,omitzero"`
-	Keys      []Key      `json:"cles" doc:"Valid at that instant"`
+	Account    string      `json:"compte"`
+	AsOf       time.Time   `json:"as_of"`
+	Position   uint64      `json:"position"`
+	Name       string      `json:"nom"`
+	Plan       plan.Name   `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota      int64       `json:"quota"`
+	Anchor     plan.Date   `json:"debut_periode"`
+	Agency     string      `json:"agence_de,omitempty"`
+	IsAgency   bool        `json:"agence"`
+	NextTerms  *NextTerms  `json:"prochain,omitempty"`
+	NextAgency *NextAgency `json:"prochaine_agence,omitempty"`
+	Created    time.Time   `json:"cree_le"`
+	Closed     time.Time   `json:"ferme_le,omitzero"`
+	Keys       []Key       `json:"cles" doc:"Valid at that instant"`
 }
 
 // PageQuery is the query of the lists.

@@ -69,7 +69,7 @@ func keyOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts/{id}/keys", Summary: "Issue a key; the text of a secret one is in this answer alone",
 			Body: IssueKey{}, Status: 201, Answer: Key{},
-			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.KeysOverCapacity, refusal.BodyTooLarge, refusal.OriginInvalid, refusal.TooManyOrigins)},
+			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.AgencyClosed, refusal.KeysOverCapacity, refusal.BodyTooLarge, refusal.OriginInvalid, refusal.TooManyOrigins)},
 		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys, with their labels", Query: PageQuery{}, Answer: Keys{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/accounts/{id}/keys/{key}:revoke", Summary: "End a key for good; twice is once",
 			Body: RevokeKey{}, Answer: Key{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},

@@ -35,6 +35,7 @@ const (
 	AccountClosed      Code = "compte_ferme"
 	AccountOpen        Code = "compte_ouvert" // only a closed account can be erased
 	AgencyUnknown      Code = "agence_inconnue"
+	AgencyClosed       Code = "agence_fermee" // a sub-client of a closed agency gets no key
 	NestedAgency       Code = "agence_imbriquee"
 	AlreadySubClient   Code = "deja_sous_client"
 	NotSubClient       Code = "pas_sous_client"

@@ -75,6 +75,7 @@ var table = []Row{
 	{AccountClosed, http.StatusConflict, CodeForm, fixedText("Ce compte est fermé."), Details{}},
 	{AccountOpen, http.StatusConflict, CodeForm, fixedText("Ce compte est ouvert : fermez-le d'abord."), Details{}},
 	{AgencyUnknown, http.StatusConflict, CodeForm, fixedText("Aucun compte en mode agence ne porte cet identifiant."), Details{}},
+	{AgencyClosed, http.StatusConflict, CodeForm, fixedText("L'agence de ce compte est fermée : ses clés ne donnent accès à rien."), Details{}},
 	{NestedAgency, http.StatusConflict, CodeForm, fixedText("Une agence ne peut pas être le sous-client d'une autre."), Details{}},
 	{AlreadySubClient, http.StatusConflict, CodeForm, fixedText("Ce compte est déjà le sous-client d'une agence."), Details{}},
 	{NotSubClient, http.StatusConflict, CodeForm, fixedText("Ce compte n'est le sous-client d'aucune agence."), Details{}},

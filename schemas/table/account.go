@@ -1,7 +1,8 @@
 package table
 
 // Account is an account's row. Plan and Quota are in force until NextFrom, and Agency until NextAgencyFrom; from then on the
-// Next fields are in force. So the row need not be written again when a scheduled change begins.
+// Next fields are in force. So the row need not be written again when a scheduled change begins. Nor is it written again when the
+// agency that it is to join is closed: a reader compares NextAgencyFrom, or AgencyBegan, with Closed of the agency's row.
 type Account struct {
 	ID             string
 	Name           string // personal
@@ -11,8 +12,9 @@ type Account struct {
 	NextPlan       string
 	NextQuota      int64
 	NextFrom       Instant
-	Agency         string // the account it is a sub-client of
-	NextAgency     string // "" when it leaves one
+	Agency         string  // the account it is a sub-client of
+	AgencyBegan    Instant // when Agency began, if that was scheduled before; else 0
+	NextAgency     string  // "" when it leaves one
 	NextAgencyFrom Instant
 	AgencyMode     bool // the account is an agency: it may have sub-clients
 	Opened         Instant
@@ -55,12 +57,12 @@ var (
 		Def: Def{Name: "account", ViewName: "accounts", KeyColumns: 1, Indexes: []string{"agency"}, PersonalColumns: []string{"name"}, Columns: []Column{
 			{"id", Text}, {"name", Text}, {"plan", Text}, {"quota", Integer}, {"anchor", Text},
 			{"next_plan", Text}, {"next_quota", Integer}, {"next_from", Timestamp},
-			{"agency", Text}, {"next_agency", Text}, {"next_agency_from", Timestamp},
+			{"agency", Text}, {"agency_began", Timestamp}, {"next_agency", Text}, {"next_agency_from", Timestamp},
 			{"agency_mode", Boolean}, {"opened", Timestamp}, {"closed", Timestamp},
 		}},
 		Fields: func(a *Account) []any {
 			return []any{&a.ID, &a.Name, &a.Plan, &a.Quota, &a.Anchor, &a.NextPlan, &a.NextQuota, &a.NextFrom,
-				&a.Agency, &a.NextAgency, &a.NextAgencyFrom, &a.AgencyMode, &a.Opened, &a.Closed}
+				&a.Agency, &a.AgencyBegan, &a.NextAgency, &a.NextAgencyFrom, &a.AgencyMode, &a.Opened, &a.Closed}
 		},
 	}
 	Keys = Table[Key]{
@@ -87,4 +89,4 @@ var (
 
 // AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it: it
 // asks the key ring (projections/keyring).
-var AccountModel = ReadModel{Name: "register", Version: 3, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}
+var AccountModel = ReadModel{Name: "register", Version: 4, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

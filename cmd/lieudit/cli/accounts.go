@@ -177,6 +177,7 @@ func (s session) printAccount(a body.Account) error {
 		"running period", s.formatPeriod(a),
 		"agency", describeAgency(a.IsAgency, a.Agency),
 		"next", s.describeNextTerms(a.NextTerms),
+		"next agency", s.describeNextAgency(a.NextAgency),
 		"opened", s.formatTime(a.Created),
 		"closed", s.formatTime(a.Closed),
 		"left out", strings.Join(a.Omitted, " "),
@@ -189,6 +190,17 @@ func (s session) describeNextTerms(n *body.NextTerms) string {
 		return ""
 	}
 	return fmt.Sprintf("%s with %d requests a month from %s", n.Plan, n.Quota, s.formatTime(n.Effective))
+}
+
+// describeNextAgency says which agency is joined or left later, and when; "" for none.
+func (s session) describeNextAgency(n *body.NextAgency) string {
+	switch {
+	case n == nil:
+		return ""
+	case n.Agency == "":
+		return "none from " + s.formatTime(n.Effective)
+	}
+	return "of " + n.Agency + " from " + s.formatTime(n.Effective)
 }
 
 // accountPlanCommand is lieudit account plan: POST /accounts/{id}:plan. A larger plan is valid at once, a smaller one

@@ -179,6 +179,7 @@ func (s session) printState(a body.State) error {
 		"first period", a.Anchor.String(),
 		"agency", describeAgency(a.IsAgency, a.Agency),
 		"next", s.describeNextTerms(a.NextTerms),
+		"next agency", s.describeNextAgency(a.NextAgency),
 		"opened", s.formatTime(a.Created),
 		"closed", s.formatTime(a.Closed),
 		"log position", fmt.Sprint(a.Position),

@@ -143,7 +143,11 @@ func (a account) show(status int) []outcome[account] {
 		}
 		next = fmt.Sprint(plan, " ", a.next.Quota, " ", Day(a.nextAt))
 	}
-	return a.answer("%d %q %s %d %q %v %q closed %v", status, a.name, a.plan(), a.terms.Quota, a.agency, a.isAgency, next, a.isClosed)
+	nextAgency := ""
+	if !a.nextAgencyAt.IsZero() {
+		nextAgency = fmt.Sprintf("%q %s", a.nextAgency, Day(a.nextAgencyAt))
+	}
+	return a.answer("%d %q %s %d %q %v %q %q closed %v", status, a.name, a.plan(), a.terms.Quota, a.agency, a.isAgency, next, nextAgency, a.isClosed)
 }
 
 func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
@@ -441,6 +445,10 @@ type shownAccount struct {
 		Quota int64     `json:"quota"`
 		At    time.Time `json:"effet"`
 	} `json:"prochain"`
+	NextAgency *struct {
+		Agency string    `json:"agence_de"`
+		At     time.Time `json:"effet"`
+	} `json:"prochaine_agence"`
 }
 
 // summarizeAccount is an answer to a command on an account, in the short form that commands foresee.
@@ -468,7 +476,11 @@ func (s shownAccount) text() string {
 	if s.Next != nil {
 		next = fmt.Sprint(s.Next.Plan, " ", s.Next.Quota, " ", Day(s.Next.At))
 	}
-	return fmt.Sprintf("%q %s %d %q %v %q closed %v", s.Name, s.Plan, s.Quota, s.Agency, s.IsAgency, next, !s.Closed.IsZero())
+	nextAgency := ""
+	if s.NextAgency != nil {
+		nextAgency = fmt.Sprintf("%q %s", s.NextAgency.Agency, Day(s.NextAgency.At))
+	}
+	return fmt.Sprintf("%q %s %d %q %v %q %q closed %v", s.Name, s.Plan, s.Quota, s.Agency, s.IsAgency, next, nextAgency, !s.Closed.IsZero())
 }
 
 // shownKey is a key in an answer.
@@ -485,8 +497,8 @@ func (k shownKey) text() string {
 	return fmt.Sprintf("%s %q [%s] revoked %v", k.Kind, k.Label, strings.Join(k.Origins, " "), !k.Revoked.IsZero())
 }
 
-// shown is the account as the customer area shows it at a quiet moment. What is settled for later and not shown stays as it was.
-func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account {
+// shown is the account as the customer area shows it at a quiet moment. agencies are what it would have from each agency that it knows.
+func (a account) shown(s shownAccount, keys []shownKey, agencies map[string]contract, wall time.Time) account {
 	a = a.at(wall)
 	a.wasOpened, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
 	a.isErased = s.Name == "" // every account was given a name
@@ -499,6 +511,13 @@ func (a account) shown(s shownAccount, keys []shownKey, wall time.Time) account 
 	a.next, a.nextAt = Terms{}, time.Time{}
 	if s.Next != nil {
 		a.next, a.nextAt = Terms{s.Next.Plan, s.Next.Quota}, s.Next.At
+	}
+	a.nextAgency, a.nextAgencyAt = "", time.Time{}
+	if s.NextAgency != nil {
+		a.nextAgency, a.nextAgencyAt = s.NextAgency.Agency, s.NextAgency.At
+	}
+	if joined, ok := agencies[a.nextAgency]; ok {
+		a.agencys = joined
 	}
 	now := map[string]key{}
 	for _, k := range keys {
@@ -525,27 +544,15 @@ func (a account) labelOf(shown shownKey, found key, before map[string]key) strin
 	return shown.ID + " " + shown.Label
 }
 
-// withMemberships are the account with each membership that may be settled for the next period, which answers do not show: the one that
-// is known, none, that it leaves its agency, or that it joins one. Of a sub-client its own plan is not shown either: an operator may have
-// given it its agency's.
-func (a account) withMemberships(agencies map[string]contract, wall time.Time) []account {
-	stays := a
-	stays.nextAgency, stays.nextAgencyAt = "", time.Time{}
-	all, other := []account{a, stays}, stays
-	other.nextAgencyAt = a.periodEnd(wall)
+// withOwnPlans are the account with each plan of its own that it may have. That of a sub-client is not shown: the one that is known, or
+// its agency's, which an operator may have given it.
+func (a account) withOwnPlans() []account {
 	if a.agency == "" {
-		for _, id := range slices.Sorted(maps.Keys(agencies)) {
-			other.nextAgency, other.agencys = id, agencies[id]
-			all = append(all, other)
-		}
-		return all
+		return []account{a}
 	}
-	for _, same := range append(all, other) {
-		all = append(all, same)
-		same.terms.Plan = a.agencys.plan
-		all = append(all, same)
-	}
-	return all
+	same := a
+	same.terms.Plan = a.agencys.plan
+	return []account{a, same}
 }
 
 // text is the whole of an account but what answers do not show.

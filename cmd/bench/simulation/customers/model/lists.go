@@ -26,7 +26,7 @@ func (m *Model) CheckAccountList(agency string, rows []json.RawMessage, wall tim
 				n++
 			}
 		}
-		isListed := func(a account) bool { // an agency sees who is about to join it, too, and nothing else tells of that
+		isListed := func(a account) bool { // an agency sees who is about to join it, too
 			a = a.at(wall)
 			return a.wasOpened && (agency == "" || a.agency == agency || a.nextAgency == agency)
 		}

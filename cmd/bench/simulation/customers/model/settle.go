@@ -103,7 +103,7 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 		m.report(EveryAccountAnswers, "", "account %s: %s; its keys: %s", id, short(shown), short(keys))
 		return
 	}
-	first := m.latest(id).shown(s, k.Results, wall)
+	first := m.latest(id).shown(s, k.Results, m.contractsOf(id), wall)
 	want := first.text(wall)
 	var others []string
 	if !o.settle(func(a account) bool {
@@ -112,7 +112,7 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 			return false
 		}
 		return true
-	}, first.withMemberships(m.contractsOf(id), wall)...) {
+	}, first.withOwnPlans()...) {
 		m.report(AcknowledgedIsThere, "", "account %s is %s, want one of %q: %s", id, want, others, shown.Body)
 	}
 }
