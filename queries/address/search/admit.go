@@ -12,41 +12,47 @@ import (
 // is forgiven.
 const fitsFairly = 700
 
-// admits says whether a candidate lies where the question says: the named commune is its own, or the postcode is.
+// placeFilter keeps out what does not lie where the question says.
+type placeFilter struct {
+	*query
+	found recognition
+}
+
+// accepts says whether a candidate lies where the question says: the named commune is its own, or the postcode is.
 // An address is never shown in a place that was not typed. One exception is marked as doubted: a house number that
 // fits letter for letter, in another commune of the typed postcode.
-func (s *searcher) admits(c *Candidate) bool {
-	if s.isElsewhere(c) {
+func (f *placeFilter) accepts(c *Candidate) bool {
+	if f.isElsewhere(c) {
 		isConfirmed := c.Type == HouseNumber && c.isCertain && !c.IsAmbiguous && !c.lacksRep
-		if !isConfirmed || c.postcode != samePostcode || s.q.Postcode.Code == 0 {
+		if !isConfirmed || c.postcode != samePostcode || f.q.Postcode.Code == 0 {
 			return false
 		}
 		c.IsDoubted = true
 		return true
 	}
 	c.IsDoubted = c.isContradicted
-	return s.admitsPostcode(c)
+	return f.acceptsPostcode(c)
 }
 
-// admitsPostcode reports whether the typed postcode lets a candidate be meant. Beside the name of a commune a wrong one is
+// acceptsPostcode reports whether the typed postcode lets a candidate be meant. Beside the name of a commune a wrong one is
 // forgiven, one of another department only where nothing else can be meant. Without a name an existing postcode binds; of
 // the same commune or city another one is forgiven where street and number are confirmed.
-func (s *searcher) admitsPostcode(c *Candidate) bool {
-	isNamed := s.isNamedPlace(c)
+func (f *placeFilter) acceptsPostcode(c *Candidate) bool {
+	isNamed := f.isNamedPlace(c)
 	switch {
 	case c.postcode == regionPostcode:
-		c.IsContradicted = !isInDepartmentOf(s.v, s.q.Postcode.Code, c)
+		c.IsContradicted = !isInDepartmentOf(f.v, f.q.Postcode.Code, c)
 		return isNamed && (c.Street == vintage.None || c.streetFit >= fitsFairly)
-	case c.postcode == otherPostcode && c.postcodePrefix != 0 && s.q.Postcode.Code == 0:
+	case c.postcode == otherPostcode && c.postcodePrefix != 0 && f.q.Postcode.Code == 0:
 		return isNamed
 	case c.postcode == otherPostcode:
 		c.IsContradicted = true
-		return s.q.Postcode.Code != 0 && isNamed && c.sim >= confirmedSim && s.isAddressConfirmed(c) && s.namesOneCommune(c.place)
+		return f.q.Postcode.Code != 0 && isNamed && c.sim >= confirmedSim && f.isAddressConfirmed(c) && f.namesOneCommune(c.place)
 	case c.postcode == nearPostcode:
-		c.IsContradicted = s.q.Postcode.Code != 0 && !isInDepartmentOf(s.v, s.q.Postcode.Code, c) || s.q.Postcode.Code == 0 && !isNamed
-	case c.postcode == cityPostcode && !isNamed && c.Street != vintage.None && !s.q.Completing && !s.postcode.isCedex():
+		c.IsContradicted = f.q.Postcode.Code != 0 && !isInDepartmentOf(f.v, f.q.Postcode.Code, c) || f.q.Postcode.Code == 0 && !isNamed
+	case c.postcode == cityPostcode && !isNamed && c.Street != vintage.None && !f.q.Completing && !f.postcode.isCedex():
 		c.IsContradicted = true
-		return s.isAddressConfirmed(c) && !c.isMissing
+		return f.isAddressConfirmed(c) && !c.isMissing
 	}
 	return true
 }
@@ -57,18 +63,18 @@ func (x *query) isNamedPlace(c *Candidate) bool {
 }
 
 // isAddressConfirmed reports whether the name of a street is confirmed, and the number if the street has it.
-func (s *searcher) isAddressConfirmed(c *Candidate) bool {
-	return c.Street != vintage.None && c.isCertain && !c.IsAmbiguous && !c.lacksRep && !s.hasUnread(c)
+func (f *placeFilter) isAddressConfirmed(c *Candidate) bool {
+	return c.Street != vintage.None && c.isCertain && !c.IsAmbiguous && !c.lacksRep && !hasUnread(f.q, c)
 }
 
 // namesOneCommune reports whether the words of a place are the name of one commune alone, former ones and those of which
 // the vintage has no row included.
-func (s *searcher) namesOneCommune(p place) bool {
+func (f *placeFilter) namesOneCommune(p place) bool {
 	at := p.at &^ p.departmentAt
 	if at == 0 {
 		return false
 	}
-	known := s.table.Named(s.q.Terms[at.First() : at.Last()+1])
+	known := f.table.Named(f.q.Terms[at.First() : at.Last()+1])
 	for _, c := range known {
 		if cmp.Or(c.Parent, c.Code) != cmp.Or(known[0].Parent, known[0].Code) {
 			return false
@@ -80,11 +86,11 @@ func (s *searcher) namesOneCommune(p place) bool {
 // isElsewhere says whether words name a commune that the candidate does not lie in. Words name one behind a
 // postcode, in a field of their own, and at the end or the beginning of the line. They name none where the name of
 // the street holds them and all other distinctive words are explained.
-func (s *searcher) isElsewhere(c *Candidate) bool {
-	if len(s.scope.Cited) > 0 {
-		return !s.scope.Cited.Has(c.Commune) // a code says more than a name
+func (f *placeFilter) isElsewhere(c *Candidate) bool {
+	if len(f.scope.Cited) > 0 {
+		return !f.scope.Cited.Has(c.Commune) // a code says more than a name
 	}
-	if s.isInUnknownPlace(c) || s.isOutsideDivision(c) {
+	if f.isInUnknownPlace(c) || f.isOutsideDivision(c) {
 		return true
 	}
 	if c.place.at != 0 && !c.isLate && c.used != 0 && c.used.First() < c.place.at.First() && c.place.at.Last() < c.used.Last() {
@@ -93,8 +99,8 @@ func (s *searcher) isElsewhere(c *Candidate) bool {
 	if c.holdsAll {
 		return false // nothing typed is left that could name another commune
 	}
-	for _, m := range s.found.mentions {
-		if s.contradicts(m, c) {
+	for _, m := range f.found.mentions {
+		if f.contradicts(m, c) {
 			return true
 		}
 	}
@@ -103,32 +109,32 @@ func (s *searcher) isElsewhere(c *Candidate) bool {
 
 // isInUnknownPlace reports whether the field of the commune holds a name that is unknown, and nothing else says where
 // the address lies: no postcode, no code, no filter. Behind a postcode an unknown name leaves the postcode to bind.
-func (s *searcher) isInUnknownPlace(c *Candidate) bool {
-	if s.q.PlaceOnly == 0 || s.q.Postcode.At != 0 || s.scope.Communes != nil || c.place.at&s.q.PlaceOnly != 0 {
+func (f *placeFilter) isInUnknownPlace(c *Candidate) bool {
+	if f.q.PlaceOnly == 0 || f.q.Postcode.At != 0 || f.scope.Communes != nil || c.place.at&f.q.PlaceOnly != 0 {
 		return false
 	}
-	return s.q.Distinctive(c.unread&s.q.PlaceOnly&^s.q.InParens) != 0
+	return f.q.Distinctive(c.unread&f.q.PlaceOnly&^f.q.InParens) != 0
 }
 
 // isOutsideDivision reports whether the last words name a department or region, nothing else names a place, and the candidate
 // neither lies there nor holds the words otherwise.
-func (s *searcher) isOutsideDivision(c *Candidate) bool {
+func (f *placeFilter) isOutsideDivision(c *Candidate) bool {
 	isLocated := c.name != vintage.None || c.postcode == samePostcode || c.departmentAt != 0
-	return !isLocated && s.division.at&^s.q.Complement&c.unread != 0
+	return !isLocated && f.division.at&^f.q.Complement&c.unread != 0
 }
 
 // contradicts says whether a mention names a commune that the candidate does not lie in. A mention that shares
 // words with the candidate's own place counts only where it reads these words better.
-func (s *searcher) contradicts(m mention, c *Candidate) bool {
+func (f *placeFilter) contradicts(m mention, c *Candidate) bool {
 	if m.at&c.place.at != 0 {
-		isApart := m.at&c.used == 0 || s.hasUnread(c) || s.q.Distinctive(c.used)&^m.at == 0 && s.found.isBinding(m)
-		return s.isBetter(m, c) && isApart && !s.found.isNamed(c.Commune, m)
+		isApart := m.at&c.used == 0 || hasUnread(f.q, c) || f.q.Distinctive(c.used)&^m.at == 0 && f.found.isBinding(m)
+		return f.isBetter(m, c) && isApart && !f.found.isNamed(c.Commune, m)
 	}
 	hasLate := c.name != vintage.None && c.isLate && c.sim >= boundSim
-	if !s.found.isBinding(m) || hasLate && !m.isLate || hasLate && c.sim >= literalSim && opensPhrase(s.q, m.at) {
+	if !f.found.isBinding(m) || hasLate && !m.isLate || hasLate && c.sim >= literalSim && opensPhrase(f.q, m.at) {
 		return false
 	}
-	distinctive := s.q.Distinctive(m.at)
+	distinctive := f.q.Distinctive(m.at)
 	if distinctive == 0 {
 		distinctive = m.at
 	}
@@ -143,14 +149,14 @@ func (s *searcher) contradicts(m mention, c *Candidate) bool {
 	switch {
 	case isExplained && distinctive&^others == 0:
 		return false
-	case distinctive&matched != 0 && s.hasUnread(c):
+	case distinctive&matched != 0 && hasUnread(f.q, c):
 		return true
 	case isExplained:
-		return m.sim >= literalSim && !s.found.isNamed(c.Commune, m) && !s.mayTakePlace(m, c)
+		return m.sim >= literalSim && !f.found.isNamed(c.Commune, m) && !f.mayTakePlace(m, c)
 	case m.sim < literalSim && distinctive&c.unread == 0:
 		return false // a looser reading of a word that the street holds
 	}
-	return !s.found.isNamed(c.Commune, m)
+	return !f.found.isNamed(c.Commune, m)
 }
 
 // opensPhrase reports whether words stand right behind one that says that they name a building: résidence Azur.
@@ -165,15 +171,15 @@ func opensPhrase(q *parse.Question, words parse.Mask) bool {
 // mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: behind a kind of
 // street, in a name that was typed in full (Grande Rue, Moulin Rouge), or where nothing else was typed. It sets
 // borrowsCommune unless the name explains all that was typed, because any other such answer is never certain.
-func (s *searcher) mayTakePlace(m mention, c *Candidate) bool {
-	isAlone, isFull := s.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
-	if m.sim >= literalSim && m.at&c.fuzzy != 0 && !isMisspeltThere(s.q, m.at&c.fuzzy, c) {
+func (f *placeFilter) mayTakePlace(m mention, c *Candidate) bool {
+	isAlone, isFull := f.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
+	if m.sim >= literalSim && m.at&c.fuzzy != 0 && !isMisspeltThere(f.q, m.at&c.fuzzy, c) {
 		return false
 	}
-	if !isAlone && !isFull && !opensWithType(s.q, c) && c.Street != vintage.None {
+	if !isAlone && !isFull && !opensWithType(f.q, c) && c.Street != vintage.None {
 		return false
 	}
-	c.borrowsCommune = c.borrowsCommune || !isFull || c.unread&^s.q.Complement != 0
+	c.borrowsCommune = c.borrowsCommune || !isFull || c.unread&^f.q.Complement != 0
 	return true
 }
 
@@ -187,8 +193,8 @@ func isMisspeltThere(q *parse.Question, words parse.Mask, c *Candidate) bool {
 // isBetter says whether a mention reads the words of the candidate's place better: it has more of them, or the
 // same ones letter for letter. A mention with the unfinished word is no better, since that word may grow into
 // another.
-func (s *searcher) isBetter(m mention, c *Candidate) bool {
-	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&unfinishedWord(s.q) != 0 {
+func (f *placeFilter) isBetter(m mention, c *Candidate) bool {
+	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&unfinishedWord(f.q) != 0 {
 		return false
 	}
 	return m.at != c.place.at || c.sim < literalSim
@@ -237,16 +243,8 @@ func streetDigits(q *parse.Question, words parse.Mask) (out parse.Mask) {
 }
 
 // hasUnread says whether a distinctive word is explained neither by the candidate nor as a complement.
-func (s *searcher) hasUnread(c *Candidate) bool {
-	return s.q.Distinctive(c.unread)&^s.q.Complement&^s.q.Phrases&^s.q.InParens&^beforeNumber(s.q, c) != 0
-}
-
-// isConfirmed says whether a candidate confirms every typed word letter for letter. Only such a candidate may be
-// answered as exact.
-func (s *searcher) isConfirmed(c *Candidate) bool {
-	hasName := c.name == vintage.None || c.sim >= confirmedSim
-	return c.isCertain && c.fuzzy == 0 && !c.isMissing && !c.IsList && !c.IsAmbiguous && !c.lacksRep && !c.IsDoubted && hasName &&
-		isExplained(s.q, c.unread) && s.isPlaceConfirmed(c) && !s.hasOpenNumber(c)
+func hasUnread(q *parse.Question, c *Candidate) bool {
+	return q.Distinctive(c.unread)&^q.Complement&^q.Phrases&^q.InParens&^beforeNumber(q, c) != 0
 }
 
 // isExplained says whether the words that a candidate leaves unread are only links, articles and complements.
@@ -260,33 +258,6 @@ func isExplained(q *parse.Question, unread parse.Mask) bool {
 	return true
 }
 
-// isPlaceConfirmed says whether the typed code, postcode and former commune are those of the candidate.
-func (s *searcher) isPlaceConfirmed(c *Candidate) bool {
-	if !s.scope.Cited.Has(c.Commune) || s.scope.Cited == nil && s.q.Postcode.Corsican != "" {
-		return false
-	}
-	isRight := c.postcode == noPostcode || c.postcode == samePostcode || c.postcode == prefixPostcode
-	if c.Type == Municipality {
-		return isRight || c.postcode == cityPostcode && s.postcode.isOf(c.Commune)
-	}
-	return isRight && (!isOld(s.v, c.name) || c.facet.Old == c.name) && !isOtherOffice(s.v, c)
-}
-
-// hasOpenNumber reports whether the street has a number that was read as part of a complement although no word gives it to one.
-// That number may be the house number, so the candidate is not certain.
-func (s *searcher) hasOpenNumber(c *Candidate) (any bool) {
-	if c.Street == vintage.None {
-		return false
-	}
-	of := s.v.Street(c.Street)
-	s.q.OpenNumbers(c.terms()|c.place.at, func(n uint32) bool {
-		row := s.v.FirstNumber(of, n)
-		any = row < of.To && s.v.Number(row) == n
-		return !any
-	})
-	return any
-}
-
 // How much must be alike for a street to be meant, in percent of the distinctive words. The first two work together: a name
 // that holds few of the typed words is meant only where nearly all of the name was typed.
 const (
@@ -295,43 +266,46 @@ const (
 	leastOtherName = 60  // of the name of a lieu-dit, a former commune, a delivery office
 )
 
+// wordMatcher decides which of the typed words belong to a street, and whether they mean it.
+type wordMatcher struct{ *query }
+
 // fitsWords says whether the words mean a street. A street is not meant that only has the same kind, or that only
 // shares a first name with the one that is.
-func (s *searcher) fitsWords(c *Candidate, words parse.Mask) bool {
-	all := words & s.streetWords(c.place) &^ beforeNumber(s.q, c)
-	if c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && s.q.Distinctive(all) != 0 && (s.q.Distinctive(c.otherNames) == 0 || s.q.HasStreetType(all&^c.otherNames)) {
+func (m wordMatcher) fitsWords(c *Candidate, words parse.Mask) bool {
+	all := words & m.streetWords(c.place) &^ beforeNumber(m.q, c)
+	if c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && m.q.Distinctive(all) != 0 && (m.q.Distinctive(c.otherNames) == 0 || m.q.HasStreetType(all&^c.otherNames)) {
 		return false // nothing distinctive is in it and in the words
 	}
-	words &= s.streetZone(c)
-	distinctive := s.q.Distinctive(words) | innerTypes(s.q, words)
+	words &= m.streetZone(c)
+	distinctive := m.q.Distinctive(words) | innerTypes(m.q, words)
 	if distinctive == 0 {
 		isUnnamed := c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && c.otherNames == 0 // of its name nothing but its kind was typed
-		return !isUnnamed || s.q.Completing && s.q.HasStreetType(words) && !followsLink(s.q, c.place.at)
+		return !isUnnamed || m.q.Completing && m.q.HasStreetType(words) && !followsLink(m.q, c.place.at)
 	}
 	matched := distinctive & c.used
-	if s.q.Completing && matched != 0 {
-		typed, _ := s.typedShare(c, distinctive)
+	if m.q.Completing && matched != 0 {
+		typed, _ := m.typedShare(c, distinctive)
 		return typed >= leastTyped
 	}
-	if !c.isWhollyTyped && areQualifiers(s.q, matched) {
+	if !c.isWhollyTyped && areQualifiers(m.q, matched) {
 		return false // ancienne rue de la Fontaine is not place de l'Ancienne Halle
 	}
 	missing := distinctive &^ matched
-	isOtherType := hasOtherType(s.q, c, words)
-	if isOtherType && s.hasGuessedKind(c) {
+	isOtherType := hasOtherType(m.q, c, words)
+	if isOtherType && m.hasGuessedKind(c) {
 		return false // a kind was typed, and another word is no misspelt one: rue de la Plage
 	}
 	switch {
 	case matched == 0:
-		return s.q.Distinctive(c.otherNames) != 0 && !s.q.HasStreetType(words)
+		return m.q.Distinctive(c.otherNames) != 0 && !m.q.HasStreetType(words)
 	case isOtherType && (matched&^c.fuzzy == 0 || (!c.isWhollyTyped || missing != 0) && matched.Count() < 2):
 		return false
 	case missing.Has(distinctive.Last()) && missing.Count() >= matched.Count():
 		return false // what it shares is a first name
-	case c.hasUntypedNumber && (all&s.q.Digits()|years(s.q, all))&^c.used&^c.terms() != 0:
+	case c.hasUntypedNumber && (all&m.q.Digits()|years(m.q, all))&^c.used&^c.terms() != 0:
 		return false // another date
 	}
-	typed, isQualified := s.typedShare(c, distinctive)
+	typed, isQualified := m.typedShare(c, distinctive)
 	if isQualified || c.hasUntypedQualifier {
 		return false
 	}
@@ -387,12 +361,12 @@ func hasOtherType(q *parse.Question, c *Candidate, words parse.Mask) bool {
 }
 
 // hasGuessedKind reports whether the kind of a street is read in a misspelt word.
-func (s *searcher) hasGuessedKind(c *Candidate) bool {
-	name := s.v.NameTerms(s.v.StreetName(c.Street))
-	for i := range s.q.Terms {
-		for k := 0; (s.q.Distinctive(c.used & c.fuzzy)).Has(i) && k < name.Len(); k++ {
-			if s.lexicon.sim(i, name.At(k)) > 0 {
-				return text.ClassOf(viewString(s.v.Term(name.At(k)))) == text.StreetType
+func (m wordMatcher) hasGuessedKind(c *Candidate) bool {
+	name := m.v.NameTerms(m.v.StreetName(c.Street))
+	for i := range m.q.Terms {
+		for k := 0; (m.q.Distinctive(c.used & c.fuzzy)).Has(i) && k < name.Len(); k++ {
+			if m.lexicon.sim(i, name.At(k)) > 0 {
+				return text.ClassOf(viewString(m.v.Term(name.At(k)))) == text.StreetType
 			}
 		}
 	}
@@ -402,14 +376,14 @@ func (s *searcher) hasGuessedKind(c *Candidate) bool {
 // typedShare is how much of the distinctive words a street holds, in percent. isQualified says whether it lacks a
 // typed qualifier such as "vieux", which makes another name of it. Words that people add or confuse freely count
 // less: titles, held qualifiers, and what may be a misspelt kind of street.
-func (s *searcher) typedShare(c *Candidate, distinctive parse.Mask) (share int32, isQualified bool) {
+func (m wordMatcher) typedShare(c *Candidate, distinctive parse.Mask) (share int32, isQualified bool) {
 	var matched, whole int32
-	for i := range s.q.Terms {
+	for i := range m.q.Terms {
 		if !distinctive.Has(i) {
 			continue
 		}
 		w := int32(100)
-		if text.IsTitle(s.q.Terms[i].Text) || text.IsQualifier(s.q.Terms[i].Text) && c.used.Has(i) || s.mayBeType(c, i) {
+		if text.IsTitle(m.q.Terms[i].Text) || text.IsQualifier(m.q.Terms[i].Text) && c.used.Has(i) || m.mayBeType(c, i) {
 			w = titleShare
 		}
 		whole += w
@@ -419,7 +393,7 @@ func (s *searcher) typedShare(c *Candidate, distinctive parse.Mask) (share int32
 		case c.used.Has(i):
 			matched += w * c.fuzzySim / 100
 		default:
-			isQualified = isQualified || text.IsQualifier(s.q.Terms[i].Text)
+			isQualified = isQualified || text.IsQualifier(m.q.Terms[i].Text)
 		}
 	}
 	return matched * 100 / whole, isQualified
@@ -427,15 +401,15 @@ func (s *searcher) typedShare(c *Candidate, distinctive parse.Mask) (share int32
 
 // mayBeType says whether a word may be a misspelt kind of street. It opens the street, stands for no distinctive
 // word of the name, and is short or resembles a kind.
-func (s *searcher) mayBeType(c *Candidate, i int) bool {
-	isFirst := i == 0 || !s.q.Words().Has(i-1) || c.terms().Has(i-1)
-	return isFirst && !(c.used &^ c.fuzzy).Has(i) && i+1 < len(s.q.Terms) && (len(s.q.Terms[i].Text) <= 4 || s.lexicon.isLike(i, text.StreetType))
+func (m wordMatcher) mayBeType(c *Candidate, i int) bool {
+	isFirst := i == 0 || !m.q.Words().Has(i-1) || c.terms().Has(i-1)
+	return isFirst && !(c.used &^ c.fuzzy).Has(i) && i+1 < len(m.q.Terms) && (len(m.q.Terms[i].Text) <= 4 || m.lexicon.isLike(i, text.StreetType))
 }
 
 // streetZone are the words that stand where the street does: behind the number, before the commune, and outside
 // complements.
-func (s *searcher) streetZone(c *Candidate) parse.Mask {
-	zone := s.streetWords(c.place) &^ c.otherNames &^ s.lightWords(c)
+func (m wordMatcher) streetZone(c *Candidate) parse.Mask {
+	zone := m.streetWords(c.place) &^ c.otherNames &^ m.lightWords(c)
 	if c.place.at != 0 && c.contiguous != 0 && c.contiguous.Last() < c.place.at.First() {
 		zone &= parse.Span(0, c.place.at.First())
 	}
@@ -448,11 +422,11 @@ const lightPercent = 15
 
 // weighTyped is the weight of the words that the street should hold. Words of complements weigh nothing. Words
 // that may belong to something else weigh little where the street does not hold them.
-func (s *searcher) weighTyped(c *Candidate, words parse.Mask) int32 {
-	words &^= s.q.Complement | s.q.PlaceOnly&c.unreadIn(words)
+func (m wordMatcher) weighTyped(c *Candidate, words parse.Mask) int32 {
+	words &^= m.q.Complement | m.q.PlaceOnly&c.unreadIn(words)
 	words &^= c.unknown // they lower the fit by themselves
-	light := words & s.lightWords(c)
-	return s.lexicon.weigh(words&^light) + s.lexicon.weigh(light)*lightPercent/100
+	light := words & m.lightWords(c)
+	return m.lexicon.weigh(words&^light) + m.lexicon.weigh(light)*lightPercent/100
 }
 
 // unreadIn are the words of a set that nothing of the candidate explains.
@@ -460,8 +434,8 @@ func (c *Candidate) unreadIn(words parse.Mask) parse.Mask { return words &^ c.us
 
 // lightWords are words that the street does not hold and that may belong to something else: a phrase, parentheses,
 // what stands before the number, a second street, and unknown words.
-func (s *searcher) lightWords(c *Candidate) parse.Mask {
-	return (phrases(s.q, c) | s.q.InParens | beforeNumber(s.q, c) | s.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ s.q.Complement
+func (m wordMatcher) lightWords(c *Candidate) parse.Mask {
+	return (phrases(m.q, c) | m.q.InParens | beforeNumber(m.q, c) | m.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ m.q.Complement
 }
 
 // phrases are the words that may name a building. There are none if the only words of the street stand among others of them, because
@@ -477,20 +451,20 @@ func phrases(q *parse.Question, c *Candidate) parse.Mask {
 // secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, at a word that says it
 // is one of a corner, or at the next kind of street that a name follows; in rue du Grand Hameau none does. It also begins at a comma
 // where the place is already certain.
-func (s *searcher) secondStreet(c *Candidate) parse.Mask {
-	if s.q.Distinctive(c.contiguous) == 0 {
+func (m wordMatcher) secondStreet(c *Candidate) parse.Mask {
+	if m.q.Distinctive(c.contiguous) == 0 {
 		return 0
 	}
-	free := s.q.Words() &^ c.place.at &^ c.used &^ c.terms() &^ s.q.Complement
-	named := s.q.Distinctive(free&^s.q.PlaceOnly) | innerTypes(s.q, free&^s.q.PlaceOnly)
-	for i := c.contiguous.Last() + 1; i < len(s.q.Terms); i++ {
-		if c.place.at.Has(i) || s.q.Postcode.At.Has(i) {
+	free := m.q.Words() &^ c.place.at &^ c.used &^ c.terms() &^ m.q.Complement
+	named := m.q.Distinctive(free&^m.q.PlaceOnly) | innerTypes(m.q, free&^m.q.PlaceOnly)
+	for i := c.contiguous.Last() + 1; i < len(m.q.Terms); i++ {
+		if c.place.at.Has(i) || m.q.Postcode.At.Has(i) {
 			return 0
 		}
-		isType := (s.q.IsStreetType(i) || s.q.Corner.Has(i)) && named&parse.Span(i+1, len(s.q.Terms)) != 0
-		isApart := s.q.Terms[i].Before&text.Break != 0 && s.isPlaced(c)
-		if free.Has(i) && (s.q.Terms[i].Digits || isType || isApart) {
-			return free & parse.Span(i, len(s.q.Terms))
+		isType := (m.q.IsStreetType(i) || m.q.Corner.Has(i)) && named&parse.Span(i+1, len(m.q.Terms)) != 0
+		isApart := m.q.Terms[i].Before&text.Break != 0 && m.isPlaced(c)
+		if free.Has(i) && (m.q.Terms[i].Digits || isType || isApart) {
+			return free & parse.Span(i, len(m.q.Terms))
 		}
 	}
 	return 0

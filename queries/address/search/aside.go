@@ -12,20 +12,26 @@ import (
 // one, so that words that may belong to the name are not taken: a kind of street, a qualifier, a word tied by "de", and
 // one that some street of the base has next to the last word of the name.
 
-// wordsAside are the words that nothing explains and that stand beside a confirmed address. There are none if one of
+// complementReader reads the words beside an address that no reading explains.
+type complementReader struct {
+	*query
+	words wordMatcher
+}
+
+// findUnknown are the words that nothing explains and that stand beside a confirmed address. There are none if one of
 // them may belong to the name of the street.
-func (s *searcher) wordsAside(c *Candidate, words parse.Mask) (unknown parse.Mask) {
-	left := c.unreadIn(words) &^ s.q.Complement &^ s.q.PlaceOnly
-	if s.q.Distinctive(left)|left&s.q.Digits() == 0 || s.q.Completing || !s.isPinned(c) {
+func (r complementReader) findUnknown(c *Candidate, words parse.Mask) (unknown parse.Mask) {
+	left := c.unreadIn(words) &^ r.q.Complement &^ r.q.PlaceOnly
+	if r.q.Distinctive(left)|left&r.q.Digits() == 0 || r.q.Completing || !r.isSelfSufficient(c) {
 		return 0
 	}
-	left &^= s.lightWords(c)
-	for i := 0; i < len(s.q.Terms); {
+	left &^= r.words.lightWords(c)
+	for i := 0; i < len(r.q.Terms); {
 		to := i
-		for to < len(s.q.Terms) && left.Has(to) {
+		for to < len(r.q.Terms) && left.Has(to) {
 			to++
 		}
-		if to > i && !s.isAside(c, i, to) {
+		if to > i && !r.isAside(c, i, to) {
 			return 0
 		}
 		i = to + 1
@@ -36,22 +42,22 @@ func (s *searcher) wordsAside(c *Candidate, words parse.Mask) (unknown parse.Mas
 // typoSim is the least likeness of a misspelt word of a street beside which unknown words may stand: one letter of five.
 const typoSim = 77
 
-// isPinned reports whether a candidate is an address that needs no other word: each word of its street is confirmed, but for
+// isSelfSufficient reports whether a candidate is an address that needs no other word: each word of its street is confirmed, but for
 // a letter of one that the base lacks, and they stand together; the street has the number, or none was typed and its kind
 // was; and the place is certain.
-func (s *searcher) isPinned(c *Candidate) bool {
-	if !c.isWhole || c.used != c.contiguous || c.fuzzy != 0 && (c.fuzzySim < typoSim || s.hasExactWord(c.fuzzy)) {
+func (r complementReader) isSelfSufficient(c *Candidate) bool {
+	if !c.isWhole || c.used != c.contiguous || c.fuzzy != 0 && (c.fuzzySim < typoSim || r.hasExactWord(c.fuzzy)) {
 		return false
 	}
-	isNumberRight := c.Type == HouseNumber && !c.IsAmbiguous && !c.lacksRep || c.Type == Street && !c.IsTyped() && opensWithType(s.q, c)
-	isPlaceRight := s.isPlaced(c) || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
-	return isNumberRight && isPlaceRight && s.q.Distinctive(c.used)|innerTypes(s.q, c.used) != 0
+	isNumberRight := c.Type == HouseNumber && !c.IsAmbiguous && !c.lacksRep || c.Type == Street && !c.IsTyped() && opensWithType(r.q, c)
+	isPlaceRight := r.isPlaced(c) || r.scope.Cited != nil && r.scope.Cited.Has(c.Commune)
+	return isNumberRight && isPlaceRight && r.q.Distinctive(c.used)|innerTypes(r.q, c.used) != 0
 }
 
 // hasExactWord reports whether some term of the base spells a word of a set.
-func (s *searcher) hasExactWord(words parse.Mask) bool {
-	for i := range s.q.Terms {
-		if words.Has(i) && s.lexicon.hasExact(i) {
+func (r complementReader) hasExactWord(words parse.Mask) bool {
+	for i := range r.q.Terms {
+		if words.Has(i) && r.lexicon.hasExact(i) {
 			return true
 		}
 	}
@@ -59,50 +65,50 @@ func (s *searcher) hasExactWord(words parse.Mask) bool {
 }
 
 // isAside reports whether the terms [from, to) stand beside the name of a candidate's street and are no part of it.
-func (s *searcher) isAside(c *Candidate, from, to int) bool {
+func (r complementReader) isAside(c *Candidate, from, to int) bool {
 	switch name := c.contiguous; {
 	case from > name.Last():
-		return s.isBehindName(c, from, to)
+		return r.isBehindName(c, from, to)
 	case to <= name.First():
-		return s.isAheadOfName(c, from, to)
+		return r.isAheadOfName(c, from, to)
 	}
 	return false
 }
 
 // isBehindName reports whether terms behind the name of a street are no part of it. An article ends a name, since names
 // are not joined to what follows by an article alone.
-func (s *searcher) isBehindName(c *Candidate, from, to int) bool {
+func (r complementReader) isBehindName(c *Candidate, from, to int) bool {
 	first := from
-	for first < to && s.q.IsStopWord(first) {
-		if !isArticle(s.q.Terms[first]) {
-			return s.q.Distinctive(parse.Span(from, to)) == 0 || first+1 < to && saysWhere(s.q.Terms[first+1].Text)
+	for first < to && r.q.IsStopWord(first) {
+		if !isArticle(r.q.Terms[first]) {
+			return r.q.Distinctive(parse.Span(from, to)) == 0 || first+1 < to && saysWhere(r.q.Terms[first+1].Text)
 		}
 		first++
 	}
 	if first == to {
 		return true
 	}
-	if s.q.IsStreetType(first) || s.q.Terms[first].Digits || extendsName(s.q.Terms[first].Text) || isRegionalLink(s.q.Terms[first].Typed) {
+	if r.q.IsStreetType(first) || r.q.Terms[first].Digits || extendsName(r.q.Terms[first].Text) || isRegionalLink(r.q.Terms[first].Typed) {
 		return false
 	}
 	isNext := from == c.contiguous.Last()+1
-	return !isNext || first > from || !s.mayFollow(c, first)
+	return !isNext || first > from || !r.mayFollow(c, first)
 }
 
 // isAheadOfName reports whether terms between the house number and the name of a street are no part of the name. The
 // name must begin with its kind.
-func (s *searcher) isAheadOfName(c *Candidate, from, to int) bool {
-	if !opensWithType(s.q, c) || c.At.Last() > from || s.q.IsStopWord(to-1) || s.q.HasStreetType(parse.Span(from, to)) {
+func (r complementReader) isAheadOfName(c *Candidate, from, to int) bool {
+	if !opensWithType(r.q, c) || c.At.Last() > from || r.q.IsStopWord(to-1) || r.q.HasStreetType(parse.Span(from, to)) {
 		return false
 	}
 	for i := from; i < to; i++ {
-		if s.q.Terms[i].Digits || extendsName(s.q.Terms[i].Text) {
+		if r.q.Terms[i].Digits || extendsName(r.q.Terms[i].Text) {
 			return false
 		}
 	}
-	first := s.v.NameTerms(s.v.StreetName(c.Street)).At(0)
-	for _, a := range s.lexicon.alternatives[to-1] {
-		if a.sim >= literalSim && s.standTogether(a.term, first) {
+	first := r.v.NameTerms(r.v.StreetName(c.Street)).At(0)
+	for _, a := range r.lexicon.alternatives[to-1] {
+		if a.sim >= literalSim && r.standTogether(a.term, first) {
 			return false
 		}
 	}
@@ -148,13 +154,13 @@ func extendsName(term string) bool {
 
 // mayFollow reports whether a word may continue the name of a street: some street of the base has it next to the last
 // word of the name.
-func (s *searcher) mayFollow(c *Candidate, word int) bool {
-	name := s.v.NameTerms(s.v.StreetName(c.Street))
+func (r complementReader) mayFollow(c *Candidate, word int) bool {
+	name := r.v.NameTerms(r.v.StreetName(c.Street))
 	if c.lastWord != parse.Bit(c.contiguous.Last()) {
 		return true // the words stand in another order
 	}
-	for _, a := range s.lexicon.alternatives[word] {
-		if s.standTogether(name.At(name.Len()-1), a.term) {
+	for _, a := range r.lexicon.alternatives[word] {
+		if r.standTogether(name.At(name.Len()-1), a.term) {
 			return true
 		}
 	}
@@ -166,18 +172,18 @@ const maxNeighbours = 8_192
 
 // standTogether reports whether a street of the base has one term right before another. Links between them do not count.
 // It also reports true where too many streets would have to be looked at.
-func (s *searcher) standTogether(before, behind uint32) bool {
-	few, many := s.v.StreetsWith(before), s.v.StreetsWith(behind)
+func (r complementReader) standTogether(before, behind uint32) bool {
+	few, many := r.v.StreetsWith(before), r.v.StreetsWith(behind)
 	if few.Len() > many.Len() {
 		few, many = many, few
 	}
 	c := cursor{column: many}
 	for j := range few.Len() {
-		s.budget.left--
-		if j == maxNeighbours || s.budget.left <= 0 {
+		r.budget.left--
+		if j == maxNeighbours || r.budget.left <= 0 {
 			return true
 		}
-		if street := few.At(j); c.seek(street) && hasPair(s.v, s.v.StreetName(street), before, behind) {
+		if street := few.At(j); c.seek(street) && hasPair(r.v, r.v.StreetName(street), before, behind) {
 			return true
 		}
 	}
@@ -211,23 +217,23 @@ func countWords(q *parse.Question, words parse.Mask) (n int) {
 
 // strangeWords are the words of a candidate's complement that no reading explains: the unknown ones, and those that signs
 // set off from an address with a number. A second street is no complement.
-func (s *searcher) strangeWords(c *Candidate) parse.Mask {
+func (r complementReader) strangeWords(c *Candidate) parse.Mask {
 	out := c.unknown
 	if c.Type != HouseNumber {
 		return out
 	}
-	apart := s.lightWords(c) & c.unread &^ c.unknown &^ s.q.Phrases &^ beforeNumber(s.q, c) &^ s.q.Corner
+	apart := r.words.lightWords(c) & c.unread &^ c.unknown &^ r.q.Phrases &^ beforeNumber(r.q, c) &^ r.q.Corner
 	if c.name != vintage.None && c.sim >= literalSim {
-		apart |= c.unread & s.q.PlaceOnly &^ s.q.Phrases // a part of town, or what stands there
+		apart |= c.unread & r.q.PlaceOnly &^ r.q.Phrases // a part of town, or what stands there
 	}
-	for i := 0; i < len(s.q.Terms); {
+	for i := 0; i < len(r.q.Terms); {
 		to := i
-		for to < len(s.q.Terms) && apart.Has(to) {
+		for to < len(r.q.Terms) && apart.Has(to) {
 			to++
 		}
 		run := parse.Span(i, to)
-		isOwned := i > 0 && c.unknown.Has(i-1) && s.q.Distinctive(run)|s.q.StreetTypes(run) == 0 // module 022375
-		if to > i && (isOwned || !s.q.IsStreetType(i) && !s.q.Terms[i].Digits && s.q.Distinctive(run) != 0) {
+		isOwned := i > 0 && c.unknown.Has(i-1) && r.q.Distinctive(run)|r.q.StreetTypes(run) == 0 // module 022375
+		if to > i && (isOwned || !r.q.IsStreetType(i) && !r.q.Terms[i].Digits && r.q.Distinctive(run) != 0) {
 			out |= run
 		}
 		i = to + 1
@@ -247,14 +253,14 @@ func typedWords(q *parse.Question, words parse.Mask) (typed []string) {
 
 // hasBareTail reports whether words are left unread behind or within the name of a street that neither a sign nor a word of a
 // complement sets off from it. They may belong to the name of another street, and so may a second street.
-func (s *searcher) hasBareTail(c *Candidate) bool {
+func (r complementReader) hasBareTail(c *Candidate) bool {
 	if c.Street == vintage.None || c.contiguous == 0 || c.unknown != 0 {
 		return c.unknown != 0
 	}
-	bare := c.unread &^ s.q.Complement &^ s.q.PlaceOnly &^ s.q.Corner &^ parse.Span(0, c.used.First())
-	second := s.secondStreet(c) & bare &^ s.q.Phrases
-	if second != 0 && s.q.Terms[second.First()].Before&(text.Break|text.Open) != 0 {
+	bare := c.unread &^ r.q.Complement &^ r.q.PlaceOnly &^ r.q.Corner &^ parse.Span(0, c.used.First())
+	second := r.words.secondStreet(c) & bare &^ r.q.Phrases
+	if second != 0 && r.q.Terms[second.First()].Before&(text.Break|text.Open) != 0 {
 		bare &^= second
 	}
-	return s.q.Distinctive(bare&^(s.lightWords(c)&^second)) != 0
+	return r.q.Distinctive(bare&^(r.words.lightWords(c)&^second)) != 0
 }

@@ -199,7 +199,7 @@ func (k *asker) narrow(a Ask) (Ask, bool) {
 // mayBeBegun says whether the best candidate holds another word than one that was typed, which may be the beginning of a word
 // that was not asked for yet: only the last word of an ask may be one.
 func (k *asker) mayBeBegun() bool {
-	c := k.list.first()
+	c := k.ranking.list.first()
 	if !k.q.Completing || k.hasAskedAlone || c == nil || c.fuzzy&^unfinishedWord(k.q) == 0 || k.distinctive.Count() < 2 {
 		return false
 	}

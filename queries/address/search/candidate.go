@@ -208,7 +208,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 		x.Number = s.q.Typed(c.At)
 	}
 	cityWords := c.place.at
-	unknown := s.unknownPlaceWords(c)
+	unknown := s.found.unknownPlaceWords(c)
 	if unknown != 0 && (cityWords == 0 || s.isOtherPlace(c, unknown)) {
 		cityWords, x.IsCityUnknown = cityWords|unknown, true
 	}
@@ -219,7 +219,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	x.City = s.q.Typed(cityWords)
 	x.IsCitySame = (c.sim >= confirmedSim || cityWords != 0 && cityWords == named) && !c.IsDoubted
 	building := buildingWords(s.q, c)
-	strange := building | s.strangeWords(c)
+	strange := building | s.match.complements.strangeWords(c)
 	if x.IsCityUnknown {
 		strange &^= unknown
 	}
@@ -238,8 +238,8 @@ func (r *Result) Explain(c *Candidate) Explanation {
 	left := c.unread &^ unknown &^ strange &^ s.q.Corner
 	x.HasUnread = !isExplained(s.q, left&^s.q.StreetTypes(left))
 	x.IsStreetSame = c.isCertain && c.fuzzy == 0 && isExplained(s.q, left)
-	x.Unknown, x.MayBeOther = typedWords(s.q, strange&^s.q.Complement), s.hasBareTail(c) || c.isRespelt
-	x.IsNamesake = s.isNamesake(c) || c.Street != vintage.None && s.isDivisionAlone()
+	x.Unknown, x.MayBeOther = typedWords(s.q, strange&^s.q.Complement), s.match.complements.hasBareTail(c) || c.isRespelt
+	x.IsNamesake = namesakes{s.query}.has(c) || c.Street != vintage.None && namesakes{s.query}.isDivisionAlone()
 	x.Complement = s.q.Typed(aside &^ country(s.q) &^ s.q.CodeSign)
 	return x
 }
@@ -255,10 +255,10 @@ func buildingWords(q *parse.Question, c *Candidate) parse.Mask {
 }
 
 // unknownPlaceWords are the words that stand where a commune does and do not name that of the candidate.
-func (s *searcher) unknownPlaceWords(c *Candidate) (out parse.Mask) {
-	out = c.unread & s.q.PlaceOnly &^ s.q.Phrases
-	for _, m := range s.found.mentions {
-		if s.found.isBinding(m) && m.at&c.place.at == 0 && m.at&^c.unread == 0 {
+func (r recognition) unknownPlaceWords(c *Candidate) (out parse.Mask) {
+	out = c.unread & r.q.PlaceOnly &^ r.q.Phrases
+	for _, m := range r.mentions {
+		if r.isBinding(m) && m.at&c.place.at == 0 && m.at&^c.unread == 0 {
 			out |= m.at
 		}
 	}
@@ -267,16 +267,16 @@ func (s *searcher) unknownPlaceWords(c *Candidate) (out parse.Mask) {
 
 // isOtherPlace says whether words that are left unread beside the name of the commune make another name of it: Saint-Xyz is no
 // writing of Saint-Bauzile, but Saint-Bausile is. What stands beside a name that was typed in full is a part of town.
-func (s *searcher) isOtherPlace(c *Candidate, unread parse.Mask) bool {
-	unread &= s.q.PlaceOnly &^ s.q.InParens
+func (x *query) isOtherPlace(c *Candidate, unread parse.Mask) bool {
+	unread &= x.q.PlaceOnly &^ x.q.InParens
 	if c.name == vintage.None || c.sim >= literalSim {
 		return false
 	}
-	name := s.v.BareTerms(s.v.Place(c.name).Name)
-	for i, t := range s.q.Terms {
+	name := x.v.BareTerms(x.v.Place(c.name).Name)
+	for i, t := range x.q.Terms {
 		most := min(mostMisspelt, 1+len(t.Text)/6)
-		isLike := func(term uint32) bool { return text.Distance(t.Text, string(s.v.Term(term)), most) <= most }
-		if s.q.Distinctive(unread).Has(i) && !slices.ContainsFunc(name, isLike) {
+		isLike := func(term uint32) bool { return text.Distance(t.Text, string(x.v.Term(term)), most) <= most }
+		if x.q.Distinctive(unread).Has(i) && !slices.ContainsFunc(name, isLike) {
 			return true
 		}
 	}
@@ -364,9 +364,9 @@ func (r *Result) NamedCommune() (Candidate, bool) {
 	c := Candidate{place: p, Type: Municipality, Commune: p.commune, Street: vintage.None, Row: vintage.None, IsDoubted: true}
 	c.facet = vintage.Facet{Postcode: s.postcode.communePostcode(p.commune), Old: vintage.None}
 	c.unread = s.q.Words() &^ p.at
-	c.postcode = s.relatePostcode(&c)
-	c.IsCity = s.isWholeCity(&c)
-	e := s.evidenceOf(&c)
+	c.postcode = s.match.places.relatePostcode(&c)
+	c.IsCity = s.match.isWholeCity(&c)
+	e := s.ranking.evidenceOf(&c)
 	e.hasStreet, e.isElsewhere = true, false
 	c.Score = e.score()
 	return c, true

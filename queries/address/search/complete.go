@@ -28,36 +28,21 @@ const (
 // fewer.
 func (s *searcher) complete() bool {
 	s.holders = wholeFinder{s.query, maxVisits * skipsAVisit}
-	s.found = s.communes.recognize()
+	s.recognize()
 	for _, p := range s.found.places {
 		if p.name != vintage.None || p.hasTypedCode {
 			s.completeIn(p)
 		}
 	}
 	for _, area := range s.completedAreas() {
-		if s.completeArea(area); s.hasEnoughBegun() {
+		if s.completeArea(area); s.ranking.hasEnoughBegun() {
 			break
 		}
 		s.completeBegunPlaces(area)
 	}
-	s.levelScores()
-	best := s.list.first()
+	s.ranking.levelScores()
+	best := s.ranking.list.first()
 	return best != nil && best.Score >= placedScore && best.isComplete()
-}
-
-// hasEnoughBegun reports whether more answers go on with the line as it was typed than are ever shown. No other reading is looked at then.
-func (s *searcher) hasEnoughBegun() bool { return s.hasBegun(enoughBegun) }
-
-// hasBegun reports whether some number of answers go on with the line as it was typed.
-func (s *searcher) hasBegun(n int) bool {
-	return len(s.list.best) >= n && s.list.best[n-1].isComplete() && s.list.best[n-1].beginsSo
-}
-
-// levelScores lets no answer score higher than those before it.
-func (s *searcher) levelScores() {
-	for i := 1; i < len(s.list.best); i++ {
-		s.list.best[i].Score = min(s.list.best[i].Score, s.list.best[i-1].Score)
-	}
 }
 
 // completedAreas are the areas in which addresses are looked for that no word places, the likeliest first.
@@ -129,13 +114,13 @@ func (s *searcher) completeIn(p place) {
 	switch {
 	case isBegun(s.q, p): // what it holds is found by completeBegunPlaces
 	case isNumberAlone(s.q, h):
-		s.judgeNumbers(p, from, to)
+		s.match.matchNumbers(p, from, to)
 	case h.need != 0:
 		for _, street := range s.holders.findHolders(h, Area{p.commune}) {
-			s.judge(p, street)
+			s.match.matchStreet(p, street)
 		}
 	}
-	s.judgeCommune(p)
+	s.match.matchCommune(p)
 }
 
 // completeArea judges what holds all words in the names of the streets of an area.
@@ -143,14 +128,14 @@ func (s *searcher) completeArea(area Area) {
 	h := s.holders.heldWords(0)
 	if isNumberAlone(s.q, h) {
 		for from, to := range area.ranges(s.v) {
-			s.judgeNumbers(place{name: vintage.None}, from, min(to, from+maxPassedBy))
+			s.match.matchNumbers(place{name: vintage.None}, from, min(to, from+maxPassedBy))
 		}
-		if len(s.list.best) > 0 {
+		if len(s.ranking.list.best) > 0 {
 			return
 		}
 	}
 	for _, street := range s.holders.findHolders(h, area) {
-		s.judge(place{commune: s.v.StreetCommune(street), name: vintage.None}, street)
+		s.match.matchStreet(place{commune: s.v.StreetCommune(street), name: vintage.None}, street)
 	}
 }
 
@@ -166,7 +151,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 		if h.need == 0 || s.q.IsStopWord(from) && from < last {
 			continue
 		}
-		if h.whole = s.q.Distinctive(h.need)|innerTypes(s.q, h.need) == 0; h.whole && s.hasBegun(fewBegun) {
+		if h.whole = s.q.Distinctive(h.need)|innerTypes(s.q, h.need) == 0; h.whole && s.ranking.hasBegun(fewBegun) {
 			continue
 		}
 		for _, names := range s.begunNames(from) {
@@ -179,7 +164,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 	}
 	if text.BeginsStopWord(s.q.Terms[last].Typed) { // the article of a commune: Le Born
 		h := s.holders.heldWords(parse.Bit(last))
-		if h.whole = true; h.need != 0 && !s.hasBegun(fewBegun) {
+		if h.whole = true; h.need != 0 && !s.ranking.hasBegun(fewBegun) {
 			s.completeBegun(h, area)
 		}
 	}
@@ -189,7 +174,7 @@ func (s *searcher) completeBegunPlaces(area Area) {
 func (s *searcher) completeBegun(h heldWords, area Area) {
 	for _, street := range s.holders.findHolders(h, area) {
 		if p, ok := s.communes.begunPlace(s.v.StreetCommune(street), h.at); ok {
-			s.judge(p, street)
+			s.match.matchStreet(p, street)
 		}
 	}
 }
@@ -522,35 +507,35 @@ func gluedWords(q *parse.Question) (out parse.Mask) {
 	return out
 }
 
-// judgeNumbers shortlists the rows of streets that have the typed number, and then those whose number goes on with its digits.
-func (s *searcher) judgeNumbers(p place, from, to uint32) {
-	n := s.q.HouseNumber(0, p.at)
-	if !n.IsTyped() || !s.wantsType(HouseNumber) {
+// matchNumbers shortlists the rows of streets that have the typed number, and then those whose number goes on with its digits.
+func (m *matcher) matchNumbers(p place, from, to uint32) {
+	n := m.q.HouseNumber(0, p.at)
+	if !n.IsTyped() || !m.wantsType(HouseNumber) {
 		return
 	}
 	low, high, isExact := n.Choices[0].Number, n.Choices[0].Number+1, true
 	visits := maxVisited
-	for found := 0; found < enoughBegun && high <= 100_000 && s.budget.left > 0; low, high, isExact = low*10, high*10, false {
-		for street := from; street < to && found < enoughBegun && visits > 0 && s.budget.left > 0; street++ {
-			if s.v.HighestNumber(street) >= low {
-				found += s.judgeNumberedRows(p, n, street, low, high, isExact)
+	for found := 0; found < enoughBegun && high <= 100_000 && m.budget.left > 0; low, high, isExact = low*10, high*10, false {
+		for street := from; street < to && found < enoughBegun && visits > 0 && m.budget.left > 0; street++ {
+			if m.v.HighestNumber(street) >= low {
+				found += m.matchNumberedRows(p, n, street, low, high, isExact)
 				visits--
 			}
 		}
-		if s.q.Unfinished < 0 || !s.q.Terms[s.q.Unfinished].Digits {
+		if m.q.Unfinished < 0 || !m.q.Terms[m.q.Unfinished].Digits {
 			return
 		}
 	}
 }
 
-// judgeNumberedRows shortlists the first rows of a street with a number of a range, and answers how many there are.
-func (s *searcher) judgeNumberedRows(p place, n parse.HouseNumber, street, low, high uint32, isExact bool) (found int) {
-	of := s.v.Street(street)
-	s.budget.left--
-	for row := s.v.FirstNumber(of, low); row < of.To && s.v.Number(row) < high && found < 2; row++ {
-		s.budget.left--
-		rep, letter := string(s.v.Rep(row)), n.Choices[0].Letter
-		if n.Choices[0].Rep != "" && !sameRep(n.Choices[0].Rep, rep) || letter != 0 && !s.saysRep(letter, rep) {
+// matchNumberedRows shortlists the first rows of a street with a number of a range, and answers how many there are.
+func (m *matcher) matchNumberedRows(p place, n parse.HouseNumber, street, low, high uint32, isExact bool) (found int) {
+	of := m.v.Street(street)
+	m.budget.left--
+	for row := m.v.FirstNumber(of, low); row < of.To && m.v.Number(row) < high && found < 2; row++ {
+		m.budget.left--
+		rep, letter := string(m.v.Rep(row)), n.Choices[0].Letter
+		if n.Choices[0].Rep != "" && !sameRep(n.Choices[0].Rep, rep) || letter != 0 && !m.saysRep(letter, rep) {
 			continue
 		}
 		c := Candidate{place: p, Type: HouseNumber, Commune: of.Commune, Street: street, Row: row}
@@ -558,13 +543,13 @@ func (s *searcher) judgeNumberedRows(p place, n parse.HouseNumber, street, low, 
 		c.HouseNumber, c.hasOtherRep, c.holdsAll = n, !isExact, true
 		c.beginsSo = p.at == 0 || p.at.First() < n.At.First()
 		c.alignment = alignment{isCertain: true}
-		c.facet = s.v.RowFacet(row, of)
-		if c.postcode = s.relatePostcode(&c); !s.admits(&c) {
+		c.facet = m.v.RowFacet(row, of)
+		if c.postcode = m.places.relatePostcode(&c); !m.places.accepts(&c) {
 			continue
 		}
-		e := s.evidenceOf(&c)
+		e := m.ranking.evidenceOf(&c)
 		e.hasStreet = false
-		s.addCandidate(&c, e)
+		m.ranking.add(&c, e)
 		found++
 	}
 	return found
@@ -572,29 +557,29 @@ func (s *searcher) judgeNumberedRows(p place, n parse.HouseNumber, street, low, 
 
 // holdsAllWords reports whether a candidate explains every word of an unfinished line but links. A link that is unfinished must go on
 // with the name.
-func (s *searcher) holdsAllWords(c *Candidate) bool {
-	for i := range s.q.Terms {
-		if (c.unread &^ s.q.Complement).Has(i) && (i == s.q.Unfinished || text.ClassOf(s.q.Terms[i].Text) != text.StopWord) {
+func (m wordMatcher) holdsAllWords(c *Candidate) bool {
+	for i := range m.q.Terms {
+		if (c.unread &^ m.q.Complement).Has(i) && (i == m.q.Unfinished || text.ClassOf(m.q.Terms[i].Text) != text.StopWord) {
 			return false
 		}
 	}
 	goesOn := !c.isUnfinishedLink || c.unfinishedTerm > c.termBefore
-	return c.used != 0 && goesOn && !s.isJoinedToStreet(c)
+	return c.used != 0 && goesOn && !m.isJoinedToStreet(c)
 }
 
 // isJoinedToStreet reports whether a link that belongs neither to the name of the street nor to that of the commune stands before the
 // latter: rue de Strasbourg names no street of Strasbourg.
-func (s *searcher) isJoinedToStreet(c *Candidate) bool {
+func (m wordMatcher) isJoinedToStreet(c *Candidate) bool {
 	if c.place.at == 0 || c.name == vintage.None {
 		return false
 	}
-	name := s.v.NameTerms(s.v.Place(c.name).Name)
+	name := m.v.NameTerms(m.v.Place(c.name).Name)
 	i := c.place.at.First() - 1
 	for k := range name.Len() { // its article
-		if i < 0 || !s.q.IsStopWord(i) || text.ClassOf(viewString(s.v.Term(name.At(k)))) != text.StopWord {
+		if i < 0 || !m.q.IsStopWord(i) || text.ClassOf(viewString(m.v.Term(name.At(k)))) != text.StopWord {
 			break
 		}
 		i--
 	}
-	return i >= 0 && s.q.IsStopWord(i) && !c.used.Has(i)
+	return i >= 0 && m.q.IsStopWord(i) && !c.used.Has(i)
 }

@@ -25,13 +25,13 @@ func (s *searcher) judgeEverywhere() {
 	words := s.streetWords(place{})
 	if s.postcode.begunCommunes != nil && s.scope.Communes == nil {
 		s.judgeArea(s.postcode.begunCommunes, words)
-		if s.list.top() >= placedScore {
+		if s.ranking.list.top() >= placedScore {
 			return
 		}
 	}
 	if s.division.at != 0 {
 		s.judgeArea(s.index.InDepartments(s.division.departments).within(s.scope.Communes), words&^s.division.at)
-		if s.list.top() >= placedScore {
+		if s.ranking.list.top() >= placedScore {
 			return
 		}
 	}
@@ -48,11 +48,11 @@ func (s *searcher) judgeArea(area Area, words parse.Mask) {
 	for _, h := range hits {
 		commune := s.v.StreetCommune(h.street)
 		if p, ok := s.communes.placeByPrefix(commune); ok {
-			s.judge(p, h.street)
+			s.match.matchStreet(p, h.street)
 		}
 		s.judgeUnnamed(commune, h.street)
 	}
-	if c := s.list.first(); !s.q.Completing && s.q.Postcode.Code == 0 && (c == nil || !c.isWhole || c.unread != 0 || c.isMissing) {
+	if c := s.ranking.list.first(); !s.q.Completing && s.q.Postcode.Code == 0 && (c == nil || !c.isWhole || c.unread != 0 || c.isMissing) {
 		for _, street := range s.areas.findWholeNames(area, words) {
 			s.judgeUnnamed(s.v.StreetCommune(street), street)
 		}
@@ -62,9 +62,9 @@ func (s *searcher) judgeArea(area Area, words parse.Mask) {
 // judgeUnnamed judges a street of a commune that no word names.
 func (s *searcher) judgeUnnamed(commune, street uint32) {
 	if p := s.communes.unnamedPlace(commune, false); p.at != 0 {
-		s.judge(p, street)
+		s.match.matchStreet(p, street)
 	}
-	s.judge(place{commune: commune, name: vintage.None}, street)
+	s.match.matchStreet(place{commune: commune, name: vintage.None}, street)
 }
 
 // areaFinder finds them in an area where no commune is certain.

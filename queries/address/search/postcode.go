@@ -127,16 +127,16 @@ func variants(p parse.Postcode) (all []uint32) {
 
 // relatePostcode says how the typed postcode relates to that of a candidate. The INSEE code of the commune counts
 // as its postcode, because people mix the two up.
-func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
-	p, of := &s.q.Postcode, c.facet.Postcode
+func (f *placeFilter) relatePostcode(c *Candidate) postcodeRelation {
+	p, of := &f.q.Postcode, c.facet.Postcode
 	switch {
 	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
 		return prefixPostcode
-	case len(s.postcode.near) > 0 && (p.Code != 0 || s.postcode.shortAt(c.used|c.At) != 0):
+	case len(f.postcode.near) > 0 && (p.Code != 0 || f.postcode.shortAt(c.used|c.At) != 0):
 		if p.Code == 0 && of == p.Short {
 			return zeroPostcode
 		}
-		if slices.Contains(s.postcode.near, of) {
+		if slices.Contains(f.postcode.near, of) {
 			return nearPostcode
 		}
 		if p.Code == 0 {
@@ -148,11 +148,11 @@ func (s *searcher) relatePostcode(c *Candidate) postcodeRelation {
 	switch {
 	case p.Code == 0:
 		return noPostcode
-	case of == p.Code || s.isCodeOf(c) || s.isCited(c.Commune):
+	case of == p.Code || f.isCodeOf(c) || f.isCited(c.Commune):
 		return samePostcode
-	case s.postcode.isOf(c.Commune), s.postcode.city != nil && s.postcode.city.Has(c.Commune), s.postcode.isCedex() && of/1000 == p.Code/1000:
+	case f.postcode.isOf(c.Commune), f.postcode.city != nil && f.postcode.city.Has(c.Commune), f.postcode.isCedex() && of/1000 == p.Code/1000:
 		return cityPostcode
-	case of/1000 == p.Code/1000 || isInDepartmentOf(s.v, p.Code, c):
+	case of/1000 == p.Code/1000 || isInDepartmentOf(f.v, p.Code, c):
 		return regionPostcode
 	}
 	return otherPostcode
@@ -239,8 +239,8 @@ func (p *typedPostcode) isCode(commune uint32) bool {
 }
 
 // isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only beside its name.
-func (s *searcher) isCodeOf(c *Candidate) bool {
-	return s.postcode.isCode(c.Commune) && (s.postcode.code == 0 || s.isNamedPlace(c))
+func (f *placeFilter) isCodeOf(c *Candidate) bool {
+	return f.postcode.isCode(c.Commune) && (f.postcode.code == 0 || f.isNamedPlace(c))
 }
 
 // postcodeIsNext says whether term i belongs to the postcode.

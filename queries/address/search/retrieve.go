@@ -33,17 +33,17 @@ type ownIndex struct{ *vintage.Vintage }
 // skipped where even its best street would score less than the best candidate. Once a confirmed candidate lies in
 // a named commune, a commune that only has the postcode is searched for rivals alone.
 func (ownIndex) collect(s *searcher) {
-	s.found = s.communes.recognize()
+	s.recognize()
 	for _, p := range s.found.places {
 		if s.budget.left <= 0 {
 			return
 		}
 		best, isNamed := s.namedBest()
 		switch {
-		case s.scoreBound(p) < s.list.top() || s.hasSound() && p.name != vintage.None && p.sim < literalSim:
+		case s.scoreBound(p) < s.ranking.list.top() || s.hasSound() && p.name != vintage.None && p.sim < literalSim:
 		case isNamed && p.name == vintage.None:
 			for _, h := range s.streets.findRivals(p, best.contiguous) {
-				s.judge(p, h.street)
+				s.match.matchStreet(p, h.street)
 			}
 		default:
 			s.judgeStreets(p)
@@ -60,14 +60,14 @@ func (ownIndex) collect(s *searcher) {
 // mayLieElsewhere says whether the communes that were tried leave open where the address lies. A typed postcode
 // settles it at a lower score, because the address must lie there.
 func (s *searcher) mayLieElsewhere() bool {
-	c := s.list.first()
+	c := s.ranking.list.first()
 	if c != nil && (c.Type == Municipality && c.IsTyped() || isOfStreetName(s.q, c.place)) {
 		return true // 17 Maison Rouge, route du Moulin de Chaze
 	}
-	if s.list.top() < placedScore || s.scope.Around != nil && !s.isLocated(c) {
+	if s.ranking.list.top() < placedScore || s.scope.Around != nil && !s.isLocated(c) {
 		return true
 	}
-	return s.list.top() < likelyScore && !c.isCertain && s.q.Postcode.Code == 0
+	return s.ranking.list.top() < likelyScore && !c.isCertain && s.q.Postcode.Code == 0
 }
 
 // isOfStreetName reports whether the words of a place stand behind de, du or des, or are only a part of its name, and nothing else
@@ -113,13 +113,13 @@ func (s *searcher) isLocated(c *Candidate) bool {
 
 // namedBest is the best candidate, and whether it is confirmed and lies in a commune that the words name.
 func (s *searcher) namedBest() (c *Candidate, ok bool) {
-	c = s.list.first()
+	c = s.ranking.list.first()
 	return c, c != nil && c.IsSound && c.name != vintage.None && s.q.Distinctive(c.used) != 0
 }
 
 // hasSound says whether the best candidate is sound.
 func (s *searcher) hasSound() bool {
-	c := s.list.first()
+	c := s.ranking.list.first()
 	return c != nil && c.IsSound
 }
 
@@ -138,14 +138,14 @@ func (s *searcher) judgeStreets(p place) {
 				if !s.leavesWords(p, i) {
 					break
 				}
-				if s.list.first() != nil && !s.holdsLeftWord(h.street) {
+				if s.ranking.list.first() != nil && !s.holdsLeftWord(h.street) {
 					continue
 				}
 			}
-			s.judge(p, h.street)
+			s.match.matchStreet(p, h.street)
 		}
 	}
-	s.judgeCommune(p)
+	s.match.matchCommune(p)
 }
 
 // unfinishedWord is the word that may still grow.
@@ -158,14 +158,14 @@ func unfinishedWord(q *parse.Question) parse.Mask {
 
 // isSplit says whether the best candidate is confirmed with words that are not in the name of its street.
 func (s *searcher) isSplit() bool {
-	c := s.list.first()
+	c := s.ranking.list.first()
 	return c != nil && c.IsSound && c.otherNames != 0
 }
 
 // leavesWords reports whether the best candidate lies in a place and leaves words unread that another street may hold. If there is
 // no candidate at all, the first hits may hold what is meant.
 func (s *searcher) leavesWords(p place, hit int) bool {
-	c := s.list.first()
+	c := s.ranking.list.first()
 	if c == nil {
 		return hit < fewHits
 	}
@@ -179,7 +179,7 @@ func leftWords(q *parse.Question, c *Candidate) parse.Mask {
 
 // holdsLeftWord reports whether the name of a street holds a word, letter for letter, that the best candidate leaves unread.
 func (s *searcher) holdsLeftWord(street uint32) bool {
-	left := leftWords(s.q, s.list.first())
+	left := leftWords(s.q, s.ranking.list.first())
 	name := s.v.NameTerms(s.v.StreetName(street))
 	s.budget.left -= name.Len()
 	for i := range s.q.Terms {

@@ -210,7 +210,7 @@ func mixedRun(q *parse.Question, i int) int {
 func (s *searcher) hasMixedWord() bool {
 	left := s.unusedWords()
 	for i := range s.q.Terms {
-		if left.Has(i) && s.list.top() < sureScore && mixedRun(s.q, i) > i {
+		if left.Has(i) && s.ranking.list.top() < sureScore && mixedRun(s.q, i) > i {
 			return true
 		}
 	}
@@ -220,7 +220,7 @@ func (s *searcher) hasMixedWord() bool {
 // hasJoinedWord reports whether the best candidate leaves a word unread that makes a word of the base with the one next to it: Bir Hakeim
 // for BirHakeim.
 func (s *searcher) hasJoinedWord() bool {
-	c := s.list.first()
+	c := s.ranking.list.first()
 	if c == nil || c.Score >= sureScore {
 		return false
 	}
@@ -295,5 +295,5 @@ func (r *Result) markRewritten() {
 		r.Best[i].IsSound = false
 		r.Best[i].Score = max(r.Best[i].Score-rewriteCost, 0)
 	}
-	r.run.list.best = r.Best
+	r.run.ranking.list.best = r.Best
 }

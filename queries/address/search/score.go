@@ -1,5 +1,12 @@
 package search
 
+import (
+	"slices"
+
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/vintage"
+)
+
 // How much each part of an address weighs in the score. Only the parts that were typed count, so the shares need no fixed
 // sum. The street weighs most, because the other parts are easier to get wrong.
 const (
@@ -146,4 +153,193 @@ func fitStreet(matched, total int32, a *alignment, completing bool) int32 {
 		return typed * (800 + named/5) / 1000
 	}
 	return typed * (500 + named/2) / 1000
+}
+
+// ranker scores candidates and keeps the best.
+type ranker struct {
+	*query
+	list shortlist
+}
+
+// add scores a candidate and shortlists it if the scope lets it through. The list also keeps candidates
+// with half of the accepted score; the caller decides which ones to show.
+func (r *ranker) add(c *Candidate, e evidence) {
+	c.Score = e.score()
+	if c.Score < Accepted/2 || !r.passesScope(c) {
+		return
+	}
+	c.IsSound = r.isConfirmed(c)
+	if r.scope.Near != nil {
+		c.Bonus = bonus(vintage.Metres(*r.scope.Near, r.pointOf(c)))
+	}
+	r.list.add(c)
+}
+
+// evidenceOf collects what the score of a candidate depends on.
+func (r *ranker) evidenceOf(c *Candidate) evidence {
+	e := evidence{hasStreet: c.Street != vintage.None, streetFit: c.streetFit, postcode: c.postcode, isElsewhere: c.IsDoubted,
+		hasCode: r.scope.Cited != nil, isCoded: r.scope.Cited.Has(c.Commune), hasNumber: c.IsTyped()}
+	e.most = r.mostMiscoded(c)
+	if c.name != vintage.None {
+		e.hasPlace, e.placeSim, e.isLate = true, c.sim, c.isLate
+		e.isOldOther = c.Type != Municipality && (isOld(r.v, c.name) && c.facet.Old != c.name || isOtherOffice(r.v, c))
+	}
+	if c.name == vintage.None && c.Street != vintage.None && r.q.Distinctive(c.unread&r.q.PlaceOnly&^r.q.Phrases) != 0 {
+		e.hasPlace, e.placeSim, e.isLate = true, unknownPlaceSim, true
+	}
+	switch {
+	case c.isMissing:
+		e.number = numberMissing
+	case c.IsAmbiguous:
+		e.number = numberOpen
+	case c.lacksRep:
+		e.number = numberNoRep
+	case c.IsList:
+		e.number = numberInList
+	case c.hasOtherRep:
+		e.number = numberOtherRep
+	}
+	return e
+}
+
+// unknownPlaceSim is the likeness of words behind a postcode that name no known place. It is not 0, since the base
+// may lack a name that people use.
+const unknownPlaceSim = 50
+
+// mostMiscoded is the highest score that a street or an address may have beside the typed postcode if that is a wrong one, or 0.
+func (r *ranker) mostMiscoded(c *Candidate) int32 {
+	isWrong := c.postcode == cityPostcode || c.postcode == nearPostcode || c.postcode == regionPostcode || c.postcode == otherPostcode
+	switch {
+	case !isWrong || c.Street == vintage.None || r.q.Postcode.Code == 0 || r.postcode.isCedex():
+		return 0
+	case c.postcode == cityPostcode && !r.isNamedPlace(c):
+		return maxUnnamedMiscoded
+	case r.isNamedPlace(c) || c.otherNames != 0:
+		return maxMiscodedScore
+	}
+	return 0
+}
+
+// isConfirmed says whether a candidate confirms every typed word letter for letter. Only such a candidate may be
+// answered as exact.
+func (r *ranker) isConfirmed(c *Candidate) bool {
+	hasName := c.name == vintage.None || c.sim >= confirmedSim
+	return c.isCertain && c.fuzzy == 0 && !c.isMissing && !c.IsList && !c.IsAmbiguous && !c.lacksRep && !c.IsDoubted && hasName &&
+		isExplained(r.q, c.unread) && r.isPlaceConfirmed(c) && !r.hasOpenNumber(c)
+}
+
+// isPlaceConfirmed says whether the typed code, postcode and former commune are those of the candidate.
+func (r *ranker) isPlaceConfirmed(c *Candidate) bool {
+	if !r.scope.Cited.Has(c.Commune) || r.scope.Cited == nil && r.q.Postcode.Corsican != "" {
+		return false
+	}
+	isRight := c.postcode == noPostcode || c.postcode == samePostcode || c.postcode == prefixPostcode
+	if c.Type == Municipality {
+		return isRight || c.postcode == cityPostcode && r.postcode.isOf(c.Commune)
+	}
+	return isRight && (!isOld(r.v, c.name) || c.facet.Old == c.name) && !isOtherOffice(r.v, c)
+}
+
+// hasOpenNumber reports whether the street has a number that was read as part of a complement although no word gives it to one.
+// That number may be the house number, so the candidate is not certain.
+func (r *ranker) hasOpenNumber(c *Candidate) (any bool) {
+	if c.Street == vintage.None {
+		return false
+	}
+	of := r.v.Street(c.Street)
+	r.q.OpenNumbers(c.terms()|c.place.at, func(n uint32) bool {
+		row := r.v.FirstNumber(of, n)
+		any = row < of.To && r.v.Number(row) == n
+		return !any
+	})
+	return any
+}
+
+// passesScope says whether the scope lets a candidate through.
+func (r *ranker) passesScope(c *Candidate) bool {
+	if !r.wantsType(c.Type) || !r.scope.Communes.Has(c.Commune) {
+		return false
+	}
+	return len(r.scope.Postcodes) == 0 || slices.Contains(r.scope.Postcodes, PostcodeText(c.facet.Postcode))
+}
+
+const (
+	maxBonus        = 400   // what lying at the very point is worth, of 10,000
+	halfBonusMetres = 2_000 // the distance at which it is worth half of that
+)
+
+// bonus is what nearness is worth. It is small, so that it decides only between candidates whose words fit about
+// as well.
+func bonus(metres float64) int32 {
+	return int32(maxBonus * halfBonusMetres / (halfBonusMetres + metres))
+}
+
+// pointOf is where a candidate lies.
+func (r *ranker) pointOf(c *Candidate) vintage.Point {
+	switch c.Type {
+	case HouseNumber:
+		return r.v.RowPoint(c.Row)
+	case Municipality:
+		return r.v.Commune(c.Commune).Point
+	}
+	return r.v.Street(c.Street).Point
+}
+
+// dropDoubleCorrections drops the addresses of another postcode than the one that was typed without a commune, if something
+// has the typed one, or if there are several of them.
+func (r *ranker) dropDoubleCorrections() {
+	isCorrected := func(c Candidate) bool { return c.IsContradicted && c.postcode == cityPostcode }
+	corrected, others := 0, 0
+	for i := range r.list.best {
+		switch c := &r.list.best[i]; {
+		case isCorrected(*c):
+			corrected++
+		case c.Score >= Accepted && c.Street != vintage.None:
+			others++
+		}
+	}
+	if others > 0 || corrected > 1 {
+		r.list.best = slices.DeleteFunc(r.list.best, isCorrected)
+	}
+}
+
+// preferNumbered lets the house number decide between streets of one commune that share a name and differ in their
+// kind. If the best street lacks the typed number and such a street has it, the latter comes first. It gets the
+// same score, so that neither is taken as certain. A street that was typed letter for letter, with its kind, stays first.
+func (r *ranker) preferNumbered() {
+	first := r.list.first()
+	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || r.q.Distinctive(first.used) == 0 || first.isCertain && opensWithType(r.q, first) {
+		return
+	}
+	for i := range r.list.best {
+		if c := &r.list.best[i]; isNumberedTwin(r.q, c, first) {
+			found := *c
+			found.Score, found.Bonus = first.Score, first.Bonus
+			r.list.best = slices.Insert(slices.Delete(r.list.best, i, i+1), 0, found)
+			return
+		}
+	}
+}
+
+// isNumberedTwin says whether a candidate bears the typed number on a street that differs from another in its kind alone.
+func isNumberedTwin(q *parse.Question, c, of *Candidate) bool {
+	if c.Type != HouseNumber || c.Commune != of.Commune || c.lacksRep || c.IsAmbiguous || c.fuzzy != of.fuzzy {
+		return false
+	}
+	return c.isWhollyTyped && of.isWhollyTyped && q.Distinctive(c.used) == q.Distinctive(of.used) && c.hasUntypedNumber == of.hasUntypedNumber
+}
+
+// levelScores lets no answer score higher than those before it.
+func (r *ranker) levelScores() {
+	for i := 1; i < len(r.list.best); i++ {
+		r.list.best[i].Score = min(r.list.best[i].Score, r.list.best[i-1].Score)
+	}
+}
+
+// hasEnoughBegun reports whether more answers go on with the line as it was typed than are ever shown. No other reading is looked at then.
+func (r *ranker) hasEnoughBegun() bool { return r.hasBegun(enoughBegun) }
+
+// hasBegun reports whether some number of answers go on with the line as it was typed.
+func (r *ranker) hasBegun(n int) bool {
+	return len(r.list.best) >= n && r.list.best[n-1].isComplete() && r.list.best[n-1].beginsSo
 }

@@ -145,8 +145,15 @@ type searcher struct {
 	holders     wholeFinder
 	found       recognition
 	retriever   retriever
-	list        shortlist
+	match       *matcher
+	ranking     *ranker
 	isCompleted bool // an unfinished line has answers that hold all its words
+}
+
+// recognize finds the communes that the question may mean by the current readings of its words.
+func (s *searcher) recognize() {
+	s.found = s.communes.recognize()
+	s.match.places.found = s.found
 }
 
 // retriever is where the candidates of a question come from.
@@ -180,7 +187,7 @@ func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Re
 		if err != nil {
 			return nil, err
 		}
-		if found.run.list.top() > best.run.list.top()+rewriteCost {
+		if found.run.ranking.list.top() > best.run.ranking.list.top()+rewriteCost {
 			found.markRewritten()
 			best = found
 		}
@@ -199,8 +206,8 @@ func (x *Index) searchWithoutComplement(ctx context.Context, q *parse.Question, 
 	if err != nil {
 		return nil, false, err
 	}
-	c := found.run.list.first()
-	return found, c != nil && c.isComplete() && c.isWhole && c.Score >= placedScore && c.Score > best.run.list.top(), nil
+	c := found.run.ranking.list.first()
+	return found, c != nil && c.isComplete() && c.isWhole && c.Score >= placedScore && c.Score > best.run.ranking.list.top(), nil
 }
 
 // How long it takes, about, to prepare a reading or its rewritings, for each word, and what a step of a reading takes.
@@ -224,8 +231,9 @@ func (x *Index) searchCounted(ctx context.Context, q *parse.Question, scope Scop
 // searchOne searches for the question as it is written.
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
 	c := newQuery(x, q, scope, steps)
-	communes, streets := recognizer{c}, &streetFinder{query: c}
-	s := &searcher{query: c, communes: communes, streets: streets, areas: areaFinder{streets, communes}, retriever: ownIndex{x.v}}
+	communes, streets, ranking := recognizer{c}, &streetFinder{query: c}, &ranker{query: c}
+	s := &searcher{query: c, communes: communes, streets: streets, areas: areaFinder{streets, communes}, retriever: ownIndex{x.v},
+		match: newMatcher(c, ranking), ranking: ranking}
 	result := &Result{run: s}
 	if x.source == nil {
 		if s.isCompleted = q.Completing && s.complete(); !s.isCompleted {
@@ -237,55 +245,11 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 			return nil, fmt.Errorf("find candidates: %w", err)
 		}
 	}
-	s.dropDoubleCorrections()
-	s.preferNumbered()
-	result.Best, result.IsParsable = s.list.best, s.isParsable()
+	ranking.dropDoubleCorrections()
+	ranking.preferNumbered()
+	result.Best, result.IsParsable = ranking.list.best, s.isParsable()
 	result.IsTruncated = s.budget.left <= 0 || s.budget.isCut
 	return result, nil
-}
-
-// dropDoubleCorrections drops the addresses of another postcode than the one that was typed without a commune, if something
-// has the typed one, or if there are several of them.
-func (s *searcher) dropDoubleCorrections() {
-	isCorrected := func(c Candidate) bool { return c.IsContradicted && c.postcode == cityPostcode }
-	corrected, others := 0, 0
-	for i := range s.list.best {
-		switch c := &s.list.best[i]; {
-		case isCorrected(*c):
-			corrected++
-		case c.Score >= Accepted && c.Street != vintage.None:
-			others++
-		}
-	}
-	if others > 0 || corrected > 1 {
-		s.list.best = slices.DeleteFunc(s.list.best, isCorrected)
-	}
-}
-
-// preferNumbered lets the house number decide between streets of one commune that share a name and differ in their
-// kind. If the best street lacks the typed number and such a street has it, the latter comes first. It gets the
-// same score, so that neither is taken as certain. A street that was typed letter for letter, with its kind, stays first.
-func (s *searcher) preferNumbered() {
-	first := s.list.first()
-	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || s.q.Distinctive(first.used) == 0 || first.isCertain && opensWithType(s.q, first) {
-		return
-	}
-	for i := range s.list.best {
-		if c := &s.list.best[i]; isNumberedTwin(s.q, c, first) {
-			found := *c
-			found.Score, found.Bonus = first.Score, first.Bonus
-			s.list.best = slices.Insert(slices.Delete(s.list.best, i, i+1), 0, found)
-			return
-		}
-	}
-}
-
-// isNumberedTwin says whether a candidate bears the typed number on a street that differs from another in its kind alone.
-func isNumberedTwin(q *parse.Question, c, of *Candidate) bool {
-	if c.Type != HouseNumber || c.Commune != of.Commune || c.lacksRep || c.IsAmbiguous || c.fuzzy != of.fuzzy {
-		return false
-	}
-	return c.isWhollyTyped && of.isWhollyTyped && q.Distinctive(c.used) == q.Distinctive(of.used) && c.hasUntypedNumber == of.hasUntypedNumber
 }
 
 // search reads the words more and more loosely: as typed, as prefixes, as misspelt. It stops at the first reading
@@ -307,7 +271,7 @@ func (s *searcher) search() {
 	if !s.isSettled() && s.lexicon.addFuzzyAll(s.unusedWords()) {
 		s.retriever.collect(s)
 	}
-	if s.list.top() < s.doubtScore() && s.lexicon.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
+	if s.ranking.list.top() < s.doubtScore() && s.lexicon.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
 		s.retriever.collect(s)
 	}
 }
@@ -334,12 +298,12 @@ func (s *searcher) doubtScore() int32 {
 // isSettled says whether no looser reading can be better. The best candidate is nearly perfect, or it explains all
 // words that have not been read as misspelt yet; then only its number, postcode or commune differs.
 func (s *searcher) isSettled() bool {
-	return s.list.top() >= sureScore || s.list.top() >= likelyScore && s.unusedWords()&^s.lexicon.fuzzied == 0
+	return s.ranking.list.top() >= sureScore || s.ranking.list.top() >= likelyScore && s.unusedWords()&^s.lexicon.fuzzied == 0
 }
 
 // unusedWords are the words that the best candidate does not explain as they were typed.
 func (s *searcher) unusedWords() parse.Mask {
-	b := s.list.first()
+	b := s.ranking.list.first()
 	if b == nil {
 		return s.q.Words()
 	}

@@ -53,7 +53,7 @@ func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 		}
 		if isNew := n.add(asks, found); isNew || !isSearched {
 			isSearched = true
-			s.retriever, s.list.best = n, s.list.best[:0]
+			s.retriever, s.ranking.list.best = n, s.ranking.list.best[:0]
 			s.lexicon.reset(n)
 			s.search()
 		}
@@ -151,13 +151,13 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 
 // collect judges them in the communes that the words name or that are expected, then wherever they lie.
 func (n *namedEntities) collect(s *searcher) {
-	s.found = s.communes.recognize()
+	s.recognize()
 	for _, p := range s.communes.orderPlaces(append(n.expected(s), n.among(slices.Clone(s.found.places))...)) {
 		words := s.streetWords(p)
 		if p.at&unfinishedWord(s.q) == 0 || p.sim >= literalSim || s.q.Distinctive(words) != 0 {
 			n.judge(s, p)
 		}
-		s.judgeCommune(p)
+		s.match.matchCommune(p)
 	}
 	if s.mayLieElsewhere() {
 		for _, c := range n.communes {
@@ -174,7 +174,7 @@ func (n *namedEntities) judge(s *searcher, p place) {
 	from, to := n.v.CommuneStreets(p.commune)
 	at, _ := slices.BinarySearch(n.streets, from)
 	for ; at < len(n.streets) && n.streets[at] < to && s.budget.left > 0; at++ {
-		s.judge(p, n.streets[at])
+		s.match.matchStreet(p, n.streets[at])
 	}
 }
 
