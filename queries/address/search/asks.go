@@ -23,7 +23,7 @@ const (
 // asker makes the asks of a question. A source finds what holds all words of an ask, and only the last of them may be
 // unfinished; so words that may be unfinished, or of no street, are asked for one by one.
 type asker struct {
-	*searcher
+	*query
 	words       parse.Mask // that lead to an address
 	numbers     parse.Mask // that may be part of a name
 	distinctive parse.Mask // words that tell streets apart, and the unfinished one
@@ -33,12 +33,13 @@ type asker struct {
 	hasAskedAlone bool // for each word
 }
 
-func newAsker(s *searcher) *asker {
-	k := &asker{searcher: s}
-	k.words, k.numbers = s.askable()
-	k.distinctive = s.q.Distinctive(k.words) | k.words&unfinishedWord(s.q)
+// newAsker makes the asker of a question of which the places are recognised.
+func newAsker(c *query, places []place) *asker {
+	k := &asker{query: c}
+	k.words, k.numbers = k.askable()
+	k.distinctive = c.q.Distinctive(k.words) | k.words&unfinishedWord(c.q)
 	var naming parse.Mask
-	k.meant, naming = s.namedCommunes()
+	k.meant, naming = namedCommunes(places)
 	if k.streets = k.distinctive &^ naming; k.streets == 0 {
 		k.streets = k.distinctive
 	}
@@ -47,8 +48,8 @@ func newAsker(s *searcher) *asker {
 
 // namedCommunes are the communes that words name where one is expected, with those of the postcode, and the words that do so.
 // Without such words there are none.
-func (s *searcher) namedCommunes() (communes Area, naming parse.Mask) {
-	for _, p := range s.communes.recognize().places {
+func namedCommunes(places []place) (communes Area, naming parse.Mask) {
+	for _, p := range places {
 		switch {
 		case p.name == vintage.None && p.hasTypedCode:
 			communes = append(communes, p.commune)
@@ -89,17 +90,17 @@ func (k *asker) rounds() iter.Seq[[]Ask] {
 
 // askable are the words that lead to an address: no links, no complements, no numbers and what goes with them. Numbers may
 // be part of a name, unless they come first or lead to the kind of a street.
-func (s *searcher) askable() (words, numbers parse.Mask) {
-	all := s.q.Words() &^ s.q.Complement &^ s.q.Postcode.PrefixAt &^ s.division.at
-	for i, t := range s.q.Terms {
+func (k *asker) askable() (words, numbers parse.Mask) {
+	all := k.q.Words() &^ k.q.Complement &^ k.q.Postcode.PrefixAt &^ k.division.at
+	for i, t := range k.q.Terms {
 		switch {
 		case !all.Has(i):
-		case t.Digits && leadsToStreet(s.q, i):
+		case t.Digits && leadsToStreet(k.q, i):
 		case t.Digits:
 			numbers |= parse.Bit(i)
-		case i == s.q.Unfinished:
+		case i == k.q.Unfinished:
 			words |= parse.Bit(i)
-		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.StopWord || i > 0 && s.q.Terms[i-1].Digits && s.q.IsRep(i):
+		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.StopWord || i > 0 && k.q.Terms[i-1].Digits && k.q.IsRep(i):
 		default:
 			words |= parse.Bit(i)
 		}
@@ -198,8 +199,7 @@ func (k *asker) narrow(a Ask) (Ask, bool) {
 
 // mayBeBegun says whether the best candidate holds another word than one that was typed, which may be the beginning of a word
 // that was not asked for yet: only the last word of an ask may be one.
-func (k *asker) mayBeBegun() bool {
-	c := k.ranking.list.first()
+func (k *asker) mayBeBegun(c *Candidate) bool {
 	if !k.q.Completing || k.hasAskedAlone || c == nil || c.fuzzy&^unfinishedWord(k.q) == 0 || k.distinctive.Count() < 2 {
 		return false
 	}

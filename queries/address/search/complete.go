@@ -24,39 +24,53 @@ const (
 	maxBegun    = 4_000   // communes whose name continues as typed, so that they are told apart from the rest
 )
 
-// complete shortlists what holds every typed word of an unfinished line. It reports whether the best of it needs no rival that holds
-// fewer.
-func (s *searcher) complete() bool {
-	s.holders = wholeFinder{s.query, maxVisits * skipsAVisit}
+// completer finds what holds every typed word of an unfinished line.
+type completer struct {
+	*query
+	communes recognizer
+	holders  wholeFinder
+	match    *matcher
+	ranking  *ranker
+}
+
+// completeLine completes an unfinished line.
+func (s *searcher) completeLine() bool {
 	s.recognize()
-	for _, p := range s.found.places {
+	c := completer{s.query, s.communes, wholeFinder{s.query, maxVisits * skipsAVisit}, s.match, s.ranking}
+	return c.complete(s.found.places)
+}
+
+// complete shortlists what holds every typed word in one of some places or anywhere. It reports whether the best of it needs no rival
+// that holds fewer.
+func (c *completer) complete(places []place) bool {
+	for _, p := range places {
 		if p.name != vintage.None || p.hasTypedCode {
-			s.completeIn(p)
+			c.completeIn(p)
 		}
 	}
-	for _, area := range s.completedAreas() {
-		if s.completeArea(area); s.ranking.hasEnoughBegun() {
+	for _, area := range c.completedAreas() {
+		if c.completeArea(area); c.ranking.hasEnoughBegun() {
 			break
 		}
-		s.completeBegunPlaces(area)
+		c.completeBegunPlaces(area)
 	}
-	s.ranking.levelScores()
-	best := s.ranking.list.first()
+	c.ranking.levelScores()
+	best := c.ranking.list.first()
 	return best != nil && best.Score >= placedScore && best.isComplete()
 }
 
 // completedAreas are the areas in which addresses are looked for that no word places, the likeliest first.
-func (s *searcher) completedAreas() (areas []Area) {
-	within := s.scope.Communes
-	if s.postcode.code != 0 {
+func (c *completer) completedAreas() (areas []Area) {
+	within := c.scope.Communes
+	if c.postcode.code != 0 {
 		return nil // its communes are among the places
 	}
-	if s.scope.Around != nil {
-		areas = append(areas, s.scope.Around.within(within))
+	if c.scope.Around != nil {
+		areas = append(areas, c.scope.Around.within(within))
 	}
-	if s.postcode.begunCommunes != nil {
-		areas = append(areas, s.postcode.begunCommunes.within(within))
-		if !s.q.Postcode.IsOpen {
+	if c.postcode.begunCommunes != nil {
+		areas = append(areas, c.postcode.begunCommunes.within(within))
+		if !c.q.Postcode.IsOpen {
 			return areas
 		}
 	}
@@ -108,89 +122,89 @@ func (f *wholeFinder) heldWords(at parse.Mask) heldWords {
 }
 
 // completeIn judges a place that words name, and what holds the other words there.
-func (s *searcher) completeIn(p place) {
-	h := s.holders.heldWords(p.at)
-	from, to := s.v.CommuneStreets(p.commune)
+func (c *completer) completeIn(p place) {
+	h := c.holders.heldWords(p.at)
+	from, to := c.v.CommuneStreets(p.commune)
 	switch {
-	case isBegun(s.q, p): // what it holds is found by completeBegunPlaces
-	case isNumberAlone(s.q, h):
-		s.match.matchNumbers(p, from, to)
+	case isBegun(c.q, p): // what it holds is found by completeBegunPlaces
+	case isNumberAlone(c.q, h):
+		c.match.matchNumbers(p, from, to)
 	case h.need != 0:
-		for _, street := range s.holders.findHolders(h, Area{p.commune}) {
-			s.match.matchStreet(p, street)
+		for _, street := range c.holders.findHolders(h, Area{p.commune}) {
+			c.match.matchStreet(p, street)
 		}
 	}
-	s.match.matchCommune(p)
+	c.match.matchCommune(p)
 }
 
 // completeArea judges what holds all words in the names of the streets of an area.
-func (s *searcher) completeArea(area Area) {
-	h := s.holders.heldWords(0)
-	if isNumberAlone(s.q, h) {
-		for from, to := range area.ranges(s.v) {
-			s.match.matchNumbers(place{name: vintage.None}, from, min(to, from+maxPassedBy))
+func (c *completer) completeArea(area Area) {
+	h := c.holders.heldWords(0)
+	if isNumberAlone(c.q, h) {
+		for from, to := range area.ranges(c.v) {
+			c.match.matchNumbers(place{name: vintage.None}, from, min(to, from+maxPassedBy))
 		}
-		if len(s.ranking.list.best) > 0 {
+		if len(c.ranking.list.best) > 0 {
 			return
 		}
 	}
-	for _, street := range s.holders.findHolders(h, area) {
-		s.match.matchStreet(place{commune: s.v.StreetCommune(street), name: vintage.None}, street)
+	for _, street := range c.holders.findHolders(h, area) {
+		c.match.matchStreet(place{commune: c.v.StreetCommune(street), name: vintage.None}, street)
 	}
 }
 
 // completeBegunPlaces judges what holds the first words in the names of streets, and the last ones in the name of its commune, which
 // the unfinished word begins or goes on.
-func (s *searcher) completeBegunPlaces(area Area) {
-	last := s.q.Unfinished
-	if last < 1 || !mayName(s.q, last) {
+func (c *completer) completeBegunPlaces(area Area) {
+	last := c.q.Unfinished
+	if last < 1 || !mayName(c.q, last) {
 		return
 	}
-	for from := last; from > 0 && mayName(s.q, from); from-- {
-		h := s.holders.heldWords(parse.Span(from, last+1))
-		if h.need == 0 || s.q.IsStopWord(from) && from < last {
+	for from := last; from > 0 && mayName(c.q, from); from-- {
+		h := c.holders.heldWords(parse.Span(from, last+1))
+		if h.need == 0 || c.q.IsStopWord(from) && from < last {
 			continue
 		}
-		if h.whole = s.q.Distinctive(h.need)|innerTypes(s.q, h.need) == 0; h.whole && s.ranking.hasBegun(fewBegun) {
+		if h.whole = c.q.Distinctive(h.need)|innerTypes(c.q, h.need) == 0; h.whole && c.ranking.hasBegun(fewBegun) {
 			continue
 		}
-		for _, names := range s.begunNames(from) {
+		for _, names := range c.communes.begunNames(from) {
 			in := area
 			if names.Len() <= maxBegun {
-				in = communesOf(names, s.v).within(area)
+				in = communesOf(names, c.v).within(area)
 			}
-			s.completeBegun(h, in)
+			c.completeBegun(h, in)
 		}
 	}
-	if text.BeginsStopWord(s.q.Terms[last].Typed) { // the article of a commune: Le Born
-		h := s.holders.heldWords(parse.Bit(last))
-		if h.whole = true; h.need != 0 && !s.ranking.hasBegun(fewBegun) {
-			s.completeBegun(h, area)
+	if text.BeginsStopWord(c.q.Terms[last].Typed) { // the article of a commune: Le Born
+		h := c.holders.heldWords(parse.Bit(last))
+		if h.whole = true; h.need != 0 && !c.ranking.hasBegun(fewBegun) {
+			c.completeBegun(h, area)
 		}
 	}
 }
 
 // completeBegun judges what holds words in the communes of an area whose names begin with the others.
-func (s *searcher) completeBegun(h heldWords, area Area) {
-	for _, street := range s.holders.findHolders(h, area) {
-		if p, ok := s.communes.begunPlace(s.v.StreetCommune(street), h.at); ok {
-			s.match.matchStreet(p, street)
+func (c *completer) completeBegun(h heldWords, area Area) {
+	for _, street := range c.holders.findHolders(h, area) {
+		if p, ok := c.communes.begunPlace(c.v.StreetCommune(street), h.at); ok {
+			c.match.matchStreet(p, street)
 		}
 	}
 }
 
 // begunNames are the places whose names begin with the words from one on, up to the unfinished one: those that go on with a term which
 // that word begins, and where it may be the beginning of a link those that go on at all.
-func (s *searcher) begunNames(from int) (all []vintage.Gazetteer) {
-	g, last := s.v.Gazetteer(), s.q.Unfinished
+func (r recognizer) begunNames(from int) (all []vintage.Gazetteer) {
+	g, last := r.v.Gazetteer(), r.q.Unfinished
 	for i := from; i < last; i++ {
-		if i > from && s.q.IsStopWord(i) {
+		if i > from && r.q.IsStopWord(i) {
 			continue
 		}
-		if len(s.lexicon.alternatives[i]) == 0 {
+		if len(r.lexicon.alternatives[i]) == 0 {
 			return nil
 		}
-		term := s.lexicon.alternatives[i][0].term
+		term := r.lexicon.alternatives[i][0].term
 		g = g.Narrow(term, term+1)
 	}
 	add := func(g vintage.Gazetteer) {
@@ -198,15 +212,15 @@ func (s *searcher) begunNames(from int) (all []vintage.Gazetteer) {
 			all = append(all, g)
 		}
 	}
-	if from < last && text.BeginsStopWord(s.q.Terms[last].Typed) {
+	if from < last && text.BeginsStopWord(r.q.Terms[last].Typed) {
 		add(g)
 		return all
 	}
-	if s.lexicon.prefixes.Has(last) {
-		add(g.Narrow(s.lexicon.low[last], s.lexicon.high[last]))
+	if r.lexicon.prefixes.Has(last) {
+		add(g.Narrow(r.lexicon.low[last], r.lexicon.high[last]))
 	}
-	for _, a := range s.lexicon.alternatives[last] {
-		if a.term < s.lexicon.low[last] || a.term >= s.lexicon.high[last] {
+	for _, a := range r.lexicon.alternatives[last] {
+		if a.term < r.lexicon.low[last] || a.term >= r.lexicon.high[last] {
 			add(g.Narrow(a.term, a.term+1))
 		}
 	}

@@ -26,21 +26,17 @@ type hit struct {
 	weight int32
 }
 
-// ownIndex is the vintage's own index.
-type ownIndex struct{ *vintage.Vintage }
-
-// collect judges the streets of all communes that the question may mean, then those of everywhere. A place is
+// collectOwn judges the streets of all communes that the question may mean, then those of everywhere. A place is
 // skipped where even its best street would score less than the best candidate. Once a confirmed candidate lies in
 // a named commune, a commune that only has the postcode is searched for rivals alone.
-func (ownIndex) collect(s *searcher) {
-	s.recognize()
+func (s *searcher) collectOwn() {
 	for _, p := range s.found.places {
 		if s.budget.left <= 0 {
 			return
 		}
-		best, isNamed := s.namedBest()
+		best, isNamed := s.ranking.namedBest()
 		switch {
-		case s.scoreBound(p) < s.ranking.list.top() || s.hasSound() && p.name != vintage.None && p.sim < literalSim:
+		case s.scoreBound(p) < s.ranking.list.top() || s.ranking.hasConfirmed() && p.name != vintage.None && p.sim < literalSim:
 		case isNamed && p.name == vintage.None:
 			for _, h := range s.streets.findRivals(p, best.contiguous) {
 				s.match.matchStreet(p, h.street)
@@ -112,14 +108,14 @@ func (s *searcher) isLocated(c *Candidate) bool {
 }
 
 // namedBest is the best candidate, and whether it is confirmed and lies in a commune that the words name.
-func (s *searcher) namedBest() (c *Candidate, ok bool) {
-	c = s.ranking.list.first()
-	return c, c != nil && c.IsSound && c.name != vintage.None && s.q.Distinctive(c.used) != 0
+func (r *ranker) namedBest() (c *Candidate, ok bool) {
+	c = r.list.first()
+	return c, c != nil && c.IsSound && c.name != vintage.None && r.q.Distinctive(c.used) != 0
 }
 
-// hasSound says whether the best candidate is sound.
-func (s *searcher) hasSound() bool {
-	c := s.ranking.list.first()
+// hasConfirmed says whether the best candidate is sound.
+func (r *ranker) hasConfirmed() bool {
+	c := r.list.first()
 	return c != nil && c.IsSound
 }
 
@@ -131,10 +127,10 @@ func (s *searcher) hasSound() bool {
 func (s *searcher) judgeStreets(p place) {
 	words := s.streetWords(p)
 	if p.at&unfinishedWord(s.q) == 0 || p.sim >= literalSim || s.q.Distinctive(words)|innerTypes(s.q, words) != 0 {
-		hits := s.streets.findStreets(p, words, s.hasSound())
+		hits := s.streets.findStreets(p, words, s.ranking.hasConfirmed())
 		for i, h := range hits {
-			weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && s.hasSound()
-			if weak && !s.isSplit() {
+			weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && s.ranking.hasConfirmed()
+			if weak && !s.ranking.isSplit() {
 				if !s.leavesWords(p, i) {
 					break
 				}
@@ -157,8 +153,8 @@ func unfinishedWord(q *parse.Question) parse.Mask {
 }
 
 // isSplit says whether the best candidate is confirmed with words that are not in the name of its street.
-func (s *searcher) isSplit() bool {
-	c := s.ranking.list.first()
+func (r *ranker) isSplit() bool {
+	c := r.list.first()
 	return c != nil && c.IsSound && c.otherNames != 0
 }
 

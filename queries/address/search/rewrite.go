@@ -17,34 +17,41 @@ const (
 	longestSplit = 20           // letters of the longest word that is split; each position is looked up
 )
 
+// rewriter writes a question otherwise of which a reading is known.
+type rewriter struct {
+	*query
+	found   recognition
+	ranking *ranker
+}
+
 // rewrites are other ways to write a question whose words do not all fit. A space is put in or left out (noisyle
 // grand, belle vue). Letters replace digits (b0ndy), and digits replace letters (l2 rue). Words that name a
 // commune are kept.
-func (s *searcher) rewrites() (all []*parse.Question) {
+func (w rewriter) rewrites() (all []*parse.Question) {
 	add := func(from, to int, with string) {
-		if other, ok := s.q.Rewrite(from, to, with); ok && with != "" && len(all) < maxRewrites {
+		if other, ok := w.q.Rewrite(from, to, with); ok && with != "" && len(all) < maxRewrites {
 			all = append(all, other)
 		}
 	}
-	for i := 0; i < len(s.q.Terms); i++ {
-		if to := mixedRun(s.q, i); to > i {
-			word, digits := s.readMixedRun(i, to)
+	for i := 0; i < len(w.q.Terms); i++ {
+		if to := mixedRun(w.q, i); to > i {
+			word, digits := w.readMixedRun(i, to)
 			add(i, to, word)
 			add(i, to, digits)
 			i = to - 1
 			continue
 		}
-		if !isWord(s.q, i) {
+		if !isWord(w.q, i) {
 			continue
 		}
-		if apart := s.splitWord(s.q.Terms[i].Typed); !s.namesCommune(i) && (!s.lexicon.hasExact(i) || areLinks(apart)) {
+		if apart := w.splitWord(w.q.Terms[i].Typed); !w.found.namesCommune(i) && (!w.lexicon.hasExact(i) || areLinks(apart)) {
 			add(i, i+1, apart)
-		} else if !s.namesCommune(i) {
-			add(i, i+1, s.splitInPlace(s.q.Terms[i].Typed))
+		} else if !w.found.namesCommune(i) {
+			add(i, i+1, w.splitInPlace(w.q.Terms[i].Typed))
 		}
-		add(i, i+1, s.initials(i))
-		if i+1 < len(s.q.Terms) && isWord(s.q, i+1) && !s.namesCommune(i+1) && s.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
-			add(i, i+2, s.joinWords(i))
+		add(i, i+1, w.initials(i))
+		if i+1 < len(w.q.Terms) && isWord(w.q, i+1) && !w.found.namesCommune(i+1) && w.q.Terms[i+1].Before&(text.Break|text.Open|text.Close) == 0 {
+			add(i, i+2, w.joinWords(i))
 		}
 	}
 	return all
@@ -58,30 +65,30 @@ func isWord(q *parse.Question, i int) bool {
 
 // splitWord splits a word into two that the base has. Of several splits it takes the one whose rarer half most
 // streets hold. Where there is none it tries three words.
-func (s *searcher) splitWord(word string) (best string) {
+func (w rewriter) splitWord(word string) (best string) {
 	most := 0
 	for at := 1; at < len(word) && len(word) <= longestSplit; at++ {
 		left, right := word[:at], word[at:]
 		if len(left) < 2 && left != "d" && left != "l" || len(right) < 2 {
 			continue
 		}
-		if n := min(countHolders(s.v, left), countHolders(s.v, right)); n > most {
+		if n := min(countHolders(w.v, left), countHolders(w.v, right)); n > most {
 			best, most = left+" "+right, n
 		}
 	}
 	if best == "" {
-		return s.splitType(word)
+		return w.splitType(word)
 	}
 	return best
 }
 
 // splitType splits a word into a kind of street and two more words: ruedesfleurs.
-func (s *searcher) splitType(word string) string {
+func (w rewriter) splitType(word string) string {
 	for at := 3; at < len(word) && len(word) <= longestSplit; at++ {
 		if text.ClassOf(word[:at]) != text.StreetType {
 			continue
 		}
-		if rest := s.splitWord(word[at:]); rest != "" {
+		if rest := w.splitWord(word[at:]); rest != "" {
 			return word[:at] + " " + rest
 		}
 	}
@@ -89,21 +96,21 @@ func (s *searcher) splitType(word string) string {
 }
 
 // namesCommune says whether a word belongs to the name of a commune that stands where communes do.
-func (s *searcher) namesCommune(i int) bool {
-	return slices.ContainsFunc(s.found.mentions, func(m mention) bool {
+func (r recognition) namesCommune(i int) bool {
+	return slices.ContainsFunc(r.mentions, func(m mention) bool {
 		return m.at.Has(i) && m.isLate && (m.sim >= literalSim || len(m.known) > 0)
 	})
 }
 
 // splitInPlace splits a word that the base has into two that stand side by side in the name of a street where the words
 // say: Bellevue is another street than Belle Vue, unless the place has the latter alone. It is empty where there is none.
-func (s *searcher) splitInPlace(word string) string {
+func (w rewriter) splitInPlace(word string) string {
 	for at := 2; at+2 <= len(word) && len(word) <= longestSplit; at++ {
-		left, ok := s.v.FindTerm(word[:at])
+		left, ok := w.v.FindTerm(word[:at])
 		if !ok {
 			continue
 		}
-		if right, ok := s.v.FindTerm(word[at:]); ok && s.placeHasPair(left, right) {
+		if right, ok := w.v.FindTerm(word[at:]); ok && w.placeHasPair(left, right) {
 			return word[:at] + " " + word[at:]
 		}
 	}
@@ -116,18 +123,18 @@ const (
 )
 
 // placeHasPair reports whether a street of a place that the question names has one term right before another.
-func (s *searcher) placeHasPair(before, behind uint32) bool {
-	holders := s.v.StreetsWith(behind)
-	for _, p := range s.found.places[:min(len(s.found.places), fewPlaces)] {
+func (w rewriter) placeHasPair(before, behind uint32) bool {
+	holders := w.v.StreetsWith(behind)
+	for _, p := range w.found.places[:min(len(w.found.places), fewPlaces)] {
 		if !p.hasTypedCode && (p.name == vintage.None || !p.isLate || p.sim < literalSim) {
 			continue
 		}
-		from, to := s.v.CommuneStreets(p.commune)
+		from, to := w.v.CommuneStreets(p.commune)
 		of := holders.Within(from, to)
-		s.budget.left -= 4
+		w.budget.left -= 4
 		for j := range min(of.Len(), fewHolders) {
-			s.budget.left--
-			if name := s.v.NameTerms(s.v.StreetName(of.At(j))); hasNeighbours(name, before, behind) {
+			w.budget.left--
+			if name := w.v.NameTerms(w.v.StreetName(of.At(j))); hasNeighbours(name, before, behind) {
 				return true
 			}
 		}
@@ -147,9 +154,9 @@ func hasNeighbours(name vintage.Column, before, behind uint32) bool {
 
 // initials writes two letters apart that may be the initials of a first name: JP Timbaud. They are empty for any other
 // word, and for a Roman numeral.
-func (s *searcher) initials(i int) string {
-	t := s.q.Terms[i]
-	if len(t.Typed) != 2 || t.Text != t.Typed || s.q.IsStopWord(i) || s.namesCommune(i) || strings.Trim(t.Typed, "ivx") == "" {
+func (w rewriter) initials(i int) string {
+	t := w.q.Terms[i]
+	if len(t.Typed) != 2 || t.Text != t.Typed || w.q.IsStopWord(i) || w.found.namesCommune(i) || strings.Trim(t.Typed, "ivx") == "" {
 		return ""
 	}
 	return t.Typed[:1] + ". " + t.Typed[1:] + "."
@@ -180,9 +187,9 @@ func countHolders(v *vintage.Vintage, word string) (n int) {
 
 // joinWords joins term i and the next one to a word that the base has. It is empty where the base has none, and for two
 // links, which no name joins but by mistake.
-func (s *searcher) joinWords(i int) string {
-	word := s.q.Terms[i].Typed + s.q.Terms[i+1].Typed
-	if len(word) < 4 || s.q.IsStopWord(i) && s.q.IsStopWord(i+1) || countHolders(s.v, word) == 0 {
+func (w rewriter) joinWords(i int) string {
+	word := w.q.Terms[i].Typed + w.q.Terms[i+1].Typed
+	if len(word) < 4 || w.q.IsStopWord(i) && w.q.IsStopWord(i+1) || countHolders(w.v, word) == 0 {
 		return ""
 	}
 	return word
@@ -207,10 +214,10 @@ func mixedRun(q *parse.Question, i int) int {
 
 // hasMixedWord says whether the best candidate leaves a word of digits and letters unread. Such a word is worth a
 // rewriting even where the score is high.
-func (s *searcher) hasMixedWord() bool {
-	left := s.unusedWords()
-	for i := range s.q.Terms {
-		if left.Has(i) && s.ranking.list.top() < sureScore && mixedRun(s.q, i) > i {
+func (w rewriter) hasMixedWord() bool {
+	left := w.ranking.unusedWords()
+	for i := range w.q.Terms {
+		if left.Has(i) && w.ranking.list.top() < sureScore && mixedRun(w.q, i) > i {
 			return true
 		}
 	}
@@ -219,16 +226,16 @@ func (s *searcher) hasMixedWord() bool {
 
 // hasJoinedWord reports whether the best candidate leaves a word unread that makes a word of the base with the one next to it: Bir Hakeim
 // for BirHakeim.
-func (s *searcher) hasJoinedWord() bool {
-	c := s.ranking.list.first()
+func (w rewriter) hasJoinedWord() bool {
+	c := w.ranking.list.first()
 	if c == nil || c.Score >= sureScore {
 		return false
 	}
-	for i := range s.q.Terms {
-		if !c.unread.Has(i) || !isWord(s.q, i) {
+	for i := range w.q.Terms {
+		if !c.unread.Has(i) || !isWord(w.q, i) {
 			continue
 		}
-		if i > 0 && isWord(s.q, i-1) && s.joinWords(i-1) != "" || i+1 < len(s.q.Terms) && isWord(s.q, i+1) && s.joinWords(i) != "" {
+		if i > 0 && isWord(w.q, i-1) && w.joinWords(i-1) != "" || i+1 < len(w.q.Terms) && isWord(w.q, i+1) && w.joinWords(i) != "" {
 			return true
 		}
 	}
@@ -242,16 +249,16 @@ func isNumberWithID(q *parse.Question, from, to int) bool {
 
 // readMixedRun reads a run of digits and letters as a word of the base, and as a number. Either is empty where the
 // run is none.
-func (s *searcher) readMixedRun(from, to int) (word, number string) {
+func (w rewriter) readMixedRun(from, to int) (word, number string) {
 	var letters, digits strings.Builder
-	for _, t := range s.q.Terms[from:to] {
+	for _, t := range w.q.Terms[from:to] {
 		letters.WriteString(strings.Map(letterFor, t.Typed+t.Tail))
 		digits.WriteString(strings.Map(digitFor, t.Typed+t.Tail))
 	}
-	if countHolders(s.v, letters.String()) > 0 {
+	if countHolders(w.v, letters.String()) > 0 {
 		word = letters.String()
 	}
-	if !s.q.Terms[from].Digits && parse.Number(digits.String()) > 0 && digits.Len() <= 5 {
+	if !w.q.Terms[from].Digits && parse.Number(digits.String()) > 0 && digits.Len() <= 5 {
 		number = digits.String()
 	}
 	return word, number

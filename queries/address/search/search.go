@@ -142,26 +142,27 @@ type searcher struct {
 	communes    recognizer
 	streets     *streetFinder
 	areas       areaFinder
-	holders     wholeFinder
 	found       recognition
-	retriever   retriever
+	named       *namedEntities // by a source; nil: the vintage has an index of its own
 	match       *matcher
 	ranking     *ranker
 	isCompleted bool // an unfinished line has answers that hold all its words
+}
+
+// collect judges the candidates of the current readings of the words.
+func (s *searcher) collect() {
+	s.recognize()
+	if s.named != nil {
+		s.collectNamed()
+	} else {
+		s.collectOwn()
+	}
 }
 
 // recognize finds the communes that the question may mean by the current readings of its words.
 func (s *searcher) recognize() {
 	s.found = s.communes.recognize()
 	s.match.places.found = s.found
-}
-
-// retriever is where the candidates of a question come from.
-type retriever interface {
-	dictionary
-	// collect judges the candidates of the current readings of the words. It is called again after the lexicon has
-	// added looser readings.
-	collect(s *searcher)
 }
 
 // Search finds the candidates of a question, the best first. Where the words do not all fit and half of the steps
@@ -176,13 +177,14 @@ func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Re
 	if found, ok, err := x.searchWithoutComplement(ctx, q, scope, best); ok || err != nil {
 		return found, err
 	}
-	if best.run.isSettled() && !best.run.hasMixedWord() && !best.run.hasJoinedWord() || best.run.budget.left < MaxSteps/2 {
+	w := rewriter{best.run.query, best.run.found, best.run.ranking}
+	if w.ranking.isSettled() && !w.hasMixedWord() && !w.hasJoinedWord() || w.budget.left < MaxSteps/2 {
 		return best, nil
 	}
 	if err := worker.Yield(ctx, time.Duration(len(q.Terms))*wordWork); err != nil {
 		return nil, err
 	}
-	for _, other := range best.run.rewrites() {
+	for _, other := range w.rewrites() {
 		found, err := x.searchCounted(ctx, other, scope, rewriteSteps)
 		if err != nil {
 			return nil, err
@@ -232,11 +234,10 @@ func (x *Index) searchCounted(ctx context.Context, q *parse.Question, scope Scop
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
 	c := newQuery(x, q, scope, steps)
 	communes, streets, ranking := recognizer{c}, &streetFinder{query: c}, &ranker{query: c}
-	s := &searcher{query: c, communes: communes, streets: streets, areas: areaFinder{streets, communes}, retriever: ownIndex{x.v},
-		match: newMatcher(c, ranking), ranking: ranking}
+	s := &searcher{query: c, communes: communes, streets: streets, areas: areaFinder{streets, communes}, match: newMatcher(c, ranking), ranking: ranking}
 	result := &Result{run: s}
 	if x.source == nil {
-		if s.isCompleted = q.Completing && s.complete(); !s.isCompleted {
+		if s.isCompleted = q.Completing && s.completeLine(); !s.isCompleted {
 			s.search()
 		}
 	} else {
@@ -261,18 +262,18 @@ func (s *searcher) search() {
 			s.lexicon.addFuzzy(i)
 		}
 	}
-	s.retriever.collect(s)
-	if s.q.Completing && !s.isSettled() {
+	s.collect()
+	if s.q.Completing && !s.ranking.isSettled() {
 		if s.lexicon.addPrefixes(s.q.Words()) {
-			s.retriever.collect(s)
+			s.collect()
 		}
 		s.lexicon.addFuzzyAll(s.unknownWords())
 	}
-	if !s.isSettled() && s.lexicon.addFuzzyAll(s.unusedWords()) {
-		s.retriever.collect(s)
+	if !s.ranking.isSettled() && s.lexicon.addFuzzyAll(s.ranking.unusedWords()) {
+		s.collect()
 	}
-	if s.ranking.list.top() < s.doubtScore() && s.lexicon.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
-		s.retriever.collect(s)
+	if s.ranking.list.top() < doubtScore(s.q) && s.lexicon.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
+		s.collect()
 	}
 }
 
@@ -288,8 +289,8 @@ func (s *searcher) unknownWords() (out parse.Mask) {
 
 // doubtScore is the score below which even words that fit as typed are read as misspelt. It is lower for an
 // unfinished line, because the user sees the answers and types on.
-func (s *searcher) doubtScore() int32 {
-	if s.q.Completing {
+func doubtScore(q *parse.Question) int32 {
+	if q.Completing {
 		return placedScore
 	}
 	return likelyScore
@@ -297,21 +298,21 @@ func (s *searcher) doubtScore() int32 {
 
 // isSettled says whether no looser reading can be better. The best candidate is nearly perfect, or it explains all
 // words that have not been read as misspelt yet; then only its number, postcode or commune differs.
-func (s *searcher) isSettled() bool {
-	return s.ranking.list.top() >= sureScore || s.ranking.list.top() >= likelyScore && s.unusedWords()&^s.lexicon.fuzzied == 0
+func (r *ranker) isSettled() bool {
+	return r.list.top() >= sureScore || r.list.top() >= likelyScore && r.unusedWords()&^r.lexicon.fuzzied == 0
 }
 
 // unusedWords are the words that the best candidate does not explain as they were typed.
-func (s *searcher) unusedWords() parse.Mask {
-	b := s.ranking.list.first()
+func (r *ranker) unusedWords() parse.Mask {
+	b := r.list.first()
 	if b == nil {
-		return s.q.Words()
+		return r.q.Words()
 	}
 	matched := b.used&^b.fuzzy | b.otherNames&^b.fuzzy | b.terms() | b.postcodePrefix
 	if b.sim >= literalSim {
 		matched |= b.at
 	}
-	return s.q.Words() &^ matched &^ s.q.Complement
+	return r.q.Words() &^ matched &^ r.q.Complement
 }
 
 // isParsable says whether the line holds anything that an address may consist of.

@@ -36,7 +36,7 @@ type Found struct {
 
 // searchSource asks the source less and less strictly, until what it names cannot be bettered.
 func (s *searcher) searchSource(ctx context.Context, result *Result) error {
-	n, k := &namedEntities{v: s.v}, newAsker(s)
+	n, k := &namedEntities{v: s.v}, newAsker(s.query, s.communes.recognize().places)
 	isSearched := false
 	for asks := range k.rounds() {
 		found, err := s.index.source.Find(ctx, asks)
@@ -53,11 +53,11 @@ func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 		}
 		if isNew := n.add(asks, found); isNew || !isSearched {
 			isSearched = true
-			s.retriever, s.ranking.list.best = n, s.ranking.list.best[:0]
+			s.named, s.ranking.list.best = n, s.ranking.list.best[:0]
 			s.lexicon.reset(n)
 			s.search()
 		}
-		if s.budget.left <= 0 || s.isSettled() && !k.mayBeBegun() {
+		if s.budget.left <= 0 || s.ranking.isSettled() && !k.mayBeBegun(s.ranking.list.first()) {
 			break
 		}
 	}
@@ -149,56 +149,47 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 	}
 }
 
-// collect judges them in the communes that the words name or that are expected, then wherever they lie.
-func (n *namedEntities) collect(s *searcher) {
-	s.recognize()
-	for _, p := range s.communes.orderPlaces(append(n.expected(s), n.among(slices.Clone(s.found.places))...)) {
+// collectNamed judges what a source named in the communes that the words name or that are expected, then wherever it lies.
+func (s *searcher) collectNamed() {
+	n := s.named
+	isElsewhere := func(p place) bool { return !n.communes.Has(p.commune) }
+	places := append(s.expectedPlaces(), slices.DeleteFunc(slices.Clone(s.found.places), isElsewhere)...)
+	for _, p := range s.communes.orderPlaces(places) {
 		words := s.streetWords(p)
 		if p.at&unfinishedWord(s.q) == 0 || p.sim >= literalSim || s.q.Distinctive(words) != 0 {
-			n.judge(s, p)
+			s.matchNamed(p)
 		}
 		s.match.matchCommune(p)
 	}
 	if s.mayLieElsewhere() {
 		for _, c := range n.communes {
 			if p := s.communes.unnamedPlace(c, false); p.at != 0 {
-				n.judge(s, p)
+				s.matchNamed(p)
 			}
-			n.judge(s, place{commune: c, name: vintage.None})
+			s.matchNamed(place{commune: c, name: vintage.None})
 		}
 	}
 }
 
-// judge judges the streets of a place.
-func (n *namedEntities) judge(s *searcher, p place) {
-	from, to := n.v.CommuneStreets(p.commune)
-	at, _ := slices.BinarySearch(n.streets, from)
-	for ; at < len(n.streets) && n.streets[at] < to && s.budget.left > 0; at++ {
-		s.match.matchStreet(p, n.streets[at])
+// matchNamed matches the streets of a place that a source named.
+func (s *searcher) matchNamed(p place) {
+	from, to := s.v.CommuneStreets(p.commune)
+	streets := s.named.streets
+	at, _ := slices.BinarySearch(streets, from)
+	for ; at < len(streets) && streets[at] < to && s.budget.left > 0; at++ {
+		s.match.matchStreet(p, streets[at])
 	}
 }
 
-// among are the places that lie in their communes.
-func (n *namedEntities) among(places []place) []place {
-	return slices.DeleteFunc(places, func(p place) bool { return !n.communes.Has(p.commune) })
-}
-
-// expected are their communes where nothing need name them.
-func (n *namedEntities) expected(s *searcher) (all []place) {
-	for _, c := range n.communes {
-		if p := s.communes.unnamedPlace(c, s.postcode.isOf(c) || s.postcode.isCode(c)); p.hasTypedCode || s.isExpected(c) {
+// expectedPlaces are the communes that a source named in which answers may lie although nothing typed names them.
+func (s *searcher) expectedPlaces() (all []place) {
+	isExpected := func(c uint32) bool {
+		return slices.ContainsFunc([]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.postcode.nearCommunes}, func(a Area) bool { return a != nil && a.Has(c) })
+	}
+	for _, c := range s.named.communes {
+		if p := s.communes.unnamedPlace(c, s.postcode.isOf(c) || s.postcode.isCode(c)); p.hasTypedCode || isExpected(c) {
 			all = append(all, p)
 		}
 	}
 	return all
-}
-
-// isExpected says whether answers may lie in a commune that nothing typed names.
-func (s *searcher) isExpected(commune uint32) bool {
-	for _, a := range [...]Area{s.scope.Cited, s.scope.Around, s.scope.Communes, s.postcode.nearCommunes} {
-		if a != nil && a.Has(commune) {
-			return true
-		}
-	}
-	return false
 }
