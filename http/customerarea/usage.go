@@ -3,6 +3,7 @@ package customerarea
 import (
 	"context"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -59,7 +60,7 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 		}
 		u.Next = period.Next
 	}
-	return kit.OK(toUsage(q, u))
+	return kit.OK(toUsage(q, u, h.Now()))
 }
 
 // usageLineBytes is what a line of usage takes in an answer that is built of it.
@@ -100,10 +101,11 @@ func parsePeriod(owner body.Account, text string) (plan.Date, error) {
 }
 
 // toUsage shows a summary. Agency is set for a sub-client, whose agency pays.
-func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
+func toUsage(q usagequeries.Query, u usagequeries.Summary, now time.Time) body.Usage {
 	shown := body.Usage{
 		Period: q.First, Interval: body.Interval{Start: q.First.Start(), End: u.Next.Start()},
 		Limit: u.Limit, Total: u.Total, Remaining: u.Remaining, Closed: u.Closed, Lines: make([]body.UsageLine, len(u.Lines)),
+		State: body.PeriodStateAt(now, u.Next.Start(), !u.Closed.IsZero()),
 	}
 	if u.Contract != q.Account {
 		shown.Agency = u.Contract
@@ -143,7 +145,7 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	h.usage.Wait(ctx)
 	return kit.OK(body.BilledLine{
 		Account: in.Account, Contract: in.Contract, Period: first.String(), Day: in.Day.String(), Key: in.Key, Endpoint: in.Endpoint,
-		Requests: done.Requests,
+		Requests: done.Requests, State: body.PeriodClosed,
 	})
 }
 
@@ -171,7 +173,7 @@ func (h *handler) reconcileUsage(_ context.Context, _ call, in body.ReconcileUsa
 // exportRequest is which lines of usage are exported, and how.
 type exportRequest struct {
 	period string
-	format kit.Format[usagequeries.InvoiceLine]
+	format kit.Format[body.BilledLine]
 }
 
 // exportUsageEndpoint streams all lines of an invoice. One page of them is in memory at a time.
@@ -190,7 +192,7 @@ func (h *handler) exportUsage(ctx context.Context, c call, in exportRequest) (ki
 	}
 	h.usage.Wait(ctx)
 	return kit.Response{Stream: func(ctx context.Context, w http.ResponseWriter) error {
-		file, err := kit.NewExport(in.format, h.usage.Queries.ExportLines(ctx, in.period))
+		file, err := kit.NewExport(in.format, h.readBilledLines(ctx, in.period))
 		if err != nil {
 			return err
 		}
@@ -199,28 +201,54 @@ func (h *handler) exportUsage(ctx context.Context, c call, in exportRequest) (ki
 	}}, nil
 }
 
-func toBilledLine(b usagequeries.InvoiceLine) body.BilledLine {
-	return body.BilledLine{
-		Account: b.Account, Contract: b.Contract, Period: b.Period, Day: b.Day, Key: b.Key, Endpoint: b.Endpoint, Requests: b.Requests,
+// readBilledLines yields the lines of an export with the state of their periods by one clock reading: a period does not end in the
+// middle of a file.
+func (h *handler) readBilledLines(ctx context.Context, period string) iter.Seq2[body.BilledLine, error] {
+	now := h.Now()
+	return func(yield func(body.BilledLine, error) bool) {
+		for b, err := range h.usage.Queries.ExportLines(ctx, period) {
+			var line body.BilledLine
+			if err == nil {
+				line, err = toBilledLine(b, now)
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
-type lineWriter = kit.RowWriter[usagequeries.InvoiceLine]
+func toBilledLine(b usagequeries.InvoiceLine, now time.Time) (body.BilledLine, error) {
+	var end time.Time
+	if b.Next != "" {
+		next, err := plan.ParseDate(b.Next)
+		if err != nil {
+			return body.BilledLine{}, err
+		}
+		end = next.Start()
+	}
+	return body.BilledLine{
+		Account: b.Account, Contract: b.Contract, Period: b.Period, Day: b.Day, Key: b.Key, Endpoint: b.Endpoint, Requests: b.Requests,
+		State: body.PeriodStateAt(now, end, b.IsClosed),
+	}, nil
+}
+
+type lineWriter = kit.RowWriter[body.BilledLine]
 
 // chooseFormat is the format that a request names; without one, the lines are the results of one JSON answer.
-func chooseFormat(in body.ExportQuery, h http.Header) kit.Format[usagequeries.InvoiceLine] {
-	encode := func(l usagequeries.InvoiceLine) ([]byte, error) { return kit.EncodeLine(toBilledLine(l)) }
+func chooseFormat(in body.ExportQuery, h http.Header) kit.Format[body.BilledLine] {
+	encode := func(l body.BilledLine) ([]byte, error) { return kit.EncodeLine(l) }
 	switch in.Format {
 	case "csv":
 		dialect := csvfile.ChooseDialect(in.CSVDialect, h)
-		return kit.Format[usagequeries.InvoiceLine]{MediaType: csvfile.MediaType, NewWriter: func(w io.Writer) lineWriter { return newCSVLineWriter(dialect, w) }}
+		return kit.Format[body.BilledLine]{MediaType: csvfile.MediaType, NewWriter: func(w io.Writer) lineWriter { return newCSVLineWriter(dialect, w) }}
 	case "ndjson":
-		return kit.Format[usagequeries.InvoiceLine]{MediaType: "application/x-ndjson", NewWriter: func(w io.Writer) lineWriter {
-			return &kit.JSONRows[usagequeries.InvoiceLine]{Out: w, Encode: encode}
+		return kit.Format[body.BilledLine]{MediaType: "application/x-ndjson", NewWriter: func(w io.Writer) lineWriter {
+			return &kit.JSONRows[body.BilledLine]{Out: w, Encode: encode}
 		}}
 	}
-	return kit.Format[usagequeries.InvoiceLine]{MediaType: "application/json", NewWriter: func(w io.Writer) lineWriter {
-		return &kit.JSONRows[usagequeries.InvoiceLine]{
+	return kit.Format[body.BilledLine]{MediaType: "application/json", NewWriter: func(w io.Writer) lineWriter {
+		return &kit.JSONRows[body.BilledLine]{
 			Out: w, Prefix: `{"status":"OK","message":"","results":[`, Separator: ",", Suffix: "]}\n", Encode: encode,
 		}
 	}}
@@ -231,12 +259,12 @@ type csvLineWriter struct{ out *csvfile.SafeWriter }
 
 func newCSVLineWriter(d csvfile.Dialect, out io.Writer) csvLineWriter {
 	w := d.NewSafeWriter(out)
-	w.WriteRow([]string{"compte", "contrat", "periode", "jour", "cle", "endpoint"}, "requetes") // an error of it comes back from Flush
+	w.WriteRow([]string{"compte", "contrat", "periode", "jour", "cle", "endpoint"}, "requetes", "etat") // an error of it comes back from Flush
 	return csvLineWriter{w}
 }
 
-func (l csvLineWriter) WriteRow(b usagequeries.InvoiceLine) error {
-	return l.out.WriteRow([]string{b.Account, b.Contract, b.Period, b.Day, b.Key, b.Endpoint}, strconv.FormatInt(b.Requests, 10))
+func (l csvLineWriter) WriteRow(b body.BilledLine) error {
+	return l.out.WriteRow([]string{b.Account, b.Contract, b.Period, b.Day, b.Key, b.Endpoint}, strconv.FormatInt(b.Requests, 10), string(b.State))
 }
 
 func (l csvLineWriter) Finish() error { return l.out.Flush() }

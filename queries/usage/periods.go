@@ -170,6 +170,8 @@ func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...an
 type InvoiceLine struct {
 	Account, Contract, Period, Day, Key, Endpoint string
 	Requests                                      int64
+	Next                                          string // first day of the period after it; "" if nothing is known of the period itself
+	IsClosed                                      bool   // only corrections change it
 }
 
 // pageSize is how many lines of an export are read at once.
@@ -188,21 +190,22 @@ func (c *Reader) ExportLines(ctx context.Context, period string) iter.Seq2[Invoi
 				return
 			}
 			for _, r := range rows {
-				if !yield(InvoiceLine{r.Account, r.Contract, r.First, r.Day, r.Key, r.Endpoint, r.Requests}, nil) {
+				if !yield(r, nil) {
 					return
 				}
 			}
 			if len(rows) < pageSize {
 				return
 			}
-			after = rows[len(rows)-1]
+			last := rows[len(rows)-1]
+			after = table.UsageLine{First: last.Period, Account: last.Account, Contract: last.Contract, Day: last.Day, Key: last.Key, Endpoint: last.Endpoint}
 		}
 	}
 }
 
 // readPage reads the lines after one, in the order of their keys. "~" sorts after the digits of all periods that begin
 // with period. It fails with a *table.StoppedError if a stopped stream may hold lines of these periods.
-func (c *Reader) readPage(ctx context.Context, period string, after table.UsageLine) (rows []table.UsageLine, err error) {
+func (c *Reader) readPage(ctx context.Context, period string, after table.UsageLine) (lines []InvoiceLine, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
 		if err != nil {
@@ -213,12 +216,28 @@ func (c *Reader) readPage(ctx context.Context, period string, after table.UsageL
 				return &table.StoppedError{AccountStatus: s}
 			}
 		}
-		rows, err = sqldb.Select(ctx, db, table.UsageLines, `where (first, account, contract, day, api_key, endpoint) > (?, ?, ?, ?, ?, ?)
-			and first < ? and requests <> 0 order by first, account, contract, day, api_key, endpoint limit ?`,
+		rows, err := db.Query(ctx, `select l.first, l.account, l.contract, l.day, l.api_key, l.endpoint, l.requests, coalesce(p.next, ''), coalesce(p.closed, 0)
+			from {usage_line} l left join {usage_period} p on p.contract = l.contract and p.first = l.first
+			where (l.first, l.account, l.contract, l.day, l.api_key, l.endpoint) > (?, ?, ?, ?, ?, ?)
+			and l.first < ? and l.requests <> 0 order by l.first, l.account, l.contract, l.day, l.api_key, l.endpoint limit ?`,
 			after.First, after.Account, after.Contract, after.Day, after.Key, after.Endpoint, period+"~", pageSize)
-		return err
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		lines = lines[:0]
+		for rows.Next() {
+			var l InvoiceLine
+			var closed table.Instant
+			if err := rows.Scan(&l.Period, &l.Account, &l.Contract, &l.Day, &l.Key, &l.Endpoint, &l.Requests, &l.Next, &closed); err != nil {
+				return err
+			}
+			l.IsClosed = closed != 0
+			lines = append(lines, l)
+		}
+		return rows.Err()
 	})
-	return rows, err
+	return lines, err
 }
 
 // affectsPeriod says whether a stopped stream may hold what counts in periods whose first day begins with period.

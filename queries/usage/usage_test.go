@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,6 +159,40 @@ func TestExportYieldsEveryLineOfThePeriodsOnce(t *testing.T) {
 			if want *= accounts - (accounts+2)/3; len(seen) != want {
 				t.Errorf("%q: %d lines, want %d", period, len(seen), want)
 			}
+		}
+	})
+}
+
+// A line says whether its period is closed, and until when it runs; of a period that has no row of its own neither is known.
+func TestAnExportedLineSaysHowFarItsPeriodIs(t *testing.T) {
+	t.Parallel()
+	lines := []table.UsageLine{}
+	for i, period := range []string{"2026-09-05", "2026-10-05", "2026-11-05"} {
+		l := line("a", period, "k", "GET /me", int64(i+1))
+		l.First = period
+		lines = append(lines, l)
+	}
+	contract := lines[0].Contract
+	periods := []table.UsagePeriod{
+		{Stream: ledger.StreamName(contract, plan.Date{Year: 2026, Month: 9, Day: 5}), Contract: contract, First: "2026-09-05", Next: "2026-10-05", Closed: table.InstantOf(time.Date(2026, 10, 5, 1, 0, 0, 0, time.UTC))},
+		{Stream: ledger.StreamName(contract, plan.Date{Year: 2026, Month: 10, Day: 5}), Contract: contract, First: "2026-10-05", Next: "2026-11-05"},
+		{Stream: ledger.StreamName("other", plan.Date{Year: 2026, Month: 11, Day: 5}), Contract: "other", First: "2026-11-05", Next: "2026-12-05"},
+	}
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, periods, lines)
+		type state struct {
+			next     string
+			isClosed bool
+		}
+		var got []state
+		for l, err := range c.ExportLines(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, state{l.Next, l.IsClosed})
+		}
+		if want := []state{{"2026-10-05", true}, {"2026-11-05", false}, {"", false}}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
 		}
 	})
 }

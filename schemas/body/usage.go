@@ -24,7 +24,28 @@ type Usage struct {
 	Total     int64       `json:"total" doc:"What counts, with later corrections"`
 	Remaining int64       `json:"restant" doc:"What may still count; of a sub-client no more than its agency has left"`
 	Closed    time.Time   `json:"close_le,omitzero" doc:"Since when only corrections change it"`
+	State     PeriodState `json:"etat" enum:"en_cours a_clore close" doc:"en_cours: the period is running, more is counted; a_clore: it has ended, and what is late is still counted until it is closed, an hour later; close: only corrections change it"`
 	Lines     []UsageLine `json:"lignes" doc:"Their requests add up to total"`
+}
+
+// PeriodState is how far a period is.
+type PeriodState string
+
+const (
+	PeriodRunning PeriodState = "en_cours" // more is counted
+	PeriodEnded   PeriodState = "a_clore"  // what is late is counted
+	PeriodClosed  PeriodState = "close"    // only corrections change it
+)
+
+// PeriodStateAt is the state of a period by the first instant after it. It is running if that is not known.
+func PeriodStateAt(now, end time.Time, isClosed bool) PeriodState {
+	switch {
+	case isClosed:
+		return PeriodClosed
+	case end.IsZero() || now.Before(end):
+		return PeriodRunning
+	}
+	return PeriodEnded
 }
 
 // UsageLine is how many requests count, with the dimensions that the request groups by.
@@ -51,13 +72,14 @@ type BilledUsage struct {
 // BilledLine is a line of an invoice: how many requests one key of one account made to one endpoint on one day. Days are those of
 // Europe/Paris.
 type BilledLine struct {
-	Account  string `json:"compte"`
-	Contract string `json:"contrat" doc:"The account that pays: itself, or its agency"`
-	Period   string `json:"periode" doc:"Its first day"`
-	Day      string `json:"jour"`
-	Key      string `json:"cle" doc:"The key's id"`
-	Endpoint string `json:"endpoint"`
-	Requests int64  `json:"requetes"`
+	Account  string      `json:"compte"`
+	Contract string      `json:"contrat" doc:"The account that pays: itself, or its agency"`
+	Period   string      `json:"periode" doc:"Its first day"`
+	Day      string      `json:"jour"`
+	Key      string      `json:"cle" doc:"The key's id"`
+	Endpoint string      `json:"endpoint"`
+	Requests int64       `json:"requetes"`
+	State    PeriodState `json:"etat,omitempty" enum:"en_cours a_clore close" doc:"Of the period: en_cours, it is running, more is counted; a_clore, it has ended and is closed an hour later; close, only corrections change it. The last column of CSV"`
 }
 
 // ReconcileUsage is POST /usage:reconcile.

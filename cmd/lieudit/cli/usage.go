@@ -61,17 +61,13 @@ func (s session) flagQuery(flags ...string) url.Values {
 
 // printUsage prints the totals of a period and then a table of its lines. Figures of a period that is not closed are marked.
 func (s session) printUsage(u body.Usage) error {
-	closed := "not yet, more may be counted"
-	if !u.Closed.IsZero() {
-		closed = s.formatTime(u.Closed)
-	}
 	err := s.PrintFields(
 		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
 		"counts for", u.Agency,
 		"limit", fmt.Sprint(u.Limit),
 		"counted", fmt.Sprint(u.Total),
 		"left", fmt.Sprint(u.Remaining),
-		"closed", closed,
+		"state", s.describePeriodState(u),
 	)
 	if err != nil || len(u.Lines) == 0 {
 		return err
@@ -80,6 +76,17 @@ func (s session) printUsage(u body.Usage) error {
 		return err
 	}
 	return s.PrintTable(usageTable(u.Lines))
+}
+
+// describePeriodState says whether more may be counted in a period.
+func (s session) describePeriodState(u body.Usage) string {
+	switch {
+	case !u.Closed.IsZero():
+		return "closed " + s.formatTime(u.Closed) + ": corrections alone change it"
+	case u.State == body.PeriodEnded:
+		return "ended, not closed yet: what is late is still counted"
+	}
+	return "running: more is counted until " + s.formatTime(u.End)
 }
 
 // usageTable is the table of the lines of a period, without the columns that are empty in all of them.
@@ -112,7 +119,9 @@ func (p Program) usageExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
 		Usage: "Write what counts for all accounts, line by line, for invoices",
-		Description: `Lines are kept apart by account, period, day, key and endpoint, and come as they are read.
+		Description: `Lines are kept apart by account, period, day, key and endpoint, and come as they are read. The last column
+says of the period whether it is running (en_cours), has ended but is not closed (a_clore), or is closed (close): bill none
+before it is.
 
   lieudit usage export --period 2026-11 > november.csv
   lieudit usage export --period 2026-11 --excel > novembre.csv
