@@ -178,18 +178,19 @@ func TestRunRestartsAtTheReadModelsCheckpointOnARestoredLog(t *testing.T) {
 	older := log.Backup(t)
 	lost := openReferential(t, log, "b", "m")
 	var rebuilt atomic.Pointer[eventstore.Checkpoint]
-	var n *changes.Notifier
-	n = changes.New(log, func(context.Context) (eventstore.Checkpoint, error) {
+	var isRestored atomic.Bool
+	n := changes.New(log, func(context.Context) (eventstore.Checkpoint, error) {
 		if m := rebuilt.Load(); m != nil {
 			return *m, nil
 		}
-		if n.Position() > 0 {
+		if isRestored.Load() {
 			return eventstore.Checkpoint{}, errors.New("the read model holds what is not on the log")
 		}
 		return eventstore.Checkpoint{}, nil
 	}, discardLog())
 	runNotifier(t, n)
 	awaitPosition(t, n, lost)
+	isRestored.Store(true)
 	log.Restore(t, older, func() {})
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "what is not on the log is let go", func() bool { return n.LastChange("b") != lost })
 	var checkpoint eventstore.Checkpoint
