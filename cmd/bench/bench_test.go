@@ -20,6 +20,7 @@ import (
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/route/routerprocess"
 	"lieudit/queries/route/routertest"
 )
@@ -246,6 +247,7 @@ func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 // the same for longer.
 func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Whole, "")
 	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
 	if !slices.ContainsFunc(rep.Processes, func(l metering.Process) bool { return l.Killed }) {
 		t.Error("no instance was killed")
@@ -255,6 +257,7 @@ func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 
 func TestTheCapIsExactOnProcessesThatShareANode(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Whole, "")
 	rep := runMeteringBench(t, "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
 	if rep.Served != 400 || rep.Counted != 400 {
 		t.Errorf("served %d, counted %d, want exactly 400", rep.Served, rep.Counted)
@@ -350,6 +353,7 @@ func runBenchProcessToEnd(t *testing.T, into any, words ...string) int {
 // same for longer.
 func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Whole, "")
 	for _, profile := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
 		t.Run(string(profile), func(t *testing.T) {
 			t.Parallel()
@@ -360,10 +364,7 @@ func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 			}
 			f, ran := rep.Totals[profile]
 			if !ran && slices.ContainsFunc(rep.LeftOut, func(what string) bool { return strings.HasPrefix(what, string(profile)) }) {
-				if os.Getenv("LIEUDIT_CHECK") == "1" {
-					t.Fatalf("left out: %s", strings.Join(rep.LeftOut, "; "))
-				}
-				t.Skip(strings.Join(rep.LeftOut, "; "))
+				leveltest.Need(t, leveltest.Whole, strings.Join(rep.LeftOut, "; "))
 			}
 			if f.Kills < 3 || f.Rounds < 1 || f.Acknowledged == 0 || f.Accounts == 0 {
 				t.Errorf("got %+v; want kills, rounds and writes", f)
@@ -377,6 +378,7 @@ func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 // too busy to check keys, so that the exit code may be 1.
 func TestBenchStrangerTellsWhatItGotAndWhatCustomersGot(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Whole, "")
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of a process is read from /proc")
 	}

@@ -55,7 +55,7 @@ better roads; worse by own reckoning, it should have driven OSRM's way.`,
 			&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
 			&cli.StringFlag{
 				Name: "routers", Value: programs, TakesFile: true,
-				Usage: "`FOLDER` of the programs of OSRM and Valhalla, which go run ./cmd/check unpacks; default: " + routerprocess.FolderVariable,
+				Usage: "`FOLDER` of the programs of OSRM and Valhalla, which go run ./cmd/check -all unpacks; default: " + routerprocess.FolderVariable,
 			},
 			&cli.StringFlag{Name: "osrm", Usage: "`URL` of osrm-routed for cars"},
 			&cli.StringFlag{Name: "valhalla", Usage: "`URL` of valhalla_service"},

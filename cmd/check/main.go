@@ -1,25 +1,34 @@
-// Command check runs every check of the project, for developers and CI alike. It installs the tools that the tests need
-// where it can, starts a Postgres of its own and a PgBouncer before it, and runs the steps of steps.go in order. The first step that fails ends it.
-// Exit code 0 means that nothing failed and that no test was skipped because a service was missing. Only the search for
-// published vulnerabilities is left out if its database cannot be reached, and the output says so.
+// Command check checks the project, for developers and CI alike, at one of three levels:
 //
-// Run it in the root of the module: runChecks calls installMissingTools, installRouters, installClientTools, startPostgres and
-// startPgBouncer, then reportNewerReleases and checkVulnerabilities, and then step.runCommand for each step.
+//	go run ./cmd/check -quick   two minutes between two edits; needs Go alone, starts and installs nothing
+//	go run ./cmd/check          before a commit: all tests with a Postgres and a browser, some simulated days
+//	go run ./cmd/check -all     everything, as in CI: the race detector, other systems, proxies, foreign clients, routing servers
+//
+// It installs the tools that the tests of its level need where it can, starts a Postgres of its own, at the whole level with a
+// PgBouncer before it, and runs the steps of steps.go in order. The first step that fails ends it. Exit code 0 means that nothing failed, and that no
+// test of the level was skipped because a service was missing. Only the search for published vulnerabilities is left out if its database
+// cannot be reached, and the output says so. The output ends with the time of each step and what the level left out.
+//
+// Run it in the root of the module: runChecks prepares the level's tools and servers and then calls step.runCommand for each step.
+// The package leveltest assigns tests to levels.
 //
 // On a machine that has other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/route/routerprocess"
 )
 
@@ -30,14 +39,16 @@ const busyFactor = 3
 const testLimit = 40 * time.Minute
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	busy := flag.Bool("busy", false, "give every limit of time in the tests three times as long")
-	flag.Parse()
-	factor := 1
-	if *busy {
-		factor = busyFactor
+	o, err := parseOptions(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
 	}
-	err := runChecks(ctx, factor)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "check:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err = runChecks(ctx, o)
 	stop() // os.Exit below runs no deferred call
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "check:", err)
@@ -46,39 +57,72 @@ func main() {
 	fmt.Println("check: all passed")
 }
 
-// runChecks installs missing tools, starts Postgres and PgBouncer and runs all steps; it returns the first error. LIEUDIT_CHECK makes a test
-// fail that would otherwise skip because a service is missing. The time limits of packages and of tests grow by factor.
-func runChecks(ctx context.Context, factor int) error {
-	if err := installMissingTools(ctx); err != nil {
-		return err
-	}
-	routers, err := installRouters(ctx)
+// runChecks prepares what the level needs and runs its steps; it returns the first error.
+func runChecks(ctx context.Context, o options) error {
+	var times stepTimes
+	defer times.print(os.Stdout)
+	env, stop, err := prepare(ctx, o, &times)
 	if err != nil {
 		return err
 	}
-	clients, err := installClientTools(ctx)
-	if err != nil {
-		return err
-	}
-	db, err := startPostgres(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.stop()
-	pooler, err := startPgBouncer(ctx, db.url)
-	if err != nil {
-		return err
-	}
-	defer pooler.stop()
-	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, pgBouncerVariable + "=" + pooler.url, routerprocess.FolderVariable + "=" + routers, clientsVariable + "=" + clients, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
-	reportNewerReleases(ctx, os.Stdout)
-	if err := checkVulnerabilities(ctx, os.Stdout); err != nil {
-		return err
-	}
-	for _, s := range steps(time.Duration(factor) * testLimit) {
-		if err := s.runCommand(ctx, env); err != nil {
+	defer stop()
+	if o.level == leveltest.Whole {
+		reportNewerReleases(ctx, os.Stdout)
+		if err := checkVulnerabilities(ctx, os.Stdout); err != nil {
 			return err
 		}
 	}
+	for _, s := range steps(o.level, time.Duration(o.factor)*testLimit) {
+		if err := times.measure(s.name, func() error { return s.runCommand(ctx, env) }); err != nil {
+			return err
+		}
+	}
+	if what := leftOut[o.level]; what != "" {
+		fmt.Println("== left out:", what)
+	}
 	return nil
+}
+
+// prepare installs the tools that are missing and starts the servers. It returns the variables that tell the tests of them and of the
+// level, and a function that stops the servers.
+func prepare(ctx context.Context, o options, times *stepTimes) (env []string, stop func(), err error) {
+	env = []string{leveltest.Variable + "=" + string(o.level), deadlinetest.FactorVariable + "=" + strconv.Itoa(o.factor)}
+	if o.level == leveltest.Quick { // the tests skip what they need no server for, even where one is named
+		return append(env, postgresVariable+"=", pgBouncerVariable+"="), func() {}, nil
+	}
+	var servers []*postgres
+	stop = func() {
+		for _, s := range slices.Backward(servers) {
+			s.stop()
+		}
+	}
+	err = times.measure("tools and servers", func() error {
+		if err := installMissingTools(ctx, o.level); err != nil {
+			return err
+		}
+		db, err := startPostgres(ctx)
+		if err != nil {
+			return err
+		}
+		servers, env = append(servers, db), append(env, postgresVariable+"="+db.url)
+		if o.level != leveltest.Whole {
+			return nil
+		}
+		pooler, err := startPgBouncer(ctx, db.url)
+		if err != nil {
+			return err
+		}
+		servers, env = append(servers, pooler), append(env, pgBouncerVariable+"="+pooler.url)
+		routers, err := installRouters(ctx)
+		if err != nil {
+			return err
+		}
+		clients, err := installClientTools(ctx)
+		env = append(env, routerprocess.FolderVariable+"="+routers, clientsVariable+"="+clients)
+		return err
+	})
+	if err != nil {
+		stop()
+	}
+	return env, stop, err
 }

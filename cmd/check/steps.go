@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"lieudit/eventstore/leveltest"
 )
 
 // step is one check: a command that must succeed.
@@ -19,27 +21,51 @@ type step struct {
 	race         bool     // whether something is built with the race detector, which needs cgo
 }
 
-// steps are the checks in their order, the quick ones first. limit bounds the tests of one package. The packages of
+// steps are the checks of a level in their order, the quick ones first. limit bounds the tests of one package.
+func steps(level leveltest.Level, limit time.Duration) []step {
+	gofmt := step{"gofmt", []string{"gofmt", "-l", "."}, true, false}
+	vet := step{"vet", []string{"go", "vet", "./..."}, false, false}
+	staticcheck := step{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true, false}
+	switch level {
+	case leveltest.Quick:
+		return []step{gofmt, vet, goTestExcept("tests", testCommand(limit, "-short"), false, wholeServicePackage, benchPackage)}
+	case leveltest.Usual:
+		return []step{
+			gofmt, vet, staticcheck,
+			goTestExcept("tests", testCommand(limit), false, wholeServicePackage, benchPackage),
+			{"tests of whole services", append(wholeServiceCommand(limit), wholeServicePackage, benchPackage), false, false},
+			{"simulated days", []string{"go", "run", "./cmd/bench", "simulate", "--days", "20", "--seed", "1", "--keep", os.TempDir()}, false, false},
+		}
+	}
+	return append([]step{{"modules", []string{"go", "mod", "verify"}, false, false}, gofmt, vet, staticcheck}, wholeSteps(limit)...)
+}
+
+// wholeSteps are the steps of the whole level, after those that look at the source alone. The packages of
 // whole services run one after the other (-p 1), so that neither slows the other down. What the step vet found go test does not look
 // for again. The API's tests run with the race detector alone: what fails without it fails with it.
-func steps(limit time.Duration) []step {
-	raceExcept := append(packagesWithoutGoroutines(), wholeServicePackage, benchPackage)
+func wholeSteps(limit time.Duration) []step {
 	return []step{
-		{"modules", []string{"go", "mod", "verify"}, false, false},
-		{"gofmt", []string{"gofmt", "-l", "."}, true, false},
-		{"vet", []string{"go", "vet", "./..."}, false, false},
-		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true, false},
 		{"build without cgo", []string{"go", "build", "./cmd/lieudit", "./cmd/bench"}, false, false},
 		{"vet on Windows", []string{"env", "GOOS=windows", "GOARCH=amd64", "go", "vet", "./..."}, false, false},
 		{"build for ARM and macOS", []string{"env", "GOOS=darwin", "GOARCH=arm64", "go", "build", "-o", os.DevNull, "./cmd/lieudit"}, false, false},
 		{"tests without goroutines", append(testCommand(limit), packagesWithoutGoroutines()...), false, false},
-		{"tests", []string{"sh", "-c", strings.Join(testCommand(limit, "-race", "-skip", "'"+largeTests+"'"), " ") + " $(go list ./... | grep -vx -e " + strings.Join(raceExcept, " -e ") + ")"}, false, true},
+		goTestExcept("tests with the race detector", testCommand(limit, "-race", "-skip", "'"+largeTests+"'"), true, append(packagesWithoutGoroutines(), wholeServicePackage, benchPackage)...),
 		{"tests of large inputs", append(testCommand(limit, "-run", largeTests), largeTestPackages()...), false, false},
-		{"tests of whole services", append(testCommand(limit, "-p", "1", "-parallel", waitingTests, "-skip", apiTests), wholeServicePackage, benchPackage), false, false},
+		{"tests of whole services", append(wholeServiceCommand(limit, "-skip", apiTests), wholeServicePackage, benchPackage), false, false},
 		{"simulated days", []string{"go", "run", "./cmd/bench", "simulate", "--days", "100", "--seed", "1", "--keep", os.TempDir()}, false, false},
 		{"simulated days with the race detector", []string{"go", "run", "./cmd/bench", "simulate", "--days", "10", "--history", "5", "--seed", "1", "--race", "--keep", os.TempDir()}, false, false},
 		{"the API with the race detector", append(testCommand(limit, "-race", "-run", apiTests), wholeServicePackage), false, true},
 	}
+}
+
+// goTestExcept is a step that tests all packages but some.
+func goTestExcept(name string, command []string, race bool, except ...string) step {
+	return step{name, []string{"sh", "-c", strings.Join(command, " ") + " $(go list ./... | grep -vx -e " + strings.Join(except, " -e ") + ")"}, false, race}
+}
+
+// wholeServiceCommand is a testCommand for tests that run whole services and mostly wait for them.
+func wholeServiceCommand(limit time.Duration, flags ...string) []string {
+	return testCommand(limit, append([]string{"-p", "1", "-parallel", waitingTests}, flags...)...)
 }
 
 // testCommand is go test with a limit of time for each package, and more flags.
@@ -99,7 +125,6 @@ func packagesWithoutGoroutines() []string {
 // runCommand runs the command with the variables of env added to the environment. It shows the output as it comes. All steps but those
 // with the race detector are without cgo, as the program ships: so packages are built twice and not three times.
 func (s step) runCommand(ctx context.Context, env []string) error {
-	startedAt := time.Now()
 	fmt.Printf("== %s: %s\n", s.name, strings.Join(s.command, " "))
 	var output bytes.Buffer
 	cmd := newCommand(ctx, s.command...)
@@ -114,7 +139,6 @@ func (s step) runCommand(ctx context.Context, env []string) error {
 	if s.failOnOutput && output.Len() > 0 {
 		return fmt.Errorf("%s: found something", s.name)
 	}
-	fmt.Printf("   %s: ok, %.1f s\n", s.name, time.Since(startedAt).Seconds())
 	return nil
 }
 

@@ -7,44 +7,15 @@ import (
 	"os/exec"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/route/routerprocess"
 )
 
-// installMissingTools installs the tools that are missing: a C compiler for the race detector, Postgres and PgBouncer for the read
-// models, a browser for the web pages, Node.js for the official EventStoreDB client, which a test runs against lieudit node,
-// the proxies
-// that the operators' guide has configurations for, promtool, which checks metrics and alerts, and pip, which downloads the routing servers. It installs with apt-get and
-// needs root. Where a container engine runs, Postgres may be missing.
-func installMissingTools(ctx context.Context) error {
-	var missing []string
-	if _, err := exec.LookPath("gcc"); err != nil {
-		missing = append(missing, "gcc", "libc6-dev")
-	}
-	if harness.FindPostgres() == "" && !hasContainerEngine(ctx) {
-		missing = append(missing, "postgresql")
-	}
-	if harness.FindPgBouncer() == "" && os.Getenv(pgBouncerVariable) == "" {
-		missing = append(missing, "pgbouncer")
-	}
-	if _, err := exec.LookPath("chromium"); err != nil {
-		missing = append(missing, "chromium")
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		missing = append(missing, "nodejs")
-	}
-	if _, err := exec.LookPath("npm"); err != nil {
-		missing = append(missing, "npm")
-	}
-	for program, name := range map[string]string{"nginx": "nginx-light", "haproxy": "haproxy", "caddy": "caddy", "systemd-analyze": "systemd"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	if _, err := exec.LookPath("promtool"); err != nil {
-		missing = append(missing, "prometheus")
-	}
-	if exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run() != nil && os.Getenv(routerprocess.FolderVariable) == "" {
-		missing = append(missing, "python3-pip")
+// installMissingTools installs the tools that are missing at a level. It installs with apt-get and needs root.
+func installMissingTools(ctx context.Context, level leveltest.Level) error {
+	missing := missingTools(ctx)
+	if level == leveltest.Whole {
+		missing = append(missing, missingToolsOfAll(ctx)...)
 	}
 	if len(missing) == 0 {
 		return nil
@@ -63,7 +34,44 @@ func installMissingTools(ctx context.Context) error {
 	return nil
 }
 
-// hasContainerEngine says whether Docker is installed and its engine answers.
+// missingTools are the packages that the usual level needs and that are not installed: Postgres for the read models, which may be missing
+// where a container engine runs, and a browser for the web pages.
+func missingTools(ctx context.Context) (missing []string) {
+	if harness.FindPostgres() == "" && !hasContainerEngine(ctx) {
+		missing = append(missing, "postgresql")
+	}
+	if _, err := exec.LookPath("chromium"); err != nil {
+		missing = append(missing, "chromium")
+	}
+	return missing
+}
+
+// missingToolsOfAll are the packages that the whole level needs as well: a C compiler for the race detector, PgBouncer, Node.js for the
+// official EventStoreDB client, which a test runs against lieudit node, the proxies that the operators' guide has configurations
+// for, promtool, which checks metrics and alerts, and pip, which downloads the routing servers.
+func missingToolsOfAll(ctx context.Context) (missing []string) {
+	packages := []struct {
+		program string
+		names   []string
+	}{
+		{"gcc", []string{"gcc", "libc6-dev"}}, {"node", []string{"nodejs"}}, {"npm", []string{"npm"}}, {"nginx", []string{"nginx-light"}},
+		{"haproxy", []string{"haproxy"}}, {"caddy", []string{"caddy"}}, {"systemd-analyze", []string{"systemd"}}, {"promtool", []string{"prometheus"}},
+	}
+	for _, p := range packages {
+		if _, err := exec.LookPath(p.program); err != nil {
+			missing = append(missing, p.names...)
+		}
+	}
+	if harness.FindPgBouncer() == "" && os.Getenv(pgBouncerVariable) == "" {
+		missing = append(missing, "pgbouncer")
+	}
+	if exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run() != nil && os.Getenv(routerprocess.FolderVariable) == "" {
+		missing = append(missing, "python3-pip")
+	}
+	return missing
+}
+
+// hasContainerEngine reports whether Docker is installed and its engine answers.
 func hasContainerEngine(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "info").Run() == nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/openapi"
 )
@@ -26,16 +27,14 @@ const clientsVariable = "LIEUDIT_TEST_CLIENTS"
 // clientTools are the programs of that folder.
 type clientTools string
 
-// findClientTools finds the folder. Without one the test is skipped on a laptop, and fails under cmd/check.
+// findClientTools finds the folder. The tests that need it belong to the whole level of the check.
 func findClientTools(t *testing.T) clientTools {
 	t.Helper()
-	folder := os.Getenv(clientsVariable)
-	if folder == "" && os.Getenv("LIEUDIT_CHECK") != "" {
-		t.Fatalf("%s is not set", clientsVariable)
-	}
+	folder, missing := os.Getenv(clientsVariable), ""
 	if folder == "" {
-		t.Skipf("no generators of clients: go run ./cmd/check installs them, or %s names their folder", clientsVariable)
+		missing = "no generators of clients: go run ./cmd/check -all installs them, or " + clientsVariable + " names their folder"
 	}
+	leveltest.Need(t, leveltest.Whole, missing)
 	return clientTools(folder)
 }
 

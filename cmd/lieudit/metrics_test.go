@@ -15,18 +15,14 @@ import (
 
 	"lieudit/cmd/lieudit/guide"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/leveltest"
 )
 
 // promtool returns Prometheus's own checker.
 func promtool(t *testing.T) string {
 	t.Helper()
 	tool, err := exec.LookPath("promtool")
-	if err != nil {
-		if os.Getenv("LIEUDIT_CHECK") != "" {
-			t.Fatal("promtool is not there")
-		}
-		t.Skip("promtool is not there (Debian: apt-get install prometheus)")
-	}
+	leveltest.Need(t, leveltest.Whole, leveltest.Missing("apt-get install prometheus", err))
 	return tool
 }
 

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 )
 
 // Loopback addresses of the tests of proxies. No connection comes from a port of these, so that a port of them which was free
@@ -74,17 +75,16 @@ func proxyPrograms() []proxyProgram {
 	}
 }
 
-// find skips the test, or fails it under LIEUDIT_CHECK, where the program is not installed.
+// find returns the path of the program. The tests that need it belong to the whole level of the check.
 func (p proxyProgram) find(t *testing.T) string {
 	t.Helper()
-	if path, err := exec.LookPath(p.executable); err == nil && runtime.GOOS == "linux" { // others have one loopback address
-		return path
+	path, err := exec.LookPath(p.executable)
+	missing := ""
+	if err != nil || runtime.GOOS != "linux" { // others have one loopback address
+		missing = "no " + p.executable + " on a Linux: apt-get install nginx-light haproxy caddy"
 	}
-	if os.Getenv("LIEUDIT_CHECK") == "1" {
-		t.Fatalf("no %s: apt-get install nginx-light haproxy caddy", p.executable)
-	}
-	t.Skipf("no %s on a Linux: apt-get install nginx-light haproxy caddy", p.executable)
-	return ""
+	leveltest.Need(t, leveltest.Whole, missing)
+	return path
 }
 
 // proxyFiles are the files that one running proxy has of its own.

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"testing"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/leveltest"
 )
 
 //go:embed testdata/browser/page.html
@@ -37,13 +37,11 @@ func findChromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
+			leveltest.Need(t, leveltest.Usual, "")
 			return path
 		}
 	}
-	if os.Getenv("LIEUDIT_CHECK") == "1" {
-		t.Fatal("no browser: apt-get install chromium")
-	}
-	t.Skip("no browser: install Chromium")
+	leveltest.Need(t, leveltest.Usual, "no browser: apt-get install chromium")
 	return ""
 }
 
@@ -138,9 +136,6 @@ const searchURL = "https://api.exemple.fr/services/v1/locations/search"
 // TestScriptsReadTheSearchFromAllowedOriginsOnly tests CORS with scripts of web pages in a real browser.
 func TestScriptsReadTheSearchFromAllowedOriginsOnly(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a browser takes its time")
-	}
 	svc := startService(t, func(*service.Config) {})
 	b := openBrowser(t, svc.api)
 	svc.runCommand(t, "account open Boutiques --plan STARTER --id boutiques")

@@ -18,7 +18,7 @@ import (
 // again, the same request is done by the same instance.
 func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 	const rows, segment, step = 8_000, 2 << 20, 2 << 20
-	disktest.Mount(t, "1m") // skips the test where it cannot mount, or fails it under cmd/check
+	disktest.Mount(t, "1m")
 	failed := 0
 	for free := 1; ; free++ {
 		done := false

@@ -3,21 +3,20 @@
 package disktest
 
 import (
-	"os"
 	"syscall"
 	"testing"
+
+	"lieudit/eventstore/leveltest"
 )
 
-// Mount mounts an empty disk of a size, such as 32m, for the time of the test, and returns its folder. It skips the test where it
-// cannot, or fails it under cmd/check.
+// Mount mounts an empty disk of a size, such as 32m, for the time of the test, and returns its folder. A test that calls it
+// belongs to the whole level of the check, and is skipped where somebody who is not root runs it by hand.
 func Mount(t *testing.T, size string) string {
 	t.Helper()
+	leveltest.Need(t, leveltest.Whole, "")
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
-		if os.Getenv("LIEUDIT_CHECK") == "1" {
-			t.Fatalf("mount a small disk: %v; run the checks as root", err)
-		}
-		t.Skipf("mount a small disk: %v; run the test as root", err)
+		leveltest.Need(t, leveltest.Whole, leveltest.Missing("mount a small disk as root", err))
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/eventstore/node"
 )
 
@@ -27,6 +28,7 @@ var knownDifferences = map[string]string{
 // for Node.js, and compares it with what a real EventStoreDB answered.
 func TestTheOfficialNodeClientIsAnsweredAsByARealServer(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Whole, "") // it installs and runs Node.js
 	script := officialFile(t, "conversation.mjs")
 	recorded := parseSteps(t, officialFile(t, "answers.jsonl"))
 	dir := installNodeClient(t)
@@ -81,7 +83,7 @@ func officialFile(t *testing.T, name string) []byte {
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "eventstoredb", name))
 	if err != nil {
-		skipUnlessRequired(t, "no recording: name the folder of the official data in LIEUDIT_TEST_DATA", err)
+		leveltest.Need(t, leveltest.Whole, leveltest.Missing("no recording: name the folder of the official data in LIEUDIT_TEST_DATA", err))
 	}
 	return data
 }
@@ -91,7 +93,7 @@ func installNodeClient(t *testing.T) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			skipUnlessRequired(t, "install Node.js (apt-get install nodejs npm)", err)
+			leveltest.Need(t, leveltest.Whole, leveltest.Missing("install Node.js (apt-get install nodejs npm)", err))
 		}
 	}
 	dir := t.TempDir()
@@ -100,18 +102,9 @@ func installNodeClient(t *testing.T) string {
 	}
 	install := newCommand(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
 	if said, err := install.CombinedOutput(); err != nil {
-		skipUnlessRequired(t, "the official Node.js client cannot be installed", fmt.Errorf("%w: %s", err, said))
+		leveltest.Need(t, leveltest.Whole, leveltest.Missing("the official Node.js client cannot be installed", fmt.Errorf("%w: %s", err, said)))
 	}
 	return dir
-}
-
-// skipUnlessRequired skips a test on a laptop. Under cmd/check, which skips nothing, the test fails.
-func skipUnlessRequired(t *testing.T, what string, why error) {
-	t.Helper()
-	if os.Getenv("LIEUDIT_CHECK") == "1" {
-		t.Fatalf("%s: %v", what, why)
-	}
-	t.Skipf("%s: %v", what, why)
 }
 
 func runCommand(t *testing.T, dir string, words ...string) []byte {

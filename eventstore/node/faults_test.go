@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"net"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 	"lieudit/eventstore/node"
 )
 
@@ -289,9 +289,7 @@ func TestServeReturnsTheErrorOfItsListener(t *testing.T) {
 
 func TestAnIdleClientMayPingEveryTenSeconds(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("LIEUDIT_TEST_LONG") == "" && os.Getenv("LIEUDIT_CHECK") != "1" { // it only waits
-		t.Skip("takes 45 s: set LIEUDIT_TEST_LONG=1")
-	}
+	leveltest.Need(t, leveltest.Whole, "") // it waits for 45 seconds
 	conn, err := grpc.NewClient(startServer(t).addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}))
 	if err != nil {

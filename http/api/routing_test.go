@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/http/api"
 	"lieudit/http/routing"
 	"lieudit/queries/address/live"
@@ -393,6 +394,7 @@ func TestStopsAreOrderedAndTheWayLeadsThroughThem(t *testing.T) {
 // answered counts not at all.
 func TestRoutesCountByTheirSize(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	repeat := func(name string, n int) string { return strings.Repeat("&"+name+"=3,44", n) }
 	broken := errors.New("broken")
 	for target, c := range map[string]struct {

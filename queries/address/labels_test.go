@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/officialtest"
@@ -20,6 +21,7 @@ const labelStep = 7
 // Every label of ours is exact when it is typed, where no other address has the same words.
 func TestTheLabelOfEveryRowIsExact(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	rows := addresstest.Lozere(t).Rows
 	official := len(rows)
 	rows = append(rows[:official:official], readRows(t, "questions/real-rows.csv.gz")...)

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/vintage"
 )
 
 func TestNeighboursComeNearestFirst(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	e := lozere(t)
 	at := Position{3.4985, 44.5177}
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
@@ -17,6 +18,7 @@ import (
 
 func TestEveryRealStreetNameAloneIsFound(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	o := addresstest.RealRows(t)
 	e := engineFor(t, o.Vintage)
 	asked := map[string]bool{"Lieu-dit": true} // a name without a word
@@ -228,6 +230,7 @@ func TestARowsOwnWordsAreItsOwn(t *testing.T) {
 
 func TestTheFormsInWhichMapsShowAnAddressAreRead(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	o := addresstest.Lozere(t)
 	e := engineFor(t, o.Vintage)
 	asked, right := 0, 0

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/text"
@@ -16,6 +17,7 @@ type respelling func(words []string) []string
 
 func TestNamesThatPeopleWriteOtherwiseAreRead(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	known := vocabulary(t)
 	for name, c := range map[string]struct {
 		respell     respelling

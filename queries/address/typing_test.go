@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/address"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
@@ -56,6 +57,7 @@ func isTypedEnough(prefix string) bool {
 // suggested, and the address itself once no more addresses than are asked for begin as typed.
 func TestNoListIsBlankWhileAnAddressIsTyped(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	data := addresstest.Lozere(t)
 	table, err := commune.Load()
 	if err != nil {

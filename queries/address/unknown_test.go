@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/text"
@@ -144,6 +145,7 @@ func TestAnUnknownWordWithinTheNameIsAnotherStreet(t *testing.T) {
 // the other with words too many, and none of these resolves.
 func TestAStreetThatExtendsAnotherIsNotIt(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	kept, asked := withoutExtensions(addresstest.Lozere(t).Rows)
 	e := engineOf(t, kept)
 	taken := 0

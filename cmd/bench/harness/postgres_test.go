@@ -2,7 +2,6 @@ package harness_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/eventstore/leveltest"
 )
 
 // A suspended server does not answer, a stopped one refuses connections, and the rows are there after both outages.
@@ -58,13 +58,12 @@ func TestPostgresKeepsItsRowsWhenSuspendedOrStopped(t *testing.T) {
 // PgBouncer lets both users in, and refuses the settings at a session's start that the pooler of an operator refuses too.
 func TestPgBouncerLetsItsUsersInWithoutSettings(t *testing.T) {
 	t.Parallel()
-	postgres, program := startPostgres(t), harness.FindPgBouncer()
-	if program == "" && os.Getenv("LIEUDIT_CHECK") == "1" {
-		t.Fatal("no PgBouncer on this machine: apt-get install pgbouncer")
-	}
+	program, missing := harness.FindPgBouncer(), ""
 	if program == "" {
-		t.Skip("no PgBouncer on this machine: apt-get install pgbouncer")
+		missing = "no PgBouncer on this machine: apt-get install pgbouncer"
 	}
+	leveltest.Need(t, leveltest.Whole, missing)
+	postgres := startPostgres(t)
 	b, err := harness.StartPgBouncer(t.Context(), program, postgres.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -91,17 +90,15 @@ func TestPgBouncerLetsItsUsersInWithoutSettings(t *testing.T) {
 	}
 }
 
-// startPostgres starts a server that ends with the test. Without one on this machine the test is skipped, or fails where
-// LIEUDIT_CHECK is 1.
+// startPostgres starts a server that ends with the test. leveltest decides what becomes of a test without one on
+// this machine.
 func startPostgres(t *testing.T) *harness.Postgres {
 	t.Helper()
-	bin := harness.FindPostgres()
-	if bin == "" && os.Getenv("LIEUDIT_CHECK") == "1" {
-		t.Fatal("no Postgres on this machine: apt-get install postgresql")
-	}
+	bin, missing := harness.FindPostgres(), ""
 	if bin == "" {
-		t.Skip("no Postgres on this machine: apt-get install postgresql")
+		missing = "no Postgres on this machine: apt-get install postgresql"
 	}
+	leveltest.Need(t, leveltest.Usual, missing)
 	c, err := harness.StartPostgres(t.Context(), bin)
 	if err != nil {
 		t.Fatal(err)

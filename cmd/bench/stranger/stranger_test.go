@@ -17,6 +17,7 @@ import (
 
 	"lieudit/cmd/bench/harness"
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 	"lieudit/schemas/plan"
 )
 
@@ -202,6 +203,7 @@ func TestARunThatIsBrokenOffReportsWhatItFound(t *testing.T) {
 // The memory that an attack leaves behind is not blamed on the next one.
 func TestAServiceThatKeepsTooMuchMemoryIsStartedForTheNextAttack(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	for memory, want := range map[int64]int{memoryBound: 3, memoryBound - 1: 1} {
 		f := &fakeService{memory: memory}
 		rep := playFake(t, f, askingAttack("one"), askingAttack("two"))

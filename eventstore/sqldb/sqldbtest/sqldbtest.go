@@ -4,6 +4,7 @@ package sqldbtest
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 	"lieudit/eventstore/sqldb"
 )
 
@@ -34,7 +36,7 @@ const (
 
 // EachDatabase runs test on SQLite, on Postgres, and on Postgres through PgBouncer in both modes, as parallel subtests: they begin
 // when the function of t has returned. address is what sqldb.OpenRegistry takes: an empty folder, or an empty Postgres database.
-// The part of a server that is not there is skipped, or fails where LIEUDIT_CHECK is 1.
+// leveltest decides at which level of the check each part runs, and what becomes of one whose server is missing.
 func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -65,36 +67,39 @@ func DatabaseAddress(address string) string {
 // connections that are still open. Without a Postgres server the test is skipped or fails, as in EachDatabase.
 func NewPostgresDatabase(t testing.TB) string {
 	t.Helper()
-	server := findServer(t, envVariable, "a Postgres in which databases may be created")
+	server := findPostgres(t)
 	return withDatabase(t, server, createDatabase(t, server, ""), nil)
 }
 
 // NewEncodedDatabase is NewPostgresDatabase for a database that holds texts in an encoding.
 func NewEncodedDatabase(t testing.TB, encoding string) string {
 	t.Helper()
-	server := findServer(t, envVariable, "a Postgres in which databases may be created")
+	server := findPostgres(t)
 	return withDatabase(t, server, createDatabase(t, server, " encoding '"+encoding+"' lc_collate 'C' lc_ctype 'C' template template0"), nil)
 }
 
 // NewPooledDatabase is NewPostgresDatabase for the address of a PgBouncer.
 func NewPooledDatabase(t testing.TB, mode PoolMode) string {
 	t.Helper()
-	server := findServer(t, envVariable, "a Postgres in which databases may be created")
-	pooler := findServer(t, pooledEnvVariable, "a PgBouncer before that Postgres")
+	server := findPostgres(t)
+	pooler := findServer(t, leveltest.Whole, pooledEnvVariable, "a PgBouncer before that Postgres")
 	return withDatabase(t, pooler, createDatabase(t, server, " owner "+string(mode)), url.User(string(mode)))
 }
 
-// findServer is the address that a variable holds. Without one the test is skipped, or fails.
-func findServer(t testing.TB, variable, what string) string {
+// findPostgres is the address of the server in which tests create their databases.
+func findPostgres(t testing.TB) string {
 	t.Helper()
-	server := os.Getenv(variable)
-	switch {
-	case server != "":
-	case os.Getenv("LIEUDIT_CHECK") == "1":
-		t.Fatalf("%s is not set", variable)
-	default:
-		t.Skipf("set %s=postgres://… to %s", variable, what)
+	return findServer(t, leveltest.Usual, envVariable, "a Postgres in which databases may be created")
+}
+
+// findServer is the address that a variable holds, for a test that runs from a level on. Without one the test is skipped, or fails.
+func findServer(t testing.TB, from leveltest.Level, variable, what string) string {
+	t.Helper()
+	server, missing := os.Getenv(variable), ""
+	if server == "" {
+		missing = fmt.Sprintf("set %s=postgres://… to %s", variable, what)
 	}
+	leveltest.Need(t, from, missing)
 	return server
 }
 

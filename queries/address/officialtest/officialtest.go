@@ -1,12 +1,15 @@
 // Package officialtest opens the official data files that tests read: in the folder LIEUDIT_TEST_DATA, else in the
 // folder shared/data beside the project. Its one constraint: a test without the data is skipped on a laptop and fails
-// under cmd/check, which skips nothing.
+// from the usual level of cmd/check on.
 package officialtest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"lieudit/eventstore/leveltest"
 )
 
 // Folder is the folder of the data, whether it exists or not.
@@ -32,11 +35,8 @@ func Open(t testing.TB, name string) *os.File {
 	return file
 }
 
-// SkipOrFail ends a test whose data is missing.
+// SkipOrFail ends a test whose data is missing. From the usual level of the check on the test fails.
 func SkipOrFail(t testing.TB, why any) {
 	t.Helper()
-	if os.Getenv("LIEUDIT_CHECK") == "1" {
-		t.Fatalf("no official data: name its folder in LIEUDIT_TEST_DATA: %v", why)
-	}
-	t.Skipf("no official data: name its folder in LIEUDIT_TEST_DATA: %v", why)
+	leveltest.Need(t, leveltest.Usual, fmt.Sprintf("no official data: name its folder in LIEUDIT_TEST_DATA: %v", why))
 }

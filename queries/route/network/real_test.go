@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/osmpbf/osmtest"
@@ -59,6 +60,7 @@ func TestTheSameMapMakesTheSameBytes(t *testing.T) {
 
 func TestDelawareHasTheRoadsThatAnotherReaderCounted(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	n, s := buildOpen(t, osmtest.Path(t, "delaware"), Options{})
 	car := n.Meta.Modes[profile.Car]
 	directed := slices.Compact(slices.Sorted(slices.Values(n.Layer(route.Car).Graph.Segment))) // without copies
@@ -253,6 +255,7 @@ func reach(g *graph.Graph, start uint32, turn func(from, to uint32) (uint32, uin
 
 func TestNearVisitsAllSegmentsInAscendingDistance(t *testing.T) {
 	t.Parallel()
+	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	n, _ := buildOpen(t, osmtest.Path(t, "monaco"), Options{})
 	rng, box := rand.New(rand.NewPCG(1, 1)), n.Meta.Box
 	for range 60 {

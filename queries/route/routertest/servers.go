@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/leveltest"
 	"lieudit/queries/route"
 	"lieudit/queries/route/routerprocess"
 )
@@ -41,21 +42,16 @@ func newOptions(t testing.TB, engine, pbf string) routerprocess.Options {
 	return routerprocess.Options{Programs: FindPrograms(t, engine), Folder: t.TempDir(), Map: pbf, Threads: 1}
 }
 
-// FindPrograms returns the folder of the programs of all engines, one of which a test needs. A test without it is skipped on a laptop
-// and fails under cmd/check.
+// FindPrograms returns the folder of the programs of all engines, one of which a test needs. Such tests belong to the whole level
+// of the check.
 func FindPrograms(t testing.TB, engine string) string {
 	t.Helper()
 	folder := os.Getenv(routerprocess.FolderVariable)
-	err := routerprocess.CheckPrograms(folder, engine)
-	switch {
-	case err == nil:
-		return folder
-	case os.Getenv("LIEUDIT_CHECK") == "1":
-		t.Fatalf("no programs of %s: %v", engine, err)
-	}
-	t.Skipf("no programs of %s: go run ./cmd/check installs them; "+
-		"or unzip the wheels osrm-bindings and pyvalhalla of PyPI into one folder and name it in %s", engine, routerprocess.FolderVariable)
-	return ""
+	missing := leveltest.Missing("go run ./cmd/check -all installs the programs of "+engine+"; "+
+		"or unzip the wheels osrm-bindings and pyvalhalla of PyPI into one folder and name it in "+routerprocess.FolderVariable,
+		routerprocess.CheckPrograms(folder, engine))
+	leveltest.Need(t, leveltest.Whole, missing)
+	return folder
 }
 
 // serve prepares a map and serves it until the test ends.
