@@ -9,17 +9,14 @@ import (
 	"testing"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/network"
 	"lieudit/queries/route/osmpbf/osmtest"
 )
 
-// BenchmarkQuestions measures each kind of question on the map LIEUDIT_TEST_MAP, or on Monaco's. The bounds are snapped before. The
+// BenchmarkQuestions measures each kind of question on the map LIEUDIT_TEST_MAP, on the imported one LIEUDIT_TEST_NETWORK, or on Monaco's. The bounds are snapped before. The
 // processor time is that of all threads, the garbage collector's too: it can be compared on a machine that does other work besides.
 func BenchmarkQuestions(b *testing.B) {
-	source := os.Getenv("LIEUDIT_TEST_MAP")
-	if source == "" {
-		source = osmtest.Path(b, "monaco")
-	}
-	e := open(b, source)
+	e := openBenchmark(b)
 	m, r := e.modes[route.Car], rand.New(rand.NewPCG(21, 2))
 	p := route.Profile{Mode: route.Car, Optimization: route.Fastest}
 	bounds, sites := m.drawBounds(r, 500), m.drawBounds(r, 10_000)
@@ -73,6 +70,23 @@ func BenchmarkQuestions(b *testing.B) {
 			b.ReportMetric((processorTime(b)-begun)/float64(b.N)*1000, "cpu-ms/op")
 		})
 	}
+}
+
+// openBenchmark opens the network that is measured.
+func openBenchmark(b *testing.B) *Engine {
+	b.Helper()
+	if path := os.Getenv("LIEUDIT_TEST_NETWORK"); path != "" {
+		n, err := network.Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { n.Close() })
+		return New(n)
+	}
+	if source := os.Getenv("LIEUDIT_TEST_MAP"); source != "" {
+		return open(b, source)
+	}
+	return open(b, osmtest.Path(b, "monaco"))
 }
 
 // drawBounds are positions on random roads of the largest component.

@@ -209,30 +209,33 @@ func newGrid(roads []Road, limits []float64) (*grid, bool) {
 	if len(limits) == 0 || len(roads) == 0 {
 		return nil, false
 	}
-	g := &grid{middleLon: roads[0].Points[0].Point().Lon, isRound: areRound(roads)}
-	b, last := emptyBox(), limits[len(limits)-1]
+	g, all, reached := &grid{middleLon: roads[0].Points[0].Point().Lon}, emptyBox(), emptyBox()
+	last := limits[len(limits)-1]
 	for i := range roads {
-		switch r := &roads[i]; {
-		case r.cheapest() > last:
-		case r.dearest() > last:
-			r.eachPiece(func(l *line) {
-				if from, to, ok := l.within(last); ok {
-					b.hold(g, l.at(from))
-					b.hold(g, l.at(to))
-				}
-			})
-		case g.isRound:
-			for _, p := range r.Points {
-				b.hold(g, p.Point())
-			}
-		default:
-			b.holdAll(r.Points)
+		r := &roads[i]
+		b := boxOf(r.Points)
+		all.include(b)
+		if r.dearest() <= last {
+			reached.include(b)
 		}
 	}
-	if b.west > b.east {
+	if g.isRound = all.east-all.west > 180*route.FixedUnit; g.isRound {
+		reached = emptyBox()
+	}
+	for i := range roads {
+		if r := &roads[i]; g.isRound || r.cheapest() <= last && r.dearest() > last {
+			r.eachPiece(func(l *line) {
+				if from, to, ok := l.within(last); ok {
+					reached.hold(g.unwrap(l.at(from).Lon), l.at(from).Lat)
+					reached.hold(g.unwrap(l.at(to).Lon), l.at(to).Lat)
+				}
+			})
+		}
+	}
+	if reached.west > reached.east {
 		return nil, false
 	}
-	g.cover(b)
+	g.cover(reached)
 	return g, true
 }
 
@@ -250,37 +253,31 @@ func (g *grid) cover(b box) {
 	g.scale = newScale(g)
 }
 
-// areRound reports whether longitudes of roads differ by more than 180 degrees.
-func areRound(roads []Road) bool {
-	west, east := int32(math.MaxInt32), int32(math.MinInt32)
-	for i := range roads {
-		for _, p := range roads[i].Points {
-			west, east = min(west, p.Lon), max(east, p.Lon)
-		}
-	}
-	return float64(east)-float64(west) > 180*route.FixedUnit
-}
-
 // box is the box around positions, in the units of fixed points.
 type box struct{ west, south, east, north float64 }
 
 func emptyBox() box { return box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)} }
 
-// hold makes the box hold a position.
-func (b *box) hold(g *grid, p route.Point) {
-	lon, lat := g.unwrap(p.Lon)*route.FixedUnit, p.Lat*route.FixedUnit
-	b.west, b.east, b.south, b.north = min(b.west, lon), max(b.east, lon), min(b.south, lat), max(b.north, lat)
-}
-
-// holdAll makes the box hold positions, the longitudes of which need not be unwrapped.
-func (b *box) holdAll(points []route.FixedPoint) {
+// boxOf is the box around points, of which there is one at least.
+func boxOf(points []route.FixedPoint) box {
 	west, south := points[0].Lon, points[0].Lat
 	east, north := west, south
 	for _, p := range points[1:] {
 		west, east, south, north = min(west, p.Lon), max(east, p.Lon), min(south, p.Lat), max(north, p.Lat)
 	}
-	b.west, b.east = min(b.west, float64(west)), max(b.east, float64(east))
-	b.south, b.north = min(b.south, float64(south)), max(b.north, float64(north))
+	return box{float64(west), float64(south), float64(east), float64(north)}
+}
+
+// include makes the box hold another.
+func (b *box) include(other box) {
+	b.west, b.south = min(b.west, other.west), min(b.south, other.south)
+	b.east, b.north = max(b.east, other.east), max(b.north, other.north)
+}
+
+// hold makes the box hold a position in degrees.
+func (b *box) hold(lon, lat float64) {
+	lon, lat = lon*route.FixedUnit, lat*route.FixedUnit
+	b.include(box{lon, lat, lon, lat})
 }
 
 // unwrap turns a longitude into the same within 180 degrees of the middle.
