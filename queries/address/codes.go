@@ -8,9 +8,9 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// AdmitsPostcode says whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
+// AcceptsPostcode reports whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
 // it, as those of CEDEX, one of its department. What is no postcode binds nothing.
-func (e *Engine) AdmitsPostcode(typed string, r *Record) bool {
+func (e *Engine) AcceptsPostcode(typed string, r *Record) bool {
 	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || e.serves(typed, r.CityCode) {
 		return true
 	}
@@ -19,7 +19,7 @@ func (e *Engine) AdmitsPostcode(typed string, r *Record) bool {
 	return !isServed && (department == of || department == "20" && (of == "2A" || of == "2B"))
 }
 
-// serves says whether a postcode is one of a commune's, in the vintage or in the table.
+// serves reports whether a postcode is one of a commune's, in the vintage or in the table.
 func (e *Engine) serves(postcode, code string) bool {
 	if known, ok := e.table.ByCode(code); ok && known.HasPostcode(postcode) {
 		return true
@@ -33,14 +33,14 @@ func (e *Engine) serves(postcode, code string) bool {
 	return false
 }
 
-// AdmitsCode says whether an INSEE code that was typed may be that of a record's commune: its own, that of a former commune in it,
+// AdmitsCode reports whether an INSEE code that was typed may be that of a record's commune: its own, that of a former commune in it,
 // or of the city whose arrondissement it is.
 func (e *Engine) AdmitsCode(typed string, r *Record) bool {
 	isOf := func(commune uint32) bool { return e.v.Commune(commune).String() == r.CityCode }
 	return typed == r.CityCode || typed == r.OldCityCode || slices.ContainsFunc(e.ordinals(typed), isOf)
 }
 
-// IsCodeOf says whether five digits beside the name of a commune are its INSEE code and no postcode of it. The name of a city
+// IsCodeOf reports whether five digits beside the name of a commune are its INSEE code and no postcode of it. The name of a city
 // names its arrondissements too.
 func (e *Engine) IsCodeOf(digits, name string) bool {
 	c, ok := e.table.ByCode(digits)
@@ -51,7 +51,7 @@ func (e *Engine) IsCodeOf(digits, name string) bool {
 	return slices.ContainsFunc(e.table.Named(text.Terms(name)), isNamed)
 }
 
-// IsAmbiguous says whether the name of a commune, with no code beside it, may mean another than that of a record: where the commune
+// IsAmbiguous reports whether the name of a commune, with no code beside it, may mean another than that of a record: where the commune
 // itself is the answer any other of the name, else one of which the vintage has no address to compare with.
 func (e *Engine) IsAmbiguous(name string, r *Record) bool {
 	return slices.ContainsFunc(e.table.Named(text.Terms(name)), func(c *commune.Commune) bool {
@@ -59,5 +59,5 @@ func (e *Engine) IsAmbiguous(name string, r *Record) bool {
 	})
 }
 
-// IsCommune says whether a text is the whole name of a commune, also of a former one.
+// IsCommune reports whether a text is the whole name of a commune, also of a former one.
 func (e *Engine) IsCommune(name string) bool { return e.table.IsName(name, false) }

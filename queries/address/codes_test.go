@@ -31,7 +31,7 @@ func TestAPostcodeAdmitsWhatItsCommunesHave(t *testing.T) {
 		{"97499", Record{CityCode: "97411", Department: division("974")}, true},
 		{"97199", Record{CityCode: "97411", Department: division("974")}, false},
 	} {
-		if got := e.AdmitsPostcode(c.postcode, &c.record); got != c.want {
+		if got := e.AcceptsPostcode(c.postcode, &c.record); got != c.want {
 			t.Errorf("%s, %s: %v", c.postcode, c.record.CityCode, got)
 		}
 	}

@@ -35,7 +35,7 @@ func (e *Engine) fallback(query *Query, q *parse.Question, found *search.Result)
 	if !ok {
 		r, typed, ok = e.onlyCommune(query, q)
 	}
-	if !ok || !e.AdmitsPostcode(typed.postcode, &r) || !e.setPostcodeFor(&r, query, typed.postcode) || !e.passes(query.Filter, &r) {
+	if !ok || !e.AcceptsPostcode(typed.postcode, &r) || !e.setPostcodeFor(&r, query, typed.postcode) || !e.passes(query.Filter, &r) {
 		return Match{}, false
 	}
 	return e.communeMatch(r, &typed), true
@@ -198,7 +198,7 @@ func (e *Engine) setPostcodeFor(r *Record, query *Query, typed string) bool {
 	return len(query.Postcodes) == 0 || slices.Contains(query.Postcodes, r.Postcode)
 }
 
-// passes says whether a filter lets a commune through.
+// passes reports whether a filter lets a commune through.
 func (e *Engine) passes(f Filter, r *Record) bool {
 	if len(f.Departments) > 0 && !slices.Contains(f.Departments, r.Department.Code) {
 		return false

@@ -135,7 +135,7 @@ func checkSoon(t *testing.T, e *Engine, name, line string, most time.Duration) (
 	return worst
 }
 
-// raced says whether the race detector slows everything down.
+// raced reports whether the race detector slows everything down.
 func raced() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

@@ -95,7 +95,7 @@ func nearer(found []near, metres float64) (n int) {
 func (s *nearSearch) entitiesWithin(radius float64) (found []near) {
 	if slices.Contains(s.types, HouseNumber) {
 		s.e.v.RowsAround(s.centre.Lon, s.centre.Lat, radius, func(row uint32, p vintage.Point) {
-			if d := vintage.Metres(s.centre, p); d <= radius && s.admitsRow(row) {
+			if d := vintage.Metres(s.centre, p); d <= radius && s.acceptsRow(row) {
 				found = append(found, near{HouseNumber, row, int(math.Round(d))})
 			}
 		})
@@ -113,7 +113,7 @@ func (s *nearSearch) entitiesWithin(radius float64) (found []near) {
 // streetsWithin calls yield with the streets and localities in a circle that pass the filter, whatever the types.
 func (s *nearSearch) streetsWithin(radius float64, yield func(street uint32, metres float64)) {
 	s.e.v.StreetsAround(s.centre.Lon, s.centre.Lat, radius, func(street uint32, p vintage.Point) {
-		if d := vintage.Metres(s.centre, p); d <= radius && s.admitsStreet(street) {
+		if d := vintage.Metres(s.centre, p); d <= radius && s.acceptsStreet(street) {
 			yield(street, d)
 		}
 	})
@@ -126,8 +126,8 @@ func (s *nearSearch) streetKind(street uint32) Type {
 	return StreetType
 }
 
-// admitsRow says whether a house number passes the filter.
-func (s *nearSearch) admitsRow(row uint32) bool {
+// acceptsRow reports whether a house number passes the filter.
+func (s *nearSearch) acceptsRow(row uint32) bool {
 	if s.within == nil {
 		return true
 	}
@@ -143,8 +143,8 @@ func (s *nearSearch) admitsRow(row uint32) bool {
 	return len(s.postcodes) == 0 || s.isServed(s.e.v.RowFacet(row, s.e.v.Street(s.e.v.StreetOf(row))))
 }
 
-// admitsStreet says whether a street passes the filter.
-func (s *nearSearch) admitsStreet(street uint32) bool {
+// acceptsStreet reports whether a street passes the filter.
+func (s *nearSearch) acceptsStreet(street uint32) bool {
 	return s.within.Has(s.e.v.StreetCommune(street)) && (len(s.postcodes) == 0 || s.isServed(s.facet(street)))
 }
 
@@ -188,7 +188,7 @@ func (s *nearSearch) nearestRow(metres float64) (row uint32, least float64, ok b
 	for radius := min(metres, 60); ; radius = min(radius*2, metres) {
 		least = radius
 		s.e.v.RowsAround(s.centre.Lon, s.centre.Lat, radius, func(r uint32, p vintage.Point) {
-			if d := vintage.Metres(s.centre, p); (d < least || d == least && (!ok || r < row)) && s.admitsRow(r) {
+			if d := vintage.Metres(s.centre, p); (d < least || d == least && (!ok || r < row)) && s.acceptsRow(r) {
 				row, least, ok = r, d, true
 			}
 		})

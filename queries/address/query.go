@@ -35,11 +35,11 @@ const (
 	Municipality = search.Municipality
 )
 
-// Source, Ask and Found are how candidates come from an index outside.
+// Source, CandidateQuery and CandidateResult are how candidates come from an index outside.
 type (
-	Source = search.Source
-	Ask    = search.Ask
-	Found  = search.Found
+	Source          = search.Source
+	CandidateQuery  = search.CandidateQuery
+	CandidateResult = search.CandidateResult
 )
 
 // Query is a question. Text holds all in one line, or the other fields hold the parts.

@@ -52,7 +52,7 @@ func (e *Engine) reasonOf(query *Query, found *search.Result, i int, x *search.E
 		return CityUnknown
 	case city == Unconfirmed || c.IsDoubted || x.IsFromPlace:
 		return CityContradicted
-	case c.IsContradicted || p.Postcode.Typed != "" && !e.AdmitsPostcode(p.Postcode.Typed, &m.Record):
+	case c.IsContradicted || p.Postcode.Typed != "" && !e.AcceptsPostcode(p.Postcode.Typed, &m.Record):
 		return PostcodeContradicted
 	case !m.isCommuneAlone() || x.IsNamesake:
 		return StreetAbsent
@@ -174,5 +174,5 @@ func (e *Engine) isPostcodeOf(postcode string, isCedex bool, found *search.Resul
 		return isCedex || e.v.PostcodeCommunes(parse.Number(postcode)).Len() > 0 || len(e.table.ByPostcode(postcode)) > 0
 	}
 	r := e.record(&c)
-	return e.AdmitsPostcode(postcode, &r)
+	return e.AcceptsPostcode(postcode, &r)
 }

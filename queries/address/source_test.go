@@ -13,9 +13,11 @@ import (
 )
 
 // sourceFunc is a source that is a function.
-type sourceFunc func(context.Context, []Ask) ([]Found, error)
+type sourceFunc func(context.Context, []CandidateQuery) ([]CandidateResult, error)
 
-func (f sourceFunc) Find(ctx context.Context, asks []Ask) ([]Found, error) { return f(ctx, asks) }
+func (f sourceFunc) Find(ctx context.Context, asks []CandidateQuery) ([]CandidateResult, error) {
+	return f(ctx, asks)
+}
 
 // everything names all that there is, whatever is asked.
 func everything(v *vintage.Vintage) sourceFunc {
@@ -25,9 +27,9 @@ func everything(v *vintage.Vintage) sourceFunc {
 		}
 		return all
 	}
-	return func(_ context.Context, asks []Ask) (found []Found, err error) {
+	return func(_ context.Context, asks []CandidateQuery) (found []CandidateResult, err error) {
 		for _, a := range asks {
-			f := Found{Entities: upTo(v.Streets + v.Localities)}
+			f := CandidateResult{Entities: upTo(v.Streets + v.Localities)}
 			if a.Communes {
 				f.Entities = upTo(v.Communes)
 			}
@@ -39,9 +41,9 @@ func everything(v *vintage.Vintage) sourceFunc {
 
 // onAsMany is an engine on a source that names as many as it may, whatever they are.
 func onAsMany(own *Engine) *Engine {
-	return NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []Ask) (found []Found, err error) {
+	return NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []CandidateQuery) (found []CandidateResult, err error) {
 		for k, a := range asks {
-			of, f := own.v.Streets, Found{More: true}
+			of, f := own.v.Streets, CandidateResult{More: true}
 			if a.Communes {
 				of = own.v.Communes
 			}
@@ -110,7 +112,9 @@ func TestAnAddressIsNotFoundInAnotherArrondissement(t *testing.T) {
 func TestNothingButWhatASourceNamesIsAnswered(t *testing.T) {
 	t.Parallel()
 	own := engineOf(t, hamlet())
-	e := NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []Ask) ([]Found, error) { return make([]Found, len(asks)), nil }))
+	e := NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []CandidateQuery) ([]CandidateResult, error) {
+		return make([]CandidateResult, len(asks)), nil
+	}))
 	if found, err := e.Verify(t.Context(), Query{Text: "12 rue des lilas 48000 mende", Limit: 5}); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v, want nothing", found, err)
 	}
@@ -120,7 +124,7 @@ func TestWhatASourceMayHaveLeftOutIsNotExact(t *testing.T) {
 	t.Parallel()
 	own := engineOf(t, hamlet())
 	all := everything(own.v)
-	e := NewOn(own.v, own.table, sourceFunc(func(ctx context.Context, asks []Ask) ([]Found, error) {
+	e := NewOn(own.v, own.table, sourceFunc(func(ctx context.Context, asks []CandidateQuery) ([]CandidateResult, error) {
 		found, err := all(ctx, asks)
 		for i := range found {
 			found[i].More = true
@@ -138,8 +142,8 @@ func TestASourceThatFailsFailsWhatIsSearchedAlone(t *testing.T) {
 	own := engineOf(t, hamlet())
 	away := errors.New("away")
 	for name, source := range map[string]sourceFunc{
-		"an error":        func(context.Context, []Ask) ([]Found, error) { return nil, away },
-		"too few answers": func(context.Context, []Ask) ([]Found, error) { return nil, nil },
+		"an error":        func(context.Context, []CandidateQuery) ([]CandidateResult, error) { return nil, away },
+		"too few answers": func(context.Context, []CandidateQuery) ([]CandidateResult, error) { return nil, nil },
 	} {
 		e := NewOn(own.v, own.table, source)
 		if _, err := e.Verify(t.Context(), Query{Text: "12 rue des lilas mende", Limit: 5}); err == nil || errors.Is(err, ErrUnparsable) {
@@ -161,17 +165,17 @@ func TestASourceThatFailsFailsWhatIsSearchedAlone(t *testing.T) {
 }
 
 // asks are the rounds a question takes when nothing is found.
-func asks(t *testing.T, e *Engine, q Query) [][]Ask {
+func asks(t *testing.T, e *Engine, q Query) [][]CandidateQuery {
 	t.Helper()
 	return asksOf(t, e, func(e *Engine) error { _, err := e.Verify(t.Context(), q); return err })
 }
 
 // asksOf are the rounds that a call takes when nothing is found.
-func asksOf(t *testing.T, e *Engine, call func(*Engine) error) (rounds [][]Ask) {
+func asksOf(t *testing.T, e *Engine, call func(*Engine) error) (rounds [][]CandidateQuery) {
 	t.Helper()
-	other := NewOn(e.v, e.table, sourceFunc(func(_ context.Context, asks []Ask) ([]Found, error) {
+	other := NewOn(e.v, e.table, sourceFunc(func(_ context.Context, asks []CandidateQuery) ([]CandidateResult, error) {
 		rounds = append(rounds, slices.Clone(asks))
-		return make([]Found, len(asks)), nil
+		return make([]CandidateResult, len(asks)), nil
 	}))
 	if err := call(other); err != nil && !errors.Is(err, ErrUnparsable) {
 		t.Fatal(err)
@@ -205,7 +209,7 @@ func TestWordsThatMayBeUnfinishedOrMisspeltAreAskedForAlone(t *testing.T) {
 	e := engineOf(t, hamlet())
 	mende, _ := e.v.CommuneOf("48095")
 	for name, c := range map[string]struct {
-		rounds [][]Ask
+		rounds [][]CandidateQuery
 		want   []string
 	}{
 		"unfinished": {asksOf(t, e, func(e *Engine) error {
@@ -244,9 +248,9 @@ func TestAnUnfinishedWordIsPreferredToAMisspeltOne(t *testing.T) {
 		return 0
 	}
 	combe, combelles := streetNamed("Rue de la Combe"), streetNamed("Rue des Combelles")
-	e := NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []Ask) (found []Found, err error) {
+	e := NewOn(own.v, own.table, sourceFunc(func(_ context.Context, asks []CandidateQuery) (found []CandidateResult, err error) {
 		for _, a := range asks {
-			f := Found{Entities: []uint32{combe}} // only the last word may be unfinished
+			f := CandidateResult{Entities: []uint32{combe}} // only the last word may be unfinished
 			if len(a.Words) == 1 {
 				f.Entities = []uint32{combelles}
 			}

@@ -19,10 +19,10 @@ func (e *Engine) unmapped(code string) (Record, bool) {
 	return r, true
 }
 
-// knows says whether a line is the name of a commune, or as far as it is typed the beginning of one.
+// knows reports whether a line is the name of a commune, or as far as it is typed the beginning of one.
 func (e *Engine) knows(line string, growing bool) bool { return e.table.IsName(line, growing) }
 
-// isUnmapped says whether a code is that of a commune of which the vintage has no address: nothing is found in it.
+// isUnmapped reports whether a code is that of a commune of which the vintage has no address: nothing is found in it.
 func (e *Engine) isUnmapped(code string) bool {
 	_, isKnown := e.table.ByCode(code)
 	return code != "" && isKnown && len(e.ordinals(code)) == 0

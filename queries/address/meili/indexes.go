@@ -3,7 +3,7 @@
 // vintage and exists only when it is complete. House numbers stay in the vintage's file.
 //
 //	vintage.Vintage ── Indexes.Fill ──► document… ──► draft index ── rename ──► index, named after the vintage's digest
-//	address.Ask…    ── Index.Find ───► one multi-search request ──► hits ──► address.Found… (ordinals of the vintage)
+//	address.CandidateQuery… ── Index.Find ──► one multi-search request ──► hits ──► address.CandidateResult… (ordinals of the vintage)
 //
 // Any number of instances share a server. Each keeps a lease on the indexes that it uses, and Prune deletes those
 // without a lease.

@@ -207,7 +207,7 @@ func TestQuestionsAreCounted(t *testing.T) {
 	v := newVintage(t, addresstest.Hamlet())
 	d := newIndexes(meilitest.Server(t), "one", noon())
 	fill(t, d, v)
-	asks := []address.Ask{{Words: []string{"rue", "lilas"}, Limit: 48}, {Words: []string{"mende"}, Communes: true, Limit: 16}}
+	asks := []address.CandidateQuery{{Words: []string{"rue", "lilas"}, Limit: 48}, {Words: []string{"mende"}, Communes: true, Limit: 16}}
 	if _, err := d.Index(v).Find(t.Context(), asks); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestAnUnreachableServerIsAnErrorInTime(t *testing.T) {
 		d := newIndexes(meiliclient.Server{URL: "http://" + addr.String(), Index: "test"}, "one", noon())
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := d.Index(v).Find(ctx, []address.Ask{{Words: []string{"rue"}, Limit: 5}})
+		_, err := d.Index(v).Find(ctx, []address.CandidateQuery{{Words: []string{"rue"}, Limit: 5}})
 		if err == nil || name == "silent" && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: find answers %v", name, err)
 		}
@@ -284,7 +284,7 @@ func TestMalformedResponsesAreErrors(t *testing.T) {
 		"an internal error":      {http.StatusInternalServerError, `oh`},
 	} {
 		d := newIndexes(meiliclient.Server{URL: "http://spoilt", Index: "test", Transport: s}, "one", noon())
-		_, err := d.Index(v).Find(t.Context(), []address.Ask{{Words: []string{"rue"}, Limit: 5}})
+		_, err := d.Index(v).Find(t.Context(), []address.CandidateQuery{{Words: []string{"rue"}, Limit: 5}})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		} else if len(err.Error()) > 200 || strings.Contains(err.Error(), "\n") {
@@ -306,7 +306,7 @@ func TestTypedTextStaysOutOfTheFilterSyntax(t *testing.T) {
 	t.Parallel()
 	v, h := newVintage(t, addresstest.Hamlet()), &recorder{}
 	d := newIndexes(meiliclient.Server{URL: "http://heard", Index: "test", Transport: h}, "one", noon())
-	_, err := d.Index(v).Find(t.Context(), []address.Ask{{
+	_, err := d.Index(v).Find(t.Context(), []address.CandidateQuery{{
 		Words: []string{"rue"}, Limit: 5, Postcodes: []string{"48000", "1] OR type = municipality", `"`}, Departments: []string{"2A", "", "48 OR 1"},
 	}})
 	if err != nil {

@@ -25,34 +25,34 @@ func (d *Indexes) Index(v *vintage.Vintage) *Index {
 	return &Index{d, d.indexName(v), uint32(v.Streets + v.Localities), uint32(v.Communes)}
 }
 
-// Find answers all asks with one request. It fails after searchTimeout.
-func (l *Index) Find(ctx context.Context, asks []address.Ask) ([]address.Found, error) {
+// Find answers all queries with one request. It fails after searchTimeout.
+func (l *Index) Find(ctx context.Context, queries []address.CandidateQuery) ([]address.CandidateResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, searchTimeout)
 	defer cancel()
 	var request meilisearch.MultiSearchRequest
-	for _, a := range asks {
+	for _, a := range queries {
 		request.Queries = append(request.Queries, l.buildRequest(a))
 	}
 	l.requests.Add(1)
-	l.searches.Add(int64(len(asks)))
+	l.searches.Add(int64(len(queries)))
 	response, err := l.client.MultiSearch(ctx, &request)
 	if err != nil {
 		return nil, wrapError("search", err)
 	}
-	if len(response.Results) != len(asks) {
-		return nil, fmt.Errorf("meilisearch: search: %d results for %d searches", len(response.Results), len(asks))
+	if len(response.Results) != len(queries) {
+		return nil, fmt.Errorf("meilisearch: search: %d results for %d searches", len(response.Results), len(queries))
 	}
-	found := make([]address.Found, len(asks))
-	for i := range asks {
-		if found[i], err = l.readHits(asks[i], response.Results[i].Hits); err != nil {
+	found := make([]address.CandidateResult, len(queries))
+	for i := range queries {
+		if found[i], err = l.readHits(queries[i], response.Results[i].Hits); err != nil {
 			return nil, fmt.Errorf("meilisearch: search: %w", err)
 		}
 	}
 	return found, nil
 }
 
-// buildRequest is the search for one ask.
-func (l *Index) buildRequest(a address.Ask) *meilisearch.SearchRequest {
+// buildRequest is the search for one query.
+func (l *Index) buildRequest(a address.CandidateQuery) *meilisearch.SearchRequest {
 	filter := []string{"type != municipality"}
 	if a.Communes {
 		filter[0] = "type = municipality"
@@ -83,8 +83,8 @@ func keepCodes(values []string) (codes []string) {
 	return codes
 }
 
-// readHits converts the hits of one ask into ordinals of the vintage. A hit outside of the vintage is an error.
-func (l *Index) readHits(a address.Ask, hits meilisearch.Hits) (f address.Found, err error) {
+// readHits converts the hits of one query into ordinals of the vintage. A hit outside of the vintage is an error.
+func (l *Index) readHits(a address.CandidateQuery, hits meilisearch.Hits) (f address.CandidateResult, err error) {
 	prefix, count := streetPrefix, l.streets
 	if a.Communes {
 		prefix, count = communePrefix, l.communes

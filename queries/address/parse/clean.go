@@ -62,7 +62,7 @@ var (
 		"Ã´", "ô", "Ã§", "ç", "Ã¢", "â", "Ã¹", "ù", "Ã»", "û", "Ã‰", "É", "Å“", "œ", "Â°", "°", "Â ", " ", "\x00", " ")
 )
 
-// isPlain says whether a line needs no cleaning. It is the fast path of nearly every line: only ASCII, no capital
+// isPlain reports whether a line needs no cleaning. It is the fast path of nearly every line: only ASCII, no capital
 // behind a small letter, and fewer digits than a telephone number has.
 func isPlain(line string) bool {
 	for i := range len(line) {

@@ -130,7 +130,7 @@ func (q *Question) idBehind(i, digits int) Mask {
 	return 0
 }
 
-// isPartWord says whether a word names a part of a building. The numbers and letters behind such a word belong to
+// isPartWord reports whether a word names a part of a building. The numbers and letters behind such a word belong to
 // it, and are no house number.
 func isPartWord(word string) bool {
 	switch word {
@@ -216,7 +216,7 @@ func (q *Question) mayNameStreet(i int) bool {
 	return isNumbered || q.Distinctive(before) == 0 || q.IsStreetType(i) && !q.HasStreetType(before)
 }
 
-// isStreetPhrase says whether the only phrase of a line must be its street. The phrase holds the only kind of
+// isStreetPhrase reports whether the only phrase of a line must be its street. The phrase holds the only kind of
 // street, nothing but a house number stands before it, and no number follows that could belong to another street.
 func (q *Question) isStreetPhrase() bool {
 	if q.Phrases == 0 || q.HasStreetType(q.Words()&^q.Phrases) || !q.HasStreetType(Bit(q.Phrases.First())) {
@@ -246,7 +246,7 @@ func (q *Question) readSides() {
 	}
 }
 
-// isSide says whether a word is a side of a building, written out or shortened.
+// isSide reports whether a word is a side of a building, written out or shortened.
 func isSide(word string) bool {
 	switch word {
 	case "gauche", "droite", "face", "fond", "milieu", "gche", "dte":
@@ -255,7 +255,7 @@ func isSide(word string) bool {
 	return false
 }
 
-// isIDInParens says whether letters and digits in one word are all that stands in parentheses: (C2).
+// isIDInParens reports whether letters and digits in one word are all that stands in parentheses: (C2).
 func (q *Question) isIDInParens(i int) bool {
 	if i+1 >= len(q.Terms) || !q.InParens.Has(i) || q.Terms[i].Before&text.Open == 0 || len(q.Terms[i].Typed) > 2 {
 		return false
@@ -265,7 +265,7 @@ func (q *Question) isIDInParens(i int) bool {
 	return !q.Terms[i].Digits && id.Digits && id.Glued && len(id.Typed) <= 4 && isEnd
 }
 
-// isIDBehindNumber says whether a letter and digits in one word with the number before them name a building: 12C7 route.
+// isIDBehindNumber reports whether a letter and digits in one word with the number before them name a building: 12C7 route.
 func (q *Question) isIDBehindNumber(i int) bool {
 	if i == 0 || i+1 >= len(q.Terms) || !q.Terms[i-1].Digits || q.Terms[i-1].Tail != "" || len(q.Terms[i-1].Typed) > 4 {
 		return false
@@ -290,7 +290,7 @@ func (q *Question) groundFloor(i int) Mask {
 	return 0
 }
 
-// isFloor says whether a word means a floor. The abbreviation "et" is also a link, so callers ask for an ordinal
+// isFloor reports whether a word means a floor. The abbreviation "et" is also a link, so callers ask for an ordinal
 // before it.
 func isFloor(word string) bool { return word == "etage" || word == "etg" || word == "et" }
 
@@ -315,7 +315,7 @@ func (q *Question) ordinalBefore(i int) Mask {
 	return 0
 }
 
-// isOrdinal says whether term i numbers the floor behind it: 1er, 3e, premier. A bare number does so before
+// isOrdinal reports whether term i numbers the floor behind it: 1er, 3e, premier. A bare number does so before
 // "étage", unless the floor has its own number behind that word: Rue du 19 Mars 1962 étage 1. Before "et", which
 // also joins numbers, a bare one numbers none.
 func (q *Question) isOrdinal(i int) bool {
@@ -342,7 +342,7 @@ func (q *Question) idBehindWord(i int) (out Mask) {
 	return out
 }
 
-// isID says whether a term can be the name of a building: digits, or one letter.
+// isID reports whether a term can be the name of a building: digits, or one letter.
 func (q *Question) isID(i int) bool {
 	t := q.Terms[i]
 	if t.Digits {

@@ -29,7 +29,7 @@ type HouseNumber struct {
 	IsAmbiguous bool // the number may as well belong to a complement
 }
 
-// IsTyped says whether there is a number.
+// IsTyped reports whether there is a number.
 func (n *HouseNumber) IsTyped() bool { return n.Count > 0 }
 
 // numberGroup is one number, or several that a sign makes one: 13/15, 4 à 6, 3-avr.
@@ -87,7 +87,7 @@ func (q *Question) addNumberGroup(group numberGroup) {
 	q.numberGroups = append(q.numberGroups, group)
 }
 
-// isListWord says whether a word between two numbers makes them a list or a range: 4 à 6, 4 et 6.
+// isListWord reports whether a word between two numbers makes them a list or a range: 4 à 6, 4 et 6.
 func isListWord(word string) bool { return word == "a" || word == "et" || word == "ou" || word == "au" }
 
 // readNumberGroup reads a number with its repetition index from term i on. A number of more than four digits is seldom a house number
@@ -137,10 +137,10 @@ func (q *Question) repEnd(i int) int {
 	return i + 1
 }
 
-// isRepBehind says whether a letter belongs to the number before it: 2A 2.
+// isRepBehind reports whether a letter belongs to the number before it: 2A 2.
 func (q *Question) isRepBehind(i int) bool { return i > 0 && q.Terms[i-1].Digits && !q.Terms[i].Glued }
 
-// isLetter says whether a term is a single letter that stands for itself.
+// isLetter reports whether a term is a single letter that stands for itself.
 func isLetter(t text.Term) bool { return len(t.Typed) == 1 && !t.Digits && !t.Elided }
 
 // readNumberInLetters reads a number that does not begin with a digit: a date into which a spreadsheet changed
@@ -266,7 +266,7 @@ func numeral(word string) uint32 {
 	return 0
 }
 
-// IsRep says whether the word behind a number is its repetition index: "bis" and the like, or a single letter. A
+// IsRep reports whether the word behind a number is its repetition index: "bis" and the like, or a single letter. A
 // letter that also shortens words is one only where no space parts it from the number, or a kind of street follows. A letter with digits right
 // behind it names a building: 15C43. One that opens initials may belong to the street: H.L.M. du Patus.
 func (q *Question) IsRep(i int) bool {
@@ -277,7 +277,7 @@ func (q *Question) IsRep(i int) bool {
 // IsLatinRep reports whether a repetition index is a Latin word.
 func IsLatinRep(rep string) bool { return isRepWord(rep) }
 
-// isRepWord says whether a word is a Latin repetition index.
+// isRepWord reports whether a word is a Latin repetition index.
 func isRepWord(word string) bool {
 	switch word {
 	case "bis", "ter", "quater", "quinquies", "sexies", "septies", "octies":
@@ -302,7 +302,7 @@ func beginsRepWord(letters string) bool {
 	return false
 }
 
-// isLoneLetter says whether a term is a single letter with nothing attached behind it. The letter "a" between two
+// isLoneLetter reports whether a term is a single letter with nothing attached behind it. The letter "a" between two
 // numbers joins them (4 à 6) and is none.
 func (q *Question) isLoneLetter(i int) bool {
 	t := q.Terms[i]
@@ -324,7 +324,7 @@ func (q *Question) opensInitials(i int) bool {
 	return i+2 < len(q.Terms) && i+2 != q.Unfinished && isLetter(q.Terms[i+1]) && isLetter(q.Terms[i+2])
 }
 
-// isShortening says whether a letter is also written for a word: d', l', r. for rue, n° and s/ for sur.
+// isShortening reports whether a letter is also written for a word: d', l', r. for rue, n° and s/ for sur.
 func isShortening(letter string) bool {
 	switch letter {
 	case "d", "l", "r", "n", "s":
@@ -389,7 +389,7 @@ func (q *Question) isTiedToType(number int) bool {
 	return i > 0 && i < number && q.IsStreetType(i-1) && q.Terms[i].Before&(text.Break|text.Open|text.Close) == 0
 }
 
-// isPlainID says whether a number that a complement owns may be a house number after all: it consists of digits,
+// isPlainID reports whether a number that a complement owns may be a house number after all: it consists of digits,
 // and no letter is attached before them.
 func (q *Question) isPlainID(group *numberGroup) bool {
 	return q.Terms[group.from].Digits && !(group.from > 0 && q.Terms[group.from].Glued)
@@ -422,7 +422,7 @@ func (q *Question) leading(group *numberGroup, first int) HouseNumber {
 	return n
 }
 
-// isApart says whether words that are neither a complement nor links stand between a number and its street.
+// isApart reports whether words that are neither a complement nor links stand between a number and its street.
 func (q *Question) isApart(group *numberGroup, first int) bool {
 	between := Span(group.to, first) &^ q.Complement &^ q.InParens
 	for i := range q.Terms {

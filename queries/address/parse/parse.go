@@ -31,7 +31,7 @@ func Bit(i int) Mask { return 1 << i }
 // Span is the set of the terms from one on, up to and without another.
 func Span(from, to int) Mask { return Mask(uint64(1)<<to - uint64(1)<<from) }
 
-// Has says whether a term is in the set.
+// Has reports whether a term is in the set.
 func (m Mask) Has(i int) bool { return m&Bit(i) != 0 }
 
 // Count is how many terms are in the set.
@@ -253,10 +253,10 @@ func (q *Question) Distinctive(words Mask) Mask { return words & q.distinctive }
 // StreetTypes are the words that are a kind of street.
 func (q *Question) StreetTypes(words Mask) Mask { return words & q.streetTypes }
 
-// HasStreetType says whether a word of the set is a kind of street.
+// HasStreetType reports whether a word of the set is a kind of street.
 func (q *Question) HasStreetType(words Mask) bool { return words&q.streetTypes != 0 }
 
-// IsStreetType says whether a term is a kind of street.
+// IsStreetType reports whether a term is a kind of street.
 func (q *Question) IsStreetType(i int) bool { return q.streetTypes.Has(i) }
 
 // readCorner finds the street that only crosses the one before it. What follows it may be a commune.
@@ -281,7 +281,7 @@ func (q *Question) isCorner(i int) bool {
 	return i < len(q.Terms) && q.IsStreetType(i)
 }
 
-// IsStopWord says whether a term only joins others.
+// IsStopWord reports whether a term only joins others.
 func (q *Question) IsStopWord(i int) bool { return q.stopWords.Has(i) }
 
 // Digits are the terms that were typed in digits.
@@ -304,7 +304,7 @@ func (q *Question) classify() {
 	}
 }
 
-// IsLink says whether a term is a stop word of two letters or more, which joins others and may be missing.
+// IsLink reports whether a term is a stop word of two letters or more, which joins others and may be missing.
 func (q *Question) IsLink(i int) bool {
 	return text.ClassOf(q.Terms[i].Text) == text.StopWord && len(q.Terms[i].Typed) > 1
 }

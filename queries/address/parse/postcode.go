@@ -73,7 +73,7 @@ func (q *Question) readCorsican() Mask {
 // isInNumberField reports whether term i was typed where a form asks for the house number.
 func (q *Question) isInNumberField(i int) bool { return q.isForm && i < q.fields[0].to }
 
-// isSplitPostcode says whether a term is the end of a postcode of two and three digits. Before a kind of street it is a house
+// isSplitPostcode reports whether a term is the end of a postcode of two and three digits. Before a kind of street it is a house
 // number: LOT 46 108 ROUTE.
 func (q *Question) isSplitPostcode(i int) bool {
 	t := q.Terms[i]
@@ -145,7 +145,7 @@ func (q *Question) readLeadingShort() {
 	q.Postcode.Short, q.Postcode.ShortAt = Number(q.Terms[0].Typed), Bit(0)
 }
 
-// isRoadNumber says whether digits number a road: RD 1006. The abbreviations of roads are already written out.
+// isRoadNumber reports whether digits number a road: RD 1006. The abbreviations of roads are already written out.
 func (q *Question) isRoadNumber(i int) bool {
 	if i == 0 {
 		return false

@@ -30,10 +30,13 @@ type alignment struct {
 	isRespelt           bool  // a fuzzy word is a word of the base itself, two letters away
 }
 
+// aligner compares names with words.
+type aligner struct{ *lexicon }
+
 // align compares a name with words. It looks for the first distinctive term first, the anchor. It looks for the
 // terms behind the anchor behind its word and for those before it before its word, so that of two streets in one
 // line each takes its own words.
-func (l *lexicon) align(name vintage.Column, words parse.Mask) alignment {
+func (l aligner) align(name vintage.Column, words parse.Mask) alignment {
 	a := alignment{isWhole: true, isWhollyTyped: true}
 	n := min(name.Len(), parse.MaxTerms)
 	anchor, at := l.findAnchor(name, n, words)
@@ -61,7 +64,7 @@ func (l *lexicon) align(name vintage.Column, words parse.Mask) alignment {
 // findAnchor finds the first distinctive term of a name that was typed, and the word that stands for it. A number
 // is no anchor, since it may be the house number. A name of nothing but kinds and numbers is anchored at the last
 // term that was typed.
-func (l *lexicon) findAnchor(name vintage.Column, n int, words parse.Mask) (term, at int) {
+func (l aligner) findAnchor(name vintage.Column, n int, words parse.Mask) (term, at int) {
 	term = -1
 	for j := range n {
 		w := l.weightOfTerm(name.At(j))
@@ -80,7 +83,7 @@ func (l *lexicon) findAnchor(name vintage.Column, n int, words parse.Mask) (term
 
 // alignTerm finds the word that stands for term j of a name and adds it to the alignment. It answers the word, or
 // -1. The search begins at the word from and goes in the direction of step.
-func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words parse.Mask, from, step int) int {
+func (l aligner) alignTerm(a *alignment, name vintage.Column, j int, words parse.Mask, from, step int) int {
 	term := name.At(j)
 	w := l.weightOfTerm(term)
 	a.totalWeight += w
@@ -118,7 +121,7 @@ func (l *lexicon) alignTerm(a *alignment, name vintage.Column, j int, words pars
 }
 
 // findLoosely finds a word that shortens a term, or one with two letters wrong where the term is no kind of street.
-func (l *lexicon) findLoosely(a *alignment, term uint32, weight int32, words parse.Mask) (at int, sim int32) {
+func (l aligner) findLoosely(a *alignment, term uint32, weight int32, words parse.Mask) (at int, sim int32) {
 	at, sim = l.findCut(term, words)
 	if at < 0 && weight > typeWeight {
 		at, sim = l.findMisspelt(term, words)
@@ -131,16 +134,16 @@ func (l *lexicon) findLoosely(a *alignment, term uint32, weight int32, words par
 // titles out.
 const titleShare = 30
 
-// isSaint says whether a term is "saint" or "sainte", which people leave out as they do titles.
+// isSaint reports whether a term is "saint" or "sainte", which people leave out as they do titles.
 func isSaint(term string) bool { return term == "saint" || term == "sainte" }
 
 // numberTermShare is the share of a distinctive word that an untyped number of a name counts, in percent. People
 // leave out the date or the ordinal of a name more often than its nouns.
 const numberTermShare = 50
 
-// hasTypeBefore says whether a kind of street stands before term j of a name. A second kind is part of the name
+// hasTypeBefore reports whether a kind of street stands before term j of a name. A second kind is part of the name
 // and distinctive: rue du Parc.
-func (l *lexicon) hasTypeBefore(name vintage.Column, j int) bool {
+func (l aligner) hasTypeBefore(name vintage.Column, j int) bool {
 	for k := range j {
 		if l.weightOfTerm(name.At(k)) == typeWeight {
 			return true
@@ -173,7 +176,7 @@ func (a *alignment) countDistinctive(term string, isHeld, isBeforeType bool, sim
 // findWord finds the word that is most like a term. Of equally like words it takes the first one from a word on,
 // in the direction of step. A number is looked for in that direction alone, since one on the other side may be the house number: 1
 // Impasse de l'Espérou 2.
-func (l *lexicon) findWord(term uint32, words parse.Mask, from, step int) (at int, sim int32) {
+func (l aligner) findWord(term uint32, words parse.Mask, from, step int) (at int, sim int32) {
 	at = -1
 	n := len(l.q.Terms)
 	for k := range n {
@@ -197,7 +200,7 @@ const twoEditsSim = 55
 
 // findMisspelt finds a word with two letters wrong for a term. It compares words only within a street that other words
 // led to, because over the whole vintage two letters find too much. A word that the base has is the last choice.
-func (l *lexicon) findMisspelt(term uint32, words parse.Mask) (at int, sim int32) {
+func (l aligner) findMisspelt(term uint32, words parse.Mask) (at int, sim int32) {
 	full := viewString(l.v.Term(term))
 	if at = -1; len(full) < 5 || isNumber(full) {
 		return at, 0
@@ -225,7 +228,7 @@ const cutSim = 80
 
 // findCut finds a word that shortens a term: déf. for défenseurs, squa for square. It looks at words that no term spells or
 // that a full stop ends, within a street that other words led to.
-func (l *lexicon) findCut(term uint32, words parse.Mask) (at int, sim int32) {
+func (l aligner) findCut(term uint32, words parse.Mask) (at int, sim int32) {
 	full := viewString(l.v.Term(term))
 	for i := range l.q.Terms {
 		w := l.q.Terms[i].Typed
@@ -237,22 +240,16 @@ func (l *lexicon) findCut(term uint32, words parse.Mask) (at int, sim int32) {
 	return -1, 0
 }
 
-// hasExact says whether a term of the vintage spells a word as it was typed.
-func (l *lexicon) hasExact(i int) bool {
-	all := l.alternatives[i]
-	return len(all) > 0 && all[0].sim >= literalSim
-}
-
-// sticksToNumber says whether a word is a letter attached to a number. It is a repetition index and belongs to no
+// sticksToNumber reports whether a word is a letter attached to a number. It is a repetition index and belongs to no
 // name, unless it is unfinished.
-func (l *lexicon) sticksToNumber(i int) bool {
+func (l aligner) sticksToNumber(i int) bool {
 	t := l.q.Terms[i]
 	return i != l.q.Unfinished && t.Glued && len(t.Typed) == 1 && !t.Digits && i > 0 && l.q.Terms[i-1].Digits
 }
 
 // findInitial finds a single letter that stands for a term which begins with it: J. Jaurès. It looks at two words
 // only, since a letter says little.
-func (l *lexicon) findInitial(term uint32, words parse.Mask, next int) (at int, sim int32) {
+func (l aligner) findInitial(term uint32, words parse.Mask, next int) (at int, sim int32) {
 	for i := max(next, 0); i < min(next+2, len(l.q.Terms)); i++ {
 		t := l.q.Terms[i]
 		if words.Has(i) && len(t.Typed) == 1 && !t.Digits && text.ClassOf(t.Text) != text.StopWord {
@@ -265,7 +262,7 @@ func (l *lexicon) findInitial(term uint32, words parse.Mask, next int) (at int, 
 }
 
 // contiguousAround are the used words around one of them, as far as only links and letters part them.
-func (l *lexicon) contiguousAround(used parse.Mask, at int) parse.Mask {
+func (l aligner) contiguousAround(used parse.Mask, at int) parse.Mask {
 	if used == 0 {
 		return 0
 	}

@@ -77,14 +77,6 @@ func (c *completer) completedAreas() (areas []Area) {
 	return append(areas, within)
 }
 
-// within is the part of an area that lies in another one.
-func (a Area) within(b Area) Area {
-	if b == nil {
-		return a
-	}
-	return slices.DeleteFunc(slices.Clone(a), func(commune uint32) bool { return !b.Has(commune) })
-}
-
 // wholeFinder finds the streets that hold every typed word.
 type wholeFinder struct {
 	*query
@@ -121,7 +113,7 @@ func (f *wholeFinder) heldWords(at parse.Mask) heldWords {
 	return h
 }
 
-// completeIn judges a place that words name, and what holds the other words there.
+// completeIn matches a place that words name, and what holds the other words there.
 func (c *completer) completeIn(p place) {
 	h := c.holders.heldWords(p.at)
 	from, to := c.v.CommuneStreets(p.commune)
@@ -137,7 +129,7 @@ func (c *completer) completeIn(p place) {
 	c.match.matchCommune(p)
 }
 
-// completeArea judges what holds all words in the names of the streets of an area.
+// completeArea matches what holds all words in the names of the streets of an area.
 func (c *completer) completeArea(area Area) {
 	h := c.holders.heldWords(0)
 	if isNumberAlone(c.q, h) {
@@ -153,7 +145,7 @@ func (c *completer) completeArea(area Area) {
 	}
 }
 
-// completeBegunPlaces judges what holds the first words in the names of streets, and the last ones in the name of its commune, which
+// completeBegunPlaces matches what holds the first words in the names of streets, and the last ones in the name of its commune, which
 // the unfinished word begins or goes on.
 func (c *completer) completeBegunPlaces(area Area) {
 	last := c.q.Unfinished
@@ -184,70 +176,13 @@ func (c *completer) completeBegunPlaces(area Area) {
 	}
 }
 
-// completeBegun judges what holds words in the communes of an area whose names begin with the others.
+// completeBegun matches what holds words in the communes of an area whose names begin with the others.
 func (c *completer) completeBegun(h heldWords, area Area) {
 	for _, street := range c.holders.findHolders(h, area) {
 		if p, ok := c.communes.begunPlace(c.v.StreetCommune(street), h.at); ok {
 			c.match.matchStreet(p, street)
 		}
 	}
-}
-
-// begunNames are the places whose names begin with the words from one on, up to the unfinished one: those that go on with a term which
-// that word begins, and where it may be the beginning of a link those that go on at all.
-func (r recognizer) begunNames(from int) (all []vintage.Gazetteer) {
-	g, last := r.v.Gazetteer(), r.q.Unfinished
-	for i := from; i < last; i++ {
-		if i > from && r.q.IsStopWord(i) {
-			continue
-		}
-		if len(r.lexicon.alternatives[i]) == 0 {
-			return nil
-		}
-		term := r.lexicon.alternatives[i][0].term
-		g = g.Narrow(term, term+1)
-	}
-	add := func(g vintage.Gazetteer) {
-		if g.Len() > 0 {
-			all = append(all, g)
-		}
-	}
-	if from < last && text.BeginsStopWord(r.q.Terms[last].Typed) {
-		add(g)
-		return all
-	}
-	if r.lexicon.prefixes.Has(last) {
-		add(g.Narrow(r.lexicon.low[last], r.lexicon.high[last]))
-	}
-	for _, a := range r.lexicon.alternatives[last] {
-		if a.term < r.lexicon.low[last] || a.term >= r.lexicon.high[last] {
-			add(g.Narrow(a.term, a.term+1))
-		}
-	}
-	return all
-}
-
-// begunPlace is a commune as the place whose name begins with some words, of which the last one is unfinished.
-func (r recognizer) begunPlace(commune uint32, at parse.Mask) (p place, ok bool) {
-	for name, to := r.v.CommunePlaces(commune); name < to && r.budget.left > 0; name++ {
-		terms := r.v.NameTerms(r.v.Place(name).Name)
-		r.budget.left--
-		for k := range terms.Len() {
-			if r.lexicon.sim(r.q.Unfinished, terms.At(k)) > 0 && r.trailingWords(terms, k) == at {
-				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: r.postcode.isOf(commune)}, true
-			}
-		}
-	}
-	return p, false
-}
-
-// communesOf are the communes of the places of a range.
-func communesOf(g vintage.Gazetteer, v *vintage.Vintage) Area {
-	all := make([]uint32, g.Len())
-	for i := range all {
-		all[i] = v.Place(g.PlaceAt(i)).Commune
-	}
-	return NewArea(all)
 }
 
 // findHolders are the first streets of an area that hold the words and have the typed number, in their order, which is that of
@@ -294,27 +229,6 @@ func (f *wholeFinder) lacksNumber(street, number uint32, left *int) bool {
 	}
 	*left -= 2
 	return !f.v.HasNumber(street, number)
-}
-
-// beginsAsTyped reports whether the name of a street begins with the words that do not name its place, in their order and with their
-// links. If what was typed goes on with the place, they are the whole name.
-func (x *query) beginsAsTyped(street uint32, placeAt parse.Mask) bool {
-	name := x.v.NameTerms(x.v.StreetName(street))
-	words := x.q.Words() &^ placeAt &^ x.q.Complement &^ x.q.Reps
-	k, isWhole := 0, true
-	for i := range x.q.Terms {
-		switch {
-		case !words.Has(i), k == 0 && x.q.Terms[i].Digits:
-		case k < name.Len() && (i == x.q.Unfinished && x.lexicon.sim(i, name.At(k)) > 0 || x.lexicon.sim(i, name.At(k)) >= literalSim):
-			k++
-			isWhole = i != x.q.Unfinished
-		case x.q.Terms[i].Digits:
-		case k == name.Len() && x.q.IsStopWord(i): // of the name of the commune
-		default:
-			return false
-		}
-	}
-	return k > 0 && (!isWhole || k == name.Len())
 }
 
 // nameHolds says which words the name of a street holds, and whether these are all that it must hold. Each term of the name stands for
@@ -394,9 +308,6 @@ func (f *wholeFinder) eachOfRarest(h heldWords, area Area, yield func(street uin
 		f.eachBegun(words != 0, area, yield)
 	}
 }
-
-// isBehindNumber reports whether a word stands right behind a number: the a of 2a is its repetition index, and no link.
-func isBehindNumber(q *parse.Question, i int) bool { return i > 0 && q.Terms[i-1].Digits }
 
 // eachBegun calls yield with all streets of an area, or with the first ones if there are many. If one kind of street is most of what
 // the unfinished word begins, half of them are of that kind.
@@ -500,100 +411,4 @@ func (f *wholeFinder) streetsOf(i int) (all []vintage.Column) {
 		}
 	}
 	return all
-}
-
-// isNumberAlone reports whether nothing was typed of a street but its number, with what may be its repetition index.
-func isNumberAlone(q *parse.Question, h heldWords) bool {
-	if h.digits == 0 {
-		return false
-	}
-	n := q.HouseNumber(0, h.at)
-	return n.IsTyped() && h.need&^n.At&^(n.Choices[0].Letter&gluedWords(q)) == 0
-}
-
-// gluedWords are the words that no character separates from the one before.
-func gluedWords(q *parse.Question) (out parse.Mask) {
-	for i := range q.Terms {
-		if q.Terms[i].Glued {
-			out |= parse.Bit(i)
-		}
-	}
-	return out
-}
-
-// matchNumbers shortlists the rows of streets that have the typed number, and then those whose number goes on with its digits.
-func (m *matcher) matchNumbers(p place, from, to uint32) {
-	n := m.q.HouseNumber(0, p.at)
-	if !n.IsTyped() || !m.wantsType(HouseNumber) {
-		return
-	}
-	low, high, isExact := n.Choices[0].Number, n.Choices[0].Number+1, true
-	visits := maxVisited
-	for found := 0; found < enoughBegun && high <= 100_000 && m.budget.left > 0; low, high, isExact = low*10, high*10, false {
-		for street := from; street < to && found < enoughBegun && visits > 0 && m.budget.left > 0; street++ {
-			if m.v.HighestNumber(street) >= low {
-				found += m.matchNumberedRows(p, n, street, low, high, isExact)
-				visits--
-			}
-		}
-		if m.q.Unfinished < 0 || !m.q.Terms[m.q.Unfinished].Digits {
-			return
-		}
-	}
-}
-
-// matchNumberedRows shortlists the first rows of a street with a number of a range, and answers how many there are.
-func (m *matcher) matchNumberedRows(p place, n parse.HouseNumber, street, low, high uint32, isExact bool) (found int) {
-	of := m.v.Street(street)
-	m.budget.left--
-	for row := m.v.FirstNumber(of, low); row < of.To && m.v.Number(row) < high && found < 2; row++ {
-		m.budget.left--
-		rep, letter := string(m.v.Rep(row)), n.Choices[0].Letter
-		if n.Choices[0].Rep != "" && !sameRep(n.Choices[0].Rep, rep) || letter != 0 && !m.saysRep(letter, rep) {
-			continue
-		}
-		c := Candidate{place: p, Type: HouseNumber, Commune: of.Commune, Street: street, Row: row}
-		c.place.commune = of.Commune
-		c.HouseNumber, c.hasOtherRep, c.holdsAll = n, !isExact, true
-		c.beginsSo = p.at == 0 || p.at.First() < n.At.First()
-		c.alignment = alignment{isCertain: true}
-		c.facet = m.v.RowFacet(row, of)
-		if c.postcode = m.places.relatePostcode(&c); !m.places.accepts(&c) {
-			continue
-		}
-		e := m.ranking.evidenceOf(&c)
-		e.hasStreet = false
-		m.ranking.add(&c, e)
-		found++
-	}
-	return found
-}
-
-// holdsAllWords reports whether a candidate explains every word of an unfinished line but links. A link that is unfinished must go on
-// with the name.
-func (m wordMatcher) holdsAllWords(c *Candidate) bool {
-	for i := range m.q.Terms {
-		if (c.unread &^ m.q.Complement).Has(i) && (i == m.q.Unfinished || text.ClassOf(m.q.Terms[i].Text) != text.StopWord) {
-			return false
-		}
-	}
-	goesOn := !c.isUnfinishedLink || c.unfinishedTerm > c.termBefore
-	return c.used != 0 && goesOn && !m.isJoinedToStreet(c)
-}
-
-// isJoinedToStreet reports whether a link that belongs neither to the name of the street nor to that of the commune stands before the
-// latter: rue de Strasbourg names no street of Strasbourg.
-func (m wordMatcher) isJoinedToStreet(c *Candidate) bool {
-	if c.place.at == 0 || c.name == vintage.None {
-		return false
-	}
-	name := m.v.NameTerms(m.v.Place(c.name).Name)
-	i := c.place.at.First() - 1
-	for k := range name.Len() { // its article
-		if i < 0 || !m.q.IsStopWord(i) || text.ClassOf(viewString(m.v.Term(name.At(k)))) != text.StopWord {
-			break
-		}
-		i--
-	}
-	return i >= 0 && m.q.IsStopWord(i) && !c.used.Has(i)
 }

@@ -173,12 +173,12 @@ func (l *lexicon) addPrefix(i int) {
 	}
 }
 
-// isLink says whether a word is a link, or a short word that may be a misspelt one.
+// isLink reports whether a word is a link, or a short word that may be a misspelt one.
 func (l *lexicon) isLink(i int) bool {
 	return l.q.IsStopWord(i) || len(l.q.Terms[i].Text) <= 3 && l.isLike(i, text.StopWord)
 }
 
-// isLike says whether no term spells a word, and it may be a misspelt term of a class.
+// isLike reports whether no term spells a word, and it may be a misspelt term of a class.
 func (l *lexicon) isLike(i int, class text.Class) bool {
 	all := l.alternatives[i]
 	return len(all) > 0 && all[0].sim < literalSim && slices.ContainsFunc(all, func(a alternative) bool {
@@ -186,7 +186,7 @@ func (l *lexicon) isLike(i int, class text.Class) bool {
 	})
 }
 
-// addPrefixes adds the terms that the words of an unfinished line begin, and says whether there are any. People
+// addPrefixes adds the terms that the words of an unfinished line begin, and reports whether there are any. People
 // shorten words in the middle of a line, too.
 func (l *lexicon) addPrefixes(words parse.Mask) bool {
 	before := l.prefixes
@@ -223,7 +223,7 @@ func (l *lexicon) addFuzzy(i int) {
 	l.alternatives[i] = append(l.alternatives[i][:before], l.likeliest(l.alternatives[i][before:])...)
 }
 
-// addFuzzyAll adds such terms for all words that it has not treated yet, and says whether there are new ones.
+// addFuzzyAll adds such terms for all words that it has not treated yet, and reports whether there are new ones.
 func (l *lexicon) addFuzzyAll(words parse.Mask) (more bool) {
 	words &^= l.fuzzied
 	for i := range l.q.Terms {
@@ -323,3 +323,9 @@ func (l *lexicon) weightOfTerm(term uint32) int32 {
 
 // viewString is a text of the vintage without a copy. It is valid as long as the vintage is mapped, and is not kept.
 func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// hasExact reports whether a term of the vintage spells a word as it was typed.
+func (l *lexicon) hasExact(i int) bool {
+	all := l.alternatives[i]
+	return len(all) > 0 && all[0].sim >= literalSim
+}

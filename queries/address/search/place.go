@@ -57,7 +57,7 @@ type recognizer struct{ *query }
 type recognition struct {
 	*query
 	places   []place // that the words may mean, the likeliest first
-	mentions []mention
+	mentions []communeMention
 }
 
 // recognize finds the communes that the question may mean, the likeliest first, and the mentions of communes in
@@ -67,7 +67,7 @@ func (r recognizer) recognize() recognition {
 	var all []place
 	for i := range r.q.Terms {
 		if mayName(r.q, i) {
-			all = r.readPlaceName(all, r.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
+			all = r.readPlaceName(all, r.v.Gazetteer(), i, nameReading{from: i, to: i, sim: 100})
 		}
 	}
 	for i := range all {
@@ -95,13 +95,13 @@ func (r recognizer) withoutRepeatedNames(all []place) []place {
 	})
 }
 
-// isJoined says whether a link or a kind of street stands before a word. The word then belongs to the name of a
+// isJoined reports whether a link or a kind of street stands before a word. The word then belongs to the name of a
 // street.
 func isJoined(q *parse.Question, i int) bool {
 	return i > 0 && (q.IsLink(i-1) || q.HasStreetType(parse.Bit(i-1))) && q.Terms[i].Before&text.Break == 0
 }
 
-// mayName says whether a term may belong to the name of a commune.
+// mayName reports whether a term may belong to the name of a commune.
 func mayName(q *parse.Question, i int) bool {
 	return (q.Words() &^ q.StreetOnly &^ q.Complement &^ q.Reps).Has(i)
 }
@@ -237,23 +237,15 @@ func isOfStreet(q *parse.Question, i int) bool {
 // mostDivisionWords is how many words the name of a department or region has at most.
 const mostDivisionWords = 6
 
-// typedRun are terms [from, to) as typed.
-func typedRun(q *parse.Question, from, to int) (words []string) {
-	for _, t := range q.Terms[from:to] {
-		words = append(words, t.Typed)
-	}
-	return words
-}
-
 // reading is a name of a place as far as it has been read: terms [from, to), and how well they fit.
-type reading struct {
+type nameReading struct {
 	from, to int
 	sim      int32 // the worst of its words
 }
 
 // readPlaceName adds the places whose name goes on at term i. It skips links, and single letters at a cost,
 // because the gazetteer holds names without stop words.
-func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read reading) []place {
+func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read nameReading) []place {
 	if i >= len(r.q.Terms) || !mayName(r.q, i) || r.budget.left <= 0 {
 		return all
 	}
@@ -263,16 +255,16 @@ func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read 
 			return all
 		}
 	} else if i > read.from && len(r.q.Terms[i].Typed) == 1 && !r.q.Terms[i].Digits {
-		all = r.readPlaceName(all, g, i+1, reading{read.from, read.to, min(read.sim, literalSim-1)})
+		all = r.readPlaceName(all, g, i+1, nameReading{read.from, read.to, min(read.sim, literalSim-1)})
 	}
 	if i > read.from && r.q.Terms[i].Digits && r.q.Terms[i].Before&(text.Break|text.Open) != 0 {
 		return all // a department, no arrondissement
 	}
 	for _, a := range r.lexicon.alternatives[i] {
-		all = r.extendPlaceName(all, g.Narrow(a.term, a.term+1), i, reading{read.from, i + 1, min(read.sim, a.sim)})
+		all = r.extendPlaceName(all, g.Narrow(a.term, a.term+1), i, nameReading{read.from, i + 1, min(read.sim, a.sim)})
 	}
 	if i == r.q.Unfinished && r.lexicon.prefixes.Has(i) {
-		all = r.extendPlaceName(all, g.Narrow(r.lexicon.low[i], r.lexicon.high[i]), i, reading{read.from, i + 1, min(read.sim, unfinishedSim)})
+		all = r.extendPlaceName(all, g.Narrow(r.lexicon.low[i], r.lexicon.high[i]), i, nameReading{read.from, i + 1, min(read.sim, unfinishedSim)})
 	}
 	return all
 }
@@ -280,7 +272,7 @@ func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read 
 // extendPlaceName adds the places whose names are read to their end with term i, and reads on for longer names. A
 // name that is typed in part is added where the line may go on, where the commune has the typed postcode, or where
 // few names begin so at the end of a line.
-func (r recognizer) extendPlaceName(all []place, g vintage.Gazetteer, i int, read reading) []place {
+func (r recognizer) extendPlaceName(all []place, g vintage.Gazetteer, i int, read nameReading) []place {
 	r.budget.left -= 4
 	if g.Len() == 0 {
 		return all
@@ -315,7 +307,7 @@ func (r recognizer) extendPlaceName(all []place, g vintage.Gazetteer, i int, rea
 	return r.readPlaceName(all, g, i+1, read)
 }
 
-// mayContinue says whether the name read up to term i may go on. That term is the unfinished one, or only links
+// mayContinue reports whether the name read up to term i may go on. That term is the unfinished one, or only links
 // follow it up to the unfinished one, which may be the beginning of a link.
 func mayContinue(q *parse.Question, i int) bool {
 	for ; i < q.Unfinished; i++ {
@@ -425,7 +417,7 @@ func (r recognizer) chiefTownAt(department string, from, i int) parse.Mask {
 	return parse.Span(i, to)
 }
 
-// isDepartmentInParens says whether digits in parentheses are the code of a department.
+// isDepartmentInParens reports whether digits in parentheses are the code of a department.
 func isDepartmentInParens(q *parse.Question, i int) bool {
 	if i >= len(q.Terms) || q.Terms[i].Before&text.Open == 0 || !q.Terms[i].Digits {
 		return false
@@ -466,7 +458,7 @@ func sameWords(q *parse.Question, words []string, from int) parse.Mask {
 	return parse.Span(from, from+len(words))
 }
 
-// isLate says whether words stand where a commune does: the postcode stands just before them, or nothing follows
+// isLate reports whether words stand where a commune does: the postcode stands just before them, or nothing follows
 // but complements, phrases and numbers. Words within a phrase do not stand at its end: Azur in résidence Azur Mende.
 func isLate(q *parse.Question, at parse.Mask) bool {
 	if at == 0 {
@@ -481,134 +473,97 @@ func isLate(q *parse.Question, at parse.Mask) bool {
 	return rest == 0 || first > 0 && q.Postcode.At.Has(first-1) || at&q.PlaceOnly != 0 && q.PlaceOnly.First() >= first-1
 }
 
-// isNamed says whether a commune has the name that a mention says. Former communes and arrondissements count as
-// the commune they belong to, and the other way round.
-func (r recognition) isNamed(c uint32, m mention) bool {
-	code := r.v.Commune(c).String()
-	for _, known := range m.known {
-		if known.Code == code || known.Parent == code {
-			return true
-		}
-		if of, ok := r.table.ByCode(code); ok && of.Parent != "" && of.Parent == known.Code {
-			return true
-		}
-	}
-	for p, to := r.v.CommunePlaces(c); p < to; p++ {
-		if r.saysName(m.at, r.v.Place(p).Name, min(m.sim, literalSim)) {
-			return true
-		}
-	}
-	return false
-}
-
-// saysName says whether words spell all terms of a name but links, with at least the given likeness, and nothing
-// else. The unfinished word may stand for the rest of the name.
-func (r recognition) saysName(words parse.Mask, name uint32, least int32) bool {
-	terms := r.v.BareTerms(name)
-	k := 0
-	for i := range r.q.Terms {
-		if !words.Has(i) || r.q.IsStopWord(i) {
+// begunNames are the places whose names begin with the words from one on, up to the unfinished one: those that go on with a term which
+// that word begins, and where it may be the beginning of a link those that go on at all.
+func (r recognizer) begunNames(from int) (all []vintage.Gazetteer) {
+	g, last := r.v.Gazetteer(), r.q.Unfinished
+	for i := from; i < last; i++ {
+		if i > from && r.q.IsStopWord(i) {
 			continue
 		}
-		if k < len(terms) && r.lexicon.sim(i, terms[k]) >= least {
-			k++
-		} else {
-			return false
+		if len(r.lexicon.alternatives[i]) == 0 {
+			return nil
+		}
+		term := r.lexicon.alternatives[i][0].term
+		g = g.Narrow(term, term+1)
+	}
+	add := func(g vintage.Gazetteer) {
+		if g.Len() > 0 {
+			all = append(all, g)
 		}
 	}
-	return k == len(terms) || k > 0 && r.q.Unfinished >= 0 && words.Has(r.q.Unfinished)
+	if from < last && text.BeginsStopWord(r.q.Terms[last].Typed) {
+		add(g)
+		return all
+	}
+	if r.lexicon.prefixes.Has(last) {
+		add(g.Narrow(r.lexicon.low[last], r.lexicon.high[last]))
+	}
+	for _, a := range r.lexicon.alternatives[last] {
+		if a.term < r.lexicon.low[last] || a.term >= r.lexicon.high[last] {
+			add(g.Narrow(a.term, a.term+1))
+		}
+	}
+	return all
 }
 
-// mention is a run of words that name a commune, of the vintage or of the table.
-type mention struct {
-	at     parse.Mask
-	sim    int32
-	isLate bool
-	isAway bool               // no commune of the name lies in the department of the typed postcode
-	ownSim int32              // how well it names a commune of the vintage; 0: none
-	known  []*commune.Commune // of the table; none where the vintage alone has the name
-}
-
-// findMentions finds the runs of words that name a commune, of the places that were read and of the table. A name
-// that no commune of the typed department has is taken for a misspelt one of that department.
-func (r recognizer) findMentions(all []place) (mentions []mention) {
-	add := func(n mention) {
-		for i := range mentions {
-			if mentions[i].at == n.at {
-				mentions[i].sim = max(mentions[i].sim, n.sim)
-				mentions[i].known = append(mentions[i].known, n.known...)
-				mentions[i].ownSim = max(mentions[i].ownSim, n.ownSim)
-				return
+// begunPlace is a commune as the place whose name begins with some words, of which the last one is unfinished.
+func (r recognizer) begunPlace(commune uint32, at parse.Mask) (p place, ok bool) {
+	for name, to := r.v.CommunePlaces(commune); name < to && r.budget.left > 0; name++ {
+		terms := r.v.NameTerms(r.v.Place(name).Name)
+		r.budget.left--
+		for k := range terms.Len() {
+			if r.lexicon.sim(r.q.Unfinished, terms.At(k)) > 0 && r.trailingWords(terms, k) == at {
+				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: r.postcode.isOf(commune)}, true
 			}
 		}
-		mentions = append(mentions, n)
 	}
-	for i := range all {
-		if all[i].name != vintage.None && all[i].sim >= boundSim {
-			add(mention{at: all[i].at &^ all[i].departmentAt, sim: all[i].sim, isLate: all[i].isLate, ownSim: all[i].sim})
-		}
+	return p, false
+}
+
+// placeByPrefix is a commune as the place whose name the last words of an unfinished line begin.
+func (r recognizer) placeByPrefix(commune uint32) (p place, ok bool) {
+	last := r.q.Unfinished
+	if last < 1 || !r.lexicon.prefixes.Has(last) || !mayName(r.q, last) {
+		return p, false
 	}
-	for i := range r.q.Terms {
-		if !mayName(r.q, i) {
-			continue
-		}
-		for to := i + 1; to <= min(len(r.q.Terms), i+6) && mayName(r.q, to-1); to++ {
-			at := parse.Span(i, to)
-			if !isLate(r.q, at) || isMentioned(mentions, at) {
+	for name, to := r.v.CommunePlaces(commune); name < to && r.budget.left > 0; name++ {
+		terms := r.v.NameTerms(r.v.Place(name).Name)
+		r.budget.left--
+		for k := range terms.Len() {
+			if t := terms.At(k); t < r.lexicon.low[last] || t >= r.lexicon.high[last] {
 				continue
 			}
-			if known := r.namedInTable(i, to); len(known) > 0 {
-				add(mention{at: at, sim: 100, isLate: true, known: known})
+			if at := r.trailingWords(terms, k); at != 0 {
+				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: r.postcode.isOf(commune)}, true
 			}
 		}
 	}
-	for i := range mentions {
-		if mentions[i].sim >= literalSim && r.q.Postcode.Code != 0 && !r.isInDepartment(mentions[i], all) {
-			mentions[i].isAway = true
-			mentions[i].sim = literalSim - 1 // rather a misspelt name of one in the department of the postcode
-		}
-	}
-	return mentions
+	return p, false
 }
 
-// isMentioned says whether words name a commune of the vintage letter for letter. Then the table is not asked.
-func isMentioned(parts []mention, at parse.Mask) bool {
-	for i := range parts {
-		if parts[i].at == at && parts[i].sim >= confirmedSim {
-			return true
+// trailingWords are the words at the end of the line that spell the first terms of a name, the last of them being
+// the unfinished word. Links do not count. It is empty where the words before the unfinished one are others.
+func (r recognizer) trailingWords(name vintage.Column, terms int) parse.Mask {
+	i := r.q.Unfinished
+	for k := terms - 1; k >= 0; k-- {
+		if text.ClassOf(viewString(r.v.Term(name.At(k)))) == text.StopWord {
+			continue
+		}
+		for i--; i > 0 && r.q.IsStopWord(i); i-- {
+		}
+		if i < 1 || !mayName(r.q, i) || r.lexicon.sim(i, name.At(k)) < literalSim {
+			return 0
 		}
 	}
-	return false
+	return parse.Span(i, r.q.Unfinished+1)
 }
 
-// isInDepartment says whether one of the communes that words name lies in the department of the typed postcode.
-func (r recognizer) isInDepartment(part mention, all []place) bool {
-	typed := PostcodeText(r.q.Postcode.Code)
-	agrees := func(code string) bool {
-		return commune.DepartmentOf(code) == commune.DepartmentOf(typed) || typed[:2] == "20" && isCorsican(code)
-	}
+// communesOf are the communes of the places of a range.
+func communesOf(g vintage.Gazetteer, v *vintage.Vintage) Area {
+	all := make([]uint32, g.Len())
 	for i := range all {
-		if p := &all[i]; p.name != vintage.None && p.at&^p.departmentAt == part.at && p.sim >= literalSim && agrees(r.v.Commune(p.commune).String()) {
-			return true
-		}
+		all[i] = v.Place(g.PlaceAt(i)).Commune
 	}
-	if len(part.known) == 0 {
-		part.known = r.namedInTable(part.at.First(), part.at.Last()+1)
-	}
-	for _, known := range part.known {
-		if agrees(known.Code) {
-			return true
-		}
-	}
-	return false
-}
-
-// namedInTable are the communes of the table whose whole name is terms [from, to). A name neither begins nor ends
-// with a link.
-func (r recognizer) namedInTable(from, to int) []*commune.Commune {
-	first, last := r.q.Terms[from], r.q.Terms[to-1]
-	if first.Part || text.ClassOf(first.Text) == text.StopWord || text.ClassOf(last.Text) == text.StopWord || parse.Span(from, to)&^r.q.Digits() == 0 {
-		return nil
-	}
-	return r.table.Named(r.q.Terms[from:to])
+	return NewArea(all)
 }

@@ -85,14 +85,14 @@ func (p *typedPostcode) cityOf(postcode uint32) Area {
 	return NewArea(all)
 }
 
-// isCedex says whether the typed postcode is one of post offices alone. CEDEX was typed, or no commune has the
+// isCedex reports whether the typed postcode is one of post offices alone. CEDEX was typed, or no commune has the
 // postcode and its hundreds digit is 9, as in most of theirs. Only its department says where the address lies.
 func (p *typedPostcode) isCedex() bool {
 	code := p.q.Postcode.Code
 	return p.q.HasCedex || code/100%10 == 9 && !p.isKnown(code)
 }
 
-// isKnown says whether a commune of the vintage or of the table has a postcode.
+// isKnown reports whether a commune of the vintage or of the table has a postcode.
 func (p *typedPostcode) isKnown(code uint32) bool {
 	return p.v.PostcodeCommunes(code).Len() > 0 || len(p.table.ByPostcode(PostcodeText(code))) > 0
 }
@@ -125,60 +125,8 @@ func variants(p parse.Postcode) (all []uint32) {
 	return all
 }
 
-// relatePostcode says how the typed postcode relates to that of a candidate. The INSEE code of the commune counts
-// as its postcode, because people mix the two up.
-func (f *placeFilter) relatePostcode(c *Candidate) postcodeRelation {
-	p, of := &f.q.Postcode, c.facet.Postcode
-	switch {
-	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
-		return prefixPostcode
-	case len(f.postcode.near) > 0 && (p.Code != 0 || f.postcode.shortAt(c.used|c.At) != 0):
-		if p.Code == 0 && of == p.Short {
-			return zeroPostcode
-		}
-		if slices.Contains(f.postcode.near, of) {
-			return nearPostcode
-		}
-		if p.Code == 0 {
-			return otherPostcode
-		}
-	case c.postcodePrefix != 0:
-		return otherPostcode
-	}
-	switch {
-	case p.Code == 0:
-		return noPostcode
-	case of == p.Code || f.isCodeOf(c) || f.isCited(c.Commune):
-		return samePostcode
-	case f.postcode.isOf(c.Commune), f.postcode.city != nil && f.postcode.city.Has(c.Commune), f.postcode.isCedex() && of/1000 == p.Code/1000:
-		return cityPostcode
-	case of/1000 == p.Code/1000 || isInDepartmentOf(f.v, p.Code, c):
-		return regionPostcode
-	}
-	return otherPostcode
-}
-
-// isInDepartmentOf reports whether a postcode is one of the department in which a candidate lies, by the candidate's own
-// postcode or by its commune.
-func isInDepartmentOf(v *vintage.Vintage, postcode uint32, c *Candidate) bool {
-	if of := c.facet.Postcode; of/1000 == postcode/1000 && (of/1000 < overseas || of/100 == postcode/100) {
-		return true
-	}
-	typed, code := commune.DepartmentOf(PostcodeText(postcode)), v.Commune(c.Commune).String()
-	return typed == commune.DepartmentOf(code) || typed == "20" && isCorsican(code)
-}
-
-// overseas are the first two digits of the postcodes overseas, where a department has three.
-const overseas = 97
-
 // isCorsican reports whether an INSEE code is one of Corsica, whose departments share their postcodes.
 func isCorsican(code string) bool { return len(code) > 1 && code[0] == '2' && code[1] > '9' }
-
-// isCited says whether a commune has the code that was given, where no postcode is known. The typed digits are
-// then that code.
-func (x *query) isCited(c uint32) bool {
-	return x.scope.Cited != nil && x.postcode.code == 0 && x.scope.Cited.Has(c)
-}
 
 // communePostcode is the postcode of a commune that fits what was typed: the same, one that begins so, or one a
 // digit away. Otherwise it is the first.
@@ -238,41 +186,13 @@ func (p *typedPostcode) isCode(commune uint32) bool {
 	return code == typed.Corsican || typed.Code != 0 && code == PostcodeText(typed.Code)
 }
 
-// isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only beside its name.
-func (f *placeFilter) isCodeOf(c *Candidate) bool {
-	return f.postcode.isCode(c.Commune) && (f.postcode.code == 0 || f.isNamedPlace(c))
-}
-
-// postcodeIsNext says whether term i belongs to the postcode.
+// postcodeIsNext reports whether term i belongs to the postcode.
 func postcodeIsNext(q *parse.Question, i int) bool { return q.Postcode.At.Has(i) }
 
-// postcodeRelation is what the typed postcode is to a candidate.
-type postcodeRelation uint8
-
-// worth is what a relation adds to the score, in thousandths of the share of the postcode.
-func (r postcodeRelation) worth() int32 {
-	switch r {
-	case samePostcode, prefixPostcode:
-		return 1000
-	case zeroPostcode:
-		return 950
-	case cityPostcode:
-		return 800
-	case nearPostcode:
-		return 600
-	case regionPostcode:
-		return 300
+// shortAt is the term of a postcode of four digits, unless it stands for a word of the street or for its number.
+func (p *typedPostcode) shortAt(used parse.Mask) parse.Mask {
+	if len(p.near) == 0 {
+		return 0
 	}
-	return 0
+	return p.q.Postcode.ShortAt &^ used
 }
-
-const (
-	noPostcode     postcodeRelation = iota // none was typed
-	samePostcode                           // it is the candidate's, or the INSEE code of its commune
-	prefixPostcode                         // the candidate's goes on with the digits typed
-	zeroPostcode                           // the candidate's without the zero before it, as spreadsheets write it
-	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
-	nearPostcode                           // no commune has it, and the candidate's is one digit away
-	regionPostcode                         // another of the same department, or of one overseas too
-	otherPostcode
-)

@@ -2,7 +2,6 @@ package search
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"lieudit/queries/address/parse"
@@ -57,7 +56,7 @@ func (w rewriter) rewrites() (all []*parse.Question) {
 	return all
 }
 
-// isWord says whether a term is a word that may be written otherwise.
+// isWord reports whether a term is a word that may be written otherwise.
 func isWord(q *parse.Question, i int) bool {
 	t := q.Terms[i]
 	return !t.Digits && !t.Part && q.Words().Has(i) && (i+1 == len(q.Terms) || !q.Terms[i+1].Part)
@@ -93,13 +92,6 @@ func (w rewriter) splitType(word string) string {
 		}
 	}
 	return ""
-}
-
-// namesCommune says whether a word belongs to the name of a commune that stands where communes do.
-func (r recognition) namesCommune(i int) bool {
-	return slices.ContainsFunc(r.mentions, func(m mention) bool {
-		return m.at.Has(i) && m.isLate && (m.sim >= literalSim || len(m.known) > 0)
-	})
 }
 
 // splitInPlace splits a word that the base has into two that stand side by side in the name of a street where the words
@@ -162,7 +154,7 @@ func (w rewriter) initials(i int) string {
 	return t.Typed[:1] + ". " + t.Typed[1:] + "."
 }
 
-// areLinks says whether two words are both links: dela. Such a word is split even where the base has it, because
+// areLinks reports whether two words are both links: dela. Such a word is split even where the base has it, because
 // the base has misspellings, too.
 func areLinks(words string) bool {
 	first, second, ok := strings.Cut(words, " ")
@@ -212,7 +204,7 @@ func mixedRun(q *parse.Question, i int) int {
 	return to
 }
 
-// hasMixedWord says whether the best candidate leaves a word of digits and letters unread. Such a word is worth a
+// hasMixedWord reports whether the best candidate leaves a word of digits and letters unread. Such a word is worth a
 // rewriting even where the score is high.
 func (w rewriter) hasMixedWord() bool {
 	left := w.ranking.unusedWords()
@@ -242,7 +234,7 @@ func (w rewriter) hasJoinedWord() bool {
 	return false
 }
 
-// isNumberWithID says whether terms are a house number with the name of a building attached: 12C7.
+// isNumberWithID reports whether terms are a house number with the name of a building attached: 12C7.
 func isNumberWithID(q *parse.Question, from, to int) bool {
 	return to == from+3 && q.Terms[from].Digits && len(q.Terms[from+1].Typed) == 1 && q.Terms[from+2].Digits
 }
@@ -299,7 +291,7 @@ func digitFor(r rune) rune {
 // markRewritten lowers the answers to a rewriting and makes none of them certain, since other words were typed.
 func (r *Result) markRewritten() {
 	for i := range r.Best {
-		r.Best[i].IsSound = false
+		r.Best[i].IsConfirmed = false
 		r.Best[i].Score = max(r.Best[i].Score-rewriteCost, 0)
 	}
 	r.run.ranking.list.best = r.Best

@@ -168,7 +168,7 @@ func (r *ranker) add(c *Candidate, e evidence) {
 	if c.Score < Accepted/2 || !r.passesScope(c) {
 		return
 	}
-	c.IsSound = r.isConfirmed(c)
+	c.IsConfirmed = r.isConfirmed(c)
 	if r.scope.Near != nil {
 		c.Bonus = bonus(vintage.Metres(*r.scope.Near, r.pointOf(c)))
 	}
@@ -220,7 +220,7 @@ func (r *ranker) mostMiscoded(c *Candidate) int32 {
 	return 0
 }
 
-// isConfirmed says whether a candidate confirms every typed word letter for letter. Only such a candidate may be
+// isConfirmed reports whether a candidate confirms every typed word letter for letter. Only such a candidate may be
 // answered as exact.
 func (r *ranker) isConfirmed(c *Candidate) bool {
 	hasName := c.name == vintage.None || c.sim >= confirmedSim
@@ -228,7 +228,7 @@ func (r *ranker) isConfirmed(c *Candidate) bool {
 		isExplained(r.q, c.unread) && r.isPlaceConfirmed(c) && !r.hasOpenNumber(c)
 }
 
-// isPlaceConfirmed says whether the typed code, postcode and former commune are those of the candidate.
+// isPlaceConfirmed reports whether the typed code, postcode and former commune are those of the candidate.
 func (r *ranker) isPlaceConfirmed(c *Candidate) bool {
 	if !r.scope.Cited.Has(c.Commune) || r.scope.Cited == nil && r.q.Postcode.Corsican != "" {
 		return false
@@ -255,7 +255,7 @@ func (r *ranker) hasOpenNumber(c *Candidate) (any bool) {
 	return any
 }
 
-// passesScope says whether the scope lets a candidate through.
+// passesScope reports whether the scope lets a candidate through.
 func (r *ranker) passesScope(c *Candidate) bool {
 	if !r.wantsType(c.Type) || !r.scope.Communes.Has(c.Commune) {
 		return false
@@ -321,7 +321,7 @@ func (r *ranker) preferNumbered() {
 	}
 }
 
-// isNumberedTwin says whether a candidate bears the typed number on a street that differs from another in its kind alone.
+// isNumberedTwin reports whether a candidate bears the typed number on a street that differs from another in its kind alone.
 func isNumberedTwin(q *parse.Question, c, of *Candidate) bool {
 	if c.Type != HouseNumber || c.Commune != of.Commune || c.lacksRep || c.IsAmbiguous || c.fuzzy != of.fuzzy {
 		return false
@@ -342,4 +342,41 @@ func (r *ranker) hasEnoughBegun() bool { return r.hasBegun(enoughBegun) }
 // hasBegun reports whether some number of answers go on with the line as it was typed.
 func (r *ranker) hasBegun(n int) bool {
 	return len(r.list.best) >= n && r.list.best[n-1].isComplete() && r.list.best[n-1].beginsSo
+}
+
+// namedBest is the best candidate, and whether it is confirmed and lies in a commune that the words name.
+func (r *ranker) namedBest() (c *Candidate, ok bool) {
+	c = r.list.first()
+	return c, c != nil && c.IsConfirmed && c.name != vintage.None && r.q.Distinctive(c.used) != 0
+}
+
+// hasConfirmed reports whether the best candidate is confirmed.
+func (r *ranker) hasConfirmed() bool {
+	c := r.list.first()
+	return c != nil && c.IsConfirmed
+}
+
+// isSplit reports whether the best candidate is confirmed with words that are not in the name of its street.
+func (r *ranker) isSplit() bool {
+	c := r.list.first()
+	return c != nil && c.IsConfirmed && c.otherNames != 0
+}
+
+// unusedWords are the words that the best candidate does not explain as they were typed.
+func (r *ranker) unusedWords() parse.Mask {
+	b := r.list.first()
+	if b == nil {
+		return r.q.Words()
+	}
+	matched := b.used&^b.fuzzy | b.otherNames&^b.fuzzy | b.terms() | b.postcodePrefix
+	if b.sim >= literalSim {
+		matched |= b.at
+	}
+	return r.q.Words() &^ matched &^ r.q.Complement
+}
+
+// isSettled reports whether no looser reading can be better. The best candidate is nearly perfect, or it explains all
+// words that have not been read as misspelt yet; then only its number, postcode or commune differs.
+func (r *ranker) isSettled() bool {
+	return r.list.top() >= sureScore || r.list.top() >= likelyScore && r.unusedWords()&^r.lexicon.fuzzied == 0
 }

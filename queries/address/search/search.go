@@ -1,32 +1,34 @@
 // Package search finds the addresses of one vintage that a parsed question may mean. The same question has the same answer
 // every time, to the last tie; how long it may take is counted in steps, not in time.
 //
-// How a question passes through it:
+// A question passes through these stages, each a small type over the query, in the order in which they may use one another:
 //
-//	parse.Question ──> lexicon        the terms that each word may stand for: letter for letter first, loosely where that finds too little
-//	               ──> recognize      the communes that words name (place), and the words that name one (mention)
-//	               ──> findStreets    streets of those communes, or of all, whose names share words with the question (hit)
-//	               ──> judge          one street in one place: alignment of words, house number, postcode, as a Candidate
-//	               ──> fitsWords      the street is meant, and not another that shares a first name or a kind
-//	               ──> admits         the address lies where it was typed
-//	               ──> evidence       its score
-//	               ──> shortlist      the best candidates in their order ──> Result
+//	newQuery        parse.Question ──> query        with the typed postcode, the division, and a lexicon of the terms that its words may mean
+//	recognizer      query ──> recognition           the communes that words name (place), and the words that name one (communeMention)
+//	streetFinder    place, words ──> []hit          streets of a commune whose names share words with the question
+//	areaFinder      Area, words ──> []hit           streets of a department or of everywhere
+//	wholeFinder     Area, heldWords ──> streets     that hold every word of an unfinished line
+//	matcher         place, street ──> Candidate     alignment of words, house number
+//	    wordMatcher                                 which words belong to the street, and whether they mean it
+//	    complementReader                            which words stand next to the address
+//	    placeFilter                                 whether it lies where it was typed
+//	ranker          Candidate ──> evidence, score   and the shortlist of the best candidates
+//
+// A searcher runs the stages for one reading of the question, more and more loosely until the best candidate settles it: with words as
+// typed, as prefixes, as misspelt. A completer runs them first, strictly, for an unfinished line: it finds what holds every typed word.
+// A rewriter writes the question otherwise if its words do not all fit. Result.Explain tells what became of the words.
 //
 // A word is one of the question, a term one of the vintage. A distinctive word tells streets apart: it is no kind of street, no
 // stop word and no number. A fuzzy word is read as a term that it does not spell. Likeness (sim) is in hundredths. A weight says
-// how much a word counts. A candidate is sound when it confirms every typed word. Words that do not all fit as typed are read
-// as prefixes, then as misspelt, and at last the question is written otherwise (rewrites).
-// An unfinished line is read strictly before all that (complete): it finds what holds every typed word.
+// how much a word counts. A candidate is confirmed if it confirms every typed word.
 //
-// The candidates come from the vintage's own index or from a Source outside, which names streets and communes; what either
-// names is judged in the same way.
+// The streets come from the vintage's own index or from a Source outside, for which a queryPlanner plans the queries; what either
+// names is matched in the same way.
 package search
 
 import (
 	"context"
 	"fmt"
-	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -101,69 +103,12 @@ type Result struct {
 	Best        []Candidate // the best first
 	IsParsable  bool        // a number, a street, a postcode or a commune can be read from the words
 	IsTruncated bool        // there may be other answers that were not looked at
-	leftOut     []bool      // for each ask that a source answered in part: whether communes (true) or streets (false) may be missing
+	leftOut     []bool      // for each query that a source answered in part: whether communes (true) or streets (false) may be missing
 	run         *searcher
 }
 
 // Steps is the work on the reading that gave the result. Other readings that were tried do not count.
 func (r *Result) Steps() int { return r.run.budget.total - r.run.budget.left }
-
-// budget bounds the work on one question.
-type budget struct {
-	left  int  // steps that may still be taken
-	total int  // steps at the beginning
-	isCut bool // some of what fits was not looked at
-}
-
-// query is one reading of a question with the vintage that it is asked of: what every stage reads. None changes it but for the
-// budget, and the lexicon, to which looser readings of the words are added.
-type query struct {
-	index    *Index
-	v        *vintage.Vintage
-	table    *commune.Table
-	q        *parse.Question
-	scope    Scope
-	lexicon  *lexicon
-	budget   *budget
-	postcode typedPostcode
-	division division
-}
-
-// newQuery reads what the words of a question say by themselves.
-func newQuery(x *Index, q *parse.Question, scope Scope, steps int) *query {
-	b := &budget{left: steps, total: steps, isCut: q.IsCut}
-	return &query{index: x, v: x.v, table: x.table, q: q, scope: scope, lexicon: newLexicon(x.v, q, x.v, b), budget: b,
-		postcode: readPostcode(x.v, x.table, q), division: readDivision(x.table, q)}
-}
-
-// searcher is the search for one reading of a question.
-type searcher struct {
-	*query
-	communes    recognizer
-	streets     *streetFinder
-	areas       areaFinder
-	found       recognition
-	named       *namedEntities // by a source; nil: the vintage has an index of its own
-	match       *matcher
-	ranking     *ranker
-	isCompleted bool // an unfinished line has answers that hold all its words
-}
-
-// collect judges the candidates of the current readings of the words.
-func (s *searcher) collect() {
-	s.recognize()
-	if s.named != nil {
-		s.collectNamed()
-	} else {
-		s.collectOwn()
-	}
-}
-
-// recognize finds the communes that the question may mean by the current readings of its words.
-func (s *searcher) recognize() {
-	s.found = s.communes.recognize()
-	s.match.places.found = s.found
-}
 
 // Search finds the candidates of a question, the best first. Where the words do not all fit and half of the steps
 // are left, it also tries the question written otherwise. A rewriting must score clearly better, because it is not
@@ -251,126 +196,4 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 	result.Best, result.IsParsable = ranking.list.best, s.isParsable()
 	result.IsTruncated = s.budget.left <= 0 || s.budget.isCut
 	return result, nil
-}
-
-// search reads the words more and more loosely: as typed, as prefixes, as misspelt. It stops at the first reading
-// whose best candidate settles the question, since a looser one adds only wrong candidates. Words that the vintage
-// does not have are read as misspelt from the start, unless the user is still typing.
-func (s *searcher) search() {
-	for i := range s.q.Terms {
-		if len(s.lexicon.alternatives[i]) == 0 && i != s.q.Unfinished && !s.q.Completing {
-			s.lexicon.addFuzzy(i)
-		}
-	}
-	s.collect()
-	if s.q.Completing && !s.ranking.isSettled() {
-		if s.lexicon.addPrefixes(s.q.Words()) {
-			s.collect()
-		}
-		s.lexicon.addFuzzyAll(s.unknownWords())
-	}
-	if !s.ranking.isSettled() && s.lexicon.addFuzzyAll(s.ranking.unusedWords()) {
-		s.collect()
-	}
-	if s.ranking.list.top() < doubtScore(s.q) && s.lexicon.addFuzzyAll(s.q.Distinctive(s.q.Words())) {
-		s.collect()
-	}
-}
-
-// unknownWords are the words that stand for no term of the vintage.
-func (s *searcher) unknownWords() (out parse.Mask) {
-	for i := range s.q.Terms {
-		if len(s.lexicon.alternatives[i]) == 0 && !s.lexicon.prefixes.Has(i) {
-			out |= parse.Bit(i)
-		}
-	}
-	return out
-}
-
-// doubtScore is the score below which even words that fit as typed are read as misspelt. It is lower for an
-// unfinished line, because the user sees the answers and types on.
-func doubtScore(q *parse.Question) int32 {
-	if q.Completing {
-		return placedScore
-	}
-	return likelyScore
-}
-
-// isSettled says whether no looser reading can be better. The best candidate is nearly perfect, or it explains all
-// words that have not been read as misspelt yet; then only its number, postcode or commune differs.
-func (r *ranker) isSettled() bool {
-	return r.list.top() >= sureScore || r.list.top() >= likelyScore && r.unusedWords()&^r.lexicon.fuzzied == 0
-}
-
-// unusedWords are the words that the best candidate does not explain as they were typed.
-func (r *ranker) unusedWords() parse.Mask {
-	b := r.list.first()
-	if b == nil {
-		return r.q.Words()
-	}
-	matched := b.used&^b.fuzzy | b.otherNames&^b.fuzzy | b.terms() | b.postcodePrefix
-	if b.sim >= literalSim {
-		matched |= b.at
-	}
-	return r.q.Words() &^ matched &^ r.q.Complement
-}
-
-// isParsable says whether the line holds anything that an address may consist of.
-func (s *searcher) isParsable() bool {
-	if s.q.Postcode.Code != 0 || s.scope.Cited != nil || s.q.HasStreetType(s.q.All) || len(s.found.mentions) > 0 {
-		return true
-	}
-	for i := range s.q.Terms {
-		if s.q.Terms[i].Digits || len(s.lexicon.alternatives[i]) > 0 || i == s.q.Unfinished && s.lexicon.prefixes.Has(i) {
-			return true
-		}
-	}
-	return false
-}
-
-// wantsType says whether answers of a type are let through.
-func (x *query) wantsType(t Type) bool {
-	if len(x.scope.Types) == 0 {
-		return true
-	}
-	for _, wanted := range x.scope.Types {
-		if wanted == t {
-			return true
-		}
-	}
-	return false
-}
-
-// Area is a set of communes by their ordinals, in ascending order. A nil area is everywhere; an empty one is
-// nowhere.
-type Area []uint32
-
-// NewArea makes an area of ordinals. It is never nil, so no ordinals make an area that is nowhere.
-func NewArea(ordinals []uint32) Area {
-	slices.Sort(ordinals)
-	return append(Area{}, slices.Compact(ordinals)...)
-}
-
-// Has says whether a commune lies in the area.
-func (a Area) Has(commune uint32) bool {
-	if a == nil {
-		return true
-	}
-	_, ok := slices.BinarySearch(a, commune)
-	return ok
-}
-
-// ranges are the ranges [from, to) of the streets that lie in the area.
-func (a Area) ranges(v *vintage.Vintage) iter.Seq2[uint32, uint32] {
-	return func(yield func(from, to uint32) bool) {
-		if a == nil {
-			yield(0, uint32(v.Streets+v.Localities))
-			return
-		}
-		for _, ordinal := range a {
-			if c := v.Commune(ordinal); !yield(c.From, c.To) {
-				return
-			}
-		}
-	}
 }

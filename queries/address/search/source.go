@@ -11,47 +11,47 @@ import (
 
 // Source says which streets, localities and communes of a vintage may be meant by words. It is safe for concurrent use.
 type Source interface {
-	// Find answers all asks in one go, in their order. What it names need not fit: the search judges it.
-	Find(ctx context.Context, asks []Ask) ([]Found, error)
+	// Find answers all queries in one go, in their order. What it names need not fit: the search matches it.
+	Find(ctx context.Context, queries []CandidateQuery) ([]CandidateResult, error)
 }
 
-// Ask asks for what holds all of some words in its own names or in those of its commune, letter for letter or nearly so.
+// CandidateQuery searches for what holds all of some words in its own names or in those of its commune, letter for letter or nearly so.
 // The last word may be the beginning of one.
-type Ask struct {
-	Words       []string // as terms of the vintage are written; none asks for all that the rest lets through
-	Communes    bool     // communes are asked for; else streets and localities
+type CandidateQuery struct {
+	Words       []string // as terms of the vintage are written; none: all that the rest lets through
+	Communes    bool     // communes are wanted, not streets and localities
 	Within      []uint32 // ordinals of the communes it lies in; nil: any
 	Postcodes   []string // one of which its commune has; none: any
 	Departments []string // one of which it lies in; none: any
 	Limit       int
 
-	whole bool // all of its kind that the question's words confirm is among what is asked for
+	whole bool // all of its kind that the question's words confirm is among what the query may lead to
 }
 
-// Found is what an ask led to.
-type Found struct {
+// CandidateResult is what a query led to.
+type CandidateResult struct {
 	Entities []uint32 // ordinals of streets, or of communes, the likeliest first
 	More     bool     // there may be others
 }
 
-// searchSource asks the source less and less strictly, until what it names cannot be bettered.
+// searchSource queries the source less and less strictly, until what it names cannot be bettered.
 func (s *searcher) searchSource(ctx context.Context, result *Result) error {
-	n, k := &namedEntities{v: s.v}, newAsker(s.query, s.communes.recognize().places)
+	n, k := &namedEntities{v: s.v}, newQueryPlanner(s.query, s.communes.recognize().places)
 	isSearched := false
-	for asks := range k.rounds() {
-		found, err := s.index.source.Find(ctx, asks)
-		if err == nil && len(found) != len(asks) {
-			err = fmt.Errorf("%d answers to %d asks", len(found), len(asks))
+	for queries := range k.rounds() {
+		found, err := s.index.source.Find(ctx, queries)
+		if err == nil && len(found) != len(queries) {
+			err = fmt.Errorf("%d answers to %d queries", len(found), len(queries))
 		}
 		if err != nil {
 			return err
 		}
-		for i, a := range asks {
+		for i, a := range queries {
 			if a.whole && found[i].More {
 				result.leftOut = append(result.leftOut, a.Communes)
 			}
 		}
-		if isNew := n.add(asks, found); isNew || !isSearched {
+		if isNew := n.add(queries, found); isNew || !isSearched {
 			isSearched = true
 			s.named, s.ranking.list.best = n, s.ranking.list.best[:0]
 			s.lexicon.reset(n)
@@ -74,11 +74,11 @@ type namedEntities struct {
 	sounds   map[string][]uint32
 }
 
-// add takes in what asks led to, and says whether any of it is new.
-func (n *namedEntities) add(asks []Ask, found []Found) bool {
+// add takes in what queries led to, and reports whether any of it is new.
+func (n *namedEntities) add(queries []CandidateQuery, found []CandidateResult) bool {
 	streets, communes := len(n.streets), len(n.communes)
 	for i, f := range found {
-		if asks[i].Communes {
+		if queries[i].Communes {
 			n.communes = append(n.communes, f.Entities...)
 			continue
 		}
@@ -130,7 +130,7 @@ func (n *namedEntities) Like(term string, edits int, yield func(uint32, int) boo
 	}
 }
 
-// isNumber says whether a term is a number, which has no misspellings.
+// isNumber reports whether a term is a number, which has no misspellings.
 func isNumber(term string) bool { return term != "" && term[0] >= '0' && term[0] <= '9' }
 
 // Sounding calls yield with their terms that sound the same.
@@ -149,7 +149,7 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 	}
 }
 
-// collectNamed judges what a source named in the communes that the words name or that are expected, then wherever it lies.
+// collectNamed matches what a source named in the communes that the words name or that are expected, then wherever it lies.
 func (s *searcher) collectNamed() {
 	n := s.named
 	isElsewhere := func(p place) bool { return !n.communes.Has(p.commune) }

@@ -197,7 +197,7 @@ func keyOf(terms []text.Term) (words []string) {
 // admitsPostcodes reports whether a record lies where every postcode says.
 func (s *reading) admitsPostcodes(r *address.Record) bool {
 	for _, code := range s.postcodes {
-		if !s.engine.AdmitsPostcode(code, r) {
+		if !s.engine.AcceptsPostcode(code, r) {
 			return false
 		}
 	}

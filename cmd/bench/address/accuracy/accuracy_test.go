@@ -89,8 +89,8 @@ func TestAKeptVintageGivesTheSameResults(t *testing.T) {
 type noCandidates struct{}
 
 // Find implements address.Source.
-func (noCandidates) Find(_ context.Context, asks []address.Ask) ([]address.Found, error) {
-	return make([]address.Found, len(asks)), nil
+func (noCandidates) Find(_ context.Context, queries []address.CandidateQuery) ([]address.CandidateResult, error) {
+	return make([]address.CandidateResult, len(queries)), nil
 }
 
 func TestEveryIndexIsAskedAndHasNumbersOfItsOwn(t *testing.T) {

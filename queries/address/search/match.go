@@ -1,7 +1,6 @@
 package search
 
 import (
-	"slices"
 	"strings"
 
 	"lieudit/queries/address/parse"
@@ -35,7 +34,7 @@ func (m *matcher) matchStreet(p place, street uint32) {
 		c.Type = Locality
 	}
 	words := m.streetWords(p)
-	c.alignment = m.lexicon.align(name, words)
+	c.alignment = aligner{m.lexicon}.align(name, words)
 	if c.used == 0 {
 		return
 	}
@@ -64,11 +63,6 @@ func (m *matcher) matchNumber(c Candidate, of vintage.Street) {
 	m.assess(c, of)
 }
 
-// streetWords are the words that may name a street where a place is named by others.
-func (x *query) streetWords(p place) parse.Mask {
-	return x.q.Words() &^ p.at &^ x.q.PlaceOnly &^ x.q.Complement &^ x.q.Reps &^ x.q.Corner
-}
-
 // isBeforeStreet reports whether the house number stands before a street that has it.
 func (m *matcher) isBeforeStreet(c *Candidate, of vintage.Street) bool {
 	if c.contiguous == 0 || c.At.Last() > c.contiguous.First() {
@@ -82,15 +76,7 @@ func (m *matcher) isBeforeStreet(c *Candidate, of vintage.Street) bool {
 	return false
 }
 
-// shortAt is the term of a postcode of four digits, unless it stands for a word of the street or for its number.
-func (p *typedPostcode) shortAt(used parse.Mask) parse.Mask {
-	if len(p.near) == 0 {
-		return 0
-	}
-	return p.q.Postcode.ShortAt &^ used
-}
-
-// matchRows shortlists the rows of a street that have the first typed number it knows, and says whether there are
+// matchRows shortlists the rows of a street that have the first typed number it knows, and reports whether there are
 // any. Where no row has the typed repetition index, it takes the row without one.
 func (m *matcher) matchRows(c Candidate, of vintage.Street) (any bool) {
 	for k := range c.Count {
@@ -221,16 +207,7 @@ func (m *matcher) matchRow(c Candidate, of vintage.Street, row uint32) {
 	m.assess(c, of)
 }
 
-// rowsWithNumber are the rows of a street that bear a number.
-func (x *query) rowsWithNumber(of vintage.Street, number uint32) (from, to uint32) {
-	from = x.v.FirstNumber(of, number)
-	for to = from; to < of.To && x.v.Number(to) == number; to++ {
-		x.budget.left--
-	}
-	return from, to
-}
-
-// sameRep says whether a typed repetition index stands for one of the base: b is bis, t is ter.
+// sameRep reports whether a typed repetition index stands for one of the base: b is bis, t is ter.
 func sameRep(typed, kept string) bool { return expandRep(typed) == expandRep(kept) }
 
 // expandRep writes the letters for bis, ter and quater out, since bases and people use both.
@@ -267,56 +244,6 @@ func (m *matcher) assess(c Candidate, of vintage.Street) {
 	}
 }
 
-// holdsRest reports whether everything but a word of the street says that a candidate is meant: the street has the number,
-// its place is certain, and other words of its name were typed letter for letter.
-func (m wordMatcher) holdsRest(c *Candidate) bool {
-	return c.Type == HouseNumber && !m.q.IsRewritten && !c.IsAmbiguous && !c.lacksRep && m.isPlaced(c) && m.q.Distinctive(c.used&^c.fuzzy) != 0
-}
-
-// readOthers reads words that the street does not hold as other names of where it lies: its lieu-dit, its former
-// commune, its delivery office. It answers their weight, a little less than in the name of the street.
-func (m wordMatcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
-	left := words &^ c.used &^ m.q.Complement
-	for i, name := range [...]uint32{c.facet.LieuDit, oldName(m.v, c.facet), c.facet.Delivery} {
-		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None && m.q.Distinctive(c.used) == 0 {
-			continue // a delivery office that was typed alone is a place by itself
-		}
-		extra := m.lexicon.align(m.v.NameTerms(name), left)
-		if m.lexicon.weigh(extra.used) <= int32(extra.used.Count())*linkWeight || extra.distinctiveMatched*100 < leastOtherName*extra.distinctiveTotal ||
-			i > 0 && extra.fuzzy != 0 {
-			continue
-		}
-		if i == 2 && c.name == vintage.None && (!extra.isWhole || isPlaceName(m.v, c.Commune, name)) {
-			continue // the name of the commune itself makes a place of its own
-		}
-		c.otherNames |= extra.used
-		left &^= extra.used
-		matched += extra.typedWeight * 95 / 100
-		c.fuzzy |= extra.fuzzy
-	}
-	return matched
-}
-
-// isOtherOffice reports whether the place that was typed is a delivery office, and the address belongs to another one.
-func isOtherOffice(v *vintage.Vintage, c *Candidate) bool {
-	if c.name == vintage.None || c.facet.Delivery == vintage.None {
-		return false
-	}
-	p := v.Place(c.name)
-	return p.Kind == vintage.Delivery && p.Name != c.facet.Delivery && !slices.Equal(v.BareTerms(p.Name), v.BareTerms(c.facet.Delivery))
-}
-
-// isPlaceName reports whether a name is one by which a commune is known.
-func isPlaceName(v *vintage.Vintage, commune, name uint32) bool {
-	terms := v.BareTerms(name)
-	for p, to := v.CommunePlaces(commune); p < to; p++ {
-		if slices.Equal(v.BareTerms(v.Place(p).Name), terms) {
-			return true
-		}
-	}
-	return false
-}
-
 // facetOf is the facet of a candidate's row. A street has the facet that fits the typed postcode and former
 // commune, or its first. A row without a postcode has that of its commune.
 func (m *matcher) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
@@ -340,19 +267,6 @@ func (m *matcher) ownFacet(c *Candidate, of vintage.Street) vintage.Facet {
 		}
 	}
 	return m.v.Facet(from)
-}
-
-// isOld says whether a name is that of a former commune.
-func isOld(v *vintage.Vintage, name uint32) bool {
-	return name != vintage.None && v.Place(name).Kind == vintage.Old
-}
-
-// oldName is the name of the former commune of a facet, or vintage.None.
-func oldName(v *vintage.Vintage, f vintage.Facet) uint32 {
-	if f.Old == vintage.None {
-		return vintage.None
-	}
-	return v.Place(f.Old).Name
 }
 
 // matchCommune shortlists the commune itself. Words that it leaves unread count as a street that does not fit, and
@@ -392,7 +306,7 @@ func (m *matcher) matchCommune(p place) {
 // begunBonus is what the likeness of a commune whose name is being typed gains over streets that are named after it.
 const begunBonus = 4
 
-// isWholeCity says whether a commune stands for the city whose arrondissement it is: Paris was typed, without a postcode of
+// isWholeCity reports whether a commune stands for the city whose arrondissement it is: Paris was typed, without a postcode of
 // one of them.
 func (m *matcher) isWholeCity(c *Candidate) bool {
 	if c.name == vintage.None || c.postcode == samePostcode || m.scope.Cited != nil {
@@ -400,4 +314,61 @@ func (m *matcher) isWholeCity(c *Candidate) bool {
 	}
 	p := m.v.Place(c.name)
 	return p.Kind == vintage.Parent && m.v.NameTerms(p.Name).Len() == 1
+}
+
+// matchNumbers shortlists the rows of streets that have the typed number, and then those whose number goes on with its digits.
+func (m *matcher) matchNumbers(p place, from, to uint32) {
+	n := m.q.HouseNumber(0, p.at)
+	if !n.IsTyped() || !m.wantsType(HouseNumber) {
+		return
+	}
+	low, high, isExact := n.Choices[0].Number, n.Choices[0].Number+1, true
+	visits := maxVisited
+	for found := 0; found < enoughBegun && high <= 100_000 && m.budget.left > 0; low, high, isExact = low*10, high*10, false {
+		for street := from; street < to && found < enoughBegun && visits > 0 && m.budget.left > 0; street++ {
+			if m.v.HighestNumber(street) >= low {
+				found += m.matchNumberedRows(p, n, street, low, high, isExact)
+				visits--
+			}
+		}
+		if m.q.Unfinished < 0 || !m.q.Terms[m.q.Unfinished].Digits {
+			return
+		}
+	}
+}
+
+// matchNumberedRows shortlists the first rows of a street with a number of a range, and answers how many there are.
+func (m *matcher) matchNumberedRows(p place, n parse.HouseNumber, street, low, high uint32, isExact bool) (found int) {
+	of := m.v.Street(street)
+	m.budget.left--
+	for row := m.v.FirstNumber(of, low); row < of.To && m.v.Number(row) < high && found < 2; row++ {
+		m.budget.left--
+		rep, letter := string(m.v.Rep(row)), n.Choices[0].Letter
+		if n.Choices[0].Rep != "" && !sameRep(n.Choices[0].Rep, rep) || letter != 0 && !m.saysRep(letter, rep) {
+			continue
+		}
+		c := Candidate{place: p, Type: HouseNumber, Commune: of.Commune, Street: street, Row: row}
+		c.place.commune = of.Commune
+		c.HouseNumber, c.hasOtherRep, c.holdsAll = n, !isExact, true
+		c.beginsSo = p.at == 0 || p.at.First() < n.At.First()
+		c.alignment = alignment{isCertain: true}
+		c.facet = m.v.RowFacet(row, of)
+		if c.postcode = m.places.relatePostcode(&c); !m.places.accepts(&c) {
+			continue
+		}
+		e := m.ranking.evidenceOf(&c)
+		e.hasStreet = false
+		m.ranking.add(&c, e)
+		found++
+	}
+	return found
+}
+
+// isNumberAlone reports whether nothing was typed of a street but its number, with what may be its repetition index.
+func isNumberAlone(q *parse.Question, h heldWords) bool {
+	if h.digits == 0 {
+		return false
+	}
+	n := q.HouseNumber(0, h.at)
+	return n.IsTyped() && h.need&^n.At&^(n.Choices[0].Letter&gluedWords(q)) == 0
 }

@@ -205,16 +205,6 @@ func hasPair(v *vintage.Vintage, name, before, behind uint32) bool {
 	return false
 }
 
-// countWords counts words without links.
-func countWords(q *parse.Question, words parse.Mask) (n int) {
-	for i := range q.Terms {
-		if words.Has(i) && !q.IsStopWord(i) {
-			n++
-		}
-	}
-	return n
-}
-
 // strangeWords are the words of a candidate's complement that no reading explains: the unknown ones, and those that signs
 // set off from an address with a number. A second street is no complement.
 func (r complementReader) strangeWords(c *Candidate) parse.Mask {
@@ -239,16 +229,6 @@ func (r complementReader) strangeWords(c *Candidate) parse.Mask {
 		i = to + 1
 	}
 	return out
-}
-
-// typedWords are the words of a set as they were typed, without links.
-func typedWords(q *parse.Question, words parse.Mask) (typed []string) {
-	for i := range q.Terms {
-		if words.Has(i) && !q.IsStopWord(i) && !q.Terms[i].Part {
-			typed = append(typed, q.Typed(parse.Bit(i)))
-		}
-	}
-	return typed
 }
 
 // hasBareTail reports whether words are left unread behind or within the name of a street that neither a sign nor a word of a

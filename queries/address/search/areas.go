@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"lieudit/queries/address/parse"
-	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
 
@@ -17,55 +16,6 @@ const (
 	maxPivotReadings = 4      // alternatives of a word that are looked up
 	fewPrefixTerms   = 256    // terms that a prefix may stand for before names are read one by one
 )
-
-// judgeEverywhere judges the streets that the words may name where no commune is certain. It looks at streets in
-// the order of importance, so a name that many communes have is found where most people live. The communes of a
-// postcode that was begun come first.
-func (s *searcher) judgeEverywhere() {
-	words := s.streetWords(place{})
-	if s.postcode.begunCommunes != nil && s.scope.Communes == nil {
-		s.judgeArea(s.postcode.begunCommunes, words)
-		if s.ranking.list.top() >= placedScore {
-			return
-		}
-	}
-	if s.division.at != 0 {
-		s.judgeArea(s.index.InDepartments(s.division.departments).within(s.scope.Communes), words&^s.division.at)
-		if s.ranking.list.top() >= placedScore {
-			return
-		}
-	}
-	s.judgeArea(s.scope.Communes, words)
-}
-
-// judgeArea judges the streets of an area whose names hold some words. The names that share the rarest word may be too many for
-// those that hold all words and no others to be among the first (Grand Rue), so that these are judged as well.
-func (s *searcher) judgeArea(area Area, words parse.Mask) {
-	hits, ok := s.areas.findInArea(area, words)
-	if !ok {
-		return
-	}
-	for _, h := range hits {
-		commune := s.v.StreetCommune(h.street)
-		if p, ok := s.communes.placeByPrefix(commune); ok {
-			s.match.matchStreet(p, h.street)
-		}
-		s.judgeUnnamed(commune, h.street)
-	}
-	if c := s.ranking.list.first(); !s.q.Completing && s.q.Postcode.Code == 0 && (c == nil || !c.isWhole || c.unread != 0 || c.isMissing) {
-		for _, street := range s.areas.findWholeNames(area, words) {
-			s.judgeUnnamed(s.v.StreetCommune(street), street)
-		}
-	}
-}
-
-// judgeUnnamed judges a street of a commune that no word names.
-func (s *searcher) judgeUnnamed(commune, street uint32) {
-	if p := s.communes.unnamedPlace(commune, false); p.at != 0 {
-		s.match.matchStreet(p, street)
-	}
-	s.match.matchStreet(place{commune: commune, name: vintage.None}, street)
-}
 
 // areaFinder finds them in an area where no commune is certain.
 type areaFinder struct {
@@ -185,44 +135,6 @@ func (f areaFinder) addPlacePrefixWeights(all []hit) {
 	}
 }
 
-// placeByPrefix is a commune as the place whose name the last words of an unfinished line begin.
-func (r recognizer) placeByPrefix(commune uint32) (p place, ok bool) {
-	last := r.q.Unfinished
-	if last < 1 || !r.lexicon.prefixes.Has(last) || !mayName(r.q, last) {
-		return p, false
-	}
-	for name, to := r.v.CommunePlaces(commune); name < to && r.budget.left > 0; name++ {
-		terms := r.v.NameTerms(r.v.Place(name).Name)
-		r.budget.left--
-		for k := range terms.Len() {
-			if t := terms.At(k); t < r.lexicon.low[last] || t >= r.lexicon.high[last] {
-				continue
-			}
-			if at := r.trailingWords(terms, k); at != 0 {
-				return place{commune: commune, name: name, at: at, sim: unfinishedSim, isLate: true, hasTypedCode: r.postcode.isOf(commune)}, true
-			}
-		}
-	}
-	return p, false
-}
-
-// trailingWords are the words at the end of the line that spell the first terms of a name, the last of them being
-// the unfinished word. Links do not count. It is empty where the words before the unfinished one are others.
-func (r recognizer) trailingWords(name vintage.Column, terms int) parse.Mask {
-	i := r.q.Unfinished
-	for k := terms - 1; k >= 0; k-- {
-		if text.ClassOf(viewString(r.v.Term(name.At(k)))) == text.StopWord {
-			continue
-		}
-		for i--; i > 0 && r.q.IsStopWord(i); i-- {
-		}
-		if i < 1 || !mayName(r.q, i) || r.lexicon.sim(i, name.At(k)) < literalSim {
-			return 0
-		}
-	}
-	return parse.Span(i, r.q.Unfinished+1)
-}
-
 // rarestWord is the word that the fewest streets hold, or -1. A word that is only a prefix counts as the most
 // frequent.
 func (f areaFinder) rarestWord(words parse.Mask) int {
@@ -301,7 +213,7 @@ func (f areaFinder) streetsWithAllWords(pivot int, words parse.Mask, area Area) 
 	return all
 }
 
-// inAll says whether all columns hold a street. Calls must pass streets in ascending order, as the cursors only
+// inAll reports whether all columns hold a street. Calls must pass streets in ascending order, as the cursors only
 // move forward.
 func inAll(cursors []cursor, street uint32) bool {
 	for i := range cursors {
@@ -365,7 +277,7 @@ type cursor struct {
 	at     int
 }
 
-// seek moves to the first number that is not less than n, and says whether it is n. It doubles its step, then
+// seek moves to the first number that is not less than n, and reports whether it is n. It doubles its step, then
 // searches between the last two positions.
 func (c *cursor) seek(n uint32) bool {
 	step := 1

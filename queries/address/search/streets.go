@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"lieudit/queries/address/parse"
-	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
 
@@ -24,168 +23,6 @@ const (
 type hit struct {
 	street uint32
 	weight int32
-}
-
-// collectOwn judges the streets of all communes that the question may mean, then those of everywhere. A place is
-// skipped where even its best street would score less than the best candidate. Once a confirmed candidate lies in
-// a named commune, a commune that only has the postcode is searched for rivals alone.
-func (s *searcher) collectOwn() {
-	for _, p := range s.found.places {
-		if s.budget.left <= 0 {
-			return
-		}
-		best, isNamed := s.ranking.namedBest()
-		switch {
-		case s.scoreBound(p) < s.ranking.list.top() || s.ranking.hasConfirmed() && p.name != vintage.None && p.sim < literalSim:
-		case isNamed && p.name == vintage.None:
-			for _, h := range s.streets.findRivals(p, best.contiguous) {
-				s.match.matchStreet(p, h.street)
-			}
-		default:
-			s.judgeStreets(p)
-		}
-	}
-	if s.mayLieElsewhere() {
-		if s.postcode.city != nil {
-			s.judgeArea(s.postcode.city.within(s.scope.Communes), s.streetWords(place{}))
-		}
-		s.judgeEverywhere()
-	}
-}
-
-// mayLieElsewhere says whether the communes that were tried leave open where the address lies. A typed postcode
-// settles it at a lower score, because the address must lie there.
-func (s *searcher) mayLieElsewhere() bool {
-	c := s.ranking.list.first()
-	if c != nil && (c.Type == Municipality && c.IsTyped() || isOfStreetName(s.q, c.place)) {
-		return true // 17 Maison Rouge, route du Moulin de Chaze
-	}
-	if s.ranking.list.top() < placedScore || s.scope.Around != nil && !s.isLocated(c) {
-		return true
-	}
-	return s.ranking.list.top() < likelyScore && !c.isCertain && s.q.Postcode.Code == 0
-}
-
-// isOfStreetName reports whether the words of a place stand behind de, du or des, or are only a part of its name, and nothing else
-// says that they name a place: they may as well end the name of a street.
-func isOfStreetName(q *parse.Question, p place) bool {
-	at := p.at &^ p.departmentAt
-	if at == 0 || q.Completing || p.hasTypedCode || at&q.PlaceOnly != 0 {
-		return false
-	}
-	if p.name != vintage.None && p.sim < literalSim && q.Terms[at.First()].Before&text.Break == 0 {
-		return true
-	}
-	for i := at.First() - 1; i > 0 && q.Terms[i+1].Before&text.Break == 0; i-- {
-		switch q.Terms[i].Text {
-		case "de", "du", "des", "d":
-			return true
-		case "la", "le", "les", "l":
-		default:
-			return false
-		}
-	}
-	return false
-}
-
-// scoreBound is the highest score that a street of a place can have. It assumes that the street and the number fit
-// perfectly.
-func (s *searcher) scoreBound(p place) int32 {
-	e := evidence{hasStreet: true, streetFit: 1000, hasNumber: true, hasPlace: p.name != vintage.None, placeSim: p.sim, isLate: true,
-		hasCode: s.scope.Cited != nil, isCoded: s.scope.Cited.Has(p.commune)}
-	if s.postcode.code != 0 {
-		e.postcode = samePostcode
-		if !p.hasTypedCode {
-			e.postcode = regionPostcode
-		}
-	}
-	return e.score()
-}
-
-// isLocated says whether anything typed says where a candidate lies.
-func (s *searcher) isLocated(c *Candidate) bool {
-	return c.name != vintage.None || c.hasTypedCode || c.departmentAt != 0 || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
-}
-
-// namedBest is the best candidate, and whether it is confirmed and lies in a commune that the words name.
-func (r *ranker) namedBest() (c *Candidate, ok bool) {
-	c = r.list.first()
-	return c, c != nil && c.IsSound && c.name != vintage.None && r.q.Distinctive(c.used) != 0
-}
-
-// hasConfirmed says whether the best candidate is sound.
-func (r *ranker) hasConfirmed() bool {
-	c := r.list.first()
-	return c != nil && c.IsSound
-}
-
-// judgeStreets judges the commune and its streets that the remaining words may name, the heaviest hits first. It
-// stops at a hit that weighs less than three fifths of the best, and after a few hits at one below nine tenths
-// once a candidate is confirmed. It judges all hits while the best candidate needs a lieu-dit or the like for some
-// words, since another street may hold the same words the other way round. It also judges those that hold a word which
-// the best candidate leaves unread, since the others may be the lieu-dit there.
-func (s *searcher) judgeStreets(p place) {
-	words := s.streetWords(p)
-	if p.at&unfinishedWord(s.q) == 0 || p.sim >= literalSim || s.q.Distinctive(words)|innerTypes(s.q, words) != 0 {
-		hits := s.streets.findStreets(p, words, s.ranking.hasConfirmed())
-		for i, h := range hits {
-			weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && s.ranking.hasConfirmed()
-			if weak && !s.ranking.isSplit() {
-				if !s.leavesWords(p, i) {
-					break
-				}
-				if s.ranking.list.first() != nil && !s.holdsLeftWord(h.street) {
-					continue
-				}
-			}
-			s.match.matchStreet(p, h.street)
-		}
-	}
-	s.match.matchCommune(p)
-}
-
-// unfinishedWord is the word that may still grow.
-func unfinishedWord(q *parse.Question) parse.Mask {
-	if q.Unfinished < 0 {
-		return 0
-	}
-	return parse.Bit(q.Unfinished)
-}
-
-// isSplit says whether the best candidate is confirmed with words that are not in the name of its street.
-func (r *ranker) isSplit() bool {
-	c := r.list.first()
-	return c != nil && c.IsSound && c.otherNames != 0
-}
-
-// leavesWords reports whether the best candidate lies in a place and leaves words unread that another street may hold. If there is
-// no candidate at all, the first hits may hold what is meant.
-func (s *searcher) leavesWords(p place, hit int) bool {
-	c := s.ranking.list.first()
-	if c == nil {
-		return hit < fewHits
-	}
-	return c != nil && c.Commune == p.commune && c.Street != vintage.None && leftWords(s.q, c) != 0
-}
-
-// leftWords are the words that tell streets apart and that a candidate leaves unread.
-func leftWords(q *parse.Question, c *Candidate) parse.Mask {
-	return q.Distinctive(c.unread) &^ q.PlaceOnly
-}
-
-// holdsLeftWord reports whether the name of a street holds a word, letter for letter, that the best candidate leaves unread.
-func (s *searcher) holdsLeftWord(street uint32) bool {
-	left := leftWords(s.q, s.ranking.list.first())
-	name := s.v.NameTerms(s.v.StreetName(street))
-	s.budget.left -= name.Len()
-	for i := range s.q.Terms {
-		for j := range name.Len() {
-			if left.Has(i) && s.lexicon.sim(i, name.At(j)) >= literalSim {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // streetFinder finds the streets of a place whose names share words with a question.
@@ -257,7 +94,7 @@ func (f *streetFinder) addBareTypes(all []hit, words parse.Mask, from, to uint32
 		if isHeld {
 			continue
 		}
-		least := maxWeight(all)*3/5 + 1 // so that it is judged
+		least := maxWeight(all)*3/5 + 1 // so that it is matched
 		for j := range streets.Len() {
 			all = append(all, hit{streets.At(j), least})
 		}
@@ -399,7 +236,7 @@ func (f *streetFinder) weighName(name vintage.Column, words parse.Mask) (sum int
 	return sum
 }
 
-// nameHasPrefix says whether a street's name holds a term that a word may become.
+// nameHasPrefix reports whether a street's name holds a term that a word may become.
 func (f *streetFinder) nameHasPrefix(street uint32, i int) bool {
 	name := f.v.NameTerms(f.v.StreetName(street))
 	for j := range name.Len() {

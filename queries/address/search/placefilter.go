@@ -1,0 +1,293 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/parse"
+	"lieudit/queries/address/vintage"
+)
+
+// fitsFairly is the least fit of a street's name, in thousandths, at which a wrong postcode of the same department
+// is forgiven.
+const fitsFairly = 700
+
+// placeFilter keeps out what does not lie where the question says.
+type placeFilter struct {
+	*query
+	found recognition
+}
+
+// accepts reports whether a candidate lies where the question says: the named commune is its own, or the postcode is.
+// An address is never shown in a place that was not typed. One exception is marked as doubted: a house number that
+// fits letter for letter, in another commune of the typed postcode.
+func (f *placeFilter) accepts(c *Candidate) bool {
+	if f.isElsewhere(c) {
+		isConfirmed := c.Type == HouseNumber && c.isCertain && !c.IsAmbiguous && !c.lacksRep
+		if !isConfirmed || c.postcode != samePostcode || f.q.Postcode.Code == 0 {
+			return false
+		}
+		c.IsDoubted = true
+		return true
+	}
+	c.IsDoubted = c.isContradicted
+	return f.acceptsPostcode(c)
+}
+
+// acceptsPostcode reports whether the typed postcode lets a candidate be meant. Beside the name of a commune a wrong one is
+// forgiven, one of another department only where nothing else can be meant. Without a name an existing postcode binds; of
+// the same commune or city another one is forgiven where street and number are confirmed.
+func (f *placeFilter) acceptsPostcode(c *Candidate) bool {
+	isNamed := f.isNamedPlace(c)
+	switch {
+	case c.postcode == regionPostcode:
+		c.IsContradicted = !isInDepartmentOf(f.v, f.q.Postcode.Code, c)
+		return isNamed && (c.Street == vintage.None || c.streetFit >= fitsFairly)
+	case c.postcode == otherPostcode && c.postcodePrefix != 0 && f.q.Postcode.Code == 0:
+		return isNamed
+	case c.postcode == otherPostcode:
+		c.IsContradicted = true
+		return f.q.Postcode.Code != 0 && isNamed && c.sim >= confirmedSim && f.isAddressConfirmed(c) && f.namesOneCommune(c.place)
+	case c.postcode == nearPostcode:
+		c.IsContradicted = f.q.Postcode.Code != 0 && !isInDepartmentOf(f.v, f.q.Postcode.Code, c) || f.q.Postcode.Code == 0 && !isNamed
+	case c.postcode == cityPostcode && !isNamed && c.Street != vintage.None && !f.q.Completing && !f.postcode.isCedex():
+		c.IsContradicted = true
+		return f.isAddressConfirmed(c) && !c.isMissing
+	}
+	return true
+}
+
+// isAddressConfirmed reports whether the name of a street is confirmed, and the number if the street has it.
+func (f *placeFilter) isAddressConfirmed(c *Candidate) bool {
+	return c.Street != vintage.None && c.isCertain && !c.IsAmbiguous && !c.lacksRep && !hasUnread(f.q, c)
+}
+
+// namesOneCommune reports whether the words of a place are the name of one commune alone, former ones and those of which
+// the vintage has no row included.
+func (f *placeFilter) namesOneCommune(p place) bool {
+	at := p.at &^ p.departmentAt
+	if at == 0 {
+		return false
+	}
+	known := f.table.Named(f.q.Terms[at.First() : at.Last()+1])
+	for _, c := range known {
+		if cmp.Or(c.Parent, c.Code) != cmp.Or(known[0].Parent, known[0].Code) {
+			return false
+		}
+	}
+	return len(known) > 0
+}
+
+// isElsewhere reports whether words name a commune that the candidate does not lie in. Words name one behind a
+// postcode, in a field of their own, and at the end or the beginning of the line. They name none where the name of
+// the street holds them and all other distinctive words are explained.
+func (f *placeFilter) isElsewhere(c *Candidate) bool {
+	if len(f.scope.Cited) > 0 {
+		return !f.scope.Cited.Has(c.Commune) // a code says more than a name
+	}
+	if f.isInUnknownPlace(c) || f.isOutsideDivision(c) {
+		return true
+	}
+	if c.place.at != 0 && !c.isLate && c.used != 0 && c.used.First() < c.place.at.First() && c.place.at.Last() < c.used.Last() {
+		return true // the name of the commune would stand within that of the street
+	}
+	if c.holdsAll {
+		return false // nothing typed is left that could name another commune
+	}
+	for _, m := range f.found.mentions {
+		if f.contradicts(m, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// isInUnknownPlace reports whether the field of the commune holds a name that is unknown, and nothing else says where
+// the address lies: no postcode, no code, no filter. Behind a postcode an unknown name leaves the postcode to bind.
+func (f *placeFilter) isInUnknownPlace(c *Candidate) bool {
+	if f.q.PlaceOnly == 0 || f.q.Postcode.At != 0 || f.scope.Communes != nil || c.place.at&f.q.PlaceOnly != 0 {
+		return false
+	}
+	return f.q.Distinctive(c.unread&f.q.PlaceOnly&^f.q.InParens) != 0
+}
+
+// isOutsideDivision reports whether the last words name a department or region, nothing else names a place, and the candidate
+// neither lies there nor holds the words otherwise.
+func (f *placeFilter) isOutsideDivision(c *Candidate) bool {
+	isLocated := c.name != vintage.None || c.postcode == samePostcode || c.departmentAt != 0
+	return !isLocated && f.division.at&^f.q.Complement&c.unread != 0
+}
+
+// contradicts reports whether a mention names a commune that the candidate does not lie in. A mention that shares
+// words with the candidate's own place counts only where it reads these words better.
+func (f *placeFilter) contradicts(m communeMention, c *Candidate) bool {
+	if m.at&c.place.at != 0 {
+		isApart := m.at&c.used == 0 || hasUnread(f.q, c) || f.q.Distinctive(c.used)&^m.at == 0 && f.found.isBinding(m)
+		return f.isBetter(m, c) && isApart && !f.found.isNamed(c.Commune, m)
+	}
+	hasLate := c.name != vintage.None && c.isLate && c.sim >= boundSim
+	if !f.found.isBinding(m) || hasLate && !m.isLate || hasLate && c.sim >= literalSim && opensPhrase(f.q, m.at) {
+		return false
+	}
+	distinctive := f.q.Distinctive(m.at)
+	if distinctive == 0 {
+		distinctive = m.at
+	}
+	matched, others := c.used, c.otherNames
+	if m.sim >= literalSim {
+		others &^= c.fuzzy // it is rather the commune than a misspelt lieu-dit
+	}
+	if m.sim >= literalSim && (!c.isWhollyTyped || m.at&c.lastWord == 0) {
+		matched &^= c.fuzzy // nor is it a misspelt word of the street
+	}
+	isExplained := distinctive&^(matched|others) == 0
+	switch {
+	case isExplained && distinctive&^others == 0:
+		return false
+	case distinctive&matched != 0 && hasUnread(f.q, c):
+		return true
+	case isExplained:
+		return m.sim >= literalSim && !f.found.isNamed(c.Commune, m) && !f.mayTakePlace(m, c)
+	case m.sim < literalSim && distinctive&c.unread == 0:
+		return false // a looser reading of a word that the street holds
+	}
+	return !f.found.isNamed(c.Commune, m)
+}
+
+// opensPhrase reports whether words stand right behind one that says that they name a building: résidence Azur.
+func opensPhrase(q *parse.Question, words parse.Mask) bool {
+	i := words.First() - 1
+	for i >= 0 && q.IsStopWord(i) {
+		i--
+	}
+	return i >= 0 && words&^q.Phrases == 0 && parse.IsPhraseWord(q.Terms[i].Typed)
+}
+
+// mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: behind a kind of
+// street, in a name that was typed in full (Grande Rue, Moulin Rouge), or where nothing else was typed. It sets
+// borrowsCommune unless the name explains all that was typed, because any other such answer is never certain.
+func (f *placeFilter) mayTakePlace(m communeMention, c *Candidate) bool {
+	isAlone, isFull := f.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
+	if m.sim >= literalSim && m.at&c.fuzzy != 0 && !isMisspeltThere(f.q, m.at&c.fuzzy, c) {
+		return false
+	}
+	if !isAlone && !isFull && !opensWithType(f.q, c) && c.Street != vintage.None {
+		return false
+	}
+	c.borrowsCommune = c.borrowsCommune || !isFull || c.unread&^f.q.Complement != 0
+	return true
+}
+
+// isMisspeltThere reports whether words that name a commune letter for letter may still be misspelt words of a street: the commune
+// of the street was typed elsewhere, or they stand right next to the others of its name, of which one that tells streets apart was
+// typed as it is.
+func isMisspeltThere(q *parse.Question, words parse.Mask, c *Candidate) bool {
+	return c.name != vintage.None && c.sim >= literalSim || c.used == c.contiguous && q.Distinctive(c.used&^c.fuzzy&^words) != 0
+}
+
+// isBetter reports whether a mention reads the words of the candidate's place better: it has more of them, or the
+// same ones letter for letter. A mention with the unfinished word is no better, since that word may grow into
+// another.
+func (f *placeFilter) isBetter(m communeMention, c *Candidate) bool {
+	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&unfinishedWord(f.q) != 0 {
+		return false
+	}
+	return m.at != c.place.at || c.sim < literalSim
+}
+
+// isOld reports whether a name is that of a former commune.
+func isOld(v *vintage.Vintage, name uint32) bool {
+	return name != vintage.None && v.Place(name).Kind == vintage.Old
+}
+
+// isOtherOffice reports whether the place that was typed is a delivery office, and the address belongs to another one.
+func isOtherOffice(v *vintage.Vintage, c *Candidate) bool {
+	if c.name == vintage.None || c.facet.Delivery == vintage.None {
+		return false
+	}
+	p := v.Place(c.name)
+	return p.Kind == vintage.Delivery && p.Name != c.facet.Delivery && !slices.Equal(v.BareTerms(p.Name), v.BareTerms(c.facet.Delivery))
+}
+
+// relatePostcode says how the typed postcode relates to that of a candidate. The INSEE code of the commune counts
+// as its postcode, because people mix the two up.
+func (f *placeFilter) relatePostcode(c *Candidate) postcodeRelation {
+	p, of := &f.q.Postcode, c.facet.Postcode
+	switch {
+	case c.postcodePrefix != 0 && of >= p.From && of < p.To:
+		return prefixPostcode
+	case len(f.postcode.near) > 0 && (p.Code != 0 || f.postcode.shortAt(c.used|c.At) != 0):
+		if p.Code == 0 && of == p.Short {
+			return zeroPostcode
+		}
+		if slices.Contains(f.postcode.near, of) {
+			return nearPostcode
+		}
+		if p.Code == 0 {
+			return otherPostcode
+		}
+	case c.postcodePrefix != 0:
+		return otherPostcode
+	}
+	switch {
+	case p.Code == 0:
+		return noPostcode
+	case of == p.Code || f.isCodeOf(c) || f.isCited(c.Commune):
+		return samePostcode
+	case f.postcode.isOf(c.Commune), f.postcode.city != nil && f.postcode.city.Has(c.Commune), f.postcode.isCedex() && of/1000 == p.Code/1000:
+		return cityPostcode
+	case of/1000 == p.Code/1000 || isInDepartmentOf(f.v, p.Code, c):
+		return regionPostcode
+	}
+	return otherPostcode
+}
+
+// isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only beside its name.
+func (f *placeFilter) isCodeOf(c *Candidate) bool {
+	return f.postcode.isCode(c.Commune) && (f.postcode.code == 0 || f.isNamedPlace(c))
+}
+
+// isInDepartmentOf reports whether a postcode is one of the department in which a candidate lies, by the candidate's own
+// postcode or by its commune.
+func isInDepartmentOf(v *vintage.Vintage, postcode uint32, c *Candidate) bool {
+	if of := c.facet.Postcode; of/1000 == postcode/1000 && (of/1000 < overseas || of/100 == postcode/100) {
+		return true
+	}
+	typed, code := commune.DepartmentOf(PostcodeText(postcode)), v.Commune(c.Commune).String()
+	return typed == commune.DepartmentOf(code) || typed == "20" && isCorsican(code)
+}
+
+// postcodeRelation is what the typed postcode is to a candidate.
+type postcodeRelation uint8
+
+// worth is what a relation adds to the score, in thousandths of the share of the postcode.
+func (r postcodeRelation) worth() int32 {
+	switch r {
+	case samePostcode, prefixPostcode:
+		return 1000
+	case zeroPostcode:
+		return 950
+	case cityPostcode:
+		return 800
+	case nearPostcode:
+		return 600
+	case regionPostcode:
+		return 300
+	}
+	return 0
+}
+
+const (
+	noPostcode     postcodeRelation = iota // none was typed
+	samePostcode                           // it is the candidate's, or the INSEE code of its commune
+	prefixPostcode                         // the candidate's goes on with the digits typed
+	zeroPostcode                           // the candidate's without the zero before it, as spreadsheets write it
+	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
+	nearPostcode                           // no commune has it, and the candidate's is one digit away
+	regionPostcode                         // another of the same department, or of one overseas too
+	otherPostcode
+)
+
+// overseas are the first two digits of the postcodes overseas, where a department has three.
+const overseas = 97
