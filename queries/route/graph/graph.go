@@ -33,8 +33,12 @@ const (
 	TurnUnit     = 10
 )
 
-// Flags say which kinds of roads that a profile may avoid an edge belongs to. The bits are those of route.Avoid.
+// Flags say which kinds of roads that a profile may avoid an edge belongs to. The bits are those of route.Avoid, and Leaving.
 type Flags uint8
+
+// Leaving is the flag of an edge of a restricted road on which routes are that began on such roads and have not come to a public one.
+// So a path that ends on such an edge never left the area in which it began.
+const Leaving Flags = 1 << 7
 
 // Connection tells how an edge is connected with the main part of the graph: the largest set of edges from each of which a path leads
 // to each other. The main part has both. An edge of a pocket that is only left, or only entered, has one; that of an island has none.
@@ -128,6 +132,9 @@ func (g *Graph) LeadsOnto(from, to uint32) bool {
 	}
 	return false
 }
+
+// IsLeaving reports whether an edge has the flag Leaving.
+func (g *Graph) IsLeaving(edge uint32) bool { return g.Flags[edge]&Leaving != 0 }
 
 // OutEdges returns the first edge that leaves a junction and the one after the last.
 func (g *Graph) OutEdges(junction uint32) (first, end uint32) {

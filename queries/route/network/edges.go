@@ -141,6 +141,9 @@ func (e *edgeBuilder) numberEdges() {
 		g.Tail[edge], g.Head[edge], g.Segment[edge] = tail, e.head(directed), directed
 		g.Duration[edge], g.Distance[edge], g.Flags[edge] = s.duration[directed%2], s.distance, e.flagsOf(directed)
 		g.Penalty[edge] = s.penalty[directed%2]
+		if e.through != nil && e.through.hasParts && e.through.partOf(directed, isLater) == leaving {
+			g.Flags[edge] |= graph.Leaving
+		}
 		e.noteEdge(edge, directed, state, isLater)
 	})
 	for state := range e.rules.states {

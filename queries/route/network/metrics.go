@@ -36,7 +36,7 @@ func (l *Layer) Metric(p route.Profile) (*overlay.Metric, bool) {
 // avoidableIn returns the kinds of roads that a graph has.
 func avoidableIn(flags []graph.Flags) (kinds route.Avoid) {
 	for _, f := range flags {
-		kinds |= route.Avoid(f)
+		kinds |= route.Avoid(f &^ graph.Leaving)
 	}
 	return kinds
 }

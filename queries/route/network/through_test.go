@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -215,8 +216,9 @@ func newRoadGraph(l *Layer) *roadGraph {
 }
 
 // weightsFrom are the least weights with which routes come from the middle of a directed segment to the end of others, as far as they are
-// restricted, then public, then restricted.
-func (r *roadGraph) weightsFrom(start uint32) map[uint32]uint32 {
+// restricted, then public, then restricted: without leaving the restricted roads where that is possible. faster are the
+// segments to which another route would be faster.
+func (r *roadGraph) weightsFrom(start uint32) (weights map[uint32]uint32, faster map[uint32]bool) {
 	type place struct {
 		directed uint32
 		part     int
@@ -250,13 +252,18 @@ func (r *roadGraph) weightsFrom(start uint32) map[uint32]uint32 {
 			}
 		}
 	}
-	weights := map[uint32]uint32{}
+	weights, faster = map[uint32]uint32{}, map[uint32]bool{}
 	for at, weight := range best {
+		if inside, ok := best[place{at.directed, 0}]; ok {
+			weights[at.directed] = inside
+			faster[at.directed] = faster[at.directed] || weight < inside
+			continue
+		}
 		if known, ok := weights[at.directed]; !ok || weight < known {
 			weights[at.directed] = weight
 		}
 	}
-	return weights
+	return weights, faster
 }
 
 func (r *roadGraph) edgeOf(directed uint32) uint32 {
@@ -305,13 +312,113 @@ func TestRoutesOnARealMapDriveThroughNoRestrictedRoad(t *testing.T) {
 		rng, compared := rand.New(rand.NewPCG(5, 5)), 0
 		for range 40 {
 			from := randomRoad(r.Layer, rng)
-			weights := r.weightsFrom(r.Graph.Segment[from])
+			weights, _ := r.weightsFrom(r.Graph.Segment[from])
 			for range 20 {
 				compared += r.compareRoute(t, s, from, randomRoad(r.Layer, rng), weights)
 			}
 		}
 		if compared < 600 {
 			t.Errorf("%s: only %d routes are compared", name, compared)
+		}
+	}
+}
+
+// TestRoutesWithinRestrictedRoadsStayThere compares routes between roads of one area with those of the search by tags, and with the cells of
+// matrices and the searches for the nearest.
+func TestRoutesWithinRestrictedRoadsStayThere(t *testing.T) {
+	t.Parallel()
+	held := 0
+	for _, name := range []string{"bondy", "monaco"} {
+		n, _ := buildOpen(t, osmtest.Path(t, name), Options{})
+		r := newRoadGraph(n.Layer(route.Car))
+		s := search.New(r.Graph, r.Topology, r.Layer)
+		rng := rand.New(rand.NewPCG(6, 6))
+		for starts := 0; starts < 150; {
+			from := randomRoad(r.Layer, rng)
+			if !r.restricted[r.Graph.Segment[from]] || r.leadsToPocket(from) {
+				continue
+			}
+			starts++
+			weights, faster := r.weightsFrom(r.Graph.Segment[from])
+			for _, to := range r.targets(weights, faster) {
+				if faster[r.Graph.Segment[to]] {
+					held++
+				}
+				r.compareRoute(t, s, from, to, weights)
+				r.compareCell(t, s, from, to)
+			}
+		}
+	}
+	if held < 20 {
+		t.Errorf("the rule holds only %d routes back", held)
+	}
+}
+
+// leadsToPocket reports whether the area of an edge has public roads, which the search by tags takes for those of the town.
+func (r *roadGraph) leadsToPocket(start uint32) bool {
+	g, isSeen := r.Graph, map[uint32]bool{start: true}
+	for open := []uint32{start}; len(open) > 0; {
+		edge := open[len(open)-1]
+		open = open[:len(open)-1]
+		if !r.restricted[g.Segment[edge]] {
+			return true
+		}
+		first, end := g.OutEdges(g.Head[edge])
+		for next := first; next < end; next++ {
+			if g.Turn(edge, next) != graph.ForbiddenTurn && g.IsLeaving(next) && !isSeen[next] {
+				isSeen[next] = true
+				open = append(open, next)
+			}
+		}
+	}
+	return false
+}
+
+// targets are the segments to which the fastest route leaves the area, and a few others.
+func (r *roadGraph) targets(weights map[uint32]uint32, faster map[uint32]bool) (all []uint32) {
+	others := 0
+	for _, directed := range slices.Sorted(maps.Keys(weights)) {
+		if edge := r.edgeOf(directed); edge != graph.None && (faster[directed] || r.restricted[directed] && others < 2) {
+			others++
+			all = append(all, edge)
+		}
+	}
+	return all
+}
+
+// compareCell compares a route between the middles of two roads, each with a second place on another road, with Dijkstra's algorithm, with
+// a matrix and with the nearest.
+func (r *roadGraph) compareCell(t *testing.T, s *search.Searcher, from, to uint32) {
+	t.Helper()
+	places := func(edge uint32) []search.Place {
+		second := search.PlaceOn(r.Graph, (edge*7+13)%uint32(r.Graph.Edges()), 0.3)
+		second.Edge = r.Graph.CopiesOf(second.Edge)[0]
+		second = search.PlaceOn(r.Graph, second.Edge, 0.3)
+		second.Access, second.Excess = 1, search.Cost{Duration: 1000, Distance: 250}
+		places := []search.Place{search.PlaceOn(r.Graph, edge, 0.5), second}
+		if back := r.edgeOf(r.Graph.Segment[edge] ^ 1); back != graph.None {
+			places = append(places, search.PlaceOn(r.Graph, back, 0.5))
+		}
+		return places
+	}
+	starts, ends := places(from), places(to)
+	for _, o := range []route.Optimization{route.Fastest, route.Shortest} {
+		p := route.Profile{Mode: route.Car, Optimization: o}
+		want, ok := search.Dijkstra(r.Graph, p, starts, ends)
+		path, err := s.Route(t.Context(), p, starts, ends)
+		if (err == nil) != ok || ok && path.Cost != want {
+			t.Errorf("from %d to %d, %s: got %v, %v, want %v", from, to, o, path.Cost, err, want)
+		}
+		if !ok {
+			continue
+		}
+		m, err := s.Matrix(t.Context(), p, [][]search.Place{ends, starts}, [][]search.Place{starts, ends, ends[:1]})
+		if err != nil || m[1][1] != want {
+			t.Errorf("from %d to %d, %s: the cell is %v, %v, want %v", from, to, o, m[1][1], err, want)
+		}
+		found, err := s.Nearest(t.Context(), p, starts, [][]search.Place{ends, nil, ends[1:]}, 3)
+		if err != nil || !slices.Contains(found, search.Found{Index: 0, Cost: want}) {
+			t.Errorf("from %d to %d, %s: found %v, %v, want %v", from, to, o, found, err, want)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func boundRules() []rule {
 		}},
 		{"a stop in a street that is only entered does not end the route", checkPocketStop},
 		{"a cell of a matrix is the route in streets that are only entered or only left", checkPocketCells},
+		{"a cell of a matrix and the nearest are the route within private roads", checkYardCells},
 		{"from a street that is only entered the nearest are all that can be reached", checkPocketNearest},
 	}
 }
@@ -220,6 +221,26 @@ func checkPocketCells(ctx context.Context, s *suite) error {
 		return err
 	}
 	return s.compareCells(ctx, byCar, bounds, bounds)
+}
+
+// checkYardCells asks about bounds within private roads and around them.
+func checkYardCells(ctx context.Context, s *suite) error {
+	bounds, err := s.bounds("yard", "AP QB PQ@20 0A AB@70 A Q P")
+	if err != nil {
+		return err
+	}
+	if err := s.compareCells(ctx, byCar, bounds, bounds); err != nil {
+		return err
+	}
+	a, err := s.find(ctx, "yard", "AP QB", 0)
+	if err != nil {
+		return err
+	}
+	n, err := s.router.Nearest(ctx, route.NearestQuery{Profile: byCar, Origin: bounds[0], Destinations: bounds[1:2], Limit: 1})
+	if err == nil && (len(n.Found) != 1 || !s.isNear(n.Found[0].Distance, a.Routes[0].Distance)) {
+		err = fmt.Errorf("the nearest is %+v, want %.1f m", n.Found, a.Routes[0].Distance)
+	}
+	return err
 }
 
 func checkPocketNearest(ctx context.Context, s *suite) error {

@@ -367,6 +367,18 @@ QB Allée de Sortie | access=private
 BE Rue du Verger
 ADCB Rue du Mur
 
+# yard
+0---A---------------B---E
+    |               |
+    P---------------Q
+
+0A Rue du Chantier
+AB Route du Chantier | highway=primary maxspeed=80
+AP Entrée du Chantier | access=private
+PQ Piste du Chantier | access=private maxspeed=10
+QB Sortie du Chantier | access=private
+BE Rue de la Grue
+
 # lodge
 0---A---x---B---E
     |       |

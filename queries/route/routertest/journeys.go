@@ -84,6 +84,9 @@ var journeys = []journey{
 	{rule: "streets behind a private road are left", quarter: "estate", stops: "PQ BE", path: "Q B"},
 	{rule: "streets behind a private road are not driven through", quarter: "estate", stops: "0A BE", path: "A D C B"},
 	{rule: "a route within private roads stays there", quarter: "estate", stops: "AP QB", path: "P Q"},
+	{rule: "a route within private roads stays there though it is slower", quarter: "yard", stops: "AP QB", path: "P Q"},
+	{rule: "a stop within private roads is reached and left there", quarter: "yard", stops: "AP QB PQ@20", path: "P Q QB Q"},
+	{rule: "a route within private roads leaves them where it has to", quarter: "yard", stops: "AP 0A QB", path: "A 0A A B"},
 	{rule: "a private gate is not driven through", quarter: "lodge", stops: "0A BE", path: "A D C B"},
 	{rule: "a route goes through its bounds in their order", quarter: "toll", stops: "0A DC BE AB", path: "A D DC C B BE B"},
 }

@@ -39,6 +39,9 @@ func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, best Path,
 		return nil, err
 	}
 	defer s.release(a.query)
+	if in, err := a.findInside(from, to); in != nil || err != nil {
+		return a.chosen, err // others leave the area
+	}
 	sums := a.sums(best)
 	a.best = uint64(sums[len(sums)-1].Key >> 32)
 	if err := a.findCandidates(); err != nil {

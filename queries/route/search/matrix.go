@@ -24,6 +24,9 @@ func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Pla
 	if err := m.fill(); err != nil {
 		return nil, err
 	}
+	if err := q.keepInside(from, to, m.weights); err != nil {
+		return nil, err
+	}
 	costs := make([][]Cost, len(from))
 	for i, row := range m.weights {
 		costs[i] = make([]Cost, len(to))

@@ -28,11 +28,18 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 		return nil, err
 	}
 	defer s.release(q)
+	to, taken, err := q.takeInside(from, to)
+	if err != nil {
+		return nil, err
+	}
 	n := nearest{query: q, to: to, ends: &q.ends, isFound: make([]bool, len(to)), limit: min(limit, len(to)), isByWeight: p.Avoid != 0}
 	origins := q.origins(from)
 	q.openSeeds(origins)
 	n.addEnds()
 	n.queueOnEdges(from)
+	for _, destination := range taken {
+		n.keep(destination)
+	}
 	q.forward.begin(origins)
 	if err := n.search(&q.forward); err != nil {
 		return nil, err

@@ -16,16 +16,31 @@ func (s *Searcher) Route(ctx context.Context, p route.Profile, from, to []Place)
 		return Path{}, err
 	}
 	defer s.release(q)
+	in, err := q.findInside(from, to)
+	if err != nil {
+		return Path{}, err
+	}
+	if in != nil {
+		_, path, err := q.bestAround(in, true)
+		return path, err
+	}
+	best, err := q.meetBetween(from, to)
+	if err != nil {
+		return Path{}, err
+	}
+	return q.path(best, from, to)
+}
+
+// meetBetween searches from both ends.
+func (q *query) meetBetween(from, to []Place) (meeting, error) {
 	best := q.bestOnEdge(from, to)
 	origins, destinations := q.origins(from), q.destinations(to)
 	q.openSeeds(origins)
 	q.openSeeds(destinations)
 	q.forward.begin(origins)
 	q.backward.begin(destinations)
-	if err := q.meet(&best); err != nil {
-		return Path{}, err
-	}
-	return q.path(best, from, to)
+	err := q.meet(&best)
+	return best, err
 }
 
 // meeting is the best path found so far: where the two searches meet, or along one edge.

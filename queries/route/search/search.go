@@ -12,7 +12,8 @@
 // labels of a query lie in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
 //
 // An end of a path is a list of places, of which the search takes the best pair. A place may weigh more than another by its Excess,
-// which decides between places and is not part of what a path costs.
+// which decides between places and is not part of what a path costs. Between places in one area of restricted roads a path that stays in
+// it comes before all others (area.go), but for Reach, which has an end on one side alone.
 //
 //	seed      a state from which a search begins, with its first weight
 //	label     the best weight known of a state, and the state before it on that path

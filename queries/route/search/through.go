@@ -71,8 +71,12 @@ func (s *Searcher) chooseAccesses(ctx context.Context, p route.Profile, legs []L
 	}
 	for _, leg := range legs {
 		from, to := accessesOf(leg.From), accessesOf(leg.To)
-		m := newMatrix(q, groupByAccess(leg.From, from), groupByAccess(leg.To, to))
+		starts, ends := groupByAccess(leg.From, from), groupByAccess(leg.To, to)
+		m := newMatrix(q, starts, ends)
 		if err := m.fill(); err != nil {
+			return nil, err
+		}
+		if err := q.keepInside(starts, ends, m.weights); err != nil {
 			return nil, err
 		}
 		j.extend(from, to, m.weights)
