@@ -6,7 +6,8 @@
 //	Handler.Handle(id, Metadata, Decision)
 //	  │ acquireState   stateCache: one streamState a stream, one command at a time
 //	  │ catchUp        snapshotFiles, then Store.ReadStream ──> Record ──> Aggregate.Evolve
-//	  │ Decision       state ──> Result: events, a refusal or a failure
+//	  │ Decision       state ──> Result: events, a refusal, a failure, or what must be prepared before it can decide
+//	  │ Result's work  slow things outside of the decision: geocode, open sealed texts, stage rows
 //	  │ Codec.Encode   events and Metadata ──> batch
 //	  └ AppendUntilKnown ──> the position that readers wait for; a conflict leads back to catchUp
 //
@@ -112,17 +113,30 @@ type Aggregate[S any] struct {
 	UnmarshalSnapshot func([]byte) (S, error)
 }
 
-// Decision is the pure part of a command: it reads a state and says what happens. It must not change or keep the state. It
-// is called again, on a newer state, after each conflict.
+// Decision is the pure part of a command: it reads a state and says what happens. It must not change or keep the state, nor wait for
+// anything: what the command has to ask others for is work of its Result. It is called again, on a newer state, after each conflict and
+// after each PrepareFirst.
 type Decision[S any] func(*S) Result
 
-// Result is what a Decision returns. It is one of three: events that happen, a refusal, or a failure. A refusal may carry
-// the event that records it. A failure carries no events, because no constructor can give it any. The zero Result changes
-// nothing.
+// Result is what a Decision returns. It is one of four: events that happen, a refusal, a failure, or work that the decision needs done
+// first. A refusal may carry the event that records it. A failure carries no events, because no constructor can give it any. The zero
+// Result changes nothing.
 type Result struct {
 	events  []event.Event
+	build   func(context.Context) ([]event.Event, error) // makes the events of AppendBuilt
 	refusal error
 	failure error
+	work    func(context.Context) error // of PrepareFirst
+}
+
+// PrepareFirst says that the decision needs something that is not in the state, and that work gets it. The Handler does the work, and
+// asks for the decision again. An error is a failure.
+func PrepareFirst(work func(context.Context) error) Result { return Result{work: work} }
+
+// AppendBuilt says that the events happen that build makes of the decision. build may seal, read and append to other streams; an error is
+// a failure. It is called once for each time that the command is decided.
+func AppendBuilt(build func(context.Context) ([]event.Event, error)) Result {
+	return Result{build: build}
 }
 
 // Append says that events happen.
@@ -139,7 +153,7 @@ func RefuseAndRecord(refusal error, record event.Event) Result {
 // Fail says that no decision was possible: the vault, the log, the disk or the context failed. Nothing is recorded.
 func Fail(err error) Result { return Result{failure: err} }
 
-// Events returns the events that the command appends.
+// Events returns the events that the command appends, but for those of AppendBuilt.
 func (r Result) Events() []event.Event { return r.events }
 
 // Err returns why the command does not do what was asked: the refusal or the failure. It is nil when it does.

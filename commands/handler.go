@@ -58,12 +58,9 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 	defer h.releaseState(s)
 	commandID := uuid.New()
 	for attempt := byte(0); ; attempt++ { // each attempt has ids of its own: it may hold other events
-		if err := s.catchUp(ctx, h); err != nil {
+		result, err := h.decidePrepared(ctx, s, decide)
+		if err != nil {
 			return 0, err
-		}
-		result := decide(&s.state)
-		if result.Failed() {
-			return 0, result.Err()
 		}
 		if len(result.events) == 0 {
 			return s.checkpoint.Position, result.refusal
@@ -79,6 +76,31 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 		case !errors.Is(err, eventstore.ErrConflict):
 			return 0, fmt.Errorf("append to %s: %w", s.stream, err)
 		}
+	}
+}
+
+// decidePrepared asks for the decision on the state as the log has it now, and does the work of its result. The result that it returns
+// is events or a refusal.
+func (h *Handler[S]) decidePrepared(ctx context.Context, s *streamState[S], decide Decision[S]) (Result, error) {
+	for {
+		if err := s.catchUp(ctx, h); err != nil {
+			return Result{}, err
+		}
+		result := decide(&s.state)
+		switch {
+		case result.Failed():
+			return Result{}, result.Err()
+		case result.work != nil:
+			if err := result.work(ctx); err != nil {
+				return Result{}, err
+			}
+			continue
+		case result.build != nil:
+			var err error
+			result.events, err = result.build(ctx)
+			return result, err
+		}
+		return result, nil
 	}
 }
 

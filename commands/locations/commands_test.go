@@ -20,8 +20,13 @@ func TestCommandsDecide(t *testing.T) {
 		}
 	}
 	renaming := func(code string, name event.Personal) commands.Decision[State] {
-		isClear := func(p event.Personal) (event.Personal, error) { return p, nil }
-		return func(s *State) commands.Result { return renameReferential(s, code, name, isClear) }
+		return func(s *State) commands.Result {
+			toOpen, result := renameReferential(s, code, name, openedName{})
+			if toOpen != nil { // this state's names are in clear
+				_, result = renameReferential(s, code, name, openedName{sealed: *toOpen, text: *toOpen})
+			}
+			return result
+		}
 	}
 	toggling := func(action, code, id string) commands.Decision[State] {
 		return func(s *State) commands.Result {
@@ -91,5 +96,9 @@ func buildInline(c siteChanges, err error) commands.Result {
 	if err != nil {
 		return commands.Refuse(err)
 	}
-	return (&stager{locations: &Locations{limits: DefaultEventLimits}}).buildResult(context.Background(), c)
+	events, err := (&stager{locations: &Locations{limits: DefaultEventLimits}}).buildEvents(context.Background(), c)
+	if err != nil {
+		return commands.Fail(err)
+	}
+	return commands.Append(events...)
 }

@@ -132,11 +132,16 @@ func (c writeCase) check(t *testing.T) {
 	if c.geocoder == nil {
 		c.geocoder = mendeGeocoder
 	}
-	v, refused, err := j.decide(t.Context(), c.given, c.geocoder, now)
-	if err != nil {
-		t.Fatal(err)
+	v, err := j.decide(c.given, now)
+	if v.isUnprepared {
+		if err := j.prepareContents(t.Context(), c.geocoder); err != nil {
+			t.Fatal(err)
+		}
+		v, err = j.decide(c.given, now)
 	}
-	err = refused
+	if v.isUnprepared {
+		t.Fatal("a job whose contents are prepared asks for them again")
+	}
 	if c.batch.DryRun && err == nil {
 		err = v.outcome.Refused
 	}

@@ -1,6 +1,7 @@
 package locations
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -29,11 +30,14 @@ func newFixtureWithOddSite(t *testing.T) *Locations {
 	j.limit, _ = l.plans.PlanOf(t.Context(), "a")
 	stager := l.newStager("a", shopMeta)
 	if _, err := l.handler.Handle(t.Context(), "a", shopMeta, func(s *State) commands.Result { // as an older release did
-		v, refused, err := j.decide(t.Context(), s, l.geocoder, l.now())
-		if err := errors.Join(refused, err); err != nil {
-			return commands.Fail(err)
+		v, refused := j.decide(s, l.now())
+		switch {
+		case refused != nil:
+			return commands.Fail(refused)
+		case v.isUnprepared:
+			return commands.PrepareFirst(func(ctx context.Context) error { return j.prepareContents(ctx, l.geocoder) })
 		}
-		return stager.buildResult(t.Context(), v.siteChanges)
+		return stager.appendChanges(v.siteChanges)
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@
 //	  │ prepareJob: classifyRows on the current state,      │
 //	  │   then geocode what would be written                │
 //	  └ Handler.Handle: writeJob.decide ──> siteChanges <───┘ a pure decision
-//	                         stager.buildResult ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted
+//	                         stager.buildEvents ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted
 //	                         readSite, readOutcome, findCommuneSites ──> what the caller is shown, read back from the log
 //
 // Geocoding is slow, so it is done before the stream's lock is taken. The decision repeats the classification on the state
-// that it gets, and geocodes only the rows that became necessary meanwhile.
+// that it gets, and has only the rows geocoded that became necessary meanwhile.
 package locations
 
 import (

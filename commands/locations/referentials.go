@@ -51,25 +51,36 @@ func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) comma
 // RenameReferential gives a referential another name. The name that it has changes nothing. It is refused with
 // ErrUnknownReferential or refusal.ReferentialArchived, and it fails if the vault cannot open the name before.
 func (l *Locations) RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
-	openName := func(name event.Personal) (event.Personal, error) { return l.codec.Unseal(ctx, streamOf(account), name) }
+	var before openedName
 	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
-		return renameReferential(s, code, event.Personal(name), openName)
+		sealed, result := renameReferential(s, code, event.Personal(name), before)
+		if sealed == nil {
+			return result
+		}
+		return commands.PrepareFirst(func(ctx context.Context) (err error) {
+			before.sealed = *sealed
+			before.text, err = l.codec.Unseal(ctx, streamOf(account), before.sealed)
+			return err
+		})
 	})
 }
 
-func renameReferential(s *State, code string, name event.Personal, openName func(event.Personal) (event.Personal, error)) commands.Result {
+// openedName is a name as the state has it, and in clear.
+type openedName struct{ sealed, text event.Personal }
+
+// renameReferential decides on the name before. If that is not the one that the state has, toOpen is the name to open first.
+func renameReferential(s *State, code string, name event.Personal, before openedName) (toOpen *event.Personal, result commands.Result) {
 	ref, err := s.findWritableReferential(code)
-	if err != nil {
-		return commands.Refuse(err)
-	}
-	before, err := openName(ref.name)
 	switch {
 	case err != nil:
-		return commands.Fail(err)
-	case before == name:
-		return commands.Result{}
+		return nil, commands.Refuse(err)
+	case ref.name != before.sealed:
+		sealed := ref.name
+		return &sealed, commands.Result{}
+	case before.text == name:
+		return nil, commands.Result{}
 	}
-	return commands.Append(event.ReferentialRenamed{Code: code, Before: before, Name: name})
+	return nil, commands.Append(event.ReferentialRenamed{Code: code, Before: before.text, Name: name})
 }
 
 // ArchiveReferential ends a referential for writes and deactivates its sites, in one append. It is idempotent. It is refused
@@ -88,14 +99,14 @@ func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta
 		case !ref.archived.IsZero():
 			return commands.Result{}
 		}
-		if _, err := l.showReferential(ctx, account, ref); err != nil {
-			return commands.Fail(err)
-		}
-		events, err := stager.buildEvents(ctx, deactivateAllSites(s, ref, account, limit))
-		if err != nil {
-			return commands.Fail(err)
-		}
-		return commands.Append(append(events, event.ReferentialArchived{Code: code})...)
+		shown, changes := *ref, deactivateAllSites(s, ref, account, limit)
+		return commands.AppendBuilt(func(ctx context.Context) ([]event.Event, error) {
+			if _, err := l.showReferential(ctx, account, &shown); err != nil {
+				return nil, err
+			}
+			events, err := stager.buildEvents(ctx, changes)
+			return append(events, event.ReferentialArchived{Code: code}), err
+		})
 	})
 }
 

@@ -102,7 +102,7 @@ func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t to
 		if err != nil {
 			return commands.Refuse(err)
 		}
-		return stager.buildResult(ctx, c)
+		return stager.appendChanges(c)
 	})
 	if err != nil {
 		return locations.Site{}, position, err

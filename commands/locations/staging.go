@@ -40,14 +40,10 @@ func (l *Locations) newStager(account string, meta commands.Metadata) *stager {
 	return &stager{locations: l, account: account, meta: meta}
 }
 
-// buildResult returns the events of a change as a decision's result. If the rows cannot be staged, it is a failure and nothing
+// appendChanges returns the result of a decision that c happens. The rows are staged after it. If that is not possible, nothing
 // happens.
-func (s *stager) buildResult(ctx context.Context, c siteChanges) commands.Result {
-	events, err := s.buildEvents(ctx, c)
-	if err != nil {
-		return commands.Fail(err)
-	}
-	return commands.Append(events...)
+func (s *stager) appendChanges(c siteChanges) commands.Result {
+	return commands.AppendBuilt(func(ctx context.Context) ([]event.Event, error) { return s.buildEvents(ctx, c) })
 }
 
 // buildEvents returns the events that make a change happen: none if nothing changes and no Idempotency-Key has to be kept.

@@ -26,12 +26,20 @@ type wantedSite struct {
 	isGeocodeRetry bool             // the content is the same and had no position: it is written if it has one now
 }
 
-// prepare prepares the chosen content, if there is one and it is not prepared yet.
+// isUnprepared reports whether there is a chosen content that is not prepared yet.
+func (w *wantedSite) isUnprepared() bool { return w.chosen != nil && !w.chosen.isPrepared }
+
+// prepare prepares the chosen content if it is unprepared.
 func (w *wantedSite) prepare(ctx context.Context, geocoder Geocoder) error {
-	if w.chosen == nil || w.chosen.isPrepared {
+	if !w.isUnprepared() {
 		return nil
 	}
 	return w.chosen.prepare(ctx, geocoder, w.hash)
+}
+
+// prepareAsGiven prepares the content as the customer gave it, before any classification chose it.
+func (w *wantedSite) prepareAsGiven(ctx context.Context, geocoder Geocoder) error {
+	return w.asGiven.prepare(ctx, geocoder, w.hash)
 }
 
 // preparedContent is a content and, once isPrepared, what the log would keep of it.

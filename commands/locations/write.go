@@ -106,20 +106,20 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 	stager := l.newStager(j.account, meta)
 	var result jobResult
 	position, err := l.handler.Handle(ctx, j.account, meta, func(s *State) commands.Result {
-		var refusal, err error
-		result, refusal, err = j.decide(ctx, s, l.geocoder, l.now())
+		var refusal error
+		result, refusal = j.decide(s, l.now())
 		switch {
-		case err != nil:
-			return commands.Fail(err)
 		case refusal != nil:
 			return commands.Refuse(refusal)
+		case result.isUnprepared:
+			return commands.PrepareFirst(func(ctx context.Context) error { return j.prepareContents(ctx, l.geocoder) })
 		case result.answered != nil:
 			j.recallStates(s, result.answered.revision)
 			return commands.Result{}
 		case j.DryRun:
 			return commands.Result{}
 		}
-		return stager.buildResult(ctx, result.siteChanges)
+		return stager.appendChanges(result.siteChanges)
 	})
 	if err == nil && result.answered != nil {
 		result.outcome, err = l.readOutcome(ctx, j.account, result.answered.revision)
@@ -129,11 +129,11 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 
 // prepareJob geocodes and encodes what the job would write on the current state, so that the decision need not do so while it
 // holds the stream's lock. A job that the current state refuses is refused here already, and first of all one whose contents
-// break a rule. A single row with a position is left to the decision, which geocodes it only if its position is the one that
-// the site shows.
+// break a rule. A single row with a position is prepared as it was given, and the decision asks for more only if its position is the one
+// that the site shows.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil && j.rows[0].Content.FindFaults() == nil {
-		return nil // there is seldom anything to geocode, and the decision itself is as quick
+		return j.rows[0].prepareAsGiven(ctx, l.geocoder)
 	}
 	var v jobResult
 	var refusal, err error
@@ -188,8 +188,9 @@ func newWriteJob(account, code, action string, b Batch) (*writeJob, error) {
 // jobResult is what a job does to a state.
 type jobResult struct {
 	siteChanges
-	outcome  Outcome
-	answered *answeredRequest // the same request was answered before; nothing else is set then
+	outcome      Outcome
+	answered     *answeredRequest // the same request was answered before; nothing else is set then
+	isUnprepared bool             // the rows are classified, and contents that they chose are not prepared: nothing is decided
 }
 
 // classifyRows decides what each row does to its site and counts that, before any content is prepared. The result has the
@@ -252,26 +253,26 @@ func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
 	return nil
 }
 
-// decide returns what the job does to a state, or which rule forbids it. A content that no earlier classification chose is
-// prepared here; err is why that was not possible. It may be called again on a later state: only the prepared contents are
+// decide returns what the job does to a state, or which rule forbids it. If it chooses contents that no earlier classification chose, the
+// result is only that they must be prepared. It may be called again on a later state: only the prepared contents are
 // kept from one call to the next.
-func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refusal, err error) {
+func (j *writeJob) decide(s *State, now time.Time) (v jobResult, refusal error) {
 	v, dryRunRefusal, refusal := j.classifyRows(s, now)
 	if refusal == nil && !j.DryRun {
 		refusal = dryRunRefusal
 	}
 	if refusal != nil || v.answered != nil {
-		return v, refusal, nil
+		return v, refusal
+	}
+	if v.isUnprepared = slices.ContainsFunc(j.rows, (*wantedSite).isUnprepared); v.isUnprepared {
+		return v, nil
 	}
 	for _, w := range j.rows {
-		if err := w.prepare(ctx, geocoder); err != nil {
-			return v, nil, err
-		}
 		v.addWanted(j.account, w)
 	}
 	v.sortRows()
 	v.outcome.SiteWriteSummary, v.outcome.Refused, v.outcome.Changes = v.SiteWriteSummary, dryRunRefusal, listChanges(v.rows)
-	return v, nil, nil
+	return v, nil
 }
 
 // addWanted adds a row with its prepared content to the changes. Geocoding may have changed the row's operation since it was
