@@ -65,6 +65,7 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 type reachedRoads struct {
 	mode   *modeEngine
 	limits []float64 // in the units of the graph, as all costs
+	bounds []int64   // the largest whole costs within the limits
 	whole  []uint8   // of each segment one more than the number of the limit that it lies whole within; 0: within no limit
 	parts  []reachedEdge
 	points []route.FixedPoint
@@ -81,16 +82,16 @@ type reachedEdge struct {
 // begin forgets the roads of the last call. unit is how many units of the graph the limits count as one.
 func (r *reachedRoads) begin(unit float64, limits []float64) {
 	clear(r.whole)
-	r.limits, r.parts, r.points, r.all = r.limits[:0], r.parts[:0], r.points[:0], r.all[:0]
+	r.limits, r.bounds, r.parts, r.points, r.all = r.limits[:0], r.bounds[:0], r.parts[:0], r.points[:0], r.all[:0]
 	for _, limit := range limits {
-		r.limits = append(r.limits, limit*unit)
+		r.limits, r.bounds = append(r.limits, limit*unit), append(r.bounds, int64(math.Floor(limit*unit)))
 	}
 }
 
 // add adds an edge. start and end are the costs at its tail and its head: on the edge of the centre one of them is negative.
 func (r *reachedRoads) add(edge uint32, start, end int64) {
-	first, last := r.limitOf(float64(min(start, end))), r.limitOf(float64(max(start, end)))
-	if first < last || start < 0 || end < 0 {
+	first := r.limitOf(min(start, end))
+	if int(first) < len(r.bounds) && max(start, end) > r.bounds[first] || start < 0 || end < 0 {
 		r.parts = append(r.parts, reachedEdge{edge, start, end})
 		return
 	}
@@ -100,8 +101,8 @@ func (r *reachedRoads) add(edge uint32, start, end int64) {
 }
 
 // limitOf is the number of the first limit that a cost is within; of a cost beyond all that of limits.
-func (r *reachedRoads) limitOf(cost float64) (k uint8) {
-	for int(k) < len(r.limits) && cost > r.limits[k] {
+func (r *reachedRoads) limitOf(cost int64) (k uint8) {
+	for int(k) < len(r.bounds) && cost > r.bounds[k] {
 		k++
 	}
 	return k
@@ -137,7 +138,7 @@ func (r *reachedRoads) read(yield isochrone.Yield) error {
 func (r *reachedRoads) readPart(part reachedEdge) {
 	s := r.mode.graph.Segment[part.edge]
 	road := isochrone.Road{FromCost: float64(part.start), ToCost: float64(part.end)}
-	if whole := r.whole[s>>1]; whole > 0 && whole-1 <= r.limitOf(float64(min(part.start, part.end))) {
+	if whole := r.whole[s>>1]; whole > 0 && whole-1 <= r.limitOf(min(part.start, part.end)) {
 		return
 	}
 	if s&1 == backward {

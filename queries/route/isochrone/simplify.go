@@ -2,8 +2,9 @@ package isochrone
 
 import "math/bits"
 
-// simplifyPasses is how often each border is made simpler: what one border gives up can make room for another.
-const simplifyPasses = 3
+// simplifyPasses is how often each border is made simpler: what one border gives up can make room for another. A third pass
+// would take away one vertex of two hundred.
+const simplifyPasses = 2
 
 // maxBox is the area, in squares, of the largest box around a triangle that is tested.
 const maxBox = 64
@@ -41,12 +42,18 @@ func (b *borders) isFree(p, v, n vertex) bool {
 		return false
 	}
 	t := newTriangle(p, v, n)
-	for y := south / unit; y <= north/unit; y++ {
-		for x := west / unit; x <= east/unit; x++ {
-			node := int(y)*b.perLine + int(x)
-			if t.holds(x*unit, y*unit) || b.crossings[node] != 0 && b.holdsVertex(&t, corner{x * unit, y * unit}, node) {
+	first := corner{west / unit * unit, south / unit * unit}
+	for at := first; at.y <= north; at.y += unit {
+		ab, bc, ca := t.sides(first.x, at.y)
+		node := int(at.y/unit)*b.perLine + int(first.x/unit)
+		for at.x = first.x; at.x <= east; at.x += unit {
+			if ab|bc|ca >= 0 { // none is negative: the triangle holds the node
 				return false
 			}
+			if b.crossings[node] != 0 && b.holdsVertex(&t, at, node) {
+				return false
+			}
+			ab, bc, ca, node = ab+t.perNode[0], bc+t.perNode[1], ca+t.perNode[2], node+1
 		}
 	}
 	return true
@@ -79,14 +86,22 @@ func isBetween(p, v, n vertex) bool {
 	return min(p.x, n.x) <= v.x && v.x <= max(p.x, n.x) && min(p.y, n.y) <= v.y && v.y <= max(p.y, n.y)
 }
 
-// triangle is a triangle, its corners counter-clockwise.
-type triangle struct{ a, b, c vertex }
+// triangle is a triangle, its corners counter-clockwise. perNode is how much its sides change from one node to the next in a row.
+type triangle struct {
+	a, b, c vertex
+	perNode [3]int64
+}
 
 func newTriangle(a, b, c vertex) triangle {
 	if side(a, b, c.x, c.y) < 0 {
 		b, c = c, b
 	}
-	return triangle{a, b, c}
+	return triangle{a, b, c, [3]int64{int64(a.y-b.y) * unit, int64(b.y-c.y) * unit, int64(c.y-a.y) * unit}}
+}
+
+// sides are those of a point: a triangle holds it if none is negative.
+func (t *triangle) sides(x, y int32) (ab, bc, ca int64) {
+	return side(t.a, t.b, x, y), side(t.b, t.c, x, y), side(t.c, t.a, x, y)
 }
 
 // side is positive when a point lies on the left of the way from a to b, negative on the right.

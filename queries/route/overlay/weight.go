@@ -128,6 +128,9 @@ func (w *Weigher) Turn(cost uint8) uint64 { return uint64(cost) * w.turn }
 // IsAvoided reports whether an edge is to be avoided.
 func (w *Weigher) IsAvoided(e uint32) bool { return w.flags[e]&w.avoid != 0 }
 
+// HasAvoided reports whether an edge may be avoided.
+func (w *Weigher) HasAvoided() bool { return w.avoid != 0 }
+
 // HasPenalties reports whether a weight may hold a penalty.
 func (w *Weigher) HasPenalties() bool { return w.avoid != 0 || w.penalty != nil }
 

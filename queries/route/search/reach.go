@@ -67,6 +67,7 @@ type reach struct {
 
 	turns        [256]gauge // how far a turn of each cost leads; it has no penalty
 	isCostChoice bool       // no edge has a penalty and no place an excess, so whatever is chosen after one over the limit is over it too
+	avoids       bool       // the profile avoids roads; if not, what kind a road is need not be read
 
 	blocks  []block  // of each cell of level 1
 	current uint32   // number of the search; blocks of others are stale
@@ -77,7 +78,8 @@ type reach struct {
 	width   uint32  // of a bucket
 	buckets []int32 // index of the first in waiting; -1 where the bucket is empty. What is beyond the others waits in the last one
 	waiting []waiting
-	within  int // how many of those that wait are within the limit
+	free    int32 // first of a list of places in waiting; -1 where there is none. So the few that wait at once stay in the processor's cache
+	within  int   // how many of those that wait are within the limit
 }
 
 // gauge is how far a path has come: by its weight, which decides what is chosen, in the upper half, and by its cost in the lower.
@@ -105,7 +107,7 @@ const bucketCount = 4096
 // begin forgets the search before, and makes all buckets empty.
 func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 	r.weigher, r.limit, r.base, r.width, r.within = w, limit, 0, limit/bucketCount+1, 0
-	r.isCostChoice = w.IsShortest || len(r.graph.Penalty) == 0
+	r.isCostChoice, r.avoids, r.free = w.IsShortest || len(r.graph.Penalty) == 0, w.HasAvoided(), -1
 	r.cells, r.labels, r.waiting = r.cells[:0], r.labels[:0], r.waiting[:0]
 	r.buckets = slices.Grow(r.buckets[:0], bucketCount+1)[:bucketCount+1]
 	for i := range r.buckets {
@@ -126,7 +128,7 @@ func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 func (r *reach) gaugeOf(edge uint32) gauge {
 	primary, penalty := r.weigher.Primary(edge)
 	g := newGauge(uint64(primary)+uint64(penalty), uint64(primary))
-	if r.weigher.IsAvoided(edge) {
+	if r.avoids && r.weigher.IsAvoided(edge) {
 		g *= route.AvoidFactor
 	}
 	return g
@@ -217,8 +219,22 @@ func (r *reach) improve(edge, label uint32, to gauge) {
 func (r *reach) wait(w waiting) {
 	bucket := &r.buckets[min((w.gauge.choice()-r.base)/r.width, bucketCount)]
 	w.next = *bucket
+	if at := r.free; at >= 0 {
+		r.free = r.waiting[at].next
+		r.waiting[at], *bucket = w, at
+		return
+	}
 	r.waiting = append(r.waiting, w)
 	*bucket = int32(len(r.waiting) - 1)
+}
+
+// takeFirst takes the first edge out of a bucket, which is not empty.
+func (r *reach) takeFirst(bucket *int32) waiting {
+	place := &r.waiting[*bucket]
+	w := *place
+	place.next = r.free
+	r.free, *bucket = *bucket, w.next
+	return w
 }
 
 // search settles the edges of one bucket after the other, as long as one within the limit waits.
@@ -237,8 +253,7 @@ func (r *reach) search() error {
 // settleBucket settles the edges of a bucket.
 func (r *reach) settleBucket(first *int32) error {
 	for *first >= 0 {
-		w := r.waiting[*first]
-		*first = w.next
+		w := r.takeFirst(first)
 		if w.gauge.cost() <= r.limit {
 			r.within--
 		}
@@ -264,10 +279,8 @@ func (r *reach) advance() {
 	for i := beyond; i >= 0; i = r.waiting[i].next {
 		r.base = min(r.base, r.waiting[i].gauge.choice())
 	}
-	for i := beyond; i >= 0; {
-		w := r.waiting[i]
-		i = w.next
-		r.wait(w)
+	for beyond >= 0 {
+		r.wait(r.takeFirst(&beyond))
 	}
 }
 
