@@ -93,7 +93,7 @@ func (t *Tokens) Issue(ctx context.Context, meta commands.Metadata, req TokenReq
 }
 
 // Claim records a token that the caller made, under an id that only one caller can have: the others get ErrAlreadyIssued. The
-// same token again is no error and records nothing.
+// same token again is not an error and records nothing.
 func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintext string, req TokenRequest) (IssuedToken, error) {
 	hash := token.HashOf(plaintext)
 	issued := event.TokenIssued{

@@ -43,7 +43,7 @@ func (l *Locations) filterCommuneSites(ctx context.Context, account string, kept
 	return ids, err
 }
 
-// keepsGeocodedPosition says whether the site has a geocoded position that this write leaves as it is.
+// keepsGeocodedPosition reports whether the site has a geocoded position that this write leaves as it is.
 func (w *wantedSite) keepsGeocodedPosition() bool { return w.chosen == nil && w.current.isGeocoded }
 
 // recallStates sets what findCommuneSites needs of a request that was answered before: the states of the sites that the answered
@@ -61,14 +61,14 @@ func (j *writeJob) recallStates(s *State, answeredAt eventstore.Revision) {
 	}
 }
 
-// mayBePlacedAtCommune says whether the address of a content may have been placed at the centre of a commune. An address with a
+// mayBePlacedAtCommune reports whether the address of a content may have been placed at the centre of a commune. An address with a
 // house number never is: it is found with its number or not at all.
 func mayBePlacedAtCommune(c locations.Content) bool {
 	a := c.Address
 	return a == nil || !beginsWithHouseNumber(a.Line1) && !beginsWithHouseNumber(a.Line2)
 }
 
-// beginsWithHouseNumber says whether a line begins with one to four digits. Five are a postcode.
+// beginsWithHouseNumber reports whether a line begins with one to four digits. Five are a postcode.
 func beginsWithHouseNumber(line string) bool {
 	line = strings.TrimSpace(line)
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))

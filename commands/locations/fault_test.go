@@ -54,7 +54,7 @@ func (f *faultyStore) callHook(hook func(string) error, stream string) error {
 	return hook(stream)
 }
 
-// isStaging says whether a stream has staged rows.
+// isStaging reports whether a stream has staged rows.
 func isStaging(stream string) bool { return strings.HasPrefix(stream, "sync-") }
 
 // failFromCall returns a hook that fails the n-th call, counted from 1, and all calls after it.
@@ -80,7 +80,7 @@ func failStagingFrom(n int, err error) func(string) error {
 }
 
 // TestSyncWhoseStagingFailsAppendsNothing: whatever fails at whichever step, the account's stream is as it was, the same
-// instance and others go on, and the same request made again is done as if for the first time.
+// instance and others continue, and the same request made again is done as if for the first time.
 func TestSyncWhoseStagingFailsAppendsNothing(t *testing.T) {
 	t.Parallel()
 	const rows = 2_600 // two appends of staged rows at least

@@ -22,7 +22,7 @@ func (e *ContentError) Error() string {
 }
 
 // checkContents fails with a *ContentError if a content that the last classification chose breaks a rule. A member that the site
-// has already is no fault: rules that came after it must not keep a site from being written. A content that stays as it is
+// has already is not a fault: rules that came after it must not keep a site from being written. A content that stays as it is
 // is not looked at, so a large batch of unchanged sites costs nothing.
 func (l *Locations) checkContents(ctx context.Context, j *writeJob) error {
 	faults := make([][]locations.Fault, len(j.rows))

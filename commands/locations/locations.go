@@ -1,6 +1,6 @@
 // Package locations handles the commands on an account's locations: its referentials and their sites. One account is one
 // stream. The constraint: unique codes, the cap of referentials, the ceiling of sites and suspicious reductions are decided on
-// that stream alone, and a State holds no contents. It holds a digest of each content, which says whether a new one is the
+// that stream alone, and a State holds no contents. It holds a digest of each content, which reports whether a new one is the
 // same, and its place on the log.
 //
 //	WriteBatch, PutSite, PatchSite                        ArchiveReferential, DeactivateSite, …

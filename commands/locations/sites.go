@@ -16,7 +16,7 @@ import (
 var errVersionChanged = errors.New("site was changed meanwhile")
 
 // PutSite writes the whole content of one site, which is created, updated or reactivated, or stays as it is. It is refused as
-// WriteBatch is. created says whether the site is new.
+// WriteBatch is. created reports whether the site is new.
 func (l *Locations) PutSite(ctx context.Context, account string, meta commands.Metadata, code string, r Row) (s locations.Site, created bool, position eventstore.Position, err error) {
 	j, err := newWriteJob(account, code, "put", Batch{Rows: []Row{r}})
 	if err != nil {

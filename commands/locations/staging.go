@@ -67,7 +67,7 @@ func (s *stager) buildEvents(ctx context.Context, c siteChanges) ([]event.Event,
 	return []event.Event{s.commit}, nil
 }
 
-// isStaged says whether the rows were staged by an earlier attempt and are on the log. They are on the log no longer if it was
+// isStaged reports whether the rows were staged by an earlier attempt and are on the log. They are on the log no longer if it was
 // restored from an older copy since.
 func (s *stager) isStaged(ctx context.Context, rows []event.SiteRow) (bool, error) {
 	if s.commit.EventCount == 0 || !slices.EqualFunc(s.stagedRows, rows, equalRows) {
@@ -130,7 +130,7 @@ func (l EventLimits) splitIntoAppends(rows []event.SiteRow) [][]event.Event {
 	return appends
 }
 
-// fitsOneEvent says whether rows need no staging. A single row never needs it, however large it is.
+// fitsOneEvent reports whether rows need no staging. A single row never needs it, however large it is.
 func (l EventLimits) fitsOneEvent(rows []event.SiteRow) bool {
 	n, _ := l.countFittingRows(rows)
 	return n == len(rows) && n > 0

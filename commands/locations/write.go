@@ -194,7 +194,7 @@ type jobResult struct {
 }
 
 // classifyRows decides what each row does to its site and counts that, before any content is prepared. The result has the
-// deactivations of a sync; the job's own rows are not in it yet. dryRunRefusal is a refusal that a dry run reports beside its
+// deactivations of a sync; the job's own rows are not in it yet. dryRunRefusal is a refusal that a dry run reports next to its
 // counts, and v is complete with it. refusal also refuses a dry run: there is no result to show.
 func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
 	ref, err := s.findReferential(j.code)

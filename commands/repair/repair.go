@@ -79,7 +79,7 @@ func (r *Repairs) repairStreams(ctx context.Context, meta commands.Metadata, nam
 	return all, nil
 }
 
-// repairStream repairs one stream; exists says whether there is one. If another write is appended between the read and the
+// repairStream repairs one stream; exists reports whether there is one. If another write is appended between the read and the
 // append, it reads the stream again.
 func (r *Repairs) repairStream(ctx context.Context, stream string, meta commands.Metadata) (found []VoidedEvent, exists bool, err error) {
 	commandID := uuid.New()

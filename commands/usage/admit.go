@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// CheckQuota says whether a request would count now, and counts nothing. A refusal is never decided on memory
+// CheckQuota reports whether a request would count now, and counts nothing. A refusal is never decided on memory
 // alone: the log is read first. The errors are those of CountRequest.
 func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) error {
 	_, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
@@ -31,7 +31,7 @@ type QuotaUsage struct {
 	Period      plan.Period         // that they are counted in
 	Position    eventstore.Position // of the last event that was folded for it
 
-	reservation Reservation // of the request that CountRequest counted; else zero
+	reservation Reservation // of the request that CountRequest counted; otherwise zero
 }
 
 // Refund takes back the request that CountRequest counted. It returns when that is durable. If it fails, it is tried again in

@@ -101,7 +101,7 @@ func (p *activePeriod) prepareAppend(ctx context.Context, counts []event.UsageCo
 
 // appendUntilFolded sends an append until it is on the log and in the fold. No other batch of the period is appended before its outcome
 // is known, whatever time that takes. It gives up only if certainly nothing was added, if the period is retired, or
-// if the meter ends; mayBeOnLog then says whether the events may be on the log.
+// if the meter ends; mayBeOnLog then reports whether the events may be on the log.
 func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {
 	done, err := eventstore.AppendUntilKnown(ctx, b.meter.store, b.stream, eventstore.Any, prepared.proposed,
 		eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval, OnFailure: b.reportDelay})

@@ -235,7 +235,7 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 }
 
 // failRequests ends a batch that failed. If the log was unavailable for a moment, its requests are tried again with the next
-// batch until they give up by themselves; else they are refused. Refunds are always tried again, except for those that may
+// batch until they give up by themselves; otherwise they are refused. Refunds are always tried again, except for those that may
 // be on the log: they must not be made twice, since the instance would refund more than it counted.
 func (b *batch) failRequests(cause error) {
 	unanswered := slices.Concat(b.charges, b.probes)

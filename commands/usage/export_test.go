@@ -13,7 +13,7 @@ func (m *Meter) QueuedRequests() (n int) {
 	return n
 }
 
-// IsLogSilent says whether a silence of the log is being counted.
+// IsLogSilent reports whether a silence of the log is being counted.
 func (m *Meter) IsLogSilent() bool { return m.silentSince.Load() != 0 }
 
 // EvictContract evicts an account's contract, as evictIdlePeriods does.

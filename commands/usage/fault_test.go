@@ -157,7 +157,7 @@ func (f *forgetfulStore) Append(ctx context.Context, stream string, expected eve
 	return f.Store.Append(ctx, stream, expected, again)
 }
 
-// isFirst says whether the events are sent for the first time, and counts those that are not.
+// isFirst reports whether the events are sent for the first time, and counts those that are not.
 func (f *forgetfulStore) isFirst(events []eventstore.ProposedEvent) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,7 +171,7 @@ func (f *forgetfulStore) isFirst(events []eventstore.ProposedEvent) bool {
 	return first
 }
 
-// hasRepeated says whether an event of a type landed a second time.
+// hasRepeated reports whether an event of a type landed a second time.
 func (f *forgetfulStore) hasRepeated(e event.Event) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

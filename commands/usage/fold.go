@@ -55,7 +55,7 @@ func (p *activePeriod) quotaUsage(account string) QuotaUsage {
 	return QuotaUsage{Used: p.fold.Used(account), Limit: limit, Period: p.period, Position: p.position}
 }
 
-// hasAccount says whether the account has a cap in the period. It has one from its first request on.
+// hasAccount reports whether the account has a cap in the period. It has one from its first request on.
 func (p *activePeriod) hasAccount(account string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -24,7 +24,7 @@ type contract struct {
 	pauseTo atomic.Int64 // when a period that had not begun is tried again, in nanoseconds after Meter.epoch; 0: none is
 }
 
-// isSwitchDue says whether switchPeriod must look at the contract. A period ends by the wall clock. The pause until a period
+// isSwitchDue reports whether switchPeriod must look at the contract. A period ends by the wall clock. The pause until a period
 // that had not begun by the log's clock is elapsed time: whatever this instance's clock is set to, it lasts as long.
 func (c *contract) isSwitchDue(now time.Time, elapsed time.Duration) bool {
 	if pauseTo := c.pauseTo.Load(); pauseTo != 0 {

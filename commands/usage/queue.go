@@ -108,7 +108,7 @@ func (q *queue) enqueueRequest(w *pendingRequest, isLogLost bool) (isFirst bool,
 	return isFirst, q.slowSignal, nil
 }
 
-// takePending returns all requests that wait. If there are none, the flushing has ended. succeeded says whether the last batch
+// takePending returns all requests that wait. If there are none, the flushing has ended. succeeded reports whether the last batch
 // succeeded; it is true before the first one.
 func (q *queue) takePending(succeeded bool) []*pendingRequest {
 	q.mu.Lock()
@@ -170,7 +170,7 @@ func (q *queue) retire() {
 	q.isRetired = true
 }
 
-// retireIfIdle retires the period unless it is being flushed, and says whether it is retired, now or before.
+// retireIfIdle retires the period unless it is being flushed, and reports whether it is retired, now or before.
 func (q *queue) retireIfIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

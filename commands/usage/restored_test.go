@@ -211,7 +211,7 @@ func (s *failingOnceStore) Subscribe(ctx context.Context, after eventstore.Check
 	}
 }
 
-// Whatever ends a subscription, the next one goes on: the right log is back, or a disk reads the right bytes again.
+// Whatever ends a subscription, the next one continues: the right log is back, or a disk reads the right bytes again.
 func TestRevocationsAreFollowedAfterASubscriptionFailed(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{

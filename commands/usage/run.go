@@ -68,7 +68,7 @@ func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Ev
 }
 
 // keepFollowingAccounts is followAccounts until ctx ends: where a subscription fails it is tried again every second, and where an older
-// copy of the log was restored it goes on from that one's end. The periods were folded from events that may be gone then, so all are
+// copy of the log was restored it continues from that one's end. The periods were folded from events that may be gone then, so all are
 // retired and opened again. An opening reads the quotas as they are by then, and the key ring refuses keys that are revoked by then. A log
 // with another identity has no events of these accounts: they are followed again once the right log is back.
 func (m *Meter) keepFollowingAccounts(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) {

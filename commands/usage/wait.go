@@ -34,7 +34,7 @@ func (m *Meter) logSilence() time.Duration {
 	return 0 // the log answered at this very moment
 }
 
-// isLogLost says whether the log has been silent for waitlimit.MaxSilence. Requests are refused at once then.
+// isLogLost reports whether the log has been silent for waitlimit.MaxSilence. Requests are refused at once then.
 func (m *Meter) isLogLost() bool {
 	since := m.silentSince.Load()
 	return since != 0 && time.Since(m.epoch)-time.Duration(since) >= waitlimit.MaxSilence
@@ -47,12 +47,12 @@ func (m *Meter) clearSilence() {
 	}
 }
 
-// isTransient says whether the log was unavailable and certainly added nothing, so that a new try may work.
+// isTransient reports whether the log was unavailable and certainly added nothing, so that a new try may work.
 func isTransient(err error) bool {
 	return errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, eventstore.ErrUnknown)
 }
 
-// sharedTasks are tasks that many requests wait for together. Of one name only one task runs at a time. It goes on if all
+// sharedTasks are tasks that many requests wait for together. Of one name only one task runs at a time. It continues if all
 // requests that wait for it have left. x/sync/singleflight lacks an owner who waits for the goroutines that it starts.
 type sharedTasks struct {
 	mu      sync.Mutex

@@ -26,7 +26,7 @@ const addressBytes = 2 << 10
 // reserveAddresses reserves memory for an answer of n addresses. It must be called before a vintage is held, since no vintage may be held during a wait.
 func reserveAddresses(c call, n int) error { return c.Answer.Reserve(int64(n) * addressBytes) }
 
-// completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is no error:
+// completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is not an error:
 // an input field sends the first letters too.
 func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAddress) (kit.Response, error) {
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
@@ -193,7 +193,7 @@ func newFeatureCollection(e body.Envelope, features []body.Feature) body.Feature
 	return body.FeatureCollection{Type: "FeatureCollection", Envelope: e, Features: features, Attribution: "BAN", Licence: "Licence Ouverte 2.0"}
 }
 
-// tooShort is the answer to a completion of too few letters, which is no error.
+// tooShort is the answer to a completion of too few letters, which is not an error.
 func tooShort(format string) any {
 	if format != geoJSON {
 		return body.Suggestions{Envelope: body.TooShortEnvelope, Suggestions: []body.Suggestion{}}
@@ -202,7 +202,7 @@ func tooShort(format string) any {
 }
 
 // noResults is the answer to a search that found nothing: as GeoJSON a collection without features, which clients that read
-// features can go on reading.
+// features can continue reading.
 func noResults(format string) any {
 	if format != geoJSON {
 		return body.NoResultsAnswer
@@ -302,7 +302,7 @@ func toAddressTypes(names []string) []address.Type {
 	return mapSlice(names, func(n string) address.Type { return address.Type(n) })
 }
 
-// firstNonEmpty is the values of a parameter, else those of the parameter that the former national API has for the same.
+// firstNonEmpty is the values of a parameter, otherwise those of the parameter that the former national API has for the same.
 func firstNonEmpty(values, fallback []string) []string {
 	if len(values) > 0 {
 		return values

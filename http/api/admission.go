@@ -63,14 +63,14 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, ans
 }
 
 // isAnsweredBeforeQuota reports whether a request that could not be decoded, with an answer of this status, is answered at
-// once and never counted. Then it is no request of the API (400), or its large body was not read: the key ended, the quota
+// once and never counted. Then it is not a request of the API (400), or its large body was not read: the key ended, the quota
 // is spent, the service lacks memory. All else that is wrong with a request is answered after the quota, and counts.
 func isAnsweredBeforeQuota(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusTooManyRequests ||
 		status >= http.StatusInternalServerError
 }
 
-// unknownRoute stands for every path that is no route.
+// unknownRoute stands for every path that is not a route.
 const unknownRoute = "*"
 
 // countRefusal counts a request that is refused for cause, and returns cause. Where the request cannot be counted it returns the
@@ -102,7 +102,7 @@ type metering struct {
 }
 
 // run does the work between the two halves of metering it. Work that panics is
-// settled as the 500 that it becomes, and the panic goes on. An error of settling is answered in place of the result, which is
+// settled as the 500 that it becomes, and the panic continues. An error of settling is answered in place of the result, which is
 // discarded. A body that shows the usage is completed with what was settled.
 func (m *metering) run(ctx context.Context, do func(context.Context) (kit.Response, error)) (v kit.Response, err error) {
 	before := int64(0)

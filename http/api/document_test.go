@@ -50,7 +50,7 @@ func isDocumented(t *testing.T, op openapi.Operation, status int, text string) b
 	})
 }
 
-// matchesShape says whether a text is JSON of the shape of v.
+// matchesShape reports whether a text is JSON of the shape of v.
 func matchesShape(t *testing.T, v any, text string) bool {
 	t.Helper()
 	s, err := shape.FromType(reflect.TypeOf(v))

@@ -239,7 +239,7 @@ func joinCells(row []string, places []int) string {
 	return strings.Join(parts, " ")
 }
 
-// prepareFormerReverse finds the address nearest to the point in two columns: those that the form names, else those of the names
+// prepareFormerReverse finds the address nearest to the point in two columns: those that the form names, otherwise those of the names
 // that the former API knows.
 func prepareFormerReverse(t *csvupload.Table, form body.FormerFileFields) ([]string, rowAnswerer, error) {
 	f := &columnFinder{table: t}
@@ -262,7 +262,7 @@ func prepareFormerReverse(t *csvupload.Table, form body.FormerFileFields) ([]str
 	}, f.err()
 }
 
-// findCoordinate is the place of the column that a field names, else of the first of some names that the table has.
+// findCoordinate is the place of the column that a field names, otherwise of the first of some names that the table has.
 func (f *columnFinder) findCoordinate(field, column string, names ...string) int {
 	if column != "" {
 		return f.find(field, column)

@@ -218,7 +218,7 @@ func TestOnlyAMatrixAnswersWhatCannotBeReached(t *testing.T) {
 	expectPart(t, "off road", w, 200, `{"saisi":"3,-44","lon":3,"lat":-44}`)
 }
 
-// TestATypedBoundWithoutAVintageIsA500: a position needs no address, and a text that cannot be looked up is no wrong text.
+// TestATypedBoundWithoutAVintageIsA500: a position needs no address, and a text that cannot be looked up is not a wrong text.
 func TestATypedBoundWithoutAVintageIsA500(t *testing.T) {
 	t.Parallel()
 	b := newRoutingAPI(t, &fakeRouter{}, func(p *fakeParts) { p.addresses = live.New(nil) })

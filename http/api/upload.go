@@ -69,7 +69,7 @@ func (j *fileJob) readTable(ctx context.Context) (err error) {
 	return err
 }
 
-// toFileProblem is the answer to a file that is no CSV, or too wide: a broken rule of the field that holds it.
+// toFileProblem is the answer to a file that is not a CSV, or too wide: a broken rule of the field that holds it.
 func toFileProblem(err error, upload *csvupload.Upload) error {
 	_, isFormat := errors.AsType[*csvupload.FormatError](err)
 	_, isWidth := errors.AsType[*csvupload.WidthError](err)

@@ -34,7 +34,7 @@ type KeyRing interface {
 // Authenticator authenticates the requests of the API. It is safe for concurrent use.
 type Authenticator struct {
 	keys            KeyRing
-	freshness       FreshnessSource // the ring, if it follows a log; else nil
+	freshness       FreshnessSource // the ring, if it follows a log; otherwise nil
 	limiter         *waitlimit.Limiter
 	tokens          token.Prefixes
 	publishablePath string           // the only one that publishable keys may use

@@ -43,7 +43,7 @@ func (g *Authenticator) Revalidate(ctx context.Context, a *Authentication) error
 
 // lookUpKey looks a key up. A stale ring cannot even show that a key is unknown: the key may have been issued a moment ago. A
 // request with a key that the stale ring holds waits until the ring is fresh, and the key is looked up again; any other is
-// refused at once. A nil wait begins with the key's account. freshUntil is set beside an error too.
+// refused at once. A nil wait begins with the key's account. freshUntil is set next to an error too.
 func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, wait *waitlimit.Wait) (Authentication, error) {
 	for a := (Authentication{hash: hash, Wait: wait}); ; {
 		now, fresh := time.Now(), false // elapsed time: the wall clock may jump

@@ -122,7 +122,7 @@ type PacedReader struct {
 }
 
 // Progress returns how many bytes were read, and the error that ended reading: io.EOF where the body was read whole, nil
-// where reading can go on.
+// where reading can continue.
 func (p *PacedReader) Progress() (bytes int64, err error) { return p.total, p.err }
 
 func (p *PacedReader) Read(buf []byte) (int, error) {

@@ -44,7 +44,7 @@ func pairNodes(line string) []string {
 	return nodes
 }
 
-// nodeOfElement returns the one parameter "for" of an element of Forwarded, else "".
+// nodeOfElement returns the one parameter "for" of an element of Forwarded, otherwise "".
 func nodeOfElement(element string) (node string) {
 	pairs, _ := splitOutsideQuotes(element, ';') // the quotes were found to be closed
 	found := 0

@@ -53,7 +53,7 @@ type disposition int
 
 const (
 	keepOpen        disposition = iota // the server decides, as usual
-	drainThenKeep                      // kept if drainBody reaches the end of the body, else closed
+	drainThenKeep                      // kept if drainBody reaches the end of the body, otherwise closed
 	lingerThenClose                    // closed by lingerAndClose; the answer has the header "Connection: close"
 )
 

@@ -31,7 +31,7 @@ var (
 // MediaType is the Content-Type of CSV files.
 const MediaType = "text/csv; charset=utf-8"
 
-// ChooseDialect is the dialect that a request names, "standard" or "excel", else PreferredDialect for its header.
+// ChooseDialect is the dialect that a request names, "standard" or "excel", otherwise PreferredDialect for its header.
 func ChooseDialect(name string, h http.Header) Dialect {
 	switch name {
 	case "standard":
@@ -42,7 +42,7 @@ func ChooseDialect(name string, h http.Header) Dialect {
 	return PreferredDialect(h)
 }
 
-// PreferredDialect is FrenchExcel for a request that prefers French (Accept-Language), else RFC4180.
+// PreferredDialect is FrenchExcel for a request that prefers French (Accept-Language), otherwise RFC4180.
 func PreferredDialect(h http.Header) Dialect {
 	tags, _, err := language.ParseAcceptLanguage(h.Get("Accept-Language"))
 	if err != nil || len(tags) == 0 {

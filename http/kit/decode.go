@@ -47,7 +47,7 @@ func NewDecoder[T any]() Decoder[T] {
 }
 
 // DecodeBody decodes the body of a request. No body at all is read as {}. A body over the limit that its reader sets is
-// refusal.BodyTooLarge; a refusal that its reader fails with is returned as it is. Parameters beside a body are broken rules.
+// refusal.BodyTooLarge; a refusal that its reader fails with is returned as it is. Parameters next to a body are broken rules.
 func (d Decoder[T]) DecodeBody(r *http.Request) (T, error) { return d.DecodeAndInspectBody(r, nil) }
 
 // DecodeAndInspectBody is DecodeBody, and passes the text of the body as it was sent to inspect, once it is whole and before it
@@ -198,8 +198,8 @@ func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value, giveWay fun
 	return nil
 }
 
-// bodyDecoder decodes a body in one pass. It goes on after a broken rule, to find all of them and to check that the rest is
-// JSON. So a broken rule is no error: addViolation collects it. Its methods fail only where the text is not JSON, which
+// bodyDecoder decodes a body in one pass. It continues after a broken rule, to find all of them and to check that the rest is
+// JSON. So a broken rule is not an error: addViolation collects it. Its methods fail only where the text is not JSON, which
 // ends the pass. It serves one body.
 type bodyDecoder struct {
 	jsonScanner
@@ -292,7 +292,7 @@ func (d *bodyDecoder) decodeTextForm(s *shape.Shape, into reflect.Value) error {
 }
 
 // decodeFreeJSON keeps the text of the next value as it was sent. The value may be of any kind; it must be an object where the
-// shape limits the number of members. A field that is no json.RawMessage, such as shape.Ignored, keeps nothing: its value is
+// shape limits the number of members. A field that is not a json.RawMessage, such as shape.Ignored, keeps nothing: its value is
 // only checked to be JSON.
 func (d *bodyDecoder) decodeFreeJSON(s *shape.Shape, into reflect.Value) error {
 	if d.peekByte() != '{' && s.MaxMembers > 0 {
@@ -453,7 +453,7 @@ func (d *bodyDecoder) checkUnique(s *shape.Shape, seen map[string]bool, item lis
 	}
 	violationsBefore := len(d.violations)
 	d.addViolation(valueRepeated, loc...)
-	if len(loc) > 1 { // the input is the item, else the object around the list
+	if len(loc) > 1 { // the input is the item, otherwise the object around the list
 		d.attachInput(d.violations[violationsBefore:], rawMembers{{s.Unique, quoteJSON(text)}}, item.text)
 	}
 }

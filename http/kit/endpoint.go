@@ -84,7 +84,7 @@ func refuseEmpty[T emptiable](decode func(*http.Request) (T, error)) func(*http.
 // Await waits until the read models show what a command appended, so that the client's next request sees it. at is the
 // position of the last event that the command appended, 0 where it appended none. A command that refuses may have appended
 // too: its refusal is recorded. err is the error of the command; Await returns it unchanged, so that a call of a command can
-// be passed through. wait may give up before the read models show the events, which is no error: the command is done.
+// be passed through. wait may give up before the read models show the events, which is not an error: the command is done.
 func Await(ctx context.Context, wait func(context.Context, eventstore.Position), at eventstore.Position, err error) error {
 	if at > 0 {
 		wait(ctx, at)

@@ -20,7 +20,7 @@ import (
 // paramMode is how the parameters of one kind of request are decoded.
 type paramMode struct {
 	part             string // of the request: what loc begins with
-	ignoreUndeclared bool   // parameters that the struct does not declare are skipped; else each breaks a rule
+	ignoreUndeclared bool   // parameters that the struct does not declare are skipped; otherwise each breaks a rule
 	keepCommas       bool   // a value is one item of a list, if items may hold commas; otherwise it holds items separated by commas
 }
 
@@ -90,7 +90,7 @@ func paramsAsObject(params url.Values, names iter.Seq[string]) map[string]any {
 	return all
 }
 
-// queryDecoder decodes parameters into a struct. It goes on after a broken rule, to find all of them. It serves one query.
+// queryDecoder decodes parameters into a struct. It continues after a broken rule, to find all of them. It serves one query.
 type queryDecoder struct {
 	params url.Values
 	paramMode
@@ -109,7 +109,7 @@ func (q *queryDecoder) addViolation(f violation, loc ...any) {
 }
 
 // decodeField decodes one parameter. Its error is refusal.RequestMalformed. Empty values count as not sent, but not that of a text with
-// a fixed form and no default: who leaves the code of a filter empty does not ask for everything. A parameter that is no list and has
+// a fixed form and no default: who leaves the code of a filter empty does not ask for everything. A parameter that is not a list and has
 // several values breaks the rule of its type.
 func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	sent := q.params[f.Name]
@@ -206,7 +206,7 @@ func parseParam(s *shape.Shape, text string, into reflect.Value) violation {
 	}
 }
 
-// parseViolation is the violation of a parameter that is no number. typeViolation has other words: in a query all is text.
+// parseViolation is the violation of a parameter that is not a number. typeViolation has other words: in a query all is text.
 func parseViolation(k shape.Kind) violation {
 	if k == shape.Integer {
 		return notInteger

@@ -62,7 +62,7 @@ func writeText(w http.ResponseWriter, status int, text []byte) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	w.Write(text) // that the client went away is no error of the service
+	w.Write(text) // that the client went away is not an error of the service
 }
 
 // AbortResponse breaks off an answer that has begun and cannot be completed, so that no client takes the part for the
@@ -72,7 +72,7 @@ func AbortResponse(w http.ResponseWriter) error {
 	return http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 }
 
-// logBreakOff logs what broke an answer off. A client that went away is no incident. Nor is a budget that had no share left: whoever
+// logBreakOff logs what broke an answer off. A client that went away is not an incident. Nor is a budget that had no share left: whoever
 // sends enough requests could fill the log with it, and before the answer begins it is not logged either.
 func logBreakOff(ctx context.Context, log *slog.Logger, what string, err error) {
 	if ctx.Err() != nil || errors.Is(err, budget.ErrOverloaded) {
@@ -125,7 +125,7 @@ func observeRefusal(w http.ResponseWriter, reason string) {
 	}
 }
 
-// logCause logs the cause of a 500. A client that went away is no incident.
+// logCause logs the cause of a 500. A client that went away is not an incident.
 func logCause(log *slog.Logger, err error) {
 	if errors.Is(err, context.Canceled) {
 		log.Debug("request abandoned", "error", err)

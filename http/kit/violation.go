@@ -86,7 +86,7 @@ func checkLength(s *shape.Shape, n int) violation {
 	return noViolation
 }
 
-// checkFreeJSON checks free JSON by its text and the number of its members; -1: it is no object.
+// checkFreeJSON checks free JSON by its text and the number of its members; -1: it is not an object.
 func checkFreeJSON(s *shape.Shape, text []byte, members int) violation {
 	switch {
 	case s.MaxMembers > 0 && members < 0:

@@ -36,7 +36,7 @@ func writeToRecorder(err error) (w *httptest.ResponseRecorder, logged string) {
 	return w, log.String()
 }
 
-// answerCases is section 7 of the specification, letter for letter.
+// answerCases is section 7 of the specification, exactly.
 var answerCases = []struct {
 	err    error
 	status int

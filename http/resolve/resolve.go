@@ -38,7 +38,7 @@ type Found struct {
 // idPattern is the form of an id and of an id_ban. A postcode has the form of a commune's id and is tried as one first.
 var idPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// Address is the address of an id, else the one that a text resolves to (Engine.Resolve). A text that means none is
+// Address is the address of an id, otherwise the one that a text resolves to (Engine.Resolve). A text that means none is
 // refusal.AddressUnresolved, which echoes it.
 func Address(ctx context.Context, e *address.Engine, text string) (Found, error) {
 	if id := strings.TrimSpace(text); idPattern.MatchString(id) {

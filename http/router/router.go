@@ -56,9 +56,9 @@ func isAction(template string) bool {
 	return strings.HasPrefix(template[strings.LastIndexByte(template, '}')+1:], ":")
 }
 
-// Match is the route of a request and the variables of its path, unescaped; else refusal.NotFound or
+// Match is the route of a request and the variables of its path, unescaped; otherwise refusal.NotFound or
 // problem.MethodNotAllowed, which lists OPTIONS too where allowOptions is set. A path that ends in the verb of an action is that
-// action's alone: "/sites/a:close" is "/sites/{code}:close" and not the site a:close, whose path is "/sites/a%3Aclose". Else
+// action's alone: "/sites/a:close" is "/sites/{code}:close" and not the site a:close, whose path is "/sites/a%3Aclose". Otherwise
 // variables hold colons like other signs: "/sites/a:b:close" closes a:b.
 func (t *Table[R]) Match(r *http.Request, allowOptions bool) (route R, vars map[string]string, err error) {
 	var allowed []string

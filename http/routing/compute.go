@@ -8,7 +8,7 @@ import (
 	"lieudit/schemas/body"
 )
 
-// Compute finds the route through bounds, and others beside it.
+// Compute finds the route through bounds, and others next to it.
 func (s *Service) Compute(ctx context.Context, c Caller, in body.ComputeRoute) (any, error) {
 	bounds, err := s.resolveBounds(ctx, c.Account, slices.Concat([]body.Bound{in.Origin}, in.Waypoints, []body.Bound{in.Destination})...)
 	if err != nil {

@@ -90,7 +90,7 @@ type siteCost struct {
 }
 
 // sitesWithin are the active sites around all areas with what they cost, where any are asked for. The cost decides which value a site
-// is within, and not the drawn area, which is some metres wide beside its roads: so no two endpoints contradict each other about
+// is within, and not the drawn area, which is some metres wide next to its roads: so no two endpoints contradict each other about
 // a site.
 func (s *Service) sitesWithin(ctx context.Context, account string, in body.ComputeIsochrone, q route.IsochroneQuery, areas []route.Area) ([]siteCost, error) {
 	box, ok := boxAround(areas)

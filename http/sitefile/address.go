@@ -90,7 +90,7 @@ func haveSuchPostcode(communes []*commune.Commune, code string) bool {
 	return slices.ContainsFunc(communes, func(c *commune.Commune) bool { return c.HasPostcode(code) })
 }
 
-// isOfDepartment reports whether a postcode begins as the department of one of some communes: one of CEDEX is no commune's.
+// isOfDepartment reports whether a postcode begins as the department of one of some communes: one of CEDEX is not a commune's.
 func isOfDepartment(communes []*commune.Commune, code string) bool {
 	return slices.ContainsFunc(communes, func(c *commune.Commune) bool { return c.Department() == commune.DepartmentOf(code) })
 }
@@ -233,7 +233,7 @@ func splitTown(line string) (rest, code, city string, ok bool) {
 // postalBox is the end of a line whose number is a postal box or a road's: BP 40000.
 var postalBox = regexp.MustCompile(`(?i)\b(bp|b\.p\.|cs|tsa|box|n°|no|rn|rd|route)$`)
 
-// townSuffix is what may stand behind a town, and is no part of its name.
+// townSuffix is what may stand behind a town, and is not a part of its name.
 var townSuffix = regexp.MustCompile(`(?i)\s+(cedex.*|\d+\S*)$`)
 
 // isTown reports whether a text is the name of a French commune.
@@ -258,7 +258,7 @@ func (b *builder) splitLine(line string, a *locations.SiteAddress) string {
 	return rest
 }
 
-// isSameTown reports whether two texts name one town: the same, or one that goes on where the other ends (CEDEX, a number, a name
+// isSameTown reports whether two texts name one town: the same, or one that continues where the other ends (CEDEX, a number, a name
 // that was cut).
 func isSameTown(a, b string) bool {
 	a, b = text.Fold(townSuffix.ReplaceAllString(a, "")), text.Fold(townSuffix.ReplaceAllString(b, ""))

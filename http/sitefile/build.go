@@ -129,7 +129,7 @@ func (b *builder) value(column int) record.Value {
 // addressFields are the fields that come from one place: a row whose own columns say a part of its address takes none from others.
 var addressFields = []mapping.Field{mapping.HouseNumber, mapping.StreetName, mapping.Line1, mapping.PostalCode, mapping.City}
 
-// columnOf is the column that a record has a field in: the field's own, else the first fallback that is filled; -1: the file has neither.
+// columnOf is the column that a record has a field in: the field's own, otherwise the first fallback that is filled; -1: the file has neither.
 func (b *builder) columnOf(f mapping.Field) int {
 	list := b.columns[f]
 	if len(list) == 0 {

@@ -139,7 +139,7 @@ func (i *Import) KeepPositions(known map[string]Site) {
 
 // FindLosses compares an export that comes back with what the referential has, and says what a spreadsheet or another program has
 // changed on the way: values that are the same number or a date now, letters that became question marks, a decimal comma that is
-// gone, columns that are gone. It says nothing of a file that is no export.
+// gone, columns that are gone. It says nothing of a file that is not an export.
 func (i *Import) FindLosses(known map[string]Site) []string {
 	if !i.Mapping.IsExport {
 		return nil
@@ -247,12 +247,12 @@ const monthNames = `(janv|jan|févr|feb|mars|mar|avr|apr|mai|may|juin|jun|juil|j
 // nullWords are texts that programs take for no value.
 var nullWords = []string{"na", "nan", "n/a", "#n/a", "null", "none", "nil", "<na>"}
 
-// isDigitsAndSigns reports whether a text is digits with the signs that stand beside and between them: prices, shares, thousands.
+// isDigitsAndSigns reports whether a text is digits with the signs that stand next to and between them: prices, shares, thousands.
 func isDigitsAndSigns(text string) bool {
 	return strings.Trim(text, "0123456789 \u00a0\u202f.,€$%()+-") == "" && digitsOf(text) != ""
 }
 
-// digitsOf is the digits of a text, without leading noughts.
+// digitsOf is the digits of a text, without leading zeros.
 func digitsOf(text string) string {
 	digits := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {

@@ -65,7 +65,7 @@ func (b *builder) readContact(f mapping.Field, parse func(string) (string, bool)
 		b.recordMend(clean.EmptySign, column, text, "")
 		return ""
 	}
-	address, ok := parse(b.value(column).Text) // as it stands: a link of HTML is no text
+	address, ok := parse(b.value(column).Text) // as it stands: a link of HTML is not a text
 	if !ok || len(address) > limit {
 		b.recordDoubt(doubt, column, text)
 		b.keepInProperties(column, text)

@@ -123,7 +123,7 @@ func hasDoubt(i *sitefile.Import, kind string) bool {
 	return slices.ContainsFunc(i.Doubts, func(d sitefile.Finding) bool { return strings.Contains(d.Kind, kind) })
 }
 
-// storedRow is a site that was read, beside the columns of its file.
+// storedRow is a site that was read, next to the columns of its file.
 type storedRow struct {
 	read       *sitefile.Import
 	columns    map[columnKey]int // in the mapping

@@ -137,7 +137,7 @@ func pick[T any](d *drawer, from ...T) T { return from[d.IntN(len(from))] }
 
 func (d *drawer) chance(p float64) bool { return d.Float64() < p }
 
-// drawName draws the name of a column that no other has: mostly one of the table, in some spelling, else a real one. A prefix makes
+// drawName draws the name of a column that no other has: mostly one of the table, in some spelling, otherwise a real one. A prefix makes
 // it a member of a member.
 func (d *drawer) drawName(f mapping.Field, prefix string) string {
 	for {

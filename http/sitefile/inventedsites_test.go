@@ -157,7 +157,7 @@ func (d *drawer) drawStreetParts(prefix string) group {
 	})
 }
 
-// drawPostcodes draws postcodes, with their noughts or as numbers without.
+// drawPostcodes draws postcodes, with their zeros or as numbers without.
 func (d *drawer) drawPostcodes(prefix string, places []*commune.Commune) group {
 	isNumber := d.chance(0.3)
 	return d.text(mapping.PostalCode, prefix, func(n int) (string, string) {

@@ -45,7 +45,7 @@ func (b *builder) fillExported(s *Site) {
 	c.Properties = b.properties.marshal()
 }
 
-// exportedAddress is the address of an exported record. Some programs write an object of JSON as a text. A spreadsheet takes the nought
+// exportedAddress is the address of an exported record. Some programs write an object of JSON as a text. A spreadsheet takes the zero
 // from the codes, and pandas puts .0 behind them.
 func (b *builder) exportedAddress(exact func(mapping.Field) string) *locations.SiteAddress {
 	a := locations.SiteAddress{

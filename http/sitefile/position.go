@@ -45,7 +45,7 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 	return true
 }
 
-// reportPositionFaults records the cells that hold no position: a doubt where another column has it, else a fault. The text stays in
+// reportPositionFaults records the cells that hold no position: a doubt where another column has it, otherwise a fault. The text stays in
 // proprietes.
 func (b *builder) reportPositionFaults(hasPoint bool) {
 	for _, fault := range b.positionFaults {
@@ -95,7 +95,7 @@ func stateOf(ok bool) positionState {
 	return noPoint
 }
 
-// decimals are the numbers of two columns. Both are empty where the record has no position; one alone, or a text that is no number,
+// decimals are the numbers of two columns. Both are empty where the record has no position; one alone, or a text that is not a number,
 // is a fault of the file.
 func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (first, second float64, ok bool) {
 	a, z := b.readNumber(p.Columns[0]), b.readNumber(p.Columns[1])
@@ -188,7 +188,7 @@ func (b *builder) parseShape(p mapping.Position) (geometry.Point, positionState)
 	return b.project(p, x, y)
 }
 
-// project makes degrees of a point in the reference system of a position: the one that the position names, else the file.
+// project makes degrees of a point in the reference system of a position: the one that the position names, otherwise the file.
 func (b *builder) project(p mapping.Position, x, y float64) (geometry.Point, positionState) {
 	name := p.CRS
 	if name == "" {

@@ -92,7 +92,7 @@ func (b *builder) filledTargets() []mapping.Target {
 	return b.mapping.Targets[:min(len(b.mapping.Targets), len(b.record.Values))]
 }
 
-// keepProperties stores the columns without a field. JSON that is no text stays as it is.
+// keepProperties stores the columns without a field. JSON that is not a text stays as it is.
 func (b *builder) keepProperties() {
 	for column, t := range b.filledTargets() {
 		switch v := b.value(column); {

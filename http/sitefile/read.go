@@ -56,7 +56,7 @@ type Import struct {
 	examples []string     // one value of each column
 	totals   record.Count // rows of totals, which are not places
 
-	// ProposedID is an --id that gives every site an id of its own, where the file has no column of ids; else "".
+	// ProposedID is an --id that gives every site an id of its own, where the file has no column of ids; otherwise "".
 	ProposedID string
 }
 

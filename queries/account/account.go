@@ -309,7 +309,7 @@ func withoutVoidJoins(r table.Account, agencies map[string]*Account) table.Accou
 	return r
 }
 
-// accountFromRow applies what was scheduled and has begun. It fails where the anchor is no date.
+// accountFromRow applies what was scheduled and has begun. It fails where the anchor is not a date.
 func accountFromRow(r table.Account, now table.Instant) (Account, error) {
 	anchor, err := plan.ParseDate(r.Anchor)
 	a := Account{

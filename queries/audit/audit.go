@@ -76,7 +76,7 @@ type Entry struct {
 	Data       json.RawMessage // the event, without anything secret and without what it says of sites; personal texts are empty once the account is erased
 }
 
-// ListEntries answers a query, the oldest entries first. more says whether there are entries after the last one. It
+// ListEntries answers a query, the oldest entries first. more reports whether there are entries after the last one. It
 // fails with a *table.StoppedError while the account is stopped.
 func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more bool, err error) {
 	where, args := q.whereClause()

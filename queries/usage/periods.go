@@ -42,7 +42,7 @@ func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit i
 	return periods, nil
 }
 
-// periodFromRow fails where a day of the row is no date.
+// periodFromRow fails where a day of the row is not a date.
 func periodFromRow(r table.UsagePeriod) (p Period, err error) {
 	p.Contract = r.Contract
 	if p.First, err = plan.ParseDate(r.First); err == nil {
@@ -126,7 +126,7 @@ func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[Perio
 	return found, nil
 }
 
-// checkStreams is nil when none of the periods' streams is stopped, else the *table.StoppedError of one of them.
+// checkStreams is nil when none of the periods' streams is stopped, otherwise the *table.StoppedError of one of them.
 func checkStreams(ctx context.Context, db *sqldb.DB, periods map[PeriodID]StoredPeriod) error {
 	stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
 	if err != nil {
@@ -240,7 +240,7 @@ func (c *Reader) readPage(ctx context.Context, period string, after table.UsageL
 	return lines, err
 }
 
-// affectsPeriod says whether a stopped stream may hold what counts in periods whose first day begins with period.
+// affectsPeriod reports whether a stopped stream may hold what counts in periods whose first day begins with period.
 // Streams of other kinds, such as those of instances, hold nothing that is billed.
 func affectsPeriod(s table.AccountStatus, period string) bool {
 	category, _, _ := strings.Cut(s.Stream, "-")

@@ -163,7 +163,7 @@ func TestExportYieldsEveryLineOfThePeriodsOnce(t *testing.T) {
 	})
 }
 
-// A line says whether its period is closed, and until when it runs; of a period that has no row of its own neither is known.
+// A line reports whether its period is closed, and until when it runs; of a period that has no row of its own neither is known.
 func TestAnExportedLineSaysHowFarItsPeriodIs(t *testing.T) {
 	t.Parallel()
 	lines := []table.UsageLine{}

@@ -42,7 +42,7 @@ func ParseStreamName(stream string) (contract string, first plan.Date, ok bool) 
 	return contract, first, err == nil && StreamName(contract, first) == stream
 }
 
-// Verdict says whether an event counts and, if not, why it is void.
+// Verdict reports whether an event counts and, if not, why it is void.
 type Verdict uint8
 
 const (
@@ -77,10 +77,10 @@ type accountState struct {
 	closed  bool
 }
 
-// IsOpen says whether requests can be counted: the period has begun and is not closed.
+// IsOpen reports whether requests can be counted: the period has begun and is not closed.
 func (p *PeriodState) IsOpen() bool { return p.opened && !p.closed }
 
-// IsClosed says whether the period was closed.
+// IsClosed reports whether the period was closed.
 func (p *PeriodState) IsClosed() bool { return p.closed }
 
 // Used is how many requests count for an account. For the contract's own account it is the sum of all accounts.
@@ -114,7 +114,7 @@ func (p *PeriodState) Remaining(account, key string) (int64, Verdict) {
 	return remaining, Counted
 }
 
-// verdictFor says whether a tick with this key would count if it added ofContract requests to the contract and ofAccount of
+// verdictFor reports whether a tick with this key would count if it added ofContract requests to the contract and ofAccount of
 // them to the account. The contract's own account has no cap besides that of the contract. A tick of zero or fewer requests
 // never counts, so that no tick can lower what was used.
 func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int64) Verdict {
@@ -146,7 +146,7 @@ func (p *PeriodState) LimitingCap(account string, requests int64) int64 {
 	return limit
 }
 
-// Apply folds the next event of the stream and says whether it counts. recorded is when the log recorded it; only UsageOpened
+// Apply folds the next event of the stream and reports whether it counts. recorded is when the log recorded it; only UsageOpened
 // depends on that. After the closing of the period only an adjustment counts. An event of any other type changes nothing.
 func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 	switch e := e.(type) {
@@ -285,7 +285,7 @@ func (p *PeriodState) Snapshot(asOf int64) event.UsageSnapshotTaken {
 	return e
 }
 
-// RestorePeriod is the state that Snapshot made an event of. Its fold goes on with the revision after e.AsOfRevision.
+// RestorePeriod is the state that Snapshot made an event of. Its fold continues with the revision after e.AsOfRevision.
 func RestorePeriod(e event.UsageSnapshotTaken) *PeriodState {
 	p := &PeriodState{
 		Contract: e.Contract, Period: plan.Period{First: e.First, Next: e.Next}, opened: true, used: e.Used,
@@ -320,7 +320,7 @@ type draftAccount struct {
 // DraftTick begins a tick.
 func (p *PeriodState) DraftTick() *TickDraft { return &TickDraft{period: p} }
 
-// AddRequests adds requests with a key of an account if all of them would count. Else it adds none, and the verdict says why they
+// AddRequests adds requests with a key of an account if all of them would count. Otherwise it adds none, and the verdict says why they
 // would not.
 func (d *TickDraft) AddRequests(account, key string, requests int64) Verdict {
 	a := d.accountOf(account)

@@ -7,7 +7,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// SiteFromRow is the site in a row of the read model. It fails where the row's content is no JSON. The site of an erased
+// SiteFromRow is the site in a row of the read model. It fails where the row's content is not JSON. The site of an erased
 // account has no content and no position.
 func SiteFromRow(row table.Site) (Site, error) {
 	var stored StoredSite

@@ -52,7 +52,7 @@ func IsPhone(text string) bool { return phoneForms.MatchString(phoneSigns.Replac
 
 var emailForm = regexp.MustCompile(`^[^\s@<>()\[\],;:"\\]+@[^\s@<>()\[\],;:"\\.]+(\.[^\s@<>()\[\],;:"\\.]+)+$`)
 
-// IsEmail reports whether a text is one email address without a name beside it. Whether the domain exists is not looked up.
+// IsEmail reports whether a text is one email address without a name next to it. Whether the domain exists is not looked up.
 func IsEmail(text string) bool { return emailForm.MatchString(text) }
 
 // IsWebsite reports whether a text is a URL with the scheme http or https and a host.

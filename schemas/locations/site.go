@@ -213,7 +213,7 @@ func encodeCoordinate(x *float64) string {
 }
 
 // canonicalJSON is a JSON text with sorted members and without spaces. Null and an empty object become "", and so do
-// missing texts; a text that is no JSON stays as it is.
+// missing texts; a text that is not JSON stays as it is.
 func canonicalJSON(text json.RawMessage) string {
 	if len(text) == 0 {
 		return ""

@@ -30,7 +30,7 @@ var territories = []territory{
 }
 
 // ZoneOf is the time zone of a site whose hours say none: that of its
-// INSEE code, else of its postcode, else of its position. Each argument may be nil.
+// INSEE code, otherwise of its postcode, otherwise of its position. Each argument may be nil.
 func ZoneOf(a *SiteAddress, lat, lon *float64) string {
 	if a != nil {
 		for _, code := range []string{a.InseeCode, a.PostalCode} {

@@ -120,13 +120,13 @@ func findHostFault(host string, isWildcard bool) string {
 	return ""
 }
 
-// isMalformedLabel says whether a label breaks the rules of DNS host names, in their lower-case form.
+// isMalformedLabel reports whether a label breaks the rules of DNS host names, in their lower-case form.
 func isMalformedLabel(label string) bool {
 	return label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' ||
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
 }
 
-// isNumeric says whether browsers read a host with this last label as an IPv4 address (URL standard, "ends in a number").
+// isNumeric reports whether browsers read a host with this last label as an IPv4 address (URL standard, "ends in a number").
 func isNumeric(label string) bool {
 	digits, hex := strings.CutPrefix(label, "0x")
 	set := "0123456789"
@@ -197,7 +197,7 @@ func Warnings(origins []string) []string {
 // defaultPort may follow the host in an Origin header; browsers leave it out.
 const defaultPort = ":443"
 
-// Match says whether the value of an Origin header is one of the kept origins. The value "null" and a missing header match
+// Match reports whether the value of an Origin header is one of the kept origins. The value "null" and a missing header match
 // none. Match runs for each request with a publishable key, so it allocates nothing.
 func Match(header string, kept []string) bool {
 	host, ok := requestHost(header)
@@ -221,7 +221,7 @@ func requestHost(header string) (string, bool) {
 	return host, host != ""
 }
 
-// coversHost says whether a declared host, in the kept form without its scheme, is the host of the request or has a star that
+// coversHost reports whether a declared host, in the kept form without its scheme, is the host of the request or has a star that
 // stands for it.
 func coversHost(declared, host string) bool {
 	suffix, isWildcard := strings.CutPrefix(declared, "*")
@@ -232,7 +232,7 @@ func coversHost(declared, host string) bool {
 	return prefixLen > 0 && equalFold(host[prefixLen:], suffix) && isSubdomain(host[:prefixLen])
 }
 
-// isSubdomain says whether a text is one or more labels as browsers allow them in a host, which includes underscores.
+// isSubdomain reports whether a text is one or more labels as browsers allow them in a host, which includes underscores.
 func isSubdomain(text string) bool {
 	afterDot := true
 	for i := range len(text) {

@@ -10,7 +10,7 @@ import (
 // Paris is the zone in which days and periods begin. Its rules are linked into the program, so loading it cannot fail.
 var Paris, _ = time.LoadLocation("Europe/Paris")
 
-// Date is a calendar day in Europe/Paris. As text and in JSON it is written 2026-11-21. The zero Date is no day.
+// Date is a calendar day in Europe/Paris. As text and in JSON it is written 2026-11-21. The zero Date is not a day.
 type Date struct {
 	Year  int
 	Month time.Month

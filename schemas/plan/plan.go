@@ -60,7 +60,7 @@ func Lookup(n Name) (Plan, bool) {
 // SiteCeiling is the number of active sites that no write may exceed: the capacity and a tenth of it.
 func (p Plan) SiteCeiling() int { return p.SiteCapacity + p.SiteCapacity/10 }
 
-// Allows says whether the plan gives access to s.
+// Allows reports whether the plan gives access to s.
 func (p Plan) Allows(s Service) bool {
 	for _, have := range p.services {
 		if have == s {
@@ -70,7 +70,7 @@ func (p Plan) Allows(s Service) bool {
 	return false
 }
 
-// IsAbove says whether n is a larger plan than m. An unknown plan is smaller than all.
+// IsAbove reports whether n is a larger plan than m. An unknown plan is smaller than all.
 func (n Name) IsAbove(m Name) bool { return n.rank() > m.rank() }
 
 // rank is the place of a plan in the table, -1 for an unknown plan.

@@ -13,7 +13,7 @@ type Account struct {
 	NextQuota      int64
 	NextFrom       Instant
 	Agency         string  // the account it is a sub-client of
-	AgencyBegan    Instant // when Agency began, if that was scheduled before; else 0
+	AgencyBegan    Instant // when Agency began, if that was scheduled before; otherwise 0
 	NextAgency     string  // "" when it leaves one
 	NextAgencyFrom Instant
 	AgencyMode     bool // the account is an agency: it may have sub-clients

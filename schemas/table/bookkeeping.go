@@ -16,7 +16,7 @@ type Checkpoint struct {
 	Recorded    Instant // when the last event was recorded
 	LeaseHolder string  // the instance that fills the generation, "" for none
 	LeaseExpiry Instant // when the lease ends unless it is renewed
-	StopReason  string  // why it cannot go on, "" when it can
+	StopReason  string  // why it cannot continue, "" when it can
 }
 
 // Checkpoints is a table that every generation has, with one row.
@@ -30,7 +30,7 @@ var Checkpoints = Table[Checkpoint]{
 	},
 }
 
-// AccountStatus is what a generation notes of one account beside its rows. An account without this row is in order: its
+// AccountStatus is what a generation notes of one account next to its rows. An account without this row is in order: its
 // rows contain all its events up to the checkpoint. The status changes in the transactions that write rows, so it is of
 // the same position in the log as they are.
 type AccountStatus struct {
@@ -54,7 +54,7 @@ const (
 	AccountRefolding  = "refold"     // its rows are about to be written again from its streams
 )
 
-// IsStopped says whether the account's events are skipped and its rows must not be shown.
+// IsStopped reports whether the account's events are skipped and its rows must not be shown.
 func (s AccountStatus) IsStopped() bool { return s.Kind != AccountRunning }
 
 // AccountStatuses is a table that every generation has.

@@ -48,7 +48,7 @@ type Table[R any] struct {
 }
 
 // ReadModel is a set of tables that one projection fills together. A change of the tables, or of what the projection
-// writes in them, is a new Version: the read model is then rebuilt beside the old one.
+// writes in them, is a new Version: the read model is then rebuilt next to the old one.
 type ReadModel struct {
 	Name    string
 	Version int

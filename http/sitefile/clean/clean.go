@@ -147,7 +147,7 @@ var emptyPhrases = map[string]bool{
 	"non applicable": true, "non défini": true, "sans objet": true, "not available": true, "à compléter": true, "à renseigner": true,
 }
 
-// emptyWords are texts that mean nothing in a field that is no name.
+// emptyWords are texts that mean nothing in a field that is not a name.
 var emptyWords = wordSet("na nd nr so x xx xxx aucun aucune sans vide non no false faux 0")
 
 // IsEmptySign reports whether a text is a sign of emptiness in every field: strokes and points alone, NC, null, #N/A, non renseigné. It
@@ -157,7 +157,7 @@ func IsEmptySign(s string) bool {
 	return emptySigns[s] || emptyPhrases[s] || s != "" && strings.Trim(s, "-–—_./?*#…~,;: ") == ""
 }
 
-// IsEmptyWord reports whether a text is a sign of emptiness in a field that is no name, such as a telephone number or a web site: NA,
+// IsEmptyWord reports whether a text is a sign of emptiness in a field that is not a name, such as a telephone number or a web site: NA,
 // aucun, x, 0, false.
 func IsEmptyWord(s string) bool {
 	return IsEmptySign(s) || emptyWords[strings.ToLower(strings.TrimSpace(s))]

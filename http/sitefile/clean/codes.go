@@ -71,7 +71,7 @@ func InseeCode(s string) (string, bool) {
 	return code, "01" <= department && department <= "98" && department != "20" && department != "96"
 }
 
-// padLeft puts noughts before digits until there are n. A spreadsheet takes them for numbers and drops their noughts.
+// padLeft puts zeros before digits until there are n. A spreadsheet takes them for numbers and drops their zeros.
 func padLeft(digits string, n int) string { return strings.Repeat("0", max(0, n-len(digits))) + digits }
 
 var siretPattern = regexp.MustCompile(`^(\d{13,14})(?:[.,]0+)?$`)
@@ -80,7 +80,7 @@ var siretPattern = regexp.MustCompile(`^(\d{13,14})(?:[.,]0+)?$`)
 const laPoste = "356000000"
 
 // Siret reads a SIRET, the number of an establishment: 14 digits whose check digit is right. Spaces and points are taken out, and a
-// nought that a spreadsheet dropped is put back.
+// zero that a spreadsheet dropped is put back.
 func Siret(s string) (string, bool) {
 	m := siretPattern.FindStringSubmatch(dropSpaces(s))
 	if m == nil {
@@ -123,8 +123,8 @@ func Decimal(s string) (float64, bool) {
 
 var wholeNumber = regexp.MustCompile(`^(-?\d+)[.,]0+$`)
 
-// Number takes the .0 off a whole number, which programs add to columns with empty cells: 105.0 is 105. changed says whether there was
-// one. All digits stay as they are, leading noughts too.
+// Number takes the .0 off a whole number, which programs add to columns with empty cells: 105.0 is 105. changed reports whether there was
+// one. All digits stay as they are, leading zeros too.
 func Number(s string) (text string, changed bool) {
 	if m := wholeNumber.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
 		return m[1], true

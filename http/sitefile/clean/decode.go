@@ -42,7 +42,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// decodeInvalid decodes each byte that is no UTF-8 as Windows-1252.
+// decodeInvalid decodes each byte that is not UTF-8 as Windows-1252.
 func decodeInvalid(s string) string {
 	if utf8.ValidString(s) {
 		return s

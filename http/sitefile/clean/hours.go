@@ -16,12 +16,12 @@ const maxHours = 16 << 10
 
 // Hours reads opening hours and returns the member horaires of a site. A text is read where all of it is hours by weekday: the form of
 // OSM and schema.org (Mo-Fr 09:00-12:30,14:00-19:00; Sa 09:00-12:00), French and English sentences and lists (Du lundi au vendredi
-// de 9h à 12h30 et de 14h à 19h, samedi 9h-12h), 24h/24. asJSON is the value where it is JSON, else nil: hours by the name of a day,
+// de 9h à 12h30 et de 14h à 19h, samedi 9h-12h), 24h/24. asJSON is the value where it is JSON, otherwise nil: hours by the name of a day,
 // openingHoursSpecification, a list of texts, or horaires itself; a text may hold such JSON too.
 //
 // ok says that the hours were read. Otherwise the result has only the member texte, the whole text as it was: months, seasons, "by
 // appointment", a day without hours. Hours of public holidays have no place in a week, so a text that tells them is kept as texte
-// beside the hours of the week. Times without days, 10:00-20:00, stay a text too: OSM means every day by them, people often do not.
+// next to the hours of the week. Times without days, 10:00-20:00, stay a text too: OSM means every day by them, people often do not.
 // Nothing, a mere yes or no, or a text longer than horaires can hold, is nil.
 func Hours(s string, asJSON json.RawMessage) (hours json.RawMessage, ok bool) {
 	s = strings.TrimSpace(s)
@@ -62,7 +62,7 @@ func hoursText(s string, asJSON json.RawMessage) string {
 }
 
 // WeekdayHours reads the hours of seven days, Monday first, each from a column of its own: 09:00-12:00 / 14:00-18:00, or fermé. A day
-// without a text is closed. Where a day cannot be read, or only says whether the place is open (1, oui), ok is false and the result
+// without a text is closed. Where a day cannot be read, or only reports whether the place is open (1, oui), ok is false and the result
 // has the days as texte; where no day says more than that, it is nil.
 func WeekdayHours(days [7]string) (hours json.RawMessage, ok bool) {
 	var w week

@@ -9,7 +9,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// showHours is the hours of a week in short: lu,ma 09:00-12:00; … and + where a text stands beside them. A text alone is ?.
+// showHours is the hours of a week in short: lu,ma 09:00-12:00; … and + where a text stands next to them. A text alone is ?.
 func showHours(t *testing.T, hours json.RawMessage) string {
 	t.Helper()
 	if hours == nil {

@@ -28,7 +28,7 @@ func parsePython(s string) json.RawMessage {
 	return nil
 }
 
-// ownHours is a value that is horaires of the API already, without spaces; else nil.
+// ownHours is a value that is horaires of the API already, without spaces; otherwise nil.
 func ownHours(value json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
 	h, err := locations.ParseHours(value)

@@ -200,10 +200,10 @@ func (p *hoursParser) isSlashBeforeTime() bool {
 	return len(p.tokens) > 1 && p.tokens[0].isSlash && (p.tokens[1].kind == timeToken || p.tokens[1].kind == numberToken)
 }
 
-// longestNight is the longest time over midnight, in minutes, that is no error: 6h-1h, but not 14h-12h.
+// longestNight is the longest time over midnight, in minutes, that is not an error: 6h-1h, but not 14h-12h.
 const longestNight = 20 * 60
 
-// newSpan is the span between two times. One that ends before it begins ends on the day after. From a time to the same is no span: people
+// newSpan is the span between two times. One that ends before it begins ends on the day after. From a time to the same is not a span: people
 // write 00:00-00:00 for all day and for closed.
 func newSpan(from, to int) (span, bool) {
 	if from == wholeDay {

@@ -100,7 +100,7 @@ var phrases = []struct {
 }
 
 var (
-	// clockPattern matches a time with the sign of its hours: 9h, 9h30, 9 h 30, 09:30, 9.30. The seconds of 09:30:00 are noughts.
+	// clockPattern matches a time with the sign of its hours: 9h, 9h30, 9 h 30, 09:30, 9.30. The seconds of 09:30:00 are zeros.
 	clockPattern = regexp.MustCompile(`^(\d{1,2}) ?(?:(?:h|heures?|hrs?)(?:( ?)(\d{2}))?|[:.](\d{2})(?::00)?) ?(?:(?:mn|min|h)\b)?`)
 	// hourPattern matches its hours alone.
 	hourPattern = regexp.MustCompile(`^\d{1,2} ?(?:heures?|hrs?|h)`)
@@ -147,7 +147,7 @@ func splitHours(s string) ([]token, bool) {
 	return tokens, !strings.Contains(text, "mar") || !marchPattern.MatchString(text)
 }
 
-// marchPattern matches a text in which mar may be March and not mardi: names of days of OSM's form stand beside it.
+// marchPattern matches a text in which mar may be March and not mardi: names of days of OSM's form stand next to it.
 var marchPattern = regexp.MustCompile(`\bmar\b.*\b(?:mo|tu|we|th|fr|su)\b|\b(?:mo|tu|we|th|fr|su)\b.*\bmar\b`)
 
 // plainHours makes the signs of hours plain. foldAccents has taken accents off, and ligatures are rare here.

@@ -49,7 +49,7 @@ var shortNumber = regexp.MustCompile(`^(?:1[578]|11[2459]|19[167]|10\d\d|3\d{3}|
 
 // Phones finds the telephone numbers in a text, in order and without repeats. Numbers are in E.164, such as +33466651234; French
 // short ones are their digits, such as 3949. region is the country by its ISO code, where numbers without a code are dialled; ""
-// is France. A nought that a spreadsheet dropped is put back where the nine digits are a French number. rest is what is no number
+// is France. A zero that a spreadsheet dropped is put back where the nine digits are a French number. rest is what is not a number
 // and no word such as Tél.: an extension, a remark, the number of a fax, digits that are no number.
 func Phones(s, region string) (numbers []string, rest string) {
 	if len(s) > maxPhones {
@@ -57,7 +57,7 @@ func Phones(s, region string) (numbers []string, rest string) {
 	}
 	p := phoneParser{region: strings.ToUpper(region), takesShort: true}
 	p.parse(s)
-	if strings.ContainsFunc(p.restText(), unicode.IsLetter) { // 1001 is no number in the name of a shop
+	if strings.ContainsFunc(p.restText(), unicode.IsLetter) { // 1001 is not a number in the name of a shop
 		p = phoneParser{region: p.region}
 		p.parse(s)
 	}
@@ -148,7 +148,7 @@ func (p *phoneParser) parsePart(part string) {
 	}
 }
 
-// addRest adds a part that is no number to the rest.
+// addRest adds a part that is not a number to the rest.
 func (p *phoneParser) addRest(part string) { p.rest = append(p.rest, part) }
 
 // addSeparator keeps a sign between two pieces of the rest, and drops it elsewhere.

@@ -29,7 +29,7 @@ const (
 
 // Website finds the first web address in a text: an http or https URL, one that begins with www., or the bare name of a host under a
 // public domain, by the list of the Public Suffix project. An address without a scheme gets https://. The text may be the link of
-// HTML around it. Words beside the address are passed over. Without an address, or where the first one that has a scheme is wrong, the
+// HTML around it. Words next to the address are passed over. Without an address, or where the first one that has a scheme is wrong, the
 // text is not ok.
 func Website(s string) (address string, ok bool) {
 	if m := hrefPattern.FindStringSubmatch(s); m != nil {
@@ -80,7 +80,7 @@ func parseWebsite(word string, isAlone bool) (address string, ok bool) {
 // maxPort is how many digits a port has at most.
 const maxPort = 5
 
-// cutScheme cuts the scheme off a word, and mends it. typed says whether there was one; without, it is https.
+// cutScheme cuts the scheme off a word, and mends it. typed reports whether there was one; without, it is https.
 func cutScheme(word string) (scheme, rest string, typed bool) {
 	found := schemePattern.FindString(word)
 	if found == "" {

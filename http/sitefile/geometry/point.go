@@ -83,7 +83,7 @@ const clearMajority = 0.9
 
 // OrderPairs is the order in which the pairs of a column lie in France. All pairs decide together: a few that are turned do not
 // change the order of the others. It is unknown where no pair lies in France in either order, or as many do in both; there a
-// first number that is no latitude, or a second one, still tells the order.
+// first number that is not a latitude, or a second one, still tells the order.
 func OrderPairs(pairs [][2]float64) Order {
 	var latLon, lonLat float64
 	for _, p := range pairs {
@@ -123,7 +123,7 @@ func orderByRange(pairs [][2]float64) Order {
 
 // ParsePair parses two numbers in one text: 44.5, 3.5 or 44,5;3,5 or [3.5,44.5] or (44.5 3.5) or 44.5|3.5. A third number, an
 // altitude, is dropped. Degrees, minutes and seconds with the letters of the directions are read too; their latitude comes
-// first, whatever their order. One number with a decimal comma is no pair, and neither are two whole numbers without brackets: they
+// first, whatever their order. One number with a decimal comma is not a pair, and neither are two whole numbers without brackets: they
 // may be a date or a part of a telephone number.
 func ParsePair(s string) (a, b float64, ok bool) {
 	s = strings.TrimSpace(strings.ReplaceAll(s, "\u00a0", " "))
@@ -252,7 +252,7 @@ func setDegrees(p *Point, parts []string) (isLat bool) {
 var pointMembers = [][2]string{{"lat", "lon"}, {"lat", "lng"}, {"lat", "long"}, {"latitude", "longitude"}, {"y", "x"}}
 
 // ParseJSONPoint parses a position as a JSON object: members lat and lon by several names, as numbers or texts, or a GeoJSON point.
-// Objects as Python prints them, in single quotes, are read too. A list is no point: its order is not known.
+// Objects as Python prints them, in single quotes, are read too. A list is not a point: its order is not known.
 func ParseJSONPoint(text string) (Point, bool) {
 	text = quotePython(text)
 	var members map[string]json.RawMessage

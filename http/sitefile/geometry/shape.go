@@ -20,7 +20,7 @@ const (
 var (
 	// ErrEmpty is a geometry without coordinates.
 	ErrEmpty = errors.New("the geometry is empty")
-	// ErrUnreadable is a text that is no geometry of a known form.
+	// ErrUnreadable is a text that is not a geometry of a known form.
 	ErrUnreadable = errors.New("this is no geometry")
 )
 
@@ -101,7 +101,7 @@ func (s Shape) Bounds() (minX, minY, maxX, maxY float64) {
 
 // Center is a position for the whole shape: a point itself, the middle of the longest line along its course, or the centre of mass
 // of the largest polygon. It always lies on the shape: where the centre of mass falls outside, into a hole or a bay, the middle
-// of the widest piece of the polygon beside it is taken; of several points, the one nearest to their mean. In degrees x is the
+// of the widest piece of the polygon next to it is taken; of several points, the one nearest to their mean. In degrees x is the
 // longitude. The center of no shape is 0, 0.
 func (s Shape) Center() (x, y float64) {
 	var c coordinate

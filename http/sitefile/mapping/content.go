@@ -158,7 +158,7 @@ func contradictsName(name string, f Field) bool {
 	return false
 }
 
-// isPostcodeOnly reports whether a value is a postcode, and no INSEE code that is no postcode.
+// isPostcodeOnly reports whether a value is a postcode, and no INSEE code that is not a postcode.
 func isPostcodeOnly(v sample) bool {
 	table, err := commune.Load()
 	return err == nil && isPostcodeAsWritten(v) && len(table.ByPostcode(v.text)) > 0
@@ -202,7 +202,7 @@ var streetLine = regexp.MustCompile(`(?i)^(\d+\s*[a-z]{0,6}[, ]+)?(r|rue|av|ave|
 
 func isStreetLine(v sample) bool { return !v.isJSON && streetLine.MatchString(v.text) }
 
-// isHouseNumberBefore reports whether a line begins with a number and goes on.
+// isHouseNumberBefore reports whether a line begins with a number and continues.
 func isHouseNumberBefore(v sample) bool {
 	return v.text[0] >= '0' && v.text[0] <= '9' && strings.ContainsFunc(v.text, func(r rune) bool { return r == ' ' })
 }

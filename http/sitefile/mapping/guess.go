@@ -182,7 +182,7 @@ var fieldOrder = []Field{
 }
 
 // matchByName gives each field the best of the columns that are called after it, with a rank within [low, high), and whose content
-// agrees. Of several the one that is fuller by a twentieth of the rows wins, else the one with the better name.
+// agrees. Of several the one that is fuller by a twentieth of the rows wins, otherwise the one with the better name.
 func (s *guesser) matchByName(low, high int) {
 	for _, field := range fieldOrder {
 		best, bestRank := -1, 0
@@ -208,7 +208,7 @@ func (s *guesser) matchByName(low, high int) {
 var fallbackFields = []Field{HouseNumber, StreetName, Line1, PostalCode, City, Phone, Email, Website, Hours}
 
 // addFallbacks marks the properties that are called after a field exactly, and whose content agrees: a row without the field's own
-// column takes it from there. A column of the very same name is about something else: the operator beside the place.
+// column takes it from there. A column of the very same name is about something else: the operator next to the place.
 func (s *guesser) addFallbacks() {
 	found := map[Field]int{}
 	for _, f := range fallbackFields {

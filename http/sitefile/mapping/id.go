@@ -29,7 +29,7 @@ type ID struct {
 // hashPrefix begins an --id that names what ids are made of.
 const hashPrefix = "hash:"
 
-// chooseID chooses the column of ids: the user's; else the first of a known name that is unique; else the id of a feature; else one
+// chooseID chooses the column of ids: the user's; otherwise the first of a known name that is unique; otherwise the id of a feature; otherwise one
 // that is unique and called like an id. Up to one row in a hundred may have none: it is left out. Row numbers are not ids: the next export
 // gives them to other places. Without any, ID.Column is -1: the caller offers a hash.
 func (s *guesser) chooseID() {

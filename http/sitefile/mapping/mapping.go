@@ -2,7 +2,7 @@
 // position. It knows nothing about formats of files, and it changes no value.
 //
 // A column is recognized by its name first, in the table of names.go, and its content must agree: a column `telephone` of yes and
-// no is no telephone. A column whose name says nothing is recognized by its content, where it fits one field alone. What has no
+// no is not a telephone. A column whose name says nothing is recognized by its content, where it fits one field alone. What has no
 // field becomes a property of the site under the name of its column, so that no fact of the file is lost.
 //
 //	record.Record ──► Profile.Observe ──► Profile ──► Guess, with what the user said (Given) ──► Mapping
@@ -61,7 +61,7 @@ const (
 	Saturday    Field = "samedi"
 	Sunday      Field = "dimanche"
 
-	// bareNumber is a column called only "number": a house number where the street has none, else a property. It never leaves Guess.
+	// bareNumber is a column called only "number": a house number where the street has none, otherwise a property. It never leaves Guess.
 	bareNumber Field = "numero?"
 	// Address is the address of an exported site as one text of JSON.
 	Address Field = "adresse"

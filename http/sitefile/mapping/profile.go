@@ -43,7 +43,7 @@ type Stats struct {
 	random     *rand.Rand
 }
 
-// sample is a value of a column, and whether it was JSON that is no text.
+// sample is a value of a column, and whether it was JSON that is not a text.
 type sample struct {
 	text   string
 	isJSON bool
@@ -275,7 +275,7 @@ func isWebsiteAsWritten(v sample) bool {
 	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") || strings.HasPrefix(lower, "www.")
 }
 
-// isHours reports whether a value can be opening hours: JSON that is no number, or a text with words, times or 24/7.
+// isHours reports whether a value can be opening hours: JSON that is not a number, or a text with words, times or 24/7.
 func isHours(v sample) bool {
 	if v.isJSON {
 		return v.text[0] == '{' || v.text[0] == '['

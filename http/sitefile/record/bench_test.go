@@ -152,7 +152,7 @@ func (f *repeatedFile) ReadAt(p []byte, at int64) (int, error) {
 }
 
 // TestMemoryDoesNotGrowWithAFile reads files of 32 MiB, and looks at the memory in use at the 1,000th record and near the end. No other
-// test runs beside it.
+// test runs next to it.
 func TestMemoryDoesNotGrowWithAFile(t *testing.T) {
 	const repeats = 1000
 	line := `{"nom":"Épicerie","adresse":{"commune":"Mende"},"geo":[3.5,44.5]}` + "\n"

@@ -104,7 +104,7 @@ func (r *csvReader) read() (Record, error) {
 				c.line++
 				continue
 			}
-			// The row may go on in the next piece of the file: then it is read from its beginning again.
+			// The row may continue in the next piece of the file: then it is read from its beginning again.
 			start, line := c.pos, c.line
 			record, err := c.readRecord()
 			if err != errCut {

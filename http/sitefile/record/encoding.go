@@ -59,7 +59,7 @@ type text struct {
 	undo   bool // UTF-8 was read as Windows-1252 and written again: undo it
 }
 
-// openText finds out the encoding of a text: by name, by the byte order mark, by the noughts of UTF-16, else by all its bytes.
+// openText finds out the encoding of a text: by name, by the byte order mark, by the zeros of UTF-16, otherwise by all its bytes.
 func openText(file *io.SectionReader, name string) (*text, error) {
 	marked, markLen, err := detectMark(file)
 	if err != nil {
@@ -98,7 +98,7 @@ func findEncoding(name string) (namedEncoding, error) {
 }
 
 // detectMark is the encoding that a byte order mark names, and the length of the mark. Without one it may still be UTF-16: where
-// every other byte is nought. An encoding without name: not known yet.
+// every other byte is zero. An encoding without name: not known yet.
 func detectMark(file *io.SectionReader) (namedEncoding, int, error) {
 	start := make([]byte, min(file.Size(), detectBytes))
 	if _, err := file.ReadAt(start, 0); err != nil && err != io.EOF {
@@ -110,7 +110,7 @@ func detectMark(file *io.SectionReader) (namedEncoding, int, error) {
 			return encodings[i], len(mark), nil
 		}
 	}
-	// Of UTF-16 in a European language nearly all high bytes are nought, and nearly no low ones.
+	// Of UTF-16 in a European language nearly all high bytes are zero, and nearly no low ones.
 	var noughts [2]int
 	for i, b := range start {
 		if b == 0 {

@@ -20,7 +20,7 @@ const (
 // first came; an object that lacks a member has an empty value there.
 type flattener struct {
 	file       *File
-	members    memberNode // of objects, and of features beside their properties
+	members    memberNode // of objects, and of features next to their properties
 	properties memberNode // of features
 	id         memberNode
 	geometry   memberNode
@@ -31,7 +31,7 @@ type flattener struct {
 	parser     objectParser
 }
 
-// memberNode is a name in the tree of members. It has a column once it has a value that is no object with members of its own. It may
+// memberNode is a name in the tree of members. It has a column once it has a value that is not an object with members of its own. It may
 // have both a column and children: what is a text in one record is an object in another.
 type memberNode struct {
 	path     string

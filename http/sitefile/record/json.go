@@ -95,7 +95,7 @@ const (
 	maxAlikeNames = 50 // of an object that is compared with others
 )
 
-// choose is the list that is read: the features of a FeatureCollection, else the longest one. An object without any is a record.
+// choose is the list that is read: the features of a FeatureCollection, otherwise the longest one. An object without any is a record.
 func (f *listFinder) choose(names []string, sequence objectList) (objectList, error) {
 	features := slices.IndexFunc(f.lists, func(l objectList) bool { return l.name() == "features" && !l.isKeyed })
 	switch {
@@ -209,7 +209,7 @@ func (f *listFinder) walkObject(path []string) (names []string, err error) {
 			isAlike = false
 			return s.skip()
 		}
-		// These two describe the list beside them, and are no part of an object of records.
+		// These two describe the list next to them, and are no part of an object of records.
 		if len(path) == 0 && (name == "crs" || name == "spatialReference") {
 			isAlike = false
 			return f.readCRS()

@@ -104,7 +104,7 @@ type tag struct {
 }
 
 // listTags is the tags of the list at pos, and moves pos behind it. They are objects of a k and a v, as OpenStreetMap's XML becomes in
-// JSON, where signs such as @ may stand before the letters. nil: what is at pos is no list of tags.
+// JSON, where signs such as @ may stand before the letters. nil: what is at pos is not a list of tags.
 func (p *objectParser) listTags() []tag {
 	start := p.pos
 	if p.peek() != '[' {

@@ -26,7 +26,7 @@ import (
 // Value is a cell of a table or a member of a JSON object.
 type Value struct {
 	Text string          // the cell as it stands, a JSON string's text, or the literal of a JSON number or bool; "" where empty or null
-	JSON json.RawMessage // the JSON value where it is no string: number, bool, list, object; nil for cells, strings and null
+	JSON json.RawMessage // the JSON value where it is not a string: number, bool, list, object; nil for cells, strings and null
 }
 
 // Record is a row, or an object of JSON. Values[i] belongs to Columns()[i]; there may be fewer values than columns.

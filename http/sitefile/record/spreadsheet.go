@@ -11,7 +11,7 @@ import (
 	"lieudit/http/sitefile/record/xlsx"
 )
 
-// openXLSX opens the sheet that is asked for, else the first that has a row of names. A sheet with titles above its names, or with rows
+// openXLSX opens the sheet that is asked for, otherwise the first that has a row of names. A sheet with titles above its names, or with rows
 // and no names, is refused and not skipped: the sheets behind it may be lists that its cells refer to.
 func openXLSX(file io.ReaderAt, size int64, o Options) (*File, error) {
 	wb, err := xlsx.Open(file, size)

@@ -66,7 +66,7 @@ func spreadsheetParts(shared []string, sheets ...namedSheet) map[string]string {
 	return parts
 }
 
-// textCells are cells of text, one beside the other.
+// textCells are cells of text, one next to the other.
 func textCells(texts ...string) string {
 	var out strings.Builder
 	for _, text := range texts {

@@ -173,7 +173,7 @@ func repeatsNames(values []Value, names []string) bool {
 }
 
 // cutToNames are the cells of a row that have a name. A cell with text beyond the names is an error: a separator inside a text shifted
-// the cells before it too. A spreadsheet's reader leaves such cells out, because they are notes beside the table.
+// the cells before it too. A spreadsheet's reader leaves such cells out, because they are notes next to the table.
 func (tb *table) cutToNames(r Record) ([]Value, error) {
 	if len(r.Values) <= len(tb.names) {
 		return r.Values, nil
@@ -234,7 +234,7 @@ func areTitlesAbove(sample []Record, row int) bool {
 	return first <= 2 || slices.ContainsFunc(below, hasNumber)
 }
 
-// hasNumber reports whether a row has a value that is no text.
+// hasNumber reports whether a row has a value that is not a text.
 func hasNumber(r Record) bool {
 	return slices.ContainsFunc(r.Values, func(v Value) bool { return typeOf(v.Text) != textType })
 }
@@ -282,7 +282,7 @@ func hasSameTypes(r Record, below []Record) bool {
 	return false
 }
 
-// looksLikeNames reports whether a row can hold names: each a short text that is no value of another type, none repeated often.
+// looksLikeNames reports whether a row can hold names: each a short text that is not a value of another type, none repeated often.
 func looksLikeNames(values []Value) bool {
 	seen := map[string]bool{}
 	texts, repeated := 0, 0

@@ -20,7 +20,7 @@ type textStats struct {
 	decodedTwice Count    // Ã or Â and a sign that cannot follow it in a word
 	letters      int      // é, è, à and their like
 	bytes        [256]int // bytes from 0x80 on, of pieces that are no UTF-8
-	ligatures    int      // bytes that are œ or Œ in ISO-8859-15, beside letters
+	ligatures    int      // bytes that are œ or Œ in ISO-8859-15, next to letters
 	line         int
 }
 
@@ -143,10 +143,10 @@ func countLines(piece []byte) int {
 }
 
 // brokenShare is how many characters of several bytes a text in UTF-8 has at least for each broken one. In other encodings letters with
-// accents hardly ever stand beside such signs that they look like UTF-8.
+// accents hardly ever stand next to such signs that they look like UTF-8.
 const brokenShare = 2
 
-// chooseEncoding is UTF-8 for a text that is so but for a few bytes, else the encoding of one byte a character that gives most letters
+// chooseEncoding is UTF-8 for a text that is so but for a few bytes, otherwise the encoding of one byte a character that gives most letters
 // of French. It is Windows-1252 unless that gives signs that no text has.
 func (s *textStats) chooseEncoding() namedEncoding {
 	if s.characters >= brokenShare*s.broken.Number {

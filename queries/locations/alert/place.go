@@ -86,7 +86,7 @@ func (c *Checker) findFarPlace(a locations.SiteAddress, p point) (place string, 
 	return fmt.Sprintf("%d km du département %s (%s), celui du code postal %s", toKilometres(metres), code, division.Name, postcode), true
 }
 
-// findCommunes are the communes that an address may be in: that of its INSEE code; else those of its postcode, which its commune
+// findCommunes are the communes that an address may be in: that of its INSEE code; otherwise those of its postcode, which its commune
 // tells apart; without a postcode all of that name. Names are compared only where it matters: not if the position is
 // near each commune of the postcode.
 func (c *Checker) findCommunes(a locations.SiteAddress, served []*commune.Commune, p point) []*commune.Commune {
@@ -140,7 +140,7 @@ func (c *Checker) findNearestDepartment(codes []string, p point) (least float64,
 }
 
 // departmentCodes are the departments that a postcode may be in: those of the communes that it serves, or else, for one of
-// companies (CEDEX), those of its first digits. A text that is no postcode has none.
+// companies (CEDEX), those of its first digits. A text that is not a postcode has none.
 func departmentCodes(postcode string, served []*commune.Commune) (codes []string) {
 	for _, s := range served {
 		if code := s.Department(); !slices.Contains(codes, code) {

@@ -34,7 +34,7 @@ func departmentOf(country string) (department string, isFrench bool) {
 	return "", false
 }
 
-// IsFrenchCountry says whether addresses of a country are in the BAN. No country is France.
+// IsFrenchCountry reports whether addresses of a country are in the BAN. No country is France.
 func IsFrenchCountry(country string) bool {
 	_, isFrench := departmentOf(country)
 	return isFrench
@@ -48,7 +48,7 @@ func codeOf(q *parse.Question) string {
 	return search.PostcodeText(q.Postcode.Code)
 }
 
-// digitsOf is a postcode without blanks, signs and the letters of the country. One of four digits lost its nought in a
+// digitsOf is a postcode without blanks, signs and the letters of the country. One of four digits lost its zero in a
 // spreadsheet.
 func digitsOf(postcode string) string {
 	code := strings.Map(func(r rune) rune {

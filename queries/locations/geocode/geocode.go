@@ -7,7 +7,7 @@
 //	                  ──> locations.Position     of the best
 //
 // Every code binds, in whichever field it stands: what lies outside of the commune of an INSEE code, of those of a postcode or
-// of their department is no position of the address. Two codes that contradict each other leave none.
+// of their department is not a position of the address. Two codes that contradict each other leave none.
 package geocode
 
 import (
@@ -76,7 +76,7 @@ func resolveSite(ctx context.Context, e *live.Engine, c locations.Content) (best
 	return best, nil
 }
 
-// isBetter says whether a match is better than the best so far, of a likelier reading: a number is better than a street.
+// isBetter reports whether a match is better than the best so far, of a likelier reading: a number is better than a street.
 func isBetter(m, best *address.Match) bool {
 	if isNumber := m.Type == address.HouseNumber; best.Score > 0 && isNumber != (best.Type == address.HouseNumber) {
 		return isNumber

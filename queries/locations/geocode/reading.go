@@ -90,7 +90,7 @@ func (s *reading) bindDepartment(code string) {
 	}
 }
 
-// readTown reads a line that holds nothing but the commune of the field, or a postcode and a commune, and says whether it does.
+// readTown reads a line that holds nothing but the commune of the field, or a postcode and a commune, and reports whether it does.
 func (s *reading) readTown(line string, place *address.Query) bool {
 	q := parse.Line(line, false)
 	before, after := q.AroundPostcode()
@@ -125,7 +125,7 @@ func (s *reading) readLine(line string, place address.Query) {
 }
 
 // cutPlace returns a line without its postcode and without the commune behind it, which stands for the one of the field where that
-// is empty. What is no commune behind a postcode may be a building.
+// is empty. What is not a commune behind a postcode may be a building.
 func (s *reading) cutPlace(q *parse.Question, place *address.Query) (street string) {
 	before, after := q.AroundPostcode()
 	switch town := townOf(after); {
@@ -154,8 +154,8 @@ func (s *reading) readWithoutTown(line string, place address.Query) {
 	}
 }
 
-// accepts says whether a match that stands for the address may be stored. Beyond the one rule for texts it lies where every code
-// says. Without a code it lies in a commune whose name was typed letter for letter and means no other. A street or a lieu-dit is
+// accepts reports whether a match that stands for the address may be stored. Beyond the one rule for texts it lies where every code
+// says. Without a code it lies in a commune whose name was typed exactly and means no other. A street or a lieu-dit is
 // named word for word: of one that is merely alike no number confirms that it is meant.
 func (s *reading) accepts(m *address.Match) bool {
 	c := &m.Components
@@ -171,7 +171,7 @@ func (s *reading) accepts(m *address.Match) bool {
 	return hasPlace && isNamed && s.admits(&m.Record)
 }
 
-// isSameStreet says whether a street or a lieu-dit is named as it was typed, word for word and in that order: Rue du Champ Grand is
+// isSameStreet reports whether a street or a lieu-dit is named as it was typed, word for word and in that order: Rue du Champ Grand is
 // not Grandchamp. Other words may stand before the kind of street: bar place du 14 Juillet.
 func isSameStreet(c address.Component) bool {
 	kept := keyOf(text.Terms(c.Kept))
@@ -222,7 +222,7 @@ func (s *reading) admits(r *address.Record) bool {
 	return true
 }
 
-// isHouseNumber says whether the five digits of a line are the number of its street: 10250 route de Mende.
+// isHouseNumber reports whether the five digits of a line are the number of its street: 10250 route de Mende.
 func isHouseNumber(q *parse.Question) bool {
 	next := q.Postcode.At.Last() + 1
 	return q.Postcode.At.Has(0) && next < len(q.Terms) && q.IsStreetType(next)

@@ -124,7 +124,7 @@ func TestWhatACarefulPersonWouldNotPlaceIsNotPlaced(t *testing.T) {
 	})
 }
 
-// An id_ban is believed where no code beside it says that the address is elsewhere.
+// An id_ban is believed where no code next to it says that the address is elsewhere.
 func TestAnIDIsBelievedUnlessACodeContradictsIt(t *testing.T) {
 	t.Parallel()
 	rows := spread()

@@ -119,7 +119,7 @@ func maxPrefixLetters(w string) int {
 	return 3
 }
 
-// isLatin says whether a word is in Latin letters. Words are folded, so they have no accents and no capitals.
+// isLatin reports whether a word is in Latin letters. Words are folded, so they have no accents and no capitals.
 func isLatin(w string) bool { return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" }
 
 // encodeTexts are the words of texts as the index has them. The first is none of theirs, so that none scores higher for

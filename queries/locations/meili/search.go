@@ -244,7 +244,7 @@ func (s *indexSearch) pageCandidates() int {
 	return closedShare * (s.Limit + spareCandidates)
 }
 
-// usesServerOrder says whether the server's order is that of the query. Where it is not, all that is found is sorted
+// usesServerOrder reports whether the server's order is that of the query. Where it is not, all that is found is sorted
 // here.
 func (s *indexSearch) usesServerOrder() bool {
 	if s.order == search.ByName {
@@ -292,7 +292,7 @@ func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) 
 	return f, nil
 }
 
-// candidateOf is the candidate of a hit, or false where the document's id is no site's. The parts of its sort key that the
+// candidateOf is the candidate of a hit, or false where the document's id is not a site's. The parts of its sort key that the
 // order does not look at stay zero.
 func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool) {
 	row, referential, externalID, ok := siteindex.ParseDocumentID(hit.ID)

@@ -9,7 +9,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// verifyRow says whether a row is part of the answer as it is now, whatever the index said, and what is shown of it. It
+// verifyRow reports whether a row is part of the answer as it is now, whatever the index said, and what is shown of it. It
 // checks every part of the query anew, but not the order.
 func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.Status.Includes(r.Active) {
@@ -30,7 +30,7 @@ func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	return h, s.hasAllTags(shown) && s.isOpen(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
 }
 
-// hasAllTags says whether a site has all tags of the query.
+// hasAllTags reports whether a site has all tags of the query.
 func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	has := map[string]bool{}
 	for _, tag := range shown.Tags {
@@ -44,12 +44,12 @@ func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	return true
 }
 
-// isOpen says whether a site is open when the query asks for that.
+// isOpen reports whether a site is open when the query asks for that.
 func (s *indexSearch) isOpen(shown locations.Site) bool {
 	return s.OpenAt.IsZero() || locations.OpeningOf(shown).IsOpen(s.moment)
 }
 
-// matchesText says whether a site answers the text. The server counts typos in encoded words, so it may be wrong. A
+// matchesText reports whether a site answers the text. The server counts typos in encoded words, so it may be wrong. A
 // beginning of the external id is enough where the query looks at external ids.
 func (s *indexSearch) matchesText(shown locations.Site) bool {
 	text := s.TrimmedText()
@@ -68,7 +68,7 @@ func (s *indexSearch) matchesText(shown locations.Site) bool {
 	return true
 }
 
-// matchesWord says whether a word of the query is among the terms of a site: as it is, as all of what it stands for, as a
+// matchesWord reports whether a word of the query is among the terms of a site: as it is, as all of what it stands for, as a
 // beginning, or with typos.
 func matchesWord(terms map[string]bool, w search.Word) bool {
 	if terms[w.Text] || len(w.Expansions) > 0 && !slices.ContainsFunc(w.Expansions, func(m string) bool { return !terms[m] }) {
@@ -82,7 +82,7 @@ func matchesWord(terms map[string]bool, w search.Word) bool {
 	return false
 }
 
-// isWithinArea says whether a position is in the query's box and radius. No position is in neither.
+// isWithinArea reports whether a position is in the query's box and radius. No position is in neither.
 func (s *indexSearch) isWithinArea(position *search.Point, distance float64) bool {
 	if s.Box == nil && s.Radius == 0 {
 		return true

@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkSearch searches one account of 11,000 sites among many that are in memory too, and these now and then: a
-// million sites where LIEUDIT_TEST_LONG is set, else a tenth.
+// million sites where LIEUDIT_TEST_LONG is set, otherwise a tenth.
 func BenchmarkSearch(b *testing.B) {
 	part := 10
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {

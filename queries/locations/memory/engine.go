@@ -127,7 +127,7 @@ type cacheEntry struct {
 }
 
 // snapshot is an index and how new it is. Neither changes any more. A refresh makes another one and stores it in the
-// entry, while queries go on with the one they have.
+// entry, while queries continue with the one they have.
 type snapshot struct {
 	*index
 	source      string // the generation it was read from, and how often the account's rows were refolded (written again)
@@ -216,7 +216,7 @@ func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 	return s.index, nil
 }
 
-// covers says whether the snapshot has all changes up to a position. A nil snapshot has none.
+// covers reports whether the snapshot has all changes up to a position. A nil snapshot has none.
 func (s *snapshot) covers(position uint64) bool { return s != nil && s.position >= position }
 
 // loadedSnapshot is the snapshot of an entry, or nil where rows that it was made of turned out not to be on the log.
@@ -228,7 +228,7 @@ func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
 }
 
 // refreshEntry brings an entry up to date, one caller at a time. It waits for the read model until waitCtx ends; reading
-// the rows may go on until ctx ends. When an index that covers the position was only to be checked, and the check
+// the rows may continue until ctx ends. When an index that covers the position was only to be checked, and the check
 // fails, the index is used all the same.
 func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, position uint64) (*snapshot, error) {
 	if err := h.refreshing.Acquire(ctx, 1); err != nil {
@@ -287,7 +287,7 @@ func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*
 }
 
 // snapshotReader makes a snapshot of a generation. Where the old snapshot is of the same source, it reads only the rows
-// that changed since; else it reads all.
+// that changed since; otherwise it reads all.
 type snapshotReader struct {
 	ctx       context.Context
 	key       cacheKey

@@ -95,7 +95,7 @@ func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	w.prefixDistances[0] = uint8(len(w.typed))
 }
 
-// mayMatch says whether a word may be near the typed one. shared is how many bytes it shares with the word of the call
+// mayMatch reports whether a word may be near the typed one. shared is how many bytes it shares with the word of the call
 // before: the rows of these bytes are still right, so it reads only the bytes after them. A word that shares the beginning
 // which was too far already is not read at all.
 func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
@@ -113,7 +113,7 @@ func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
 	return w.matchesPrefix(w.depth) || len(w.typed) <= letters+w.maxTypos && int(w.distances[letters][len(w.typed)]) <= w.maxTypos
 }
 
-// matchesPrefix says whether a beginning of the word is near, and that is enough.
+// matchesPrefix reports whether a beginning of the word is near, and that is enough.
 func (w *levenshteinWalk) matchesPrefix(depth int) bool {
 	return w.allowsPrefix && int(w.prefixDistances[w.lettersAt[depth]]) <= w.maxTypos
 }
@@ -133,7 +133,7 @@ func (w *levenshteinWalk) step(c byte) int {
 }
 
 // fillRow computes the distances for one more letter and returns the least of them. Only cells near the diagonal can be
-// small enough, so it fills no others, and sets the cells beside them to more than the typos allowed.
+// small enough, so it fills no others, and sets the cells next to them to more than the typos allowed.
 func (w *levenshteinWalk) fillRow(i int) int {
 	m, c := len(w.typed), w.letters[i]
 	row, last := &w.distances[i], &w.distances[i-1]

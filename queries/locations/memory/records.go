@@ -81,7 +81,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// packID is a site's id in 16 bytes where it is a UUID as it is usually written, else the id itself.
+// packID is a site's id in 16 bytes where it is a UUID as it is usually written, otherwise the id itself.
 func packID(siteID string) string {
 	if id, err := uuid.Parse(siteID); err == nil && id.String() == siteID {
 		return string(id[:])
@@ -89,7 +89,7 @@ func packID(siteID string) string {
 	return siteID
 }
 
-// unpackID is the opposite of packID. An id of 16 bytes that is no UUID would come back as one.
+// unpackID is the opposite of packID. An id of 16 bytes that is not a UUID would come back as one.
 func unpackID(raw string) string {
 	if id, err := uuid.FromBytes([]byte(raw)); err == nil {
 		return id.String()
@@ -134,8 +134,8 @@ type siteProjection struct {
 	} `json:"position"`
 }
 
-// parseEntry reads what the index needs of a row, and fails where the row's content is no JSON. The position is the
-// stored one where there is one, else that of the content, as the site shows it. recordRef is left to the caller.
+// parseEntry reads what the index needs of a row, and fails where the row's content is not JSON. The position is the
+// stored one where there is one, otherwise that of the content, as the site shows it. recordRef is left to the caller.
 func parseEntry(r *table.Site) (e indexEntry, err error) {
 	if r.Content != "" { // else its key was destroyed
 		if err := json.Unmarshal([]byte(r.Content), &e.projection); err != nil {
@@ -220,7 +220,7 @@ func buildDictionary(rows []table.Site) string {
 	return sample.String()
 }
 
-// needsNewDictionary says whether the index has grown so much since its dictionary was made that another would pay.
+// needsNewDictionary reports whether the index has grown so much since its dictionary was made that another would pay.
 // Only loading all sites anew makes one.
 func (x *index) needsNewDictionary() bool {
 	return x.liveBytes > 1<<16 && x.liveBytes > 4*x.dictionaryLiveBytes

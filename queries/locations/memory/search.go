@@ -137,7 +137,7 @@ func (s *indexSearch) candidate(n uint32) candidate {
 	return p
 }
 
-// mayImprove says whether a later site can come before the last one of a full page. In the order of distance it narrows
+// mayImprove reports whether a later site can come before the last one of a full page. In the order of distance it narrows
 // the bounds to what is nearer than that one.
 func (s *indexSearch) mayImprove(last candidate) bool {
 	if s.order == search.ByDistance && !math.IsInf(last.distance, 1) {
@@ -147,7 +147,7 @@ func (s *indexSearch) mayImprove(last candidate) bool {
 	return s.order != search.ByName
 }
 
-// isWithinArea says whether a site is in the query's box and radius, and within bounds.
+// isWithinArea reports whether a site is in the query's box and radius, and within bounds.
 func (s *indexSearch) isWithinArea(n uint32) bool {
 	if s.Box == nil && s.bounds == nil {
 		return true
@@ -194,7 +194,7 @@ type topK struct {
 	k          int
 }
 
-// offer says whether the candidate is among the first k so far.
+// offer reports whether the candidate is among the first k so far.
 func (b *topK) offer(p candidate) bool {
 	if len(b.candidates) < b.k {
 		b.candidates = append(b.candidates, p)

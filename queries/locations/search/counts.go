@@ -54,7 +54,7 @@ func NewCounter(facets []Facet) *Counter {
 // CountSites counts sites whose values nobody asks for.
 func (c *Counter) CountSites(n int) { c.total += n }
 
-// NeedsValues says whether Add must be called with each site.
+// NeedsValues reports whether Add must be called with each site.
 func (c *Counter) NeedsValues() bool { return len(c.facets) > 0 }
 
 // Add counts a site.

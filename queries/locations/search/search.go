@@ -27,7 +27,7 @@ const (
 	All      Status = "tous"
 )
 
-// Includes says whether a query with the status finds a site that is active, or one that is not.
+// Includes reports whether a query with the status finds a site that is active, or one that is not.
 func (s Status) Includes(isActive bool) bool {
 	switch s {
 	case All:
@@ -46,7 +46,7 @@ const (
 	// words that are only the beginning of the site's word, or only stand for it; then words of the name before those
 	// of tags, town and postcode, and these before those of the rest of the address. A site whose external id is the
 	// text, where external ids are looked at, comes before all. Sites that answer equally well are nearest first where
-	// there is a center, then as ByName. Without a text it is ByDistance where there is a center, else ByName.
+	// there is a center, then as ByName. Without a text it is ByDistance where there is a center, otherwise ByName.
 	ByRelevance Sort = "pertinence"
 	// ByDistance is from the center outwards, sites without a position last, then as ByName.
 	ByDistance Sort = "distance"
@@ -59,7 +59,7 @@ const (
 // A text is cut into words as QueryWords does. Each of them must be among the words of the site's name, address and
 // tags, which VisitTerms cuts: as it is; as what it stands for (st: saint); as a beginning, which the last word may be
 // and two before it (mag flo: Magasin Florac); or with the typos that CountTypos allows. A text of nothing but signs finds
-// nothing; a blank one is no text.
+// nothing; a blank one is not a text.
 //
 // With MatchExternalIDs the text may instead, whole and in any case, be a site's external id or its beginning. Nothing
 // else of a site is ever looked at for a text, whoever asks: not its id_ban, telephone, email, site_web, horaires,
@@ -243,7 +243,7 @@ func (b Box) isValid() bool {
 	return Point{b.South, b.West}.isValid() && Point{b.North, b.East}.isValid() && b.South <= b.North
 }
 
-// Contains says whether a point is in the box or on its edge. It is false for NaN.
+// Contains reports whether a point is in the box or on its edge. It is false for NaN.
 func (b Box) Contains(p Point) bool {
 	if !(b.South <= p.Lat && p.Lat <= b.North) {
 		return false

@@ -62,7 +62,7 @@ func QueryWords(query string) []Word {
 	early := 0
 	for i := range words {
 		w, isLast := &words[i], i == len(words)-1
-		if len(w.Expansions) == 1 && w.Expansions[0] == w.Text { // it stands for itself alone, and is no abbreviation
+		if len(w.Expansions) == 1 && w.Expansions[0] == w.Text { // it stands for itself alone, and is not an abbreviation
 			w.Expansions = nil
 		}
 		w.AllowsPrefixTypos = isLast
@@ -73,7 +73,7 @@ func QueryWords(query string) []Word {
 	return words
 }
 
-// mayBeEarlyPrefix says whether a word before the last one may be a beginning: it is neither short, nor an abbreviation, nor a number,
+// mayBeEarlyPrefix reports whether a word before the last one may be a beginning: it is neither short, nor an abbreviation, nor a number,
 // which would be the beginning of longer numbers.
 func (w Word) mayBeEarlyPrefix() bool {
 	return w.Expansions == nil && !('0' <= w.Text[0] && w.Text[0] <= '9') && utf8.RuneCountInString(w.Text) >= MinEarlyPrefixLetters
@@ -143,7 +143,7 @@ func FoldTag(tag string) string {
 const MaxTypoLetters = 48
 
 // AllowedTypos is how many typos a typed word may have: none in a number or in less than four letters, one in less than
-// eight, else two.
+// eight, otherwise two.
 func AllowedTypos(typed string) int {
 	n := utf8.RuneCountInString(typed)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-// decodedEvent is an event of the log beside its record.
+// decodedEvent is an event of the log next to its record.
 type decodedEvent struct {
 	record eventstore.RecordedEvent
 	event  event.Event

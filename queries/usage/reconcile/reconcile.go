@@ -103,7 +103,7 @@ func (r *Reconciler) readWhenCaughtUp(ctx context.Context, log *Refold, chunk []
 	return stored, err
 }
 
-// isCaughtUp says whether the read model's periods are as far as the fold.
+// isCaughtUp reports whether the read model's periods are as far as the fold.
 func (f *Refold) isCaughtUp(stored map[usage.PeriodID]usage.StoredPeriod) bool {
 	for p, shown := range stored {
 		s := f.Streams[p.Stream()]
@@ -155,7 +155,7 @@ func (c *comparison) comparePeriods(ctx context.Context, chunk []usage.PeriodID,
 	return nil
 }
 
-// foldForward folds a stream on to where the read model is, which goes on meanwhile.
+// foldForward folds a stream on to where the read model is, which continues meanwhile.
 func (c *comparison) foldForward(ctx context.Context, p usage.PeriodID, stored usage.StoredPeriod) error {
 	s := c.log.Streams[p.Stream()]
 	if stored.Row == nil || s != nil && eventstore.Revision(stored.Row.Revision) <= s.Revision {

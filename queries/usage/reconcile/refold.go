@@ -151,7 +151,7 @@ func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store,
 	return s.Apply(e, r.Time), err
 }
 
-// isSnapshotCorrect says whether a snapshot is that of the revision it names: with the events since then folded on top, it
+// isSnapshotCorrect reports whether a snapshot is that of the revision it names: with the events since then folded on top, it
 // must equal the state of now.
 func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.UsageSnapshotTaken) (bool, error) {
 	if e.AsOfRevision < 0 || e.AsOfRevision >= int64(r.Revision) || !s.IsOpen() && !s.IsClosed() {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A date in a spreadsheet is a number of days, and a postcode that was typed as a number has lost its nought. Only the format of the
+// A date in a spreadsheet is a number of days, and a postcode that was typed as a number has lost its zero. Only the format of the
 // cell says so. Of a format this package needs no more than numberFormat holds, since it shows numbers in one way.
 
 // numberFormat is what a number of a cell stands for, by the format that shows it.
 type numberFormat struct {
 	hasDate, hasTime bool
 	isElapsed        bool // hours may exceed 24
-	minDigits        int  // an integer is shown with noughts before it
+	minDigits        int  // an integer is shown with zeros before it
 }
 
 // builtinFormat is a format that spreadsheets know by its number (ECMA-376 part 1, 18.8.30). Those of East Asia are dates too.
@@ -75,7 +75,7 @@ func parseNumberFormat(code string) numberFormat {
 	return f
 }
 
-// format is the text of a number: a date and a time as ISO 8601 writes them, an integer with its noughts, else the number itself.
+// format is the text of a number: a date and a time as ISO 8601 writes them, an integer with its zeros, otherwise the number itself.
 func (f numberFormat) format(number string, is1904 bool) string {
 	number = strings.TrimSpace(number)
 	if f.hasDate || f.hasTime {

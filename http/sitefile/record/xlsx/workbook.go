@@ -1,4 +1,4 @@
-// Package xlsx reads the cells of spreadsheets as texts: numbers as short as they are, dates as ISO 8601 writes them, noughts that a
+// Package xlsx reads the cells of spreadsheets as texts: numbers as short as they are, dates as ISO 8601 writes them, zeros that a
 // format shows. Open reads what all sheets share; Rows then reads a sheet row by row, as often as asked:
 //
 //	io.ReaderAt -> archive -> xmlScanner -> Workbook (sheets, shared texts, number formats)
@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// FormatError is why a file is no spreadsheet that can be read, with what its user can do.
+// FormatError is why a file is not a spreadsheet that can be read, with what its user can do.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return e.Reason }
