@@ -1,8 +1,11 @@
 // Package deployment handles the commands on the log as a whole: which format its events may have, which log counts the
-// requests of its accounts, and that it was put back from a backup. There is one stream, deployment-log. The constraint:
-// what it decides holds for every instance on the log, and for every program that will open it later.
+// requests of its accounts, that it was put back from a backup, and which reference data its instances serve. There are two
+// streams, deployment-log and deployment-releases. What they decide holds for every instance on the log, and for every program
+// that will open it later.
 //
 //	Deployment.RaiseFormat, BindUsageLog, RecordRestore ──> commands.Handler ──> event.FormatRaised, UsageLogBound, LogRestored
+//	Deployment.ReleaseData, AnnounceInstance, RemoveInstance ──> event.DataReleased, InstanceAnnounced, InstanceLeft
+//	Deployment.Fleet ──> the fold of the releases and of the instances, as the log has it now
 //	Deployment.State ──> commands.Handler.View, the fold of the stream as the log has it now
 //	Deployment.CheckFormat ──> *UnknownFormatError for a log that a later program has raised
 //	Deployment.HasFormat ──> whether a new type of event or a new form of stream may be written
@@ -21,7 +24,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-// streamID is the id of the one stream, after its category.
+// streamID is the id of the stream deployment-log, after its category.
 const streamID = "log"
 
 // State is the fold of the stream. The zero State is that of a log without its events.
@@ -60,6 +63,7 @@ func (e *OtherUsageLogError) Error() string {
 // Deployment handles the commands on the log as a whole. It is safe for concurrent use.
 type Deployment struct {
 	handler *commands.Handler[State]
+	fleet   *commands.Handler[Fleet]
 	store   eventstore.Store
 	program string
 	seen    atomic.Int64 // the highest format that was found on the log
@@ -67,7 +71,7 @@ type Deployment struct {
 
 // New returns the handler for a log. program is the version of the program, for the events.
 func New(store eventstore.Store, codec *eventstore.Codec, program string) *Deployment {
-	return &Deployment{handler: commands.NewHandler(Aggregate, store, codec), store: store, program: program}
+	return &Deployment{handler: commands.NewHandler(Aggregate, store, codec), fleet: commands.NewHandler(FleetAggregate, store, codec), store: store, program: program}
 }
 
 // State returns the state as the log has it now.

@@ -236,6 +236,10 @@ var catalog = []Type{
 	define[FormatRaised]("raised the format of the log to {format}").sinceFormat(FirstFormat),
 	define[LogRestored]("restored the log from a copy of {takenAt}").sinceFormat(FirstFormat),
 	define[UsageLogBound]("bound the usage log {log}").sinceFormat(FirstFormat),
+
+	define[DataReleased]("released the {kind} of {date} ({sum})").sinceFormat(ReleasesFormat),
+	define[InstanceAnnounced]("announced instance {instance} at {url}").sinceFormat(ReleasesFormat),
+	define[InstanceLeft]("took instance {instance} off the list").sinceFormat(ReleasesFormat),
 }
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)

@@ -24,6 +24,56 @@ type UsageLogBound struct {
 	Log string `json:"log"` // UUID
 }
 
+// The events of the stream deployment-releases. They are about the reference data that all instances answer from, the address
+// base and the road network, and about the instances that do.
+
+// DataReleased makes a file of reference data the one that every instance is to serve. Of one kind the last event counts. An
+// instance without the file fetches it from another, to which it shows Secret.
+type DataReleased struct {
+	Kind        string `json:"kind"`        // vintage or network
+	Name        string `json:"name"`        // of the file in the folder of its kind
+	Date        string `json:"date"`        // of the data
+	Sum         string `json:"sum"`         // SHA-256 of the file, in hexadecimal
+	Bytes       int64  `json:"bytes"`       // size of the file
+	Format      int    `json:"format"`      // version of the file's format
+	Secret      string `json:"secret"`      // random; whoever knows it may fetch the file
+	Instance    string `json:"instance"`    // the instance that released it
+	IsSynthetic bool   `json:"isSynthetic"` // the data is invented
+	IsAdopted   bool   `json:"isAdopted"`   // nobody asked for it: it was served already when the log could first hold releases
+}
+
+// InstanceAnnounced says what an instance serves and where other instances reach it. The last event of an instance counts.
+type InstanceAnnounced struct {
+	Instance string          `json:"instance"` // id of the process
+	Host     string          `json:"host"`     // name of its machine
+	URL      string          `json:"url"`      // where other instances reach it; "" when they do not
+	Program  string          `json:"program"`  // version
+	Data     []AnnouncedData `json:"data"`     // one of each kind
+}
+
+// AnnouncedData is what an instance has of one kind of reference data. Sums are SHA-256 in hexadecimal, "" for none.
+type AnnouncedData struct {
+	Kind        string `json:"kind"`
+	FirstFormat int    `json:"firstFormat"` // the versions of the file's format that it opens
+	LastFormat  int    `json:"lastFormat"`
+	Follows     string `json:"follows"` // the last release that it has seen on the log
+	Serves      string `json:"serves"`  // the file that it answers from
+	Before      string `json:"before"`  // another file that it has
+	Problem     string `json:"problem"` // why it does not serve what it follows, for people
+}
+
+// InstanceLeft takes an instance off the list: it ended, or another one found that it does not run any more. One that runs after
+// all announces itself again.
+type InstanceLeft struct {
+	Instance string `json:"instance"`
+	IsLost   bool   `json:"isLost"` // it did not say so itself
+}
+
+// EventType is the wire name.
+func (DataReleased) EventType() string      { return "deployment.data-released.v1" }
+func (InstanceAnnounced) EventType() string { return "deployment.instance-announced.v1" }
+func (InstanceLeft) EventType() string      { return "deployment.instance-left.v1" }
+
 // EventType is the wire name.
 func (FormatRaised) EventType() string  { return "deployment.format-raised.v1" }
 func (LogRestored) EventType() string   { return "deployment.restored.v1" }

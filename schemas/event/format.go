@@ -14,10 +14,13 @@ const (
 	// SealedTextFormat is the first in which the labels of keys and tokens, the names of referentials and the reasons in the
 	// envelopes of events are sealed for their account. Before it they are on the log in clear.
 	SealedTextFormat = 3
+	// ReleasesFormat is the first in which vintages and road networks are released on the log, so that all instances serve the
+	// same. Before it an import is of the instance that it was made at.
+	ReleasesFormat = 4
 
 	// HighestFormat is the highest format that this program knows: it writes nothing that needs a higher one, and does not use
 	// a log that has one.
-	HighestFormat = SealedTextFormat
+	HighestFormat = ReleasesFormat
 )
 
 // MinFormat is the lowest format of a log that may hold events of the type.
