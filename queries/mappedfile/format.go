@@ -44,6 +44,9 @@ type Format struct {
 	ErrDamaged    error // says that a file has this format and is not as it was written
 }
 
+// Versions returns the oldest and the newest version that is read; the newest is written.
+func (f *Format) Versions() (first, last int) { return int(f.FirstVersion), int(f.version()) }
+
 // version is the version that is written.
 func (f *Format) version() uint32 { return f.FirstVersion + uint32(len(f.SectionCounts)) - 1 }
 

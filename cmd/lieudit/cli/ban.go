@@ -28,7 +28,10 @@ import (
 // Adresse Nationale (BAN), as an index file. The commands need no running service; one that runs on the folder takes an
 // import over.
 func (p Program) banCommand() *cli.Command {
-	return terminal.NewGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
+	return terminal.NewGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(),
+		p.newServeCommand("vintage", func(ctx context.Context, c *cli.Command) error {
+			return serveRelease(ctx, p, c, vintages.FolderIn(c.String("data")))
+		}), p.banGenerateCommand())
 }
 
 // banImportCommand is lieudit ban import: vintages.Import on the data folder. The millésime is the date of the data.
@@ -67,7 +70,7 @@ func validateDate(text string) error {
 }
 
 // importVintage builds or copies a vintage from the sources and makes it the current one. It returns when the running
-// service answers from it, and at once where none runs. It lowers the priority of the whole process, which does nothing
+// service and all other instances answer from it, and at once where none runs. It lowers the priority of the whole process, which does nothing
 // else, so that a service on this machine is not slowed down.
 func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) {
 	sources, err := vintages.OpenSources(ctx, c.Args().Slice())
@@ -95,11 +98,11 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 	if err != nil {
 		return explainImportError(err)
 	}
-	served, err := awaitServed(ctx, i.Folder, name)
+	taken, err := awaitTakeover(ctx, i.Folder, name)
 	if err != nil {
 		return err
 	}
-	return p.printImport(c, importResult{name, summary, &sources.Report, served})
+	return errors.Join(p.printImport(c, importResult{name, summary, &sources.Report, taken}), taken.err())
 }
 
 // newImportProgress returns the function that an import calls with its stage and progress. In the stage "read" a bar shows
@@ -138,8 +141,8 @@ func explainImportError(err error) error {
 type importResult struct {
 	name string // of the new vintage
 	vintage.Summary
-	report   *ban.Report // rows read, and those left out with their reasons
-	isServed bool        // whether a running service answers from it; false: none runs
+	report *ban.Report // rows read, and those left out with their reasons
+	taken  takeover
 }
 
 // printImport prints the result of an import: with --json as one JSON object, else the counts, the first bad rows and
@@ -162,7 +165,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 			return err
 		}
 	}
-	return p.printServed(r.isServed)
+	return r.taken.print(p)
 }
 
 // describeBadRows says how many rows were left out, and how many for which reason; "" when there are none.
@@ -189,7 +192,8 @@ func (r importResult) jsonBody() any {
 		Bad        int          `json:"lignes_ecartees"`
 		First      []ban.BadRow `json:"premieres,omitempty"`
 		Served     bool         `json:"servi"`
-	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Repaired, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
+		takeoverJSON
+	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Repaired, r.report.Bad(), slices.Clip(r.report.First), r.taken.isServed, r.taken.json()}
 }
 
 // banStatusCommand is lieudit ban status. It reads the data folder, whether a service runs or not.
@@ -224,7 +228,7 @@ func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
 	}
 	fields := []string{"millésime", s.Millesime, "addresses", terminal.GroupThousands(s.Addresses), "streets", terminal.GroupThousands(s.Streets),
 		"lieux-dits", terminal.GroupThousands(s.Localities), "communes", terminal.GroupThousands(s.Communes), "invented", syntheticNotice(s.Synthetic)}
-	return p.PrintFields(append(fields, p.describeRelease(s.releaseStatus)...)...)
+	return p.printStatus(fields, s.releaseStatus)
 }
 
 // syntheticNotice says that addresses are invented; "" when they are not. Everything that prints a vintage shows it, so that

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/terminal"
+	"lieudit/eventstore/dirlock"
 	"lieudit/queries/mappedfile"
 )
 
@@ -21,6 +24,7 @@ import (
 const (
 	takeoverTimeout = time.Minute
 	takeoverSpeed   = 20 << 20
+	transferSpeed   = 2 << 20 // the same for the time in which all other instances fetch the file, one after the other, and verify it
 )
 
 // awaitServed waits until the running service answers from a new release, which is current already. It returns false at once
@@ -35,12 +39,73 @@ func awaitServed[F any](ctx context.Context, folder releases.Folder[F], name str
 	return folder.AwaitServed(ctx, name)
 }
 
-// printServed prints whether a running service answers from a new release.
-func (p Program) printServed(isServed bool) error {
-	if isServed {
-		return p.PrintLine("The running service answers from it.")
+// takeover is what became of a new release: whether a service runs on the folder and answers from it, and what other instances do.
+type takeover struct {
+	isServed bool
+	releases.Standing
+	isLate bool // the time in which instances take a release over has passed
+}
+
+// awaitTakeover waits until the running service answers from a new release, and all other instances too. What is wrong with them is
+// no error here: takeover.err says it, after the result was printed.
+func awaitTakeover[F any](ctx context.Context, folder releases.Folder[F], name string) (t takeover, err error) {
+	if t.isServed, err = awaitServed(ctx, folder, name); err != nil || !t.isServed {
+		return t, err
 	}
-	return p.PrintLine("No service runs on this data folder; the next one answers from it.")
+	info, err := os.Stat(folder.Path(name))
+	if err != nil {
+		return t, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, takeoverTimeout+time.Duration(info.Size()/transferSpeed)*time.Second)
+	defer cancel()
+	t.Standing, err = folder.AwaitInstances(waiting, name)
+	if t.isLate = ctx.Err() == nil && waiting.Err() != nil; t.isLate {
+		err = nil
+	}
+	return t, err
+}
+
+// others are the instances besides the one that the release was imported at.
+func (t takeover) others() (others []releases.InstanceStanding) {
+	for _, i := range t.Instances {
+		if !i.IsThis {
+			others = append(others, i)
+		}
+	}
+	return others
+}
+
+// print says which services answer from a new release.
+func (t takeover) print(p Program) error {
+	others, behind := t.others(), t.Behind()
+	switch {
+	case !t.isServed:
+		return p.PrintLine("No service runs on this data folder; the next one answers from it.")
+	case t.State == releases.StandingReleased && len(others) > 0 && len(behind) == 0:
+		return p.PrintLine("All %d instances answer from it.", len(others)+1)
+	case t.State == releases.StandingLocal && t.Reason != "":
+		return p.PrintLine("The running service answers from it, and it alone: %s.", t.Reason)
+	}
+	return p.PrintLine("The running service answers from it.")
+}
+
+// err says which instances do not answer from a new release; nil where all do, or none but this one can.
+func (t takeover) err() error {
+	switch t.State {
+	case releases.StandingSuperseded:
+		return errors.New("another one was released after it, and is served: see status")
+	case releases.StandingPending:
+		if t.isServed {
+			return fmt.Errorf("the other instances do not know of it yet, and will be told once it can be released: %s", cmp.Or(t.Reason, "the service has not said why"))
+		}
+	case releases.StandingReleased:
+		var lines []error
+		for _, i := range t.Behind() {
+			lines = append(lines, fmt.Errorf("%s does not answer from it: %s", i.Describe(), cmp.Or(i.Problem, "it has not taken it over yet")))
+		}
+		return errors.Join(lines...)
+	}
+	return nil
 }
 
 // currentRelease is the name of the current release. Where there is none the error is none, unless the folder had a release of
@@ -91,7 +156,9 @@ type releaseStatus struct {
 	SHA256     string    `json:"sha256,omitempty"`
 	Running    bool      `json:"service"`
 	Served     bool      `json:"servi"`
-	servesNone bool      // a service runs, and answers from no release
+	takeoverJSON
+	standing   releases.Standing
+	servesNone bool // a service runs, and answers from no release
 }
 
 // readReleaseStatus reads from the folder whether a service answers from an open release, and its checksum if wanted, for which
@@ -103,7 +170,92 @@ func readReleaseStatus[F any](folder releases.Folder[F], name string, file *mapp
 	if err == nil && withChecksum {
 		s.SHA256, err = folder.Checksum(name)
 	}
+	if standing, standingErr := folder.ReadStanding(); running && standingErr == nil && standing.Name == name {
+		s.standing, s.takeoverJSON = standing, standingJSON(standing)
+	}
 	return s, err
+}
+
+// printStatus prints the fields of a release, those of its file, and what each instance serves.
+func (p Program) printStatus(fields []string, s releaseStatus) error {
+	if err := p.PrintFields(append(append(fields, p.describeRelease(s)...), "released", s.describeStanding())...); err != nil {
+		return err
+	}
+	if len(s.standing.Instances) < 2 {
+		return nil
+	}
+	for _, i := range s.standing.Instances {
+		if err := p.PrintLine("  %s", terminal.SanitizeText(describeInstance(i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describeInstance says what an instance serves.
+func describeInstance(i releases.InstanceStanding) string {
+	serves := "none"
+	if i.Serves != "" {
+		serves = fmt.Sprintf("%s, %.12s", cmp.Or(i.Date, "not released"), i.Serves)
+	}
+	switch {
+	case i.Problem != "":
+		serves += ": " + i.Problem
+	case !i.IsCurrent:
+		serves += ": not the last release"
+	}
+	name := i.Describe()
+	if i.IsThis {
+		name += ", this one"
+	}
+	return name + ": " + serves
+}
+
+// describeStanding says whether all instances are to serve a release; "" where nothing is known of it.
+func (s releaseStatus) describeStanding() string {
+	switch s.standing.State {
+	case releases.StandingReleased:
+		return "to all instances"
+	case releases.StandingSuperseded:
+		return "yes, and another one after it, which is not served here yet"
+	case releases.StandingLocal:
+		return terminal.EmptyIf(s.standing.Reason == "", "no: "+s.standing.Reason)
+	case releases.StandingPending:
+		return "not yet: " + cmp.Or(s.standing.Reason, "it is about to be")
+	}
+	return ""
+}
+
+// newServeCommand is the command serve of a group of commands: it goes back to a release that is still in the data folder.
+func (p Program) newServeCommand(noun string, action cli.ActionFunc) *cli.Command {
+	return &cli.Command{
+		Name:      "serve",
+		Usage:     "Serve a " + noun + " again that is still in the data folder, on all instances",
+		ArgsUsage: "SUM",
+		Description: "The one before is kept until the next import. It is named by its SHA-256, of which the first digits are enough; one that is not\n" +
+			"there is an error that lists those that are.",
+		Flags:  []cli.Flag{p.dataFlag()},
+		Action: action,
+	}
+}
+
+// serveRelease makes a release current by its sum, and returns when all instances answer from it.
+func serveRelease[F any](ctx context.Context, p Program, c *cli.Command, folder releases.Folder[F]) error {
+	if c.Args().Len() != 1 {
+		return terminal.NewUsageError(c, "name one SUM")
+	}
+	name, err := folder.Serve(c.Args().First(), time.Now())
+	if held, ok := errors.AsType[*dirlock.HeldError](err); ok {
+		return fmt.Errorf("an import is at work: %w", held)
+	}
+	if err != nil {
+		return err
+	}
+	taken, err := awaitTakeover(ctx, folder, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(taken.print(p), taken.err())
 }
 
 // describeRelease returns the fields that describe the file of a release.
@@ -126,4 +278,41 @@ func (s releaseStatus) describeService() string {
 		return "not yet: the running service answers from another"
 	}
 	return "no service runs on this data folder"
+}
+
+// takeoverJSON is what --json tells of the instances.
+type takeoverJSON struct {
+	State     string         `json:"etat,omitempty"`
+	Reason    string         `json:"raison,omitempty"`
+	Instances []instanceJSON `json:"instances,omitempty"`
+}
+
+// instanceJSON is an instance, as --json prints it.
+type instanceJSON struct {
+	URL       string `json:"url,omitempty"`
+	Host      string `json:"machine"`
+	Program   string `json:"version"`
+	Date      string `json:"date,omitempty"`
+	SHA256    string `json:"sha256,omitempty"`
+	IsCurrent bool   `json:"a_jour"`
+	Problem   string `json:"probleme,omitempty"`
+}
+
+// stateNames are the states as --json prints them.
+func stateNames() map[releases.StandingState]string {
+	return map[releases.StandingState]string{
+		releases.StandingPending: "en_attente", releases.StandingLocal: "local", releases.StandingReleased: "publie", releases.StandingSuperseded: "remplace",
+	}
+}
+
+// json is what --json tells of the instances.
+func (t takeover) json() takeoverJSON { return standingJSON(t.Standing) }
+
+// standingJSON is a standing, as --json prints it.
+func standingJSON(s releases.Standing) takeoverJSON {
+	shown := takeoverJSON{State: stateNames()[s.State], Reason: s.Reason}
+	for _, i := range s.Instances {
+		shown.Instances = append(shown.Instances, instanceJSON{i.URL, i.Host, i.Program, i.Date, i.Serves, i.IsCurrent, i.Problem})
+	}
+	return shown
 }

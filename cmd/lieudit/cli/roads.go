@@ -24,7 +24,10 @@ import (
 // on which routes are found. The commands need no running service; one that runs on the folder takes an import over.
 func (p Program) roadsCommand() *cli.Command {
 	return terminal.NewGroup("roads", "The road network: import a map, see what is served, invent one",
-		p.roadsImportCommand(), p.roadsStatusCommand(), p.roadsGenerateCommand())
+		p.roadsImportCommand(), p.roadsStatusCommand(),
+		p.newServeCommand("road network", func(ctx context.Context, c *cli.Command) error {
+			return serveRelease(ctx, p, c, networks.FolderIn(c.String("data")))
+		}), p.roadsGenerateCommand())
 }
 
 // roadsImportCommand is lieudit roads import: networks.Import on the data folder.
@@ -52,8 +55,8 @@ A finished network of another instance (lieudit roads status names its file) is 
 	}
 }
 
-// importNetwork builds or copies a road network and makes it the current one. It returns when the running service answers from
-// it, and at once where none runs. It lowers the priority of the whole process, which does nothing else, so that a service on
+// importNetwork builds or copies a road network and makes it the current one. It returns when the running service and all
+// other instances answer from it, and at once where none runs. It lowers the priority of the whole process, which does nothing else, so that a service on
 // this machine is not slowed down.
 func (p Program) importNetwork(ctx context.Context, c *cli.Command) (err error) {
 	begun := time.Now()
@@ -77,11 +80,11 @@ func (p Program) importNetwork(ctx context.Context, c *cli.Command) (err error) 
 	}
 	took := time.Since(begun)
 	p.warnOfDate(c.String("date"), summary)
-	served, err := awaitServed(ctx, i.Folder, name)
+	taken, err := awaitTakeover(ctx, i.Folder, name)
 	if err != nil {
 		return err
 	}
-	return p.printNetworkImport(c, networkImport{name, summary, took, served})
+	return errors.Join(p.printNetworkImport(c, networkImport{name, summary, took, taken}), taken.err())
 }
 
 // warnOfDate says which date a road network got whose map says none, and that a date of --date gave way to that of the map.
@@ -138,8 +141,8 @@ func explainRoadsError(err error) error {
 type networkImport struct {
 	name string // of the new road network
 	networks.Summary
-	took     time.Duration
-	isServed bool // whether a running service answers from it; false: none runs
+	took  time.Duration
+	taken takeover
 }
 
 // printNetworkImport prints the result of an import, with --json as one JSON object whose keys are French, as those of the API.
@@ -151,14 +154,15 @@ func (p Program) printNetworkImport(c *cli.Command, r networkImport) error {
 			Bytes   int64   `json:"octets"`
 			Seconds float64 `json:"secondes"`
 			Served  bool    `json:"servi"`
-		}{r.name, r.Meta, r.Bytes, r.took.Seconds(), r.isServed})
+			takeoverJSON
+		}{r.name, r.Meta, r.Bytes, r.took.Seconds(), r.taken.isServed, r.taken.json()})
 	}
 	fields := append(describeNetwork(r.Meta), "size", terminal.FormatBytes(r.Bytes), "took", r.took.Round(time.Second/10).String(),
 		"left out", describeLeftOut(r.LeftOut))
 	if err := p.PrintFields(fields...); err != nil {
 		return err
 	}
-	return p.printServed(r.isServed)
+	return r.taken.print(p)
 }
 
 // describeLeftOut says how many turn restrictions no mode heeds, and why; "" when there are none.
@@ -216,7 +220,7 @@ func (p Program) printNetworkStatus(_ context.Context, c *cli.Command) error {
 		return p.PrintJSON(s)
 	}
 	madeFor := terminal.EmptyIf(!releases.IsDemo(name), "the invented addresses, and served beside no others")
-	return p.PrintFields(append(append(describeNetwork(s.Meta), "made for", madeFor), p.describeRelease(s.releaseStatus)...)...)
+	return p.printStatus(append(describeNetwork(s.Meta), "made for", madeFor), s.releaseStatus)
 }
 
 // roadsGenerateCommand is lieudit roads generate: synthetic.Generate, which invents a map. It needs neither a data folder nor a

@@ -68,6 +68,9 @@ func (p Program) serveCommand() *cli.Command {
 			if config.OpsHosts, err = hostcheck.ParseNames(c.String("ops-hosts")); err != nil {
 				return terminal.NewUsageError(c, "--ops-hosts (LIEUDIT_OPS_HOSTS): %v", err)
 			}
+			if err = validatePeerURL(c, config.PeerURL); err != nil {
+				return err
+			}
 			if config.Router, err = service.ParseRouter(c.String("router")); err != nil {
 				return terminal.NewUsageError(c, "--router (LIEUDIT_ROUTER): %v", err)
 			}
@@ -88,6 +91,7 @@ func (p Program) backendFlags() []cli.Flag {
 		p.StringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
 		p.StringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
 		p.StringFlag("ops-hosts", "", "`NAME,…` by which clients address that, where it is not an IP address, localhost or the machine's name"),
+		p.StringFlag("peer-url", "", "`URL` at which other instances reach this one's customer area, to fetch vintages and road networks; its address when left out"),
 		p.StringFlag("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
 		p.StringFlag("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
 		p.StringFlag("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
@@ -187,6 +191,14 @@ func (p Program) drainFlag() cli.Flag {
 	return f
 }
 
+// validatePeerURL refuses a --peer-url that names no server.
+func validatePeerURL(c *cli.Command, address string) error {
+	if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil) {
+		return terminal.NewUsageError(c, "--peer-url (LIEUDIT_PEER_URL) is an address such as http://10.0.0.11:8081")
+	}
+	return nil
+}
+
 // validateBodyBudgets refuses budgets in which the largest single body would never fit. The flags
 // are in MiB, MinAccountBodyBudget in bytes. Without a budget for one account, that is half of the whole.
 func validateBodyBudgets(c *cli.Command) error {
@@ -222,6 +234,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		Listen:              c.String("listen"),
 		AreaListen:          c.String("area-listen"),
 		OpsListen:           c.String("ops-listen"),
+		PeerURL:             c.String("peer-url"),
 		EventStore:          c.String("eventstore"),
 		Postgres:            c.String("postgres"),
 		Meilisearch:         MeilisearchURL(c, p.LookupEnv),

@@ -34,6 +34,7 @@ func FolderIn(data string) Folder {
 		FolderName: "networks", Extension: ".network", LastRealFile: "last-network",
 		RepairAdvice: "put it back from a backup, or import the map again: lieudit roads import FILE.osm.pbf",
 		HasMagic:     format.HasMagic,
+		Versions:     format.Versions,
 		Open:         network.Open,
 		File:         func(n *network.Network) *mappedfile.File { return n.File },
 		Describe:     func(n *network.Network) releases.Label { return LabelOf(n.Meta) },

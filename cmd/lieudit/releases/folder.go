@@ -33,8 +33,11 @@ import (
 
 // Files of the folder.
 const (
-	currentFile   = "current" // holds the name of the current release
-	servingFolder = "serving" // locked by the service that answers from this folder
+	currentFile    = "current"  // holds the name of the current release
+	beforeFile     = "before"   // holds the name of the release that was current before
+	sumExtension   = ".sum"     // of the file beside a release that holds its noted sum, after the name of the release's file
+	servingFolder  = "serving"  // locked by the service that answers from this folder
+	fetchingFolder = "fetching" // of the service too: what it fetches from other instances
 )
 
 // DemoDate stands in place of a date in a release of invented data that a service builds for itself.
@@ -50,6 +53,7 @@ type Kind[F any] struct {
 	LastRealFile string // holds the name of the last release of real data; lies beside the folder
 	RepairAdvice string // ends the errors about a lost or damaged release: what an operator can do
 
+	Versions func() (first, last int)     // of the file's format that are read
 	HasMagic func(head []byte) bool       // whether a file that begins with these 16 bytes is a release
 	Open     func(path string) (F, error) // checks the header of a file, not all of it
 	File     func(F) *mappedfile.File     // the file of an open release
@@ -121,7 +125,7 @@ type BuildFunc func(path, current string) (Label, error)
 
 // Add builds a release, names it by its date and the time, and makes it the current one. It locks the folder: a
 // second Add meanwhile fails with a *dirlock.HeldError. After an error the current release is the one before. The release
-// before stays on disk until the next Add or RemoveLeftovers.
+// before stays on disk until the next Add.
 func (f Folder[F]) Add(ctx context.Context, now time.Time, build BuildFunc) (name string, err error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return "", err
@@ -132,7 +136,7 @@ func (f Folder[F]) Add(ctx context.Context, now time.Time, build BuildFunc) (nam
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	current, unreadable := f.repairCurrent(ctx)
-	if err := f.removeUnneeded(current); err != nil {
+	if err := f.removeUnneeded(current, ""); err != nil { // the one before too: three at a time would need more room
 		return "", err
 	}
 	draft := filepath.Join(f.dir, ".draft")
@@ -144,25 +148,51 @@ func (f Folder[F]) Add(ctx context.Context, now time.Time, build BuildFunc) (nam
 	if err := osfile.Rename(draft, f.Path(name)); err != nil {
 		return "", errors.Join(err, os.Remove(draft))
 	}
-	if !label.IsSynthetic { // before it is current, so that no crash leaves a current release that is not recorded
-		if err := f.recordReal(name); err != nil {
+	if label.Date != DemoDate {
+		if err := f.notePending(name); err != nil {
 			return "", err
 		}
 	}
-	if unreadable != nil { // for example a folder in place of the file: a rename could not replace it
-		if err := os.RemoveAll(filepath.Join(f.dir, currentFile)); err != nil {
-			return "", err
-		}
-	}
-	return name, f.setCurrent(name)
+	return name, f.makeCurrent(name, label.IsSynthetic, unreadable != nil)
 }
 
-// setCurrent makes a release the current one. The caller holds the folder's lock.
+// makeCurrent makes a release whose file is in its place the current one. isUnreadable says that the file "current" cannot be
+// read. The caller holds the folder's lock.
+func (f Folder[F]) makeCurrent(name string, isSynthetic, isUnreadable bool) error {
+	if !isSynthetic { // before it is current, so that no crash leaves a current release that is not recorded
+		if err := f.recordReal(name); err != nil {
+			return err
+		}
+	}
+	if isUnreadable { // for example a folder in place of the file: a rename could not replace it
+		if err := os.RemoveAll(filepath.Join(f.dir, currentFile)); err != nil {
+			return err
+		}
+	}
+	return f.setCurrent(name)
+}
+
+// setCurrent makes a release the current one, and notes the one before unless that was invented for a demo. The caller holds the
+// folder's lock.
 func (f Folder[F]) setCurrent(name string) error {
+	if before, err := f.Current(); err == nil && before != "" && before != name && !IsDemo(before) {
+		if err := replaceNameFile(filepath.Join(f.dir, beforeFile), before); err != nil {
+			return err
+		}
+	}
 	return replaceNameFile(filepath.Join(f.dir, currentFile), name)
 }
 
-// RemoveLeftovers removes what killed imports left behind, and releases that are not current. While an import holds the
+// before is the name of the release that was current before, "" when none is known.
+func (f Folder[F]) before() string {
+	name, err := readNameFile(filepath.Join(f.dir, beforeFile))
+	if current, currentErr := f.Current(); err != nil || currentErr != nil || name == current {
+		return ""
+	}
+	return name
+}
+
+// RemoveLeftovers removes what killed imports left behind, and releases but the current one and the one before. While an import holds the
 // folder, or where there is no folder, it does nothing.
 func (f Folder[F]) RemoveLeftovers(now time.Time) error {
 	lock, err := dirlock.Acquire(f.dir, now)
@@ -173,13 +203,14 @@ func (f Folder[F]) RemoveLeftovers(now time.Time) error {
 		return err
 	}
 	current, _ := f.Current() // when it cannot be read it is "", and no release is removed
-	return errors.Join(f.removeUnneeded(current), lock.Close())
+	return errors.Join(f.removeUnneeded(current, f.before()), lock.Close())
 }
 
-// removeUnneeded removes the leftovers of killed imports and the releases that are not current. A service may still answer
+// removeUnneeded removes the leftovers of killed imports and the releases that are neither current nor the one before, which is
+// "" when it is to go too. A service may still answer
 // from a removed one, which stays mapped in its memory. Where the current release is missing, no release is removed: one
 // of them may be all that is left.
-func (f Folder[F]) removeUnneeded(current string) error {
+func (f Folder[F]) removeUnneeded(current, before string) error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return err
@@ -187,9 +218,15 @@ func (f Folder[F]) removeUnneeded(current string) error {
 	_, err = os.Stat(f.Path(current))
 	isLost := current == "" || err != nil
 	err = nil // from here on the errors of removing
+	needed := []string{currentFile, beforeFile, servingFolder, fetchingFolder, "lock"}
+	for _, name := range []string{current, before} {
+		if name != "" {
+			needed = append(needed, name+f.kind.Extension, name+f.kind.Extension+sumExtension)
+		}
+	}
 	for _, e := range entries {
-		isNeeded := slices.Contains([]string{currentFile, servingFolder, "lock", current + f.kind.Extension}, e.Name()) ||
-			isLost && filepath.Ext(e.Name()) == f.kind.Extension
+		isNeeded := slices.Contains(needed, e.Name()) ||
+			isLost && filepath.Ext(strings.TrimSuffix(e.Name(), sumExtension)) == f.kind.Extension
 		if !isNeeded {
 			err = errors.Join(err, removeUnlessInUse(filepath.Join(f.dir, e.Name())))
 		}
@@ -281,6 +318,9 @@ func (f Folder[F]) findOnly() string {
 	names := f.listNames()
 	if found := slices.DeleteFunc(slices.Clone(names), IsDemo); len(found) > 0 {
 		names = found
+	}
+	if before, err := readNameFile(filepath.Join(f.dir, beforeFile)); err == nil && len(names) > 1 { // it was not the current one
+		names = slices.DeleteFunc(names, func(name string) bool { return name == before })
 	}
 	if len(names) != 1 {
 		return ""

@@ -38,6 +38,7 @@ func notesIn(data string) Folder[note] {
 	return FolderIn(data, Kind[note]{
 		Noun: "note", Contents: "words", FolderName: "notes", Extension: ".note", LastRealFile: "last-note", RepairAdvice: "write it again",
 		HasMagic: func(head []byte) bool { return strings.HasPrefix(string(head), "releases-notes-") },
+		Versions: func() (first, last int) { return 1, 1 },
 		Open: func(path string) (note, error) {
 			file, err := mappedfile.Open(path, noteFormat())
 			if err != nil {
@@ -286,7 +287,7 @@ func TestLeftoversOfKilledImportsAreRemoved(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if want := []string{name + ".note", currentFile, "lock"}; !slices.Equal(got, want) {
+	if want := []string{name + ".note", name + ".note.sum", currentFile, "lock"}; !slices.Equal(got, want) {
 		t.Errorf("left: %v, want %v", got, want)
 	}
 }

@@ -173,6 +173,16 @@ func (w *Watcher[F]) withdrawDamaged() {
 	w.setServed("", nil)
 }
 
+// ServedName is the name of the release that the service answers from, "" for none.
+func (w *Watcher[F]) ServedName() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.served == nil {
+		return ""
+	}
+	return w.servedName
+}
+
 func (w *Watcher[F]) servedFile() *mappedfile.File {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,6 +21,7 @@ type Config struct {
 	AreaListen          string         // address of the customer area
 	OpsListen           string         // address of health, metrics and profiles
 	OpsHosts            []string       // names by which that is addressed, besides localhost, its own address and the machine's name
+	PeerURL             string         // where other instances reach the customer area; "": at its listener's address
 	EventStore          string         // esdb://… or "" for the journal
 	Postgres            string         // postgres://… or "" for SQLite
 	Meilisearch         string         // http://KEY@HOST:PORT, or "" to search sites in memory

@@ -10,8 +10,8 @@ import (
 // A proxy in front of several instances sends requests to whichever accepts connections. So an instance accepts them on the API no
 // sooner than it can check keys, and goes on accepting them for a while after readiness has told the proxy that it stops:
 //
-//	start ──> key ring at the log's end ──> API's socket open ──> ctx ends ──> Drain ──> sockets closed ──> FinishTimeout ──> parts stop
-//	          (KeyRingTimeout at most)                            readiness 503, answers say "Connection: close"
+//	start ──> key ring at the log's end, last releases served ──> API's socket open ──> ctx ends ──> Drain ──> sockets closed ──> FinishTimeout ──> parts stop
+//	          (KeyRingTimeout at most, a transfer as it takes)                            readiness 503, answers say "Connection: close"
 
 var (
 	errAPINotOpen = errors.New("the API is not open yet: the key ring is being read")
@@ -27,6 +27,7 @@ func (s *service) serveAPI(ctx context.Context) error {
 	if err := s.instance.AwaitKeys(waiting); err != nil && ctx.Err() == nil {
 		s.Log.Warn("the API is open and cannot check keys yet", "waited", timeout, "reason", err)
 	}
+	s.awaitJoined(ctx, waiting)
 	if ctx.Err() != nil || s.isStopping.Load() {
 		return nil
 	}

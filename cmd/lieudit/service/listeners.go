@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 
@@ -20,10 +21,15 @@ func (s *service) openListeners(context.Context) error {
 		return err
 	}
 	s.api = s.newListener("API", s.Listen, limits.api, s.instance.API())
-	s.area = s.newListener("customer area", s.AreaListen, limits.area, s.instance.Area())
+	s.area = s.newListener("customer area", s.AreaListen, limits.area, http.HandlerFunc(s.serveArea))
 	s.ops = s.newListener("ops", s.OpsListen, limits.ops, s.newOpsHostCheck().Handler(ops.NewHandler(s.components(), s.metrics)))
 	s.registerConnectionMetrics()
 	return errors.Join(s.area.open(), s.ops.open())
+}
+
+// serveArea answers the customer area and, on paths of their own, the other instances.
+func (s *service) serveArea(w http.ResponseWriter, r *http.Request) {
+	s.peers.Handler(s.instance.Area()).ServeHTTP(w, r)
 }
 
 // newOpsHostCheck makes the check of Host for the ops listener: it answers by the host that it listens on, by the machine's name, and by

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 
 	"lieudit/cmd/lieudit/ops"
 )
@@ -12,6 +13,7 @@ func (s *service) components() []ops.Component {
 	all := append(s.instance.Components(), []ops.Component{
 		{Name: "addresses", Check: s.checkAddresses},
 		{Name: "routes", Check: s.checkRoads},
+		{Name: "releases", Check: s.checkReleases},
 		{Name: "connections", Check: s.checkConnections},
 		{Name: "start", Required: true, Check: s.checkStarted},
 		{Name: "stop", Required: true, Check: s.checkStopping},
@@ -28,6 +30,9 @@ func (s *service) isReady(ctx context.Context) bool { return ops.Check(ctx, s.co
 // checkStarted returns nil once the socket of the API is open and the read models have caught up for the first time.
 func (s *service) checkStarted(ctx context.Context) error {
 	if !s.api.isOpen() {
+		if err := s.peers.CheckJoined(); err != nil && s.peers.HasSeenLog() {
+			return fmt.Errorf("the API is not open yet: %w", err)
+		}
 		return errAPINotOpen
 	}
 	return s.instance.CheckCaughtUp(ctx)

@@ -26,6 +26,7 @@ import (
 
 	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/instance"
+	"lieudit/cmd/lieudit/peers"
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
@@ -75,6 +76,7 @@ type service struct {
 	routeServer    *outage.Router // nil: the own engine finds all routes
 	liveNetwork    *routelive.Network
 	networkWatcher *releases.Watcher[*network.Network]
+	peers          *peers.Follower
 	servedNetwork  atomic.Pointer[servedNetwork] // nil: none
 
 	instance       *instance.Instance
@@ -121,7 +123,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 		return nil, err
 	}
 	s.onClose(s.logs.close)
-	for _, open := range []func(context.Context) error{s.openDatabases, s.openSiteSearch, s.openAddresses, s.openRoads, s.openInstance, s.openListeners} {
+	for _, open := range []func(context.Context) error{s.openDatabases, s.openSiteSearch, s.openAddresses, s.openRoads, s.openInstance, s.openListeners, s.openPeers} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
@@ -204,6 +206,7 @@ func (s *service) run(ctx context.Context) error {
 	background.Go(func() error { return s.instance.Work(backgroundCtx) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
 	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.networkWatcher.Run(backgroundCtx)) })
+	background.Go(func() error { return s.peers.Run(backgroundCtx) })
 	if s.addressIndex != nil {
 		background.Go(func() error { return s.keepVintageIndexed(backgroundCtx) })
 	}

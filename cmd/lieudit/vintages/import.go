@@ -33,6 +33,7 @@ func FolderIn(data string) Folder {
 		FolderName: "vintages", Extension: ".vintage", LastRealFile: "last-vintage",
 		RepairAdvice: "put it back from a backup, or begin anew (the ids it gave are lost): lieudit ban import --fresh FILE",
 		HasMagic:     vintage.HasMagic,
+		Versions:     vintage.FormatVersions,
 		Open:         vintage.Open,
 		File:         func(v *vintage.Vintage) *mappedfile.File { return v.File },
 		Describe:     func(v *vintage.Vintage) releases.Label { return LabelOf(v.Meta) },

@@ -113,3 +113,9 @@ func HasMagic(head []byte) bool {
 	format := fileFormat()
 	return format.HasMagic(head)
 }
+
+// FormatVersions returns the oldest and the newest version of the format that is read.
+func FormatVersions() (first, last int) {
+	format := fileFormat()
+	return format.Versions()
+}

@@ -1,0 +1,65 @@
+package service
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"lieudit/cmd/lieudit/networks"
+	"lieudit/cmd/lieudit/peers"
+	"lieudit/cmd/lieudit/vintages"
+	"lieudit/commands/deployment"
+	"lieudit/eventstore"
+)
+
+// openPeers makes the follower, which keeps the served data the same on all instances. It comes after the instance, which has the
+// id of this process, and before the listeners are served.
+func (s *service) openPeers(context.Context) error {
+	s.peers = peers.New(peers.Config{
+		Deployment: deployment.New(s.logs.core, eventstore.NewCodec(nil), s.version), // its events have no personal texts
+		Instance:   s.registry.InstanceID, Program: s.version, URL: s.peerURL(), IsAlone: s.EventStore == "",
+		Data: []peers.Data{
+			{Kind: peers.VintageKind, Folder: vintages.FolderIn(s.Data), Served: s.vintageWatcher.ServedName, Problem: s.vintageWatcher.Problem, Withdraw: s.liveVintage.Withdraw},
+			{Kind: peers.NetworkKind, Folder: networks.FolderIn(s.Data), Served: s.networkWatcher.ServedName, Problem: s.networkWatcher.Problem, Withdraw: s.withdrawNetwork},
+		},
+		Now: s.Now, Log: s.Log,
+	})
+	return nil
+}
+
+// peerURL is where other instances reach this one: that of the setting, else the address of the customer area unless that listens on
+// all addresses, which names none. Nobody else is on an embedded log.
+func (s *service) peerURL() string {
+	if s.EventStore == "" {
+		return ""
+	}
+	if s.PeerURL != "" {
+		return strings.TrimSuffix(s.PeerURL, "/")
+	}
+	host, port, err := net.SplitHostPort(s.area.socket.Addr().String())
+	if err != nil {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// joinPoll is how often an instance that starts looks whether it serves what the others serve.
+const joinPoll = 50 * time.Millisecond
+
+// awaitJoined returns once the instance serves the last releases, or was found not to be able to. It waits for a transfer as long as that
+// takes, and for a log that does not answer until waiting ends.
+func (s *service) awaitJoined(ctx, waiting context.Context) {
+	for s.peers.CheckJoined() != nil {
+		if !s.peers.HasSeenLog() && waiting.Err() != nil || !sleep(ctx, joinPoll) {
+			return
+		}
+	}
+}
+
+// checkReleases returns nil while the last releases are served.
+func (s *service) checkReleases(context.Context) error { return s.peers.Check() }
