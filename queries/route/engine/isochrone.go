@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"lieudit/queries/route"
@@ -50,26 +51,21 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	if err != nil {
 		return a, err
 	}
-	yield := func(done time.Duration) error { return worker.Yield(ctx, done) }
-	if err := roads.read(yield); err != nil {
-		return a, err
-	}
-	a.Areas, err = roads.drawer.Areas(roads.all, roads.limits, yield)
+	a.Areas, err = roads.drawer.Areas(roads.read(), roads.limits, func(done time.Duration) error { return worker.Yield(ctx, done) })
 	return a, err
 }
 
-// reachedRoads collects the geometry of reached edges, with what it costs to reach their ends. Nearly all segments lie whole within a
-// limit, or whole between two, and most are reached in both directions: of those only the least limit counts. Their geometry is read
-// when the search is done, in the order of the file, which is several times faster than in that of the search. The memory is used again:
-// the roads of a city are some megabytes.
+// reachedRoads are the reached edges, with what it costs to reach their ends. Nearly all segments lie whole within a limit, or whole
+// between two, and most are reached in both directions: of those only the least limit counts. Their geometry is read while they are drawn,
+// in the order of the file, which is several times faster than in that of the search.
 type reachedRoads struct {
 	mode   *modeEngine
 	limits []float64 // in the units of the graph, as all costs
 	bounds []int64   // the largest whole costs within the limits
 	whole  []uint8   // of each segment one more than the number of the limit that it lies whole within; 0: within no limit
-	parts  []reachedEdge
-	points []route.FixedPoint
-	all    []isochrone.Road
+	edges  []reachedEdge
+	parts  []isochrone.Road
+	points []route.FixedPoint // of parts, and of the whole road that is being read
 	drawer isochrone.Drawer
 }
 
@@ -82,7 +78,7 @@ type reachedEdge struct {
 // begin forgets the roads of the last call. unit is how many units of the graph the limits count as one.
 func (r *reachedRoads) begin(unit float64, limits []float64) {
 	clear(r.whole)
-	r.limits, r.bounds, r.parts, r.points, r.all = r.limits[:0], r.bounds[:0], r.parts[:0], r.points[:0], r.all[:0]
+	r.limits, r.bounds, r.edges, r.parts, r.points = r.limits[:0], r.bounds[:0], r.edges[:0], r.parts[:0], r.points[:0]
 	for _, limit := range limits {
 		r.limits, r.bounds = append(r.limits, limit*unit), append(r.bounds, int64(math.Floor(limit*unit)))
 	}
@@ -92,7 +88,7 @@ func (r *reachedRoads) begin(unit float64, limits []float64) {
 func (r *reachedRoads) add(edge uint32, start, end int64) {
 	first := r.limitOf(min(start, end))
 	if int(first) < len(r.bounds) && max(start, end) > r.bounds[first] || start < 0 || end < 0 {
-		r.parts = append(r.parts, reachedEdge{edge, start, end})
+		r.edges = append(r.edges, reachedEdge{edge, start, end})
 		return
 	}
 	if whole := &r.whole[r.mode.graph.Segment[edge]>>1]; *whole == 0 || *whole > first+1 {
@@ -108,29 +104,62 @@ func (r *reachedRoads) limitOf(cost int64) (k uint8) {
 	return k
 }
 
-// read reads the geometry of all roads.
-func (r *reachedRoads) read(yield isochrone.Yield) error {
-	const segmentsToYield, segmentWork = 4096, 60 * time.Nanosecond
-	read := 0
+// read returns the roads of which the area is drawn. They are valid until begin.
+func (r *reachedRoads) read() isochrone.Roads {
+	for _, edge := range r.edges {
+		r.readPart(edge)
+	}
+	box, around := r.boxes()
+	if around.IsRound() {
+		return isochrone.NewRoads(r.readWhole(), r.limits)
+	}
+	return isochrone.Roads{Whole: r.eachWhole, Box: box, Parts: r.parts}
+}
+
+// eachWhole visits the roads that lie whole within a limit, or between two.
+func (r *reachedRoads) eachWhole(visit func(limit int, points []route.FixedPoint) bool) {
+	begin := len(r.points)
 	for segment, whole := range r.whole {
 		if whole == 0 {
 			continue
 		}
-		cost := r.limits[len(r.limits)-1] + 1 // beyond all
-		if k := int(whole - 1); k < len(r.limits) {
+		r.points = r.mode.layer.AppendFixed(r.points[:begin], uint32(segment))
+		if !visit(int(whole-1), r.points[begin:]) {
+			return
+		}
+	}
+}
+
+// boxes returns the box of all whole roads that are within a limit, and one around all. The points of a road are read only if the box
+// may have to grow.
+func (r *reachedRoads) boxes() (box, around isochrone.Box) {
+	box, around = isochrone.EmptyBox(), isochrone.EmptyBox()
+	begin := len(r.points)
+	for segment, whole := range r.whole {
+		if whole == 0 {
+			continue
+		}
+		near := isochrone.NewBox(r.mode.layer.BoxAround(uint32(segment)))
+		around.Include(near)
+		if int(whole) <= len(r.limits) && !box.Holds(near) {
+			r.points = r.mode.layer.AppendFixed(r.points[:begin], uint32(segment))
+			box.HoldAll(r.points[begin:])
+		}
+	}
+	return box, around
+}
+
+// readWhole returns all roads, those that lie whole within a limit or between two with the cost of the next limit.
+func (r *reachedRoads) readWhole() []isochrone.Road {
+	all := r.parts
+	for k, points := range r.eachWhole {
+		cost := math.MaxFloat64 // beyond all
+		if k < len(r.limits) {
 			cost = r.limits[k]
 		}
-		r.all = append(r.all, isochrone.Road{Points: r.pointsOf(uint32(segment)), FromCost: cost, ToCost: cost})
-		if read++; read%segmentsToYield == 0 {
-			if err := yield(segmentsToYield * segmentWork); err != nil {
-				return err
-			}
-		}
+		all = append(all, isochrone.Road{Points: slices.Clone(points), FromCost: cost, ToCost: cost})
 	}
-	for _, part := range r.parts {
-		r.readPart(part)
-	}
-	return nil
+	return all
 }
 
 // readPart reads an edge on which the cost crosses a limit, unless the segment is reached sooner in the other direction. What lies behind
@@ -151,7 +180,7 @@ func (r *reachedRoads) readPart(part reachedEdge) {
 	case road.ToCost < 0:
 		road.Points, road.ToCost = cutFixed(road.Points, 0, zero), 0
 	}
-	r.all = append(r.all, road)
+	r.parts = append(r.parts, road)
 }
 
 // pointsOf reads the points of a segment. They are valid until begin.

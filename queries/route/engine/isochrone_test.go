@@ -3,8 +3,13 @@ package engine
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"lieudit/queries/route"
+	"lieudit/queries/route/graph"
+	"lieudit/queries/route/isochrone"
 	"lieudit/queries/route/osmpbf/osmtest"
 )
 
@@ -50,6 +55,32 @@ func TestAreasAgreeWithTheMatrix(t *testing.T) {
 	t.Logf("%d positions within reach, all inside; %d beyond, %d of them inside", reached, beyond, wrongInside)
 	if 50*wrongInside > reached+beyond { // a road beyond may lie within two squares of one that is reached
 		t.Errorf("%d of %d positions beyond reach lie inside", wrongInside, beyond)
+	}
+}
+
+func TestRoadsReadWhileTheyAreDrawnMakeTheSameAreas(t *testing.T) {
+	t.Parallel()
+	e := open(t, osmtest.Path(t, "monaco"))
+	m, r := e.modes[route.Car], rand.New(rand.NewPCG(41, 1))
+	limits := []float64{60, 200, 400}
+	for range 20 {
+		roads := &reachedRoads{mode: m, whole: make([]uint8, m.layer.Segments())}
+		roads.begin(graph.DurationUnit, limits)
+		center, _ := m.snap(m.drawBound(r))
+		p := route.Profile{Mode: route.Car, Optimization: route.Fastest}
+		if err := m.searcher.Reach(t.Context(), p, center.from, 500*graph.DurationUnit, false, roads.add); err != nil {
+			t.Fatal(err)
+		}
+		read := roads.read()
+		all := isochrone.NewRoads(roads.readWhole(), roads.limits) // also the way of roads around the globe
+		if read.Box != all.Box {
+			t.Errorf("the box is %v, want %v", read.Box, all.Box)
+		}
+		got, err1 := new(isochrone.Drawer).Areas(read, roads.limits, func(time.Duration) error { return nil })
+		want, err2 := new(isochrone.Drawer).Areas(all, roads.limits, func(time.Duration) error { return nil })
+		if diff := cmp.Diff(want, got); diff != "" || err1 != nil || err2 != nil {
+			t.Fatalf("%v, %v: %s", err1, err2, diff)
+		}
 	}
 }
 

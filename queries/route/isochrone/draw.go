@@ -8,19 +8,13 @@ import (
 )
 
 // draw returns a plane for each limit: the nodes inside its area. roads are the corners of all squares with a road, of any cost.
-func (d *Drawer) draw(g *grid, all []Road, limits []float64, yield Yield) (inside []*plane, roads *plane, err error) {
+func (d *Drawer) draw(g *grid, all Roads, limits []float64, yield Yield) (inside []*plane, roads *plane, err error) {
 	squares := make([]*plane, len(limits)+1) // the last: roads beyond the limits
 	for k := range squares {
 		squares[k] = d.newPlane(g)
 	}
-	const roadsToYield = 4096
-	for i := range all {
-		if i%roadsToYield == roadsToYield-1 {
-			if err := yield(roadsToYield * drawWork); err != nil {
-				return nil, nil, err
-			}
-		}
-		g.drawRoad(&all[i], limits, squares)
+	if err := g.drawAll(all, limits, squares, yield); err != nil {
+		return nil, nil, err
 	}
 	for k := 1; k < len(squares); k++ {
 		squares[k].include(squares[k-1])
@@ -39,20 +33,34 @@ func (d *Drawer) draw(g *grid, all []Road, limits []float64, yield Yield) (insid
 	return inside, roads, nil
 }
 
-// drawRoad marks the squares that a road leads through. Nearly all roads lie whole between two limits: of them the costs along the road
-// do not matter, and most of their pieces lie in one square or in two neighbours.
-func (g *grid) drawRoad(r *Road, limits []float64, squares []*plane) {
-	k := 0
-	for k < len(limits) && r.cheapest() > limits[k] {
-		k++
+// drawAll marks the squares that roads lead through, in the plane of the first limit that they are within.
+func (g *grid) drawAll(all Roads, limits []float64, squares []*plane, yield Yield) error {
+	const roadsToYield = 4096
+	roads := 0
+	for k, points := range all.Whole {
+		g.drawWhole(points, squares[k])
+		if roads++; roads%roadsToYield == 0 {
+			if err := yield(roadsToYield * drawWork); err != nil {
+				return err
+			}
+		}
 	}
-	if g.isRound || k < len(limits) && r.dearest() > limits[k] {
-		r.eachPiece(func(l *line) { g.drawLine(l, limits, squares) })
-		return
+	for i := range all.Parts {
+		all.Parts[i].eachPiece(func(l *line) { g.drawLine(l, limits, squares) })
+		if roads++; roads%roadsToYield == 0 {
+			if err := yield(roadsToYield * drawWork); err != nil {
+				return err
+			}
+		}
 	}
-	p, from := squares[k], g.scale.place(r.Points[0])
+	return yield(time.Duration(roads%roadsToYield) * drawWork)
+}
+
+// drawWhole marks the squares that a road leads through. Most of its pieces lie in one square or in two neighbours.
+func (g *grid) drawWhole(points []route.FixedPoint, p *plane) {
+	from := g.scale.place(points[0])
 	g.mark(p, from.column(), from.row())
-	for _, point := range r.Points[1:] {
+	for _, point := range points[1:] {
 		to := g.scale.place(point)
 		switch abs(to.column()-from.column()) + abs(to.row()-from.row()) {
 		case 0:

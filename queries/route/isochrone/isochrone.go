@@ -1,11 +1,12 @@
 // Package isochrone draws the areas that can be reached within limits, from the roads reached. Its one constraint: the areas are
 // valid polygons whatever the roads are, and each lies within the next wider one.
 //
-//	[]Road ── draw ──► plane (a bit for each node of a grid and limit) ── closeGaps ──► plane ── traceRings ──► rings
-//	       ── simplify ──► rings ── polygons ──► route.Area
+//	Roads ── draw ──► plane (a bit for each node of a grid and limit) ── closeGaps ──► plane ── traceRings ──► rings
+//	      ── simplify ──► rings ── polygons ──► route.Area
 //
 // A city has some hundred thousand points of roads, and most of the work is to draw them. So roads come in the whole numbers of the
-// map, and those that lie whole within a limit, nearly all, are drawn in whole numbers, too.
+// map. Those that lie whole within a limit, nearly all, are drawn in whole numbers one after the other while they are read, and are not
+// kept.
 //
 // A square of the grid through which a reached road leads has its four corners, which are nodes, inside; so has a narrow gap
 // between reached roads, as far as no road leads there that is not reached. The border runs between the nodes inside and those
@@ -14,6 +15,7 @@
 package isochrone
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -24,6 +26,69 @@ import (
 type Road struct {
 	Points           []route.FixedPoint
 	FromCost, ToCost float64
+}
+
+// Roads are the roads of a question.
+type Roads struct {
+	// Whole are the points of each road that costs more than one limit nowhere and no more than the next everywhere, with the index of
+	// that next limit; of those that lead beyond all limits with the number of limits. All longitudes lie within 180 degrees of each
+	// other. The points are valid until the next ones.
+	Whole iter.Seq2[int, []route.FixedPoint]
+	// Box holds all points of Whole that are within some limit. It is empty if there are none.
+	Box Box
+	// Parts are the roads that cost no more than a limit in parts, and any others that are not among Whole.
+	Parts []Road
+}
+
+// NewRoads divides roads into whole ones and parts.
+func NewRoads(all []Road, limits []float64) Roads {
+	around := EmptyBox()
+	for i := range all {
+		around.HoldAll(all[i].Points)
+	}
+	if around.IsRound() {
+		return Roads{Whole: func(func(int, []route.FixedPoint) bool) {}, Box: EmptyBox(), Parts: all}
+	}
+	var whole, parts []Road
+	box := EmptyBox()
+	for _, r := range all {
+		switch k := r.limitOf(limits); {
+		case k < len(limits) && r.dearest() > limits[k]:
+			parts = append(parts, r)
+			continue
+		case k < len(limits):
+			box.HoldAll(r.Points)
+		}
+		whole = append(whole, r)
+	}
+	return Roads{Box: box, Parts: parts, Whole: func(visit func(int, []route.FixedPoint) bool) {
+		for i := range whole {
+			if !visit(whole[i].limitOf(limits), whole[i].Points) {
+				return
+			}
+		}
+	}}
+}
+
+// from are the same roads for some of the limits, from the first on.
+func (r Roads) from(first, count int) Roads {
+	whole := r.Whole
+	r.Whole = func(visit func(int, []route.FixedPoint) bool) {
+		for k, points := range whole {
+			if !visit(min(max(k-first, 0), count), points) {
+				return
+			}
+		}
+	}
+	return r
+}
+
+// limitOf is the index of the least limit that some point of a road is within; the number of limits if there is none.
+func (r *Road) limitOf(limits []float64) (k int) {
+	for k < len(limits) && r.cheapest() > limits[k] {
+		k++
+	}
+	return k
 }
 
 // cheapest and dearest are the costs between which those of all points of a road lie.
@@ -120,22 +185,19 @@ func (d *Drawer) newPlane(g *grid) *plane {
 // point on a road that costs more lies outside if it is more than about two squares (of at least
 // cellSize metres, and a thousandth of the widest area) from each such part, so roads that lead beyond the limits are worth giving. An area is empty if no road is reached within its limit. Holes that are small, or without roads and not large, are
 // left out. Longitudes continue beyond 180 degrees if an area crosses the antimeridian. The error is that of yield.
-func (d *Drawer) Areas(roads []Road, limits []float64, yield Yield) ([]route.Area, error) {
+func (d *Drawer) Areas(roads Roads, limits []float64, yield Yield) ([]route.Area, error) {
 	if len(limits) > MaxLimits {
-		first, err := d.Areas(roads, limits[:MaxLimits], yield)
+		first, err := d.Areas(roads.from(0, MaxLimits), limits[:MaxLimits], yield)
 		if err != nil {
 			return nil, err
 		}
-		rest, err := d.Areas(roads, limits[MaxLimits:], yield)
+		rest, err := d.Areas(roads.from(MaxLimits, len(limits)-MaxLimits), limits[MaxLimits:], yield)
 		return append(first, rest...), err
 	}
 	areas := make([]route.Area, len(limits))
 	g, ok := newGrid(roads, limits)
 	if !ok {
 		return areas, nil
-	}
-	if err := yield(time.Duration(len(roads)) * measureWork); err != nil {
-		return nil, err
 	}
 	d.used = 0
 	inside, known, err := d.draw(g, roads, limits, yield)
@@ -153,12 +215,11 @@ func (d *Drawer) Areas(roads []Road, limits []float64, yield Yield) ([]route.Are
 	return areas, nil
 }
 
-// How long it takes, about, to measure and to draw a road, to go over a node of the grid, and to make a vertex of a border simpler.
+// How long it takes, about, to read and draw a road, to go over a node of the grid, and to make a vertex of a border simpler.
 const (
-	measureWork = 20 * time.Nanosecond
-	drawWork    = 100 * time.Nanosecond
-	nodeWork    = time.Nanosecond
-	vertexWork  = 80 * time.Nanosecond
+	drawWork   = 100 * time.Nanosecond
+	nodeWork   = time.Nanosecond
+	vertexWork = 80 * time.Nanosecond
 )
 
 // traceAll returns the rings of each limit, made simpler.
@@ -195,9 +256,7 @@ type grid struct {
 	middleLon              float64 // longitudes are taken within 180 degrees of it
 	columns, rows, perLine int     // nodes; nodes from the beginning of one row to that of the next
 	side                   float64
-
-	isRound bool // longitudes differ by more than 180 degrees, so that the shorter way between two may lead across the antimeridian
-	scale   scale
+	scale                  scale
 }
 
 // gridMargin is the number of squares around the lines. The outermost points lie amid squares: at the side of one the last digit would
@@ -205,42 +264,33 @@ type grid struct {
 const gridMargin = 5.5
 
 // newGrid returns a grid over the reached parts of roads; false when there is none.
-func newGrid(roads []Road, limits []float64) (*grid, bool) {
-	if len(limits) == 0 || len(roads) == 0 {
+func newGrid(roads Roads, limits []float64) (*grid, bool) {
+	g, b := &grid{}, roads.Box
+	switch {
+	case len(limits) == 0:
+		return nil, false
+	case !b.isEmpty():
+		g.middleLon = (b.west + b.east) / 2 / route.FixedUnit
+	case len(roads.Parts) > 0:
+		g.middleLon = roads.Parts[0].Points[0].Point().Lon
+	}
+	for i := range roads.Parts {
+		roads.Parts[i].eachPiece(func(l *line) {
+			if from, to, ok := l.within(limits[len(limits)-1]); ok {
+				b.hold(g.unwrap(l.at(from).Lon), l.at(from).Lat)
+				b.hold(g.unwrap(l.at(to).Lon), l.at(to).Lat)
+			}
+		})
+	}
+	if b.isEmpty() {
 		return nil, false
 	}
-	g, all, reached := &grid{middleLon: roads[0].Points[0].Point().Lon}, emptyBox(), emptyBox()
-	last := limits[len(limits)-1]
-	for i := range roads {
-		r := &roads[i]
-		b := boxOf(r.Points)
-		all.include(b)
-		if r.dearest() <= last {
-			reached.include(b)
-		}
-	}
-	if g.isRound = all.east-all.west > 180*route.FixedUnit; g.isRound {
-		reached = emptyBox()
-	}
-	for i := range roads {
-		if r := &roads[i]; g.isRound || r.cheapest() <= last && r.dearest() > last {
-			r.eachPiece(func(l *line) {
-				if from, to, ok := l.within(last); ok {
-					reached.hold(g.unwrap(l.at(from).Lon), l.at(from).Lat)
-					reached.hold(g.unwrap(l.at(to).Lon), l.at(to).Lat)
-				}
-			})
-		}
-	}
-	if reached.west > reached.east {
-		return nil, false
-	}
-	g.cover(reached)
+	g.cover(b)
 	return g, true
 }
 
 // cover lays the squares over a box.
-func (g *grid) cover(b box) {
+func (g *grid) cover(b Box) {
 	west, south, east, north := b.west/route.FixedUnit, b.south/route.FixedUnit, b.east/route.FixedUnit, b.north/route.FixedUnit
 	scale := max(0.01, math.Cos((south+north)/2*math.Pi/180))
 	width, height := (east-west)*scale*metresPerDegree, (north-south)*metresPerDegree
@@ -251,33 +301,6 @@ func (g *grid) cover(b box) {
 	g.columns, g.rows = int(width/g.side+2*gridMargin)+2, int(height/g.side+2*gridMargin)+2
 	g.perLine = (g.columns + 63) / 64 * 64
 	g.scale = newScale(g)
-}
-
-// box is the box around positions, in the units of fixed points.
-type box struct{ west, south, east, north float64 }
-
-func emptyBox() box { return box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)} }
-
-// boxOf is the box around points, of which there is one at least.
-func boxOf(points []route.FixedPoint) box {
-	west, south := points[0].Lon, points[0].Lat
-	east, north := west, south
-	for _, p := range points[1:] {
-		west, east, south, north = min(west, p.Lon), max(east, p.Lon), min(south, p.Lat), max(north, p.Lat)
-	}
-	return box{float64(west), float64(south), float64(east), float64(north)}
-}
-
-// include makes the box hold another.
-func (b *box) include(other box) {
-	b.west, b.south = min(b.west, other.west), min(b.south, other.south)
-	b.east, b.north = max(b.east, other.east), max(b.north, other.north)
-}
-
-// hold makes the box hold a position in degrees.
-func (b *box) hold(lon, lat float64) {
-	lon, lat = lon*route.FixedUnit, lat*route.FixedUnit
-	b.include(box{lon, lat, lon, lat})
 }
 
 // unwrap turns a longitude into the same within 180 degrees of the middle.

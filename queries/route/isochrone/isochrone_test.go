@@ -255,7 +255,7 @@ func TestPointsReachedLieInsideAndThoseFarBeyondOutside(t *testing.T) {
 	for _, c := range testCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			g, ok := newGrid(roadsOf(c.lines), c.limits)
+			g, ok := newGrid(NewRoads(roadsOf(c.lines), c.limits), c.limits)
 			if !ok {
 				t.Fatal("no grid")
 			}
@@ -372,7 +372,7 @@ func TestNothingReachedMakesEmptyAreas(t *testing.T) {
 // areasOf are the areas of lines.
 func areasOf(t testing.TB, lines []line, limits []float64) []route.Area {
 	t.Helper()
-	areas, err := new(Drawer).Areas(roadsOf(lines), limits, goOn)
+	areas, err := new(Drawer).Areas(NewRoads(roadsOf(lines), limits), limits, goOn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,8 +410,8 @@ func TestARoadIsDrawnAsItsPiecesAre(t *testing.T) {
 				t.Errorf("a road ends at %v, its last piece at %v", road.ToCost, last.ToCost)
 			}
 		}
-		whole, err1 := d.Areas(roads, limits, goOn)
-		apart, err2 := d.Areas(pieces, limits, goOn)
+		whole, err1 := d.Areas(NewRoads(roads, limits), limits, goOn)
+		apart, err2 := d.Areas(NewRoads(pieces, limits), limits, goOn)
 		if diff := cmp.Diff(apart, whole); diff != "" || err1 != nil || err2 != nil {
 			t.Fatalf("%v, %v: %s", err1, err2, diff)
 		}
@@ -425,11 +425,12 @@ func BenchmarkAreas(b *testing.B) {
 		block   float64
 		last    float64
 	}{{"10 minutes", 60, 150, 900}, {"30 minutes", 180, 200, 3_600}, {"60 minutes", 255, 300, 15_300 / 2}} {
-		roads := roadsOf(city(1, c.streets, c.block, 0.2, c.last))
-		b.Run(fmt.Sprint(c.name, " ", len(roads), " roads"), func(b *testing.B) {
+		all, limits := roadsOf(city(1, c.streets, c.block, 0.2, c.last)), []float64{c.last / 2, c.last}
+		roads := NewRoads(all, limits)
+		b.Run(fmt.Sprint(c.name, " ", len(all), " roads"), func(b *testing.B) {
 			var d Drawer
 			for b.Loop() {
-				if _, err := d.Areas(roads, []float64{c.last / 2, c.last}, goOn); err != nil {
+				if _, err := d.Areas(roads, limits, goOn); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -463,9 +464,10 @@ func checkYields(t *testing.T, least int, leastWork time.Duration, work func(Yie
 
 func TestLargeAreasGiveWay(t *testing.T) {
 	t.Parallel()
-	roads := roadsOf(city(1, 180, 200, 0.2, 3_600))
+	limits := []float64{900, 1_800, 2_700, 3_600}
+	roads := NewRoads(roadsOf(city(1, 180, 200, 0.2, 3_600)), limits)
 	checkYields(t, 20, 20*time.Millisecond, func(yield Yield) error {
-		_, err := new(Drawer).Areas(roads, []float64{900, 1_800, 2_700, 3_600}, yield)
+		_, err := new(Drawer).Areas(roads, limits, yield)
 		return err
 	})
 }

@@ -6,7 +6,7 @@
 //	    ── scan nodes ──► nodeTable: what is used    ┴── Build ─────┤
 //	                                                    partition   └► segments ─► edges, turns ─► graph.Graph, overlay    each mode
 //	the file ── Open, mapped ──► Network ── Layer ──► Graph, Topology, Metrics: columns of the mapping
-//	                                         └───── Road, JunctionExit, IsMiniRoundabout, AppendGeometry, AppendFixed, SegmentEdges, Near
+//	                                         └───── Road, JunctionExit, IsMiniRoundabout, AppendGeometry, AppendFixed, BoxAround, SegmentEdges, Near
 //
 // A junction of a mode is a node where the mode has a choice or must stop: where its ways meet or end, at a barrier, at the via
 // of a turn restriction. Copies of edges keep what a path may not do because of where it comes from: the turns that restrictions over

@@ -161,6 +161,21 @@ func (l *Layer) AppendFixed(dst []route.FixedPoint, segment uint32) []route.Fixe
 	return dst
 }
 
+// BoxAround returns the corners of a box that holds a segment and some of its neighbours, without reading their points.
+func (l *Layer) BoxAround(segment uint32) (southWest, northEast route.FixedPoint) {
+	first := l.firstPiece[segment]
+	box := l.network.shape.leafOf(first)
+	if n := uint32(l.pieces[segment]); n > 1 {
+		for leaf := first/treeFan + 1; leaf <= (first+n-1)/treeFan; leaf++ {
+			box = extendBox(box, l.network.shape.leafOf(leaf*treeFan))
+		}
+	}
+	return route.FixedPoint{Lon: box[0], Lat: box[1]}, route.FixedPoint{Lon: box[2], Lat: box[3]}
+}
+
+// leafOf is the box of the finest level that holds a piece.
+func (s *shape) leafOf(piece uint32) [4]int32 { return [4]int32(s.tree[4*(piece/treeFan):]) }
+
 // dropRepeated removes points that follow themselves, but leaves two.
 func dropRepeated(points []route.Point, begin int) []route.Point {
 	kept := begin + 1
