@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	// accessRange is how much farther than the best access another may be, in metres, with its penalties, on a road that meets
-	// the road of an access at a junction as near.
+	// accessRange is how much farther than the best access of an address another may be, in metres, with its penalties, on a road
+	// that meets the road of an access at a junction as near: a house at a corner is left by either street. A position beside a
+	// corner is so too, but the nearer it is to one road the surer it lies there: the other may be twice as far.
 	accessRange = 25
-	// likeRange is the same for a road that does not meet it: positions are a few metres wrong. Who stands between a street and
-	// the one behind the houses, or below the cliff, does not choose between them.
+	// likeRange is how much farther a road may always be, whether or not it meets the other: positions are a few metres wrong.
+	// Who stands between a street and the one behind the houses, or below the cliff, does not choose between them.
 	likeRange = 5
 	// apartRange is the same for two roads that are apart, whether or not they meet.
 	apartRange = 3
@@ -78,13 +79,14 @@ func (r *nearRoad) isTwoWay() bool { return r.edges[0] != graph.None && r.edges[
 type nearRoads struct {
 	roads            []nearRoad
 	least, leastMain float64
+	isAddress        bool
 }
 
 // findRoads looks at the roads around a bound, the nearest first. A road costs its distance and its penalties. The search ends when no
 // road farther away can be an access, neither among all roads nor among those of the main part.
 func (m *modeEngine) findRoads(b route.Bound) nearRoads {
 	street := streetname.Fold(b.Street)
-	found := nearRoads{least: math.Inf(1), leastMain: math.Inf(1)}
+	found := nearRoads{least: math.Inf(1), leastMain: math.Inf(1), isAddress: b.IsAddress}
 	m.layer.Near(b.Point, route.MaxAccessDistance, func(h network.Hit) bool {
 		if h.Distance > max(found.least, found.leastMain)+accessRange {
 			return false
@@ -126,7 +128,7 @@ func (f *nearRoads) add(r nearRoad) {
 
 // ofMain are the roads of the main part.
 func (f *nearRoads) ofMain() *nearRoads {
-	main := &nearRoads{}
+	main := &nearRoads{isAddress: f.isAddress}
 	for _, r := range f.roads {
 		if r.isMain {
 			main.roads = append(main.roads, r)
@@ -145,13 +147,21 @@ func (f *nearRoads) within(least float64) (near []nearRoad) {
 		case f.roads[0].isApartFrom(r):
 			most = least + apartRange
 		case slices.ContainsFunc(near, r.meets):
-			most = least + accessRange
+			most = least + f.cornerRange(least)
 		}
 		if r.cost <= most {
 			near = append(near, *r)
 		}
 	}
 	return near
+}
+
+// cornerRange is how much farther than the best access one on a road that meets its road may be.
+func (f *nearRoads) cornerRange(least float64) float64 {
+	if f.isAddress {
+		return accessRange
+	}
+	return min(max(least, likeRange), accessRange)
 }
 
 // meets reports whether two roads meet at a junction that is as near to both accesses as accesses are to each other.

@@ -367,6 +367,20 @@ QB Allée de Sortie | access=private
 BE Rue du Verger
 ADCB Rue du Mur
 
+# ahead
+0---A---B---E
+    |   |   |
+    D---C---F
+
+0A Rue de l'Octroi
+AB Rue de la Herse | oneway=yes
+BE Rue du Guet
+BC Rue de la Poterne
+EF Rue des Douves
+FC Rue du Glacis
+CDA Rue de Ronde
+no_right_turn AB B BC
+
 # yard
 0---A---------------B---E
     |               |

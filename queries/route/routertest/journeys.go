@@ -75,6 +75,7 @@ var journeys = []journey{
 	{rule: "a road that is a worse choice is taken to what lies on it", quarter: "narrow", stops: "0A AB", path: "A"},
 	{rule: "bicycles prefer the track beside a primary road", quarter: "trackside", mode: route.Bike, stops: "0A BE", path: "A D C B"},
 	{rule: "cars drive on the primary road beside a track", quarter: "trackside", stops: "0A BE", path: "A B"},
+	{rule: "who is on a road before a junction takes no turn that is forbidden there", quarter: "ahead", stops: "AB@93 BC", path: "B E F C"},
 	{rule: "a private road is not driven through", quarter: "private", stops: "0A BE", path: "A D C B"},
 	{rule: "a private road is driven to what lies on it", quarter: "private", stops: "0A AB", path: "A"},
 	{rule: "a private road is left to either side", quarter: "private", stops: "AB@80 BE", path: "B"},
