@@ -160,6 +160,9 @@ func TestDifferencesOfAnySizeAreDecoded(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
+		if got := s.appendPiece(nil, 0); !slices.Equal(got, want) {
+			t.Fatalf("got %v at once, want %v", got, want)
+		}
 	}
 }
 

@@ -152,13 +152,32 @@ func (l *Layer) AppendFixed(dst []route.FixedPoint, segment uint32) []route.Fixe
 		if p > first {
 			dst = dst[:len(dst)-1] // it begins where the one before ended
 		}
-		d := l.network.shape.firstPoint(p)
-		dst = append(dst, route.FixedPoint{Lon: d.lon, Lat: d.lat})
-		for d.next() {
-			dst = append(dst, route.FixedPoint{Lon: d.lon, Lat: d.lat})
-		}
+		dst = l.network.shape.appendPiece(dst, p)
 	}
 	return dst
+}
+
+// appendPiece appends the points of a piece.
+func (s *shape) appendPiece(dst []route.FixedPoint, piece uint32) []route.FixedPoint {
+	d := s.firstPoint(piece)
+	at, data := route.FixedPoint{Lon: d.lon, Lat: d.lat}, d.data
+	for {
+		dst = append(dst, at)
+		if len(data) >= 4 {
+			if word := binary.LittleEndian.Uint32(data); areTwoBytesEach(word) {
+				at.Lon, at.Lat = at.Lon+signed(firstOf(word)), at.Lat+signed(secondOf(word))
+				data = data[4:]
+				continue
+			}
+		} else if len(data) == 0 {
+			return dst
+		}
+		d = pointDecoder{data, at.Lon, at.Lat}
+		if !d.nextOfAnySize() {
+			return dst
+		}
+		at, data = route.FixedPoint{Lon: d.lon, Lat: d.lat}, d.data
+	}
 }
 
 // BoxAround returns the corners of a box that holds a segment and some of its neighbours, without reading their points.
@@ -209,22 +228,25 @@ func (s *shape) firstPoint(piece uint32) pointDecoder {
 	return pointDecoder{data[8:], int32(binary.LittleEndian.Uint32(data)), int32(binary.LittleEndian.Uint32(data[4:]))}
 }
 
-// next moves to the next point. It returns false where there is none, and where the file is damaged. Nearly all differences are two
-// varints of two bytes each.
+// next moves to the next point. It returns false where there is none, and where the file is damaged.
 func (d *pointDecoder) next() bool {
-	const highBits, twoAndTwo = 0x80808080, 0x00800080
 	if len(d.data) < 4 {
 		return len(d.data) > 0 && d.nextOfAnySize()
 	}
 	word := binary.LittleEndian.Uint32(d.data)
-	if word&highBits != twoAndTwo {
+	if !areTwoBytesEach(word) {
 		return d.nextOfAnySize()
 	}
 	d.data = d.data[4:]
-	d.lon += signed(word&0x7F | word>>1&0x3F80)
-	d.lat += signed(word>>16&0x7F | word>>17&0x3F80)
+	d.lon, d.lat = d.lon+signed(firstOf(word)), d.lat+signed(secondOf(word))
 	return true
 }
+
+// areTwoBytesEach reports whether two varints of two bytes each are in a word, as nearly all differences between points are. firstOf and
+// secondOf are their values.
+func areTwoBytesEach(word uint32) bool { return word&0x80808080 == 0x00800080 }
+func firstOf(word uint32) uint32       { return word&0x7F | word>>1&0x3F80 }
+func secondOf(word uint32) uint32      { return word>>16&0x7F | word>>17&0x3F80 }
 
 // signed is the number that the value of a varint stands for.
 func signed(value uint32) int32 { return int32(value>>1) ^ -int32(value&1) }

@@ -188,22 +188,27 @@ func (r *reach) edgesOf(cell uint32) (first, end uint32) {
 // block returns what leads from the number of an edge (or place in Graph.In) to its label. It makes the labels of a cell when there are
 // none yet.
 func (r *reach) block(cell uint32) uint32 {
-	b := &r.blocks[cell]
-	if b.search != r.current {
-		first, end := r.edgesOf(cell)
-		b.search, b.first = r.current, uint32(len(r.labels))-first
-		r.cells = append(r.cells, cell)
-		r.labels = slices.Grow(r.labels, int(end-first))
-		for range end - first {
-			r.labels = append(r.labels, unreached)
-		}
+	if b := r.blocks[cell]; b.search == r.current {
+		return b.first
+	}
+	return r.addBlock(cell)
+}
+
+// addBlock makes the labels of a cell.
+func (r *reach) addBlock(cell uint32) uint32 {
+	first, end := r.edgesOf(cell)
+	b := block{search: r.current, first: uint32(len(r.labels)) - first}
+	r.blocks[cell], r.cells = b, append(r.cells, cell)
+	r.labels = slices.Grow(r.labels, int(end-first))
+	for range end - first {
+		r.labels = append(r.labels, unreached)
 	}
 	return b.first
 }
 
-// improve lowers a label and puts its edge in the bucket of its choice. What waits in another bucket becomes stale.
+// improve lowers a label, to one that is better, and puts its edge in the bucket of its choice. What waits in another bucket becomes stale.
 func (r *reach) improve(edge, label uint32, to gauge) {
-	if to >= r.labels[label] || to >= farthest {
+	if to >= farthest {
 		return
 	}
 	if to.cost() <= r.limit {
@@ -291,11 +296,12 @@ func (r *reach) relaxOutEdges(edge uint32, at gauge) {
 	}
 	g, j := r.graph, r.graph.Head[edge]
 	out, end := g.OutEdges(j)
-	turns := g.Turns[g.TurnTable[j]+uint32(g.InRank[edge])*(end-out):]
-	block := r.block(g.Cells.Of[j])
-	for next := out; next < end; next++ {
-		if turn := turns[next-out]; turn != graph.ForbiddenTurn {
-			r.improve(next, block+next, at+r.turns[turn])
+	turns := g.Turns[g.TurnTable[j]+uint32(g.InRank[edge])*(end-out):][:end-out]
+	first := r.block(g.Cells.Of[j]) + out
+	labels := r.labels[first:][:len(turns)]
+	for i, turn := range turns {
+		if to := at + r.turns[turn]; to < labels[i] && turn != graph.ForbiddenTurn {
+			r.improve(out+uint32(i), first+uint32(i), to)
 		}
 	}
 }
@@ -310,7 +316,7 @@ func (r *reach) relaxInEdges(edge uint32, at gauge) {
 	turn := g.TurnTable[j] + edge - out
 	block := r.block(g.Cells.Of[j])
 	for i := g.FirstIn[j]; i < g.FirstIn[j+1]; i++ {
-		if t := g.Turns[turn]; t != graph.ForbiddenTurn {
+		if t := g.Turns[turn]; t != graph.ForbiddenTurn && at+r.turns[t] < r.labels[block+i] {
 			r.improve(g.In[i], block+i, at+r.turns[t])
 		}
 		turn += end - out
