@@ -7,7 +7,9 @@
 //	GeoJSON     ──ParseGeoJSON──► Shape
 //
 // The shapes are our own code. paulmach/orb reads them too, but its GeoJSON brings a driver of MongoDB along, and it has no
-// point that is sure to lie on the surface of a polygon. The projections are our own as well: the project has their other half
+// point that is sure to lie on the surface of a polygon. peterstace/simplefeatures v0.50 has one, but it does not read the SRID that
+// PostGIS writes, and it is not made for files of strangers: nine bytes of well-known binary make it ask for 128 GB, which ends the
+// process, and its time grows with the square of the depth of collections. The projections are our own as well: the project has their other half
 // in queries/address/commune, and wroge/wgs84 has none of the Lambert zones on the old French datum.
 package geometry
 
