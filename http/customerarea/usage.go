@@ -53,14 +53,18 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 	if err != nil {
 		return kit.Response{}, err
 	}
-	if u.Next == (plan.Date{}) { // nothing was counted in the period
+	wasOpened := u.Next != (plan.Date{})
+	if !wasOpened { // nothing was counted in the period
 		period := plan.PeriodAt(owner.Anchor, q.First.Start())
 		if period.First != q.First {
 			return kit.Response{}, unknownPeriod("query", "period")
 		}
 		u.Next = period.Next
 	}
-	return kit.OK(toUsage(q, u, h.Now()))
+	shown, now := toUsage(q, u), h.Now()
+	isOver := !u.Closed.IsZero() || !wasOpened && now.After(shown.End.Add(24*time.Hour)) // there is nothing to close
+	shown.State = body.PeriodStateAt(now, shown.End, isOver)
+	return kit.OK(shown)
 }
 
 // usageLineBytes is what a line of usage takes in an answer that is built of it.
@@ -101,11 +105,10 @@ func parsePeriod(owner body.Account, text string) (plan.Date, error) {
 }
 
 // toUsage shows a summary. Agency is set for a sub-client, whose agency pays.
-func toUsage(q usagequeries.Query, u usagequeries.Summary, now time.Time) body.Usage {
+func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 	shown := body.Usage{
 		Period: q.First, Interval: body.Interval{Start: q.First.Start(), End: u.Next.Start()},
 		Limit: u.Limit, Total: u.Total, Remaining: u.Remaining, Closed: u.Closed, Lines: make([]body.UsageLine, len(u.Lines)),
-		State: body.PeriodStateAt(now, u.Next.Start(), !u.Closed.IsZero()),
 	}
 	if u.Contract != q.Account {
 		shown.Agency = u.Contract

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -161,10 +163,26 @@ func printAuditState(ctx context.Context, s session) error {
 		query.Set("as_of", at.Format(time.RFC3339Nano))
 	}
 	var raw json.RawMessage
-	if raw, err = s.client.Get(ctx, adminclient.JoinPath("", "accounts", account, "state"), query); err != nil {
-		return err
+	path := adminclient.JoinPath("", "accounts", account, "state")
+	if raw, err = s.client.Get(ctx, path, query); err != nil {
+		return s.explainNoState(ctx, path, at, err)
 	}
 	return printResource(s, raw, s.printState)
+}
+
+// explainNoState says of an account that there is now, and of which there was nothing at an instant, when it was opened. It returns
+// any other error as it is.
+func (s session) explainNoState(ctx context.Context, path string, at time.Time, err error) error {
+	var refused *adminclient.APIError
+	if at.IsZero() || !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		return err
+	}
+	raw, errNow := s.client.Get(ctx, path, nil)
+	var now body.State
+	if errNow != nil || json.Unmarshal(raw, &now) != nil || now.Created.IsZero() {
+		return err
+	}
+	return fmt.Errorf("%s was not open yet at %s: it was opened %s", now.Account, s.formatExactTime(at), s.formatExactTime(now.Created))
 }
 
 // printState prints the account and a table of the keys that were valid at the instant, with the position of the log up to

@@ -313,8 +313,8 @@ func describeRefusal(verb string, refusal any) error {
 	case "capacite_referentiels_depassee":
 		return fmt.Errorf("%s: the account's plan holds %d referentials, and %d are open already (%s)\nnothing was written", verb, r.Maximum, r.Opened, r.Code)
 	case "reduction_suspecte":
-		return fmt.Errorf("%s: more than half of the places would become inactive, %d would be left of %d (%s)\nnothing was written; --confirm says that it is meant",
-			verb, r.After, r.Before, r.Code)
+		return fmt.Errorf("%s: more than half of the %d places that are active would become inactive; %d would be active then (%s)\nnothing was written; --confirm says that it is meant",
+			verb, r.Before, r.After, r.Code)
 	}
 	return fmt.Errorf("%s: %s\nnothing was written", verb, text)
 }

@@ -185,6 +185,8 @@ func (a advice) addTo(err error) error {
 		text = a.unauthorized
 	case refused.Status == http.StatusNotFound:
 		text = a.notFound
+	case refused.Status == http.StatusInternalServerError && strings.Contains(refused.Error(), "engine unavailable"):
+		text = "lieudit health says why"
 	case refused.Status == http.StatusInternalServerError:
 		text = "the service's own log says why, on the standard error of lieudit serve"
 	}

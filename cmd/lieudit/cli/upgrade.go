@@ -58,6 +58,13 @@ func finishUpgrade(ctx context.Context, s session) error {
 		if err := s.printUpgradeResponse(raw, err); err != nil {
 			return err
 		}
+		var u body.Upgrade
+		if err := json.Unmarshal(raw, &u); err != nil {
+			return fmt.Errorf("reading the answer: %w", err)
+		}
+		if u.Format >= u.KnownFormat { // it was said that there is nothing to finish
+			return nil
+		}
 		if err := s.ask("There is no way back to an older version. Finish the upgrade?"); err != nil {
 			return err
 		}

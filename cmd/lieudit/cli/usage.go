@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -83,6 +85,8 @@ func (s session) describePeriodState(u body.Usage) string {
 	switch {
 	case !u.Closed.IsZero():
 		return "closed " + s.formatTime(u.Closed) + ": corrections alone change it"
+	case u.State == body.PeriodClosed:
+		return "over: nothing was counted"
 	case u.State == body.PeriodEnded:
 		return "ended, not closed yet: what is late is still counted"
 	}
@@ -140,9 +144,49 @@ before it is.
 			if s.Bool("excel") {
 				query.Set("tableur", "excel")
 			}
-			return s.client.WithoutTimeout().Download(ctx, "/usage", query, s.Out)
+			lines := lineCounter{Writer: s.Out}
+			err := s.client.WithoutTimeout().Download(ctx, "/usage", query, &lines)
+			if err == nil && lines.isEmpty(query.Get("format")) {
+				s.warnEmptyExport()
+			}
+			return err
 		}),
 	}
+}
+
+// lineCounter counts the lines that are written, and keeps the first bytes of them.
+type lineCounter struct {
+	io.Writer
+	lines int
+	head  []byte
+}
+
+func (c *lineCounter) Write(b []byte) (int, error) {
+	c.lines += bytes.Count(b, []byte("\n"))
+	if free := 64 - len(c.head); free > 0 {
+		c.head = append(c.head, b[:min(free, len(b))]...)
+	}
+	return c.Writer.Write(b)
+}
+
+// isEmpty reports whether an export has no line of usage.
+func (c *lineCounter) isEmpty(format string) bool {
+	switch format {
+	case "csv":
+		return c.lines <= 1 // the names of the columns
+	case "json":
+		return bytes.Contains(c.head, []byte(`"results":[]`))
+	}
+	return len(bytes.TrimSpace(c.head)) == 0
+}
+
+// warnEmptyExport says that nothing was exported: a file with names of columns alone is easily taken for an invoice of nothing.
+func (s session) warnEmptyExport() {
+	if period := s.String("period"); period != "" {
+		fmt.Fprintf(s.Err, "warning: no request is counted in periods that began in %s\n", period)
+		return
+	}
+	fmt.Fprintln(s.Err, "warning: no request is counted in any period")
 }
 
 // periodsFlag selects the periods of a command that works on all accounts, whose periods begin on different days.

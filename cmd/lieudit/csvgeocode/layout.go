@@ -184,12 +184,20 @@ func (h *header) guessColumns(j Job) error {
 			h.found[target.Fallback] = append(h.found[target.Fallback], i)
 		}
 	}
-	for _, field := range []mapping.Field{mapping.StreetName, mapping.Line1, mapping.Line2, mapping.City} {
+	if !h.hasAddress() {
+		return &NoAddressError{h.names}
+	}
+	return nil
+}
+
+// hasAddress reports whether the columns that were found can hold an address. A complement or a locality names no place by itself.
+func (h *header) hasAddress() bool {
+	for _, field := range []mapping.Field{mapping.StreetName, mapping.Line1, mapping.City} {
 		if len(h.found[field]) > 0 {
-			return nil
+			return true
 		}
 	}
-	return &NoAddressError{h.names}
+	return len(h.found[mapping.Line2]) > 0 && len(h.found[mapping.PostalCode])+len(h.found[mapping.PostalTown])+len(h.found[mapping.InseeCode]) > 0
 }
 
 // countOwn is how many columns have a field themselves. Those of which it is only the fallback stand behind them.

@@ -46,6 +46,7 @@ func TestColumnsAreFoundByTheirNamesAndContents(t *testing.T) {
 		"a number twice":                       {"numero_voie;voie;ville\n12;12 bis avenue Foch;Mende\n", "numero_voie=numero voie=nom_voie ville=commune", 1},
 		"no number":                            {"numero_voie;voie;ville\n0;avenue Foch;Mende\n", "numero_voie=numero voie=nom_voie ville=commune", 1},
 		"a street below one that is misspelt":  {"adresse;adresse 2;ville\nrue Ermitaje;12 bis avenue Foch;Mende\n", "adresse=ligne_1 adresse 2=ligne_2 ville=commune", 1},
+		"a locality below a postcode":          {"lieu-dit;code postal\nLe Bourg;48000\nLe Viala;48100\n", "lieu-dit=ligne_2 code postal=code_postal", 0},
 		"a commune alone":                      {"nom;commune\nA;Mende\n", "commune=commune", 1},
 		"postcodes without nought":             {"adresse;code postal\n3 rue de l'Ermitage;48000\n12 bis avenue Foch;48000\n1 avenue zxwvtq;1000\n", "adresse=ligne_1 code postal=code_postal", 2},
 	} {
@@ -77,7 +78,8 @@ func TestTheCodeOfTheCommuneDecidesBetweenStreets(t *testing.T) {
 
 func TestAFileWithoutAnAddressIsRefusedWithItsColumns(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"nom;telephone\nA;0466000001\nB;0466000002\n", "n\n1\n2\n", "Titre\nUne phrase\nUne autre\n", "nom;code postal\nA;48000\nB;48100\n"} {
+	for _, text := range []string{"nom;telephone\nA;0466000001\nB;0466000002\n", "n\n1\n2\n", "Titre\nUne phrase\nUne autre\n", "nom;code postal\nA;48000\nB;48100\n",
+		"# lieudit\nA service\nfor addresses\n", "complément d'adresse;nom\nBâtiment B;A\n2e étage;B\n"} {
 		j := newTestJob(t, text)
 		names, _, _ := strings.Cut(text, "\n")
 		var none *NoAddressError
