@@ -6,48 +6,51 @@ import (
 	"lieudit/queries/address/text"
 )
 
+// postalReader finds what serves the post alone: post boxes, CEDEX, the country.
+type postalReader struct{ *Question }
+
 // readPostal finds what belongs to an address on paper and not to the base: CEDEX, post boxes, the country. Their
 // numbers are no postcode, so a postcode that was guessed from one of them is withdrawn.
-func (q *Question) readPostal() {
-	for i := range q.Terms {
-		if to, digits := q.boxWords(i); to > i {
-			q.Postal |= Span(i, to) | q.idBehind(to-1, digits)
+func (r postalReader) readPostal() {
+	for i := range r.Terms {
+		if to, digits := r.boxWords(i); to > i {
+			r.Postal |= Span(i, to) | r.idBehind(to-1, digits)
 		}
-		switch q.Terms[i].Typed {
+		switch r.Terms[i].Typed {
 		case "cedex":
-			q.HasCedex = true
-			q.Postal |= Bit(i) | q.idBehind(i, 2)
+			r.HasCedex = true
+			r.Postal |= Bit(i) | r.idBehind(i, 2)
 		case "france":
-			if i == len(q.Terms)-1 && i > 0 && text.ClassOf(q.Terms[i-1].Text) != text.StopWord && len(q.Terms[i-1].Typed) > 2 {
-				q.Postal |= Bit(i)
-				if q.Terms[i-1].Typed == "metropolitan" {
-					q.Postal |= Bit(i - 1)
+			if i == len(r.Terms)-1 && i > 0 && text.ClassOf(r.Terms[i-1].Text) != text.StopWord && len(r.Terms[i-1].Typed) > 2 {
+				r.Postal |= Bit(i)
+				if r.Terms[i-1].Typed == "metropolitan" {
+					r.Postal |= Bit(i - 1)
 				}
-			} else if i+1 < len(q.Terms) && q.Terms[i+1].Typed == "metropolitaine" && q.Terms[i].Before&text.Break != 0 {
-				q.Postal |= Bit(i) | Bit(i+1)
+			} else if i+1 < len(r.Terms) && r.Terms[i+1].Typed == "metropolitaine" && r.Terms[i].Before&text.Break != 0 {
+				r.Postal |= Bit(i) | Bit(i+1)
 			}
 		}
 	}
-	q.CodeSign = q.wordsBeforePostcode()
-	q.Postal = (q.Postal | q.CodeSign) &^ q.Postcode.At
-	q.Postcode.ShortAt &^= q.Postal
-	if q.Postcode.ShortAt == 0 {
-		q.Postcode.Short = 0
+	r.CodeSign = r.wordsBeforePostcode()
+	r.Postal = (r.Postal | r.CodeSign) &^ r.Postcode.At
+	r.Postcode.ShortAt &^= r.Postal
+	if r.Postcode.ShortAt == 0 {
+		r.Postcode.Short = 0
 	}
-	if q.Postcode.PrefixAt&q.Postal != 0 {
-		q.Postcode.PrefixAt, q.Postcode.From, q.Postcode.To = 0, 0, 0
+	if r.Postcode.PrefixAt&r.Postal != 0 {
+		r.Postcode.PrefixAt, r.Postcode.From, r.Postcode.To = 0, 0, 0
 	}
 }
 
 // wordsBeforePostcode are the words right before the postcode that only say that it follows: CP, code postal.
-func (q *Question) wordsBeforePostcode() Mask {
-	if q.Postcode.At == 0 {
+func (r postalReader) wordsBeforePostcode() Mask {
+	if r.Postcode.At == 0 {
 		return 0
 	}
-	switch at := q.Postcode.At.First(); {
-	case at > 0 && q.Terms[at-1].Typed == "cp":
+	switch at := r.Postcode.At.First(); {
+	case at > 0 && r.Terms[at-1].Typed == "cp":
 		return Bit(at - 1)
-	case at > 1 && q.Terms[at-1].Typed == "postal" && q.Terms[at-2].Typed == "code":
+	case at > 1 && r.Terms[at-1].Typed == "postal" && r.Terms[at-2].Typed == "code":
 		return Bit(at-1) | Bit(at-2)
 	}
 	return 0
@@ -59,36 +62,36 @@ const boxDigits = 5
 // boxWords are the terms [i, to) that stand before the number of a post box, and how many digits that number has at most: BP, TSA No,
 // case postale, B.P. N. There are none where to is i. CP also means a postcode, so its box has three digits, unless a postcode
 // stands elsewhere.
-func (q *Question) boxWords(i int) (to, digits int) {
+func (r postalReader) boxWords(i int) (to, digits int) {
 	to, digits = i+1, boxDigits
-	switch q.Terms[i].Typed {
+	switch r.Terms[i].Typed {
 	case "bp", "cs", "tsa", "cidex":
 	case "cp":
-		if digits = 3; q.Postcode.Code != 0 {
+		if digits = 3; r.Postcode.Code != 0 {
 			digits = boxDigits
 		}
 	case "boite", "bte", "case":
-		if !q.isTyped(to, "postale") {
+		if !r.isTyped(to, "postale") {
 			return i, 0
 		}
 		to++
 	default:
-		return q.spelledBox(i)
+		return r.spelledBox(i)
 	}
-	return q.behindNumberSign(to), digits
+	return r.behindNumberSign(to), digits
 }
 
 // spelledBox is boxWords for letters apart, as of B.P. They need a number.
-func (q *Question) spelledBox(i int) (to, digits int) {
+func (r postalReader) spelledBox(i int) (to, digits int) {
 	for _, letters := range [...]string{"bp", "cs", "tsa"} {
 		to = i
-		for to < len(q.Terms) && to-i < len(letters) && q.isTyped(to, letters[to-i:to-i+1]) {
+		for to < len(r.Terms) && to-i < len(letters) && r.isTyped(to, letters[to-i:to-i+1]) {
 			to++
 		}
 		if to-i != len(letters) {
 			continue
 		}
-		if to = q.behindNumberSign(to); to < len(q.Terms) && q.Terms[to].Digits {
+		if to = r.behindNumberSign(to); to < len(r.Terms) && r.Terms[to].Digits {
 			return to, boxDigits
 		}
 	}
@@ -96,25 +99,25 @@ func (q *Question) spelledBox(i int) (to, digits int) {
 }
 
 // behindNumberSign is the first term from i on that is not the sign of a number: N, No, numéro.
-func (q *Question) behindNumberSign(i int) int {
-	for q.isTyped(i, "n") || q.isTyped(i, "no") || q.isTyped(i, "num") || q.isTyped(i, "numero") {
+func (r postalReader) behindNumberSign(i int) int {
+	for r.isTyped(i, "n") || r.isTyped(i, "no") || r.isTyped(i, "num") || r.isTyped(i, "numero") {
 		i++
 	}
 	return i
 }
 
 // isTyped reports whether there is a term i that was typed as a word.
-func (q *Question) isTyped(i int, word string) bool {
-	return i < len(q.Terms) && q.Terms[i].Typed == word
+func (r postalReader) isTyped(i int, word string) bool {
+	return i < len(r.Terms) && r.Terms[i].Typed == word
 }
 
 // longestBoxWords is how many terms stand before the number of a post box at most: T.S.A. N°.
 const longestBoxWords = 5
 
 // isBoxNumber reports whether term i is the number of a post box and no postcode.
-func (q *Question) isBoxNumber(i int) bool {
+func (r postalReader) isBoxNumber(i int) bool {
 	for from := max(0, i-longestBoxWords); from < i; from++ {
-		if to, _ := q.boxWords(from); to == i && !q.isTyped(from, "cp") {
+		if to, _ := r.boxWords(from); to == i && !r.isTyped(from, "cp") {
 			return true
 		}
 	}
@@ -123,8 +126,8 @@ func (q *Question) isBoxNumber(i int) bool {
 
 // idBehind is the number that stands right behind term i and has at most the given number of digits. It is empty
 // where there is none.
-func (q *Question) idBehind(i, digits int) Mask {
-	if j := i + 1; j < len(q.Terms) && q.Terms[j].Digits && len(q.Terms[j].Typed) <= digits && !q.Postcode.At.Has(j) {
+func (r postalReader) idBehind(i, digits int) Mask {
+	if j := i + 1; j < len(r.Terms) && r.Terms[j].Digits && len(r.Terms[j].Typed) <= digits && !r.Postcode.At.Has(j) {
 		return Bit(j)
 	}
 	return 0
@@ -168,79 +171,82 @@ func IsPhraseWord(word string) bool {
 	return false
 }
 
+// complementReader finds the parts of a building and the names that may be those of one.
+type complementReader struct{ *Question }
+
 // readComplements finds the words that name a part of a building, with the numbers and letters they own. It also
 // finds the phrases that may name a building. Behind a link such a word belongs to a street: rue du Pavillon.
-func (q *Question) readComplements() {
-	for i := range q.Terms {
-		t := q.Terms[i]
-		if t.Part || (q.Postal | q.Postcode.At).Has(i) {
+func (r complementReader) readComplements() {
+	for i := range r.Terms {
+		t := r.Terms[i]
+		if t.Part || (r.Postal | r.Postcode.At).Has(i) {
 			continue
 		}
-		isCounted := isFloor(t.Typed) && q.hasFloorNumberBefore(i) || q.ordinalBefore(i) != 0
-		if owned := q.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !q.IsLink(i-1)) && !q.mayNameStreet(i) {
-			q.Complement |= Bit(i) | owned
-			q.Given |= owned
+		isCounted := isFloor(t.Typed) && r.hasFloorNumberBefore(i) || r.ordinalBefore(i) != 0
+		if owned := r.idBehindWord(i + 1); isPartWord(t.Typed) && owned != 0 && !isCounted && (i == 0 || !r.IsLink(i-1)) && !r.mayNameStreet(i) {
+			r.Complement |= Bit(i) | owned
+			r.Given |= owned
 		}
-		if floor := q.ordinalBefore(i); floor != 0 {
-			q.Complement |= Bit(i) | floor
-			q.floors |= floor
+		if floor := r.ordinalBefore(i); floor != 0 {
+			r.Complement |= Bit(i) | floor
+			r.floors |= floor
 		}
-		if isFloor(t.Typed) && i > 0 && (q.Terms[i-1].Digits || q.Terms[i-1].Typed == "premier" || q.Terms[i-1].Typed == "dernier") && q.isOrdinal(i-1) {
-			q.Complement |= Bit(i) | Bit(i-1)
-			q.floors |= Bit(i - 1)
+		if isFloor(t.Typed) && i > 0 && (r.Terms[i-1].Digits || r.Terms[i-1].Typed == "premier" || r.Terms[i-1].Typed == "dernier") && r.isOrdinal(i-1) {
+			r.Complement |= Bit(i) | Bit(i-1)
+			r.floors |= Bit(i - 1)
 		}
-		q.Complement |= q.groundFloor(i)
-		if q.isIDBehindNumber(i) || q.isIDInParens(i) {
-			q.Complement |= Bit(i) | Bit(i+1)
+		r.Complement |= r.groundFloor(i)
+		if r.isIDBehindNumber(i) || r.isIDInParens(i) {
+			r.Complement |= Bit(i) | Bit(i+1)
 		}
-		if IsPhraseWord(t.Typed) && (i == 0 || !q.IsLink(i-1) && !text.IsQualifier(q.Terms[i-1].Text)) {
-			q.Phrases |= q.phrase(i)
+		if IsPhraseWord(t.Typed) && (i == 0 || !r.IsLink(i-1) && !text.IsQualifier(r.Terms[i-1].Text)) {
+			r.Phrases |= r.phrase(i)
 		}
 	}
-	q.readSides()
-	q.Complement &^= q.Postal | q.Postcode.At
-	q.Phrases &^= q.Complement
-	if q.isStreetPhrase() {
-		q.Phrases = 0
+	r.readSides()
+	r.Complement &^= r.Postal | r.Postcode.At
+	r.Phrases &^= r.Complement
+	if r.isStreetPhrase() {
+		r.Phrases = 0
 	}
 }
 
 // mayNameStreet reports whether a part of a building with a single letter behind it may be the beginning of a street while the
 // letter is unfinished: 12 villa g, résidence l. Behind the name of a street it names a part: 12 rue du Four villa g.
-func (q *Question) mayNameStreet(i int) bool {
-	if i+1 != q.Unfinished || !isLetter(q.Terms[i+1]) {
+func (r complementReader) mayNameStreet(i int) bool {
+	if i+1 != r.Unfinished || !isLetter(r.Terms[i+1]) {
 		return false
 	}
 	before := Span(0, i)
-	isNumbered := i > 0 && (q.Terms[i-1].Digits || isRepWord(q.Terms[i-1].Typed))
-	return isNumbered || q.Distinctive(before) == 0 || q.IsStreetType(i) && !q.HasStreetType(before)
+	isNumbered := i > 0 && (r.Terms[i-1].Digits || isRepWord(r.Terms[i-1].Typed))
+	return isNumbered || r.Distinctive(before) == 0 || r.IsStreetType(i) && !r.HasStreetType(before)
 }
 
 // isStreetPhrase reports whether the only phrase of a line must be its street. The phrase holds the only kind of
 // street, nothing but a house number stands before it, and no number follows that could belong to another street.
-func (q *Question) isStreetPhrase() bool {
-	if q.Phrases == 0 || q.HasStreetType(q.Words()&^q.Phrases) || !q.HasStreetType(Bit(q.Phrases.First())) {
+func (r complementReader) isStreetPhrase() bool {
+	if r.Phrases == 0 || r.HasStreetType(r.Words()&^r.Phrases) || !r.HasStreetType(Bit(r.Phrases.First())) {
 		return false
 	}
-	for i := range q.Phrases.First() {
-		if t := q.Terms[i]; !t.Digits && !isLetter(t) && !isRepWord(t.Typed) {
+	for i := range r.Phrases.First() {
+		if t := r.Terms[i]; !t.Digits && !isLetter(t) && !isRepWord(t.Typed) {
 			return false
 		}
 	}
-	return q.Digits()&^q.Postcode.At&Span(q.Phrases.First(), len(q.Terms)) == 0
+	return r.Digits()&^r.Postcode.At&Span(r.Phrases.First(), len(r.Terms)) == 0
 }
 
 // readSides finds the words that say on which side of a part of a building: 3e étage gauche. A part word without a
 // number takes the side itself as its name: porte droite.
-func (q *Question) readSides() {
-	for i := 1; i < len(q.Terms); i++ {
-		before := q.Terms[i-1]
-		isPart := isPartWord(before.Typed) && (i == 1 || !q.IsLink(i-2))
+func (r complementReader) readSides() {
+	for i := 1; i < len(r.Terms); i++ {
+		before := r.Terms[i-1]
+		isPart := isPartWord(before.Typed) && (i == 1 || !r.IsLink(i-2))
 		isCounted := before.Digits && before.Tail != "" // 2e gauche
-		if isSide(q.Terms[i].Typed) && (q.Complement.Has(i-1) || isPart || isCounted) && q.Terms[i].Before&text.Open == 0 {
-			q.Complement |= Bit(i) | Bit(i-1)
+		if isSide(r.Terms[i].Typed) && (r.Complement.Has(i-1) || isPart || isCounted) && r.Terms[i].Before&text.Open == 0 {
+			r.Complement |= Bit(i) | Bit(i-1)
 			if isCounted {
-				q.floors |= Bit(i - 1)
+				r.floors |= Bit(i - 1)
 			}
 		}
 	}
@@ -256,35 +262,35 @@ func isSide(word string) bool {
 }
 
 // isIDInParens reports whether letters and digits in one word are all that stands in parentheses: (C2).
-func (q *Question) isIDInParens(i int) bool {
-	if i+1 >= len(q.Terms) || !q.InParens.Has(i) || q.Terms[i].Before&text.Open == 0 || len(q.Terms[i].Typed) > 2 {
+func (r complementReader) isIDInParens(i int) bool {
+	if i+1 >= len(r.Terms) || !r.InParens.Has(i) || r.Terms[i].Before&text.Open == 0 || len(r.Terms[i].Typed) > 2 {
 		return false
 	}
-	id := q.Terms[i+1]
-	isEnd := i+2 == len(q.Terms) || q.Terms[i+2].Before&text.Close != 0
-	return !q.Terms[i].Digits && id.Digits && id.Glued && len(id.Typed) <= 4 && isEnd
+	id := r.Terms[i+1]
+	isEnd := i+2 == len(r.Terms) || r.Terms[i+2].Before&text.Close != 0
+	return !r.Terms[i].Digits && id.Digits && id.Glued && len(id.Typed) <= 4 && isEnd
 }
 
 // isIDBehindNumber reports whether a letter and digits in one word with the number before them name a building: 12C7 route.
-func (q *Question) isIDBehindNumber(i int) bool {
-	if i == 0 || i+1 >= len(q.Terms) || !q.Terms[i-1].Digits || q.Terms[i-1].Tail != "" || len(q.Terms[i-1].Typed) > 4 {
+func (r complementReader) isIDBehindNumber(i int) bool {
+	if i == 0 || i+1 >= len(r.Terms) || !r.Terms[i-1].Digits || r.Terms[i-1].Tail != "" || len(r.Terms[i-1].Typed) > 4 {
 		return false
 	}
-	t, id := q.Terms[i], q.Terms[i+1]
+	t, id := r.Terms[i], r.Terms[i+1]
 	return t.Glued && isLetter(t) && t.Before&text.Join == 0 && id.Glued && id.Digits && id.Before == 0 && len(id.Typed) <= 4
 }
 
 // groundFloor are the terms from i on that name the ground floor: rdc, rez de chaussée. It is empty where they
 // name none.
-func (q *Question) groundFloor(i int) Mask {
-	if q.Terms[i].Typed == "rdc" {
+func (r complementReader) groundFloor(i int) Mask {
+	if r.Terms[i].Typed == "rdc" {
 		return Bit(i)
 	}
 	to := i + 1
-	for to < len(q.Terms) && q.Terms[to].Typed == "de" {
+	for to < len(r.Terms) && r.Terms[to].Typed == "de" {
 		to++
 	}
-	if q.Terms[i].Typed == "rez" && to < len(q.Terms) && q.Terms[to].Text == "chaussee" {
+	if r.Terms[i].Typed == "rez" && to < len(r.Terms) && r.Terms[to].Text == "chaussee" {
 		return Span(i, to+1)
 	}
 	return 0
@@ -296,19 +302,19 @@ func isFloor(word string) bool { return word == "etage" || word == "etg" || word
 
 // hasFloorNumberBefore reports whether the floor at term i is numbered by the word before it, so that a number behind it is another's.
 // A bare number does so where the one behind stands before the street: Bât. B 3 étage 24 rue.
-func (q *Question) hasFloorNumberBefore(i int) bool {
-	if i == 0 || !q.Terms[i-1].Digits {
+func (r complementReader) hasFloorNumberBefore(i int) bool {
+	if i == 0 || !r.Terms[i-1].Digits {
 		return false
 	}
-	return q.Terms[i-1].Tail != "" || i > 1 && i+1 < len(q.Terms) && q.Terms[i+1].Digits && q.isOrdinal(i-1) && q.leadsToType(i+1)
+	return r.Terms[i-1].Tail != "" || i > 1 && i+1 < len(r.Terms) && r.Terms[i+1].Digits && r.isOrdinal(i-1) && r.leadsToType(i+1)
 }
 
 // ordinalBefore are the terms before "étage" that are an ordinal in two words: 12 ème étage.
-func (q *Question) ordinalBefore(i int) Mask {
-	if i < 2 || q.Terms[i].Typed != "etage" && q.Terms[i].Typed != "etg" || !q.Terms[i-2].Digits || q.Terms[i-2].Tail != "" {
+func (r complementReader) ordinalBefore(i int) Mask {
+	if i < 2 || r.Terms[i].Typed != "etage" && r.Terms[i].Typed != "etg" || !r.Terms[i-2].Digits || r.Terms[i-2].Tail != "" {
 		return 0
 	}
-	switch q.Terms[i-1].Typed {
+	switch r.Terms[i-1].Typed {
 	case "er", "ere", "e", "eme", "ieme", "nd", "nde":
 		return Bit(i-2) | Bit(i-1)
 	}
@@ -318,33 +324,33 @@ func (q *Question) ordinalBefore(i int) Mask {
 // isOrdinal reports whether term i numbers the floor behind it: 1er, 3e, premier. A bare number does so before
 // "étage", unless the floor has its own number behind that word: Rue du 19 Mars 1962 étage 1. Before "et", which
 // also joins numbers, a bare one numbers none.
-func (q *Question) isOrdinal(i int) bool {
-	if q.Terms[i].Tail != "" || !q.Terms[i].Digits {
+func (r complementReader) isOrdinal(i int) bool {
+	if r.Terms[i].Tail != "" || !r.Terms[i].Digits {
 		return true
 	}
-	isNames := i == 0 || q.HasStreetType(Span(0, i)) // the number is the house's or ends the name of the street
-	return q.Terms[i+1].Typed != "et" && (!isNames || i+2 >= len(q.Terms) || q.idBehindWord(i+2) == 0)
+	isNames := i == 0 || r.HasStreetType(Span(0, i)) // the number is the house's or ends the name of the street
+	return r.Terms[i+1].Typed != "et" && (!isNames || i+2 >= len(r.Terms) || r.idBehindWord(i+2) == 0)
 }
 
 // idBehindWord are the terms from i on that number or letter the word before them: B2, 3, A. Several terms belong
 // together only where no space parts them. A letter with an apostrophe (d', l') is an article and no name.
-func (q *Question) idBehindWord(i int) (out Mask) {
-	for i < len(q.Terms) && (q.Terms[i].Typed == "no" || q.Terms[i].Typed == "n") && i+1 < len(q.Terms) && q.Terms[i+1].Digits {
+func (r complementReader) idBehindWord(i int) (out Mask) {
+	for i < len(r.Terms) && (r.Terms[i].Typed == "no" || r.Terms[i].Typed == "n") && i+1 < len(r.Terms) && r.Terms[i+1].Digits {
 		i++
 	}
-	if i >= len(q.Terms) || q.Postcode.At.Has(i) || !q.isID(i) || q.Terms[i].Before&(text.Break|text.Open) != 0 {
+	if i >= len(r.Terms) || r.Postcode.At.Has(i) || !r.isID(i) || r.Terms[i].Before&(text.Break|text.Open) != 0 {
 		return 0
 	}
 	out = Bit(i)
-	for i++; i < len(q.Terms) && q.Terms[i].Glued && q.isID(i) && !q.Postcode.At.Has(i); i++ {
+	for i++; i < len(r.Terms) && r.Terms[i].Glued && r.isID(i) && !r.Postcode.At.Has(i); i++ {
 		out |= Bit(i)
 	}
 	return out
 }
 
 // isID reports whether a term can be the name of a building: digits, or one letter.
-func (q *Question) isID(i int) bool {
-	t := q.Terms[i]
+func (r complementReader) isID(i int) bool {
+	t := r.Terms[i]
 	if t.Digits {
 		return len(t.Typed) <= 4 && t.Tail == ""
 	}
@@ -353,11 +359,11 @@ func (q *Question) isID(i int) bool {
 
 // phrase is a phrase word with up to five words behind it. It ends at a number, at a sign that ends a part of the
 // address, at a kind of street and at the postcode. The limit keeps a line without signs from being one phrase.
-func (q *Question) phrase(i int) Mask {
+func (r complementReader) phrase(i int) Mask {
 	out := Bit(i)
-	for j := i + 1; j < len(q.Terms) && j <= i+5; j++ {
-		t := q.Terms[j]
-		if t.Before&(text.Break|text.Close) != 0 || t.Digits || q.Postcode.At.Has(j) || text.ClassOf(t.Text) == text.StreetType {
+	for j := i + 1; j < len(r.Terms) && j <= i+5; j++ {
+		t := r.Terms[j]
+		if t.Before&(text.Break|text.Close) != 0 || t.Digits || r.Postcode.At.Has(j) || text.ClassOf(t.Text) == text.StreetType {
 			break
 		}
 		out |= Bit(j)

@@ -53,38 +53,41 @@ func (q *Question) AreOneNumber(terms Mask) bool {
 	return terms == 0
 }
 
+// numberReader finds the numbers that may be house numbers.
+type numberReader struct{ *Question }
+
 // readNumbers finds every number that may be a house number. HouseNumber chooses among them once a street is
 // known.
-func (q *Question) readNumbers() {
+func (r numberReader) readNumbers() {
 	opens := true
-	for i := 0; i < len(q.Terms); {
-		group, ok := q.readNumberGroup(i)
+	for i := 0; i < len(r.Terms); {
+		group, ok := r.readNumberGroup(i)
 		if !ok {
-			opens = opens && (q.Terms[i].Part || q.InParens.Has(i))
+			opens = opens && (r.Terms[i].Part || r.InParens.Has(i))
 			i++
 			continue
 		}
 		group.opens = opens && !group.inParens
 		opens = opens && (!group.isOwned || group.inParens)
-		q.addNumberGroup(group)
+		r.addNumberGroup(group)
 		i = group.to
 	}
 }
 
 // addNumberGroup adds a number. A number that a sign or a word such as "et" joins to the one before extends that
 // group. A comma joins numbers only at the beginning of the line, where no street has been named yet.
-func (q *Question) addNumberGroup(group numberGroup) {
-	if n := len(q.numberGroups); n > 0 {
-		last := &q.numberGroups[n-1]
-		isNext := last.to == group.from && q.Terms[group.from].Before&text.Join != 0 ||
-			last.to == group.from && last.opens && q.Terms[group.from].Before&text.Break != 0 ||
-			last.to+1 == group.from && isListWord(q.Terms[last.to].Typed)
+func (r numberReader) addNumberGroup(group numberGroup) {
+	if n := len(r.numberGroups); n > 0 {
+		last := &r.numberGroups[n-1]
+		isNext := last.to == group.from && r.Terms[group.from].Before&text.Join != 0 ||
+			last.to == group.from && last.opens && r.Terms[group.from].Before&text.Break != 0 ||
+			last.to+1 == group.from && isListWord(r.Terms[last.to].Typed)
 		if isNext && last.isOwned == group.isOwned && last.inParens == group.inParens && len(last.choices) < maxChoices {
 			last.to, last.choices = group.to, append(last.choices, group.choices...)
 			return
 		}
 	}
-	q.numberGroups = append(q.numberGroups, group)
+	r.numberGroups = append(r.numberGroups, group)
 }
 
 // isListWord reports whether a word between two numbers makes them a list or a range: 4 à 6, 4 et 6.
@@ -93,40 +96,40 @@ func isListWord(word string) bool { return word == "a" || word == "et" || word =
 // readNumberGroup reads a number with its repetition index from term i on. A number of more than four digits is seldom a house number
 // (isLongNumber), and that of a road (RD 1006) is none. The tail "e" is allowed, because 5e is also written for 5
 // E.
-func (q *Question) readNumberGroup(i int) (group numberGroup, ok bool) {
-	t := q.Terms[i]
-	if (q.Postal | q.Postcode.At | q.floors).Has(i) {
+func (r numberReader) readNumberGroup(i int) (group numberGroup, ok bool) {
+	t := r.Terms[i]
+	if (r.Postal | r.Postcode.At | r.floors).Has(i) {
 		return group, false
 	}
 	if !t.Digits {
-		return q.readNumberInLetters(i)
+		return r.readNumberInLetters(i)
 	}
-	if len(t.Typed) > 4 && !q.isLongNumber(i) || t.Tail != "" && t.Tail != "e" || q.isRoadNumber(i) {
+	if len(t.Typed) > 4 && !r.isLongNumber(i) || t.Tail != "" && t.Tail != "e" || r.isRoadNumber(i) {
 		return group, false
 	}
 	c := Choice{Number: Number(t.Typed), Rep: t.Tail, At: i}
-	group = numberGroup{from: i, to: i + 1, inParens: q.InParens.Has(i)}
-	group.isOwned = q.Complement.Has(i) || i > 0 && t.Glued && isLetter(q.Terms[i-1]) && !q.isRepBehind(i-1)
-	if group.to < len(q.Terms) && c.Rep == "" && !q.Complement.Has(group.to) {
+	group = numberGroup{from: i, to: i + 1, inParens: r.InParens.Has(i)}
+	group.isOwned = r.Complement.Has(i) || i > 0 && t.Glued && isLetter(r.Terms[i-1]) && !r.isRepBehind(i-1)
+	if group.to < len(r.Terms) && c.Rep == "" && !r.Complement.Has(group.to) {
 		switch {
-		case q.IsRep(group.to):
-			to := q.repEnd(group.to)
-			c.Rep, c.RepAt = q.Typed(Span(group.to, to)), Span(group.to, to)
-			q.Reps |= c.RepAt
+		case r.IsRep(group.to):
+			to := r.repEnd(group.to)
+			c.Rep, c.RepAt = r.Typed(Span(group.to, to)), Span(group.to, to)
+			r.Reps |= c.RepAt
 			group.to = to
-		case q.mayBeLetterRep(group.to):
+		case r.mayBeLetterRep(group.to):
 			c.Letter = Bit(group.to)
 		}
 	}
 	group.choices = append(make([]Choice, 0, 2), c)
-	return q.readDate(group), true
+	return r.readDate(group), true
 }
 
 // isLongNumber reports whether five digits are a house number: in its field, or before a kind of street where the postcode stands
 // elsewhere.
-func (q *Question) isLongNumber(i int) bool {
-	isBeforeType := i+1 < len(q.Terms) && q.IsStreetType(i+1)
-	return len(q.Terms[i].Typed) == 5 && (q.isInNumberField(i) || isBeforeType && q.Postcode.Code != 0)
+func (r numberReader) isLongNumber(i int) bool {
+	isBeforeType := i+1 < len(r.Terms) && r.IsStreetType(i+1)
+	return len(r.Terms[i].Typed) == 5 && (r.isInNumberField(i) || isBeforeType && r.Postcode.Code != 0)
 }
 
 // repEnd is the term behind the repetition index that begins at term i. A letter and a Latin one are one index: 42 a bis.
@@ -138,20 +141,22 @@ func (q *Question) repEnd(i int) int {
 }
 
 // isRepBehind reports whether a letter belongs to the number before it: 2A 2.
-func (q *Question) isRepBehind(i int) bool { return i > 0 && q.Terms[i-1].Digits && !q.Terms[i].Glued }
+func (r numberReader) isRepBehind(i int) bool {
+	return i > 0 && r.Terms[i-1].Digits && !r.Terms[i].Glued
+}
 
 // isLetter reports whether a term is a single letter that stands for itself.
 func isLetter(t text.Term) bool { return len(t.Typed) == 1 && !t.Digits && !t.Elided }
 
 // readNumberInLetters reads a number that does not begin with a digit: a date into which a spreadsheet changed
 // 4/13 (avr-13), or a number in words at the beginning of the line.
-func (q *Question) readNumberInLetters(i int) (group numberGroup, ok bool) {
-	t := q.Terms[i]
-	if m := month(t.Typed); m > 0 && i+1 < len(q.Terms) && q.Terms[i+1].Digits && q.Terms[i+1].Before&text.Join != 0 && len(q.Terms[i+1].Typed) <= 2 {
-		return numberGroup{from: i, to: i + 2, choices: []Choice{{Number: m, At: -1}, {Number: Number(q.Terms[i+1].Typed), At: -1}}}, true
+func (r numberReader) readNumberInLetters(i int) (group numberGroup, ok bool) {
+	t := r.Terms[i]
+	if m := month(t.Typed); m > 0 && i+1 < len(r.Terms) && r.Terms[i+1].Digits && r.Terms[i+1].Before&text.Join != 0 && len(r.Terms[i+1].Typed) <= 2 {
+		return numberGroup{from: i, to: i + 2, choices: []Choice{{Number: m, At: -1}, {Number: Number(r.Terms[i+1].Typed), At: -1}}}, true
 	}
 	if i == 0 {
-		if group, ok := q.readSpelled(); ok {
+		if group, ok := r.readSpelled(); ok {
 			return group, true
 		}
 	}
@@ -160,24 +165,24 @@ func (q *Question) readNumberInLetters(i int) (group numberGroup, ok bool) {
 
 // readSpelled reads a number in words that opens the line: vingt-quatre bis rue. A kind of street must follow,
 // since many names begin with a numeral: Quatre Vents.
-func (q *Question) readSpelled() (group numberGroup, ok bool) {
-	n, to := q.spelledNumber()
+func (r numberReader) readSpelled() (group numberGroup, ok bool) {
+	n, to := r.spelledNumber()
 	c := Choice{Number: n, At: -1}
-	if n > 0 && to < len(q.Terms) && q.IsRep(to) {
-		c.Rep, c.RepAt = q.Terms[to].Typed, Bit(to)
+	if n > 0 && to < len(r.Terms) && r.IsRep(to) {
+		c.Rep, c.RepAt = r.Terms[to].Typed, Bit(to)
 		to++
 	}
-	if n == 0 || to >= len(q.Terms) || text.ClassOf(q.Terms[to].Text) != text.StreetType {
+	if n == 0 || to >= len(r.Terms) || text.ClassOf(r.Terms[to].Text) != text.StreetType {
 		return group, false
 	}
-	q.Reps |= c.RepAt
+	r.Reps |= c.RepAt
 	return numberGroup{from: 0, to: to, choices: []Choice{c}}, true
 }
 
 // readDate reads the name of a month behind a number as the second number. A spreadsheet changes 3/4 into 3-avr.
-func (q *Question) readDate(group numberGroup) numberGroup {
-	if i := group.to; i < len(q.Terms) && q.Terms[i].Before&text.Join != 0 {
-		if m := month(q.Terms[i].Typed); m > 0 {
+func (r numberReader) readDate(group numberGroup) numberGroup {
+	if i := group.to; i < len(r.Terms) && r.Terms[i].Before&text.Join != 0 {
+		if m := month(r.Terms[i].Typed); m > 0 {
 			group.to++
 			group.choices = append(group.choices, Choice{Number: m, At: -1})
 		}
@@ -218,9 +223,9 @@ func month(word string) uint32 {
 
 // spelledNumber is the number in words that opens the line, and the first term behind it. The number is 0 where
 // the line opens with none. It reads at most five words.
-func (q *Question) spelledNumber() (n uint32, to int) {
-	for to < len(q.Terms) && to < 5 {
-		t := q.Terms[to]
+func (r numberReader) spelledNumber() (n uint32, to int) {
+	for to < len(r.Terms) && to < 5 {
+		t := r.Terms[to]
 		if t.Typed == "et" && to > 0 {
 			to++
 			continue
@@ -288,8 +293,8 @@ func isRepWord(word string) bool {
 
 // mayBeLetterRep reports whether a letter that also shortens words, opens initials, or may still grow into a word, may be a repetition
 // index. Only the numbers of the street can tell. The unfinished beginning of "bis" and the like may be one, too.
-func (q *Question) mayBeLetterRep(i int) bool {
-	return q.isLoneLetter(i) && !q.IsRep(i) || i == q.Unfinished && beginsRepWord(q.Terms[i].Typed)
+func (r numberReader) mayBeLetterRep(i int) bool {
+	return r.isLoneLetter(i) && !r.IsRep(i) || i == r.Unfinished && beginsRepWord(r.Terms[i].Typed)
 }
 
 // beginsRepWord reports whether letters begin a Latin repetition index.
@@ -356,13 +361,14 @@ func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 			before = group
 		}
 	}
+	choose := numberChooser{q}
 	switch {
 	case before != nil:
-		return q.leading(before, first)
+		return choose.leading(before, first)
 	case behind != nil:
-		return q.trailing(behind, last)
-	case owned != nil && q.isPlainID(owned):
-		n := q.houseNumberOf(owned)
+		return choose.trailing(behind, last)
+	case owned != nil && choose.isPlainID(owned):
+		n := choose.houseNumberOf(owned)
 		n.IsAmbiguous = true
 		return n
 	}
@@ -389,28 +395,31 @@ func (q *Question) isTiedToType(number int) bool {
 	return i > 0 && i < number && q.IsStreetType(i-1) && q.Terms[i].Before&(text.Break|text.Open|text.Close) == 0
 }
 
+// numberChooser reads number groups as the house number of one street.
+type numberChooser struct{ *Question }
+
 // isPlainID reports whether a number that a complement owns may be a house number after all: it consists of digits,
 // and no letter is attached before them.
-func (q *Question) isPlainID(group *numberGroup) bool {
-	return q.Terms[group.from].Digits && !(group.from > 0 && q.Terms[group.from].Glued)
+func (c numberChooser) isPlainID(group *numberGroup) bool {
+	return c.Terms[group.from].Digits && !(group.from > 0 && c.Terms[group.from].Glued)
 }
 
 // leading reads the number before a street. Several numbers that open the line form a list; a number that was
 // typed twice counts once. A number further in is ambiguous where other words part it from the street.
-func (q *Question) leading(group *numberGroup, first int) HouseNumber {
-	n := q.houseNumberOf(group)
+func (c numberChooser) leading(group *numberGroup, first int) HouseNumber {
+	n := c.houseNumberOf(group)
 	if !group.opens {
-		n.IsAmbiguous = q.isApart(group, first)
+		n.IsAmbiguous = c.isApart(group, first)
 		return n
 	}
-	for i := range q.numberGroups {
-		o := &q.numberGroups[i]
+	for i := range c.numberGroups {
+		o := &c.numberGroups[i]
 		if o == group || !o.opens || o.isOwned || o.from > group.from {
 			continue
 		}
 		isTwice := false
-		for _, c := range o.choices {
-			isTwice = isTwice || c.Number == group.choices[0].Number
+		for _, choice := range o.choices {
+			isTwice = isTwice || choice.Number == group.choices[0].Number
 		}
 		n.At |= o.mask()
 		if !isTwice {
@@ -423,10 +432,10 @@ func (q *Question) leading(group *numberGroup, first int) HouseNumber {
 }
 
 // isApart reports whether words that are neither a complement nor links stand between a number and its street.
-func (q *Question) isApart(group *numberGroup, first int) bool {
-	between := Span(group.to, first) &^ q.Complement &^ q.InParens
-	for i := range q.Terms {
-		if between.Has(i) && !q.IsLink(i) && len(q.Terms[i].Typed) > 1 {
+func (c numberChooser) isApart(group *numberGroup, first int) bool {
+	between := Span(group.to, first) &^ c.Complement &^ c.InParens
+	for i := range c.Terms {
+		if between.Has(i) && !c.IsLink(i) && len(c.Terms[i].Typed) > 1 {
 			return true
 		}
 	}
@@ -435,11 +444,11 @@ func (q *Question) isApart(group *numberGroup, first int) bool {
 
 // trailing reads a number behind a street. It is ambiguous where other words part it from the street, because they
 // may own it.
-func (q *Question) trailing(group *numberGroup, last int) HouseNumber {
-	n := q.houseNumberOf(group)
+func (c numberChooser) trailing(group *numberGroup, last int) HouseNumber {
+	n := c.houseNumberOf(group)
 	between := Span(last+1, group.from)
-	for i := range q.Terms {
-		if between.Has(i) && !q.IsLink(i) {
+	for i := range c.Terms {
+		if between.Has(i) && !c.IsLink(i) {
 			n.IsAmbiguous = true
 		}
 	}
@@ -447,7 +456,7 @@ func (q *Question) trailing(group *numberGroup, last int) HouseNumber {
 }
 
 // houseNumberOf makes a house number of one group.
-func (q *Question) houseNumberOf(group *numberGroup) HouseNumber {
+func (c numberChooser) houseNumberOf(group *numberGroup) HouseNumber {
 	n := HouseNumber{At: group.mask(), IsList: len(group.choices) > 1}
 	n.Count = copy(n.Choices[:], group.choices)
 	return n

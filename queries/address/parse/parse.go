@@ -4,10 +4,11 @@
 //
 // How a question passes through it:
 //
-//	Line or Fields ──> clean ──> text.Terms ──> readFields ──> readPostcode ──> readPostal ──> readComplements
-//	               ──> readRoles ──> readCorner ──> readNumbers ──> Question
+//	Line or Fields ──> clean ──> text.Terms ──> reader
+//	    ──> postcodeReader ──> postalReader ──> complementReader ──> numberReader ──> Question
 //
-// A Question is not changed afterwards. The search compares streets with it, and asks Question.HouseNumber for each street
+// Each reader adds its sets of terms to the question. A Question is not changed
+// afterwards. The search compares streets with it, and asks Question.HouseNumber for each street
 // which of the numbers is the house's: the one next to the street.
 package parse
 
@@ -86,34 +87,39 @@ type field struct {
 	from, to int
 }
 
+// reader reads the terms of a question and what each may be.
+type reader struct{ *Question }
+
 // Line reads an address in one line. completing says that its last word may be unfinished.
 func Line(line string, completing bool) *Question {
 	q := &Question{Completing: completing, Unfinished: -1}
-	q.add(clean(line))
-	q.read()
+	r := reader{q}
+	r.add(clean(line))
+	r.read()
 	return q
 }
 
 // Fields reads an address typed into a form: each field keeps its role.
 func Fields(p Parts) *Question {
 	q := &Question{Unfinished: -1, isForm: true}
+	r := reader{q}
 	for _, text := range [...]string{p.Number, p.Street, p.Postcode, p.Commune} {
-		q.add(clean(text))
+		r.add(clean(text))
 	}
-	q.read()
+	r.read()
 	return q
 }
 
 // add appends the terms of one field. A field begins a new part of the address, as a comma does.
-func (q *Question) add(line string) {
-	from := len(q.Terms)
-	q.Terms = append(q.Terms, withoutNumberSign(text.Terms(line))...)
-	if from > 0 && from < len(q.Terms) {
-		q.Terms[from].Before |= text.Break
+func (r reader) add(line string) {
+	from := len(r.Terms)
+	r.Terms = append(r.Terms, withoutNumberSign(text.Terms(line))...)
+	if from > 0 && from < len(r.Terms) {
+		r.Terms[from].Before |= text.Break
 	}
-	q.fields = append(q.fields, field{line, from, len(q.Terms)})
+	r.fields = append(r.fields, field{line, from, len(r.Terms)})
 	if strings.Contains(line, ".") {
-		q.readStops([]rune(line), from)
+		r.readStops([]rune(line), from)
 	}
 }
 
@@ -144,10 +150,10 @@ func isRoadClass(term string) bool {
 }
 
 // readStops finds the terms from one on that a full stop follows.
-func (q *Question) readStops(line []rune, from int) {
-	for i := from; i < min(len(q.Terms), MaxTerms); i++ {
-		if end := q.Terms[i].End; end < len(line) && line[end] == '.' {
-			q.Dotted |= Bit(i)
+func (r reader) readStops(line []rune, from int) {
+	for i := from; i < min(len(r.Terms), MaxTerms); i++ {
+		if end := r.Terms[i].End; end < len(line) && line[end] == '.' {
+			r.Dotted |= Bit(i)
 		}
 	}
 }
@@ -164,9 +170,9 @@ func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
 			line = string(runes[:q.Terms[from].Start]) + with + string(runes[q.Terms[to-1].End:])
 			isFound = true
 		}
-		other.add(line)
+		reader{other}.add(line)
 	}
-	other.read()
+	reader{other}.read()
 	return other, isFound
 }
 
@@ -182,63 +188,63 @@ func (q *Question) WithoutBegunComplement() (*Question, bool) {
 
 // readFields gives the terms of a form their roles: the street field names a street only, the commune field a
 // place only. A form without a commune keeps the street field open, since people type the commune there.
-func (q *Question) readFields() {
-	if !q.isForm || q.fields[3].from >= len(q.Terms) {
+func (r reader) readFields() {
+	if !r.isForm || r.fields[3].from >= len(r.Terms) {
 		return
 	}
-	q.StreetOnly = Span(q.fields[1].from, min(q.fields[1].to, MaxTerms))
-	q.PlaceOnly = Span(min(q.fields[3].from, MaxTerms), min(q.fields[3].to, MaxTerms))
+	r.StreetOnly = Span(r.fields[1].from, min(r.fields[1].to, MaxTerms))
+	r.PlaceOnly = Span(min(r.fields[3].from, MaxTerms), min(r.fields[3].to, MaxTerms))
 }
 
 // read finds the sets of terms. The order matters: a postcode is found before the numbers that post boxes and
 // complements own, and house numbers are what these leave.
-func (q *Question) read() {
-	if len(q.Terms) > MaxTerms {
-		q.Terms, q.IsCut = q.Terms[:MaxTerms], true
+func (r reader) read() {
+	if len(r.Terms) > MaxTerms {
+		r.Terms, r.IsCut = r.Terms[:MaxTerms], true
 	}
-	q.All = Span(0, len(q.Terms))
-	if q.Completing {
-		q.Unfinished = len(q.Terms) - 1
+	r.All = Span(0, len(r.Terms))
+	if r.Completing {
+		r.Unfinished = len(r.Terms) - 1
 	}
-	q.spellBehindNumbers()
-	q.classify()
-	q.readFields()
-	q.readParens()
-	q.readPostcode()
-	q.readPostal()
-	q.readComplements()
-	q.readRoles()
-	q.readCorner()
-	if q.Unfinished >= 0 && (q.Postal | q.Postcode.At).Has(q.Unfinished) {
-		q.Unfinished = -1
+	r.spellBehindNumbers()
+	r.classify()
+	r.readFields()
+	r.readParens()
+	postcodeReader{r.Question}.readPostcode()
+	postalReader{r.Question}.readPostal()
+	complementReader{r.Question}.readComplements()
+	r.readRoles()
+	r.readCorner()
+	if r.Unfinished >= 0 && (r.Postal | r.Postcode.At).Has(r.Unfinished) {
+		r.Unfinished = -1
 	}
-	q.readNumbers()
+	numberReader{r.Question}.readNumbers()
 }
 
 // spellBehindNumbers writes out words that are shortened behind a number and mean something else elsewhere: the
 // arrondissement, and the months of streets that are named after a date.
-func (q *Question) spellBehindNumbers() {
-	for i := 1; i < len(q.Terms); i++ {
-		if before := q.Terms[i-1]; !before.Digits || len(before.Typed) > 2 || q.Terms[i].Before&text.Join != 0 {
+func (r reader) spellBehindNumbers() {
+	for i := 1; i < len(r.Terms); i++ {
+		if before := r.Terms[i-1]; !before.Digits || len(before.Typed) > 2 || r.Terms[i].Before&text.Join != 0 {
 			continue
 		}
-		switch q.Terms[i].Typed {
+		switch r.Terms[i].Typed {
 		case "arr", "ard", "ardt", "arrt", "arrd", "arrdt", "arrond", "arrondt", "arrondis", "arrondissemt":
-			q.Terms[i].Text = "arrondissement"
+			r.Terms[i].Text = "arrondissement"
 		case "janv":
-			q.Terms[i].Text = "janvier"
+			r.Terms[i].Text = "janvier"
 		case "fev", "fevr":
-			q.Terms[i].Text = "fevrier"
+			r.Terms[i].Text = "fevrier"
 		case "juil":
-			q.Terms[i].Text = "juillet"
+			r.Terms[i].Text = "juillet"
 		case "sept":
-			q.Terms[i].Text = "septembre"
+			r.Terms[i].Text = "septembre"
 		case "oct":
-			q.Terms[i].Text = "octobre"
+			r.Terms[i].Text = "octobre"
 		case "nov":
-			q.Terms[i].Text = "novembre"
+			r.Terms[i].Text = "novembre"
 		case "dec":
-			q.Terms[i].Text = "decembre"
+			r.Terms[i].Text = "decembre"
 		}
 	}
 }
@@ -260,25 +266,25 @@ func (q *Question) HasStreetType(words Mask) bool { return words&q.streetTypes !
 func (q *Question) IsStreetType(i int) bool { return q.streetTypes.Has(i) }
 
 // readCorner finds the street that only crosses the one before it. What follows it may be a commune.
-func (q *Question) readCorner() {
-	for i := range q.Terms {
-		if q.isCorner(i) && q.HasStreetType(q.Words()&Span(0, i)) {
-			q.Corner = Span(i, len(q.Terms))
+func (r reader) readCorner() {
+	for i := range r.Terms {
+		if r.isCorner(i) && r.HasStreetType(r.Words()&Span(0, i)) {
+			r.Corner = Span(i, len(r.Terms))
 			return
 		}
 	}
 }
 
 // isCorner reports whether a term says that the street behind it crosses the one before: angle rue X, au coin de la rue X.
-func (q *Question) isCorner(i int) bool {
-	switch q.Terms[i].Typed {
+func (r reader) isCorner(i int) bool {
+	switch r.Terms[i].Typed {
 	case "angle", "coin", "croisement", "intersection":
 	default:
 		return false
 	}
-	for i++; i < len(q.Terms) && q.IsStopWord(i); i++ {
+	for i++; i < len(r.Terms) && r.IsStopWord(i); i++ {
 	}
-	return i < len(q.Terms) && q.IsStreetType(i)
+	return i < len(r.Terms) && r.IsStreetType(i)
 }
 
 // IsStopWord reports whether a term only joins others.
@@ -288,18 +294,18 @@ func (q *Question) IsStopWord(i int) bool { return q.stopWords.Has(i) }
 func (q *Question) Digits() Mask { return q.digits }
 
 // classify sorts the terms by what they say of a place.
-func (q *Question) classify() {
-	for i, t := range q.Terms {
+func (r reader) classify() {
+	for i, t := range r.Terms {
 		switch class := text.ClassOf(t.Text); {
 		case class == text.StopWord:
-			q.stopWords |= Bit(i)
+			r.stopWords |= Bit(i)
 		case class == text.StreetType:
-			q.streetTypes |= Bit(i)
-		case !t.Digits && (len(t.Typed) > 1 || i == q.Unfinished):
-			q.distinctive |= Bit(i)
+			r.streetTypes |= Bit(i)
+		case !t.Digits && (len(t.Typed) > 1 || i == r.Unfinished):
+			r.distinctive |= Bit(i)
 		}
 		if t.Digits {
-			q.digits |= Bit(i)
+			r.digits |= Bit(i)
 		}
 	}
 }
@@ -330,9 +336,9 @@ func (q *Question) AroundPostcode() (before, after string) {
 }
 
 // readParens finds what stands in parentheses. One that is not closed ends with the line.
-func (q *Question) readParens() {
+func (r reader) readParens() {
 	isOpen := false
-	for i, t := range q.Terms {
+	for i, t := range r.Terms {
 		if t.Before&text.Close != 0 {
 			isOpen = false
 		}
@@ -340,19 +346,19 @@ func (q *Question) readParens() {
 			isOpen = true
 		}
 		if isOpen {
-			q.InParens |= Bit(i)
+			r.InParens |= Bit(i)
 		}
 	}
 }
 
 // readRoles finds the words of a line that may only name a place: those behind the postcode, where a street stands
 // before it. The street needs a kind and something more, because the kind alone may be part of a name of a place.
-func (q *Question) readRoles() {
-	if q.PlaceOnly|q.StreetOnly != 0 || q.Postcode.At == 0 {
+func (r reader) readRoles() {
+	if r.PlaceOnly|r.StreetOnly != 0 || r.Postcode.At == 0 {
 		return
 	}
-	before := q.Words() & Span(0, q.Postcode.At.First())
-	if q.HasStreetType(before) && q.Distinctive(before)|before&q.Digits() != 0 {
-		q.PlaceOnly = q.Words() & Span(q.Postcode.At.Last()+1, len(q.Terms)) &^ q.Complement
+	before := r.Words() & Span(0, r.Postcode.At.First())
+	if r.HasStreetType(before) && r.Distinctive(before)|before&r.Digits() != 0 {
+		r.PlaceOnly = r.Words() & Span(r.Postcode.At.Last()+1, len(r.Terms)) &^ r.Complement
 	}
 }

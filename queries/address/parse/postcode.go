@@ -29,41 +29,44 @@ type Postcode struct {
 	IsOpen   bool
 }
 
+// postcodeReader finds the postcode of a question.
+type postcodeReader struct{ *Question }
+
 // readPostcode reads the last word of five digits as the postcode, or the last words of two and three digits: 48
 // 000. The number of a post box is none. Without a postcode it reads a partial one.
-func (q *Question) readPostcode() {
-	code := q.readCorsican()
-	for i := len(q.Terms) - 1; i >= 0; i-- {
-		t := q.Terms[i]
+func (r postcodeReader) readPostcode() {
+	code := r.readCorsican()
+	for i := len(r.Terms) - 1; i >= 0; i-- {
+		t := r.Terms[i]
 		if !t.Digits || t.Tail != "" {
 			continue
 		}
-		if len(t.Typed) == 5 && !q.isBoxNumber(i) && !q.isInNumberField(i) {
-			q.setPostcode(t.Typed, Bit(i))
-			q.Postal |= code
+		if len(t.Typed) == 5 && !(postalReader{r.Question}).isBoxNumber(i) && !r.isInNumberField(i) {
+			r.setPostcode(t.Typed, Bit(i))
+			r.Postal |= code
 			return
 		}
-		if q.isSplitPostcode(i) {
-			q.setPostcode(q.Terms[i-1].Typed+t.Typed, Bit(i)|Bit(i-1))
-			q.Postal |= code
+		if r.isSplitPostcode(i) {
+			r.setPostcode(r.Terms[i-1].Typed+t.Typed, Bit(i)|Bit(i-1))
+			r.Postal |= code
 			return
 		}
 	}
 	if code != 0 {
-		q.Postcode.At = code
+		r.Postcode.At = code
 		return
 	}
-	q.readPartialPostcode()
+	r.readPartialPostcode()
 }
 
 // readCorsican reads an INSEE code of Corsica, and answers its terms. It is three of them, because digits and letters part
 // each other.
-func (q *Question) readCorsican() Mask {
-	for i := 0; i+2 < len(q.Terms); i++ {
-		two, letter, rest := q.Terms[i], q.Terms[i+1], q.Terms[i+2]
+func (r postcodeReader) readCorsican() Mask {
+	for i := 0; i+2 < len(r.Terms); i++ {
+		two, letter, rest := r.Terms[i], r.Terms[i+1], r.Terms[i+2]
 		isGlued := letter.Glued && rest.Glued && !two.Glued && letter.Before|rest.Before == 0
 		if isGlued && two.Typed == "2" && (letter.Typed == "a" || letter.Typed == "b") && len(rest.Typed) == 3 && rest.Digits && rest.Tail == "" {
-			q.Postcode.Corsican = "2" + strings.ToUpper(letter.Typed) + rest.Typed
+			r.Postcode.Corsican = "2" + strings.ToUpper(letter.Typed) + rest.Typed
 			return Span(i, i+3)
 		}
 	}
@@ -75,74 +78,74 @@ func (q *Question) isInNumberField(i int) bool { return q.isForm && i < q.fields
 
 // isSplitPostcode reports whether a term is the end of a postcode of two and three digits. Before a kind of street it is a house
 // number: LOT 46 108 ROUTE.
-func (q *Question) isSplitPostcode(i int) bool {
-	t := q.Terms[i]
-	if i < 2 || len(t.Typed) != 3 || len(q.Terms[i-1].Typed) != 2 || !q.Terms[i-1].Digits || t.Glued || q.Terms[i-2].Digits {
+func (r postcodeReader) isSplitPostcode(i int) bool {
+	t := r.Terms[i]
+	if i < 2 || len(t.Typed) != 3 || len(r.Terms[i-1].Typed) != 2 || !r.Terms[i-1].Digits || t.Glued || r.Terms[i-2].Digits {
 		return false
 	}
-	first := q.Terms[i-1].Before
+	first := r.Terms[i-1].Before
 	isApart := t.Before&(text.Join|text.Open|text.Break) != 0 || first&text.Open != 0 || first&(text.Join|text.Break) == text.Join
-	return !isApart && (i+1 == len(q.Terms) || !q.IsStreetType(i+1))
+	return !isApart && (i+1 == len(r.Terms) || !r.IsStreetType(i+1))
 }
 
 // setPostcode keeps a postcode and its terms. The letters of the country before it belong to it: F-48000, FR 48000.
-func (q *Question) setPostcode(code string, at Mask) {
-	q.Postcode.Code, q.Postcode.At = Number(code), at
-	if i := at.First() - 1; i >= 0 && (q.Terms[i].Typed == "f" && q.Terms[at.First()].Before&text.Join != 0 || q.Terms[i].Typed == "fr") {
-		q.Postcode.At |= Bit(i)
+func (r postcodeReader) setPostcode(code string, at Mask) {
+	r.Postcode.Code, r.Postcode.At = Number(code), at
+	if i := at.First() - 1; i >= 0 && (r.Terms[i].Typed == "f" && r.Terms[at.First()].Before&text.Join != 0 || r.Terms[i].Typed == "fr") {
+		r.Postcode.At |= Bit(i)
 	}
 }
 
 // readPartialPostcode reads digits at the end of an unfinished line as the beginning of a postcode, and four
 // digits behind words as a postcode with a digit missing. Only the last number is read: those before it are house
 // numbers.
-func (q *Question) readPartialPostcode() {
-	for i := len(q.Terms) - 1; i > 0; i-- {
-		t := q.Terms[i]
-		if !t.Digits || t.Tail != "" || t.Glued && q.Terms[i-1].Digits || len(t.Typed) > 4 || !isDigits(t.Typed) {
+func (r postcodeReader) readPartialPostcode() {
+	for i := len(r.Terms) - 1; i > 0; i-- {
+		t := r.Terms[i]
+		if !t.Digits || t.Tail != "" || t.Glued && r.Terms[i-1].Digits || len(t.Typed) > 4 || !isDigits(t.Typed) {
 			continue
 		}
-		if i == q.Unfinished {
-			q.setPrefix(i)
-			q.Postcode.IsOpen = q.Digits()&Span(0, i) == 0
+		if i == r.Unfinished {
+			r.setPrefix(i)
+			r.Postcode.IsOpen = r.Digits()&Span(0, i) == 0
 		}
-		if len(t.Typed) == 4 && q.Distinctive(Span(0, i)) != 0 && !q.isRoadNumber(i) && !q.isYear(i) && !q.leadsToType(i) {
-			q.Postcode.Short, q.Postcode.ShortAt = Number(t.Typed), Bit(i)
+		if len(t.Typed) == 4 && r.Distinctive(Span(0, i)) != 0 && !r.isRoadNumber(i) && !r.isYear(i) && !r.leadsToType(i) {
+			r.Postcode.Short, r.Postcode.ShortAt = Number(t.Typed), Bit(i)
 		}
 		return
 	}
-	if !q.readLonePrefix() {
-		q.readLeadingShort()
+	if !r.readLonePrefix() {
+		r.readLeadingShort()
 	}
 }
 
 // readLonePrefix reads digits as the beginning of a postcode where nothing else was typed.
-func (q *Question) readLonePrefix() bool {
-	if q.Unfinished != 0 || len(q.Terms) != 1 || !q.Terms[0].Digits || q.Terms[0].Tail != "" || len(q.Terms[0].Typed) > 4 {
+func (r postcodeReader) readLonePrefix() bool {
+	if r.Unfinished != 0 || len(r.Terms) != 1 || !r.Terms[0].Digits || r.Terms[0].Tail != "" || len(r.Terms[0].Typed) > 4 {
 		return false
 	}
-	q.setPrefix(0)
+	r.setPrefix(0)
 	return true
 }
 
 // setPrefix takes the digits of a term for the beginning of a postcode, and finds the range of the postcodes they
 // begin.
-func (q *Question) setPrefix(i int) {
-	typed := q.Terms[i].Typed
+func (r postcodeReader) setPrefix(i int) {
+	typed := r.Terms[i].Typed
 	from, to := Number(typed), Number(typed)+1
 	for range 5 - len(typed) {
 		from, to = from*10, to*10
 	}
-	q.Postcode.From, q.Postcode.To, q.Postcode.PrefixAt = from, to, Bit(i)
+	r.Postcode.From, r.Postcode.To, r.Postcode.PrefixAt = from, to, Bit(i)
 }
 
 // readLeadingShort reads four digits that open the line before the name of a place as a postcode with a digit
 // missing. A spreadsheet drops the zero of 01000.
-func (q *Question) readLeadingShort() {
-	if len(q.Terms) < 2 || !q.Terms[0].Digits || len(q.Terms[0].Typed) != 4 || q.Terms[0].Tail != "" || q.HasStreetType(q.All) || q.isInNumberField(0) {
+func (r postcodeReader) readLeadingShort() {
+	if len(r.Terms) < 2 || !r.Terms[0].Digits || len(r.Terms[0].Typed) != 4 || r.Terms[0].Tail != "" || r.HasStreetType(r.All) || r.isInNumberField(0) {
 		return
 	}
-	q.Postcode.Short, q.Postcode.ShortAt = Number(q.Terms[0].Typed), Bit(0)
+	r.Postcode.Short, r.Postcode.ShortAt = Number(r.Terms[0].Typed), Bit(0)
 }
 
 // isRoadNumber reports whether digits number a road: RD 1006. The abbreviations of roads are already written out.
@@ -167,11 +170,11 @@ func (q *Question) leadsToType(i int) bool {
 }
 
 // isYear reports whether digits stand behind a month and may be a year of history: 8 mai 1945.
-func (q *Question) isYear(i int) bool {
-	if n := Number(q.Terms[i].Typed); n < firstYear || n > lastYear {
+func (r postcodeReader) isYear(i int) bool {
+	if n := Number(r.Terms[i].Typed); n < firstYear || n > lastYear {
 		return false
 	}
-	switch q.Terms[i-1].Text {
+	switch r.Terms[i-1].Text {
 	case "janvier", "fevrier", "mars", "avril", "mai", "juin", "juillet", "aout", "septembre", "octobre", "novembre", "decembre":
 		return true
 	}
