@@ -16,11 +16,24 @@ type ServedVintage struct {
 	ImportedAt  time.Time `json:"importe_le"`
 }
 
+// ServingInstance is an instance on the event log, and what it serves of a kind of data.
+type ServingInstance struct {
+	URL       string `json:"url,omitempty" doc:"Where other instances reach it; left out where they do not"`
+	Host      string `json:"machine" doc:"Name of its machine"`
+	Program   string `json:"version"`
+	Date      string `json:"date,omitempty" doc:"Of what it serves, where that was released"`
+	SHA256    string `json:"sha256,omitempty" doc:"Of the file that it serves"`
+	IsCurrent bool   `json:"a_jour" doc:"It serves the last release"`
+	IsThis    bool   `json:"celle_ci" doc:"It gives this answer"`
+	Problem   string `json:"probleme,omitempty" doc:"Why it does not serve the last release"`
+}
+
 // ServedVintages is GET /vintages.
 type ServedVintages struct {
 	Envelope
-	Results []ServedVintage `json:"results" doc:"The vintage that is served, or none"`
-	Problem string          `json:"probleme,omitempty" doc:"Why the current vintage is not served, and what can be done"`
+	Results   []ServedVintage   `json:"results" doc:"The vintage that is served, or none"`
+	Problem   string            `json:"probleme,omitempty" doc:"Why the current vintage is not served, and what can be done"`
+	Instances []ServingInstance `json:"instances,omitempty" doc:"What each instance on the event log serves; left out where no other one runs"`
 }
 
 // ServedNetwork is a road network that the service finds routes on: the own one, or that of servers of another engine.
@@ -37,6 +50,7 @@ type ServedNetwork struct {
 // ServedNetworks is GET /networks.
 type ServedNetworks struct {
 	Envelope
-	Results []ServedNetwork `json:"results" doc:"That of servers of another engine comes first: the own one answers what they do not support"`
-	Problem string          `json:"probleme,omitempty" doc:"Why no road network is served, or not the current one, and what can be done"`
+	Results   []ServedNetwork   `json:"results" doc:"That of servers of another engine comes first: the own one answers what they do not support"`
+	Problem   string            `json:"probleme,omitempty" doc:"Why no road network is served, or not the current one, and what can be done"`
+	Instances []ServingInstance `json:"instances,omitempty" doc:"What each instance on the event log serves; left out where no other one runs"`
 }

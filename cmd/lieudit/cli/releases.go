@@ -244,7 +244,7 @@ func serveRelease[F any](ctx context.Context, p Program, c *cli.Command, folder 
 	if c.Args().Len() != 1 {
 		return terminal.NewUsageError(c, "name one SUM")
 	}
-	name, err := folder.Serve(c.Args().First(), time.Now())
+	name, err := folder.Serve(ctx, c.Args().First(), time.Now())
 	if held, ok := errors.AsType[*dirlock.HeldError](err); ok {
 		return fmt.Errorf("an import is at work: %w", held)
 	}

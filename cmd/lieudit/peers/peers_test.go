@@ -343,10 +343,10 @@ func TestTheReleaseBeforeIsServedAgainEverywhere(t *testing.T) {
 	b.waitFor(a.importNote("2026-02", 1000))
 	b.giveBy(http.NotFoundHandler()) // nothing needs to be fetched
 	a.giveBy(http.NotFoundHandler())
-	if _, err := b.folder.Serve("0123", time.Now()); err == nil || !strings.Contains(err.Error(), first) {
+	if _, err := b.folder.Serve(t.Context(), "0123", time.Now()); err == nil || !strings.Contains(err.Error(), first) {
 		t.Errorf("a sum that nothing has: %v, want an error that lists those that are there", err)
 	}
-	if _, err := b.folder.Serve(first[:10], time.Now()); err != nil {
+	if _, err := b.folder.Serve(t.Context(), first[:10], time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	a.waitFor(first)

@@ -124,13 +124,13 @@ func replaceNameFile(path, name string) (err error) {
 type BuildFunc func(path, current string) (Label, error)
 
 // Add builds a release, names it by its date and the time, and makes it the current one. It locks the folder: a
-// second Add meanwhile fails with a *dirlock.HeldError. After an error the current release is the one before. The release
+// second Add meanwhile fails with a *dirlock.HeldError after lockTimeout. After an error the current release is the one before. The release
 // before stays on disk until the next Add.
 func (f Folder[F]) Add(ctx context.Context, now time.Time, build BuildFunc) (name string, err error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return "", err
 	}
-	lock, err := dirlock.Acquire(f.dir, now)
+	lock, err := f.acquire(ctx, now)
 	if err != nil {
 		return "", err
 	}
@@ -154,6 +154,25 @@ func (f Folder[F]) Add(ctx context.Context, now time.Time, build BuildFunc) (nam
 		}
 	}
 	return name, f.makeCurrent(name, label.IsSynthetic, unreadable != nil)
+}
+
+// lockTimeout is how long a command waits for the folder's lock. A service holds it for a moment when it takes over what it has
+// fetched; another import holds it for longer.
+const lockTimeout = 2 * time.Second
+
+// acquire locks the folder for a command.
+func (f Folder[F]) acquire(ctx context.Context, now time.Time) (*dirlock.Lock, error) {
+	for waited := time.Duration(0); ; waited += pollInterval / 5 {
+		lock, err := dirlock.Acquire(f.dir, now)
+		if _, isHeld := errors.AsType[*dirlock.HeldError](err); !isHeld || waited >= lockTimeout {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pollInterval / 5):
+		}
+	}
 }
 
 // makeCurrent makes a release whose file is in its place the current one. isUnreadable says that the file "current" cannot be

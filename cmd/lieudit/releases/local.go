@@ -141,8 +141,8 @@ func (e *UnknownSumError) Error() string {
 
 // Serve makes a release of the folder the current one, pending, by its sum or the beginning of that. It locks the folder. One that is
 // not there is an *UnknownSumError.
-func (f Folder[F]) Serve(sum string, now time.Time) (name string, err error) {
-	lock, err := dirlock.Acquire(f.dir, now)
+func (f Folder[F]) Serve(ctx context.Context, sum string, now time.Time) (name string, err error) {
+	lock, err := f.acquire(ctx, now)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &UnknownSumError{Noun: f.kind.Noun, Sum: sum}
 	}
@@ -230,11 +230,6 @@ func (f Folder[F]) MakeRoom(now time.Time) error {
 
 // AddFetched makes a file that was fetched, whose sum was compared, the current release with a name. It locks the folder as Add does.
 func (f Folder[F]) AddFetched(ctx context.Context, path, name, sum string, now time.Time) (err error) {
-	lock, err := dirlock.Acquire(f.dir, now)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
 	v, err := f.kind.Open(path)
 	if err != nil {
 		return err
@@ -243,6 +238,11 @@ func (f Folder[F]) AddFetched(ctx context.Context, path, name, sum string, now t
 	if err := errors.Join(file.VerifyGently(ctx), file.Close()); err != nil {
 		return err
 	}
+	lock, err := dirlock.Acquire(f.dir, now) // not before: no import waits for the verification
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	_, unreadable := f.repairCurrent(ctx)
 	if err := osfile.Rename(path, f.Path(name)); err != nil {
 		return err

@@ -40,7 +40,7 @@ type InstanceStanding struct {
 	Date      string `json:"date"`   // of what it serves, where that was released
 	Problem   string `json:"problem,omitempty"`
 	IsThis    bool   `json:"isThis"`    // the service on this data folder
-	IsCurrent bool   `json:"isCurrent"` // it serves the last release
+	IsCurrent bool   `json:"isCurrent"` // it serves the last release, or there is none
 }
 
 // Describe names an instance for people.

@@ -5,6 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"lieudit/cmd/lieudit/ops"
+	"lieudit/cmd/lieudit/peers"
 )
 
 // registerMetrics registers the metrics of the parts that openService has opened; those of the instance are there already. Each value
@@ -12,6 +13,7 @@ import (
 func (s *service) registerMetrics() {
 	s.registerAddressMetrics()
 	s.registerRoadMetrics()
+	s.registerReleaseMetrics()
 	s.metrics.MustRegister(ops.NewReadinessCollector(s.components()))
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
@@ -57,6 +59,18 @@ func (s *service) registerRoadMetrics() {
 		}
 		return 0
 	})
+}
+
+// registerReleaseMetrics registers whether the instance serves what all instances are to serve.
+func (s *service) registerReleaseMetrics() {
+	for _, kind := range []string{peers.VintageKind, peers.NetworkKind} {
+		s.registerGauge("lieudit_release_served", "1 while the last release is served, or there is none, else 0.", prometheus.Labels{"kind": kind}, func() float64 {
+			if s.peers.ServesLast(kind) {
+				return 1
+			}
+			return 0
+		})
+	}
 }
 
 // registerConnectionMetrics registers the connections of the listeners, which clients can exhaust.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/networks"
+	"lieudit/cmd/lieudit/peers"
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/commune"
@@ -178,7 +179,7 @@ type servedReleases struct{ service *service }
 
 // Vintages reports the vintage that is served.
 func (r servedReleases) Vintages(ctx context.Context) (shown body.ServedVintages) {
-	shown.Results = []body.ServedVintage{}
+	shown.Results, shown.Instances = []body.ServedVintage{}, r.instances(peers.VintageKind)
 	if err := r.service.checkAddresses(ctx); err != nil {
 		shown.Problem = err.Error()
 	}
@@ -197,7 +198,7 @@ func (r servedReleases) Vintages(ctx context.Context) (shown body.ServedVintages
 
 // Networks reports what the servers of another engine say about their network, where there are any, and the own one.
 func (r servedReleases) Networks(ctx context.Context) (shown body.ServedNetworks) {
-	shown.Results = []body.ServedNetwork{}
+	shown.Results, shown.Instances = []body.ServedNetwork{}, r.instances(peers.NetworkKind)
 	if err := r.service.checkRoads(ctx); err != nil {
 		shown.Problem = err.Error()
 	}
@@ -212,6 +213,16 @@ func (r servedReleases) Networks(ctx context.Context) (shown body.ServedNetworks
 			own.Bytes, own.ImportedAt = served.bytes, served.importedAt.UTC()
 		}
 		shown.Results = append(shown.Results, own)
+	}
+	return shown
+}
+
+// instances reports what each instance serves of a kind.
+func (r servedReleases) instances(kind string) (shown []body.ServingInstance) {
+	for _, i := range r.service.peers.Instances(kind) {
+		shown = append(shown, body.ServingInstance{
+			URL: i.URL, Host: i.Host, Program: i.Program, Date: i.Date, SHA256: i.Serves, IsCurrent: i.IsCurrent, IsThis: i.IsThis, Problem: i.Problem,
+		})
 	}
 	return shown
 }
