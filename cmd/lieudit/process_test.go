@@ -93,7 +93,11 @@ func (p *process) testService(t *testing.T) *testService {
 // readDemoKey reads the key of the demo account, which the first start wrote to a file: its output is no terminal.
 func (p *process) readDemoKey(t *testing.T) string {
 	t.Helper()
-	return regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(string(mustReadFile(t, filepath.Join(p.data, "demo-key"))))
+	text := strings.TrimSpace(string(mustReadFile(t, filepath.Join(p.data, "demo-key"))))
+	if !regexp.MustCompile(`^ld_sk_[0-9A-Za-z]{38}$`).MatchString(text) {
+		t.Errorf("the file of the demo key holds %q, want the key alone", text)
+	}
+	return text
 }
 
 // kill ends the process as kill -9 does, and waits for its end.

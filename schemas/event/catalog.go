@@ -13,6 +13,9 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"time"
+
+	"lieudit/schemas/plan"
 )
 
 // Event is something that has happened. EventType is its wire name, which never changes: category.noun-past.vN.
@@ -245,7 +248,7 @@ var catalog = []Type{
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 // Sentence is the catalog's sentence with the event's own values, as an auditor reads it. A value that is missing or empty
-// reads as "–". The sentence of an event that the catalog lacks is its wire name. No sentence shows a personal text, so that
+// reads as "–", an instant as that of Paris. The sentence of an event that the catalog lacks is its wire name. No sentence shows a personal text, so that
 // sealed events have the same sentences as others.
 func Sentence(e Event) string {
 	t, ok := byName[e.EventType()]
@@ -288,6 +291,9 @@ func formatValue(v any) string {
 	case string:
 		if v == "" {
 			return "–"
+		}
+		if at, err := time.Parse(time.RFC3339Nano, v); err == nil {
+			return at.In(plan.Paris).Format(time.RFC3339Nano) // as the times of the entries
 		}
 		return v
 	default:

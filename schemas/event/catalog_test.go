@@ -118,7 +118,7 @@ func TestSentencesHoldTheEventsOwnValues(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]event.Event{
 		"opened the account on plan GROWTH": event.AccountOpened{Name: "Acme", Plan: plan.Growth, Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}},
-		"changed the plan from GROWTH to BUSINESS with 2000000 requests a month, effective 2026-11-21T00:00:00Z": event.PlanChanged{
+		"changed the plan from GROWTH to BUSINESS with 2000000 requests a month, effective 2026-11-21T01:00:00+01:00": event.PlanChanged{
 			From: plan.Growth, To: plan.Business, Quota: 2_000_000, Effective: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
 		},
 		"changed the origins of key k1 from https://a.fr to https://a.fr, https://*.b.fr": event.KeyOriginsChanged{

@@ -56,7 +56,7 @@ var (
 
 // AuditModel is the read model of the audit trail. For people who query the database themselves it has the view history.
 var AuditModel = ReadModel{
-	Name: "history", Version: 4,
+	Name: "history", Version: 5,
 	Tables: []Def{AuditEntries.Def, AuditTexts.Def},
 	Views: []View{{"history", `select e.position, e.part, e.account, {time:e.recorded} as recorded, e.type, e.kind, e.subject, e.actor, e.on_behalf_of,
 		coalesce(t.reason, '') as reason, e.sentence, coalesce(nullif(t.data, ''), e.data) as data

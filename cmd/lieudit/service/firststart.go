@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -49,7 +48,7 @@ func (s *service) printAPI(out io.Writer) {
 	fmt.Fprintf(out, welcomeLine, "API", s.api.url()+"/services/v1")
 }
 
-// demoFile lies in the data folder and holds what printDemo prints, where no terminal shows it: logs are kept and read by many.
+// demoFile lies in the data folder and holds the demo key alone, if no terminal shows it: logs are kept and read by many.
 const demoFile = "demo-key"
 
 // showDemo prints the demo key on a terminal, and writes it to a file that only the owner can read where there is none.
@@ -58,14 +57,12 @@ func (s *service) showDemo(key string) {
 		s.printDemo(s.Out, key)
 		return
 	}
-	var text bytes.Buffer
-	s.printDemo(&text, key)
 	path := filepath.Join(s.Data, demoFile)
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
 		s.Log.Error("the demo account's key could not be written, and is lost", "reason", err) // the service works without it
 		return
 	}
-	fmt.Fprintf(s.Out, "A demo account was opened. Its key is in %s.\n", path)
+	fmt.Fprintf(s.Out, "A demo account was opened. Its key is in %s: export LIEUDIT_KEY=$(cat %[1]s)\n", path)
 }
 
 // printDemo prints the demo key and commands with it that a reader can paste into a shell.
