@@ -87,7 +87,7 @@ func SiteText(referential, externalID string) string {
 
 // Travel is how to travel.
 type Travel struct {
-	Mode  string   `json:"mode,omitempty" enum:"car foot bike" default:"car" doc:"A car is driven to private roads and others for those who go there, never through"`
+	Mode  string   `json:"mode,omitempty" enum:"car foot bike" default:"car" doc:"A car is driven to private roads and others for those who go there, never through. A route that begins and ends within one area of such roads stays in it if it can"`
 	Avoid []string `json:"avoid,omitempty" enum:"toll motorway ferry" max:"3" doc:"As far as possible; evitements says what remained. In a query repeated or separated by commas"`
 }
 
