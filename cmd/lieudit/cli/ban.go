@@ -41,8 +41,8 @@ func (p Program) banImportCommand() *cli.Command {
 		Usage:     "Build a vintage of the address base from its official files and serve it",
 		ArgsUsage: "FILE|URL...",
 		Description: `The files are the CSV of the Base Adresse Nationale, plain or gzip, of France or of departments, and the files of
-lieux-dits. All of them together are the new vintage. A running service takes it over without a pause; if
-anything fails, it stays with the one before. Bad rows are left out, counted, and the first of them named.
+lieux-dits. All of them together are the new vintage. A running service takes it over without a pause, and
+all other instances on its log fetch it; if anything fails, it stays with the one before. Bad rows are left out, counted, and the first of them named.
 
   lieudit ban import adresses-48.csv.gz lieux-dits-48-beta.csv.gz
   lieudit ban import https://adresse.data.gouv.fr/data/ban/adresses/latest/csv/adresses-france.csv.gz

@@ -37,7 +37,7 @@ func (p Program) roadsImportCommand() *cli.Command {
 		Usage:     "Build a road network from a map of OpenStreetMap and serve it",
 		ArgsUsage: "FILE.osm.pbf|URL",
 		Description: `The map is an extract in the format PBF, such as those of Geofabrik. A running service takes the network over
-without a pause; if anything fails, it stays with the one before.
+without a pause, and all other instances on its log fetch it; if anything fails, it stays with the one before.
 
   lieudit roads import languedoc-roussillon-latest.osm.pbf
   lieudit roads import https://download.geofabrik.de/europe/france-latest.osm.pbf

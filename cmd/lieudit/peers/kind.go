@@ -19,7 +19,7 @@ type kind struct {
 	Data
 	follower    *Follower
 	first, last int                  // versions of the file's format that are opened
-	banned      map[string]time.Time // holders that gave wrong bytes, until when they are not asked
+	banned      map[string]time.Time // until when a holder that gave wrong bytes is not asked, and a file for which there was no room is not fetched
 	failures    int                  // fetches that failed one after the other
 
 	mu     sync.Mutex
@@ -50,6 +50,7 @@ func newKind(f *Follower, d Data) *kind {
 const (
 	followInterval = 200 * time.Millisecond // how often what is served is compared with what was released; commands wait for it
 	retryPause     = 3 * time.Second        // after something that time may mend: a full disk, a holder that is away
+	diskPause      = time.Minute            // after a fetch for which the disk had no room
 	maxFailures    = 3                      // fetches that fail before the instance answers from what it has
 )
 
@@ -71,23 +72,23 @@ func (k *kind) step(ctx context.Context) error {
 	}
 	k.noteLocal(local)
 	view := k.follower.fleet.Load()
-	switch {
-	case view == nil:
+	if view == nil {
 		return nil
-	case !view.hasFormat:
-		k.join("", "")
-		return nil
-	case local.IsPending() && local.Name == k.Served():
-		return k.release(ctx, local, false)
-	case local.IsPending(): // the watcher takes it over, or says why not
+	}
+	if !view.hasFormat {
 		k.join("", "")
 		return nil
 	}
 	last, ok := view.Last(k.Kind)
-	if !ok {
+	k.noteFollowed(last.Sum) // whatever comes of it: the others see that this instance lives
+	switch {
+	case local.IsPending() && local.Name == k.Served():
+		return k.release(ctx, local, false)
+	case local.IsPending(): // the watcher takes it over, or says why not
+		return k.awaitWatcher()
+	case !ok:
 		return k.adopt(ctx, local)
 	}
-	k.noteFollowed(last.Sum)
 	return k.pursue(ctx, view, local, last)
 }
 
@@ -146,7 +147,11 @@ func (k *kind) fail(what string, err error) error {
 func (k *kind) release(ctx context.Context, local releases.Local, isAdopted bool) error {
 	f := k.follower
 	if f.URL == "" && !f.IsAlone {
-		k.join("", "")
+		problem := ""
+		if local.IsPending() {
+			problem = "it serves what was imported at it, which the others cannot fetch: --peer-url"
+		}
+		k.join(problem, problem)
 		return nil
 	}
 	r := event.DataReleased{
@@ -172,8 +177,19 @@ func (k *kind) adopt(ctx context.Context, local releases.Local) error {
 	if local.Sum == "" || local.Name != k.Served() || local.IsSynthetic {
 		return nil
 	}
-	local.Secret = newSecret()
+	if k.follower.URL != "" || k.follower.IsAlone {
+		local.Secret = newSecret()
+	}
 	return k.release(ctx, local, true)
+}
+
+// awaitWatcher waits until the current release is answered from, or is refused.
+func (k *kind) awaitWatcher() error {
+	if err := k.Problem(); err != nil {
+		return k.fail("the "+k.Folder.Noun()+" that was imported is not served", err)
+	}
+	k.join("", "")
+	return nil
 }
 
 // pursue makes the last release that this program can open the current one.
@@ -214,6 +230,9 @@ func (k *kind) obtain(ctx context.Context, view *fleetView, target event.DataRel
 	if target.Name != filepath.Base(target.Name) {
 		return k.fail("the release's name", fmt.Errorf("%q is not the name of a file", target.Name))
 	}
+	if time.Now().Before(k.banned[target.Sum]) {
+		return nil // the disk was full a moment ago, and readiness says so
+	}
 	path, err := k.Folder.FetchPath(target.Sum)
 	if err == nil {
 		err = k.Folder.MakeRoom(f.Now())
@@ -222,6 +241,9 @@ func (k *kind) obtain(ctx context.Context, view *fleetView, target event.DataRel
 		return k.fail("room for the "+k.Folder.Noun(), err)
 	}
 	err = k.fetch(ctx, view, target, path)
+	if osfile.IsDiskFull(err) {
+		k.banned[target.Sum] = time.Now().Add(diskPause)
+	}
 	switch k.failures++; {
 	case err == nil:
 		k.failures = 0

@@ -16,7 +16,7 @@ type lostFinder struct {
 	seen     map[string]time.Time // when a release was first seen here, by its secret
 	asking   sync.WaitGroup
 	mu       sync.Mutex
-	asked    map[string]bool // instances that are being asked
+	asked    map[string]bool // instances, and the secrets of releases, for which they were asked
 }
 
 func newLostFinder(f *Follower) *lostFinder {
@@ -43,36 +43,32 @@ func (l *lostFinder) look(ctx context.Context, view *fleetView) {
 		}
 		for _, i := range view.Instances {
 			if d, _ := view.Of(i.Instance, k.Kind); i.Instance != l.follower.Instance && d.Follows != last.Sum {
-				l.ask(ctx, i)
+				l.ask(ctx, i, last.Secret)
 			}
 		}
 	}
 }
 
-// ask sends an instance a request at its address, and takes it off the list if nothing answers there. It does not wait for that.
-func (l *lostFinder) ask(ctx context.Context, i event.InstanceAnnounced) {
+// ask sends an instance a request at its address, once a release, and takes it off the list if nothing answers there. It does not wait
+// for that.
+func (l *lostFinder) ask(ctx context.Context, i event.InstanceAnnounced, release string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.asked[i.Instance] {
+	key := i.Instance + " " + release
+	if l.asked[key] {
 		return
 	}
-	l.asked[i.Instance] = true
+	l.asked[key] = true
 	l.asking.Go(func() {
-		defer func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			delete(l.asked, i.Instance)
-		}()
-		if l.follower.isAnswering(ctx, i) {
-			sleep(ctx, l.follower.AskInterval)
-			return
-		}
-		if ctx.Err() != nil {
+		if l.follower.isAnswering(ctx, i) || ctx.Err() != nil {
 			return
 		}
 		l.follower.Log.Warn("an instance does not run any more, and is taken off the list", "instance", i.Instance, "url", i.URL, "host", i.Host)
 		if err := l.follower.Deployment.RemoveInstance(ctx, l.follower.metadata("does not answer"), i.Instance, true); err != nil {
 			sleep(ctx, l.follower.AskInterval)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			delete(l.asked, key) // it is asked again
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -83,8 +84,14 @@ func raise(t *testing.T, log eventstore.Store) eventstore.Store {
 // newInstance makes an instance that does not run yet. change may be nil.
 func newInstance(t *testing.T, log eventstore.Store, id string, change func(*Config)) *instance {
 	t.Helper()
+	return newInstanceIn(t, t.TempDir(), log, id, change)
+}
+
+// newInstanceIn is newInstance with a data folder.
+func newInstanceIn(t *testing.T, data string, log eventstore.Store, id string, change func(*Config)) *instance {
+	t.Helper()
 	i := &instance{t: t}
-	i.folder = releases.FolderIn(t.TempDir(), releases.Kind[note]{
+	i.folder = releases.FolderIn(data, releases.Kind[note]{
 		Noun: "note", Contents: "words", FolderName: "notes", Extension: ".note", LastRealFile: "last-note", RepairAdvice: "write it again",
 		HasMagic: func(head []byte) bool { return strings.HasPrefix(string(head), "lieudit--notes--") }, Versions: func() (int, int) { return 1, 1 },
 		Open: openNote, File: func(n note) *mappedfile.File { return n.File }, Describe: func(n note) releases.Label { return n.Label },
@@ -331,6 +338,105 @@ func TestAnInstanceWithoutAnAddressKeepsItsImportsAndTakesOverThoseOfOthers(t *t
 	}
 	if err := b.follower.Check(); err == nil || !strings.Contains(err.Error(), "--peer-url") {
 		t.Errorf("readiness says %v", err)
+	}
+
+	// It sees what the others release, and says why it does not serve that. Nobody takes it off the list again and again.
+	a.importNote("2026-03", 1000)
+	waitUntil(t, "it is named", func() bool {
+		s, err := a.folder.ReadStanding()
+		return err == nil && s.State == releases.StandingReleased && len(s.Behind()) == 1 && strings.Contains(s.Behind()[0].Problem, "--peer-url")
+	})
+	time.Sleep(2 * a.follower.AckTimeout)
+	events := 0
+	for _, err := range log.ReadStream(t.Context(), "deployment-releases", 0, eventstore.Forward) {
+		if events++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if events > 20 {
+		t.Errorf("the log has %d events of two instances and two releases", events)
+	}
+}
+
+// The holder dies in the middle of a transfer; another one has the file too.
+func TestATransferGoesOnAtAnotherHolder(t *testing.T) {
+	t.Parallel()
+	log := raise(t, newLog(t))
+	a, b := newInstance(t, log, "a", nil).run(), newInstance(t, log, "b", nil).run()
+	sum := a.importNote("2026-01", 100_000)
+	b.waitFor(sum)
+	waitUntil(t, "both are holders", func() bool {
+		view := b.follower.fleet.Load()
+		return len(view.Releases) == 1 && len(view.Holders(view.Releases[0])) == 2
+	})
+	var sent, asked atomic.Int64
+	for _, i := range []*instance{a, b} {
+		honest := i.follower.Handler(http.NotFoundHandler())
+		i.giveBy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) == 1 { // the first one that is asked
+				honest.ServeHTTP(&cuttingWriter{w, &sent, 60_000}, r)
+				return
+			}
+			honest.ServeHTTP(&cuttingWriter{w, &sent, 1 << 30}, r)
+		}))
+	}
+	c := newInstance(t, log, "c", nil).run()
+	c.waitFor(sum)
+	if got := sent.Load(); got > 110_000 {
+		t.Errorf("%d bytes were sent of a file of 100 kB: it began anew", got)
+	}
+}
+
+// silentLog answers nothing while it is silent.
+type silentLog struct {
+	eventstore.Store
+	isSilent atomic.Bool
+}
+
+func (s *silentLog) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if s.isSilent.Load() {
+		return eventstore.AppendResult{}, eventstore.ErrUnavailable
+	}
+	return s.Store.Append(ctx, stream, expected, events)
+}
+
+func (s *silentLog) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	if s.isSilent.Load() {
+		return func(yield func(eventstore.RecordedEvent, error) bool) {
+			yield(eventstore.RecordedEvent{}, eventstore.ErrUnavailable)
+		}
+	}
+	return s.Store.ReadStream(ctx, stream, from, dir)
+}
+
+func TestAnImportDuringASilenceOfTheLogIsReleasedAfterIt(t *testing.T) {
+	t.Parallel()
+	log := &silentLog{Store: raise(t, newLog(t))}
+	a, b := newInstance(t, log, "a", nil).run(), newInstance(t, log, "b", nil).run()
+	b.waitFor(a.importNote("2026-01", 1000))
+	log.isSilent.Store(true)
+	sum := a.importNote("2026-02", 1000)
+	a.waitFor(sum)
+	waitUntil(t, "it says what it waits for", func() bool {
+		s, err := a.folder.ReadStanding()
+		return err == nil && s.State == releases.StandingPending && strings.Contains(s.Reason, "the log does not answer")
+	})
+	log.isSilent.Store(false)
+	b.waitFor(sum)
+}
+
+// The clocks of two machines are hours apart: nothing compares them.
+func TestClocksDoNotMatter(t *testing.T) {
+	t.Parallel()
+	log := raise(t, newLog(t))
+	ahead := func(d time.Duration) func(*Config) {
+		return func(c *Config) { c.Now = func() time.Time { return time.Now().Add(d) } }
+	}
+	a, b := newInstance(t, log, "a", ahead(time.Hour)).run(), newInstance(t, log, "b", ahead(-time.Hour)).run()
+	for turn, at := range []*instance{a, b, a} {
+		sum := at.importNote(fmt.Sprintf("2026-0%d", 3-turn), 1000) // of an earlier date each time
+		a.waitFor(sum)
+		b.waitFor(sum)
 	}
 }
 
