@@ -121,7 +121,7 @@ func TestNoKeyForASubClientOfAClosedAgency(t *testing.T) {
 	}
 }
 
-// Nobody knows what became of an agency whose stream cannot be used: who was to join it goes on as it stands.
+// Nobody knows what became of an agency whose stream cannot be used: who was to join it continues as it stands.
 func TestAJoinToAnUnusableAgencyLeavesTheAccountUsable(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())

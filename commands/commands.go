@@ -34,7 +34,7 @@ type Metadata struct {
 	sealedReason event.Personal // takes the place of Reason (Handler.SealReason)
 }
 
-// IsByAgency says whether an agency acts with its own token. What an agency sets must stay within its contract.
+// IsByAgency reports whether an agency acts with its own token. What an agency sets must stay within its contract.
 func (meta Metadata) IsByAgency() bool { return meta.OnBehalfOf != "" }
 
 // EventMetadata returns the envelope of the events of a command. The command's id correlates them.
@@ -164,5 +164,5 @@ func (r Result) Err() error {
 	return r.refusal
 }
 
-// Failed says whether the error of Err is a failure, not a refusal.
+// Failed reports whether the error of Err is a failure, not a refusal.
 func (r Result) Failed() bool { return r.failure != nil }

@@ -134,7 +134,7 @@ func ReadVoidedRevisions(ctx context.Context, store eventstore.Store, stream str
 
 // stateCache keeps the states that were used last, as many as weigh maxWeight together. It is safe for concurrent use.
 //
-// A state may be evicted while a command works on it. The next command on the stream then folds a second state beside it,
+// A state may be evicted while a command works on it. The next command on the stream then folds a second state next to it,
 // as another instance would, and the expected revision of the append keeps both correct.
 //
 // No LRU library without goroutines of its own fits: here the weight of a stored entry changes after every command.

@@ -23,7 +23,7 @@ type Resend struct {
 // contract of Store.Append in one loop: whoever appends calls it instead of Append.
 //
 // One ErrUnknown changes what later errors mean. An ErrUnavailable then says that the last sending added nothing and says
-// nothing of the earlier ones, so the loop goes on. Success and every other error of the contract are final: a repeat
+// nothing of the earlier ones, so the loop continues. Success and every other error of the contract are final: a repeat
 // returns what the first sending did, and is refused only if no sending was made.
 //
 // It fails with ErrUnknown if the context ends, or the log is closed or has stopped, before the outcome is known, and else with the error of

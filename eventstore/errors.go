@@ -39,11 +39,11 @@ func (e *ConflictError) Error() string {
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
 // DivergedError: a checkpoint is not on the log that is read. The log is another one, or an older copy of it was restored.
-// A reader that went on would skip events.
+// A reader that continued would skip events.
 type DivergedError struct {
 	Checkpoint Checkpoint
 	Reason     string
-	IsOtherLog bool // the checkpoint is of a log with another identity; else of this one before a copy was restored
+	IsOtherLog bool // the checkpoint is of a log with another identity; otherwise of this one before a copy was restored
 }
 
 func (e *DivergedError) Error() string {

@@ -185,7 +185,7 @@ func (c *Codec) openClear(ctx context.Context, subject, text string) (event.Pers
 	return event.Personal(text), nil
 }
 
-// CanUnseal says whether a sealed text of a stream opens with a key.
+// CanUnseal reports whether a sealed text of a stream opens with a key.
 func CanUnseal(key []byte, stream string, p event.Personal) bool {
 	box, err := parseSealedField(p)
 	if err == nil {

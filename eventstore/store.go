@@ -56,7 +56,7 @@ const (
 // stream but those whose name begins with "$".
 type Filter []string
 
-// Matches says whether the filter wants the events of stream.
+// Matches reports whether the filter wants the events of stream.
 func (f Filter) Matches(stream string) bool {
 	if len(f) == 0 {
 		return !strings.HasPrefix(stream, "$")
@@ -150,13 +150,13 @@ type Store interface {
 	// was called or somewhat later, then one CaughtUp, and ends. A checkpoint that is not on this log is a *DivergedError.
 	ReadAll(ctx context.Context, after Checkpoint, filter Filter) iter.Seq2[Signal, error]
 
-	// Subscribe is ReadAll that goes on: after CaughtUp it waits and yields events as they become durable. It yields another
+	// Subscribe is ReadAll that continues: after CaughtUp it waits and yields events as they become durable. It yields another
 	// CaughtUp after every burst that it had to catch up with, and a CheckpointReached now and then while it skips unwanted
 	// events. It survives outages by itself, without gap or repetition. It ends only with an error: the context's, a
 	// *DivergedError, a *CorruptError or ErrClosed.
 	Subscribe(ctx context.Context, after Checkpoint, filter Filter) iter.Seq2[Signal, error]
 
-	// Health is nil while appends and reads are expected to work, else it says why not: a *StallError when the log does not
+	// Health is nil while appends and reads are expected to work, otherwise it says why not: a *StallError when the log does not
 	// answer and is not taken for lost yet.
 	Health() error
 

@@ -41,7 +41,7 @@ func ReadStagedEvents(ctx context.Context, store Store, commit RecordedEvent, e 
 // maxPreallocatedRows bounds the memory that is allocated on the word of a commit.
 const maxPreallocatedRows = 4096
 
-// IsEmptyCommit says whether an event is a commit that names no stream. It changed nothing, so folds skip it.
+// IsEmptyCommit reports whether an event is a commit that names no stream. It changed nothing, so folds skip it.
 func IsEmptyCommit(e event.Event) bool {
 	commit, ok := e.(event.StagedCommit)
 	if !ok {
@@ -51,7 +51,7 @@ func IsEmptyCommit(e event.Event) bool {
 	return EntityID(stream) == ""
 }
 
-// IsCorrection says whether events of a type void another event of their stream.
+// IsCorrection reports whether events of a type void another event of their stream.
 func IsCorrection(name string) bool {
 	t, known := event.Lookup(name)
 	return known && t.GoType.Implements(reflect.TypeFor[event.Correction]())

@@ -37,7 +37,7 @@ outside their commune that no alert about their position names. It leaves nothin
 	}
 }
 
-// importPlaces runs the imports. With --json each file is printed as soon as it is done, else all as tables at the end.
+// importPlaces runs the imports. With --json each file is printed as soon as it is done, otherwise all as tables at the end.
 func (p program) importPlaces(ctx context.Context, c *cli.Command) error {
 	bar := p.NewProgressBar()
 	defer bar.Clear()
@@ -122,7 +122,7 @@ func describeAttempt(a places.Attempt) string {
 	return "refused"
 }
 
-// describeSame says whether all exports of a file brought the same sites back. What differs stands below the table.
+// describeSame reports whether all exports of a file brought the same sites back. What differs stands below the table.
 func describeSame(isSame bool) string {
 	if isSame {
 		return "same"

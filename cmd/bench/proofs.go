@@ -65,7 +65,7 @@ func seedOf(c *cli.Command) uint64 {
 	return rand.Uint64() >> 12
 }
 
-// proveMetering runs the test as often as --runs says, each time with the next seed. It goes on after a violation: how many
+// proveMetering runs the test as often as --runs says, each time with the next seed. It continues after a violation: how many
 // runs have one helps to find its cause. An error of a run itself ends it.
 func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	o := metering.Options{

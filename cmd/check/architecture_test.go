@@ -36,7 +36,7 @@ type source struct {
 	fset      *token.FileSet
 }
 
-// isTestSource says whether only tests use a file: a test file, or one of a package whose name ends in "test".
+// isTestSource reports whether only tests use a file: a test file, or one of a package whose name ends in "test".
 func (s source) isTestSource() bool {
 	return strings.HasSuffix(s.path, "_test.go") || strings.HasSuffix(s.file.Name.Name, "test")
 }

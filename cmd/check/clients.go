@@ -52,7 +52,7 @@ func installClientTools(ctx context.Context) (string, error) {
 		}
 	}
 	err = os.Rename(fresh, folder)
-	if _, statErr := os.Stat(folder); statErr == nil { // a check beside this one was first
+	if _, statErr := os.Stat(folder); statErr == nil { // a check next to this one was first
 		return folder, nil
 	}
 	return folder, err

@@ -106,7 +106,7 @@ func (f clockFunction) noteAll(variables, values []ast.Expr) {
 	}
 }
 
-// note notes the kind of a variable. What is no variable is passed over.
+// note notes the kind of a variable. What is not a variable is passed over.
 func (f clockFunction) note(variable ast.Expr, kind timeKind) {
 	name, ok := variable.(*ast.Ident)
 	if !ok {

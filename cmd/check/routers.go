@@ -28,7 +28,7 @@ var wheelSums = map[string]string{
 	"pyvalhalla-3.9.1-cp312-abi3-manylinux_2_28_aarch64.whl":      "6ebe5f9dd6ce3b16413f939a271d68e64a4addd44df8a802a8eda0b9ca0bf16f",
 }
 
-// wheelFolders are what is unpacked of the wheels: programs, the profiles of OSRM, and libraries, which the programs look for beside
+// wheelFolders are what is unpacked of the wheels: programs, the profiles of OSRM, and libraries, which the programs look for next to
 // themselves.
 var wheelFolders = []string{"osrm/bin/", "osrm/share/profiles/", "valhalla/bin/", "pyvalhalla.libs/"}
 
@@ -60,7 +60,7 @@ func installRouters(ctx context.Context) (string, error) {
 		return "", err
 	}
 	err = os.Rename(filepath.Join(fresh, "programs"), folder)
-	if _, statErr := os.Stat(folder); statErr == nil { // a check beside this one was first
+	if _, statErr := os.Stat(folder); statErr == nil { // a check next to this one was first
 		return folder, nil
 	}
 	return folder, err

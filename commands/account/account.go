@@ -59,7 +59,7 @@ type Key struct {
 	OmitsLabel, OmitsReason bool // a command left it out, because the vault gave no data key at once
 }
 
-// Active says whether the key is not revoked. The key of a closed account is active and of no use.
+// Active reports whether the key is not revoked. The key of a closed account is active and of no use.
 func (k *Key) Active() bool { return k.RevokedAt.IsZero() }
 
 // Aggregate describes how account streams are folded.
@@ -113,10 +113,10 @@ func evolveKeys(s *State, rec commands.Record) {
 	}
 }
 
-// Exists says whether the account was opened. A closed account exists.
+// Exists reports whether the account was opened. A closed account exists.
 func (s *State) Exists() bool { return s.ID != "" }
 
-// Closed says whether the account was closed.
+// Closed reports whether the account was closed.
 func (s *State) Closed() bool { return !s.ClosedAt.IsZero() }
 
 // AgencyAt returns the account that this one is a sub-client of at an instant, or "".

@@ -216,7 +216,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// sameError compares refusals with their details where want has some, else by their code.
+// sameError compares refusals with their details where want has some, otherwise by their code.
 func sameError(got, want error) bool {
 	return errors.Is(got, want) || got != nil && want != nil && got.Error() == want.Error()
 }

@@ -63,7 +63,7 @@ func (a *Accounts) handleAlone(ctx context.Context, id string, meta commands.Met
 }
 
 // agencyState is what decisions about a sub-client need of its agency. isActive is false for a closed agency. The zero
-// agencyState is no agency.
+// agencyState is not an agency.
 type agencyState struct {
 	exists, isActive bool
 	isSubClient      bool      // it has an agency itself; known only for one that readAgencyToJoin returned

@@ -84,7 +84,7 @@ func (s *State) changeTerms(to Terms, agency agencyState, now time.Time) []event
 	return []event.Event{event.PlanChanged{From: current.Plan, To: to.Plan, Quota: to.Quota, Effective: effective.UTC()}}
 }
 
-// isAbove says whether t gives more than u: the larger plan, or a larger quota on the same plan. Plans count before quotas.
+// isAbove reports whether t gives more than u: the larger plan, or a larger quota on the same plan. Plans count before quotas.
 func (t Terms) isAbove(u Terms) bool {
 	return t.Plan.IsAbove(u.Plan) || t.Plan == u.Plan && t.Quota > u.Quota
 }
@@ -109,7 +109,7 @@ func activateAgency(s *State, now time.Time) commands.Result {
 }
 
 // JoinAgency makes the account a sub-client of an agency from its next period on. Until then the account's own plan limits it.
-// It is refused with refusal.AgencyUnknown if parent is no active agency.
+// It is refused with refusal.AgencyUnknown if parent is not an active agency.
 func (a *Accounts) JoinAgency(ctx context.Context, id string, meta commands.Metadata, parent string) (eventstore.Position, error) {
 	agency, err := a.readAgencyToJoin(ctx, parent)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *State) resetQuotaToPlan(effective, now time.Time) []event.Event {
 	return []event.Event{event.PlanChanged{From: current.Plan, To: current.Plan, Quota: p.DefaultQuota, Effective: effective.UTC()}}
 }
 
-// isOrWillBeSubClient says whether the account is, or is about to be, an agency's sub-client.
+// isOrWillBeSubClient reports whether the account is, or is about to be, an agency's sub-client.
 func (s *State) isOrWillBeSubClient(now time.Time) bool {
 	return s.AgencyAt(now) != "" || s.eventualAgency(now) != ""
 }

@@ -53,7 +53,7 @@ func (d *Deployment) CheckFormat(ctx context.Context) (int, error) {
 	return raised.Format, nil
 }
 
-// HasFormat says whether the log has a format or a higher one, so that what the format allows may be written: events of the
+// HasFormat reports whether the log has a format or a higher one, so that what the format allows may be written: events of the
 // types whose MinFormat it is, or a new form of stream. It reads the log until it has seen the format once, and then never
 // again, because formats only rise.
 func (d *Deployment) HasFormat(ctx context.Context, format int) (bool, error) {

@@ -124,7 +124,7 @@ func TestASleepIsNotAJump(t *testing.T) {
 		m.run(time.Second)
 		m.check(t, c, 0)
 	}
-	m.set(time.Hour) // the sleep is no excuse for what comes after it
+	m.set(time.Hour) // the sleep is not an excuse for what comes after it
 	m.check(t, c, time.Hour)
 }
 

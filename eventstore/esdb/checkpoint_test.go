@@ -239,7 +239,7 @@ func TestASubscriptionOutlivesAServerThatStalls(t *testing.T) {
 	go func() { collected <- collect(withTimeout(t, limit), s, checkpoint, 30, &seen) }()
 	mustAppend(t, s, "a-1", proposals(10))
 	p.holdAll()
-	mustAppend(t, other, "a-1", proposals(10)) // the log goes on meanwhile
+	mustAppend(t, other, "a-1", proposals(10)) // the log continues meanwhile
 	eventually(t, "the stall is noticed", func() error {
 		if s.Health() == nil {
 			return errors.New("still healthy")

@@ -40,7 +40,7 @@ type conn struct {
 	checkpointTimeout time.Duration // see target
 }
 
-// connectToLeader connects to the node that leads: at the address hint if that works, else at the one server or
+// connectToLeader connects to the node that leads: at the address hint if that works, otherwise at the one server or
 // where gossip says. The error wraps a *notLeaderError when a node that was reached names another leader.
 func (t target) connectToLeader(ctx context.Context, hint string) (*conn, error) {
 	if hint != "" {

@@ -66,7 +66,7 @@ func (t target) explainTransport(ctx context.Context, address string) string {
 	return explainTLSError(err)
 }
 
-// explainMissingTLS says whether the server behind a connection without TLS speaks it: the handshake succeeded, or ended with an
+// explainMissingTLS reports whether the server behind a connection without TLS speaks it: the handshake succeeded, or ended with an
 // alert, as where the server wants a certificate of the client.
 func explainMissingTLS(err error) string {
 	if _, isAlert := errors.AsType[tls.AlertError](err); err == nil || isAlert {

@@ -188,7 +188,7 @@ func TestASilentLeaderIsReplacedByTheOneTheOthersName(t *testing.T) {
 }
 
 // awaitConnections returns how many connections the first two nodes have accepted, once that has not changed for a while: who has found
-// the leader goes on while slower nodes, and the leader itself, are still being asked.
+// the leader continues while slower nodes, and the leader itself, are still being asked.
 func (c *cluster) awaitConnections(t *testing.T) (first, second int32) {
 	t.Helper()
 	for {

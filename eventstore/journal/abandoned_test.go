@@ -98,7 +98,7 @@ func TestAnAppendAbandonedWhileASegmentIsMadeLeavesTheNextSegmentReadable(t *tes
 	}
 }
 
-// isLocked says whether the writer holds its lock, as it does while it waits for a segment.
+// isLocked reports whether the writer holds its lock, as it does while it waits for a segment.
 func isLocked(j *Journal) bool {
 	if j.writer.mu.TryLock() {
 		j.writer.mu.Unlock()

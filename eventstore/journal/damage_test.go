@@ -279,7 +279,7 @@ func TestVerifyReportsDamageThatOpenDoesNotLookFor(t *testing.T) {
 	}
 }
 
-// What stands behind the last mark may be torn anywhere: it is cut, and the log goes on.
+// What stands behind the last mark may be torn anywhere: it is cut, and the log continues.
 func TestTornTailIsCutWhereverItIsTorn(t *testing.T) {
 	t.Parallel()
 	m := newPowerLossFS(1)

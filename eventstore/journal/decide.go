@@ -48,13 +48,13 @@ func (w *writer) timeOfEvents() int64 {
 	return max(w.lastTime, now)
 }
 
-// fitsActiveSegment says whether the append still fits the active segment, behind the open group or behind its mark.
+// fitsActiveSegment reports whether the append still fits the active segment, behind the open group or behind its mark.
 func (w *writer) fitsActiveSegment(r *appendRequest) bool {
 	used := max(len(w.openGroup.buf), durableMarkSize)
 	return w.pos+eventstore.Position(used+len(r.frames)) <= w.activeSegment().appendLimit()
 }
 
-// rollSegment goes on to the next segment. The open group must hold no appends. Where there is no next segment it fails with
+// rollSegment continues to the next segment. The open group must hold no appends. Where there is no next segment it fails with
 // ErrUnavailable, and the journal stays as it was: the next append tries again.
 func (w *writer) rollSegment() error {
 	next, err := w.journal.segmentManager.takeSpare()
@@ -99,7 +99,7 @@ func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.App
 }
 
 // decideAppend decides on an append to a stream at revision current. It takes all appends before it into account, also
-// those that are not durable yet. isNew means that the events have to be added; else out is the answer.
+// those that are not durable yet. isNew means that the events have to be added; otherwise out is the answer.
 func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (out outcome, isNew bool) {
 	if r.isAbandoned.Load() {
 		return outcome{err: eventstore.ErrUnknown}, false // nobody waits for it
@@ -123,7 +123,7 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 }
 
 // answerRepeat answers an append whose first id is that of the remembered append m: with the result of m when all
-// ids are the same, else with ErrIDReused. Contents are not compared: the same id means the same bytes.
+// ids are the same, otherwise with ErrIDReused. Contents are not compared: the same id means the same bytes.
 func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
 	reused := outcome{err: eventstore.ErrIDReused}
 	if m.key != r.key || r.expected != eventstore.Any && r.expected != m.firstRevision-1 {
@@ -235,7 +235,7 @@ func (r *recentAppends) findByFirstID(id uuid.UUID) (recentAppend, bool) {
 	return recentAppend{}, false
 }
 
-// containsAny says whether any of ids is remembered. The caller has asked findByFirstID about the first of them already.
+// containsAny reports whether any of ids is remembered. The caller has asked findByFirstID about the first of them already.
 func (r *recentAppends) containsAny(ids []uuid.UUID) bool {
 	for i, id := range ids {
 		if r.laterIDs.indexOf(id) >= 0 || i > 0 && r.firstIDs.indexOf(id) >= 0 {
@@ -245,7 +245,7 @@ func (r *recentAppends) containsAny(ids []uuid.UUID) bool {
 	return false
 }
 
-// hasSameIDs says whether the append m, whose first id is the first of ids, had exactly these ids. known is false when
+// hasSameIDs reports whether the append m, whose first id is the first of ids, had exactly these ids. known is false when
 // not all of its ids are remembered any more.
 func (r *recentAppends) hasSameIDs(m recentAppend, ids []uuid.UUID) (same, known bool) {
 	if m.eventCount != len(ids) {

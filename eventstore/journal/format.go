@@ -15,7 +15,7 @@ import (
 
 // The format on disk, version 1. Integers are little-endian; CRC is CRC-32C (Castagnoli).
 //
-// A log is a folder of segments, NNNNNNNNNNNNNNNN.log, each with an index beside it once it is full
+// A log is a folder of segments, NNNNNNNNNNNNNNNN.log, each with an index next to it once it is full
 // (NNNNNNNNNNNNNNNN.idx, see index.go). The sixteen hexadecimal digits are the segment's base: the position of its first
 // byte. A position is a byte's place in the whole log; the base of a segment is the base of the one before plus
 // its size. A *.tmp file is unfinished work and is removed at the next start; the file lock names the process that
@@ -42,7 +42,7 @@ import (
 //	14  stream   2  bytes of stream name (0 in a mark)
 //	16  position 8  of this frame
 //
-// so that a frame can be checked alone, and its place in the chain too. A mark goes on with
+// so that a frame can be checked alone, and its place in the chain too. A mark continues with
 //
 //	24  durable  8  all the log's bytes before this position were on disk when the mark was written
 //	32  magic    8  FF "durabl" FE
@@ -185,7 +185,7 @@ func (f frame) checkpoint(logID uuid.UUID) eventstore.Checkpoint {
 	return eventstore.Checkpoint{Log: logID, Position: f.position(), Event: f.id()}
 }
 
-// hasValidLengths says whether the lengths inside a frame fit its size, so that the accessors stay within it.
+// hasValidLengths reports whether the lengths inside a frame fit its size, so that the accessors stay within it.
 func (f frame) hasValidLengths() bool {
 	switch f.kind() {
 	case kindDurableMark:

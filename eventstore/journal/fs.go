@@ -20,7 +20,7 @@ type FS interface {
 	Names() ([]string, error)
 	// Rename gives a file, which may be open, another name. A file that had that name is replaced.
 	Rename(from, to string) error
-	// IsSame says whether a name is still that of an open file.
+	// IsSame reports whether a name is still that of an open file.
 	IsSame(name string, f File) (bool, error)
 	// Remove removes a file.
 	Remove(name string) error

@@ -231,7 +231,7 @@ func (k *streamKeyCache) keyFor(stream string) streamKey {
 	return e.key
 }
 
-// The format of the index of a full segment, a file beside it. It is made again from the segment when it is missing or
+// The format of the index of a full segment, a file next to it. It is made again from the segment when it is missing or
 // damaged. Header of 72 bytes:
 //
 //	 0  magic    8  "LIEUDITX"

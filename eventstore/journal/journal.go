@@ -22,7 +22,7 @@
 //     log was on disk when it was written.
 //   - A group is the appends that one fsync makes durable.
 //   - A view is the part of the log that readers may see. It always ends behind a whole durable group.
-//   - A torn tail is what a crash left half written behind the last durable group. It is cut off and is no damage.
+//   - A torn tail is what a crash left half written behind the last durable group. It is cut off and is not damage.
 package journal
 
 import (
@@ -139,7 +139,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// Exists says whether a folder holds a log, or what damage has left of one: the file of a segment or of an index. A folder
+// Exists reports whether a folder holds a log, or what damage has left of one: the file of a segment or of an index. A folder
 // that is missing holds none.
 func Exists(dir string) (bool, error) {
 	names, err := Dir(dir).Names()
@@ -313,7 +313,7 @@ func (j *Journal) checkOpen() error {
 
 // Verify reads everything that is durable and counts the events. It checks every frame's CRC, the chain across segments,
 // the revisions of every stream, that appends are whole, and the indexes; Open checks much less. The first damage is a
-// *eventstore.CorruptError. Verify may run beside readers and appends.
+// *eventstore.CorruptError. Verify may run next to readers and appends.
 func (j *Journal) Verify(ctx context.Context) (events int, err error) {
 	v := j.views.load()
 	// A second index is built from the events, and each segment's part of it is compared with the file.

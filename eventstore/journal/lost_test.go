@@ -14,7 +14,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// TestALostFileStopsWriting: a log that goes on writing into a file that nobody finds again would answer appends that are lost.
+// TestALostFileStopsWriting: a log that continues writing into a file that nobody finds again would answer appends that are lost.
 func TestALostFileStopsWriting(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(dir string) error{

@@ -192,7 +192,7 @@ func (h *history) checkLog(ctx context.Context, j *journal.Journal) error {
 	return h.checkStreams(ctx, j, next)
 }
 
-// checkEvent says whether an event of the log is one that was sent, is known not to be missing, and stays where it was.
+// checkEvent reports whether an event of the log is one that was sent, is known not to be missing, and stays where it was.
 func (h *history) checkEvent(e eventstore.RecordedEvent) error {
 	was, ok := h.sent[e.ID]
 	switch {

@@ -159,7 +159,7 @@ func (j *Journal) Wait(ctx context.Context, after eventstore.Position) (eventsto
 }
 
 // logReader reads all durable events of the log in the order of their positions: signalReader filters them for ReadAll and
-// Subscribe, scan yields them as they are. It keeps its place, so that it can go on with a later view.
+// Subscribe, scan yields them as they are. It keeps its place, so that it can continue with a later view.
 type logReader struct {
 	j            *Journal
 	ctx          context.Context
@@ -329,7 +329,7 @@ func (r *signalReader) readUpTo(v view) error {
 // checkpointBytes is how many bytes of unwanted events are skipped before the reader yields a CheckpointReached.
 const checkpointBytes = 1 << 20
 
-// handleEvent yields an event if it is wanted, else counts it as skipped.
+// handleEvent yields an event if it is wanted, otherwise counts it as skipped.
 func (r *signalReader) handleEvent(f frame) error {
 	r.checkpoint.Position, r.checkpoint.Event = f.position(), f.id()
 	if !matchesFilter(r.filter, f.stream()) {

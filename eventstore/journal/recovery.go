@@ -368,7 +368,7 @@ func newReplay(c *cursor, onAppend func(replayedAppend) error) *replay {
 	return &replay{cursor: c, onAppend: onAppend, wholeEnd: c.pos, lastCRC: c.prevCRC, provenEnd: c.pos, keepEnd: c.pos}
 }
 
-// replayAppends goes on to the cursor's end, or to the first frame that is invalid or out of place. It returns nil, the *CorruptError
+// replayAppends continues to the cursor's end, or to the first frame that is invalid or out of place. It returns nil, the *CorruptError
 // that names that frame, or the error of a read or of onAppend. The cursor stays at a frame that was refused.
 func (r *replay) replayAppends() error {
 	for {

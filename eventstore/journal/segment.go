@@ -66,7 +66,7 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 }
 
 // checkNotCut fails with a *CorruptError when the segment's file is shorter than it was made. Who walks a damaged log reads
-// what is left of such a segment; who writes the log must not go on with it.
+// what is left of such a segment; who writes the log must not continue with it.
 func (s *segment) checkNotCut() error {
 	_, err := s.file.ReadAt(make([]byte, 1), s.size-1)
 	if errors.Is(err, io.EOF) {
@@ -293,7 +293,7 @@ func (m *segmentManager) reportCreation(err error) {
 }
 
 // takeSpare gives the next segment to the writer, who owns it from then on. When it is not there yet, takeSpare makes it now,
-// which takes as long as writing all its zeros. After an error the goroutine goes on trying.
+// which takes as long as writing all its zeros. After an error the goroutine continues trying.
 func (m *segmentManager) takeSpare() (*segment, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -308,7 +308,7 @@ func (m *segmentManager) takeSpare() (*segment, error) {
 	return s, nil
 }
 
-// spareError says why the writer has no segment to go on with. It is nil when it has one.
+// spareError says why the writer has no segment to continue with. It is nil when it has one.
 func (m *segmentManager) spareError() error {
 	if err := m.spareErr.Load(); err != nil {
 		return *err

@@ -253,7 +253,7 @@ func (s *streamReader) loadWindow(seg *segment, from, to eventstore.Position) er
 	return nil
 }
 
-// frameAt returns the event at pos when the window holds all of it, else nil.
+// frameAt returns the event at pos when the window holds all of it, otherwise nil.
 func (w readWindow) frameAt(seg *segment, pos eventstore.Position, seed uint32) (frame, error) {
 	if w.segment != seg || pos < w.start || pos >= w.start+eventstore.Position(len(w.bytes)) {
 		return nil, nil

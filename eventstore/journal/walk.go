@@ -22,7 +22,7 @@ var ErrNoLog = errors.New("no log in the folder")
 type WalkVisitor struct {
 	Segment func(WalkedSegment) error // a segment begins
 	Append  func(WalkedAppend) error  // one whole append
-	// Sealed: the segment was full and the log goes on in the next one. index is what its index file has to hold.
+	// Sealed: the segment was full and the log continues in the next one. index is what its index file has to hold.
 	Sealed func(s WalkedSegment, index []byte) error
 }
 
@@ -61,7 +61,7 @@ type WalkEnd struct {
 // changes nothing.
 //
 // What is not yet whole at the end is left out, as recovery would cut it. A *eventstore.CorruptError says that the log is
-// damaged where it had been durable; the WalkEnd beside it says how far it is whole. A damaged or missing index file is no
+// damaged where it had been durable; the WalkEnd next to it says how far it is whole. A damaged or missing index file is no
 // damage: the visitor gets what it should hold.
 func WalkLog(ctx context.Context, fs FS, v WalkVisitor) (WalkEnd, error) {
 	w := &logWalk{ctx: ctx, fs: fs, visitor: v, index: newStreamIndex()}
@@ -117,7 +117,7 @@ func (w *logWalk) walkSegments() error {
 	return nil
 }
 
-// openSegment opens the segment at base, which the log is known to go on in.
+// openSegment opens the segment at base, which the log is known to continue in.
 func (w *logWalk) openSegment(base eventstore.Position) (*segment, error) {
 	s, h, err := openSegment(w.fs, base, w.logID)
 	if errors.Is(err, os.ErrNotExist) {
@@ -141,7 +141,7 @@ func (w *logWalk) describeSegment(s *segment) WalkedSegment {
 	}
 }
 
-// walkSegment visits the appends of s. It reports whether the log goes on in the next segment and that is to be walked too.
+// walkSegment visits the appends of s. It reports whether the log continues in the next segment and that is to be walked too.
 //
 // A frame that is invalid is the end of the log, or damage, or one that the writer was just writing. A proof that the log goes
 // on decides: it is looked for after the invalid frame was read, and the frames are read again after the proof was found. What
@@ -286,7 +286,7 @@ func (w *logWalk) readFirstFrame(s *segment) (frame, error) {
 	return s.readFrameAt(s.dataStart(), limit, w.seed)
 }
 
-// sealSegment gives the visitor the index of a full segment, when the walk goes on behind it.
+// sealSegment gives the visitor the index of a full segment, when the walk continues behind it.
 func (w *logWalk) sealSegment(s *segment, goesOn bool) (err error) {
 	if !goesOn {
 		return nil
@@ -298,7 +298,7 @@ func (w *logWalk) sealSegment(s *segment, goesOn bool) (err error) {
 	return err
 }
 
-// proof says that the log goes on: it was durable up to a position when the proof was found, or, where until is 0, the names of
+// proof says that the log continues: it was durable up to a position when the proof was found, or, where until is 0, the names of
 // the files show it. damage is what to report when the log cannot be read up to there. The zero proof says nothing.
 type proof struct {
 	until  eventstore.Position
@@ -311,7 +311,7 @@ type proofs struct {
 	byName bool
 }
 
-// add reports whether a proof says more than those before: then the writer has gone on meanwhile. The writer may go on many
+// add reports whether a proof says more than those before: then the writer has gone on meanwhile. The writer may continue many
 // times, but the names of the files prove something once.
 func (e *proofs) add(p proof) bool {
 	if p.until == 0 {
@@ -324,7 +324,7 @@ func (e *proofs) add(p proof) bool {
 	return isNew
 }
 
-// proveLonger looks for a proof that the log goes on behind the last whole append of s: the first mark of the next segment, a
+// proveLonger looks for a proof that the log continues behind the last whole append of s: the first mark of the next segment, a
 // mark behind the invalid frame, the index of s, which is made only when s is full, or a later segment.
 func (w *logWalk) proveLonger(s *segment, next frame, invalid *invalidFrame) (proof, error) {
 	bad, damage := w.end, newCorruptError(w.end, "segment does not lead to the next")
@@ -365,7 +365,7 @@ func (w *logWalk) proveByFiles(s *segment, bad eventstore.Position) (proof, erro
 	return proof{}, nil
 }
 
-// explainMissing says what is wrong with the segment at base, which the log must go on in.
+// explainMissing says what is wrong with the segment at base, which the log must continue in.
 func (w *logWalk) explainMissing(base eventstore.Position, names []string) error {
 	if !slices.Contains(names, segmentName(base)) {
 		return newCorruptError(base, "segment is missing")

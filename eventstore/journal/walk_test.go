@@ -136,7 +136,7 @@ func (recordedHandle) Sync() error         { return nil }
 func (recordedHandle) Reserve(int64) error { return nil }
 func (recordedHandle) Close() error        { return nil }
 
-// timelineFS shows a reader the states of a disk, one after the other: it goes on to a later one with each operation.
+// timelineFS shows a reader the states of a disk, one after the other: it continues to a later one with each operation.
 type timelineFS struct {
 	states []diskState
 	at     int

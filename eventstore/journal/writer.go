@@ -61,7 +61,7 @@ func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1]
 func (w *writer) writeGroups() {
 	defer close(w.journal.writerDone)
 	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
-	// The room for a few results lets the flusher go on writing while the writer decides.
+	// The room for a few results lets the flusher continue writing while the writer decides.
 	w.toFlush, w.flushed = make(chan *group, 1), make(chan flushResult, 4)
 	ended := make(chan struct{})
 	go func() {
@@ -309,7 +309,7 @@ type reply struct {
 	outcome
 }
 
-// isEmpty says whether there is nothing to write and nobody to answer.
+// isEmpty reports whether there is nothing to write and nobody to answer.
 func (g *group) isEmpty() bool { return len(g.replies) == 0 }
 
 // reset empties the group and keeps its memory for the next use.

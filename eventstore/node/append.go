@@ -16,7 +16,7 @@ import (
 
 const maxAppendEvents = 1 << 16 // of one append: bounds the memory that many empty events take
 
-// Append receives one append to its end and makes it. A conflict is no error of the call: it is answered with a message
+// Append receives one append to its end and makes it. A conflict is not an error of the call: it is answered with a message
 // of its own.
 func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	stream, expected, err := receiveAppendOptions(call)
@@ -261,7 +261,7 @@ func batchSuccess(result eventstore.AppendResult) *streams.BatchAppendResp {
 	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}
 }
 
-// appendWrongVersion answers a conflict. For EventStoreDB that is no error of the call but an answer with a message
+// appendWrongVersion answers a conflict. For EventStoreDB that is not an error of the call but an answer with a message
 // of its own.
 func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendResp {
 	w, none := &streams.AppendResp_WrongExpectedVersion{}, &shared.Empty{}

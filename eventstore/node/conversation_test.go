@@ -74,7 +74,7 @@ func parseSteps(t *testing.T, lines []byte) []step {
 	return all
 }
 
-// officialFile reads a file of the recording, which is beside the project or in LIEUDIT_TEST_DATA.
+// officialFile reads a file of the recording, which is next to the project or in LIEUDIT_TEST_DATA.
 func officialFile(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("LIEUDIT_TEST_DATA")

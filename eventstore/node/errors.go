@@ -23,7 +23,7 @@ import (
 
 // refusal is an answer that refuses a call, in the two forms that clients tell EventStoreDB's errors apart by. The status
 // and the trailers end a call (Append, Read, Delete, Tombstone); batch answers one batch of a BatchAppend call, which
-// goes on. Both forms of a refusal stand together in the function that makes it.
+// continues. Both forms of a refusal stand together in the function that makes it.
 type refusal struct {
 	code    codes.Code
 	text    string

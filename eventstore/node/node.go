@@ -1,7 +1,7 @@
 // Package node serves a log over EventStoreDB's own gRPC protocol: streams, gossip and server features. To its
 // clients (package esdb, the official clients for Go and Node.js) it is an EventStoreDB 24.6 that leads a cluster
 // of one, without projections, persistent subscriptions and users. Its constraint: it keeps nothing in memory. What
-// EventStoreDB stores beside the events (stream metadata, deletions, content types) is stored in events of the same
+// EventStoreDB stores next to the events (stream metadata, deletions, content types) is stored in events of the same
 // log, so a node can be killed at any instant and started again.
 //
 //	Append ──────> receiveEvents ──┐
@@ -122,7 +122,7 @@ const (
 
 // Serve answers calls on ln until ctx ends, and closes ln. When ctx ends, subscriptions and BatchAppend calls end
 // with "not ready", and other calls have Options.StopTimeout to finish. Serve returns when no goroutine of it is
-// left. The error is nil when ctx ended it, else that of the listener. The log stays open.
+// left. The error is nil when ctx ended it, otherwise that of the listener. The log stays open.
 func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -100,7 +100,7 @@ func (q *query) parseAllSource(source *streams.ReadReq_Options_AllOptions) error
 	return nil
 }
 
-// parseDirection refuses a number that is no direction: the enumeration of the protocol is open.
+// parseDirection refuses a number that is not a direction: the enumeration of the protocol is open.
 func (q *query) parseDirection(o *streams.ReadReq_Options) error {
 	switch o.GetReadDirection() {
 	case streams.ReadReq_Options_Forwards:

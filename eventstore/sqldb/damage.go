@@ -56,7 +56,7 @@ type damage struct {
 // damages are the damages that this instance has found, by the generation's name.
 type damages map[string]*damage
 
-// IsDamage says whether an error of a SQLite database comes from a file that is cut, overwritten, replaced or lost.
+// IsDamage reports whether an error of a SQLite database comes from a file that is cut, overwritten, replaced or lost.
 func IsDamage(err error) bool {
 	var damaged *DamagedError
 	if errors.As(err, &damaged) {
@@ -234,7 +234,7 @@ func (s *Registry) renameFiles(name string) error {
 	return nil
 }
 
-// sqliteSuffixes are what SQLite adds to the name of a database's file for the files beside it.
+// sqliteSuffixes are what SQLite adds to the name of a database's file for the files next to it.
 func sqliteSuffixes() []string { return []string{"", "-wal", "-shm"} }
 
 // noteRegistryDamage returns an error of the registry's own database. Where that is damage, a new one is made at the next use.
@@ -264,7 +264,7 @@ func (s *Registry) noteLostRegistry() {
 	}
 }
 
-// isRegistryDamaged says whether damage of the registry's own database was recorded since the start.
+// isRegistryDamaged reports whether damage of the registry's own database was recorded since the start.
 func (s *Registry) isRegistryDamaged() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,7 +288,7 @@ func (s *Registry) resetDatabase(why *DamagedError) {
 }
 
 // CheckFiles looks at the files that are open, and records those that were removed, replaced or cut since: SQLite itself would
-// go on with a file that has no name any more, and lose all at the end. It costs two calls of the system a file.
+// continue with a file that has no name any more, and lose all at the end. It costs two calls of the system a file.
 func (s *Registry) CheckFiles() {
 	if isPostgresAddress(s.address) {
 		return

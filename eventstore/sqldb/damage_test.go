@@ -31,7 +31,7 @@ func TestADamagedFileIsNotReadAndIsReplaced(t *testing.T) {
 	for name, do := range fileDamages() {
 		for _, isOpen := range []bool{true, false} {
 			if name == "replaced" && !isOpen || name == "overwritten" && isOpen {
-				continue // the first is no damage; of the second SQLite has a copy in memory
+				continue // the first is not damage; of the second SQLite has a copy in memory
 			}
 			t.Run(map[bool]string{true: "open, ", false: "closed, "}[isOpen]+name, func(t *testing.T) {
 				t.Parallel()

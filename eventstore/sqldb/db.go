@@ -8,7 +8,7 @@
 //	    └───── PromoteGeneration ──► it serves from now on; Prune drops those before
 //
 // A generation is one filling of a read model's tables. A read model that is to be filled again gets a new generation
-// beside the one that serves. An instance that uses a generation holds a lease on it, so that Prune of another instance
+// next to the one that serves. An instance that uses a generation holds a lease on it, so that Prune of another instance
 // leaves it alone. A DB alone, without a registry, is what the vault uses (Open, Create, RunInTx).
 package sqldb
 
@@ -219,7 +219,7 @@ func (db *DB) observe(operation string, startedAt time.Time, err error) {
 	}
 }
 
-// hasColumnArrays says whether a whole column can be passed as one argument.
+// hasColumnArrays reports whether a whole column can be passed as one argument.
 func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
 func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 

@@ -22,7 +22,7 @@ import (
 type dialect struct {
 	numberedPlaceholders bool // placeholders are $1, $2… and not "?"
 	columnArrays         bool // a whole column of rows can be passed as one array
-	namedSchemas         bool // one database holds many schemas; else each generation is a file of its own
+	namedSchemas         bool // one database holds many schemas; otherwise each generation is a file of its own
 	advisoryLocks        bool // transactions take turns by a named lock; otherwise each one that writes waits for the one before
 	hasWAL               bool // overwritten data stays in a log of writes until TruncateWAL; otherwise it stays in the tables' files
 	samplesValues        bool // statistics for the planner hold values of columns
@@ -176,7 +176,7 @@ func openFirstConnection(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// IsMissingTable says whether an error is that a table, or its schema, does not exist.
+// IsMissingTable reports whether an error is that a table, or its schema, does not exist.
 func IsMissingTable(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {

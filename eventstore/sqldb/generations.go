@@ -41,7 +41,7 @@ type Generation struct {
 	ServingSince table.Instant // zero before
 }
 
-// IsOf says whether it is a generation of the model, in the model's version.
+// IsOf reports whether it is a generation of the model, in the model's version.
 func (g Generation) IsOf(m table.ReadModel) bool {
 	return g.Model == m.Name && g.Version == int64(m.Version)
 }
@@ -135,7 +135,7 @@ func (s *Registry) reserveNumber(ctx context.Context, m table.ReadModel, unlessE
 	return g, err
 }
 
-// findLive is the model's generation that serves, else the one that is being built, else the zero Generation.
+// findLive is the model's generation that serves, otherwise the one that is being built, otherwise the zero Generation.
 func findLive(ctx context.Context, tx *Tx, m table.ReadModel) (Generation, error) {
 	found, err := Select(ctx, tx, generationTable, "where model = ? and version = ? and state in ('serving', 'building') order by state desc", m.Name, m.Version)
 	if err != nil || len(found) == 0 {
@@ -167,7 +167,7 @@ func (db *DB) createGenerationTables(ctx context.Context, m table.ReadModel, g G
 		if err := Upsert(ctx, tx, table.Checkpoints, []table.Checkpoint{{Generation: g.Name}}); err != nil || db.dialect.namedSchemas {
 			return err
 		}
-		return tx.createViews(ctx, m, "") // a generation with a file of its own has the views beside the tables
+		return tx.createViews(ctx, m, "") // a generation with a file of its own has the views next to the tables
 	})
 }
 
@@ -283,7 +283,7 @@ func (s *Registry) dropUnused(ctx context.Context, choose func([]Generation) []G
 		return nil
 	})
 	if err != nil {
-		return nil, err // nothing was dropped: the transaction is undone, and a file that is gone already is no error next time
+		return nil, err // nothing was dropped: the transaction is undone, and a file that is gone already is not an error next time
 	}
 	return dropped, nil
 }
@@ -306,7 +306,7 @@ func listLeased(ctx context.Context, tx *Tx) (map[string]bool, error) {
 	return leased, rows.Err()
 }
 
-// isOutdated says whether nobody will need a generation: one of an older version, one that is retired, or one whose
+// isOutdated reports whether nobody will need a generation: one of an older version, one that is retired, or one whose
 // making was broken off. Those of later versions are a newer binary's.
 func isOutdated(g Generation, models []table.ReadModel) bool {
 	for _, m := range models {

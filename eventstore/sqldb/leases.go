@@ -87,7 +87,7 @@ func (s *Registry) addPendingOpen(name string, delta int) {
 	}
 }
 
-// isInUse says whether a generation is open or about to be.
+// isInUse reports whether a generation is open or about to be.
 func (s *Registry) isInUse(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
 
 // ShortenLeases moves the ends of leases that lie further away than duration to that time from now. The table has the end of a
 // lease in its column "until", by the database's clock. A lease that ends later than any can was taken before that clock was set
-// back, and would block for as long. It is not ended at once: if its holder is alive it renews the lease, else the lease expires.
+// back, and would block for as long. It is not ended at once: if its holder is alive it renews the lease, otherwise the lease expires.
 func (tx *Tx) ShortenLeases(ctx context.Context, leases table.Def, duration time.Duration) error {
 	latest := tx.db.Now() + " + ?"
 	statement := "update {" + leases.Name + "} set until = " + latest + " where until > " + latest

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// isPostgresAddress says whether an address is a Postgres server's and not a path.
+// isPostgresAddress reports whether an address is a Postgres server's and not a path.
 func isPostgresAddress(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
@@ -132,7 +132,7 @@ type postgresConn struct {
 	begin string
 }
 
-// isPooled says whether another process stands between this one and the server's session: the session has another number then
+// isPooled reports whether another process stands between this one and the server's session: the session has another number then
 // than the one that was told when the connection was made. A pooler cannot tell the session's number, as sessions change.
 func (c *postgresConn) isPooled(ctx context.Context) (bool, error) {
 	var session uint32

@@ -33,7 +33,7 @@ func (s *Registry) Read(ctx context.Context, m table.ReadModel, f func(*DB) erro
 }
 
 // ReadGeneration is Read for callers that need to know which generation it is. A generation that fails is read again
-// only where another one serves by now: the old one may have been dropped, which is no error of the caller's.
+// only where another one serves by now: the old one may have been dropped, which is not an error of the caller's.
 func (s *Registry) ReadGeneration(ctx context.Context, m table.ReadModel, f func(Generation, *DB) error) error {
 	g, err := s.resolveServing(ctx, m, servingCheckInterval)
 	if err != nil {

@@ -89,7 +89,7 @@ func (s *Registry) Close() error {
 // checkEncodingTimeout is how long CheckEncoding waits for a server.
 const checkEncodingTimeout = 3 * time.Second
 
-// CheckEncoding returns an *EncodingError for a Postgres database that cannot hold every text. What cannot be reached now is no error.
+// CheckEncoding returns an *EncodingError for a Postgres database that cannot hold every text. What cannot be reached now is not an error.
 func (s *Registry) CheckEncoding(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkEncodingTimeout)
 	defer cancel()

@@ -78,7 +78,7 @@ func (c *preparingConn) statementOf(ctx context.Context, text string) (*statemen
 	return s, nil
 }
 
-// isRepeated says whether a statement reads or writes rows. Others change what there is, and are made once.
+// isRepeated reports whether a statement reads or writes rows. Others change what there is, and are made once.
 func isRepeated(text string) bool {
 	verb, _, _ := strings.Cut(text, " ")
 	switch strings.ToLower(verb) {

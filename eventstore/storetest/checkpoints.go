@@ -12,7 +12,7 @@ import (
 )
 
 // checkpointRules are about the checkpoint that a read resumes after. One that is not on the log must be refused, since a
-// reader that went on from it would skip events.
+// reader that continued from it would skip events.
 func checkpointRules() []rule {
 	return []rule{
 		{name: "the zero checkpoint is the beginning of the log", check: zeroIsBeginning},
@@ -81,7 +81,7 @@ func otherLog(ctx context.Context, l *storeUnderTest) error {
 }
 
 // otherEvent takes a checkpoint that is right and gives it another event's id, and none. So a log that was restored and then
-// went on differently is noticed, even where an event begins at the same position.
+// continued differently is noticed, even where an event begins at the same position.
 func otherEvent(ctx context.Context, l *storeUnderTest) error {
 	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {

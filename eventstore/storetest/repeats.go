@@ -160,7 +160,7 @@ func conflictAgain(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, stream, append(held, refused...))
 }
 
-// laterDiffers sends appends that begin with the ids of an earlier one and go on with others. A log that compares the first
+// laterDiffers sends appends that begin with the ids of an earlier one and continue with others. A log that compares the first
 // id alone would call them repeats and lose the new events.
 func laterDiffers(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {

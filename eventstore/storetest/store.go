@@ -110,7 +110,7 @@ func checkEvent(got eventstore.RecordedEvent, stream string, at eventstore.Revis
 	return nil
 }
 
-// collect reads a sequence to its end. It fails when the sequence goes on after an error.
+// collect reads a sequence to its end. It fails when the sequence continues after an error.
 func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	var failed error

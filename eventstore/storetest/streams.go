@@ -21,7 +21,7 @@ func streamRules() []rule {
 	}
 }
 
-// unknownYieldsNothing reads a stream that was never written. That is no error: a fold of no events is a new aggregate.
+// unknownYieldsNothing reads a stream that was never written. That is not an error: a fold of no events is a new aggregate.
 func unknownYieldsNothing(ctx context.Context, l *storeUnderTest) error {
 	for _, dir := range []eventstore.Direction{eventstore.Forward, eventstore.Backward} {
 		for _, from := range []eventstore.Revision{0, 5, eventstore.End} {

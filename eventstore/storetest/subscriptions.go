@@ -274,7 +274,7 @@ func manySubscribers(ctx context.Context, l *storeUnderTest) error {
 }
 
 // slowSubscriber leaves one subscription unread while six appends of MaxAppendBytes are made, more than buffers hold. Appends
-// and another subscription must go on, and the unread one must yield everything afterwards.
+// and another subscription must continue, and the unread one must yield everything afterwards.
 func slowSubscriber(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // binding is the single row that says which log the keys belong to, and up to which event the log was compared with them.
-// It is stored beside the keys, so a backup that is restored carries its own, older, position and version.
+// It is stored next to the keys, so a backup that is restored carries its own, older, position and version.
 type binding struct {
 	ID       int64  // always 1
 	Log      string // UUID of the log; "": not bound yet

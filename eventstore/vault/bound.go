@@ -176,7 +176,7 @@ func (b *Bound) rememberVerified(subject string, key []byte) {
 }
 
 // explainMissingKey returns the error for a key that is missing or does not open: ErrDestroyed if the log holds the
-// erasure of the subject, else an UnreadableError with the cause why.
+// erasure of the subject, otherwise an UnreadableError with the cause why.
 func (b *Bound) explainMissingKey(ctx context.Context, subject string, why error) error {
 	b.mu.RLock()
 	erased := b.erased[subject]
@@ -256,7 +256,7 @@ func (b *Bound) Close() error {
 }
 
 // Ready returns an error if no check has succeeded since the start, or if the vault is wrong now. An outage of the
-// database is no such error: see Reachable.
+// database is not such an error: see Reachable.
 func (b *Bound) Ready(context.Context) error { return b.checkReady() }
 
 // Reachable returns the error of the last check or probe. While the database is unreachable, cached keys are served

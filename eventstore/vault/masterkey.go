@@ -100,7 +100,7 @@ func (w wrapper) opensProof(proof []byte) bool {
 }
 
 // Rewrap wraps every key of the vault at an address with another master key, in one transaction, and returns how many
-// keys it wrapped. old is the present master key; nil: the keys are in clear. Keys in clear beside wrapped ones are fine.
+// keys it wrapped. old is the present master key; nil: the keys are in clear. Keys in clear next to wrapped ones are fine.
 // Destroyed keys stay destroyed. No instance may use the vault meanwhile: on Postgres Rewrap then fails with ErrInUse; for
 // a SQLite file the caller must hold the lock of its folder.
 func Rewrap(ctx context.Context, address string, old, master []byte) (int, error) {

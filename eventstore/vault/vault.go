@@ -19,7 +19,7 @@
 //     master key.
 //   - To destroy a key is to delete it for good. To erase a subject is to write an event of the log that says so, and
 //     to destroy its key.
-//   - The binding is a row beside the keys. It says which log they belong to.
+//   - The binding is a row next to the keys. It says which log they belong to.
 //   - A check compares the database with the log. A probe looks whether the database is still the one that was checked,
 //     and checks it again only when it is not.
 package vault

@@ -61,7 +61,7 @@ func TestAWaitEndsAfterThreeSecondsOverAllThatARequestWaitsFor(t *testing.T) {
 			if got := time.Since(begun); got != c.want {
 				t.Errorf("%+v: waited %v", c, got)
 			}
-			time.Sleep(time.Minute) // work is no wait
+			time.Sleep(time.Minute) // work is not a wait
 		}
 	})
 }

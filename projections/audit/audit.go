@@ -163,7 +163,7 @@ func onSitesChanged(b *projector.Changeset, e event.SitesChanged, r projector.Re
 	putRequestEntry(b, e, e.SiteWriteSummary, r)
 }
 
-// isSingleSite says whether the request named one site, and no set of sites.
+// isSingleSite reports whether the request named one site, and no set of sites.
 func isSingleSite(e event.SitesChanged) bool {
 	switch e.Action {
 	case "sync", "upsert", "archive":

@@ -49,7 +49,7 @@ func New(store eventstore.Store, loadCheckpoint func(context.Context) (eventstor
 
 var categories = eventstore.Filter{"locations", "account"}
 
-// changesLocations says whether an event may change an account's locations: events of locations, corrections, the
+// changesLocations reports whether an event may change an account's locations: events of locations, corrections, the
 // account's erasure, and types that the catalog lacks.
 func changesLocations(r eventstore.RecordedEvent) bool {
 	t, known := event.Lookup(r.Type)

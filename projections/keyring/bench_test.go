@@ -152,7 +152,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory measures a million keys at rest: their bytes, and the time of a garbage collection, beside that of an
+// BenchmarkMemory measures a million keys at rest: their bytes, and the time of a garbage collection, next to that of an
 // empty ring.
 func BenchmarkMemory(b *testing.B) {
 	for name, n := range map[string]int{"empty": 0, "folded": million} {

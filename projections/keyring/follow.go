@@ -256,7 +256,7 @@ func (r *Ring) recordReadFailure(err error, from eventstore.Checkpoint) {
 		r.lastPollStart.Store(neverPolled)
 	}
 	r.reason = err.Error()
-	if r.loggedReason != r.reason && !r.IsFresh(r.clock()) { // a single failed poll is no incident
+	if r.loggedReason != r.reason && !r.IsFresh(r.clock()) { // a single failed poll is not an incident
 		r.log.Warn("key ring cannot follow the log", "position", r.checkpoint.Position, "error", err)
 		r.loggedReason = r.reason
 	}
@@ -277,7 +277,7 @@ func (r *Ring) followState() (isFollowing, isSynced bool) {
 	return !r.hasDiverged, r.isSynced
 }
 
-// isOtherLog says whether the log has another identity than the ring's.
+// isOtherLog reports whether the log has another identity than the ring's.
 func (r *Ring) isOtherLog() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

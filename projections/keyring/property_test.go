@@ -259,7 +259,7 @@ func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	}
 }
 
-// ringFromSnapshot returns a ring that goes on from a snapshot taken somewhere in the history, and gets some events
+// ringFromSnapshot returns a ring that continues from a snapshot taken somewhere in the history, and gets some events
 // twice.
 func (c *randomHistory) ringFromSnapshot(t *testing.T) *Ring {
 	t.Helper()

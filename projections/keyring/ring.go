@@ -143,7 +143,7 @@ func (r *Ring) Terms(account string, now time.Time) (access.Terms, bool) {
 	return terms, ok
 }
 
-// IsFresh says whether the ring may be relied on: its last successful poll began less than Staleness before now.
+// IsFresh reports whether the ring may be relied on: its last successful poll began less than Staleness before now.
 func (r *Ring) IsFresh(now time.Time) bool {
 	lastPollStart := r.lastPollStart.Load()
 	return lastPollStart != neverPolled && now.Sub(r.epoch)-time.Duration(lastPollStart) < Staleness

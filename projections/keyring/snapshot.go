@@ -84,7 +84,7 @@ func (s snapshot) appendHead(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.live))
 }
 
-// canBeUsed says whether the key can ever give anything: not after its account was closed.
+// canBeUsed reports whether the key can ever give anything: not after its account was closed.
 func (s snapshot) canBeUsed(k *key) bool {
 	if k.kind == freeRow || k.account == 0 {
 		return k.kind != freeRow
@@ -322,7 +322,7 @@ type snapshotSaver struct {
 	writes     sync.WaitGroup
 }
 
-// isDue says whether a snapshot is worth writing.
+// isDue reports whether a snapshot is worth writing.
 func (v *snapshotSaver) isDue(checkpoint eventstore.Checkpoint, changes int, now time.Time) bool {
 	if v.file == "" || v.isSaving.Load() || now.Sub(v.savedAt) < saveInterval {
 		return false

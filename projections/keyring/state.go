@@ -381,7 +381,7 @@ func (s *state) wasClosedBefore(ref uint32, at int64) bool {
 	return closed != 0 && closed < at
 }
 
-// inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, and the agency's quota beside its own.
+// inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, and the agency's quota next to its own.
 // The agency's own agency does not matter.
 func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
 	p, i := s.accounts.pageOf(n)
@@ -402,14 +402,14 @@ func unpackDate(n int32) plan.Date {
 
 // The rest of this file stops streams. An event that cannot be used may be the one that revokes a key. So it stops its
 // stream, and no other: the keys of a stopped account, and of the sub-clients of a stopped agency, are found but give
-// nothing, as does a stopped token. A correction that names the event lets the stream go on. Nothing must be taken
+// nothing, as does a stopped token. A correction that names the event lets the stream continue. Nothing must be taken
 // back then, since the event was never folded.
 
 // unusableEvents are the events that cannot be used and that no correction names, by stream. A map is replaced, never
 // changed.
 type unusableEvents map[string][]eventstore.Revision
 
-// isStopped says whether a stream holds an event that cannot be used.
+// isStopped reports whether a stream holds an event that cannot be used.
 func (s *state) isStopped(category, id string) bool {
 	all := s.stopped.Load()
 	if all == nil || len(*all) == 0 {

@@ -27,7 +27,7 @@ func eventVoided(at eventstore.Revision) event.EventVoided {
 	return event.EventVoided{Revision: int64(at)}
 }
 
-// keyState says whether a key is found, and whether its account is stopped.
+// keyState reports whether a key is found, and whether its account is stopped.
 func keyState(r *Ring, name string) (found, stopped bool) {
 	g, ok := r.FindKey(hash(name), time.Now())
 	return ok, g.Stopped

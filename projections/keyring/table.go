@@ -165,7 +165,7 @@ func (f *pagesBuilder[R]) flushPage() {
 
 // index finds rows by a 32-bit fingerprint: an open-addressed hash table, at most half full. One goroutine writes.
 // Readers take no lock and may see a row that has just gone, so they compare what they find. A fingerprint's slots begin at
-// the fingerprint modulo the size, which is a power of two, and go on up to the first slot that was never used.
+// the fingerprint modulo the size, which is a power of two, and continue up to the first slot that was never used.
 type index struct {
 	slots atomic.Pointer[[]atomic.Uint64] // fingerprint in the high 32 bits, row + 1 in the low ones; 0 if never used
 	used  int                             // slots that are not 0; only the writer reads it
@@ -231,7 +231,7 @@ func (x *index) drop(fingerprint, row uint32) {
 	}
 }
 
-// resize makes a table for so many rows, without tombstones, beside the one that readers go on using meanwhile. The new
+// resize makes a table for so many rows, without tombstones, next to the one that readers continue using meanwhile. The new
 // table is at most a third full, so the next resize is not soon.
 func (x *index) resize(rows int) {
 	size := 16

@@ -106,12 +106,12 @@ func (v *accountFilter) loadStatuses(ctx context.Context, tx *sqldb.Tx, decoded 
 	return err
 }
 
-// changesStatus says whether the event changes its account's status.
+// changesStatus reports whether the event changes its account's status.
 func (d decodedEvent) changesStatus() bool {
 	return d.stopErr != nil || d.isEmptyCommit || d.isCorrection()
 }
 
-// isCorrection says whether the event is a correction, which voids another event of its stream.
+// isCorrection reports whether the event is a correction, which voids another event of its stream.
 func (d decodedEvent) isCorrection() bool {
 	_, ok := d.event.(event.Correction)
 	return ok
@@ -165,7 +165,7 @@ func (v *accountFilter) dropErased(m Model, b *Changeset) {
 	}
 }
 
-// needsRefold says whether the rows of an account must be written again now.
+// needsRefold reports whether the rows of an account must be written again now.
 func (v *accountFilter) needsRefold() bool {
 	for _, s := range v.changed {
 		if s.Kind == table.AccountRefolding {
@@ -200,7 +200,7 @@ type incident struct {
 	position int64
 }
 
-// markLogged remembers an incident, and says whether it is new.
+// markLogged remembers an incident, and reports whether it is new.
 func (s *loggedIncidents) markLogged(account string, position int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

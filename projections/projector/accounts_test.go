@@ -407,7 +407,7 @@ func TestEmptyCommitIsSkippedAndLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestRefoldLosesNothingThatHappensMeanwhile: while corrections come one after the other, this account and others go on.
+// TestRefoldLosesNothingThatHappensMeanwhile: while corrections come one after the other, this account and others continue.
 func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 	t.Parallel()
 	const changes, corrections = 300, 20

@@ -120,7 +120,7 @@ func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore
 	}
 }
 
-// hasPassed says whether the serving generation has passed a position. If not, and if this instance fills it, changed is
+// hasPassed reports whether the serving generation has passed a position. If not, and if this instance fills it, changed is
 // closed when that may have changed.
 func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.Position) (ok bool, changed chan struct{}, err error) {
 	err = p.registry.ReadGeneration(ctx, m.ReadModel, func(g sqldb.Generation, db *sqldb.DB) error {

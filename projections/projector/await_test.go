@@ -14,7 +14,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Who waits for a read model that another instance fills goes on waiting when the database's clock is set forth: the owner renews its
+// Who waits for a read model that another instance fills continues waiting when the database's clock is set forth: the owner renews its
 // lease, which seems to have run out long ago, within a fraction of a second.
 func TestALeaseThatAClockEndedDoesNotEndTheWait(t *testing.T) {
 	for _, c := range []struct {

@@ -180,7 +180,7 @@ func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	}
 }
 
-// isCommit says whether the event makes staged events real, and not an empty set of them.
+// isCommit reports whether the event makes staged events real, and not an empty set of them.
 func isCommit(d decodedEvent) bool {
 	_, ok := d.event.(event.StagedCommit)
 	return ok && !d.isEmptyCommit

@@ -18,7 +18,7 @@ import (
 // Model is a read model as its writer knows it: tables, and a handler for each type of event that changes them. The
 // handlers are the subscription: Categories follows from them.
 //
-// To add a model: its rows and tables in schemas/table, its handlers in a package beside this one, its line in the
+// To add a model: its rows and tables in schemas/table, its handlers in a package next to this one, its line in the
 // program's list of models, and its queries in queries. To add an event to a model: one handler.
 type Model struct {
 	table.ReadModel
@@ -134,7 +134,7 @@ func (m Model) Unhandled() []string {
 	return names
 }
 
-// isStaged says whether events of a type are made real by commits of another category.
+// isStaged reports whether events of a type are made real by commits of another category.
 func isStaged(t event.Type) bool {
 	return slices.ContainsFunc(event.All(), func(commit event.Type) bool {
 		category, ok := stagedCategory(commit)
@@ -142,7 +142,7 @@ func isStaged(t event.Type) bool {
 	})
 }
 
-// stagedCategory is the category of the events that a commit of type t makes real. It is false if t is no commit.
+// stagedCategory is the category of the events that a commit of type t makes real. It is false if t is not a commit.
 func stagedCategory(t event.Type) (category string, ok bool) {
 	e, ok := reflect.Zero(t.GoType).Interface().(event.StagedCommit)
 	if ok {

@@ -1,6 +1,6 @@
 // Package projector fills read models from the log. A read model is data: its tables, and a handler for each type of
 // event that changes them. Its one constraint: no event is ever skipped. Rows and checkpoint change in one transaction,
-// by one instance at a time; a projection that cannot go on stops, says why, and resumes. An event that cannot be used
+// by one instance at a time; a projection that cannot continue stops, says why, and resumes. An event that cannot be used
 // stops its account alone, until the account's rows are written again from its streams.
 //
 // A supervisor keeps one worker for each generation (one filled set of a model's tables). The feed hands the worker
@@ -41,7 +41,7 @@ import (
 // Projector fills the generations of read models in a registry, together with the projectors of other instances. It is
 // safe for concurrent use once Run is called.
 type Projector struct {
-	Log *slog.Logger // gets one line when a projection stops and one when it goes on; slog.Default() unless set before Run
+	Log *slog.Logger // gets one line when a projection stops and one when it continues; slog.Default() unless set before Run
 	// IsOnlyInstance says that no other instance can be alive, so that leases of dead ones are taken over at once. It is
 	// set before Run.
 	IsOnlyInstance bool
@@ -126,7 +126,7 @@ func (idleSubscriber) Close() error { return nil }
 var ErrUnknownModel = errors.New("no such read model")
 
 // Rebuild begins a fresh generation of a model, from the first event on, and returns its name. The serving generation
-// goes on serving until the fresh one has caught up. A rebuild that is under way is given up for this one.
+// continues serving until the fresh one has caught up. A rebuild that is under way is given up for this one.
 func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
 	m, err := p.modelNamed(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// refold writes the rows of one stopped account again, from its streams, while the batches of other accounts go on. It
+// refold writes the rows of one stopped account again, from its streams, while the batches of other accounts continue. It
 // skips the events that corrections void.
 //
 //	refoldStoppedAccounts ──> refoldAccount: readCorrections ──> beginRound ──> writeRows ──> finish ──> the account runs

@@ -295,7 +295,7 @@ func (i *instance) holdSnapshot(t *testing.T) (release func()) {
 	}
 }
 
-// anyFileHolds says whether a text is in a file of the folder.
+// anyFileHolds reports whether a text is in a file of the folder.
 func anyFileHolds(t *testing.T, folder, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))

@@ -28,7 +28,7 @@ type Status struct {
 	WaitingSince time.Time // when the first event was recorded that it does not hold yet; zero if it lacks none
 	Lag          int       // events of the log that it does not hold yet, up to MaxLag; -1 if that cannot be known
 	Owner        string    // id of the instance that fills it, "" for none
-	Reason       string    // why it cannot go on, "" if it can
+	Reason       string    // why it cannot continue, "" if it can
 }
 
 // MaxLag is the largest lag that is counted.
@@ -108,7 +108,7 @@ func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkp
 // readyLag is the largest lag of a read model that counts as ready.
 const readyLag = 500
 
-// Ready returns nil if every model has a generation that serves, goes on, and has all but caught up; otherwise it says
+// Ready returns nil if every model has a generation that serves, continues, and has all but caught up; otherwise it says
 // what is missing.
 func (p *Projector) Ready(ctx context.Context) error {
 	return p.checkServed(ctx, func(Status) bool { return true })

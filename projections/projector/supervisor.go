@@ -245,7 +245,7 @@ func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	delete(s.projector.workers, name)
 }
 
-// isServingFunc returns a function that says whether a generation is the serving one.
+// isServingFunc returns a function that reports whether a generation is the serving one.
 func (p *Projector) isServingFunc(m Model, g sqldb.Generation) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		now, err := p.registry.ServingGeneration(ctx, m.ReadModel)
@@ -309,7 +309,7 @@ func (p *Projector) serveGeneration(ctx context.Context, w *worker, g sqldb.Gene
 	return true, nil
 }
 
-// isServingAhead says whether the serving generation is at a later position than the worker's.
+// isServingAhead reports whether the serving generation is at a later position than the worker's.
 func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error) {
 	ahead := false
 	err := p.registry.Read(ctx, w.model.ReadModel, func(db *sqldb.DB) error {
@@ -323,7 +323,7 @@ func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error)
 	return ahead, err
 }
 
-// isWaitingForRefolds says whether accounts of the worker's generation are still to be refolded, while another generation answers.
+// isWaitingForRefolds reports whether accounts of the worker's generation are still to be refolded, while another generation answers.
 func (p *Projector) isWaitingForRefolds(ctx context.Context, w *worker) (bool, error) {
 	due, err := w.dueRefolds(ctx)
 	if err != nil || len(due) == 0 {

@@ -83,7 +83,7 @@ func loseOwnership(s *workerState) {
 	s.isReading, s.isOwner, s.caughtUpAt, s.caughtUpFirst = false, false, time.Time{}, time.Time{}
 }
 
-// resumeWhenOwner returns the checkpoint to go on from, once this instance owns the generation. The feed calls it before
+// resumeWhenOwner returns the checkpoint to continue from, once this instance owns the generation. The feed calls it before
 // it subscribes, and again after each failure. Until then it blocks. It fails when the database does or ctx ends.
 func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, error) {
 	for {
@@ -106,7 +106,7 @@ func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, er
 	}
 }
 
-// resumeFrom goes on at the generation's checkpoint. Why this instance could not go on before stays its reason until something is written:
+// resumeFrom continues at the generation's checkpoint. Why this instance could not continue before stays its reason until something is written:
 // the row may not have taken it. An erasure that was interrupted between its rows and the database's
 // files is finished first. Where another instance filled the generation meanwhile, it may have destroyed the keys of accounts
 // that were erased: those that are still in memory here would open what comes behind the erasures.
@@ -373,7 +373,7 @@ func (l lease) readCheckpoint(ctx context.Context) (table.Checkpoint, error) {
 	return rows[0], nil
 }
 
-// renew extends the lease, and says whether this instance certainly holds it.
+// renew extends the lease, and reports whether this instance certainly holds it.
 func (l lease) renew(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, leaseDuration)
 	defer cancel()

@@ -85,7 +85,7 @@ func (o *Indexer) signalProgress() {
 	o.progressed = make(chan struct{})
 }
 
-// isStalled says whether the index is known to stand still: this instance cannot write it, or somebody has waited in
+// isStalled reports whether the index is known to stand still: this instance cannot write it, or somebody has waited in
 // vain for the same oldest row. One caller that waits until its context ends is enough; the others fail at once.
 func (o *Indexer) isStalled(oldest int64) bool {
 	o.mu.Lock()

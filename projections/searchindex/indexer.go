@@ -205,7 +205,7 @@ func (d *session) awaitCheckpoint(ctx context.Context) error {
 	}
 }
 
-// saveProgress saves in the index how far it is, at once if the index is not complete yet, else every few seconds.
+// saveProgress saves in the index how far it is, at once if the index is not complete yet, otherwise every few seconds.
 // Changes after the saved position are indexed again at the next start. With nothing to save it writes an empty batch,
 // which shows whether the index is still there.
 func (d *session) saveProgress(ctx context.Context, isComplete bool) error {
@@ -252,7 +252,7 @@ func (d *session) openIndex(ctx context.Context) (isComplete bool, err error) {
 	return false, d.enqueueSites(ctx, 0)
 }
 
-// indexMatches says whether the index can hold so many sites: at least those without an outbox row, at most all that may
+// indexMatches reports whether the index can hold so many sites: at least those without an outbox row, at most all that may
 // have been indexed.
 func (d *session) indexMatches(ctx context.Context, sites int) (bool, error) {
 	var pending, stored, settled int

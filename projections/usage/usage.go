@@ -2,7 +2,7 @@
 // decided by schemas/ledger alone.
 //
 // For each batch restorePeriod reads the state of a stream's period (ledger.PeriodState) from its row. foldEvent applies
-// each event to that state and collects what counts. savePeriod writes the state beside the lines that the batch adds.
+// each event to that state and collects what counts. savePeriod writes the state next to the lines that the batch adds.
 // So lines, state and checkpoint are always of the same position.
 package usage
 

@@ -197,7 +197,7 @@ func nonZeroLines(s *projectortest.Fixture) []table.UsageLine {
 	return slices.DeleteFunc(projectortest.Rows(s, table.UsageModel, table.UsageLines), func(l table.UsageLine) bool { return l.Requests == 0 })
 }
 
-// isAppendedWithAny says whether an event is appended whatever its stream holds. The others have an expected revision.
+// isAppendedWithAny reports whether an event is appended whatever its stream holds. The others have an expected revision.
 func isAppendedWithAny(e event.Event) bool {
 	switch e.(type) {
 	case event.UsageOpened, event.UsageClosed, event.UsageAdjusted:

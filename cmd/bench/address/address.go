@@ -6,7 +6,7 @@
 //	Run ──> buildSynthetic or buildFiles ──> vintage, questionSet (a sample of its rows)
 //	    ──> measureOperation   one processor, for each testedEngine
 //	    ──> scoreEngines       damaged questions, of files only
-//	    ──> measureHTTP        the API over HTTP on all processors, its clients beside it
+//	    ──> measureHTTP        the API over HTTP on all processors, its clients next to it
 package address
 
 import (

@@ -1,5 +1,5 @@
 // Package api measures how many requests a second the API serves while it checks keys, counts every request durably and
-// fills its read models. An empty net/http handler is measured beside it: its speed is the raw limit, because no service
+// fills its read models. An empty net/http handler is measured next to it: its speed is the raw limit, because no service
 // written with net/http can be faster. Its constraint: service and handler are processes of their own and take turns under
 // the same clients, so that they meet the same machine; each figure is the median of its turns.
 //

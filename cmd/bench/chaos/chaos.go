@@ -53,7 +53,7 @@ type Options struct {
 	MinOutage  time.Duration // shortest outage of Postgres; the usual ones last up to twice as long
 	LongOutage time.Duration // length of every fourth outage of Postgres; 0: there is none
 
-	KeepGoing bool              // go on after a round with violations
+	KeepGoing bool              // continue after a round with violations
 	KeepData  bool              // keep the data folders for inspection
 	Log       func(what string) // receives the lines of the run's log; nil: none
 }

@@ -283,7 +283,7 @@ func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error 
 }
 
 // checkKeys checks that every instance refuses a key whose revocation was acknowledged and serves a key that was never
-// revoked, and that the list of keys agrees. Where a revocation was sent without an answer, the list says whether it
+// revoked, and that the list of keys agrees. Where a revocation was sent without an answer, the list reports whether it
 // happened.
 func (r *run) checkKeys(ctx context.Context, at *serverProcess, a *account) error {
 	listed := map[string]body.Key{}

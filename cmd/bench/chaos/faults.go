@@ -44,7 +44,7 @@ func (s *system) possibleFaults() []fault {
 }
 
 // mayPreventStart reports whether an instance is allowed to end by itself, or not to start, during the fault. During all
-// other faults it must start and go on.
+// other faults it must start and continue.
 func (f fault) mayPreventStart() bool { return f == diskFull || f == fewDescriptors }
 
 // faultSequence draws faults in random order without replacement, and starts over once all were drawn. The same seed gives
@@ -139,7 +139,7 @@ func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err err
 }
 
 // fillDisk shrinks the disk for a while so that left bytes are free. The service may write between the measurement and the
-// change of size; then the change fails and the disk is not full this time, which is no error.
+// change of size; then the change fails and the disk is not full this time, which is not an error.
 func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) error {
 	used, err := usedSpace(r.mount)
 	if err != nil {

@@ -39,7 +39,7 @@ func (r *run) checkAtEnd(ctx context.Context) {
 	r.updateTotals(r.recordSize)
 	for _, i := range r.instances {
 		if p := i.current.Load(); p != nil {
-			// Stop is no crash: endedByItself must not report it.
+			// Stop is not a crash: endedByItself must not report it.
 			p.killed.Store(true)
 			if err := p.process.Stop(); err != nil {
 				r.reportViolation("%s: %v", p.name, err)

@@ -53,7 +53,7 @@ type instance struct {
 }
 
 // serverProcess is one process of an instance, from its start to its end. killed is set before the kill, so that a request
-// that fails because of it is no violation.
+// that fails because of it is not a violation.
 type serverProcess struct {
 	name    string
 	process *harness.Instance

@@ -84,7 +84,7 @@ func serverScript(signal string) string {
 	return `"$0" "$@" </dev/null & server=$!; (cat >/dev/null; kill -` + signal + ` $server) <&3 & wait $server; kill $!`
 }
 
-// Start starts the server and returns once it answers. It is also the way to go on after Stop. SIGINT makes Postgres end its
+// Start starts the server and returns once it answers. It is also the way to continue after Stop. SIGINT makes Postgres end its
 // connections and stop in good order.
 func (c *Postgres) Start(ctx context.Context) error {
 	// Without fsync it is faster; its rows need not survive a crash of the machine. Several instances share the connections.

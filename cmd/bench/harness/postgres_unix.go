@@ -42,7 +42,7 @@ func startApart(cmd *exec.Cmd, user *credential) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Setpgid: true}
 }
 
-// Suspend stops every process of the server with SIGSTOP, so that it answers nothing. Resume lets them go on.
+// Suspend stops every process of the server with SIGSTOP, so that it answers nothing. Resume lets them continue.
 func (c *Postgres) Suspend() error { return c.signal(syscall.SIGSTOP) }
 
 // Resume ends Suspend.

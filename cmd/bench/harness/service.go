@@ -49,7 +49,7 @@ type Instance struct {
 const AnyPort = "127.0.0.1:0"
 
 // LaunchInstance starts an instance whose API listens at listen, and does not wait for it. Its data folder is that of its
-// name, so an instance of a name that ran before goes on with the same data.
+// name, so an instance of a name that ran before continues with the same data.
 func LaunchInstance(w WorkDir, name, listen string, flags ...string) (*Process, error) {
 	args := []string{LieuditCommand, "serve", "--data", w.Path(name), "--listen", listen, "--area-listen", AnyPort, "--ops-listen", AnyPort}
 	return StartProcess(w, name, append(args, flags...)...)
@@ -125,7 +125,7 @@ func (in *Instance) AdminClient() (AdminClient, error) {
 	return AdminClient{c}, err
 }
 
-// tokenTimeout is how long the first instance of a log may take to write its first token. It writes it beside its start, so it may be
+// tokenTimeout is how long the first instance of a log may take to write its first token. It writes it next to its start, so it may be
 // ready before.
 const tokenTimeout = 30 * time.Second
 

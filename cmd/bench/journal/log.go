@@ -1,5 +1,5 @@
 // Package journal measures the journal, the log in a data folder, on the disk at hand: durable appends, a catch-up read, and
-// opening a large log. Beside a figure stands the raw limit: what a minimal program does with the same bytes in the same
+// opening a large log. Next to a figure stands the raw limit: what a minimal program does with the same bytes in the same
 // minutes, because a figure alone says little on a shared machine. Its constraint: journal and raw limit take turns, and each
 // figure is the median of its turns (measure.Medians).
 //
@@ -202,7 +202,7 @@ func scanSegmentFiles(fs journal.FS) error {
 			return err
 		}
 		for offset, n := int64(0), len(block); n == len(block) && err == nil; offset += int64(n) {
-			// The last block is short. Its EOF is no error, and n ends the loop.
+			// The last block is short. Its EOF is not an error, and n ends the loop.
 			if n, err = f.ReadAt(block, offset); errors.Is(err, io.EOF) {
 				err = nil
 			}

@@ -27,7 +27,7 @@ import (
 // Options say what is measured. Only Node, Postgres and Meilisearch may be left zero. Sites is at most 11,000, the most that
 // a BUSINESS account may have.
 type Options struct {
-	Node           bool   // the log is on a node, else in the service's own journal
+	Node           bool   // the log is on a node, otherwise in the service's own journal
 	Postgres       string // of the read models; "" for SQLite
 	Meilisearch    string // of the search; "" for the service's own
 	Sites          int    // of a sync
@@ -40,7 +40,7 @@ type Options struct {
 // AccountGroup is a number of accounts with so many sites each.
 type AccountGroup struct{ Accounts, Sites int }
 
-// run is one run of the benchmark. Its one service holds the sites of all measurements, the later ones beside the earlier.
+// run is one run of the benchmark. Its one service holds the sites of all measurements, the later ones next to the earlier.
 type run struct {
 	Options
 	measure.Output

@@ -11,7 +11,7 @@
 // tick that repeats another or would exceed the quota does not count: it is void. A request that was counted and could not be
 // served is refunded by a later event.
 //
-// A request is answered once a whole answer that is no 5xx has come; a client sends it again until then. Each process of an
+// A request is answered once a whole answer that is not a 5xx has come; a client sends it again until then. Each process of an
 // instance has a key of its own, so that the log says which process counted what.
 package metering
 

@@ -126,7 +126,7 @@ func parseNotes(stdout string) []string {
 
 // parseCount reads a number that terminal.GroupThousands wrote.
 func parseCount(text string) int {
-	n, _ := strconv.Atoi(strings.ReplaceAll(text, ",", "")) // a text of other signs is 0: it is no count
+	n, _ := strconv.Atoi(strings.ReplaceAll(text, ",", "")) // a text of other signs is 0: it is not a count
 	return n
 }
 

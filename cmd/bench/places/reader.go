@@ -12,7 +12,7 @@ import (
 )
 
 // ReadAndMeasure reads a file of places as an import does, and prints the seconds that it took and the most memory that this process
-// had, in kB: two lines, which measureReader reads. A file that cannot be read is no error: refusing it takes time too.
+// had, in kB: two lines, which measureReader reads. A file that cannot be read is not an error: refusing it takes time too.
 func ReadAndMeasure(out io.Writer, path string) error {
 	file, err := os.Open(path)
 	if err != nil {

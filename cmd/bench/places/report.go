@@ -55,7 +55,7 @@ type Outside struct {
 	Placed     bool    `json:"placed"`  // by its address
 }
 
-// RoundTrip is an export of the stored sites, and what its import changed. An empty text is no difference.
+// RoundTrip is an export of the stored sites, and what its import changed. An empty text is not a difference.
 type RoundTrip struct {
 	Form      string `json:"form"`
 	Again     string `json:"again"`     // imported into the referential that it came from

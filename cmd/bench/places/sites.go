@@ -206,7 +206,7 @@ func findOutside(t *commune.Table, s locations.Site) (nearest Outside, isOutside
 	return nearest, nearest.Commune != "" && nearest.Kilometres > boundsTolerance
 }
 
-// findCommunes are the communes that an address can mean: that of its INSEE code; else those of its postcode that have its name;
+// findCommunes are the communes that an address can mean: that of its INSEE code; otherwise those of its postcode that have its name;
 // else all of its postcode, or without one all of its name.
 func findCommunes(t *commune.Table, a locations.SiteAddress) []*commune.Commune {
 	if c, ok := t.ByCode(strings.ToUpper(a.InseeCode)); ok {

@@ -74,7 +74,7 @@ func (c *comparison) figure(peer string) measure.Figure {
 	return f
 }
 
-// otherThanNoRoute is an error that is no answer.
+// otherThanNoRoute is an error that is not an answer.
 func otherThanNoRoute(err error) error {
 	if _, ok := errors.AsType[*route.OffRoadError](err); ok || errors.Is(err, route.ErrNoRoute) {
 		return nil
@@ -220,7 +220,7 @@ func (q *questions) boundsNear(center route.Point, n int) []route.Bound {
 	return all
 }
 
-// contains says whether a position is in an area: an odd number of borders lie west of it.
+// contains reports whether a position is in an area: an odd number of borders lie west of it.
 func contains(area route.Area, p route.Point) bool {
 	isInside := false
 	for _, polygon := range area {

@@ -41,7 +41,7 @@ func isOneWay(tags osmpbf.Tags) bool {
 const targetsOfJunction = 4
 
 // drawJunctionPairs draws different junctions with a one-way street among their roads: all, if the map has fewer. Of each there are
-// pairs to other junctions of any kind and back. So no end lies beside a road, and what is compared is what the routers make of the
+// pairs to other junctions of any kind and back. So no end lies next to a road, and what is compared is what the routers make of the
 // junctions and of the way.
 func (m *mapRoads) drawJunctionPairs(r *rand.Rand, n int) (pairs [][2]route.Point) {
 	var all, oneWay []route.Point

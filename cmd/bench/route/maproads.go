@@ -203,7 +203,7 @@ func usesOf(tags osmpbf.Tags) roadUse {
 	return uses
 }
 
-// drawPair draws two positions beside roads for cars, at most 20 metres away from their lines.
+// drawPair draws two positions next to roads for cars, at most 20 metres away from their lines.
 func (m *mapRoads) drawPair(r *rand.Rand) [2]route.Point { return [2]route.Point{m.draw(r), m.draw(r)} }
 
 func (m *mapRoads) draw(r *rand.Rand) route.Point {

@@ -32,7 +32,7 @@ type namedRouter struct {
 	isPeer bool // its errors are counted, and do not end the run
 }
 
-// peers are the servers that are measured beside the own engine, and those of them that this run started.
+// peers are the servers that are measured next to the own engine, and those of them that this run started.
 type peers struct {
 	routers []namedRouter
 	urls    map[string]string                // by name

@@ -200,7 +200,7 @@ func isNear(a, b route.Point) bool {
 // placeOf finds the step that begins at a point of a way.
 func (w *wayReader) placeOf(line []route.Point, at int) (best stepPlace, ok bool) {
 	isFirst, isLast := at == 0, at+1 == len(line)-1
-	least := 2.0 // metres beside the road
+	least := 2.0 // metres next to the road
 	consider := func(s stepPlace, distance float64) {
 		if distance < least {
 			best, least, ok = s, distance, true

@@ -132,7 +132,7 @@ func findMutations(file string, text []byte, p *cover.Profile) (all []planted, e
 	return all, nil
 }
 
-// isSimple says whether a statement can change places with its neighbour and still compile, most often.
+// isSimple reports whether a statement can change places with its neighbour and still compile, most often.
 func isSimple(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt:
@@ -143,7 +143,7 @@ func isSimple(s ast.Stmt) bool {
 	return false
 }
 
-// isCovered says whether a test runs a line.
+// isCovered reports whether a test runs a line.
 func isCovered(p *cover.Profile, line int) bool {
 	return slices.ContainsFunc(p.Blocks, func(b cover.ProfileBlock) bool { return b.Count > 0 && b.StartLine <= line && line <= b.EndLine })
 }

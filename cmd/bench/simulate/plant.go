@@ -68,7 +68,7 @@ func runPlanted(ctx context.Context, o Options, fault planted) (Found, error) {
 	defer stop()
 	p.Log = func(text string) {
 		found.Days, found.Text = p.played, text
-		stop() // the histories beside it end with it
+		stop() // the histories next to it end with it
 	}
 	p.playAll(playing)
 	return found, nil

@@ -189,7 +189,7 @@ func stuckGoroutine(out string) string {
 	return firstOwnFrame(out)
 }
 
-// firstOwnFrame is the first function of the service in a stack, else the first of the simulation.
+// firstOwnFrame is the first function of the service in a stack, otherwise the first of the simulation.
 func firstOwnFrame(stack string) (frame string) {
 	for line := range strings.Lines(stack) {
 		isSimulation := strings.HasPrefix(line, "lieudit/cmd/bench/")
@@ -288,7 +288,7 @@ func (s *shortener) shorten(ctx context.Context, script simulation.Script) simul
 	return script
 }
 
-// stillFails says whether a script breaks the rule in one of three plays.
+// stillFails reports whether a script breaks the rule in one of three plays.
 func (s *shortener) stillFails(ctx context.Context, script simulation.Script) bool {
 	return ctx.Err() == nil && s.countFailures(ctx, script, 3) > 0
 }

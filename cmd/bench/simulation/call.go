@@ -15,7 +15,7 @@ import (
 const clientTimeout = 30 * time.Second
 
 // Call implements customers.World. It returns when the instance has answered or died, or the client has lost its patience: then the
-// connection is closed, which a handler learns by its context, and may go on all the same.
+// connection is closed, which a handler learns by its context, and may continue all the same.
 func (w *World) Call(ctx context.Context, number int, surface customers.Surface, request customers.Request) customers.Answer {
 	began := time.Now()
 	a := w.call(ctx, number, surface, request)
@@ -56,7 +56,7 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 	return customers.Answer{IsSent: true}
 }
 
-// beginRequest returns the node's run where that takes requests, else nil. It does not end before requests.Done is called.
+// beginRequest returns the node's run where that takes requests, otherwise nil. It does not end before requests.Done is called.
 func (n *node) beginRequest() *run {
 	r := n.current()
 	if r == nil {
@@ -77,7 +77,7 @@ func (w *World) Wall(instance int) time.Time { return w.nodes[instance].now() }
 // Deaths implements customers.World.
 func (w *World) Deaths(instance int) int { return int(w.nodes[instance].deaths.Load()) }
 
-// takesRequests says whether the run's socket is open.
+// takesRequests reports whether the run's socket is open.
 func (r *run) takesRequests() bool {
 	select {
 	case <-r.ready:

@@ -283,7 +283,7 @@ var (
 	promptClosing = closing{4 * time.Second, 3 * time.Second}
 )
 
-// live runs the instance until ctx ends, or it refuses to go on. It is the order of package service: keys first, then requests; at
+// live runs the instance until ctx ends, or it refuses to continue. It is the order of package service: keys first, then requests; at
 // the end no requests any more, then what watches, then what works.
 func (r *run) live(ctx context.Context) error {
 	r.node.begin(r)

@@ -308,7 +308,7 @@ func (w *World) strikeVault(f faults.Fault) error {
 		older = firstVault
 	}
 	err := w.withoutInstances(func() (err error) {
-		// One with as many keys is no older one: what is sealed with it would be lost when the present one is put back.
+		// One with as many keys is not an older one: what is sealed with it would be lost when the present one is put back.
 		if lacksKeys, err = hasFewerKeys(filepath.Join(w.yesterday(), older), w.vaultFile()); err != nil || !lacksKeys {
 			return err
 		}
@@ -321,12 +321,12 @@ func (w *World) strikeVault(f faults.Fault) error {
 	return errors.Join(err, w.withoutInstances(func() error { return errors.Join(w.removeVaultJournal(), copyFile(w.vaultFile(), present)) }))
 }
 
-// removeVaultJournal removes what SQLite keeps beside the vault, which belongs to the file that is being replaced.
+// removeVaultJournal removes what SQLite keeps next to the vault, which belongs to the file that is being replaced.
 func (w *World) removeVaultJournal() error {
 	return errors.Join(os.RemoveAll(w.vaultFile()+"-wal"), os.RemoveAll(w.vaultFile()+"-shm"))
 }
 
-// hasFewerKeys says whether a vault holds fewer keys than another one.
+// hasFewerKeys reports whether a vault holds fewer keys than another one.
 func hasFewerKeys(older, present string) (bool, error) {
 	var counts [2]int
 	for i, file := range []string{older, present} {
@@ -391,7 +391,7 @@ func (w *World) restoreLogs(m moment, isLive bool) error {
 	return w.withoutInstances(restore)
 }
 
-// moment is a quiet moment that the world can be put back to: places on the logs. Files are copied beside.
+// moment is a quiet moment that the world can be put back to: places on the logs. Files are copied along with them.
 type moment struct{ core, usage eventstore.Position }
 
 // firstVault is the copy of the vault as it was before there was any account.

@@ -153,7 +153,7 @@ type wallClock struct {
 	begin  time.Time    // the wall time at start
 	start  time.Time    // the elapsed time then
 	jumped atomic.Int64 // nanoseconds
-	base   *wallClock   // nil: this one runs by itself, else it is off from base by jumped
+	base   *wallClock   // nil: this one runs by itself, otherwise it is off from base by jumped
 }
 
 func newWallClock(begin time.Time) *wallClock { return &wallClock{begin: begin, start: time.Now()} }

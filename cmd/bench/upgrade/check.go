@@ -125,7 +125,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.report.Format = status.Format; status.Format != status.KnownFormat {
 		r.reportViolation("the finished upgrade left the log at format %d of %d", status.Format, status.KnownFormat)
 	}
-	return sleep(ctx, 2*time.Second) // clients go on with it for a while
+	return sleep(ctx, 2*time.Second) // clients continue with it for a while
 }
 
 func readUpgrade(raw json.RawMessage, err error) (u body.Upgrade, _ error) {

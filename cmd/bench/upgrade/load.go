@@ -95,7 +95,7 @@ func (r *run) startClients(ctx context.Context) (stop func() error) {
 	}
 }
 
-// readMetered uses up the quota of the running phase, and goes on asking when it is spent.
+// readMetered uses up the quota of the running phase, and continues asking when it is spent.
 func (r *run) readMetered(ctx context.Context) error {
 	for ctx.Err() == nil {
 		r.pause.RLock()
@@ -139,7 +139,7 @@ func (r *run) writeSites(ctx context.Context, client int) error {
 
 // send sends a request to the instances in turn until one answers. It goes to the next where the connection is refused, and
 // where the connection ends without an answer; cut counts the latter. An answer of 5xx is a violation, and is tried again, so
-// that the load goes on.
+// that the load continues.
 func (r *run) send(ctx context.Context, method, path, key, body string) (status, cut int, err error) {
 	began := time.Now()
 	var refused, failed int64
@@ -195,7 +195,7 @@ type answer struct {
 	err    error
 }
 
-// isRefused says whether no connection could be made, so that certainly nothing was done.
+// isRefused reports whether no connection could be made, so that certainly nothing was done.
 func (a answer) isRefused() bool {
 	var dial *net.OpError
 	return errors.As(a.err, &dial) && dial.Op == "dial"

@@ -12,7 +12,7 @@ import (
 )
 
 // folderWriter writes the files of a log into a folder, one segment after the other. The first segment has another name until
-// finish: a copy that was cut off in the middle is no log.
+// finish: a copy that was cut off in the middle is not a log.
 type folderWriter struct {
 	dir         string
 	isNewDir    bool

@@ -16,7 +16,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// LostName is the file beside a salvaged log with the events that could be read behind the damage: one JSON object a line.
+// LostName is the file next to a salvaged log with the events that could be read behind the damage: one JSON object a line.
 const LostName = "lost.ndjson"
 
 // Salvaged is what SalvageLog has saved and what it could not. Contents is the new log.
@@ -53,7 +53,7 @@ type LostStream struct {
 //
 // Events that can still be read behind the damage do not go into the log, since what came between them is missing: they are
 // written to the file LostName in dstDir, as they stand on the log, personal texts encrypted. An error says that nothing
-// could be saved, and leaves dstDir as it was; damage is no error.
+// could be saved, and leaves dstDir as it was; damage is not an error.
 func SalvageLog(ctx context.Context, srcDir, dstDir string) (Salvaged, error) {
 	w, err := newFolderWriter(dstDir)
 	if err != nil {

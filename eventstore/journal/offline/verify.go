@@ -16,16 +16,16 @@ import (
 type Verified struct {
 	Contents
 	Segments int
-	// Indexes names the index files that are missing or hold something else than their segment. This is no damage of the log:
-	// the service makes them again at its next start. Beside a running service an index may be missing for an instant.
+	// Indexes names the index files that are missing or hold something else than their segment. This is not damage of the log:
+	// the service makes them again at its next start. Next to a running service an index may be missing for an instant.
 	Indexes []string
 }
 
 // VerifyLog reads a log from its files and checks everything: every CRC, the chain, the revisions of every stream, that
-// appends are whole, and the indexes. It needs no lock, writes nothing, and works beside a running service. progress, if it
+// appends are whole, and the indexes. It needs no lock, writes nothing, and works next to a running service. progress, if it
 // is not nil, is told how many bytes of how many are read.
 //
-// Damage is an *eventstore.CorruptError, a folder without segments journal.ErrNoLog. Verified beside a *CorruptError says
+// Damage is an *eventstore.CorruptError, a folder without segments journal.ErrNoLog. Verified next to a *CorruptError says
 // what the log holds before the damage.
 func VerifyLog(ctx context.Context, dir string, progress func(done, total int64)) (Verified, error) {
 	c := indexChecker{dir: dir, progress: progress}

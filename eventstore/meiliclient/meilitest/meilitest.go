@@ -39,7 +39,7 @@ var recordFlag = flag.Bool("record", false, "write what "+EnvVariable+" answers 
 // the test fails.
 func Server(t testing.TB) meiliclient.Server {
 	t.Helper()
-	s := meiliclient.Server{Index: testIndexName(t.Name()), Timeout: time.Minute} // a slow test is no failure of the server
+	s := meiliclient.Server{Index: testIndexName(t.Name()), Timeout: time.Minute} // a slow test is not a failure of the server
 	if !UsesRealServer() {
 		recorded, err := readRecording(recordingPath(t.Name()))
 		if err != nil {
@@ -66,7 +66,7 @@ func Server(t testing.TB) meiliclient.Server {
 	return s
 }
 
-// UsesRealServer says whether tests use a real server.
+// UsesRealServer reports whether tests use a real server.
 func UsesRealServer() bool { return os.Getenv(EnvVariable) != "" }
 
 // serverAddress reads EnvVariable: the server's URL, and the key behind "#".

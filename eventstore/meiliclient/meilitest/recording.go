@@ -208,7 +208,7 @@ func (r *recorder) recordExchange(e exchange) {
 	r.recording.exchanges = append(r.recording.exchanges, e)
 }
 
-// isTaskPending says whether an exchange is a question about a task that has not ended yet.
+// isTaskPending reports whether an exchange is a question about a task that has not ended yet.
 func isTaskPending(e exchange) bool {
 	var task struct {
 		Status string `json:"status"`
@@ -216,7 +216,7 @@ func isTaskPending(e exchange) bool {
 	return isTaskRequest(e) && json.Unmarshal(e.Answer, &task) == nil && (task.Status == "enqueued" || task.Status == "processing")
 }
 
-// isTaskRequest says whether an exchange is a question about a task.
+// isTaskRequest reports whether an exchange is a question about a task.
 func isTaskRequest(e exchange) bool {
 	return e.Method == http.MethodGet && strings.HasPrefix(e.Path, "/tasks/")
 }

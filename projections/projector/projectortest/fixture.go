@@ -112,7 +112,7 @@ func (s *Fixture) await(reached func() bool) {
 	deadlinetest.WaitUntil(s.t, deadlinetest.DefaultLimit, "the read models hold what was appended", reached)
 }
 
-// FolderContains says whether a file of a folder contains a text. It does not look into subfolders. Tests of erasures look
+// FolderContains reports whether a file of a folder contains a text. It does not look into subfolders. Tests of erasures look
 // for a personal text in the files of a SQLite database with it.
 func FolderContains(t testing.TB, folder, text string) bool {
 	t.Helper()

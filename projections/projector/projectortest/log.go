@@ -148,7 +148,7 @@ func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Co
 // concurrentWriters is how many goroutines append: enough for appends to share a flush of the journal.
 const concurrentWriters = 64
 
-// RestorableLog is a log that can be replaced by an older copy of it while it is in use: a subscription goes on, on the
+// RestorableLog is a log that can be replaced by an older copy of it while it is in use: a subscription continues, on the
 // log that is there then, as over a server that was restarted with a backup. It is safe for concurrent use, but for Backup
 // and Restore.
 type RestorableLog struct {
@@ -198,7 +198,7 @@ func (r *RestorableLog) Backup(t testing.TB) string {
 	return to
 }
 
-// Restore replaces the log by a backup, to which appendMore then appends. Subscriptions go on with the backup only after
+// Restore replaces the log by a backup, to which appendMore then appends. Subscriptions continue with the backup only after
 // appendMore has returned, so that they find on it what was appended.
 func (r *RestorableLog) Restore(t testing.TB, backup string, appendMore func()) {
 	t.Helper()

@@ -203,7 +203,7 @@ func (x *Index) deleteSites(ctx context.Context, deleted []string) error {
 	})
 }
 
-// deleteByFilter deletes the documents that a filter holds for. None is no error.
+// deleteByFilter deletes the documents that a filter holds for. None is not an error.
 func (x *Index) deleteByFilter(ctx context.Context, filter string) error {
 	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
 		return index.DeleteDocumentsByFilter(ctx, filter, nil)

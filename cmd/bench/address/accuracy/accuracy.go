@@ -39,7 +39,7 @@ import (
 // Options say what is asked, and of which vintage. Files and invented rows are not read where Vintage exists.
 type Options struct {
 	Files       []string // of the address base
-	Invented    int      // rows beside them
+	Invented    int      // rows next to them
 	Seed        uint64   // of the invented rows
 	Vintage     string   // that is used, or built and kept; empty: one is built in the folder of the run
 	Meilisearch string   // http://KEY@HOST:PORT; empty: only the vintage's own index is asked

@@ -100,7 +100,7 @@ func (d *absentDrawer) draw(w absentWriting) (question, bool) {
 	return question{set: absentSet, kind: w.kind, text: line, judge: d.newJudge(city, meant)}, true
 }
 
-// isAbsent says whether none of the communes has a street of that name, nor one that differs by its type or its links alone.
+// isAbsent reports whether none of the communes has a street of that name, nor one that differs by its type or its links alone.
 func (d *absentDrawer) isAbsent(street string, communes []uint32) bool {
 	keys := nameKeys(street)
 	for _, key := range keys {

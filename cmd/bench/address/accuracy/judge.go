@@ -57,7 +57,7 @@ func (j storedJudge) judge(q question, answers []address.Match) (result judgemen
 	return result
 }
 
-// isRight says whether an answer is the one that is meant. An id of two parts is that of a street, and every answer on that
+// isRight reports whether an answer is the one that is meant. An id of two parts is that of a street, and every answer on that
 // street is right.
 func (j storedJudge) isRight(q question, r address.Record) bool {
 	if r.ID == q.id {
@@ -69,7 +69,7 @@ func (j storedJudge) isRight(q question, r address.Record) bool {
 	return strings.HasPrefix(q.set, fairSet) && j.isFairlyRight(q, r)
 }
 
-// isFairlyRight says whether an answer is right although another one is expected: on the expected street, it is one of the
+// isFairlyRight reports whether an answer is right although another one is expected: on the expected street, it is one of the
 // typed numbers, or the street itself where it has none of them.
 func (j storedJudge) isFairlyRight(q question, r address.Record) bool {
 	street := streetID(q.id)

@@ -57,7 +57,7 @@ func (p *Peer) Search(ctx context.Context, q Query) (found []Answer, err error) 
 	return readFeatures(response)
 }
 
-// url is the URL of one question. A finished text is no beginning, and addok takes every text for one that is not told so.
+// url is the URL of one question. A finished text is not a beginning, and addok takes every text for one that is not told so.
 func (p *Peer) url(q Query) string {
 	query := url.Values{"q": {q.Text}, "autocomplete": {"0"}, "limit": {strconv.Itoa(q.Limit)}}
 	if q.IsCompleted {

@@ -1,6 +1,6 @@
 // Package keystrokes types real addresses letter by letter, asks for suggestions after each key, and counts how many keys it takes
 // until the address that is meant is among them. A geocoder is asked exactly what a field that completes addresses
-// asks, so that any other one can be measured beside the engine with the same questions.
+// asks, so that any other one can be measured next to the engine with the same questions.
 //
 //	Run ──> accuracy.OpenVintage     files of the base and invented rows, built once and kept
 //	    ──> drawRows                 real rows of the files

@@ -52,7 +52,7 @@ func (j *judge) judge(p *parts, a *locations.SiteAddress, m address.Match, isPla
 	return result
 }
 
-// isArrondissement says whether a record lies in an arrondissement of a city.
+// isArrondissement reports whether a record lies in an arrondissement of a city.
 func isArrondissement(r *address.Record, city string) bool {
 	return r.District != "" && commune.DepartmentOf(city) == r.Department.Code
 }
@@ -60,7 +60,7 @@ func isArrondissement(r *address.Record, city string) bool {
 // fiveDigits finds codes in a line.
 var fiveDigits = regexp.MustCompile(`\b\d{5}\b`)
 
-// liesWhereSaid says whether a place lies in each department that an address says: by its fields, and by a postcode in a line.
+// liesWhereSaid reports whether a place lies in each department that an address says: by its fields, and by a postcode in a line.
 func (j *judge) liesWhereSaid(a *locations.SiteAddress, r *address.Record) bool {
 	codes := append([]string{a.PostalCode, a.InseeCode}, fiveDigits.FindAllString(a.Line1+" "+a.Line2+" "+a.City, -1)...)
 	for i, code := range codes {

@@ -19,7 +19,7 @@ type parts struct {
 	code     string // INSEE code of the commune
 }
 
-// isAbsent says whether the address is nowhere, so that no place of a street is right.
+// isAbsent reports whether the address is nowhere, so that no place of a street is right.
 func (p *parts) isAbsent() bool { return p.ID == "" }
 
 // splitter takes questions apart.
@@ -28,7 +28,7 @@ type splitter struct{ communes *commune.Table }
 // postcodePattern finds the postcode of a line, and what stands before and behind it.
 var postcodePattern = regexp.MustCompile(`^(.*?)[ ,-]*\b(\d{5})\b[ ,-]*(.*)$`)
 
-// split takes a question apart: by its postcode, else by the commune at its end. The label and the id of its answer say the
+// split takes a question apart: by its postcode, otherwise by the commune at its end. The label and the id of its answer say the
 // rest.
 func (s splitter) split(q accuracy.Question) parts {
 	p := parts{Question: q, line: strings.TrimSpace(q.Text)}

@@ -32,7 +32,7 @@ import (
 // Options say which sites are placed, and by which vintage. Files and invented rows are not read where Vintage exists.
 type Options struct {
 	Files     []string // of the address base
-	Invented  int      // rows beside them
+	Invented  int      // rows next to them
 	Seed      uint64   // of the invented rows
 	Vintage   string   // that is asked, or built and kept; empty: one is built in the folder of the run
 	Questions []string // files of questions

@@ -124,7 +124,7 @@ func (c *Customers) revokeKey(ctx context.Context, act actDetails) {
 	}
 }
 
-// revokeInTheMiddle revokes the newest key while requests with it are made on all instances, and goes on with it for three seconds.
+// revokeInTheMiddle revokes the newest key while requests with it are made on all instances, and continues with it for three seconds.
 func (c *Customers) revokeInTheMiddle(ctx context.Context, act actDetails) {
 	all := c.keys(act.Account, "secret")
 	if len(all) == 0 {
@@ -236,5 +236,5 @@ func (act actDetails) confirmation() map[string]string {
 	return map[string]string{"id": act.Account, "reason": act.Label}
 }
 
-// isAgency says whether an account is one of the agencies.
+// isAgency reports whether an account is one of the agencies.
 func isAgency(account string) bool { return account <= accountID(agencyCount-1) }

@@ -21,7 +21,7 @@ type Act struct {
 // kind is a row of the table of what is done.
 type kind struct {
 	name   string
-	weight int // how often, beside the others
+	weight int // how often, next to the others
 	play   func(*Customers, context.Context, actDetails)
 	size   int // the most that actDetails.Size may be
 	times  int // the most that actDetails.Times may be

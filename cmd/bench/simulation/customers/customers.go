@@ -58,7 +58,7 @@ type World interface {
 	Deaths(instance int) int
 	// OperatorToken is the first operator's token; false while there is none yet.
 	OperatorToken() (string, bool)
-	// IsDisturbed says whether something fails, or did so a moment ago: then answers of 5xx are to be expected.
+	// IsDisturbed reports whether something fails, or did so a moment ago: then answers of 5xx are to be expected.
 	IsDisturbed() bool
 	// Report notes that a rule is broken.
 	Report(rule Rule, format string, args ...any)
@@ -171,7 +171,7 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 	return a
 }
 
-// mayFail says whether a failure is one that a service without a vintage and a road network has.
+// mayFail reports whether a failure is one that a service without a vintage and a road network has.
 func (c *Customers) mayFail(op model.Operation, a Answer) bool {
 	needsRegion := op.Endpoint != "GET /me" && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
 	return !c.hasRegion && a.Status == 500 && needsRegion

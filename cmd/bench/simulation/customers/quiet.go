@@ -258,7 +258,7 @@ func (c *Customers) readPlaces(ctx context.Context, d actDetails) bool {
 	return true
 }
 
-// answers says whether an answer is a success. One that is neither that nor a refusal of the plan or the quota is reported.
+// answers reports whether an answer is a success. One that is neither that nor a refusal of the plan or the quota is reported.
 func (c *Customers) answers(d actDetails, path string, a Answer) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusForbidden && a.Status != http.StatusTooManyRequests {
 		c.world.Report(model.EveryAccountAnswers, "instance %d, %s of %s: %d %s", d.Instance, path, d.Account, a.Status, a.Body)
@@ -382,7 +382,7 @@ func (c *Customers) Restore(s Snapshot) {
 	c.followers = maps.Clone(s.followers)
 }
 
-// HasErasedSince says whether an account may have been erased since a snapshot.
+// HasErasedSince reports whether an account may have been erased since a snapshot.
 func (c *Customers) HasErasedSince(s Snapshot) bool { return c.Model.HasErasedSince(s.model) }
 
 // RebuildAll has an operator fill every read model again, as after an older copy of the log was put back.

@@ -102,7 +102,7 @@ func (c *connection) begin(ctx context.Context, query string) error {
 	return c.database.beginWrite(ctx)
 }
 
-// writes says whether a statement may need more of the disk.
+// writes reports whether a statement may need more of the disk.
 func writes(query string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(query), " ")
 	switch strings.ToLower(first) {

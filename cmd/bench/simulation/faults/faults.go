@@ -217,7 +217,7 @@ func (i *Injector) Kill() {
 	}
 }
 
-// killAt kills the instance where a fault of a kind strikes its append to a stream, and says whether it did.
+// killAt kills the instance where a fault of a kind strikes its append to a stream, and reports whether it did.
 func (i *Injector) killAt(kind Kind, part, stream string) bool {
 	if i.findOf(kind, part, categoryOf(stream)) == nil {
 		return false
@@ -232,7 +232,7 @@ func (i *Injector) killAt(kind Kind, part, stream string) bool {
 // errDead is what a call of a dead instance returns. Nobody sees it.
 var errDead = errors.New("the instance is dead")
 
-// isDead says whether Kill was called.
+// isDead reports whether Kill was called.
 func (i *Injector) isDead() bool {
 	select {
 	case <-i.dead:
@@ -279,7 +279,7 @@ func (i *Injector) findType(part string) *activeFault {
 	return nil
 }
 
-// strikes says whether a fault of a kind strikes a call now.
+// strikes reports whether a fault of a kind strikes a call now.
 func (i *Injector) strikes(kind Kind, part string) bool { return i.find(kind, part) != nil }
 
 // randomDuration is between zero and longest.
@@ -310,7 +310,7 @@ func (i *Injector) Room(bytes int) (int, error) {
 	return int(i.randomDuration(time.Duration(bytes + 1))), errFull
 }
 
-// HadNoRoom says whether the instance's own disk was ever full.
+// HadNoRoom reports whether the instance's own disk was ever full.
 func (i *Injector) HadNoRoom() bool { return i.hadNoRoom.Load() }
 
 // awaitPause waits while the instance is paused.

@@ -22,7 +22,7 @@ const (
 	passes       gate = "passes"
 )
 
-// checkKey checks how far a request with an API key came, and says whether it surely had no effect.
+// checkKey checks how far a request with an API key came, and reports whether it surely had no effect.
 func (m *Model) checkKey(c *Call, a Answer) (isRefused bool) {
 	got := passes
 	switch {
@@ -136,7 +136,7 @@ type areaToken struct {
 // Operator is the label of the first operator's token.
 const Operator = "operator"
 
-// roles is DECISIONS 7: who may use an operation beside operators. What is not here is the operators' alone.
+// roles is DECISIONS 7: who may use an operation next to operators. What is not here is the operators' alone.
 var roles = map[string][]string{
 	"GET /accounts":                         {"agency", "billing"},
 	"POST /accounts":                        {"agency"},
@@ -156,7 +156,7 @@ var roles = map[string][]string{
 	"GET /accounts/{id}/state":              {"agency", "customer", "auditor"},
 }
 
-// checkToken checks what a request with a token got, and says whether it surely had no effect.
+// checkToken checks what a request with a token got, and reports whether it surely had no effect.
 func (m *Model) checkToken(c *Call, a Answer) (isRefused bool) {
 	if a.Status >= 500 {
 		return false
@@ -187,19 +187,19 @@ func (m *Model) checkToken(c *Call, a Answer) (isRefused bool) {
 	return !mayUse || !isOwn || a.Status == 404 && t.role == "agency" && m.mayBeForeign(c, t.account)
 }
 
-// mayBeForeign says whether the account of a call may be none of an agency's sub-clients, by some clock: it is about to join it, or to leave.
+// mayBeForeign reports whether the account of a call may be none of an agency's sub-clients, by some clock: it is about to join it, or to leave.
 func (m *Model) mayBeForeign(c *Call, agency string) bool {
 	return c.Account != agency && slices.ContainsFunc(m.customer(c.Account).account.during(c.began.Add(-grace)), func(a account) bool {
 		return a.agency != agency || a.at(c.walls[0].Add(clocksApart)).agency != agency
 	})
 }
 
-// mayBeClosed says whether an account may be closed.
+// mayBeClosed reports whether an account may be closed.
 func (m *Model) mayBeClosed(c *Call, id string) bool {
 	return id != "" && slices.ContainsFunc(m.customer(id).account.during(c.began.Add(-grace)), func(a account) bool { return a.isClosed })
 }
 
-// mayBeOf says whether the account of a call may be a sub-client of an agency.
+// mayBeOf reports whether the account of a call may be a sub-client of an agency.
 func (m *Model) mayBeOf(c *Call, agency string) bool {
 	return slices.ContainsFunc(m.customer(c.Account).account.during(c.began.Add(-grace)), func(a account) bool {
 		return a.at(c.walls[0]).agency == agency || a.nextAgency == agency

@@ -35,7 +35,7 @@ func (m *Model) Restore(s Snapshot) {
 	}
 }
 
-// HasErasedSince says whether an account may have been erased since a snapshot.
+// HasErasedSince reports whether an account may have been erased since a snapshot.
 func (m *Model) HasErasedSince(s Snapshot) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Model) HasErasedSince(s Snapshot) bool {
 	return false
 }
 
-// IsUnreadable says whether an account's data was erased on a log that was restored to an older copy since.
+// IsUnreadable reports whether an account's data was erased on a log that was restored to an older copy since.
 func (m *Model) IsUnreadable(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -51,7 +51,7 @@ func (m *Model) checkShown(account string, act, where string, s shownSite) {
 	m.checkPlace(act, where, s)
 }
 
-// Place is a position as customers write it into a site's properties, beside where it is or beside its address.
+// Place is a position as customers write it into a site's properties, next to where it is or next to its address.
 func Place(lat, lon float64) string { return fmt.Sprintf("%.6f %.6f", lat, lon) }
 
 // placeTolerance is how far, in degrees, a position may be from what it was made of: some metres.

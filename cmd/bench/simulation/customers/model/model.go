@@ -250,7 +250,7 @@ func short(a Answer) string {
 	return fmt.Sprint(a.Status, " ", body)
 }
 
-// showsAccount says whether an answer is the one that is due, or shows the account as other commands made it since.
+// showsAccount reports whether an answer is the one that is due, or shows the account as other commands made it since.
 func showsAccount(now account, due, answer string) (is, mayBeLater bool) {
 	isSuccess := strings.HasPrefix(due, "20") && strings.HasPrefix(answer, due[:4])
 	return due == answer || isSuccess && answer == due[:4]+strings.TrimPrefix(now.show(0)[0].answer, "0 "), isSuccess

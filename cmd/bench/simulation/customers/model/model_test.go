@@ -288,7 +288,7 @@ func TestAQuotaThatBeganByOneClockMayBeInForceForAll(t *testing.T) {
 	})
 }
 
-// An instance whose clock is set back goes on counting in the period that it has come to: the one before is at its cap, and that cap
+// An instance whose clock is set back continues counting in the period that it has come to: the one before is at its cap, and that cap
 // was lowered twice since.
 func TestARequestByAClockSetBackMayBeOfThePeriodThatBegan(t *testing.T) {
 	t.Parallel()
@@ -550,7 +550,7 @@ func TestRestoreMakesTheTruthOfThenTheTruth(t *testing.T) {
 		s := m.Snapshot()
 		tell(story()[2:6])
 		m.Restore(s)
-		again := story()[5:6] // with a key that is no key any more
+		again := story()[5:6] // with a key that is not a key any more
 		again[0].status, again[0].body = 401, `{"detail":"Invalid API key"}`
 		tell(again)
 		tell(story()[2:6])
@@ -599,7 +599,7 @@ func TestModelFindsTwoAnswersToOneQuestion(t *testing.T) {
 	}
 }
 
-// What the clock of one instance has ended goes on by the clock of another that is behind: a refusal changes nothing, and after another
+// What the clock of one instance has ended continues by the clock of another that is behind: a refusal changes nothing, and after another
 // answer the requests of the day before are still the agency's.
 func TestAMembershipThatOneClockEndedCountsByAnother(t *testing.T) {
 	t.Parallel()

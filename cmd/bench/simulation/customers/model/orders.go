@@ -94,7 +94,7 @@ func (o *orders[S]) refused(s *step[S]) bool {
 	return o.keep(s, kept)
 }
 
-// keep leaves the branches that explain what became of a command, and says whether there are any.
+// keep leaves the branches that explain what became of a command, and reports whether there are any.
 func (o *orders[S]) keep(s *step[S], kept []branch[S]) bool {
 	o.pending = slices.DeleteFunc(o.pending, func(other *step[S]) bool { return other == s })
 	if o.isUntold {
@@ -143,12 +143,12 @@ func (o *orders[S]) narrow(isSo func(S) bool) bool {
 	return true
 }
 
-// isCertain says whether one state alone is possible.
+// isCertain reports whether one state alone is possible.
 func (o *orders[S]) isCertain() bool {
 	return !o.isUntold && len(o.pending) == 0 && len(o.possible) == 1
 }
 
-// explore visits each branch that commands under way can lead to, once. It goes on from a branch where visit returns true.
+// explore visits each branch that commands under way can lead to, once. It continues from a branch where visit returns true.
 func (o *orders[S]) explore(visit func(branch[S]) bool) {
 	visited := map[uint64]bool{}
 	queue := slices.Clone(o.possible)

@@ -342,7 +342,7 @@ func (c SyncSites) applyOnce(p places, l limits) []outcome[places] {
 	switch {
 	case refusal != "" && !c.IsDryRun:
 		return p.answer("409 %s", refusal)
-	case r.isArchived: // what a dry run says of a referential without active sites beside its refusal is not said
+	case r.isArchived: // what a dry run says of a referential without active sites next to its refusal is not said
 		return p.answer("200 refus referentiel_archive")
 	case c.IsDryRun:
 		return append(p.answer("200 %s refus %s", n.text(false), refusal), p.answer("200 %s refus %s", n.text(true), refusal)...)

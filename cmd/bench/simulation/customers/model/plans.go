@@ -44,7 +44,7 @@ type Terms struct {
 	Quota int64
 }
 
-// isBelow says whether a change to other terms waits for the next period. Where one goes up and the other down nothing is said.
+// isBelow reports whether a change to other terms waits for the next period. Where one goes up and the other down nothing is said.
 func (t Terms) isBelow(other Terms) (is, isSaid bool) {
 	plan, quota := rank(t.Plan)-rank(other.Plan), t.Quota-other.Quota
 	return plan < 0 || quota < 0, !(plan < 0 && quota > 0 || plan > 0 && quota < 0)

@@ -17,7 +17,7 @@ func (m *Model) Accounts() []string {
 // latest is a state that an account may be in now.
 func (m *Model) latest(id string) account { return m.customer(id).account.possible[0].state }
 
-// IsOpen says whether an account is open, as far as is known.
+// IsOpen reports whether an account is open, as far as is known.
 func (m *Model) IsOpen(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,21 +25,21 @@ func (m *Model) IsOpen(id string) bool {
 	return a.wasOpened && !a.isClosed
 }
 
-// IsErased says whether an account was erased, as far as is known.
+// IsErased reports whether an account was erased, as far as is known.
 func (m *Model) IsErased(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.latest(id).isErased
 }
 
-// IsKnown says whether an account was opened, as far as is known.
+// IsKnown reports whether an account was opened, as far as is known.
 func (m *Model) IsKnown(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.latest(id).wasOpened
 }
 
-// IsAgency says whether an account is an agency, and Anchor is the first day of its first period, as far as is known.
+// IsAgency reports whether an account is an agency, and Anchor is the first day of its first period, as far as is known.
 func (m *Model) IsAgency(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *Model) Agency(id string) string {
 	return m.latest(id).agency
 }
 
-// PaysWithOthers says whether an account is an agency, a sub-client, or about to be one.
+// PaysWithOthers reports whether an account is an agency, a sub-client, or about to be one.
 func (m *Model) PaysWithOthers(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -161,7 +161,7 @@ func (m *Model) SettlePlaces(id string, referentials Answer, sites map[string]An
 	}
 }
 
-// isShownAs says whether places look as those shown do.
+// isShownAs reports whether places look as those shown do.
 func (p places) isShownAs(shown places) bool { return p.difference(shown) == "" }
 
 // difference is what one sees otherwise in places than in those shown.

@@ -98,7 +98,7 @@ func (m *Model) checkCaps(c *Call, a Answer, lines []Line) {
 const sameCount = 3 * time.Second
 
 // linesOf are the lines that a request may be counted on: of the day it began on, of the one it ended on, and at the end of a day of
-// the next one. An instance whose clock was set back goes on counting in the period that it has come to, and one that finds a period
+// the next one. An instance whose clock was set back continues counting in the period that it has come to, and one that finds a period
 // closed counts in the next: on that period's first day, and for who pays on that day.
 func (m *Model) linesOf(c *Call) (all []Line) {
 	states := m.customer(c.Account).account.during(c.began)
