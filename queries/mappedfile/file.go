@@ -28,7 +28,7 @@ type File struct {
 }
 
 // Open maps a file after it has checked the header and the small sections. The file must not be changed while it is open:
-// new ones are written beside it and renamed into place. It fails with ErrOther or ErrDamaged of the format.
+// new ones are written next to it and renamed into place. It fails with ErrOther or ErrDamaged of the format.
 func Open(path string, format Format) (f *File, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *File) Info() os.FileInfo { return f.info }
 func (f *File) Prefault() error { return prefault(f.data) }
 
 // Guard runs read, which reads the mapping. When a page of the file cannot be read, because the file was cut short or the
-// disk fails, read ends, the file is marked as damaged and the process goes on. Guard returns the damage also when read
+// disk fails, read ends, the file is marked as damaged and the process continues. Guard returns the damage also when read
 // ended well, because it may have read damaged data. It covers one goroutine: one that read starts needs its own Guard.
 func (f *File) Guard(read func() error) (err error) {
 	if err := f.Damage(); err != nil {
@@ -164,7 +164,7 @@ const verifyChunk = 256 << 10
 // other reader, and a failing disk is an error. Damage that it finds is marked.
 func (f *File) Verify(ctx context.Context) error { return f.verify(ctx, func(time.Duration) {}) }
 
-// VerifyGently is Verify beside queries: it leaves them three quarters of a core and of the disk.
+// VerifyGently is Verify next to queries: it leaves them three quarters of a core and of the disk.
 func (f *File) VerifyGently(ctx context.Context) error {
 	const longest = 2 * time.Millisecond // on a slow disk the reads themselves leave the core idle
 	return f.verify(ctx, func(worked time.Duration) { time.Sleep(min(3*worked, longest)) })

@@ -36,7 +36,7 @@ func newServed(t *testing.T, path, label string) *servedFile {
 	return &servedFile{File: f, label: label}
 }
 
-// checkCloses checks how often a file was closed. Verify says whether it is closed in truth.
+// checkCloses checks how often a file was closed. Verify reports whether it is closed in truth.
 func checkCloses(t *testing.T, f *servedFile, want int32) {
 	t.Helper()
 	isClosed := errors.Is(f.Verify(t.Context()), fs.ErrClosed)

@@ -14,7 +14,7 @@ import (
 )
 
 // Build writes a file of a format. The file appears when it is complete and on the disk, or not at all. write appends the
-// sections; it may keep temporary files of its own in dir, which lies beside the file and is removed. Build returns the
+// sections; it may keep temporary files of its own in dir, which lies next to the file and is removed. Build returns the
 // size of the file in bytes.
 func Build(path string, format Format, write func(dir string, w *Writer) error) (size int64, err error) {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".building-")

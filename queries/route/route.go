@@ -98,7 +98,7 @@ type Access struct {
 // MaxAccessDistance is how far a bound may be from the nearest road, in metres.
 const MaxAccessDistance = 1_000
 
-// What a road near an address costs beside its distance, in metres: the address is moved onto the road of the least sum. A road of
+// What a road near an address costs besides its distance, in metres: the address is moved onto the road of the least sum. A road of
 // another name is worth a walk: with 30 m, 95.2 % of the numbers of Bondy whose street the map names would meet it, with 150 m
 // it is 99.4 %, and without names 87.2 %.
 const (
@@ -154,7 +154,7 @@ type Step struct {
 	Geometry           []Point
 }
 
-// PathKind is what the road of a step is where it has neither name nor number and the mode is Foot or Bike; else "". Routers that do
+// PathKind is what the road of a step is where it has neither name nor number and the mode is Foot or Bike; otherwise "". Routers that do
 // not know it leave it out.
 type PathKind string
 
@@ -171,9 +171,9 @@ type Maneuver struct {
 	Point
 	Type     ManeuverType
 	Modifier Modifier // direction, where the type has one
-	Exit     int      // number of the exit of a roundabout, from 1; else 0
+	Exit     int      // number of the exit of a roundabout, from 1; otherwise 0
 	Stop     int      // of an Arrive: number of the stop on the way, from 1; 0 at the destination
-	Sign     string   // number of the exit of a motorway as its signs show it, such as "12" or "12a"; else ""
+	Sign     string   // number of the exit of a motorway as its signs show it, such as "12" or "12a"; otherwise ""
 
 	// IsSameRoad says that the road behind has the name of the road before, or its number where that is what one calls it. It is
 	// false where a leg begins or ends.
@@ -190,7 +190,7 @@ const (
 	Depart     ManeuverType = "depart" // with the modifier Backwards where a leg goes back on the road by which the leg before came
 	Arrive     ManeuverType = "arrivee"
 	Turn       ManeuverType = "tourner"
-	Continue   ManeuverType = "continuer"   // the same road goes on, and another could be taken for it; or its name changes
+	Continue   ManeuverType = "continuer"   // the same road continues, and another could be taken for it; or its name changes
 	Fork       ManeuverType = "bifurcation" // roads of one kind part
 	OnRamp     ManeuverType = "bretelle"    // onto the ramp of a motorway
 	OffRamp    ManeuverType = "sortie"      // off a motorway
@@ -302,7 +302,7 @@ func (n Network) DateText() string {
 // OSMAttribution is the notice that the licence of OpenStreetMap's data asks for.
 const OSMAttribution = "© les contributeurs d'OpenStreetMap, ODbL 1.0"
 
-// Router finds routes. It is safe for concurrent use. A call ends with ctx's error when ctx ends. Beside the errors of its
+// Router finds routes. It is safe for concurrent use. A call ends with ctx's error when ctx ends. Besides the errors of its
 // methods, each call may fail with ErrUnavailable, ErrUnsupported or ErrTooMuchWork.
 type Router interface {
 	// Route fails with ErrNoRoute, and with an *OffRoadError for the first bound that is too far from any road.

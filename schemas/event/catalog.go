@@ -116,10 +116,10 @@ const (
 // Latest is the wire name of the version in which Decode returns events of the type. Readers handle that one.
 func (t Type) Latest() string { return t.latest }
 
-// KeepsAccess says whether the event leaves the access of every key and token as it is, so that the key ring skips it.
+// KeepsAccess reports whether the event leaves the access of every key and token as it is, so that the key ring skips it.
 func (t Type) KeepsAccess() bool { return t.effect != 0 }
 
-// IsRecordOnly says whether the event only records something, so that neither a fold nor an exhaustive read model needs a
+// IsRecordOnly reports whether the event only records something, so that neither a fold nor an exhaustive read model needs a
 // handler for it. Others may have one.
 func (t Type) IsRecordOnly() bool { return t.effect == recordOnly }
 

@@ -3,7 +3,7 @@ package event
 // The format of a log says what may stand on it. Old and new programs share a log during an upgrade, and an older program
 // stops at an event whose type it lacks. So a type that older programs lack, in a category of streams that they read, names
 // the format it needs in its line of the catalog (Type.sinceFormat), and a new form of stream has a constant here. Both are
-// written only once the log's format is at least that: commands/deployment says whether it is, and an operator raises it when
+// written only once the log's format is at least that: commands/deployment reports whether it is, and an operator raises it when
 // no older program runs any more.
 const (
 	// FirstFormat is the format of a log on which no format was ever raised.
@@ -33,5 +33,5 @@ func (t Type) sinceFormat(format int) Type {
 	return t
 }
 
-// SaysFormat says whether the catalog line names a format, which it must for a type that was not in the first releases.
+// SaysFormat reports whether the catalog line names a format, which it must for a type that was not in the first releases.
 func (t Type) SaysFormat() bool { return t.minFormat != 0 }

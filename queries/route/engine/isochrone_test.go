@@ -94,7 +94,7 @@ func (m *modeEngine) drawBound(r *rand.Rand) route.Bound {
 	}
 }
 
-// contains says whether a point lies in an area: a line from it to the east crosses rings an odd number of times.
+// contains reports whether a point lies in an area: a line from it to the east crosses rings an odd number of times.
 func contains(a route.Area, p route.Point) (isInside bool) {
 	for _, polygon := range a {
 		for _, ring := range polygon {

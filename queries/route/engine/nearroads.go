@@ -13,7 +13,7 @@ import (
 
 const (
 	// accessRange is how much farther than the best access of an address another may be, in metres, with its penalties, on a road
-	// that meets the road of an access at a junction as near: a house at a corner is left by either street. A position beside a
+	// that meets the road of an access at a junction as near: a house at a corner is left by either street. A position next to a
 	// corner is so too, but the nearer it is to one road the surer it lies there: the other may be twice as far.
 	accessRange = 25
 	// likeRange is how much farther a road may always be, whether or not it meets the other: positions are a few metres wrong.
@@ -177,18 +177,18 @@ func (r *nearRoad) meets(other nearRoad) bool {
 }
 
 // isApartFrom reports whether nobody steps from one road onto the other: from a motorway, a ramp, a bridge or out of a tunnel onto the
-// road beside, above or below, or from one carriageway of a road to the other.
+// road next to, above or below, or from one carriageway of a road to the other.
 func (r *nearRoad) isApartFrom(other *nearRoad) bool {
 	areCarriageways := !r.isTwoWay() && !other.isTwoWay() && r.access.Street == other.access.Street
 	return r.isThrough || other.isThrough || areCarriageways
 }
 
-// isThrough reports whether nobody lives on a road, and nobody steps onto it from beside.
+// isThrough reports whether nobody lives on a road, and nobody steps onto it from a place at its side.
 func isThrough(r network.Road) bool {
 	return r.Class == profile.Motorway || r.IsLink || r.IsTunnel || r.IsBridge
 }
 
-// penaltyOf is what a road costs as an access of an address beside its distance, in metres. No address lies on a motorway, a ramp, a
+// penaltyOf is what a road costs as an access of an address besides its distance, in metres. No address lies on a motorway, a ramp, a
 // tunnel or a bridge, and a road of another name is rarely the one of the address.
 func penaltyOf(r network.Road, hasOtherName bool) (penalty float64) {
 	if hasOtherName {

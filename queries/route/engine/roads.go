@@ -74,7 +74,7 @@ func (r *roadReader) branches(from, to uint32) []guidance.Branch {
 }
 
 // canEnter reports whether the mode may drive from an edge onto another, be it to stay there or to drive through. A copy of an edge on
-// which routes arrive at restricted roads leads to these alone; the driver sees the public roads beside them all the same.
+// which routes arrive at restricted roads leads to these alone; the driver sees the public roads next to them all the same.
 func (r *roadReader) canEnter(from, to uint32) bool {
 	g := r.mode.graph
 	if g.LeadsOnto(from, to) {

@@ -8,7 +8,7 @@ import (
 // Copies are the edges that have copies, in lists of an edge and all its copies. The zero value has none. It is a column and no map, as
 // a country has a million of them.
 type Copies struct {
-	Lists []uint32 // of each list its length, then its edges, the one that is no copy first
+	Lists []uint32 // of each list its length, then its edges, the one that is not a copy first
 	edges []uint32 // of all lists, ascending
 	first []uint32 // of each of edges where its list begins in Lists
 	known []uint64 // a bit for each edge up to the last in edges: most have no copies, and need no search

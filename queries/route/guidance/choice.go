@@ -9,7 +9,7 @@ import (
 	"lieudit/queries/route/profile"
 )
 
-// isObvious tells whether nobody needs to be told to go on: no other road could be taken for the way.
+// isObvious reports whether nobody needs to be told to continue: no other road could be taken for the way.
 func (j *junction) isObvious() bool {
 	for _, o := range j.others {
 		if j.couldBeTaken(o) {
@@ -22,13 +22,13 @@ func (j *junction) isObvious() bool {
 	return math.Abs(j.angle) <= 60 || isSameRoad(j.from, j.to) || !j.hasMajorChoice()
 }
 
-// endsAtRoad tells whether the road ends at a one-way road, into which only one turn is allowed.
+// endsAtRoad reports whether the road ends at a one-way road, into which only one turn is allowed.
 func (j *junction) endsAtRoad() bool {
 	isThrough := func(r *Road) bool { return !r.isMinor() || j.to.isMinor() }
 	return math.Abs(j.angle) > slightAngle && !isSameRoad(j.from, j.to) && slices.ContainsFunc(j.closed, isThrough)
 }
 
-// hasMajorChoice tells whether any other road is more than a drive.
+// hasMajorChoice reports whether any other road is more than a drive.
 func (j *junction) hasMajorChoice() bool {
 	for _, o := range j.others {
 		if !j.isMinorChoice(o) {
@@ -38,8 +38,8 @@ func (j *junction) hasMajorChoice() bool {
 	return false
 }
 
-// isMinorChoice tells whether a road is less than the one taken: for cars a drive beside a street, for others a way without a name
-// beside one with a name.
+// isMinorChoice reports whether a road is less than the one taken: for cars a drive next to a street, for others a way without a name
+// next to one with a name.
 func (j *junction) isMinorChoice(o choice) bool {
 	if j.mode == route.Car {
 		return o.isMinor() && !j.to.isMinor()
@@ -47,7 +47,7 @@ func (j *junction) isMinorChoice(o choice) bool {
 	return !o.hasLabel() && (isSameRoad(j.from, j.to) || o.isMinor() && !j.to.isMinor())
 }
 
-// couldBeTaken tells whether a traveller who is told nothing might take another road for the way. The more the way bends, the more
+// couldBeTaken reports whether a traveller who is told nothing might take another road for the way. The more the way bends, the more
 // any road that is straighter looks like it; a name or a far higher class makes up for that.
 func (j *junction) couldBeTaken(o choice) bool {
 	size, other := math.Abs(j.angle), math.Abs(o.angle)
@@ -58,7 +58,7 @@ func (j *junction) couldBeTaken(o choice) bool {
 	case j.isMinorChoice(o):
 		return other <= straightAngle && size > j.bendBeyond(goesOn)
 	case o.IsLink && !j.to.IsLink && size <= slightAngle:
-		return false // the main road goes on beside a ramp
+		return false // the main road continues next to a ramp
 	case goesOn && !otherGoesOn && size <= straightAngle:
 		return other <= straightAngle && o.Class <= j.to.Class && o.hasLabel()
 	case goesOn && !otherGoesOn && (size <= slightAngle || j.isFarLesser(o)):
@@ -79,10 +79,10 @@ func (j *junction) bendBeyond(goesOn bool) float64 {
 	return slightAngle
 }
 
-// isFarLesser tells whether a road is of a class far below that of the way taken.
+// isFarLesser reports whether a road is of a class far below that of the way taken.
 func (j *junction) isFarLesser(o choice) bool { return o.Class > j.to.Class+1 }
 
-// isFork tells whether two roads of a kind part ahead. A drive beside a street, or a ramp beside a motorway, makes no fork.
+// isFork reports whether two roads of a kind part ahead. A drive next to a street, or a ramp next to a motorway, makes no fork.
 func (j *junction) isFork() bool {
 	if math.Abs(j.angle) > slightAngle {
 		return false
@@ -95,7 +95,7 @@ func (j *junction) isFork() bool {
 	return false
 }
 
-// isForkWith tells whether another road makes a fork with the way taken: none of them is the way straight on, from which the other
+// isForkWith reports whether another road makes a fork with the way taken: none of them is the way straight on, from which the other
 // turns off.
 func (j *junction) isForkWith(o choice) bool {
 	size, other := math.Abs(j.angle), math.Abs(o.angle)
@@ -125,7 +125,7 @@ func (j *junction) forkSide() route.Modifier {
 	return route.SlightLeft
 }
 
-// isSameRoad tells whether a road goes on: by its name, or by its number where a name is missing. Of two roads without either
+// isSameRoad reports whether a road continues: by its name, or by its number where a name is missing. Of two roads without either
 // nothing is known, so that they are not the same.
 func isSameRoad(a, b *Road) bool {
 	if a.Name != "" && b.Name != "" {
@@ -134,7 +134,7 @@ func isSameRoad(a, b *Road) bool {
 	return sharesRef(a, b)
 }
 
-// isCalledTheSame tells whether sentences call two roads the same: by the name, or by the number where they tell that.
+// isCalledTheSame reports whether sentences call two roads the same: by the name, or by the number where they tell that.
 func isCalledTheSame(a, b *Road) bool {
 	if b.Name == "" || isMotorwayRef(b.Ref) {
 		return sharesRef(a, b)
@@ -142,7 +142,7 @@ func isCalledTheSame(a, b *Road) bool {
 	return a.Name == b.Name
 }
 
-// sharesRef tells whether two roads have a number in common.
+// sharesRef reports whether two roads have a number in common.
 func sharesRef(a, b *Road) bool {
 	if a.Ref == "" || b.Ref == "" {
 		return false

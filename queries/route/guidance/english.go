@@ -107,7 +107,7 @@ func englishTurn(s route.Step) string {
 	return text + englishTowards(s.Destinations)
 }
 
-// englishContinue goes on: straight, or around a bend of the same road.
+// englishContinue continues: straight, or around a bend of the same road.
 func englishContinue(s route.Step) string {
 	if s.Maneuver.Modifier == route.Backwards {
 		return "Make a U-turn" + englishRoad(" onto ", s)

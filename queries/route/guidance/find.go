@@ -94,7 +94,7 @@ func (p *path) junction(i int, known *Road) *junction {
 	return j
 }
 
-// isTurnBack tells whether a line goes back over the line before it. The bearing of a long stretch would not tell: two carriageways
+// isTurnBack reports whether a line goes back over the line before it. The bearing of a long stretch would not tell: two carriageways
 // meet at an angle that is nearly as sharp.
 func isTurnBack(before, next []route.Point) bool {
 	if len(before) < 2 || len(next) < 2 {
@@ -129,7 +129,7 @@ func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
 	return j.turn()
 }
 
-// turn is a turn, or the bend of the same road at a junction where another goes on. Both need a word: nobody expects to turn to stay
+// turn is a turn, or the bend of the same road at a junction where another continues. Both need a word: nobody expects to turn to stay
 // on a road.
 func (j *junction) turn() (route.ManeuverType, route.Modifier, bool) {
 	modifier := j.modifier()
@@ -148,11 +148,11 @@ func (j *junction) nameChange() (route.ManeuverType, route.Modifier, bool) {
 	return route.Continue, bendOf(j.angle), true
 }
 
-// beginsStairs tells whether a flight of steps begins. It is told also where the way is obvious: who pushes a pram or a bicycle wants
+// beginsStairs reports whether a flight of steps begins. It is told also where the way is obvious: who pushes a pram or a bicycle wants
 // to know.
 func (j *junction) beginsStairs() bool { return j.to.isStairs() && !j.from.isStairs() }
 
-// bendOf is the direction of a bend: also a hairpin is no way back.
+// bendOf is the direction of a bend: also a hairpin is not a way back.
 func bendOf(angle float64) route.Modifier {
 	if modifier := modifierOf(angle); modifier != route.Backwards {
 		return modifier
@@ -160,7 +160,7 @@ func bendOf(angle float64) route.Modifier {
 	return onSide(angle, route.SharpLeft, route.SharpRight)
 }
 
-// isMerge tells whether a ramp joins a motorway or a road like it, or a motorway another.
+// isMerge reports whether a ramp joins a motorway or a road like it, or a motorway another.
 func (j *junction) isMerge() bool {
 	if j.mode != route.Car || j.to.IsLink || !j.to.isFast() || math.Abs(j.angle) > 60 {
 		return false
@@ -170,12 +170,12 @@ func (j *junction) isMerge() bool {
 
 func isMotorway(r *Road) bool { return r.Class == profile.Motorway && !r.IsLink }
 
-// isRamp tells whether a ramp of a motorway, or of a road like it, begins.
+// isRamp reports whether a ramp of a motorway, or of a road like it, begins.
 func (j *junction) isRamp() bool {
 	return j.mode == route.Car && !j.from.IsLink && j.to.IsLink && j.to.isFast()
 }
 
-// ramp is a way off a motorway where the motorway itself goes on, else a way onto one. Where a motorway only becomes a ramp there
+// ramp is a way off a motorway where the motorway itself continues, otherwise a way onto one. Where a motorway only becomes a ramp there
 // is nothing to tell.
 func (j *junction) ramp() (route.ManeuverType, route.Modifier, bool) {
 	switch {

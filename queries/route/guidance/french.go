@@ -51,7 +51,7 @@ func exitOnto(s route.Step) string {
 	return " sur " + name.text
 }
 
-// signKinds are the words with which signs name what is no town, with their articles.
+// signKinds are the words with which signs name what is not a town, with their articles.
 var signKinds = map[string]string{
 	"aéroport": "l'aéroport", "gare": "la gare", "hôpital": "l'hôpital", "centre": "le centre", "centre-ville": "le centre-ville",
 	"centre ville": "le centre-ville", "centre commercial": "le centre commercial", "centre hospitalier": "le centre hospitalier",
@@ -169,7 +169,7 @@ func frenchTurn(s route.Step) string {
 	return "Tournez" + frenchDirections[m] + on(s)
 }
 
-// frenchContinue goes on: straight, or around a bend of the same road.
+// frenchContinue continues: straight, or around a bend of the same road.
 func frenchContinue(s route.Step) string {
 	if s.Maneuver.Modifier == route.Backwards {
 		return "Faites demi-tour" + on(s)

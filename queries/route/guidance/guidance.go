@@ -25,10 +25,10 @@ type Road struct {
 
 func (r *Road) isFerry() bool { return r.Class == profile.Ferry || r.Class == profile.ShuttleTrain }
 
-// isFast tells whether the road is a motorway or one like it, or the ramp of one.
+// isFast reports whether the road is a motorway or one like it, or the ramp of one.
 func (r *Road) isFast() bool { return r.Class <= profile.Trunk }
 
-// isMinor tells whether cars take the road only to reach what lies on it.
+// isMinor reports whether cars take the road only to reach what lies on it.
 func (r *Road) isMinor() bool { return r.Class >= profile.Service && !r.isFerry() }
 
 func (r *Road) isStairs() bool { return r.Class == profile.Steps }
@@ -87,7 +87,7 @@ func newPath(mode route.Mode, stretches []Stretch) *path {
 	return p
 }
 
-// tooShort is the length in metres below which a stretch has no bearing of its own: a bound may lie beside a junction.
+// tooShort is the length in metres below which a stretch has no bearing of its own: a bound may lie next to a junction.
 const tooShort = 1
 
 // mendBearings gives stretches that are too short the bearing of the one before, or else of the one behind.

@@ -84,48 +84,48 @@ func (p *path) join(first, second event) ([]event, bool) {
 	return nil, false
 }
 
-// isUTurn tells whether the path goes back on the other carriageway of its road.
+// isUTurn reports whether the path goes back on the other carriageway of its road.
 func (q *pair) isUTurn() bool {
 	return (q.isSame || q.isOtherWay) && math.Abs(q.total) > 150 && q.one*q.other > 0 && q.gap <= carriagewayGap
 }
 
-// isCarriageway reports whether two roads that lie beside each other are the carriageways of one, as far as their labels go: main roads
+// isCarriageway reports whether two roads that lie next to each other are the carriageways of one, as far as their labels go: main roads
 // of a class, one of which has neither name nor number. Two main roads do not lie that near.
 func isCarriageway(a, b *Road) bool {
 	return a.Class == b.Class && a.IsLink == b.IsLink && a.Class <= profile.Tertiary && !(a.hasLabel() && b.hasLabel())
 }
 
-// isOffset tells whether the path is as straight behind both manoeuvres as before: across an offset, or around an island.
+// isOffset reports whether the path is as straight behind both manoeuvres as before: across an offset, or around an island.
 func (q *pair) isOffset() bool {
 	isIsland := q.isSame && q.isSameBetween && q.gap <= islandLength
 	return q.one*q.other < 0 && math.Abs(q.total) <= straightAngle && (isIsland || q.gap <= zigzagLength)
 }
 
-// isOneTurn tells whether the manoeuvres are the parts of one turn: to the same side, or with a part that is nearly straight.
+// isOneTurn reports whether the manoeuvres are the parts of one turn: to the same side, or with a part that is nearly straight.
 func (q *pair) isOneTurn() bool {
 	least := min(math.Abs(q.one), math.Abs(q.other))
 	isBent := q.gap <= zigzagLength && least <= slightAngle && math.Abs(q.total) > slightAngle
 	return math.Abs(q.total) <= 135 && (least <= straightAngle || q.one*q.other > 0 || isBent)
 }
 
-// isApproach tells whether a manoeuvre only leads onto the right side of an island before a roundabout.
+// isApproach reports whether a manoeuvre only leads onto the right side of an island before a roundabout.
 func (p *path) isApproach(first, second event) bool {
 	return second.kind == route.Roundabout && canJoin(first) && math.Abs(first.angle()) <= slightAngle &&
 		p.distance(first.at, second.at) <= junctionLength
 }
 
-// isWeaving tells whether a ramp joins a motorway only to leave it at once.
+// isWeaving reports whether a ramp joins a motorway only to leave it at once.
 func (p *path) isWeaving(first, second event) bool {
 	return first.kind == route.Merge && second.kind == route.OffRamp && p.distance(first.at, second.at) <= 2*junctionLength
 }
 
-// canJoin tells whether a manoeuvre may be a part of another.
+// canJoin reports whether a manoeuvre may be a part of another.
 func canJoin(e event) bool {
 	return !e.isStairs && (e.kind == route.Turn || e.kind == route.Continue || e.kind == route.Fork)
 }
 
-// isCrossing tells whether the road between two manoeuvres only crosses a street, or leads to where one crosses it: some metres without
-// a name, on foot or by bike. Who crosses looks at where the way goes on behind.
+// isCrossing reports whether the road between two manoeuvres only crosses a street, or leads to where one crosses it: some metres without
+// a name, on foot or by bike. Who crosses looks at where the way continues behind.
 func (p *path) isCrossing(first, second event) bool {
 	if p.mode == route.Car || p.distance(first.road, second.at) >= crossingLength {
 		return false

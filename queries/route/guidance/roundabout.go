@@ -53,7 +53,7 @@ func (p *path) exitsBefore(i int) int {
 	return n
 }
 
-// isExit tells whether drivers count a branch as an exit. Drives do not count on a roundabout of roads: signs do not show them.
+// isExit reports whether drivers count a branch as an exit. Drives do not count on a roundabout of roads: signs do not show them.
 func (p *path) isExit(i int, b Branch) bool {
 	return b.CanEnter && !b.IsRoundabout && (!b.isMinor() || p.stretches[i-1].isMinor())
 }
@@ -106,7 +106,7 @@ func (p *path) slipRoad(i int) (event, bool) {
 	return e, true
 }
 
-// hasOtherLink tells whether a link parts where a stretch begins.
+// hasOtherLink reports whether a link parts where a stretch begins.
 func (p *path) hasOtherLink(i int) bool {
 	for _, b := range p.stretches[i].Branches {
 		if b.CanEnter && b.IsLink {

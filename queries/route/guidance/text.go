@@ -57,7 +57,7 @@ func withoutRef(destinations, ref string) string {
 	return destinations
 }
 
-// isRef tells whether a text is the number of a road: one to four capitals, and digits.
+// isRef reports whether a text is the number of a road: one to four capitals, and digits.
 func isRef(text string) bool {
 	text, _, _ = strings.Cut(text, ",")
 	letters := strings.TrimRight(text, "0123456789")

@@ -13,7 +13,7 @@ const (
 	inArea                // one goes "dans" it, and does not take it as a way
 )
 
-// isWay tells whether one can "prendre" it.
+// isWay reports whether one can "prendre" it.
 func (p place) isWay() bool { return p < onSquare }
 
 // wayKind is how French speaks of a kind of way: its article, and where one is on it.

@@ -1,5 +1,5 @@
 // Package live is the route.Router on the road network file that the service uses now. Swap replaces the file at any time;
-// queries that run go on with the old one. Its one constraint: a file is unmapped when its last query is done, never before.
+// queries that run continue with the old one. Its one constraint: a file is unmapped when its last query is done, never before.
 // A file that a query finds damaged is not used any more: mappedfile.Holder sees to both.
 //
 //	datafile watcher ── Swap, Withdraw ──► Network ── mappedfile.Query ──► engine.Engine

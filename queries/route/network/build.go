@@ -62,7 +62,7 @@ var (
 func cellSizes() []int { return []int{256, 2_048, 16_384, 131_072, 1_048_576} }
 
 // Build writes the network of a map in OSM PBF to a file. The file appears when it is complete, or not at all. Temporary files lie
-// in a folder beside it and are removed. It fails with the errors of package osmpbf, ErrEmpty, ErrTooLarge and the context's.
+// in a folder next to it and are removed. It fails with the errors of package osmpbf, ErrEmpty, ErrTooLarge and the context's.
 func Build(ctx context.Context, path, source string, o Options) (s Summary, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}

@@ -20,7 +20,7 @@ import (
 // part is one of the three parts that a route has, each of which may be missing. Roads that are only for those who go to them are driven
 // at its ends alone: first restricted roads, then public ones, then restricted ones again. So a restricted segment has an edge on which
 // routes leave it, from which any route may start, and a copy on which they arrive; no turn leads back from a later part to an earlier.
-// The part of an edge that is no copy is the earliest one.
+// The part of an edge that is not a copy is the earliest one.
 type part uint8
 
 const (
@@ -34,11 +34,11 @@ type edgeBuilder struct {
 	*layerBuilder
 	g           *graph.Graph
 	through     *throughRules       // nil if the mode may use all its roads throughout
-	plain       []uint32            // of each directed segment its edge that is no copy; graph.None where it is closed
+	plain       []uint32            // of each directed segment its edge that is not a copy; graph.None where it is closed
 	later       []uint32            // of each directed segment its first copy in the later part; graph.None where there is none
 	copies      map[uint32][]uint32 // of edges that have copies: they and their copies
 	stateOf     map[uint32]int32    // of copies, and of edges that are the start of a rule
-	hasRule     []bool              // of each junction: a copy begins there, a rule says where to go on, or not all is public
+	hasRule     []bool              // of each junction: a copy begins there, a rule says where to continue, or not all is public
 	tableAt     map[string]uint32   // where in Turns a table of turn costs lies
 	row         []byte              // the table of the junction at hand
 	isPermitted []bool              // of the columns of a row of it: no rule forbids the turn
@@ -272,7 +272,7 @@ func (e *edgeBuilder) appendTurns(from uint32) {
 	}
 }
 
-// permits tells whether the rules let an edge follow another: also a copy is entered from those edges alone that make its path.
+// permits reports whether the rules let an edge follow another: also a copy is entered from those edges alone that make its path.
 func (e *edgeBuilder) permits(from, to uint32) bool {
 	state, next := e.stateAt(from), e.stateAt(to)
 	directed := e.g.Segment[to]
@@ -284,7 +284,7 @@ func (e *edgeBuilder) permits(from, to uint32) bool {
 	return follows == next || !e.rules.isCopy(follows) && !e.rules.isCopy(next)
 }
 
-// keepsParts tells whether an edge may follow another by the parts of a route to which they belong.
+// keepsParts reports whether an edge may follow another by the parts of a route to which they belong.
 func (e *edgeBuilder) keepsParts(from, to uint32) bool {
 	if e.through == nil || !e.through.hasParts {
 		return true
@@ -305,12 +305,12 @@ func (e *edgeBuilder) partOf(edge uint32) part {
 	return e.through.partOf(directed, e.later[directed] != graph.None && edge >= e.later[directed])
 }
 
-// passesGate tells whether the turn leads through a gate that is only for those who go behind it.
+// passesGate reports whether the turn leads through a gate that is only for those who go behind it.
 func (e *edgeBuilder) passesGate(from, to uint32) bool {
 	return e.through != nil && e.through.gates[e.g.Head[from]] && e.g.Segment[to] != e.g.Segment[from]^1
 }
 
-// leavesPublic tells whether the turn leads from a public road to where only those go who arrive.
+// leavesPublic reports whether the turn leads from a public road to where only those go who arrive.
 func (e *edgeBuilder) leavesPublic(from, to uint32) bool {
 	return e.through != nil && !e.through.restricted[e.g.Segment[from]] &&
 		(e.through.restricted[e.g.Segment[to]] || e.passesGate(from, to))
@@ -340,7 +340,7 @@ func (e *edgeBuilder) roadsAt(j uint32) (n int) {
 	return n
 }
 
-// isCopyEdge tells whether an edge is a copy.
+// isCopyEdge reports whether an edge is a copy.
 func (e *edgeBuilder) isCopyEdge(edge uint32) bool { return e.plain[e.g.Segment[edge]] != edge }
 
 // turn describes the turn from a directed segment to another.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What the map says of a junction itself is kept in short lists beside the graph, because few junctions have any of it: columns of
+// What the map says of a junction itself is kept in short lists next to the graph, because few junctions have any of it: columns of
 // junctions, ascending, and of what each has.
 
 // exit is the number of a motorway's exit at the node where the exit begins.
@@ -70,7 +70,7 @@ func (w *layerWriter) writeMiniRoundabouts(b *layerBuilder) {
 	writeColumn(w, secMiniRoundabouts, junctions)
 }
 
-// IsMiniRoundabout tells whether a junction is a mini roundabout: one that is a point of the map, and no road of its own.
+// IsMiniRoundabout reports whether a junction is a mini roundabout: one that is a point of the map, and no road of its own.
 func (l *Layer) IsMiniRoundabout(junction uint32) bool {
 	_, ok := slices.BinarySearch(l.mini, junction)
 	return ok

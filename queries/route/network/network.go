@@ -37,7 +37,7 @@ import (
 )
 
 var (
-	// ErrOther says that the file is no road network, or has another version of the format.
+	// ErrOther says that the file is not a road network, or has another version of the format.
 	ErrOther = errors.New("not a road network of this format")
 	// ErrDamaged says that the file is a road network and not as it was written.
 	ErrDamaged = errors.New("the road network is damaged")
@@ -189,7 +189,7 @@ func openAs(path string, format mappedfile.Format) (n *Network, err error) {
 func (n *Network) Layer(m route.Mode) *Layer { return &n.layers[profile.ModeOf(m)] }
 
 // Guard runs read, which reads the network, and turns damage that it meets into an error that is ErrDamaged. A panic over an index
-// has the whole file verified: when its checksums are right, the panic goes on, because the fault is the program's. Guard
+// has the whole file verified: when its checksums are right, the panic continues, because the fault is the program's. Guard
 // covers one goroutine, as mappedfile.File.Guard does.
 func (n *Network) Guard(read func() error) error {
 	return n.File.Guard(func() (err error) {

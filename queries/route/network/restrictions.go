@@ -7,7 +7,7 @@ import (
 )
 
 // A restriction over a node becomes a rule from a segment to a segment, one over ways a rule from all segments that are driven before
-// the turn. An only_ restriction over ways says where to go on behind the last via way. It does not concern a path that leaves the
+// the turn. An only_ restriction over ways says where to continue behind the last via way. It does not concern a path that leaves the
 // via ways earlier. Rules are kept in a ruleTrie.
 
 // maxViaWays bounds the number of ways that a restriction may lead over, because each order of them is tried.
@@ -55,7 +55,7 @@ func (b *layerBuilder) addRules(outcomes []outcome) {
 	b.rules.link()
 }
 
-// hasMembers tells whether the map has all members of a restriction, and roads where they must be roads.
+// hasMembers reports whether the map has all members of a restriction, and roads where they must be roads.
 func (r *restrictor) hasMembers(restriction *restriction) bool {
 	for _, id := range slices.Concat(restriction.From, restriction.ViaWays, restriction.To) {
 		if len(r.wayOf[id]) == 0 {
@@ -155,7 +155,7 @@ func (r *restrictor) wholeWays(id int64) (paths []viaPath) {
 	return paths
 }
 
-// isPath tells whether directed segments are open and follow each other.
+// isPath reports whether directed segments are open and follow each other.
 func (r *restrictor) isPath(directed []uint32) bool {
 	for i, d := range directed {
 		if !r.isOpen(d) || i > 0 && r.head(directed[i-1]) != r.tail(d) {

@@ -30,7 +30,7 @@ type ruleKey struct {
 // noState is the state of a route that is on no path of the trie.
 const noState = -1
 
-// add adds a rule: a route that has driven the path must not, or with isOnly must, go on to a directed segment.
+// add adds a rule: a route that has driven the path must not, or with isOnly must, continue to a directed segment.
 func (t *ruleTrie) add(path []uint32, to uint32, isOnly bool) {
 	if t.children == nil {
 		t.children = map[ruleKey]int32{}
@@ -89,7 +89,7 @@ func (t *ruleTrie) follow(state int32, directed uint32) int32 {
 	}
 }
 
-// forbids tells whether the turn from a state to a directed segment is forbidden: by the rules of the whole path that was driven, or
+// forbids reports whether the turn from a state to a directed segment is forbidden: by the rules of the whole path that was driven, or
 // of any part of it that ends here.
 func (t *ruleTrie) forbids(state int32, to uint32) bool {
 	for ; state != noState; state = t.states[state].suffix {
@@ -101,5 +101,5 @@ func (t *ruleTrie) forbids(state int32, to uint32) bool {
 	return false
 }
 
-// isCopy tells whether a state is more than the edge itself.
+// isCopy reports whether a state is more than the edge itself.
 func (t *ruleTrie) isCopy(state int32) bool { return state != noState && t.states[state].length > 1 }

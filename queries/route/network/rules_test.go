@@ -52,7 +52,7 @@ func randomWalk(b *layerBuilder, rng *rand.Rand, length int) (walk []uint32) {
 	return walk
 }
 
-// allowed tells by the rules alone whether a walk may go on to a directed segment.
+// allowed tells by the rules alone whether a walk may continue to a directed segment.
 func allowed(rules []pathRule, walk []uint32, to uint32) bool {
 	only := map[int]bool{} // by the length of the path: whether to is one of those it leaves
 	for _, r := range rules {
@@ -102,7 +102,7 @@ func walkCosts(b *layerBuilder, rules []pathRule, start uint32) map[uint32]uint3
 	return costs
 }
 
-// nextHistories goes on from a walk. Turning back is for dead ends.
+// nextHistories continues from a walk. Turning back is for dead ends.
 func nextHistories(b *layerBuilder, rules []pathRule, at history) (next []history) {
 	walk := at.walk[:at.n]
 	last := walk[at.n-1]

@@ -221,12 +221,12 @@ func (b *layerBuilder) eachEnd(visit func(node *uint32)) {
 	}
 }
 
-// isClosed tells whether a node stops the mode, as a barrier does: no route of the mode passes it.
+// isClosed reports whether a node stops the mode, as a barrier does: no route of the mode passes it.
 func (b *layerBuilder) isClosed(node uint32) bool {
 	return b.state[node]&hasFacts != 0 && b.facts[node].Closed[b.mode]
 }
 
-// isOpen tells whether a directed segment may be used.
+// isOpen reports whether a directed segment may be used.
 func (b *layerBuilder) isOpen(directed uint32) bool {
 	return b.segments[directed/2].duration[directed%2] > 0
 }

@@ -56,7 +56,7 @@ type speedSet struct {
 	priority [profile.Modes][2]uint8
 }
 
-// isOpen tells whether a mode may use the way in some direction.
+// isOpen reports whether a mode may use the way in some direction.
 func (s *speedSet) isOpen(m profile.Mode) bool { return s.speed[m] != [2]uint16{} }
 
 // nodeTable holds the nodes of roads.

@@ -43,7 +43,7 @@ func (b *layerBuilder) findRestricted() *throughRules {
 	return r
 }
 
-// hasLater tells whether a directed segment may lie in two parts of a route.
+// hasLater reports whether a directed segment may lie in two parts of a route.
 func (r *throughRules) hasLater(directed uint32) bool {
 	return r.leaves[directed] || r.arrives[directed]
 }
@@ -111,7 +111,7 @@ func newPocketFinder(r *throughRules, draft *edgeBuilder) *pocketFinder {
 	return f
 }
 
-// isPublicTurn tells whether those may take a turn who only drive through.
+// isPublicTurn reports whether those may take a turn who only drive through.
 func (f *pocketFinder) isPublicTurn(from, to uint32) bool {
 	g := f.draft.g
 	return g.Turn(from, to) != graph.ForbiddenTurn && !f.restricted[g.Segment[from]] && !f.restricted[g.Segment[to]] &&

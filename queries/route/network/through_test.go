@@ -63,7 +63,7 @@ func partedCosts(b *layerBuilder, rules []pathRule, r *throughRules, start uint3
 	return costs
 }
 
-// nextParted goes on from a walk. Turning back is for where nothing but roads for those who go there leads on.
+// nextParted continues from a walk. Turning back is for where nothing but roads for those who go there leads on.
 func nextParted(b *layerBuilder, rules []pathRule, r *throughRules, at partedWalk) (next []partedWalk) {
 	walk := at.walk[:at.n]
 	last := walk[at.n-1]
@@ -442,7 +442,7 @@ func (r *roadGraph) compareRoute(t *testing.T, s *search.Searcher, from, to uint
 	return 1
 }
 
-// randomRoad is an edge that is no copy.
+// randomRoad is an edge that is not a copy.
 func randomRoad(l *Layer, rng *rand.Rand) uint32 {
 	for {
 		forward, backward := l.SegmentEdges(uint32(rng.IntN(l.Segments())))

@@ -157,7 +157,7 @@ func (s *scan) visitAll(ctx context.Context, progress func(int64), visit func(*B
 	return nil
 }
 
-// frames yields the frames that may hold the wanted kinds: from the index, else from the file.
+// frames yields the frames that may hold the wanted kinds: from the index, otherwise from the file.
 func (f *File) frames(kinds Kinds) iter.Seq2[frame, error] {
 	f.mutex.Lock()
 	index := f.index

@@ -60,7 +60,7 @@ func (s *stepAnswer) classDistance(class string) float64 {
 	return s.Distance * inClass / all
 }
 
-// isAt says whether an intersection is at a position, of which both have six digits.
+// isAt reports whether an intersection is at a position, of which both have six digits.
 func (x intersection) isAt(p route.Point) bool {
 	const close = 1.5e-6
 	return len(x.Location) == 2 && math.Abs(x.Location[0]-p.Lon) < close && math.Abs(x.Location[1]-p.Lat) < close

@@ -43,7 +43,7 @@ type waypoint struct {
 	Name     string    `json:"name"`
 }
 
-// What a server refuses beside route.ErrNoRoute.
+// What a server refuses besides route.ErrNoRoute.
 var (
 	errOffRoad = errors.New("a position is too far from any road")
 	errTooBig  = fmt.Errorf("%w: the server of OSRM takes less in one request", route.ErrUnavailable)

@@ -35,7 +35,7 @@ func New(router route.Router, engine string, log *slog.Logger) *Router {
 	return &Router{router: router, engine: engine, log: log, failures: map[route.Mode]error{}}
 }
 
-// Problem returns nil while no mode's last answer is a failure. Else its error names the engine and the modes, each with the reason.
+// Problem returns nil while no mode's last answer is a failure. Otherwise its error names the engine and the modes, each with the reason.
 func (r *Router) Problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -139,7 +139,7 @@ func (w *worker) customizeCell(cell uint32, level int) {
 	}
 }
 
-// avoidsNothingIn says whether a cell has no road that the metric avoids, so that its matrix is that of the base.
+// avoidsNothingIn reports whether a cell has no road that the metric avoids, so that its matrix is that of the base.
 func (w *worker) avoidsNothingIn(cell uint32, level int) bool {
 	if level > 1 {
 		return !slices.ContainsFunc(w.children[cell], func(child uint32) bool { return w.metric.IsShared[child] == 0 })
@@ -148,7 +148,7 @@ func (w *worker) avoidsNothingIn(cell uint32, level int) bool {
 	return !slices.ContainsFunc(w.graph.Flags[first:end], func(f graph.Flags) bool { return f&w.weigher.avoid != 0 })
 }
 
-// equalsBase says whether the matrix that was written is that of the base: no best path across the cell uses its avoided roads.
+// equalsBase reports whether the matrix that was written is that of the base: no best path across the cell uses its avoided roads.
 func (w *worker) equalsBase(cell uint32) bool {
 	first, end := w.topology.FirstWeight[cell], w.topology.FirstWeight[cell+1]
 	from := w.metric.Base.First[cell]

@@ -9,7 +9,7 @@ type Metric struct {
 	Weights   []uint64 // keys: rows of entries, columns of exits; NoPath where no path leads within the cell
 	Penalties []uint32 // of each of Weights its penalty; empty where no weight of the profile has one
 
-	// Base is the metric of the same mode and optimization that avoids nothing; nil for that one itself. It is no column: who
+	// Base is the metric of the same mode and optimization that avoids nothing; nil for that one itself. It is not a column: who
 	// reads a Metric from a file sets it.
 	Base *Metric
 }

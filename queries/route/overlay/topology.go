@@ -80,7 +80,7 @@ func NewTopology(g *graph.Graph) (*Topology, error) {
 	return t, nil
 }
 
-// isOrdered says whether the numbers of cells rise along the junctions, on every level.
+// isOrdered reports whether the numbers of cells rise along the junctions, on every level.
 func isOrdered(g *graph.Graph) bool {
 	for _, parents := range g.Cells.Parent {
 		if !slices.IsSorted(parents) {
@@ -127,7 +127,7 @@ func (t *Topology) CutOf(edge, cell uint32) uint32 {
 	return exits[i]
 }
 
-// IsCut says whether the edge is a cut edge of a level.
+// IsCut reports whether the edge is a cut edge of a level.
 func (c Cut) IsCut(level int) bool { return c[cutPlaces+level-1] != graph.None }
 
 // Row is the row of the edge in the matrix of the cell that it enters on a level: its index among the entries.
@@ -176,7 +176,7 @@ func (t *Topology) findJunctions(cells *graph.Cells) {
 	}
 }
 
-// findCuts lists the edges between different cells of level 1. On a level where an edge is no cut edge its record keeps graph.None.
+// findCuts lists the edges between different cells of level 1. On a level where an edge is not a cut edge its record keeps graph.None.
 func (t *Topology) findCuts(g *graph.Graph) {
 	unplaced := slices.Repeat([]uint32{graph.None}, t.Levels())
 	for e, tail := range g.Tail {

@@ -128,7 +128,7 @@ func (f *flow) augment() {
 	}
 }
 
-// step goes on from the end of the path: to the next node, back where there is none, or to the first full arc once a sink is
+// step continues from the end of the path: to the next node, back where there is none, or to the first full arc once a sink is
 // reached. It returns the new end, or -1 when the source has no way left.
 func (f *flow) step(v int32) int32 {
 	if f.side[v] == sink {

@@ -41,7 +41,7 @@ type Result struct {
 var ErrInput = errors.New("no valid input of a partition")
 
 // Cells divides junctions into cells of at most sizes[l-1] junctions on level l; sizes ascend. A level above the first that
-// would have a single cell is left out. Junctions without edges and unconnected parts go with those that lie beside them.
+// would have a single cell is left out. Junctions without edges and unconnected parts go with those that lie next to them.
 // progress, which may be nil, is told how much of the work is done, one call at a time. It uses all cores and about 250 bytes
 // of memory a junction.
 func Cells(ctx context.Context, in Input, sizes []int, progress func(done, total int64)) (Result, error) {

@@ -14,7 +14,7 @@ const (
 )
 
 // accessValues are the values that access tags may have for each mode. A value that is absent is other. What is private may be
-// reached by car, as most such roads lead to somebody's door; on foot and by bicycle it is no way.
+// reached by car, as most such roads lead to somebody's door; on foot and by bicycle it is not a way.
 var accessValues = [Modes]map[string]permission{
 	Car: {
 		"yes": granted, "motorcar": granted, "motor_vehicle": granted, "vehicle": granted, "permissive": granted,
@@ -40,7 +40,7 @@ var accessValues = [Modes]map[string]permission{
 // directedKey is a key of a tag, and its forms for one direction.
 type directedKey struct{ both, forward, backward string }
 
-// get returns the value for a direction: that of the direction's own key, else that of both.
+// get returns the value for a direction: that of the direction's own key, otherwise that of both.
 func (k directedKey) get(tags Tags, d Direction) string {
 	own := k.forward
 	if d == Backward {

@@ -136,7 +136,7 @@ func slowBike(tags Tags, k kind, speed float64, d Direction) float64 {
 
 var maxspeedKey = newDirectedKeys("maxspeed")[0]
 
-// bikeFactors are the priorities of roads that bicycles share with fast traffic: of a track beside such a road and the road itself, as
+// bikeFactors are the priorities of roads that bicycles share with fast traffic: of a track next to such a road and the road itself, as
 // fast as it is, a cyclist takes the track.
 var bikeFactors = map[Class]float64{Trunk: 0.5, Primary: 0.6, Secondary: 0.75, Tertiary: 0.9}
 

@@ -37,7 +37,7 @@ func readCar(tags Tags, k kind) (w carWay) {
 	return w
 }
 
-// isOpenTo tells whether a way of a kind is open to a mode with a permission.
+// isOpenTo reports whether a way of a kind is open to a mode with a permission.
 func isOpenTo(k kind, m Mode, p permission) bool {
 	if p == unsaid {
 		return k.speed[m] > 0
@@ -45,7 +45,7 @@ func isOpenTo(k kind, m Mode, p permission) bool {
 	return p == granted || p == other
 }
 
-// isClosedToCars tells whether cars are kept out by anything but access tags and size. Nobody drives around the outline of an area,
+// isClosedToCars reports whether cars are kept out by anything but access tags and size. Nobody drives around the outline of an area,
 // and a road that reverses its direction by the hour is open at hours that are not known here.
 func isClosedToCars(tags Tags, k kind) bool {
 	if k.class == Steps || tags.Get("area") == "yes" || tags.Get("oneway") == "reversible" {
@@ -66,7 +66,7 @@ var carLimits = []struct {
 	{newDirectedKeys("maxweightrating", "maxweight"), parseTonnes, 2},
 }
 
-// fits tells whether a car passes in a direction. A size that cannot be read stops nobody.
+// fits reports whether a car passes in a direction. A size that cannot be read stops nobody.
 func fits(tags Tags, d Direction) bool {
 	for i := range carLimits {
 		limit := &carLimits[i]

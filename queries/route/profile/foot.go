@@ -30,7 +30,7 @@ func footSpeed(tags Tags, k kind) float64 {
 	return speed
 }
 
-// isAgainstEscalator tells whether stairs or a walkway move the other way.
+// isAgainstEscalator reports whether stairs or a walkway move the other way.
 func isAgainstEscalator(tags Tags, k kind, d Direction) bool {
 	if k.class != Steps && k.class != Footway || tags.Get("oneway") == "no" {
 		return false

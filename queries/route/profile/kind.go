@@ -5,8 +5,8 @@ type kind struct {
 	class  Class
 	isLink bool
 	speed  [Modes]float64 // km/h; 0: closed unless a tag of the mode opens it
-	push   float64        // km/h of somebody who pushes a bicycle, where the way is made for walking; else 0
-	// opens says which modes the general tag access=yes opens the way to, beside those that have a speed.
+	push   float64        // km/h of somebody who pushes a bicycle, where the way is made for walking; otherwise 0
+	// opens says which modes the general tag access=yes opens the way to, next to those that have a speed.
 	opens [Modes]bool
 
 	isMovable    bool // a bridge that opens for ships
@@ -22,7 +22,7 @@ const (
 )
 
 // highways are the values of the tag highway that are roads. A value that is absent, such as construction, proposed, raceway or
-// bus_stop, is no road. Works close a road by highway=construction alone: who leaves a road open beside them, on the road or on rails
+// bus_stop, is no road. Works close a road by highway=construction alone: who leaves a road open next to them, on the road or on rails
 // in it, says so by its highway tag, whatever construction or railway say.
 var highways = map[string]kind{
 	//                                                  car  foot     bike
@@ -74,7 +74,7 @@ var defaultSpeed = speeds{10, walking, cycling}
 // movableBridgeSpeed counts the waiting for ships, where no limit says that traffic flows. Pedestrians cross at their pace.
 const movableBridgeSpeed = 5
 
-// readKind returns false where a way is no road, or one that cannot be passed.
+// readKind returns false where a way is not a road, or one that cannot be passed.
 func readKind(tags Tags) (kind, bool) {
 	k, ok := findKind(tags)
 	if !ok || tags.Get("impassable") == "yes" || tags.Get("status") == "impassable" {

@@ -18,7 +18,7 @@ func readNames(w *Way, tags Tags) {
 	}
 }
 
-// isSidePath tells whether a way for pedestrians or bicycles runs beside a road whose name it may bear.
+// isSidePath reports whether a way for pedestrians or bicycles runs next to a road whose name it may bear.
 func isSidePath(tags Tags) bool {
 	switch tags.Get("highway") {
 	case "footway", "cycleway", "path":

@@ -109,7 +109,7 @@ func nodeAccess(tags Tags, m Mode) permission {
 	return parseAccess(tags.Get("access"), m)
 }
 
-// isClosedNode tells whether a node stops a mode. Access tags come before the kind of the barrier; those of a crossing are meant
+// isClosedNode reports whether a node stops a mode. Access tags come before the kind of the barrier; those of a crossing are meant
 // for who crosses.
 func isClosedNode(tags Tags, barrier, highway string, m Mode) bool {
 	if p := nodeAccess(tags, m); p != unsaid {
@@ -128,7 +128,7 @@ func isClosedNode(tags Tags, barrier, highway string, m Mode) bool {
 	return !passes
 }
 
-// isFlatBarrier tells whether a barrier is none to anybody: a bollard that sinks, a lowered kerb, a fence for cattle that sounds.
+// isFlatBarrier reports whether a barrier is none to anybody: a bollard that sinks, a lowered kerb, a fence for cattle that sounds.
 func isFlatBarrier(tags Tags, barrier, highway string) bool {
 	switch barrier {
 	case "kerb":

@@ -1,6 +1,6 @@
 // Package profile turns the tags of OpenStreetMap into what a car, a pedestrian and a bicycle may do, how fast, and what a turn
 // costs them. Package network calls it for every way, node and relation of a map, and builds the road graphs from the answers.
-// Its one constraint: the rules are tables that can be read beside the documentation of the tags, without the code.
+// Its one constraint: the rules are tables that can be read next to the documentation of the tags, without the code.
 //
 //	ReadWay          tags of a way      ──► Way: class, name, speed of each mode in each direction
 //	ReadNode         tags of a node     ──► Node: which modes it stops, which it delays
@@ -115,10 +115,10 @@ type Way struct {
 	FerryDuration        time.Duration   // of the whole way, of a ferry, train or movable bridge; 0: by Speed
 }
 
-// IsOpen tells whether a mode may use the way in a direction.
+// IsOpen reports whether a mode may use the way in a direction.
 func (w *Way) IsOpen(m Mode, d Direction) bool { return w.Speed[m][d] > 0 }
 
-// ReadWay reads the tags of a way. It returns false for what is no road of any mode.
+// ReadWay reads the tags of a way. It returns false for what is not a road of any mode.
 func ReadWay(tags Tags) (Way, bool) {
 	k, ok := readKind(tags)
 	if !ok {

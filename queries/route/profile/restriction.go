@@ -15,7 +15,7 @@ type Member struct {
 // Restriction forbids turns, or forbids all turns but one. It leads from a way over a node, or over one or more ways in their
 // order, to a way. More than one From belongs to no_entry, more than one To to no_exit: each pair of them is restricted.
 type Restriction struct {
-	IsOnly   bool // who comes from From over the via must go on to To
+	IsOnly   bool // who comes from From over the via must continue to To
 	From, To []int64
 	ViaNode  int64
 	ViaWays  []int64 // nil: over ViaNode
@@ -102,7 +102,7 @@ func (r *Restriction) addMembers(members []Member) bool {
 	return nodes == 1 && r.ViaWays == nil || nodes == 0 && r.ViaWays != nil
 }
 
-// fits tells whether a restriction has as many ends as its kind may have.
+// fits reports whether a restriction has as many ends as its kind may have.
 func (r *Restriction) fits(value string) bool {
 	if len(r.From) == 0 || len(r.To) == 0 {
 		return false

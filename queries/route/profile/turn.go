@@ -40,7 +40,7 @@ func TurnCost(m Mode, t Turn) uint8 {
 		t.Angle = -t.Angle // the oncoming traffic is on the other side
 	}
 	if t.FromRoundabout && t.ToRoundabout && !t.IsUTurn {
-		return 0 // the bend of the circle is no turn, however sharp it is between two exits
+		return 0 // the bend of the circle is not a turn, however sharp it is between two exits
 	}
 	var seconds float64
 	switch m {
@@ -70,7 +70,7 @@ func carTurnSeconds(t Turn) float64 {
 	return seconds
 }
 
-// changesMode tells whether somebody drives onto a ferry or off it.
+// changesMode reports whether somebody drives onto a ferry or off it.
 func (t Turn) changesMode() bool {
 	return (t.FromClass == Ferry || t.FromClass == ShuttleTrain) != (t.ToClass == Ferry || t.ToClass == ShuttleTrain)
 }

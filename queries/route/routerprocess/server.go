@@ -18,7 +18,7 @@ const (
 	probeInterval = 5 * time.Millisecond
 )
 
-// serverScript runs a server in the place of the shell. Beside it waits a cat whose input the system closes when this process ends,
+// serverScript runs a server in the place of the shell. Next to it waits a cat whose input the system closes when this process ends,
 // even by a kill; then the server is killed. Both are in one process group, so that its number belongs to nobody else meanwhile.
 const serverScript = `exec 3<&0; (cat <&3 >/dev/null; kill -9 $$) & exec "$0" "$@" </dev/null 3<&-`
 

@@ -96,7 +96,7 @@ func checkPrivateArrival(ctx context.Context, s *suite) error {
 	return unless(math.Abs(got/want-1) < 0.1, fmt.Sprintf("%.3f s a metre, and %.3f on public roads", got, want))
 }
 
-// checkTurnBack looks at how the second leg departs: of a route that goes back behind its stop, and of one that goes on.
+// checkTurnBack looks at how the second leg departs: of a route that goes back behind its stop, and of one that continues.
 func checkTurnBack(ctx context.Context, s *suite) error {
 	for stops, want := range map[string]route.Modifier{"0A AB AC": route.Backwards, "AC AB AB@80": "", "0A 0A@80 AC": ""} {
 		a, err := s.find(ctx, "deadend", stops, 0)
@@ -166,7 +166,7 @@ func checkAccess(ctx context.Context, s *suite) error {
 	return unless(!a.Accesses[1].IsOnOwn && a.Accesses[1].Street == "Rue de l'Avance", "a bound without a street is on its own")
 }
 
-// nameRule is a rule about a bound 10 m beside Rue Haute, 20 m beside Rue Basse and 50 m beside Rue Profonde.
+// nameRule is a rule about a bound 10 m next to Rue Haute, 20 m next to Rue Basse and 50 m next to Rue Profonde.
 func nameRule(street, want string, isOwn bool) func(context.Context, *suite) error {
 	return func(ctx context.Context, s *suite) error {
 		on, err := s.position("names", "AB")

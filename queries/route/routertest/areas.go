@@ -141,7 +141,7 @@ func signedArea(ring []route.Point) (area float64) {
 	return area
 }
 
-// contains says whether a position is in an area: an odd number of borders lie west of it.
+// contains reports whether a position is in an area: an odd number of borders lie west of it.
 func contains(area route.Area, p route.Point) bool {
 	inside := false
 	for _, polygon := range area {

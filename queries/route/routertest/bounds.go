@@ -52,7 +52,7 @@ func atBothCorners(stops, path string) func(context.Context, *suite) error {
 	}
 }
 
-// checkMotorwayPosition asks from a position 2 m beside a motorway that has a street 38 m away.
+// checkMotorwayPosition asks from a position 2 m next to a motorway that has a street 38 m away.
 func checkMotorwayPosition(ctx context.Context, s *suite) error {
 	bounds, err := s.bounds("motorway", "PQ BE")
 	if err != nil {
@@ -66,7 +66,7 @@ func checkMotorwayPosition(ctx context.Context, s *suite) error {
 	return err
 }
 
-// checkBelowBridge asks for routes to the street a step beside the bridge above it, and to the bridge a step beside the street below:
+// checkBelowBridge asks for routes to the street a step next to the bridge above it, and to the bridge a step next to the street below:
 // each of them is the nearest road, and the other would be the shorter way.
 func checkBelowBridge(ctx context.Context, s *suite) error {
 	const step = 2.5

@@ -77,7 +77,7 @@ type Router interface {
 	SetTimeouts(routeserver.Timeouts)
 }
 
-// Patient are timeouts for tests: a slow machine is no failure of the server.
+// Patient are timeouts for tests: a slow machine is not a failure of the server.
 var Patient = routeserver.Timeouts{Route: ruleLimit, Matrix: ruleLimit}
 
 // TestFailures checks what a router on a server does when the server is gone, slow or answers nonsense: it fails with

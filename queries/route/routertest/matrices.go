@@ -77,7 +77,7 @@ func (s *suite) compareCells(ctx context.Context, p route.Profile, origins, dest
 	return nil
 }
 
-// isCell says whether a cell is what a route has. Foreign engines round both.
+// isCell reports whether a cell is what a route has. Foreign engines round both.
 func (s *suite) isCell(cell, want float64) bool {
 	if s.MatrixTolerance == 0 {
 		return cell == want

@@ -168,7 +168,7 @@ func length(line []route.Point) (metres float64) {
 	return metres
 }
 
-// isNear says whether two distances are the same within the router's tolerance, and a metre for each end.
+// isNear reports whether two distances are the same within the router's tolerance, and a metre for each end.
 func (s *suite) isNear(got, want float64) bool { return math.Abs(got-want) <= 2+want*s.Tolerance }
 
 // checkWhole checks what is true of every answer to a query.

@@ -21,7 +21,7 @@ type breaker struct {
 	nextTry  time.Time
 }
 
-// check returns nil where a request may be sent now, else a *pausedError.
+// check returns nil where a request may be sent now, otherwise a *pausedError.
 func (b *breaker) check() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -82,7 +82,7 @@ func noAnswerWithin(d time.Duration) string {
 	return fmt.Sprintf("no answer within %.0f s", d.Seconds())
 }
 
-// IsFailure says whether an error is a failure of a server: it does not answer, or not as it should. What a server refuses for good
+// IsFailure reports whether an error is a failure of a server: it does not answer, or not as it should. What a server refuses for good
 // reason is none.
 func IsFailure(err error) bool {
 	_, isBad := errors.AsType[*BadAnswerError](err)
@@ -90,7 +90,7 @@ func IsFailure(err error) bool {
 	return isBad || isLost
 }
 
-// IsUnconnected says whether an error is that no connection to a server could be made: one that answers anything is back.
+// IsUnconnected reports whether an error is that no connection to a server could be made: one that answers anything is back.
 func IsUnconnected(err error) bool {
 	lost, ok := errors.AsType[*lostError](err)
 	if !ok {

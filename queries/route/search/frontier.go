@@ -52,7 +52,7 @@ func (f *frontier) reset() {
 	}
 }
 
-// side is a state seen from one of its ends: the cell in which a search that stands there goes on, or from which it came.
+// side is a state seen from one of its ends: the cell in which a search that stands there continues, or from which it came.
 type side struct {
 	id    uint32 // the edge, or isCut and the number of the cut edge: always the latter where level is not 0
 	cell1 uint32 // of level 1, at that end
@@ -93,7 +93,7 @@ func (q *query) edgeOf(id uint32) uint32 {
 	return id
 }
 
-// nextSide is a state seen from the end where the search goes on: the head, or backward the tail. labelSide is it seen from the other
+// nextSide is a state seen from the end where the search continues: the head, or backward the tail. labelSide is it seen from the other
 // end, which decides in which block its label lies.
 func (f *frontier) nextSide(id uint32) side  { return f.sideOf(id, f.isBackward) }
 func (f *frontier) labelSide(id uint32) side { return f.sideOf(id, !f.isBackward) }

@@ -276,7 +276,7 @@ func (m *matrix) improveLocal(f *frontier, index int, local []localSeed) {
 }
 
 // isFound reports whether nothing that is still to be settled can improve a weight: all weights known are less than key, that of the state
-// settled last. A destination without a path keeps it false, and the search goes on until nothing is left.
+// settled last. A destination without a path keeps it false, and the search continues until nothing is left.
 func (m *matrix) isFound(f *frontier, index int, local []localSeed, many int, key uint64) bool {
 	m.improveLocal(f, index, local)
 	for i := range many {

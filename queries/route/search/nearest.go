@@ -168,7 +168,7 @@ func (n *nearest) rank(of overlay.Item) overlay.Weight {
 // stepsToLook is how many steps are taken between two looks through the queues.
 const stepsToLook = 128
 
-// isDone says whether enough destinations are found, and all that are equal to the last of them.
+// isDone reports whether enough destinations are found, and all that are equal to the last of them.
 func (n *nearest) isDone(f *frontier) bool {
 	if n.limit <= 0 || len(n.queue) == 0 && len(f.heap) == 0 {
 		return true

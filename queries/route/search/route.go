@@ -146,7 +146,7 @@ func (q *query) meet(best *meeting) error {
 	return nil
 }
 
-// step settles a state of one search, looks whether the other has come there, and goes on.
+// step settles a state of one search, looks whether the other has come there, and continues.
 func (q *query) step(isForward bool) (meeting, error) {
 	m := meeting{Weight: overlay.Weight{Key: overlay.NoPath}}
 	f, other := &q.forward, &q.backward

@@ -103,7 +103,7 @@ func (q *query) unpack(edges *[]uint32, entry, exit, cell uint32, level int) err
 }
 
 // crossCell appends to hops the states of the best path from an entry of a cell to an exit, the last first, without the entry.
-// The weight of the shortcut bounds the search, so it sees little beside the path.
+// The weight of the shortcut bounds the search, so it sees little next to the path.
 func (q *query) crossCell(entry, exit, cell uint32, level int) error {
 	f := &q.inner
 	f.reset()

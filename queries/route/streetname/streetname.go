@@ -1,4 +1,4 @@
-// Package streetname says whether two names are those of the same street, one written by the address base and one by a map.
+// Package streetname reports whether two names are those of the same street, one written by the address base and one by a map.
 // Its one constraint: it compares whole names of neighbouring streets and knows nothing of questions that people type, so it
 // forgives what the two spell differently (case, accents, signs, articles, abbreviations, numbers in letters) and nothing
 // else: no slip, no word left out.

@@ -62,7 +62,7 @@ func (d *townDrawer) drawJunctions() {
 	}
 }
 
-// describeJunction counts the edges of a junction that are open to cars, those that are main roads, and tells whether one is laid
+// describeJunction counts the edges of a junction that are open to cars, those that are main roads, and reports whether one is laid
 // along addresses.
 func (d *townDrawer) describeJunction(at int32) (open, mainRoads int, isLaid bool) {
 	for _, i := range d.incident[at] {
@@ -103,7 +103,7 @@ func (d *townDrawer) nodeAt(at, edge int32) int64 {
 	return d.rings[[2]int32{at, edge}]
 }
 
-// drawChain draws a street: an edge and those that go on from it, in both directions, as one way.
+// drawChain draws a street: an edge and those that continue from it, in both directions, as one way.
 func (d *townDrawer) drawChain(first int32) {
 	e := &d.edges[first]
 	d.used[first] = true
@@ -133,7 +133,7 @@ func (d *townDrawer) drawChain(first int32) {
 }
 
 // follow appends edges to a chain whose last one ends at a junction, up to a number of them besides bends. A street that is named
-// goes on as long as the name does, others as long as they go straight.
+// continues as long as the name does, others as long as they go straight.
 func (d *townDrawer) follow(chain []int32, at int32, most int) []int32 {
 	for d.nodes[at] >= 0 {
 		last := &d.edges[chain[len(chain)-1]]
@@ -203,7 +203,7 @@ func (d *townDrawer) tagsOf(e *edge) osmpbf.Tags {
 	return tags
 }
 
-// isRemote tells whether an edge lies outside of the built area.
+// isRemote reports whether an edge lies outside of the built area.
 func (d *townDrawer) isRemote(e *edge) bool { return d.junctions[e.a].distance(point{}) > d.radius }
 
 // banTurns forbids a turn at one junction in forty where two streets end. A third way out is always left.
@@ -237,7 +237,7 @@ func (d *townDrawer) countTwoWay(at int32) (n int) {
 	return n
 }
 
-// isPlain tells whether cars use a way in both directions.
+// isPlain reports whether cars use a way in both directions.
 func isPlain(w osmpbf.Way) bool {
 	highway := w.Tags.Get("highway")
 	return w.Tags.Get("oneway") == "" && w.Tags.Get("junction") == "" &&

@@ -39,7 +39,7 @@ func (t *town) newJunction(p point) int32 {
 	return int32(len(t.junctions) - 1)
 }
 
-// fitLine returns a line that no point is farther from than layOff: the straight one through their middle where it can be, else
+// fitLine returns a line that no point is farther from than layOff: the straight one through their middle where it can be, otherwise
 // one through some of them.
 func (t *town) fitLine(points []point) []point {
 	middle := point{}
@@ -47,7 +47,7 @@ func (t *town) fitLine(points []point) []point {
 		middle = middle.plus(p.times(1 / float64(len(points))))
 	}
 	direction := mainDirection(points, middle)
-	// A lone number gets a short road beside it, in any direction.
+	// A lone number gets a short road next to it, in any direction.
 	if len(points) == 1 {
 		sin, cos := math.Sincos(t.rand.Float64() * 2 * math.Pi)
 		direction = point{cos, sin}

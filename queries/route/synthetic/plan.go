@@ -172,7 +172,7 @@ func landOf(c *commune.Commune) string {
 	return islands[c.Code]
 }
 
-// isOverseas tells whether a land has no ferry to the mainland.
+// isOverseas reports whether a land has no ferry to the mainland.
 func isOverseas(land string) bool { return len(land) == 3 && land[0] == '9' }
 
 // segmentsPerJunction is how many directed segments there are for each invented junction: measured.

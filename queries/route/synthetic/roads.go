@@ -161,7 +161,7 @@ func (d *roadDrawer) drawMotorway(m motorway) {
 		j := newJunction(d, m, n, along, hasToll(n-1) || hasToll(n))
 		d.endSection(&forth, m, j.forth, hasToll(n-1), n == 0)
 		d.endSection(&back, m, j.back, hasToll(n-1), n == 0)
-		if n > 0 && n < last { // between exit and entrance the motorway goes on
+		if n > 0 && n < last { // between exit and entrance the motorway continues
 			d.addMotorwayWay(m, forth.isBack, false, j.forth[0], j.forth[1])
 			d.addMotorwayWay(m, back.isBack, false, j.back[0], j.back[1])
 		}

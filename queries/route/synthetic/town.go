@@ -21,7 +21,7 @@ type edge struct {
 	isOneWay bool  // from a to b
 }
 
-// isOpen tells whether cars may use the edge.
+// isOpen reports whether cars may use the edge.
 func (e *edge) isOpen() bool { return e.class <= service }
 
 // town is a place while its streets are invented. Junction 0 is the centre.

@@ -24,7 +24,7 @@ type trial struct {
 // stepsFor is the number of moves that are tried for a number of nodes.
 func stepsFor(nodes int) int { return 24_000 * nodes * min(nodes, MaxStops+1) }
 
-// improve finds a good trip. It searches starts times, the first time from the trip that always goes on to the nearest node, then
+// improve finds a good trip. It searches starts times, the first time from the trip that always continues to the nearest node, then
 // from random ones, and takes the best: now and then a search ends where no small change helps.
 func (p *problem) improve(steps int, yield Yield) ([]int, error) {
 	const starts = 3
@@ -90,7 +90,7 @@ func newTrial(p *problem) *trial {
 	return t
 }
 
-// nearestFirst is the trip that always goes on to the nearest node that is left.
+// nearestFirst is the trip that always continues to the nearest node that is left.
 func (p *problem) nearestFirst() []int {
 	n := len(p.cost)
 	trip, used := []int{0}, make([]bool, n)

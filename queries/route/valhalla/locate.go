@@ -151,7 +151,7 @@ func splitNames(names []string) (name, ref string) {
 	return name, ref
 }
 
-// isRef says whether a name is the number of a road: up to three capital letters and then a digit, such as D 806, A6b or M 6007.
+// isRef reports whether a name is the number of a road: up to three capital letters and then a digit, such as D 806, A6b or M 6007.
 func isRef(name string) bool {
 	letters := 0
 	for i, r := range name {

@@ -63,7 +63,7 @@ type refusal struct {
 	Message string `json:"error"`
 }
 
-// What the server refuses beside route.ErrNoRoute.
+// What the server refuses besides route.ErrNoRoute.
 var (
 	errOffRoad = errors.New("a position is too far from any road")
 	errTooBig  = fmt.Errorf("%w: the server of Valhalla takes less in one request", route.ErrUnavailable)

@@ -65,7 +65,7 @@ func sortRings(rings [][]route.Point) []ring {
 	return all
 }
 
-// contains says whether a position is in a ring: an odd number of its sides lie west of it.
+// contains reports whether a position is in a ring: an odd number of its sides lie west of it.
 func (r *ring) contains(p route.Point) bool {
 	if p.Lon < r.min.Lon || p.Lon > r.max.Lon || p.Lat < r.min.Lat || p.Lat > r.max.Lat {
 		return false
