@@ -36,7 +36,7 @@ type completer struct {
 // completeLine completes an unfinished line.
 func (s *searcher) completeLine() bool {
 	s.recognize()
-	c := completer{s.query, s.communes, wholeFinder{s.query, maxVisits * skipsAVisit}, s.match, s.ranking}
+	c := completer{s.query, s.communes, wholeFinder{s.query, maxVisits * skipsAVisit}, &s.match, &s.ranking}
 	return c.complete(s.found.places)
 }
 

@@ -18,9 +18,9 @@ type matcher struct {
 }
 
 // newMatcher makes the matcher of a question.
-func newMatcher(c *query, ranking *ranker) *matcher {
+func newMatcher(c *query, ranking *ranker) matcher {
 	words := wordMatcher{c}
-	return &matcher{query: c, words: words, complements: complementReader{c, words}, places: placeFilter{query: c}, ranking: ranking}
+	return matcher{query: c, words: words, complements: complementReader{c, words}, places: placeFilter{query: c}, ranking: ranking}
 }
 
 // matchStreet compares a street with the words that do not name its place. It shortlists the rows that have the typed

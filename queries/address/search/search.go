@@ -122,7 +122,7 @@ func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Re
 	if found, ok, err := x.searchWithoutComplement(ctx, q, scope, best); ok || err != nil {
 		return found, err
 	}
-	w := rewriter{best.run.query, best.run.found, best.run.ranking}
+	w := rewriter{best.run.query, best.run.found, &best.run.ranking}
 	if w.ranking.isSettled() && !w.hasMixedWord() && !w.hasJoinedWord() || w.budget.left < MaxSteps/2 {
 		return best, nil
 	}
@@ -178,8 +178,8 @@ func (x *Index) searchCounted(ctx context.Context, q *parse.Question, scope Scop
 // searchOne searches for the question as it is written.
 func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, steps int) (*Result, error) {
 	c := newQuery(x, q, scope, steps)
-	communes, streets, ranking := recognizer{c}, &streetFinder{query: c}, &ranker{query: c}
-	s := &searcher{query: c, communes: communes, streets: streets, areas: areaFinder{streets, communes}, match: newMatcher(c, ranking), ranking: ranking}
+	s := &searcher{query: c, communes: recognizer{c}, streets: streetFinder{query: c}, ranking: ranker{query: c}}
+	s.areas, s.match = areaFinder{&s.streets, s.communes}, newMatcher(c, &s.ranking)
 	result := &Result{run: s}
 	if x.source == nil {
 		if s.isCompleted = q.Completing && s.completeLine(); !s.isCompleted {
@@ -191,9 +191,9 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 			return nil, fmt.Errorf("find candidates: %w", err)
 		}
 	}
-	ranking.dropDoubleCorrections()
-	ranking.preferNumbered()
-	result.Best, result.IsParsable = ranking.list.best, s.isParsable()
+	s.ranking.dropDoubleCorrections()
+	s.ranking.preferNumbered()
+	result.Best, result.IsParsable = s.ranking.list.best, s.isParsable()
 	result.IsTruncated = s.budget.left <= 0 || s.budget.isCut
 	return result, nil
 }

@@ -10,12 +10,12 @@ import (
 type searcher struct {
 	*query
 	communes    recognizer
-	streets     *streetFinder
+	streets     streetFinder
 	areas       areaFinder
 	found       recognition
 	named       *namedEntities // by a source; nil: the vintage has an index of its own
-	match       *matcher
-	ranking     *ranker
+	match       matcher
+	ranking     ranker
 	isCompleted bool // an unfinished line has answers that hold all its words
 }
 
