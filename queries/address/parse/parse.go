@@ -210,15 +210,15 @@ func (r reader) read() {
 	r.classify()
 	r.readFields()
 	r.readParens()
-	postcodeReader{r.Question}.readPostcode()
-	postalReader{r.Question}.readPostal()
-	complementReader{r.Question}.readComplements()
+	postcodeReader(r).readPostcode()
+	postalReader(r).readPostal()
+	complementReader(r).readComplements()
 	r.readRoles()
 	r.readCorner()
 	if r.Unfinished >= 0 && (r.Postal | r.Postcode.At).Has(r.Unfinished) {
 		r.Unfinished = -1
 	}
-	numberReader{r.Question}.readNumbers()
+	numberReader(r).readNumbers()
 }
 
 // spellBehindNumbers writes out words that are shortened behind a number and mean something else elsewhere: the

@@ -41,7 +41,7 @@ func (r postcodeReader) readPostcode() {
 		if !t.Digits || t.Tail != "" {
 			continue
 		}
-		if len(t.Typed) == 5 && !(postalReader{r.Question}).isBoxNumber(i) && !r.isInNumberField(i) {
+		if len(t.Typed) == 5 && !postalReader(r).isBoxNumber(i) && !r.isInNumberField(i) {
 			r.setPostcode(t.Typed, Bit(i))
 			r.Postal |= code
 			return
