@@ -15,7 +15,7 @@ import (
 	"lieudit/eventstore/disktest"
 )
 
-// runKilled runs the program in a process of its own, kills it after a time, and says whether it had ended by itself.
+// runKilled runs the program in a process of its own, kills it after a time, and reports whether it had ended by itself.
 func runKilled(t *testing.T, after time.Duration, line string) (hasEnded bool) {
 	t.Helper()
 	command := exec.Command(os.Args[0], splitWords(line)...)

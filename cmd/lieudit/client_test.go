@@ -120,7 +120,7 @@ func (svc *testService) statusOfMe(t *testing.T, key string) int {
 	return svc.statusOf(t, key, "GET /me", "")
 }
 
-// areKeysChecked says whether the instance checks keys: then an unknown path is a 404, which is not counted.
+// areKeysChecked reports whether the instance checks keys: then an unknown path is a 404, which is not counted.
 func (svc *testService) areKeysChecked(t *testing.T, key string) bool {
 	t.Helper()
 	return svc.statusOf(t, key, "GET /nowhere", "") == http.StatusNotFound
@@ -145,7 +145,7 @@ func (svc *testService) readiness(t *testing.T) (r readiness) {
 	return r
 }
 
-// isReady says whether the instance is ready.
+// isReady reports whether the instance is ready.
 func (svc *testService) isReady(t *testing.T) bool {
 	t.Helper()
 	return svc.readiness(t).status == http.StatusOK

@@ -32,7 +32,7 @@ func fillDisk(t *testing.T, folder string) string {
 	return file.Name()
 }
 
-// TestAFullDiskUnderARunningServiceLosesNothing: the log has room that was taken ahead, so that writes go on for a while; what is
+// TestAFullDiskUnderARunningServiceLosesNothing: the log has room that was taken ahead, so that writes continue for a while; what is
 // acknowledged is shown once there is room for the read models again.
 func TestAFullDiskUnderARunningServiceLosesNothing(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ type lostFile struct {
 	wantOlderUsage bool // what was counted last is lost
 	wantOneKey     bool // the event of the second key is lost
 
-	wasKilled bool // the folder is one of a killed service: SQLite's own files lie beside its databases
+	wasKilled bool // the folder is one of a killed service: SQLite's own files lie next to its databases
 }
 
 // Repairs that are no command of the running service.
@@ -151,7 +151,7 @@ func releaseRows() (rows []lostFile) {
 	return append(rows, lostFile{name: "last-vintage", damage: "deleted"})
 }
 
-// walRows are the rows of the files that SQLite keeps beside its databases while they are open, those of all databases at once. A
+// walRows are the rows of the files that SQLite keeps next to its databases while they are open, those of all databases at once. A
 // service that was killed leaves them. Without the first one a database is as it was some time ago, and catches up.
 func walRows() (rows []lostFile) {
 	for _, suffix := range []string{"wal", "shm"} {

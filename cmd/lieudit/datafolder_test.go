@@ -260,7 +260,7 @@ func (svc *testService) waitForReadModels(t *testing.T) {
 	})
 }
 
-// waitForUsage waits until the account paul was counted so many requests.
+// waitForUsage waits until the account paul was counted n requests.
 func (svc *testService) waitForUsage(t *testing.T, want int) {
 	t.Helper()
 	waitUntil(t, "the usage is shown", func() bool {
@@ -268,7 +268,7 @@ func (svc *testService) waitForUsage(t *testing.T, want int) {
 	})
 }
 
-// waitForUsageAbove waits until the account paul was counted more than so many requests.
+// waitForUsageAbove waits until the account paul was counted more than n requests.
 func (svc *testService) waitForUsageAbove(t *testing.T, requests int) {
 	t.Helper()
 	waitUntil(t, "the usage is shown", func() bool {
@@ -356,7 +356,7 @@ func copySparseFile(from, to string) (err error) {
 const folderDeleted = "folder deleted"
 
 // TestAReadModelIsMadeAgainUnderARunningService damages the files of read models while requests are served. Keys and metering
-// go on, no query answers wrong rows, and after a while all is as before.
+// continue, no query answers wrong rows, and after a while all is as before.
 func TestAReadModelIsMadeAgainUnderARunningService(t *testing.T) {
 	t.Parallel()
 	used := newUsedFolder(t)

@@ -29,7 +29,7 @@ import (
 //
 //	go test ./cmd/lieudit -run TestDataFoldersOfEarlierPrograms -make-datafolder $PWD/cmd/lieudit/testdata/formats/COMMIT.tar.zst
 //
-// by the program at hand, and the answers beside it by the same program with -update of this test. For an earlier commit this
+// by the program at hand, and the answers next to it by the same program with -update of this test. For an earlier commit this
 // file is copied into a work tree of it.
 func TestDataFoldersOfEarlierProgramsGiveTheSameAnswers(t *testing.T) {
 	t.Parallel()

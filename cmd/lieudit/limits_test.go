@@ -83,7 +83,7 @@ func startAttackedProcess(t *testing.T, command ...string) (*process, *testServi
 
 const shopSyncPath = "/locations/referentiels/shops/sites:sync"
 
-// bulkySync is a sync of about so many bytes, in rows of the largest size.
+// bulkySync is a sync of about n bytes, in rows of the largest size.
 func bulkySync(bytes int, rest string) string {
 	var b strings.Builder
 	b.WriteString(`{"sites":[`)
@@ -103,7 +103,7 @@ type unreadBodies struct {
 	end    func() // closes all connections
 }
 
-// startUnreadBodies has clients open each so many connections to the addresses in turn. Half of the connections announce a
+// startUnreadBodies has clients open each n connections to the addresses in turn. Half of the connections announce a
 // body that never comes, half stop within the headers.
 func startUnreadBodies(t *testing.T, clients, each int, addresses ...string) *unreadBodies {
 	t.Helper()

@@ -209,7 +209,7 @@ func TestNoClientNoticesAShortSilence(t *testing.T) {
 	c.waitUntilBilled(t, c.countServed(t, allowed))
 }
 
-// isLongestWait says whether an answer is the 503 of a request that waited as long as a request may.
+// isLongestWait reports whether an answer is the 503 of a request that waited as long as a request may.
 func isLongestWait(a timedResponse) bool {
 	return a.status == 503 && a.duration() >= waitlimit.MaxWait-waitlimit.UncountedWait
 }

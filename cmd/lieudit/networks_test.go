@@ -101,7 +101,7 @@ func TestADamagedNetworkIsWithdrawnUntilAnImportMendsIt(t *testing.T) {
 }
 
 // TestTheDemoFindsRoutesBetweenInventedAddresses takes the request from the text at start. Its invented roads are not served
-// beside real addresses.
+// next to real addresses.
 func TestTheDemoFindsRoutesBetweenInventedAddresses(t *testing.T) {
 	t.Parallel()
 	said := &lockedBuffer{}
@@ -157,7 +157,7 @@ func TestNoRoadsAreInventedWhereThereWereReal(t *testing.T) {
 	}
 }
 
-// TestAServerOfRoutesThatIsDownIsNamed has the own network beside a server that is not there. The own network does not answer in its
+// TestAServerOfRoutesThatIsDownIsNamed has the own network next to a server that is not there. The own network does not answer in its
 // place, since it may have other roads.
 func TestAServerOfRoutesThatIsDownIsNamed(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ const (
 
 // lowerPriority gives every other process precedence at the processor and at the disk. Linux keeps both priorities per
 // thread, so it sets those of each running thread; threads that start later inherit them. Its errors are dropped: where
-// the system refuses, the work goes on at its old priority.
+// the system refuses, the work continues at its old priority.
 func lowerPriority() {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

@@ -90,7 +90,7 @@ func (p *process) testService(t *testing.T) *testService {
 	}
 }
 
-// readDemoKey reads the key of the demo account, which the first start wrote to a file: its output is no terminal.
+// readDemoKey reads the key of the demo account, which the first start wrote to a file: its output is not a terminal.
 func (p *process) readDemoKey(t *testing.T) string {
 	t.Helper()
 	text := strings.TrimSpace(string(mustReadFile(t, filepath.Join(p.data, "demo-key"))))

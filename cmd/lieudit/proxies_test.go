@@ -161,7 +161,7 @@ func (f *frontend) get(path string, headers ...string) (status int, contentType 
 	return resp.StatusCode, resp.Header.Get("Content-Type"), err
 }
 
-// TestARollingRestartBehindAProxyFailsNoRequest restarts both instances under load that comes through each proxy. Beside each
+// TestARollingRestartBehindAProxyFailsNoRequest restarts both instances under load that comes through each proxy. Next to each
 // stands the same proxy without retries: then no request either that reaches an instance which drains. What such a proxy does not
 // bring to any instance, because a busy one has not answered its check in time, is not counted.
 func TestARollingRestartBehindAProxyFailsNoRequest(t *testing.T) {

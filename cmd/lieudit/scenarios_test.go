@@ -247,7 +247,7 @@ func (s *scenario) sendRequest(t *testing.T, svc *testService, text string) []by
 	return []byte(s.variables.maskValues(response))
 }
 
-// isPremature says whether a request is to be sent again: the instance had no time to poll its log, or a list is behind the
+// isPremature reports whether a request is to be sent again: the instance had no time to poll its log, or a list is behind the
 // write before, as it may be after a refusal or on a busy machine.
 func (s *scenario) isPremature(svc *testService, when int, answer []byte) bool {
 	if svc.node == nil && isKeyRingUnavailable(answer) {
@@ -258,7 +258,7 @@ func (s *scenario) isPremature(svc *testService, when int, answer []byte) bool {
 		strings.HasPrefix(follows.Name, "then") && !*update && !bytes.Equal(follows.Data, answer)
 }
 
-// isKeyRingUnavailable says whether the key ring was not fresh. Nothing was done then. How outages are answered has scenarios
+// isKeyRingUnavailable reports whether the key ring was not fresh. Nothing was done then. How outages are answered has scenarios
 // of its own.
 func isKeyRingUnavailable(answer []byte) bool {
 	return bytes.Contains(answer, []byte("Authentication service unavailable"))

@@ -31,7 +31,7 @@ type testService struct {
 	client         *http.Client
 	nameCount      atomic.Int64
 	hasRoads       bool      // a road network was imported
-	node           *testNode // of a scenario that runs on a node of its own; else nil
+	node           *testNode // of a scenario that runs on a node of its own; otherwise nil
 	stop           func()    // ends the service and waits for its end
 }
 

@@ -119,7 +119,7 @@ func checkStopAndRepair(t *testing.T, svc *testService, log eventInjector) {
 	s.checkRepair(t)
 }
 
-// checkEmptyCommit appends a commit without a sync id: readiness names it, and the account goes on.
+// checkEmptyCommit appends a commit without a sync id: readiness names it, and the account continues.
 func (s *stoppedAccount) checkEmptyCommit(t *testing.T) {
 	t.Helper()
 	s.testService = s.log.injectEvent(t, s.testService, "locations-mende", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":9000,"after":9001,"sync":""}`)
@@ -225,7 +225,7 @@ func TestALargeSyncWithoutAVaultAppendsNothing(t *testing.T) {
 	svc.checkLargeSync(t, key, other, sites)
 }
 
-// checkLargeSync checks that a sync of so many sites is served, and that neither its account nor the other is stopped.
+// checkLargeSync checks that a sync of n sites is served, and that neither its account nor the other is stopped.
 func (svc *testService) checkLargeSync(t *testing.T, key, other string, sites int) {
 	t.Helper()
 	if got := svc.mustSend(t, key, "GET /me", ""); !strings.Contains(got, fmt.Sprintf(`"sites":{"actifs":%d,`, sites)) {

@@ -431,7 +431,7 @@ func TestErasedDataIsInNoFileOfTheDataFolder(t *testing.T) {
 	}
 }
 
-// folderContains says whether a text is in a file below a folder.
+// folderContains reports whether a text is in a file below a folder.
 func folderContains(t *testing.T, folder, text string) bool {
 	t.Helper()
 	found := false

@@ -255,7 +255,7 @@ type knownAddresses struct {
 	ids, want []string
 }
 
-// checkAnswers checks that every answer is right or a 500, and that so many are 500.
+// checkAnswers checks that every answer is right or a 500, and that this many are 500.
 func (k knownAddresses) checkAnswers(t *testing.T, svc *testService, what string, wantFailed int) {
 	t.Helper()
 	wrong, failed := 0, 0

@@ -72,7 +72,7 @@ func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 	}
 }
 
-// fillDisk fills a disk until so many bytes are free.
+// fillDisk fills a disk until n bytes are free.
 func fillDisk(t *testing.T, disk, ballast string, free int) {
 	t.Helper()
 	var stat syscall.Statfs_t

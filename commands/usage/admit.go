@@ -70,7 +70,7 @@ func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g access.Gran
 	return m.ReserveRequests(ctx, wait, g, endpoint, 1)
 }
 
-// ReserveRequests is Reserve for so many requests at once, at least one. All of them are counted or none: where the quota does not
+// ReserveRequests is Reserve for n requests at once, at least one. All of them are counted or none: where the quota does not
 // suffice for all it fails with *QuotaExceededError, and what is left of the quota stays for other requests.
 func (m *Meter) ReserveRequests(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, requests int64) (Reservation, error) {
 	return m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {

@@ -114,7 +114,7 @@ func TestALostRegistryListsNothingAndItsFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// readCount reads the generation that serves, which must have so many rows.
+// readCount reads the generation that serves, which must have n rows.
 func readCount(t *testing.T, s *sqldb.Registry, want int) {
 	t.Helper()
 	got := 0

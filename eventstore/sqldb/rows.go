@@ -139,7 +139,7 @@ func groupSize(n int) int {
 	return n
 }
 
-// insertStatement inserts so many rows, or writes them over those that are there.
+// insertStatement inserts n rows, or writes them over those that are there.
 func insertStatement(d table.Def, rows int) string {
 	row := "(?" + strings.Repeat(", ?", len(d.Columns)-1) + ")"
 	return "insert into {" + d.Name + "} (" + columnList(d) + ") values " +

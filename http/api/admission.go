@@ -146,7 +146,7 @@ func (m *metering) runOperation(ctx context.Context, do func(context.Context) (k
 	return do(ctx)
 }
 
-// admit admits a request to the work, with so many requests counted before it. Admitting may wait for the log, so the key is checked
+// admit admits a request to the work, with n requests counted before it. Admitting may wait for the log, so the key is checked
 // again. If it turns out to be no longer valid, what was counted is refunded. An operation whose size shows only when it is under way
 // calls it again; then that is what is settled.
 func (m *metering) admit(ctx context.Context, before int64) error {

@@ -145,7 +145,7 @@ func (r *fakeRouter) Isochrone(_ context.Context, q route.IsochroneQuery) (route
 	return found, nil
 }
 
-// square is a ring around a position, so many degrees away from it.
+// square is a ring around a position, n degrees away from it.
 func square(p route.Point, half float64) []route.Point {
 	return []route.Point{{Lon: p.Lon - half, Lat: p.Lat - half}, {Lon: p.Lon + half, Lat: p.Lat - half}, {Lon: p.Lon + half, Lat: p.Lat + half},
 		{Lon: p.Lon - half, Lat: p.Lat + half}, {Lon: p.Lon - half, Lat: p.Lat - half}}
@@ -162,7 +162,7 @@ func (r *fakeRouter) Network(context.Context) (route.Network, error) {
 type ownSites struct {
 	noLocations
 	sites    []locations.Site
-	pageSize int // at most so many sites to a page
+	pageSize int // at most this many sites to a page
 }
 
 func newOwnSites() *ownSites {

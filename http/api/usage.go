@@ -16,7 +16,7 @@ import (
 // "GET /me". Its errors are refusals: of the quota, of a key that is no longer valid, or refusal.AuthUnavailable where the count
 // cannot be recorded. It must be safe for concurrent use.
 type RequestMeter interface {
-	// Admit admits a request to its work, or refuses it. It counts so many requests before the work, all of them or none where the
+	// Admit admits a request to its work, or refuses it. It counts n requests before the work, all of them or none where the
 	// quota does not suffice; with 0 the request is counted after it, as one. The SettleFunc must be called once, after the work
 	// and before the answer is sent; with 0 it need not be.
 	Admit(ctx context.Context, a *auth.Authentication, endpoint string, before int64) (SettleFunc, error)

@@ -262,7 +262,7 @@ func TestAFormThatBreaksOffIsMalformedAndAFullDiskIsNot(t *testing.T) {
 	}
 }
 
-// failingWriter fails once so many bytes were written.
+// failingWriter fails once n bytes were written.
 type failingWriter struct{ left int }
 
 func (f *failingWriter) Write(p []byte) (int, error) {

@@ -58,7 +58,7 @@ func (h *handler) rebuildAllProjections(ctx context.Context, c call, _ body.Empt
 	return h.acceptRebuild(ctx, c)
 }
 
-// acceptRebuild answers 202: the rebuild has begun and goes on.
+// acceptRebuild answers 202: the rebuild has begun and continues.
 func (h *handler) acceptRebuild(ctx context.Context, c call) (kit.Response, error) {
 	shown, err := h.listProjections(ctx, c, body.Empty{})
 	shown.Status = http.StatusAccepted

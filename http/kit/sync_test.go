@@ -14,7 +14,7 @@ import (
 	shop "lieudit/schemas/locations"
 )
 
-// wholeSync is a sync of n sites, each with so many bytes of content.
+// wholeSync is a sync of n sites, each with n bytes of content.
 func wholeSync(n, bytes int) []byte {
 	var out strings.Builder
 	out.WriteString(`{"confirmer_reduction":false,"sites":[`)

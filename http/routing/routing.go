@@ -82,7 +82,7 @@ func (c Caller) reserveMemory(ctx context.Context, bytes int64) error {
 // countedAtOnce is how many cells of a matrix, or stops of a tour, count as one request.
 const countedAtOnce = 25
 
-// requestsFor is how many requests a matrix of so many cells counts as, or a tour of so many stops.
+// requestsFor is how many requests a matrix of n cells counts as, or a tour of n stops.
 func requestsFor(size int) int64 { return int64(size+countedAtOnce-1) / countedAtOnce }
 
 // toAnswer is the answer to an error of the router about some bounds. Where no way leads, or no road is near, nothing was found. A

@@ -26,7 +26,7 @@ type fakeLog struct {
 	changed            chan struct{} // closed when another field changes
 	readErr            error         // what reads end with
 	isHanging          bool          // reads bring nothing until their context ends
-	hangEvery          int           // every so many reads one hangs
+	hangEvery          int           // every this many reads one hangs
 	readDelay          time.Duration // how long a read takes
 	isSubscriptionMute bool          // subscriptions bring nothing, reads work
 	hidesDivergence    bool          // reads after a checkpoint that is not here bring nothing, subscriptions nothing for 20 s

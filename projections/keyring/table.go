@@ -231,7 +231,7 @@ func (x *index) drop(fingerprint, row uint32) {
 	}
 }
 
-// resize makes a table for so many rows, without tombstones, next to the one that readers continue using meanwhile. The new
+// resize makes a table for n rows, without tombstones, next to the one that readers continue using meanwhile. The new
 // table is at most a third full, so the next resize is not soon.
 func (x *index) resize(rows int) {
 	size := 16

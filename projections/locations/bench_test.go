@@ -45,7 +45,7 @@ func BenchmarkProjection(b *testing.B) {
 	})
 }
 
-// journalOfSyncs returns a journal with so many syncs of each account.
+// journalOfSyncs returns a journal with n syncs of each account.
 func journalOfSyncs(b *testing.B, codec *eventstore.Codec, syncs int) (log eventstore.Store, end eventstore.Position) {
 	log = projectortest.OpenJournal(b)
 	for i := range syncs {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	minChunkEvents  = 100       // so many events are worth a goroutine
-	minChunkBytes   = 256 << 10 // and so are events of so many bytes
+	minChunkEvents  = 100       // this many events are worth a goroutine
+	minChunkBytes   = 256 << 10 // and so are events of this many bytes
 	maxStagedEvents = 64        // staged events, of at most 64 KiB each, in one transaction, unless a single commit has more
 )
 

@@ -22,7 +22,7 @@ import (
 
 // restoreCase is how an older copy of the log is restored.
 type restoreCase struct {
-	accounts int  // so many are appended to the copy by another instance
+	accounts int  // this many are appended to the copy by another instance
 	running  bool // it is restored under running instances
 }
 

@@ -17,7 +17,7 @@ var ErrDown = errors.New("site search is not told of changes")
 const (
 	remotePollInterval = 10 * time.Millisecond   // if another instance writes the index
 	localPollInterval  = 10 * remotePollInterval // if this one does, which also signals its progress
-	maxAwaitedRows     = 5000                    // with so many rows pending waiting is no use
+	maxAwaitedRows     = 5000                    // with this many rows pending waiting is no use
 )
 
 // AwaitPosition returns once the index holds all that the locations read model held at a position, but for what the

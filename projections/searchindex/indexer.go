@@ -252,7 +252,7 @@ func (d *session) openIndex(ctx context.Context) (isComplete bool, err error) {
 	return false, d.enqueueSites(ctx, 0)
 }
 
-// indexMatches reports whether the index can hold so many sites: at least those without an outbox row, at most all that may
+// indexMatches reports whether the index can hold n sites: at least those without an outbox row, at most all that may
 // have been indexed.
 func (d *session) indexMatches(ctx context.Context, sites int) (bool, error) {
 	var pending, stored, settled int

@@ -199,7 +199,7 @@ func TestFourDigitsAreAPostcodeWithoutItsZero(t *testing.T) {
 }
 
 // TestANumberWithItsIndexIsFoundFromTheFirstLetterOn types a commune, a number with its repetition index and one letter, and the number
-// with its index alone. The a of 2a is no link before the unfinished word, and few streets have a number such as 582bis.
+// with its index alone. The a of 2a is not a link before the unfinished word, and few streets have a number such as 582bis.
 func TestANumberWithItsIndexIsFoundFromTheFirstLetterOn(t *testing.T) {
 	t.Parallel()
 	e := lozere(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // AcceptsPostcode reports whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
-// it, as those of CEDEX, one of its department. What is no postcode binds nothing.
+// it, as those of CEDEX, one of its department. What is not a postcode binds nothing.
 func (e *Engine) AcceptsPostcode(typed string, r *Record) bool {
 	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || e.serves(typed, r.CityCode) {
 		return true
@@ -40,7 +40,7 @@ func (e *Engine) AdmitsCode(typed string, r *Record) bool {
 	return typed == r.CityCode || typed == r.OldCityCode || slices.ContainsFunc(e.ordinals(typed), isOf)
 }
 
-// IsCodeOf reports whether five digits beside the name of a commune are its INSEE code and no postcode of it. The name of a city
+// IsCodeOf reports whether five digits next to the name of a commune are its INSEE code and no postcode of it. The name of a city
 // names its arrondissements too.
 func (e *Engine) IsCodeOf(digits, name string) bool {
 	c, ok := e.table.ByCode(digits)
@@ -51,8 +51,8 @@ func (e *Engine) IsCodeOf(digits, name string) bool {
 	return slices.ContainsFunc(e.table.Named(text.Terms(name)), isNamed)
 }
 
-// IsAmbiguous reports whether the name of a commune, with no code beside it, may mean another than that of a record: where the commune
-// itself is the answer any other of the name, else one of which the vintage has no address to compare with.
+// IsAmbiguous reports whether the name of a commune, with no code next to it, may mean another than that of a record: where the commune
+// itself is the answer any other of the name, otherwise one of which the vintage has no address to compare with.
 func (e *Engine) IsAmbiguous(name string, r *Record) bool {
 	return slices.ContainsFunc(e.table.Named(text.Terms(name)), func(c *commune.Commune) bool {
 		return !e.AdmitsCode(c.Code, r) && (r.Type == Municipality || len(e.ordinals(c.Code)) == 0)

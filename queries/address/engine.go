@@ -55,7 +55,7 @@ func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 }
 
 // codeOf is the INSEE code that was typed, or empty. A postcode that no commune has and that is the INSEE code of one is taken
-// for the code, unless CEDEX or the name of another commune stands beside it: 38042 Grenoble CEDEX. A code of Corsica is
+// for the code, unless CEDEX or the name of another commune stands next to it: 38042 Grenoble CEDEX. A code of Corsica is
 // no postcode in any case.
 func (e *Engine) codeOf(query *Query, q *parse.Question) string {
 	if query.CityCode != "" {

@@ -14,11 +14,11 @@ import (
 type typedParts struct {
 	line, postcode, city, complement string
 
-	isStrange bool // the city is no name of a commune
+	isStrange bool // the city is not a name of a commune
 }
 
 // fallback is the commune that was typed, in the place of an address that is not there: the one of a code; the one that the
-// search recognised; else one that the table alone knows by name; else the only one that a postcode or a filter names. Of
+// search recognised; otherwise one that the table alone knows by name; otherwise the only one that a postcode or a filter names. Of
 // several that were typed as well none answers.
 func (e *Engine) fallback(query *Query, q *parse.Question, found *search.Result) (Match, bool) {
 	if len(query.Types) > 0 && !slices.Contains(query.Types, Municipality) {
@@ -41,7 +41,7 @@ func (e *Engine) fallback(query *Query, q *parse.Question, found *search.Result)
 	return e.communeMatch(r, &typed), true
 }
 
-// coded is the commune of a code that was typed. The name beside it says less.
+// coded is the commune of a code that was typed. The name next to it says less.
 func (e *Engine) coded(code string, q *parse.Question) (r Record, typed typedParts, ok bool) {
 	if code == "" {
 		return r, typed, false
@@ -169,7 +169,7 @@ func (e *Engine) onlyCommune(query *Query, q *parse.Question) (r Record, typed t
 	return r, typed, ok
 }
 
-// onlyServed is the code of the only commune that the typed postcode serves, else that of the filter; empty where there are
+// onlyServed is the code of the only commune that the typed postcode serves, otherwise that of the filter; empty where there are
 // several. A city has the postcodes of its arrondissements.
 func (e *Engine) onlyServed(query *Query, postcode string) (code string) {
 	if postcode == "" && len(query.Postcodes) == 1 {

@@ -105,7 +105,7 @@ func TestTheNumberDecidesBetweenStreetsOfOneName(t *testing.T) {
 	})
 }
 
-// A street that was typed letter for letter comes before those of another kind that have the number.
+// A street that was typed exactly comes before those of another kind that have the number.
 func TestTheKindOfAStreetIsAWordOfItsName(t *testing.T) {
 	t.Parallel()
 	o := addresstest.Lozere(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // Names of streets that a commune does not have, made of the names of those that it has. The latter may be shown, but nothing resolves
-// to them. Beside them stand misspellings, which do.
+// to them. Next to them stand misspellings, which do.
 
 func TestAnotherStreetsNameResolvesNothing(t *testing.T) {
 	t.Parallel()

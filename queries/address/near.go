@@ -16,7 +16,7 @@ type Neighbour struct {
 	Distance int // metres
 }
 
-// Near is what lies within so many metres of a position and passes a filter, the nearest first, ties by id: at most limit
+// Near is what lies within n metres of a position and passes a filter, the nearest first, ties by id: at most limit
 // records. Of types none means all but communes. A commune is as far as its nearest address; where no commune has one so
 // near, the answer is the one whose bounds hold the position, at whatever distance.
 func (e *Engine) Near(at Position, metres float64, limit int, f Filter) []Neighbour {
@@ -71,7 +71,7 @@ func (e *Engine) newNearSearch(at Position, f Filter) *nearSearch {
 	return s
 }
 
-// entities are the house numbers, streets and localities within so many metres: all of them, or those of a smaller circle
+// entities are the house numbers, streets and localities within n metres: all of them, or those of a smaller circle
 // that holds as many as are asked for.
 func (s *nearSearch) entities(metres float64, limit int) (found []near) {
 	for radius := min(metres, 60); ; radius = min(radius*2, metres) {
@@ -82,7 +82,7 @@ func (s *nearSearch) entities(metres float64, limit int) (found []near) {
 	}
 }
 
-// nearer is how many lie no further than so many metres, before rounding.
+// nearer is how many lie no further than n metres, before rounding.
 func nearer(found []near, metres float64) (n int) {
 	for i := range found {
 		if float64(found[i].metres) <= metres {
@@ -150,7 +150,7 @@ func (s *nearSearch) acceptsStreet(street uint32) bool {
 
 func (s *nearSearch) isServed(f vintage.Facet) bool { return slices.Contains(s.postcodes, f.Postcode) }
 
-// facet is what the record of a street shows: the first of its facets with a postcode that is asked for, else the first.
+// facet is what the record of a street shows: the first of its facets with a postcode that is asked for, otherwise the first.
 func (s *nearSearch) facet(street uint32) vintage.Facet {
 	from, to := s.e.v.StreetFacets(street)
 	for i := from; i < to && len(s.postcodes) > 0; i++ {
@@ -161,7 +161,7 @@ func (s *nearSearch) facet(street uint32) vintage.Facet {
 	return s.e.v.Facet(from)
 }
 
-// communes are the communes with an address within so many metres, else the one whose bounds hold the centre.
+// communes are the communes with an address within n metres, otherwise the one whose bounds hold the centre.
 func (s *nearSearch) communes(metres float64) (found []near) {
 	nearest := map[uint32]float64{}
 	note := func(commune uint32, d float64) {
@@ -182,7 +182,7 @@ func (s *nearSearch) communes(metres float64) (found []near) {
 	return found
 }
 
-// nearestRow is the house number nearest to the centre within so many metres. Streets lie where one of their numbers
+// nearestRow is the house number nearest to the centre within n metres. Streets lie where one of their numbers
 // does, which is too far from the centre to tell on which side of a limit it is.
 func (s *nearSearch) nearestRow(metres float64) (row uint32, least float64, ok bool) {
 	for radius := min(metres, 60); ; radius = min(radius*2, metres) {
@@ -199,7 +199,7 @@ func (s *nearSearch) nearestRow(metres float64) (row uint32, least float64, ok b
 }
 
 // holding is the commune whose bounds hold the centre, as far as its nearest street. Bounds of neighbours overlap: that of
-// the nearest house number counts, else the one with the nearest street.
+// the nearest house number counts, otherwise the one with the nearest street.
 func (s *nearSearch) holding() []near {
 	best, least := uint32(vintage.None), math.Inf(1)
 	row, toRow, isNumbered := s.nearestRow(lastCircle)

@@ -154,7 +154,7 @@ func TestEachWritingOfARepetitionIndexIsItsOwn(t *testing.T) {
 	t.Logf("%d asked", asked)
 }
 
-// The number of a floor is no house number, even where no other was typed.
+// The number of a floor is not a house number, even where no other was typed.
 func TestTheNumberOfAFloorIsNoHouseNumber(t *testing.T) {
 	t.Parallel()
 	e := lozere(t) // Rue des Fleurs of Mende has numbers from 1 on
@@ -239,7 +239,7 @@ func TestAMissingNumberOrIndexIsNeverFound(t *testing.T) {
 			}
 			for i, q := range []Query{{Text: number + " " + r.Voie + ", " + r.Commune}, {Text: number + " " + r.Voie + " " + r.CodePostal + " " + r.Commune}, {Number: number, Street: r.Voie, Commune: r.Commune}} {
 				if isPostcode := i == 0 && r.Numero >= 3000; isPostcode {
-					continue // 7,000 more are five digits, and no postcode is beside them
+					continue // 7,000 more are five digits, and no postcode is next to them
 				}
 				if i == 1 && r.Numero >= 3000 && text.ClassOf(text.Terms(r.Voie)[0].Text) != text.StreetType {
 					continue

@@ -74,7 +74,7 @@ func (e *Engine) placesNamed(words []string) (found []*commune.Commune, postcode
 	return found, postcode
 }
 
-// servedCommunes returns the communes of a postcode, in the table and in the vintage. A city is left out beside its arrondissements.
+// servedCommunes returns the communes of a postcode, in the table and in the vintage. A city is left out next to its arrondissements.
 func (e *Engine) servedCommunes(postcode string) []*commune.Commune {
 	found := e.table.ByPostcode(postcode)
 	communes := e.v.PostcodeCommunes(parse.Number(postcode))

@@ -147,7 +147,7 @@ type Components struct {
 	// nothing against a match. It is Confirmed where it is the lieu-dit of the address.
 	Complement Component
 
-	// Unknown are words of the complement, as typed, that nothing explains beside a street that was found: most name a building or a company.
+	// Unknown are words of the complement, as typed, that nothing explains next to a street that was found: most name a building or a company.
 	Unknown []string
 }
 

@@ -12,7 +12,7 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// besides are what people write on the line of an address beside it.
+// besides are what people write on the line of an address next to it.
 var besides = []string{
 	"Maison de l'Emploi", "MAISON COLUCHE", "Les Terrasses du Mail", "salle polyvalente", "entrepôt 3", "MODULE 022375", "Maison des associations",
 	`BATIMENT "ESPACE X" BP 70318`, "Résidence Azur", "chez Dupont", "SARL Zyxel Toitures", "Pharmacie Wozniak", "Cabinet Médical", "Ets Kowalczyk",
@@ -40,7 +40,7 @@ func streetRows(t *testing.T, n int) (rows []ban.Row) {
 	return rows
 }
 
-// hasContent reports whether a name begins with a kind of street and goes on with a word that tells it apart.
+// hasContent reports whether a name begins with a kind of street and continues with a word that tells it apart.
 func hasContent(name string) bool {
 	terms := text.Terms(name)
 	isContent := func(t text.Term) bool { return text.ClassOf(t.Text) == text.Content && !t.Digits && len(t.Text) > 2 }

@@ -32,7 +32,7 @@ func (q *Query) line() string {
 	return joined(q.Number, street, q.Postcode, q.Commune)
 }
 
-// Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
+// Verify judges an address: the matches that are good enough, the best first. None is not an error; ErrUnparsable is one.
 // The context bounds a source outside; the vintage's own index does not wait.
 func (e *Engine) Verify(ctx context.Context, query Query) ([]Match, error) {
 	out, _, err := e.verify(ctx, &query, query.parse(false))
@@ -189,7 +189,7 @@ func components(x *search.Explanation, r *Record) (out Components) {
 	return out
 }
 
-// citeCode shows a code that stands alone for the commune, and marks one that is none: the name beside it is another than
+// citeCode shows a code that stands alone for the commune, and marks one that is none: the name next to it is another than
 // it says, and alone it names nothing.
 func (c *Components) citeCode(code string, isKnown bool) {
 	switch {

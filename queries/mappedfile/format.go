@@ -39,7 +39,7 @@ type Format struct {
 	// SectionCounts holds the number of sections of each version from FirstVersion on; the last version is written. A
 	// later version adds sections at the end, which are empty in an older file.
 	SectionCounts []int
-	CheckedAtOpen int   // Open checks the sections of at most so many bytes
+	CheckedAtOpen int   // Open checks the sections of at most this many bytes
 	ErrOther      error // says that a file has another format
 	ErrDamaged    error // says that a file has this format and is not as it was written
 }

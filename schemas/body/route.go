@@ -203,7 +203,7 @@ func (q ComputeMatrix) brokenRules() []string {
 
 const destinationsOrSites = "destinations and sites exclude each other"
 
-// MatrixSizeRule is the rule that a matrix of so many cells breaks.
+// MatrixSizeRule is the rule that a matrix of n cells breaks.
 func MatrixSizeRule(cells int) string {
 	return fmt.Sprintf("origins times destinations is at most %d, not %d", MaxMatrixCells, cells)
 }

@@ -136,7 +136,7 @@ func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int6
 	return Counted
 }
 
-// LimitingCap is the cap that so many more requests of an account would exceed: its own if they exceed that, and else its
+// LimitingCap is the cap that n more requests of an account would exceed: its own if they exceed that, otherwise its
 // contract's.
 func (p *PeriodState) LimitingCap(account string, requests int64) int64 {
 	if a := p.accounts[account]; a != nil && account != p.Contract && a.used+requests > a.cap {

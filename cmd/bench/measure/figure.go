@@ -169,7 +169,7 @@ func formatCell(value any) string {
 	return fmt.Sprint(value)
 }
 
-// Medians runs so many rounds and returns the figures of a round with the median of each of their numbers. Every round must
+// Medians runs n rounds and returns the figures of a round with the median of each of their numbers. Every round must
 // return the same figures in the same order. The first error of a round ends it, without figures. Things that are compared
 // should take turns within a round: a busy minute of the machine then affects all of them. With an even number of rounds a
 // median is the upper of the two middle values.

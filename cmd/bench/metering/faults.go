@@ -60,7 +60,7 @@ func (r *run) injectFaults(ctx context.Context, faults []fault) error {
 	return nil
 }
 
-// waitServed waits until so many requests have been served. It returns false where the clients were done before.
+// waitServed waits until n requests have been served. It returns false where the clients were done before.
 func (r *run) waitServed(ctx context.Context, served int64) bool {
 	for r.served.Load() < served {
 		select {

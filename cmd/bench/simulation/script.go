@@ -42,9 +42,9 @@ const (
 	accountsCount = 20
 	longestIdle   = 40 * time.Minute
 
-	serverInterval = 10 // one history of so many has servers before its logs
-	promptInterval = 2  // one history of so many closes periods promptly
-	failInterval   = 3  // one history of so many has no region: then many requests are counted, fail and are refunded
+	serverInterval = 10 // one history of this many has servers before its logs
+	promptInterval = 2  // one history of this many closes periods promptly
+	failInterval   = 3  // one history of this many has no region: then many requests are counted, fail and are refunded
 )
 
 // Generate draws a script.

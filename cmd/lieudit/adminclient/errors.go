@@ -38,7 +38,7 @@ type FieldError struct {
 // Error is the detail for people: one line, or one for each wrong field.
 func (e *APIError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// codedDetail is the two forms of a refusal beside a text and a list: a detail with a code and a message, or a body that
+// codedDetail is the two forms of a refusal next to a text and a list: a detail with a code and a message, or a body that
 // has a message and no detail (section 7 of the specification).
 type codedDetail struct {
 	Code    string `json:"code"`

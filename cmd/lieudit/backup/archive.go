@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ErrNoBackup means that a file is no backup at all, or that its beginning is destroyed.
+// ErrNoBackup means that a file is not a backup at all, or that its beginning is destroyed.
 var ErrNoBackup = errors.New("it is no backup of lieudit")
 
 // DamagedError says in which entry a backup is damaged.
@@ -33,7 +33,7 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// part is a file that goes into a backup: an open one, else one at a path, else a text.
+// part is a file that goes into a backup: an open one, otherwise one at a path, otherwise a text.
 type part struct {
 	File
 	open *os.File

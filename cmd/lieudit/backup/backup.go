@@ -41,7 +41,7 @@ import (
 type Source struct {
 	Data       string // its data folder
 	Node       string // folder of the node that keeps its log; "": another log
-	EventStore string // esdb://… of EventStoreDB, which keeps its log and is not copied; without effect beside Node
+	EventStore string // esdb://… of EventStoreDB, which keeps its log and is not copied; without effect next to Node
 	Postgres   string // postgres://… with the vault; "": a file of the data folder
 
 	WithoutVintages bool // leave the served vintage out: its inherited ids are then lost with the folder
@@ -66,7 +66,7 @@ func (e *OtherVaultError) Error() string {
 
 // Create copies a service into a new file that only its owner can read. The service may run meanwhile, and notices nothing. All that
 // was acknowledged before the call is in the file. An existing file is an error that wraps fs.ErrExist. After an error there is no
-// file. It needs room beside the file for the logs as they are.
+// file. It needs room next to the file for the logs as they are.
 func Create(ctx context.Context, s Source, file string) (m Manifest, err error) {
 	if err := errors.Join(requireAbsent(file), s.requireOutside(file)); err != nil {
 		return m, err
@@ -313,7 +313,7 @@ func (c *creation) writeFile(ctx context.Context, path string) error {
 
 // Group is the files of a backup that belong together.
 type Group struct {
-	Name  string // "core", "usage" or "node" for a log; else the folder or the file
+	Name  string // "core", "usage" or "node" for a log; otherwise the folder or the file
 	Files int
 	Bytes int64
 }

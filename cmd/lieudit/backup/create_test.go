@@ -36,7 +36,7 @@ func TestABackupIntoAFolderThatIsNotThereMakesNone(t *testing.T) {
 	}
 }
 
-// TestABackupTakesNothingElseForItsOwn: the folder beside the backup, in which it is made, may be another's by chance.
+// TestABackupTakesNothingElseForItsOwn: the folder next to the backup, in which it is made, may be another's by chance.
 func TestABackupTakesNothingElseForItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(work, mine string) error{

@@ -88,7 +88,7 @@ func (m Manifest) mainLog() *Log {
 	return &m.Logs[i]
 }
 
-// HasNode says whether the log is that of a node.
+// HasNode reports whether the log is that of a node.
 func (m Manifest) HasNode() bool { return m.mainLog() != nil && m.mainLog().Name == NodeLog }
 
 // Size is the size of all files together.
@@ -125,7 +125,7 @@ func parseManifest(file string, text []byte) (m Manifest, err error) {
 	return m, nil
 }
 
-// isKnownName says whether a backup may hold a file of this name. A restore writes to no other place, whatever a file says.
+// isKnownName reports whether a backup may hold a file of this name. A restore writes to no other place, whatever a file says.
 func isKnownName(name string) bool {
 	top, rest, isBelow := strings.Cut(name, "/")
 	if !fs.ValidPath(name) || strings.ContainsAny(name, `\:`) {

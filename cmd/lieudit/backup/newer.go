@@ -40,7 +40,7 @@ func (e *OlderLogError) Error() string {
 		"log, or by hand what was erased and revoked since", e.Folder, e.End.UTC().Format(time.RFC3339), e.Copied.UTC().Format(time.RFC3339))
 }
 
-// newerLog is what is left of a log that went on after a copy was taken.
+// newerLog is what is left of a log that continued after a copy was taken.
 type newerLog struct {
 	dir    string // its folder
 	work   string // where what is whole of it is copied to: nothing is changed in what may be all that is left
@@ -178,7 +178,7 @@ type lostEvents struct {
 	first  eventstore.Position
 }
 
-// isBefore says whether the damage is known to lie before a position.
+// isBefore reports whether the damage is known to lie before a position.
 func (l lostEvents) isBefore(at eventstore.Position) bool { return l.events > 0 && l.first <= at }
 
 // readLost reads the file with the events that were found behind the damage of a log. Where there is none, nothing was found.

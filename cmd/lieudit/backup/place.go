@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// partialSuffix ends the name of the folder beside a backup in which it is made. One that a killed backup has left is removed by the
+// partialSuffix ends the name of the folder next to a backup in which it is made. One that a killed backup has left is removed by the
 // next backup of that name.
 const partialSuffix = ".partial"
 
@@ -28,7 +28,7 @@ func requireAbsent(file string) error {
 }
 
 // requireOutside refuses a file below the folders of the service, which removes there what it does not know, and which are lost
-// together with the backup. Beside them in the data folder it may be.
+// together with the backup. Next to them in the data folder it may be.
 func (s Source) requireOutside(file string) error {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {

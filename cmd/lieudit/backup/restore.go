@@ -24,7 +24,7 @@ import (
 type Target struct {
 	Data       string // data folder: empty, or absent
 	Node       string // folder for the log of a node: empty, or absent; of a backup of a node's log
-	EventStore string // esdb://… of EventStoreDB, whose own tools have restored the log; without effect beside Node
+	EventStore string // esdb://… of EventStoreDB, whose own tools have restored the log; without effect next to Node
 	Postgres   string // postgres://… that gets the vault; "": a file of the data folder
 	VaultKey   []byte // master key of the vault, nil: none
 
@@ -287,7 +287,7 @@ func (p *restoration) moveVault(ctx context.Context) error {
 }
 
 // publish puts all files in their places and then removes the folders that keep a service from starting. From its first rename on
-// nothing is undone: what is whole is in place, or waits beside it.
+// nothing is undone: what is whole is in place, or waits next to it.
 func (p *restoration) publish() error {
 	for _, r := range p.roots {
 		r.isPublished = true

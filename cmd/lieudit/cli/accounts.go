@@ -64,7 +64,7 @@ func (p Program) accountOpenCommand() *cli.Command {
 	}
 }
 
-// openAccount sends POST /accounts. An empty field leaves the choice to the service. A start that is no date is wrong usage;
+// openAccount sends POST /accounts. An empty field leaves the choice to the service. A start that is not a date is wrong usage;
 // all else is for the service to check.
 func openAccount(ctx context.Context, s session) error {
 	request := body.OpenAccount{
@@ -88,7 +88,7 @@ func openAccount(ctx context.Context, s session) error {
 	return printResource(s, raw, s.printOpenedAccount)
 }
 
-// printOpenedAccount prints the id alone where Out is no terminal, so that a script can keep it in a variable. For people
+// printOpenedAccount prints the id alone where Out is not a terminal, so that a script can keep it in a variable. For people
 // it prints the account and the next step.
 func (s session) printOpenedAccount(a body.Account) error {
 	if !s.IsTerminal {
@@ -124,7 +124,7 @@ func (s session) accountRow(a body.Account) []string {
 	}
 }
 
-// describeAgency says whether an account is an agency or which agency it is a sub-client of; "" for neither. An agency has
+// describeAgency reports whether an account is an agency or which agency it is a sub-client of; "" for neither. An agency has
 // sub-clients, whose requests count for the agency's volume.
 func describeAgency(isAgency bool, agency string) string {
 	switch {

@@ -145,7 +145,7 @@ type importResult struct {
 	taken  takeover
 }
 
-// printImport prints the result of an import: with --json as one JSON object, else the counts, the first bad rows and
+// printImport prints the result of an import: with --json as one JSON object, otherwise the counts, the first bad rows and
 // whether a service answers from the vintage. Counts that are zero are left out where they only matter otherwise.
 func (p Program) printImport(c *cli.Command, r importResult) error {
 	if c.Bool("json") {

@@ -146,7 +146,7 @@ func TestBanImportRefusesWhatIsNoBanAndKeepsTheVintage(t *testing.T) {
 		file := filepath.Join(dir, name)
 		writeFile(t, file, content)
 		files := good + " " + file
-		if name == "header.csv" { // beside others a department without rows is one
+		if name == "header.csv" { // next to others a department without rows is one
 			files = file
 		}
 		code, out, stderr := runCommand(t, nil, "lieudit ban import --data "+dir+" "+files)

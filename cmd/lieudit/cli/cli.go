@@ -17,7 +17,7 @@
 //
 // terminal.RunCommand checks the arguments against a command's ArgsUsage before the action runs, so actions use required
 // arguments without a check. A result for people is a table or a list of fields; for programs it is JSON (--json), or the
-// one value that a script needs where standard output is no terminal.
+// one value that a script needs where standard output is not a terminal.
 package cli
 
 import (

@@ -68,7 +68,7 @@ func validatePrefix(text string) error {
 	return nil
 }
 
-// geocodeFile opens the current vintage and runs the job that the flags describe on it. Without --out the result lies beside
+// geocodeFile opens the current vintage and runs the job that the flags describe on it. Without --out the result lies next to
 // the input. On invented addresses it prints a warning, since the results look like real ones.
 func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	engine, name, closeVintage, err := openEngine(c.String("data"))
@@ -77,7 +77,7 @@ func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeVintage()) }()
 	if engine.Vintage().Synthetic {
-		// A warning, on standard error: the command goes on.
+		// A warning, on standard error: the command continues.
 		p.PrintError("the addresses of this vintage are SYNTHETIC: lieudit ban import FILE loads real ones")
 	}
 	// The name of the vintage is part of the job: a run that is resumed must not mix results of two vintages.
@@ -96,7 +96,7 @@ func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 }
 
 // runGeocode runs a job with a progress bar and prints its counts. After an error it says how many rows are kept, because
-// the same command goes on from there. The bar compares bytes of text with the size of the file: for
+// the same command continues from there. The bar compares bytes of text with the size of the file: for
 // UTF-16 it runs behind.
 func (p Program) runGeocode(ctx context.Context, c *cli.Command, job csvgeocode.Job) error {
 	info, err := os.Stat(job.In)

@@ -57,7 +57,7 @@ func issueKey(ctx context.Context, s session) error {
 	return printResource(s, raw, s.printIssuedKey)
 }
 
-// printIssuedKey prints the key alone where Out is no terminal, so that a script can keep it in a variable. For people it
+// printIssuedKey prints the key alone where Out is not a terminal, so that a script can keep it in a variable. For people it
 // adds where the key may be used.
 func (s session) printIssuedKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
@@ -221,7 +221,7 @@ func issueToken(ctx context.Context, s session) error {
 	return printResource(s, raw, s.printIssuedToken)
 }
 
-// printIssuedToken prints the token alone where Out is no terminal, so that a script can keep it in a file or a variable.
+// printIssuedToken prints the token alone where Out is not a terminal, so that a script can keep it in a file or a variable.
 func (s session) printIssuedToken(t body.AreaToken) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", t.Token)

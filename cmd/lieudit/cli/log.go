@@ -144,7 +144,7 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// isMissingLog says whether there is no folder, or no log in it.
+// isMissingLog reports whether there is no folder, or no log in it.
 func isMissingLog(err error) bool {
 	return errors.Is(err, journal.ErrNoLog) || errors.Is(err, os.ErrNotExist)
 }

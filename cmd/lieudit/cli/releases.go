@@ -20,7 +20,7 @@ import (
 
 // takeoverTimeout and takeoverSpeed bound the time in which a running service verifies and opens a new release: so long, and so
 // many bytes of the file a second. After it the import is an error, although the release is current and the service may
-// still take it over. A service reads some 100 MB a second of it beside its requests.
+// still take it over. A service reads some 100 MB a second of it next to its requests.
 const (
 	takeoverTimeout = time.Minute
 	takeoverSpeed   = 20 << 20
@@ -147,7 +147,7 @@ func openCurrent[F any](folder releases.Folder[F], none error) (file F, name str
 	return file, name, err
 }
 
-// releaseStatus is the file of the current release, as --json prints it. Running says whether a service runs on the folder,
+// releaseStatus is the file of the current release, as --json prints it. Running reports whether a service runs on the folder,
 // Served whether it answers from this release.
 type releaseStatus struct {
 	File       string    `json:"fichier"`
@@ -211,7 +211,7 @@ func describeInstance(i releases.InstanceStanding) string {
 	return name + ": " + serves
 }
 
-// describeStanding says whether all instances are to serve a release; "" where nothing is known of it.
+// describeStanding reports whether all instances are to serve a release; "" where nothing is known of it.
 func (s releaseStatus) describeStanding() string {
 	switch s.standing.State {
 	case releases.StandingReleased:

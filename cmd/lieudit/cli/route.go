@@ -121,7 +121,7 @@ func (s session) newNoRouteError(raw []byte) error {
 	return e
 }
 
-// isTurned says whether a bound is a position of mainland France or Corsica once its two numbers are exchanged.
+// isTurned reports whether a bound is a position of mainland France or Corsica once its two numbers are exchanged.
 func isTurned(bound string) bool {
 	first, second, _ := strings.Cut(bound, ",")
 	lat, err1 := strconv.ParseFloat(strings.TrimSpace(first), 64)

@@ -377,7 +377,7 @@ func (p Program) vaultKeyFlag() cli.Flag {
 	return p.StringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
 }
 
-// readMasterKey returns a master key of the vault, 32 bytes: from its file, else from the environment, else nil. No flag
+// readMasterKey returns a master key of the vault, 32 bytes: from its file, otherwise from the environment, otherwise nil. No flag
 // holds the key itself, because everybody on the machine can see the arguments of a process.
 func (p Program) readMasterKey(c *cli.Command, name string) ([]byte, error) {
 	text, _ := p.LookupEnv("LIEUDIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))

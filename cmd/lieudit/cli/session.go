@@ -88,7 +88,7 @@ func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
 		&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})
 }
 
-// readAreaToken returns the customer-area token: of --token-file, else of LIEUDIT_TOKEN, else the operator's token that a
+// readAreaToken returns the customer-area token: of --token-file, otherwise of LIEUDIT_TOKEN, otherwise the operator's token that a
 // service wrote into its data folder at its first start. An empty variable counts as not set. A missing or empty file is
 // an error that says what to do.
 func (p Program) readAreaToken(c *cli.Command) (string, error) {
@@ -115,7 +115,7 @@ func (p Program) readAreaToken(c *cli.Command) (string, error) {
 	return text, nil
 }
 
-// readAPIKey returns the secret key: of --key, else of --key-file, else of LIEUDIT_KEY. Without any it is an error that says
+// readAPIKey returns the secret key: of --key, otherwise of --key-file, otherwise of LIEUDIT_KEY. Without any it is an error that says
 // how to get one.
 func (p Program) readAPIKey(c *cli.Command) (string, error) {
 	if key := c.String("key"); key != "" {
@@ -196,7 +196,7 @@ func (a advice) addTo(err error) error {
 	return fmt.Errorf("%w\n%s", err, text)
 }
 
-// printResource prints one resource: with --json the JSON as the service sent it, else by render, for people. raw is the
+// printResource prints one resource: with --json the JSON as the service sent it, otherwise by render, for people. raw is the
 // resource in JSON; render is not called with --json.
 func printResource[T any](s session, raw json.RawMessage, render func(T) error) error {
 	if s.Bool("json") {

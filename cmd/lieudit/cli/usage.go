@@ -80,7 +80,7 @@ func (s session) printUsage(u body.Usage) error {
 	return s.PrintTable(usageTable(u.Lines))
 }
 
-// describePeriodState says whether more may be counted in a period.
+// describePeriodState reports whether more may be counted in a period.
 func (s session) describePeriodState(u body.Usage) string {
 	switch {
 	case !u.Closed.IsZero():

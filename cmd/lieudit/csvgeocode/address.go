@@ -149,7 +149,7 @@ func splitTown(line string) (rest, code, town string) {
 	return found[1], found[2], strings.TrimSpace(found[3])
 }
 
-// isSameTown reports whether two texts name one town: the same, or one that goes on where the other ends, as with CEDEX. An empty one
+// isSameTown reports whether two texts name one town: the same, or one that continues where the other ends, as with CEDEX. An empty one
 // speaks against none.
 func isSameTown(a, b string) bool {
 	a, b = text.Fold(a), text.Fold(b)

@@ -27,7 +27,7 @@ type charset struct {
 	usesCR bool              // lines end with \r alone
 }
 
-// detectCharset finds out how a file is written. name "" is found out. What is no CSV is a *FormatError.
+// detectCharset finds out how a file is written. name "" is found out. What is not a CSV is a *FormatError.
 func detectCharset(path, name string) (charset, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -33,7 +33,7 @@ import (
 
 // Job is one CSV file to geocode.
 type Job struct {
-	In, Out   string   // paths; beside Out a run keeps Out.part and Out.resume
+	In, Out   string   // paths; next to Out a run keeps Out.part and Out.resume
 	Columns   []string // that hold the address, in order; none: they are found out
 	Postcode  string   // column with the postcode that a match must have; "": no such filter
 	CityCode  string   // column with the commune's INSEE code that a match must have; "": no such filter
@@ -52,7 +52,7 @@ type Job struct {
 // UTF8 is the encoding that is held to its rules: a row that breaks them is counted, and its bytes are kept.
 const UTF8 = "utf-8"
 
-// Counts is the number of rows, in all and by result. A resumed run goes on from the counts of the run before. The JSON
+// Counts is the number of rows, in all and by result. A resumed run continues from the counts of the run before. The JSON
 // keys are part of the command's output and of Out.resume.
 type Counts struct {
 	Rows        int `json:"lignes"`
@@ -70,7 +70,7 @@ var ErrResultExists = errors.New("there is a result already")
 // Run geocodes the file and renames the result to Out once it is complete: Out never holds a part of a result. After an
 // error, a kill or the end of ctx, another Run of the same job resumes. Its errors are *FormatError, *ColumnError,
 // *NoAddressError, ErrResultExists, ErrRunMismatch, ErrRunDamaged, ErrRunInProgress and those of files, of the engine and of
-// ctx. The counts are valid beside an error too: they are the rows that the next Run need not verify again.
+// ctx. The counts are valid next to an error too: they are the rows that the next Run need not verify again.
 func (j Job) Run(ctx context.Context) (Counts, error) {
 	if err := j.checkOutIsFree(); err != nil {
 		return Counts{}, err

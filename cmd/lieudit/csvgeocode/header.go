@@ -149,7 +149,7 @@ func (h *header) chooseSeparator(j Job, found record.Info, start []byte) {
 // separators are those that are looked for; the first decides where none occurs.
 const separators = ",;\t|"
 
-// rarestSeparator is the first one that a text does not have, else a comma.
+// rarestSeparator is the first one that a text does not have, otherwise a comma.
 func rarestSeparator(text []byte) rune {
 	for _, c := range separators {
 		if bytes.IndexByte(text, byte(c)) < 0 {

@@ -134,7 +134,7 @@ func (h *header) indexOfResult(prefix string) int {
 	})
 }
 
-// earlierResults are the columns of results that the file has already, whatever their prefix: what a geocoder found is no address
+// earlierResults are the columns of results that the file has already, whatever their prefix: what a geocoder found is not an address
 // that someone typed. A prefix is that of a result where a label, a score and a code of a commune have it.
 func (h *header) earlierResults() []string {
 	var earlier []string

@@ -45,7 +45,7 @@ func (i inputIdentity) isEqual(o inputIdentity) bool {
 		i.Vintage == o.Vintage && i.Fallback == o.Fallback && i.Explain == o.Explain && i.Layout.isEqual(o.Layout)
 }
 
-// ErrRunMismatch says that the unfinished run beside Out was of another input. Restart drops that run.
+// ErrRunMismatch says that the unfinished run next to Out was of another input. Restart drops that run.
 var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns, another fallback, other explanations or another vintage")
 
 // ErrRunDamaged says that the progress of an unfinished run cannot be read, or that the rows that it counts are gone. Restart drops

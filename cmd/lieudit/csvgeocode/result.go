@@ -11,7 +11,7 @@ import (
 	"lieudit/queries/address"
 )
 
-// resultColumns are the names of the columns written beside each row, without their prefix. With DefaultPrefix they are those of the
+// resultColumns are the names of the columns written next to each row, without their prefix. With DefaultPrefix they are those of the
 // CSV service of the former national address API, which customers' programs read.
 var resultColumns = []string{"latitude", "longitude", "label", "score", "score_next", "type", "id",
 	"housenumber", "name", "street", "postcode", "city", "context", "citycode",
@@ -99,7 +99,7 @@ func (j Job) verifyQuery(ctx context.Context, query address.Query) (m address.Ma
 }
 
 // isBetter reports whether the match of a further line of a row stands for it instead of the best before: where that found nothing,
-// or where the line is an exact house number, such as a street below the name of a building. A locality that a line names beside the
+// or where the line is an exact house number, such as a street below the name of a building. A locality that a line names next to the
 // street says less than the street, and a commune answers only where it is asked for.
 func isBetter(m *address.Match, best *result, admitsCommune bool) bool {
 	if best.status == statusNotFound {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Format returns the chapter as plain text whose lines have at most so many columns: headings are underlined, paragraphs,
+// Format returns the chapter as plain text whose lines have at most n columns: headings are underlined, paragraphs,
 // items of lists and cells of tables are folded. Code and single words may be longer; they are never broken, so that they
 // can be copied. A library would bring a terminal's colours and styles; the guide needs five forms.
 func (c Chapter) Format(width int) string {
@@ -149,7 +149,7 @@ func (f *formatter) writeTable() {
 	}
 }
 
-// fitColumns returns the widths of the columns: as wide as their cells where all have room, else the widest made narrower,
+// fitColumns returns the widths of the columns: as wide as their cells where all have room, otherwise the widest made narrower,
 // though never so that a word would be broken.
 func (f *formatter) fitColumns() []int {
 	columns := 0

@@ -50,7 +50,7 @@ func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
 
 // issueOperatorToken makes sure that the log has a first operator token. It writes the token into a draft file, then the
 // event, and renames the file last. The log keeps only a hash, so the file comes first: after a crash in between, the next
-// start claims the token of the draft again, and the same token under the same id is no conflict.
+// start claims the token of the draft again, and the same token under the same id is not a conflict.
 func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	final := filepath.Join(f.Folder, OperatorTokenFile)
 	if kept, err := os.ReadFile(final); err == nil {
@@ -79,7 +79,7 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	return osfile.Rename(draft, final)
 }
 
-// reportLostToken says that the file with the operator token is of no use, and what to do. Beside a log on a server it is no
+// reportLostToken says that the file with the operator token is of no use, and what to do. Next to a log on a server it is no
 // incident: another instance has the file.
 func (f firstStart) reportLostToken(why string) {
 	const remedy = "its holder can issue another (lieudit token issue), or stop the service and run lieudit token recover"

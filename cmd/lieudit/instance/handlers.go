@@ -59,7 +59,7 @@ const (
 	maxAccountUploads = maxUploads / 2
 )
 
-// openUploads makes the folder for files of clients, which is beside the data so that they are on a disk and not in memory. What a
+// openUploads makes the folder for files of clients, which is next to the data so that they are on a disk and not in memory. What a
 // killed process left there is removed.
 func (i *Instance) openUploads() (api.Uploads, error) {
 	folder := filepath.Join(i.Folder, uploadsFolder)

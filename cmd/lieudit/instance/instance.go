@@ -11,7 +11,7 @@
 //	   └──> queries ──> Parts.Registry <── projector.Projector
 //	            └─────> changes.Notifier (last change of an account's sites)
 //
-// New builds an instance, CheckStart says whether it may start. Work then runs what the answers rest on (key ring, projector,
+// New builds an instance, CheckStart reports whether it may start. Work then runs what the answers rest on (key ring, projector,
 // change notifier, usage meter, closing of periods), and Watch what ends an instance: an unknown format of the log, a wrong vault.
 // The end has an order: no requests any more, then Watch, then Work, then Close.
 //
@@ -189,7 +189,7 @@ const (
 )
 
 // CheckStart reads the log's format and compares the vault with the log, for some seconds at most. An error refuses the start: an
-// unknown format, or a *vault.WrongError. What cannot be reached now is no error; Watch goes on looking. It also finds the read models
+// unknown format, or a *vault.WrongError. What cannot be reached now is not an error; Watch continues looking. It also finds the read models
 // that hold what is not on the log, so that none of them answers. It comes before Work.
 func (i *Instance) CheckStart(ctx context.Context) error {
 	if err := i.checkFormat(ctx); err != nil {

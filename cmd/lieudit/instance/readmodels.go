@@ -18,7 +18,7 @@ import (
 )
 
 // coreReadModels are the read models of the core log. A new read model is added here. The read model of usage is not
-// among them: connectParts adds it with its own log. The parameter of the one of locations says whether it writes an
+// among them: connectParts adds it with its own log. The parameter of the one of locations reports whether it writes an
 // outbox; configuredReadModels decides that.
 func coreReadModels() []projector.Model {
 	return []projector.Model{accountprojections.Model, auditprojections.Model, locationsprojections.Model(false)}
@@ -39,7 +39,7 @@ func readModelsOfCategory(category string) (names []string) {
 type projectionAdmin struct{ projector *projector.Projector }
 
 // Status reports every generation of every read model with its lag in events, which is left out where it is not known, and
-// the accounts that it has stopped. Where only those cannot be read, it returns the rest beside the error.
+// the accounts that it has stopped. Where only those cannot be read, it returns the rest next to the error.
 func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) {
 	all, err := m.projector.Status(ctx)
 	if err != nil {

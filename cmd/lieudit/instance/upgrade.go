@@ -27,7 +27,7 @@ const (
 )
 
 // checkFormat refuses a log whose format this program does not know. Where no older instance
-// can run beside this one, it raises the format at once. Elsewhere an operator does (upgrades.Finish), unless the log is new
+// can run next to this one, it raises the format at once. Elsewhere an operator does (upgrades.Finish), unless the log is new
 // (raiseFormatOfNewLog).
 func (i *Instance) checkFormat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, firstFormatCheckTimeout)
@@ -57,7 +57,7 @@ func (i *Instance) checkFormat(ctx context.Context) error {
 }
 
 // raiseFormatOfNewLog raises the format of a log on a server that no program has used: there is nothing to go back to. It comes
-// before the first start's records. An older program that is started beside in this moment ends by itself (followFormat).
+// before the first start's records. An older program that is started next to in this moment ends by itself (followFormat).
 func (i *Instance) raiseFormatOfNewLog(ctx context.Context) error {
 	if isRaised, err := i.deployment.HasFormat(ctx, event.HighestFormat); err != nil || isRaised {
 		return err
@@ -68,7 +68,7 @@ func (i *Instance) raiseFormatOfNewLog(ctx context.Context) error {
 	return i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: eventstore.SystemActor, Reason: "new log"}, event.HighestFormat)
 }
 
-// isLogUsed says whether a program has started on the log before: the first of all records a token.
+// isLogUsed reports whether a program has started on the log before: the first of all records a token.
 func (i *Instance) isLogUsed(ctx context.Context) (bool, error) {
 	for signal, err := range i.Core.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{access.Aggregate.Category, account.Aggregate.Category}) {
 		if err != nil {

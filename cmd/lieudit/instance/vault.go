@@ -11,7 +11,7 @@ import (
 )
 
 // firstVaultCheckTimeout is how long a start waits for the comparison of the vault with the log. With millions of
-// accounts the first comparison takes longer: it goes on in the background, and the instance is not ready before its end.
+// accounts the first comparison takes longer: it continues in the background, and the instance is not ready before its end.
 const firstVaultCheckTimeout = 3 * time.Second
 
 // bindVault binds the vault to the core log. The vault keeps the data keys that encrypt personal fields. It is apart from the read
@@ -27,7 +27,7 @@ func (i *Instance) bindVault() {
 	}
 }
 
-// checkVault refuses a vault that belongs to another log, or lacks keys. One that cannot be reached is no error.
+// checkVault refuses a vault that belongs to another log, or lacks keys. One that cannot be reached is not an error.
 func (i *Instance) checkVault(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, firstVaultCheckTimeout)
 	defer cancel()

@@ -127,7 +127,7 @@ func (i Import) copyFinished(path string) (s Summary, err error) {
 	return s, n.Close()
 }
 
-// buildNetwork builds a road network of the map into a path. A map behind a URL is fetched into a file beside it first,
+// buildNetwork builds a road network of the map into a path. A map behind a URL is fetched into a file next to it first,
 // because it is read more than once.
 func (i Import) buildNetwork(ctx context.Context, path string) (s Summary, err error) {
 	source := i.Sources.Files[0]
@@ -179,7 +179,7 @@ func nameSource(name, local string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// isInvented says whether a map says that its roads are invented. It fails with the errors of package osmpbf.
+// isInvented reports whether a map says that its roads are invented. It fails with the errors of package osmpbf.
 func isInvented(path string) (bool, error) {
 	file, err := osmpbf.Open(path)
 	if err != nil {

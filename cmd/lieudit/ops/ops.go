@@ -20,7 +20,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// Component is one part that an instance depends on. Check returns nil while it works, else why it does not. An instance
+// Component is one part that an instance depends on. Check returns nil while it works, otherwise why it does not. An instance
 // is not ready while a required part fails. The others are only reported, and so is a stall of the event log
 // (*eventstore.StallError): requests wait for its end.
 type Component struct {

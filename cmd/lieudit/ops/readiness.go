@@ -41,7 +41,7 @@ func (c *readinessCollector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// oneIf is the value of a metric that says whether something holds.
+// oneIf is the value of a metric that reports whether something holds.
 func oneIf(holds bool) float64 {
 	if holds {
 		return 1

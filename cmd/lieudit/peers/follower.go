@@ -240,7 +240,7 @@ func (f *Follower) HasSeenLog() bool { return f.fleet.Load() != nil }
 // ErrNoAddress says that other instances do not reach this one.
 var ErrNoAddress = errors.New("other instances cannot reach this one, so that its imports are of itself alone: --peer-url URL (LIEUDIT_PEER_URL)")
 
-// Check returns nil while the last releases are served, else why they are not. An instance that others do not reach says so.
+// Check returns nil while the last releases are served, otherwise why they are not. An instance that others do not reach says so.
 func (f *Follower) Check() error {
 	var problems []error
 	if !f.IsAlone && f.URL == "" {

@@ -462,7 +462,7 @@ func TestTheReleaseBeforeIsServedAgainEverywhere(t *testing.T) {
 	}
 }
 
-// A transfer is cut again and again: each attempt goes on where the last one stopped.
+// A transfer is cut again and again: each attempt continues where the last one stopped.
 func TestACutTransferGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	log := raise(t, newLog(t))
@@ -623,7 +623,7 @@ func TestAnInstanceThatWasKilledIsTakenOffTheListAndOneThatLivesComesBack(t *tes
 	})
 }
 
-// A program that opens an older format alone says so, and goes on with what it has.
+// A program that opens an older format alone says so, and continues with what it has.
 func TestAFormatThatAnInstanceDoesNotOpenIsNamed(t *testing.T) {
 	t.Parallel()
 	log := raise(t, newLog(t))

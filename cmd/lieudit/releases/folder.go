@@ -35,7 +35,7 @@ import (
 const (
 	currentFile    = "current"  // holds the name of the current release
 	beforeFile     = "before"   // holds the name of the release that was current before
-	sumExtension   = ".sum"     // of the file beside a release that holds its noted sum, after the name of the release's file
+	sumExtension   = ".sum"     // of the file next to a release that holds its noted sum, after the name of the release's file
 	servingFolder  = "serving"  // locked by the service that answers from this folder
 	fetchingFolder = "fetching" // of the service too: what it fetches from other instances
 )
@@ -50,7 +50,7 @@ type Kind[F any] struct {
 	Contents     string // what messages call that which a service answers from it: "addresses"
 	FolderName   string // of the folder of releases, within the data folder
 	Extension    string // of a release's file, after its name, with the dot
-	LastRealFile string // holds the name of the last release of real data; lies beside the folder
+	LastRealFile string // holds the name of the last release of real data; lies next to the folder
 	RepairAdvice string // ends the errors about a lost or damaged release: what an operator can do
 
 	Versions func() (first, last int)     // of the file's format that are read
@@ -303,7 +303,7 @@ func (f Folder[F]) lastRealPath() string {
 	return filepath.Join(filepath.Dir(f.dir), f.kind.LastRealFile)
 }
 
-// recordReal records that the folder holds real data. The record lies beside the folder: the folder may be a
+// recordReal records that the folder holds real data. The record lies next to the folder: the folder may be a
 // disk of its own, and when that is not mounted the record must still be there.
 func (f Folder[F]) recordReal(name string) error {
 	path := f.lastRealPath()
@@ -313,7 +313,7 @@ func (f Folder[F]) recordReal(name string) error {
 	return replaceNameFile(path, name)
 }
 
-// IsDemo says whether a name is that of a release that a service built for itself.
+// IsDemo reports whether a name is that of a release that a service built for itself.
 func IsDemo(name string) bool { return strings.HasPrefix(name, DemoDate+"-") }
 
 // listNames returns the names of the releases whose files are there, sorted; none when the folder cannot be read.
@@ -331,7 +331,7 @@ func (f Folder[F]) listNames() (names []string) {
 }
 
 // findOnly returns the release that must have been the current one when the file "current" is gone: the only one
-// there, where invented ones do not count beside real ones. It is "" when there is none, when there are several, and when
+// there, where invented ones do not count next to real ones. It is "" when there is none, when there are several, and when
 // the last known release of real data is another one.
 func (f Folder[F]) findOnly() string {
 	names := f.listNames()
@@ -389,7 +389,7 @@ func (e *RefusedError) Error() string {
 }
 
 // ServedName is the name of the release that the running service answers from, "" while it answers from none. Running
-// says whether a service runs: it holds the lock of the serving folder, which ServedName tries to take and releases.
+// reports whether a service runs: it holds the lock of the serving folder, which ServedName tries to take and releases.
 func (f Folder[F]) ServedName() (name string, running bool, err error) {
 	dir := filepath.Join(f.dir, servingFolder)
 	lock, err := dirlock.Acquire(dir, time.Now())

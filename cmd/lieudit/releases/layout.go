@@ -16,7 +16,7 @@ func (f Folder[F]) LayoutOf(name string) Layout {
 	return Layout{k.FolderName + "/" + name + k.Extension, k.FolderName + "/" + currentFile, k.LastRealFile}
 }
 
-// ServedOrCurrent is the name of the release that the running service answers from, where its file is there, else that of the current
+// ServedOrCurrent is the name of the release that the running service answers from, where its file is there, otherwise that of the current
 // one; "" when there is none.
 func (f Folder[F]) ServedOrCurrent() (string, error) {
 	name, running, err := f.ServedName()

@@ -16,7 +16,7 @@ import (
 	"lieudit/eventstore/osfile"
 )
 
-// The files of a folder are the same on every instance that serves them, and known by their SHA-256. Beside each lies a file that
+// The files of a folder are the same on every instance that serves them, and known by their SHA-256. Next to each lies a file that
 // holds the sum, and as long as the log does not know of it, that it is pending: it was imported here, or an operator chose it,
 // and the service has to tell the other instances (package peers).
 

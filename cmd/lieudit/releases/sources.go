@@ -60,7 +60,7 @@ func OpenSources(ctx context.Context, names []string) (*Sources, error) {
 	return s, nil
 }
 
-// openSource opens a URL where the name begins with http:// or https://, else a file.
+// openSource opens a URL where the name begins with http:// or https://, otherwise a file.
 func openSource(ctx context.Context, name string) (*Source, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return openURL(ctx, name)
@@ -145,7 +145,7 @@ func (f *Source) CopyTo(path string) (sum string, err error) {
 // and day.
 var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
 
-// Date is the latest date of the sources, as 2026-11-21. The date of a source is the one in its name, else that of its last
+// Date is the latest date of the sources, as 2026-11-21. The date of a source is the one in its name, otherwise that of its last
 // change, in UTC: then isFileDate is true, and the data may be older. It is "" when no source has a date.
 func (s *Sources) Date() (latest string, isFileDate bool) { return s.latestDate(dateInName) }
 
@@ -183,7 +183,7 @@ func dateInName(name string) (date string, ok bool) {
 // behind are no month and no year.
 var monthPattern = regexp.MustCompile(`(?:^|\D)(20\d\d)(?:[-_]?(0[1-9]|1[0-2]))?(?:[-_]?[^-_\d]|[-_]?$)`)
 
-// roughDateInName is the date in a file's name, else the first day of the month or of the year in it.
+// roughDateInName is the date in a file's name, otherwise the first day of the month or of the year in it.
 func roughDateInName(name string) (date string, ok bool) {
 	if date, ok = dateInName(name); ok {
 		return date, true
@@ -195,7 +195,7 @@ func roughDateInName(name string) (date string, ok bool) {
 	return m[1] + "-" + cmp.Or(m[2], "01") + "-01", true
 }
 
-// MixedError says that a finished release was named beside other files.
+// MixedError says that a finished release was named next to other files.
 type MixedError struct{ Name, Noun string }
 
 func (e *MixedError) Error() string {
@@ -217,7 +217,7 @@ func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("its SHA-256 is %s and should be %s", e.Got, e.Want)
 }
 
-// IsFinished says whether the source is a finished release, by its first bytes. A finished release among several sources is
+// IsFinished reports whether the source is a finished release, by its first bytes. A finished release among several sources is
 // a *MixedError, and a checksum given for anything else an *UnfinishedError. The sources can still be read whole.
 func (f Folder[F]) IsFinished(s *Sources, sum string) (bool, error) {
 	for _, file := range s.Files {

@@ -20,7 +20,7 @@ import (
 // one small file and the metadata of another.
 const pollInterval = 250 * time.Millisecond
 
-// Files of the serving folder, beside its lock.
+// Files of the serving folder, next to its lock.
 const (
 	servedNameFile = "name"    // name of the release that the service answers from
 	refusedFile    = "refused" // name of a release that it did not take over, and the reason
@@ -60,12 +60,12 @@ type refusedRelease struct {
 	reason error
 }
 
-// matches says whether a file is the refused one and has not changed since.
+// matches reports whether a file is the refused one and has not changed since.
 func (r refusedRelease) matches(name string, info os.FileInfo) bool {
 	return r.name == name && isUnchanged(r.info, info)
 }
 
-// isUnchanged says whether two os.Stat of a file found the same inode, size and time of the last write. It is false where one
+// isUnchanged reports whether two os.Stat of a file found the same inode, size and time of the last write. It is false where one
 // of them is nil.
 func isUnchanged(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
@@ -125,7 +125,7 @@ func (w *Watcher[F]) recordProblem(err error) {
 }
 
 // verifyFunc reads all of a release and returns its damage: Verify at full speed before the service starts, VerifyGently
-// beside its requests.
+// next to its requests.
 type verifyFunc func(*mappedfile.File, context.Context) error
 
 // loadCurrent does one poll: it withdraws a damaged release and serves the current one. Where the file "current" is gone
@@ -153,7 +153,7 @@ func (w *Watcher[F]) loadCurrent(ctx context.Context, verify verifyFunc) error {
 
 // withdrawDamaged takes the served release out of service when a reader found it damaged or when its file was written to.
 // A damaged one is refused until its file changes. One that was only written to is verified again by the same poll.
-// A file that was removed or replaced is no reason: the mapping keeps the old one.
+// A file that was removed or replaced is not a reason: the mapping keeps the old one.
 func (w *Watcher[F]) withdrawDamaged() {
 	file := w.servedFile()
 	if file == nil {
@@ -310,7 +310,7 @@ func (w *Watcher[F]) Run(ctx context.Context) (err error) {
 	}
 }
 
-// verifyPeriodically reads all of the served release every verifyInterval, slowly enough for the requests beside it. A disk
+// verifyPeriodically reads all of the served release every verifyInterval, slowly enough for the requests next to it. A disk
 // may damage a file long after it was written. The release keeps the damage that it finds (mappedfile.File.Damage), and
 // the next poll withdraws it.
 func (w *Watcher[F]) verifyPeriodically(ctx context.Context) {
@@ -371,7 +371,7 @@ func fileFingerprint(file *mappedfile.File) string {
 	return fmt.Sprintf("%s %d %d %d", file.Digest(), osfile.Number(file.Info()), file.Size(), file.Modified().UnixNano())
 }
 
-// wasVerified says whether this very file was found undamaged before.
+// wasVerified reports whether this very file was found undamaged before.
 func (f Folder[F]) wasVerified(file *mappedfile.File) bool {
 	noted, err := readNameFile(filepath.Join(f.dir, servingFolder, verifiedFile))
 	return err == nil && noted == fileFingerprint(file)

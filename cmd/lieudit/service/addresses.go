@@ -29,7 +29,7 @@ func DemoVintage() synthetic.Options { return synthetic.Options{Addresses: 20_00
 
 // openAddresses makes liveVintage, which answers address queries from one vintage at a time, and serves the current vintage. It
 // makes siteAlerts too, out of the same table of communes.
-// A vintage that cannot be served is no error: the watcher reports it, and the rest of the service works. Invented
+// A vintage that cannot be served is not an error: the watcher reports it, and the rest of the service works. Invented
 // addresses are made only in a folder that never held real ones.
 func (s *service) openAddresses(ctx context.Context) error {
 	communes, err := commune.Load()

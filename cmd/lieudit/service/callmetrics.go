@@ -63,7 +63,7 @@ func (m *callMetrics) observeSync(log string) func(time.Duration) {
 	return func(took time.Duration) { syncs.Observe(took.Seconds()) }
 }
 
-// observeDatabase is what the registry of read models tells of each operation. A caller that went away is no failure.
+// observeDatabase is what the registry of read models tells of each operation. A caller that went away is not a failure.
 func (m *callMetrics) observeDatabase(operation string, took time.Duration, err error) {
 	m.database.WithLabelValues(operation).Observe(took.Seconds())
 	if err != nil && !errors.Is(err, context.Canceled) {

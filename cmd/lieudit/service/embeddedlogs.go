@@ -117,7 +117,7 @@ func checkCoreLogExists(data string) error {
 	return nil
 }
 
-// isInUse says whether a path is a file, or a folder that is not empty.
+// isInUse reports whether a path is a file, or a folder that is not empty.
 func isInUse(path string) (bool, error) {
 	found, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,7 @@ func (b usageBinding) checkExists(ctx context.Context, folder string) (bound uui
 var bindMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "start"}
 
 // bind records a usage log on the core log where none is named yet, or where the loss of the named one is accepted and this one
-// is empty. Any other log than the named one is a *LostUsageLogError where it is empty, else an *OtherUsageLogError.
+// is empty. Any other log than the named one is a *LostUsageLogError where it is empty, otherwise an *OtherUsageLogError.
 func (b usageBinding) bind(ctx context.Context, bound uuid.UUID, usage *journal.Journal) error {
 	found, err := usage.Identity(ctx)
 	if err != nil || found == bound {

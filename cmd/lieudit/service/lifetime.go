@@ -8,7 +8,7 @@ import (
 )
 
 // A proxy in front of several instances sends requests to whichever accepts connections. So an instance accepts them on the API no
-// sooner than it can check keys, and goes on accepting them for a while after readiness has told the proxy that it stops:
+// sooner than it can check keys, and continues accepting them for a while after readiness has told the proxy that it stops:
 //
 //	start ──> key ring at the log's end, last releases served ──> API's socket open ──> ctx ends ──> Drain ──> sockets closed ──> FinishTimeout ──> parts stop
 //	          (KeyRingTimeout at most, a transfer as it takes)                            readiness 503, answers say "Connection: close"

@@ -29,7 +29,7 @@ type listener struct {
 	socket *connlimit.Listener // nil before
 }
 
-// newListener returns a listener that takes at most so many connections. Its socket is closed with the service.
+// newListener returns a listener that takes at most n connections. Its socket is closed with the service.
 func (s *service) newListener(name, address string, connections int, handler http.Handler) *listener {
 	l := &listener{name: name, address: address, connections: connections, log: s.Log, opened: make(chan struct{})}
 	l.server = &http.Server{

@@ -11,7 +11,7 @@ const readyPoll = 100 * time.Millisecond
 
 // notifySupervisor tells systemd, or another supervisor that speaks its protocol, when the instance is ready and when it stops:
 // datagrams at a socket, whose path is in NOTIFY_SOCKET. It returns when ctx ends. Without a socket it does nothing. A supervisor
-// that does not listen is logged once and is no reason to end.
+// that does not listen is logged once and is not a reason to end.
 func (s *service) notifySupervisor(ctx context.Context, isReady func(context.Context) bool) error {
 	if s.NotifySocket == "" {
 		return nil

@@ -29,7 +29,7 @@ func (s *service) openPeers(context.Context) error {
 	return nil
 }
 
-// peerURL is where other instances reach this one: that of the setting, else the address of the customer area unless that listens on
+// peerURL is where other instances reach this one: that of the setting, otherwise the address of the customer area unless that listens on
 // all addresses, which names none. Nobody else is on an embedded log.
 func (s *service) peerURL() string {
 	if s.EventStore == "" {

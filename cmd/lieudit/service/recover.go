@@ -36,8 +36,8 @@ type RecoveredToken struct {
 }
 
 // RecoverOperatorToken issues a new operator token without one: the right to write the data folder is enough. It replaces the
-// file operator-token of the folder. With revokeOthers all other operator tokens are revoked; else they stay valid. It needs the
-// journal of the data folder for itself (*dirlock.HeldError while a service runs), or c.EventStore, beside which services may run.
+// file operator-token of the folder. With revokeOthers all other operator tokens are revoked; otherwise they stay valid. It needs the
+// journal of the data folder for itself (*dirlock.HeldError while a service runs), or c.EventStore, next to which services may run.
 // Of the configuration it uses Data, EventStore, TokenPrefixes, Log and Now.
 //
 // The file comes before the event, as at a first start: the log keeps only a hash. A token whose event was written and whose

@@ -32,7 +32,7 @@ type servedNetwork struct {
 }
 
 // openRoads makes the router and serves the current road network. With a server of another engine the own network answers what
-// that does not support. A network that cannot be served is no error: the watcher reports it, and the rest of the service works.
+// that does not support. A network that cannot be served is not an error: the watcher reports it, and the rest of the service works.
 func (s *service) openRoads(ctx context.Context) error {
 	s.liveNetwork = &live.Network{}
 	s.router = s.liveNetwork
@@ -70,7 +70,7 @@ func newRouteServer(setting RouterSetting) route.Router {
 	return nil
 }
 
-// wantsDemoNetwork says whether roads are to be invented: for the own engine, beside invented addresses, and in a folder that never
+// wantsDemoNetwork reports whether roads are to be invented: for the own engine, next to invented addresses, and in a folder that never
 // held a real network.
 func (s *service) wantsDemoNetwork(folder networks.Folder) bool {
 	current, err := folder.Current()
@@ -91,7 +91,7 @@ func (s *service) addDemoNetwork(ctx context.Context, folder networks.Folder) er
 	return err
 }
 
-// servesDemoAddresses says whether the service answers from the addresses that it has invented for itself.
+// servesDemoAddresses reports whether the service answers from the addresses that it has invented for itself.
 func (s *service) servesDemoAddresses() bool {
 	e, ok := s.liveVintage.Acquire()
 	if !ok {
@@ -105,7 +105,7 @@ func (s *service) servesDemoAddresses() bool {
 var errDemoNetwork = errors.New("the invented roads lead to no real address: lieudit roads import FILE.osm.pbf")
 
 // serveNetwork serves a road network from now on, and owns it. The one that the service has invented for itself is not served
-// beside other addresses than those that it has invented too.
+// next to other addresses than those that it has invented too.
 func (s *service) serveNetwork(_ context.Context, n *network.Network) {
 	served := servedNetwork{n.Meta, releases.IsDemo(n.Info().Name()), n.Size(), n.Modified()}
 	s.servedNetwork.Store(&served)

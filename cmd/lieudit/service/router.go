@@ -71,7 +71,7 @@ func (s *RouterSetting) parseServers(text string) error {
 	return nil
 }
 
-// checkRouterURL refuses what is no address of a server. A query would swallow the paths of the requests.
+// checkRouterURL refuses what is not an address of a server. A query would swallow the paths of the requests.
 func checkRouterURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {

@@ -6,7 +6,7 @@
 // once the key ring can check keys (lifetime.go). When the context ends, the listeners drain first, the background stops next, and
 // close frees the parts in reverse order.
 //
-// A server that is down at start is no error: the parts connect by themselves, and readiness says what is missing. Only
+// A server that is down at start is not an error: the parts connect by themselves, and readiness says what is missing. Only
 // what an operator must decide refuses the start, such as a data folder in use or a vault that lacks keys.
 package service
 
@@ -46,7 +46,7 @@ import (
 	"lieudit/queries/route/outage"
 )
 
-// Files and folders of the data folder, beside those of package instance. Package releases names those of vintages and road networks.
+// Files and folders of the data folder, next to those of package instance. Package releases names those of vintages and road networks.
 const (
 	coreLogFolder    = "log/core"
 	usageLogFolder   = "log/usage"
@@ -239,7 +239,7 @@ func errorUnlessCanceled(ctx context.Context, err error) error {
 	return err
 }
 
-// Version names what the program was built from: a module version, else the first 12 digits of the commit, else "devel".
+// Version names what the program was built from: a module version, otherwise the first 12 digits of the commit, otherwise "devel".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -36,7 +36,7 @@ func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	}
 }
 
-// PeekRows reads the first row and returns an iterator over all rows, that one included. So Report says whether the
+// PeekRows reads the first row and returns an iterator over all rows, that one included. So Report reports whether the
 // addresses are invented before a vintage is built from them. The caller calls stop when it needs no more rows.
 func (s *Sources) PeekRows() (rows iter.Seq2[ban.Row, error], stop func()) {
 	next, stop := iter.Pull2(s.Rows)

@@ -86,7 +86,7 @@ func BenchmarkInserts[R any](b *testing.B, newDatabase func(*testing.B) string, 
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// InsertBatches makes batches of rows for BenchmarkInserts: total rows, so many a batch.
+// InsertBatches makes batches of rows for BenchmarkInserts: total rows, n a batch.
 func InsertBatches[R any](total, batchSize int, row func(n int) R) [][]R {
 	batches := make([][]R, total/batchSize)
 	for i := range batches {

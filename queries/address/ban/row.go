@@ -56,7 +56,7 @@ const (
 	TooFewColumns Fault = iota // fewer columns than the header
 	MissingCode                // no id or no commune code
 	MissingName                // no name of a street or locality
-	BadNumber                  // the house number is no number or above 9999
+	BadNumber                  // the house number is not a number or above 9999
 	BadPosition                // no coordinates, or outside of France
 	BadEncoding                // not UTF-8, or control characters
 	BadQuoting                 // a quote that never closes, or a line that is too long

@@ -17,7 +17,7 @@ func TestLambert93IsTheLegalProjectionOfTheMainland(t *testing.T) {
 
 func TestUTMIsTheLegalProjectionOverseas(t *testing.T) {
 	t.Parallel()
-	// On the meridian in the middle, the length of the meridian from the equator: 4,984,944.38 m to 45 degrees. Beside it,
+	// On the meridian in the middle, the length of the meridian from the equator: 4,984,944.38 m to 45 degrees. Next to it,
 	// the mirror image. The last is a landmark in zone 17, whose coordinates are published to the metre.
 	for _, p := range []struct {
 		lon, lat, meridian float64

@@ -149,7 +149,7 @@ func (d *Indexes) publishDraft(ctx context.Context, name string) error {
 	return d.waitForTask(ctx, "name the index", task, err)
 }
 
-// deleteIndex deletes an index. It is no error when the index does not exist.
+// deleteIndex deletes an index. It is not an error when the index does not exist.
 func (d *Indexes) deleteIndex(ctx context.Context, name string) error {
 	task, err := d.client.DeleteIndex(ctx, name)
 	if err = d.waitForTask(ctx, "delete an index", task, err); isTaskError(err, "index_not_found") {

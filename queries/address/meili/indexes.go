@@ -228,7 +228,7 @@ func (d *Indexes) leaseID(index string) string {
 	return d.instance + "_" + strings.TrimPrefix(index, d.Name+formatInfix)
 }
 
-// deleteLeases deletes leases. It is no error when no lease was ever written.
+// deleteLeases deletes leases. It is not an error when no lease was ever written.
 func (d *Indexes) deleteLeases(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil

@@ -159,7 +159,7 @@ func BeginsComplement(typed string) bool {
 	return false
 }
 
-// IsPhraseWord reports whether a word begins a phrase that may name a residence, a company or a person beside the
+// IsPhraseWord reports whether a word begins a phrase that may name a residence, a company or a person next to the
 // street.
 func IsPhraseWord(word string) bool {
 	switch word {

@@ -15,7 +15,7 @@ type Choice struct {
 	Number uint32
 	Rep    string // the repetition index, as typed; empty: none
 	RepAt  Mask
-	At     int  // the term of the number; -1 where it is no term in digits
+	At     int  // the term of the number; -1 where it is not a term in digits
 	Letter Mask // a letter that may also shorten or begin a word; it is a repetition index only where the street has it
 }
 

@@ -163,7 +163,7 @@ func TestThePostcodeIsTheLastWordOfFiveDigits(t *testing.T) {
 	}
 }
 
-// The number of a post box is no house number and no postcode, however the box is written.
+// The number of a post box is not a house number and no postcode, however the box is written.
 func TestAPostBoxOwnsItsNumber(t *testing.T) {
 	t.Parallel()
 	for _, box := range []string{"BP %s", "BP N %s", "BP N° %s", "BP n°%s", "BP No %s", "BP no%s", "BP numéro %s", "B.P. %s", "B.P. N %s", "B P %s", "CS %s", "C.S. %s",

@@ -19,7 +19,7 @@ type Postcode struct {
 	ShortAt Mask
 
 	// Corsican is an INSEE code with a letter, as those of Corsica have: 2A004. Its terms are among At where no postcode was
-	// typed beside it. It is empty if there is none.
+	// typed next to it. It is empty if there is none.
 	Corsican string
 
 	// The digits at the end of an unfinished line may become a postcode in [From, To). PrefixAt is their term. IsOpen says that

@@ -58,7 +58,7 @@ func engineFor(t testing.TB, v *vintage.Vintage) *address.Engine {
 	return address.New(v, table)
 }
 
-// measure asks so many questions of each kind and checks the accuracy against the kind's least share.
+// measure asks n questions of each kind and checks the accuracy against the kind's least share.
 func measure(t *testing.T, e *address.Engine, ref Reference, rows []ban.Row, each int) {
 	t.Helper()
 	var table strings.Builder

@@ -23,8 +23,8 @@ type alignment struct {
 
 	fuzzySim            int32 // the least likeness among the fuzzy words
 	distinctiveMatched  int32 // sum of the likenesses of the distinctive terms that were typed
-	distinctiveTotal    int32 // that sum if all were typed letter for letter; titles count less
-	isWhollyTyped       bool  // all distinctive terms were typed, letter for letter or misspelt
+	distinctiveTotal    int32 // that sum if all were typed exactly; titles count less
+	isWhollyTyped       bool  // all distinctive terms were typed, exactly or misspelt
 	hasUntypedNumber    bool  // a number of the name was not typed
 	hasUntypedQualifier bool  // a term such as "vieux" or "saint" was not typed
 	isRespelt           bool  // a fuzzy word is a word of the base itself, two letters away
@@ -120,7 +120,7 @@ func (l aligner) alignTerm(a *alignment, name vintage.Column, j int, words parse
 	return i
 }
 
-// findLoosely finds a word that shortens a term, or one with two letters wrong where the term is no kind of street.
+// findLoosely finds a word that shortens a term, or one with two letters wrong where the term is not a kind of street.
 func (l aligner) findLoosely(a *alignment, term uint32, weight int32, words parse.Mask) (at int, sim int32) {
 	at, sim = l.findCut(term, words)
 	if at < 0 && weight > typeWeight {

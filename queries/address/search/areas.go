@@ -83,7 +83,7 @@ func (f areaFinder) findWholeNames(area Area, words parse.Mask) []uint32 {
 	return append(numbered, others...)
 }
 
-// streetsNamed are the streets of an area whose names hold some words, letter for letter, and no others but links.
+// streetsNamed are the streets of an area whose names hold some words, exactly, and no others but links.
 func (f areaFinder) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var all []cursor

@@ -37,7 +37,7 @@ type Candidate struct {
 
 	Score       int32 // of 10,000
 	Bonus       int32 // for lying near the point of the scope
-	IsConfirmed bool  // every typed word is confirmed letter for letter
+	IsConfirmed bool  // every typed word is confirmed exactly
 	IsDoubted   bool  // a user must confirm it: it lies in another commune, or a reading is open
 
 	IsContradicted bool // a user must confirm it: the typed postcode is that of another department, or binds where no commune was typed
@@ -49,7 +49,7 @@ type Candidate struct {
 	facet          vintage.Facet
 	otherNames     parse.Mask // words that name a place within the commune: lieu-dit, former commune, delivery office
 	unread         parse.Mask // words that nothing of the candidate explains
-	unknown        parse.Mask // of these, the ones that stand beside the address without a sign that sets them off
+	unknown        parse.Mask // of these, the ones that stand next to the address without a sign that sets them off
 	postcodePrefix parse.Mask // a word read as the beginning of a postcode
 	streetFit      int32      // how well the name of the street fits, in thousandths
 	borrowsCommune bool       // words of its street name a commune that it does not lie in
@@ -85,7 +85,7 @@ func compareBools(x, y bool) int {
 	return 1
 }
 
-// compareCandidates is the order of answers: of an unfinished line first what goes on with it, then by score and nearness, then by importance, which is the order of
+// compareCandidates is the order of answers: of an unfinished line first what continues with it, then by score and nearness, then by importance, which is the order of
 // communes and streets. The remaining keys only make the order total.
 func compareCandidates(x, y *Candidate) int {
 	return cmp.Or(compareBools(x.isComplete(), y.isComplete()), compareBools(x.beginsSo, y.beginsSo),

@@ -7,18 +7,18 @@ import (
 )
 
 // People write more than an address on its line: the name of a building, of a company, of what stands there. Such words
-// have no sign of their own. They are taken for a complement only beside an address that needs none of them: its street
+// have no sign of their own. They are taken for a complement only next to an address that needs none of them: its street
 // and number are confirmed and its place holds. The name of a street that is not in the base also begins like another
 // one, so that words that may belong to the name are not taken: a kind of street, a qualifier, a word tied by "de", and
 // one that some street of the base has next to the last word of the name.
 
-// complementReader reads the words beside an address that no reading explains.
+// complementReader reads the words next to an address that no reading explains.
 type complementReader struct {
 	*query
 	words wordMatcher
 }
 
-// findUnknown are the words that nothing explains and that stand beside a confirmed address. There are none if one of
+// findUnknown are the words that nothing explains and that stand next to a confirmed address. There are none if one of
 // them may belong to the name of the street.
 func (r complementReader) findUnknown(c *Candidate, words parse.Mask) (unknown parse.Mask) {
 	left := c.unreadIn(words) &^ r.q.Complement &^ r.q.PlaceOnly
@@ -39,7 +39,7 @@ func (r complementReader) findUnknown(c *Candidate, words parse.Mask) (unknown p
 	return left
 }
 
-// typoSim is the least likeness of a misspelt word of a street beside which unknown words may stand: one letter of five.
+// typoSim is the least likeness of a misspelt word of a street next to which unknown words may stand: one letter of five.
 const typoSim = 77
 
 // isSelfSufficient reports whether a candidate is an address that needs no other word: each word of its street is confirmed, but for
@@ -64,7 +64,7 @@ func (r complementReader) hasExactWord(words parse.Mask) bool {
 	return false
 }
 
-// isAside reports whether the terms [from, to) stand beside the name of a candidate's street and are no part of it.
+// isAside reports whether the terms [from, to) stand next to the name of a candidate's street and are no part of it.
 func (r complementReader) isAside(c *Candidate, from, to int) bool {
 	switch name := c.contiguous; {
 	case from > name.Last():
@@ -206,7 +206,7 @@ func hasPair(v *vintage.Vintage, name, before, behind uint32) bool {
 }
 
 // strangeWords are the words of a candidate's complement that no reading explains: the unknown ones, and those that signs
-// set off from an address with a number. A second street is no complement.
+// set off from an address with a number. A second street is not a complement.
 func (r complementReader) strangeWords(c *Candidate) parse.Mask {
 	out := c.unknown
 	if c.Type != HouseNumber {

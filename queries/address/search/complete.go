@@ -92,7 +92,7 @@ type heldWords struct {
 	whole  bool       // the name must have no further words, since those that were typed are not distinctive
 }
 
-// heldWords are those of the words beside some that name a place.
+// heldWords are those of the words next to some that name a place.
 func (f *wholeFinder) heldWords(at parse.Mask) heldWords {
 	words := f.streetWords(place{at: at})
 	h := heldWords{at: at, digits: words & f.q.Digits() &^ f.q.Postcode.PrefixAt}
@@ -146,7 +146,7 @@ func (c *completer) completeArea(area Area) {
 }
 
 // completeBegunPlaces matches what holds the first words in the names of streets, and the last ones in the name of its commune, which
-// the unfinished word begins or goes on.
+// the unfinished word begins or continues.
 func (c *completer) completeBegunPlaces(area Area) {
 	last := c.q.Unfinished
 	if last < 1 || !mayName(c.q, last) {

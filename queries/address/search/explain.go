@@ -16,7 +16,7 @@ type Explanation struct {
 	IsNumberTyped bool
 	IsOtherNumber bool // the number is not the first of those typed
 	IsRepKept     bool // the repetition index is the street's
-	IsStreetSame  bool // the street fits letter for letter, and no typed word is left over
+	IsStreetSame  bool // the street fits exactly, and no typed word is left over
 	IsCitySame    bool
 	IsCityUnknown bool // City holds words that do not name the commune of the candidate
 	IsCode        bool // the typed digits are the INSEE code of the commune
@@ -76,7 +76,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 }
 
 // buildingWords are unread words before the house number. They name a building or a company there. They are empty
-// where they hold a kind of street, since another street is no complement.
+// where they hold a kind of street, since another street is not a complement.
 func buildingWords(q *parse.Question, c *Candidate) parse.Mask {
 	before := c.unread & beforeNumber(q, c) &^ q.PlaceOnly
 	if !c.IsTyped() || c.Street == vintage.None || q.Distinctive(before)|before&q.Digits() == 0 || q.HasStreetType(before&^q.Phrases) {
@@ -85,8 +85,8 @@ func buildingWords(q *parse.Question, c *Candidate) parse.Mask {
 	return before
 }
 
-// isOtherPlace reports whether words that are left unread beside the name of the commune make another name of it: Saint-Xyz is no
-// writing of Saint-Bauzile, but Saint-Bausile is. What stands beside a name that was typed in full is a part of town.
+// isOtherPlace reports whether words that are left unread next to the name of the commune make another name of it: Saint-Xyz is no
+// writing of Saint-Bauzile, but Saint-Bausile is. What stands next to a name that was typed in full is a part of town.
 func (x *query) isOtherPlace(c *Candidate, unread parse.Mask) bool {
 	unread &= x.q.PlaceOnly &^ x.q.InParens
 	if c.name == vintage.None || c.sim >= literalSim {
@@ -154,7 +154,7 @@ func (r *Result) TypedOf(t text.Term) int {
 	return most
 }
 
-// NamedCommune is the commune that was typed beside a street, or one that has the typed postcode. It may answer
+// NamedCommune is the commune that was typed next to a street, or one that has the typed postcode. It may answer
 // for an address that was not found.
 func (r *Result) NamedCommune() (Candidate, bool) {
 	s := r.run

@@ -14,7 +14,7 @@ const (
 	maxAlternatives = 16 // terms that are kept for one misspelt word
 	maxFound        = 96 // terms of which those are the likeliest
 
-	literalSim    = 97 // least likeness of a word that counts as typed letter for letter; an article or an abbreviation may differ
+	literalSim    = 97 // least likeness of a word that counts as typed exactly; an article or an abbreviation may differ
 	soundSim      = 72 // least likeness of words that sound the same
 	soundBonus    = 3  // what it adds to the likeness of their letters
 	unfinishedSim = 90 // likeness of the unfinished word to a term that it begins
@@ -34,7 +34,7 @@ type alternative struct {
 
 // dictionary finds the terms that a misspelt word may mean.
 type dictionary interface {
-	// Like calls yield with terms within so many edits, some more than once, until it answers false.
+	// Like calls yield with terms within n edits, some more than once, until it answers false.
 	Like(term string, edits int, yield func(term uint32, distance int) bool)
 	// Sounding calls yield with terms that sound the same, until it answers false.
 	Sounding(sound string, yield func(term uint32) bool)

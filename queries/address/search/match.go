@@ -135,7 +135,7 @@ func (m *matcher) matchBegunReps(c Candidate, of vintage.Street, k int, from, to
 	return from < to
 }
 
-// findReps reports whether a row has the repetition index that was typed: isLong where it is one of several words, else isLiteral where
+// findReps reports whether a row has the repetition index that was typed: isLong where it is one of several words, otherwise isLiteral where
 // it is spelled in the same way. Where 30 bis and 30 b are two numbers each answers for itself.
 func (m *matcher) findReps(c *Candidate, choice parse.Choice, from, to uint32) (isLong, isLiteral bool) {
 	for row := from; row < to; row++ {
@@ -316,7 +316,7 @@ func (m *matcher) isWholeCity(c *Candidate) bool {
 	return p.Kind == vintage.Parent && m.v.NameTerms(p.Name).Len() == 1
 }
 
-// matchNumbers shortlists the rows of streets that have the typed number, and then those whose number goes on with its digits.
+// matchNumbers shortlists the rows of streets that have the typed number, and then those whose number continues with its digits.
 func (m *matcher) matchNumbers(p place, from, to uint32) {
 	n := m.q.HouseNumber(0, p.at)
 	if !n.IsTyped() || !m.wantsType(HouseNumber) {

@@ -92,7 +92,7 @@ func (r recognizer) findMentions(all []place) (mentions []communeMention) {
 	return mentions
 }
 
-// isMentioned reports whether words name a commune of the vintage letter for letter. Then the table is not asked.
+// isMentioned reports whether words name a commune of the vintage exactly. Then the table is not asked.
 func isMentioned(parts []communeMention, at parse.Mask) bool {
 	for i := range parts {
 		if parts[i].at == at && parts[i].sim >= confirmedSim {

@@ -145,7 +145,7 @@ func (n namesakes) areSameTerms(from, to int, name vintage.Column, at, end int) 
 const commonShare = 8
 
 // isAnotherWord reports whether the only word of a name that was typed is read as a misspelt one although it is about as common in the
-// base itself: pont is no misspelling of port, nor forge of forges.
+// base itself: pont is not a misspelling of port, nor forge of forges.
 func (n namesakes) isAnotherWord(c *Candidate) bool {
 	distinctive := n.q.Distinctive(c.used)
 	if literal := distinctive &^ c.fuzzy; literal != 0 && !areQualifiers(n.q, literal) {
@@ -160,7 +160,7 @@ func (n namesakes) isAnotherWord(c *Candidate) bool {
 	return false
 }
 
-// isAnotherThan reports whether a word of the base is no misspelling of the term of a name for which it was taken. In another number
+// isAnotherThan reports whether a word of the base is not a misspelling of the term of a name for which it was taken. In another number
 // the link before it decides: rue des Tilleul is rue des Tilleuls, rue du Tilleul is not.
 func (n namesakes) isAnotherThan(c *Candidate, i int, name vintage.Column) bool {
 	k := n.termOf(c, name, i)

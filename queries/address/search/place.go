@@ -243,7 +243,7 @@ type nameReading struct {
 	sim      int32 // the worst of its words
 }
 
-// readPlaceName adds the places whose name goes on at term i. It skips links, and single letters at a cost,
+// readPlaceName adds the places whose name continues at term i. It skips links, and single letters at a cost,
 // because the gazetteer holds names without stop words.
 func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read nameReading) []place {
 	if i >= len(r.q.Terms) || !mayName(r.q, i) || r.budget.left <= 0 {
@@ -270,7 +270,7 @@ func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read 
 }
 
 // extendPlaceName adds the places whose names are read to their end with term i, and reads on for longer names. A
-// name that is typed in part is added where the line may go on, where the commune has the typed postcode, or where
+// name that is typed in part is added where the line may continue, where the commune has the typed postcode, or where
 // few names begin so at the end of a line.
 func (r recognizer) extendPlaceName(all []place, g vintage.Gazetteer, i int, read nameReading) []place {
 	r.budget.left -= 4
@@ -307,7 +307,7 @@ func (r recognizer) extendPlaceName(all []place, g vintage.Gazetteer, i int, rea
 	return r.readPlaceName(all, g, i+1, read)
 }
 
-// mayContinue reports whether the name read up to term i may go on. That term is the unfinished one, or only links
+// mayContinue reports whether the name read up to term i may continue. That term is the unfinished one, or only links
 // follow it up to the unfinished one, which may be the beginning of a link.
 func mayContinue(q *parse.Question, i int) bool {
 	for ; i < q.Unfinished; i++ {
@@ -473,8 +473,8 @@ func isLate(q *parse.Question, at parse.Mask) bool {
 	return rest == 0 || first > 0 && q.Postcode.At.Has(first-1) || at&q.PlaceOnly != 0 && q.PlaceOnly.First() >= first-1
 }
 
-// begunNames are the places whose names begin with the words from one on, up to the unfinished one: those that go on with a term which
-// that word begins, and where it may be the beginning of a link those that go on at all.
+// begunNames are the places whose names begin with the words from one on, up to the unfinished one: those that continue with a term which
+// that word begins, and where it may be the beginning of a link those that continue at all.
 func (r recognizer) begunNames(from int) (all []vintage.Gazetteer) {
 	g, last := r.v.Gazetteer(), r.q.Unfinished
 	for i := from; i < last; i++ {

@@ -21,7 +21,7 @@ type placeFilter struct {
 
 // accepts reports whether a candidate lies where the question says: the named commune is its own, or the postcode is.
 // An address is never shown in a place that was not typed. One exception is marked as doubted: a house number that
-// fits letter for letter, in another commune of the typed postcode.
+// fits exactly, in another commune of the typed postcode.
 func (f *placeFilter) accepts(c *Candidate) bool {
 	if f.isElsewhere(c) {
 		isConfirmed := c.Type == HouseNumber && c.isCertain && !c.IsAmbiguous && !c.lacksRep
@@ -35,7 +35,7 @@ func (f *placeFilter) accepts(c *Candidate) bool {
 	return f.acceptsPostcode(c)
 }
 
-// acceptsPostcode reports whether the typed postcode lets a candidate be meant. Beside the name of a commune a wrong one is
+// acceptsPostcode reports whether the typed postcode lets a candidate be meant. Next to the name of a commune a wrong one is
 // forgiven, one of another department only where nothing else can be meant. Without a name an existing postcode binds; of
 // the same commune or city another one is forgiven where street and number are confirmed.
 func (f *placeFilter) acceptsPostcode(c *Candidate) bool {
@@ -179,7 +179,7 @@ func (f *placeFilter) mayTakePlace(m communeMention, c *Candidate) bool {
 	return true
 }
 
-// isMisspeltThere reports whether words that name a commune letter for letter may still be misspelt words of a street: the commune
+// isMisspeltThere reports whether words that name a commune exactly may still be misspelt words of a street: the commune
 // of the street was typed elsewhere, or they stand right next to the others of its name, of which one that tells streets apart was
 // typed as it is.
 func isMisspeltThere(q *parse.Question, words parse.Mask, c *Candidate) bool {
@@ -187,7 +187,7 @@ func isMisspeltThere(q *parse.Question, words parse.Mask, c *Candidate) bool {
 }
 
 // isBetter reports whether a mention reads the words of the candidate's place better: it has more of them, or the
-// same ones letter for letter. A mention with the unfinished word is no better, since that word may grow into
+// same ones exactly. A mention with the unfinished word is no better, since that word may grow into
 // another.
 func (f *placeFilter) isBetter(m communeMention, c *Candidate) bool {
 	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&unfinishedWord(f.q) != 0 {
@@ -243,7 +243,7 @@ func (f *placeFilter) relatePostcode(c *Candidate) postcodeRelation {
 	return otherPostcode
 }
 
-// isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only beside its name.
+// isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only next to its name.
 func (f *placeFilter) isCodeOf(c *Candidate) bool {
 	return f.postcode.isCode(c.Commune) && (f.postcode.code == 0 || f.isNamedPlace(c))
 }
@@ -281,7 +281,7 @@ func (r postcodeRelation) worth() int32 {
 const (
 	noPostcode     postcodeRelation = iota // none was typed
 	samePostcode                           // it is the candidate's, or the INSEE code of its commune
-	prefixPostcode                         // the candidate's goes on with the digits typed
+	prefixPostcode                         // the candidate's continues with the digits typed
 	zeroPostcode                           // the candidate's without the zero before it, as spreadsheets write it
 	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
 	nearPostcode                           // no commune has it, and the candidate's is one digit away

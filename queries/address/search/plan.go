@@ -272,7 +272,7 @@ func (k *queryPlanner) findAlike() (all [parse.MaxTerms][]string) {
 }
 
 // spellings are a word as terms are written, and while it is typed as it is and as the terms that it begins in other letters. What is
-// typed leads to what it is short for where that goes on in the same way.
+// typed leads to what it is short for where that continues in the same way.
 func (k *queryPlanner) spellings(i int) []string {
 	t := k.q.Terms[i]
 	if !k.q.Completing {

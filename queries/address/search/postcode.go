@@ -27,7 +27,7 @@ type typedPostcode struct {
 
 // readPostcode finds what the typed digits mean: a postcode that the vintage or the table has, or else the
 // postcodes one digit away. It also finds the communes of the postcodes that digits of an unfinished line begin. A
-// CEDEX postcode has no neighbours, because it is no misspelling.
+// CEDEX postcode has no neighbours, because it is not a misspelling.
 func readPostcode(v *vintage.Vintage, table *commune.Table, q *parse.Question) typedPostcode {
 	p := typedPostcode{v: v, table: table, q: q}
 	typed := &q.Postcode

@@ -61,7 +61,7 @@ func (x *query) isNamedPlace(c *Candidate) bool {
 	return c.name != vintage.None && c.sim >= boundSim || x.scope.Cited != nil && x.scope.Cited.Has(c.Commune)
 }
 
-// isPlaced reports whether the place of a candidate is certain: a name says it letter for letter, or the postcode is
+// isPlaced reports whether the place of a candidate is certain: a name says it exactly, or the postcode is
 // its own.
 func (x *query) isPlaced(c *Candidate) bool {
 	return c.name != vintage.None && c.sim >= literalSim || x.postcode.code != 0 && c.facet.Postcode == x.postcode.code
@@ -83,7 +83,7 @@ func (x *query) rowsWithNumber(of vintage.Street, number uint32) (from, to uint3
 }
 
 // beginsAsTyped reports whether the name of a street begins with the words that do not name its place, in their order and with their
-// links. If what was typed goes on with the place, they are the whole name.
+// links. If what was typed continues with the place, they are the whole name.
 func (x *query) beginsAsTyped(street uint32, placeAt parse.Mask) bool {
 	name := x.v.NameTerms(x.v.StreetName(street))
 	words := x.q.Words() &^ placeAt &^ x.q.Complement &^ x.q.Reps
@@ -133,7 +133,7 @@ func followsLink(q *parse.Question, words parse.Mask) bool {
 	return words != 0 && words.First() > 0 && q.IsStopWord(words.First()-1)
 }
 
-// years are the words that are a year. In a street named after a date a year is no house number.
+// years are the words that are a year. In a street named after a date a year is not a house number.
 func years(q *parse.Question, words parse.Mask) (out parse.Mask) {
 	for i := range q.Terms {
 		if n := parse.Number(q.Terms[i].Typed); words.Has(i) && q.Terms[i].Digits && n >= 1700 && n < 2030 {

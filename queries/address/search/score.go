@@ -36,7 +36,7 @@ type evidence struct {
 
 	isElsewhere bool // the commune is not the one that was typed
 
-	most int32 // the highest score beside a wrong postcode, 0 if it is not wrong
+	most int32 // the highest score next to a wrong postcode, 0 if it is not wrong
 }
 
 // numberFit says how well the house number fits.
@@ -58,7 +58,7 @@ func (f numberFit) worth() int32 {
 }
 
 // maxElsewhereScore is the highest score of an address in another commune than the typed one. It lies below
-// likelyScore, so the search goes on, and below that of a misspelt address in the typed commune beside a wrong postcode.
+// likelyScore, so the search continues, and below that of a misspelt address in the typed commune next to a wrong postcode.
 const maxElsewhereScore = 7270
 
 // score is the weighted mean of what the typed parts are worth, of 10,000. A name of a place counts slightly less
@@ -97,7 +97,7 @@ func (e *evidence) score() int32 {
 	return score
 }
 
-// The highest scores of an address beside a postcode that is not its own.
+// The highest scores of an address next to a postcode that is not its own.
 const (
 	maxMiscodedScore   = 8500 // its commune was typed
 	maxUnnamedMiscoded = 8000 // no commune was typed
@@ -109,7 +109,7 @@ func (e evidence) perfect() int32 {
 	return e.score()
 }
 
-// thousandIf is the full worth if ok, else none.
+// thousandIf is the full worth if ok, otherwise none.
 func thousandIf(ok bool) int32 {
 	if ok {
 		return 1000
@@ -206,7 +206,7 @@ func (r *ranker) evidenceOf(c *Candidate) evidence {
 // may lack a name that people use.
 const unknownPlaceSim = 50
 
-// mostMiscoded is the highest score that a street or an address may have beside the typed postcode if that is a wrong one, or 0.
+// mostMiscoded is the highest score that a street or an address may have next to the typed postcode if that is a wrong one, or 0.
 func (r *ranker) mostMiscoded(c *Candidate) int32 {
 	isWrong := c.postcode == cityPostcode || c.postcode == nearPostcode || c.postcode == regionPostcode || c.postcode == otherPostcode
 	switch {
@@ -220,7 +220,7 @@ func (r *ranker) mostMiscoded(c *Candidate) int32 {
 	return 0
 }
 
-// isConfirmed reports whether a candidate confirms every typed word letter for letter. Only such a candidate may be
+// isConfirmed reports whether a candidate confirms every typed word exactly. Only such a candidate may be
 // answered as exact.
 func (r *ranker) isConfirmed(c *Candidate) bool {
 	hasName := c.name == vintage.None || c.sim >= confirmedSim
@@ -305,7 +305,7 @@ func (r *ranker) dropDoubleCorrections() {
 
 // preferNumbered lets the house number decide between streets of one commune that share a name and differ in their
 // kind. If the best street lacks the typed number and such a street has it, the latter comes first. It gets the
-// same score, so that neither is taken as certain. A street that was typed letter for letter, with its kind, stays first.
+// same score, so that neither is taken as certain. A street that was typed exactly, with its kind, stays first.
 func (r *ranker) preferNumbered() {
 	first := r.list.first()
 	if first == nil || !first.isMissing || first.IsAmbiguous || first.IsList || r.q.Distinctive(first.used) == 0 || first.isCertain && opensWithType(r.q, first) {
@@ -336,10 +336,10 @@ func (r *ranker) levelScores() {
 	}
 }
 
-// hasEnoughBegun reports whether more answers go on with the line as it was typed than are ever shown. No other reading is looked at then.
+// hasEnoughBegun reports whether more answers continue with the line as it was typed than are ever shown. No other reading is looked at then.
 func (r *ranker) hasEnoughBegun() bool { return r.hasBegun(enoughBegun) }
 
-// hasBegun reports whether some number of answers go on with the line as it was typed.
+// hasBegun reports whether some number of answers continue with the line as it was typed.
 func (r *ranker) hasBegun(n int) bool {
 	return len(r.list.best) >= n && r.list.best[n-1].isComplete() && r.list.best[n-1].beginsSo
 }

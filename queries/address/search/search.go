@@ -18,7 +18,7 @@
 // typed, as prefixes, as misspelt. A completer runs them first, strictly, for an unfinished line: it finds what holds every typed word.
 // A rewriter writes the question otherwise if its words do not all fit. Result.Explain tells what became of the words.
 //
-// A word is one of the question, a term one of the vintage. A distinctive word tells streets apart: it is no kind of street, no
+// A word is one of the question, a term one of the vintage. A distinctive word tells streets apart: it is not a kind of street, no
 // stop word and no number. A fuzzy word is read as a term that it does not spell. Likeness (sim) is in hundredths. A weight says
 // how much a word counts. A candidate is confirmed if it confirms every typed word.
 //
@@ -53,7 +53,7 @@ const (
 	likelyScore = 8000
 )
 
-// Index is a vintage with what is known of communes beside it. It is safe for concurrent use.
+// Index is a vintage with what is known of communes next to it. It is safe for concurrent use.
 type Index struct {
 	v      *vintage.Vintage
 	table  *commune.Table
@@ -93,7 +93,7 @@ type Scope struct {
 	Communes    Area           // where answers may lie; nil: anywhere
 	Postcodes   []string       // that answers may have; none: any
 	Departments []string       // they lie in; none: any. Communes holds their communes already
-	Cited       Area           // the communes of an INSEE code that was given beside the words; nil: none was given
+	Cited       Area           // the communes of an INSEE code that was given next to the words; nil: none was given
 	Near        *vintage.Point // of answers that fit about as well, the one nearer to this point comes first
 	Around      Area           // the communes around that point
 }

@@ -172,7 +172,7 @@ func leftWords(q *parse.Question, c *Candidate) parse.Mask {
 	return q.Distinctive(c.unread) &^ q.PlaceOnly
 }
 
-// holdsLeftWord reports whether the name of a street holds a word, letter for letter, that the best candidate leaves unread.
+// holdsLeftWord reports whether the name of a street holds a word, exactly, that the best candidate leaves unread.
 func (s *searcher) holdsLeftWord(street uint32) bool {
 	left := leftWords(s.q, s.ranking.list.first())
 	name := s.v.NameTerms(s.v.StreetName(street))

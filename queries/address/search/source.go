@@ -15,7 +15,7 @@ type Source interface {
 	Find(ctx context.Context, queries []CandidateQuery) ([]CandidateResult, error)
 }
 
-// CandidateQuery searches for what holds all of some words in its own names or in those of its commune, letter for letter or nearly so.
+// CandidateQuery searches for what holds all of some words in its own names or in those of its commune, exactly or nearly so.
 // The last word may be the beginning of one.
 type CandidateQuery struct {
 	Words       []string // as terms of the vintage are written; none: all that the rest lets through
@@ -120,7 +120,7 @@ func (n *namedEntities) addName(name uint32) {
 	}
 }
 
-// Like calls yield with their terms within so many edits.
+// Like calls yield with their terms within n edits.
 func (n *namedEntities) Like(term string, edits int, yield func(uint32, int) bool) {
 	for _, t := range n.terms {
 		other := string(n.v.Term(t))

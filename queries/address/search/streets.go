@@ -209,7 +209,7 @@ func (f *streetFinder) gatherByPrefix(all []hit, prefixed, finished parse.Mask, 
 	return all
 }
 
-// scanNames adds the streets of a range whose names hold some of the words, letter for letter, misspelt or as a
+// scanNames adds the streets of a range whose names hold some of the words, exactly, misspelt or as a
 // prefix.
 func (f *streetFinder) scanNames(all []hit, words parse.Mask, from, to uint32) []hit {
 	for street := from; street < to && f.budget.left > 0; street++ {

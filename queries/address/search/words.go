@@ -43,7 +43,7 @@ func (m wordMatcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	missing := distinctive &^ matched
 	isOtherType := hasOtherType(m.q, c, words)
 	if isOtherType && m.hasGuessedKind(c) {
-		return false // a kind was typed, and another word is no misspelt one: rue de la Plage
+		return false // a kind was typed, and another word is not a misspelt one: rue de la Plage
 	}
 	switch {
 	case matched == 0:
@@ -213,7 +213,7 @@ func opensWithType(q *parse.Question, c *Candidate) bool {
 }
 
 // holdsRest reports whether everything but a word of the street says that a candidate is meant: the street has the number,
-// its place is certain, and other words of its name were typed letter for letter.
+// its place is certain, and other words of its name were typed exactly.
 func (m wordMatcher) holdsRest(c *Candidate) bool {
 	return c.Type == HouseNumber && !m.q.IsRewritten && !c.IsAmbiguous && !c.lacksRep && m.isPlaced(c) && m.q.Distinctive(c.used&^c.fuzzy) != 0
 }
@@ -261,7 +261,7 @@ func oldName(v *vintage.Vintage, f vintage.Facet) uint32 {
 	return v.Place(f.Old).Name
 }
 
-// holdsAllWords reports whether a candidate explains every word of an unfinished line but links. A link that is unfinished must go on
+// holdsAllWords reports whether a candidate explains every word of an unfinished line but links. A link that is unfinished must continue
 // with the name.
 func (m wordMatcher) holdsAllWords(c *Candidate) bool {
 	for i := range m.q.Terms {

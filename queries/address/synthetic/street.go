@@ -64,7 +64,7 @@ type street struct {
 	isLocality bool
 }
 
-// writeStreet writes one street or locality of at most so many rows and returns how many it wrote.
+// writeStreet writes one street or locality of at most n rows and returns how many it wrote.
 func (p *generator) writeStreet(out *bufio.Writer, most int) int {
 	s := street{isLocality: p.isChosen(p.localityShare())}
 	name := p.newStreetName(s.isLocality)
@@ -153,7 +153,7 @@ type houseNumber struct {
 // maxNumber is the highest house number.
 const maxNumber = 9000
 
-// writeNumbers writes the house numbers of a street, at most so many, and returns how many it wrote.
+// writeNumbers writes the house numbers of a street, at most n, and returns how many it wrote.
 func (p *generator) writeNumbers(out *bufio.Writer, s *street, most int) int {
 	want := min(most, 1+int(p.rand.ExpFloat64()*15))
 	isMetric := p.isRural && p.isChosen(0.35)
@@ -284,7 +284,7 @@ func (p *generator) appendCertification(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendFixed appends a number with so many decimals, as strconv would without allocating.
+// appendFixed appends a number with n decimals, as strconv would without allocating.
 func appendFixed(b []byte, v float64, decimals int) []byte {
 	unit := int64(1)
 	for range decimals {

@@ -105,7 +105,7 @@ func trimZeros(digits string) string {
 }
 
 // expandAbbreviation writes an abbreviation out. The list is that of the postal standard for address lines (AFNOR NF Z
-// 10-011) and of abbreviations that people use beside it. Any other word is returned as it is.
+// 10-011) and of abbreviations that people use next to it. Any other word is returned as it is.
 func expandAbbreviation(w string) (first, second string) {
 	if len(w) > 10 {
 		return w, ""

@@ -39,7 +39,7 @@ type Summary struct {
 var ErrEmpty = errors.New("no address in the files")
 
 // Build writes a vintage of the rows to a file. The file appears when it is complete, or not at all. Temporary files
-// lie in a folder beside it and are removed.
+// lie in a folder next to it and are removed.
 func Build(ctx context.Context, out string, rows iter.Seq2[ban.Row, error], o Options) (s Summary, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}

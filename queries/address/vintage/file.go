@@ -102,7 +102,7 @@ func fileFormat() mappedfile.Format {
 const none = ^uint32(0)
 
 var (
-	// ErrNotVintage says that the file is no vintage, or has another format.
+	// ErrNotVintage says that the file is not a vintage, or has another format.
 	ErrNotVintage = errors.New("not a vintage of this format")
 	// ErrDamaged says that the file is a vintage and not as it was written.
 	ErrDamaged = errors.New("the vintage is damaged")

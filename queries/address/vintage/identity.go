@@ -149,7 +149,7 @@ type identity struct {
 	formers     []uuid.UUID
 }
 
-// chooseIdentity chooses the id_ban of an entity: the one in the file, else the predecessor's, else the generated one.
+// chooseIdentity chooses the id_ban of an entity: the one in the file, otherwise the predecessor's, otherwise the generated one.
 // A generated id_ban stays findable when the base later brings its own.
 func (b *builder) chooseIdentity(given string, generated uuid.UUID, previous predecessor) identity {
 	chosen := identity{uuid: generated, isGenerated: true}

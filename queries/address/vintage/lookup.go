@@ -179,7 +179,7 @@ func (g Gazetteer) key(i int) Column {
 	return lists{Column(g.v.sections[secPlaceKeysFirst]), Column(g.v.sections[secPlaceKeys])}.list(uint32(i))
 }
 
-// Narrow is the range of the places whose name goes on with a term in [from, to).
+// Narrow is the range of the places whose name continues with a term in [from, to).
 func (g Gazetteer) Narrow(from, to uint32) Gazetteer {
 	isBefore := func(i int, least uint32) bool {
 		key := g.key(i)
@@ -224,7 +224,7 @@ func spreadBits(x uint32) uint64 {
 	return (v | v<<1) & 0x5555555555555555
 }
 
-// RowsAround calls yield with the rows in a box around a circle of so many metres, and with some beyond it. The caller
+// RowsAround calls yield with the rows in a box around a circle of n metres, and with some beyond it. The caller
 // checks the distance.
 func (v *Vintage) RowsAround(lon, lat int32, metres float64, yield func(row uint32, p Point)) {
 	scanAround(Column(v.sections[secRowsByPosition]), v.RowPoint, box{lon, lat, metres}, yield)
@@ -398,7 +398,7 @@ func (v *Vintage) highestNumbers() []uint16 {
 	return all
 }
 
-// ByUUID finds the entity with an id_ban: its current one, else one that the program generated before the base had its
+// ByUUID finds the entity with an id_ban: its current one, otherwise one that the program generated before the base had its
 // own.
 func (v *Vintage) ByUUID(u uuid.UUID) (Entity, bool) {
 	if u == uuid.Nil { // the base uses it for addresses without an id_ban

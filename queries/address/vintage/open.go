@@ -45,7 +45,7 @@ type Vintage struct {
 }
 
 // Open maps a file after it has checked the header and the small sections. The file must not be changed while it is
-// open: new vintages are written beside it and renamed into place.
+// open: new vintages are written next to it and renamed into place.
 func Open(path string) (*Vintage, error) { return openFormat(path, fileFormat()) }
 
 // openFormat opens a file of a format.

@@ -347,7 +347,7 @@ func (m *communeMatcher) findByNumber(_ *streetRows, r *ban.Row) *candidate {
 	return m.findNearest(r, sameNumberMetres, func(*candidate) bool { return true })
 }
 
-// findNearest is the nearest free candidate with the same house number, within so many metres.
+// findNearest is the nearest free candidate with the same house number, within n metres.
 func (m *communeMatcher) findNearest(r *ban.Row, metres float64, fits func(*candidate) bool) *candidate {
 	var best *candidate
 	at := pointOf(r)

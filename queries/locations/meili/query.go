@@ -91,7 +91,7 @@ func (s *indexSearch) combineReadings(words []search.Word) []subquery {
 	return all
 }
 
-// rank is the rank of a site for a text in which so many words are replaced by expansions or beginnings, out of the server's scores. Words
+// rank is the rank of a site for a text in which n words are replaced by expansions or beginnings, out of the server's scores. Words
 // that do not match exactly are beginnings or have typos; the attribute score falls with the field from 1. It need not
 // be as exact as that of the engine in memory: it only has to be the same whenever the same site is asked for.
 func (f serverHit) rank(replacedCount int) uint64 {

@@ -202,7 +202,7 @@ type searchScope struct {
 
 const (
 	spareCandidates = 8     // candidates more than the page has room for, as some are not what the index says any more
-	closedShare     = 16    // so many times as many where the query asks for open sites: the index does not know their hours
+	closedShare     = 16    // this many times as many where the query asks for open sites: the index does not know their hours
 	wideningFactor  = 4     // of the radius, from one attempt to the next; its square for the limit
 	firstRadius     = 1_000 // metres
 	lastRadius      = 2_000_000

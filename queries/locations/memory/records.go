@@ -20,7 +20,7 @@ import (
 // sorted by.
 type siteRecord struct{ rest string }
 
-// readString reads a length and so many bytes.
+// readString reads a length and n bytes.
 func (p *siteRecord) readString() string {
 	n, size := uint64(p.rest[0]), 1
 	if n >= 0x80 {
@@ -250,7 +250,7 @@ func hashPrefix(s string) uint32 {
 }
 
 // compress is what decompress makes the text of; it is valid until the next call. Its form is the text's length, and
-// then in turn a length with so many bytes, and a length with an offset in the dictionary.
+// then in turn a length with n bytes, and a length with an offset in the dictionary.
 func (q *compressor) compress(s string) []byte {
 	q.out = binary.AppendUvarint(q.out[:0], uint64(len(s)))
 	literalStart := 0

@@ -254,7 +254,7 @@ func (b Box) Contains(p Point) bool {
 	return p.Lon >= b.West || p.Lon <= b.East
 }
 
-// BoxAround is a box that holds every point within so many metres of p. Its corners are farther away.
+// BoxAround is a box that holds every point within n metres of p. Its corners are farther away.
 func BoxAround(p Point, metres float64) Box {
 	const degree = math.Pi / 180
 	angle := metres/earthRadius + 1e-9 // never smaller than the circle, however numbers are rounded

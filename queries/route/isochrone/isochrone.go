@@ -139,7 +139,7 @@ type line struct {
 	FromCost, ToCost float64
 }
 
-// MaxLimits is the number of limits that Areas draws at once: of more, each group of so many is drawn without regard to the others.
+// MaxLimits is the number of limits that Areas draws at once: of more, each group of n is drawn without regard to the others.
 const MaxLimits = 8
 
 // The side of the squares of the grid: cellSize metres, more for areas so large that they would be more than maxCells squares

@@ -13,7 +13,7 @@ import (
 	"lieudit/queries/route"
 )
 
-// metres is a point so many metres east and north of a place in France.
+// metres is a point n metres east and north of a place in France.
 func metres(x, y float64) route.Point {
 	return route.Point{Lon: 2.4 + x/(metresPerDegree*math.Cos(48.9*math.Pi/180)), Lat: 48.9 + y/metresPerDegree}
 }

@@ -48,7 +48,7 @@ func (t Tags) All() iter.Seq2[string, string] {
 // Len is the number of tags.
 func (t Tags) Len() int { return len(t) }
 
-// UnitsPerDegree is the unit of positions: a degree has so many.
+// UnitsPerDegree is the unit of positions: a degree has this many.
 const UnitsPerDegree = 10_000_000
 
 // Node is a position. Lon and Lat are 1e-7 degrees.

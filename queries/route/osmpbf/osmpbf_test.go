@@ -21,7 +21,7 @@ const all = osmpbf.Nodes | osmpbf.Ways | osmpbf.Relations
 var header = osmpbf.Header{Date: time.Date(2026, 11, 1, 20, 21, 22, 0, time.UTC), Generator: "lieudit", Source: "invented",
 	Features: []string{"OsmSchema-V0.6", "DenseNodes", "Sort.Type_then_ID"}, Box: osmpbf.Box{West: -10, South: -20, East: 30, North: 40}}
 
-// newMap writes a map of so many nodes, with a way and a relation for every hundred of them.
+// newMap writes a map of n nodes, with a way and a relation for every hundred of them.
 func newMap(t testing.TB, nodes int) []byte {
 	t.Helper()
 	out := &bytes.Buffer{}

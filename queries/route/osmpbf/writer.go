@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A block is written once it has so many elements or about so many bytes.
+// A block is written once it has n elements or about n bytes.
 const (
 	blockElements = 8000
 	blockBytes    = 4 << 20

@@ -55,7 +55,7 @@ func nearestOf(q route.NearestQuery, m route.Matrix) (route.Nearest, error) {
 // Block is a part of a matrix that one request fills: the indexes of some origins and of some destinations.
 type Block struct{ Rows, Columns []int }
 
-// Blocks splits a matrix of origins and destinations into blocks of at most so many.
+// Blocks splits a matrix of origins and destinations into blocks of at most n.
 func Blocks(rows, columns []int, mostRows, mostColumns int) (blocks []Block) {
 	for r := range slices.Chunk(rows, mostRows) {
 		for c := range slices.Chunk(columns, mostColumns) {

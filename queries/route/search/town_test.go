@@ -218,7 +218,7 @@ func (tw *town) manyPlaces(r *rand.Rand, n int) [][]Place {
 	return many
 }
 
-// eachTown calls a function for invented towns of up to so many junctions with each of their profiles.
+// eachTown calls a function for invented towns of up to n junctions with each of their profiles.
 func eachTown(t *testing.T, towns, size int, check func(t *testing.T, tw *town, s *Searcher, p route.Profile, r *rand.Rand)) {
 	t.Helper()
 	for seed := range uint64(towns) {

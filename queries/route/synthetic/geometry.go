@@ -95,7 +95,7 @@ func (g *grid) nearest(i int32, k int) []int32 {
 	x, y := home%g.width, home/g.width
 	best := g.best[:0]
 	for ring := range g.width + g.height {
-		// All points nearer than so many cells are found by now.
+		// All points nearer than n cells are found by now.
 		reach := float64(ring-1) * g.cell
 		if len(best) == k && best[k-1].square <= reach*reach {
 			break

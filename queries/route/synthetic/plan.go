@@ -124,7 +124,7 @@ func (p *plan) choose() (chosen []*commune.Commune, err error) {
 	return p.chooseAround(max(3, p.options.Segments/segmentsPerPlace)), nil
 }
 
-// chooseAround returns so many communes around one that is picked by its inhabitants.
+// chooseAround returns n communes around one that is picked by its inhabitants.
 func (p *plan) chooseAround(n int) (all []*commune.Commune) {
 	for c := range p.table.All() {
 		parts := p.table.Children(c.Code)
@@ -270,7 +270,7 @@ func (p *plan) joinRest(of []int32, points []point) {
 	}
 }
 
-// largest returns the places with the most inhabitants, at least two, of the mainland and its islands. They stand so many metres
+// largest returns the places with the most inhabitants, at least two, of the mainland and its islands. They stand n metres
 // apart: the districts of a city count as one.
 func (p *plan) largest(n int, apart float64) (some []int32) {
 	var all []int32
@@ -306,7 +306,7 @@ func (p *plan) raiseRoads() {
 	}
 	for _, level := range []struct {
 		class class
-		share int // one place in so many
+		share int // one place in this many
 		apart float64
 	}{{secondary, 6, 2000}, {primary, 30, 6000}, {trunk, 150, 15_000}} {
 		towns := p.largest(len(p.places)/level.share, level.apart)

@@ -36,7 +36,7 @@ const Generator = "lieudit synthetic"
 
 // Options says what to generate.
 type Options struct {
-	Segments int       // about so many directed segments for cars, besides those of Streets
+	Segments int       // about this many directed segments for cars, besides those of Streets
 	Seed     uint64    //
 	Date     time.Time // of the data, in the header; may be zero
 	// Communes are the INSEE codes of the towns. Without any they are those of Streets; without these, as many as Segments need

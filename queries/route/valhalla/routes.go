@@ -110,7 +110,7 @@ func (r *Router) askTrips(ctx context.Context, c costing, q route.Query, places 
 	return []trip{whole}, nil
 }
 
-// alternates returns the route between two places and at most so many alternates.
+// alternates returns the route between two places and at most n alternates.
 func alternates(a routeAnswer, most int) ([]trip, error) {
 	trips := []trip{a.Trip}
 	for _, other := range a.Alternates {
@@ -161,7 +161,7 @@ func readRoute(q route.Query, t trip) (read route.Route, err error) {
 	return read, nil
 }
 
-// checkManeuvers checks that manoeuvres lie on a shape of so many positions, in their order.
+// checkManeuvers checks that manoeuvres lie on a shape of n positions, in their order.
 func checkManeuvers(all []maneuver, points int) error {
 	isWrong := func(m maneuver) bool { return m.Begin < 0 || m.Begin > m.End || m.End >= points }
 	if len(all) == 0 || slices.ContainsFunc(all, isWrong) {

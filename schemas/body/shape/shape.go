@@ -12,8 +12,8 @@
 //	syntax    "true": a text of the wrong length makes the request malformed, that of a TextForm too
 //	each      "1 64": bounds of the characters of each text of a list
 //	unique    "items", or the name of a member: no two items of a list are the same
-//	members   free JSON is an object of at most so many members
-//	bytes     free JSON has at most so many bytes
+//	members   free JSON is an object of at most n members
+//	bytes     free JSON has at most n bytes
 //	form      free JSON is an object of this name, which the OpenAPI documents declare beside the operations
 //	items     a list of free JSON holds values of these types of JSON alone
 //	doc       its description in the OpenAPI document
@@ -69,8 +69,8 @@ type Rules struct {
 	Default        string
 	LengthIsSyntax bool     // a text of the wrong length makes the request malformed
 	Unique         string   // of a List: the member that no two objects share, or UniqueItems; empty: no such rule
-	MaxMembers     int      // of Any: it is an object of at most so many; 0: no such rule
-	MaxBytes       int      // of Any: its text has at most so many bytes; 0: no such rule
+	MaxMembers     int      // of Any: it is an object of at most this many; 0: no such rule
+	MaxBytes       int      // of Any: its text has at most this many bytes; 0: no such rule
 	Form           string   // of Any: the name of the object that it is; the decoder does not read it
 	Types          []string // of Any: the types of JSON that it may have; nil: all
 }

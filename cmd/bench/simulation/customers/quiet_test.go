@@ -181,7 +181,7 @@ func checkFake(t *testing.T, f *fakeService, closes bool) {
 		d.Size, d.Pick = 1, 42*9+42
 		c.closeAccount(t.Context(), d)
 	}
-	for range spreadInterval { // each account is written to at one of so many
+	for range spreadInterval { // each account is written to at one of this many
 		c.CheckQuiet(t.Context(), f.Wall(0))
 	}
 }
