@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/event"
 )
 

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // snapshotFiles keeps the states of long streams, one file a stream:

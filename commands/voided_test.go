@@ -15,7 +15,7 @@ import (
 	"lieudit/commands/account"
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/event"
 	sites "lieudit/schemas/locations"
 	"lieudit/schemas/plan"

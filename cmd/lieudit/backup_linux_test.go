@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
-	"lieudit/eventstore/disktest"
+	"lieudit/eventstore/disk/disktest"
 )
 
 // runKilled runs the program in a process of its own, kills it after a time, and reports whether it had ended by itself.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"lieudit/cmd/lieudit/service"
-	"lieudit/eventstore/disktest"
+	"lieudit/eventstore/disk/disktest"
 )
 
 // fillDisk fills the disk of a folder to its last byte, and returns the file that does so.

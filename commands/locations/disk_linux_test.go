@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/disktest"
+	"lieudit/eventstore/disk/disktest"
 	"lieudit/eventstore/journal"
 )
 

@@ -24,7 +24,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"

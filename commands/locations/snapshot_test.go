@@ -13,7 +13,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/event"
 )
 

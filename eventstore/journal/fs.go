@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // FS is the folder of a journal. Names hold no slash. The journal relies on two promises only: the bytes of a file at its

@@ -45,7 +45,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/storetest"
 )

@@ -15,7 +15,7 @@ import (
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/table"
 )
 

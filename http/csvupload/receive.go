@@ -18,7 +18,7 @@ import (
 	"net/url"
 	"os"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/http/bodylimit"
 	"lieudit/http/problem"
 	"lieudit/schemas/refusal"

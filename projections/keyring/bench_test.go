@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/event"
 	"lieudit/schemas/token"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/access"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // snapshot is what a ring knew at a checkpoint. It shares pages with the ring, which never change. The file holds, in this

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // Build writes a file of a format. The file appears when it is complete and on the disk, or not at all. write appends the

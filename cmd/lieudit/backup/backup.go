@@ -29,11 +29,11 @@ import (
 	"lieudit/cmd/lieudit/networks"
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/lieudit/vintages"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/journal/offline"
-	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/vault"
 )
 

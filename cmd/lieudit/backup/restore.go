@@ -14,8 +14,8 @@ import (
 
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/eventstore/esdb"
-	"lieudit/eventstore/osfile"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/token"
 )

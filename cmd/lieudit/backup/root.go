@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"lieudit/eventstore/dirlock"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/dirlock"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // restoringFolder is the folder within the restored ones where a backup is unpacked.

@@ -17,7 +17,7 @@ import (
 
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/cmd/terminal"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/http/sitefile"
 	"lieudit/http/sitefile/mapping"
 	"lieudit/http/sitefile/record"

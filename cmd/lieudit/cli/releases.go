@@ -12,7 +12,7 @@ import (
 
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/terminal"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/queries/mappedfile"
 )
 

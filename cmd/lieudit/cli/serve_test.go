@@ -17,7 +17,7 @@ import (
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/deadlinetest"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/vault"
 	"lieudit/queries/route"
 	"lieudit/schemas/token"

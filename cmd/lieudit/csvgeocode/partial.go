@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"time"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // runState is the progress of a run, as Out.resume holds it in JSON. The two offsets and the counts describe the same

@@ -13,7 +13,7 @@ import (
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/eventstore"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/projections/keyring"
 	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/plan"

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/event"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lieudit/eventstore/disktest"
+	"lieudit/eventstore/disk/disktest"
 )
 
 // A release does not fit on the disk of an instance. It says so, serves on what it has, leaves nothing half-written, and takes over the

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/releases"
-	"lieudit/eventstore/dirlock"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/dirlock"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/event"
 )
 

@@ -26,8 +26,8 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/eventstore/dirlock"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/dirlock"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/queries/mappedfile"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/eventstore/dirlock"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/dirlock"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // The files of a folder are the same on every instance that serves them, and known by their SHA-256. Next to each lies a file that

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/deadlinetest"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/queries/mappedfile"
 )
 

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"lieudit/eventstore/dirlock"
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/dirlock"
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/queries/mappedfile"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/lieudit/vintages"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"

@@ -9,7 +9,7 @@ import (
 	"lieudit/cmd/lieudit/networks"
 	"lieudit/cmd/lieudit/peers"
 	"lieudit/cmd/lieudit/releases"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/synthetic"
 	"lieudit/queries/mappedfile"

@@ -30,7 +30,7 @@ import (
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/vault"
 )
 

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"lieudit/eventstore/disk/osfile"
 	"lieudit/eventstore/journal"
-	"lieudit/eventstore/osfile"
 )
 
 // folderWriter writes the files of a log into a folder, one segment after the other. The first segment has another name until

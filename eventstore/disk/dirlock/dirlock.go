@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // HeldError: the folder is locked by another holder, in this process or another. PID is 0 when the holder has not written

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 // A disk without room leaves the old content, and no part of the new one.

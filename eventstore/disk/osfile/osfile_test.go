@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"lieudit/eventstore/osfile"
+	"lieudit/eventstore/disk/osfile"
 )
 
 func TestALockedFileIsHeldUntilItIsUnlocked(t *testing.T) {
