@@ -71,7 +71,7 @@ func (i *Instance) openUploads() (api.Uploads, error) {
 
 // countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
 func (i *Instance) countingPolicy() api.CountingPolicy {
-	if i.CountToTheLetter {
+	if i.StrictCounting {
 		return api.CountAll
 	}
 	return api.CountingPolicy{}

@@ -132,7 +132,7 @@ func (c Config) describeSiteSearch() string {
 // settings are those of the instance.
 func (c Config) settings() instance.Settings {
 	return instance.Settings{
-		PeriodGrace: c.PeriodGrace, CountToTheLetter: c.CountToTheLetter, Unthrottled: c.Unthrottled, BodyBudget: c.BodyBudget,
+		PeriodGrace: c.PeriodGrace, StrictCounting: c.CountToTheLetter, Unthrottled: c.Unthrottled, BodyBudget: c.BodyBudget,
 		AccountBodyBudget: c.AccountBodyBudget, AnswerBudget: c.AnswerBudget, AccountAnswerBudget: c.AccountAnswerBudget, TrustedProxies: c.TrustedProxies, TokenPrefixes: c.TokenPrefixes,
 		AcceptLostKeys: c.AcceptLostKeys, AcceptClock: c.AcceptClock, Demo: c.Demo,
 	}
