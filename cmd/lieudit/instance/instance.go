@@ -68,7 +68,7 @@ import (
 type Settings struct {
 	PeriodGrace         time.Duration         // how long after its end a period still accepts late ticks before it is closed
 	ClosingInterval     time.Duration         // mean pause between two rounds of closing periods; 0: ten minutes
-	StrictCounting    bool                  // count everything the specification does not exempt; otherwise in the customer's favour
+	StrictCounting      bool                  // count everything the specification does not exempt; otherwise in the customer's favour
 	Unthrottled         bool                  // publishable keys are not throttled: a proxy does it
 	BodyBudget          int64                 // bytes of large request bodies in memory; 0: DefaultBodyBudget
 	AccountBodyBudget   int64                 // of these, the bytes of one account; 0: half of BodyBudget
