@@ -46,7 +46,7 @@ Nor does --preview, which then cannot say how many sites their address places.
 			&cli.BoolFlag{Name: "preview", Usage: "show what each column becomes and what would be written, and write nothing"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done and do nothing"},
 			&cli.BoolFlag{Name: "create", Usage: "open the referential where there is none of this code, once the file was checked"},
-			&cli.BoolFlag{Name: "confirm", Usage: "write even if more than half of the active sites become inactive, or if positions or ids look wrong"},
+			&cli.BoolFlag{Name: "confirm", Usage: "write without a question, and even if more than half of the active sites become inactive, or if positions or ids look wrong"},
 			&cli.StringSliceFlag{Name: "map", Usage: "`FIELD=COLUMN`: the column holds this field (nom, ligne_1, lat, …; proprietes: none); repeat it"},
 			&cli.StringSliceFlag{Name: "ignore", Usage: "`COLUMN` that is not stored; * stands for any signs; repeat it"},
 			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of external_id, what each place is called and known by at the next import; hash:FIELD,FIELD makes ids of fields"},

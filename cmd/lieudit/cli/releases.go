@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -42,6 +43,7 @@ func awaitServed[F any](ctx context.Context, folder releases.Folder[F], name str
 // takeover is what became of a new release: whether a service runs on the folder and answers from it, and what other instances do.
 type takeover struct {
 	isServed bool
+	dataPath string // of the data folder, absolute: whoever typed the command elsewhere than the service was started sees it
 	releases.Standing
 	isLate bool // the time in which instances take a release over has passed
 }
@@ -49,6 +51,9 @@ type takeover struct {
 // awaitTakeover waits until the running service answers from a new release, and all other instances too. What is wrong with them is
 // no error here: takeover.err says it, after the result was printed.
 func awaitTakeover[F any](ctx context.Context, folder releases.Folder[F], name string) (t takeover, err error) {
+	if t.dataPath, err = filepath.Abs(filepath.Dir(filepath.Dir(folder.Path(name)))); err != nil {
+		return t, err
+	}
 	if t.isServed, err = awaitServed(ctx, folder, name); err != nil || !t.isServed {
 		return t, err
 	}
@@ -80,7 +85,7 @@ func (t takeover) print(p Program) error {
 	others, behind := t.others(), t.Behind()
 	switch {
 	case !t.isServed:
-		return p.PrintLine("No service runs on this data folder; the next one answers from it.")
+		return p.PrintLine("No service runs on %s (--data); the next one that is started there answers from it.", t.dataPath)
 	case t.State == releases.StandingReleased && len(others) > 0 && len(behind) == 0:
 		return p.PrintLine("All %d instances answer from it.", len(others)+1)
 	case t.State == releases.StandingLocal && t.Reason != "":

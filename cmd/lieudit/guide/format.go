@@ -123,9 +123,11 @@ func (f *formatter) addRow(line string) {
 	if len(f.words) > 0 {
 		f.endBlock()
 	}
+	const escaped, placeholder = `\|`, "\x00" // a bar inside a cell
+	line = strings.ReplaceAll(line, escaped, placeholder)
 	cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 	for i := range cells {
-		cells[i] = strings.TrimSpace(cells[i])
+		cells[i] = strings.ReplaceAll(strings.TrimSpace(cells[i]), placeholder, "|")
 	}
 	f.rows = append(f.rows, cells)
 }

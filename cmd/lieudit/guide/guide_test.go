@@ -108,6 +108,14 @@ func TestATableWithRoomHasAlignedColumns(t *testing.T) {
 	}
 }
 
+func TestABarInACellIsNoBorder(t *testing.T) {
+	t.Parallel()
+	got := Chapter{Text: "| flag | says |\n|---|---|\n| center\\|skip | what |"}.Format(32)
+	if want := "flag         says\ncenter|skip  what\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestNoChapterHasLinesThatOnlyCodeMayHave(t *testing.T) {
 	t.Parallel()
 	all, err := Chapters()

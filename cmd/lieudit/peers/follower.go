@@ -143,16 +143,16 @@ func (f *Follower) metadata(reason string) commands.Metadata {
 	return commands.Metadata{Actor: eventstore.SystemActor, Reason: reason}
 }
 
-// keepAnnounced reads the log, announces this instance whenever the log does not say what it serves, and tells the commands, until
+// keepAnnounced announces this instance whenever the log does not say what it serves, reads the log, and tells the commands, until
 // ctx ends.
 func (f *Follower) keepAnnounced(ctx context.Context) {
 	lost := newLostFinder(f)
 	defer lost.wait()
 	isSilent := false
 	for {
-		err := f.observe(ctx)
+		err := f.announce(ctx)
 		if err == nil {
-			err = f.announce(ctx)
+			err = f.observe(ctx) // with what was announced, so that the commands are told of it
 		}
 		if ctx.Err() != nil {
 			return
@@ -197,7 +197,7 @@ func (f *Follower) observe(ctx context.Context) error {
 // announce records what this instance serves, where the log does not say it already. An instance that is alone has nobody to tell.
 func (f *Follower) announce(ctx context.Context) error {
 	view := f.fleet.Load()
-	if f.IsAlone || !view.hasFormat {
+	if f.IsAlone || view == nil || !view.hasFormat {
 		return nil
 	}
 	a := event.InstanceAnnounced{Instance: f.Instance, Host: f.host, URL: f.URL, Program: f.Program}

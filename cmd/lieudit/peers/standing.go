@@ -59,6 +59,9 @@ func (f *Follower) describeInstances(view *fleetView, kind string) (all []releas
 	last, isReleased := view.Last(kind)
 	for _, i := range view.Instances {
 		d, _ := view.Of(i.Instance, kind)
+		if own := f.find(kind); own != nil && i.Instance == f.Instance {
+			d, _ = own.announced() // what the log will say of this one in a moment
+		}
 		shown := releases.InstanceStanding{
 			Instance: i.Instance, Host: i.Host, URL: i.URL, Program: i.Program, Serves: d.Serves, Problem: d.Problem,
 			IsThis: i.Instance == f.Instance, IsCurrent: !isReleased || d.Serves == last.Sum,
