@@ -138,7 +138,7 @@ func (s *stoppedAccount) checkStop(t *testing.T) {
 	t.Helper()
 	s.testService = s.log.injectEvent(t, s.testService, "locations-mende", "locations.sites-changed.v1", `{"rows":[`)
 	waitUntil(t, "readiness names the account", func() bool {
-		return strings.Contains(s.readiness(t).text, "history-v4-g1, places-v4-g1: account mende is stopped (unusable)")
+		return strings.Contains(s.readiness(t).text, "history-v5-g1, places-v4-g1: account mende is stopped (unusable)")
 	})
 	if r := s.readiness(t); r.status != http.StatusOK {
 		t.Errorf("readiness: %d, want 200", r.status)
