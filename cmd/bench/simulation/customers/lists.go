@@ -149,13 +149,16 @@ func parseExport(form string, a Answer) (lines []model.BilledLine, err error) {
 	if err != nil || len(rows) == 0 {
 		return nil, fmt.Errorf("no header: %w", err)
 	}
-	if header := strings.Join(rows[0], ","); header != "compte,contrat,periode,jour,cle,endpoint,requetes" {
+	if header := strings.Join(rows[0], ","); header != "compte,contrat,periode,jour,cle,endpoint,requetes,etat" {
 		return nil, fmt.Errorf("header %s", header)
 	}
 	for _, row := range rows[1:] {
 		n, err := strconv.ParseInt(row[6], 10, 64)
 		if err != nil {
 			return nil, err
+		}
+		if !slices.Contains([]string{"en_cours", "a_clore", "close"}, row[7]) { // which one depends on the instance's clock
+			return nil, fmt.Errorf("state %s", row[7])
 		}
 		lines = append(lines, model.BilledLine{Account: row[0], Contract: row[1], Period: row[2], Day: row[3], Key: row[4], Endpoint: row[5], Requests: n})
 	}

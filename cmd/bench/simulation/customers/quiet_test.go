@@ -143,7 +143,7 @@ func (f *fakeService) showUsage(path, query string) (int, string) {
 	total, lines, byEndpoint, table := int64(0), []string{}, []string{}, []string{}
 	for endpoint, n := range f.counted {
 		total += n
-		table = append(table, fmt.Sprintf("compte-03,compte-03,2026-01-13,2026-01-15,K,%s,%d\n", endpoint, n))
+		table = append(table, fmt.Sprintf("compte-03,compte-03,2026-01-13,2026-01-15,K,%s,%d,en_cours\n", endpoint, n))
 		byEndpoint = append(byEndpoint, fmt.Sprintf(`{"endpoint":"%s","requetes":%d}`, endpoint, n))
 		lines = append(lines, fmt.Sprintf(`{"compte":"compte-03","contrat":"compte-03","periode":"2026-01-13","jour":"2026-01-15","cle":"K","endpoint":"%s","requetes":%d}`, endpoint, n))
 	}
@@ -153,7 +153,7 @@ func (f *fakeService) showUsage(path, query string) (int, string) {
 	by := fmt.Sprintf(`{"jour":"2026-01-15","requetes":%d}`, total)
 	switch {
 	case strings.Contains(query, "format=csv"):
-		return 200, "compte,contrat,periode,jour,cle,endpoint,requetes\n" + strings.Join(table, "")
+		return 200, "compte,contrat,periode,jour,cle,endpoint,requetes,etat\n" + strings.Join(table, "")
 	case strings.Contains(query, "format=ndjson"):
 		return 200, strings.Join(lines, "\n")
 	case strings.Contains(query, "by=endpoint"):
