@@ -150,7 +150,13 @@ func (f *Follower) keepAnnounced(ctx context.Context) {
 	defer lost.wait()
 	isSilent := false
 	for {
-		err := f.announce(ctx)
+		var err error
+		if f.fleet.Load() == nil {
+			err = f.observe(ctx)
+		}
+		if err == nil {
+			err = f.announce(ctx)
+		}
 		if err == nil {
 			err = f.observe(ctx) // with what was announced, so that the commands are told of it
 		}

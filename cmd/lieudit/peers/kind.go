@@ -158,6 +158,9 @@ func (k *kind) release(ctx context.Context, local releases.Local, isAdopted bool
 		Kind: k.Kind, Name: local.Name, Date: local.Date, Sum: local.Sum, Bytes: local.Bytes, Format: local.Version, Secret: local.Secret,
 		Instance: f.Instance, IsSynthetic: local.IsSynthetic, IsAdopted: isAdopted,
 	}
+	if err := f.announce(ctx); err != nil { // so that the others know where to fetch it
+		return err
+	}
 	if err := f.Deployment.ReleaseData(ctx, f.metadata("import"), r); err != nil {
 		return err
 	}
