@@ -214,6 +214,11 @@ func (f Folder[F]) before() string {
 // RemoveLeftovers removes what killed imports left behind, and releases but the current one and the one before. While an import holds the
 // folder, or where there is no folder, it does nothing.
 func (f Folder[F]) RemoveLeftovers(now time.Time) error {
+	return f.removeAllBut(now, f.before)
+}
+
+// removeAllBut removes leftovers and releases but the current one and the one that kept names, which is asked while the folder is held.
+func (f Folder[F]) removeAllBut(now time.Time, kept func() string) error {
 	lock, err := dirlock.Acquire(f.dir, now)
 	if _, held := errors.AsType[*dirlock.HeldError](err); held || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -222,7 +227,7 @@ func (f Folder[F]) RemoveLeftovers(now time.Time) error {
 		return err
 	}
 	current, _ := f.Current() // when it cannot be read it is "", and no release is removed
-	return errors.Join(f.removeUnneeded(current, f.before()), lock.Close())
+	return errors.Join(f.removeUnneeded(current, kept()), lock.Close())
 }
 
 // removeUnneeded removes the leftovers of killed imports and the releases that are neither current nor the one before, which is

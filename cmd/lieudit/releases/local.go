@@ -217,15 +217,7 @@ func (f Folder[F]) FetchPath(sum string) (string, error) {
 
 // MakeRoom removes the release before, and what killed imports left behind. While an import holds the folder it does nothing.
 func (f Folder[F]) MakeRoom(now time.Time) error {
-	lock, err := dirlock.Acquire(f.dir, now)
-	if _, held := errors.AsType[*dirlock.HeldError](err); held || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	current, _ := f.Current() // when it cannot be read it is "", and no release is removed
-	return errors.Join(f.removeUnneeded(current, ""), lock.Close())
+	return f.removeAllBut(now, func() string { return "" })
 }
 
 // AddFetched makes a file that was fetched, whose sum was compared, the current release with a name. It locks the folder as Add does.
