@@ -164,7 +164,9 @@ func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 }
 
 // lockBinding begins a change of data_keys in a transaction. Its update locks the row of the binding until the transaction
-// ends, and fails with errDatabaseChanged unless the binding is still the one that was checked.
+// ends. It fails with errDatabaseChanged unless the binding is still the one that was checked and keys are still there.
+// The statement that waits for the row must not read data_keys: a scrub holds the row while it locks readers out of that
+// table, and Postgres would end one of the two as a deadlock.
 //
 // wrapsKey says that a key is added. A proof of the master key is stored with the first that is wrapped; every later key must be wrapped
 // with the same one.
@@ -178,9 +180,16 @@ func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx, wrapsKey bool) er
 	if len(before) == 0 && wrapsKey {
 		after = v.wrapper.proof()
 	}
-	n, err := tx.Exec(ctx, "update {binding} set version = version + 1, master = ? where id = 1 and log = ? and master = ? and version >= ?"+
-		" and (keys = 0 or exists (select 1 from {data_keys}))", after, b.Log, before, b.Version)
-	if err == nil && n != 1 {
+	n, err := tx.Exec(ctx, "update {binding} set version = version + 1, master = ? where id = 1 and log = ? and master = ? and version >= ?",
+		after, b.Log, before, b.Version)
+	if err != nil {
+		return err
+	}
+	lost := n != 1
+	if !lost {
+		err = tx.QueryRow(ctx, "select b.keys > 0 and not exists (select 1 from {data_keys}) from {binding} b where b.id = 1").Scan(&lost)
+	}
+	if err == nil && lost {
 		err = errDatabaseChanged
 	}
 	return err
