@@ -15,14 +15,14 @@ import (
 	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/commands"
-	"lieudit/commands/access"
+	"lieudit/commands/areatoken"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
-	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
@@ -187,8 +187,8 @@ func TestANewLogOnAServerBeginsAtTheHighestFormat(t *testing.T) {
 func writeAsOlderProgram(t *testing.T, log eventstore.Store) {
 	t.Helper()
 	older := eventstore.NewCodec(nil).WithFormat(func(context.Context, int) (bool, error) { return false, nil })
-	tokens := access.New(log, older, token.DefaultPrefixes, time.Now)
-	_, err := tokens.Issue(t.Context(), commands.Metadata{Actor: eventstore.SystemActor}, access.TokenRequest{Role: accessschemas.RoleAuditor})
+	tokens := areatoken.New(log, older, token.DefaultPrefixes, time.Now)
+	_, err := tokens.Issue(t.Context(), commands.Metadata{Actor: eventstore.SystemActor}, areatoken.TokenRequest{Role: grant.RoleAuditor})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"lieudit/commands"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -29,11 +29,11 @@ type State struct {
 	ClosedAt time.Time
 	Erased   bool // its personal data cannot be read any more
 
-	Anchor   plan.Date                           // the day whose number begins each monthly period
-	Terms    access.Scheduled[Terms]             // its own, now and next; the plan that limits a sub-client is its agency's, see PlanOf
-	Agency   access.Scheduled[access.Membership] // the account that it is a sub-client of; see agencyAt
-	IsAgency bool                                // it may have sub-clients
-	Keys     map[string]*Key                     // by id, revoked ones included
+	Anchor   plan.Date                         // the day whose number begins each monthly period
+	Terms    grant.Scheduled[Terms]            // its own, now and next; the plan that limits a sub-client is its agency's, see PlanOf
+	Agency   grant.Scheduled[grant.Membership] // the account that it is a sub-client of; see agencyAt
+	IsAgency bool                              // it may have sub-clients
+	Keys     map[string]*Key                   // by id, revoked ones included
 }
 
 // Terms are an account's own plan and its quota, in requests a month.
@@ -71,15 +71,15 @@ func Evolve(s *State, rec commands.Record) {
 	case event.AccountOpened:
 		*s = State{ID: e.Account, Name: e.Name, OpenedAt: rec.At, Anchor: e.Anchor, Keys: map[string]*Key{}}
 		s.Terms.Set(Terms{e.Plan, e.Quota}, rec.At, rec.At)
-		s.Agency.Set(access.Membership{Agency: e.Agency}, rec.At, rec.At)
+		s.Agency.Set(grant.Membership{Agency: e.Agency}, rec.At, rec.At)
 	case event.PlanChanged:
 		s.Terms.Set(Terms{e.To, e.Quota}, e.Effective, rec.At)
 	case event.AgencyActivated:
 		s.IsAgency = true
 	case event.AgencyJoined:
-		s.Agency.Set(access.MembershipFrom(e.Agency, e.Effective, rec.At), e.Effective, rec.At)
+		s.Agency.Set(grant.MembershipFrom(e.Agency, e.Effective, rec.At), e.Effective, rec.At)
 	case event.AgencyLeft:
-		s.Agency.Set(access.Membership{}, e.Effective, rec.At)
+		s.Agency.Set(grant.Membership{}, e.Effective, rec.At)
 	case event.AccountClosed:
 		s.ClosedAt = rec.At
 	case event.AccountErased:
@@ -124,7 +124,7 @@ func (s *State) AgencyAt(t time.Time) string { return s.Agency.At(t).Agency }
 
 // dropVoidMemberships takes out the memberships that never begin, because the agency was closed before.
 func (s *State) dropVoidMemberships(agencies agencyStates) {
-	s.Agency.Drop(func(m access.Membership) bool { return m.IsVoid(agencies[m.Agency].closed) })
+	s.Agency.Drop(func(m grant.Membership) bool { return m.IsVoid(agencies[m.Agency].closed) })
 }
 
 // countActivePublishableKeys counts the keys that the plan's cap limits.

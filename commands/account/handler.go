@@ -9,7 +9,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -133,7 +133,7 @@ func (a *Accounts) readResolved(ctx context.Context, id string) (s State, agenci
 
 // readAgencies returns the agencies that memberships name. One whose stream cannot be used is returned with nothing but that: the
 // account shows what is known of it.
-func (a *Accounts) readAgencies(ctx context.Context, memberships access.Scheduled[access.Membership]) (agencyStates, error) {
+func (a *Accounts) readAgencies(ctx context.Context, memberships grant.Scheduled[grant.Membership]) (agencyStates, error) {
 	agencies := agencyStates{}
 	for m := range memberships.All() {
 		if m.Agency == "" {

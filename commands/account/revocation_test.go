@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"lieudit/commands"
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
 	"lieudit/eventstore/memory"
-	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -32,7 +32,7 @@ func TestARevocationDoesNotWaitForTheVaultAndSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	log, keys := memory.New(time.Now), &oneKeyVault{}
 	codec := eventstore.NewCodec(keys)
-	a, tokens := account.New(log, codec, token.DefaultPrefixes, time.Now), access.New(log, codec, token.DefaultPrefixes, time.Now)
+	a, tokens := account.New(log, codec, token.DefaultPrefixes, time.Now), areatoken.New(log, codec, token.DefaultPrefixes, time.Now)
 	meta := commands.Metadata{Actor: "token:operator", Reason: "Zoé has left"}
 	if _, err := a.OpenAccount(t.Context(), meta, account.OpenRequest{ID: "a", Name: "A", Plan: plan.Starter}); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestARevocationDoesNotWaitForTheVaultAndSaysWhatItLeavesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	area, err := tokens.Issue(t.Context(), meta, access.TokenRequest{Role: accessschemas.RoleCustomer, Account: "a", Label: "Zoé"})
+	area, err := tokens.Issue(t.Context(), meta, areatoken.TokenRequest{Role: grant.RoleCustomer, Account: "a", Label: "Zoé"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,14 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 )
 
 // CheckQuota reports whether a request would count now, and counts nothing. A refusal is never decided on memory
 // alone: the log is read first. The errors are those of CountRequest.
-func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) error {
+func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string) error {
 	_, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		if p.hasQuotaLeft(e) {
 			return e, nil
@@ -46,7 +46,7 @@ func (u QuotaUsage) Refund(ctx context.Context) error {
 
 // CountRequest counts one request, durably, and returns the usage of its account, this request included. It waits as long as the
 // request may. It fails with *QuotaExceededError, ErrRevoked or ErrUnavailable, and then the request must not be served.
-func (m *Meter) CountRequest(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) (QuotaUsage, error) {
+func (m *Meter) CountRequest(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string) (QuotaUsage, error) {
 	r, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		return p.submit(ctx, wait, chargeRequest, e)
 	})
@@ -66,13 +66,13 @@ type Reservation struct {
 
 // Reserve is CountRequest for a request whose work comes after: it is counted now. Confirm or Refund must be called once: until then
 // the period is not evicted.
-func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string) (Reservation, error) {
+func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string) (Reservation, error) {
 	return m.ReserveRequests(ctx, wait, g, endpoint, 1)
 }
 
 // ReserveRequests is Reserve for n requests at once, at least one. All of them are counted or none: where the quota does not
 // suffice for all it fails with *QuotaExceededError, and what is left of the quota stays for other requests.
-func (m *Meter) ReserveRequests(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, requests int64) (Reservation, error) {
+func (m *Meter) ReserveRequests(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, requests int64) (Reservation, error) {
 	return m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		e.count.Requests = requests
 		e, err := p.submit(ctx, wait, chargeRequest, e)
@@ -106,7 +106,7 @@ func (r Reservation) RefundRequests(ctx context.Context, requests int64) error {
 
 // ReadQuotaUsage returns how much of its quota the grant's account has used in the current period, by all that is on the log.
 // It counts nothing.
-func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage, error) {
+func (m *Meter) ReadQuotaUsage(ctx context.Context, g grant.Grant) (QuotaUsage, error) {
 	wait := m.waitLimiter.NewWait(g.Account)
 	r, err := m.withPayingPeriod(ctx, wait, g, "", func(p *activePeriod, e entry) (entry, error) {
 		return p.submit(ctx, wait, probeRequest, e)
@@ -124,7 +124,7 @@ const maxPeriodTries = 5
 // withPayingPeriod calls do with the open period that pays for the grant's account and the entry of one request, and begins again
 // with the next period if that one is found to be retired: by do, or before it, when a cap is read. The request's wait is one for all
 // of it.
-func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
+func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
 	defer wait.Begin(waitlimit.UncountedWait)()
 	for tries := 1; ; tries++ {
 		now, err := m.trustedTime(ctx, wait)
@@ -147,7 +147,7 @@ func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g ac
 // payingPeriod returns the open period that pays for a grant's account, with the caps of those that share it. Terms are those of the
 // time that the period covers, which is not now if this instance's clock is behind or ahead of the log's, and not the time when the
 // grant was read: so a sub-client that leaves its agency at the end of a period is paid for by one contract in each.
-func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time) (*activePeriod, error) {
+func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, now time.Time) (*activePeriod, error) {
 	p, err := m.currentPeriod(ctx, wait, g, now)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ const longestRequest = time.Hour
 
 // currentPeriod returns the current period of a grant's contract, and makes the one that an instant is in the current one first
 // where that is due.
-func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g access.Grant, at time.Time) (*activePeriod, error) {
+func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, at time.Time) (*activePeriod, error) {
 	c := m.findOrAddContract(contractID(g))
 	p := c.current.Load()
 	if p == nil || c.isSwitchDue(at, time.Since(m.epoch)) || p.isRetired() {
@@ -189,7 +189,7 @@ const capRecheckInterval = 100 * time.Millisecond
 
 // ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it; so too for
 // the agency that pays. Quotas are read as of now, or as of the time of the period next to it; elapsed is the time since Meter.epoch.
-func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g access.Grant, now time.Time, elapsed time.Duration) error {
+func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, now time.Time, elapsed time.Duration) error {
 	err := p.ensureCapOf(ctx, wait, g.Account, g.Quota, now, elapsed)
 	if err == nil && g.AgencyQuota != 0 {
 		err = p.ensureCapOf(ctx, wait, g.Agency, g.AgencyQuota, now, elapsed)

@@ -7,8 +7,8 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // maxRefundedLines is how many lines one event takes back. An event of as many fits every log.
@@ -18,7 +18,7 @@ const maxRefundedLines = 1000
 // opened it. The caller must know that this instance's clock is not the one that is wrong, which the log cannot tell. The period stays open, and counts from zero when it begins. It returns how many requests it took back, and does nothing to
 // another period, or one that was not opened or is closed. It fails while the clock is in doubt.
 func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period plan.Period) (requests int64, err error) {
-	stream := ledger.StreamName(contract, period.First)
+	stream := usagefold.StreamName(contract, period.First)
 	for {
 		now, err := m.clock.Read()
 		if err != nil || !now.Before(aheadUntil(period)) {
@@ -39,7 +39,7 @@ func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period pla
 }
 
 // buildRefundOfDay is a refund of some lines of one day.
-func buildRefundOfDay(lines ledger.Lines) (refund event.UsageRefunded) {
+func buildRefundOfDay(lines usagefold.Lines) (refund event.UsageRefunded) {
 	for _, at := range lines.SortedKeys() {
 		if len(refund.Counts) == 0 {
 			refund.Day = at.Day

@@ -12,8 +12,8 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 const (
@@ -136,7 +136,7 @@ func (b *batch) takeBack(ctx context.Context, prepared preparedAppend) error {
 		if err != nil {
 			return err
 		}
-		if restored.isTickFolded && restored.tickVerdict == ledger.Counted {
+		if restored.isTickFolded && restored.tickVerdict == usagefold.Counted {
 			tick := prepared.events[0].(event.UsageTicked)
 			refund := event.UsageRefunded{InstanceID: tick.InstanceID, Sequence: b.meter.sequence.Add(1), Day: tick.Day, Counts: tick.Counts}
 			if err := b.meter.appendNamed(ctx, b.stream, fmt.Sprint("restored ", tick.Sequence), eventstore.Any, refund); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/usagefold"
 )
 
 // maxIdleWorkers is how many workers wait for the next period. They are kept because their stacks have grown already.
@@ -138,7 +138,7 @@ func (b *batch) catchUpWithLog(ctx context.Context) error {
 // refusedRequest is a request that would not count, and why.
 type refusedRequest struct {
 	*pendingRequest
-	verdict ledger.Verdict
+	verdict usagefold.Verdict
 }
 
 // draftTick returns the counts of the requests that would count if their tick were next in the stream, and the other requests.
@@ -146,7 +146,7 @@ func (b *batch) draftTick() (counts []event.UsageCount, refused []refusedRequest
 	b.charges = slices.DeleteFunc(b.charges, (*pendingRequest).isAbandoned)
 	d := b.fold.DraftTick()
 	for _, w := range b.charges {
-		if v := d.AddRequests(w.count.Account, w.count.Key, w.count.Requests); v != ledger.Counted {
+		if v := d.AddRequests(w.count.Account, w.count.Key, w.count.Requests); v != usagefold.Counted {
 			refused = append(refused, refusedRequest{w, v})
 			continue
 		}
@@ -181,7 +181,7 @@ func (b *batch) respondRefused(refused []refusedRequest) {
 // respondProbes is called on a fresh fold, so that the answers include what all instances have counted.
 func (b *batch) respondProbes() {
 	for _, w := range b.probes {
-		if _, v := b.fold.Remaining(w.count.Account, w.count.Key); v != ledger.Counted {
+		if _, v := b.fold.Remaining(w.count.Account, w.count.Key); v != usagefold.Counted {
 			w.respond(b.refusalError(w.count, v))
 		} else {
 			w.respond(nil)
@@ -190,15 +190,15 @@ func (b *batch) respondProbes() {
 	b.probes = nil
 }
 
-// refusalError returns the error of requests that the ledger does not count. A closed period is retired: they are tried again
+// refusalError returns the error of requests that do not count. A closed period is retired: they are tried again
 // with the next one.
-func (b *batch) refusalError(c event.UsageCount, v ledger.Verdict) error {
+func (b *batch) refusalError(c event.UsageCount, v usagefold.Verdict) error {
 	switch v {
-	case ledger.CapReached:
+	case usagefold.CapReached:
 		return &QuotaExceededError{b.fold.LimitingCap(c.Account, max(c.Requests, 1))}
-	case ledger.KeyRevoked, ledger.AccountClosed:
+	case usagefold.KeyRevoked, usagefold.AccountClosed:
 		return ErrRevoked
-	case ledger.PeriodClosed:
+	case usagefold.PeriodClosed:
 		b.queue.retire()
 		return errRetired
 	default:
@@ -215,7 +215,7 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 	}
 	b.refunds = nil
 	v, err := b.verdictOf(prepared)
-	if err != nil || v != ledger.Counted {
+	if err != nil || v != usagefold.Counted {
 		b.isFresh = true
 		return err
 	}

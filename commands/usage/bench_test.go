@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 )
 
 // BenchmarkCount measures requests that 64 clients count at once, durably, on one account and spread over a thousand.
@@ -16,7 +16,7 @@ func BenchmarkCount(b *testing.B) {
 		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) {
 			log := openLog(b)
 			caps := map[string]int64{}
-			var grants []access.Grant
+			var grants []grant.Grant
 			for i := range accounts {
 				id := fmt.Sprint("a", i)
 				caps[id] = 1 << 50

@@ -17,8 +17,8 @@ import (
 	"lieudit/eventstore/clock/clocktest"
 	"lieudit/eventstore/memory"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // skewedClock runs with the time of the bubble, which is what is right, and is set apart from it by hand.
@@ -86,7 +86,7 @@ func TestNothingIsCountedByAClockThatDiffersFromTheLogs(t *testing.T) {
 			if wrong.Abs() < day {
 				want = 2
 			}
-			checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), want)
+			checkTotal(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), want)
 		})
 	}
 }
@@ -136,7 +136,7 @@ func TestNoPeriodIsClosedByAClockInDoubt(t *testing.T) {
 // appendAhead appends a period of the contract a that is ahead, with requests of a number of keys on two days.
 func appendAhead(t *testing.T, log eventstore.Store, period plan.Period, keys int) {
 	t.Helper()
-	stream := ledger.StreamName("a", period.First)
+	stream := usagefold.StreamName("a", period.First)
 	ticks := []event.Event{event.UsageOpened{Contract: "a", First: period.First, Next: period.Next, Cap: 1 << 40, AsOfPosition: 1}}
 	for i, d := range []plan.Date{period.First, plan.DateOf(period.End().Add(-time.Hour))} {
 		tick := event.UsageTicked{InstanceID: "earlier", Sequence: int64(i + 1), Day: d}
@@ -190,7 +190,7 @@ func TestWhatWasCountedAheadIsTakenBack(t *testing.T) {
 			}
 			other := newMeter(log) // does it while the first is about to append
 			takeBack(newMeter(&interruptedStore{Store: log, before: func() { takeBack(other) }}))
-			f, _ := foldStream(t, log, ledger.StreamName("a", period.First))
+			f, _ := foldStream(t, log, usagefold.StreamName("a", period.First))
 			if taken != c.want || f.Used("a") != 7200-c.want || f.Lines.Total() != 7200-c.want {
 				t.Errorf("%d taken back, %d left, %d on lines; want %d taken", taken, f.Used("a"), f.Lines.Total(), c.want)
 			}
@@ -233,8 +233,8 @@ func TestAClosedPeriodAheadStaysAsItIs(t *testing.T) {
 		t.Errorf("without the period: %d, %v", n, err)
 	}
 	appendAhead(t, log, period, 1)
-	f, _ := foldStream(t, log, ledger.StreamName("a", period.First))
-	appendEvents(t, log, ledger.StreamName("a", period.First), f.Lines.ClosingEvent())
+	f, _ := foldStream(t, log, usagefold.StreamName("a", period.First))
+	appendEvents(t, log, usagefold.StreamName("a", period.First), f.Lines.ClosingEvent())
 	if n, err := m.VoidPeriodAhead(t.Context(), "a", period); n != 0 || err != nil {
 		t.Errorf("%d of a closed period are taken back, %v", n, err)
 	}

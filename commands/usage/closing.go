@@ -10,9 +10,9 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
+	"lieudit/schemas/usagefold"
 )
 
 // ErrNotClosable: the period has not ended, or was never opened.
@@ -28,7 +28,7 @@ func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Pe
 	case now.Before(period.End()):
 		return fmt.Errorf("%w: it ends on %s", ErrNotClosable, period.Next)
 	}
-	stream := ledger.StreamName(contract, period.First)
+	stream := usagefold.StreamName(contract, period.First)
 	for {
 		f, last, err := m.foldStream(ctx, stream)
 		switch {
@@ -47,8 +47,8 @@ func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Pe
 
 // foldStream folds a stream from its first event and returns the revision of its last one. A stream that does not exist has the
 // empty fold and eventstore.NoStream.
-func (m *Meter) foldStream(ctx context.Context, stream string) (*ledger.PeriodUsage, eventstore.Revision, error) {
-	f, last := ledger.NewPeriodUsage(), eventstore.NoStream
+func (m *Meter) foldStream(ctx context.Context, stream string) (*usagefold.PeriodUsage, eventstore.Revision, error) {
+	f, last := usagefold.NewPeriodUsage(), eventstore.NoStream
 	for r, err := range m.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("read %s: %w", stream, err)
@@ -70,7 +70,7 @@ var ErrUnknownPeriod = fmt.Errorf("no such period: %w", refusal.NotFound)
 type Adjustment struct {
 	Contract string
 	First    plan.Date // first day of the period
-	Line     ledger.LineKey
+	Line     usagefold.LineKey
 	Requests int64 // to add, or to take off if negative; not 0
 }
 
@@ -84,7 +84,7 @@ type AdjustedLine struct {
 // the period is its total and all adjustments. It fails with ErrUnknownPeriod or a refusal. It reads the stream again after a
 // conflict, so that adjustments that are made at once cannot take a line below zero.
 func (m *Meter) AdjustPeriod(ctx context.Context, meta commands.Metadata, a Adjustment) (AdjustedLine, error) {
-	stream, commandID := ledger.StreamName(a.Contract, a.First), uuid.New()
+	stream, commandID := usagefold.StreamName(a.Contract, a.First), uuid.New()
 	for attempt := byte(0); ; attempt++ {
 		f, last, err := m.foldStream(ctx, stream)
 		if err == nil {
@@ -111,7 +111,7 @@ func (m *Meter) AdjustPeriod(ctx context.Context, meta commands.Metadata, a Adju
 
 // checkRules returns the rule that an adjustment of a period breaks, if any. The period is checked first, then the line,
 // then the number.
-func (a Adjustment) checkRules(f *ledger.PeriodUsage) error {
+func (a Adjustment) checkRules(f *usagefold.PeriodUsage) error {
 	_, _, known := f.Cap(a.Line.Account)
 	day := a.Line.Day.Start()
 	switch {

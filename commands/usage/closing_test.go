@@ -13,9 +13,9 @@ import (
 	"lieudit/eventstore/clock"
 	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
+	"lieudit/schemas/usagefold"
 )
 
 var (
@@ -39,8 +39,8 @@ func sampleEvents() []event.Event {
 	return []event.Event{event.UsageOpened{Contract: "a", First: firstDay, Next: lastDay, Cap: 4}, tick(1, 3), tick(2, 2), tick(3, 1)}
 }
 
-func linesOf(events []event.Event) ledger.Lines {
-	f := ledger.NewPeriodUsage()
+func linesOf(events []event.Event) usagefold.Lines {
+	f := usagefold.NewPeriodUsage()
 	for _, e := range events {
 		f.Apply(e, time.Now())
 	}
@@ -58,14 +58,14 @@ func refoldLog(t *testing.T, store eventstore.Store, period string) *reconcile.R
 
 // newAdjustment returns an adjustment of the one line of sampleEvents, which has 4 requests.
 func newAdjustment(requests int64) usage.Adjustment {
-	return usage.Adjustment{Contract: "a", First: firstDay, Line: ledger.LineKey{Day: firstDay, Account: "a", Key: "k", Endpoint: "GET /me"}, Requests: requests}
+	return usage.Adjustment{Contract: "a", First: firstDay, Line: usagefold.LineKey{Day: firstDay, Account: "a", Key: "k", Endpoint: "GET /me"}, Requests: requests}
 }
 
 var billerMeta = commands.Metadata{Actor: "token:biller", Reason: "outage"}
 
 func TestAdjustmentsLeaveTheClosingEventAsItIs(t *testing.T) {
 	t.Parallel()
-	log, stream := openLog(t), ledger.StreamName("a", firstDay)
+	log, stream := openLog(t), usagefold.StreamName("a", firstDay)
 	m := usage.New(log, eventstore.NewCodec(oneKeyVault{}), nil, nil, nil, clock.New(clock.Options{}), nil)
 	appendEvents(t, log, stream, append(sampleEvents(), linesOf(sampleEvents()).ClosingEvent())...)
 	if got, err := m.AdjustPeriod(t.Context(), billerMeta, newAdjustment(-3)); err != nil || got.Requests != 1 {
@@ -90,7 +90,7 @@ func TestAdjustmentsLeaveTheClosingEventAsItIs(t *testing.T) {
 // TestAdjustmentsAtOnceNeverTakeMoreThanThereIs: of ten adjustments that take one request each from four, four are accepted.
 func TestAdjustmentsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 	t.Parallel()
-	log, stream := openLog(t), ledger.StreamName("a", firstDay)
+	log, stream := openLog(t), usagefold.StreamName("a", firstDay)
 	appendEvents(t, log, stream, append(sampleEvents(), linesOf(sampleEvents()).ClosingEvent())...)
 	var writers sync.WaitGroup
 	refused := make(chan error, 10)
@@ -134,7 +134,7 @@ func TestAdjustmentsThatBreakARuleAreRefused(t *testing.T) {
 		"of a line that is not there":  {false, func(a *usage.Adjustment) { a.Line.Key = "k2" }, refusal.AdjustmentBelowZero},
 		"of nothing":                   {false, func(a *usage.Adjustment) { a.Requests = 0 }, refusal.AdjustmentZero},
 	} {
-		log, stream := openLog(t), ledger.StreamName("a", firstDay)
+		log, stream := openLog(t), usagefold.StreamName("a", firstDay)
 		events := sampleEvents()
 		if !c.open {
 			events = append(events, event.Event(linesOf(events).ClosingEvent()))

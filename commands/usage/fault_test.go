@@ -18,8 +18,8 @@ import (
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // appendEvent appends an event to a log as a command does.
@@ -49,7 +49,7 @@ func TestARevokedKeyCountsUpToItsRevocationInTheStream(t *testing.T) {
 		if _, err := uninformed.CountRequest(t.Context(), newWait("a"), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrRevoked) {
 			t.Errorf("%T: got %v at an instance that follows another log, want ErrRevoked", e, err)
 		}
-		checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 2)
+		checkTotal(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 2)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestRequestsWithoutAnAnswerAreRefunded(t *testing.T) {
 		log.unblockAppends()
 		mustCount(t, m, "a", 1000)
 		waitUntil(t, func() bool {
-			f, _ := foldStream(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
+			f, _ := foldStream(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
 			return f.Lines.Total() == 2
 		})
 	}
@@ -205,7 +205,7 @@ func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T)
 		end()
 	}
 	check := refoldLog(t, inner, "")
-	stream := check.Streams[ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First)]
+	stream := check.Streams[usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First)]
 	if got := stream.Used("a"); got != limit || kept.Load() != limit || stream.Lines.Total() != limit {
 		t.Errorf("the log says %d used and %d in its lines, %d were served and kept, want %d", got, stream.Lines.Total(), kept.Load(), limit)
 	}

@@ -13,8 +13,8 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // activePeriod is this instance's fold of one period's stream, with the requests that wait for it. Only the worker that
@@ -28,7 +28,7 @@ type activePeriod struct {
 	lastUsedAt       atomic.Int64 // nanoseconds after Meter.epoch
 
 	mu                  sync.RWMutex // of what follows
-	fold                *ledger.PeriodState
+	fold                *usagefold.PeriodState
 	revision            eventstore.Revision      // of the last folded event
 	position            eventstore.Position      // of the same
 	lastEventID         uuid.UUID                // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
@@ -36,7 +36,7 @@ type activePeriod struct {
 	capCheckedAt        map[string]time.Duration // by account: when its quota was last read, after Meter.epoch
 	lastPrepared        preparedAppend           // the last append of this instance
 	isTickFolded        bool                     // the tick of lastPrepared is in the fold
-	tickVerdict         ledger.Verdict           // what the ledger said of that tick, if isTickFolded
+	tickVerdict         usagefold.Verdict        // what the fold says of that tick, if isTickFolded
 }
 
 // hasQuotaLeft answers from memory. True may be a moment old. The caller must have false confirmed by the log.
@@ -44,7 +44,7 @@ func (p *activePeriod) hasQuotaLeft(e entry) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	_, v := p.fold.Remaining(e.count.Account, e.count.Key)
-	return v == ledger.Counted
+	return v == usagefold.Counted
 }
 
 // quotaUsage returns the usage of an account as folded, without a reservation.
@@ -146,18 +146,18 @@ func (p *activePeriod) applyEvent(e event.Event, revision eventstore.Revision, p
 
 // recordVerdict keeps the first verdict on the last tick of this instance. The log may hold the tick a second time, and that
 // changes nothing.
-func (p *activePeriod) recordVerdict(instanceID string, sequence int64, v ledger.Verdict) {
+func (p *activePeriod) recordVerdict(instanceID string, sequence int64, v usagefold.Verdict) {
 	if p.lastPrepared.tickSequence == sequence && !p.isTickFolded && instanceID == p.meter.instanceID.String() {
 		p.isTickFolded, p.tickVerdict = true, v
 	}
 }
 
-// verdictOf returns the ledger's verdict on the tick of an append that was folded. It fails with errRetired if the stream does
+// verdictOf returns usagefold's verdict on the tick of an append that was folded. It fails with errRetired if the stream does
 // not have the tick: the log was restored in between.
-func (p *activePeriod) verdictOf(prepared preparedAppend) (ledger.Verdict, error) {
+func (p *activePeriod) verdictOf(prepared preparedAppend) (usagefold.Verdict, error) {
 	switch {
 	case prepared.tickSequence == 0:
-		return ledger.Counted, nil
+		return usagefold.Counted, nil
 	case !p.isTickFolded:
 		return 0, fmt.Errorf("%w: %s does not hold what was appended to it", errRetired, p.stream)
 	}

@@ -9,10 +9,10 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // contract is who pays: an agency for itself and its sub-clients, or an account of its own. It has one current period.
@@ -56,7 +56,7 @@ func (c *contract) setCurrent(p *activePeriod, pause, elapsed time.Duration) {
 }
 
 // contractID returns the agency of a sub-client, and else the account itself.
-func contractID(g access.Grant) string {
+func contractID(g grant.Grant) string {
 	if g.Agency != "" {
 		return g.Agency
 	}
@@ -74,7 +74,7 @@ func (m *Meter) findOrAddContract(id string) *contract {
 
 // openShared waits for one switchPeriod that all requests of the contract share. The task is named after the contract's address
 // too: a contract that was evicted is another one than that of the same id after it.
-func (m *Meter) openShared(ctx context.Context, wait *waitlimit.Wait, g access.Grant, c *contract, now time.Time) error {
+func (m *Meter) openShared(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, c *contract, now time.Time) error {
 	return m.awaitShared(ctx, wait, fmt.Sprintf("open %s %p", c.id, c), func(ctx context.Context) error {
 		return m.switchPeriod(ctx, c, g.Anchor, now)
 	})
@@ -111,7 +111,7 @@ func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date,
 	return nil
 }
 
-// tooEarlyError: the period has not begun by the log's clock, so the ledger does not open it.
+// tooEarlyError: the period has not begun by the log's clock, so no fold opens it.
 type tooEarlyError struct{ by time.Duration }
 
 func (e tooEarlyError) Error() string {
@@ -120,7 +120,7 @@ func (e tooEarlyError) Error() string {
 
 // openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already,
 // or the one before if the given one has not begun by the log's clock. pause is not 0 in the last case alone: after that time
-// switchPeriod must look again. The ledger accepts an opening up to ledger.MaxEarlyOpening early; half of that is left as a margin.
+// switchPeriod must look again. A fold accepts an opening up to usagefold.MaxEarlyOpening early; half of that is left as a margin.
 func (m *Meter) openCountablePeriod(
 	ctx context.Context, id string, anchor plan.Date, period plan.Period,
 ) (_ *activePeriod, pause time.Duration, _ error) {
@@ -129,7 +129,7 @@ func (m *Meter) openCountablePeriod(
 		p, err := m.loadPeriod(ctx, id, period)
 		switch {
 		case errors.As(err, &early) && pause == 0:
-			pause = max(early.by-ledger.MaxEarlyOpening/2, time.Second)
+			pause = max(early.by-usagefold.MaxEarlyOpening/2, time.Second)
 			period = plan.PeriodAt(anchor, period.Start().Add(-time.Nanosecond))
 		case err != nil:
 			return nil, 0, err
@@ -145,7 +145,7 @@ func (m *Meter) openCountablePeriod(
 
 // loadPeriod folds the stream of a period, and opens the period if nobody has.
 func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (*activePeriod, error) {
-	p, err := m.readPeriod(ctx, ledger.StreamName(id, period.First), preparedAppend{})
+	p, err := m.readPeriod(ctx, usagefold.StreamName(id, period.First), preparedAppend{})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (
 
 // readPeriod folds a stream, from its latest snapshot on. last is the append whose tick's verdict is to be known; zero: none.
 func (m *Meter) readPeriod(ctx context.Context, stream string, last preparedAppend) (*activePeriod, error) {
-	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Duration{}, lastPrepared: last}
+	p := &activePeriod{meter: m, stream: stream, fold: &usagefold.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Duration{}, lastPrepared: last}
 	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", stream, err)
@@ -173,13 +173,13 @@ func (m *Meter) readPeriod(ctx context.Context, stream string, last preparedAppe
 			return nil, err
 		}
 		snapshot := e.(event.UsageSnapshotTaken)
-		p.fold, p.revision = ledger.RestorePeriod(snapshot), eventstore.Revision(snapshot.AsOfRevision)
+		p.fold, p.revision = usagefold.RestorePeriod(snapshot), eventstore.Revision(snapshot.AsOfRevision)
 		break
 	}
 	return p, p.catchUp(ctx)
 }
 
-// openPeriod appends the event that opens the period, unless another instance has opened it. The ledger ignores an opening
+// openPeriod appends the event that opens the period, unless another instance has opened it. The fold ignores an opening
 // that is too early by the log's clock; openPeriod then fails with a tooEarlyError that says by how much.
 func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
 	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, p.clamp(p.meter.clock.Now()))

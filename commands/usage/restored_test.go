@@ -16,8 +16,8 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // restorableStore is a log that an older copy can replace under its users, as on a server.
@@ -142,7 +142,7 @@ func TestCountingGoesOnFromARestoredUsageLog(t *testing.T) {
 			countUntil(t, other, "a", limit, elsewhere)
 			log.restore(older)
 			served := countUntil(t, m, "a", limit, 2*limit)
-			f, _ := foldStream(t, older, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
+			f, _ := foldStream(t, older, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
 			// The first tick was appended to a stream other than the folded one. Its requests are counted again, and it is taken back.
 			if got := before + elsewhere + served; f.Used("a") != limit || got != limit {
 				t.Errorf("the log says %d of %d; %d were served that it holds", f.Used("a"), limit, got)
@@ -168,7 +168,7 @@ func TestANewQuotaIsInForceAtOnceOnARestoredUsageLog(t *testing.T) {
 	if u, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 20), "GET /me"); err != nil || u.Used != 3 || u.Limit != 20 {
 		t.Errorf("the first request after the restoring: %d of %d, %v; want 3 of 20", u.Used, u.Limit, err)
 	}
-	checkTotal(t, older, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 3)
+	checkTotal(t, older, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 3)
 }
 
 func TestRevocationsAreFollowedOnARestoredLog(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // fakeClock is a clock that is set by hand.
@@ -52,7 +52,7 @@ func parseTime(t testing.TB, text string) time.Time {
 
 func streamOf(account, first string) string {
 	d, _ := plan.ParseDate(first)
-	return ledger.StreamName(account, d)
+	return usagefold.StreamName(account, d)
 }
 
 func mustCount(t *testing.T, m *usage.Meter, account string, quota int64) {
@@ -219,19 +219,19 @@ func TestOneContractPaysForAPeriodWhateverTheClockSays(t *testing.T) {
 			t.Parallel()
 			logs, mine := newFakeClock(end.Add(c.log)), newFakeClock(end.Add(c.before))
 			log := openLogWithClock(t, logs)
-			grant := func(at time.Time) access.Grant {
+			grantAt := func(at time.Time) grant.Grant {
 				g := grantOf("a", 10)
 				if at.Before(end) {
 					g.Agency, g.AgencyQuota = "agency", 100
 				}
 				return g
 			}
-			terms := func(_ string, at time.Time) (access.Terms, bool) { return grant(at).Terms, true }
+			terms := func(_ string, at time.Time) (grant.Terms, bool) { return grantAt(at).Terms, true }
 			m := startMeterOf(t, log, &fakeQuotas{caps: map[string]int64{"a": 10, "agency": 100}}, terms, mine.now)
 			other := grantOf("agency", 100) // its period is the one that the clock has come to
 			for _, at := range []time.Time{end.Add(c.before), end.Add(c.now)} {
 				mine.set(at)
-				for _, g := range []access.Grant{other, grant(at)} {
+				for _, g := range []grant.Grant{other, grantAt(at)} {
 					if _, err := m.CountRequest(t.Context(), newWait(g.Account), g, "GET /me"); err != nil {
 						t.Fatal(err)
 					}
@@ -284,7 +284,7 @@ func TestWhoPaysIsDecidedWhenARequestIsCounted(t *testing.T) {
 			t.Parallel()
 			clock := newFakeClock(end.Add(-time.Minute))
 			log := openLogWithClock(t, clock)
-			grant := func(at time.Time) access.Grant {
+			grantAt := func(at time.Time) grant.Grant {
 				g := grantOf("a", 10)
 				if g.Agency = c.after; at.Before(end) {
 					g.Agency = c.before
@@ -294,9 +294,9 @@ func TestWhoPaysIsDecidedWhenARequestIsCounted(t *testing.T) {
 				}
 				return g
 			}
-			terms := func(_ string, at time.Time) (access.Terms, bool) { return grant(at).Terms, true }
+			terms := func(_ string, at time.Time) (grant.Terms, bool) { return grantAt(at).Terms, true }
 			m := startMeterOf(t, log, &fakeQuotas{caps: map[string]int64{"a": 10, "agency": 100, "other": 100}}, terms, clock.now)
-			authenticated := grant(clock.now())
+			authenticated := grantAt(clock.now())
 			clock.set(end.Add(c.counted))
 			if _, err := m.Reserve(t.Context(), newWait("a"), authenticated, "POST /route/matrix"); err != nil {
 				t.Fatal(err)
@@ -360,7 +360,7 @@ func TestARefundedRequestCanBeUsedAgain(t *testing.T) {
 		}
 	}
 	mustCount(t, m, "a", 1)
-	checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 1)
+	checkTotal(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 1)
 }
 
 // endingQuotas is a quota that ends with a period.
@@ -469,14 +469,14 @@ func TestRequestsThatAreReservedTogetherCountWholeOrNotAtAll(t *testing.T) {
 	if err := m.CheckQuota(t.Context(), newWait(g.Account), g, "GET /me"); err == nil {
 		t.Error("admitted at the cap")
 	}
-	checkTotal(t, log, ledger.StreamName("agency", plan.PeriodAt(anchor, time.Now()).First), 100)
+	checkTotal(t, log, usagefold.StreamName("agency", plan.PeriodAt(anchor, time.Now()).First), 100)
 	if _, counted := m.Totals(); counted != 100 {
 		t.Errorf("the instance counted %d requests, want 100", counted)
 	}
 }
 
 // mustCountWith counts requests together and keeps them.
-func mustCountWith(t *testing.T, m *usage.Meter, g access.Grant, requests int64) {
+func mustCountWith(t *testing.T, m *usage.Meter, g grant.Grant, requests int64) {
 	t.Helper()
 	r, err := m.ReserveRequests(t.Context(), newWait(g.Account), g, "POST /search/csv", requests)
 	if err != nil {
@@ -497,6 +497,6 @@ func TestAPartOfWhatWasReservedIsRefunded(t *testing.T) {
 		if err := r.RefundRequests(t.Context(), c.refunded); err != nil {
 			t.Fatal(err)
 		}
-		checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), c.used)
+		checkTotal(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), c.used)
 	}
 }

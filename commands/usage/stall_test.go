@@ -13,8 +13,8 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // silentStore is a log that falls silent, as a real EventStoreDB does: calls during a silence are answered after it. It can be
@@ -143,7 +143,7 @@ func (s *simulation) readBilled(account string) int64 {
 	s.Helper()
 	time.Sleep(time.Second) // in a bubble: until nothing runs any more
 	synctest.Wait()
-	f, _ := foldStream(s.T, s.log.Store, ledger.StreamName(account, plan.PeriodAt(anchor, s.wall.now()).First))
+	f, _ := foldStream(s.T, s.log.Store, usagefold.StreamName(account, plan.PeriodAt(anchor, s.wall.now()).First))
 	spent, err := s.ReadQuotaUsage(s.Context(), grantOf(account, 100_000))
 	if err != nil || spent.Used != f.Lines.Total() {
 		s.Errorf("%s: the instance says %d, %v, the log %d", account, spent.Used, err, f.Lines.Total())

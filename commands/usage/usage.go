@@ -1,7 +1,7 @@
 // Package usage admits requests and bills them by one and the same event: a tick in the stream of the contract's period. A tick is
 // how many requests were made with each key of each account, by endpoint. The constraint: what is billed is exactly what was served,
 // and caps are exact, on any number of instances without a lease or a lock. Ticks are appended whatever the stream holds, so they never
-// conflict. Whether a tick counts, that is, is billed, or is void, is what the fold of the stream up to it says (schemas/ledger), and
+// conflict. Whether a tick counts, that is, is billed, or is void, is what the fold of the stream up to it says (schemas/usagefold), and
 // that is the same for everybody who reads the log.
 //
 // One request passes through the files in this order:
@@ -10,7 +10,7 @@
 //	queue.go   submit ──> a pendingRequest, which waits for the next batch of its period
 //	batch.go   flushBatch ──> a batch: all that wait; draftTick decides who would count
 //	append.go  prepareAppend, AppendUntilKnown ──> one tick with refunds on the log
-//	fold.go    applyEvent ──> the ledger's verdict on the tick
+//	fold.go    applyEvent ──> usagefold's verdict on the tick
 //	batch.go   respondFolded ──> nil to the requests of a tick that counts
 //	           respondRefused ──> *QuotaExceededError or ErrRevoked to those that would not count
 //	           failRequests ──> ErrUnavailable to those that could not be counted
@@ -37,7 +37,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 )
 
 var (
@@ -63,7 +63,7 @@ type Quotas interface {
 
 // Terms says what accounts may do, by memory: the key ring's Terms. It must be safe for concurrent use. It is false of an account that
 // is unknown or closed.
-type Terms func(account string, at time.Time) (access.Terms, bool)
+type Terms func(account string, at time.Time) (grant.Terms, bool)
 
 // Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's goroutines
 // and makes revocations reach the periods.

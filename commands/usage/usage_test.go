@@ -20,11 +20,11 @@ import (
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
+	"lieudit/schemas/usagefold"
 )
 
 // oneKeyVault has the same key for every account: of usage, only reasons of adjustments are sealed.
@@ -56,14 +56,14 @@ func (v *fakeQuotas) set(account string, requests int64) {
 }
 
 // keptTerms knows no account, so that what a grant says holds at all times.
-func keptTerms(string, time.Time) (access.Terms, bool) { return access.Terms{}, false }
+func keptTerms(string, time.Time) (grant.Terms, bool) { return grant.Terms{}, false }
 
 var anchor = plan.Date{Year: 2026, Month: 1, Day: 21}
 
-func grantOf(account string, quota int64) access.Grant {
-	return access.Grant{
+func grantOf(account string, quota int64) grant.Grant {
+	return grant.Grant{
 		KeyID: "key-" + account, Kind: token.Secret, Account: account,
-		Terms: access.Terms{Plan: plan.Starter, Quota: quota, Anchor: anchor},
+		Terms: grant.Terms{Plan: plan.Starter, Quota: quota, Anchor: anchor},
 	}
 }
 
@@ -117,9 +117,9 @@ func runMeter(t testing.TB, m *usage.Meter, core eventstore.Store) *usage.Meter 
 }
 
 // foldStream folds a stream from its first event and returns how many events it has.
-func foldStream(t testing.TB, store eventstore.Store, stream string) (*ledger.PeriodUsage, int) {
+func foldStream(t testing.TB, store eventstore.Store, stream string) (*usagefold.PeriodUsage, int) {
 	t.Helper()
-	f, events := ledger.NewPeriodUsage(), 0
+	f, events := usagefold.NewPeriodUsage(), 0
 	for r, err := range store.ReadStream(context.Background(), stream, 0, eventstore.Forward) {
 		if err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 				}
 			}
 			clients.Wait()
-			f, events := foldStream(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
+			f, events := foldStream(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
 			t.Logf("served %d, spent %d, other %d, %d events", served.Load(), spent.Load(), other.Load(), events)
 			if served.Load() != 2000 || other.Load() != 0 {
 				t.Errorf("%d served, want 2000", served.Load())
@@ -286,7 +286,7 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 			}
 			clients.Wait()
 			store := s.connect(t)
-			stream := ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First)
+			stream := usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First)
 			settled := func() bool {
 				f, _ := foldStream(t, store, stream)
 				return f.Lines.Total() == clientsCounted.served.Load()
@@ -334,7 +334,7 @@ func TestACapIsExactForRequestsThatAreReservedTogether(t *testing.T) {
 		}
 	}
 	clients.Wait()
-	f, events := foldStream(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
+	f, events := foldStream(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
 	t.Logf("served %d, %d events", served.Load(), events)
 	if n := f.Lines.Total(); n != served.Load() || n > limit || n < limit*9/10 {
 		t.Errorf("%d counted for %d served, cap %d", n, served.Load(), limit)

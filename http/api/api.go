@@ -35,8 +35,8 @@ import (
 	"lieudit/http/throttle"
 	"lieudit/queries/address/live"
 	routequeries "lieudit/queries/route"
-	"lieudit/schemas/access"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
@@ -98,9 +98,9 @@ type handler struct {
 
 // caller is who makes a request that passed every check.
 type caller struct {
-	access.Grant           // what its key gives
-	now          time.Time // when it was admitted
-	metering     *metering // with how long it may still wait for the logs
+	grant.Grant           // what its key gives
+	now         time.Time // when it was admitted
+	metering    *metering // with how long it may still wait for the logs
 }
 
 type call = kit.Call[caller]

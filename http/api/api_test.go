@@ -26,7 +26,7 @@ import (
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/route"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	sites "lieudit/schemas/locations"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
@@ -37,11 +37,11 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, plan.Paris)
 
 // fakeKeyRing is a key ring that holds what it was given.
 type fakeKeyRing struct {
-	keys    map[token.Hash]access.Grant
+	keys    map[token.Hash]grant.Grant
 	isStale bool
 }
 
-func (r *fakeKeyRing) FindKey(h token.Hash, _ time.Time) (access.Grant, bool) {
+func (r *fakeKeyRing) FindKey(h token.Hash, _ time.Time) (grant.Grant, bool) {
 	g, ok := r.keys[h]
 	return g, ok
 }
@@ -58,15 +58,15 @@ type testAPI struct {
 
 func newTestAPI(t testing.TB) *testAPI {
 	t.Helper()
-	b := &testAPI{keyRing: &fakeKeyRing{keys: map[token.Hash]access.Grant{}}, logs: &strings.Builder{}, keys: map[string]string{}}
+	b := &testAPI{keyRing: &fakeKeyRing{keys: map[token.Hash]grant.Grant{}}, logs: &strings.Builder{}, keys: map[string]string{}}
 	for _, p := range plan.All() {
 		for _, k := range []token.Kind{token.Secret, token.Publishable} {
 			text := token.DefaultPrefixes.New(k)
 			b.keys[string(p.Name)+" "+string(k)] = text
-			b.keyRing.keys[token.HashOf(text)] = access.Grant{
+			b.keyRing.keys[token.HashOf(text)] = grant.Grant{
 				KeyID: "k-" + string(k), Kind: k, Hint: token.DefaultPrefixes.Hint(text), Account: "acme",
 				Origins: []string{"https://a.fr", "https://*.b.fr"},
-				Terms:   access.Terms{Plan: p.Name, Quota: p.DefaultQuota, Anchor: plan.Date{Year: 2026, Month: 1, Day: 31}},
+				Terms:   grant.Terms{Plan: p.Name, Quota: p.DefaultQuota, Anchor: plan.Date{Year: 2026, Month: 1, Day: 31}},
 			}
 		}
 	}

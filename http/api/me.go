@@ -10,8 +10,8 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/http/kit"
-	"lieudit/schemas/access"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 )
 
@@ -37,7 +37,7 @@ func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Respons
 
 // toMe shows a grant with the plan that it names and the period that its requests are counted in, or the running one if they are not
 // counted. If more is used than the limit, 0 remains.
-func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaUsage) body.Me {
+func toMe(g grant.Grant, p plan.Plan, period plan.Period, spending usage.QuotaUsage) body.Me {
 	if spending.Period != (plan.Period{}) {
 		period = spending.Period
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"lieudit/queries/locations/search"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/token"
 )
@@ -288,8 +288,8 @@ func TestOriginsThroughTheAPI(t *testing.T) {
 	declare := func(kept string) string {
 		if declared[kept] == "" {
 			declared[kept] = token.DefaultPrefixes.New(token.Publishable)
-			b.keyRing.keys[token.HashOf(declared[kept])] = access.Grant{
-				Kind: token.Publishable, Account: "acme", Origins: []string{kept}, Terms: access.Terms{Plan: "STARTER"},
+			b.keyRing.keys[token.HashOf(declared[kept])] = grant.Grant{
+				Kind: token.Publishable, Account: "acme", Origins: []string{kept}, Terms: grant.Terms{Plan: "STARTER"},
 			}
 		}
 		return declared[kept]

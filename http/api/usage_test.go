@@ -19,7 +19,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
 	"lieudit/http/auth"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
@@ -33,7 +33,7 @@ func (v fixedQuota) QuotaAt(context.Context, string, time.Time) (int64, eventsto
 }
 
 // keptTerms knows no account, so that what a grant says holds at all times.
-func keptTerms(string, time.Time) (access.Terms, bool) { return access.Terms{}, false }
+func keptTerms(string, time.Time) (grant.Terms, bool) { return grant.Terms{}, false }
 
 // noVault is a vault that nothing needs.
 type noVault struct{}
@@ -43,7 +43,7 @@ func (noVault) DestroyKey(context.Context, string) error          { return nil }
 
 func (noVault) ForgetKeys() {}
 
-// newMeteredAPI is an API with a ledger of its own.
+// newMeteredAPI is an API that counts by itself.
 func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20, Clock: func() time.Time { return noon }})
@@ -121,7 +121,7 @@ func TestOnlyRequestsOverTheQuotaAreRefused(t *testing.T) {
 	}
 }
 
-func withAccount(g access.Grant, account string) access.Grant {
+func withAccount(g grant.Grant, account string) grant.Grant {
 	g.Account = account
 	return g
 }
@@ -261,8 +261,8 @@ func TestMeShowsTheDatesOfThePeriodThatItCountsIn(t *testing.T) {
 // panickingKeyRing is a ring that fails in the way of a programming error.
 type panickingKeyRing struct{}
 
-func (panickingKeyRing) FindKey(h token.Hash, _ time.Time) (access.Grant, bool) {
-	var nobody *access.Grant
+func (panickingKeyRing) FindKey(h token.Hash, _ time.Time) (grant.Grant, bool) {
+	var nobody *grant.Grant
 	return *nobody, true
 }
 func (panickingKeyRing) IsFresh(time.Time) bool { return true }

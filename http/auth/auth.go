@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/origin"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
@@ -26,7 +26,7 @@ import (
 type KeyRing interface {
 	// FindKey is what the key with a hash gives at an instant; false: the key is not valid. Hashes are compared in
 	// constant time.
-	FindKey(hash token.Hash, now time.Time) (access.Grant, bool)
+	FindKey(hash token.Hash, now time.Time) (grant.Grant, bool)
 	// IsFresh reports whether the ring holds all that the log held a second ago.
 	IsFresh(now time.Time) bool
 }

@@ -10,19 +10,19 @@ import (
 
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
 // mapKeyRing is a key ring in a map.
-type mapKeyRing map[token.Hash]*access.Grant
+type mapKeyRing map[token.Hash]*grant.Grant
 
 func (r mapKeyRing) IsFresh(time.Time) bool { return true }
 
-func (r mapKeyRing) FindKey(h token.Hash, _ time.Time) (access.Grant, bool) {
+func (r mapKeyRing) FindKey(h token.Hash, _ time.Time) (grant.Grant, bool) {
 	g, ok := r[h]
 	if !ok {
-		return access.Grant{}, false
+		return grant.Grant{}, false
 	}
 	return *g, true
 }
@@ -33,7 +33,7 @@ func newKeyRingOf(n int) mapKeyRing {
 	var h token.Hash
 	for i := range n {
 		binary.BigEndian.PutUint64(h[:], uint64(i)*0x9e3779b97f4a7c15)
-		r[h] = &access.Grant{Kind: token.Secret, Account: "other"}
+		r[h] = &grant.Grant{Kind: token.Secret, Account: "other"}
 	}
 	return r
 }
@@ -44,8 +44,8 @@ const searchPath = "/services/v1/locations/search"
 func newAuthenticatorAndRequest(keys int, kind token.Kind) (*auth.Authenticator, *http.Request) {
 	r := newKeyRingOf(keys - 1)
 	text := token.DefaultPrefixes.New(kind)
-	r[token.HashOf(text)] = &access.Grant{
-		Kind: kind, Account: "acme", Origins: []string{"https://www.a.fr", "https://*.b.fr"}, Terms: access.Terms{Plan: "GROWTH"},
+	r[token.HashOf(text)] = &grant.Grant{
+		Kind: kind, Account: "acme", Origins: []string{"https://www.a.fr", "https://*.b.fr"}, Terms: grant.Terms{Plan: "GROWTH"},
 	}
 	request := httptest.NewRequest("GET", searchPath, nil)
 	request.Header.Set("Authorization", "Bearer "+text)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
@@ -23,7 +23,7 @@ type FreshnessSource interface {
 // Authentication is what the key of a request gave, and until when that may be relied on: an answer rests on a ring no older
 // than waitlimit.MaxStaleness when it is sent, so that a revocation takes effect everywhere within that time.
 type Authentication struct {
-	access.Grant
+	grant.Grant
 	Wait *waitlimit.Wait // of the request, for the ring and for all that comes after
 
 	hash       token.Hash

@@ -12,23 +12,23 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
 	"lieudit/http/problem"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
 // pollingKeyRing is a ring that reads its log when a test calls poll.
 type pollingKeyRing struct {
 	mu       sync.Mutex
-	keys     map[token.Hash]access.Grant
+	keys     map[token.Hash]grant.Grant
 	lastPoll time.Time
 	polled   chan struct{}
 }
 
 func newPollingKeyRing() *pollingKeyRing {
-	return &pollingKeyRing{keys: map[token.Hash]access.Grant{}, lastPoll: time.Now(), polled: make(chan struct{})}
+	return &pollingKeyRing{keys: map[token.Hash]grant.Grant{}, lastPoll: time.Now(), polled: make(chan struct{})}
 }
 
-func (f *pollingKeyRing) FindKey(h token.Hash, _ time.Time) (access.Grant, bool) {
+func (f *pollingKeyRing) FindKey(h token.Hash, _ time.Time) (grant.Grant, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g, ok := f.keys[h]
@@ -74,7 +74,7 @@ func (f *pollingKeyRing) poll(revoked ...string) {
 // addKey makes a key of an account.
 func (f *pollingKeyRing) addKey(account string) string {
 	text := token.DefaultPrefixes.New(token.Secret)
-	f.keys[token.HashOf(text)] = access.Grant{Kind: token.Secret, Account: account}
+	f.keys[token.HashOf(text)] = grant.Grant{Kind: token.Secret, Account: account}
 	return text
 }
 
@@ -215,11 +215,11 @@ func TestRevalidateUsesARingNoOlderThanASecond(t *testing.T) {
 // resettingKeyRing is a ring that begins to read its log again from zero during each look-up.
 type resettingKeyRing struct{ *pollingKeyRing }
 
-func (a resettingKeyRing) FindKey(token.Hash, time.Time) (access.Grant, bool) {
+func (a resettingKeyRing) FindKey(token.Hash, time.Time) (grant.Grant, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lastPoll = time.Time{}
-	return access.Grant{}, false
+	return grant.Grant{}, false
 }
 
 func TestARingThatRestartsDuringALookUpRefusesNoKey(t *testing.T) {

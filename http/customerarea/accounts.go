@@ -11,15 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	accountqueries "lieudit/queries/account"
 	"lieudit/queries/audit"
-	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 )
@@ -27,7 +27,7 @@ import (
 // Accounts is what the customer area needs for accounts, keys and tokens. Every part is required.
 type Accounts struct {
 	Commands *account.Accounts
-	Tokens   *access.Tokens
+	Tokens   *areatoken.Tokens
 	Queries  *accountqueries.Reader // lists, from the read models
 	Audit    *audit.Reader
 	// Wait returns when the read models of this instance show the event of an account at a position of the log, or when that
@@ -39,7 +39,7 @@ type Accounts struct {
 // id and the agency. An agency that names another agency gets the answer for an agency that does not exist. A generated id has
 // 12 characters of 32 possible ones, so 60 random bits.
 func (h *handler) openAccount(ctx context.Context, c call, in body.OpenAccount) (kit.Response, error) {
-	if c.Principal.Role == accessschemas.RoleAgency {
+	if c.Principal.Role == grant.RoleAgency {
 		if in.ID != "" {
 			return kit.Response{}, refuseChosenID()
 		}

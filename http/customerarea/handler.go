@@ -29,7 +29,7 @@ import (
 	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/router"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
@@ -41,7 +41,7 @@ const Base = "/customer-area/v1"
 // is stale; with any other ring they are refused. It must be safe for concurrent use.
 type TokenRing interface {
 	// FindToken is what a customer-area token gives; false: it is not valid.
-	FindToken(token.Hash) (access.TokenGrant, bool)
+	FindToken(token.Hash) (grant.TokenGrant, bool)
 	// IsFresh reports whether the ring holds all that the log held a second ago.
 	IsFresh(now time.Time) bool
 }
@@ -75,7 +75,7 @@ type handler struct {
 }
 
 // principal is who makes a request: what the token gives.
-type principal = access.TokenGrant
+type principal = grant.TokenGrant
 
 type call = kit.Call[principal]
 
@@ -83,7 +83,7 @@ type call = kit.Call[principal]
 // account of the path: the history of that account shows both.
 func metadata(c call, reason string) commands.Metadata {
 	m := commands.Metadata{Actor: "token:" + c.Principal.TokenID, Reason: reason}
-	if c.Principal.Role == access.RoleAgency {
+	if c.Principal.Role == grant.RoleAgency {
 		m.OnBehalfOf = c.Vars["id"]
 	}
 	return m
@@ -144,27 +144,27 @@ func (h *handler) serveAuthenticated(r *http.Request, answer *answerlimit.Reserv
 // authenticate is what the token of a request gives. A stale ring cannot be relied on, not even for an unknown token, which may
 // have been issued a moment ago; so a request is refused with AuthUnavailable unless the ring is fresh before and after the
 // token was looked up.
-func (h *handler) authenticate(r *http.Request) (access.TokenGrant, error) {
+func (h *handler) authenticate(r *http.Request) (grant.TokenGrant, error) {
 	text, ok := auth.BearerToken(r.Header)
 	if !ok {
-		return access.TokenGrant{}, refusal.KeyRequired
+		return grant.TokenGrant{}, refusal.KeyRequired
 	}
 	if kind, ok := h.Prefixes.KindOf(text); !ok || kind != token.Area {
-		return access.TokenGrant{}, refusal.KeyInvalid
+		return grant.TokenGrant{}, refusal.KeyInvalid
 	}
 	hash := token.HashOf(text)
 	if !h.tokens.IsFresh(time.Now()) && !h.awaitFreshTokens(r.Context(), hash) {
-		return access.TokenGrant{}, refusal.AuthUnavailable
+		return grant.TokenGrant{}, refusal.AuthUnavailable
 	}
 	found, ok := h.tokens.FindToken(hash)
 	if !h.tokens.IsFresh(time.Now()) { // it became stale, or began again from zero, meanwhile
-		return access.TokenGrant{}, refusal.AuthUnavailable
+		return grant.TokenGrant{}, refusal.AuthUnavailable
 	}
 	switch {
 	case !ok:
-		return access.TokenGrant{}, refusal.KeyInvalid
+		return grant.TokenGrant{}, refusal.KeyInvalid
 	case found.Stopped: // perhaps it is revoked, perhaps not: nobody is told that it is invalid
-		return access.TokenGrant{}, refusal.Internal
+		return grant.TokenGrant{}, refusal.Internal
 	}
 	return found, nil
 }
@@ -195,7 +195,7 @@ const (
 
 // authorize refuses a grant that may not use a route on an account. id is the account of the path, "" where it names none. An
 // account out of the grant's reach is answered like one that does not exist. Grants without an account reach every account.
-func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, id string) error {
+func (h *handler) authorize(ctx context.Context, p grant.TokenGrant, rt route, id string) error {
 	switch {
 	case !slices.Contains(rt.roles, p.Role):
 		return refusal.RoleForbidden.With(refusal.Details{Reason: nameRoles(rt.roles)})
@@ -203,7 +203,7 @@ func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, 
 		return nil
 	case rt.scope == ownAccounts && p.Account == id:
 		return nil
-	case p.Role != access.RoleAgency:
+	case p.Role != grant.RoleAgency:
 		return refusal.NotFound
 	}
 	parent, err := h.accounts.Commands.AgencyOf(ctx, id)
@@ -217,7 +217,7 @@ func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, 
 }
 
 // nameRoles names roles as a sentence does: operator, billing or auditor.
-func nameRoles(roles []access.Role) string {
+func nameRoles(roles []grant.Role) string {
 	text := ""
 	for i, role := range roles {
 		switch {

@@ -6,19 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
 // heldTokens is a fresh ring that gives one grant for each token.
 type heldTokens struct {
-	grant access.TokenGrant
+	grant grant.TokenGrant
 	isIn  bool
 }
 
-func (h heldTokens) IsFresh(time.Time) bool                         { return true }
-func (h heldTokens) FindToken(token.Hash) (access.TokenGrant, bool) { return h.grant, h.isIn }
+func (h heldTokens) IsFresh(time.Time) bool                        { return true }
+func (h heldTokens) FindToken(token.Hash) (grant.TokenGrant, bool) { return h.grant, h.isIn }
 
 // A stopped token may be a good one: whoever is told that it is invalid throws it away.
 func TestAStoppedTokenIsAFailureAndNoInvalidToken(t *testing.T) {
@@ -27,9 +27,9 @@ func TestAStoppedTokenIsAFailureAndNoInvalidToken(t *testing.T) {
 		held heldTokens
 		want error
 	}{
-		"held":    {heldTokens{access.TokenGrant{TokenID: "1"}, true}, nil},
+		"held":    {heldTokens{grant.TokenGrant{TokenID: "1"}, true}, nil},
 		"unknown": {heldTokens{}, refusal.KeyInvalid},
-		"stopped": {heldTokens{access.TokenGrant{TokenID: "1", Stopped: true}, true}, refusal.Internal},
+		"stopped": {heldTokens{grant.TokenGrant{TokenID: "1", Stopped: true}, true}, refusal.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

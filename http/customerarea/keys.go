@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
-	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/origin"
 	"lieudit/schemas/refusal"
 )
@@ -76,7 +76,7 @@ func (h *handler) issueToken(ctx context.Context, c call, in body.IssueToken) (k
 	if err := h.checkTokenAccount(ctx, in); err != nil {
 		return kit.Response{}, err
 	}
-	made, err := h.accounts.Tokens.Issue(ctx, metadata(c, ""), access.TokenRequest{Role: in.Role, Account: in.Account, Label: in.Label})
+	made, err := h.accounts.Tokens.Issue(ctx, metadata(c, ""), areatoken.TokenRequest{Role: in.Role, Account: in.Account, Label: in.Label})
 	if err := kit.Await(ctx, h.accounts.WaitTokens, made.Position, err); err != nil {
 		return kit.Response{}, err
 	}
@@ -89,7 +89,7 @@ func (h *handler) issueToken(ctx context.Context, c call, in body.IssueToken) (k
 // checkTokenAccount checks that a token names the account that it acts for if, and only if, its role has one, and that this
 // account exists.
 func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) error {
-	needsAccount := in.Role == accessschemas.RoleCustomer || in.Role == accessschemas.RoleAgency
+	needsAccount := in.Role == grant.RoleCustomer || in.Role == grant.RoleAgency
 	switch {
 	case needsAccount && in.Account == "":
 		return accountRuleBroken("missing", "Field required")
@@ -117,7 +117,7 @@ func (h *handler) revokeToken(ctx context.Context, c call, in body.RevokeToken) 
 		return kit.Response{}, err
 	}
 	return kit.OK(body.AreaToken{
-		ID: ended.Issued.Token, Role: accessschemas.Role(ended.Issued.Role), Account: ended.Issued.Account, Label: string(ended.Issued.Label),
+		ID: ended.Issued.Token, Role: grant.Role(ended.Issued.Role), Account: ended.Issued.Account, Label: string(ended.Issued.Label),
 		Hint: ended.Issued.Hint, Created: ended.IssuedAt, CreatedBy: ended.IssuedBy,
 		Revoked: ended.RevokedAt, RevokedBy: ended.RevokedBy, Reason: string(ended.Reason),
 		Omitted: omittedMembers(ended.OmitsLabel, ended.OmitsReason),

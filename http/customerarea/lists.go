@@ -10,8 +10,8 @@ import (
 	"lieudit/http/problem"
 	"lieudit/queries/account"
 	"lieudit/queries/audit"
-	"lieudit/schemas/access"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/origin"
 	"lieudit/schemas/plan"
 )
@@ -50,7 +50,7 @@ func list[T any](ctx context.Context, h *handler, c call, toBody func() any, rea
 // a command of this instance was awaited.
 func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	agency := ""
-	if c.Principal.Role == access.RoleAgency {
+	if c.Principal.Role == grant.RoleAgency {
 		agency = c.Principal.Account
 	}
 	rows := newPageReader(in, func(ctx context.Context, page account.Page) ([]body.Account, string, error) {

@@ -3,28 +3,28 @@ package customerarea
 import (
 	"lieudit/http/kit"
 	"lieudit/http/router"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 )
 
 // route is a row of the table: what a method of a path does, who may, and on whose accounts. A path with a scope other than
 // unscoped has the variable id, the account.
 type route struct {
 	method, path string
-	roles        []access.Role
+	roles        []grant.Role
 	scope        scope
 	endpoint     kit.Endpoint[principal]
 }
 
 // The roles that may use an operation. What an agency or a customer may do is limited to its accounts by the scope.
 var (
-	operatorRoles = []access.Role{access.RoleOperator}
-	agencyRoles   = []access.Role{access.RoleOperator, access.RoleAgency}
-	listRoles     = []access.Role{access.RoleOperator, access.RoleBilling, access.RoleAgency}
-	accountRoles  = []access.Role{access.RoleOperator, access.RoleAgency, access.RoleCustomer}
-	keyRoles      = []access.Role{access.RoleOperator, access.RoleBilling, access.RoleAuditor, access.RoleAgency, access.RoleCustomer}
-	usageRoles    = []access.Role{access.RoleOperator, access.RoleBilling, access.RoleAgency, access.RoleCustomer}
-	billingRoles  = []access.Role{access.RoleOperator, access.RoleBilling}
-	auditRoles    = []access.Role{access.RoleOperator, access.RoleAuditor, access.RoleAgency, access.RoleCustomer}
+	operatorRoles = []grant.Role{grant.RoleOperator}
+	agencyRoles   = []grant.Role{grant.RoleOperator, grant.RoleAgency}
+	listRoles     = []grant.Role{grant.RoleOperator, grant.RoleBilling, grant.RoleAgency}
+	accountRoles  = []grant.Role{grant.RoleOperator, grant.RoleAgency, grant.RoleCustomer}
+	keyRoles      = []grant.Role{grant.RoleOperator, grant.RoleBilling, grant.RoleAuditor, grant.RoleAgency, grant.RoleCustomer}
+	usageRoles    = []grant.Role{grant.RoleOperator, grant.RoleBilling, grant.RoleAgency, grant.RoleCustomer}
+	billingRoles  = []grant.Role{grant.RoleOperator, grant.RoleBilling}
+	auditRoles    = []grant.Role{grant.RoleOperator, grant.RoleAuditor, grant.RoleAgency, grant.RoleCustomer}
 )
 
 // accountPath is the path of one account. The pattern after a variable's name is what its text must match.

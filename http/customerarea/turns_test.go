@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lieudit/http/budget"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 )
 
 func TestLongListsWaitForTheirTurnByAccount(t *testing.T) {
@@ -19,7 +19,7 @@ func TestLongListsWaitForTheirTurnByAccount(t *testing.T) {
 			time.Sleep(time.Second)
 			return []string{"an entry"}, false, nil
 		}
-		ask := func(p access.TokenGrant) (time.Duration, error) {
+		ask := func(p grant.TokenGrant) (time.Duration, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)
 			defer cancel()
 			began := time.Now()
@@ -30,12 +30,12 @@ func TestLongListsWaitForTheirTurnByAccount(t *testing.T) {
 		overloaded := make(chan error, many)
 		for range many {
 			go func() {
-				_, err := ask(access.TokenGrant{Account: "attacker", TokenID: "1"})
+				_, err := ask(grant.TokenGrant{Account: "attacker", TokenID: "1"})
 				overloaded <- err
 			}()
 		}
 		synctest.Wait()
-		for _, p := range []access.TokenGrant{{Account: "honest", TokenID: "2"}, {TokenID: "3"}} {
+		for _, p := range []grant.TokenGrant{{Account: "honest", TokenID: "2"}, {TokenID: "3"}} {
 			if took, err := ask(p); err != nil || took != time.Second {
 				t.Errorf("%+v: a list took %v (%v), want a second", p, took, err)
 			}

@@ -17,8 +17,8 @@ import (
 	usagequeries "lieudit/queries/usage"
 	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/body"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // Usage is what the customer area needs for requests that were counted. Every part is required.
@@ -140,7 +140,7 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	}
 	done, err := h.usage.Meter.AdjustPeriod(ctx, metadata(c, in.Reason), usage.Adjustment{
 		Contract: in.Contract, First: first, Requests: in.Requests,
-		Line: ledger.LineKey{Day: in.Day, Account: in.Account, Key: in.Key, Endpoint: in.Endpoint},
+		Line: usagefold.LineKey{Day: in.Day, Account: in.Account, Key: in.Key, Endpoint: in.Endpoint},
 	})
 	if err != nil {
 		return kit.Response{}, err

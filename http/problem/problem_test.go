@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/commands/locations"
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
@@ -207,7 +207,7 @@ func TestErrorsOfOtherPackagesHaveTheirAnswer(t *testing.T) {
 	for want, err := range map[string]error{
 		"404 {\"detail\":\"Not found\"}\n":                                                    account.ErrUnknownAccount,
 		"404 {\"detail\":\"Not found\"}\n ":                                                   account.ErrUnknownKey,
-		"404 {\"detail\":\"Not found\"}\n  ":                                                  access.ErrUnknownToken,
+		"404 {\"detail\":\"Not found\"}\n  ":                                                  areatoken.ErrUnknownToken,
 		"404 {\"detail\":\"Not found\"}\n   ":                                                 usage.ErrUnknownPeriod,
 		"404 {\"detail\":\"Not found\"}\n    ":                                                locations.ErrUnknownReferential,
 		"404 {\"detail\":\"Not found\"}\n     ":                                               locations.ErrUnknownSite,

@@ -10,8 +10,8 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/disk/osfile"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -69,10 +69,10 @@ func TestSnapshotOfFormat3IsRead(t *testing.T) {
 		t.Errorf("status %+v of %+v, want the six credentials of open accounts", st, checkpoint)
 	}
 	checkFormatKeys(t, r)
-	if got, ok := r.FindToken(hash("customer")); !ok || got != (access.TokenGrant{TokenID: "customer", Hint: "ld_ct_…c", Role: access.RoleCustomer, Account: "a"}) {
+	if got, ok := r.FindToken(hash("customer")); !ok || got != (grant.TokenGrant{TokenID: "customer", Hint: "ld_ct_…c", Role: grant.RoleCustomer, Account: "a"}) {
 		t.Errorf("customer's token: %+v, %v", got, ok)
 	}
-	if got, ok := r.FindToken(hash("operator")); !ok || got != (access.TokenGrant{TokenID: "operator", Hint: "ld_ct_…o", Role: access.RoleOperator}) {
+	if got, ok := r.FindToken(hash("operator")); !ok || got != (grant.TokenGrant{TokenID: "operator", Hint: "ld_ct_…o", Role: grant.RoleOperator}) {
 		t.Errorf("operator's token: %+v, %v", got, ok)
 	}
 	if events := s.stoppedStreams()["account-stopped"]; !slices.Equal(events, []eventstore.Revision{2}) {
@@ -83,16 +83,16 @@ func TestSnapshotOfFormat3IsRead(t *testing.T) {
 func checkFormatKeys(t *testing.T, r *Ring) {
 	t.Helper()
 	opened, later := accountOpened("a"), startTime.Add(time.Hour)
-	own := access.Terms{Plan: opened.Plan, Quota: opened.Quota, Anchor: opened.Anchor}
-	scheduled := access.Terms{Plan: plan.Starter, Quota: 7, Anchor: opened.Anchor}
-	joined := access.Terms{Plan: plan.Growth, Quota: 7, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}, Agency: "agency", AgencyQuota: 900}
-	publishable := &access.Grant{KeyID: "p", Kind: token.Publishable, Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}, Account: "a", Terms: own}
+	own := grant.Terms{Plan: opened.Plan, Quota: opened.Quota, Anchor: opened.Anchor}
+	scheduled := grant.Terms{Plan: plan.Starter, Quota: 7, Anchor: opened.Anchor}
+	joined := grant.Terms{Plan: plan.Growth, Quota: 7, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}, Agency: "agency", AgencyQuota: 900}
+	publishable := &grant.Grant{KeyID: "p", Kind: token.Publishable, Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}, Account: "a", Terms: own}
 	stopped := secretGrant("of stopped", "stopped", own)
 	stopped.Stopped = true
 	for _, c := range []struct {
 		key  string
 		at   time.Time
-		want *access.Grant
+		want *grant.Grant
 	}{
 		{"k", startTime, secretGrant("k", "a", own)},
 		{"k", later, secretGrant("k", "a", scheduled)},

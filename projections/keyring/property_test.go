@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -26,13 +26,13 @@ type randomHistory struct {
 	now      time.Time
 	accounts map[string]*plainAccount
 	names    []string // of accounts, in the order they were opened
-	keys     map[string]*access.Grant
-	tokens   map[string]*access.TokenGrant
+	keys     map[string]*grant.Grant
+	tokens   map[string]*grant.TokenGrant
 }
 
 type plainAccount struct {
-	terms  access.Scheduled[terms]
-	plan   access.Scheduled[plan.Name]
+	terms  grant.Scheduled[terms]
+	plan   grant.Scheduled[plan.Name]
 	agency []plainMembership // in the order they were decided
 	anchor plan.Date
 	closed time.Time
@@ -76,7 +76,7 @@ func (c *randomHistory) closedAt(id string) time.Time {
 
 func newRandomHistory(seed uint64) *randomHistory {
 	return &randomHistory{Rand: rand.New(rand.NewPCG(seed, 0)), fakeLog: newFakeLog(), now: startTime,
-		accounts: map[string]*plainAccount{}, keys: map[string]*access.Grant{}, tokens: map[string]*access.TokenGrant{}}
+		accounts: map[string]*plainAccount{}, keys: map[string]*grant.Grant{}, tokens: map[string]*grant.TokenGrant{}}
 }
 
 func (c *randomHistory) nearFuture() time.Time {
@@ -160,7 +160,7 @@ func (c *randomHistory) closeAccount() {
 func (c *randomHistory) issueKey() {
 	id, key := c.randomAccount(), fmt.Sprintf("key-%x", c.Uint64())
 	h := hash(key)
-	g := &access.Grant{KeyID: key, Kind: token.Secret, Hint: "ld_sk_…" + key[:4], Account: id}
+	g := &grant.Grant{KeyID: key, Kind: token.Secret, Hint: "ld_sk_…" + key[:4], Account: id}
 	if c.IntN(3) > 0 {
 		c.add("account-"+id, c.now, event.SecretKeyIssued{Key: key, Hash: h[:], Hint: g.Hint})
 	} else {
@@ -171,9 +171,9 @@ func (c *randomHistory) issueKey() {
 }
 
 func (c *randomHistory) issueToken() {
-	p := &access.TokenGrant{TokenID: fmt.Sprintf("t-%x", c.Uint64()), Hint: "…", Role: access.RoleOperator}
+	p := &grant.TokenGrant{TokenID: fmt.Sprintf("t-%x", c.Uint64()), Hint: "…", Role: grant.RoleOperator}
 	if c.IntN(2) == 0 {
-		p.Role, p.Account = access.RoleAgency, c.randomAccount()
+		p.Role, p.Account = grant.RoleAgency, c.randomAccount()
 	}
 	h := hash(p.TokenID)
 	c.tokens[p.TokenID] = p
@@ -192,10 +192,10 @@ func (c *randomHistory) changeOrigins() {
 }
 
 // shuffledKeys yields the keys in an order that the seed decides.
-func (c *randomHistory) shuffledKeys() iter.Seq2[string, *access.Grant] {
+func (c *randomHistory) shuffledKeys() iter.Seq2[string, *grant.Grant] {
 	names := slices.Sorted(maps.Keys(c.keys))
 	c.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return func(yield func(string, *access.Grant) bool) {
+	return func(yield func(string, *grant.Grant) bool) {
 		for _, k := range names {
 			if !yield(k, c.keys[k]) {
 				return
@@ -223,9 +223,9 @@ func (c *randomHistory) revokeCredentials() {
 }
 
 // expectedTerms applies the rules in their plainest form.
-func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, open bool) {
+func (c *randomHistory) expectedTerms(id string, at time.Time) (t grant.Terms, open bool) {
 	a := c.accounts[id]
-	t = access.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: c.agencyAt(id, at)}
+	t = grant.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: c.agencyAt(id, at)}
 	if t.Agency == "" {
 		return t, a.closed.IsZero()
 	}

@@ -33,7 +33,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/disk/osfile"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
@@ -88,18 +88,18 @@ func New(store eventstore.Store, clock func() time.Time, file string, log *slog.
 // FindKey returns what the API key with a hash gives at an instant. It is false for a key that is unknown or revoked, or
 // whose account, or the agency that the account has at that instant, is closed. The grant of an account that is stopped,
 // or whose agency is stopped, is marked as Stopped, whatever else is known.
-func (r *Ring) FindKey(hash token.Hash, now time.Time) (access.Grant, bool) {
+func (r *Ring) FindKey(hash token.Hash, now time.Time) (grant.Grant, bool) {
 	s := r.state.Load()
 	k, ok := s.findKey(&hash)
 	if !ok || k.kind == areaToken || k.account == 0 {
-		return access.Grant{}, false
+		return grant.Grant{}, false
 	}
 	account, terms, ok := s.termsAt(k.account-1, now)
 	stopped := s.isStopped("account", account) || terms.Agency != "" && s.isStopped("account", terms.Agency)
 	if !ok && !stopped {
-		return access.Grant{}, false
+		return grant.Grant{}, false
 	}
-	return access.Grant{
+	return grant.Grant{
 		KeyID: k.id(), Kind: k.kind.tokenKind(), Hint: k.hint(), Origins: k.origins, Account: account, Terms: terms, Stopped: stopped,
 	}, true
 }
@@ -114,30 +114,30 @@ func (k credentialKind) tokenKind() token.Kind {
 
 // FindToken returns what the customer-area token with a hash gives. It is false for a token that is unknown or revoked, and
 // for one whose account is closed. The grant of a token that is stopped, or whose account is, is marked as Stopped.
-func (r *Ring) FindToken(hash token.Hash) (access.TokenGrant, bool) {
+func (r *Ring) FindToken(hash token.Hash) (grant.TokenGrant, bool) {
 	s := r.state.Load()
 	k, ok := s.findKey(&hash)
 	if !ok || k.kind != areaToken {
-		return access.TokenGrant{}, false
+		return grant.TokenGrant{}, false
 	}
-	grant := access.TokenGrant{TokenID: k.id(), Hint: k.hint(), Role: access.Role(s.words.textOf(k.role))}
-	grant.Stopped = s.isStopped("token", grant.TokenID)
+	found := grant.TokenGrant{TokenID: k.id(), Hint: k.hint(), Role: grant.Role(s.words.textOf(k.role))}
+	found.Stopped = s.isStopped("token", found.TokenID)
 	if k.account == 0 {
-		return grant, true
+		return found, true
 	}
 	p, i := s.accounts.pageOf(k.account - 1)
-	grant.Account = p.text(i)
-	grant.Stopped = grant.Stopped || s.isStopped("account", grant.Account)
-	return grant, grant.Stopped || p.rows[i].isOpen()
+	found.Account = p.text(i)
+	found.Stopped = found.Stopped || s.isStopped("account", found.Account)
+	return found, found.Stopped || p.rows[i].isOpen()
 }
 
 // Terms returns the terms of an account at an instant. It is false if the account is unknown or closed, or its agency is
 // closed.
-func (r *Ring) Terms(account string, now time.Time) (access.Terms, bool) {
+func (r *Ring) Terms(account string, now time.Time) (grant.Terms, bool) {
 	s := r.state.Load()
 	n, ok := s.findAccount(account)
 	if !ok {
-		return access.Terms{}, false
+		return grant.Terms{}, false
 	}
 	_, terms, ok := s.termsAt(n, now)
 	return terms, ok

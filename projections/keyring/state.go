@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -321,7 +321,7 @@ type terms struct {
 	plan  textID
 }
 
-// scheduled is access.Scheduled without a pointer. Instants are Unix microseconds.
+// scheduled is grant.Scheduled without a pointer. Instants are Unix microseconds.
 type scheduled[T any] struct {
 	value, next T
 	from        int64 // when next begins; 0 if nothing is scheduled
@@ -347,11 +347,11 @@ func (s *scheduled[T]) valueAt(t int64) T {
 
 // termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open; the
 // id and the terms are those of the row all the same.
-func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok bool) {
+func (s *state) termsAt(n uint32, now time.Time) (id string, t grant.Terms, ok bool) {
 	p, i := s.accounts.pageOf(n)
 	a, at := &p.rows[i], now.UnixMicro()
 	own := a.own.valueAt(at)
-	t = access.Terms{Plan: plan.Name(s.words.textOf(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
+	t = grant.Terms{Plan: plan.Name(s.words.textOf(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
 	ok = a.isOpen()
 	if agency := s.agencyAt(a, at); agency != 0 {
 		ok = s.inheritTerms(&t, agency-1, at) && ok
@@ -383,7 +383,7 @@ func (s *state) wasClosedBefore(ref uint32, at int64) bool {
 
 // inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, and the agency's quota next to its own.
 // The agency's own agency does not matter.
-func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
+func (s *state) inheritTerms(t *grant.Terms, n uint32, at int64) (open bool) {
 	p, i := s.accounts.pageOf(n)
 	agency := &p.rows[i]
 	own := agency.own.valueAt(at)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -57,7 +57,7 @@ func (h *ringFixture) appendEvents(stream string, events ...event.Event) {
 	feedEvents(h.t, h.Ring, h.events[from:], h.fakeLog)
 }
 
-func (h *ringFixture) checkGrant(key string, at time.Time, want *access.Grant) {
+func (h *ringFixture) checkGrant(key string, at time.Time, want *grant.Grant) {
 	h.t.Helper()
 	got, ok := h.FindKey(hash(key), at)
 	if want == nil {
@@ -71,8 +71,8 @@ func (h *ringFixture) checkGrant(key string, at time.Time, want *access.Grant) {
 	}
 }
 
-func secretGrant(key, account string, terms access.Terms) *access.Grant {
-	return &access.Grant{KeyID: key, Kind: token.Secret, Hint: "ld_sk_…" + key, Account: account, Terms: terms}
+func secretGrant(key, account string, terms grant.Terms) *grant.Grant {
+	return &grant.Grant{KeyID: key, Kind: token.Secret, Hint: "ld_sk_…" + key, Account: account, Terms: terms}
 }
 
 func TestAKeyGivesWhatItsAccountHasAtThatInstant(t *testing.T) {
@@ -80,14 +80,14 @@ func TestAKeyGivesWhatItsAccountHasAtThatInstant(t *testing.T) {
 	h := newRingFixture(t)
 	anchor := accountOpened("a").Anchor
 	h.appendEvents("account-a", accountOpened("a"), secretIssued("k"))
-	h.checkGrant("k", h.now, secretGrant("k", "a", access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: anchor}))
+	h.checkGrant("k", h.now, secretGrant("k", "a", grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: anchor}))
 	later := h.now.Add(48 * time.Hour)
 	h.appendEvents("account-a", event.PlanChanged{To: plan.Starter, Quota: 9, Effective: later})
-	h.checkGrant("k", later.Add(-time.Microsecond), secretGrant("k", "a", access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: anchor}))
-	h.checkGrant("k", later, secretGrant("k", "a", access.Terms{Plan: plan.Starter, Quota: 9, Anchor: anchor}))
+	h.checkGrant("k", later.Add(-time.Microsecond), secretGrant("k", "a", grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: anchor}))
+	h.checkGrant("k", later, secretGrant("k", "a", grant.Terms{Plan: plan.Starter, Quota: 9, Anchor: anchor}))
 	h.appendEvents("account-a", event.PlanChanged{To: plan.Business, Quota: 10, Effective: h.now.Add(time.Hour)})
 	for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // terms that had not begun were replaced
-		h.checkGrant("k", at, secretGrant("k", "a", access.Terms{Plan: plan.Business, Quota: 10, Anchor: anchor}))
+		h.checkGrant("k", at, secretGrant("k", "a", grant.Terms{Plan: plan.Business, Quota: 10, Anchor: anchor}))
 	}
 }
 
@@ -99,8 +99,8 @@ func TestASubClientHasThePlanAndAnchorOfItsAgency(t *testing.T) {
 	h.appendEvents("account-agency", agency, event.AgencyActivated{})
 	h.appendEvents("account-a", accountOpened("a"), secretIssued("k"))
 	joins, leaves := h.now.AddDate(0, 1, 0), h.now.AddDate(0, 2, 0)
-	own := secretGrant("k", "a", access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("a").Anchor})
-	sub := secretGrant("k", "a", access.Terms{Plan: plan.Business, Quota: 500_000, Anchor: agency.Anchor, Agency: "agency", AgencyQuota: agency.Quota})
+	own := secretGrant("k", "a", grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("a").Anchor})
+	sub := secretGrant("k", "a", grant.Terms{Plan: plan.Business, Quota: 500_000, Anchor: agency.Anchor, Agency: "agency", AgencyQuota: agency.Quota})
 	h.appendEvents("account-a", event.AgencyJoined{Agency: "agency", Effective: joins})
 	h.checkGrant("k", joins.Add(-time.Microsecond), own)
 	h.checkGrant("k", joins, sub)
@@ -121,8 +121,8 @@ func TestAJoinToComeEndsWithItsAgency(t *testing.T) {
 	t.Parallel()
 	h := newRingFixture(t)
 	joins := h.now.AddDate(0, 1, 0)
-	own := func(id string) *access.Grant {
-		return secretGrant("k"+id, id, access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened(id).Anchor})
+	own := func(id string) *grant.Grant {
+		return secretGrant("k"+id, id, grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened(id).Anchor})
 	}
 	for _, id := range []string{"agency", "a", "late", "again", "member"} {
 		h.appendEvents("account-"+id, accountOpened(id), secretIssued("k"+id))
@@ -143,7 +143,7 @@ func TestAJoinToComeEndsWithItsAgency(t *testing.T) {
 	h.appendEvents("account-other", accountOpened("other"))
 	h.appendEvents("account-again", event.AgencyJoined{Agency: "other", Effective: joins.AddDate(0, 1, 0)})
 	h.checkGrant("kagain", h.now, own("again"))
-	h.checkGrant("kagain", joins.AddDate(0, 1, 0), secretGrant("kagain", "again", access.Terms{
+	h.checkGrant("kagain", joins.AddDate(0, 1, 0), secretGrant("kagain", "again", grant.Terms{
 		Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("other").Anchor, Agency: "other", AgencyQuota: accountOpened("other").Quota}))
 }
 
@@ -155,7 +155,7 @@ func TestAnAgencysOwnAgencyIsIgnored(t *testing.T) {
 	h.appendEvents("account-top", top)
 	h.appendEvents("account-middle", middle)
 	h.appendEvents("account-low", low, secretIssued("k"))
-	want := secretGrant("k", "low", access.Terms{Plan: plan.Starter, Quota: 500_000, Anchor: middle.Anchor, Agency: "middle", AgencyQuota: middle.Quota})
+	want := secretGrant("k", "low", grant.Terms{Plan: plan.Starter, Quota: 500_000, Anchor: middle.Anchor, Agency: "middle", AgencyQuota: middle.Quota})
 	h.checkGrant("k", h.now, want)
 	h.appendEvents("account-top", event.AccountClosed{})
 	h.checkGrant("k", h.now, want)
@@ -170,7 +170,7 @@ func TestClosingAnAccountInvalidatesItsKeysAndTokens(t *testing.T) {
 	of, none := hash("t"), hash("o")
 	h.appendEvents("token-1", event.TokenIssued{Token: "1", Role: "customer", Account: "a", Hash: of[:], Hint: "ld_ct_…1"})
 	h.appendEvents("token-2", event.TokenIssued{Token: "2", Role: "operator", Hash: none[:], Hint: "ld_ct_…2"})
-	if got, ok := h.FindToken(of); !ok || got != (access.TokenGrant{TokenID: "1", Hint: "ld_ct_…1", Role: access.RoleCustomer, Account: "a"}) {
+	if got, ok := h.FindToken(of); !ok || got != (grant.TokenGrant{TokenID: "1", Hint: "ld_ct_…1", Role: grant.RoleCustomer, Account: "a"}) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	h.appendEvents("account-a", event.AccountClosed{})
@@ -181,7 +181,7 @@ func TestClosingAnAccountInvalidatesItsKeysAndTokens(t *testing.T) {
 	if got, ok := h.FindToken(of); ok {
 		t.Errorf("token of a closed account: %+v", got)
 	}
-	if got, ok := h.FindToken(none); !ok || got != (access.TokenGrant{TokenID: "2", Hint: "ld_ct_…2", Role: access.RoleOperator}) {
+	if got, ok := h.FindToken(none); !ok || got != (grant.TokenGrant{TokenID: "2", Hint: "ld_ct_…2", Role: grant.RoleOperator}) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	h.appendEvents("token-2", event.TokenRevoked{Token: "2", Hash: none[:]})
@@ -210,8 +210,8 @@ func TestAPublishableKeyHasTheOriginsLastGivenToIt(t *testing.T) {
 	first, then := []string{"https://a.fr"}, []string{"https://b.fr", "https://*.c.fr"}
 	h.appendEvents("account-a", accountOpened("a"), secretIssued("k"),
 		event.PublishableKeyIssued{Key: "p", Hash: p[:], Hint: "ld_pk_…p", Token: "ld_pk_p", Origins: first})
-	want := &access.Grant{KeyID: "p", Kind: token.Publishable, Hint: "ld_pk_…p", Origins: first, Account: "a",
-		Terms: access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("a").Anchor}}
+	want := &grant.Grant{KeyID: "p", Kind: token.Publishable, Hint: "ld_pk_…p", Origins: first, Account: "a",
+		Terms: grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("a").Anchor}}
 	h.checkGrant("p", h.now, want)
 	h.appendEvents("account-a", event.KeyOriginsChanged{Key: "p", Hash: p[:], Before: first, Origins: then})
 	want.Origins = then
@@ -235,7 +235,7 @@ func TestUnusableCredentialEventIsAnErrorAndChangesNothing(t *testing.T) {
 		h.events = slices.Delete(h.events, len(h.events)-1, len(h.events))
 	}
 	h.checkGrant("j", h.now, nil)
-	h.checkGrant("k", h.now, secretGrant("k", "a", access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("a").Anchor}))
+	h.checkGrant("k", h.now, secretGrant("k", "a", grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: accountOpened("a").Anchor}))
 }
 
 func TestRevokedKeysFreeTheirRows(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/usage"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 var period = plan.Date{Year: 2025, Month: 11, Day: 21}
@@ -34,13 +34,13 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
 	s := newCluster(t, address)
 	i := s.startInstance(t, usage.Model)
-	i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageOpened("a")))
+	i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, usagefold.StreamName("a", period), usageOpened("a")))
 	const ticks = 600
 	half := make(chan struct{})
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for n := range int64(ticks) {
-			projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", n+1))
+			projectortest.Append(t, s.log, s.codec, usagefold.StreamName("a", period), usageTicked("a", n+1))
 			if n == ticks/2 {
 				close(half)
 			}
@@ -49,12 +49,12 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	for range 5 { // in the middle of whatever is going on
 		g.setShut(true)
 		g.setShut(false)
-		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, ledger.StreamName("b", period), usageOpened("b")))
+		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, usagefold.StreamName("b", period), usageOpened("b")))
 	}
 	<-half
 	g.setShut(true)
 	writer.Wait()
-	end := projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", ticks)) // a duplicate
+	end := projectortest.Append(t, s.log, s.codec, usagefold.StreamName("a", period), usageTicked("a", ticks)) // a duplicate
 	i.requireDown(t, end)
 	g.setShut(false)
 	i.awaitPosition(t, end)
@@ -95,7 +95,7 @@ func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 		p.AddModelFrom(other, usage.Model)
 		i := s.runProjector(t, p, registry)
 		accounts := projectortest.AppendAccounts(t, s.log, s.codec, 2)
-		ticks := projectortest.Append(t, other, s.codec, ledger.StreamName("a", period), usageOpened("a"), usageTicked("a", 1), usageTicked("a", 2))
+		ticks := projectortest.Append(t, other, s.codec, usagefold.StreamName("a", period), usageOpened("a"), usageTicked("a", 1), usageTicked("a", 2))
 		i.awaitPosition(t, accounts, "register")
 		i.awaitPosition(t, ticks, "usage")
 		if requests, _ := i.usageTotals(t, "a"); requests != 2 {

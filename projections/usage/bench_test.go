@@ -10,9 +10,9 @@ import (
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/usage"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 const (
@@ -45,7 +45,7 @@ func appendTicks(b *testing.B, log eventstore.Store, streams int) eventstore.Pos
 	first := plan.Date{Year: 2025, Month: 11, Day: 21}
 	var last atomic.Uint64
 	write := func(n int, events ...event.Event) {
-		at := uint64(projectortest.Append(b, log, codec, ledger.StreamName(fmt.Sprintf("a%04d", n), first), events...))
+		at := uint64(projectortest.Append(b, log, codec, usagefold.StreamName(fmt.Sprintf("a%04d", n), first), events...))
 		for was := last.Load(); was < at && !last.CompareAndSwap(was, at); was = last.Load() {
 		}
 	}

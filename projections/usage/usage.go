@@ -1,7 +1,7 @@
 // Package usage fills the tables of counted requests from the usage log. Its one constraint: whether an event counts is
-// decided by schemas/ledger alone.
+// decided by schemas/usagefold alone.
 //
-// For each batch restorePeriod reads the state of a stream's period (ledger.PeriodState) from its row. foldEvent applies
+// For each batch restorePeriod reads the state of a stream's period (usagefold.PeriodState) from its row. foldEvent applies
 // each event to that state and collects what counts. savePeriod writes the state next to the lines that the batch adds.
 // So lines, state and checkpoint are always of the same position.
 package usage
@@ -15,8 +15,8 @@ import (
 	"lieudit/eventstore"
 	"lieudit/projections/projector"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 // Model is the read model of usage. The usage log need not be the log of accounts. Starts and ends of instances are on
@@ -48,7 +48,7 @@ const usageCategory = "usage"
 func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	stream := strings.TrimPrefix(owner, "/")
 	projector.DeleteRows(b, table.UsagePeriods, "stream", stream)
-	if contract, first, ok := ledger.ParseStreamName(stream); ok {
+	if contract, first, ok := usagefold.ParseStreamName(stream); ok {
 		projector.DeleteRowsWhere(b, table.UsageLines, "contract = ? and first = ?", contract, first.String())
 	}
 }
@@ -58,18 +58,18 @@ var periodStates = projector.StreamState[table.UsagePeriod, *period]{
 	Table: table.UsagePeriods, Category: usageCategory, Restore: restorePeriod, Save: savePeriod,
 }
 
-// period is a stream's state while events of a batch are folded: its row, its ledger state, and the lines that the batch
+// period is a stream's state while events of a batch are folded: its row, the state of its fold, and the lines that the batch
 // adds.
 type period struct {
 	row        table.UsagePeriod
-	state      *ledger.PeriodState
-	addedLines ledger.Lines
+	state      *usagefold.PeriodState
+	addedLines usagefold.Lines
 	keyUses    map[string]table.KeyUse
 }
 
 // restorePeriod makes the state from a stream's row, or an empty one without a row.
 func restorePeriod(row *table.UsagePeriod) (*period, error) {
-	p := &period{state: &ledger.PeriodState{}, addedLines: ledger.Lines{}, keyUses: map[string]table.KeyUse{}}
+	p := &period{state: &usagefold.PeriodState{}, addedLines: usagefold.Lines{}, keyUses: map[string]table.KeyUse{}}
 	if row == nil {
 		return p, nil
 	}
@@ -78,19 +78,19 @@ func restorePeriod(row *table.UsagePeriod) (*period, error) {
 	if err := json.Unmarshal([]byte(row.PeriodState), &snapshot); err != nil {
 		return nil, fmt.Errorf("state of the period: %w", err)
 	}
-	p.state = ledger.RestorePeriod(snapshot)
+	p.state = usagefold.RestorePeriod(snapshot)
 	if row.Closed != 0 { // a snapshot does not say so
 		p.state.Apply(event.UsageClosed{}, row.Closed.Time())
 	}
 	return p, nil
 }
 
-// foldEvent applies an event to its stream's state, and collects what it changes if the ledger counts it.
+// foldEvent applies an event to its stream's state, and collects what it changes if it counts.
 func foldEvent[E event.Event](b *projector.Changeset, e E, r projector.Record) {
 	p := periodStates.ForEvent(b, r)
 	verdict := p.state.Apply(e, r.Time)
 	p.row.Revision = int64(r.Revision)
-	if verdict != ledger.Counted {
+	if verdict != usagefold.Counted {
 		return
 	}
 	p.addedLines.Apply(e, verdict)

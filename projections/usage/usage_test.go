@@ -16,8 +16,8 @@ import (
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/usage"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
@@ -47,7 +47,7 @@ func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
 			for i := range events {
 				events[i] = l.nextEvent()
 			}
-			s.Append(ledger.StreamName(l.contract, first), events...)
+			s.Append(usagefold.StreamName(l.contract, first), events...)
 			if random.IntN(25) == 0 {
 				m.BatchSize = 1 + random.IntN(60)
 				s.Restart(m)
@@ -60,9 +60,9 @@ func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
 	})
 }
 
-// foldedStream is a stream as the ledger folds it.
+// foldedStream is a stream as usagefold folds it.
 type foldedStream struct {
-	ledger.PeriodUsage
+	usagefold.PeriodUsage
 	revision eventstore.Revision
 	opened   time.Time
 	closed   time.Time
@@ -92,11 +92,11 @@ func foldRecorded(t *testing.T, all map[string]*foldedStream, r eventstore.Recor
 	}
 	f := all[r.Stream]
 	if f == nil {
-		f = &foldedStream{PeriodUsage: *ledger.NewPeriodUsage(), uses: map[string]table.Instant{}}
+		f = &foldedStream{PeriodUsage: *usagefold.NewPeriodUsage(), uses: map[string]table.Instant{}}
 		all[r.Stream] = f
 	}
 	f.revision = r.Revision
-	if f.Apply(e, r.Time) != ledger.Counted {
+	if f.Apply(e, r.Time) != usagefold.Counted {
 		return
 	}
 	switch e := e.(type) {
@@ -170,7 +170,7 @@ func TestDuplicateAppendIsCountedOnce(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	once, twice := projectortest.Start(t, t.TempDir(), usage.Model), projectortest.Start(t, t.TempDir(), usage.Model)
-	l, stream := newEventGenerator(random, "c"), ledger.StreamName("c", first)
+	l, stream := newEventGenerator(random, "c"), usagefold.StreamName("c", first)
 	opened := event.UsageOpened{Contract: "c", First: first, Next: next, Cap: 100_000, AsOfPosition: 0}
 	once.Append(stream, opened)
 	twice.Append(stream, opened)
@@ -214,7 +214,7 @@ func TestViewsShowUsageUnderPlainNames(t *testing.T) {
 		mende := func(key string, requests int64) []event.UsageCount {
 			return []event.UsageCount{{Account: "mende", Key: key, Endpoint: "GET /me", Requests: requests}}
 		}
-		s.Append(ledger.StreamName("mende", first),
+		s.Append(usagefold.StreamName("mende", first),
 			event.UsageOpened{Contract: "mende", First: first, Next: next, Cap: 10},
 			event.UsageTicked{InstanceID: "i", Sequence: 1, Day: first, Counts: mende("k1", 8)},
 			event.UsageTicked{InstanceID: "i", Sequence: 2, Day: first, Counts: mende("k2", 3)},

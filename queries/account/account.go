@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/sqldb"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
 	"lieudit/schemas/token"
@@ -64,7 +64,7 @@ type Key struct {
 // Token is a customer-area token, without its secret.
 type Token struct {
 	ID          string
-	Role        access.Role
+	Role        grant.Role
 	Account     string // that it acts for; "" for none
 	Label, Hint string
 	Created     time.Time
@@ -98,7 +98,7 @@ func (k *Reader) ListTokens(ctx context.Context, p Page) (found []Token, next st
 	}
 	rows, next, err := readPage(ctx, k, "", table.Tokens, p, tokenCursor, "where (created, id) > (?, ?) and "+sqldb.ExcludeStoppedAccounts("'/token-' || id")+" order by created, id", created, id)
 	for _, r := range rows {
-		found = append(found, Token{r.ID, access.Role(r.Role), r.Account, r.Label, r.Hint,
+		found = append(found, Token{r.ID, grant.Role(r.Role), r.Account, r.Label, r.Hint,
 			r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason})
 	}
 	return found, next, err

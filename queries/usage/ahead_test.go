@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"lieudit/eventstore/sqldb/sqldbtest"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 // usedPeriod is a row of a contract's period that holds requests.
 func usedPeriod(contract string, first, next plan.Date) table.UsagePeriod {
-	return table.UsagePeriod{Stream: ledger.StreamName(contract, first), Contract: contract, First: first.String(), Next: next.String(), Used: 1}
+	return table.UsagePeriod{Stream: usagefold.StreamName(contract, first), Contract: contract, First: first.String(), Next: next.String(), Used: 1}
 }
 
 func TestPeriodsAheadAreThoseWithRequestsBeforeTheyBegin(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"lieudit/eventstore/sqldb"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 // Period is a contract's period. A contract is named after the account that pays: the account itself, or its agency.
@@ -82,7 +82,7 @@ func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID
 // StoredPeriod is all that the read model has of a period, as of one revision of its stream.
 type StoredPeriod struct {
 	Row   *table.UsagePeriod // without PeriodState; nil when there is none
-	Lines ledger.Lines
+	Lines usagefold.Lines
 }
 
 // ReadPeriods reads some periods that begin on the same day; periods are in the order of PeriodIDs. The result has an entry for
@@ -100,7 +100,7 @@ func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[Perio
 	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		clear(found)
 		for _, p := range periods {
-			found[p] = StoredPeriod{Lines: ledger.Lines{}}
+			found[p] = StoredPeriod{Lines: usagefold.Lines{}}
 		}
 		if err := checkStreams(ctx, db, found); err != nil {
 			return err
@@ -133,7 +133,7 @@ func checkStreams(ctx context.Context, db *sqldb.DB, periods map[PeriodID]Stored
 		return err
 	}
 	for _, s := range stopped {
-		contract, first, _ := ledger.ParseStreamName(s.Stream)
+		contract, first, _ := usagefold.ParseStreamName(s.Stream)
 		if _, isRead := periods[PeriodID{contract, first.String()}]; isRead && s.IsStopped() {
 			return &table.StoppedError{AccountStatus: s}
 		}
@@ -145,7 +145,7 @@ func checkStreams(ctx context.Context, db *sqldb.DB, periods map[PeriodID]Stored
 // those found are left out: other contracts may lie between them.
 func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...any) error) error {
 	var contract, day string
-	var line ledger.LineKey
+	var line usagefold.LineKey
 	var row table.UsagePeriod
 	err := scan(&contract, &day, &line.Account, &line.Key, &line.Endpoint,
 		&row.Revision, &row.Cap, &row.Used, &row.Closed, &row.Total, &row.Lines, &row.Digest)
@@ -244,6 +244,6 @@ func (c *Reader) readPage(ctx context.Context, period string, after table.UsageL
 // Streams of other kinds, such as those of instances, hold nothing that is billed.
 func affectsPeriod(s table.AccountStatus, period string) bool {
 	category, _, _ := strings.Cut(s.Stream, "-")
-	_, first, ok := ledger.ParseStreamName(s.Stream)
+	_, first, ok := usagefold.ParseStreamName(s.Stream)
 	return category == "usage" && (!ok || strings.HasPrefix(first.String(), period))
 }

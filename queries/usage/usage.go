@@ -15,9 +15,9 @@ import (
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 // Reader answers from the read model. It is safe for concurrent use.
@@ -97,7 +97,7 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 			return err
 		}
 	}
-	stream := ledger.StreamName(u.Contract, q.First)
+	stream := usagefold.StreamName(u.Contract, q.First)
 	if err := sqldb.CheckAccount(ctx, db, table.StreamOwner(stream)); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	if err := json.Unmarshal([]byte(rows[0].PeriodState), &snapshot); err != nil {
 		return err
 	}
-	state := ledger.RestorePeriod(snapshot)
+	state := usagefold.RestorePeriod(snapshot)
 	if limit, _, known := state.Cap(q.Account); known && !q.IsRunning {
 		u.Limit = limit
 	}

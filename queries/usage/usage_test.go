@@ -14,9 +14,9 @@ import (
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/usage"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 var (
@@ -55,7 +55,7 @@ func periodRow(t *testing.T) table.UsagePeriod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return table.UsagePeriod{Stream: ledger.StreamName("gevaudan", first), Contract: "gevaudan", First: "2026-11-21", Next: "2026-12-21",
+	return table.UsagePeriod{Stream: usagefold.StreamName("gevaudan", first), Contract: "gevaudan", First: "2026-11-21", Next: "2026-12-21",
 		Cap: 100, Used: 45, Closed: table.InstantOf(closed), PeriodState: string(book)}
 }
 
@@ -174,9 +174,9 @@ func TestAnExportedLineSaysHowFarItsPeriodIs(t *testing.T) {
 	}
 	contract := lines[0].Contract
 	periods := []table.UsagePeriod{
-		{Stream: ledger.StreamName(contract, plan.Date{Year: 2026, Month: 9, Day: 5}), Contract: contract, First: "2026-09-05", Next: "2026-10-05", Closed: table.InstantOf(time.Date(2026, 10, 5, 1, 0, 0, 0, time.UTC))},
-		{Stream: ledger.StreamName(contract, plan.Date{Year: 2026, Month: 10, Day: 5}), Contract: contract, First: "2026-10-05", Next: "2026-11-05"},
-		{Stream: ledger.StreamName("other", plan.Date{Year: 2026, Month: 11, Day: 5}), Contract: "other", First: "2026-11-05", Next: "2026-12-05"},
+		{Stream: usagefold.StreamName(contract, plan.Date{Year: 2026, Month: 9, Day: 5}), Contract: contract, First: "2026-09-05", Next: "2026-10-05", Closed: table.InstantOf(time.Date(2026, 10, 5, 1, 0, 0, 0, time.UTC))},
+		{Stream: usagefold.StreamName(contract, plan.Date{Year: 2026, Month: 10, Day: 5}), Contract: contract, First: "2026-10-05", Next: "2026-11-05"},
+		{Stream: usagefold.StreamName("other", plan.Date{Year: 2026, Month: 11, Day: 5}), Contract: "other", First: "2026-11-05", Next: "2026-12-05"},
 	}
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := openReader(t, address, periods, lines)
@@ -201,9 +201,9 @@ func TestAnExportedLineSaysHowFarItsPeriodIs(t *testing.T) {
 func TestAStoppedPeriodFailsTheExportsThatIncludeIt(t *testing.T) {
 	t.Parallel()
 	for stream, want := range map[string]map[string]bool{
-		ledger.StreamName("gevaudan", first): {"": true, "2026-11": true, "2026-12": false},
-		"usage-nonsense":                     {"": true, "2026-11": true, "2026-12": true},
-		"incarnation-x":                      {"": false, "2026-11": false, "2026-12": false},
+		usagefold.StreamName("gevaudan", first): {"": true, "2026-11": true, "2026-12": false},
+		"usage-nonsense":                        {"": true, "2026-11": true, "2026-12": true},
+		"incarnation-x":                         {"": false, "2026-11": false, "2026-12": false},
 	} {
 		registry, err := sqldb.OpenRegistry(t.TempDir())
 		if err != nil {
@@ -279,10 +279,10 @@ func TestAPeriodIsReadAsOfOneMoment(t *testing.T) {
 			t.Fatal(err, diff)
 		}
 		want := []usage.StoredPeriod{
-			{Lines: ledger.Lines{{Day: plan.Date{Year: 2026, Month: 12, Day: 1}, Account: "a", Key: "k", Endpoint: "GET /me"}: 1}},
+			{Lines: usagefold.Lines{{Day: plan.Date{Year: 2026, Month: 12, Day: 1}, Account: "a", Key: "k", Endpoint: "GET /me"}: 1}},
 			{
 				Row: &table.UsagePeriod{Revision: 12, Cap: 100, Used: 45, Closed: table.InstantOf(closed), Total: 45, Lines: 2, Digest: "ab"},
-				Lines: ledger.Lines{
+				Lines: usagefold.Lines{
 					{Day: first, Account: "mende", Key: "k1", Endpoint: "GET /me"}: 15, {Day: second, Account: "gevaudan", Key: "k9", Endpoint: "GET /me"}: 30,
 				},
 			},
@@ -294,7 +294,7 @@ func TestAPeriodIsReadAsOfOneMoment(t *testing.T) {
 		}
 		absent := usage.PeriodID{Contract: "nobody", First: "2026-11-21"}
 		got, err := c.ReadPeriods(t.Context(), []usage.PeriodID{all[1], absent})
-		if diff := cmp.Diff(map[usage.PeriodID]usage.StoredPeriod{all[1]: want[1], absent: {Lines: ledger.Lines{}}}, got); err != nil || diff != "" {
+		if diff := cmp.Diff(map[usage.PeriodID]usage.StoredPeriod{all[1]: want[1], absent: {Lines: usagefold.Lines{}}}, got); err != nil || diff != "" {
 			t.Errorf("of one that is there and one that is not: %v %s", err, diff)
 		}
 		if some, err := c.PeriodIDs(t.Context(), "2026-12"); err != nil || len(some) != 1 || some[0].Contract != "a" {

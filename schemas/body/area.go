@@ -3,8 +3,8 @@ package body
 import (
 	"time"
 
-	"lieudit/schemas/access"
 	"lieudit/schemas/body/shape"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -130,9 +130,9 @@ type Keys struct {
 
 // IssueToken is POST /tokens.
 type IssueToken struct {
-	Role    access.Role `json:"role" enum:"operator customer agency billing auditor" doc:"What the token may do"`
-	Account string      `json:"account,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"Whose: required for customer and agency, refused for the others"`
-	Label   string      `json:"label" min:"1" max:"200" doc:"What it is for. Of a token with an account it goes with an erasure of the account; of any other token it stays on the log for ever: name nobody"`
+	Role    grant.Role `json:"role" enum:"operator customer agency billing auditor" doc:"What the token may do"`
+	Account string     `json:"account,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"Whose: required for customer and agency, refused for the others"`
+	Label   string     `json:"label" min:"1" max:"200" doc:"What it is for. Of a token with an account it goes with an erasure of the account; of any other token it stays on the log for ever: name nobody"`
 }
 
 // RevokeToken is POST /tokens/{id}:revoke.
@@ -142,18 +142,18 @@ type RevokeToken struct {
 
 // AreaToken is a customer-area token. Token is there only in the answer that creates it.
 type AreaToken struct {
-	ID        string      `json:"id"`
-	Role      access.Role `json:"role" enum:"operator customer agency billing auditor"`
-	Account   string      `json:"account,omitempty" doc:"Of the roles that act for one account"`
-	Label     string      `json:"label"`
-	Hint      string      `json:"hint" doc:"Prefix and last four characters"`
-	Token     string      `json:"token,omitempty" doc:"The token, at creation only"`
-	Created   time.Time   `json:"cree_le"`
-	CreatedBy string      `json:"cree_par"`
-	Revoked   time.Time   `json:"revoque_le,omitzero"`
-	RevokedBy string      `json:"revoque_par,omitempty"`
-	Reason    string      `json:"raison,omitempty"`
-	Omitted   []string    `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
+	ID        string     `json:"id"`
+	Role      grant.Role `json:"role" enum:"operator customer agency billing auditor"`
+	Account   string     `json:"account,omitempty" doc:"Of the roles that act for one account"`
+	Label     string     `json:"label"`
+	Hint      string     `json:"hint" doc:"Prefix and last four characters"`
+	Token     string     `json:"token,omitempty" doc:"The token, at creation only"`
+	Created   time.Time  `json:"cree_le"`
+	CreatedBy string     `json:"cree_par"`
+	Revoked   time.Time  `json:"revoque_le,omitzero"`
+	RevokedBy string     `json:"revoque_par,omitempty"`
+	Reason    string     `json:"raison,omitempty"`
+	Omitted   []string   `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
 }
 
 // AreaTokens is GET /tokens.

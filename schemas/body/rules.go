@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"lieudit/schemas/access"
 	"lieudit/schemas/body/shape"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
@@ -20,7 +20,7 @@ func (k IssueKey) BrokenRules() []string {
 
 // BrokenRules checks that the roles that act for one account name it, and the others name none.
 func (t IssueToken) BrokenRules() []string {
-	needs := t.Role == access.RoleCustomer || t.Role == access.RoleAgency
+	needs := t.Role == grant.RoleCustomer || t.Role == grant.RoleAgency
 	return append(
 		brokenIf(needs && t.Account == "", "account is required for this role"),
 		brokenIf(!needs && t.Account != "", "account goes with the roles customer and agency only")...,

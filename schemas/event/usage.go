@@ -32,7 +32,7 @@ type UsageAccountClosed struct {
 }
 
 // UsageTicked proposes that requests are counted. It counts as a whole or not at all. The events before it in its stream
-// decide that, by the rules of schemas/ledger.
+// decide that, by the rules of schemas/usagefold.
 type UsageTicked struct {
 	InstanceID   string       `json:"incarnation"` // of the instance that appended it
 	Sequence     int64        `json:"sequence"`    // grows with every tick and refund of the instance
@@ -87,7 +87,7 @@ type UsageInstanceSequence struct {
 	Sequence   int64  `json:"sequence"`
 }
 
-// UsageClosed ends a period: no later tick or refund counts. Digest is ledger.Lines.Digest of its lines.
+// UsageClosed ends a period: no later tick or refund counts. Digest is usagefold.Lines.Digest of its lines.
 type UsageClosed struct {
 	Total     int64  `json:"total"`
 	LineCount int64  `json:"lines"`

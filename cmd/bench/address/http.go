@@ -17,7 +17,7 @@ import (
 	"lieudit/http/routing"
 	"lieudit/http/throttle"
 	"lieudit/queries/address/live"
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -26,8 +26,8 @@ import (
 // request waits for it.
 type singleKeyRing struct{ hash token.Hash }
 
-func (k singleKeyRing) FindKey(hash token.Hash, _ time.Time) (access.Grant, bool) {
-	return access.Grant{KeyID: "bench", Kind: token.Secret, Account: "bench", Terms: access.Terms{Plan: plan.Business}}, hash == k.hash
+func (k singleKeyRing) FindKey(hash token.Hash, _ time.Time) (grant.Grant, bool) {
+	return grant.Grant{KeyID: "bench", Kind: token.Secret, Account: "bench", Terms: grant.Terms{Plan: plan.Business}}, hash == k.hash
 }
 
 func (k singleKeyRing) IsFresh(time.Time) bool { return true }

@@ -10,7 +10,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/esdb"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/usagefold"
 )
 
 // Report is the result of a run. Without violations, metering was exact. The JSON of a process names its instance id
@@ -156,7 +156,7 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	totals := &logTotals{countedByKey: map[string]int64{}, instanceByKey: map[string]string{}, endedInstances: map[string]bool{}}
-	periods := map[string]*ledger.PeriodUsage{}
+	periods := map[string]*usagefold.PeriodUsage{}
 	for signal, err := range store.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the log: %w", err)
@@ -179,9 +179,9 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 	return totals, nil
 }
 
-// applyRecord folds one event with the fold of the service (package ledger), which says of each tick whether it counts. So
+// applyRecord folds one event with the fold of the service (package usagefold), which says of each tick whether it counts. So
 // this test does not check the rules of the fold. It checks that the answers to clients agree with it.
-func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
+func (t *logTotals) applyRecord(periods map[string]*usagefold.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
 	switch e := e.(type) {
 	case event.InstanceStarted:
 		return
@@ -191,7 +191,7 @@ func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r events
 	}
 	period := periods[r.Stream]
 	if period == nil {
-		period = ledger.NewPeriodUsage()
+		period = usagefold.NewPeriodUsage()
 		periods[r.Stream] = period
 	}
 	// maxCounted is taken after each event: a cap that was exceeded for a moment is a violation too.
@@ -201,7 +201,7 @@ func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r events
 	switch e := e.(type) {
 	case event.UsageTicked:
 		t.ticks++
-		if verdict != ledger.Counted {
+		if verdict != usagefold.Counted {
 			t.void++
 		}
 		for _, c := range e.Counts {

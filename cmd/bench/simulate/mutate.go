@@ -18,7 +18,7 @@ import (
 )
 
 // mutatedPackages are where mutations are drawn from.
-var mutatedPackages = []string{"./commands/...", "./projections/...", "./eventstore/feed", "./schemas/ledger"}
+var mutatedPackages = []string{"./commands/...", "./projections/...", "./eventstore/feed", "./schemas/usagefold"}
 
 // outsidePackage is not simulated: it needs Meilisearch.
 const outsidePackage = "projections/searchindex/"

@@ -8,7 +8,7 @@ import (
 	"lieudit/cmd/bench/simulation/customers/model"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/usagefold"
 )
 
 // checkClosings compares what was billed of closed periods, when the usage log ended at a position, with what the log says of them: the
@@ -26,7 +26,7 @@ func (w *World) checkClosings(ctx context.Context, billed *model.Model, end even
 		}
 	}
 	for stream, want := range totals {
-		contract, first, _ := ledger.ParseStreamName(stream)
+		contract, first, _ := usagefold.ParseStreamName(stream)
 		if got := billed.BilledOf(contract, first.String()); got != want {
 			w.Report(customers.ClosedStays, "%s: %d are billed, %d were closed or corrected", stream, got, want)
 		}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/journal/offline"
@@ -148,7 +148,7 @@ func readRepeated(ctx context.Context, log eventstore.Store, after eventstore.Ch
 }
 
 func repeatedCategories() eventstore.Filter {
-	return eventstore.Filter{account.Aggregate.Category, access.Aggregate.Category}
+	return eventstore.Filter{account.Aggregate.Category, areatoken.Aggregate.Category}
 }
 
 // appendRepeated appends the command that made an event, if it is one that a restore repeats. An event that this program cannot

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"lieudit/commands"
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/event"
@@ -99,12 +99,12 @@ func holdsErasure(ctx context.Context, log eventstore.Store, id string) (bool, e
 // repetition repeats commands on a restored log.
 type repetition struct {
 	accounts *account.Accounts
-	tokens   *access.Tokens
+	tokens   *areatoken.Tokens
 	applied  Applied
 }
 
 func newRepetition(log eventstore.Store, codec *eventstore.Codec, t Target) *repetition {
-	return &repetition{accounts: account.New(log, codec, t.TokenPrefixes, t.Now), tokens: access.New(log, codec, t.TokenPrefixes, t.Now)}
+	return &repetition{accounts: account.New(log, codec, t.TokenPrefixes, t.Now), tokens: areatoken.New(log, codec, t.TokenPrefixes, t.Now)}
 }
 
 // repeatAll repeats commands in their order. What is not on the log is counted, or is an *UnknownError where an operator named it.

@@ -11,8 +11,8 @@ import (
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
-	"lieudit/schemas/access"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
@@ -184,7 +184,7 @@ func (p Program) tokenCommand() *cli.Command {
 // roleNames are the names of all roles, for the help and for validators.
 func roleNames() []string {
 	var names []string
-	for _, r := range []access.Role{access.RoleOperator, access.RoleCustomer, access.RoleAgency, access.RoleBilling, access.RoleAuditor} {
+	for _, r := range []grant.Role{grant.RoleOperator, grant.RoleCustomer, grant.RoleAgency, grant.RoleBilling, grant.RoleAuditor} {
 		names = append(names, string(r))
 	}
 	return names
@@ -211,7 +211,7 @@ func (p Program) tokenIssueCommand() *cli.Command {
 // issueToken sends POST /tokens. Whether the role needs an account is for the service to check.
 func issueToken(ctx context.Context, s session) error {
 	raw, err := s.client.Post(ctx, "/tokens", body.IssueToken{
-		Role:    access.Role(strings.ToLower(s.String("role"))),
+		Role:    grant.Role(strings.ToLower(s.String("role"))),
 		Account: s.String("account"),
 		Label:   s.String("label"),
 	})

@@ -16,8 +16,8 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/journal/offline"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 // logCommand groups the commands on the files of a log. They open no log, take no lock and ask no service.
@@ -305,7 +305,7 @@ func newSalvageReport(f logFolder, out string, s offline.Salvaged) salvageReport
 
 // streamAccount is the account that a stream belongs to, "" for a stream of none.
 func streamAccount(stream string) string {
-	if account, _, ok := ledger.ParseStreamName(stream); ok {
+	if account, _, ok := usagefold.ParseStreamName(stream); ok {
 		return account
 	}
 	if owner := table.StreamOwner(stream); !strings.HasPrefix(owner, "/") {

@@ -52,7 +52,7 @@ func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.
 			return err
 		}
 		for _, p := range ended {
-			if err := i.ledger.ClosePeriod(ctx, p.Contract, p.Period); err != nil {
+			if err := i.usage.ClosePeriod(ctx, p.Contract, p.Period); err != nil {
 				return err
 			}
 		}
@@ -65,16 +65,16 @@ func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.
 	}
 }
 
-// runLedger runs the usage meter as soon as the key ring is fresh. Before that the key ring accepts no key, so no request
+// runUsageMeter runs the usage meter as soon as the key ring is fresh. Before that the key ring accepts no key, so no request
 // is counted. The meter follows the core log from the key ring's checkpoint on: the plans and caps that the key ring
 // gives for a request already contain what happened before.
-func (i *Instance) runLedger(ctx context.Context) error {
+func (i *Instance) runUsageMeter(ctx context.Context) error {
 	for !i.keyRing.IsFresh(time.Now()) {
 		if !sleep(ctx, 10*time.Millisecond) { // short: requests cannot be counted before the meter runs
 			return nil
 		}
 	}
-	i.ledger.Run(ctx, i.Core, i.keyRing.Checkpoint())
+	i.usage.Run(ctx, i.Core, i.keyRing.Checkpoint())
 	return nil
 }
 

@@ -114,7 +114,7 @@ func (i *Instance) findPeriodsAhead(ctx context.Context, periods *usagequeries.R
 // voidAhead takes back what was counted in some periods, and returns how many requests.
 func (i *Instance) voidAhead(ctx context.Context, ahead []usagequeries.Period) (total int64, err error) {
 	for _, p := range ahead {
-		requests, err := i.ledger.VoidPeriodAhead(ctx, p.Contract, p.Period)
+		requests, err := i.usage.VoidPeriodAhead(ctx, p.Contract, p.Period)
 		if total += requests; requests != 0 {
 			i.Log.Warn("requests were counted in a period that has not begun, and are taken back", "contract", p.Contract, "period", p.First, "requests", requests)
 		}

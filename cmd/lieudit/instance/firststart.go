@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"lieudit/commands"
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
 	"lieudit/eventstore/disk/osfile"
 	"lieudit/projections/keyring"
-	accessschemas "lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
@@ -28,7 +28,7 @@ import (
 type firstStart struct {
 	Parts
 	accounts *account.Accounts
-	tokens   *access.Tokens
+	tokens   *areatoken.Tokens
 	keyRing  *keyring.Ring
 }
 
@@ -64,8 +64,8 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("operator token: %w", err)
 	}
-	issued, err := f.tokens.Claim(ctx, systemMetadata, access.FirstTokenID, secret, access.TokenRequest{Role: accessschemas.RoleOperator, Label: "first operator"})
-	if errors.Is(err, access.ErrAlreadyIssued) {
+	issued, err := f.tokens.Claim(ctx, systemMetadata, areatoken.FirstTokenID, secret, areatoken.TokenRequest{Role: grant.RoleOperator, Label: "first operator"})
+	if errors.Is(err, areatoken.ErrAlreadyIssued) {
 		f.reportLostToken("the log has a token, which was written elsewhere or is lost")
 		return os.Remove(draft)
 	}

@@ -30,7 +30,7 @@ func (i *Instance) buildHandlers() error {
 	if err != nil {
 		return err
 	}
-	apiHandler := api.New(i.keyRing, api.NewRequestMeter(i.ledger, i.countingPolicy(), i.Log), i.Vintage, i.Router, api.Locations{
+	apiHandler := api.New(i.keyRing, api.NewRequestMeter(i.usage, i.countingPolicy(), i.Log), i.Vintage, i.Router, api.Locations{
 		Commands: i.locations, Queries: locationsqueries.New(i.Registry), Search: i.newSearchEngine(), Alerts: i.SiteAlerts,
 		CursorSecret: i.cursorKey, LastChange: i.changes.LastChange, Wait: i.waitForLocations, AwaitOwn: i.awaitOwnLocations,
 	}, api.Env{
@@ -42,7 +42,7 @@ func (i *Instance) buildHandlers() error {
 		Commands: i.accounts, Tokens: i.tokens, Queries: accountqueries.New(i.Registry, i.Now), Audit: auditqueries.New(i.Registry),
 		Wait: i.newReadModelWait(accountCategory), WaitTokens: i.newReadModelWait(tokenCategory),
 	}, customerarea.Usage{
-		Meter: i.ledger, Queries: usageReader, Wait: i.waitForUsage, Reconciler: &reconcile.Reconciler{
+		Meter: i.usage, Queries: usageReader, Wait: i.waitForUsage, Reconciler: &reconcile.Reconciler{
 			Log: i.Usage, Read: usageReader, WaitForUsage: i.waitForUsage, RunningInstances: i.Registry.ActiveInstances,
 		},
 	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{

@@ -33,8 +33,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/commands"
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/commands/deployment"
 	"lieudit/commands/locations"
 	"lieudit/commands/repair"
@@ -127,10 +127,10 @@ type Instance struct {
 	projector    *projector.Projector
 	changes      *changes.Notifier
 	accounts     *account.Accounts
-	tokens       *access.Tokens
+	tokens       *areatoken.Tokens
 	repairs      *repair.Repairs
 	deployment   *deployment.Deployment
-	ledger       *usage.Meter
+	usage        *usage.Meter
 	locations    *locations.Locations
 	hasCaughtUp  atomic.Bool                       // the read models have caught up once
 	periodsAhead atomic.Pointer[periodsAheadError] // what voidPeriodsAhead found last; nil: nothing
@@ -159,10 +159,10 @@ func New(parts Parts) (*Instance, error) {
 		return i.projector.Checkpoint(ctx, table.LocationsModel.Name)
 	}, i.Log)
 	i.accounts = account.New(i.Core, codec, i.TokenPrefixes, i.Now)
-	i.tokens = access.New(i.Core, codec, i.TokenPrefixes, i.Now)
+	i.tokens = areatoken.New(i.Core, codec, i.TokenPrefixes, i.Now)
 	i.repairs = repair.New(i.Core, codec)
 	i.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
-	i.ledger = usage.New(i.Usage, codec, i.accounts, i.keyRing.Terms, i.waitLimiter, i.Clock, i.Log)
+	i.usage = usage.New(i.Usage, codec, i.accounts, i.keyRing.Terms, i.waitLimiter, i.Clock, i.Log)
 	i.locations = locations.New(i.Core, codec, i.accounts, geocode.New(i.Vintage), i.Now)
 	if i.SiteEvents != (locations.EventLimits{}) {
 		i.locations.LimitEvents(i.SiteEvents)
@@ -175,7 +175,7 @@ func New(parts Parts) (*Instance, error) {
 	i.uploadBudget = budget.New(maxUploads, maxAccountUploads)
 	i.workers, i.lists = api.NewWorkers(), api.NewWorkers()
 	i.clients = clientip.NewFinder(i.TrustedProxies, i.Log)
-	i.Registry.InstanceID = i.ledger.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
+	i.Registry.InstanceID = i.usage.InstanceID() // the registry lists the instances that run, for reconciliation and upgrades
 	i.Registry.Program, i.Registry.Format = i.Version, event.HighestFormat
 	i.registerMetrics()
 	return i, i.buildHandlers()
@@ -215,7 +215,7 @@ func (i *Instance) Work(ctx context.Context) error {
 	})
 	parts.Go(func() error { return errorUnlessCanceled(ctx, i.projector.Run(ctx)) })
 	parts.Go(func() error { return errorUnlessCanceled(ctx, i.changes.Run(ctx)) })
-	parts.Go(func() error { return errorUnlessCanceled(ctx, i.runLedger(ctx)) })
+	parts.Go(func() error { return errorUnlessCanceled(ctx, i.runUsageMeter(ctx)) })
 	parts.Go(func() error { return i.closePeriods(ctx) })
 	parts.Go(func() error { return i.voidPeriodsAhead(ctx) })
 	parts.Go(func() error {

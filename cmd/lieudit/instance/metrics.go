@@ -60,11 +60,11 @@ func (i *Instance) registerUsageMetrics() {
 		return float64(i.waitLimiter.Waiting())
 	})
 	i.registerCounter("lieudit_usage_events_total", "Events this instance wrote to count requests.", nil, func() float64 {
-		events, _ := i.ledger.Totals()
+		events, _ := i.usage.Totals()
 		return float64(events)
 	})
 	i.registerCounter("lieudit_usage_requests_total", "Requests this instance counted.", nil, func() float64 {
-		_, requests := i.ledger.Totals()
+		_, requests := i.usage.Totals()
 		return float64(requests)
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"lieudit/commands"
-	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/areatoken"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
 	"lieudit/eventstore/sqldb"
@@ -70,7 +70,7 @@ func (i *Instance) raiseFormatOfNewLog(ctx context.Context) error {
 
 // isLogUsed reports whether a program has started on the log before: the first of all records a token.
 func (i *Instance) isLogUsed(ctx context.Context) (bool, error) {
-	for signal, err := range i.Core.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{access.Aggregate.Category, account.Aggregate.Category}) {
+	for signal, err := range i.Core.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{areatoken.Aggregate.Category, account.Aggregate.Category}) {
 		if err != nil {
 			return false, fmt.Errorf("beginning of the log: %w", err)
 		}

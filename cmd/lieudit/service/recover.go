@@ -15,14 +15,14 @@ import (
 	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/instance"
 	"lieudit/commands"
-	"lieudit/commands/access"
+	"lieudit/commands/areatoken"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
 	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/disk/osfile"
 	"lieudit/eventstore/esdb"
-	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
@@ -51,14 +51,14 @@ func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (rec
 	if _, err := deployment.New(log, eventstore.NewCodec(nil), Version()).CheckFormat(ctx); err != nil {
 		return recovered, err
 	}
-	tokens := access.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // operators' tokens act for no account: nothing of them is sealed, and no vault is needed
+	tokens := areatoken.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // operators' tokens act for no account: nothing of them is sealed, and no vault is needed
 	recovered = RecoveredToken{ID: uuid.Must(uuid.NewV7()).String(), File: filepath.Join(c.Data, instance.OperatorTokenFile)}
 	draft := recovered.File + ".draft"
 	secret := c.TokenPrefixes.New(token.Area)
 	if err := writeSecretFile(draft, secret); err != nil {
 		return recovered, err
 	}
-	request := access.TokenRequest{Role: accessschemas.RoleOperator, Label: "recovered operator"}
+	request := areatoken.TokenRequest{Role: grant.RoleOperator, Label: "recovered operator"}
 	if _, err := tokens.Claim(ctx, recoverMetadata, recovered.ID, secret, request); err != nil {
 		return recovered, fmt.Errorf("issuing the token: %w", errors.Join(err, os.Remove(draft)))
 	}
@@ -115,7 +115,7 @@ func writeSecretFile(path, secret string) error {
 }
 
 // revokeOperatorTokens revokes all operator tokens but one and returns how many.
-func revokeOperatorTokens(ctx context.Context, log eventstore.Store, tokens *access.Tokens, kept string) (int, error) {
+func revokeOperatorTokens(ctx context.Context, log eventstore.Store, tokens *areatoken.Tokens, kept string) (int, error) {
 	active, err := listOperatorTokens(ctx, log)
 	if err != nil {
 		return 0, fmt.Errorf("listing the other tokens: %w", err)
@@ -132,7 +132,7 @@ func revokeOperatorTokens(ctx context.Context, log eventstore.Store, tokens *acc
 // listOperatorTokens reads from the log the ids of the operator tokens that are valid.
 func listOperatorTokens(ctx context.Context, log eventstore.Store) (map[string]bool, error) {
 	active := map[string]bool{}
-	for s, err := range log.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{access.Aggregate.Category}) {
+	for s, err := range log.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{areatoken.Aggregate.Category}) {
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func listOperatorTokens(ctx context.Context, log eventstore.Store) (map[string]b
 		}
 		switch e := decoded.(type) {
 		case event.TokenIssued:
-			if e.Role == string(accessschemas.RoleOperator) {
+			if e.Role == string(grant.RoleOperator) {
 				active[e.Token] = true
 			}
 		case event.TokenRevoked:

@@ -14,9 +14,9 @@ import (
 	"lieudit/queries/usage"
 	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
 )
 
 // BenchmarkReconcile reconciles a month of 10,000 accounts with a million requests between them. A tick counts one request,
@@ -65,7 +65,7 @@ func newBenchLog(b *testing.B, accounts, ticks int, perTick int64) (*journal.Jou
 	var lines []table.UsageLine
 	for a := range accounts {
 		id := fmt.Sprintf("account-%05d", a)
-		stream, folded := ledger.StreamName(id, firstDay), ledger.NewPeriodUsage()
+		stream, folded := usagefold.StreamName(id, firstDay), usagefold.NewPeriodUsage()
 		events := []event.Event{event.UsageOpened{Contract: id, First: firstDay, Next: lastDay, Cap: 1 << 40}}
 		for t := range ticks {
 			day := plan.DateOf(firstDay.Start().AddDate(0, 0, t%25))

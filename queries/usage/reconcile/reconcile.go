@@ -1,5 +1,5 @@
 // Package reconcile compares what the log says was counted with what the read model of usage shows and invoices bill. It
-// only reads. Its constraint: the log is folded from its first event on, by the rules of schemas/ledger alone, so that no
+// only reads. Its constraint: the log is folded from its first event on, by the rules of schemas/usagefold alone, so that no
 // state which is kept anywhere can hide a mistake.
 //
 //	log ── FoldLog ──> Refold: a RefoldedStream for each period, an Instance for each process ──┐
@@ -29,7 +29,7 @@ import (
 	"lieudit/queries/usage"
 	"lieudit/schemas/body"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/usagefold"
 )
 
 // Reconciler compares a log of usage with its read model. Every part is required. It is safe for concurrent use.
@@ -182,7 +182,7 @@ func (c *comparison) comparePeriod(p usage.PeriodID, shown usage.StoredPeriod) {
 	c.result.Periods++
 	s, isOnLog := c.log.Streams[p.Stream()]
 	if !isOnLog {
-		s = &RefoldedStream{PeriodUsage: *ledger.NewPeriodUsage(), Revision: eventstore.NoStream}
+		s = &RefoldedStream{PeriodUsage: *usagefold.NewPeriodUsage(), Revision: eventstore.NoStream}
 		c.compareValues(p, "periode", "absent", "present")
 	}
 	c.result.Lines += len(s.Lines)
@@ -221,13 +221,13 @@ func (c *comparison) compareRow(p usage.PeriodID, s *RefoldedStream, shown usage
 }
 
 // compareLines compares the lines of the log and those that only the read model has, in the order of their keys.
-func (c *comparison) compareLines(p usage.PeriodID, log, shown ledger.Lines) {
+func (c *comparison) compareLines(p usage.PeriodID, log, shown usagefold.Lines) {
 	if maps.Equal(log, shown) {
 		return
 	}
 	all := maps.Clone(log)
 	if all == nil {
-		all = ledger.Lines{}
+		all = usagefold.Lines{}
 	}
 	for key := range shown {
 		all[key] = log[key]

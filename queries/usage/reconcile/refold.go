@@ -10,7 +10,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
+	"lieudit/schemas/usagefold"
 )
 
 // Refold is what the log says was counted, folded from its first event on.
@@ -25,7 +25,7 @@ type Refold struct {
 
 // RefoldedStream is the fold of one stream, and the snapshots and closings on it that contradict the fold.
 type RefoldedStream struct {
-	ledger.PeriodUsage
+	usagefold.PeriodUsage
 	Revision      eventstore.Revision // of the last event that was folded
 	Closing       *event.UsageClosed  // nil: the period is open
 	Misstatements []Misstatement
@@ -101,7 +101,7 @@ func (f *Refold) forgetIfEnded(instanceID string) {
 func (f *Refold) findOrAddStream(name string) *RefoldedStream {
 	s := f.Streams[name]
 	if s == nil {
-		s = &RefoldedStream{PeriodUsage: *ledger.NewPeriodUsage(), Revision: eventstore.NoStream}
+		s = &RefoldedStream{PeriodUsage: *usagefold.NewPeriodUsage(), Revision: eventstore.NoStream}
 		f.Streams[name] = s
 	}
 	return s
@@ -118,11 +118,11 @@ func (f *Refold) findOrAddInstance(id string) *Instance {
 
 // recordTick keeps a tick while it is the last one that counts. A tick that does not count drops the one before. A
 // repetition is no other tick, and changes nothing.
-func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked, v ledger.Verdict) {
+func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked, v usagefold.Verdict) {
 	switch v {
-	case ledger.Counted:
+	case usagefold.Counted:
 		i.Last[r.Stream] = LastTick{r.Time, tick}
-	case ledger.Duplicate:
+	case usagefold.Duplicate:
 	default:
 		delete(i.Last, r.Stream)
 	}
@@ -132,7 +132,7 @@ func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked
 func firstDay(stream string) string { return stream[max(len(stream)-len(time.DateOnly), 0):] }
 
 // applyEvent folds an event. A snapshot or closing is compared with the fold first.
-func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.Event) (ledger.Verdict, error) {
+func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.Event) (usagefold.Verdict, error) {
 	isCorrect := true
 	var err error
 	switch e := e.(type) {
@@ -157,7 +157,7 @@ func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore
 	if e.AsOfRevision < 0 || e.AsOfRevision >= int64(r.Revision) || !s.IsOpen() && !s.IsClosed() {
 		return false, nil
 	}
-	state := ledger.RestorePeriod(e)
+	state := usagefold.RestorePeriod(e)
 	if from := eventstore.Revision(e.AsOfRevision) + 1; from < r.Revision {
 		for since, err := range store.ReadStream(ctx, r.Stream, from, eventstore.Forward) {
 			if err != nil {

@@ -15,8 +15,8 @@ import (
 	"lieudit/eventstore/journal"
 	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 var (
@@ -63,15 +63,15 @@ func sampleEvents() []event.Event {
 }
 
 func snapshotOf(asOf int64, events []event.Event) event.UsageSnapshotTaken {
-	b := &ledger.PeriodState{}
+	b := &usagefold.PeriodState{}
 	for _, e := range events {
 		b.Apply(e, time.Now())
 	}
 	return b.Snapshot(asOf)
 }
 
-func linesOf(events []event.Event) ledger.Lines {
-	f := ledger.NewPeriodUsage()
+func linesOf(events []event.Event) usagefold.Lines {
+	f := usagefold.NewPeriodUsage()
 	for _, e := range events {
 		f.Apply(e, time.Now())
 	}
@@ -89,9 +89,9 @@ func refoldLog(t *testing.T, store eventstore.Store, period string) *reconcile.R
 
 func TestRefoldAddsUpTheLog(t *testing.T) {
 	t.Parallel()
-	log, stream := openLog(t), ledger.StreamName("a", firstDay)
+	log, stream := openLog(t), usagefold.StreamName("a", firstDay)
 	appendEvents(t, log, stream, sampleEvents()...)
-	appendEvents(t, log, ledger.StreamName("b", plan.Date{Year: 2025, Month: 10, Day: 1}), sampleEvents()...)
+	appendEvents(t, log, usagefold.StreamName("b", plan.Date{Year: 2025, Month: 10, Day: 1}), sampleEvents()...)
 	f := refoldLog(t, log, "2025-11")
 	if got := slices.Collect(maps.Keys(f.Streams)); len(got) != 1 || got[0] != stream {
 		t.Fatalf("folded %v", got)
@@ -108,7 +108,7 @@ func TestRefoldAddsUpTheLog(t *testing.T) {
 
 func TestCatchUpFoldsAStreamThatBeganAfterFoldLog(t *testing.T) {
 	t.Parallel()
-	log, stream := openLog(t), ledger.StreamName("a", firstDay)
+	log, stream := openLog(t), usagefold.StreamName("a", firstDay)
 	f := refoldLog(t, log, "")
 	if err := f.CatchUp(t.Context(), stream, 9); err != nil || f.Streams[stream] != nil {
 		t.Errorf("a stream without events is there: %v, %v", f.Streams[stream], err)
@@ -142,7 +142,7 @@ func TestWrongSnapshotsAndClosingsAreReported(t *testing.T) {
 		"a closing with another sum":               {total, true},
 		"a closing with the digest of other lines": {digest, true},
 	} {
-		log, stream := openLog(t), ledger.StreamName("a", firstDay)
+		log, stream := openLog(t), usagefold.StreamName("a", firstDay)
 		appendEvents(t, log, stream, append(events, c.says)...)
 		var want []reconcile.Misstatement
 		if c.wrong {
@@ -156,7 +156,7 @@ func TestWrongSnapshotsAndClosingsAreReported(t *testing.T) {
 
 func TestUnansweredAreTheLastTicksOfInstancesThatDidNotEnd(t *testing.T) {
 	t.Parallel()
-	log, stream := openLog(t), ledger.StreamName("a", firstDay)
+	log, stream := openLog(t), usagefold.StreamName("a", firstDay)
 	for _, id := range []string{"crashed", "ended", "refused", "idle"} {
 		appendEvents(t, log, "incarnation-"+id, event.InstanceStarted{InstanceID: id})
 	}

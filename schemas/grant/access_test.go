@@ -1,18 +1,18 @@
-package access_test
+package grant_test
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
 
-	"lieudit/schemas/access"
+	"lieudit/schemas/grant"
 )
 
 func day(n int) time.Time { return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n) }
 
 func TestZeroScheduledHasTheZeroValueForEver(t *testing.T) {
 	t.Parallel()
-	var s access.Scheduled[string]
+	var s grant.Scheduled[string]
 	if _, _, ok := s.Next(day(0)); s.At(day(0)) != "" || ok {
 		t.Errorf("holds %q and then something: %v", s.At(day(0)), ok)
 	}
@@ -20,7 +20,7 @@ func TestZeroScheduledHasTheZeroValueForEver(t *testing.T) {
 
 func TestScheduledValueBeginsAtItsInstant(t *testing.T) {
 	t.Parallel()
-	var s access.Scheduled[string]
+	var s grant.Scheduled[string]
 	s.Set("a", day(0), day(0))
 	s.Set("b", day(10), day(1))
 	for at, want := range map[time.Time]string{
@@ -40,7 +40,7 @@ func TestScheduledValueBeginsAtItsInstant(t *testing.T) {
 
 func TestLaterTermsReplaceThoseThatHaveNotBegun(t *testing.T) {
 	t.Parallel()
-	var s access.Scheduled[string]
+	var s grant.Scheduled[string]
 	s.Set("a", day(0), day(0))
 	s.Set("b", day(10), day(1))
 	s.Set("c", day(10), day(2))
@@ -67,7 +67,7 @@ func TestScheduledAgreesWithAListOfAllDecisions(t *testing.T) {
 		from, recorded time.Time
 	}
 	for range 2000 {
-		var s access.Scheduled[int]
+		var s grant.Scheduled[int]
 		var all []decision
 		now := day(0)
 		for i := range 8 {

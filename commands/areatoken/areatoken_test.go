@@ -1,4 +1,4 @@
-package access_test
+package areatoken_test
 
 import (
 	"errors"
@@ -8,24 +8,24 @@ import (
 	"time"
 
 	"lieudit/commands"
-	"lieudit/commands/access"
+	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
-	accessschemas "lieudit/schemas/access"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
 var system = commands.Metadata{Actor: "system"}
 
-func newTokensFactory(t *testing.T) func() *access.Tokens {
+func newTokensFactory(t *testing.T) func() *areatoken.Tokens {
 	t.Helper()
 	log, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	return func() *access.Tokens {
-		return access.New(log, eventstore.NewCodec(nil), token.DefaultPrefixes, time.Now)
+	return func() *areatoken.Tokens {
+		return areatoken.New(log, eventstore.NewCodec(nil), token.DefaultPrefixes, time.Now)
 	}
 }
 
@@ -37,11 +37,11 @@ func TestFirstTokenIsMadeOnceByManyInstances(t *testing.T) {
 	for range 8 {
 		tokens := newTokens()
 		wg.Go(func() {
-			_, err := tokens.Claim(t.Context(), system, access.FirstTokenID, token.DefaultPrefixes.New(token.Area), access.TokenRequest{Role: accessschemas.RoleOperator})
+			_, err := tokens.Claim(t.Context(), system, areatoken.FirstTokenID, token.DefaultPrefixes.New(token.Area), areatoken.TokenRequest{Role: grant.RoleOperator})
 			switch {
 			case err == nil:
 				made.Add(1)
-			case errors.Is(err, access.ErrAlreadyIssued):
+			case errors.Is(err, areatoken.ErrAlreadyIssued):
 				taken.Add(1)
 			default:
 				t.Error(err)
@@ -59,7 +59,7 @@ func TestClaimOfTheSameTokenAgainIsNoError(t *testing.T) {
 	newTokens := newTokensFactory(t)
 	plaintext := token.DefaultPrefixes.New(token.Area)
 	for range 2 {
-		if _, err := newTokens().Claim(t.Context(), system, access.FirstTokenID, plaintext, access.TokenRequest{Role: accessschemas.RoleOperator}); err != nil {
+		if _, err := newTokens().Claim(t.Context(), system, areatoken.FirstTokenID, plaintext, areatoken.TokenRequest{Role: grant.RoleOperator}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,10 +68,10 @@ func TestClaimOfTheSameTokenAgainIsNoError(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	tokens := newTokensFactory(t)()
-	if _, _, err := tokens.Revoke(t.Context(), system, "nobody"); !errors.Is(err, access.ErrUnknownToken) {
+	if _, _, err := tokens.Revoke(t.Context(), system, "nobody"); !errors.Is(err, areatoken.ErrUnknownToken) {
 		t.Errorf("unknown token: got %v, want ErrUnknown", err)
 	}
-	issued, err := tokens.Issue(t.Context(), system, access.TokenRequest{Role: accessschemas.RoleAuditor, Label: "audit"})
+	issued, err := tokens.Issue(t.Context(), system, areatoken.TokenRequest{Role: grant.RoleAuditor, Label: "audit"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package access handles the commands on customer-area tokens: they are issued and revoked here. One token is one stream. The
+// Package areatoken handles the commands on customer-area tokens: they are issued and revoked here. One token is one stream. The
 // constraint: of many instances that start at the same time, exactly one makes the first operator's token. So a token that
 // only one may make is claimed under a fixed id, and the expected revision of the append decides between the instances.
 //
@@ -6,7 +6,7 @@
 //	Tokens.Revoke ──> Handler.Handle ──> event.TokenRevoked
 //
 // The read side (projections/keyring) gets only hashes from these events: the log never holds a token in clear.
-package access
+package areatoken
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
-	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
@@ -74,7 +74,7 @@ func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixe
 
 // TokenRequest says which token to make. Account is set for the roles that act for one account, and else empty.
 type TokenRequest struct {
-	Role    access.Role
+	Role    grant.Role
 	Account string
 	Label   string
 }

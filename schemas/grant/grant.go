@@ -1,7 +1,7 @@
-// Package access is what a valid key or token gives access to: the facts that authentication, plan checks and quotas work
+// Package grant is what a valid key or token grants: the facts that authentication, plan checks and quotas work
 // with. The key ring (projections/keyring) makes a Grant or a TokenGrant from the events of an account, and the API reads it.
 // Terms change over time as a Scheduled value.
-package access
+package grant
 
 import (
 	"iter"

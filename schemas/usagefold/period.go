@@ -1,4 +1,4 @@
-// Package ledger decides which requests count. Its state is the pure fold of one stream, usage-{contract}-{period}: whoever
+// Package usagefold decides which requests count. Its state is the pure fold of one stream, usage-{contract}-{period}: whoever
 // folds the stream, on any machine and at any time, finds the same ticks counted and the same ones void. Only the order of
 // the stream decides. The one clock is the log's own, and it decides only whether a period may begin.
 //
@@ -9,7 +9,7 @@
 //	              event.UsageSnapshotTaken
 //
 // PeriodUsage does both Applies. A TickDraft collects requests that would count if they were the next event.
-package ledger
+package usagefold
 
 import (
 	"maps"

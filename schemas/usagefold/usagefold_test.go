@@ -1,4 +1,4 @@
-package ledger_test
+package usagefold_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/schemas/event"
-	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 var (
@@ -30,12 +30,12 @@ func newCount(account string, n int64) event.UsageCount {
 // step is an event and the verdict that it must get.
 type step struct {
 	e    event.Event
-	want ledger.Verdict
+	want usagefold.Verdict
 }
 
-func applySteps(t *testing.T, steps []step) *ledger.PeriodUsage {
+func applySteps(t *testing.T, steps []step) *usagefold.PeriodUsage {
 	t.Helper()
-	f := ledger.NewPeriodUsage()
+	f := usagefold.NewPeriodUsage()
 	for i, s := range steps {
 		if got := f.Apply(s.e, noon); got != s.want {
 			t.Errorf("step %d, %T: verdict %d, want %d", i, s.e, got, s.want)
@@ -48,37 +48,37 @@ func TestEventsBeforeATickDecideWhetherItCounts(t *testing.T) {
 	t.Parallel()
 	opened := event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 10}
 	f := applySteps(t, []step{
-		{newTick(1, newCount("a", 1)), ledger.PeriodNotOpen},
-		{opened, ledger.Counted},
-		{opened, ledger.Duplicate},
-		{newTick(2, newCount("a", 4)), ledger.Counted},
-		{newTick(2, newCount("a", 4)), ledger.Duplicate},
-		{newTick(1, newCount("a", 1)), ledger.Duplicate},
-		{newTick(3, newCount("a", 7)), ledger.CapReached},
-		{event.UsageRefunded{InstanceID: "i", Sequence: 4, Day: first, Counts: []event.UsageCount{newCount("a", 2)}}, ledger.Counted},
-		{newTick(3, newCount("a", 7)), ledger.Duplicate}, // there is room now, but it was void
-		{newTick(5, newCount("a", 8)), ledger.Counted},
-		{newTick(6, newCount("a", 0)), ledger.CapReached},
-		{newTick(7, newCount("a", -1)), ledger.CapReached},
-		{event.UsageCapSet{Account: "a", Cap: 11, AsOfPosition: 1}, ledger.Counted},
-		{event.UsageCapSet{Account: "a", Cap: 99, AsOfPosition: 1}, ledger.Duplicate},
-		{newTick(8, newCount("b", 1)), ledger.CapUnknown},
-		{event.UsageCapSet{Account: "b", Cap: 5, AsOfPosition: 3}, ledger.Counted},
-		{newTick(9, newCount("b", 1)), ledger.Counted},
-		{newTick(10, newCount("b", 1)), ledger.CapReached}, // the contract's eleven are used
-		{event.UsageCapSet{Account: "a", Cap: 20, AsOfPosition: 2}, ledger.Counted},
-		{newTick(11, newCount("a", 1), newCount("b", 5)), ledger.CapReached}, // as a whole or not at all
-		{newTick(12, newCount("a", 1), newCount("b", 4)), ledger.Counted},
-		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, ledger.Counted},
-		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, ledger.Duplicate},
-		{newTick(13, newCount("b", 1)), ledger.KeyRevoked},
-		{event.UsageAccountClosed{Account: "a"}, ledger.Counted},
-		{newTick(14, newCount("a", 1)), ledger.AccountClosed},
-		{event.UsageClosed{Total: 16}, ledger.Counted},
-		{event.UsageClosed{Total: 16}, ledger.PeriodClosed},
-		{newTick(15, newCount("a", 1)), ledger.PeriodClosed},
-		{event.UsageRefunded{InstanceID: "i", Sequence: 16, Day: first, Counts: []event.UsageCount{newCount("a", 2)}}, ledger.PeriodClosed},
-		{event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: -3}, ledger.Counted},
+		{newTick(1, newCount("a", 1)), usagefold.PeriodNotOpen},
+		{opened, usagefold.Counted},
+		{opened, usagefold.Duplicate},
+		{newTick(2, newCount("a", 4)), usagefold.Counted},
+		{newTick(2, newCount("a", 4)), usagefold.Duplicate},
+		{newTick(1, newCount("a", 1)), usagefold.Duplicate},
+		{newTick(3, newCount("a", 7)), usagefold.CapReached},
+		{event.UsageRefunded{InstanceID: "i", Sequence: 4, Day: first, Counts: []event.UsageCount{newCount("a", 2)}}, usagefold.Counted},
+		{newTick(3, newCount("a", 7)), usagefold.Duplicate}, // there is room now, but it was void
+		{newTick(5, newCount("a", 8)), usagefold.Counted},
+		{newTick(6, newCount("a", 0)), usagefold.CapReached},
+		{newTick(7, newCount("a", -1)), usagefold.CapReached},
+		{event.UsageCapSet{Account: "a", Cap: 11, AsOfPosition: 1}, usagefold.Counted},
+		{event.UsageCapSet{Account: "a", Cap: 99, AsOfPosition: 1}, usagefold.Duplicate},
+		{newTick(8, newCount("b", 1)), usagefold.CapUnknown},
+		{event.UsageCapSet{Account: "b", Cap: 5, AsOfPosition: 3}, usagefold.Counted},
+		{newTick(9, newCount("b", 1)), usagefold.Counted},
+		{newTick(10, newCount("b", 1)), usagefold.CapReached}, // the contract's eleven are used
+		{event.UsageCapSet{Account: "a", Cap: 20, AsOfPosition: 2}, usagefold.Counted},
+		{newTick(11, newCount("a", 1), newCount("b", 5)), usagefold.CapReached}, // as a whole or not at all
+		{newTick(12, newCount("a", 1), newCount("b", 4)), usagefold.Counted},
+		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, usagefold.Counted},
+		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, usagefold.Duplicate},
+		{newTick(13, newCount("b", 1)), usagefold.KeyRevoked},
+		{event.UsageAccountClosed{Account: "a"}, usagefold.Counted},
+		{newTick(14, newCount("a", 1)), usagefold.AccountClosed},
+		{event.UsageClosed{Total: 16}, usagefold.Counted},
+		{event.UsageClosed{Total: 16}, usagefold.PeriodClosed},
+		{newTick(15, newCount("a", 1)), usagefold.PeriodClosed},
+		{event.UsageRefunded{InstanceID: "i", Sequence: 16, Day: first, Counts: []event.UsageCount{newCount("a", 2)}}, usagefold.PeriodClosed},
+		{event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: -3}, usagefold.Counted},
 	})
 	if got := f.Lines.Total(); got != 13 {
 		t.Errorf("the sum of the lines is %d, want 16 less the adjustment of 3", got)
@@ -90,14 +90,14 @@ func TestEventsBeforeATickDecideWhetherItCounts(t *testing.T) {
 
 func TestPeriodOpensAtMostAMinuteEarly(t *testing.T) {
 	t.Parallel()
-	for early, want := range map[time.Duration]ledger.Verdict{
-		0: ledger.Counted, time.Minute: ledger.Counted, time.Minute + time.Microsecond: ledger.PeriodNotOpen, 24 * time.Hour: ledger.PeriodNotOpen,
+	for early, want := range map[time.Duration]usagefold.Verdict{
+		0: usagefold.Counted, time.Minute: usagefold.Counted, time.Minute + time.Microsecond: usagefold.PeriodNotOpen, 24 * time.Hour: usagefold.PeriodNotOpen,
 	} {
-		var b ledger.PeriodState
+		var b usagefold.PeriodState
 		if got := b.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 1}, first.Start().Add(-early)); got != want {
 			t.Errorf("%v early: verdict %d, want %d", early, got, want)
 		}
-		if b.IsOpen() != (want == ledger.Counted) {
+		if b.IsOpen() != (want == usagefold.Counted) {
 			t.Errorf("%v early: opened %v", early, b.IsOpen())
 		}
 	}
@@ -134,12 +134,12 @@ func TestSnapshotGivesTheSameVerdictsAsTheWholeStream(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
-		whole := &ledger.PeriodState{}
+		whole := &usagefold.PeriodState{}
 		whole.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 100}, noon)
-		readers := []*ledger.PeriodState{}
+		readers := []*usagefold.PeriodState{}
 		for n := range int64(200) {
 			if r.IntN(40) == 0 {
-				readers = append(readers, ledger.RestorePeriod(whole.Snapshot(n)))
+				readers = append(readers, usagefold.RestorePeriod(whole.Snapshot(n)))
 			}
 			e := randomEvent(r, n+1)
 			want := whole.Apply(e, noon)
@@ -163,7 +163,7 @@ func TestDraftAcceptsExactlyWhatWouldCount(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
-		b := &ledger.PeriodState{}
+		b := &usagefold.PeriodState{}
 		b.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: int64(r.IntN(60))}, noon)
 		for n := range int64(r.IntN(60)) {
 			b.Apply(randomEvent(r, n+1), noon)
@@ -173,7 +173,7 @@ func TestDraftAcceptsExactlyWhatWouldCount(t *testing.T) {
 		for range 40 {
 			account := string(rune('a' + r.IntN(4)))
 			requests := 1 + int64(r.IntN(4))
-			if d.AddRequests(account, "key-"+account, requests) == ledger.Counted {
+			if d.AddRequests(account, "key-"+account, requests) == usagefold.Counted {
 				accepted[account] += requests
 			} else {
 				refused = newCount(account, requests)
@@ -184,10 +184,10 @@ func TestDraftAcceptsExactlyWhatWouldCount(t *testing.T) {
 			counts = append(counts, newCount(account, n))
 		}
 		more := append(counts, refused)
-		if refused.Account != "" && ledger.RestorePeriod(b.Snapshot(0)).Apply(newTick(1000, more...), noon) == ledger.Counted {
+		if refused.Account != "" && usagefold.RestorePeriod(b.Snapshot(0)).Apply(newTick(1000, more...), noon) == usagefold.Counted {
 			t.Fatalf("seed %d: %+v counts, but the draft refused %+v", seed, more, refused)
 		}
-		if v := b.Apply(newTick(1000, counts...), noon); len(counts) > 0 && v != ledger.Counted {
+		if v := b.Apply(newTick(1000, counts...), noon); len(counts) > 0 && v != usagefold.Counted {
 			t.Fatalf("seed %d: %+v got verdict %d", seed, counts, v)
 		}
 	}
@@ -195,28 +195,28 @@ func TestDraftAcceptsExactlyWhatWouldCount(t *testing.T) {
 
 func TestDigestDoesNotDependOnTheOrderOfTicks(t *testing.T) {
 	t.Parallel()
-	a, b := ledger.Lines{}, ledger.Lines{}
+	a, b := usagefold.Lines{}, usagefold.Lines{}
 	e1, e2 := newTick(1, newCount("a", 2), newCount("b", 1)), newTick(2, newCount("a", 3))
 	for _, e := range []event.Event{e1, e2} {
-		a.Apply(e, ledger.Counted)
+		a.Apply(e, usagefold.Counted)
 	}
 	for _, e := range []event.Event{e2, e1} {
-		b.Apply(e, ledger.Counted)
+		b.Apply(e, usagefold.Counted)
 	}
 	if string(a.Digest()) != string(b.Digest()) {
 		t.Error("the order of ticks shows in the digest")
 	}
-	b.Apply(event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: 1}, ledger.Counted)
+	b.Apply(event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: 1}, usagefold.Counted)
 	if string(a.Digest()) == string(b.Digest()) || a.ClosingEvent().Total != 6 || b.ClosingEvent().Total != 7 {
 		t.Errorf("the digest of %+v is that of %+v", a.ClosingEvent(), b.ClosingEvent())
 	}
 }
 
 func BenchmarkTick(b *testing.B) {
-	var state ledger.PeriodState
+	var state usagefold.PeriodState
 	state.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 1 << 60}, noon)
 	for n := int64(1); b.Loop(); n++ {
-		if state.Apply(newTick(n, newCount("a", 1)), noon) != ledger.Counted {
+		if state.Apply(newTick(n, newCount("a", 1)), noon) != usagefold.Counted {
 			b.Fatal("void")
 		}
 	}
