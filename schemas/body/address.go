@@ -1,7 +1,7 @@
 package body
 
 // The address base is the BAN, the national address base of France. A commune is a municipality, with a code of INSEE, the
-// national statistics office. A locality (lieu-dit) is a named place that is no street. A former commune is one that was
+// national statistics office. A locality (lieu-dit) is a named place that is not a street. A former commune is one that was
 // merged into another.
 
 // Address is a record of the address base: a house number, a street, a locality or a commune. AFNOR is the norm of postal

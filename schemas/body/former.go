@@ -70,7 +70,7 @@ type FormerReverse struct {
 // several names.
 func (q FormerReverse) IsEmpty() bool { return q.Coordinates() == nil }
 
-// FormerFileFields are the fields of POST /search/csv and POST /reverse/csv beside the file. All but the two lists, repli and expliquer are the names of
+// FormerFileFields are the fields of POST /search/csv and POST /reverse/csv next to the file. All but the two lists, repli and expliquer are the names of
 // columns of the file, whose cells are used row by row.
 type FormerFileFields struct {
 	Columns       []string `json:"columns,omitempty" max:"200" doc:"Columns with the address, in order, each once; all when left out. Repeat the field for each. Their cells, joined with spaces, have at most 200 characters a row"`

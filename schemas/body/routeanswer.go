@@ -98,7 +98,7 @@ type RoutePath struct {
 	TollDistance int       `json:"peages_m,omitzero" doc:"Metres on roads with a toll"`
 }
 
-// Avoided is how far a route goes on roads of a kind that was to be avoided.
+// Avoided is how far a route continues roads of a kind that was to be avoided.
 type Avoided struct {
 	Type     string `json:"type" enum:"toll motorway ferry"`
 	Distance int    `json:"metres"`

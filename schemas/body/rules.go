@@ -32,7 +32,7 @@ func (q HistoryQuery) BrokenRules() []string {
 	return brokenIf(!q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From), "from must not be after to")
 }
 
-// brokenIf is a list of the rule where it is broken, else an empty one.
+// brokenIf is a list of the rule where it is broken, otherwise an empty one.
 func brokenIf(broken bool, rule string) []string {
 	if broken {
 		return []string{rule}

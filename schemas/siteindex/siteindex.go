@@ -40,7 +40,7 @@ type Document struct {
 	Lon         *float64 `json:"lon,omitempty"`
 }
 
-// Checkpoint is the one document that is no site: which generation fills the index, and up to which position it did.
+// Checkpoint is the one document that is not a site: which generation fills the index, and up to which position it did.
 // While it is missing the index is incomplete and answers nothing.
 type Checkpoint struct {
 	ID             string `json:"id"`

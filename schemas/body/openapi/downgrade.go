@@ -7,7 +7,7 @@ import (
 )
 
 // downgrade turns a document of OpenAPI 3.1 into one of 3.0.3 that says the same. The schemas of 3.0 know no type null, and no
-// words beside a reference.
+// words next to a reference.
 func downgrade(doc *document) {
 	doc.OpenAPI = "3.0.3"
 	for _, s := range doc.Components.Schemas {

@@ -14,7 +14,7 @@
 //	unique    "items", or the name of a member: no two items of a list are the same
 //	members   free JSON is an object of at most n members
 //	bytes     free JSON has at most n bytes
-//	form      free JSON is an object of this name, which the OpenAPI documents declare beside the operations
+//	form      free JSON is an object of this name, which the OpenAPI documents declare next to the operations
 //	items     a list of free JSON holds values of these types of JSON alone
 //	doc       its description in the OpenAPI document
 package shape
@@ -56,7 +56,7 @@ type Shape struct {
 	Nullable bool    // null is allowed; the Go value is a Nullable
 	Fields   []Field // of an Object, in the order of the struct
 	Item     *Shape  // of a List
-	Text     *Shape  // of an Object that is a TextForm: the text that may stand for it; else nil
+	Text     *Shape  // of an Object that is a TextForm: the text that may stand for it; otherwise nil
 	Rules
 }
 
@@ -100,7 +100,7 @@ func (s *Shape) Field(name string) (*Field, bool) {
 	return nil, false
 }
 
-// FromType is the shape of a Go type. It fails for a type that no body can have, and for a tag that is no rule. The order of the
+// FromType is the shape of a Go type. It fails for a type that no body can have, and for a tag that is not a rule. The order of the
 // cases matters: time.Time and Nullable are structs, and time.Time is a TextUnmarshaler too. A type must not contain
 // itself.
 func FromType(t reflect.Type) (*Shape, error) {
