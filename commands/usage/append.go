@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/usagefold"
@@ -122,7 +123,7 @@ func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) 
 			err = takeErr
 		}
 		b.reportDelay(err)
-		if !sleep(ctx, pause) {
+		if !clock.Sleep(ctx, pause) {
 			return err
 		}
 	}

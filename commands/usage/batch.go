@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
 	"lieudit/schemas/usagefold"
@@ -59,7 +60,7 @@ func (p *activePeriod) flushUntilEmpty() {
 		if succeeded = p.flushBatch(pending); succeeded {
 			runtime.Gosched() // requests that are about to come share the next batch: a third fewer events under 64 connections
 		} else {
-			sleep(p.meter.runCtx, retryInterval)
+			clock.Sleep(p.meter.runCtx, retryInterval)
 		}
 	}
 }

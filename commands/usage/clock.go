@@ -42,7 +42,7 @@ func (m *Meter) keepClockCompared(ctx context.Context) {
 		if (sinceLast >= comparisonInterval || m.clock.Check() != nil) && m.compareClock(ctx) == nil {
 			sinceLast = 0
 		}
-		if !sleep(ctx, doubtInterval) {
+		if !clock.Sleep(ctx, doubtInterval) {
 			return
 		}
 	}

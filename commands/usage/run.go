@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/schemas/event"
 )
 
@@ -87,7 +88,7 @@ func (m *Meter) keepFollowingAccounts(ctx context.Context, core eventstore.Store
 			m.log.Warn("accounts are not followed", "reason", err)
 			hasWarned = true
 		}
-		sleep(ctx, time.Second)
+		clock.Sleep(ctx, time.Second)
 	}
 }
 
@@ -129,7 +130,7 @@ func (m *Meter) followAccounts(ctx context.Context, core eventstore.Store, after
 			continue
 		}
 		for err := m.onAccountEvent(ctx, signal.Event); err != nil; err = m.onAccountEvent(ctx, signal.Event) {
-			if !sleep(ctx, retryInterval) {
+			if !clock.Sleep(ctx, retryInterval) {
 				return ctx.Err()
 			}
 		}
@@ -183,7 +184,7 @@ func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (e
 
 // evictIdlePeriods removes contracts whose period has had no request for idleTimeout, and has no batch and no open reservation.
 func (m *Meter) evictIdlePeriods(ctx context.Context) {
-	for sleep(ctx, idleSweepInterval) {
+	for clock.Sleep(ctx, idleSweepInterval) {
 		m.contracts.Range(func(id, c any) bool {
 			p := c.(*contract).current.Load()
 			if p != nil && time.Since(m.epoch)-time.Duration(p.lastUsedAt.Load()) > idleTimeout && p.openReservations.Load() == 0 && p.queue.retireIfIdle() {

@@ -7,20 +7,9 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/waitlimit"
 )
-
-// sleep pauses. It returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // logSilence returns how long the log has not answered, and begins to count a silence if there is none. A silence that begins
 // is counted from waitlimit.UncountedWait ago: a request waits that long before its waitlimit.Wait starts. A batch calls it at its
@@ -115,7 +104,7 @@ func (m *Meter) awaitShared(ctx context.Context, wait *waitlimit.Wait, name stri
 		if !isTransient(t.err) || m.isLogLost() {
 			return t.err
 		}
-		if !sleep(waiting, retryInterval) {
+		if !clock.Sleep(waiting, retryInterval) {
 			return ErrUnavailable
 		}
 		t = m.startShared(name, do)

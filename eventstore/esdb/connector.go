@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 )
 
 // The times and counts of connecting. The comment of each says when it applies.
@@ -103,7 +104,7 @@ func (cr *connector) keepConnected() {
 func (cr *connector) pauseAfterLoss(pause time.Duration, cause error) {
 	if pause > 0 {
 		cr.setConn(nil, cause)
-		sleep(cr.ctx, pause)
+		clock.Sleep(cr.ctx, pause)
 		cr.setConn(nil, nil)
 	}
 }
@@ -124,7 +125,7 @@ func (cr *connector) connectWithRetry() *conn {
 			cr.log.Warn("event log unreachable", "why", err)
 		}
 		cr.setConn(nil, err)
-		sleep(cr.ctx, pauses.NextBackOff())
+		clock.Sleep(cr.ctx, pauses.NextBackOff())
 	}
 }
 
@@ -300,14 +301,4 @@ func stallUntil(lasted, limit time.Duration, cause error) error {
 // that the instances of a service do not return at the same instant.
 func newBackoff(shortest, longest time.Duration) *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: shortest, MaxInterval: longest, Multiplier: 2, RandomizationFactor: 0.5}
-}
-
-// sleep waits for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

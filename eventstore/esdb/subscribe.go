@@ -9,6 +9,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 )
 
 // Subscribe implements eventstore.Store. It continues over any number of connections: on each it verifies the
@@ -35,7 +36,7 @@ func (s *Store) Subscribe(ctx context.Context, after eventstore.Checkpoint, filt
 			if sub.checkpoint != before {
 				pauses.Reset()
 			}
-			sleep(ctx, pauses.NextBackOff())
+			clock.Sleep(ctx, pauses.NextBackOff())
 		}
 	}
 }

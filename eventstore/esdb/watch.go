@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 )
 
 // The times of a silence. Each is a step: probe, search for another leader, give up.
@@ -150,7 +151,7 @@ func (w *connWatcher) pollLeaderFrom(ctx context.Context, seed string) {
 				return
 			}
 		}
-		sleep(ctx, gossipInterval)
+		clock.Sleep(ctx, gossipInterval)
 	}
 }
 

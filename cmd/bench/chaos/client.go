@@ -18,6 +18,7 @@ import (
 
 	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
@@ -208,7 +209,7 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 		return err
 	}
 	a.key = key.Token
-	pauseFor(ctx, waitlimit.MaxStaleness) // until then an instance may not know the key; from then on each one does
+	clock.Sleep(ctx, waitlimit.MaxStaleness) // until then an instance may not know the key; from then on each one does
 	for _, f := range a.referentials {
 		if err := r.sendUntil(ctx, rng, request{
 			account: a, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",

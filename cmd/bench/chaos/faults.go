@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/eventstore/clock"
 )
 
 // fault is a failure of one part of the system, injected while instances are killed:
@@ -70,16 +71,6 @@ func randomDuration(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)+1))
 }
 
-// pauseFor waits for d and returns true. It returns false as soon as ctx ends.
-func pauseFor(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
 // outageDuration returns how long the next outage of Postgres lasts: of every four the second is LongOutage, which outlasts
 // the timeouts of connections and requests. So a run of two outages already has a long one.
 func (r *run) outageDuration(rng *rand.Rand) time.Duration {
@@ -112,7 +103,7 @@ func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duratio
 	if err := begin(); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
 	}
-	pauseFor(ctx, lasts)
+	clock.Sleep(ctx, lasts)
 	r.logf("postgres is back")
 	if err := end(); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
@@ -123,7 +114,7 @@ func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duratio
 // repeatFault injects a short fault again and again until ctx ends, with random pauses and lengths. Each fault is undone
 // before it returns.
 func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err error) {
-	for pauseFor(ctx, randomDuration(rng, 0, 1500*time.Millisecond)) && err == nil {
+	for clock.Sleep(ctx, randomDuration(rng, 0, 1500*time.Millisecond)) && err == nil {
 		switch f {
 		case diskFull:
 			err = r.fillDisk(ctx, randomDuration(rng, time.Second, 4*time.Second), rng.Int64N(2<<20))
@@ -148,7 +139,7 @@ func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) err
 	r.logf("disk full but for %d KiB for %.1f s", left>>10, lasts.Seconds())
 	err = resize(r.mount, fmt.Sprint(used+left))
 	if err == nil {
-		pauseFor(ctx, lasts)
+		clock.Sleep(ctx, lasts)
 	}
 	if err := resize(r.mount, diskSize); err != nil {
 		return err
@@ -172,7 +163,7 @@ func resize(mount, size string) error {
 func (r *run) limitDescriptors(ctx context.Context, n int64, lasts time.Duration) {
 	r.logf("instances that start have %d descriptors", n)
 	r.maxDescriptors.Store(n)
-	pauseFor(ctx, lasts)
+	clock.Sleep(ctx, lasts)
 	r.maxDescriptors.Store(0)
 }
 
@@ -193,7 +184,7 @@ func (r *run) killNode(ctx context.Context, pause time.Duration) (err error) {
 // An instance that had ended by itself is started again and not counted.
 func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.Rand) error {
 	for n := 0; n < kills; {
-		if !pauseFor(ctx, randomDuration(rng, 100*time.Millisecond, r.MaxPause)) {
+		if !clock.Sleep(ctx, randomDuration(rng, 100*time.Millisecond, r.MaxPause)) {
 			return nil
 		}
 		victims := []*instance{r.instances[rng.IntN(len(r.instances))]}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/eventstore/clock"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
@@ -335,7 +336,7 @@ func (c *client) revokeKey(ctx context.Context, at *serverProcess, a *account, k
 	}
 	k.revoked = time.Now()
 	c.updateTotals(func(t *Totals) { t.Revocations++ })
-	pauseFor(ctx, maxRevocationDelay)
+	clock.Sleep(ctx, maxRevocationDelay)
 	for _, i := range c.instances {
 		if p := i.current.Load(); p != nil {
 			c.checkRefused(ctx, p, a, k)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/simulation/customers"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
@@ -17,7 +18,7 @@ const checkpointInterval = 300 * time.Millisecond
 // lease has written rows. Who only looks at quiet moments sees nothing of that, since rows are written again in the right order.
 func (w *World) watchCheckpoints(ctx context.Context) {
 	latest, epoch := map[string]int64{}, w.epoch.Load()
-	for turn := 0; sleep(ctx, checkpointInterval); turn++ {
+	for turn := 0; clock.Sleep(ctx, checkpointInterval); turn++ {
 		r := w.nodes[turn%len(w.nodes)].beginRequest()
 		if r == nil {
 			continue

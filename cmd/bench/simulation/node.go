@@ -22,6 +22,7 @@ import (
 	"lieudit/cmd/lieudit/instance"
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/disk/osfile"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/memory"
@@ -99,7 +100,7 @@ func (n *node) supervise(ctx context.Context, folder string) {
 		}
 		if ctx.Err() == nil {
 			n.world.log.Warn("an instance ended by itself", "instance", n.number, "reason", err)
-			sleep(ctx, restartDelay)
+			clock.Sleep(ctx, restartDelay)
 		}
 	}
 }
@@ -423,14 +424,4 @@ func (n *node) currentFolder() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.folder()
-}
-
-// sleep waits for a duration and returns true, or returns false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

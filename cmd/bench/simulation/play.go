@@ -9,6 +9,7 @@ import (
 
 	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/cmd/bench/simulation/faults"
+	"lieudit/eventstore/clock"
 )
 
 // Play plays a script and returns the rules that were broken, the end of the instances included. It ends with the first day on which one
@@ -65,7 +66,7 @@ func (w *World) playDays(ctx context.Context, s Script, people *customers.Custom
 		if len(w.Violations()) > 0 {
 			return nil
 		}
-		sleep(ctx, d.Idle)
+		clock.Sleep(ctx, d.Idle)
 		w.wall.jump(max(d.Until-w.wall.now().Sub(begun), 0))
 	}
 	return nil
@@ -148,7 +149,7 @@ const settleTime = 22 * time.Second
 // awaitQuiet starts the instances that do not run, and waits as long as everything takes at most to come to rest.
 func (w *World) awaitQuiet(ctx context.Context) {
 	w.Start()
-	sleep(ctx, settleTime)
+	clock.Sleep(ctx, settleTime)
 }
 
 // checkInstances checks that every instance is ready, and that no part of it complains.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/simulation/customers"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
@@ -21,7 +22,7 @@ const rebuildInterval = 5
 // checkRebuilds has every read model filled again, twice: of an instance whose supervisor is stuck since the first time, the second
 // one tells. Nothing may be appended meanwhile.
 func (w *World) checkRebuilds(ctx context.Context, people *customers.Customers) {
-	sleep(ctx, settleTime/3) // until the last requests of the check before are in the rows
+	clock.Sleep(ctx, settleTime/3) // until the last requests of the check before are in the rows
 	for range 2 {
 		w.checkRebuild(ctx, people)
 	}
@@ -37,14 +38,14 @@ var rebuildLooks = []time.Duration{0, 100 * time.Millisecond, time.Second, settl
 // generation.
 func (w *World) checkRebuild(ctx context.Context, people *customers.Customers) {
 	core, usage := w.core.LastPosition(), w.usage.LastPosition()
-	sleep(ctx, projectionTime)
+	clock.Sleep(ctx, projectionTime)
 	generations, before := w.servingGenerations(ctx), w.dumpReadModels(ctx)
 	if !people.RebuildAll(ctx) {
 		return
 	}
 	begun := time.Now()
 	for _, look := range rebuildLooks {
-		sleep(ctx, time.Until(begun.Add(look)))
+		clock.Sleep(ctx, time.Until(begun.Add(look)))
 		after := w.dumpReadModels(ctx)
 		if core != w.core.LastPosition() || usage != w.usage.LastPosition() {
 			return // a period was closed meanwhile, say: looked at another day

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"lieudit/eventstore/clock"
 	usagequeries "lieudit/queries/usage"
 	"lieudit/schemas/plan"
 )
@@ -21,7 +22,7 @@ const (
 func (i *Instance) closePeriods(ctx context.Context) error {
 	periods := usagequeries.New(i.Registry)
 	// The first round waits until the read models are likely to have caught up.
-	for pause := min(time.Minute, i.closingInterval()); sleep(ctx, pause); pause = i.drawClosingPause() {
+	for pause := min(time.Minute, i.closingInterval()); clock.Sleep(ctx, pause); pause = i.drawClosingPause() {
 		if err := i.closeEndedPeriods(ctx, periods); err != nil && ctx.Err() == nil {
 			i.Log.Warn("ended periods are not closed yet", "reason", err)
 		}
@@ -59,7 +60,7 @@ func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.
 		if len(ended) < closeBatchSize {
 			return nil
 		}
-		if !sleep(ctx, time.Second) { // until the read model no longer lists what was just closed
+		if !clock.Sleep(ctx, time.Second) { // until the read model no longer lists what was just closed
 			return nil
 		}
 	}
@@ -70,20 +71,10 @@ func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.
 // gives for a request already contain what happened before.
 func (i *Instance) runUsageMeter(ctx context.Context) error {
 	for !i.keyRing.IsFresh(time.Now()) {
-		if !sleep(ctx, 10*time.Millisecond) { // short: requests cannot be counted before the meter runs
+		if !clock.Sleep(ctx, 10*time.Millisecond) { // short: requests cannot be counted before the meter runs
 			return nil
 		}
 	}
 	i.usage.Run(ctx, i.Core, i.keyRing.Checkpoint())
 	return nil
-}
-
-// sleep waits for a duration and returns true, or returns false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

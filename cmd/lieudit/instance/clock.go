@@ -68,7 +68,7 @@ const voidRetryPause = time.Second
 // model holds all that is on the log, and again as often as periods are closed.
 func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
 	periods := usagequeries.New(i.Registry)
-	for pause := time.Duration(0); sleep(ctx, pause); {
+	for pause := time.Duration(0); clock.Sleep(ctx, pause); {
 		if i.projector.AwaitCaughtUp(ctx, table.UsageModel.Name) != nil {
 			pause = voidRetryPause // readiness tells
 			continue

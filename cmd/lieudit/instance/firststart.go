@@ -13,6 +13,7 @@ import (
 	"lieudit/commands/account"
 	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/disk/osfile"
 	"lieudit/projections/keyring"
 	"lieudit/schemas/grant"
@@ -142,7 +143,7 @@ func (i *Instance) WriteFirstStart(ctx context.Context) (demo string) {
 			i.Log.Warn("first start's records not written yet", "reason", err)
 			hasWarned = true
 		}
-		if !sleep(ctx, pause) {
+		if !clock.Sleep(ctx, pause) {
 			return ""
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"lieudit/commands/areatoken"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/body"
 	"lieudit/schemas/event"
@@ -105,7 +106,7 @@ func (i *Instance) followFormat(ctx context.Context) error {
 		if isFirst = isFirst && !isFound; !isFirst {
 			pause = formatCheckInterval
 		}
-		if !sleep(ctx, pause) {
+		if !clock.Sleep(ctx, pause) {
 			return nil
 		}
 	}

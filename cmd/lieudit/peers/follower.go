@@ -32,6 +32,7 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 	"lieudit/schemas/event"
 )
 
@@ -174,7 +175,7 @@ func (f *Follower) keepAnnounced(ctx context.Context) {
 		for _, k := range f.kinds {
 			k.tellCommands(err)
 		}
-		if !sleep(ctx, f.AskInterval) {
+		if !clock.Sleep(ctx, f.AskInterval) {
 			return
 		}
 	}
@@ -258,14 +259,4 @@ func (f *Follower) Check() error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// sleep waits for a duration and returns true, or returns false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/releases"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/disk/osfile"
 	"lieudit/schemas/event"
@@ -56,7 +57,7 @@ const (
 
 // follow compares what is served with what was released until ctx ends, and acts on the difference.
 func (k *kind) follow(ctx context.Context) {
-	for pause := time.Duration(0); sleep(ctx, pause); {
+	for pause := time.Duration(0); clock.Sleep(ctx, pause); {
 		pause = followInterval
 		if err := k.step(ctx); err != nil && ctx.Err() == nil {
 			pause = retryPause
@@ -252,7 +253,7 @@ func (k *kind) obtain(ctx context.Context, view *fleetView, target event.DataRel
 		k.failures = 0
 	case errors.Is(err, errBusy): // until then another instance becomes a holder
 		k.failures = 0
-		sleep(ctx, busyPause)
+		clock.Sleep(ctx, busyPause)
 		return nil
 	case ctx.Err() == nil && (k.failures >= maxFailures || errors.Is(err, errNoHolder) || osfile.IsDiskFull(err)):
 		return k.fail(fmt.Sprintf("the %s of %s (%.12s) is released and could not be fetched", k.Folder.Noun(), target.Date, target.Sum), err)

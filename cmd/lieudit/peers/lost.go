@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"lieudit/eventstore/clock"
 	"lieudit/schemas/event"
 )
 
@@ -65,7 +66,7 @@ func (l *lostFinder) ask(ctx context.Context, i event.InstanceAnnounced, release
 		}
 		l.follower.Log.Warn("an instance does not run any more, and is taken off the list", "instance", i.Instance, "url", i.URL, "host", i.Host)
 		if err := l.follower.Deployment.RemoveInstance(ctx, l.follower.metadata("does not answer"), i.Instance, true); err != nil {
-			sleep(ctx, l.follower.AskInterval)
+			clock.Sleep(ctx, l.follower.AskInterval)
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			delete(l.asked, key) // it is asked again

@@ -11,6 +11,7 @@ import (
 
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/lieudit/vintages"
+	"lieudit/eventstore/clock"
 	"lieudit/eventstore/disk/dirlock"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
@@ -203,7 +204,7 @@ func (s *service) keepVintageIndexed(ctx context.Context) error {
 			s.Log.Info("the served vintage is listed again")
 		}
 		reported = problem
-		if !sleep(ctx, indexCheckInterval) {
+		if !clock.Sleep(ctx, indexCheckInterval) {
 			return nil
 		}
 	}

@@ -64,13 +64,3 @@ func (g gcTuner) tuneUntilDone(ctx context.Context) {
 		}
 	}
 }
-
-// sleep waits for a duration and returns true, or returns false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}

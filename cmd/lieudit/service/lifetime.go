@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"lieudit/eventstore/clock"
 )
 
 // A proxy in front of several instances sends requests to whichever accepts connections. So an instance accepts them on the API no
@@ -49,7 +51,7 @@ func (s *service) drain(ctx, serving context.Context) {
 	s.isStopping.Store(true)
 	if s.Drain > 0 {
 		s.Log.Info("stopping: requests are served on until proxies have noticed", "drain", s.Drain)
-		sleep(serving, s.Drain)
+		clock.Sleep(serving, s.Drain)
 	}
 }
 

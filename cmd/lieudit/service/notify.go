@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"lieudit/eventstore/clock"
 )
 
 // readyPoll is how often an instance that starts looks whether it is ready.
@@ -23,7 +25,7 @@ func (s *service) notifySupervisor(ctx context.Context, isReady func(context.Con
 	}
 	defer socket.Close()
 	for !isReady(ctx) {
-		if !sleep(ctx, readyPoll) {
+		if !clock.Sleep(ctx, readyPoll) {
 			break
 		}
 	}

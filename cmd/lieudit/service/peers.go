@@ -12,6 +12,7 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
+	"lieudit/eventstore/clock"
 )
 
 // openPeers makes the follower, which keeps the served data the same on all instances. It comes after the instance, which has the
@@ -55,7 +56,7 @@ const joinPoll = 50 * time.Millisecond
 // takes, and for a log that does not answer until waiting ends.
 func (s *service) awaitJoined(ctx, waiting context.Context) {
 	for s.peers.CheckJoined() != nil {
-		if !s.peers.HasSeenLog() && waiting.Err() != nil || !sleep(ctx, joinPoll) {
+		if !s.peers.HasSeenLog() && waiting.Err() != nil || !clock.Sleep(ctx, joinPoll) {
 			return
 		}
 	}
