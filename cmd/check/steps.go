@@ -96,11 +96,11 @@ func packagesWithoutGoroutines() []string {
 	return []string{
 		"lieudit/cmd/lieudit/guide",
 		"lieudit/eventstore/deadlinetest",
-		"lieudit/eventstore/meiliclient",
 		"lieudit/http/csvfile",
 		"lieudit/http/sitefile/clean",
 		"lieudit/http/sitefile/record",
 		"lieudit/http/sitefile/record/xlsx",
+		"lieudit/meiliclient",
 		"lieudit/queries/address/parse",
 		"lieudit/queries/address/text",
 		"lieudit/queries/locations/search",

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/lieudit/service"
-	"lieudit/eventstore/meiliclient"
-	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/eventstore/sqldb"
+	"lieudit/meiliclient"
+	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/meili"
 	"lieudit/schemas/body"

@@ -9,7 +9,7 @@ import (
 
 	"lieudit/cmd/bench/address"
 	"lieudit/cmd/bench/measure"
-	"lieudit/eventstore/meiliclient/meilitest"
+	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/address/officialtest"
 )
 

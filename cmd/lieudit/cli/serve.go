@@ -21,11 +21,11 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
 	"lieudit/eventstore/journal"
-	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/node"
 	"lieudit/eventstore/vault"
 	"lieudit/http/clientip"
 	"lieudit/http/hostcheck"
+	"lieudit/meiliclient"
 	"lieudit/schemas/token"
 )
 

@@ -13,7 +13,7 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/eventstore/clock"
 	"lieudit/eventstore/disk/dirlock"
-	"lieudit/eventstore/meiliclient"
+	"lieudit/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/sqldb"
+	"lieudit/meiliclient"
 )
 
 // callMetrics times the calls of this instance on its logs, databases and Meilisearch. The packages of these know nothing of

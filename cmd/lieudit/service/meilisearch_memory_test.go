@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/eventstore/meiliclient/meilitest"
+	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/eventstore/meiliclient"
-	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/eventstore/sqldb"
+	"lieudit/meiliclient"
+	"lieudit/meiliclient/meilitest"
 	"lieudit/projections/searchindex"
 	meiliindex "lieudit/projections/searchindex/meili"
 	"lieudit/queries/locations/meili"

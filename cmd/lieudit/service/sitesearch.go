@@ -3,7 +3,7 @@ package service
 import (
 	"context"
 
-	"lieudit/eventstore/meiliclient"
+	"lieudit/meiliclient"
 	"lieudit/projections/searchindex"
 	meiliindex "lieudit/projections/searchindex/meili"
 	"lieudit/queries/locations/meili"

@@ -19,8 +19,8 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/sqldb"
+	"lieudit/meiliclient"
 	"lieudit/projections/searchindex"
 	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/eventstore/meiliclient"
+	"lieudit/meiliclient"
 	"lieudit/projections/searchindex"
 	"lieudit/schemas/siteindex"
 )

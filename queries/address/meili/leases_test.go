@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/eventstore/meiliclient"
+	"lieudit/meiliclient"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/eventstore/meiliclient"
-	"lieudit/eventstore/meiliclient/meilitest"
+	"lieudit/meiliclient"
+	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/address"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"

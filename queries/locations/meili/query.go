@@ -12,7 +12,7 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/eventstore/meiliclient"
+	"lieudit/meiliclient"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/siteindex"
 )

@@ -23,8 +23,8 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/sqldb"
+	"lieudit/meiliclient"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/worker"
 	"lieudit/schemas/locations"

@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lieudit/eventstore/meiliclient"
+	"lieudit/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/meili"

@@ -1,6 +1,6 @@
 // Package meiliclient reaches a Meilisearch server: it reads the address that is configured, sets the time limits, and
-// makes one-line errors of the library's. The indexes of sites (projections/searchindex/meili fills them,
-// queries/locations/meili asks them) and of addresses (queries/address/meili) are on such a server.
+// turns the library's errors into one line. The indexes of sites (projections/searchindex/meili fills them,
+// queries/locations/meili searches them) and of addresses (queries/address/meili) are on such a server.
 package meiliclient
 
 import (

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"testing"
 
-	"lieudit/eventstore/meiliclient"
+	"lieudit/meiliclient"
 )
 
 // recordingHeader is the first line of a recording.
