@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/http/pace"
+	"lieudit/http/connlimit"
 )
 
 // openLargeSites opens an account with 200 sites of 16 KiB each, which is a page of 3.2 MB, and returns its key.
@@ -111,8 +111,8 @@ func TestAnswersThatNobodyReadAreEnded(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("the slow reader got %d bytes, want %d", len(got), len(want))
 	}
-	if ended < pace.Window {
-		t.Errorf("all %d were ended after %v, want some %v (0: never)", clients, ended, pace.Window)
+	if ended < connlimit.Window {
+		t.Errorf("all %d were ended after %v, want some %v (0: never)", clients, ended, connlimit.Window)
 	}
 	if peak > 512*memoryFactor {
 		t.Errorf("the process had %d MiB of its own", peak)

@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"lieudit/commands/usage"
-	"lieudit/http/answerlimit"
 	"lieudit/http/auth"
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/queries/worker"
@@ -22,7 +21,7 @@ const commandTimeout = 60 * time.Second
 // serveAuthenticated makes the checks in their order: key, scope, route, method, plan, syntax, quota; then it does the
 // work. A large body is read once the plan is checked and the quota is not known to be spent; its share of the budget is
 // held until there is an answer. answer reserves memory for the answer until it is sent.
-func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, answer *answerlimit.Reservation) (kit.Response, error) {
+func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, answer *budget.Answer) (kit.Response, error) {
 	a, err := h.authenticator.Authenticate(w.Header(), r)
 	if err != nil {
 		return kit.Response{}, err
@@ -41,7 +40,7 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, ans
 			r = r.WithContext(ctx)
 			defer decoding.Release()
 		}
-		defer bodylimit.Limit(h.Bodies, r, bodylimit.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
+		defer budget.LimitBody(h.Bodies, r, budget.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
 			return h.checkLargeBody(r.Context(), &a, route.endpointName())
 		}})()
 	}

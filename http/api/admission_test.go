@@ -13,7 +13,7 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
 	"lieudit/http/auth"
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/schemas/refusal"
 )
 
@@ -120,7 +120,7 @@ func TestARequestWaitsThreeSecondsOverAllThatItWaitsFor(t *testing.T) {
 				b.replaceHandler(func(p *fakeParts) { p.keyRing, p.meter, p.env.Now = &s, &s, time.Now })
 				text := `{"sites":[]}`
 				if c.large {
-					text = padTo(text, bodylimit.Small+1)
+					text = padTo(text, budget.SmallBody+1)
 				}
 				r := httptest.NewRequest(c.method, api.Base+c.path, strings.NewReader(text))
 				r.Header.Set("Authorization", "Bearer "+b.keys["GROWTH secret"])

@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lieudit/http/answerlimit"
 	"lieudit/http/budget"
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/queries/locations/search"
@@ -105,7 +104,7 @@ func (w *budgetWatcher) Write(p []byte) (int, error) {
 
 func TestALargeAnswerHoldsItsShareUntilItIsSent(t *testing.T) {
 	t.Parallel()
-	const stream = answerlimit.Stream
+	const stream = budget.StreamedAnswer
 	for _, c := range []struct {
 		what, target string
 		sites, bytes int

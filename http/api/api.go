@@ -3,7 +3,7 @@
 // plan must include, and the function that does the work. Its constraint: requests are matched as they were sent. No path is ever cleaned or redirected: a redirect would be an answer
 // before the key is checked.
 //
-//	request ─> ServeHTTP ─> auth.Authenticate ─> router.Match ─> plan ─> bodylimit.Limit ─> kit.Endpoint (decode)
+//	request ─> ServeHTTP ─> auth.Authenticate ─> router.Match ─> plan ─> budget.LimitBody ─> kit.Endpoint (decode)
 //	           preflight,    key, scope of a      route,                  size of the body     │
 //	           version,      publishable key      method                                       v
 //	           throttle                                                                  RequestMeter.Admit
@@ -25,7 +25,6 @@ import (
 
 	locationscommands "lieudit/commands/locations"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/http/answerlimit"
 	"lieudit/http/auth"
 	"lieudit/http/budget"
 	"lieudit/http/clientip"
@@ -124,7 +123,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		kit.WriteError(w, h.Log, refusal.Throttled)
 	default:
 		w.Header().Set("Cache-Control", "no-store")
-		reservation := answerlimit.New(r.Context(), h.Answers)
+		reservation := budget.NewAnswer(r.Context(), h.Answers)
 		defer reservation.Release()
 		v, err := h.serveAuthenticated(w, r, reservation)
 		h.write(w, r, v, err)

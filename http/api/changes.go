@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	locationsqueries "lieudit/queries/locations"
@@ -18,11 +18,11 @@ func (h *handler) listChanges(ctx context.Context, c call, in body.ChangesQuery)
 	if err != nil {
 		return kit.Response{}, err
 	}
-	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+	if err := c.Answer.Reserve(budget.StreamedAnswer); err != nil {
 		return kit.Response{}, err
 	}
 	shown := body.Changes{Envelope: body.OKEnvelope, Results: []body.Change{}}
-	left, page := in.Limit, locationsqueries.ChangesPage{After: after, MaxBytes: answerlimit.Chunk}
+	left, page := in.Limit, locationsqueries.ChangesPage{After: after, MaxBytes: budget.AnswerChunk}
 	list := kit.List[body.Change]{Log: h.Log, Member: "results", Body: func() any { return shown }}
 	list.Read = kit.TakeTurns(h.Lists, c.Principal.Account, func(ctx context.Context) ([]body.Change, bool, error) {
 		page.Limit = min(left, rowsAtOnce)

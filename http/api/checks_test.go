@@ -16,7 +16,6 @@ import (
 
 	"lieudit/http/api"
 	"lieudit/http/auth"
-	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
 	"lieudit/http/connlimit"
 	"lieudit/schemas/plan"
@@ -309,7 +308,7 @@ func padTo(text string, bytes int) string { return text + strings.Repeat(" ", by
 // answer, and in what is left of it.
 func TestALargeBodyIsReadOnlyAfterAllChecksBeforeSyntax(t *testing.T) {
 	t.Parallel()
-	const small, large = bodylimit.Small, bodylimit.Small + 1
+	const small, large = budget.SmallBody, budget.SmallBody + 1
 	spent := refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
 	for _, c := range []struct {
 		what              string

@@ -9,7 +9,7 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	locationsqueries "lieudit/queries/locations"
@@ -105,10 +105,10 @@ const referentialsAtOnce = 500
 
 // listReferentials lists all referentials of the account that have a status.
 func (h *handler) listReferentials(ctx context.Context, c call, in body.ReferentialsQuery) (kit.Response, error) {
-	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+	if err := c.Answer.Reserve(budget.StreamedAnswer); err != nil {
 		return kit.Response{}, err
 	}
-	page := locationsqueries.Page{Limit: referentialsAtOnce, MaxBytes: answerlimit.Chunk}
+	page := locationsqueries.Page{Limit: referentialsAtOnce, MaxBytes: budget.AnswerChunk}
 	list := kit.List[body.Referential]{Log: h.Log, Member: "results", Body: func() any {
 		return body.Referentials{Envelope: body.OKEnvelope, Results: []body.Referential{}}
 	}}

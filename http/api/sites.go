@@ -8,7 +8,7 @@ import (
 
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 	"lieudit/http/csvfile"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
@@ -29,14 +29,14 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (ki
 	if _, err := h.locations.Queries.FindReferential(ctx, account, code); err != nil {
 		return kit.Response{}, err
 	}
-	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+	if err := c.Answer.Reserve(budget.StreamedAnswer); err != nil {
 		return kit.Response{}, err
 	}
 	shown := body.Sites{Envelope: body.OKEnvelope, Results: []sites.Site{}}
 	cursor, left := in.Cursor, in.Limit
 	list := kit.List[sites.Site]{Log: h.Log, Member: "results", Body: func() any { return shown }}
 	list.Read = kit.TakeTurns(h.Lists, account, func(ctx context.Context) ([]sites.Site, bool, error) {
-		page := locationsqueries.Page{Cursor: cursor, Limit: min(left, rowsAtOnce), MaxBytes: answerlimit.Chunk}
+		page := locationsqueries.Page{Cursor: cursor, Limit: min(left, rowsAtOnce), MaxBytes: budget.AnswerChunk}
 		found, next, err := h.locations.Queries.ListSites(ctx, account, code, search.Status(in.Status), page)
 		shown.Cursor, cursor = next, next
 		left -= len(found)
@@ -247,7 +247,7 @@ func (h *handler) exportSites(ctx context.Context, c call, f sitefile.Format) (k
 	if _, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"]); err != nil {
 		return kit.Response{}, err
 	}
-	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+	if err := c.Answer.Reserve(budget.StreamedAnswer); err != nil {
 		return kit.Response{}, err
 	}
 	takeTurn := func(ctx context.Context) (func(), error) { return kit.AcquireTurn(ctx, h.Lists, c.Principal.Account) }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
 	"lieudit/http/csvfile"
 	"lieudit/http/csvupload"
@@ -39,7 +38,7 @@ type fileJob struct {
 
 // receiveFile reads the form of a request, and the file in it. After an error there is nothing to free.
 func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*fileJob, error) {
-	release := bodylimit.Limit(h.Uploads.Budget, r, bodylimit.Admission{Account: c.Account, Limit: fileBody, Cost: 1})
+	release := budget.LimitBody(h.Uploads.Budget, r, budget.Admission{Account: c.Account, Limit: fileBody, Cost: 1})
 	upload, err := csvupload.Receive(r, h.Uploads.Folder)
 	if err != nil {
 		release()

@@ -2,6 +2,9 @@
 // budget while it uses some of the resource.
 //
 //	Budget.Acquire ──> wait in the queue of the account ──> the share is held ──> release
+//	     ^   ^
+//	     │   └── Answer.Reserve: an answer that may become large, until it is sent
+//	     └────── LimitBody: a body larger than SmallBody, on its first read, until its request is answered
 //
 // x/sync/semaphore knows no accounts: it cannot serve them in turn or limit what one of them holds.
 package budget

@@ -6,11 +6,9 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"lieudit/http/pace"
 )
 
-// ErrSlowReader means that the client reads its answer slower than package pace allows. Its connection is reset.
+// ErrSlowReader means that the client reads its answer slower than Meter allows. Its connection is reset.
 var ErrSlowReader = errors.New("the client reads its answer too slowly")
 
 // maxUnsent limits how many bytes of an answer the system buffers for a connection and has not sent. Without a limit it buffers up to
@@ -21,7 +19,7 @@ const maxUnsent = 64 << 10
 // a client slow. One goroutine writes; another may set the deadline.
 type answerWriter struct {
 	net.Conn
-	meter pace.Meter
+	meter Meter
 
 	mu       sync.Mutex
 	deadline time.Time // set by the handler; zero: none

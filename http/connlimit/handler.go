@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"time"
 
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 )
 
 // maxIgnored is how many bytes of an unread body are discarded after a successful answer, so that the connection can be
-// kept. After a refusal (status 400 and above) the limit is bodylimit.Small.
+// kept. After a refusal (status 400 and above) the limit is budget.SmallBody.
 const maxIgnored = 256 << 10
 
 // handler wraps the server's handler. It makes request bodies PacedReaders, which limit how slowly a client may send. Once a
@@ -27,7 +27,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	x := &exchange{ResponseWriter: w, conn: c, body: &bodylimit.PacedReader{ReadCloser: r.Body, SetReadDeadline: c.SetReadDeadline}}
+	x := &exchange{ResponseWriter: w, conn: c, body: &PacedReader{ReadCloser: r.Body, SetReadDeadline: c.SetReadDeadline}}
 	x.declared, x.expects = r.ContentLength, r.Header.Get("Expect") != ""
 	paced := *r // a copy: net/http looks at the type of the body in its own request
 	paced.Body = x.body
@@ -39,7 +39,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type exchange struct {
 	http.ResponseWriter
 	conn     *conn
-	body     *bodylimit.PacedReader
+	body     *PacedReader
 	declared int64 // length of the body; -1: not known
 	expects  bool  // Expect: 100-continue: the client waits before it sends the body
 
@@ -85,7 +85,7 @@ func (x *exchange) WriteHeader(status int) {
 // decideDisposition sets disposition and drainLimit from how many bytes of the body were read, and the error that ended
 // reading.
 func (x *exchange) decideDisposition(read int64, err error) {
-	x.drainLimit = bodylimit.Small
+	x.drainLimit = budget.SmallBody
 	if x.status < http.StatusBadRequest {
 		x.drainLimit = maxIgnored
 	}

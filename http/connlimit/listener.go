@@ -1,9 +1,9 @@
 // Package connlimit limits the number of open connections of a listener, and closes idle ones to make room for new ones. It ends
-// connections whose clients send or read too slowly (package pace). It never times out the work of a handler, and closes an
+// connections whose clients send or read too slowly (Meter). It never times out the work of a handler, and closes an
 // idle connection for another only at the limit.
 //
 //	net.Listener ──> Listener.Accept ──> *conn ──> http.Server ──> handler ──> exchange ──> the server's own handler
-//	                     ^                  │ trackState: active or idle          ├── bodylimit.PacedReader: the body in time
+//	                     ^                  │ trackState: active or idle          ├── PacedReader: the body in time
 //	                     │                  │ answerWriter: the answer in time     └── drainBody, lingerAndClose
 //	                     │                  v
 //	                     └─ evictIdle <── signalRoom: a connection is idle or closed
@@ -27,8 +27,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"lieudit/http/pace"
 )
 
 // minPause and maxPause bound the time between two attempts to find room.
@@ -275,7 +273,7 @@ func trackState(nc net.Conn, state http.ConnState) {
 		return
 	}
 	c.setIdle(state == http.StateIdle)
-	c.meter = pace.Meter{} // each answer is measured by itself
+	c.meter = Meter{} // each answer is measured by itself
 }
 
 // removeConn removes a closed connection from the open ones.

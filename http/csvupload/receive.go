@@ -19,7 +19,7 @@ import (
 	"os"
 
 	"lieudit/eventstore/disk/osfile"
-	"lieudit/http/bodylimit"
+	"lieudit/http/budget"
 	"lieudit/http/problem"
 	"lieudit/schemas/refusal"
 )
@@ -50,7 +50,7 @@ type Upload struct {
 	file *os.File // holds data; nil: it is in memory
 }
 
-// Receive reads a form. A file of bodylimit.Small bytes or more is written to a folder. The errors are those of reading the body,
+// Receive reads a form. A file of budget.SmallBody bytes or more is written to a folder. The errors are those of reading the body,
 // *http.MaxBytesError for a file over MaxFileBytes, refusal.RequestMalformed for a body that is not a form with a file, and errors
 // of the disk.
 func Receive(r *http.Request, folder string) (*Upload, error) {
@@ -147,12 +147,12 @@ func (u *Upload) readField(part *multipart.Part, left int64) (int64, error) {
 // spool reads the file of a form, into memory if it is small, otherwise to disk.
 func (u *Upload) spool(part *multipart.Part, folder string) error {
 	u.FileName = part.FileName()
-	start, err := io.ReadAll(io.LimitReader(part, bodylimit.Small))
+	start, err := io.ReadAll(io.LimitReader(part, budget.SmallBody))
 	if err != nil {
 		return readProblem(err)
 	}
 	u.data, u.size = bytes.NewReader(start), int64(len(start))
-	if len(start) < bodylimit.Small {
+	if len(start) < budget.SmallBody {
 		return nil
 	}
 	if u.file, err = osfile.CreateUnnamed(folder); err != nil {

@@ -3,7 +3,7 @@
 // customer-area tokens, each with one role. Its constraint: what a token may not see is answered exactly like what does not
 // exist. An agency is an account that has other accounts, its sub-clients, and pays for them.
 //
-//	request ─> ServeHTTP ─> authenticate ─> router.Match ─> authorize ─> bodylimit.Limit ─> kit.Endpoint (decode)
+//	request ─> ServeHTTP ─> authenticate ─> router.Match ─> authorize ─> budget.LimitBody ─> kit.Endpoint (decode)
 //	                        token            route, method   role, account  redactedBody          │
 //	                                                                                             v
 //	answer <─ kit.Response.Write <─ kit.Await (read models show it) <─ command or query <─ kit.Operation
@@ -23,9 +23,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/http/answerlimit"
 	"lieudit/http/auth"
-	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/router"
@@ -92,7 +90,7 @@ func metadata(c call, reason string) commands.Metadata {
 // ServeHTTP answers a request. No cache on the way may keep anything of it.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	reservation := answerlimit.New(r.Context(), h.Answers)
+	reservation := budget.NewAnswer(r.Context(), h.Answers)
 	defer reservation.Release()
 	v, err := h.serveAuthenticated(r, reservation)
 	if err == nil {
@@ -113,7 +111,7 @@ const commandTimeout = 15 * time.Second
 // serveAuthenticated makes the checks in their order: token, route, role, account, syntax; then it does the work. The body is
 // read only after the checks before syntax. Its share of the budget is held until the work is done. answer reserves memory for
 // the answer until it is sent.
-func (h *handler) serveAuthenticated(r *http.Request, answer *answerlimit.Reservation) (kit.Response, error) {
+func (h *handler) serveAuthenticated(r *http.Request, answer *budget.Answer) (kit.Response, error) {
 	p, err := h.authenticate(r)
 	if err != nil {
 		return kit.Response{}, err
@@ -126,7 +124,7 @@ func (h *handler) serveAuthenticated(r *http.Request, answer *answerlimit.Reserv
 	if err := h.authorize(r.Context(), p, rt, vars["id"]); err != nil {
 		return kit.Response{}, err
 	}
-	defer bodylimit.Limit(h.Bodies, r, bodylimit.Admission{Account: p.Account, Limit: maxBodyBytes})()
+	defer budget.LimitBody(h.Bodies, r, budget.Admission{Account: p.Account, Limit: maxBodyBytes})()
 	r.Body = &redactedBody{ReadCloser: r.Body, prefixes: h.Prefixes}
 	do, err := rt.endpoint(r)
 	if err != nil {

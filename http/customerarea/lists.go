@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/queries/account"
@@ -39,7 +39,7 @@ func (p *pageReader[T]) readRows(ctx context.Context) ([]T, bool, error) {
 
 // list answers with a list that is sent while it is read. It reserves the memory for that.
 func list[T any](ctx context.Context, h *handler, c call, toBody func() any, read kit.ListReader[T]) (kit.Response, error) {
-	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+	if err := c.Answer.Reserve(budget.StreamedAnswer); err != nil {
 		return kit.Response{}, err
 	}
 	l := kit.List[T]{Log: h.Log, Member: "results", Body: toBody, Read: takeTurns(h, c.Principal, read)}
@@ -137,7 +137,7 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 	}
 	q := audit.Query{
 		Account: c.Vars["id"], Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Summary: in.Summary, Limit: in.Limit,
-		MaxBytes: answerlimit.Chunk,
+		MaxBytes: budget.AnswerChunk,
 	}
 	if in.Cursor != "" {
 		after, err := audit.ParseCursor(in.Cursor)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lieudit/commands/usage"
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 	"lieudit/http/csvfile"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
@@ -190,7 +190,7 @@ func (h *handler) exportUsageEndpoint() kit.Endpoint[principal] {
 
 // exportUsage reads and sends the lines in the stream of the response, which commandTimeout does not limit.
 func (h *handler) exportUsage(ctx context.Context, c call, in exportRequest) (kit.Response, error) {
-	if err := c.Answer.Reserve(answerlimit.Stream); err != nil {
+	if err := c.Answer.Reserve(budget.StreamedAnswer); err != nil {
 		return kit.Response{}, err
 	}
 	h.usage.Wait(ctx)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"lieudit/eventstore"
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 	"lieudit/schemas/refusal"
 )
 
@@ -13,8 +13,8 @@ import (
 // has one for the bearer of a key, the customer area one for the bearer of a token.
 type Call[P any] struct {
 	Principal P
-	Vars      map[string]string        // the variables of the path, unescaped
-	Answer    *answerlimit.Reservation // of memory for the answer
+	Vars      map[string]string // the variables of the path, unescaped
+	Answer    *budget.Answer    // of memory for the answer
 }
 
 // Operation does what a request asks for. It runs after the request was decoded. It has no http.ResponseWriter: the surface

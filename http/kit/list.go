@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 )
 
-// ListReader reads the next items of a list, in chunks of about answerlimit.Chunk bytes. more reports whether it must be called again;
+// ListReader reads the next items of a list, in chunks of about budget.AnswerChunk bytes. more reports whether it must be called again;
 // the next call may return no items.
 type ListReader[T any] func(context.Context) (items []T, more bool, err error)
 
@@ -30,7 +30,7 @@ type List[T any] struct {
 	more     bool         // Read must be called again
 }
 
-// Respond reads the beginning of the list, so that an early failure is answered as an error. A list that ends within answerlimit.Small
+// Respond reads the beginning of the list, so that an early failure is answered as an error. A list that ends within budget.SmallAnswer
 // bytes becomes an answer of known length. The rest of a longer list is read while it is sent.
 func (l *List[T]) Respond(ctx context.Context) (Response, error) {
 	before, _, err := l.encodeAround()
@@ -38,7 +38,7 @@ func (l *List[T]) Respond(ctx context.Context) (Response, error) {
 		return Response{}, err
 	}
 	l.text.Write(before)
-	for l.more = true; l.more && l.text.Len() <= answerlimit.Small; {
+	for l.more = true; l.more && l.text.Len() <= budget.SmallAnswer; {
 		if err := l.readChunk(ctx); err != nil {
 			return Response{}, err
 		}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"lieudit/http/answerlimit"
 	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
@@ -101,7 +100,7 @@ func TestAListThatCannotBeReadIsAnErrorOrBrokenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if text, err := io.ReadAll(resp.Body); err == nil || len(text) < answerlimit.Small {
+	if text, err := io.ReadAll(resp.Body); err == nil || len(text) < budget.SmallAnswer {
 		t.Errorf("read %d bytes, %v; want a part and an error", len(text), err)
 	}
 }
@@ -189,7 +188,7 @@ func TestAnAnswerHoldsItsTextUntilItIsSent(t *testing.T) {
 	} {
 		b := newBudgetWithRoom(c.room)
 		taken := b.Status().Used
-		reservation := answerlimit.New(t.Context(), b)
+		reservation := budget.NewAnswer(t.Context(), b)
 		v, err := kit.Response{Status: 201, Body: c.body}.Fit(reservation, c.isDone)
 		if !errors.Is(err, c.err) || b.Status().Used-taken != c.held {
 			t.Errorf("%s: holds %d, %v", c.what, b.Status().Used-taken, err)
@@ -221,7 +220,7 @@ func TestManyBrokenRulesHoldWhatTheyEcho(t *testing.T) {
 	} {
 		b := newBudgetWithRoom(c.room)
 		taken := b.Status().Used
-		err := kit.FitError(answerlimit.New(t.Context(), b), c.err)
+		err := kit.FitError(budget.NewAnswer(t.Context(), b), c.err)
 		if used := b.Status().Used - taken; used != c.held || c.want != nil && !errors.Is(err, c.want) || c.want == nil && problem.StatusOf(err) != 422 {
 			t.Errorf("%s: holds %d, answers %v", c.what, used, err)
 		}

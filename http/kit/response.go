@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"lieudit/http/answerlimit"
+	"lieudit/http/budget"
 	"lieudit/http/problem"
 	"lieudit/schemas/body"
 )
@@ -43,7 +43,7 @@ func (r *Response) Encode() (err error) {
 
 // Fit encodes the body and fits the reservation to its text. It fails with budget.ErrOverloaded if an answer is larger than was reserved
 // and the budget has no room; the answer to a command that has been carried out (isDone) never fails. A stream keeps its reservation.
-func (r Response) Fit(reservation *answerlimit.Reservation, isDone bool) (Response, error) {
+func (r Response) Fit(reservation *budget.Answer, isDone bool) (Response, error) {
 	if err := r.Encode(); err != nil {
 		return Response{}, err
 	}
@@ -59,7 +59,7 @@ func (r Response) Fit(reservation *answerlimit.Reservation, isDone bool) (Respon
 
 // FitError fits the reservation to the answer to an error, which is large if many violations each echo their input. It returns the error
 // to answer: err itself, or budget.ErrOverloaded if there is no room.
-func FitError(reservation *answerlimit.Reservation, err error) error {
+func FitError(reservation *budget.Answer, err error) error {
 	p, _ := errors.AsType[problem.Problem](err)
 	failure, hasRules := p.Body.(body.RuleFailure)
 	if !hasRules {

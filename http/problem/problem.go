@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"lieudit/eventstore"
-	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
+	"lieudit/http/connlimit"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
 )
@@ -57,7 +57,7 @@ func FromError(err error) (Problem, bool) {
 	switch {
 	case errors.Is(err, budget.ErrOverloaded):
 		return fromCode(refusal.Overloaded), true
-	case errors.Is(err, bodylimit.ErrSlow):
+	case errors.Is(err, connlimit.ErrSlow):
 		return fromCode(refusal.RequestMalformed), true
 	case errors.Is(err, eventstore.ErrUnavailable):
 		return fromCode(refusal.AuthUnavailable), true

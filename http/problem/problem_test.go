@@ -17,8 +17,8 @@ import (
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
-	"lieudit/http/bodylimit"
 	"lieudit/http/budget"
+	"lieudit/http/connlimit"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
 	locationsqueries "lieudit/queries/locations"
@@ -64,7 +64,7 @@ var answerCases = []struct {
 	{refusal.RoutingUnavailable, 500, `"Routing engine unavailable"`},
 	{refusal.ReadModelBehind, 500, `"Read model behind"`},
 	{fmt.Errorf("read: %w", budget.ErrOverloaded), 500, `"Service overloaded"`},
-	{fmt.Errorf("read: %w", bodylimit.ErrSlow), 400, `"Request too short or invalid"`},
+	{fmt.Errorf("read: %w", connlimit.ErrSlow), 400, `"Request too short or invalid"`},
 	{fmt.Errorf("read: %w", &http.MaxBytesError{Limit: 1}), 413, `"Request body too large"`},
 	{refusal.AuthUnavailable, 503, `"Authentication service unavailable"`},
 	{

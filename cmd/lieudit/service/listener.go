@@ -17,7 +17,7 @@ import (
 const readHeaderTimeout = 30 * time.Second
 
 // listener is an address with its HTTP server, and its socket once open has returned. Its timeouts bound headers, bodies (package
-// bodylimit) and idle connections, never the work on a request: an import of a large site file takes the time it takes.
+// connlimit) and idle connections, never the work on a request: an import of a large site file takes the time it takes.
 type listener struct {
 	name, address string
 	connections   int // that it takes at most

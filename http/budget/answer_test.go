@@ -1,4 +1,4 @@
-package answerlimit_test
+package budget_test
 
 import (
 	"context"
@@ -6,16 +6,15 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"lieudit/http/answerlimit"
 	"lieudit/http/budget"
 )
 
-const large = answerlimit.Small + 1
+const large = budget.SmallAnswer + 1
 
-// newReservation returns the Reservation of an account, and its budget of three large answers, two of them for one account.
-func newReservation(t *testing.T) (*answerlimit.Reservation, *budget.Budget) {
+// newAnswer returns the Answer of an account, and its budget of three large answers, two of them for one account.
+func newAnswer(t *testing.T) (*budget.Answer, *budget.Budget) {
 	b := budget.New(3*large, 2*large)
-	r := answerlimit.New(t.Context(), b)
+	r := budget.NewAnswer(t.Context(), b)
 	r.Account = "a"
 	return r, b
 }
@@ -27,8 +26,8 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 		reserved, built int64
 		want            int64 // of the budget; -1: there is no room
 	}{
-		{"small", 10, answerlimit.Small, 0},
-		{"small, where it might have been large", 2 * large, answerlimit.Small, 0},
+		{"small", 10, budget.SmallAnswer, 0},
+		{"small, where it might have been large", 2 * large, budget.SmallAnswer, 0},
 		{"as large as it might have been", large, large, large},
 		{"larger than was thought", large, large + 1, large + 1},
 		{"large, though nobody thought so", 10, large, large},
@@ -36,7 +35,7 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 		{"larger than the part of an account, all of which is reserved", 9 * large, 3 * large, 2 * large},
 		{"less than was reserved", 9 * large, large, large},
 	} {
-		r, b := newReservation(t)
+		r, b := newAnswer(t)
 		if err := r.Reserve(c.reserved); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
@@ -45,7 +44,7 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 			t.Errorf("%s: holds %d, %v", c.what, used, err)
 		}
 		r.Claim(c.built)
-		if used := b.Status().Used; c.built > answerlimit.Small && used != c.built {
+		if used := b.Status().Used; c.built > budget.SmallAnswer && used != c.built {
 			t.Errorf("%s: claims %d", c.what, used)
 		}
 		r.Release()
@@ -57,7 +56,7 @@ func TestAnAnswerHoldsWhatItBecame(t *testing.T) {
 
 func TestAnAnswerLargerThanWasThoughtIsRefusedIfThereIsNoRoom(t *testing.T) {
 	t.Parallel()
-	r, b := newReservation(t)
+	r, b := newAnswer(t)
 	defer b.ClaimShare("b", 2*large).Release()
 	if err := r.Reserve(large); err != nil {
 		t.Fatal(err)
@@ -73,23 +72,23 @@ func TestAnAnswerLargerThanWasThoughtIsRefusedIfThereIsNoRoom(t *testing.T) {
 func TestALargeAnswerWaitsForItsShareAndASmallOneDoesNot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		first, b := newReservation(t)
+		first, b := newAnswer(t)
 		if err := first.Reserve(100 * large); err != nil || b.Status().Used != 2*large { // all of the account's part
 			t.Fatalf("holds %d, %v", b.Status().Used, err)
 		}
-		small := answerlimit.New(t.Context(), b)
+		small := budget.NewAnswer(t.Context(), b)
 		small.Account = "a"
-		if err := small.Reserve(answerlimit.Small); err != nil {
+		if err := small.Reserve(budget.SmallAnswer); err != nil {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		gone := answerlimit.New(ctx, b)
+		gone := budget.NewAnswer(ctx, b)
 		gone.Account = "a"
 		go cancel()
 		if err := gone.Reserve(large); !errors.Is(err, context.Canceled) {
 			t.Errorf("a client that went away: %v", err)
 		}
-		waiting := answerlimit.New(t.Context(), b)
+		waiting := budget.NewAnswer(t.Context(), b)
 		waiting.Account = "a"
 		if err := waiting.Reserve(large); !errors.Is(err, budget.ErrOverloaded) { // after budget.MaxWait
 			t.Errorf("got %v, want ErrOverloaded", err)
@@ -101,9 +100,9 @@ func TestALargeAnswerWaitsForItsShareAndASmallOneDoesNot(t *testing.T) {
 	})
 }
 
-func TestANilReservationHoldsNothing(t *testing.T) {
+func TestANilAnswerHoldsNothing(t *testing.T) {
 	t.Parallel()
-	var r *answerlimit.Reservation
+	var r *budget.Answer
 	if err := errors.Join(r.Reserve(large), r.Fit(large)); err != nil {
 		t.Error(err)
 	}

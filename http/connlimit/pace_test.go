@@ -1,10 +1,10 @@
-package pace_test
+package connlimit_test
 
 import (
 	"testing"
 	"time"
 
-	"lieudit/http/pace"
+	"lieudit/http/connlimit"
 )
 
 const second = time.Second
@@ -17,7 +17,7 @@ type add struct {
 
 func TestAClientIsFastEnoughByWindows(t *testing.T) {
 	t.Parallel()
-	const enough = pace.MinRate * 30
+	const enough = connlimit.MinRate * 30
 	for _, c := range []struct {
 		what string
 		adds []add
@@ -34,7 +34,7 @@ func TestAClientIsFastEnoughByWindows(t *testing.T) {
 		{"much more makes up for no window", []add{{9 * enough, 30 * second}, {0, 30 * second}}, false},
 		{"what comes without waiting", []add{{1, 0}, {1, 0}, {1, 0}}, true},
 	} {
-		var m pace.Meter
+		var m connlimit.Meter
 		got := true
 		for _, a := range c.adds {
 			got = m.Add(a.bytes, a.waited)
@@ -47,7 +47,7 @@ func TestAClientIsFastEnoughByWindows(t *testing.T) {
 
 func TestTheNextBytesMayTakeWhatIsLeftOfTheWindow(t *testing.T) {
 	t.Parallel()
-	var m pace.Meter
+	var m connlimit.Meter
 	if got := m.Timeout(); got != 30*second {
 		t.Errorf("at first %v", got)
 	}
@@ -55,7 +55,7 @@ func TestTheNextBytesMayTakeWhatIsLeftOfTheWindow(t *testing.T) {
 	if got := m.Timeout(); got != 18*second {
 		t.Errorf("after 12 seconds %v", got)
 	}
-	m.Add(pace.MinRate*30, second)
+	m.Add(connlimit.MinRate*30, second)
 	if got := m.Timeout(); got != 30*second {
 		t.Errorf("in a window that has enough %v", got)
 	}
