@@ -17,13 +17,7 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// addressCommand measures the address engine: its speed, or with the flags of accuracyFlags how often it is right and how soon it
-// completes what is typed.
-func (p program) addressCommand() *cli.Command {
-	return p.newFigureCommand(&cli.Command{
-		Name:  "address",
-		Usage: "Measure the address engine and its API on invented vintages of several sizes, or on real files; count right answers",
-		Description: `Each size is invented and built, then every operation is asked about random rows of it: in the engine on one
+const addressDescription = `Each size is invented and built, then every operation is asked about random rows of it: in the engine on one
 processor, and over HTTP on all of them, the clients on the same machine. With real files it is also counted how often
 an address is found that was damaged in so many ways; with Meilisearch the same is asked of it. It leaves nothing behind.
 A vintage takes 60 bytes a row of --dir, three times that while it is built.
@@ -50,7 +44,15 @@ without any, and addresses that are lost again. --out lists what went wrong. --p
 
   go run ./cmd/bench address --vintage /var/tmp/bench.vintage --file $D/questions/real-rows.csv.gz \
     --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
-    --keystrokes 200 --peer-url http://127.0.0.1:7878`,
+    --keystrokes 200 --peer-url http://127.0.0.1:7878`
+
+// addressCommand measures the address engine: its speed, or with the flags of accuracyFlags how often it is right and how soon it
+// completes what is typed.
+func (p program) addressCommand() *cli.Command {
+	return p.newFigureCommand(&cli.Command{
+		Name:        "address",
+		Usage:       "Measure the address engine and its API on invented vintages of several sizes, or on real files; count right answers",
+		Description: addressDescription,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "sizes", Value: "10k,100k,1M", Usage: "`ROWS` of each vintage, k and M for thousands and millions", Validator: validateParsed(parseSizes)},
 			&cli.StringSliceFlag{Name: "file", Usage: "`FILE` of the base to measure instead, as often as there are files", TakesFile: true},

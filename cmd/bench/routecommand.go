@@ -12,13 +12,7 @@ import (
 	"lieudit/queries/route/routerprocess"
 )
 
-// routeCommand measures the router on one map.
-func (p program) routeCommand() *cli.Command {
-	programs, _ := p.LookupEnv(routerprocess.FolderVariable)
-	return p.newFigureCommand(&cli.Command{
-		Name:  "route",
-		Usage: "Measure the router on a map: import, exactness, speed, and servers of OSRM and Valhalla beside it",
-		Description: `The map is imported; durations and distances of random pairs are compared with Dijkstra's algorithm on the same
+const routeDescription = `The map is imported; durations and distances of random pairs are compared with Dijkstra's algorithm on the same
 network; then every kind of question is asked, one at a time, of the own engine in this process and of the servers over
 HTTP. With --routers the map is prepared by the programs of OSRM (its own car profile, MLD) and Valhalla, and their servers
 are started on free ports and ended. A server whose URL is given must have the same map, and OSRM --max-table-size 1000.
@@ -50,25 +44,16 @@ up to 25 m farther than the nearest (beyond a wall or on another level is told, 
 as both carriageways of a road; access, an end is off the road; gate, restricted, forbidden, ferry, construction, track or path: one side drives there;
 direction, the ends are left the other way round; forbidden turn and closed, the own engine cannot drive OSRM's way; told time, both
 drive the same way; choice, it could drive OSRM's way, but prefers its own: at a like time (5 % or 5 s), as it is faster, or for its
-better roads; worse by own reckoning, it should have driven OSRM's way.`,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
-			&cli.StringFlag{
-				Name: "routers", Value: programs, TakesFile: true,
-				Usage: "`FOLDER` of the programs of OSRM and Valhalla, which go run ./cmd/check -all unpacks; default: " + routerprocess.FolderVariable,
-			},
-			&cli.StringFlag{Name: "osrm", Usage: "`URL` of osrm-routed for cars"},
-			&cli.StringFlag{Name: "valhalla", Usage: "`URL` of valhalla_service"},
-			&cli.StringFlag{Name: "pairs", Usage: "compare the pairs of `FILE` alone", TakesFile: true},
-			&cli.IntFlag{Name: "random", Usage: "compare `HOW MANY` random pairs alone"},
-			&cli.IntFlag{Name: "junctions", Usage: "compare `HOW MANY` junctions with a one-way street alone, four ways from each and to each"},
-			&cli.IntFlag{Name: "worst", Value: 10, Usage: "`HOW MANY` pairs of each verdict are listed"},
-			&cli.BoolFlag{Name: "over-http", Value: true, Usage: "time the pairs over HTTP"},
-			&cli.IntFlag{Name: "compared", Value: 500, Usage: "`HOW MANY` pairs are compared without --pairs or --random", Validator: terminal.AtLeastOne},
-			&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites the nearest are looked for among", Validator: terminal.AtLeastOne},
-			&cli.DurationFlag{Name: "turn", Value: 2 * time.Second, Usage: "`TIME` for each figure"},
-			&cli.Uint64Flag{Name: "seed", Value: 21, Usage: "`SEED` of the positions"},
-		},
+better roads; worse by own reckoning, it should have driven OSRM's way.`
+
+// routeCommand measures the router on one map.
+func (p program) routeCommand() *cli.Command {
+	programs, _ := p.LookupEnv(routerprocess.FolderVariable)
+	return p.newFigureCommand(&cli.Command{
+		Name:        "route",
+		Usage:       "Measure the router on a map: import, exactness, speed, and servers of OSRM and Valhalla beside it",
+		Description: routeDescription,
+		Flags:       routeFlags(programs),
 	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
 		if c.String("pairs") != "" || c.Int("random") > 0 || c.Int("junctions") > 0 {
 			return route.ComparePairs(ctx, dir, route.PairOptions{
@@ -81,4 +66,26 @@ better roads; worse by own reckoning, it should have driven OSRM's way.`,
 			Pairs: c.Int("compared"), Sites: c.Int("sites"), FigureDuration: c.Duration("turn"), Seed: c.Uint64("seed"),
 		}, out)
 	})
+}
+
+// routeFlags are the flags of routeCommand. programs is the folder of the peers' programs that the environment names.
+func routeFlags(programs string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "map", Usage: "`FILE` in OSM PBF", Required: true, TakesFile: true},
+		&cli.StringFlag{
+			Name: "routers", Value: programs, TakesFile: true,
+			Usage: "`FOLDER` of the programs of OSRM and Valhalla, which go run ./cmd/check -all unpacks; default: " + routerprocess.FolderVariable,
+		},
+		&cli.StringFlag{Name: "osrm", Usage: "`URL` of osrm-routed for cars"},
+		&cli.StringFlag{Name: "valhalla", Usage: "`URL` of valhalla_service"},
+		&cli.StringFlag{Name: "pairs", Usage: "compare the pairs of `FILE` alone", TakesFile: true},
+		&cli.IntFlag{Name: "random", Usage: "compare `HOW MANY` random pairs alone"},
+		&cli.IntFlag{Name: "junctions", Usage: "compare `HOW MANY` junctions with a one-way street alone, four ways from each and to each"},
+		&cli.IntFlag{Name: "worst", Value: 10, Usage: "`HOW MANY` pairs of each verdict are listed"},
+		&cli.BoolFlag{Name: "over-http", Value: true, Usage: "time the pairs over HTTP"},
+		&cli.IntFlag{Name: "compared", Value: 500, Usage: "`HOW MANY` pairs are compared without --pairs or --random", Validator: terminal.AtLeastOne},
+		&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites the nearest are looked for among", Validator: terminal.AtLeastOne},
+		&cli.DurationFlag{Name: "turn", Value: 2 * time.Second, Usage: "`TIME` for each figure"},
+		&cli.Uint64Flag{Name: "seed", Value: 21, Usage: "`SEED` of the positions"},
+	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // accountKinds are what operators, customers and agencies decide about accounts and keys.

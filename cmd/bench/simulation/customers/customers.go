@@ -26,7 +26,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // Surface is one of the two interfaces of an instance.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // listEverywhere reads all pages of a list on every instance, as who has a token. All must say the same.

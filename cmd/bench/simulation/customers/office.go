@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // officeKinds are what auditors, billing, customers and operators look at, and what operators do for the service itself.

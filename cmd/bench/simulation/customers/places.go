@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // LargeSync is the kind of acts whose rows do not fit into one event, mostly, and need several appends: they are staged.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // Address is an address that the vintage has. Its Label is its Line, Postcode and Town.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // CheckQuiet looks at everything while nobody acts and nothing fails, and what is refunded, projected and settled by itself had its time.

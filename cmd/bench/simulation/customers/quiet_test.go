@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lieudit/cmd/bench/simulation/customers/model"
+	"lieudit/cmd/bench/model"
 )
 
 // fakeService has one account with a key, a referential and a site, and answers as is right, but for what is broken.

@@ -1,6 +1,6 @@
 package customers
 
-import "lieudit/cmd/bench/simulation/customers/model"
+import "lieudit/cmd/bench/model"
 
 // Rule is what must hold, see model.Rules.
 type Rule = model.Rule
