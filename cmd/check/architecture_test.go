@@ -17,16 +17,15 @@ import (
 // The imports go one way: no two folders import each other. The keys are all top-level folders that may exist.
 //
 // Projections fill the indexes in Meilisearch that queries search, and neither may import the other. What both need to reach the server
-// stands in meiliclient, which knows nothing of this project.
+// stands in schemas/meiliclient, next to the form of the index (schemas/siteindex).
 var allowedImports = map[string][]string{
 	"schemas":     {},
-	"meiliclient": {},
 	"eventstore":  {"schemas"},
 	"commands":    {"schemas", "eventstore"},
-	"projections": {"schemas", "eventstore", "meiliclient"},
-	"queries":     {"schemas", "eventstore", "meiliclient"},
+	"projections": {"schemas", "eventstore"},
+	"queries":     {"schemas", "eventstore"},
 	"http":        {"schemas", "eventstore", "commands", "queries"},
-	"cmd":         {"schemas", "eventstore", "meiliclient", "commands", "projections", "queries", "http"},
+	"cmd":         {"schemas", "eventstore", "commands", "projections", "queries", "http"},
 }
 
 // testsMayImport is what tests of a folder may import besides. Tests of commands read through queries what they wrote.

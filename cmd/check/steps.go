@@ -100,7 +100,7 @@ func packagesWithoutGoroutines() []string {
 		"lieudit/http/sitefile/clean",
 		"lieudit/http/sitefile/record",
 		"lieudit/http/sitefile/record/xlsx",
-		"lieudit/meiliclient",
+		"lieudit/schemas/meiliclient",
 		"lieudit/queries/address/parse",
 		"lieudit/queries/address/text",
 		"lieudit/queries/locations/search",

@@ -18,11 +18,11 @@ import (
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/sqldb"
-	"lieudit/meiliclient"
-	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/meili"
 	"lieudit/schemas/body"
+	"lieudit/schemas/meiliclient"
+	"lieudit/schemas/meiliclient/meilitest"
 	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )

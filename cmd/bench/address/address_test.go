@@ -9,8 +9,8 @@ import (
 
 	"lieudit/cmd/bench/address"
 	"lieudit/cmd/bench/measure"
-	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/address/officialtest"
+	"lieudit/schemas/meiliclient/meilitest"
 )
 
 func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {

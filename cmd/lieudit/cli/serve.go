@@ -25,7 +25,7 @@ import (
 	"lieudit/eventstore/vault"
 	"lieudit/http/clientip"
 	"lieudit/http/hostcheck"
-	"lieudit/meiliclient"
+	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/token"
 )
 

@@ -13,7 +13,6 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/eventstore/clock"
 	"lieudit/eventstore/disk/dirlock"
-	"lieudit/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
@@ -22,6 +21,7 @@ import (
 	"lieudit/queries/address/synthetic"
 	"lieudit/queries/address/vintage"
 	"lieudit/queries/locations/alert"
+	"lieudit/schemas/meiliclient"
 )
 
 // DemoVintage says which invented addresses a service builds that never had real ones. The seed makes them the same on

@@ -10,7 +10,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/sqldb"
-	"lieudit/meiliclient"
+	"lieudit/schemas/meiliclient"
 )
 
 // callMetrics times the calls of this instance on its logs, databases and Meilisearch. The packages of these know nothing of

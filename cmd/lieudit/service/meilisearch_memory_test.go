@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/meiliclient/meilitest"
 	"lieudit/schemas/table"
 )
 

@@ -15,14 +15,14 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 
 	"lieudit/eventstore/sqldb"
-	"lieudit/meiliclient"
-	"lieudit/meiliclient/meilitest"
 	"lieudit/projections/searchindex"
 	meiliindex "lieudit/projections/searchindex/meili"
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/meiliclient"
+	"lieudit/schemas/meiliclient/meilitest"
 	"lieudit/schemas/table"
 )
 

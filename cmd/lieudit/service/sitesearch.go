@@ -3,10 +3,10 @@ package service
 import (
 	"context"
 
-	"lieudit/meiliclient"
 	"lieudit/projections/searchindex"
 	meiliindex "lieudit/projections/searchindex/meili"
 	"lieudit/queries/locations/meili"
+	"lieudit/schemas/meiliclient"
 )
 
 // openSiteSearch prepares the search of sites in Meilisearch where one is configured. It does not connect: the server may

@@ -20,8 +20,8 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 
 	"lieudit/eventstore/sqldb"
-	"lieudit/meiliclient"
 	"lieudit/projections/searchindex"
+	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )

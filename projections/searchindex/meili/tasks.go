@@ -8,8 +8,8 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/meiliclient"
 	"lieudit/projections/searchindex"
+	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/siteindex"
 )
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/meiliclient"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/meiliclient"
 )
 
 // leaseServer answers as a Meilisearch does that has the complete index of one vintage, and the leases on it. What the clocks of

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/meiliclient"
-	"lieudit/meiliclient/meilitest"
 	"lieudit/queries/address"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/meiliclient"
+	"lieudit/schemas/meiliclient/meilitest"
 )
 
 // clock is a time that the test sets.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/meiliclient"
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/siteindex"
 )
 

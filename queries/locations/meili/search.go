@@ -24,10 +24,10 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 
 	"lieudit/eventstore/sqldb"
-	"lieudit/meiliclient"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/worker"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )

@@ -11,11 +11,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lieudit/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/meiliclient"
 )
 
 // Index is a vintage in a Meilisearch server.

@@ -26,7 +26,7 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/meiliclient"
+	"lieudit/schemas/meiliclient"
 )
 
 // EnvVariable names a server in which tests may make indexes of their own: http://HOST:PORT, with #KEY where it wants one.

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"testing"
 
-	"lieudit/meiliclient"
+	"lieudit/schemas/meiliclient"
 )
 
 // recordingHeader is the first line of a recording.
