@@ -95,6 +95,23 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
+// A package whose name ends in "test" has what only tests need: faults, hostile inputs, servers that pretend. The benches inject faults too,
+// and the check reads which tests belong to which level.
+func TestTheShippedProgramContainsNoTestPackage(t *testing.T) {
+	t.Parallel()
+	for _, s := range parseSources(t) {
+		if s.isTestSource() || s.topFolder == "cmd" && !strings.HasPrefix(s.path, "cmd/lieudit/") {
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			if strings.HasPrefix(imported, "lieudit/") && strings.HasSuffix(imported, "test") {
+				t.Errorf("%s imports %s", s.path, imported)
+			}
+		}
+	}
+}
+
 func TestEveryPackageHasAComment(t *testing.T) {
 	t.Parallel()
 	documented := map[string]bool{}

@@ -15,15 +15,16 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 )
 
 // testNode is a node that a test can stop, start again on the same journal and socket, and keep silent.
 type testNode struct {
 	dir, socket string
 	journal     *journal.Journal
-	silence     node.Silence
+	silence     faulttest.Silence
 	stop        func()
-	faults      node.Faults
+	faults      faulttest.Faults
 }
 
 func (n *testNode) address() string { return "esdb+unix://" + n.socket }
@@ -46,7 +47,7 @@ func (n *testNode) start(t *testing.T) {
 }
 
 // serve serves the journal at a socket until stop is called.
-func (n *testNode) serve(t *testing.T, socket string, silence *node.Silence) (stop func()) {
+func (n *testNode) serve(t *testing.T, socket string, silence *faulttest.Silence) (stop func()) {
 	t.Helper()
 	ln, err := node.Listen(t.Context(), "unix:"+socket)
 	if err != nil {
@@ -57,7 +58,7 @@ func (n *testNode) serve(t *testing.T, socket string, silence *node.Silence) (st
 	go func() {
 		faults := n.faults
 		faults.Silence = silence
-		ended <- node.New(n.journal, node.Options{StopTimeout: 10 * time.Millisecond, Faults: faults}).Serve(ctx, ln)
+		ended <- faults.Serve(ctx, n.journal, node.Options{StopTimeout: 10 * time.Millisecond}, ln)
 	}()
 	return func() {
 		cancel()
@@ -69,10 +70,10 @@ func (n *testNode) serve(t *testing.T, socket string, silence *node.Silence) (st
 
 func startNode(t *testing.T) *testNode {
 	t.Helper()
-	return startNodeWithFaults(t, node.Faults{})
+	return startNodeWithFaults(t, faulttest.Faults{})
 }
 
-func startNodeWithFaults(t *testing.T, faults node.Faults) *testNode {
+func startNodeWithFaults(t *testing.T, faults faulttest.Faults) *testNode {
 	t.Helper()
 	n := &testNode{dir: t.TempDir(), socket: filepath.Join(t.TempDir(), "node.sock"), faults: faults}
 	n.start(t)

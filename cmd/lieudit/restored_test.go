@@ -14,7 +14,7 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
-	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 	"lieudit/eventstore/sqldb/sqldbtest"
 )
 
@@ -60,7 +60,7 @@ func newRestoredService(t *testing.T, r restoration) *restoredService {
 	data := t.TempDir()
 	all := &restoredService{restoration: r, logFolder: filepath.Join(data, "log"), change: func(c *service.Config) { c.Data = data }}
 	if r.isOnServers {
-		all.node = startNodeWithFaults(t, node.Faults{InsideRecord: node.InsideRecordFailed})
+		all.node = startNodeWithFaults(t, faulttest.Faults{InsideRecord: faulttest.InsideRecordFailed})
 		all.logFolder = all.node.dir
 		configureServers := withServers(all.node, sqldbtest.NewPostgresDatabase(t))
 		all.change = func(c *service.Config) { c.Data = data; configureServers(c) }

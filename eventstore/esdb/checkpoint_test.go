@@ -17,10 +17,11 @@ import (
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 )
 
 // serveLog serves a log on a Unix socket until the test ends.
-func serveLog(t *testing.T, log node.Log, o node.Options) (address string) {
+func serveLog(t *testing.T, log node.Log, faults faulttest.Faults) (address string) {
 	t.Helper()
 	ln, err := node.Listen(t.Context(), "unix:"+shortTempDir(t)+"/s")
 	if err != nil {
@@ -28,7 +29,7 @@ func serveLog(t *testing.T, log node.Log, o node.Options) (address string) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- node.New(log, o).Serve(ctx, ln) }()
+	go func() { ended <- faults.Serve(ctx, log, node.Options{}, ln) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := errors.Join(<-ended, log.Close()); err != nil {
@@ -74,12 +75,12 @@ func checkpointReaders(s eventstore.Store) map[string]func(context.Context, even
 
 func TestACheckpointInsideARecordHasDivergedHoweverTheServerSaysIt(t *testing.T) {
 	t.Parallel()
-	for name, inside := range map[string]node.InsideRecord{
-		"refused": node.InsideRecordRefused, "failed": node.InsideRecordFailed, "silent": node.InsideRecordSilent,
+	for name, inside := range map[string]faulttest.InsideRecord{
+		"refused": faulttest.InsideRecordRefused, "failed": faulttest.InsideRecordFailed, "silent": faulttest.InsideRecordSilent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openWithShortTimeout(t, serveLog(t, openJournal(t), node.Options{Faults: node.Faults{InsideRecord: inside}}))
+			s := openWithShortTimeout(t, serveLog(t, openJournal(t), faulttest.Faults{InsideRecord: inside}))
 			good := mustCheckpoint(t, s)
 			mustAppend(t, s, "a-1", proposals(3))
 			for by := range eventstore.Position(3) {
@@ -115,7 +116,7 @@ func (m *failingLog) Scan(ctx context.Context, from eventstore.Position, dir eve
 func TestAServerThatFailsToReadItsEndTooHasNotLostACheckpoint(t *testing.T) {
 	t.Parallel()
 	log := &failingLog{Log: openJournal(t)}
-	s := openWithShortTimeout(t, serveLog(t, log, node.Options{}))
+	s := openWithShortTimeout(t, serveLog(t, log, faulttest.Faults{}))
 	checkpoint := mustCheckpoint(t, s)
 	mustAppend(t, s, "a-1", proposals(1))
 	fail := func(eventstore.Position, eventstore.Direction) error {
@@ -140,7 +141,7 @@ func TestAServerThatFailsToReadItsEndTooHasNotLostACheckpoint(t *testing.T) {
 func TestOneFailureIsNotEnoughToLoseACheckpoint(t *testing.T) {
 	t.Parallel()
 	log := &failingLog{Log: openJournal(t)}
-	s := openWithShortTimeout(t, serveLog(t, log, node.Options{}))
+	s := openWithShortTimeout(t, serveLog(t, log, faulttest.Faults{}))
 	checkpoint := mustCheckpoint(t, s)
 	mustAppend(t, s, "a-1", proposals(1))
 	for way, look := range checkpointReaders(s) {

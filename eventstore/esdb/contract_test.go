@@ -18,6 +18,7 @@ import (
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 	"lieudit/eventstore/storetest"
 )
 
@@ -48,14 +49,14 @@ func serveFolder(t testing.TB, dir, address string) *runningNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveJournal(t, dir, ln, j, node.Options{})
+	return serveJournal(t, dir, ln, j, faulttest.Faults{})
 }
 
-func serveJournal(t testing.TB, dir string, ln net.Listener, j *journal.Journal, o node.Options) *runningNode {
+func serveJournal(t testing.TB, dir string, ln net.Listener, j *journal.Journal, faults faulttest.Faults) *runningNode {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- node.New(j, o).Serve(ctx, ln) }()
+	go func() { ended <- faults.Serve(ctx, j, node.Options{}, ln) }()
 	stopped := false
 	r := &runningNode{dir: dir, addr: ln.Addr(), connectionString: connectionString(ln.Addr())}
 	r.stop = func() {
@@ -165,7 +166,7 @@ func serveWithFaults(t *testing.T, dir string) *runningNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveJournal(t, dir, ln, j, node.Options{Faults: node.Faults{InsideRecord: node.InsideRecordFailed, RepeatTimeout: 50 * time.Millisecond}})
+	return serveJournal(t, dir, ln, j, faulttest.Faults{InsideRecord: faulttest.InsideRecordFailed, RepeatTimeout: 50 * time.Millisecond})
 }
 
 // runContractOnServer runs the contract on a server that is not ours. Its log is shared and its idempotency is EventStoreDB's own.

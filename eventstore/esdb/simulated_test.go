@@ -15,15 +15,16 @@ import (
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/memory"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 	"lieudit/eventstore/storetest"
 )
 
 // openInMemory serves a log in memory and returns a Store on it, over connections in memory. Both end with the test.
-func openInMemory(t *testing.T, o node.Options) *esdb.Store {
+func openInMemory(t *testing.T, faults faulttest.Faults) *esdb.Store {
 	t.Helper()
 	ln, served := bufconn.Listen(64<<10), make(chan error, 1)
 	ctx, stop := context.WithCancel(context.Background())
-	go func() { served <- node.New(memory.New(time.Now), o).Serve(ctx, ln) }()
+	go func() { served <- faults.Serve(ctx, memory.New(time.Now), node.Options{}, ln) }()
 	s, err := esdb.OpenOver(t.Context(), func(ctx context.Context) (net.Conn, error) { return ln.DialContext(ctx) }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +44,7 @@ func openInMemory(t *testing.T, o node.Options) *esdb.Store {
 func TestAStoreAndItsServerRunOnAClockThatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := openInMemory(t, node.Options{})
+		s := openInMemory(t, faulttest.Faults{})
 		checkpoint := mustCheckpoint(t, s)
 		subscribed, stop := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer stop()
@@ -75,8 +76,8 @@ func TestAStoreAndItsServerRunOnAClockThatDoesNotWait(t *testing.T) {
 func TestASilentServerIsAStallOnAClockThatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		silence := &node.Silence{}
-		s := openInMemory(t, node.Options{Faults: node.Faults{Silence: silence}})
+		silence := &faulttest.Silence{}
+		s := openInMemory(t, faulttest.Faults{Silence: silence})
 		mustAppend(t, s, "a-1", proposals(1))
 		silence.Begin()
 		time.Sleep(4 * time.Second)
@@ -94,5 +95,5 @@ func TestASilentServerIsAStallOnAClockThatDoesNotWait(t *testing.T) {
 
 func TestContractOnALogInMemory(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) eventstore.Store { return openInMemory(t, node.Options{}) }, storetest.Options{})
+	storetest.Run(t, func(t *testing.T) eventstore.Store { return openInMemory(t, faulttest.Faults{}) }, storetest.Options{})
 }

@@ -20,12 +20,13 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 )
 
 // serveWithSilence serves a node that a test can make silent.
-func serveWithSilence(t *testing.T) (*node.Silence, *runningNode) {
+func serveWithSilence(t *testing.T) (*faulttest.Silence, *runningNode) {
 	t.Helper()
-	var silence node.Silence
+	var silence faulttest.Silence
 	dir := t.TempDir()
 	j, err := journal.Open(dir, journal.Options{SegmentSize: 4 << 20})
 	if err != nil {
@@ -35,7 +36,7 @@ func serveWithSilence(t *testing.T) (*node.Silence, *runningNode) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &silence, serveJournal(t, dir, ln, j, node.Options{Faults: node.Faults{Silence: &silence}})
+	return &silence, serveJournal(t, dir, ln, j, faulttest.Faults{Silence: &silence})
 }
 
 // sleepFor waits for a time: a silence has no event that ends it.

@@ -184,12 +184,7 @@ func (b *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) 
 // enqueueBatch puts a batch at the end of its stream's queue and starts a worker for the queue where none runs. It waits
 // while maxInFlightBytes are in flight, and so stops receiving from the client.
 func (b *batchAppender) enqueueBatch(ctx context.Context, item *batch) error {
-	if b.node.options.Faults.RepeatTimeout > 0 && !b.node.inFlight.addAppend(item.events) {
-		b.workers.Go(func() { b.answerDroppedRepeat(ctx, item) })
-		return nil
-	}
 	if err := b.inFlightBytes.Acquire(ctx, item.weight()); err != nil {
-		b.node.inFlight.removeAppend(item.events)
 		return err
 	}
 	b.mu.Lock()
@@ -228,7 +223,7 @@ func (b *batchAppender) appendQueued(ctx context.Context, stream string) {
 func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
 	if !item.deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(item.deadline)-b.node.options.Faults.EarlyTimeout)
+		ctx, cancel = context.WithDeadline(ctx, item.deadline)
 		defer cancel()
 	}
 	var result eventstore.AppendResult
@@ -236,7 +231,6 @@ func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
 		result, err = b.node.append(ctx, item.stream, item.expected, item.events)
 		return err
 	})
-	b.node.inFlight.removeAppend(item.events) // before the answer: a client that has it may send the same append again
 	if err != nil {
 		_ = b.sendResponse(item, batchFailure(item, err))
 		return

@@ -18,18 +18,18 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/leveltest"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 )
 
 func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T) {
 	t.Parallel()
-	var silence node.Silence
-	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}})
+	var silence faulttest.Silence
+	s := serveFaulty(t, open(t, t.TempDir()), faulttest.Faults{Silence: &silence})
 	t.Cleanup(s.stop)
 	conn := s.conn(t)
 	if _, err := sendAppend(t.Context(), conn, nil, appendHeader("x-1"), proposedMessage()); err != nil {
@@ -57,31 +57,11 @@ func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T)
 
 func TestASilentNodeStops(t *testing.T) {
 	t.Parallel()
-	var silence node.Silence
-	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}, StopTimeout: 100 * time.Millisecond})
+	var silence faulttest.Silence
+	s := serveWith(t, open(t, t.TempDir()), socketAddress(t), node.Options{StopTimeout: 100 * time.Millisecond}, faulttest.Faults{Silence: &silence})
 	mustAppend(t, s.client(t), "x-1", esdb.Any{}, newEvent("e"))
 	silence.Begin()
 	s.stop()
-}
-
-func TestARepeatedSilenceLeavesTheNodeAnswering(t *testing.T) {
-	t.Parallel()
-	var silence node.Silence
-	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}})
-	t.Cleanup(s.stop)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		silence.Repeat(ctx, 5*time.Millisecond, 10*time.Millisecond)
-	}()
-	c := s.client(t)
-	for range 20 {
-		mustAppend(t, c, "x-1", esdb.Any{}, newEvent("e"))
-	}
-	cancel()
-	<-ended
-	mustAppend(t, c, "x-1", esdb.Any{}, newEvent("e"))
 }
 
 // blockingLog is a log whose appends wait until the test releases them.
@@ -97,17 +77,17 @@ func (s *blockingLog) Append(ctx context.Context, stream string, expected events
 	return s.Log.Append(ctx, stream, expected, events)
 }
 
-func serveBlockingLog(t *testing.T, faults node.Faults) (nodeServer, *blockingLog) {
+func serveBlockingLog(t *testing.T, faults faulttest.Faults) (nodeServer, *blockingLog) {
 	t.Helper()
 	log := &blockingLog{open(t, t.TempDir()), make(chan struct{}, 10), make(chan struct{}, 10)}
-	s := serveLog(t, log, socketAddress(t), node.Options{Faults: faults})
+	s := serveFaulty(t, log, faults)
 	t.Cleanup(s.stop)
 	return s, log
 }
 
 func TestARepeatOfAnAppendInFlightCanBeDropped(t *testing.T) {
 	t.Parallel()
-	s, log := serveBlockingLog(t, node.Faults{RepeatTimeout: time.Millisecond})
+	s, log := serveBlockingLog(t, faulttest.Faults{RepeatTimeout: time.Millisecond})
 	first, other := openPipeline(t, s), openPipeline(t, s)
 	b := batch("p-1", 2)
 	if err := first.Send(b); err != nil {
@@ -133,31 +113,17 @@ func TestARepeatOfAnAppendInFlightCanBeDropped(t *testing.T) {
 	}
 }
 
-func TestAnAppendCanTimeOutBeforeItsDeadline(t *testing.T) {
-	t.Parallel()
-	s, log := serveBlockingLog(t, node.Faults{EarlyTimeout: time.Hour})
-	for range 10 {
-		log.release <- struct{}{}
-	}
-	b := batch("p-1", 1, func(b *api.BatchAppendReq) {
-		b.Options.DeadlineOption = &api.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(time.Hour + time.Nanosecond)}
-	})
-	if got := sendBatch(t, openPipeline(t, s), b).GetError(); got.GetCode() != int32(code.Code_DEADLINE_EXCEEDED) {
-		t.Errorf("got %v, want a timeout", got)
-	}
-}
-
 func TestAReadFromInsideARecordCanFailAsOnEventStoreDB(t *testing.T) {
 	t.Parallel()
-	for inside, want := range map[node.InsideRecord]codes.Code{
-		node.InsideRecordRefused: codes.InvalidArgument, node.InsideRecordFailed: codes.Unknown, node.InsideRecordSilent: codes.DeadlineExceeded,
+	for inside, want := range map[faulttest.InsideRecord]codes.Code{
+		faulttest.InsideRecordRefused: codes.InvalidArgument, faulttest.InsideRecordFailed: codes.Unknown, faulttest.InsideRecordSilent: codes.DeadlineExceeded,
 	} {
-		s := serveLog(t, open(t, t.TempDir()), socketAddress(t), node.Options{Faults: node.Faults{InsideRecord: inside}})
+		s := serveFaulty(t, open(t, t.TempDir()), faulttest.Faults{InsideRecord: inside})
 		t.Cleanup(s.stop)
 		at := mustAppend(t, s.client(t), "a-1", esdb.NoStream{}, newEvent("e")).CommitPosition
 		mustAppend(t, s.client(t), "a-1", esdb.Any{}, newEvent("e"))
 		patience := time.Minute
-		if inside == node.InsideRecordSilent {
+		if inside == faulttest.InsideRecordSilent {
 			patience = 300 * time.Millisecond
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -23,6 +23,7 @@ import (
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/node/faulttest"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
@@ -65,6 +66,17 @@ func serveFolderWith(t testing.TB, dir, listen string, o node.Options) nodeServe
 // serveLog runs a node on a log until stop is called, which closes the log too.
 func serveLog(t testing.TB, log node.Log, listen string, o node.Options) nodeServer {
 	t.Helper()
+	return serveWith(t, log, listen, o, faulttest.Faults{})
+}
+
+// serveFaulty is serveLog by a node with faults, at a socket of its own.
+func serveFaulty(t testing.TB, log node.Log, faults faulttest.Faults) nodeServer {
+	t.Helper()
+	return serveWith(t, log, socketAddress(t), node.Options{}, faults)
+}
+
+func serveWith(t testing.TB, log node.Log, listen string, o node.Options, faults faulttest.Faults) nodeServer {
+	t.Helper()
 	ln, err := node.Listen(t.Context(), listen)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +84,7 @@ func serveLog(t testing.TB, log node.Log, listen string, o node.Options) nodeSer
 	o.Logger, o.StopTimeout = quiet(), cmp.Or(o.StopTimeout, grace)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- node.New(log, o).Serve(ctx, ln) }()
+	go func() { done <- faults.Serve(ctx, log, o, ln) }()
 	s := nodeServer{addr: ln.Addr().String(), stop: sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, log.Close()); err != nil {

@@ -81,8 +81,8 @@ type Options struct {
 	// clock.Clock of this machine: by one that jumps ahead, events that are to be kept would be too old.
 	Clock func() time.Time
 
-	// Faults are for tests of clients.
-	Faults Faults
+	// StreamInterceptor, if it is not nil, stands between the node and each call of its Streams service that is a stream.
+	StreamInterceptor grpc.StreamServerInterceptor
 }
 
 // Node serves one log. It is safe for concurrent use and does not close the log. A log is served by one node at a
@@ -92,7 +92,6 @@ type Node struct {
 	options     Options
 	lockSeed    maphash.Seed
 	streamLocks [256]sync.RWMutex // by hash of the stream; appends lock for reading, deletions for writing
-	inFlight    inFlightAppends   // for the fault that drops repeats
 }
 
 // New returns a node that serves log. It starts nothing: Serve does.
@@ -105,9 +104,6 @@ func New(log Log, o Options) *Node {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.New(clock.Options{Log: o.Logger}).Now
-	}
-	if o.Faults.InsideRecord != InsideRecordRefused {
-		log = faultyLog{log, o.Faults.InsideRecord}
 	}
 	return &Node{log: log, options: o, lockSeed: maphash.MakeSeed()}
 }
@@ -130,9 +126,6 @@ func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	defer kill()
 	service := &streamsService{node: n, drainCtx: ctx, killCtx: killCtx}
 	s := n.newServer(service)
-	if n.options.Faults.Silence != nil {
-		ln = silencedListener{ln, n.options.Faults.Silence}
-	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -155,6 +148,10 @@ func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 // newServer registers the three services. The pings that it allows are those of the official clients: one every ten
 // seconds, without a call too.
 func (n *Node) newServer(service *streamsService) *grpc.Server {
+	interceptors := []grpc.StreamServerInterceptor{n.interceptStream}
+	if n.options.StreamInterceptor != nil {
+		interceptors = append(interceptors, n.options.StreamInterceptor)
+	}
 	s := grpc.NewServer(
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
@@ -163,7 +160,7 @@ func (n *Node) newServer(service *streamsService) *grpc.Server {
 		grpc.MaxConcurrentStreams(maxCalls),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.UnaryInterceptor(n.interceptUnary),
-		grpc.StreamInterceptor(n.interceptStream),
+		grpc.ChainStreamInterceptor(interceptors...),
 		grpc.WaitForHandlers(true),
 	)
 	serverfeatures.RegisterServerFeaturesServer(s, serverFeatures{})

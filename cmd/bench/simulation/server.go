@@ -14,14 +14,15 @@ import (
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/eventstore/memory"
 	eventnode "lieudit/eventstore/node" // a node is a machine in this package
+	"lieudit/eventstore/node/faulttest"
 )
 
 // server serves a log as lieudit's node does, over connections in memory. Its clients are those of package esdb.
 type server struct {
 	log     *memory.Log
 	slog    *slog.Logger
-	faults  eventnode.Faults
-	silence eventnode.Silence
+	faults  faulttest.Faults
+	silence faulttest.Silence
 
 	mu       sync.Mutex
 	listener *bufconn.Listener // nil: it does not run
@@ -33,8 +34,8 @@ type server struct {
 // database in memory is silent for a minute at a position inside a record is left out: a day is shorter.
 func newServer(l *memory.Log, seed uint64, log *slog.Logger) *server {
 	s := &server{log: l, slog: log}
-	answers := []eventnode.InsideRecord{eventnode.InsideRecordRefused, eventnode.InsideRecordFailed}
-	s.faults = eventnode.Faults{Silence: &s.silence, RepeatTimeout: repeatTimeout, InsideRecord: answers[seed/serverInterval%uint64(len(answers))]}
+	answers := []faulttest.InsideRecord{faulttest.InsideRecordRefused, faulttest.InsideRecordFailed}
+	s.faults = faulttest.Faults{Silence: &s.silence, RepeatTimeout: repeatTimeout, InsideRecord: answers[seed/serverInterval%uint64(len(answers))]}
 	return s
 }
 
@@ -55,7 +56,7 @@ func (s *server) start() {
 	listener, ended := bufconn.Listen(bufferSize), make(chan error, 1)
 	s.listener, s.stop, s.ended = listener, stop, ended
 	go func() {
-		ended <- eventnode.New(s.log, eventnode.Options{Faults: s.faults, Logger: s.slog}).Serve(ctx, listener)
+		ended <- s.faults.Serve(ctx, s.log, eventnode.Options{Logger: s.slog}, listener)
 	}()
 }
 

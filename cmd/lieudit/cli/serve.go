@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -292,8 +291,6 @@ The protocol is spoken in the clear and without users: keep the address private.
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.EnvSource("LIEUDIT_NODE_LISTEN")},
 			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.EnvSource("LIEUDIT_NODE_ADVERTISE")},
 			p.acceptClockFlag("LIEUDIT_NODE_ACCEPT_CLOCK", ""),
-			&cli.DurationFlag{Name: "stall", Usage: "for chaos tests: fall silent for `TIME` now and then", Hidden: true},
-			&cli.DurationFlag{Name: "stall-every", Usage: "how often that begins", Value: 10 * time.Second, Hidden: true},
 			p.logFlag(),
 		},
 		Action: p.serveJournal,
@@ -304,10 +301,6 @@ The protocol is spoken in the clear and without users: keep the address private.
 // ended; the node closes the listener.
 func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	log := p.newLogger(strings.ToLower(c.String("log")))
-	stall, every := c.Duration("stall"), c.Duration("stall-every")
-	if stall < 0 || stall > 0 && stall >= every { // a silence must end before the next begins
-		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
-	}
 	if err := backup.CheckFinished(c.String("data")); err != nil {
 		return err
 	}
@@ -331,27 +324,11 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	if err := p.PrintLine("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), connectionString(ln.Addr())); err != nil {
 		return errors.Join(err, ln.Close()) // the node has not taken the listener over yet
 	}
-	o := node.Options{Advertise: c.String("advertise"), Clock: wall.Now, Logger: log}
-	if stall > 0 { // its goroutine ends before the node's journal is closed
-		o.Faults.Silence = &node.Silence{}
-		defer repeatSilence(ctx, o.Faults.Silence, stall, every)()
-	}
-	return node.New(j, o).Serve(ctx, ln)
+	return node.New(j, node.Options{Advertise: c.String("advertise"), Clock: wall.Now, Logger: log}).Serve(ctx, ln)
 }
 
 // nodeClockFile is the clock's file in the folder of a node's journal.
 const nodeClockFile = "clock"
-
-// repeatSilence makes a node fall silent at intervals until stop is called. stop returns when the goroutine has ended.
-func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Duration) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var repeating sync.WaitGroup
-	repeating.Go(func() { s.Repeat(ctx, length, every) })
-	return func() {
-		cancel()
-		repeating.Wait()
-	}
-}
 
 // connectionString is the address of the node as its first line prints it: a value of --eventstore as it stands.
 func connectionString(a net.Addr) string {
