@@ -15,6 +15,7 @@ import (
 	"lieudit/queries/address/live"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/refusal"
 )
@@ -35,7 +36,7 @@ func (r *fakeRouter) record(q any) error {
 	return r.err
 }
 
-func metres(a, b route.Point) float64 {
+func metres(a, b geo.Point) float64 {
 	return search.Distance(search.Point{Lat: a.Lat, Lon: a.Lon}, search.Point{Lat: b.Lat, Lon: b.Lon})
 }
 
@@ -81,7 +82,7 @@ func (r *fakeRouter) Route(_ context.Context, q route.Query) (route.Answer, erro
 		if q.Steps {
 			leg.Steps = []route.Step{
 				{Distance: leg.Distance, Duration: leg.Duration, Name: "Avenue Foch", Ref: "D 806", Maneuver: route.Maneuver{Point: q.Bounds[i-1].Point, Type: route.Depart},
-					Geometry: []route.Point{q.Bounds[i-1].Point, b.Point}},
+					Geometry: []geo.Point{q.Bounds[i-1].Point, b.Point}},
 				{Name: "Avenue Foch", Maneuver: route.Maneuver{Point: b.Point, Type: route.Arrive}},
 			}
 		}
@@ -146,8 +147,8 @@ func (r *fakeRouter) Isochrone(_ context.Context, q route.IsochroneQuery) (route
 }
 
 // square is a ring around a position, n degrees away from it.
-func square(p route.Point, half float64) []route.Point {
-	return []route.Point{{Lon: p.Lon - half, Lat: p.Lat - half}, {Lon: p.Lon + half, Lat: p.Lat - half}, {Lon: p.Lon + half, Lat: p.Lat + half},
+func square(p geo.Point, half float64) []geo.Point {
+	return []geo.Point{{Lon: p.Lon - half, Lat: p.Lat - half}, {Lon: p.Lon + half, Lat: p.Lat - half}, {Lon: p.Lon + half, Lat: p.Lat + half},
 		{Lon: p.Lon - half, Lat: p.Lat + half}, {Lon: p.Lon - half, Lat: p.Lat - half}}
 }
 

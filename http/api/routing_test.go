@@ -17,6 +17,7 @@ import (
 	"lieudit/queries/address/live"
 	"lieudit/queries/route"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/token"
 )
 
@@ -57,7 +58,7 @@ func TestAnAddressIsShownWithItsVerdictAndWhetherTheRoadIsItsOwn(t *testing.T) {
 	if strings.Contains(w.Body.String(), "geometry") || strings.Contains(w.Body.String(), "bbox") {
 		t.Errorf("a geometry that nobody asked for: %s", w.Body)
 	}
-	want := []route.Bound{{Point: route.Point{Lon: 3.5, Lat: 44.51}, IsAddress: true, Street: "Avenue Foch"}, {Point: route.Point{Lon: 3.5, Lat: 44.51}, IsAddress: true, Street: "Avenue Foch"}}
+	want := []route.Bound{{Point: geo.Point{Lon: 3.5, Lat: 44.51}, IsAddress: true, Street: "Avenue Foch"}, {Point: geo.Point{Lon: 3.5, Lat: 44.51}, IsAddress: true, Street: "Avenue Foch"}}
 	if diff := cmp.Diff(want, r.queries[0].(route.Query).Bounds); diff != "" {
 		t.Errorf("the router is asked for other bounds:\n%s", diff)
 	}
@@ -274,7 +275,7 @@ func TestTheRouterIsAskedForWhatTheRequestSays(t *testing.T) {
 		r := &fakeRouter{}
 		b := newRoutingAPI(t, r, unchanged)
 		expectResponse(t, target, b.get("/route/compute?origin=3,44&destination=3,45"+target), 200, `"status":"OK"`)
-		want.Bounds = []route.Bound{{Point: route.Point{Lon: 3, Lat: 44}}, {Point: route.Point{Lon: 3, Lat: 45}}}
+		want.Bounds = []route.Bound{{Point: geo.Point{Lon: 3, Lat: 44}}, {Point: geo.Point{Lon: 3, Lat: 45}}}
 		if diff := cmp.Diff(want, r.queries[0]); diff != "" {
 			t.Errorf("%s:\n%s", target, diff)
 		}
@@ -351,7 +352,7 @@ func TestAnIsochroneAnswersItsValuesInTheOrderAsked(t *testing.T) {
 		t.Errorf("got %s", w.Body)
 	}
 	want := route.IsochroneQuery{
-		Profile: route.Profile{Mode: route.Car, Optimization: route.Shortest, Avoid: route.Tolls}, Center: route.Bound{Point: route.Point{Lon: 3, Lat: 44}},
+		Profile: route.Profile{Mode: route.Car, Optimization: route.Shortest, Avoid: route.Tolls}, Center: route.Bound{Point: geo.Point{Lon: 3, Lat: 44}},
 		Cost: route.ByDistance, Limits: []float64{1000, 2000}, Arrival: true,
 	}
 	if diff := cmp.Diff(want, r.queries[0]); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"lieudit/queries/locations/search"
 	routequeries "lieudit/queries/route"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 	sites "lieudit/schemas/locations"
 )
 
@@ -85,7 +86,7 @@ func (h *handler) timeWays(ctx context.Context, center routequeries.Bound, hits 
 
 // centerBound is the centre as a router takes it, with its street where it was resolved to an address on one.
 func centerBound(q search.Query, center *body.Center) routequeries.Bound {
-	b := routequeries.Bound{Point: routequeries.Point{Lon: q.Center.Lon, Lat: q.Center.Lat}}
+	b := routequeries.Bound{Point: geo.Point{Lon: q.Center.Lon, Lat: q.Center.Lat}}
 	if center != nil && center.Address != nil {
 		b.Street = routing.StreetOf(center.Address)
 	}

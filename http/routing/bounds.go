@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/worker"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 	sites "lieudit/schemas/locations"
 	"lieudit/schemas/refusal"
 )
@@ -54,7 +55,7 @@ func (s *Service) resolveBound(ctx context.Context, account string, b *body.Boun
 }
 
 func positionBound(typed string, lon, lat float64) bound {
-	return bound{route.Bound{Point: route.Point{Lon: lon, Lat: lat}}, body.ResolvedBound{Input: typed, Lon: lon, Lat: lat}}
+	return bound{route.Bound{Point: geo.Point{Lon: lon, Lat: lat}}, body.ResolvedBound{Input: typed, Lon: lon, Lat: lat}}
 }
 
 func addressBound(typed string, found *resolve.Found) bound {

@@ -7,6 +7,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/guidance"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 )
 
 // Values of the parameter geometry.
@@ -83,7 +84,7 @@ func (p painter) step(s route.Step) body.Step {
 }
 
 // line shows a way; nil where none is asked for or there is none.
-func (p painter) line(points []route.Point) *body.Line {
+func (p painter) line(points []geo.Point) *body.Line {
 	switch {
 	case !p.wantsGeometry() || len(points) == 0:
 		return nil
@@ -93,7 +94,7 @@ func (p painter) line(points []route.Point) *body.Line {
 	return &body.Line{Type: "LineString", Coordinates: coordinatesOf(points)}
 }
 
-func coordinatesOf(points []route.Point) [][]float64 {
+func coordinatesOf(points []geo.Point) [][]float64 {
 	all, numbers := make([][]float64, len(points)), make([]float64, 2*len(points)) // one piece of memory for all
 	for i, at := range points {
 		all[i] = numbers[2*i : 2*i+2 : 2*i+2]
@@ -107,7 +108,7 @@ func roundDegrees(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 // encodePolyline writes positions as an encoded polyline of precision 5: of each the difference from the one before, latitude first,
 // as groups of five bits from the lowest.
-func encodePolyline(points []route.Point) string {
+func encodePolyline(points []geo.Point) string {
 	var text []byte
 	var lat, lon int
 	for _, at := range points {
@@ -132,7 +133,7 @@ func appendPolylineNumber(text []byte, n int) []byte {
 
 // boundingBox is the box of a way: west, south, east, north. Two positions in succession that lie more than half the Earth apart are on
 // both sides of the antimeridian; west is then greater than east, as GeoJSON has it.
-func boundingBox(points []route.Point) []float64 {
+func boundingBox(points []geo.Point) []float64 {
 	if len(points) == 0 {
 		return nil
 	}

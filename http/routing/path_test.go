@@ -6,11 +6,12 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 )
 
 func TestAPolylineIsOfFiveDecimals(t *testing.T) {
 	t.Parallel()
-	for want, points := range map[string][]route.Point{
+	for want, points := range map[string][]geo.Point{
 		"_p~iF~ps|U_ulLnnqC_mqNvxq`@": {{Lon: -120.2, Lat: 38.5}, {Lon: -120.95, Lat: 40.7}, {Lon: -126.453, Lat: 43.252}}, // the example of the format's description
 		"??":                          {{}},
 		"@???A@":                      {{Lat: -0.00001}, {Lat: -0.000011}, {Lon: -0.000005, Lat: 0}},
@@ -24,14 +25,14 @@ func TestAPolylineIsOfFiveDecimals(t *testing.T) {
 func TestABoxCrossesTheAntimeridianWhereTheWayDoes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		points []route.Point
+		points []geo.Point
 		want   []float64
 	}{
 		{nil, nil},
-		{[]route.Point{{Lon: 3, Lat: 44}}, []float64{3, 44, 3, 44}},
-		{[]route.Point{{Lon: 3.5, Lat: 44}, {Lon: 2, Lat: 45.1234567}, {Lon: 4, Lat: -1}}, []float64{2, -1, 4, 45.123457}},
-		{[]route.Point{{Lon: -1, Lat: 44}, {Lon: 1, Lat: 45}}, []float64{-1, 44, 1, 45}},
-		{[]route.Point{{Lon: 178, Lat: -17}, {Lon: 179.9, Lat: -16}, {Lon: -179.5, Lat: -18}}, []float64{178, -18, -179.5, -16}},
+		{[]geo.Point{{Lon: 3, Lat: 44}}, []float64{3, 44, 3, 44}},
+		{[]geo.Point{{Lon: 3.5, Lat: 44}, {Lon: 2, Lat: 45.1234567}, {Lon: 4, Lat: -1}}, []float64{2, -1, 4, 45.123457}},
+		{[]geo.Point{{Lon: -1, Lat: 44}, {Lon: 1, Lat: 45}}, []float64{-1, 44, 1, 45}},
+		{[]geo.Point{{Lon: 178, Lat: -17}, {Lon: 179.9, Lat: -16}, {Lon: -179.5, Lat: -18}}, []float64{178, -18, -179.5, -16}},
 	} {
 		if got := boundingBox(c.points); !slices.Equal(got, c.want) {
 			t.Errorf("%v: got %v, want %v", c.points, got, c.want)

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"lieudit/schemas/geo"
 )
 
 // Mode is how somebody travels.
@@ -50,23 +52,20 @@ const (
 // AvoidFactor is how many times more an avoided road weighs.
 const AvoidFactor = 50
 
-// Point is a position in degrees (WGS 84).
-type Point struct{ Lon, Lat float64 }
-
 // FixedPoint is a position in whole FixedUnit parts of a degree, as OpenStreetMap has it.
 type FixedPoint struct{ Lon, Lat int32 }
 
 // FixedUnit is how many units of a FixedPoint are a degree.
 const FixedUnit = 1e7
 
-// Fixed is the position in whole units.
-func (p Point) Fixed() FixedPoint {
+// Fix returns a position in whole units.
+func Fix(p geo.Point) FixedPoint {
 	return FixedPoint{Lon: int32(math.Round(p.Lon * FixedUnit)), Lat: int32(math.Round(p.Lat * FixedUnit))}
 }
 
 // Point is the position in degrees.
-func (p FixedPoint) Point() Point {
-	return Point{Lon: float64(p.Lon) / FixedUnit, Lat: float64(p.Lat) / FixedUnit}
+func (p FixedPoint) Point() geo.Point {
+	return geo.Point{Lon: float64(p.Lon) / FixedUnit, Lat: float64(p.Lat) / FixedUnit}
 }
 
 // Profile is how to travel: it selects the weights of roads.
@@ -80,7 +79,7 @@ type Profile struct {
 // which nobody lives are not preferred when it is moved onto the network. Street is the name of that street, as the address base
 // writes it, "" where none is known: a road of that name is preferred.
 type Bound struct {
-	Point
+	geo.Point
 	IsAddress bool
 	Street    string // only of an address
 }
@@ -89,7 +88,7 @@ type Bound struct {
 // as the roads at a junction; then a route takes the one with which it is best, and tells it. How much farther one is than another
 // counts in that choice, and never in a duration.
 type Access struct {
-	Point
+	geo.Point
 	Distance float64 // metres from the bound
 	Street   string  // name of the road there, "" where it has none
 	IsOnOwn  bool    // the road has the name of the bound's street
@@ -126,9 +125,9 @@ type Answer struct {
 type Route struct {
 	Distance, Duration float64
 	Legs               []Leg
-	Geometry           []Point   // of all legs, without repeated positions; nil unless asked for
-	Avoided            []Avoided // roads of avoided kinds that could not be avoided, by kind
-	TollDistance       float64   // metres on roads with a toll
+	Geometry           []geo.Point // of all legs, without repeated positions; nil unless asked for
+	Avoided            []Avoided   // roads of avoided kinds that could not be avoided, by kind
+	TollDistance       float64     // metres on roads with a toll
 }
 
 // Avoided is the distance that a route goes on roads of a kind that was to be avoided.
@@ -151,7 +150,7 @@ type Step struct {
 	Ref                string // its number, such as "D 806", "" where it has none
 	Destinations       string // what its signs show, such as "Lyon, Grenoble"
 	PathKind           PathKind
-	Geometry           []Point
+	Geometry           []geo.Point
 }
 
 // PathKind is what the road of a step is where it has neither name nor number and the mode is Foot or Bike; otherwise "". Routers that do
@@ -168,7 +167,7 @@ const (
 
 // Maneuver is what a driver does where a step begins.
 type Maneuver struct {
-	Point
+	geo.Point
 	Type     ManeuverType
 	Modifier Modifier // direction, where the type has one
 	Exit     int      // number of the exit of a roundabout, from 1; otherwise 0
@@ -280,7 +279,7 @@ type Isochrone struct {
 
 // Area is a set of polygons (a GeoJSON MultiPolygon): of each polygon the first ring is its border, counter-clockwise, the others
 // are holes, clockwise. The last position of a ring is its first.
-type Area [][][]Point
+type Area [][][]geo.Point
 
 // Network describes what a router answers from.
 type Network struct {

@@ -9,6 +9,7 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // compareAnswers reports how the answers of each peer agree with the own ones.
@@ -207,7 +208,7 @@ func (c *areaComparison) figure(router string) measure.Figure {
 }
 
 // boundsNear draws positions on roads around a centre. Where they are rare, some are farther away than areaRadius.
-func (q *questions) boundsNear(center route.Point, n int) []route.Bound {
+func (q *questions) boundsNear(center geo.Point, n int) []route.Bound {
 	const tries = 2_000 // of the roads of France one in 700 is within areaRadius
 	all := make([]route.Bound, n)
 	for i := range all {
@@ -221,7 +222,7 @@ func (q *questions) boundsNear(center route.Point, n int) []route.Bound {
 }
 
 // contains reports whether a position is in an area: an odd number of borders lie west of it.
-func contains(area route.Area, p route.Point) bool {
+func contains(area route.Area, p geo.Point) bool {
 	isInside := false
 	for _, polygon := range area {
 		for _, ring := range polygon {

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/guidance"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // verdict is how the own route of a pair differs from those of both peers.
@@ -29,13 +30,13 @@ const (
 
 // answeredPair is what all routers answer about one pair. The own router is the first, OSRM the second, Valhalla the third.
 type answeredPair struct {
-	points  [2]route.Point
+	points  [2]geo.Point
 	answers [3]route.Answer
 	errs    [3]error
 }
 
 // askPair asks all routers. That there is no route is an answer; another error of a peer leaves it without a route.
-func askPair(ctx context.Context, routers []namedRouter, points [2]route.Point) (p answeredPair, err error) {
+func askPair(ctx context.Context, routers []namedRouter, points [2]geo.Point) (p answeredPair, err error) {
 	p.points = points
 	query := route.Query{Profile: car, Bounds: []route.Bound{{Point: points[0]}, {Point: points[1]}}, Geometry: true}
 	for i, r := range routers {
@@ -101,7 +102,7 @@ func (p *answeredPair) excess() float64 {
 type judge struct {
 	own    route.Router
 	roads  *mapRoads
-	reckon func([]route.Point) reckoning // what the own engine thinks of a way
+	reckon func([]geo.Point) reckoning // what the own engine thinks of a way
 }
 
 // The distances beyond which two routes differ in a fact.
@@ -211,7 +212,7 @@ func (j *judge) explainDirection(p *answeredPair) (kind, detail string) {
 }
 
 // endBearing is the direction in which a line leaves its beginning, or its end when it is followed back.
-func endBearing(line []route.Point, atEnd bool) float64 {
+func endBearing(line []geo.Point, atEnd bool) float64 {
 	if len(line) < 2 {
 		return 0
 	}
@@ -328,7 +329,7 @@ func largestDifference(own, peers *usage) string {
 }
 
 // pointAlong is the point of a line after a share of its length.
-func pointAlong(line []route.Point, share float64) route.Point {
+func pointAlong(line []geo.Point, share float64) geo.Point {
 	whole := 0.0
 	for i := 1; i < len(line); i++ {
 		whole += routeserver.Distance(line[i-1], line[i])

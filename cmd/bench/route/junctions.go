@@ -6,23 +6,23 @@ import (
 	"slices"
 
 	"lieudit/cmd/bench/measure"
-	"lieudit/queries/route"
 	"lieudit/queries/route/osmpbf"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // roadNode is a node of roads for cars.
 type roadNode struct {
-	at       route.Point
+	at       geo.Point
 	lines    int  // that meet there
 	isOneWay bool // one of them is open in one direction alone
 }
 
 // noteNode notes that a line of a way begins or ends at a node.
-func (m *mapRoads) noteNode(id int64, at route.Point, tags osmpbf.Tags) {
+func (m *mapRoads) noteNode(id int64, at geo.Point, tags osmpbf.Tags) {
 	n, ok := m.nodes[id]
 	if !ok {
-		n = &roadNode{at: route.Point{Lon: roundDegrees(at.Lon), Lat: roundDegrees(at.Lat)}}
+		n = &roadNode{at: geo.Point{Lon: roundDegrees(at.Lon), Lat: roundDegrees(at.Lat)}}
 		m.nodes[id] = n
 	}
 	n.lines++
@@ -43,8 +43,8 @@ const targetsOfJunction = 4
 // drawJunctionPairs draws different junctions with a one-way street among their roads: all, if the map has fewer. Of each there are
 // pairs to other junctions of any kind and back. So no end lies next to a road, and what is compared is what the routers make of the
 // junctions and of the way.
-func (m *mapRoads) drawJunctionPairs(r *rand.Rand, n int) (pairs [][2]route.Point) {
-	var all, oneWay []route.Point
+func (m *mapRoads) drawJunctionPairs(r *rand.Rand, n int) (pairs [][2]geo.Point) {
+	var all, oneWay []geo.Point
 	for _, id := range slices.Sorted(maps.Keys(m.nodes)) {
 		node := m.nodes[id]
 		if node.lines < 3 {
@@ -59,7 +59,7 @@ func (m *mapRoads) drawJunctionPairs(r *rand.Rand, n int) (pairs [][2]route.Poin
 	for _, junction := range oneWay[:min(n, len(oneWay))] {
 		for range targetsOfJunction {
 			target := all[r.IntN(len(all))]
-			pairs = append(pairs, [2]route.Point{junction, target}, [2]route.Point{target, junction})
+			pairs = append(pairs, [2]geo.Point{junction, target}, [2]geo.Point{target, junction})
 		}
 	}
 	return pairs

@@ -10,6 +10,7 @@ import (
 	"lieudit/queries/route/engine"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/routertest"
+	"lieudit/schemas/geo"
 )
 
 // What the own engine thinks of its own routes is what it tells of them.
@@ -57,7 +58,7 @@ func TestJunctionsAreDrawnWithAOneWayStreetAndTargetsWithout(t *testing.T) {
 	if len(pairs) != 2*targetsOfJunction {
 		t.Fatalf("got %d pairs, want those of one junction", len(pairs))
 	}
-	targets := map[route.Point]bool{}
+	targets := map[geo.Point]bool{}
 	for i, p := range pairs {
 		junction, target := p[i%2], p[1-i%2]
 		if junction != at("10") {

@@ -6,9 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"lieudit/queries/route"
 	"lieudit/queries/route/osmpbf"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // mapRoads are the roads of a map by their tags alone, whatever any engine made of them. So what a route uses is told alike of the
@@ -24,7 +24,7 @@ type mapRoads struct {
 
 // roadLine is the line between two nodes of a way.
 type roadLine struct {
-	from, to route.Point
+	from, to geo.Point
 	uses     roadUse
 	level    string // of a bridge, a tunnel, or by the tag layer; "" is the ground
 }
@@ -54,7 +54,7 @@ var useNames = []string{
 
 // gate is a barrier on a road.
 type gate struct {
-	at   route.Point
+	at   geo.Point
 	name string // of the barrier, with its access where that is tagged
 }
 
@@ -63,7 +63,7 @@ type roadCell struct{ x, y int32 }
 
 const cellsPerDegree = 1000
 
-func cellOf(p route.Point) roadCell {
+func cellOf(p geo.Point) roadCell {
 	return roadCell{int32(math.Floor(p.Lon * cellsPerDegree)), int32(math.Floor(p.Lat * cellsPerDegree))}
 }
 
@@ -79,10 +79,10 @@ func readMapRoads(ctx context.Context, path string) (m *mapRoads, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	m = newMapRoads()
-	nodes := map[int64]route.Point{}
+	nodes := map[int64]geo.Point{}
 	if err := file.Scan(ctx, osmpbf.Nodes, nil, func(b *osmpbf.Block) error {
 		for _, n := range b.Nodes {
-			p := route.Point{Lon: float64(n.Lon) / osmpbf.UnitsPerDegree, Lat: float64(n.Lat) / osmpbf.UnitsPerDegree}
+			p := geo.Point{Lon: float64(n.Lon) / osmpbf.UnitsPerDegree, Lat: float64(n.Lat) / osmpbf.UnitsPerDegree}
 			nodes[n.ID] = p
 			if barrier := n.Tags.Get("barrier"); barrier != "" && !openBarriers[barrier] {
 				m.addGate(p, barrier, n.Tags)
@@ -109,7 +109,7 @@ var openBarriers = map[string]bool{
 	"kerb": true, "no": true, "entrance": true, "cattle_grid": true, "border_control": true, "toll_booth": true, "height_restrictor": true,
 }
 
-func (m *mapRoads) addGate(p route.Point, barrier string, tags osmpbf.Tags) {
+func (m *mapRoads) addGate(p geo.Point, barrier string, tags osmpbf.Tags) {
 	for _, key := range []string{"motorcar", "motor_vehicle", "vehicle", "access"} {
 		if v := tags.Get(key); v != "" {
 			barrier += " " + key + "=" + v
@@ -120,7 +120,7 @@ func (m *mapRoads) addGate(p route.Point, barrier string, tags osmpbf.Tags) {
 }
 
 // addWay adds the lines of a way. The tags of one that is not a road give no uses.
-func (m *mapRoads) addWay(w osmpbf.Way, nodes map[int64]route.Point) {
+func (m *mapRoads) addWay(w osmpbf.Way, nodes map[int64]geo.Point) {
 	m.addWalls(w, nodes)
 	uses := usesOf(w.Tags)
 	if uses == 0 {
@@ -147,7 +147,7 @@ func (m *mapRoads) addWay(w osmpbf.Way, nodes map[int64]route.Point) {
 }
 
 // cellsAlong are the cells of points along a line, as near to each other as half a cell.
-func cellsAlong(from, to route.Point) map[roadCell]bool {
+func cellsAlong(from, to geo.Point) map[roadCell]bool {
 	cells := map[roadCell]bool{}
 	steps := 1 + int(2*cellsPerDegree*max(math.Abs(to.Lon-from.Lon), math.Abs(to.Lat-from.Lat)))
 	for i := range steps + 1 {
@@ -156,8 +156,8 @@ func cellsAlong(from, to route.Point) map[roadCell]bool {
 	return cells
 }
 
-func between(a, b route.Point, share float64) route.Point {
-	return route.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}
+func between(a, b geo.Point, share float64) geo.Point {
+	return geo.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}
 }
 
 // classUses are the uses of the values of highway. A value that is absent is made for no cars.
@@ -204,13 +204,13 @@ func usesOf(tags osmpbf.Tags) roadUse {
 }
 
 // drawPair draws two positions next to roads for cars, at most 20 metres away from their lines.
-func (m *mapRoads) drawPair(r *rand.Rand) [2]route.Point { return [2]route.Point{m.draw(r), m.draw(r)} }
+func (m *mapRoads) drawPair(r *rand.Rand) [2]geo.Point { return [2]geo.Point{m.draw(r), m.draw(r)} }
 
-func (m *mapRoads) draw(r *rand.Rand) route.Point {
+func (m *mapRoads) draw(r *rand.Rand) geo.Point {
 	const aside = 20.0 / 111_195
 	l := m.lines[m.car[r.IntN(len(m.car))]]
 	p := between(l.from, l.to, r.Float64())
-	return route.Point{
+	return geo.Point{
 		Lon: roundDegrees(p.Lon + aside*(2*r.Float64()-1)/math.Cos(p.Lat*math.Pi/180)), Lat: roundDegrees(p.Lat + aside*(2*r.Float64()-1)),
 	}
 }
@@ -235,7 +235,7 @@ func (u *usage) on(fact roadUse) float64 {
 }
 
 // usageOf tells what a route of any engine uses, by the road that is nearest to the middle of each of its lines.
-func (m *mapRoads) usageOf(line []route.Point) (u usage) {
+func (m *mapRoads) usageOf(line []geo.Point) (u usage) {
 	for i := 1; i < len(line); i++ {
 		length := routeserver.Distance(line[i-1], line[i])
 		parts := 1 + int(length/50)
@@ -255,7 +255,7 @@ func (m *mapRoads) usageOf(line []route.Point) (u usage) {
 }
 
 // addGates adds the gates at a node of a route.
-func (u *usage) addGates(m *mapRoads, p route.Point) {
+func (u *usage) addGates(m *mapRoads, p geo.Point) {
 	const same = 1.0 // metres
 	for _, g := range m.gates[cellOf(p)] {
 		if routeserver.Distance(g.at, p) < same {
@@ -266,7 +266,7 @@ func (u *usage) addGates(m *mapRoads, p route.Point) {
 
 // usesAt are the facts of the road at a share of a line, within 6 metres. A road that only crosses there is not meant, and a road
 // for cars comes before a path on the same line.
-func (m *mapRoads) usesAt(from, to route.Point, share float64) (uses roadUse) {
+func (m *mapRoads) usesAt(from, to geo.Point, share float64) (uses roadUse) {
 	const most, preference = 6.0, 0.5
 	best, p := most, between(from, to, share)
 	for _, i := range m.near[cellOf(p)] {
@@ -283,7 +283,7 @@ func (m *mapRoads) usesAt(from, to route.Point, share float64) (uses roadUse) {
 }
 
 // crosses reports whether two lines differ in direction by more than 30 degrees.
-func crosses(a, b, c, d route.Point) bool {
+func crosses(a, b, c, d geo.Point) bool {
 	const cos = 0.866
 	scale := math.Cos(a.Lat * math.Pi / 180)
 	x, y, u, v := (b.Lon-a.Lon)*scale, b.Lat-a.Lat, (d.Lon-c.Lon)*scale, d.Lat-c.Lat
@@ -291,7 +291,7 @@ func crosses(a, b, c, d route.Point) bool {
 }
 
 // distanceToLine is the metres from a position to a short line.
-func distanceToLine(p, from, to route.Point) float64 {
+func distanceToLine(p, from, to geo.Point) float64 {
 	scale := math.Cos(p.Lat * math.Pi / 180)
 	x, y := (to.Lon-from.Lon)*scale, to.Lat-from.Lat
 	share := 0.0

@@ -14,6 +14,7 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/http/api"
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/plan"
 )
 
@@ -23,7 +24,7 @@ type httpServer struct {
 	name    string
 	pid     int // 0: its processor time is not known
 	key     string
-	address func(pair [2]route.Point) string
+	address func(pair [2]geo.Point) string
 	client  *http.Client
 
 	latencies *measure.Latencies
@@ -37,7 +38,7 @@ const pairsInTurn = 20
 
 // measureOverHTTP reports how long each server takes for the pairs, and for the own one what its parts take. The own service is a
 // process of its own that checks keys and counts requests durably.
-func measureOverHTTP(ctx context.Context, dir string, o PairOptions, p *peers, own route.Router, pairs [][2]route.Point, out measure.Output) (err error) {
+func measureOverHTTP(ctx context.Context, dir string, o PairOptions, p *peers, own route.Router, pairs [][2]geo.Point, out measure.Output) (err error) {
 	if len(pairs) == 0 {
 		return nil
 	}
@@ -59,7 +60,7 @@ func measureOverHTTP(ctx context.Context, dir string, o PairOptions, p *peers, o
 		newOwnServer("own, steps", service, key, "&steps=true&geometry=none"),
 		newOwnServer("own, neither", service, key, "&geometry=none"),
 		{name: "own, key and count alone", pid: service.PID(), key: key, client: newClient(), latencies: measure.NewLatencies(),
-			address: func([2]route.Point) string { return "http://" + service.API + api.Base + "/me" }},
+			address: func([2]geo.Point) string { return "http://" + service.API + api.Base + "/me" }},
 	}
 	if err := askInTurns(ctx, servers, pairs, out); err != nil {
 		return err
@@ -83,14 +84,14 @@ func measureOverHTTP(ctx context.Context, dir string, o PairOptions, p *peers, o
 // mostAreas is for how many origins areas are asked for: they take much longer than routes.
 const mostAreas = 60
 
-func ownIsochrone(server string) func([2]route.Point) string {
-	return func(p [2]route.Point) string {
+func ownIsochrone(server string) func([2]geo.Point) string {
+	return func(p [2]geo.Point) string {
 		return fmt.Sprintf("%s%s/route/isochrone?origin=%.6f,%.6f&cost_type=duration&cost_values=1800", server, api.Base, p[0].Lon, p[0].Lat)
 	}
 }
 
-func valhallaIsochrone(server string) func([2]route.Point) string {
-	return func(p [2]route.Point) string {
+func valhallaIsochrone(server string) func([2]geo.Point) string {
+	return func(p [2]geo.Point) string {
 		question := fmt.Sprintf(`{"locations":[{"lon":%.6f,"lat":%.6f}],"costing":"auto","contours":[{"time":30}],"polygons":true}`, p[0].Lon, p[0].Lat)
 		return server + "/isochrone?json=" + url.QueryEscape(question)
 	}
@@ -126,26 +127,26 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, DisableCompression: true}}
 }
 
-func newServer(name string, pid int, address func([2]route.Point) string) *httpServer {
+func newServer(name string, pid int, address func([2]geo.Point) string) *httpServer {
 	return &httpServer{name: name, pid: pid, address: address, client: newClient(), latencies: measure.NewLatencies()}
 }
 
 func newOwnServer(name string, s *harness.Service, key, options string) *httpServer {
-	own := newServer(name, s.PID(), func(p [2]route.Point) string {
+	own := newServer(name, s.PID(), func(p [2]geo.Point) string {
 		return fmt.Sprintf("http://%s%s/route/compute?origin=%.6f,%.6f&destination=%.6f,%.6f%s", s.API, api.Base, p[0].Lon, p[0].Lat, p[1].Lon, p[1].Lat, options)
 	})
 	own.key = key
 	return own
 }
 
-func osrmAddress(server string) func([2]route.Point) string {
-	return func(p [2]route.Point) string {
+func osrmAddress(server string) func([2]geo.Point) string {
+	return func(p [2]geo.Point) string {
 		return fmt.Sprintf("%s/route/v1/driving/%.6f,%.6f;%.6f,%.6f?overview=full&geometries=geojson&steps=true", server, p[0].Lon, p[0].Lat, p[1].Lon, p[1].Lat)
 	}
 }
 
-func valhallaAddress(server string) func([2]route.Point) string {
-	return func(p [2]route.Point) string {
+func valhallaAddress(server string) func([2]geo.Point) string {
+	return func(p [2]geo.Point) string {
 		question := fmt.Sprintf(`{"locations":[{"lon":%.6f,"lat":%.6f},{"lon":%.6f,"lat":%.6f}],"costing":"auto","language":"fr-FR"}`,
 			p[0].Lon, p[0].Lat, p[1].Lon, p[1].Lat)
 		return server + "/route?json=" + url.QueryEscape(question)
@@ -154,7 +155,7 @@ func valhallaAddress(server string) func([2]route.Point) string {
 
 // askInTurns asks each server about all pairs, some at a time. The first pairs are asked once before, so that nobody is timed while it
 // reads its files.
-func askInTurns(ctx context.Context, servers []*httpServer, pairs [][2]route.Point, out measure.Output) error {
+func askInTurns(ctx context.Context, servers []*httpServer, pairs [][2]geo.Point, out measure.Output) error {
 	for _, s := range servers {
 		for _, p := range pairs[:min(pairsInTurn, len(pairs))] {
 			if _, err := s.ask(ctx, p); err != nil {
@@ -174,7 +175,7 @@ func askInTurns(ctx context.Context, servers []*httpServer, pairs [][2]route.Poi
 }
 
 // takeTurn times some questions.
-func (s *httpServer) takeTurn(ctx context.Context, pairs [][2]route.Point) error {
+func (s *httpServer) takeTurn(ctx context.Context, pairs [][2]geo.Point) error {
 	before := measure.ProcessorTimeOf(s.pid)
 	for _, p := range pairs {
 		began := time.Now()
@@ -190,7 +191,7 @@ func (s *httpServer) takeTurn(ctx context.Context, pairs [][2]route.Point) error
 }
 
 // ask asks about one pair and returns the size of the answer.
-func (s *httpServer) ask(ctx context.Context, pair [2]route.Point) (int64, error) {
+func (s *httpServer) ask(ctx context.Context, pair [2]geo.Point) (int64, error) {
 	n, err := get(ctx, s.client, s.address(pair), s.key, http.StatusOK)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", s.name, err)
@@ -236,7 +237,7 @@ func (s *httpServer) figure() measure.Figure {
 }
 
 // reportEngine reports what the same questions take in the engine alone, in this process.
-func reportEngine(ctx context.Context, own route.Router, pairs [][2]route.Point, out measure.Output) error {
+func reportEngine(ctx context.Context, own route.Router, pairs [][2]geo.Point, out measure.Output) error {
 	if err := reportEngineAreas(ctx, own, pairs[:min(mostAreas, len(pairs))], out); err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func reportEngine(ctx context.Context, own route.Router, pairs [][2]route.Point,
 }
 
 // reportEngineAreas reports what isochrones take in the engine alone.
-func reportEngineAreas(ctx context.Context, own route.Router, pairs [][2]route.Point, out measure.Output) error {
+func reportEngineAreas(ctx context.Context, own route.Router, pairs [][2]geo.Point, out measure.Output) error {
 	latencies := measure.NewLatencies()
 	before := measure.ProcessorTime()
 	for _, p := range pairs {

@@ -18,6 +18,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/engine"
 	"lieudit/queries/route/network"
+	"lieudit/schemas/geo"
 )
 
 // PairOptions say what ComparePairs compares.
@@ -34,7 +35,7 @@ type PairOptions struct {
 }
 
 // ReadPairs reads a file of pairs, one a line: lat,lon lat,lon. Empty lines and those that begin with # are skipped.
-func ReadPairs(path string) (pairs [][2]route.Point, err error) {
+func ReadPairs(path string) (pairs [][2]geo.Point, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func ReadPairs(path string) (pairs [][2]route.Point, err error) {
 	return pairs, nil
 }
 
-func parsePair(text string) (pair [2]route.Point, err error) {
+func parsePair(text string) (pair [2]geo.Point, err error) {
 	fields := strings.Fields(text)
 	if len(fields) != 2 {
 		return pair, fmt.Errorf("%q is not of the form lat,lon lat,lon", text)
@@ -124,7 +125,7 @@ func ComparePairs(ctx context.Context, dir string, o PairOptions, out measure.Ou
 }
 
 // points are the pairs of the file, or random ones.
-func (o *PairOptions) points(roads *mapRoads) (pairs [][2]route.Point, err error) {
+func (o *PairOptions) points(roads *mapRoads) (pairs [][2]geo.Point, err error) {
 	if o.Pairs != "" {
 		return ReadPairs(o.Pairs)
 	}
@@ -139,7 +140,7 @@ func (o *PairOptions) points(roads *mapRoads) (pairs [][2]route.Point, err error
 }
 
 // askPairs asks all routers about all pairs.
-func askPairs(ctx context.Context, routers []namedRouter, points [][2]route.Point, out measure.Output) ([]answeredPair, error) {
+func askPairs(ctx context.Context, routers []namedRouter, points [][2]geo.Point, out measure.Output) ([]answeredPair, error) {
 	pairs := make([]answeredPair, len(points))
 	for i, at := range points {
 		out.Progress("compare pairs", i, len(points))
@@ -152,7 +153,7 @@ func askPairs(ctx context.Context, routers []namedRouter, points [][2]route.Poin
 }
 
 // routedPairs are the pairs that all routers route: only those are timed.
-func routedPairs(pairs []answeredPair) (points [][2]route.Point) {
+func routedPairs(pairs []answeredPair) (points [][2]geo.Point) {
 	for i := range pairs {
 		if v := pairs[i].verdict(); v != peersDisagree && v != noResults {
 			points = append(points, pairs[i].points)
@@ -296,4 +297,4 @@ func (p *answeredPair) figure(v verdict, kind, detail string) measure.Figure {
 	return f
 }
 
-func showPoint(p route.Point) string { return fmt.Sprintf("%.6f,%.6f", p.Lat, p.Lon) }
+func showPoint(p geo.Point) string { return fmt.Sprintf("%.6f,%.6f", p.Lat, p.Lon) }

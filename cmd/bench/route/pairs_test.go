@@ -15,12 +15,13 @@ import (
 	"lieudit/queries/route/osmpbf"
 	"lieudit/queries/route/routerprocess"
 	"lieudit/queries/route/routertest"
+	"lieudit/schemas/geo"
 )
 
 // drawnRoads is a map of roads, a line each, on a grid of hundredths of a degree: "00 10 20 highway=primary toll=yes".
 func drawnRoads(lines ...string) *mapRoads {
 	m := newMapRoads()
-	nodes := map[int64]route.Point{}
+	nodes := map[int64]geo.Point{}
 	for _, line := range lines {
 		var w osmpbf.Way
 		for _, field := range strings.Fields(line) {
@@ -42,12 +43,12 @@ func drawnRoads(lines ...string) *mapRoads {
 }
 
 // at is a position by its two digits: hundredths of a degree east and north.
-func at(digits string) route.Point {
-	return route.Point{Lon: float64(digits[0]-'0') / 100, Lat: float64(digits[1]-'0') / 100}
+func at(digits string) geo.Point {
+	return geo.Point{Lon: float64(digits[0]-'0') / 100, Lat: float64(digits[1]-'0') / 100}
 }
 
 // along is the line through positions.
-func along(digits string) (line []route.Point) {
+func along(digits string) (line []geo.Point) {
 	for _, d := range strings.Fields(digits) {
 		line = append(line, at(d))
 	}
@@ -128,9 +129,9 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 	moved.Accesses[1].Distance = 100
 	farther, beyond := away(direct, 0.001), away(direct, -0.001)
 	farther.Accesses[1].Distance, beyond.Accesses[1].Distance = 100, 100
-	south := route.Point{Lon: 0.03, Lat: -0.0005} // of the destination
+	south := geo.Point{Lon: 0.03, Lat: -0.0005} // of the destination
 	roads.addWalls(osmpbf.Way{Nodes: []int64{1, 2}, Tags: osmpbf.Tags{{Key: "barrier", Value: "wall"}}},
-		map[int64]route.Point{1: {Lon: south.Lon - 0.001, Lat: south.Lat}, 2: {Lon: south.Lon + 0.001, Lat: south.Lat}})
+		map[int64]geo.Point{1: {Lon: south.Lon - 0.001, Lat: south.Lat}, 2: {Lon: south.Lon + 0.001, Lat: south.Lat}})
 	for _, c := range []struct {
 		rule      string
 		own, osrm route.Answer
@@ -160,7 +161,7 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 		{"none, as the way is closed", route.Answer{}, direct, route.ErrNoRoute, viaRouter{err: route.ErrNoRoute}, "closed"},
 		{"off the road", route.Answer{}, direct, &route.OffRoadError{Bound: 1}, viaRouter{}, "access"},
 	} {
-		p := answeredPair{points: [2]route.Point{at("00"), at("30")}, answers: [3]route.Answer{c.own, c.osrm, c.osrm}, errs: [3]error{c.ownErr}}
+		p := answeredPair{points: [2]geo.Point{at("00"), at("30")}, answers: [3]route.Answer{c.own, c.osrm, c.osrm}, errs: [3]error{c.ownErr}}
 		j := judge{own: c.via, roads: roads}
 		kind, detail, err := j.explain(t.Context(), &p)
 		if err != nil || kind != c.want || detail == "" {
@@ -210,7 +211,7 @@ func TestAFileOfPairsIsReadLineByLine(t *testing.T) {
 		}
 		pairs, err := ReadPairs(path)
 		switch {
-		case want == "" && (err != nil || len(pairs) != 2 || pairs[0][0] != route.Point{Lon: 2.49, Lat: 48.9} || pairs[1][1] != route.Point{Lon: 4, Lat: 3}):
+		case want == "" && (err != nil || len(pairs) != 2 || pairs[0][0] != geo.Point{Lon: 2.49, Lat: 48.9} || pairs[1][1] != geo.Point{Lon: 4, Lat: 3}):
 			t.Errorf("%q: got %v, %v", text, pairs, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%q: got %v, want %q", text, err, want)

@@ -3,10 +3,10 @@ package route
 import (
 	"math"
 
-	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // wayReader finds the edges of the own network under a way of any engine, by the nodes of the map that both have, and adds up what
@@ -28,7 +28,7 @@ type stepPlace struct {
 	index    int
 }
 
-func keyOf(p route.Point) nodeKey {
+func keyOf(p geo.Point) nodeKey {
 	const perDegree = 1e6
 	return nodeKey{int32(math.Round(p.Lon * perDegree)), int32(math.Round(p.Lat * perDegree))}
 }
@@ -74,7 +74,7 @@ type piece struct {
 }
 
 // reckon adds up a way.
-func (w *wayReader) reckon(line []route.Point) reckoning {
+func (w *wayReader) reckon(line []geo.Point) reckoning {
 	pieces, reason := w.pieces(line)
 	if reason != "" {
 		return reckoning{reason: reason}
@@ -138,7 +138,7 @@ func (w *wayReader) drive(edge uint32, p piece) reckoning {
 }
 
 // pieces cuts a way into directed segments. It says where that fails.
-func (w *wayReader) pieces(line []route.Point) (pieces []piece, reason string) {
+func (w *wayReader) pieces(line []geo.Point) (pieces []piece, reason string) {
 	line = withoutRepeats(line)
 	if len(line) < 2 {
 		return nil, "no way"
@@ -182,7 +182,7 @@ func (w *wayReader) pieces(line []route.Point) (pieces []piece, reason string) {
 }
 
 // withoutRepeats drops positions that are as good as the one before.
-func withoutRepeats(line []route.Point) (out []route.Point) {
+func withoutRepeats(line []geo.Point) (out []geo.Point) {
 	for _, p := range line {
 		if len(out) == 0 || !isNear(out[len(out)-1], p) {
 			out = append(out, p)
@@ -192,13 +192,13 @@ func withoutRepeats(line []route.Point) (out []route.Point) {
 }
 
 // isNear reports whether two positions are the same node: servers round in different ways.
-func isNear(a, b route.Point) bool {
+func isNear(a, b geo.Point) bool {
 	x, y := keyOf(a), keyOf(b)
 	return max(x.lon-y.lon, y.lon-x.lon) <= 1 && max(x.lat-y.lat, y.lat-x.lat) <= 1
 }
 
 // placeOf finds the step that begins at a point of a way.
-func (w *wayReader) placeOf(line []route.Point, at int) (best stepPlace, ok bool) {
+func (w *wayReader) placeOf(line []geo.Point, at int) (best stepPlace, ok bool) {
 	isFirst, isLast := at == 0, at+1 == len(line)-1
 	least := 2.0 // metres next to the road
 	consider := func(s stepPlace, distance float64) {
@@ -242,7 +242,7 @@ func (w *wayReader) placeOf(line []route.Point, at int) (best stepPlace, ok bool
 }
 
 // stepsNear are the steps between two nodes.
-func (w *wayReader) stepsNear(from, to route.Point) (all []stepPlace) {
+func (w *wayReader) stepsNear(from, to geo.Point) (all []stepPlace) {
 	a, b := keyOf(from), keyOf(to)
 	for i := range 81 {
 		s := step{nodeKey{a.lon + int32(i%3) - 1, a.lat + int32(i/3%3) - 1}, nodeKey{b.lon + int32(i/9%3) - 1, b.lat + int32(i/27%3) - 1}}
@@ -252,14 +252,14 @@ func (w *wayReader) stepsNear(from, to route.Point) (all []stepPlace) {
 }
 
 // cosOf is the cosine of the angle between two lines.
-func cosOf(a, b, c, d route.Point) float64 {
+func cosOf(a, b, c, d geo.Point) float64 {
 	scale := math.Cos(a.Lat * math.Pi / 180)
 	x, y, u, v := (b.Lon-a.Lon)*scale, b.Lat-a.Lat, (d.Lon-c.Lon)*scale, d.Lat-c.Lat
 	return (x*u + y*v) / max(math.Hypot(x, y)*math.Hypot(u, v), 1e-12)
 }
 
 // lengthsOf is how far along a line its points are, in metres.
-func lengthsOf(line []route.Point) []float64 {
+func lengthsOf(line []geo.Point) []float64 {
 	lengths := make([]float64, len(line))
 	for i := 1; i < len(line); i++ {
 		lengths[i] = lengths[i-1] + routeserver.Distance(line[i-1], line[i])

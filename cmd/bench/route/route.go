@@ -27,6 +27,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/engine"
 	"lieudit/queries/route/network"
+	"lieudit/schemas/geo"
 )
 
 // Options say what is measured.
@@ -115,7 +116,7 @@ func (q *questions) bound() route.Bound {
 	points := q.layer.AppendGeometry(nil, s>>1, s&1 == 1)
 	i := q.random.IntN(len(points) - 1)
 	a, b, share := points[i], points[i+1], q.random.Float64()
-	return route.Bound{Point: route.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}}
+	return route.Bound{Point: geo.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}}
 }
 
 // edge is a random edge of the largest connected part.

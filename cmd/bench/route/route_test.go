@@ -13,6 +13,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/routerprocess"
 	"lieudit/queries/route/routertest"
+	"lieudit/schemas/geo"
 )
 
 // fakeRouter answers all questions alike: with one route, the durations, and a square of one degree as the area within reach.
@@ -31,7 +32,7 @@ func (f fakeRouter) Matrix(context.Context, route.MatrixQuery) (route.Matrix, er
 }
 
 func (f fakeRouter) Isochrone(context.Context, route.IsochroneQuery) (route.Isochrone, error) {
-	square := []route.Point{{Lon: 2, Lat: 46}, {Lon: 3, Lat: 46}, {Lon: 3, Lat: 47}, {Lon: 2, Lat: 47}, {Lon: 2, Lat: 46}}
+	square := []geo.Point{{Lon: 2, Lat: 46}, {Lon: 3, Lat: 46}, {Lon: 3, Lat: 47}, {Lon: 2, Lat: 47}, {Lon: 2, Lat: 46}}
 	return route.Isochrone{Areas: []route.Area{{{square}}}}, f.err
 }
 
@@ -88,7 +89,7 @@ func TestRoutesThatAPeerDoesNotAnswerAreCounted(t *testing.T) {
 
 func TestAnAreaAgreesWhereItHasWhatIsWithinTheLimit(t *testing.T) {
 	t.Parallel()
-	inside, outside := route.Bound{Point: route.Point{Lon: 2.5, Lat: 46.5}}, route.Bound{Point: route.Point{Lon: 3.5, Lat: 46.5}}
+	inside, outside := route.Bound{Point: geo.Point{Lon: 2.5, Lat: 46.5}}, route.Bound{Point: geo.Point{Lon: 3.5, Lat: 46.5}}
 	var c areaComparison
 	err := c.compare(t.Context(), fakeRouter{durations: []float64{100, 100, 900, 900, route.Unreachable, 545, 655}},
 		areaQuestion{positions: []route.Bound{inside, outside, inside, outside, outside, outside, inside}})

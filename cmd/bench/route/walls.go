@@ -3,13 +3,13 @@ package route
 import (
 	"math"
 
-	"lieudit/queries/route"
 	"lieudit/queries/route/osmpbf"
+	"lieudit/schemas/geo"
 )
 
 // wall is a line between two nodes over which nobody steps, by the tag that says so.
 type wall struct {
-	from, to route.Point
+	from, to geo.Point
 	name     string
 }
 
@@ -23,7 +23,7 @@ var wallTags = map[string]map[string]bool{
 }
 
 // addWalls adds the lines of a way that is a wall.
-func (m *mapRoads) addWalls(w osmpbf.Way, nodes map[int64]route.Point) {
+func (m *mapRoads) addWalls(w osmpbf.Way, nodes map[int64]geo.Point) {
 	name := ""
 	for key, values := range wallTags {
 		if v := w.Tags.Get(key); values[v] && levelOf(w.Tags) == "" {
@@ -59,7 +59,7 @@ func levelOf(tags osmpbf.Tags) string {
 }
 
 // wallBetween is the name of a wall between two positions; "" if there is none.
-func (m *mapRoads) wallBetween(a, b route.Point) string {
+func (m *mapRoads) wallBetween(a, b geo.Point) string {
 	for cell := range cellsAlong(a, b) {
 		for _, w := range m.walls[cell] {
 			if intersect(a, b, w.from, w.to) {
@@ -71,7 +71,7 @@ func (m *mapRoads) wallBetween(a, b route.Point) string {
 }
 
 // levelAt is the level of the road at a position on it.
-func (m *mapRoads) levelAt(p route.Point) (level string) {
+func (m *mapRoads) levelAt(p geo.Point) (level string) {
 	least := math.Inf(1)
 	for _, i := range m.near[cellOf(p)] {
 		l := m.lines[i]
@@ -83,10 +83,10 @@ func (m *mapRoads) levelAt(p route.Point) (level string) {
 }
 
 // intersect reports whether two lines cross.
-func intersect(a, b, c, d route.Point) bool {
+func intersect(a, b, c, d geo.Point) bool {
 	return isLeft(a, b, c) != isLeft(a, b, d) && isLeft(c, d, a) != isLeft(c, d, b)
 }
 
-func isLeft(a, b, p route.Point) bool {
+func isLeft(a, b, p geo.Point) bool {
 	return (b.Lon-a.Lon)*(p.Lat-a.Lat) > (b.Lat-a.Lat)*(p.Lon-a.Lon)
 }

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/osmpbf/osmtest"
+	"lieudit/schemas/geo"
 )
 
 // BenchmarkQuestions measures each kind of question on the map LIEUDIT_TEST_MAP, on the imported one LIEUDIT_TEST_NETWORK, or on Monaco's. The bounds are snapped before. The
@@ -98,7 +99,7 @@ func (m *modeEngine) drawBounds(r *rand.Rand, n int) []route.Bound {
 			points := m.layer.AppendGeometry(nil, s>>1, s&1 == 1)
 			i, share := r.IntN(len(points)-1), r.Float64()
 			from, to := points[i], points[i+1]
-			all = append(all, route.Bound{Point: route.Point{Lon: from.Lon + share*(to.Lon-from.Lon), Lat: from.Lat + share*(to.Lat-from.Lat)}})
+			all = append(all, route.Bound{Point: geo.Point{Lon: from.Lon + share*(to.Lon-from.Lon), Lat: from.Lat + share*(to.Lat-from.Lat)}})
 		}
 	}
 	return all

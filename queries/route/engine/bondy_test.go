@@ -9,6 +9,7 @@ import (
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/osmpbf/osmtest"
 	"lieudit/queries/route/streetname"
+	"lieudit/schemas/geo"
 )
 
 func TestEveryNumberOfBondyMeetsItsOwnStreetWhereTheMapNamesIt(t *testing.T) {
@@ -34,7 +35,7 @@ func TestEveryNumberOfBondyMeetsItsOwnStreetWhereTheMapNamesIt(t *testing.T) {
 			continue
 		}
 		total++
-		b := route.Bound{Point: route.Point{Lon: r.Lon, Lat: r.Lat}, Street: r.Voie, IsAddress: true}
+		b := route.Bound{Point: geo.Point{Lon: r.Lon, Lat: r.Lat}, Street: r.Voie, IsAddress: true}
 		if a, ok := m.bestMain(b); ok && a.IsOnOwn {
 			own++
 		}

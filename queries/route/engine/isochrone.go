@@ -10,6 +10,7 @@ import (
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/isochrone"
 	"lieudit/queries/worker"
+	"lieudit/schemas/geo"
 )
 
 // beyondLimits times the widest limit is how far the search goes. The roads just outside the limit tell package isochrone where the area
@@ -192,13 +193,13 @@ func (r *reachedRoads) pointsOf(segment uint32) []route.FixedPoint {
 
 // cutFixed is cutLine for fixed points.
 func cutFixed(points []route.FixedPoint, from, to float64) []route.FixedPoint {
-	var line []route.Point
+	var line []geo.Point
 	for _, p := range points {
 		line = append(line, p.Point())
 	}
 	var cut []route.FixedPoint
 	for _, p := range cutLine(line, from, to) {
-		cut = append(cut, p.Fixed())
+		cut = append(cut, route.Fix(p))
 	}
 	return cut
 }

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/isochrone"
 	"lieudit/queries/route/osmpbf/osmtest"
+	"lieudit/schemas/geo"
 )
 
 func TestAreasAgreeWithTheMatrix(t *testing.T) {
@@ -95,7 +96,7 @@ func (m *modeEngine) drawBound(r *rand.Rand) route.Bound {
 }
 
 // contains reports whether a point lies in an area: a line from it to the east crosses rings an odd number of times.
-func contains(a route.Area, p route.Point) (isInside bool) {
+func contains(a route.Area, p geo.Point) (isInside bool) {
 	for _, polygon := range a {
 		for _, ring := range polygon {
 			for i := 1; i < len(ring); i++ {

@@ -8,6 +8,7 @@ import (
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/profile"
 	"lieudit/queries/route/routertest"
+	"lieudit/schemas/geo"
 )
 
 // TestAPositionOnAMotorwayStartsThere draws positions on motorways, as vehicles send theirs, half a metre wrong: a route from there
@@ -54,7 +55,7 @@ func checkMotorways(t *testing.T, e *Engine, n int) {
 }
 
 // isOnMotorway reports whether the road at a position on the network is a motorway or a ramp of one.
-func (m *modeEngine) isOnMotorway(p route.Point) (isOn bool) {
+func (m *modeEngine) isOnMotorway(p geo.Point) (isOn bool) {
 	for _, r := range m.findRoads(route.Bound{Point: p}).roads {
 		edge := r.edges[0]
 		if edge == graph.None {

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/route/profile"
 	"lieudit/queries/route/search"
 	"lieudit/queries/worker"
+	"lieudit/schemas/geo"
 )
 
 // How long it takes, about, to add up an edge of a path, to append its geometry, and to make steps of it.
@@ -69,7 +70,7 @@ func (m *modeEngine) newRoute(ctx context.Context, q route.Query, paths []search
 }
 
 // newLeg is the leg along a path to a bound. The position of the bound decides on which side of the road the arrival is.
-func (m *modeEngine) newLeg(q route.Query, p *search.Path, line pathLine, destination route.Point) route.Leg {
+func (m *modeEngine) newLeg(q route.Query, p *search.Path, line pathLine, destination geo.Point) route.Leg {
 	leg := route.Leg{Distance: metres(p.Cost.Distance), Duration: seconds(p.Cost.Duration)}
 	if q.Steps {
 		stretches := dropUndriven(m.stretches(p, line))
@@ -107,7 +108,7 @@ func (m *modeEngine) edgeCost(p *search.Path, i int) search.Cost {
 }
 
 // appendEdge appends the geometry of edge i of a path: only a part of the first and of the last edge.
-func (m *modeEngine) appendEdge(dst []route.Point, p *search.Path, i int) []route.Point {
+func (m *modeEngine) appendEdge(dst []geo.Point, p *search.Path, i int) []geo.Point {
 	e := p.Edges[i]
 	first := len(dst)
 	dst = m.layer.AppendGeometry(dst, m.graph.Segment[e]>>1, m.graph.Segment[e]&1 == 1)
@@ -134,14 +135,14 @@ func fractionOf(p search.Place) float64 {
 
 // pathLine is the geometry of a path. Its edges share the positions where one ends and the next begins.
 type pathLine struct {
-	points []route.Point
+	points []geo.Point
 	first  []int // of each edge where its points begin, and at the end where the last edge has its last point
 }
 
 // newPathLine reads the geometry of a path: once for the whole way, its legs and its steps, which share the memory.
 func (m *modeEngine) newPathLine(p *search.Path) pathLine {
 	const pointsAnEdge = 4 // about
-	l := pathLine{points: make([]route.Point, 0, pointsAnEdge*len(p.Edges)), first: make([]int, 0, len(p.Edges)+1)}
+	l := pathLine{points: make([]geo.Point, 0, pointsAnEdge*len(p.Edges)), first: make([]int, 0, len(p.Edges)+1)}
 	for i := range p.Edges {
 		if i > 0 {
 			l.points = l.points[:len(l.points)-1] // the edge begins with this point
@@ -154,10 +155,10 @@ func (m *modeEngine) newPathLine(p *search.Path) pathLine {
 }
 
 // edge is the geometry of edge i: two positions at least.
-func (l pathLine) edge(i int) []route.Point { return l.points[l.first[i] : l.first[i+1]+1] }
+func (l pathLine) edge(i int) []geo.Point { return l.points[l.first[i] : l.first[i+1]+1] }
 
 // appendTo appends the line. The position that it shares with what stands before is not repeated.
-func (l pathLine) appendTo(dst []route.Point) []route.Point {
+func (l pathLine) appendTo(dst []geo.Point) []geo.Point {
 	switch {
 	case len(dst) == 0:
 		return l.points[:len(l.points):len(l.points)]
@@ -168,13 +169,13 @@ func (l pathLine) appendTo(dst []route.Point) []route.Point {
 }
 
 // cutLine is the part of a line between two fractions of its length. It always has two positions.
-func cutLine(line []route.Point, from, to float64) []route.Point {
+func cutLine(line []geo.Point, from, to float64) []geo.Point {
 	lengths := make([]float64, len(line))
 	for i := 1; i < len(line); i++ {
 		lengths[i] = lengths[i-1] + flatDistance(line[i-1], line[i])
 	}
 	whole := lengths[len(line)-1]
-	out := []route.Point{pointAt(line, lengths, from*whole)}
+	out := []geo.Point{pointAt(line, lengths, from*whole)}
 	for i := range line {
 		if lengths[i] > from*whole && lengths[i] < to*whole {
 			out = append(out, line[i])
@@ -184,7 +185,7 @@ func cutLine(line []route.Point, from, to float64) []route.Point {
 }
 
 // pointAt is the point of a line at a length from its beginning. lengths are those of its positions.
-func pointAt(line []route.Point, lengths []float64, at float64) route.Point {
+func pointAt(line []geo.Point, lengths []float64, at float64) geo.Point {
 	for i := 1; i < len(line); i++ {
 		if lengths[i] >= at {
 			share := 0.0
@@ -192,14 +193,14 @@ func pointAt(line []route.Point, lengths []float64, at float64) route.Point {
 				share = (at - lengths[i-1]) / (lengths[i] - lengths[i-1])
 			}
 			a, b := line[i-1], line[i]
-			return route.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}
+			return geo.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}
 		}
 	}
 	return line[len(line)-1]
 }
 
 // flatDistance is the distance of two near points in degrees of latitude: enough to compare lengths along one line.
-func flatDistance(a, b route.Point) float64 {
+func flatDistance(a, b geo.Point) float64 {
 	return math.Hypot((b.Lon-a.Lon)*math.Cos(a.Lat*math.Pi/180), b.Lat-a.Lat)
 }
 

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/route/guidance"
 	"lieudit/queries/route/osmpbf"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // town is a map drawn with letters, each of which is a node. Letters that stand side by side are some 200 m apart, lines 50 m.
@@ -91,7 +92,7 @@ func stepsBetween(t *testing.T, e *Engine, w *town, m route.Mode, l guidance.Lan
 	q := route.Query{Profile: route.Profile{Mode: m, Optimization: route.Fastest}, Steps: true}
 	for _, letter := range []byte{from, to} {
 		lon, lat, _ := w.position(letter)
-		q.Bounds = append(q.Bounds, route.Bound{Point: route.Point{Lon: float64(lon) / 1e7, Lat: float64(lat) / 1e7}})
+		q.Bounds = append(q.Bounds, route.Bound{Point: geo.Point{Lon: float64(lon) / 1e7, Lat: float64(lat) / 1e7}})
 	}
 	a, err := e.Route(t.Context(), q)
 	if err != nil {

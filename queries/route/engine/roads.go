@@ -3,8 +3,8 @@ package engine
 import (
 	"slices"
 
-	"lieudit/queries/route"
 	"lieudit/queries/route/guidance"
+	"lieudit/schemas/geo"
 )
 
 // roadReader reads what package guidance needs to know of the roads along a path. It remembers the roads that it read last, because
@@ -12,7 +12,7 @@ import (
 type roadReader struct {
 	mode   *modeEngine
 	known  map[uint32]*guidance.Road // by network.Layer.RoadNumber
-	points []route.Point
+	points []geo.Point
 	seen   []uint32
 	all    []guidance.Branch
 }
@@ -49,7 +49,7 @@ func (r *roadReader) road(segment uint32) *guidance.Road {
 }
 
 // keepsLeft reports whether traffic keeps left on a segment at a position.
-func (r *roadReader) keepsLeft(segment uint32, at route.Point) bool {
+func (r *roadReader) keepsLeft(segment uint32, at geo.Point) bool {
 	return r.mode.layer.Road(segment).Side.KeepsLeft(at.Lon, at.Lat)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/guidance"
+	"lieudit/schemas/geo"
 )
 
 func TestExitsAreCountedFromTheLeftWhereTrafficKeepsLeft(t *testing.T) {
@@ -59,7 +60,7 @@ func TestATurnAcrossTheOncomingTrafficTakesLonger(t *testing.T) {
 			q := route.Query{Profile: route.Profile{Mode: route.Car, Optimization: route.Fastest}}
 			for _, letter := range []byte{'w', to} {
 				lon, lat, _ := w.position(letter)
-				q.Bounds = append(q.Bounds, route.Bound{Point: route.Point{Lon: float64(lon) / 1e7, Lat: float64(lat) / 1e7}})
+				q.Bounds = append(q.Bounds, route.Bound{Point: geo.Point{Lon: float64(lon) / 1e7, Lat: float64(lat) / 1e7}})
 			}
 			a, err := e.Route(t.Context(), q)
 			if err != nil {
@@ -85,7 +86,7 @@ func TestALaneForBicyclesIsOnTheSideOfItsTraffic(t *testing.T) {
 			q := route.Query{Profile: route.Profile{Mode: route.Bike, Optimization: route.Shortest}}
 			for _, letter := range []byte{from, to} {
 				lon, lat, _ := w.position(letter)
-				q.Bounds = append(q.Bounds, route.Bound{Point: route.Point{Lon: float64(lon) / 1e7, Lat: float64(lat) / 1e7}})
+				q.Bounds = append(q.Bounds, route.Bound{Point: geo.Point{Lon: float64(lon) / 1e7, Lat: float64(lat) / 1e7}})
 			}
 			a, err := e.Route(t.Context(), q)
 			if err != nil {

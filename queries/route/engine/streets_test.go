@@ -9,6 +9,7 @@ import (
 	"lieudit/queries/address/officialtest"
 	"lieudit/queries/route"
 	"lieudit/queries/route/osmpbf/osmtest"
+	"lieudit/schemas/geo"
 )
 
 // numbersOfBondy are the addresses of the town by their streets, as bounds.
@@ -19,7 +20,7 @@ func numbersOfBondy(t *testing.T) map[string][]route.Bound {
 		if err != nil {
 			t.Fatal(err)
 		}
-		streets[r.Voie] = append(streets[r.Voie], route.Bound{Point: route.Point{Lon: r.Lon, Lat: r.Lat}, Street: r.Voie, IsAddress: true})
+		streets[r.Voie] = append(streets[r.Voie], route.Bound{Point: geo.Point{Lon: r.Lon, Lat: r.Lat}, Street: r.Voie, IsAddress: true})
 	}
 	return streets
 }

@@ -10,6 +10,7 @@ import (
 	"lieudit/queries/route/osmpbf/osmtest"
 	"lieudit/queries/route/search"
 	"lieudit/queries/worker/workertest"
+	"lieudit/schemas/geo"
 )
 
 // TestEachPartOfACostlyQuestionTakesTurns does each part alone, so that its turns are not those of another.
@@ -122,7 +123,7 @@ func TestACommonRouteNeedsNoWorker(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for range 200 {
 		from := e.modes[route.Car].drawBound(r)
-		to := route.Bound{Point: route.Point{Lon: from.Lon + 0.01, Lat: from.Lat + 0.01}}
+		to := route.Bound{Point: geo.Point{Lon: from.Lon + 0.01, Lat: from.Lat + 0.01}}
 		if workertest.NeedsWorker(t, func(ctx context.Context) error {
 			_, err := e.Route(ctx, route.Query{Profile: route.Profile{Mode: route.Car, Optimization: route.Fastest}, Bounds: []route.Bound{from, to}, Geometry: true})
 			return err

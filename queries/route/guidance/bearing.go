@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // lookAhead is the length of road over which a bearing is measured, in metres: junctions are drawn with curves and corners.
@@ -13,33 +14,33 @@ const lookAhead = 20
 const metresPerDegree = 111_195
 
 // Bearing is the direction in which a line begins, in degrees clockwise from north. It is 0 for a line without length.
-func Bearing(points []route.Point) float64 {
+func Bearing(points []geo.Point) float64 {
 	return bearingBetween(points[0], pointAlong(points, lookAhead))
 }
 
 // endBearing is the direction in which a line ends.
-func endBearing(points []route.Point) float64 {
+func endBearing(points []geo.Point) float64 {
 	return bearingBetween(pointBefore(points, lookAhead), points[len(points)-1])
 }
 
 // offset is the way from one position to another in metres, eastwards and northwards. It holds for short distances.
-func offset(from, to route.Point) (x, y float64) {
+func offset(from, to geo.Point) (x, y float64) {
 	return (to.Lon - from.Lon) * metresPerDegree * math.Cos(from.Lat*math.Pi/180), (to.Lat - from.Lat) * metresPerDegree
 }
 
-func bearingBetween(from, to route.Point) float64 {
+func bearingBetween(from, to geo.Point) float64 {
 	x, y := offset(from, to)
 	return math.Mod(math.Atan2(x, y)*180/math.Pi+360, 360)
 }
 
 // pointAlong is the position at a distance along a line, or its end.
-func pointAlong(points []route.Point, metres float64) route.Point {
+func pointAlong(points []geo.Point, metres float64) geo.Point {
 	for i := 1; i < len(points); i++ {
 		x, y := offset(points[i-1], points[i])
 		length := math.Hypot(x, y)
 		if length >= metres && length > 0 {
 			part := metres / length
-			return route.Point{
+			return geo.Point{
 				Lon: points[i-1].Lon + (points[i].Lon-points[i-1].Lon)*part,
 				Lat: points[i-1].Lat + (points[i].Lat-points[i-1].Lat)*part,
 			}
@@ -50,13 +51,13 @@ func pointAlong(points []route.Point, metres float64) route.Point {
 }
 
 // pointBefore is the position at a distance before the end of a line, or its beginning.
-func pointBefore(points []route.Point, metres float64) route.Point {
+func pointBefore(points []geo.Point, metres float64) geo.Point {
 	for i := len(points) - 1; i > 0; i-- {
 		x, y := offset(points[i], points[i-1])
 		length := math.Hypot(x, y)
 		if length >= metres && length > 0 {
 			part := metres / length
-			return route.Point{
+			return geo.Point{
 				Lon: points[i].Lon + (points[i-1].Lon-points[i].Lon)*part,
 				Lat: points[i].Lat + (points[i-1].Lat-points[i].Lat)*part,
 			}
@@ -111,7 +112,7 @@ const sideDistance = 3
 
 // Side tells on which side of the last line of a path a position lies: Left or Right, or "" where it lies on the line, before it or
 // behind it. It is the modifier of an Arrive.
-func Side(points []route.Point, position route.Point) route.Modifier {
+func Side(points []geo.Point, position geo.Point) route.Modifier {
 	if len(points) < 2 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // find returns the manoeuvres of the path in its order, the departure first. It carries along the road that the traveller believes
@@ -96,7 +97,7 @@ func (p *path) junction(i int, known *Road) *junction {
 
 // isTurnBack reports whether a line goes back over the line before it. The bearing of a long stretch would not tell: two carriageways
 // meet at an angle that is nearly as sharp.
-func isTurnBack(before, next []route.Point) bool {
+func isTurnBack(before, next []geo.Point) bool {
 	if len(before) < 2 || len(next) < 2 {
 		return false
 	}

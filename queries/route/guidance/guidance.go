@@ -12,6 +12,7 @@ package guidance
 import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // Road is what guidance needs to know of a road.
@@ -52,7 +53,7 @@ type Branch struct {
 // two where it has a length; steps share its memory. Branches are the other roads at the junction where it begins: neither the stretch itself nor the one before.
 type Stretch struct {
 	Road
-	Points             []route.Point
+	Points             []geo.Point
 	Distance, Duration float64
 	Branches           []Branch
 	IsMiniRoundabout   bool // the junction where it begins is a mini roundabout
@@ -218,13 +219,13 @@ func (p *path) arrival() route.Step {
 	at := s.Points[len(s.Points)-1]
 	return route.Step{
 		Maneuver: route.Maneuver{Point: at, Type: route.Arrive, BearingBefore: p.in[last]},
-		Name:     s.Name, Ref: s.Ref, Geometry: []route.Point{at},
+		Name:     s.Name, Ref: s.Ref, Geometry: []geo.Point{at},
 	}
 }
 
 // joinLines is the line along stretches, without repeating the position that two of them share. Those whose points lie in one piece
 // of memory, each from the last one of the stretch before, are joined without a copy.
-func joinLines(stretches []Stretch) []route.Point {
+func joinLines(stretches []Stretch) []geo.Point {
 	if len(stretches) == 0 {
 		return nil
 	}
@@ -244,7 +245,7 @@ func joinLines(stretches []Stretch) []route.Point {
 }
 
 // copyLines is the line along stretches, without repeating the position that two of them share.
-func copyLines(stretches []Stretch) (line []route.Point) {
+func copyLines(stretches []Stretch) (line []geo.Point) {
 	for i := range stretches {
 		points := stretches[i].Points
 		if len(line) > 0 && len(points) > 0 && line[len(line)-1] == points[0] {

@@ -10,6 +10,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // newRandomTown draws 25 nodes and ways of all kinds between neighbours.
@@ -81,7 +82,7 @@ func checkSteps(t *testing.T, name string, steps []route.Step, stretches []Stret
 	}
 	var got, want struct {
 		distance, duration float64
-		points             []route.Point
+		points             []geo.Point
 	}
 	for _, s := range steps {
 		got.distance += s.Distance
@@ -106,17 +107,17 @@ func checkSteps(t *testing.T, name string, steps []route.Step, stretches []Stret
 
 func TestAStepIsMadeOfPathsWithoutLength(t *testing.T) {
 	t.Parallel()
-	at, near := route.Point{Lon: 4.85, Lat: 45.75}, route.Point{Lon: 4.86, Lat: 45.75}
+	at, near := geo.Point{Lon: 4.85, Lat: 45.75}, geo.Point{Lon: 4.86, Lat: 45.75}
 	for name, stretches := range map[string][]Stretch{
-		"one position":      {{Points: []route.Point{at}}},
-		"the same position": {{Points: []route.Point{at, at}}},
-		"before a road":     {{Points: []route.Point{at}}, {Points: []route.Point{at, near}, Distance: 780}},
-		"behind a road":     {{Points: []route.Point{near, at}, Distance: 780}, {Points: []route.Point{at}}},
+		"one position":      {{Points: []geo.Point{at}}},
+		"the same position": {{Points: []geo.Point{at, at}}},
+		"before a road":     {{Points: []geo.Point{at}}, {Points: []geo.Point{at, near}, Distance: 780}},
+		"behind a road":     {{Points: []geo.Point{near, at}, Distance: 780}, {Points: []geo.Point{at}}},
 		"between roads": {
-			{Points: []route.Point{near, at}, Distance: 780}, {Points: []route.Point{at}}, {Points: []route.Point{at, near}},
+			{Points: []geo.Point{near, at}, Distance: 780}, {Points: []geo.Point{at}}, {Points: []geo.Point{at, near}},
 		},
-		"into a roundabout":     {{Points: []route.Point{at}}, {Road: Road{IsRoundabout: true}, Points: []route.Point{at}}},
-		"within one roundabout": {{Road: Road{IsRoundabout: true}, Points: []route.Point{at}}},
+		"into a roundabout":     {{Points: []geo.Point{at}}, {Road: Road{IsRoundabout: true}, Points: []geo.Point{at}}},
+		"within one roundabout": {{Road: Road{IsRoundabout: true}, Points: []geo.Point{at}}},
 	} {
 		checkSteps(t, name, Steps(route.Car, stretches), stretches)
 	}
@@ -127,17 +128,17 @@ func TestAStepIsMadeOfPathsWithoutLength(t *testing.T) {
 
 func TestASideOfTheDestinationIsTold(t *testing.T) {
 	t.Parallel()
-	north := []route.Point{{Lon: 4.85, Lat: 45.75}, {Lon: 4.85, Lat: 45.751}}
+	north := []geo.Point{{Lon: 4.85, Lat: 45.75}, {Lon: 4.85, Lat: 45.751}}
 	for _, tt := range []struct {
 		rule     string
-		position route.Point
+		position geo.Point
 		want     route.Modifier
 	}{
-		{"east of a road to the north", route.Point{Lon: 4.8502, Lat: 45.751}, route.Right},
-		{"west of it", route.Point{Lon: 4.8498, Lat: 45.751}, route.Left},
-		{"on it", route.Point{Lon: 4.850001, Lat: 45.751}, ""},
-		{"ahead", route.Point{Lon: 4.85, Lat: 45.752}, ""},
-		{"behind", route.Point{Lon: 4.85, Lat: 45.7505}, ""},
+		{"east of a road to the north", geo.Point{Lon: 4.8502, Lat: 45.751}, route.Right},
+		{"west of it", geo.Point{Lon: 4.8498, Lat: 45.751}, route.Left},
+		{"on it", geo.Point{Lon: 4.850001, Lat: 45.751}, ""},
+		{"ahead", geo.Point{Lon: 4.85, Lat: 45.752}, ""},
+		{"behind", geo.Point{Lon: 4.85, Lat: 45.7505}, ""},
 	} {
 		if got := Side(north, tt.position); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.rule, got, tt.want)
@@ -168,8 +169,8 @@ a---b---d`, "abd\ncb")
 
 func TestLinesInOnePieceOfMemoryAreJoinedWithoutACopy(t *testing.T) {
 	t.Parallel()
-	at := func(i int) route.Point { return route.Point{Lon: float64(i)} }
-	points := []route.Point{at(0), at(1), at(2), at(3), at(3), at(4)}
+	at := func(i int) geo.Point { return geo.Point{Lon: float64(i)} }
+	points := []geo.Point{at(0), at(1), at(2), at(3), at(3), at(4)}
 	one := []Stretch{{Points: points[0:3]}, {Points: points[2:4]}, {Points: points[3:5]}, {Points: points[4:6]}}
 	apart := make([]Stretch, len(one))
 	for i := range one {

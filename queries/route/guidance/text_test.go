@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -118,7 +119,7 @@ func TestADepartureHasTheDirectionOfItsGeometry(t *testing.T) {
 	t.Parallel()
 	s := route.Step{
 		Maneuver: route.Maneuver{Type: route.Depart}, Name: "Rue Foch",
-		Geometry: []route.Point{{Lon: 4.85, Lat: 45.75}, {Lon: 4.86, Lat: 45.75}},
+		Geometry: []geo.Point{{Lon: 4.85, Lat: 45.75}, {Lon: 4.86, Lat: 45.75}},
 	}
 	if got, want := Text(French, s), "Partez vers l'est dans la rue Foch"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -9,12 +9,13 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // town is a drawn road network. A letter is a node; a row or column of the drawing is 10 metres.
 type town struct {
 	mode  profile.Mode
-	nodes map[rune]route.Point
+	nodes map[rune]geo.Point
 	minis map[rune]bool
 	roads []townRoad
 }
@@ -30,12 +31,12 @@ type townRoad struct {
 // unless its tags say otherwise; name=- is no name. "mini a" makes a node a mini roundabout.
 func newTown(t *testing.T, mode profile.Mode, drawing, ways string) *town {
 	t.Helper()
-	town := &town{mode: mode, nodes: map[rune]route.Point{}, minis: map[rune]bool{}}
+	town := &town{mode: mode, nodes: map[rune]geo.Point{}, minis: map[rune]bool{}}
 	const lat, lon, step = 45.75, 4.85, 10.0
 	for y, line := range strings.Split(drawing, "\n") {
 		for x, c := range line {
 			if c >= 'a' && c <= 'z' {
-				town.nodes[c] = route.Point{
+				town.nodes[c] = geo.Point{
 					Lon: lon + float64(x)*step/metresPerDegree/math.Cos(lat*math.Pi/180), Lat: lat - float64(y)*step/metresPerDegree,
 				}
 			}
@@ -91,7 +92,7 @@ func (town *town) stretches(t *testing.T, path string) (stretches []Stretch) {
 		if at < 0 {
 			t.Fatalf("no road from %c to %c", nodes[i-1], nodes[i])
 		}
-		s := Stretch{Road: town.roads[at].road, Points: []route.Point{town.nodes[nodes[i-1]], town.nodes[nodes[i]]}}
+		s := Stretch{Road: town.roads[at].road, Points: []geo.Point{town.nodes[nodes[i-1]], town.nodes[nodes[i]]}}
 		x, y := offset(s.Points[0], s.Points[1])
 		s.Distance = math.Hypot(x, y)
 		s.Duration = s.Distance / 10
@@ -107,7 +108,7 @@ func (town *town) stretches(t *testing.T, path string) (stretches []Stretch) {
 func (town *town) branches(from, at, to rune) (branches []Branch) {
 	for _, r := range town.roads {
 		if r.from == at && r.to != from && r.to != to {
-			bearing := Bearing([]route.Point{town.nodes[at], town.nodes[r.to]})
+			bearing := Bearing([]geo.Point{town.nodes[at], town.nodes[r.to]})
 			branches = append(branches, Branch{Road: r.road, Bearing: bearing, CanEnter: r.isOpen})
 		}
 	}

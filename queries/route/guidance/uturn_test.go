@@ -7,6 +7,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // TestTheWayBackOnTheOtherCarriagewayIsOneUTurn draws the carriageways of a road with all that may lie between them, on both sides of
@@ -93,7 +94,7 @@ func TestALegThatGoesBackSaysSo(t *testing.T) {
 			t.Errorf("the first leg begins with %q", first)
 		}
 	}
-	still := []route.Leg{{}, leg("ab"), {Steps: []route.Step{{Geometry: []route.Point{{}, {}}}}}, leg("ba")}
+	still := []route.Leg{{}, leg("ab"), {Steps: []route.Step{{Geometry: []geo.Point{{}, {}}}}}, leg("ba")}
 	MarkTurnsBack(still)
 	if got := still[3].Steps[0].Maneuver.Modifier; got != "" {
 		t.Errorf("behind a leg without a length: %q", got)

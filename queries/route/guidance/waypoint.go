@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // MarkTurnsBack gives the departure of a leg the direction Backwards where it goes back on the road by which the leg before came to the
@@ -23,7 +24,7 @@ func MarkTurnsBack(legs []route.Leg) {
 }
 
 // lastLine is a copy of the last line of a leg that has a length; nil where it has none.
-func lastLine(steps []route.Step) []route.Point {
+func lastLine(steps []route.Step) []geo.Point {
 	for _, s := range slices.Backward(steps) {
 		if hasLength(s.Geometry) {
 			return slices.Clone(s.Geometry)
@@ -33,7 +34,7 @@ func lastLine(steps []route.Step) []route.Point {
 }
 
 // firstLine is the line with which a leg departs; nil where it has no length.
-func firstLine(steps []route.Step) []route.Point {
+func firstLine(steps []route.Step) []geo.Point {
 	if len(steps) == 0 || !hasLength(steps[0].Geometry) {
 		return nil
 	}
@@ -41,6 +42,6 @@ func firstLine(steps []route.Step) []route.Point {
 }
 
 // hasLength reports whether not all points of a line are one.
-func hasLength(line []route.Point) bool {
-	return slices.ContainsFunc(line, func(p route.Point) bool { return p != line[0] })
+func hasLength(line []geo.Point) bool {
+	return slices.ContainsFunc(line, func(p geo.Point) bool { return p != line[0] })
 }

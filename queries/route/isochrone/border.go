@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // unit is the length of a side of a square in the coordinates of vertices: whole numbers, so that tests on them are exact.
@@ -238,7 +239,7 @@ func (g *grid) polygons(rings []ring) route.Area {
 	for i, r := range rings {
 		if r.area > 0 {
 			place[i] = len(area)
-			area = append(area, [][]route.Point{g.points(r.vertices)})
+			area = append(area, [][]geo.Point{g.points(r.vertices)})
 		}
 	}
 	for _, r := range rings {
@@ -251,10 +252,10 @@ func (g *grid) polygons(rings []ring) route.Area {
 }
 
 // points returns the vertices of a ring in degrees; the first is repeated at the end.
-func (g *grid) points(vertices []vertex) []route.Point {
-	points := make([]route.Point, len(vertices)+1)
+func (g *grid) points(vertices []vertex) []geo.Point {
+	points := make([]geo.Point, len(vertices)+1)
 	for i, v := range vertices {
-		points[i] = route.Point{Lon: g.originLon + float64(v.x)/unit/g.perLon, Lat: g.originLat + float64(v.y)/unit/g.perLat}
+		points[i] = geo.Point{Lon: g.originLon + float64(v.x)/unit/g.perLon, Lat: g.originLat + float64(v.y)/unit/g.perLat}
 	}
 	points[len(vertices)] = points[0]
 	return points

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // draw returns a plane for each limit: the nodes inside its area. roads are the corners of all squares with a road, of any cost.
@@ -74,7 +75,7 @@ func (g *grid) drawWhole(points []route.FixedPoint, p *plane) {
 }
 
 // project returns a point in squares from the origin.
-func (g *grid) project(p route.Point) (x, y float64) {
+func (g *grid) project(p geo.Point) (x, y float64) {
 	return (g.unwrap(p.Lon) - g.originLon) * g.perLon, (p.Lat - g.originLat) * g.perLat
 }
 

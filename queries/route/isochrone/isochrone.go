@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // Road is a line through two points at least. What it costs to get to a point of it changes evenly along its length.
@@ -118,7 +119,7 @@ func (r *Road) eachPiece(visit func(*line)) {
 }
 
 // lengthBetween is the distance of two points in degrees of latitude.
-func lengthBetween(a, b route.Point, scale float64) float64 {
+func lengthBetween(a, b geo.Point, scale float64) float64 {
 	x, y := wrap(b.Lon-a.Lon)*scale, b.Lat-a.Lat
 	return math.Sqrt(x*x + y*y)
 }
@@ -135,7 +136,7 @@ func wrap(lon float64) float64 {
 
 // line is a straight piece of a road. What it costs to get to a point of it changes evenly from one end to the other.
 type line struct {
-	From, To         route.Point
+	From, To         geo.Point
 	FromCost, ToCost float64
 }
 
@@ -328,7 +329,7 @@ func (l *line) within(limit float64) (from, to float64, ok bool) {
 }
 
 // at returns the point at a share of a line.
-func (l *line) at(share float64) route.Point {
+func (l *line) at(share float64) geo.Point {
 	lon := wrap(l.To.Lon - l.From.Lon)
-	return route.Point{Lon: l.From.Lon + share*lon, Lat: l.From.Lat + share*(l.To.Lat-l.From.Lat)}
+	return geo.Point{Lon: l.From.Lon + share*lon, Lat: l.From.Lat + share*(l.To.Lat-l.From.Lat)}
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // metres is a point n metres east and north of a place in France.
-func metres(x, y float64) route.Point {
-	return route.Point{Lon: 2.4 + x/(metresPerDegree*math.Cos(48.9*math.Pi/180)), Lat: 48.9 + y/metresPerDegree}
+func metres(x, y float64) geo.Point {
+	return geo.Point{Lon: 2.4 + x/(metresPerDegree*math.Cos(48.9*math.Pi/180)), Lat: 48.9 + y/metresPerDegree}
 }
 
 // city is a net of streets around the origin, some missing: each costs its way on the net from the middle, and streets far out
@@ -24,8 +25,8 @@ func city(seed uint64, streets int, block, missing, last float64) []line {
 	r := rand.New(rand.NewPCG(seed, 2))
 	var lines []line
 	cost := func(x, y int) float64 { return (math.Abs(float64(x)) + math.Abs(float64(y))) * block / 10 }
-	jitter := make(map[[2]int]route.Point)
-	at := func(x, y int) route.Point {
+	jitter := make(map[[2]int]geo.Point)
+	at := func(x, y int) geo.Point {
 		p, ok := jitter[[2]int{x, y}]
 		if !ok {
 			p = metres((float64(x)+0.5*r.Float64())*block, (float64(y)+0.5*r.Float64())*block)
@@ -67,8 +68,8 @@ func testCases() []testCase {
 		{"one line", []line{{metres(0, 0), metres(1_000, 300), 0, 100}}, []float64{50}},
 		{"a point", []line{{metres(0, 0), metres(0, 0), 0, 0}}, []float64{0, 10}},
 		{"a roundabout", roundabout(), []float64{10, 20, 30}},
-		{"antimeridian", []line{{route.Point{Lon: 179.99, Lat: -17}, route.Point{Lon: -179.99, Lat: -17.01}, 0, 100}}, []float64{60, 200}},
-		{"far north", []line{{route.Point{Lon: 5, Lat: 89.9}, route.Point{Lon: 9, Lat: 89.95}, 0, 100}}, []float64{60, 200}},
+		{"antimeridian", []line{{geo.Point{Lon: 179.99, Lat: -17}, geo.Point{Lon: -179.99, Lat: -17.01}, 0, 100}}, []float64{60, 200}},
+		{"far north", []line{{geo.Point{Lon: 5, Lat: 89.9}, geo.Point{Lon: 9, Lat: 89.95}, 0, 100}}, []float64{60, 200}},
 		{"city", city(1, 30, 120, 0.2, 300), []float64{100, 200, 300}},
 		{"sparse city", city(2, 60, 300, 0.45, 1_500), []float64{300, 600, 900, 1_500}},
 		{"wide", city(3, 40, 1_500, 0.3, 6_000), []float64{2_000, 6_000}},
@@ -85,7 +86,7 @@ func testCases() []testCase {
 // roundabout is a ring road.
 func roundabout() []line {
 	var lines []line
-	at := func(i int) route.Point {
+	at := func(i int) geo.Point {
 		sin, cos := math.Sincos(float64(i) * math.Pi / 20)
 		return metres(500*cos, 500*sin)
 	}
@@ -130,7 +131,7 @@ func checkRings(t *testing.T, areas []route.Area) {
 }
 
 // ringArea is the area of a ring in square degrees, positive when it goes counter-clockwise.
-func ringArea(r []route.Point) float64 {
+func ringArea(r []geo.Point) float64 {
 	sum := 0.0
 	for i := 1; i < len(r); i++ {
 		sum += (r[i-1].Lon-r[0].Lon)*(r[i].Lat-r[0].Lat) - (r[i].Lon-r[0].Lon)*(r[i-1].Lat-r[0].Lat)
@@ -140,7 +141,7 @@ func ringArea(r []route.Point) float64 {
 
 // segment is a piece of a ring; consecutive ones share an end.
 type segment struct {
-	a, b      route.Point
+	a, b      geo.Point
 	ring, num int
 	len       int
 }
@@ -178,7 +179,7 @@ func checkCrossings(t *testing.T, areas []route.Area) {
 
 // meets returns whether two pieces have a point in common that they should not.
 func (s segment) meets(u segment) bool {
-	turn := func(a, b, c route.Point) float64 {
+	turn := func(a, b, c geo.Point) float64 {
 		return (b.Lon-a.Lon)*(c.Lat-a.Lat) - (b.Lat-a.Lat)*(c.Lon-a.Lon)
 	}
 	if s.ring == u.ring {
@@ -229,7 +230,7 @@ func checkNesting(t *testing.T, areas []route.Area) {
 }
 
 // inRing returns whether a point lies within a ring.
-func inRing(r []route.Point, p route.Point) bool {
+func inRing(r []geo.Point, p geo.Point) bool {
 	in := false
 	for i := 1; i < len(r); i++ {
 		a, b := r[i-1], r[i]
@@ -240,7 +241,7 @@ func inRing(r []route.Point, p route.Point) bool {
 	return in
 }
 
-func inArea(area route.Area, p route.Point) bool {
+func inArea(area route.Area, p geo.Point) bool {
 	in := false
 	for _, polygon := range area {
 		for _, r := range polygon {
@@ -271,7 +272,7 @@ func TestPointsReachedLieInsideAndThoseFarBeyondOutside(t *testing.T) {
 
 // checkPoint checks that a point on a road lies inside where the road is reached there, and outside where that is more than two
 // squares from all that is reached.
-func checkPoint(t *testing.T, c testCase, areas []route.Area, side float64, p route.Point, cost float64) {
+func checkPoint(t *testing.T, c testCase, areas []route.Area, side float64, p geo.Point, cost float64) {
 	t.Helper()
 	for k, limit := range c.limits {
 		in := inArea(areas[k], p)
@@ -286,7 +287,7 @@ func checkPoint(t *testing.T, c testCase, areas []route.Area, side float64, p ro
 }
 
 // distanceTo is how many metres a point is from the nearest part of lines that is within a limit.
-func distanceTo(lines []line, limit float64, p route.Point) float64 {
+func distanceTo(lines []line, limit float64, p geo.Point) float64 {
 	least := math.Inf(1)
 	scale := math.Cos(p.Lat * math.Pi / 180)
 	for _, l := range lines {
@@ -383,7 +384,7 @@ func areasOf(t testing.TB, lines []line, limits []float64) []route.Area {
 func roadsOf(lines []line) []Road {
 	roads := make([]Road, len(lines))
 	for i, l := range lines {
-		roads[i] = Road{[]route.FixedPoint{l.From.Fixed(), l.To.Fixed()}, l.FromCost, l.ToCost}
+		roads[i] = Road{[]route.FixedPoint{route.Fix(l.From), route.Fix(l.To)}, l.FromCost, l.ToCost}
 	}
 	return roads
 }
@@ -399,12 +400,12 @@ func TestARoadIsDrawnAsItsPiecesAre(t *testing.T) {
 			x, y, from := r.Float64()*3_000, r.Float64()*3_000, r.Float64()*320
 			road := Road{FromCost: from, ToCost: from + r.Float64()*60 - 30}
 			for range 2 + r.IntN(5) {
-				road.Points = append(road.Points, metres(x, y).Fixed())
+				road.Points = append(road.Points, route.Fix(metres(x, y)))
 				x, y = x+r.NormFloat64()*40, y+r.NormFloat64()*40
 			}
 			roads = append(roads, road)
 			road.eachPiece(func(l *line) {
-				pieces = append(pieces, Road{[]route.FixedPoint{l.From.Fixed(), l.To.Fixed()}, l.FromCost, l.ToCost})
+				pieces = append(pieces, Road{[]route.FixedPoint{route.Fix(l.From), route.Fix(l.To)}, l.FromCost, l.ToCost})
 			})
 			if last := pieces[len(pieces)-1]; last.ToCost != road.ToCost {
 				t.Errorf("a road ends at %v, its last piece at %v", road.ToCost, last.ToCost)

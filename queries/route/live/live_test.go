@@ -14,14 +14,15 @@ import (
 	"lieudit/queries/route/engine"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/osmpbf"
+	"lieudit/schemas/geo"
 )
 
 // Places of the maps: home and work are joined by a straight road, or by one over a hill.
 var (
-	home = route.Point{Lon: 0, Lat: 0}
-	hill = route.Point{Lon: 0.001, Lat: 0.001}
-	work = route.Point{Lon: 0.002, Lat: 0}
-	farm = route.Point{Lon: 0.003, Lat: 0} // beyond work on both maps
+	home = geo.Point{Lon: 0, Lat: 0}
+	hill = geo.Point{Lon: 0.001, Lat: 0.001}
+	work = geo.Point{Lon: 0.002, Lat: 0}
+	farm = geo.Point{Lon: 0.003, Lat: 0} // beyond work on both maps
 )
 
 // What a route from home to work has on the two maps, in metres.
@@ -39,7 +40,7 @@ func writeMap(t *testing.T, road ...int64) string {
 		t.Fatal(err)
 	}
 	out := osmpbf.NewWriter(file, osmpbf.Header{})
-	for i, p := range []route.Point{home, hill, work, farm} {
+	for i, p := range []geo.Point{home, hill, work, farm} {
 		n := osmpbf.Node{ID: int64(i + 1), Lon: int32(math.Round(p.Lon * 1e7)), Lat: int32(math.Round(p.Lat * 1e7))}
 		err = errors.Join(err, out.WriteNode(n))
 	}
@@ -83,7 +84,7 @@ func isClosed(t *testing.T, n *network.Network) bool {
 }
 
 // bounds are positions without a street.
-func bounds(points ...route.Point) (b []route.Bound) {
+func bounds(points ...geo.Point) (b []route.Bound) {
 	for _, p := range points {
 		b = append(b, route.Bound{Point: p})
 	}
@@ -269,7 +270,7 @@ func TestErrorsOfTheEngineAreNotAnUnavailableNetwork(t *testing.T) {
 	var n Network
 	n.Swap(open(t, buildStraight(t)))
 	defer n.Swap(nil)
-	q := route.Query{Profile: byCar(), Bounds: bounds(home, route.Point{Lon: 1, Lat: 1})}
+	q := route.Query{Profile: byCar(), Bounds: bounds(home, geo.Point{Lon: 1, Lat: 1})}
 	_, err := n.Route(t.Context(), q)
 	if off, ok := errors.AsType[*route.OffRoadError](err); !ok || off.Bound != 1 || errors.Is(err, route.ErrUnavailable) {
 		t.Errorf("far from any road: %v, want bound 1", err)

@@ -9,6 +9,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/osmpbf/osmtest"
+	"lieudit/schemas/geo"
 )
 
 // benchmarkMap is the map LIEUDIT_TEST_MAP, or Monaco's.
@@ -50,7 +51,7 @@ func BenchmarkNear(b *testing.B) {
 	n, _ := buildOpen(b, benchmarkMap(b), Options{})
 	rng, box := rand.New(rand.NewPCG(1, 1)), n.Meta.Box
 	for b.Loop() {
-		p := route.Point{Lon: box.West + rng.Float64()*(box.East-box.West), Lat: box.South + rng.Float64()*(box.North-box.South)}
+		p := geo.Point{Lon: box.West + rng.Float64()*(box.East-box.West), Lat: box.South + rng.Float64()*(box.North-box.South)}
 		visited := 0
 		n.Layer(route.Car).Near(p, route.MaxAccessDistance, func(Hit) bool { visited++; return visited < 10 })
 	}
@@ -61,7 +62,7 @@ func BenchmarkGeometry(b *testing.B) {
 	n, _ := buildOpen(b, benchmarkMap(b), Options{})
 	l := n.Layer(route.Car)
 	b.Run("degrees", func(b *testing.B) {
-		var points []route.Point
+		var points []geo.Point
 		for b.Loop() {
 			points = points[:0]
 			for s := range uint32(l.Segments()) {

@@ -15,6 +15,7 @@ import (
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/osmpbf/osmtest"
 	"lieudit/queries/route/search"
+	"lieudit/schemas/geo"
 )
 
 // block is a town of some streets with all that a file can have.
@@ -104,7 +105,7 @@ func readEverything(n *Network, rng *rand.Rand) {
 			l.IsMiniRoundabout(junction)
 		}
 		var places []search.Place
-		p := route.Point{Lon: rng.Float64() * 5 * townStep, Lat: -rng.Float64() * 3 * townStep}
+		p := geo.Point{Lon: rng.Float64() * 5 * townStep, Lat: -rng.Float64() * 3 * townStep}
 		l.Near(p, 500, func(h Hit) bool {
 			if forward, _ := l.SegmentEdges(h.Segment); forward != graph.None {
 				places = append(places, search.PlaceOn(l.Graph, forward, h.Fraction))

@@ -10,6 +10,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // An edge is a directed segment that is open, or a copy of one: a copy for each state of the rules that is longer than the segment
@@ -357,11 +358,11 @@ func (e *edgeBuilder) turn(from, to uint32, roads int, isDeadEnd bool) profile.T
 }
 
 // pointAt returns the position of a junction.
-func (b *layerBuilder) pointAt(junction uint32) route.Point {
+func (b *layerBuilder) pointAt(junction uint32) geo.Point {
 	for node, number := range b.placeOf {
 		if number == b.places[junction] {
 			return b.pointOf(b.junctionNodes[node])
 		}
 	}
-	return route.Point{}
+	return geo.Point{}
 }

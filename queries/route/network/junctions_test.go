@@ -6,6 +6,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
+	"lieudit/schemas/geo"
 )
 
 // junctionLetters returns the junctions of a layer by the letters of their nodes.
@@ -18,7 +19,7 @@ func (d *drawnNetwork) junctionLetters(l *Layer) map[byte][]uint32 {
 		if edge == graph.None {
 			edge = backward
 		}
-		ends := map[uint32]route.Point{l.Graph.Tail[edge]: points[0], l.Graph.Head[edge]: points[len(points)-1]}
+		ends := map[uint32]geo.Point{l.Graph.Tail[edge]: points[0], l.Graph.Head[edge]: points[len(points)-1]}
 		for junction, p := range ends {
 			if !seen[junction] {
 				seen[junction] = true

@@ -4,8 +4,8 @@ import (
 	"container/heap"
 	"math"
 
-	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
+	"lieudit/schemas/geo"
 )
 
 // earthRadius is the mean radius of the earth in metres.
@@ -14,9 +14,9 @@ const earthRadius = 6_371_008.8
 // Hit is the point of a segment that is nearest to a position.
 type Hit struct {
 	Segment  uint32
-	Distance float64     // metres
-	Point    route.Point // on the segment
-	Fraction float64     // of the segment's length, along its geometry, up to the point
+	Distance float64   // metres
+	Point    geo.Point // on the segment
+	Fraction float64   // of the segment's length, along its geometry, up to the point
 }
 
 // The index of positions is a tree of boxes. Pieces lie in the order of a Hilbert curve, so a box of the finest level holds
@@ -107,7 +107,7 @@ func extendBox(a, b [4]int32) [4]int32 {
 
 // Near visits the segments of the mode within a radius in metres of p, each once, in ascending distance, and equal ones in the order of
 // their numbers. It stops when visit returns false. It is safe for concurrent use.
-func (l *Layer) Near(p route.Point, radius float64, visit func(Hit) bool) {
+func (l *Layer) Near(p geo.Point, radius float64, visit func(Hit) bool) {
 	s := l.searches.Get().(*nearSearch)
 	defer l.searches.Put(s)
 	s.start(p)
@@ -138,11 +138,11 @@ type candidate struct {
 // that comes out of the heap is the nearest of all.
 type nearSearch struct {
 	layer   *Layer
-	center  route.Point
+	center  geo.Point
 	scale   float64 // metres in a degree of longitude at the centre
 	waiting []candidate
 	seen    map[uint32]struct{} // segments that were visited
-	points  []route.Point
+	points  []geo.Point
 }
 
 // Len, Swap, Push, Less and Pop implement heap.Interface.
@@ -171,7 +171,7 @@ func (s *nearSearch) Pop() any {
 const metresPerDegree = earthRadius * math.Pi / 180
 
 // start begins a search at a position with the one box that holds all.
-func (s *nearSearch) start(p route.Point) {
+func (s *nearSearch) start(p geo.Point) {
 	s.center, s.scale = p, metresPerDegree*math.Cos(p.Lat*math.Pi/180)
 	clear(s.seen)
 	s.waiting = s.waiting[:0]
@@ -212,7 +212,7 @@ func (s *nearSearch) boxDistance(box []int32) float64 {
 
 // project returns a position in metres from the centre. Distances are measured in this plane, so that those of boxes and of
 // segments can be compared exactly; within the radii of interest they are those on the earth.
-func (s *nearSearch) project(p route.Point) (x, y float64) {
+func (s *nearSearch) project(p geo.Point) (x, y float64) {
 	return (p.Lon - s.center.Lon) * s.scale, (p.Lat - s.center.Lat) * metresPerDegree
 }
 
@@ -258,7 +258,7 @@ func (s *nearSearch) hitOf(c candidate) (Hit, bool) {
 		step := Distance(a, b)
 		if d := math.Hypot(nx, ny); d < least {
 			least, before = d, length+t*step
-			hit.Point = route.Point{Lon: a.Lon + t*(b.Lon-a.Lon), Lat: a.Lat + t*(b.Lat-a.Lat)}
+			hit.Point = geo.Point{Lon: a.Lon + t*(b.Lon-a.Lon), Lat: a.Lat + t*(b.Lat-a.Lat)}
 		}
 		length += step
 	}
@@ -269,7 +269,7 @@ func (s *nearSearch) hitOf(c candidate) (Hit, bool) {
 }
 
 // Distance is the distance of two positions in metres, along a great circle.
-func Distance(a, b route.Point) float64 {
+func Distance(a, b geo.Point) float64 {
 	const radians = math.Pi / 180
 	sinLat := math.Sin((b.Lat - a.Lat) * radians / 2)
 	sinLon := math.Sin((b.Lon - a.Lon) * radians / 2)

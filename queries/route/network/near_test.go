@@ -6,18 +6,19 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
+	"lieudit/schemas/geo"
 )
 
 func TestAPointThatFollowsItselfIsDroppedButTwoAreLeft(t *testing.T) {
 	t.Parallel()
-	a, b := route.Point{Lon: 1}, route.Point{Lon: 2}
-	for _, tt := range []struct{ points, want []route.Point }{
-		{[]route.Point{a, b}, []route.Point{a, b}},
-		{[]route.Point{a, a, b, b, a}, []route.Point{a, b, a}},
-		{[]route.Point{a, a}, []route.Point{a, a}},
-		{[]route.Point{a, a, a}, []route.Point{a, a}},
+	a, b := geo.Point{Lon: 1}, geo.Point{Lon: 2}
+	for _, tt := range []struct{ points, want []geo.Point }{
+		{[]geo.Point{a, b}, []geo.Point{a, b}},
+		{[]geo.Point{a, a, b, b, a}, []geo.Point{a, b, a}},
+		{[]geo.Point{a, a}, []geo.Point{a, a}},
+		{[]geo.Point{a, a, a}, []geo.Point{a, a}},
 	} {
-		before := []route.Point{a}
+		before := []geo.Point{a}
 		if got := dropRepeated(append(before, tt.points...), 1)[1:]; !slices.Equal(got, tt.want) {
 			t.Errorf("%v: got %v, want %v", tt.points, got, tt.want)
 		}

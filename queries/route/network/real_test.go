@@ -17,6 +17,7 @@ import (
 	"lieudit/queries/route/osmpbf/osmtest"
 	"lieudit/queries/route/profile"
 	"lieudit/queries/route/search"
+	"lieudit/schemas/geo"
 )
 
 // buildFile builds the network of a map and returns its path.
@@ -97,11 +98,11 @@ func TestTheColumnsOfAGraphFitTogether(t *testing.T) {
 	for _, m := range modes() {
 		l := n.Layer(m)
 		g := l.Graph
-		at := make([]*route.Point, g.Junctions())
+		at := make([]*geo.Point, g.Junctions())
 		for edge := range uint32(g.Edges()) {
 			segment, backward := g.Segment[edge]/2, g.Segment[edge]%2 == 1
 			points := l.AppendGeometry(nil, segment, backward)
-			for junction, p := range map[uint32]route.Point{g.Tail[edge]: points[0], g.Head[edge]: points[len(points)-1]} {
+			for junction, p := range map[uint32]geo.Point{g.Tail[edge]: points[0], g.Head[edge]: points[len(points)-1]} {
 				if at[junction] == nil {
 					at[junction] = &p
 				}
@@ -120,7 +121,7 @@ func TestFixedPointsAreThoseOfTheGeometry(t *testing.T) {
 	for _, m := range modes() {
 		l := n.Layer(m)
 		for segment := range uint32(l.Segments()) {
-			var got []route.Point
+			var got []geo.Point
 			for _, p := range l.AppendFixed(nil, segment) {
 				got = append(got, p.Point())
 			}
@@ -167,7 +168,7 @@ func TestDifferencesOfAnySizeAreDecoded(t *testing.T) {
 }
 
 // checkEdge compares the columns of an edge with its geometry and with each other.
-func checkEdge(t *testing.T, l *Layer, edge uint32, points []route.Point) {
+func checkEdge(t *testing.T, l *Layer, edge uint32, points []geo.Point) {
 	t.Helper()
 	g := l.Graph
 	length := 0.0
@@ -262,7 +263,7 @@ func TestNearVisitsAllSegmentsInAscendingDistance(t *testing.T) {
 	n, _ := buildOpen(t, osmtest.Path(t, "monaco"), Options{})
 	rng, box := rand.New(rand.NewPCG(1, 1)), n.Meta.Box
 	for range 60 {
-		p := route.Point{Lon: box.West + rng.Float64()*(box.East-box.West), Lat: box.South + rng.Float64()*(box.North-box.South)}
+		p := geo.Point{Lon: box.West + rng.Float64()*(box.East-box.West), Lat: box.South + rng.Float64()*(box.North-box.South)}
 		l := n.Layer(modes()[rng.IntN(3)])
 		radius := 30 + 300*rng.Float64()
 		want := map[uint32]float64{}
@@ -288,7 +289,7 @@ func TestNearVisitsAllSegmentsInAscendingDistance(t *testing.T) {
 }
 
 // distanceTo is the distance of a position from a line, found by small steps along a plane.
-func distanceTo(p route.Point, line []route.Point) float64 {
+func distanceTo(p geo.Point, line []geo.Point) float64 {
 	scale := math.Cos(p.Lat * math.Pi / 180)
 	least := math.Inf(1)
 	for i := range line[1:] {

@@ -6,6 +6,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // segment is a stretch of a way between two junctions of a mode.
@@ -164,7 +165,7 @@ func (b *layerBuilder) bearing(nodes []uint32, from, step int) int16 {
 		length := Distance(to, next)
 		if rest := bearingDistance - walked; length > rest {
 			part := rest / length
-			next = route.Point{Lon: to.Lon + part*(next.Lon-to.Lon), Lat: to.Lat + part*(next.Lat-to.Lat)}
+			next = geo.Point{Lon: to.Lon + part*(next.Lon-to.Lon), Lat: to.Lat + part*(next.Lat-to.Lat)}
 		}
 		walked, to = walked+length, next
 	}
@@ -173,7 +174,7 @@ func (b *layerBuilder) bearing(nodes []uint32, from, step int) int16 {
 }
 
 // pointOf is the position of a node.
-func (t *nodeTable) pointOf(node uint32) route.Point { return toPoint(t.lon[node], t.lat[node]) }
+func (t *nodeTable) pointOf(node uint32) geo.Point { return toPoint(t.lon[node], t.lat[node]) }
 
 // numberEnds numbers the junctions along their places and replaces the ends of segments, which were nodes, by them. A node that
 // stops the mode becomes a junction of its own for each segment that ends there.

@@ -7,6 +7,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // Road is what is known of the road that a segment belongs to.
@@ -122,7 +123,7 @@ func (l *Layer) SegmentEdges(segment uint32) (forward, backward uint32) {
 
 // AppendGeometry appends the points of a segment, from its first junction to its second or backward. There are two at least, and
 // no point follows itself unless the whole segment has no length.
-func (l *Layer) AppendGeometry(dst []route.Point, segment uint32, backward bool) []route.Point {
+func (l *Layer) AppendGeometry(dst []geo.Point, segment uint32, backward bool) []geo.Point {
 	begin := len(dst)
 	first := l.firstPiece[segment]
 	for p := first; p < first+uint32(l.pieces[segment]); p++ {
@@ -196,7 +197,7 @@ func (l *Layer) BoxAround(segment uint32) (southWest, northEast route.FixedPoint
 func (s *shape) leafOf(piece uint32) [4]int32 { return [4]int32(s.tree[4*(piece/treeFan):]) }
 
 // dropRepeated removes points that follow themselves, but leaves two.
-func dropRepeated(points []route.Point, begin int) []route.Point {
+func dropRepeated(points []geo.Point, begin int) []geo.Point {
 	kept := begin + 1
 	for i := begin + 1; i < len(points); i++ {
 		if points[i] != points[kept-1] {
@@ -211,8 +212,8 @@ func dropRepeated(points []route.Point, begin int) []route.Point {
 const coordinateUnit = route.FixedUnit
 
 // toPoint converts the coordinates of the file, which are those of OpenStreetMap, to degrees.
-func toPoint(lon, lat int32) route.Point {
-	return route.Point{Lon: float64(lon) / coordinateUnit, Lat: float64(lat) / coordinateUnit}
+func toPoint(lon, lat int32) geo.Point {
+	return geo.Point{Lon: float64(lon) / coordinateUnit, Lat: float64(lat) / coordinateUnit}
 }
 
 // pointDecoder decodes the points of a piece one after the other, in the coordinates of the file. The first is whole; each other is

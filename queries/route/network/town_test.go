@@ -13,6 +13,7 @@ import (
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/osmpbf"
 	"lieudit/queries/route/search"
+	"lieudit/schemas/geo"
 )
 
 // town is a map drawn with letters. Letters that stand side by side are 100 m apart; each is a node.
@@ -27,13 +28,13 @@ type town struct {
 const townStep = 100 / metresPerDegree // degrees, near the equator
 
 // position is where a letter of the grid lies.
-func (w *town) position(letter byte) (route.Point, bool) {
+func (w *town) position(letter byte) (geo.Point, bool) {
 	for y, line := range strings.Split(w.grid, "\n") {
 		if x := strings.IndexByte(line, letter); x >= 0 {
-			return route.Point{Lon: math.Round(float64(x)*townStep*1e7) / 1e7, Lat: math.Round(float64(-y)*townStep*1e7) / 1e7}, true
+			return geo.Point{Lon: math.Round(float64(x)*townStep*1e7) / 1e7, Lat: math.Round(float64(-y)*townStep*1e7) / 1e7}, true
 		}
 	}
-	return route.Point{}, false
+	return geo.Point{}, false
 }
 
 // writeMap writes the town as a map and returns its path. Ways are numbered from 1 on, nodes by their letters.
@@ -165,7 +166,7 @@ func (d *drawnNetwork) way(t testing.TB, m route.Mode, from, to byte) (string, s
 		return "", search.Cost{}
 	}
 	letters := ""
-	var points []route.Point
+	var points []geo.Point
 	for _, edge := range path.Edges {
 		points = l.AppendGeometry(points, l.Graph.Segment[edge]/2, l.Graph.Segment[edge]%2 == 1)
 	}
@@ -176,7 +177,7 @@ func (d *drawnNetwork) way(t testing.TB, m route.Mode, from, to byte) (string, s
 	return letters[:strings.LastIndexByte(letters, to)+1], path.Cost
 }
 
-func (d *drawnNetwork) letterAt(p route.Point) byte {
+func (d *drawnNetwork) letterAt(p geo.Point) byte {
 	for letter := byte('A'); letter <= 'z'; letter++ {
 		if at, ok := d.town.position(letter); ok && Distance(at, p) < 0.1 {
 			return letter

@@ -9,13 +9,14 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/routertest"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // step is a step of an answer in a test.
 func step(kind, modifier, name string, exit int) stepAnswer {
 	return stepAnswer{Distance: 100, Duration: 10, Name: name, Mode: "driving",
 		Maneuver: maneuver{Type: kind, Modifier: modifier, Exit: exit, Location: []float64{2.5, 46.5}},
-		points:   []route.Point{{Lon: 2.5, Lat: 46.5}, {Lon: 2.5, Lat: 46.501}}}
+		points:   []geo.Point{{Lon: 2.5, Lat: 46.5}, {Lon: 2.5, Lat: 46.501}}}
 }
 
 func TestManeuversOfOSRMAreThoseOfRoutes(t *testing.T) {
@@ -40,7 +41,7 @@ func TestManeuversOfOSRMAreThoseOfRoutes(t *testing.T) {
 		{"roundabout turn", "left", route.Maneuver{Type: route.Roundabout, Exit: 2}},
 		{"of a later release", "left", route.Maneuver{Type: route.Continue, Modifier: route.Left}},
 	} {
-		c.want.Point = route.Point{Lon: 2.5, Lat: 46.5}
+		c.want.Point = geo.Point{Lon: 2.5, Lat: 46.5}
 		steps, err := readSteps([]stepAnswer{step(c.kind, c.modifier, "", 2)})
 		if err != nil || len(steps) != 1 || steps[0].Maneuver != c.want {
 			t.Errorf("%s %s: got %+v, %v, want %+v", c.kind, c.modifier, steps, err, c.want)
@@ -92,7 +93,7 @@ func TestAClassIsMeasuredFromWhereItBegins(t *testing.T) {
 	}
 	s := stepAnswer{Distance: 400}
 	for _, lat := range []float64{46.5, 46.501, 46.502, 46.504} {
-		s.points = append(s.points, route.Point{Lon: 2.5, Lat: lat})
+		s.points = append(s.points, geo.Point{Lon: 2.5, Lat: lat})
 	}
 	for _, c := range []struct {
 		intersections []intersection
@@ -126,7 +127,7 @@ func TestACellALittleBelowZeroIsWhatARouteHas(t *testing.T) {
 		{duration: 0, distance: -10.1, wantErr: route.ErrUnavailable},
 		{duration: -1.1, distance: 5, wantErr: route.ErrUnavailable},
 	} {
-		places := []place{{at: route.Point{Lon: 2.5, Lat: 46.5}}}
+		places := []place{{at: geo.Point{Lon: 2.5, Lat: 46.5}}}
 		m := newTable(nil, places, places)
 		err := m.store(routeserver.Block{Rows: []int{0}, Columns: []int{0}}, answer{
 			Sources: at, Destinations: at, Durations: [][]*float64{{&c.duration}}, Distances: [][]*float64{{&c.distance}},

@@ -6,6 +6,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // ferryMode is the mode of a step on a ferry.
@@ -61,7 +62,7 @@ func (s *stepAnswer) classDistance(class string) float64 {
 }
 
 // isAt reports whether an intersection is at a position, of which both have six digits.
-func (x intersection) isAt(p route.Point) bool {
+func (x intersection) isAt(p geo.Point) bool {
 	const close = 1.5e-6
 	return len(x.Location) == 2 && math.Abs(x.Location[0]-p.Lon) < close && math.Abs(x.Location[1]-p.Lat) < close
 }

@@ -10,6 +10,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
 	"lieudit/queries/route/streetname"
+	"lieudit/schemas/geo"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // place is a bound and the position that stands for it in requests.
 type place struct {
 	route.Bound
-	at route.Point
+	at geo.Point
 }
 
 // locate finds the positions of bounds. A bound whose street is not nearest to it, but costs less than any other road
@@ -60,7 +61,7 @@ func firstError(ctx context.Context, err error) error {
 }
 
 // ownRoad returns the position on the bound's street, where that is the best of the roads near it, and else the bound's position.
-func ownRoad(b route.Bound, near []waypoint) (route.Point, error) {
+func ownRoad(b route.Bound, near []waypoint) (geo.Point, error) {
 	key := streetname.Fold(b.Street)
 	best, bestCost := b.Point, -1.0
 	for i, w := range near {
@@ -83,9 +84,9 @@ func ownRoad(b route.Bound, near []waypoint) (route.Point, error) {
 }
 
 // nearest asks for the roads nearest to a position. It fails with errOffRoad where there is none.
-func (s *server) nearest(ctx context.Context, p route.Point, number int, excluded route.Avoid) ([]waypoint, error) {
+func (s *server) nearest(ctx context.Context, p geo.Point, number int, excluded route.Avoid) ([]waypoint, error) {
 	options := "&number=" + strconv.Itoa(number)
-	a, err := s.ask(ctx, s.requestPath("nearest", []route.Point{p}, options, excluded), s.http.Route)
+	a, err := s.ask(ctx, s.requestPath("nearest", []geo.Point{p}, options, excluded), s.http.Route)
 	return a.Waypoints, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/guidance"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // routeAnswer is a route of a server.
@@ -38,7 +39,7 @@ type stepAnswer struct {
 	Maneuver      maneuver       `json:"maneuver"`
 	Intersections []intersection `json:"intersections"`
 
-	points []route.Point // of the geometry
+	points []geo.Point // of the geometry
 }
 
 type maneuver struct {
@@ -99,8 +100,8 @@ func (s *server) offRoad(ctx context.Context, places []place, excluded route.Avo
 	return errContradiction
 }
 
-func positions(places []place) []route.Point {
-	at := make([]route.Point, len(places))
+func positions(places []place) []geo.Point {
+	at := make([]geo.Point, len(places))
 	for i, p := range places {
 		at[i] = p.at
 	}

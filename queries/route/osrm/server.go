@@ -12,6 +12,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // server is the server of one mode.
@@ -86,7 +87,7 @@ func refusal(a answer, excludes bool) error {
 }
 
 // requestPath is the path of a request about positions.
-func (s *server) requestPath(service string, at []route.Point, options string, excluded route.Avoid) string {
+func (s *server) requestPath(service string, at []geo.Point, options string, excluded route.Avoid) string {
 	path := make([]byte, 0, 64+32*len(at))
 	path = fmt.Appendf(path, "/%s/v1/%s/", service, profileNames[s.mode])
 	for i, p := range at {
@@ -125,11 +126,11 @@ func classNames(set route.Avoid) (names []string) {
 }
 
 // point returns the position of a waypoint.
-func (w waypoint) point() (route.Point, error) {
+func (w waypoint) point() (geo.Point, error) {
 	if len(w.Location) != 2 {
-		return route.Point{}, &routeserver.BadAnswerError{Reason: "a waypoint without a position"}
+		return geo.Point{}, &routeserver.BadAnswerError{Reason: "a waypoint without a position"}
 	}
-	p := route.Point{Lon: w.Location[0], Lat: w.Location[1]}
+	p := geo.Point{Lon: w.Location[0], Lat: w.Location[1]}
 	return p, routeserver.CheckPoint(p)
 }
 

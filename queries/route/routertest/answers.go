@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // answerRules are the rules about what else an answer says, and about questions without one.
@@ -130,7 +131,7 @@ func checkIsland(ctx context.Context, s *suite) error {
 var byCar = route.Profile{Mode: route.Car, Optimization: route.Fastest}
 
 // atSea is a position of which no road is near.
-var atSea = route.Point{Lon: townLon - 0.5, Lat: townLat}
+var atSea = geo.Point{Lon: townLon - 0.5, Lat: townLat}
 
 func checkOffRoad(ctx context.Context, s *suite) error {
 	on, err := s.position("oneway", "0A")
@@ -219,7 +220,7 @@ func checkManyBounds(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	want := length([]route.Point{q.Bounds[0].Point, q.Bounds[1].Point})
+	want := length([]geo.Point{q.Bounds[0].Point, q.Bounds[1].Point})
 	for i, l := range a.Routes[0].Legs {
 		if !s.isNear(l.Distance, want) {
 			return fmt.Errorf("leg %d has %.1f m, want %.1f", i, l.Distance, want)
@@ -271,7 +272,7 @@ func checkFerryStep(ctx context.Context, s *suite) error {
 	}
 	boarded := 0
 	for _, step := range a.Routes[0].Legs[0].Steps {
-		if step.Maneuver.Type == route.TakeFerry && s.isNear(step.Distance, length([]route.Point{s.points["ferry.A"], s.points["ferry.B"]})) {
+		if step.Maneuver.Type == route.TakeFerry && s.isNear(step.Distance, length([]geo.Point{s.points["ferry.A"], s.points["ferry.B"]})) {
 			boarded++
 		}
 	}
@@ -283,7 +284,7 @@ func checkTolls(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	want := length([]route.Point{s.points["toll.A"], s.points["toll.B"]})
+	want := length([]geo.Point{s.points["toll.A"], s.points["toll.B"]})
 	if got := a.Routes[0].TollDistance; !s.isNear(got, want) || a.Routes[0].Avoided != nil {
 		return fmt.Errorf("got %.1f m, %v, want %.1f m", got, a.Routes[0].Avoided, want)
 	}
@@ -303,7 +304,7 @@ func checkRemaining(ctx context.Context, s *suite) error {
 		if err != nil {
 			return err
 		}
-		want := length([]route.Point{s.points[c.quarter+"."+c.from], s.points[c.quarter+"."+c.to]})
+		want := length([]geo.Point{s.points[c.quarter+"."+c.from], s.points[c.quarter+"."+c.to]})
 		if got := a.Routes[0].Avoided; len(got) != 1 || got[0].Kind != c.kind || !s.isNear(got[0].Distance, want) {
 			return fmt.Errorf("%s: got %v, want %.1f m", c.quarter, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // areaRules are the rules about areas within reach.
@@ -134,7 +135,7 @@ func checkRings(area route.Area) error {
 }
 
 // signedArea returns twice the area of a ring in square degrees: positive where it is counter-clockwise.
-func signedArea(ring []route.Point) (area float64) {
+func signedArea(ring []geo.Point) (area float64) {
 	for i := 1; i < len(ring); i++ {
 		area += (ring[i-1].Lon-ring[0].Lon)*(ring[i].Lat-ring[0].Lat) - (ring[i].Lon-ring[0].Lon)*(ring[i-1].Lat-ring[0].Lat)
 	}
@@ -142,7 +143,7 @@ func signedArea(ring []route.Point) (area float64) {
 }
 
 // contains reports whether a position is in an area: an odd number of borders lie west of it.
-func contains(area route.Area, p route.Point) bool {
+func contains(area route.Area, p geo.Point) bool {
 	inside := false
 	for _, polygon := range area {
 		for _, ring := range polygon {

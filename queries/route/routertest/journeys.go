@@ -8,6 +8,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // journey is a rule about the way that a route takes in one quarter.
@@ -113,7 +114,7 @@ func (j journey) check(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	line := append(append([]route.Point{q.Bounds[0].Point}, passed...), q.Bounds[len(q.Bounds)-1].Point)
+	line := append(append([]geo.Point{q.Bounds[0].Point}, passed...), q.Bounds[len(q.Bounds)-1].Point)
 	best := a.Routes[0]
 	if want := length(line); !s.isNear(best.Distance, want) {
 		return fmt.Errorf("%.1f m by %s, want %.1f m by %s", best.Distance, s.describe(j.quarter, best.Geometry), want, j.path)
@@ -125,7 +126,7 @@ func (j journey) check(ctx context.Context, s *suite) error {
 }
 
 // firstMissed returns the index of the first position that a line does not pass in its turn, or -1.
-func firstMissed(line, positions []route.Point) int {
+func firstMissed(line, positions []geo.Point) int {
 	at := 0
 	for i, p := range positions {
 		for at < len(line) && routeserver.Distance(line[at], p) > 3 {
@@ -139,7 +140,7 @@ func firstMissed(line, positions []route.Point) int {
 }
 
 // describe lists the junctions of a quarter that a line passes.
-func (s *suite) describe(quarter string, line []route.Point) string {
+func (s *suite) describe(quarter string, line []geo.Point) string {
 	var names []string
 	for _, p := range line {
 		for name, at := range s.points {

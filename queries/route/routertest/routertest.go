@@ -19,6 +19,7 @@ import (
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // ruleLimit is how long one rule may take.
@@ -118,28 +119,28 @@ func allRules() []rule {
 }
 
 // position returns a position of a quarter: "A" is a junction, "AB" the middle between two, "AB@20" 20 % of the way.
-func (s *suite) position(quarter, text string) (route.Point, error) {
+func (s *suite) position(quarter, text string) (geo.Point, error) {
 	letters, share, hasShare := strings.Cut(text, "@")
 	percent := 50.0
 	if hasShare {
 		if _, err := fmt.Sscan(share, &percent); err != nil {
-			return route.Point{}, err
+			return geo.Point{}, err
 		}
 	}
 	from, ok := s.points[quarter+"."+letters[:1]]
 	to, ok2 := s.points[quarter+"."+letters[len(letters)-1:]]
 	if !ok || !ok2 {
-		return route.Point{}, fmt.Errorf("nothing is at %s of %s", text, quarter)
+		return geo.Point{}, fmt.Errorf("nothing is at %s of %s", text, quarter)
 	}
 	return between(from, to, percent/100), nil
 }
 
-func between(a, b route.Point, share float64) route.Point {
-	return route.Point{Lon: a.Lon + (b.Lon-a.Lon)*share, Lat: a.Lat + (b.Lat-a.Lat)*share}
+func between(a, b geo.Point, share float64) geo.Point {
+	return geo.Point{Lon: a.Lon + (b.Lon-a.Lon)*share, Lat: a.Lat + (b.Lat-a.Lat)*share}
 }
 
 // positions returns several positions of a quarter, separated by spaces.
-func (s *suite) positions(quarter, text string) (points []route.Point, err error) {
+func (s *suite) positions(quarter, text string) (points []geo.Point, err error) {
 	for field := range strings.FieldsSeq(text) {
 		p, err := s.position(quarter, field)
 		if err != nil {
@@ -161,7 +162,7 @@ func (s *suite) bounds(quarter, text string) ([]route.Bound, error) {
 }
 
 // length returns the metres of a line.
-func length(line []route.Point) (metres float64) {
+func length(line []geo.Point) (metres float64) {
 	for i := 1; i < len(line); i++ {
 		metres += routeserver.Distance(line[i-1], line[i])
 	}

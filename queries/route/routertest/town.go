@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/queries/route"
 	"lieudit/queries/route/osmpbf"
+	"lieudit/schemas/geo"
 )
 
 const (
@@ -32,9 +32,9 @@ type town struct {
 	nodes     []osmpbf.Node
 	ways      []osmpbf.Way
 	relations []osmpbf.Relation
-	ids       map[string]int64       // of junctions and of roads
-	points    map[string]route.Point // of junctions
-	roadNames map[string]string      // names of roads by their letters
+	ids       map[string]int64     // of junctions and of roads
+	points    map[string]geo.Point // of junctions
+	roadNames map[string]string    // names of roads by their letters
 }
 
 // townDate is the date of the town's data.
@@ -42,7 +42,7 @@ var townDate = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 // readTown reads the drawing.
 func readTown() (*town, error) {
-	t := &town{ids: map[string]int64{}, points: map[string]route.Point{}, roadNames: map[string]string{}}
+	t := &town{ids: map[string]int64{}, points: map[string]geo.Point{}, roadNames: map[string]string{}}
 	south := 0.0
 	through := osmpbf.Way{ID: 1, Tags: readTags("name=" + strings.ReplaceAll(throughRoad, " ", "+") + " " + throughRoadTags)}
 	for text := range strings.SplitSeq(drawing, "\n# ") {
@@ -104,7 +104,7 @@ func (t *town) addJunctions(q quarter, south float64) (height float64) {
 			if isDrawn {
 				continue
 			}
-			at := offset(route.Point{Lon: townLon, Lat: townLat}, float64(column)*q.east, south+float64(row)*q.south)
+			at := offset(geo.Point{Lon: townLon, Lat: townLat}, float64(column)*q.east, south+float64(row)*q.south)
 			n := osmpbf.Node{ID: int64(len(t.nodes) + 1), Lon: units(at.Lon), Lat: units(at.Lat)}
 			t.nodes = append(t.nodes, n)
 			t.ids[q.name+"."+string(sign)], t.points[q.name+"."+string(sign)] = n.ID, at
@@ -117,8 +117,8 @@ func (t *town) addJunctions(q quarter, south float64) (height float64) {
 func units(degrees float64) int32 { return int32(math.Round(degrees * osmpbf.UnitsPerDegree)) }
 
 // offset returns the position some metres east and south of another.
-func offset(p route.Point, east, south float64) route.Point {
-	return route.Point{Lon: p.Lon + east/metresPerDegree/math.Cos(townLat*math.Pi/180), Lat: p.Lat - south/metresPerDegree}
+func offset(p geo.Point, east, south float64) geo.Point {
+	return geo.Point{Lon: p.Lon + east/metresPerDegree/math.Cos(townLat*math.Pi/180), Lat: p.Lat - south/metresPerDegree}
 }
 
 // addRoads adds the roads, tags and restrictions of a quarter.

@@ -1,13 +1,12 @@
 package routeserver
 
 import (
+	"lieudit/schemas/geo"
 	"math"
-
-	"lieudit/queries/route"
 )
 
 // CheckPoint fails with a *BadAnswerError where a position of an answer is none on Earth.
-func CheckPoint(p route.Point) error {
+func CheckPoint(p geo.Point) error {
 	if !(math.Abs(p.Lon) <= 180 && math.Abs(p.Lat) <= 90) { // NaN is refused too
 		return &BadAnswerError{"a position that does not exist"}
 	}
@@ -27,8 +26,8 @@ func CheckCosts(costs ...float64) error {
 // DecodePolyline returns the positions of a polyline with six digits behind the point: the differences of positions, five bits a
 // character, the lowest first (https://developers.google.com/maps/documentation/utilities/polylinealgorithm). The libraries for
 // it allocate a slice for each position. It fails with a *BadAnswerError.
-func DecodePolyline(s string) ([]route.Point, error) {
-	points := make([]route.Point, 0, len(s)/6)
+func DecodePolyline(s string) ([]geo.Point, error) {
+	points := make([]geo.Point, 0, len(s)/6)
 	var lat, lon int64
 	for s != "" {
 		var ok1, ok2 bool
@@ -39,7 +38,7 @@ func DecodePolyline(s string) ([]route.Point, error) {
 			return nil, &BadAnswerError{"a broken polyline"}
 		}
 		lat, lon = lat+dLat, lon+dLon
-		p := route.Point{Lon: float64(lon) / 1e6, Lat: float64(lat) / 1e6}
+		p := geo.Point{Lon: float64(lon) / 1e6, Lat: float64(lat) / 1e6}
 		if err := CheckPoint(p); err != nil {
 			return nil, err
 		}
@@ -65,7 +64,7 @@ func decodeDifference(s string) (difference int64, rest string, ok bool) {
 }
 
 // AppendPoints appends positions to a line, without those that repeat the one before.
-func AppendPoints(line, points []route.Point) []route.Point {
+func AppendPoints(line, points []geo.Point) []geo.Point {
 	for _, p := range points {
 		if n := len(line); n == 0 || line[n-1] != p {
 			line = append(line, p)
@@ -77,7 +76,7 @@ func AppendPoints(line, points []route.Point) []route.Point {
 const earthRadius = 6_371_008.8 // metres, the mean of the three half-axes of WGS 84
 
 // Distance returns the metres between two positions on a sphere.
-func Distance(a, b route.Point) float64 {
+func Distance(a, b geo.Point) float64 {
 	const radian = math.Pi / 180
 	sinLat, sinLon := math.Sin((b.Lat-a.Lat)*radian/2), math.Sin((b.Lon-a.Lon)*radian/2)
 	h := sinLat*sinLat + math.Cos(a.Lat*radian)*math.Cos(b.Lat*radian)*sinLon*sinLon

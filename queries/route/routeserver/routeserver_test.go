@@ -14,6 +14,7 @@ import (
 
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // clock is elapsed time that a test moves on.
@@ -122,7 +123,7 @@ func TestAnErrorHidesWhereTheServerIs(t *testing.T) {
 func TestPolylinesHaveSixDigits(t *testing.T) {
 	t.Parallel()
 	points, err := DecodePolyline("_izlhA~rlgdF_{geC~ywl@_kwzCn`{nI") // (38.5, -120.2), (40.7, -120.95), (43.252, -126.453)
-	want := []route.Point{{Lon: -120.2, Lat: 38.5}, {Lon: -120.95, Lat: 40.7}, {Lon: -126.453, Lat: 43.252}}
+	want := []geo.Point{{Lon: -120.2, Lat: 38.5}, {Lon: -120.95, Lat: 40.7}, {Lon: -126.453, Lat: 43.252}}
 	if err != nil || len(points) != len(want) {
 		t.Fatalf("got %v, %v", points, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/routertest"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 func TestErrorsOfTheServerAreErrorsOfRouters(t *testing.T) {
@@ -75,7 +76,7 @@ func TestAPositionIsWhereItIsAndNoFerry(t *testing.T) {
 	t.Parallel()
 	street := edge(60, "Un", "residential", "road")
 	for use, want := range map[string]string{"ramp": "Bretelle", "road": "Bretelle", "ferry": "Un"} {
-		at := route.Point{Lon: 2.5, Lat: 46.5}
+		at := geo.Point{Lon: 2.5, Lat: 46.5}
 		p, err := bestPlace(route.Bound{Point: at}, []nearEdge{edge(10, "Bretelle", "motorway", use), street})
 		if err != nil || p.access.Street != want {
 			t.Errorf("%s: got %+v, %v, want %q", use, p, err, want)
@@ -108,7 +109,7 @@ func TestABoundIsMovedOntoTheRoadOfTheLeastCost(t *testing.T) {
 		{"nothing that is too far", "", []nearEdge{far}, ""},
 		{"nothing", "", nil, ""},
 	} {
-		p, err := bestPlace(route.Bound{Point: route.Point{Lon: 2.5, Lat: 46.5}, IsAddress: true, Street: c.street}, c.edges)
+		p, err := bestPlace(route.Bound{Point: geo.Point{Lon: 2.5, Lat: 46.5}, IsAddress: true, Street: c.street}, c.edges)
 		if err != nil || p.access.Street != c.want || p.isOnRoad != (c.want != "") || p.access.IsOnOwn != (c.want == "Rue Deux") {
 			t.Errorf("%s: got %+v, %v, want %q", c.rule, p, err, c.want)
 		}
@@ -116,9 +117,9 @@ func TestABoundIsMovedOntoTheRoadOfTheLeastCost(t *testing.T) {
 }
 
 // square is a ring around a position, counter-clockwise unless it is turned.
-func square(lon, lat, half float64, isTurned bool) []route.Point {
+func square(lon, lat, half float64, isTurned bool) []geo.Point {
 	west, east, south, north := lon-half, lon+half, lat-half, lat+half
-	ring := []route.Point{{Lon: west, Lat: south}, {Lon: east, Lat: south}, {Lon: east, Lat: north}, {Lon: west, Lat: north}, {Lon: west, Lat: south}}
+	ring := []geo.Point{{Lon: west, Lat: south}, {Lon: east, Lat: south}, {Lon: east, Lat: north}, {Lon: west, Lat: north}, {Lon: west, Lat: south}}
 	if isTurned {
 		ring[1], ring[3] = ring[3], ring[1]
 	}
@@ -127,7 +128,7 @@ func square(lon, lat, half float64, isTurned bool) []route.Point {
 
 func TestRingsBecomePolygonsWithHoles(t *testing.T) {
 	t.Parallel()
-	area := arrangeRings([][]route.Point{
+	area := arrangeRings([][]geo.Point{
 		square(0, 0, 1, false), square(0, 0, 8, true), square(0, 0, 4, false), square(20, 0, 2, true), square(0, 6, 1, false), square(5, 5, 0, false),
 	})
 	if len(area) != 3 || len(area[0]) != 3 || len(area[1]) != 1 || len(area[2]) != 1 {

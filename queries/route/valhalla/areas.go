@@ -10,6 +10,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // areaQuestion is a request for areas within reach.
@@ -83,7 +84,7 @@ func (r *Router) Isochrone(ctx context.Context, q route.IsochroneQuery) (route.I
 
 // areaOf returns the area of one contour.
 func (a areaAnswer) areaOf(contour float64) (route.Area, error) {
-	var rings [][]route.Point
+	var rings [][]geo.Point
 	for _, f := range a.Features {
 		if math.Abs(f.Properties.Contour-contour) > 1e-4*contour {
 			continue
@@ -110,13 +111,13 @@ func (a areaAnswer) areaOf(contour float64) (route.Area, error) {
 	return arrangeRings(rings), nil
 }
 
-func readRing(ring [][]float64) ([]route.Point, error) {
-	points := make([]route.Point, 0, len(ring)+1)
+func readRing(ring [][]float64) ([]geo.Point, error) {
+	points := make([]geo.Point, 0, len(ring)+1)
 	for _, position := range ring {
 		if len(position) < 2 {
 			return nil, &routeserver.BadAnswerError{Reason: "a position without a latitude"}
 		}
-		p := route.Point{Lon: position[0], Lat: position[1]}
+		p := geo.Point{Lon: position[0], Lat: position[1]}
 		if err := routeserver.CheckPoint(p); err != nil {
 			return nil, err
 		}

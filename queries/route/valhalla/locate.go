@@ -7,6 +7,7 @@ import (
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
 	"lieudit/queries/route/streetname"
+	"lieudit/schemas/geo"
 )
 
 const (
@@ -86,7 +87,7 @@ func bestPlace(b route.Bound, edges []nearEdge) (best place, err error) {
 	key := streetname.Fold(b.Street)
 	least := 0.0
 	for _, e := range edges {
-		p := route.Point{Lon: e.Lon, Lat: e.Lat}
+		p := geo.Point{Lon: e.Lon, Lat: e.Lat}
 		if err := routeserver.CheckPoint(p); err != nil {
 			return place{}, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // location is a position in a request.
@@ -20,7 +21,7 @@ type location struct {
 	Cutoff int     `json:"search_cutoff"`    // metres beyond which no road is near
 }
 
-func locationOf(p route.Point) location {
+func locationOf(p geo.Point) location {
 	return location{Lat: p.Lat, Lon: p.Lon, Cutoff: route.MaxAccessDistance}
 }
 

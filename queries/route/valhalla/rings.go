@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 )
 
 // arrangeRings makes polygons of rings that do not cross each other: one that lies within an even number of others is a border, and
 // one within an odd number is a hole of the smallest border around it. Borders turn counter-clockwise, holes clockwise.
-func arrangeRings(rings [][]route.Point) (area route.Area) {
+func arrangeRings(rings [][]geo.Point) (area route.Area) {
 	all := sortRings(rings)
 	polygonOf := make([]int, len(all)) // of a ring: the index of its polygon
 	depth := make([]int, len(all))     // how many others it lies within
@@ -25,7 +26,7 @@ func arrangeRings(rings [][]route.Point) (area route.Area) {
 		}
 		if depth[i]%2 == 0 {
 			polygonOf[i] = len(area)
-			area = append(area, [][]route.Point{r.points})
+			area = append(area, [][]geo.Point{r.points})
 			continue
 		}
 		slices.Reverse(r.points)
@@ -37,14 +38,14 @@ func arrangeRings(rings [][]route.Point) (area route.Area) {
 
 // ring is a closed line, its size in square degrees and the box around it.
 type ring struct {
-	points   []route.Point
+	points   []geo.Point
 	size     float64
-	min, max route.Point
+	min, max geo.Point
 }
 
 // sortRings turns rings counter-clockwise and sorts them by their sizes, so that what holds another comes before it. Rings without a
 // size are left out.
-func sortRings(rings [][]route.Point) []ring {
+func sortRings(rings [][]geo.Point) []ring {
 	all := make([]ring, 0, len(rings))
 	for _, points := range rings {
 		r := ring{points: slices.Clone(points), size: signedArea(points), min: points[0], max: points[0]}
@@ -66,7 +67,7 @@ func sortRings(rings [][]route.Point) []ring {
 }
 
 // contains reports whether a position is in a ring: an odd number of its sides lie west of it.
-func (r *ring) contains(p route.Point) bool {
+func (r *ring) contains(p geo.Point) bool {
 	if p.Lon < r.min.Lon || p.Lon > r.max.Lon || p.Lat < r.min.Lat || p.Lat > r.max.Lat {
 		return false
 	}
@@ -81,7 +82,7 @@ func (r *ring) contains(p route.Point) bool {
 }
 
 // signedArea returns twice the area of a ring in square degrees: positive where it turns counter-clockwise.
-func signedArea(ring []route.Point) (area float64) {
+func signedArea(ring []geo.Point) (area float64) {
 	origin := ring[0]
 	for i := 1; i < len(ring); i++ {
 		a, b := ring[i-1], ring[i]

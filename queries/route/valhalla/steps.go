@@ -5,6 +5,7 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // maneuver is a manoeuvre and the road up to the next one.
@@ -56,7 +57,7 @@ var maneuverTypes = map[int]struct {
 }
 
 // readSteps makes steps of route.Router. A roundabout is one step here: the road in it and the road behind its exit.
-func readSteps(all []maneuver, points []route.Point) []route.Step {
+func readSteps(all []maneuver, points []geo.Point) []route.Step {
 	steps := make([]route.Step, 0, len(all))
 	for _, m := range all {
 		name, ref := splitNames(m.StreetNames)
@@ -75,7 +76,7 @@ func readSteps(all []maneuver, points []route.Point) []route.Step {
 }
 
 // describe returns the manoeuvre at a position.
-func (m maneuver) describe(at route.Point) route.Maneuver {
+func (m maneuver) describe(at geo.Point) route.Maneuver {
 	known, ok := maneuverTypes[m.Type]
 	if !ok {
 		known.kind = route.Continue
