@@ -12,6 +12,7 @@ import (
 	"lieudit/queries/address/live"
 	"lieudit/queries/worker"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/refusal"
 )
 
@@ -120,7 +121,7 @@ func (h *handler) findNearbyAddresses(ctx context.Context, c call, q body.NearAd
 		if err := shareSearchAround(ctx, float64(q.Radius), filter); err != nil {
 			return kit.Response{}, err
 		}
-		found := e.Near(address.Position{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, filter)
+		found := e.Near(geo.Point{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, filter)
 		if len(found) == 0 {
 			return kit.OK(noResults(q.Format))
 		}
@@ -318,9 +319,9 @@ func oneOrNone(text string) []string {
 }
 
 // biasPosition is the position of a bias, nil without one.
-func biasPosition(b body.Bias) *address.Position {
+func biasPosition(b body.Bias) *geo.Point {
 	if b.Lat == nil || b.Lon == nil {
 		return nil
 	}
-	return &address.Position{Lon: *b.Lon, Lat: *b.Lat}
+	return &geo.Point{Lon: *b.Lon, Lat: *b.Lat}
 }

@@ -36,10 +36,6 @@ func (r *fakeRouter) record(q any) error {
 	return r.err
 }
 
-func metres(a, b geo.Point) float64 {
-	return search.Distance(search.Point{Lat: a.Lat, Lon: a.Lon}, search.Point{Lat: b.Lat, Lon: b.Lon})
-}
-
 func isReachable(a, b route.Bound) bool {
 	return a.Lat >= 0 && b.Lat >= 0 && (a.Lon < 0) == (b.Lon < 0)
 }
@@ -77,7 +73,7 @@ func (r *fakeRouter) Route(_ context.Context, q route.Query) (route.Answer, erro
 		if !isReachable(q.Bounds[i-1], b) {
 			return route.Answer{}, route.ErrNoRoute
 		}
-		leg := route.Leg{Distance: metres(q.Bounds[i-1].Point, b.Point)}
+		leg := route.Leg{Distance: geo.Distance(q.Bounds[i-1].Point, b.Point)}
 		leg.Duration = leg.Distance / 10
 		if q.Steps {
 			leg.Steps = []route.Step{
@@ -101,7 +97,7 @@ func (r *fakeRouter) Matrix(_ context.Context, q route.MatrixQuery) (route.Matri
 		for _, to := range q.Destinations {
 			duration, distance := float64(route.Unreachable), float64(route.Unreachable)
 			if isReachable(from, to) {
-				distance = metres(from.Point, to.Point)
+				distance = geo.Distance(from.Point, to.Point)
 				duration = distance / 10
 			}
 			durations, distances = append(durations, duration), append(distances, distance)
@@ -120,7 +116,7 @@ func (r *fakeRouter) Nearest(_ context.Context, q route.NearestQuery) (route.Nea
 	}
 	n := route.Nearest{Access: accessOf(q.Origin)}
 	for i, d := range q.Destinations {
-		if distance := metres(q.Origin.Point, d.Point); isReachable(q.Origin, d) {
+		if distance := geo.Distance(q.Origin.Point, d.Point); isReachable(q.Origin, d) {
 			n.Found = append(n.Found, route.NearDestination{Index: i, Access: accessOf(d), Distance: distance, Duration: distance / 10})
 		}
 	}
@@ -197,7 +193,7 @@ func (o *ownSites) Count(context.Context, search.Query, []search.Facet) (search.
 func (o *ownSites) Search(_ context.Context, q search.Query) (r search.Result, err error) {
 	for _, s := range o.sites {
 		isTagged := !slices.ContainsFunc(q.Tags, func(tag string) bool { return !slices.Contains(s.Tags, tag) })
-		isPlaced := s.Lat != nil && (q.Box == nil || q.Box.Contains(search.Point{Lat: *s.Lat, Lon: *s.Lon}))
+		isPlaced := s.Lat != nil && (q.Box == nil || q.Box.Contains(geo.Point{Lat: *s.Lat, Lon: *s.Lon}))
 		if q.Account == "acme" && s.ExternalID > q.After && isTagged && (q.Referential == "" || s.Referential == q.Referential) && (isPlaced || q.Box == nil) {
 			r.Hits = append(r.Hits, search.Hit{Site: s})
 		}

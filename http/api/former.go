@@ -10,6 +10,7 @@ import (
 	"lieudit/queries/address"
 	"lieudit/queries/address/live"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 )
 
 // searchAsFormerAPI finds addresses in the words of the former national API. What finds nothing is an empty collection there, a
@@ -69,7 +70,7 @@ const reverseRadius = 10_000
 
 // nearestAddresses is what lies nearest to a point and passes a filter, at most limit of it: of what is as far, house numbers come
 // first. A street lies where one of its numbers does, and the number says more.
-func nearestAddresses(e *address.Engine, at address.Position, limit int, f address.Filter) []address.Neighbour {
+func nearestAddresses(e *address.Engine, at geo.Point, limit int, f address.Filter) []address.Neighbour {
 	others := slices.DeleteFunc(slices.Clone(f.Types), func(t address.Type) bool { return t == address.HouseNumber })
 	switch {
 	case len(f.Types) == 0:
@@ -101,9 +102,9 @@ func toFilter(f body.FormerFilters) address.Filter {
 }
 
 // toPosition is the position of coordinates as GeoJSON has them; nil where there are none.
-func toPosition(coordinates []float64) *address.Position {
+func toPosition(coordinates []float64) *geo.Point {
 	if coordinates == nil {
 		return nil
 	}
-	return &address.Position{Lon: coordinates[0], Lat: coordinates[1]}
+	return &geo.Point{Lon: coordinates[0], Lat: coordinates[1]}
 }

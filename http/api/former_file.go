@@ -15,6 +15,7 @@ import (
 	"lieudit/queries/address"
 	"lieudit/queries/address/live"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 )
 
 // rowAnswerer answers one row of a file, in which it has found its columns.
@@ -163,8 +164,8 @@ func hasLongCell(row []string, places ...int) bool {
 
 // positionAt is the position in two cells of a row; nil where they hold none. The decimal sign may be a comma, as a French
 // spreadsheet writes it.
-func positionAt(row []string, lat, lon int) *address.Position {
-	p := address.Position{}
+func positionAt(row []string, lat, lon int) *geo.Point {
+	p := geo.Point{}
 	for _, part := range []struct {
 		into  *float64
 		place int

@@ -19,6 +19,7 @@ import (
 	"lieudit/queries/locations/search"
 	"lieudit/queries/worker"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
@@ -170,14 +171,14 @@ func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (
 		q.Box = &b
 	}
 	if in.Lat != nil {
-		q.Center = &search.Point{Lat: *in.Lat, Lon: *in.Lon}
+		q.Center = &geo.Point{Lat: *in.Lat, Lon: *in.Lon}
 	}
 	near, err := h.resolveNear(ctx, in.Near)
 	if err != nil {
 		return q, nil, err
 	}
 	if near != nil {
-		q.Center = &search.Point{Lat: near.Lat, Lon: near.Lon}
+		q.Center = &geo.Point{Lat: near.Lat, Lon: near.Lon}
 	}
 	if q.Center != nil && q.Sort != search.ByDistance {
 		q.Radius = defaultRadius

@@ -9,6 +9,7 @@ import (
 	"lieudit/http/api"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/route"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/token"
 )
@@ -75,8 +76,8 @@ func TestSitesAreSortedByTheTimeToDrive(t *testing.T) {
 func TestSitesThatNoWayLeadsToComeLastTheNearestFirst(t *testing.T) {
 	t.Parallel()
 	e := &fakeSearch{}
-	for id, at := range map[string]search.Point{"d": {Lat: 44.2, Lon: 3}, "a": {Lat: 44, Lon: -1.1}, "b": {Lat: 44, Lon: -1}, "c": {Lat: 44.1, Lon: 3}, "e": {Lat: 44, Lon: -1}} {
-		hit := search.Hit{Site: locations.Site{ExternalID: id}, Distance: search.Distance(search.Point{Lat: 44, Lon: 3}, at)}
+	for id, at := range map[string]geo.Point{"d": {Lat: 44.2, Lon: 3}, "a": {Lat: 44, Lon: -1.1}, "b": {Lat: 44, Lon: -1}, "c": {Lat: 44.1, Lon: 3}, "e": {Lat: 44, Lon: -1}} {
+		hit := search.Hit{Site: locations.Site{ExternalID: id}, Distance: geo.Distance(geo.Point{Lat: 44, Lon: 3}, at)}
 		hit.Site.Lat, hit.Site.Lon = &at.Lat, &at.Lon
 		e.hits = append(e.hits, hit)
 	}
@@ -133,7 +134,7 @@ func TestTheCandidatesByDurationAreTheNearestAsTheCrowFlies(t *testing.T) {
 	e, r := &fakeSearch{}, &fakeRouter{}
 	b := newRoutingAPI(t, r, func(p *fakeParts) { p.locations.Search = e })
 	expectResponse(t, "none", b.get("/locations/search?sort=duree&q=x&near=12+avenue+foch+48000+mende&limit=3"), 200, nothingFound)
-	want := search.Query{Account: "acme", Text: "x", Center: &search.Point{Lat: 44.51, Lon: 3.5}, Radius: 10_000, Sort: search.ByDistance, Limit: 1_000, MatchExternalIDs: true}
+	want := search.Query{Account: "acme", Text: "x", Center: &geo.Point{Lat: 44.51, Lon: 3.5}, Radius: 10_000, Sort: search.ByDistance, Limit: 1_000, MatchExternalIDs: true}
 	if got := e.queries[0]; fmt.Sprint(got.Center) != fmt.Sprint(want.Center) || got.Limit != want.Limit || got.Sort != want.Sort || got.Text != "x" || got.Radius != want.Radius {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/token"
@@ -177,7 +178,7 @@ func TestTheSearchQueryIsThatOfTheRequest(t *testing.T) {
 	b := newSearchAPI(t, e)
 	status, got := b.searchAsServer(t, "?q=pain&lat=44.5&lon=3.5&radius=700&bbox=1,2,3,4&referentiel=shops&tags=a&tags=b,c&statut=tous&sort=nom&limit=7")
 	expected := search.Query{
-		Account: "acme", Text: "pain", Center: &search.Point{Lat: 44.5, Lon: 3.5}, Radius: 700, Box: &search.Box{West: 1, South: 2, East: 3, North: 4},
+		Account: "acme", Text: "pain", Center: &geo.Point{Lat: 44.5, Lon: 3.5}, Radius: 700, Box: &search.Box{West: 1, South: 2, East: 3, North: 4},
 		Referential: "shops", Tags: []string{"a", "b", "c"}, Status: "tous", Sort: "nom", Limit: 7, MatchExternalIDs: true,
 	}
 	if status != 200 || strings.TrimSpace(got) != nothingFound || !reflect.DeepEqual(e.queries[0], expected) {

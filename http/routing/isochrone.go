@@ -8,6 +8,7 @@ import (
 	"lieudit/queries/locations/search"
 	"lieudit/queries/route"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 	sites "lieudit/schemas/locations"
 )
 
@@ -153,8 +154,7 @@ func boxAround(areas []route.Area) (box search.Box, ok bool) {
 			}
 		}
 	}
-	const metresPerDegree = 111_195
-	margin := route.MaxAccessDistance / float64(metresPerDegree)
+	const margin = 1.001 * route.MaxAccessDistance / geo.MetresPerDegree // the router decides, so it may only be too wide
 	wide := margin / math.Max(math.Cos(max(math.Abs(box.North), math.Abs(box.South))*math.Pi/180), 0.01)
 	box = search.Box{
 		West: max(box.West-wide, -180), South: max(box.South-margin, -90), East: min(box.East+wide, 180), North: min(box.North+margin, 90),

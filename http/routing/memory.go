@@ -1,8 +1,8 @@
 package routing
 
 import (
-	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 )
 
 // Estimates of the most memory that answers take. It is reserved before the router is called, and corrected once the answer is built.
@@ -23,15 +23,13 @@ func (p painter) drawingBytes(bounds []bound, routes int) int64 {
 	}
 	metres := 0.0
 	for i := 1; i < len(bounds); i++ {
-		metres += search.Distance(positionOf(bounds[i-1]), positionOf(bounds[i]))
+		metres += geo.Distance(bounds[i-1].Point, bounds[i].Point)
 	}
 	if p.Steps {
 		routes *= 2
 	}
 	return size + int64(metres)*drawnBytesPerMetre*int64(routes)
 }
-
-func positionOf(b bound) search.Point { return search.Point{Lat: b.Lat, Lon: b.Lon} }
 
 // matrixBytes is what a matrix takes.
 func matrixBytes(origins, destinations int) int64 {

@@ -6,6 +6,7 @@ import (
 	"lieudit/http/sitefile/clean"
 	"lieudit/http/sitefile/geometry"
 	"lieudit/http/sitefile/mapping"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 )
 
@@ -71,17 +72,17 @@ const (
 	hasShape // a line or a polygon, of which the user did not ask for the middle
 )
 
-func (b *builder) parsePosition(p mapping.Position) (geometry.Point, positionState) {
+func (b *builder) parsePosition(p mapping.Position) (geo.Point, positionState) {
 	switch p.Kind {
 	case mapping.TwoColumns:
 		lat, lon, ok := b.decimals(p, 90, 180)
-		return geometry.Point{Lat: lat, Lon: lon}, stateOf(ok)
+		return geo.Point{Lat: lat, Lon: lon}, stateOf(ok)
 	case mapping.OneColumn:
 		return b.parsePair(p)
 	case mapping.Projected:
 		x, y, ok := b.decimals(p, 1e8, 1e8)
 		if !ok {
-			return geometry.Point{}, noPoint
+			return geo.Point{}, noPoint
 		}
 		return b.project(p, x, y)
 	}
@@ -141,14 +142,14 @@ func (b *builder) addPositionFault(column int, value string) {
 	b.positionFaults = append(b.positionFaults, positionFault{column, value})
 }
 
-func (b *builder) parsePair(p mapping.Position) (geometry.Point, positionState) {
+func (b *builder) parsePair(p mapping.Position) (geo.Point, positionState) {
 	v := b.value(p.Columns[0])
 	text := v.Text
 	if v.JSON != nil {
 		text = string(v.JSON)
 	}
 	if text = strings.TrimSpace(text); text == "" || clean.IsEmptySign(text) {
-		return geometry.Point{}, noPoint
+		return geo.Point{}, noPoint
 	}
 	if point, ok := geometry.ParseJSONPoint(text); ok {
 		return point, hasPoint
@@ -157,30 +158,30 @@ func (b *builder) parsePair(p mapping.Position) (geometry.Point, positionState) 
 	if !ok {
 		b.recordDoubt(doubtPosition, p.Columns[0], text)
 		b.keepInProperties(p.Columns[0], text)
-		return geometry.Point{}, noPoint
+		return geo.Point{}, noPoint
 	}
 	return p.Order.Point(first, second), hasPoint
 }
 
 // parseShape is the point of a geometry. A line or a polygon becomes the point in its middle where the user says so.
-func (b *builder) parseShape(p mapping.Position) (geometry.Point, positionState) {
+func (b *builder) parseShape(p mapping.Position) (geo.Point, positionState) {
 	v := b.value(p.Columns[0])
 	text := v.Text
 	if v.JSON != nil {
 		text = string(v.JSON)
 	}
 	if text = strings.TrimSpace(text); text == "" || clean.IsEmptySign(text) {
-		return geometry.Point{}, noPoint
+		return geo.Point{}, noPoint
 	}
 	shape, err := geometry.ParseShape(text)
 	if err != nil {
 		b.recordDoubt(doubtPosition, p.Columns[0], text)
 		b.keepInProperties(p.Columns[0], text)
-		return geometry.Point{}, noPoint
+		return geo.Point{}, noPoint
 	}
 	if !shape.IsOnePoint() {
 		if b.shapes != CenterShapes {
-			return geometry.Point{}, hasShape
+			return geo.Point{}, hasShape
 		}
 		b.recordMend(mendCenter, p.Columns[0], string(shape.Kind), "")
 	}
@@ -189,17 +190,17 @@ func (b *builder) parseShape(p mapping.Position) (geometry.Point, positionState)
 }
 
 // project makes degrees of a point in the reference system of a position: the one that the position names, otherwise the file.
-func (b *builder) project(p mapping.Position, x, y float64) (geometry.Point, positionState) {
+func (b *builder) project(p mapping.Position, x, y float64) (geo.Point, positionState) {
 	name := p.CRS
 	if name == "" {
 		name = b.info.CRS
 	}
 	if name == "" {
-		at := geometry.Point{Lat: y, Lon: x}
+		at := geo.Point{Lat: y, Lon: x}
 		if !at.IsOnGlobe() {
 			f := b.addFault(p.Columns[0], "positions that are no degrees, in a reference system that nothing in the file names", b.value(p.Columns[0]).Text)
 			f.advice = "name it with --crs EPSG:2154 (Lambert-93), or export the file in WGS 84"
-			return geometry.Point{}, noPoint
+			return geo.Point{}, noPoint
 		}
 		return at, hasPoint
 	}
@@ -207,7 +208,7 @@ func (b *builder) project(p mapping.Position, x, y float64) (geometry.Point, pos
 	if !known {
 		f := b.addFault(p.Columns[0], "positions in the reference system "+name+", which is none of France's", b.value(p.Columns[0]).Text)
 		f.advice = "export the file in WGS 84 (EPSG:4326)"
-		return geometry.Point{}, noPoint
+		return geo.Point{}, noPoint
 	}
 	point, ok := crs.ToWGS84(x, y)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lieudit/queries/address/ban"
+	"lieudit/schemas/geo"
 )
 
 func completed(t *testing.T, e *Engine, q Query) []Suggestion {
@@ -107,11 +108,11 @@ func TestWhatLiesNearerComesFirst(t *testing.T) {
 	if got := first(completed(t, e, Query{Text: "rue des lilas"})); got != "48095_0010" {
 		t.Errorf("without a position: %s, want the larger commune's", got)
 	}
-	found := completed(t, e, Query{Text: "rue des lilas", Bias: &Position{3.34, 44.46}})
+	found := completed(t, e, Query{Text: "rue des lilas", Bias: &geo.Point{Lon: 3.34, Lat: 44.46}})
 	if first(found) != "48039_0010" || len(found) < 2 || found[1].ID != "48095_0010" {
 		t.Errorf("from Chanac: %d, %s first, want both, Chanac's first", len(found), first(found))
 	}
-	if got := first(completed(t, e, Query{Text: "rue des lilas mende", Bias: &Position{3.34, 44.46}})); got != "48095_0010" {
+	if got := first(completed(t, e, Query{Text: "rue des lilas mende", Bias: &geo.Point{Lon: 3.34, Lat: 44.46}})); got != "48095_0010" {
 		t.Errorf("a position is no filter: %s", got)
 	}
 }

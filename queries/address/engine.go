@@ -1,7 +1,6 @@
 package address
 
 import (
-	"math"
 	"slices"
 
 	"lieudit/queries/address/commune"
@@ -48,7 +47,8 @@ func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 		s.Cited = search.NewArea(e.ordinals(code))
 	}
 	if query.Bias != nil {
-		s.Near = &vintage.Point{Lon: degrees(query.Bias.Lon), Lat: degrees(query.Bias.Lat)}
+		near := vintage.Fix(*query.Bias)
+		s.Near = &near
 		s.Around = e.communesAround(*s.Near)
 	}
 	return s
@@ -79,9 +79,6 @@ func (e *Engine) codeOf(query *Query, q *parse.Question) string {
 	}
 	return typed
 }
-
-// degrees counts in millionths.
-func degrees(d float64) int32 { return int32(math.Round(d * 1e6)) }
 
 const (
 	firstCircle = 500 // metres searched for the communes around a position, doubled until there are some

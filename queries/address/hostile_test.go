@@ -17,6 +17,7 @@ import (
 	"lieudit/queries/address/search"
 	"lieudit/queries/address/vintage"
 	"lieudit/queries/worker/workertest"
+	"lieudit/schemas/geo"
 )
 
 // misspell changes a letter.
@@ -118,7 +119,7 @@ func checkSoon(t *testing.T, e *Engine, name, line string, most time.Duration) (
 	for way, ask := range map[string]func(){
 		"verify":   func() { e.Verify(t.Context(), Query{Text: line, Limit: 20}) },
 		"complete": func() { e.Complete(t.Context(), Query{Text: line, Limit: 20}) },
-		"bias":     func() { e.Complete(t.Context(), Query{Text: line, Limit: 20, Bias: &Position{2.35, 48.86}}) },
+		"bias":     func() { e.Complete(t.Context(), Query{Text: line, Limit: 20, Bias: &geo.Point{Lon: 2.35, Lat: 48.86}}) },
 		"department": func() {
 			e.Complete(t.Context(), Query{Text: line, Limit: 20, Filter: Filter{Departments: []string{"75", "59", "13"}}})
 		},

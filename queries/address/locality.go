@@ -28,8 +28,8 @@ func (e *Engine) Localities(query LocalityQuery) ([]Locality, error) {
 	for i, m := range matches {
 		found[i] = Locality{Commune: m.Commune, Lon: m.Lon, Lat: m.Lat, Score: m.Score}
 		if ordinal, ok := e.v.CommuneOf(m.Code); ok {
-			p := e.v.Commune(ordinal).Point
-			found[i].Lon, found[i].Lat = float64(p.Lon)/1e6, float64(p.Lat)/1e6
+			at := e.v.Commune(ordinal).Point.Degrees()
+			found[i].Lon, found[i].Lat = at.Lon, at.Lat
 		}
 		found[i].Department, _ = commune.Department(m.Department())
 		found[i].Region, _ = commune.RegionOf(m.Department())

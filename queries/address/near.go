@@ -8,6 +8,7 @@ import (
 	"lieudit/queries/address/parse"
 	"lieudit/queries/address/search"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/geo"
 )
 
 // Neighbour is a record and how far it lies.
@@ -19,7 +20,7 @@ type Neighbour struct {
 // Near is what lies within n metres of a position and passes a filter, the nearest first, ties by id: at most limit
 // records. Of types none means all but communes. A commune is as far as its nearest address; where no commune has one so
 // near, the answer is the one whose bounds hold the position, at whatever distance.
-func (e *Engine) Near(at Position, metres float64, limit int, f Filter) []Neighbour {
+func (e *Engine) Near(at geo.Point, metres float64, limit int, f Filter) []Neighbour {
 	s := e.newNearSearch(at, f)
 	if s.within != nil && len(s.within) == 0 {
 		return nil
@@ -40,7 +41,7 @@ func (e *Engine) Near(at Position, metres float64, limit int, f Filter) []Neighb
 // nearSearch looks for what lies around a centre and passes a filter.
 type nearSearch struct {
 	e         *Engine
-	at        Position
+	at        geo.Point
 	centre    vintage.Point
 	types     []Type
 	postcodes []uint32
@@ -55,8 +56,8 @@ type near struct {
 	metres  int
 }
 
-func (e *Engine) newNearSearch(at Position, f Filter) *nearSearch {
-	s := &nearSearch{e: e, at: at, centre: vintage.Point{Lon: degrees(at.Lon), Lat: degrees(at.Lat)}, types: f.Types, within: e.areaOf(f)}
+func (e *Engine) newNearSearch(at geo.Point, f Filter) *nearSearch {
+	s := &nearSearch{e: e, at: at, centre: vintage.Fix(at), types: f.Types, within: e.areaOf(f)}
 	if len(s.types) == 0 {
 		s.types = []Type{HouseNumber, StreetType, LocalityType}
 	}

@@ -9,13 +9,14 @@ import (
 	"lieudit/eventstore/leveltest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/geo"
 )
 
 func TestNeighboursComeNearestFirst(t *testing.T) {
 	t.Parallel()
 	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
 	e := lozere(t)
-	at := Position{3.4985, 44.5177}
+	at := geo.Point{Lon: 3.4985, Lat: 44.5177}
 	for _, c := range []struct {
 		metres float64
 		limit  int
@@ -46,16 +47,16 @@ type neighbourByHand struct {
 
 // nearByHand looks at everything there is, one after the other. A commune is as far as its nearest street, the nearest one
 // as far as its nearest house number.
-func (e *Engine) nearByHand(at Position, metres float64, f Filter) (found []neighbourByHand) {
+func (e *Engine) nearByHand(at geo.Point, metres float64, f Filter) (found []neighbourByHand) {
 	if f.Types == nil {
 		f.Types = []Type{HouseNumber, StreetType, LocalityType}
 	}
-	centre := vintage.Point{Lon: degrees(at.Lon), Lat: degrees(at.Lat)}
+	centre := vintage.Fix(at)
 	communes := map[string]float64{}
 	nearestRow, ofCommune := metres, ""
 	for i := range uint32(e.v.Addresses + e.v.Streets + e.v.Localities) {
 		r := e.entityRecord(vintage.Entity(i))
-		d := vintage.Metres(centre, vintage.Point{Lon: degrees(r.Lon), Lat: degrees(r.Lat)})
+		d := vintage.Metres(centre, vintage.Fix(geo.Point{Lon: r.Lon, Lat: r.Lat}))
 		if d > metres || len(f.Postcodes) > 0 && !slices.Contains(f.Postcodes, r.Postcode) || len(f.CityCodes) > 0 && !slices.Contains(f.CityCodes, r.CityCode) {
 			continue
 		}
@@ -92,19 +93,19 @@ func TestACommuneIsFoundWhereverInItOneStands(t *testing.T) {
 	neighbour.Lon, neighbour.Lat = 3.52, 44.49
 	e := engineOf(t, append(rows, far, neighbour))
 	for name, c := range map[string]struct {
-		at     Position
+		at     geo.Point
 		metres float64
 		filter Filter
 		want   []string
 	}{
-		"beside a house":              {Position{3.4701, 44.555}, 100, Filter{}, []string{"48095"}},
-		"far from all houses":         {Position{3.48, 44.545}, 100, Filter{}, []string{"48095"}},
-		"a house of a neighbour":      {Position{3.5199, 44.49}, 100, Filter{}, []string{"48030"}},
-		"two within reach":            {Position{3.5199, 44.49}, 5000, Filter{}, []string{"48030", "48095"}},
-		"in no commune":               {Position{4.9, 43.2}, 10_000, Filter{}, nil},
-		"a postcode that it has":      {Position{3.48, 44.545}, 100, Filter{Postcodes: []string{"48000"}}, []string{"48095"}},
-		"a postcode that it has not":  {Position{3.48, 44.545}, 100, Filter{Postcodes: []string{"48190"}}, nil},
-		"a commune that is not there": {Position{3.48, 44.545}, 100, Filter{CityCodes: []string{"99999"}}, nil},
+		"beside a house":              {geo.Point{Lon: 3.4701, Lat: 44.555}, 100, Filter{}, []string{"48095"}},
+		"far from all houses":         {geo.Point{Lon: 3.48, Lat: 44.545}, 100, Filter{}, []string{"48095"}},
+		"a house of a neighbour":      {geo.Point{Lon: 3.5199, Lat: 44.49}, 100, Filter{}, []string{"48030"}},
+		"two within reach":            {geo.Point{Lon: 3.5199, Lat: 44.49}, 5000, Filter{}, []string{"48030", "48095"}},
+		"in no commune":               {geo.Point{Lon: 4.9, Lat: 43.2}, 10_000, Filter{}, nil},
+		"a postcode that it has":      {geo.Point{Lon: 3.48, Lat: 44.545}, 100, Filter{Postcodes: []string{"48000"}}, []string{"48095"}},
+		"a postcode that it has not":  {geo.Point{Lon: 3.48, Lat: 44.545}, 100, Filter{Postcodes: []string{"48190"}}, nil},
+		"a commune that is not there": {geo.Point{Lon: 3.48, Lat: 44.545}, 100, Filter{CityCodes: []string{"99999"}}, nil},
 	} {
 		c.filter.Types = []Type{Municipality}
 		var got []string
@@ -124,7 +125,7 @@ func TestAStreetShowsThePostcodeThatIsAskedFor(t *testing.T) {
 	e := engineOf(t, rows)
 	for _, code := range []string{"48000", "48001"} {
 		for _, kind := range []Type{StreetType, Municipality} {
-			found := e.Near(Position{Lon: 3.5012, Lat: 44.5}, 500, 5, Filter{Types: []Type{kind}, Postcodes: []string{code}, CityCodes: []string{"48095"}})
+			found := e.Near(geo.Point{Lon: 3.5012, Lat: 44.5}, 500, 5, Filter{Types: []Type{kind}, Postcodes: []string{code}, CityCodes: []string{"48095"}})
 			if len(found) == 0 || found[0].Postcode != code {
 				t.Errorf("%s of postcode %s: %+v", kind, code, found)
 			}

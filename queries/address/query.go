@@ -15,6 +15,7 @@ import (
 
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/search"
+	"lieudit/schemas/geo"
 )
 
 var (
@@ -55,7 +56,7 @@ type Query struct {
 
 	Limit int // at least 1
 	Filter
-	Bias *Position // what lies nearer comes first among what fits about as well
+	Bias *geo.Point // what lies nearer comes first among what fits about as well
 
 	CommuneFallback bool // Verify answers with the typed commune where it does not have the address
 }
@@ -67,9 +68,6 @@ type Filter struct {
 	CityCodes   []string
 	Departments []string
 }
-
-// Position is a point on the globe, in degrees (WGS 84).
-type Position struct{ Lon, Lat float64 }
 
 // Record is an address, a street, a locality or a commune. What is unknown is empty.
 type Record struct {

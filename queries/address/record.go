@@ -157,7 +157,8 @@ func setPostcode(r *Record, postcode uint32) {
 }
 
 func setPoint(r *Record, p vintage.Point) {
-	r.Lon, r.Lat = float64(p.Lon)/1e6, float64(p.Lat)/1e6
+	at := p.Degrees()
+	r.Lon, r.Lat = at.Lon, at.Lat
 	r.X, r.Y = float64(p.X)/100, float64(p.Y)/100
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/geo"
 )
 
 // sourceFunc is a source that is a function.
@@ -155,7 +156,7 @@ func TestASourceThatFailsFailsWhatIsSearchedAlone(t *testing.T) {
 		if _, ok := e.View("48095_0010_00012"); !ok {
 			t.Errorf("%s: an id is not found", name)
 		}
-		if len(e.Near(Position{Lon: 3.5012, Lat: 44.5}, 500, 5, Filter{})) == 0 {
+		if len(e.Near(geo.Point{Lon: 3.5012, Lat: 44.5}, 500, 5, Filter{})) == 0 {
 			t.Errorf("%s: a position is not found", name)
 		}
 		if found, err := e.Localities(LocalityQuery{Text: "mende", Limit: 5}); err != nil || len(found) == 0 {

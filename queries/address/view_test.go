@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/queries/address/addresstest"
+	"lieudit/schemas/geo"
 )
 
 func TestEveryKindOfIDFindsItsRecord(t *testing.T) {
@@ -111,7 +112,7 @@ func (e *Engine) shownAs(t *testing.T, code string) map[string]Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range e.Near(Position{Lon: 3.501, Lat: 44.5}, 10_000, 100, Filter{Types: []Type{Municipality}}) {
+	for _, n := range e.Near(geo.Point{Lon: 3.501, Lat: 44.5}, 10_000, 100, Filter{Types: []Type{Municipality}}) {
 		if n.CityCode == code {
 			shown["proximity"] = n.Record
 		}

@@ -15,6 +15,7 @@ import (
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/synthetic"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/geo"
 )
 
 // questionCount is how many rows become questions at most. Enough of them are drawn that repeated questions do not come from
@@ -33,7 +34,7 @@ type question struct {
 	line     string // the whole address
 	prefix   string // a part of it, as somebody types it
 	id       string
-	position address.Position
+	position geo.Point
 	locality string
 }
 
@@ -175,5 +176,5 @@ func newQuestion(r *ban.Row, rng *rand.Rand) question {
 	}
 	line := []rune(street + " " + r.CodePostal + " " + r.Commune)
 	prefix := line[:min(len(line), 4+rng.IntN(len(line)))]
-	return question{line: string(line), prefix: string(prefix), id: r.ID, position: address.Position{Lon: r.Lon, Lat: r.Lat}, locality: r.Commune}
+	return question{line: string(line), prefix: string(prefix), id: r.ID, position: geo.Point{Lon: r.Lon, Lat: r.Lat}, locality: r.Commune}
 }

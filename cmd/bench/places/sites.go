@@ -16,8 +16,8 @@ import (
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/text"
 	"lieudit/queries/locations/geocode"
-	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 )
 
@@ -225,6 +225,6 @@ func findCommunes(t *commune.Table, a locations.SiteAddress) []*commune.Commune 
 
 // kilometresTo is how far a position is from a rectangle; 0 inside.
 func kilometresTo(b commune.Bounds, lat, lon float64) float64 {
-	nearest := search.Point{Lat: min(max(lat, b.South), b.North), Lon: min(max(lon, b.West), b.East)}
-	return math.Round(search.Distance(search.Point{Lat: lat, Lon: lon}, nearest)/100) / 10
+	nearest := geo.Point{Lat: min(max(lat, b.South), b.North), Lon: min(max(lon, b.West), b.East)}
+	return math.Round(geo.Distance(geo.Point{Lat: lat, Lon: lon}, nearest)/100) / 10
 }

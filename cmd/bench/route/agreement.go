@@ -8,7 +8,6 @@ import (
 
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -213,7 +212,7 @@ func (q *questions) boundsNear(center geo.Point, n int) []route.Bound {
 	all := make([]route.Bound, n)
 	for i := range all {
 		for range tries {
-			if all[i] = q.bound(); routeserver.Distance(center, all[i].Point) <= areaRadius {
+			if all[i] = q.bound(); geo.Distance(center, all[i].Point) <= areaRadius {
 				break
 			}
 		}

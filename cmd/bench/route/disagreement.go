@@ -10,7 +10,6 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/guidance"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -152,7 +151,7 @@ func (j *judge) explainNone(ctx context.Context, p *answeredPair, peers *usage) 
 func (j *judge) explainEnds(p *answeredPair) (kind, detail string) {
 	for end, name := range []string{"origin", "destination"} {
 		own, osrm, valhalla := p.accesses(end)
-		apart := routeserver.Distance(own.Point, osrm.Point)
+		apart := geo.Distance(own.Point, osrm.Point)
 		nearest := min(osrm.Distance, valhalla.Distance)
 		switch {
 		case apart <= sameAccess:
@@ -332,13 +331,13 @@ func largestDifference(own, peers *usage) string {
 func pointAlong(line []geo.Point, share float64) geo.Point {
 	whole := 0.0
 	for i := 1; i < len(line); i++ {
-		whole += routeserver.Distance(line[i-1], line[i])
+		whole += geo.Distance(line[i-1], line[i])
 	}
 	left := share * whole
 	for i := 1; i < len(line); i++ {
-		length := routeserver.Distance(line[i-1], line[i])
+		length := geo.Distance(line[i-1], line[i])
 		if length > 0 && length >= left {
-			return between(line[i-1], line[i], left/length)
+			return geo.Between(line[i-1], line[i], left/length)
 		}
 		left -= length
 	}

@@ -7,7 +7,6 @@ import (
 
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/route/osmpbf"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -82,7 +81,7 @@ func (p *answeredPair) slowness() float64 {
 // hasEndsOfOSRM reports whether the own route and OSRM's have the same ends.
 func (p *answeredPair) hasEndsOfOSRM() bool {
 	for end := range 2 {
-		if own, osrm, _ := p.accesses(end); routeserver.Distance(own.Point, osrm.Point) > sameAccess {
+		if own, osrm, _ := p.accesses(end); geo.Distance(own.Point, osrm.Point) > sameAccess {
 			return false
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"lieudit/queries/route/osmpbf"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -151,13 +150,9 @@ func cellsAlong(from, to geo.Point) map[roadCell]bool {
 	cells := map[roadCell]bool{}
 	steps := 1 + int(2*cellsPerDegree*max(math.Abs(to.Lon-from.Lon), math.Abs(to.Lat-from.Lat)))
 	for i := range steps + 1 {
-		cells[cellOf(between(from, to, float64(i)/float64(steps)))] = true
+		cells[cellOf(geo.Between(from, to, float64(i)/float64(steps)))] = true
 	}
 	return cells
-}
-
-func between(a, b geo.Point, share float64) geo.Point {
-	return geo.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}
 }
 
 // classUses are the uses of the values of highway. A value that is absent is made for no cars.
@@ -207,9 +202,9 @@ func usesOf(tags osmpbf.Tags) roadUse {
 func (m *mapRoads) drawPair(r *rand.Rand) [2]geo.Point { return [2]geo.Point{m.draw(r), m.draw(r)} }
 
 func (m *mapRoads) draw(r *rand.Rand) geo.Point {
-	const aside = 20.0 / 111_195
+	const aside = 20.0 / geo.MetresPerDegree
 	l := m.lines[m.car[r.IntN(len(m.car))]]
-	p := between(l.from, l.to, r.Float64())
+	p := geo.Between(l.from, l.to, r.Float64())
 	return geo.Point{
 		Lon: roundDegrees(p.Lon + aside*(2*r.Float64()-1)/math.Cos(p.Lat*math.Pi/180)), Lat: roundDegrees(p.Lat + aside*(2*r.Float64()-1)),
 	}
@@ -237,7 +232,7 @@ func (u *usage) on(fact roadUse) float64 {
 // usageOf tells what a route of any engine uses, by the road that is nearest to the middle of each of its lines.
 func (m *mapRoads) usageOf(line []geo.Point) (u usage) {
 	for i := 1; i < len(line); i++ {
-		length := routeserver.Distance(line[i-1], line[i])
+		length := geo.Distance(line[i-1], line[i])
 		parts := 1 + int(length/50)
 		for k := range parts {
 			uses := m.usesAt(line[i-1], line[i], (float64(k)+0.5)/float64(parts))
@@ -258,7 +253,7 @@ func (m *mapRoads) usageOf(line []geo.Point) (u usage) {
 func (u *usage) addGates(m *mapRoads, p geo.Point) {
 	const same = 1.0 // metres
 	for _, g := range m.gates[cellOf(p)] {
-		if routeserver.Distance(g.at, p) < same {
+		if geo.Distance(g.at, p) < same {
 			u.gates = append(u.gates, g.name)
 		}
 	}
@@ -268,7 +263,7 @@ func (u *usage) addGates(m *mapRoads, p geo.Point) {
 // for cars comes before a path on the same line.
 func (m *mapRoads) usesAt(from, to geo.Point, share float64) (uses roadUse) {
 	const most, preference = 6.0, 0.5
-	best, p := most, between(from, to, share)
+	best, p := most, geo.Between(from, to, share)
 	for _, i := range m.near[cellOf(p)] {
 		l := m.lines[i]
 		d := distanceToLine(p, l.from, l.to)
@@ -298,5 +293,5 @@ func distanceToLine(p, from, to geo.Point) float64 {
 	if length := x*x + y*y; length > 0 {
 		share = max(0, min(1, ((p.Lon-from.Lon)*scale*x+(p.Lat-from.Lat)*y)/length))
 	}
-	return routeserver.Distance(p, between(from, to, share))
+	return geo.Distance(p, geo.Between(from, to, share))
 }

@@ -5,7 +5,6 @@ import (
 
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/network"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -154,7 +153,7 @@ func (w *wayReader) pieces(line []geo.Point) (pieces []piece, reason string) {
 		whole := lengths[len(points)-1]
 		p := piece{directed: place.directed, from: lengths[place.index] / whole}
 		if at == 0 {
-			p.from = (lengths[place.index] + routeserver.Distance(points[place.index], line[0])) / whole
+			p.from = (lengths[place.index] + geo.Distance(points[place.index], line[0])) / whole
 		}
 		index := place.index
 		for at < len(line)-1 && index < len(points)-1 {
@@ -164,7 +163,7 @@ func (w *wayReader) pieces(line []geo.Point) (pieces []piece, reason string) {
 				continue
 			}
 			if at+1 == len(line)-1 {
-				p.to = (lengths[index] + routeserver.Distance(points[index], line[at+1])) / whole
+				p.to = (lengths[index] + geo.Distance(points[index], line[at+1])) / whole
 				at++
 			}
 			break
@@ -220,7 +219,7 @@ func (w *wayReader) placeOf(line []geo.Point, at int) (best stepPlace, ok bool) 
 			return best, ok
 		}
 	}
-	middle := between(line[at], line[at+1], 0.5)
+	middle := geo.Between(line[at], line[at+1], 0.5)
 	w.layer.Near(middle, 3, func(h network.Hit) bool {
 		forward, backward := w.layer.SegmentEdges(h.Segment)
 		for direction, edge := range [2]uint32{forward, backward} {
@@ -262,7 +261,7 @@ func cosOf(a, b, c, d geo.Point) float64 {
 func lengthsOf(line []geo.Point) []float64 {
 	lengths := make([]float64, len(line))
 	for i := 1; i < len(line); i++ {
-		lengths[i] = lengths[i-1] + routeserver.Distance(line[i-1], line[i])
+		lengths[i] = lengths[i-1] + geo.Distance(line[i-1], line[i])
 	}
 	return lengths
 }

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/meiliclient/meilitest"
 	"lieudit/schemas/table"
@@ -54,7 +55,7 @@ func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 	}
 	t.Logf("%d sites applied in %.1f s", sites, time.Since(began).Seconds())
 	engines := map[string]search.Engine{"memory": memory.New(s.registry, func(string) uint64 { return 0 }, time.Now, memory.DefaultMaxSites), "meilisearch": s.engine}
-	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	center := &geo.Point{Lat: 44.5, Lon: 3.5}
 	for _, c := range []struct {
 		name string
 		q    search.Query

@@ -20,6 +20,7 @@ import (
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/meiliclient/meilitest"
@@ -133,7 +134,7 @@ func TestAnswersAreWhatTheTablesSayWhateverTheIndexHolds(t *testing.T) {
 	s.applyBatch(stolen, newShop("a", "never", "Magasin"))
 	gone.Active = false
 	s.writeRows(gone, searchtest.NewSiteRow("a", "shops", "moved", locations.StoredSite{Content: locations.Content{Name: "Boutique"}, Position: &locations.Position{Lat: 48, Lon: 2}}))
-	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	center := &geo.Point{Lat: 44.5, Lon: 3.5}
 	for name, c := range map[string]struct {
 		q    search.Query
 		want []string
@@ -165,7 +166,7 @@ func TestPageIsFullThoughWhatTheIndexHoldsIsGone(t *testing.T) {
 		rows[i].Active = false
 	}
 	s.writeRows(rows[:50]...)
-	for _, q := range []search.Query{{}, {Text: "magasin"}, {Center: &search.Point{Lat: 44.5, Lon: 3.5}}} {
+	for _, q := range []search.Query{{}, {Text: "magasin"}, {Center: &geo.Point{Lat: 44.5, Lon: 3.5}}} {
 		q.Account, q.Limit = "a", 4
 		var got []string
 		for {

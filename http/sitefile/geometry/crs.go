@@ -1,6 +1,7 @@
 package geometry
 
 import (
+	"lieudit/schemas/geo"
 	"math"
 	"regexp"
 	"strconv"
@@ -23,13 +24,13 @@ type projection interface {
 
 // ToWGS84 converts a position, x to the east and y to the north, or x the longitude and y the latitude. It is not ok where the
 // result lies outside the area that the system is made for: those numbers mean something else.
-func (c CRS) ToWGS84(x, y float64) (Point, bool) {
-	p := Point{Lat: y, Lon: x}
+func (c CRS) ToWGS84(x, y float64) (geo.Point, bool) {
+	p := geo.Point{Lat: y, Lon: x}
 	if c.projection == nil {
 		return p, p.IsOnGlobe()
 	}
 	if !isFinite(x) || !isFinite(y) {
-		return Point{}, false
+		return geo.Point{}, false
 	}
 	p.Lon, p.Lat = c.projection.unproject(x, y)
 	return p, c.area.contains(p)

@@ -6,11 +6,12 @@ import (
 
 	"lieudit/http/sitefile/geometry"
 	"lieudit/queries/address/commune"
+	"lieudit/schemas/geo"
 )
 
 // metresApart is about how far two positions are apart.
-func metresApart(p, q geometry.Point) float64 {
-	return 111_195 * math.Hypot(p.Lat-q.Lat, (p.Lon-q.Lon)*math.Cos(p.Lat*math.Pi/180))
+func metresApart(p, q geo.Point) float64 {
+	return math.Hypot(geo.PlaneAt(p).Project(q))
 }
 
 // TestProjectionsAreThePublishedOnes: known points in metres and in degrees. Sources: two rows of the BAN's files; the origins of the
@@ -20,30 +21,30 @@ func TestProjectionsAreThePublishedOnes(t *testing.T) {
 	for _, c := range []struct {
 		crs         string
 		x, y        float64
-		want        geometry.Point
+		want        geo.Point
 		withinMetre float64
 	}{
-		{"EPSG:2154", 719394.83, 6422061.73, geometry.Point{Lat: 44.897472, Lon: 3.24568}, 0.5},
-		{"EPSG:2154", 662524.1, 6866064.08, geometry.Point{Lat: 48.893494, Lon: 2.488881}, 0.5},
-		{"EPSG:2154", 700_000, 6_600_000, geometry.Point{Lat: 46.5, Lon: 3}, 0.01},
-		{"CC42", 1_700_000, 1_200_000, geometry.Point{Lat: 42, Lon: 3}, 0.01},
-		{"EPSG:3946", 1_700_000, 5_200_000, geometry.Point{Lat: 46, Lon: 3}, 0.01},
-		{"EPSG:3950", 1_700_000, 9_200_000, geometry.Point{Lat: 50, Lon: 3}, 0.01},
-		{"EPSG:3163", 400_000, 300_000, geometry.Point{Lat: -21.5, Lon: 166}, 0.01},
-		{"EPSG:32617", 630_084, 4_833_438, geometry.Point{Lat: 43.642567, Lon: -79.387139}, 1},
-		{"EPSG:2975", 340_000, 7_690_000, geometry.Point{Lat: -20.8833187, Lon: 55.4618158}, 0.05},
-		{"EPSG:5490", 655_000, 1_797_000, geometry.Point{Lat: 16.2487495, Lon: -61.5496111}, 0.05},
-		{"EPSG:4467", 560_000, 5_180_000, geometry.Point{Lat: 46.7708515, Lon: -56.2141439}, 0.05},
-		{"EPSG:3297", 230_000, 8_060_000, geometry.Point{Lat: -17.5300628, Lon: -149.5431289}, 1},
-		{"EPSG:3163", 447_000, 214_000, geometry.Point{Lat: -22.2761115, Lon: 166.4560474}, 0.05},
-		{"EPSG:3946", 1_842_000, 5_176_000, geometry.Point{Lat: 45.7694106, Lon: 4.8258585}, 0.05},
-		{"EPSG:3942", 1_900_000, 1_200_000, geometry.Point{Lat: 41.9746187, Lon: 5.4135457}, 0.05},
-		{"EPSG:3857", 261_845.7, 6_250_564.3, geometry.Point{Lat: 48.8565997, Lon: 2.3521999}, 0.05},
-		{"EPSG:27571", 600_000, 1_128_000, geometry.Point{Lat: 48.8524607, Lon: 2.3365056}, 0.1},
-		{"EPSG:27572", 600_000, 2_200_000, geometry.Point{Lat: 46.7999488, Lon: 2.3365336}, 0.1},
-		{"EPSG:27572", 970_000, 1_820_000, geometry.Point{Lat: 43.2859247, Lon: 6.8900757}, 0.1},
-		{"EPSG:27573", 600_000, 3_200_000, geometry.Point{Lat: 44.0999911, Lon: 2.3365660}, 0.1},
-		{"EPSG:27574", 530_000, 4_230_000, geometry.Point{Lat: 42.3824588, Lon: 8.7758364}, 0.1},
+		{"EPSG:2154", 719394.83, 6422061.73, geo.Point{Lat: 44.897472, Lon: 3.24568}, 0.5},
+		{"EPSG:2154", 662524.1, 6866064.08, geo.Point{Lat: 48.893494, Lon: 2.488881}, 0.5},
+		{"EPSG:2154", 700_000, 6_600_000, geo.Point{Lat: 46.5, Lon: 3}, 0.01},
+		{"CC42", 1_700_000, 1_200_000, geo.Point{Lat: 42, Lon: 3}, 0.01},
+		{"EPSG:3946", 1_700_000, 5_200_000, geo.Point{Lat: 46, Lon: 3}, 0.01},
+		{"EPSG:3950", 1_700_000, 9_200_000, geo.Point{Lat: 50, Lon: 3}, 0.01},
+		{"EPSG:3163", 400_000, 300_000, geo.Point{Lat: -21.5, Lon: 166}, 0.01},
+		{"EPSG:32617", 630_084, 4_833_438, geo.Point{Lat: 43.642567, Lon: -79.387139}, 1},
+		{"EPSG:2975", 340_000, 7_690_000, geo.Point{Lat: -20.8833187, Lon: 55.4618158}, 0.05},
+		{"EPSG:5490", 655_000, 1_797_000, geo.Point{Lat: 16.2487495, Lon: -61.5496111}, 0.05},
+		{"EPSG:4467", 560_000, 5_180_000, geo.Point{Lat: 46.7708515, Lon: -56.2141439}, 0.05},
+		{"EPSG:3297", 230_000, 8_060_000, geo.Point{Lat: -17.5300628, Lon: -149.5431289}, 1},
+		{"EPSG:3163", 447_000, 214_000, geo.Point{Lat: -22.2761115, Lon: 166.4560474}, 0.05},
+		{"EPSG:3946", 1_842_000, 5_176_000, geo.Point{Lat: 45.7694106, Lon: 4.8258585}, 0.05},
+		{"EPSG:3942", 1_900_000, 1_200_000, geo.Point{Lat: 41.9746187, Lon: 5.4135457}, 0.05},
+		{"EPSG:3857", 261_845.7, 6_250_564.3, geo.Point{Lat: 48.8565997, Lon: 2.3521999}, 0.05},
+		{"EPSG:27571", 600_000, 1_128_000, geo.Point{Lat: 48.8524607, Lon: 2.3365056}, 0.1},
+		{"EPSG:27572", 600_000, 2_200_000, geo.Point{Lat: 46.7999488, Lon: 2.3365336}, 0.1},
+		{"EPSG:27572", 970_000, 1_820_000, geo.Point{Lat: 43.2859247, Lon: 6.8900757}, 0.1},
+		{"EPSG:27573", 600_000, 3_200_000, geo.Point{Lat: 44.0999911, Lon: 2.3365660}, 0.1},
+		{"EPSG:27574", 530_000, 4_230_000, geo.Point{Lat: 42.3824588, Lon: 8.7758364}, 0.1},
 	} {
 		crs, known := geometry.FindCRS(c.crs)
 		got, ok := crs.ToWGS84(c.x, c.y)
@@ -76,7 +77,7 @@ func TestProjectionsAreTheInverseOfThoseOfCommunes(t *testing.T) {
 			continue
 		}
 		got, ok := crs.ToWGS84(x, y)
-		if d := metresApart(got, geometry.Point{Lat: c.Lat, Lon: c.Lon}); !ok || d > 0.05 {
+		if d := metresApart(got, geo.Point{Lat: c.Lat, Lon: c.Lon}); !ok || d > 0.05 {
 			t.Fatalf("%s in %s: %v m off", c.Code, number, d)
 		}
 		seen[number] = true
@@ -110,7 +111,7 @@ func TestSystemsAreFoundByNameAndNumber(t *testing.T) {
 func TestDegreesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	crs, _ := geometry.FindCRS("urn:ogc:def:crs:EPSG::4326")
-	if got, ok := crs.ToWGS84(3.5, 44.5); !ok || got != (geometry.Point{Lat: 44.5, Lon: 3.5}) || !crs.IsDegrees() {
+	if got, ok := crs.ToWGS84(3.5, 44.5); !ok || got != (geo.Point{Lat: 44.5, Lon: 3.5}) || !crs.IsDegrees() {
 		t.Errorf("got %v %v", got, ok)
 	}
 	if _, ok := crs.ToWGS84(652093, 6862619); ok {

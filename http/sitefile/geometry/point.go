@@ -15,23 +15,18 @@ package geometry
 
 import (
 	"encoding/json"
+	"lieudit/schemas/geo"
 	"math"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// Point is a position in degrees of WGS 84.
-type Point struct{ Lat, Lon float64 }
-
-// IsOnGlobe reports whether both coordinates are degrees of the globe.
-func (p Point) IsOnGlobe() bool { return math.Abs(p.Lat) <= 90 && math.Abs(p.Lon) <= 180 }
-
 // box is a rectangle of degrees.
 type box struct{ south, west, north, east float64 }
 
 // contains reports whether a point is in the box or on its edge. No box crosses the antimeridian.
-func (b box) contains(p Point) bool {
+func (b box) contains(p geo.Point) bool {
 	return b.south <= p.Lat && p.Lat <= b.north && b.west <= p.Lon && p.Lon <= b.east
 }
 
@@ -54,7 +49,7 @@ var franceBoxes = []box{
 
 // IsInFrance reports whether a position lies in France or in a French territory overseas, as far as rectangles can say: places
 // just across a border count as French.
-func IsInFrance(p Point) bool {
+func IsInFrance(p geo.Point) bool {
 	for _, b := range franceBoxes {
 		if b.contains(p) {
 			return true
@@ -73,11 +68,11 @@ const (
 )
 
 // Point is the position of a pair. A pair of unknown order is read as latitude, longitude.
-func (o Order) Point(a, b float64) Point {
+func (o Order) Point(a, b float64) geo.Point {
 	if o == LonLat {
-		return Point{b, a}
+		return geo.Point{Lat: b, Lon: a}
 	}
-	return Point{a, b}
+	return geo.Point{Lat: a, Lon: b}
 }
 
 // clearMajority is the share of the pairs that must lie in France in one order where some do in the other.
@@ -89,10 +84,10 @@ const clearMajority = 0.9
 func OrderPairs(pairs [][2]float64) Order {
 	var latLon, lonLat float64
 	for _, p := range pairs {
-		if IsInFrance(Point{p[0], p[1]}) {
+		if IsInFrance(geo.Point{Lat: p[0], Lon: p[1]}) {
 			latLon++
 		}
-		if IsInFrance(Point{p[1], p[0]}) {
+		if IsInFrance(geo.Point{Lat: p[1], Lon: p[0]}) {
 			lonLat++
 		}
 	}
@@ -111,8 +106,8 @@ func OrderPairs(pairs [][2]float64) Order {
 func orderByRange(pairs [][2]float64) Order {
 	canBeLatLon, canBeLonLat := len(pairs) > 0, len(pairs) > 0
 	for _, p := range pairs {
-		canBeLatLon = canBeLatLon && Point{p[0], p[1]}.IsOnGlobe()
-		canBeLonLat = canBeLonLat && Point{p[1], p[0]}.IsOnGlobe()
+		canBeLatLon = canBeLatLon && geo.Point{Lat: p[0], Lon: p[1]}.IsOnGlobe()
+		canBeLonLat = canBeLonLat && geo.Point{Lat: p[1], Lon: p[0]}.IsOnGlobe()
 	}
 	switch {
 	case canBeLatLon && !canBeLonLat:
@@ -216,7 +211,7 @@ var sexagesimalPattern = regexp.MustCompile(`(?i)^(\d{1,3}(?:[.,]\d+)?)\s*[°º]
 	`([NSEWO])[\s,;/]*`)
 
 // parseSexagesimal parses a latitude and a longitude in degrees, minutes and seconds, in any order.
-func parseSexagesimal(s string) (p Point, ok bool) {
+func parseSexagesimal(s string) (p geo.Point, ok bool) {
 	first := sexagesimalPattern.FindStringSubmatch(s)
 	if first == nil {
 		return p, false
@@ -231,7 +226,7 @@ func parseSexagesimal(s string) (p Point, ok bool) {
 }
 
 // setDegrees sets the coordinate that the letter of a direction says, and reports whether that is the latitude.
-func setDegrees(p *Point, parts []string) (isLat bool) {
+func setDegrees(p *geo.Point, parts []string) (isLat bool) {
 	var degrees float64
 	for i, unit := range []float64{1, 60, 3600} {
 		n, _ := parseDecimal(parts[i+1])
@@ -255,26 +250,26 @@ var pointMembers = [][2]string{{"lat", "lon"}, {"lat", "lng"}, {"lat", "long"}, 
 
 // ParseJSONPoint parses a position as a JSON object: members lat and lon by several names, as numbers or texts, or a GeoJSON point.
 // Objects as Python prints them, in single quotes, are read too. A list is not a point: its order is not known.
-func ParseJSONPoint(text string) (Point, bool) {
+func ParseJSONPoint(text string) (geo.Point, bool) {
 	text = quotePython(text)
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &members) != nil {
-		return Point{}, false
+		return geo.Point{}, false
 	}
 	if _, isGeoJSON := members["coordinates"]; isGeoJSON {
 		s, err := ParseGeoJSON([]byte(text))
 		x, y := s.Center()
-		p := Point{Lat: y, Lon: x}
+		p := geo.Point{Lat: y, Lon: x}
 		return p, err == nil && s.IsOnePoint() && p.IsOnGlobe()
 	}
 	for _, names := range pointMembers {
 		lat, hasLat := parseMember(members[names[0]])
 		lon, hasLon := parseMember(members[names[1]])
-		if p := (Point{lat, lon}); hasLat && hasLon {
+		if p := (geo.Point{Lat: lat, Lon: lon}); hasLat && hasLon {
 			return p, p.IsOnGlobe()
 		}
 	}
-	return Point{}, false
+	return geo.Point{}, false
 }
 
 // parseMember parses a JSON number, or one inside a JSON text.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lieudit/http/sitefile/geometry"
+	"lieudit/schemas/geo"
 )
 
 func TestPairsAreReadInEverySpelling(t *testing.T) {
@@ -73,7 +74,7 @@ func TestAColumnOfPairsHasTheOrderThatLiesInFrance(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
-	if got := geometry.LonLat.Point(3.5, 44.5); got != (geometry.Point{Lat: 44.5, Lon: 3.5}) {
+	if got := geometry.LonLat.Point(3.5, 44.5); got != (geo.Point{Lat: 44.5, Lon: 3.5}) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -87,11 +88,11 @@ func make20(a, b float64) (pairs [][2]float64) {
 }
 
 // places are one in each part of France.
-var places = map[string]geometry.Point{
-	"Mende": {44.518, 3.5}, "Ouessant": {48.46, -5.1}, "Bonifacio": {41.39, 9.16}, "Lauterbourg": {48.97, 8.18}, "Dunkerque": {51.03, 2.38},
-	"Pointe-à-Pitre": {16.24, -61.53}, "Marigot": {18.07, -63.08}, "Gustavia": {17.9, -62.85}, "Fort-de-France": {14.6, -61.07}, "Cayenne": {4.94, -52.33},
-	"Maripasoula": {3.64, -54.03}, "Saint-Denis": {-20.88, 55.45}, "Mamoudzou": {-12.78, 45.23}, "Saint-Pierre": {46.78, -56.17}, "Nouméa": {-22.27, 166.45},
-	"Papeete": {-17.54, -149.57}, "Mata-Utu": {-13.28, -176.18}, "Port-aux-Français": {-49.35, 70.22},
+var places = map[string]geo.Point{
+	"Mende": {Lat: 44.518, Lon: 3.5}, "Ouessant": {Lat: 48.46, Lon: -5.1}, "Bonifacio": {Lat: 41.39, Lon: 9.16}, "Lauterbourg": {Lat: 48.97, Lon: 8.18}, "Dunkerque": {Lat: 51.03, Lon: 2.38},
+	"Pointe-à-Pitre": {Lat: 16.24, Lon: -61.53}, "Marigot": {Lat: 18.07, Lon: -63.08}, "Gustavia": {Lat: 17.9, Lon: -62.85}, "Fort-de-France": {Lat: 14.6, Lon: -61.07}, "Cayenne": {Lat: 4.94, Lon: -52.33},
+	"Maripasoula": {Lat: 3.64, Lon: -54.03}, "Saint-Denis": {Lat: -20.88, Lon: 55.45}, "Mamoudzou": {Lat: -12.78, Lon: 45.23}, "Saint-Pierre": {Lat: 46.78, Lon: -56.17}, "Nouméa": {Lat: -22.27, Lon: 166.45},
+	"Papeete": {Lat: -17.54, Lon: -149.57}, "Mata-Utu": {Lat: -13.28, Lon: -176.18}, "Port-aux-Français": {Lat: -49.35, Lon: 70.22},
 }
 
 func TestFranceHasItsTerritoriesAndNoTurnedOnes(t *testing.T) {
@@ -100,11 +101,11 @@ func TestFranceHasItsTerritoriesAndNoTurnedOnes(t *testing.T) {
 		if !geometry.IsInFrance(p) {
 			t.Errorf("%s is not in France", name)
 		}
-		if geometry.IsInFrance(geometry.Point{Lat: p.Lon, Lon: p.Lat}) {
+		if geometry.IsInFrance(geo.Point{Lat: p.Lon, Lon: p.Lat}) {
 			t.Errorf("%s is in France when turned", name)
 		}
 	}
-	for _, p := range []geometry.Point{{}, {51.5, -0.1}, {45.5, -73.6}, {40.4, -3.7}, {3.5, 44.5}} {
+	for _, p := range []geo.Point{{}, {Lat: 51.5, Lon: -0.1}, {Lat: 45.5, Lon: -73.6}, {Lat: 40.4, Lon: -3.7}, {Lat: 3.5, Lon: 44.5}} {
 		if geometry.IsInFrance(p) {
 			t.Errorf("%v is in France", p)
 		}
@@ -118,7 +119,7 @@ func TestPointsAreReadAsJSON(t *testing.T) {
 		`{"type":"Point","coordinates":[3.5,44.5,900]}`, `{'lon': 3.5, 'lat': 44.5}`, `{'type': 'Point', 'coordinates': [3.5, 44.5]}`,
 		`{"type":"MultiPoint","coordinates":[[3.5,44.5]]}`,
 	} {
-		if got, ok := geometry.ParseJSONPoint(text); !ok || got != (geometry.Point{Lat: 44.5, Lon: 3.5}) {
+		if got, ok := geometry.ParseJSONPoint(text); !ok || got != (geo.Point{Lat: 44.5, Lon: 3.5}) {
 			t.Errorf("%s: got %v %v", text, got, ok)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/geo"
 )
 
 // newVintage is a vintage of one address.
@@ -116,7 +117,7 @@ func queries(ctx context.Context) map[string]func(*Engine) (any, error) {
 		"verify own": func(e *Engine) (any, error) { return e.OwnIndex.Verify(ctx, address.Query{Text: text}) },
 		"view":       func(e *Engine) (any, error) { r, _ := e.View("48095_0275_00003"); return r, nil },
 		"near": func(e *Engine) (any, error) {
-			return e.Near(address.Position{Lon: 3.5, Lat: 44.52}, 500, 5, address.Filter{}), nil
+			return e.Near(geo.Point{Lon: 3.5, Lat: 44.52}, 500, 5, address.Filter{}), nil
 		},
 	}
 }

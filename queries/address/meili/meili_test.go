@@ -16,6 +16,7 @@ import (
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/meiliclient/meilitest"
 )
@@ -129,7 +130,7 @@ func TestBothIndexesComplete(t *testing.T) {
 				t.Errorf("%s, %q: %+v, %v; want %s", name, line, found, err, id)
 			}
 		}
-		near := address.Query{Text: "rue de l'eglise", Limit: 1, Bias: &address.Position{Lon: 3.5003, Lat: 44.5}}
+		near := address.Query{Text: "rue de l'eglise", Limit: 1, Bias: &geo.Point{Lon: 3.5003, Lat: 44.5}}
 		if found, err := e.Complete(t.Context(), near); err != nil || len(found) != 1 {
 			t.Errorf("%s, near a position: %+v, %v", name, found, err)
 		}

@@ -18,6 +18,7 @@ import (
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/geo"
 )
 
 func TestAccuracyByKind(t *testing.T) {
@@ -138,7 +139,7 @@ func newCompleteOperation(name string, apply func(*rand.Rand, Reference, *Questi
 		typed := []rune(a.Line())
 		q := address.Query{Text: string(typed[:min(len(typed), 4+rng.IntN(len(typed)))]), Limit: 5}
 		if bias {
-			q.Bias = &address.Position{Lon: a.Row.Lon, Lat: a.Row.Lat}
+			q.Bias = &geo.Point{Lon: a.Row.Lon, Lat: a.Row.Lat}
 		}
 		if _, err := e.Complete(context.Background(), q); !errors.Is(err, address.ErrShort) && !errors.Is(err, address.ErrUnparsable) {
 			return err
@@ -175,7 +176,7 @@ func operations() []operation {
 		{"view id", view(func(r *ban.Row) string { return r.ID })},
 		{"view id_ban", view(func(r *ban.Row) string { return r.IDBan })},
 		{"near", func(e *address.Engine, _ *rand.Rand, a Question) error {
-			e.Near(address.Position{Lon: a.Row.Lon, Lat: a.Row.Lat}, 500, 10, address.Filter{})
+			e.Near(geo.Point{Lon: a.Row.Lon, Lat: a.Row.Lat}, 500, 10, address.Filter{})
 			return nil
 		}},
 	}

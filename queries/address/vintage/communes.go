@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/text"
 	"lieudit/queries/mappedfile"
+	"lieudit/schemas/geo"
 )
 
 // communeState is what the rows of one commune share while they are written.
@@ -350,5 +351,7 @@ func centralPoint(rows []ban.Row) (p Point) {
 
 // pointOf is the position of a row in the units of the file.
 func pointOf(r *ban.Row) Point {
-	return Point{roundInt32(r.Lon * 1e6), roundInt32(r.Lat * 1e6), roundInt32(r.X * 100), roundInt32(r.Y * 100)}
+	p := Fix(geo.Point{Lon: r.Lon, Lat: r.Lat})
+	p.X, p.Y = roundInt32(r.X*100), roundInt32(r.Y*100)
+	return p
 }

@@ -109,7 +109,7 @@ func appendRow(buf []byte, r, last *ban.Row) []byte {
 		}
 	}
 	buf = binary.AppendUvarint(buf, uint64(r.Numero))
-	for _, f := range [...]float64{r.Lon * 1e6, r.Lat * 1e6, r.X * 100, r.Y * 100} {
+	for _, f := range [...]float64{r.Lon * PointUnit, r.Lat * PointUnit, r.X * 100, r.Y * 100} {
 		buf = binary.LittleEndian.AppendUint32(buf, uint32(roundInt32(f)))
 	}
 	return appendText(buf, strings.Join(r.Parcelles, "|"))
@@ -139,7 +139,7 @@ func decodeRow(data []byte, last *ban.Row) (r ban.Row, n int) {
 	}
 	r.Certifie, r.Kind = same&(1<<13) != 0, ban.Kind(same>>14&1)
 	r.Numero = uint32(d.uvarint())
-	r.Lon, r.Lat = float64(d.i32())/1e6, float64(d.i32())/1e6
+	r.Lon, r.Lat = float64(d.i32())/PointUnit, float64(d.i32())/PointUnit
 	r.X, r.Y = float64(d.i32())/100, float64(d.i32())/100
 	r.Parcelles = nil
 	if joined := d.text(); joined != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/queries/address/text"
+	"lieudit/schemas/geo"
 )
 
 // minTwoEditTerm is the length from which on terms are found within two edits; shorter ones are found within one.
@@ -245,12 +246,10 @@ type box struct {
 	metres   float64
 }
 
-const metresPerDegree = 111_320
-
 // halfSize is half the width and half the height of the box around the circle, in millionths of degrees.
 func (b box) halfSize() (w, h float64) {
-	h = b.metres / metresPerDegree * 1e6
-	return h / max(math.Cos(float64(b.lat)/1e6*math.Pi/180), 0.01), h
+	h = b.metres/geo.MetresPerDegree*PointUnit + 1 // never smaller than the circle, however numbers are rounded
+	return h / max(math.Cos(float64(b.lat)/PointUnit*geo.Radian), 0.01), h
 }
 
 // scanAround scans the cells of the curve that touch the box. Cells are squares, of the smallest size that needs few of

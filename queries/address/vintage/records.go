@@ -2,10 +2,10 @@ package vintage
 
 import (
 	"encoding/binary"
-	"math"
 	"sort"
 
 	"lieudit/queries/address/text"
+	"lieudit/schemas/geo"
 )
 
 // Column is a sequence of 32-bit numbers in the file. Positions outside of it read as zero, so a damaged file cannot
@@ -148,8 +148,21 @@ const (
 	facetSize   = 16
 )
 
-// Point is a position: millionths of degrees (WGS 84), and centimetres in the legal projection.
+// Point is a position: PointUnit parts of a degree (WGS 84), and centimetres in the legal projection.
 type Point struct{ Lon, Lat, X, Y int32 }
+
+// PointUnit is how many units of a Point are a degree.
+const PointUnit = 1e6
+
+// Fix returns the Point of a position in degrees, without a position in the legal projection.
+func Fix(p geo.Point) Point {
+	return Point{Lon: roundInt32(p.Lon * PointUnit), Lat: roundInt32(p.Lat * PointUnit)}
+}
+
+// Degrees returns the position in degrees.
+func (p Point) Degrees() geo.Point {
+	return geo.Point{Lon: float64(p.Lon) / PointUnit, Lat: float64(p.Lat) / PointUnit}
+}
 
 // Commune is a commune of the vintage. Communes are sorted by the number of their addresses, the largest first, so that
 // their ordinals rank them.
@@ -365,14 +378,8 @@ func (v *Vintage) NameTerms(i uint32) Column {
 	return v.nameTerms.list(i)
 }
 
-// Metres is the distance between two points on a sphere (haversine formula), exact to a millimetre over the distances
-// within a commune.
+// Metres is geo.Distance of two points, exact to a millimetre over the distances within a commune.
 func Metres(a, b Point) float64 {
-	const degree = math.Pi / 180 / 1e6
-	const earth = 6_371_008.8
-	dlat := float64(a.Lat-b.Lat) * degree
-	dlon := float64(a.Lon-b.Lon) * degree
-	s1, s2 := math.Sin(dlat/2), math.Sin(dlon/2)
-	h := s1*s1 + math.Cos(float64(a.Lat)*degree)*math.Cos(float64(b.Lat)*degree)*s2*s2
-	return 2 * earth * math.Asin(math.Sqrt(min(h, 1)))
+	const unit = geo.Radian / PointUnit
+	return geo.Haversine(float64(a.Lat)*unit, float64(b.Lat)*unit, float64(a.Lat-b.Lat)*unit, float64(a.Lon-b.Lon)*unit)
 }

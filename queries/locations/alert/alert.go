@@ -12,6 +12,7 @@ import (
 
 	"lieudit/queries/address/commune"
 	"lieudit/queries/locations/geocode"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 )
 
@@ -59,7 +60,7 @@ func (c *Checker) Check(content locations.Content, p *locations.Position) (found
 	switch {
 	case p == nil:
 	case p.Source == locations.SourceClient:
-		if a, ok := c.checkPosition(content, point{p.Lat, p.Lon}); ok {
+		if a, ok := c.checkPosition(content, geo.Point{Lon: p.Lon, Lat: p.Lat}); ok {
 			found = append(found, a)
 		}
 	case p.Precision == locations.PrecisionMunicipality:
@@ -80,8 +81,8 @@ func isEmptyAddress(a *locations.SiteAddress) bool {
 }
 
 // checkPosition finds the gravest doubt about a position that the customer gave. Of a site abroad only 0, 0 is doubtful.
-func (c *Checker) checkPosition(content locations.Content, p point) (Alert, bool) {
-	if p == (point{}) {
+func (c *Checker) checkPosition(content locations.Content, p geo.Point) (Alert, bool) {
+	if p == (geo.Point{}) {
 		return Alert{NullPosition, "La position est lat 0, lon 0, au large de l'Afrique."}, true
 	}
 	a := content.Address
@@ -92,8 +93,8 @@ func (c *Checker) checkPosition(content locations.Content, p point) (Alert, bool
 		return Alert{}, false
 	}
 	place, isFar := c.findFarPlace(*a, p)
-	if turned := (point{p.lon, p.lat}); !c.isInFrance(p) && c.isInFrance(turned) {
-		return Alert{InvertedPosition, fmt.Sprintf("La position (lat %v, lon %v) est hors de France, et en France si l'on échange lat et lon.", p.lat, p.lon)}, true
+	if turned := (geo.Point{Lon: p.Lat, Lat: p.Lon}); !c.isInFrance(p) && c.isInFrance(turned) {
+		return Alert{InvertedPosition, fmt.Sprintf("La position (lat %v, lon %v) est hors de France, et en France si l'on échange lat et lon.", p.Lat, p.Lon)}, true
 	}
 	return Alert{FarPosition, "La position est à " + place + "."}, isFar
 }

@@ -8,7 +8,7 @@ import (
 
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/text"
-	"lieudit/queries/locations/search"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 )
 
@@ -18,9 +18,6 @@ const (
 	communeTolerance    = 30_000
 	departmentTolerance = 10_000
 )
-
-// point is a position in WGS 84 degrees.
-type point struct{ lat, lon float64 }
 
 // department is a department or an overseas territory, its communes and the box around them.
 type department struct {
@@ -52,10 +49,10 @@ func groupByDepartment(t *commune.Table) map[string]*department {
 }
 
 // isInFrance reports whether a position lies in the box of a department, or so near that it may be at its coast.
-func (c *Checker) isInFrance(p point) bool {
+func (c *Checker) isInFrance(p geo.Point) bool {
 	const margin = 0.1 // degrees
 	for _, b := range c.boxes {
-		if b.West-margin <= p.lon && p.lon <= b.East+margin && b.South-margin <= p.lat && p.lat <= b.North+margin {
+		if b.West-margin <= p.Lon && p.Lon <= b.East+margin && b.South-margin <= p.Lat && p.Lat <= b.North+margin {
 			return true
 		}
 	}
@@ -64,7 +61,7 @@ func (c *Checker) isInFrance(p point) bool {
 
 // findFarPlace finds what a position is too far from to be that of an address, as "412 km de sa commune, Mende (48095)": the
 // commune, or else the department of the postcode.
-func (c *Checker) findFarPlace(a locations.SiteAddress, p point) (place string, isFar bool) {
+func (c *Checker) findFarPlace(a locations.SiteAddress, p geo.Point) (place string, isFar bool) {
 	postcode := strings.ReplaceAll(a.PostalCode, " ", "")
 	served := c.communes.ByPostcode(postcode)
 	possible := c.findCommunes(a, served, p)
@@ -89,7 +86,7 @@ func (c *Checker) findFarPlace(a locations.SiteAddress, p point) (place string, 
 // findCommunes are the communes that an address may be in: that of its INSEE code; otherwise those of its postcode, which its commune
 // tells apart; without a postcode all of that name. Names are compared only where it matters: not if the position is
 // near each commune of the postcode.
-func (c *Checker) findCommunes(a locations.SiteAddress, served []*commune.Commune, p point) []*commune.Commune {
+func (c *Checker) findCommunes(a locations.SiteAddress, served []*commune.Commune, p geo.Point) []*commune.Commune {
 	if found, ok := c.communes.ByCode(strings.ToUpper(strings.TrimSpace(a.InseeCode))); ok {
 		return []*commune.Commune{found}
 	}
@@ -112,7 +109,7 @@ func (c *Checker) findCommunes(a locations.SiteAddress, served []*commune.Commun
 }
 
 // findNearest is the located commune nearest to a position, and how many metres its bounds are away; nil without one.
-func findNearest(communes []*commune.Commune, p point) (least float64, nearest *commune.Commune) {
+func findNearest(communes []*commune.Commune, p geo.Point) (least float64, nearest *commune.Commune) {
 	for _, c := range communes {
 		if !c.Located() {
 			continue
@@ -126,7 +123,7 @@ func findNearest(communes []*commune.Commune, p point) (least float64, nearest *
 
 // findNearestDepartment is the department nearest to a position, and how many metres its nearest commune is away; "" where none
 // of the codes is known.
-func (c *Checker) findNearestDepartment(codes []string, p point) (least float64, nearest string) {
+func (c *Checker) findNearestDepartment(codes []string, p geo.Point) (least float64, nearest string) {
 	for _, code := range codes {
 		d, ok := c.departments[code]
 		if !ok {
@@ -160,17 +157,16 @@ func departmentCodes(postcode string, served []*commune.Commune) (codes []string
 
 // distanceToBounds is how many metres a position is from a rectangle; 0 inside. It is measured on the plane where that is exact
 // to a hundredth, since a large batch needs it often.
-func distanceToBounds(p point, b commune.Bounds) float64 {
-	const degree, planeEnd = 111_195, 100_000 // metres
-	nearest := search.Point{Lat: min(max(p.lat, b.South), b.North), Lon: min(max(p.lon, b.West), b.East)}
-	north, east := (p.lat-nearest.Lat)*degree, (p.lon-nearest.Lon)*degree
-	if north == 0 && east == 0 {
+func distanceToBounds(p geo.Point, b commune.Bounds) float64 {
+	const planeEnd = 100_000 // metres
+	nearest := geo.Point{Lat: min(max(p.Lat, b.South), b.North), Lon: min(max(p.Lon, b.West), b.East)}
+	if p == nearest {
 		return 0
 	}
-	if metres := math.Hypot(north, east*math.Cos(p.lat*math.Pi/180)); metres < planeEnd {
+	if metres := math.Hypot(geo.PlaneAt(p).Project(nearest)); metres < planeEnd {
 		return metres
 	}
-	return search.Distance(search.Point{Lat: p.lat, Lon: p.lon}, nearest)
+	return geo.Distance(p, nearest)
 }
 
 func toKilometres(metres float64) int { return int(math.Round(metres / 1000)) }

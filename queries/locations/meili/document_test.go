@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/siteindex"
 )
 
@@ -47,7 +48,7 @@ func TestFiltersContainNothingThatAnybodyWrote(t *testing.T) {
 	for _, hostile := range []string{`x" OR compte = "b`, `'`, `"`, `\`, `\"`, "\x00", "\xff", "a\nb", "🥐", "", "_geoRadius(1,2,3)", "NOT", "]"} {
 		s := indexSearch{Query: search.Query{
 			Account: hostile, Text: hostile, Referential: "r" + hostile, Tags: []string{hostile, hostile + "x"}, MatchExternalIDs: true,
-			Box: &search.Box{West: 170, South: -1e-7, East: -170, North: 1}, Center: &search.Point{Lat: 89.99999}, Radius: 1e9,
+			Box: &search.Box{West: 170, South: -1e-7, East: -170, North: 1}, Center: &geo.Point{Lat: 89.99999}, Radius: 1e9,
 		}, order: search.ByName, after: &search.SortKey{Name: hostile, ExternalID: hostile, Referential: hostile}, encoder: newWordEncoder(hostile)}
 		filters := []string{s.buildFilter(searchScope{radius: 1})}
 		for _, from := range s.buildSubqueries() {

@@ -26,6 +26,7 @@ import (
 	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/worker"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/siteindex"
@@ -303,7 +304,7 @@ func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool)
 	if s.order != search.ByName && s.Center != nil {
 		c.sortKey.Distance = math.Inf(1)
 		if hit.Lat != nil && hit.Lon != nil {
-			c.sortKey.Distance = search.Distance(*s.Center, search.Point{Lat: *hit.Lat, Lon: *hit.Lon})
+			c.sortKey.Distance = geo.Distance(*s.Center, geo.Point{Lat: *hit.Lat, Lon: *hit.Lon})
 		}
 	}
 	return c, ok

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
@@ -20,12 +21,12 @@ func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 		return search.Hit{}, false, err
 	}
 	h := search.Hit{Site: shown}
-	var position *search.Point
+	var position *geo.Point
 	if shown.Lat != nil && shown.Lon != nil {
-		position = &search.Point{Lat: *shown.Lat, Lon: *shown.Lon}
+		position = &geo.Point{Lat: *shown.Lat, Lon: *shown.Lon}
 	}
 	if position != nil && s.Center != nil {
-		h.Distance = search.Distance(*s.Center, *position)
+		h.Distance = geo.Distance(*s.Center, *position)
 	}
 	return h, s.hasAllTags(shown) && s.isOpen(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
 }
@@ -83,7 +84,7 @@ func matchesWord(terms map[string]bool, w search.Word) bool {
 }
 
 // isWithinArea reports whether a position is in the query's box and radius. No position is in neither.
-func (s *indexSearch) isWithinArea(position *search.Point, distance float64) bool {
+func (s *indexSearch) isWithinArea(position *geo.Point, distance float64) bool {
 	if s.Box == nil && s.Radius == 0 {
 		return true
 	}

@@ -13,6 +13,7 @@ import (
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/table"
 )
 
@@ -138,8 +139,8 @@ func nameOf(r table.Site) string {
 
 func firstWord(r table.Site) string { return strings.Fields(nameOf(r))[0] }
 
-func positionOf(r table.Site) *search.Point {
-	var p search.Point
+func positionOf(r table.Site) *geo.Point {
+	var p geo.Point
 	_, at, _ := strings.Cut(r.Content, `"position":{`)
 	fmt.Sscanf(at, `"lat":%g,"lon":%g`, &p.Lat, &p.Lon)
 	return &p

@@ -21,6 +21,7 @@ import (
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
@@ -109,11 +110,11 @@ func (k *oracleSite) wordRank(w search.Word) uint64 {
 	return min(best, 1<<8+furthest)
 }
 
-func (k *oracleSite) position() (search.Point, bool) {
+func (k *oracleSite) position() (geo.Point, bool) {
 	if k.content.Lat == nil {
-		return search.Point{}, false
+		return geo.Point{}, false
 	}
-	return search.Point{Lat: *k.content.Lat, Lon: *k.content.Lon}, true
+	return geo.Point{Lat: *k.content.Lat, Lon: *k.content.Lon}, true
 }
 
 // sortKey is the site's sort key in the answer, if the query finds it.
@@ -131,7 +132,7 @@ func (k *oracleSite) sortKey(q search.Query) (p search.SortKey, ok bool) {
 		return p, false
 	}
 	position, hasPosition := k.position()
-	if (q.Box != nil || q.Radius > 0) && !hasPosition || q.Box != nil && !q.Box.Contains(position) || q.Radius > 0 && search.Distance(*q.Center, position) > q.Radius {
+	if (q.Box != nil || q.Radius > 0) && !hasPosition || q.Box != nil && !q.Box.Contains(position) || q.Radius > 0 && geo.Distance(*q.Center, position) > q.Radius {
 		return p, false
 	}
 	p = search.SortKey{Name: search.FoldName(k.content.Name), ExternalID: k.row.ExternalID, Referential: k.row.Referential}
@@ -146,7 +147,7 @@ func (k *oracleSite) sortKey(q search.Query) (p search.SortKey, ok bool) {
 	if q.Center != nil && q.EffectiveSort() != search.ByName {
 		p.Distance = math.Inf(1)
 		if hasPosition {
-			p.Distance = search.Distance(*q.Center, position)
+			p.Distance = geo.Distance(*q.Center, position)
 		}
 	}
 	return p, true
@@ -218,7 +219,7 @@ func (w generator) randomQuery() search.Query {
 		}
 	}
 	if p := w.randomPosition(); p != nil && w.IntN(2) == 0 {
-		q.Center = &search.Point{Lat: p.Lat, Lon: p.Lon}
+		q.Center = &geo.Point{Lat: p.Lat, Lon: p.Lon}
 		q.Radius = float64(w.IntN(3)) * 20_000
 		q.Sort = search.Sort(w.pick("", "pertinence", "distance", "nom"))
 	}

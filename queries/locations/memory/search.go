@@ -10,6 +10,7 @@ import (
 
 	"lieudit/queries/locations/search"
 	"lieudit/queries/worker"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 )
 
@@ -152,9 +153,9 @@ func (s *indexSearch) isWithinArea(n uint32) bool {
 	if s.Box == nil && s.bounds == nil {
 		return true
 	}
-	point := search.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]}
+	point := geo.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]}
 	return (s.Box == nil || s.Box.Contains(point)) && (s.bounds == nil || s.bounds.Contains(point)) &&
-		(s.Radius == 0 || search.Distance(*s.Center, point) <= s.Radius)
+		(s.Radius == 0 || geo.Distance(*s.Center, point) <= s.Radius)
 }
 
 // distanceTo is the distance to the center, +Inf for a site without a position.
@@ -162,7 +163,7 @@ func (s *indexSearch) distanceTo(n uint32) float64 {
 	if math.IsNaN(s.index.lat[n]) {
 		return math.Inf(1)
 	}
-	return search.Distance(*s.Center, search.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]})
+	return geo.Distance(*s.Center, geo.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]})
 }
 
 // buildPage is the page of candidates. One more than the page has room for means that there is a next page.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 )
 
@@ -67,7 +68,7 @@ const (
 type Query struct {
 	Account          string
 	Text             string
-	Center           *Point
+	Center           *geo.Point
 	Radius           float64   // metres from the center, its edge included; 0 for none
 	Box              *Box      // edges included
 	Referential      string    // a code; "" for all
@@ -126,7 +127,7 @@ func (q Query) Validate() error {
 		return fmt.Errorf("%w: sort %q", ErrInvalidQuery, q.Sort)
 	case q.Center == nil && (q.Sort == ByDistance || q.Radius != 0):
 		return fmt.Errorf("%w: a distance from no center", ErrInvalidQuery)
-	case q.Center != nil && !q.Center.isValid(), q.Box != nil && !q.Box.isValid(), !(q.Radius >= 0):
+	case q.Center != nil && !q.Center.IsOnGlobe(), q.Box != nil && !q.Box.isValid(), !(q.Radius >= 0):
 		return fmt.Errorf("%w: no such place on Earth", ErrInvalidQuery)
 	}
 	return nil
@@ -219,32 +220,16 @@ func (q Query) cursorKind() byte {
 	return 'q'
 }
 
-// Point is a place on Earth, in degrees of WGS 84.
-type Point struct{ Lat, Lon float64 }
-
-func (p Point) isValid() bool { return math.Abs(p.Lat) <= 90 && math.Abs(p.Lon) <= 180 }
-
-// earthRadius is the Earth's mean radius in metres (IUGG).
-const earthRadius = 6371008.8
-
-// Distance is the distance of two points on the sphere in metres, by the haversine formula.
-func Distance(a, b Point) float64 {
-	const degree = math.Pi / 180
-	lat, lon := math.Sin((b.Lat-a.Lat)*degree/2), math.Sin((b.Lon-a.Lon)*degree/2)
-	h := lat*lat + math.Cos(a.Lat*degree)*math.Cos(b.Lat*degree)*lon*lon
-	return 2 * earthRadius * math.Asin(math.Sqrt(min(1, h)))
-}
-
 // Box lies between two meridians and two parallels, in degrees. Where West is greater than East it crosses the
 // antimeridian.
 type Box struct{ West, South, East, North float64 }
 
 func (b Box) isValid() bool {
-	return Point{b.South, b.West}.isValid() && Point{b.North, b.East}.isValid() && b.South <= b.North
+	return (geo.Point{Lon: b.West, Lat: b.South}).IsOnGlobe() && (geo.Point{Lon: b.East, Lat: b.North}).IsOnGlobe() && b.South <= b.North
 }
 
 // Contains reports whether a point is in the box or on its edge. It is false for NaN.
-func (b Box) Contains(p Point) bool {
+func (b Box) Contains(p geo.Point) bool {
 	if !(b.South <= p.Lat && p.Lat <= b.North) {
 		return false
 	}
@@ -255,14 +240,13 @@ func (b Box) Contains(p Point) bool {
 }
 
 // BoxAround is a box that holds every point within n metres of p. Its corners are farther away.
-func BoxAround(p Point, metres float64) Box {
-	const degree = math.Pi / 180
-	angle := metres/earthRadius + 1e-9 // never smaller than the circle, however numbers are rounded
-	south, north := p.Lat-angle/degree, p.Lat+angle/degree
+func BoxAround(p geo.Point, metres float64) Box {
+	angle := metres/geo.EarthRadius + 1e-9 // never smaller than the circle, however numbers are rounded
+	south, north := p.Lat-angle/geo.Radian, p.Lat+angle/geo.Radian
 	if south <= -90 || north >= 90 {
 		return Box{-180, max(south, -90), 180, min(north, 90)}
 	}
-	halfWidth := math.Asin(min(1, math.Sin(angle)/math.Cos(p.Lat*degree))) / degree
+	halfWidth := math.Asin(min(1, math.Sin(angle)/math.Cos(p.Lat*geo.Radian))) / geo.Radian
 	return Box{normalizeLongitude(p.Lon - halfWidth), south, normalizeLongitude(p.Lon + halfWidth), north}
 }
 

@@ -10,9 +10,6 @@ import (
 // lookAhead is the length of road over which a bearing is measured, in metres: junctions are drawn with curves and corners.
 const lookAhead = 20
 
-// metresPerDegree is the length of a degree of latitude.
-const metresPerDegree = 111_195
-
 // Bearing is the direction in which a line begins, in degrees clockwise from north. It is 0 for a line without length.
 func Bearing(points []geo.Point) float64 {
 	return bearingBetween(points[0], pointAlong(points, lookAhead))
@@ -23,27 +20,17 @@ func endBearing(points []geo.Point) float64 {
 	return bearingBetween(pointBefore(points, lookAhead), points[len(points)-1])
 }
 
-// offset is the way from one position to another in metres, eastwards and northwards. It holds for short distances.
-func offset(from, to geo.Point) (x, y float64) {
-	return (to.Lon - from.Lon) * metresPerDegree * math.Cos(from.Lat*math.Pi/180), (to.Lat - from.Lat) * metresPerDegree
-}
-
 func bearingBetween(from, to geo.Point) float64 {
-	x, y := offset(from, to)
+	x, y := geo.PlaneAt(from).Project(to)
 	return math.Mod(math.Atan2(x, y)*180/math.Pi+360, 360)
 }
 
 // pointAlong is the position at a distance along a line, or its end.
 func pointAlong(points []geo.Point, metres float64) geo.Point {
 	for i := 1; i < len(points); i++ {
-		x, y := offset(points[i-1], points[i])
-		length := math.Hypot(x, y)
+		length := math.Hypot(geo.PlaneAt(points[i-1]).Project(points[i]))
 		if length >= metres && length > 0 {
-			part := metres / length
-			return geo.Point{
-				Lon: points[i-1].Lon + (points[i].Lon-points[i-1].Lon)*part,
-				Lat: points[i-1].Lat + (points[i].Lat-points[i-1].Lat)*part,
-			}
+			return geo.Between(points[i-1], points[i], metres/length)
 		}
 		metres -= length
 	}
@@ -53,14 +40,9 @@ func pointAlong(points []geo.Point, metres float64) geo.Point {
 // pointBefore is the position at a distance before the end of a line, or its beginning.
 func pointBefore(points []geo.Point, metres float64) geo.Point {
 	for i := len(points) - 1; i > 0; i-- {
-		x, y := offset(points[i], points[i-1])
-		length := math.Hypot(x, y)
+		length := math.Hypot(geo.PlaneAt(points[i]).Project(points[i-1]))
 		if length >= metres && length > 0 {
-			part := metres / length
-			return geo.Point{
-				Lon: points[i].Lon + (points[i-1].Lon-points[i].Lon)*part,
-				Lat: points[i].Lat + (points[i-1].Lat-points[i].Lat)*part,
-			}
+			return geo.Between(points[i], points[i-1], metres/length)
 		}
 		metres -= length
 	}
@@ -117,8 +99,7 @@ func Side(points []geo.Point, position geo.Point) route.Modifier {
 		return ""
 	}
 	last := points[len(points)-1]
-	x, y := offset(last, position)
-	if math.Hypot(x, y) < sideDistance {
+	if math.Hypot(geo.PlaneAt(last).Project(position)) < sideDistance {
 		return ""
 	}
 	angle := turnAngle(endBearing(points), bearingBetween(last, position))

@@ -37,7 +37,7 @@ func newTown(t *testing.T, mode profile.Mode, drawing, ways string) *town {
 		for x, c := range line {
 			if c >= 'a' && c <= 'z' {
 				town.nodes[c] = geo.Point{
-					Lon: lon + float64(x)*step/metresPerDegree/math.Cos(lat*math.Pi/180), Lat: lat - float64(y)*step/metresPerDegree,
+					Lon: lon + float64(x)*step/geo.MetresPerDegree/math.Cos(lat*math.Pi/180), Lat: lat - float64(y)*step/geo.MetresPerDegree,
 				}
 			}
 		}
@@ -93,7 +93,7 @@ func (town *town) stretches(t *testing.T, path string) (stretches []Stretch) {
 			t.Fatalf("no road from %c to %c", nodes[i-1], nodes[i])
 		}
 		s := Stretch{Road: town.roads[at].road, Points: []geo.Point{town.nodes[nodes[i-1]], town.nodes[nodes[i]]}}
-		x, y := offset(s.Points[0], s.Points[1])
+		x, y := geo.PlaneAt(s.Points[0]).Project(s.Points[1])
 		s.Distance = math.Hypot(x, y)
 		s.Duration = s.Distance / 10
 		if i > 1 {

@@ -246,9 +246,6 @@ func (b *borders) traceAll(yield Yield) (all [][]ring, err error) {
 	return all, nil
 }
 
-// metresPerDegree is the length of a degree of latitude.
-const metresPerDegree = 6_371_008.8 * math.Pi / 180
-
 // grid is a grid of squares over the reached lines. A square has the number of its south-western node. Two rows and columns of
 // nodes at each border lie outside all areas.
 type grid struct {
@@ -294,9 +291,9 @@ func newGrid(roads Roads, limits []float64) (*grid, bool) {
 func (g *grid) cover(b Box) {
 	west, south, east, north := b.west/route.FixedUnit, b.south/route.FixedUnit, b.east/route.FixedUnit, b.north/route.FixedUnit
 	scale := max(0.01, math.Cos((south+north)/2*math.Pi/180))
-	width, height := (east-west)*scale*metresPerDegree, (north-south)*metresPerDegree
+	width, height := (east-west)*scale*geo.MetresPerDegree, (north-south)*geo.MetresPerDegree
 	g.side = max(cellSize, max(width, height)/maxCells)
-	g.perLat = metresPerDegree / g.side
+	g.perLat = geo.MetresPerDegree / g.side
 	g.perLon = g.perLat * scale
 	g.originLon, g.originLat = west-gridMargin/g.perLon, south-gridMargin/g.perLat
 	g.columns, g.rows = int(width/g.side+2*gridMargin)+2, int(height/g.side+2*gridMargin)+2

@@ -16,7 +16,7 @@ import (
 
 // metres is a point n metres east and north of a place in France.
 func metres(x, y float64) geo.Point {
-	return geo.Point{Lon: 2.4 + x/(metresPerDegree*math.Cos(48.9*math.Pi/180)), Lat: 48.9 + y/metresPerDegree}
+	return geo.Point{Lon: 2.4 + x/(geo.MetresPerDegree*math.Cos(48.9*math.Pi/180)), Lat: 48.9 + y/geo.MetresPerDegree}
 }
 
 // city is a net of streets around the origin, some missing: each costs its way on the net from the middle, and streets far out
@@ -301,7 +301,7 @@ func distanceTo(lines []line, limit float64, p geo.Point) float64 {
 		if d := (bx-ax)*(bx-ax) + (by-ay)*(by-ay); d > 0 {
 			share = min(1, max(0, -(ax*(bx-ax)+ay*(by-ay))/d))
 		}
-		least = min(least, math.Hypot(ax+share*(bx-ax), ay+share*(by-ay))*metresPerDegree)
+		least = min(least, math.Hypot(ax+share*(bx-ax), ay+share*(by-ay))*geo.MetresPerDegree)
 	}
 	return least
 }

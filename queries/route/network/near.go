@@ -8,9 +8,6 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// earthRadius is the mean radius of the earth in metres.
-const earthRadius = 6_371_008.8
-
 // Hit is the point of a segment that is nearest to a position.
 type Hit struct {
 	Segment  uint32
@@ -138,8 +135,7 @@ type candidate struct {
 // that comes out of the heap is the nearest of all.
 type nearSearch struct {
 	layer   *Layer
-	center  geo.Point
-	scale   float64 // metres in a degree of longitude at the centre
+	plane   geo.Plane // at the position
 	waiting []candidate
 	seen    map[uint32]struct{} // segments that were visited
 	points  []geo.Point
@@ -167,12 +163,9 @@ func (s *nearSearch) Pop() any {
 	return last
 }
 
-// metresPerDegree is the length of a degree of latitude.
-const metresPerDegree = earthRadius * math.Pi / 180
-
 // start begins a search at a position with the one box that holds all.
 func (s *nearSearch) start(p geo.Point) {
-	s.center, s.scale = p, metresPerDegree*math.Cos(p.Lat*math.Pi/180)
+	s.plane = geo.PlaneAt(p)
 	clear(s.seen)
 	s.waiting = s.waiting[:0]
 	if top := len(s.layer.network.shape.levels); top > 0 {
@@ -212,9 +205,7 @@ func (s *nearSearch) boxDistance(box []int32) float64 {
 
 // project returns a position in metres from the centre. Distances are measured in this plane, so that those of boxes and of
 // segments can be compared exactly; within the radii of interest they are those on the earth.
-func (s *nearSearch) project(p geo.Point) (x, y float64) {
-	return (p.Lon - s.center.Lon) * s.scale, (p.Lat - s.center.Lat) * metresPerDegree
-}
+func (s *nearSearch) project(p geo.Point) (x, y float64) { return s.plane.Project(p) }
 
 // pieceDistance is the distance from the centre to a piece.
 func (s *nearSearch) pieceDistance(piece uint32) float64 {
@@ -255,7 +246,7 @@ func (s *nearSearch) hitOf(c candidate) (Hit, bool) {
 		ax, ay := s.project(a)
 		bx, by := s.project(b)
 		t, nx, ny := nearestOnLine(ax, ay, bx, by)
-		step := Distance(a, b)
+		step := geo.Distance(a, b)
 		if d := math.Hypot(nx, ny); d < least {
 			least, before = d, length+t*step
 			hit.Point = geo.Point{Lon: a.Lon + t*(b.Lon-a.Lon), Lat: a.Lat + t*(b.Lat-a.Lat)}
@@ -266,13 +257,4 @@ func (s *nearSearch) hitOf(c candidate) (Hit, bool) {
 		hit.Fraction = before / length
 	}
 	return hit, true
-}
-
-// Distance is the distance of two positions in metres, along a great circle.
-func Distance(a, b geo.Point) float64 {
-	const radians = math.Pi / 180
-	sinLat := math.Sin((b.Lat - a.Lat) * radians / 2)
-	sinLon := math.Sin((b.Lon - a.Lon) * radians / 2)
-	h := sinLat*sinLat + math.Cos(a.Lat*radians)*math.Cos(b.Lat*radians)*sinLon*sinLon
-	return 2 * earthRadius * math.Asin(min(math.Sqrt(h), 1))
 }

@@ -173,7 +173,7 @@ func checkEdge(t *testing.T, l *Layer, edge uint32, points []geo.Point) {
 	g := l.Graph
 	length := 0.0
 	for i := range points[1:] {
-		length += Distance(points[i], points[i+1])
+		length += geo.Distance(points[i], points[i+1])
 	}
 	if math.Abs(length*graph.DistanceUnit-float64(g.Distance[edge])) > 1 || g.Duration[edge] < 1 {
 		t.Fatalf("edge %d: %d of distance and %d of duration for %.2f m", edge, g.Distance[edge], g.Duration[edge], length)
@@ -275,7 +275,7 @@ func TestNearVisitsAllSegmentsInAscendingDistance(t *testing.T) {
 		last := 0.0
 		l.Near(p, radius, func(h Hit) bool {
 			d, ok := want[h.Segment]
-			if !ok || math.Abs(d-h.Distance) > 0.01 || h.Distance < last || math.Abs(Distance(p, h.Point)-d) > 0.01+d/1000 {
+			if !ok || math.Abs(d-h.Distance) > 0.01 || h.Distance < last || math.Abs(geo.Distance(p, h.Point)-d) > 0.01+d/1000 {
 				t.Errorf("%+v after %v, want %v, %v", h, last, d, ok)
 			}
 			delete(want, h.Segment)
@@ -305,7 +305,7 @@ func distanceTo(p geo.Point, line []geo.Point) float64 {
 				low = a
 			}
 		}
-		least = min(least, at(low)*metresPerDegree)
+		least = min(least, at(low)*geo.MetresPerDegree)
 	}
 	return least
 }

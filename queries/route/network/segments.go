@@ -162,7 +162,7 @@ func (b *layerBuilder) bearing(nodes []uint32, from, step int) int16 {
 	to, walked := begin, 0.0
 	for i := from + step; i >= 0 && i < len(nodes) && walked < bearingDistance; i += step {
 		next := b.pointOf(nodes[i])
-		length := Distance(to, next)
+		length := geo.Distance(to, next)
 		if rest := bearingDistance - walked; length > rest {
 			part := rest / length
 			next = geo.Point{Lon: to.Lon + part*(next.Lon-to.Lon), Lat: to.Lat + part*(next.Lat-to.Lat)}

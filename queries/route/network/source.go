@@ -12,6 +12,7 @@ import (
 	"lieudit/queries/route/graph"
 	"lieudit/queries/route/osmpbf"
 	"lieudit/queries/route/profile"
+	"lieudit/schemas/geo"
 )
 
 // source is what is kept of a map: roads, the nodes that they use, restrictions. Nodes are columns in the order of their ids, and
@@ -386,5 +387,5 @@ func (t *wayTable) runs(way uint32) iter.Seq[[]uint32] {
 
 // distance is the distance of two nodes in metres.
 func (t *nodeTable) distance(a, b uint32) float64 {
-	return Distance(toPoint(t.lon[a], t.lat[a]), toPoint(t.lon[b], t.lat[b]))
+	return geo.Distance(toPoint(t.lon[a], t.lat[a]), toPoint(t.lon[b], t.lat[b]))
 }

@@ -25,7 +25,7 @@ type town struct {
 	date      time.Time
 }
 
-const townStep = 100 / metresPerDegree // degrees, near the equator
+const townStep = 100 / geo.MetresPerDegree // degrees, near the equator
 
 // position is where a letter of the grid lies.
 func (w *town) position(letter byte) (geo.Point, bool) {
@@ -179,7 +179,7 @@ func (d *drawnNetwork) way(t testing.TB, m route.Mode, from, to byte) (string, s
 
 func (d *drawnNetwork) letterAt(p geo.Point) byte {
 	for letter := byte('A'); letter <= 'z'; letter++ {
-		if at, ok := d.town.position(letter); ok && Distance(at, p) < 0.1 {
+		if at, ok := d.town.position(letter); ok && geo.Distance(at, p) < 0.1 {
 			return letter
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -44,7 +43,7 @@ func (s *stepAnswer) classDistance(class string) float64 {
 	next, isIn := 0, false
 	for i, p := range s.points {
 		if i > 0 {
-			d := routeserver.Distance(s.points[i-1], p)
+			d := geo.Distance(s.points[i-1], p)
 			all += d
 			if isIn {
 				inClass += d

@@ -69,7 +69,7 @@ func ownRoad(b route.Bound, near []waypoint) (geo.Point, error) {
 		if err != nil {
 			return p, err
 		}
-		cost, isOwn := routeserver.Distance(b.Point, p), key != "" && streetname.Fold(w.Name) == key
+		cost, isOwn := geo.Distance(b.Point, p), key != "" && streetname.Fold(w.Name) == key
 		if !isOwn {
 			cost += route.OtherNameCost
 		}
@@ -124,5 +124,5 @@ func (p place) access(w waypoint) (route.Access, error) {
 		return route.Access{}, err
 	}
 	isOwn := p.Street != "" && streetname.Same(p.Street, w.Name)
-	return route.Access{Point: at, Distance: routeserver.Distance(p.Point, at), Street: w.Name, IsOnOwn: isOwn}, nil
+	return route.Access{Point: at, Distance: geo.Distance(p.Point, at), Street: w.Name, IsOnOwn: isOwn}, nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/routeserver"
+	"lieudit/schemas/geo"
 )
 
 // boundRules are the rules about where a bound meets the network.
@@ -159,7 +159,7 @@ func checkStopAccess(ctx context.Context, s *suite) error {
 	}
 	arrival, departure := a.Routes[0].Legs[0].Steps, a.Routes[0].Legs[1].Steps
 	reached, left := arrival[len(arrival)-1].Maneuver.Point, departure[0].Maneuver.Point
-	if routeserver.Distance(reached, left) > 3 || routeserver.Distance(reached, a.Accesses[1].Point) > 3 {
+	if geo.Distance(reached, left) > 3 || geo.Distance(reached, a.Accesses[1].Point) > 3 {
 		return fmt.Errorf("it is reached at %v and left at %v, and the answer tells %+v", reached, left, a.Accesses[1])
 	}
 	return nil
@@ -181,7 +181,7 @@ func checkMoved(ctx context.Context, s *suite, quarter, stops, want string, move
 		return err
 	}
 	for i, access := range a.Accesses {
-		if routeserver.Distance(access.Point, line[i]) > 3 || (access.Distance > 3) != (i == moved) {
+		if geo.Distance(access.Point, line[i]) > 3 || (access.Distance > 3) != (i == moved) {
 			return fmt.Errorf("bound %d meets the network at %+v, want %v", i, access, line[i])
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -129,7 +128,7 @@ func (j journey) check(ctx context.Context, s *suite) error {
 func firstMissed(line, positions []geo.Point) int {
 	at := 0
 	for i, p := range positions {
-		for at < len(line) && routeserver.Distance(line[at], p) > 3 {
+		for at < len(line) && geo.Distance(line[at], p) > 3 {
 			at++
 		}
 		if at == len(line) {
@@ -144,7 +143,7 @@ func (s *suite) describe(quarter string, line []geo.Point) string {
 	var names []string
 	for _, p := range line {
 		for name, at := range s.points {
-			if letter, ok := strings.CutPrefix(name, quarter+"."); ok && routeserver.Distance(p, at) < 3 {
+			if letter, ok := strings.CutPrefix(name, quarter+"."); ok && geo.Distance(p, at) < 3 {
 				names = append(names, letter)
 			}
 		}

@@ -18,7 +18,6 @@ import (
 
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/queries/route"
-	"lieudit/queries/route/routeserver"
 	"lieudit/schemas/geo"
 )
 
@@ -132,11 +131,7 @@ func (s *suite) position(quarter, text string) (geo.Point, error) {
 	if !ok || !ok2 {
 		return geo.Point{}, fmt.Errorf("nothing is at %s of %s", text, quarter)
 	}
-	return between(from, to, percent/100), nil
-}
-
-func between(a, b geo.Point, share float64) geo.Point {
-	return geo.Point{Lon: a.Lon + (b.Lon-a.Lon)*share, Lat: a.Lat + (b.Lat-a.Lat)*share}
+	return geo.Between(from, to, percent/100), nil
 }
 
 // positions returns several positions of a quarter, separated by spaces.
@@ -164,7 +159,7 @@ func (s *suite) bounds(quarter, text string) ([]route.Bound, error) {
 // length returns the metres of a line.
 func length(line []geo.Point) (metres float64) {
 	for i := 1; i < len(line); i++ {
-		metres += routeserver.Distance(line[i-1], line[i])
+		metres += geo.Distance(line[i-1], line[i])
 	}
 	return metres
 }
@@ -208,7 +203,7 @@ func (s *suite) checkRoute(q route.Query, a route.Answer, r route.Route) error {
 		return errors.New("no geometry")
 	case !s.isNear(length(r.Geometry), r.Distance):
 		return fmt.Errorf("the geometry has %.1f m, and the route %.1f m", length(r.Geometry), r.Distance)
-	case routeserver.Distance(r.Geometry[0], a.Accesses[0].Point) > 3 || routeserver.Distance(r.Geometry[n-1], a.Accesses[last].Point) > 3:
+	case geo.Distance(r.Geometry[0], a.Accesses[0].Point) > 3 || geo.Distance(r.Geometry[n-1], a.Accesses[last].Point) > 3:
 		return errors.New("the geometry does not lead from the first access to the last")
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 // CheckPoint fails with a *BadAnswerError where a position of an answer is none on Earth.
 func CheckPoint(p geo.Point) error {
-	if !(math.Abs(p.Lon) <= 180 && math.Abs(p.Lat) <= 90) { // NaN is refused too
+	if !p.IsOnGlobe() {
 		return &BadAnswerError{"a position that does not exist"}
 	}
 	return nil
@@ -71,14 +71,4 @@ func AppendPoints(line, points []geo.Point) []geo.Point {
 		}
 	}
 	return line
-}
-
-const earthRadius = 6_371_008.8 // metres, the mean of the three half-axes of WGS 84
-
-// Distance returns the metres between two positions on a sphere.
-func Distance(a, b geo.Point) float64 {
-	const radian = math.Pi / 180
-	sinLat, sinLon := math.Sin((b.Lat-a.Lat)*radian/2), math.Sin((b.Lon-a.Lon)*radian/2)
-	h := sinLat*sinLat + math.Cos(a.Lat*radian)*math.Cos(b.Lat*radian)*sinLon*sinLon
-	return 2 * earthRadius * math.Asin(math.Sqrt(min(1, h)))
 }

@@ -92,7 +92,7 @@ func bestPlace(b route.Bound, edges []nearEdge) (best place, err error) {
 			return place{}, err
 		}
 		name, isOwn := e.name(key)
-		distance := routeserver.Distance(b.Point, p)
+		distance := geo.Distance(b.Point, p)
 		if distance > route.MaxAccessDistance {
 			continue
 		}

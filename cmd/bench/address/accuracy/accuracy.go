@@ -34,6 +34,7 @@ import (
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
+	"lieudit/schemas/geo"
 )
 
 // Options say what is asked, and of which vintage. Files and invented rows are not read where Vintage exists.
@@ -99,7 +100,7 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 type question struct {
 	set, kind string
 	text      string
-	bias      *address.Position
+	bias      *geo.Point
 	completes bool   // it is the beginning of an address, for Complete
 	id        string // of the record that is meant; empty: no answer is right
 	label     string // of that record

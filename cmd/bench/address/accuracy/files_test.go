@@ -10,6 +10,7 @@ import (
 
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
+	"lieudit/schemas/geo"
 )
 
 func TestQuestionsAreReadAndGroupedInTheOrderOfTheFile(t *testing.T) {
@@ -25,12 +26,12 @@ completion;both cut;10 ru;0;0;48095_0001_00010;10 Rue X
 	}
 	want := []group{
 		{set: "tester", kind: "city", questions: []question{
-			{set: "tester", kind: "city", text: ` 10 Rue "X" 48000`, bias: &address.Position{Lon: 3.5, Lat: 44.5}, id: "48095_0001_00010", label: "10 Rue X"},
+			{set: "tester", kind: "city", text: ` 10 Rue "X" 48000`, bias: &geo.Point{Lon: 3.5, Lat: 44.5}, id: "48095_0001_00010", label: "10 Rue X"},
 			{set: "tester", kind: "city", text: "11 Rue X", id: "48095_0001_00011", label: "11 Rue X"},
 		}},
 		{set: "absent", kind: "commune", questions: []question{{set: "absent", kind: "commune", text: "5 Rue Y"}}},
 		{set: "completion", kind: "both cut", questions: []question{
-			{set: "completion", kind: "both cut", text: "10 ru", bias: &address.Position{}, completes: true, id: "48095_0001_00010", label: "10 Rue X"},
+			{set: "completion", kind: "both cut", text: "10 ru", bias: &geo.Point{}, completes: true, id: "48095_0001_00010", label: "10 Rue X"},
 		}},
 	}
 	if groups := groupQuestions(got); !reflect.DeepEqual(groups, want) {

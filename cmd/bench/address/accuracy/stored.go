@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"lieudit/schemas/geo"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-
-	"lieudit/queries/address"
 )
 
 // questionColumns is the head line of a file of questions.
@@ -82,7 +81,7 @@ func readQuestions(r io.Reader) (all []question, err error) {
 }
 
 // parseBias reads a position in degrees, nil where none is given.
-func parseBias(lat, lon string) (*address.Position, error) {
+func parseBias(lat, lon string) (*geo.Point, error) {
 	if lat == "" && lon == "" {
 		return nil, nil
 	}
@@ -91,7 +90,7 @@ func parseBias(lat, lon string) (*address.Position, error) {
 	if err := errors.Join(errLat, errLon); err != nil {
 		return nil, err
 	}
-	return &address.Position{Lon: x, Lat: y}, nil
+	return &geo.Point{Lon: x, Lat: y}, nil
 }
 
 // groupQuestions groups questions by set and kind, in the order in which each pair first appears.

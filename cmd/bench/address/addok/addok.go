@@ -7,20 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"lieudit/schemas/geo"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-
-	"lieudit/queries/address"
 )
 
 // Query is one question.
 type Query struct {
 	Text        string
 	Limit       int
-	IsCompleted bool              // the text is the beginning of an address
-	Bias        *address.Position // nil: none
+	IsCompleted bool       // the text is the beginning of an address
+	Bias        *geo.Point // nil: none
 }
 
 // Answer is one of the addresses that are found.

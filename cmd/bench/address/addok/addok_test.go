@@ -2,13 +2,12 @@ package addok
 
 import (
 	"encoding/json"
+	"lieudit/schemas/geo"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-
-	"lieudit/queries/address"
 )
 
 func TestAPeerIsAskedInItsOwnInterface(t *testing.T) {
@@ -29,7 +28,7 @@ func TestAPeerIsAskedInItsOwnInterface(t *testing.T) {
 	peer := New(server.URL + "/")
 	for _, q := range []Query{
 		{Text: "12bis ru é", Limit: 5, IsCompleted: true},
-		{Text: "12bis ru é", Limit: 1, Bias: &address.Position{Lon: 3.5, Lat: 44.25}},
+		{Text: "12bis ru é", Limit: 1, Bias: &geo.Point{Lon: 3.5, Lat: 44.25}},
 	} {
 		got, err := peer.Search(t.Context(), q)
 		if want := []Answer{{"48095_0010_00012_bis", "12bis Rue X", "housenumber", "12bis", 0.9}}; err != nil || !slices.Equal(got, want) {

@@ -5,13 +5,14 @@ import (
 
 	"lieudit/cmd/bench/address/addok"
 	"lieudit/queries/address"
+	"lieudit/schemas/geo"
 )
 
 // suggestion is one answer of a geocoder.
 type suggestion struct{ id, label string }
 
 // completer asks a geocoder for what an unfinished text may mean. The bias may be nil.
-type completer func(ctx context.Context, text string, bias *address.Position) ([]suggestion, error)
+type completer func(ctx context.Context, text string, bias *geo.Point) ([]suggestion, error)
 
 // geocoder is one of those that are asked.
 type geocoder struct {
@@ -24,7 +25,7 @@ const limit = 5
 
 // engineCompleter asks the engine.
 func engineCompleter(engine *address.Engine) completer {
-	return func(ctx context.Context, text string, bias *address.Position) (all []suggestion, err error) {
+	return func(ctx context.Context, text string, bias *geo.Point) (all []suggestion, err error) {
 		found, err := engine.Complete(ctx, address.Query{Text: text, Limit: limit, Bias: bias})
 		for _, s := range found {
 			all = append(all, suggestion{s.ID, s.Label})
@@ -36,7 +37,7 @@ func engineCompleter(engine *address.Engine) completer {
 // peerCompleter asks another geocoder.
 func peerCompleter(base string) completer {
 	peer := addok.New(base)
-	return func(ctx context.Context, text string, bias *address.Position) (all []suggestion, err error) {
+	return func(ctx context.Context, text string, bias *geo.Point) (all []suggestion, err error) {
 		found, err := peer.Search(ctx, addok.Query{Text: text, Limit: limit, IsCompleted: true, Bias: bias})
 		for _, a := range found {
 			all = append(all, suggestion{a.ID, a.Label})

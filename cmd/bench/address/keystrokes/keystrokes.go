@@ -30,6 +30,7 @@ import (
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/text"
+	"lieudit/schemas/geo"
 )
 
 // Options say what is typed, and of whom the suggestions are asked.
@@ -100,7 +101,7 @@ func sampleHouses(rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int) (sam
 // typedAddress is an address of the base that somebody types.
 type typedAddress struct {
 	record, street address.Record
-	bias           address.Position
+	bias           geo.Point
 }
 
 // newTypedAddresses looks the rows up in the vintage. It leaves out those that the vintage does not have.
@@ -116,18 +117,12 @@ func newTypedAddresses(engine *address.Engine, rows []ban.Row, seed uint64) (all
 	return all
 }
 
-const (
-	biasMetres      = 2_000 // between an address and the one who types it
-	metresPerDegree = 111_320
-)
+const biasMetres = 2_000 // between an address and the one who types it
 
 // nearby is a point at biasMetres from another one, in a random direction.
-func nearby(rng *rand.Rand, lon, lat float64) address.Position {
-	sin, cos := math.Sincos(2 * math.Pi * rng.Float64())
-	return address.Position{
-		Lon: lon + biasMetres*cos/(metresPerDegree*math.Cos(lat*math.Pi/180)),
-		Lat: lat + biasMetres*sin/metresPerDegree,
-	}
+func nearby(rng *rand.Rand, lon, lat float64) geo.Point {
+	north, east := math.Sincos(2 * math.Pi * rng.Float64())
+	return geo.PlaneAt(geo.Point{Lon: lon, Lat: lat}).At(biasMetres*east, biasMetres*north)
 }
 
 // run is one run of the benchmark.

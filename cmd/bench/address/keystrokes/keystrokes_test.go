@@ -11,6 +11,7 @@ import (
 
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
+	"lieudit/schemas/geo"
 )
 
 func TestOneAsksFromTheThirdLetterOrDigitOn(t *testing.T) {
@@ -67,7 +68,7 @@ func TestAnAddressIsWrittenInSevenWays(t *testing.T) {
 
 // lists answers with the suggestions for each text, and with ErrUnparsable for any other.
 func lists(of map[string][]string) completer {
-	return func(_ context.Context, text string, _ *address.Position) (all []suggestion, err error) {
+	return func(_ context.Context, text string, _ *geo.Point) (all []suggestion, err error) {
 		labels, ok := of[text]
 		if !ok {
 			return nil, address.ErrUnparsable

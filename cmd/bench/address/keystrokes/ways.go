@@ -3,16 +3,16 @@ package keystrokes
 import (
 	"strings"
 
-	"lieudit/queries/address"
 	"lieudit/queries/address/perturb"
 	"lieudit/queries/address/text"
+	"lieudit/schemas/geo"
 )
 
 // line is one address as somebody types it, and what is meant by it.
 type line struct {
 	text      string
 	id, label string // of the record that is meant
-	bias      *address.Position
+	bias      *geo.Point
 }
 
 // rank is the place of the record that is meant among suggestions, from 0, or -1. A record of the same label is meant as well,

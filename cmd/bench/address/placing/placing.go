@@ -18,15 +18,14 @@ package placing
 import (
 	"context"
 	"errors"
-	"math"
 
 	"lieudit/cmd/bench/address/accuracy"
 	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/live"
-	"lieudit/queries/address/vintage"
 	"lieudit/queries/locations/geocode"
+	"lieudit/schemas/geo"
 )
 
 // Options say which sites are placed, and by which vintage. Files and invented rows are not read where Vintage exists.
@@ -116,8 +115,5 @@ func (r *run) placeSite(ctx context.Context, w *writing, p *parts, counts *talli
 
 // metres is how far two positions lie from each other.
 func metres(a, b *address.Record) float64 {
-	point := func(r *address.Record) vintage.Point {
-		return vintage.Point{Lon: int32(math.Round(r.Lon * 1e6)), Lat: int32(math.Round(r.Lat * 1e6))}
-	}
-	return vintage.Metres(point(a), point(b))
+	return geo.Distance(geo.Point{Lon: a.Lon, Lat: a.Lat}, geo.Point{Lon: b.Lon, Lat: b.Lat})
 }

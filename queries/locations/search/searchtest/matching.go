@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
@@ -225,10 +226,10 @@ var filters = []rule{
 // radius has circles around a pole and across the antimeridian too. A degree of latitude is 111.2 km, so near is 1 km from
 // here, and far 10 km. The distances of hits are compared with search.Distance.
 func radius(t *testing.T, s Fixture) {
-	mende := search.Point{Lat: 44.5180, Lon: 3.5010}
+	mende := geo.Point{Lat: 44.5180, Lon: 3.5010}
 	s.WriteSites(t, placedRow("here", 44.5180, 3.5010), placedRow("near", 44.5270, 3.5010), placedRow("far", 44.6080, 3.5010), namedRow("nowhere", "Nowhere"),
 		placedRow("fiji", -17, 179.99), placedRow("tonga", -17, -179.99), placedRow("pole", 90, 0), placedRow("beside", 89.999, 180))
-	within := func(p search.Point, metres float64, want ...string) {
+	within := func(p geo.Point, metres float64, want ...string) {
 		t.Helper()
 		wantSites(t, s, search.Query{Center: &p, Radius: metres}, want...)
 	}
@@ -237,15 +238,15 @@ func radius(t *testing.T, s Fixture) {
 	within(mende, 1010, "here", "near")
 	within(mende, 9_900, "here", "near")
 	within(mende, 10_100, "here", "near", "far")
-	within(search.Point{Lat: -17, Lon: 180}, 1_500, "fiji", "tonga")
-	within(search.Point{Lat: -17, Lon: 179.99}, 1_500, "fiji")
-	within(search.Point{Lat: 89.9999, Lon: 90}, 1_000, "pole", "beside")
+	within(geo.Point{Lat: -17, Lon: 180}, 1_500, "fiji", "tonga")
+	within(geo.Point{Lat: -17, Lon: 179.99}, 1_500, "fiji")
+	within(geo.Point{Lat: 89.9999, Lon: 90}, 1_000, "pole", "beside")
 	within(mende, 100_000_000, "here", "near", "far", "fiji", "tonga", "pole", "beside")
 	wantSites(t, s, search.Query{Center: &mende}, "here", "near", "far", "nowhere", "fiji", "tonga", "pole", "beside")
 	for _, h := range searchPage(t, s, search.Query{Center: &mende}).Hits {
 		want := 0.0
 		if h.Site.Lat != nil {
-			want = search.Distance(mende, search.Point{Lat: *h.Site.Lat, Lon: *h.Site.Lon})
+			want = geo.Distance(mende, geo.Point{Lat: *h.Site.Lat, Lon: *h.Site.Lon})
 		}
 		if off := h.Distance - want; off > 0.01 || off < -0.01 {
 			t.Errorf("%s is %f m away, want %f", h.Site.ExternalID, h.Distance, want)
@@ -377,7 +378,7 @@ func openSites(t *testing.T, s Fixture) {
 		at, _ := time.Parse(time.DateTime, "2026-11-23 "+c.clock+":00")
 		for _, q := range []search.Query{
 			{OpenAt: at}, {OpenAt: at, Text: "magasin"}, {OpenAt: at, Text: "mag", Sort: search.ByName},
-			{OpenAt: at, Center: &search.Point{Lat: 44.5, Lon: 3.5}, Radius: 100}, {OpenAt: at, Referential: "shops", Status: search.All},
+			{OpenAt: at, Center: &geo.Point{Lat: 44.5, Lon: 3.5}, Radius: 100}, {OpenAt: at, Referential: "shops", Status: search.All},
 		} {
 			wantSites(t, s, q, c.want...)
 			q.Account, q.Limit = "a", 1
@@ -433,7 +434,7 @@ func combinedFilters(t *testing.T, s Fixture) {
 		shop("shops", "tag", 44.5), deactivatedRow(shop("shops", "gone", 44.5, "drive")),
 		NewSiteRow("a", "shops", "name", locations.StoredSite{Content: locations.Content{Name: "Boutique", Tags: []string{"drive"}}, Position: positionAt(44.5, 3.5)}))
 	q := search.Query{
-		Text: "magasin", Center: &search.Point{Lat: 44.5, Lon: 3.5}, Radius: 10_000, Box: &search.Box{West: 3, South: 44, East: 4, North: 45},
+		Text: "magasin", Center: &geo.Point{Lat: 44.5, Lon: 3.5}, Radius: 10_000, Box: &search.Box{West: 3, South: 44, East: 4, North: 45},
 		Referential: "shops", Tags: []string{"drive"},
 	}
 	for _, sort := range []search.Sort{"", search.ByRelevance, search.ByDistance, search.ByName} {
@@ -520,11 +521,11 @@ func oddFilters(t *testing.T, s Fixture) {
 // there are sites to find.
 func invalidQueries(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("x", "Magasin"))
-	here := &search.Point{}
+	here := &geo.Point{}
 	for _, q := range []search.Query{
 		{Limit: -1}, {Limit: 0}, {Limit: 1, Status: "actives"}, {Limit: 1, Sort: "name"}, {Limit: 1, Sort: search.ByDistance}, {Limit: 1, Radius: 10},
 		{Limit: 1, Center: here, Radius: -1}, {Limit: 1, Center: here, Radius: math.NaN()},
-		{Limit: 1, Center: &search.Point{Lat: math.NaN()}}, {Limit: 1, Center: &search.Point{Lat: 91}}, {Limit: 1, Center: &search.Point{Lon: -181}},
+		{Limit: 1, Center: &geo.Point{Lat: math.NaN()}}, {Limit: 1, Center: &geo.Point{Lat: 91}}, {Limit: 1, Center: &geo.Point{Lon: -181}},
 		{Limit: 1, Box: &search.Box{South: 1, North: -1}}, {Limit: 1, Box: &search.Box{East: math.Inf(1)}}, {Limit: 1, Box: &search.Box{North: math.NaN()}},
 	} {
 		q.Account = "a"

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/geo"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
@@ -39,17 +40,17 @@ func byName(t *testing.T, s Fixture) {
 func byDistance(t *testing.T, s Fixture) {
 	s.WriteSites(t, placedRow("north", 44.6, 3.5), placedRow("here", 44.5, 3.5), placedRow("b", 44.52, 3.5), placedRow("a", 44.52, 3.5), namedRow("nowhere-2", "Zoo"), namedRow("nowhere-1", "zoo"),
 		placedRow("east", 44.5, 3.55))
-	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	center := &geo.Point{Lat: 44.5, Lon: 3.5}
 	wantOrder(t, s, search.Query{Center: center, Sort: search.ByDistance}, "here", "a", "b", "east", "north", "nowhere-1", "nowhere-2")
 	wantOrder(t, s, search.Query{Center: center, Sort: search.ByDistance, Radius: 5_000}, "here", "a", "b", "east")
-	wantOrder(t, s, search.Query{Center: &search.Point{Lat: 44.6, Lon: 3.5}, Sort: search.ByDistance, Text: "north"}, "north")
+	wantOrder(t, s, search.Query{Center: &geo.Point{Lat: 44.6, Lon: 3.5}, Sort: search.ByDistance, Text: "north"}, "north")
 }
 
 // byDefault has the orders of queries that ask for none: search.Query.EffectiveSort says which they get. A blank text is no
 // text.
 func byDefault(t *testing.T, s Fixture) {
 	s.WriteSites(t, placedRow("a", 44.6, 3.5), placedRow("b", 44.5, 3.5), placedRow("c", 44.55, 3.5))
-	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	center := &geo.Point{Lat: 44.5, Lon: 3.5}
 	for _, sort := range []search.Sort{"", search.ByRelevance} {
 		wantOrder(t, s, search.Query{Sort: sort}, "a", "b", "c")
 		wantOrder(t, s, search.Query{Sort: sort, Text: "  "}, "a", "b", "c")
@@ -94,7 +95,7 @@ var pages = []rule{
 
 // pagedQueries are queries of every kind of order. Each finds every row of townRows.
 func pagedQueries() map[string]search.Query {
-	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	center := &geo.Point{Lat: 44.5, Lon: 3.5}
 	return map[string]search.Query{
 		"name":               {Sort: search.ByName},
 		"distance":           {Sort: search.ByDistance, Center: center},
@@ -239,7 +240,7 @@ func cursors(t *testing.T, s Fixture) {
 	if byName == "" {
 		t.Fatal("got no cursor")
 	}
-	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	center := &geo.Point{Lat: 44.5, Lon: 3.5}
 	for _, q := range []search.Query{
 		{After: byName, Text: "magasin"}, {After: byName, Center: center}, {After: byName, Center: center, Text: "magasin"},
 		{After: "nonsense"}, {After: " "}, {After: byName + "x"}, {After: byName[1:]}, {After: "\x00"}, {After: "é"}, {After: byName[:len(byName)-3] + "===", Sort: search.ByName},
@@ -273,7 +274,7 @@ func isolation(t *testing.T, s Fixture) {
 		}
 	}
 	s.WriteSites(t, deactivatedRow(NewSiteRow("b", "shops", "x0", locations.StoredSite{Content: locations.Content{Name: "Magasin", Phone: "b"}})))
-	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	center := &geo.Point{Lat: 44.5, Lon: 3.5}
 	for i, account := range accounts {
 		for _, q := range []search.Query{
 			{}, {Text: "magasin mende"}, {Text: "magazin"}, {Center: center, Radius: 10}, {Center: center, Sort: search.ByDistance}, {Tags: []string{"drive"}},
