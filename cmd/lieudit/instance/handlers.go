@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lieudit/cmd/lieudit/metrics"
 	"lieudit/http/api"
 	"lieudit/http/customerarea"
 	"lieudit/http/throttle"
@@ -48,7 +49,8 @@ func (i *Instance) buildHandlers() error {
 	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{
 		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
 	})
-	i.handlers = handlers{api: i.withMetrics("api", i.noteProxies(apiHandler)), area: i.withMetrics("area", areaHandler)}
+	answers := metrics.NewHTTP(i.Metrics)
+	i.handlers = handlers{api: answers.Handler("api", i.noteProxies(apiHandler)), area: answers.Handler("area", areaHandler)}
 	return nil
 }
 

@@ -5,41 +5,31 @@ import (
 	"math"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"lieudit/cmd/lieudit/metrics"
 	"lieudit/projections/searchindex"
 )
 
-// registerMetrics registers the metrics of the parts. Each value is read from its part when the
-// metrics are scraped; nothing is kept here. Names, labels and help texts are part of the operator's interface.
+// registerMetrics registers the metrics of the parts, which package metrics declares. Each value is read from its part when the
+// metrics are scraped; nothing is kept here.
 func (i *Instance) registerMetrics() {
+	i.registerVintageMetrics()
 	i.registerKeyRingMetrics()
 	i.registerUsageMetrics()
 	i.registerBodyMetrics()
 	if i.SiteIndexer != nil {
 		i.registerSiteIndexerMetrics()
 	}
-	i.Metrics.MustRegister(&readModelCollector{i.projector.Status, i.Now})
-}
-
-// registerGauge registers a value that may rise and fall. Labels may be nil.
-func (i *Instance) registerGauge(name, help string, labels prometheus.Labels, value func() float64) {
-	i.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
-}
-
-// registerCounter registers a value that only rises. Labels may be nil.
-func (i *Instance) registerCounter(name, help string, labels prometheus.Labels, value func() float64) {
-	i.Metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
+	metrics.RegisterReadModels(i.Metrics, i.projector.Status, i.Now)
 }
 
 func (i *Instance) registerKeyRingMetrics() {
-	i.registerGauge("lieudit_keyring_keys", "Credentials that are valid.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_keyring_keys", func() float64 {
 		return float64(i.keyRing.Status(time.Now()).Keys)
 	})
-	i.registerGauge("lieudit_keyring_position", "Place in the log the key ring has reached.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_keyring_position", func() float64 {
 		return float64(i.keyRing.Status(time.Now()).Position)
 	})
-	i.registerGauge("lieudit_keyring_age_seconds", "Time since the last successful look of the key ring at the log began; NaN before the first.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_keyring_age_seconds", func() float64 {
 		now := time.Now()
 		status := i.keyRing.Status(now)
 		if status.LastPollStart.IsZero() {
@@ -47,23 +37,18 @@ func (i *Instance) registerKeyRingMetrics() {
 		}
 		return now.Sub(status.LastPollStart).Seconds()
 	})
-	i.registerGauge("lieudit_keyring_fresh", "1 while keyed requests are served, else 0.", nil, func() float64 {
-		if i.keyRing.IsFresh(time.Now()) {
-			return 1
-		}
-		return 0
-	})
+	metrics.Register(i.Metrics, "lieudit_keyring_fresh", func() float64 { return metrics.OneIf(i.keyRing.IsFresh(time.Now())) })
 }
 
 func (i *Instance) registerUsageMetrics() {
-	i.registerGauge("lieudit_requests_waiting", "Requests that wait for a silent event log.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_requests_waiting", func() float64 {
 		return float64(i.waitLimiter.Waiting())
 	})
-	i.registerCounter("lieudit_usage_events_total", "Events this instance wrote to count requests.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_usage_events_total", func() float64 {
 		events, _ := i.usage.Totals()
 		return float64(events)
 	})
-	i.registerCounter("lieudit_usage_requests_total", "Requests this instance counted.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_usage_requests_total", func() float64 {
 		_, requests := i.usage.Totals()
 		return float64(requests)
 	})
@@ -84,43 +69,64 @@ func (i *Instance) registerSiteIndexerMetrics() {
 			return float64(count(b))
 		}
 	}
-	i.registerGauge("lieudit_outbox_waiting", "Sites that the search is still to be told of.", nil, backlog(func(b searchindex.Backlog) int { return b.Pending }))
-	i.registerGauge("lieudit_outbox_aside", "Sites that the search refused.", nil, backlog(func(b searchindex.Backlog) int { return b.Refused }))
+	metrics.Register(i.Metrics, "lieudit_outbox_waiting", backlog(func(b searchindex.Backlog) int { return b.Pending }))
+	metrics.Register(i.Metrics, "lieudit_outbox_aside", backlog(func(b searchindex.Backlog) int { return b.Refused }))
 }
 
 // registerBodyMetrics registers what clients can exhaust: the budgets of bodies, of answers, of files and of workers.
 func (i *Instance) registerBodyMetrics() {
-	i.registerGauge("lieudit_body_bytes", "Bytes of the budget of large request bodies that are in use.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_body_bytes", func() float64 {
 		return float64(i.bodyBudget.Status().Used)
 	})
-	i.registerGauge("lieudit_bodies_waiting", "Large request bodies that wait for their share of the budget.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_bodies_waiting", func() float64 {
 		return float64(i.bodyBudget.Status().Waiting)
 	})
-	i.registerCounter("lieudit_bodies_overloaded_total", "Large request bodies that got no share of the budget.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_bodies_overloaded_total", func() float64 {
 		return float64(i.bodyBudget.Status().Overloaded)
 	})
-	i.registerGauge("lieudit_answer_bytes", "Bytes of the budget of large answers that are in use.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_answer_bytes", func() float64 {
 		return float64(i.answerBudget.Status().Used)
 	})
-	i.registerGauge("lieudit_answers_waiting", "Large answers that wait for their share of the budget.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_answers_waiting", func() float64 {
 		return float64(i.answerBudget.Status().Waiting)
 	})
-	i.registerCounter("lieudit_answers_overloaded_total", "Large answers that got no share of the budget.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_answers_overloaded_total", func() float64 {
 		return float64(i.answerBudget.Status().Overloaded)
 	})
-	i.registerGauge("lieudit_uploads", "Files of clients that are on disk while they are answered.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_uploads", func() float64 {
 		return float64(i.uploadBudget.Status().Used)
 	})
-	i.registerGauge("lieudit_uploads_waiting", "Files that wait for their turn to be read.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_uploads_waiting", func() float64 {
 		return float64(i.uploadBudget.Status().Waiting)
 	})
-	i.registerGauge("lieudit_workers", "Costly questions that are worked on.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_workers", func() float64 {
 		return float64(i.workers.Status().Used)
 	})
-	i.registerGauge("lieudit_workers_waiting", "Costly questions that wait for their turn at a worker.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_workers_waiting", func() float64 {
 		return float64(i.workers.Status().Waiting)
 	})
-	i.registerCounter("lieudit_workers_overloaded_total", "Costly questions that got no turn in time.", nil, func() float64 {
+	metrics.Register(i.Metrics, "lieudit_workers_overloaded_total", func() float64 {
 		return float64(i.workers.Status().Overloaded)
 	})
+}
+
+// registerVintageMetrics registers which addresses are served.
+func (i *Instance) registerVintageMetrics() {
+	metrics.Register(i.Metrics, "lieudit_addresses", func() float64 {
+		e, ok := i.Vintage.Acquire()
+		if !ok {
+			return 0
+		}
+		defer e.Release()
+		return float64(e.Meta.Addresses)
+	})
+	metrics.RegisterRelease(i.Metrics, "lieudit_vintage", func() (metrics.Release, bool) {
+		e, ok := i.Vintage.Acquire()
+		if !ok {
+			return metrics.Release{}, false
+		}
+		defer e.Release()
+		date, _ := time.Parse(time.DateOnly, e.Meta.Millesime) // another form has no age
+		return metrics.Release{Label: e.Meta.Millesime, Date: date, IsSynthetic: e.Meta.Synthetic}, true
+	}, i.Now)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/cmd/lieudit/metrics"
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/eventstore/clock"
@@ -132,7 +133,7 @@ func (s *service) openAddressIndex() error {
 	if err != nil {
 		return fmt.Errorf("address index: %w", err)
 	}
-	server.Transport = s.calls.newMeilisearchTransport()
+	server.Transport = s.calls.NewMeilisearchTransport()
 	s.addressIndex = meili.New(server.Client(), uuid.NewString(), time.Now, s.Now)
 	s.liveVintage.NewSource = func(v *vintage.Vintage) address.Source { return s.addressIndex.Index(v) }
 	return nil
@@ -230,4 +231,19 @@ func (s *service) checkAddressIndex(ctx context.Context) error {
 	}
 	defer e.Release()
 	return s.addressIndex.Ready(ctx, e.Vintage())
+}
+
+// registerAddressIndexMetrics registers the requests for candidates to Meilisearch.
+func (s *service) registerAddressIndexMetrics() {
+	if s.addressIndex == nil {
+		return
+	}
+	metrics.Register(s.metrics, "lieudit_address_index_requests_total", func() float64 {
+		requests, _ := s.addressIndex.RequestCounts()
+		return float64(requests)
+	})
+	metrics.Register(s.metrics, "lieudit_address_index_searches_total", func() float64 {
+		_, searches := s.addressIndex.RequestCounts()
+		return float64(searches)
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/cmd/lieudit/metrics"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -29,7 +31,7 @@ func TestADamagedLogIsRefusedWithTheCommandThatSavesTheRest(t *testing.T) {
 		}
 	}
 	c := Config{Data: data, Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	_, err = openLogs(t.Context(), c, newCallMetrics(c, prometheus.NewRegistry()))
+	_, err = openLogs(t.Context(), c, metrics.NewCalls(prometheus.NewRegistry(), true, false))
 	want := "lieudit log salvage --data " + data + " --out " + filepath.Join(data, "log-salvaged")
 	if err == nil || !strings.Contains(err.Error(), "damaged at position 4735") || !strings.Contains(err.Error(), want) {
 		t.Errorf("the start says %v, want the position and %q", err, want)

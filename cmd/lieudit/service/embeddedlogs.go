@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/cmd/lieudit/instance"
+	"lieudit/cmd/lieudit/metrics"
 	"lieudit/commands"
 	"lieudit/commands/deployment"
 	"lieudit/eventstore"
@@ -58,11 +59,11 @@ func (e *OtherUsageLogError) Error() string {
 // openEmbeddedLogs opens the two journals of the data folder, and binds the usage log to the core log at the first start. It
 // makes a journal only where none was lost: the error is a *LostCoreLogError, a *LostUsageLogError or an
 // *OtherUsageLogError otherwise.
-func openEmbeddedLogs(ctx context.Context, c Config, calls *callMetrics) (_ logs, err error) {
+func openEmbeddedLogs(ctx context.Context, c Config, calls *metrics.Calls) (_ logs, err error) {
 	if err := checkCoreLogExists(c.Data); err != nil {
 		return logs{}, err
 	}
-	core, err := openJournal(c, coreLogFolder, calls.observeSync("core"))
+	core, err := openJournal(c, coreLogFolder, calls.ObserveSync("core"))
 	if err != nil {
 		return logs{}, err
 	}
@@ -77,7 +78,7 @@ func openEmbeddedLogs(ctx context.Context, c Config, calls *callMetrics) (_ logs
 	if err != nil {
 		return logs{}, err
 	}
-	usage, err := openJournal(c, usageLogFolder, calls.observeSync("usage"))
+	usage, err := openJournal(c, usageLogFolder, calls.ObserveSync("usage"))
 	if err != nil {
 		return logs{}, err
 	}

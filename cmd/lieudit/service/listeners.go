@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"lieudit/cmd/lieudit/metrics"
 	"lieudit/cmd/lieudit/ops"
 	"lieudit/http/hostcheck"
 )
@@ -105,4 +106,14 @@ func (s *service) checkConnections(context.Context) error {
 		}
 	}
 	return errors.Join(full...)
+}
+
+// registerConnectionMetrics registers the connections of the listeners, which clients can exhaust.
+func (s *service) registerConnectionMetrics() {
+	for name, l := range map[string]*listener{"api": s.api, "area": s.area, "ops": s.ops} {
+		metrics.Register(s.metrics, "lieudit_connections", func() float64 { return float64(l.status().Open) }, name)
+		metrics.Register(s.metrics, "lieudit_connections_limit", func() float64 { return float64(l.status().Limit) }, name)
+		metrics.Register(s.metrics, "lieudit_connections_evicted_total", func() float64 { return float64(l.status().Evicted) }, name)
+		metrics.Register(s.metrics, "lieudit_slow_readers_total", func() float64 { return float64(l.status().SlowReaders) }, name)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/cmd/lieudit/metrics"
 	"lieudit/cmd/lieudit/networks"
 	"lieudit/cmd/lieudit/peers"
 	"lieudit/cmd/lieudit/vintages"
@@ -64,3 +65,10 @@ func (s *service) awaitJoined(ctx, waiting context.Context) {
 
 // checkReleases returns nil while the last releases are served.
 func (s *service) checkReleases(context.Context) error { return s.peers.Check() }
+
+// registerReleaseMetrics registers whether the instance serves what all instances are to serve.
+func (s *service) registerReleaseMetrics() {
+	for _, kind := range []string{peers.VintageKind, peers.NetworkKind} {
+		metrics.Register(s.metrics, "lieudit_release_served", func() float64 { return metrics.OneIf(s.peers.ServesLast(kind)) }, kind)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"lieudit/cmd/lieudit/metrics"
 	"lieudit/cmd/lieudit/networks"
 	"lieudit/cmd/lieudit/peers"
 	"lieudit/cmd/lieudit/releases"
@@ -237,4 +238,21 @@ func newServedNetwork(n route.Network) body.ServedNetwork {
 		shown.Date = n.Date.UTC().Format(time.DateOnly)
 	}
 	return shown
+}
+
+// registerRoadMetrics registers the own road network that is served, and its size: 0 if none is.
+func (s *service) registerRoadMetrics() {
+	metrics.Register(s.metrics, "lieudit_roads", func() float64 {
+		if served := s.servedNetwork.Load(); served != nil {
+			return float64(served.Roads)
+		}
+		return 0
+	})
+	metrics.RegisterRelease(s.metrics, "lieudit_road_network", func() (metrics.Release, bool) {
+		served := s.servedNetwork.Load()
+		if served == nil {
+			return metrics.Release{}, false
+		}
+		return metrics.Release{Label: served.Date.UTC().Format(time.DateOnly), Date: served.Date, IsSynthetic: served.IsSynthetic}, true
+	}, s.Now)
 }

@@ -22,10 +22,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/instance"
+	"lieudit/cmd/lieudit/metrics"
+	"lieudit/cmd/lieudit/ops"
 	"lieudit/cmd/lieudit/peers"
 	"lieudit/cmd/lieudit/releases"
 	"lieudit/eventstore"
@@ -60,7 +63,7 @@ type service struct {
 	Config
 	version string
 	metrics *prometheus.Registry
-	calls   *callMetrics
+	calls   *metrics.Calls
 
 	clock          *clock.Clock
 	closers        []func() error
@@ -106,7 +109,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	s.calls = newCallMetrics(c, s.metrics)
+	s.calls = metrics.NewCalls(s.metrics, c.EventStore == "", c.Meilisearch != "")
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
@@ -132,6 +135,15 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 	return s, nil
 }
 
+// registerMetrics registers what this package knows of the parts that it has opened; the instance has registered its own. Package
+// metrics declares them.
+func (s *service) registerMetrics() {
+	s.registerAddressIndexMetrics()
+	s.registerRoadMetrics()
+	s.registerReleaseMetrics()
+	s.metrics.MustRegister(ops.NewReadinessCollector(s.components()), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
 // useClock has every part use a clock that does not jump. If a server stamps the log, the clock is compared with its times.
 func (s *service) useClock() {
 	s.clock = clock.New(clock.Options{
@@ -151,7 +163,7 @@ func (s *service) openDatabases(context.Context) (err error) {
 		return err
 	}
 	s.registry.Log = s.Log
-	s.registry.Observe = s.calls.observeDatabase
+	s.registry.Observe = s.calls.ObserveDatabase
 	s.onClose(s.registry.Close)
 	return nil
 }
@@ -265,20 +277,20 @@ type logs struct {
 }
 
 // openLogs connects to the event store of the config, or opens the two journals of the data folder.
-func openLogs(ctx context.Context, c Config, calls *callMetrics) (logs, error) {
+func openLogs(ctx context.Context, c Config, calls *metrics.Calls) (logs, error) {
 	if c.EventStore != "" {
 		server, err := esdb.Open(ctx, c.EventStore, c.Log)
 		if err != nil {
 			return logs{}, fmt.Errorf("event store: %w", err)
 		}
-		timed := calls.timeAppends("server", server)
+		timed := calls.TimeAppends("server", server)
 		return logs{core: timed, usage: timed}, nil
 	}
 	embedded, err := openEmbeddedLogs(ctx, c, calls)
 	if err != nil {
 		return logs{}, err
 	}
-	embedded.core, embedded.usage = calls.timeAppends("core", embedded.core), calls.timeAppends("usage", embedded.usage)
+	embedded.core, embedded.usage = calls.TimeAppends("core", embedded.core), calls.TimeAppends("usage", embedded.usage)
 	return embedded, nil
 }
 

@@ -19,7 +19,7 @@ func (s *service) openSiteSearch(context.Context) error {
 	if err != nil {
 		return err
 	}
-	server.Transport = s.calls.newMeilisearchTransport()
+	server.Transport = s.calls.NewMeilisearchTransport()
 	s.siteEngine = meili.New(server, s.registry)
 	s.siteIndexer = searchindex.New(meiliindex.New(server, s.registry, meili.NewDocument), s.registry, s.Log)
 	return nil

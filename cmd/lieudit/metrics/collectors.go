@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"lieudit/projections/projector"
+)
+
+// RegisterReadModels registers how far the served read models are behind the log. If the database cannot be read there are no values,
+// and an alert on their absence speaks.
+func RegisterReadModels(r prometheus.Registerer, status func(context.Context) ([]projector.Status, error), now func() time.Time) {
+	r.MustRegister(&readModelCollector{status, now, newDesc("lieudit_readmodel_lag_events"), newDesc("lieudit_readmodel_lag_seconds"), newDesc("lieudit_readmodel_stopped")})
+}
+
+// readModelCollector reads the read models once a scrape.
+type readModelCollector struct {
+	status                   func(context.Context) ([]projector.Status, error)
+	now                      func() time.Time
+	events, seconds, stopped *prometheus.Desc
+}
+
+// collectTimeout bounds what one scrape waits for the database.
+const collectTimeout = time.Second
+
+// Describe implements prometheus.Collector.
+func (c *readModelCollector) Describe(descs chan<- *prometheus.Desc) {
+	descs <- c.events
+	descs <- c.seconds
+	descs <- c.stopped
+}
+
+// Collect implements prometheus.Collector.
+func (c *readModelCollector) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	all, err := c.status(ctx)
+	if err != nil {
+		return
+	}
+	for _, s := range all {
+		if !s.IsServedHere {
+			continue
+		}
+		metrics <- prometheus.MustNewConstMetric(c.stopped, gauge, OneIf(s.Reason != ""), s.Model)
+		if s.Lag < 0 { // not known
+			continue
+		}
+		waiting := 0.0
+		if !s.WaitingSince.IsZero() {
+			waiting = max(0, c.now().Sub(s.WaitingSince).Seconds())
+		}
+		metrics <- prometheus.MustNewConstMetric(c.events, gauge, float64(s.Lag), s.Model)
+		metrics <- prometheus.MustNewConstMetric(c.seconds, gauge, waiting, s.Model)
+	}
+}
+
+// Release is the vintage or the road network that is served.
+type Release struct {
+	Label       string    // the millésime, or the date of the map
+	Date        time.Time // the same as a time; zero if it cannot be read
+	IsSynthetic bool
+}
+
+// RegisterRelease registers which data is served and how old it is, by metrics with a prefix: lieudit_vintage or lieudit_road_network.
+// There are no values while none is served.
+func RegisterRelease(r prometheus.Registerer, prefix string, served func() (Release, bool), now func() time.Time) {
+	r.MustRegister(&releaseCollector{served, now, newDesc(prefix + "_info"), newDesc(prefix + "_age_seconds")})
+}
+
+// releaseCollector reads what is served once a scrape.
+type releaseCollector struct {
+	served    func() (Release, bool)
+	now       func() time.Time
+	info, age *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c *releaseCollector) Describe(descs chan<- *prometheus.Desc) {
+	descs <- c.info
+	descs <- c.age
+}
+
+// Collect implements prometheus.Collector.
+func (c *releaseCollector) Collect(metrics chan<- prometheus.Metric) {
+	served, ok := c.served()
+	if !ok {
+		return
+	}
+	metrics <- prometheus.MustNewConstMetric(c.info, gauge, 1, served.Label, strconv.FormatBool(served.IsSynthetic))
+	if !served.Date.IsZero() && !served.IsSynthetic {
+		metrics <- prometheus.MustNewConstMetric(c.age, gauge, c.now().Sub(served.Date).Seconds())
+	}
+}
