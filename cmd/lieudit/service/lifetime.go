@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"lieudit/cmd/lieudit/ops"
 	"lieudit/eventstore/clock"
 )
 
@@ -33,11 +35,11 @@ func (s *service) serveAPI(ctx context.Context) error {
 	if ctx.Err() != nil || s.isStopping.Load() {
 		return nil
 	}
-	if err := s.api.open(); err != nil {
+	if err := s.api.Open(); err != nil {
 		return err
 	}
 	s.printAPI(s.Out)
-	return s.api.serve(ctx, s.finishTimeout())
+	return s.api.Serve(ctx, s.finishTimeout())
 }
 
 // drain waits until ctx ends, or serving when a part failed before that. Then it says that the instance stops, and returns after
@@ -65,3 +67,34 @@ func (s *service) checkStopping(context.Context) error {
 
 // finishTimeout is how long running requests may take to end once the sockets are closed.
 func (s *service) finishTimeout() time.Duration { return cmp.Or(s.FinishTimeout, DefaultFinishTimeout) }
+
+// components are the parts that readiness reports: those of the instance, and what this package opens for it. While a required one
+// fails, /readyz answers 503.
+func (s *service) components() []ops.Component {
+	all := append(s.instance.Components(), []ops.Component{
+		{Name: "addresses", Check: s.checkAddresses},
+		{Name: "routes", Check: s.checkRoads},
+		{Name: "releases", Check: s.checkReleases},
+		{Name: "connections", Check: s.checkConnections},
+		{Name: "start", Required: true, Check: s.checkStarted},
+		{Name: "stop", Required: true, Check: s.checkStopping},
+	}...)
+	if s.addressIndex != nil {
+		all = append(all, ops.Component{Name: "address index", Check: s.checkAddressIndex})
+	}
+	return all
+}
+
+// isReady says what /readyz answers now.
+func (s *service) isReady(ctx context.Context) bool { return ops.Check(ctx, s.components()).Ready }
+
+// checkStarted returns nil once the socket of the API is open and the read models have caught up for the first time.
+func (s *service) checkStarted(ctx context.Context) error {
+	if !s.api.IsOpen() {
+		if err := s.peers.CheckJoined(); err != nil && s.peers.HasSeenLog() {
+			return fmt.Errorf("the API is not open yet: %w", err)
+		}
+		return errAPINotOpen
+	}
+	return s.instance.CheckCaughtUp(ctx)
+}

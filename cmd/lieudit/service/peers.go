@@ -40,7 +40,7 @@ func (s *service) peerURL() string {
 	if s.PeerURL != "" {
 		return strings.TrimSuffix(s.PeerURL, "/")
 	}
-	host, port, err := net.SplitHostPort(s.area.socket.Addr().String())
+	host, port, err := net.SplitHostPort(s.area.Addr().String())
 	if err != nil {
 		return ""
 	}

@@ -27,6 +27,7 @@ import (
 
 	"lieudit/cmd/lieudit/backup"
 	"lieudit/cmd/lieudit/instance"
+	"lieudit/cmd/lieudit/listener"
 	"lieudit/cmd/lieudit/metrics"
 	"lieudit/cmd/lieudit/ops"
 	"lieudit/cmd/lieudit/peers"
@@ -38,6 +39,7 @@ import (
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/projections/searchindex"
+	meiliindex "lieudit/projections/searchindex/meili"
 	"lieudit/queries/address/live"
 	addressmeili "lieudit/queries/address/meili"
 	"lieudit/queries/address/vintage"
@@ -47,6 +49,7 @@ import (
 	routelive "lieudit/queries/route/live"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/outage"
+	"lieudit/schemas/meiliclient"
 )
 
 // Files and folders of the data folder, next to those of package instance. Package releases names those of vintages and road networks.
@@ -84,7 +87,7 @@ type service struct {
 
 	instance       *instance.Instance
 	gc             gcTuner
-	api, area, ops *listener
+	api, area, ops *listener.Listener
 	isStopping     atomic.Bool // the context of Run has ended
 }
 
@@ -168,6 +171,22 @@ func (s *service) openDatabases(context.Context) (err error) {
 	return nil
 }
 
+// openSiteSearch prepares the search of sites in Meilisearch where one is configured. It does not connect: the server may
+// still be down.
+func (s *service) openSiteSearch(context.Context) error {
+	if s.Meilisearch == "" {
+		return nil
+	}
+	server, err := meiliclient.ParseServer(s.Meilisearch)
+	if err != nil {
+		return err
+	}
+	server.Transport = s.calls.NewMeilisearchTransport()
+	s.siteEngine = meili.New(server, s.registry)
+	s.siteIndexer = searchindex.New(meiliindex.New(server, s.registry, meili.NewDocument), s.registry, s.Log)
+	return nil
+}
+
 // openInstance builds the instance from the parts that are open, and refuses the start where it must not start.
 func (s *service) openInstance(ctx context.Context) error {
 	if err := s.registry.CheckEncoding(ctx); err != nil {
@@ -216,8 +235,8 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	})
 	background.Go(func() error { return s.instance.Work(backgroundCtx) })
-	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
-	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.networkWatcher.Run(backgroundCtx)) })
+	background.Go(func() error { return s.vintageWatcher.Run(backgroundCtx) })
+	background.Go(func() error { return s.networkWatcher.Run(backgroundCtx) })
 	background.Go(func() error { return s.peers.Run(backgroundCtx) })
 	if s.addressIndex != nil {
 		background.Go(func() error { return s.keepVintageIndexed(backgroundCtx) })
@@ -232,8 +251,8 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	})
 	foreground.Go(func() error { return s.serveAPI(serving) })
-	for _, l := range []*listener{s.area, s.ops} {
-		foreground.Go(func() error { return l.serve(serving, s.finishTimeout()) })
+	for _, l := range []*listener.Listener{s.area, s.ops} {
+		foreground.Go(func() error { return l.Serve(serving, s.finishTimeout()) })
 	}
 	foreground.Go(func() error { return s.writeFirstStart(serving) })
 	foreground.Go(func() error { return s.instance.Watch(serving) })
@@ -241,14 +260,6 @@ func (s *service) run(ctx context.Context) error {
 	err := foreground.Wait()
 	stop()
 	return errors.Join(err, background.Wait())
-}
-
-// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it had to, not because it failed.
-func errorUnlessCanceled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // Version names what the program was built from: a module version, otherwise the first 12 digits of the commit, otherwise "devel".

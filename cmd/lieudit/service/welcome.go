@@ -21,7 +21,7 @@ func (s *service) showDemoOnceOpen(ctx context.Context, key string) {
 		return
 	}
 	select {
-	case <-s.api.opened:
+	case <-s.api.Opened():
 		s.showDemo(key)
 	case <-ctx.Done():
 	}
@@ -34,7 +34,7 @@ func (s *service) printWelcome(out io.Writer) {
 	for _, line := range [][2]string{
 		{"log", s.Config.describeLog()}, {"read models", s.Config.describeReadModels()}, {"addresses", s.describeVintage()}, {"roads", s.describeRoads()}, {"address index", s.Config.describeAddressIndex()},
 		{"site search", s.Config.describeSiteSearch()},
-		{"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
+		{"customer area", s.area.URL() + "/customer-area/v1"}, {"health, metrics", s.ops.URL()},
 	} {
 		fmt.Fprintf(out, welcomeLine, line[0], line[1])
 	}
@@ -45,7 +45,7 @@ const welcomeLine = "  %-16s %s\n"
 
 // printAPI prints where the API is, once that is open.
 func (s *service) printAPI(out io.Writer) {
-	fmt.Fprintf(out, welcomeLine, "API", s.api.url()+"/services/v1")
+	fmt.Fprintf(out, welcomeLine, "API", s.api.URL()+"/services/v1")
 }
 
 // demoFile lies in the data folder and holds the demo key alone, if no terminal shows it: logs are kept and read by many.
@@ -67,7 +67,7 @@ func (s *service) showDemo(key string) {
 
 // printDemo prints the demo key and commands with it that a reader can paste into a shell.
 func (s *service) printDemo(out io.Writer, key string) {
-	base := s.api.url() + "/services/v1"
+	base := s.api.URL() + "/services/v1"
 	fmt.Fprintf(out, `
 A demo account was opened. Its key is shown this once:
 

@@ -1,4 +1,8 @@
-package service
+// Package listener serves HTTP at an address: it opens the socket, takes no more connections than it may, and stops in an order that
+// settles the requests under way. DivideDescriptors says how many connections the file descriptors of the process allow.
+//
+//	New ──> Open ──> Serve until its context ends ──> running requests end, or are cut ──> Close
+package listener
 
 import (
 	"context"
@@ -16,9 +20,9 @@ import (
 // readHeaderTimeout bounds the time in which a client sends the headers of a request.
 const readHeaderTimeout = 30 * time.Second
 
-// listener is an address with its HTTP server, and its socket once open has returned. Its timeouts bound headers, bodies (package
+// Listener is an address with its HTTP server, and its socket once Open has returned. Its timeouts bound headers, bodies (package
 // connlimit) and idle connections, never the work on a request: an import of a large site file takes the time it takes.
-type listener struct {
+type Listener struct {
 	name, address string
 	connections   int // that it takes at most
 	log           *slog.Logger
@@ -29,16 +33,17 @@ type listener struct {
 	socket *connlimit.Listener // nil before
 }
 
-// newListener returns a listener that takes at most n connections. Its socket is closed with the service.
-func (s *service) newListener(name, address string, connections int, handler http.Handler) *listener {
-	l := &listener{name: name, address: address, connections: connections, log: s.Log, opened: make(chan struct{})}
+// New returns a listener that takes at most n connections. While isStopping returns true, answers ask clients to connect again: their next
+// requests go to other instances.
+func New(name, address string, connections int, handler http.Handler, isStopping func() bool, log *slog.Logger) *Listener {
+	l := &Listener{name: name, address: address, connections: connections, log: log, opened: make(chan struct{})}
 	l.server = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			l.active.Add(1)
 			defer l.active.Add(-1)
 			w.Header().Set("X-Content-Type-Options", "nosniff") // no browser takes what a customer stored for a page of ours
-			if s.isStopping.Load() {
-				w.Header().Set("Connection", "close") // the client's next request goes to another instance
+			if isStopping() {
+				w.Header().Set("Connection", "close")
 			}
 			handler.ServeHTTP(w, r)
 		}),
@@ -46,14 +51,13 @@ func (s *service) newListener(name, address string, connections int, handler htt
 		ReadHeaderTimeout:            readHeaderTimeout,
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               64 << 10,
-		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	s.onClose(l.close)
 	return l
 }
 
-// open opens the socket. It is called once.
-func (l *listener) open() error {
+// Open opens the socket. It is called once.
+func (l *Listener) Open() error {
 	inner, err := net.Listen("tcp", l.address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
@@ -63,8 +67,8 @@ func (l *listener) open() error {
 	return nil
 }
 
-// isOpen reports whether the socket is open, or was.
-func (l *listener) isOpen() bool {
+// IsOpen reports whether the socket is open, or was.
+func (l *Listener) IsOpen() bool {
 	select {
 	case <-l.opened:
 		return true
@@ -73,28 +77,37 @@ func (l *listener) isOpen() bool {
 	}
 }
 
-// close closes the socket, if it was opened. The error is dropped: after serve it is closed already.
-func (l *listener) close() error {
-	if l.isOpen() {
+// Close closes the socket, if it was opened. The error is dropped: after Serve it is closed already.
+func (l *Listener) Close() error {
+	if l.IsOpen() {
 		l.socket.Close()
 	}
 	return nil
 }
 
-// status returns the figures of the connections, also before the socket is open.
-func (l *listener) status() connlimit.Status {
-	if !l.isOpen() {
+// Opened returns a channel that is closed once the socket is open.
+func (l *Listener) Opened() <-chan struct{} { return l.opened }
+
+// Name is the listener's name in errors.
+func (l *Listener) Name() string { return l.name }
+
+// Addr is the address of an open socket.
+func (l *Listener) Addr() net.Addr { return l.socket.Addr() }
+
+// Status returns the figures of the connections, also before the socket is open.
+func (l *Listener) Status() connlimit.Status {
+	if !l.IsOpen() {
 		return connlimit.Status{Limit: l.connections}
 	}
 	return l.socket.Status()
 }
 
-// url is the base URL of an open listener, with the port that the system chose for :0.
-func (l *listener) url() string { return "http://" + l.socket.Addr().String() }
+// URL is the base URL of an open listener, with the port that the system chose for :0.
+func (l *Listener) URL() string { return "http://" + l.socket.Addr().String() }
 
-// serve answers on an open socket until the context ends. Then the socket is closed, running requests have the time finish to
+// Serve answers on an open socket until the context ends. Then the socket is closed, running requests have the time finish to
 // end, and those left are cut.
-func (l *listener) serve(ctx context.Context, finish time.Duration) error {
+func (l *Listener) Serve(ctx context.Context, finish time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- l.socket.Serve(l.server) }()
 	select {
@@ -122,7 +135,7 @@ const (
 
 // awaitCutRequests gives requests that were cut the time to settle what was counted for them: their handlers end once they notice,
 // which Server.Close does not wait for.
-func (l *listener) awaitCutRequests() {
+func (l *Listener) awaitCutRequests() {
 	for end := time.Now().Add(cutTimeout); l.active.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(cutPoll)
 	}
