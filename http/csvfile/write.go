@@ -1,7 +1,17 @@
-// Package csvfile writes CSV. A SafeWriter writes for people: no cell of text begins like a formula. An ExactWriter writes for
-// programs, and package record reads every cell back as it was. Both write a Dialect: RFC 4180, or what a French Excel opens.
+// Package csvfile reads and writes CSV: files of this program, and files of customers, which come back with more columns.
 //
-// encoding/csv does not serve for ExactWriter: it rewrites line ends in cells, and quotes no cell for the spaces around it.
+// A SafeWriter writes for people: no cell of text begins like a formula. An ExactWriter writes for programs, and package record reads
+// every cell back unchanged. Both write a Dialect: RFC 4180, or what a French Excel opens. encoding/csv does not serve for ExactWriter:
+// it rewrites line ends in cells, and quotes no cell for the spaces around it.
+//
+// A File keeps the form of a customer's file: its encoding, byte order mark, separator, quotes and line ends. Rows that are read and
+// written without added columns have the same bytes:
+//
+//	io.ReaderAt ─> Open ─> File ─> Rows ─> RowReader.Read ─> Row ─> ColumnWriter.AppendRow ─> Encode ─> bytes
+//	               form,   names            cells and text           text and added cells
+//
+// Package record detects encodings and separators, for imports too. Its own reader gives values only, and refuses what a File must give
+// back: an open quote, or too many cells.
 package csvfile
 
 import (
@@ -10,8 +20,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/language"
 )
@@ -94,12 +102,13 @@ func (w *SafeWriter) Flush() error {
 // for concurrent use, and does not close what it writes to.
 type ExactWriter struct {
 	out       *bufio.Writer
-	separator rune
+	separator string
+	row       []byte
 }
 
 // NewExactWriter begins a file. Rows are buffered until Flush.
 func (d Dialect) NewExactWriter(out io.Writer) *ExactWriter {
-	w := &ExactWriter{bufio.NewWriter(out), d.separator}
+	w := &ExactWriter{out: bufio.NewWriter(out), separator: string(d.separator)}
 	w.out.WriteString(d.byteOrderMark) // an error of it comes back from Flush
 	return w
 }
@@ -114,27 +123,15 @@ func (d Dialect) FormatDecimal(number string) string {
 
 // WriteRow writes a row. An error may come only from Flush.
 func (w *ExactWriter) WriteRow(cells ...string) error {
+	w.row = w.row[:0]
 	for i, cell := range cells {
 		if i > 0 {
-			w.out.WriteRune(w.separator)
+			w.row = append(w.row, w.separator...)
 		}
-		if !w.needsQuotes(cell) {
-			w.out.WriteString(cell)
-			continue
-		}
-		w.out.WriteByte('"')
-		w.out.WriteString(strings.ReplaceAll(cell, `"`, `""`))
-		w.out.WriteByte('"')
+		w.row = appendCell(w.row, cell, w.separator)
 	}
-	_, err := w.out.WriteString("\r\n")
+	_, err := w.out.Write(append(w.row, "\r\n"...))
 	return err
-}
-
-// needsQuotes reports whether a reader could read a cell differently without quotes.
-func (w *ExactWriter) needsQuotes(cell string) bool {
-	first, _ := utf8.DecodeRuneInString(cell)
-	last, _ := utf8.DecodeLastRuneInString(cell)
-	return strings.ContainsRune(cell, w.separator) || strings.ContainsAny(cell, "\"\r\n") || unicode.IsSpace(first) || unicode.IsSpace(last)
 }
 
 // Flush ends the file. It returns the first error of writing it.

@@ -185,9 +185,6 @@ func (u *Upload) spoolRest(part io.Reader) error {
 	}
 }
 
-// open returns a reader from the beginning of the file. It may be called several times.
-func (u *Upload) open() io.Reader { return io.NewSectionReader(u.data, 0, u.size) }
-
 // Close frees the file.
 func (u *Upload) Close() error {
 	if u.file == nil {

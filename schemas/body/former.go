@@ -86,7 +86,7 @@ type FormerFileFields struct {
 
 // FormerFile is the form of POST /search/csv and POST /reverse/csv.
 type FormerFile struct {
-	Data string `json:"data" min:"1" doc:"The CSV file: UTF-8, Windows-1252, or UTF-16 with a byte order mark; at most 50 MiB, 200,000 rows, 1,024 columns and 1 MiB a row. A row whose address, or another cell that it is searched by, has more than 200 characters, or that lacks more than 512 cells, has result_status error, is not counted, and the file continues. A row becomes at most 1 KiB longer"`
+	Data string `json:"data" min:"1" doc:"The CSV file: UTF-8, UTF-16, Windows-1252, ISO-8859-15, Macintosh or IBM850; at most 50 MiB, 200,000 rows, 1,024 columns and 1 MiB a row. A row whose address, or another cell that it is searched by, has more than 200 characters, or that lacks more than 512 cells, has result_status error, is not counted, and the file continues. A row becomes at most 1 KiB longer"`
 	FormerFileFields
 }
 

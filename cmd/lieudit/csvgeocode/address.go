@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lieudit/http/csvfile"
 	"lieudit/http/sitefile/clean"
 	"lieudit/http/sitefile/mapping"
 	"lieudit/queries/address"
@@ -23,7 +24,7 @@ var addressFields = []mapping.Field{
 // narrows the search. Of 41,432 questions of several kinds this answers 41,165 right, the columns joined without more 40,409. With
 // the parts in fields of their own it is 38,836, since people type the town into the street too, and with the postcode as a filter
 // 36,041, since many are wrong.
-func (h *header) queries(r row) []address.Query {
+func (h *header) queries(r csvfile.Row) []address.Query {
 	if h.found == nil {
 		return h.withFilters(r, []string{h.joinNamed(r)}, "")
 	}
@@ -39,7 +40,7 @@ func (h *header) queries(r row) []address.Query {
 }
 
 // withFilters makes a query of each line that is not empty.
-func (h *header) withFilters(r row, lines []string, cityCode string) []address.Query {
+func (h *header) withFilters(r csvfile.Row, lines []string, cityCode string) []address.Query {
 	var queries []address.Query
 	for _, line := range lines {
 		if line == "" {
@@ -58,7 +59,7 @@ func (h *header) withFilters(r row, lines []string, cityCode string) []address.Q
 }
 
 // joinNamed joins the values of the columns that the job names with spaces.
-func (h *header) joinNamed(r row) string {
+func (h *header) joinNamed(r csvfile.Row) string {
 	var parts []string
 	for _, i := range h.named {
 		parts = append(parts, h.field(r, i))
@@ -67,7 +68,7 @@ func (h *header) joinNamed(r row) string {
 }
 
 // value is what a row has for a field: its column's cell, or where that is empty the one of the next column that can hold it.
-func (h *header) value(r row, f mapping.Field) string {
+func (h *header) value(r csvfile.Row, f mapping.Field) string {
 	for _, i := range h.found[f] {
 		if v := h.field(r, i); v != "" && !clean.IsEmptySign(v) {
 			return v
@@ -81,7 +82,7 @@ const maxStreets = 2
 
 // streets are the lines of a row that may be the street, the likeliest first. One empty line stands for none: a commune alone can
 // answer. Where a file has both a street in parts and a whole line that says something else, the street comes first.
-func (h *header) streets(r row) []string {
+func (h *header) streets(r csvfile.Row) []string {
 	kind, name, whole := h.value(r, mapping.StreetType), h.value(r, mapping.StreetName), h.value(r, mapping.Line1)
 	street := joinWords(kind, name)
 	if name != "" && strings.HasPrefix(text.Fold(name)+" ", text.Fold(kind)+" ") {
@@ -103,7 +104,7 @@ func (h *header) streets(r row) []string {
 }
 
 // prependNumber puts the house number and its suffix before a street that does not begin with a number.
-func (h *header) prependNumber(r row, street string) string {
+func (h *header) prependNumber(r csvfile.Row, street string) string {
 	number, _ := clean.Number(h.value(r, mapping.HouseNumber))
 	if number == "" || number == "0" || street == "" || street[0] >= '0' && street[0] <= '9' {
 		return street
@@ -113,7 +114,7 @@ func (h *header) prependNumber(r row, street string) string {
 
 // joinTown puts the postcode and the commune of a row behind a street. What stands in it already, or the postcode that the commune's
 // column holds too, is not said twice: words that are repeated make no match exact.
-func (h *header) joinTown(r row, street string) string {
+func (h *header) joinTown(r csvfile.Row, street string) string {
 	postcode, city := h.value(r, mapping.PostalCode), h.value(r, mapping.City)
 	if code, ok := clean.Postcode(postcode); ok {
 		postcode = code

@@ -1,16 +1,13 @@
-// Package csvgeocode verifies the addresses of a CSV file, row by row, and writes a copy of the file with result columns
-// behind each row. Its constraint: the rows keep their order and their bytes, memory is bounded whatever the size of the
-// file, and a run that was killed resumes without losing or repeating a row.
+// Package csvgeocode verifies the addresses of a CSV file, row by row, and writes a copy of the file with result columns next to
+// each row. The rows keep their order and their bytes, memory is bounded whatever the size of the file, and a run that was killed
+// resumes without losing or repeating a row. Package csvfile reads and writes the rows, and says what differs in the copy.
 //
-// Three things differ in the copy: it has no empty lines, a row with more fields than the header has its last fields
-// joined, and a quote that the end of the file leaves open is closed. Its encoding, its separator and its line ends are those of the file.
-//
-// Job.Run reads the header. From the header and the first rows come the charset, the separator and the layout: which columns
-// hold the address, by the table of names of package mapping where the job names none. Run then opens a partialResult and
+// Job.Run opens the file and finds its layout: which columns hold the address, by the table of names of package mapping if the job
+// names none. Run then opens a partialResult and
 // passes batches of rows from goroutine to goroutine. readBatches sends each batch to both channels, so the writer receives
 // batches in the order of the file and waits for each until it is verified:
 //
-//	rowReader ──> readBatches ──> toVerify ──> verifyBatch (one a processor)
+//	RowReader ──> readBatches ──> toVerify ──> verifyBatch (one a processor)
 //	                   │                           │ closes batch.verified
 //	                   └────────> toWrite ──> writeBatches ──> partialResult ──> Out
 //
@@ -28,6 +25,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"lieudit/http/csvfile"
 	"lieudit/queries/address"
 )
 
@@ -68,7 +66,7 @@ type Counts struct {
 var ErrResultExists = errors.New("there is a result already")
 
 // Run geocodes the file and renames the result to Out once it is complete: Out never holds a part of a result. After an
-// error, a kill or the end of ctx, another Run of the same job resumes. Its errors are *FormatError, *ColumnError,
+// error, a kill or the end of ctx, another Run of the same job resumes. Its errors are *csvfile.FormatError, *csvfile.RowError, *ColumnError,
 // *NoAddressError, ErrResultExists, ErrRunMismatch, ErrRunDamaged, ErrRunInProgress and those of files, of the engine and of
 // ctx. The counts are valid next to an error too: they are the rows that the next Run need not verify again.
 func (j Job) Run(ctx context.Context) (Counts, error) {
@@ -79,6 +77,7 @@ func (j Job) Run(ctx context.Context) (Counts, error) {
 	if err != nil {
 		return Counts{}, err
 	}
+	defer header.input.Close() // nothing is written to it
 	partial, err := j.openPartialResult(header)
 	if err != nil {
 		return Counts{}, err
@@ -110,7 +109,7 @@ const (
 // batch is some rows that are read, verified and written together. It belongs to the reader, then to one verifier, and to
 // the writer once verified is closed.
 type batch struct {
-	rows      []row
+	rows      []csvfile.Row
 	endOffset int64         // end of the last row, in bytes of the text
 	output    []byte        // lines to write; valid once verified is closed
 	counts    Counts        // of these rows; valid once verified is closed
@@ -120,18 +119,18 @@ type batch struct {
 // processRows verifies the rows that no earlier run has written, on all processors, and writes them in order. Whatever ends
 // it, the rows written by then are saved. It returns when all its goroutines have ended.
 func (j Job) processRows(ctx context.Context, h header, p *partialResult) (err error) {
-	text, err := h.openText(j.In, p.state.BytesRead)
+	rows, err := h.Rows(p.state.BytesRead)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: continue at byte %d: %w", j.In, p.state.BytesRead, err)
 	}
-	defer func() { err = errors.Join(err, p.saveProgress(), text.file.Close()) }()
+	defer func() { err = errors.Join(err, p.saveProgress()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	toVerify := make(chan *batch)
 	toWrite := make(chan *batch, 2*runtime.GOMAXPROCS(0)) // bounds how far reading is ahead of writing
 	group.Go(func() error {
 		defer close(toVerify)
 		defer close(toWrite)
-		return readBatches(ctx, newRowReader(text, h.separator, p.state.BytesRead), toVerify, toWrite)
+		return readBatches(ctx, rows, toVerify, toWrite)
 	})
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
@@ -149,18 +148,18 @@ func (j Job) processRows(ctx context.Context, h header, p *partialResult) (err e
 
 // readBatches reads the rows to the end and sends each batch of them to the writer first, which sets the order, and then to
 // the next free verifier. Rows read before an error are still sent.
-func readBatches(ctx context.Context, reader *rowReader, toVerify, toWrite chan<- *batch) error {
+func readBatches(ctx context.Context, reader *csvfile.RowReader, toVerify, toWrite chan<- *batch) error {
 	for {
 		b := &batch{verified: make(chan struct{})}
 		var err error
 		for size := 0; len(b.rows) < batchRows && size < batchBytes && err == nil; {
-			var r row
-			if r, err = reader.readRow(); err == nil {
+			var r csvfile.Row
+			if r, err = reader.Read(); err == nil {
 				b.rows = append(b.rows, r)
-				size += 2*len(r.raw) + 16*len(r.fields)
+				size += r.Size()
 			}
 		}
-		b.endOffset = reader.offset
+		b.endOffset = reader.Offset()
 		if len(b.rows) > 0 && !(sendBatch(ctx, toWrite, b) && sendBatch(ctx, toVerify, b)) {
 			return ctx.Err()
 		}
@@ -193,11 +192,11 @@ func (j Job) verifyBatch(ctx context.Context, h *header, b *batch) error {
 			return err
 		}
 		b.counts.countResult(got)
-		lines = append(lines, h.formatRow(r, got.values())...)
+		lines = h.writer.AppendRow(lines, &r, got.values())
 	}
 	b.rows = nil // they are not needed while the batch waits for the writer
 	var err error
-	if b.output, err = h.encodeText(lines); err != nil {
+	if b.output, err = h.writer.Encode(lines); err != nil {
 		return err
 	}
 	close(b.verified)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lieudit/http/csvfile"
 	"lieudit/http/sitefile/mapping"
 	"lieudit/http/sitefile/record"
 )
@@ -100,9 +101,9 @@ func (h *header) columnIndex(column string) (int, error) {
 	if column == "" {
 		return -1, nil
 	}
-	i := slices.IndexFunc(h.names, func(c string) bool { return strings.TrimSpace(c) == strings.TrimSpace(column) })
+	i := h.Column(column)
 	if i < 0 {
-		return -1, &ColumnError{Column: column, Columns: h.names}
+		return -1, &ColumnError{Column: column, Columns: h.Names}
 	}
 	return i, nil
 }
@@ -116,7 +117,7 @@ func (h *header) choosePrefix(prefix string) error {
 	if prefix != "" {
 		h.prefix = prefix
 		if i := h.indexOfResult(prefix); i >= 0 {
-			return &ColumnError{Column: strings.TrimSpace(h.names[i]), AlreadyPresent: true}
+			return &ColumnError{Column: strings.TrimSpace(h.Names[i]), AlreadyPresent: true}
 		}
 		return nil
 	}
@@ -129,7 +130,7 @@ func (h *header) choosePrefix(prefix string) error {
 
 // indexOfResult is the first column that is called as one of a result with a prefix; -1: none.
 func (h *header) indexOfResult(prefix string) int {
-	return slices.IndexFunc(h.names, func(name string) bool {
+	return slices.IndexFunc(h.Names, func(name string) bool {
 		return slices.ContainsFunc(resultColumns, func(c string) bool { return strings.EqualFold(strings.TrimSpace(name), prefix+c) })
 	})
 }
@@ -138,12 +139,12 @@ func (h *header) indexOfResult(prefix string) int {
 // that someone typed. A prefix is that of a result where a label, a score and a code of a commune have it.
 func (h *header) earlierResults() []string {
 	var earlier []string
-	for _, name := range h.names {
+	for _, name := range h.Names {
 		prefix, isLabel := strings.CutSuffix(name, "label")
-		if !isLabel || prefix == "" || !slices.Contains(h.names, prefix+"score") || !slices.Contains(h.names, prefix+"citycode") {
+		if !isLabel || prefix == "" || !slices.Contains(h.Names, prefix+"score") || !slices.Contains(h.Names, prefix+"citycode") {
 			continue
 		}
-		for _, other := range h.names {
+		for _, other := range h.Names {
 			if strings.HasPrefix(other, prefix) {
 				earlier = append(earlier, strings.TrimSpace(other))
 			}
@@ -166,12 +167,12 @@ func (h *header) leaveOutResults() map[string]mapping.Target {
 
 // guessColumns finds the columns of the address by the table of names of the files of places, and by the content of the first rows.
 func (h *header) guessColumns(j Job) error {
-	profile, err := h.profile(j.In)
+	profile, err := h.profile()
 	if err != nil {
 		return err
 	}
 	if profile.Rows == 0 {
-		return &FormatError{"it has names of columns, and nothing below them"}
+		return &csvfile.FormatError{Reason: "it has names of columns, and nothing below them"}
 	}
 	m, _ := mapping.Guess(profile, mapping.Given{Columns: h.leaveOutResults()})
 	h.found, h.witnesses = map[mapping.Field][]int{}, map[int]mapping.Evidence{}
@@ -185,7 +186,7 @@ func (h *header) guessColumns(j Job) error {
 		}
 	}
 	if !h.hasAddress() {
-		return &NoAddressError{h.names}
+		return &NoAddressError{h.Names}
 	}
 	return nil
 }
@@ -212,26 +213,25 @@ func (h *header) countOwn(f mapping.Field) int {
 }
 
 // profile takes the first rows into a profile of their columns.
-func (h *header) profile(path string) (*mapping.Profile, error) {
-	text, err := h.openText(path, h.rowsOffset)
+func (h *header) profile() (*mapping.Profile, error) {
+	rows, err := h.Rows(h.FirstRow)
 	if err != nil {
 		return nil, err
 	}
-	defer text.file.Close()
-	columns := make([]record.Column, len(h.names))
-	for i, name := range h.names {
+	columns := make([]record.Column, len(h.Names))
+	for i, name := range h.Names {
 		columns[i].Name = strings.TrimSpace(name)
 	}
 	p := &mapping.Profile{}
-	for rows := newRowReader(text, h.separator, 0); p.Rows < profileRows; {
-		r, err := rows.readRow()
+	for p.Rows < profileRows {
+		r, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			return p, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		values := make([]record.Value, min(len(columns), len(r.fields)))
+		values := make([]record.Value, min(len(columns), len(r.Cells)))
 		for i := range values {
 			values[i].Text = h.field(r, i)
 		}
@@ -242,10 +242,10 @@ func (h *header) profile(path string) (*mapping.Profile, error) {
 
 // describe is the layout in the terms of its users.
 func (h *header) describe() Layout {
-	out := Layout{Encoding: h.name, Separator: string(h.separator), Prefix: h.prefix}
+	out := Layout{Encoding: h.Encoding, Separator: string(h.Separator), Prefix: h.prefix}
 	add := func(i int, use string) {
 		if i >= 0 {
-			out.Columns = append(out.Columns, Column{Name: strings.TrimSpace(h.names[i]), Use: use, IsByName: h.witnesses[i] != mapping.ByContent})
+			out.Columns = append(out.Columns, Column{Name: strings.TrimSpace(h.Names[i]), Use: use, IsByName: h.witnesses[i] != mapping.ByContent})
 		}
 	}
 	for _, i := range h.named {

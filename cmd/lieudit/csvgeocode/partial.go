@@ -102,7 +102,7 @@ func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) erro
 		return err
 	}
 	if !found {
-		p.state = runState{Input: input, BytesRead: h.rowsOffset, Version: stateVersion}
+		p.state = runState{Input: input, BytesRead: h.FirstRow, Version: stateVersion}
 	}
 	if err := p.file.Truncate(p.state.BytesWritten); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) erro
 	if found {
 		return nil
 	}
-	line, err := h.encodeText([]byte(h.formatHeader()))
+	line, err := h.writer.Encode(h.writer.AppendHeader(nil))
 	if err != nil {
 		return err
 	}

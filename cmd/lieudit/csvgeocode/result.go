@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"lieudit/http/csvfile"
 	"lieudit/queries/address"
 )
 
@@ -37,8 +37,8 @@ type result struct {
 
 // verifyRow verifies the address of a row. A row that cannot be verified is a result, not an error: an error is one of the
 // engine and ends the run.
-func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
-	if h.single == nil && !utf8.ValidString(r.raw) {
+func (j Job) verifyRow(ctx context.Context, h *header, r csvfile.Row) (result, error) {
+	if !h.IsText(r) {
 		return result{status: statusNotText}, nil
 	}
 	queries := h.queries(r)
@@ -152,60 +152,11 @@ func (r result) values() []string {
 // formatDecimal writes the shortest decimal that reads back as the same number.
 func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// formatHeader formats the line of names, with all that stands before it.
-func (h *header) formatHeader() string {
+// resultNames are the names of the added columns.
+func (h *header) resultNames() []string {
 	names := make([]string, len(resultColumns))
 	for i, c := range resultColumns {
 		names[i] = h.prefix + c
 	}
-	return h.before + h.formatRow(row{raw: h.raw, fields: h.names}, names)
-}
-
-// formatRow formats the line of a row: its text, the results behind it, and the header's line end. The results must stand
-// in the same columns in every row. So a row with too few fields gets empty ones, and in a row with too many the surplus
-// fields become part of the last; only then, and where a quote is not closed, are the fields quoted anew.
-func (h *header) formatRow(r row, results []string) string {
-	var out strings.Builder
-	separator, missing := string(h.separator), len(h.names)-len(r.fields)
-	switch {
-	case missing < 0:
-		last := len(h.names) - 1
-		out.WriteString(h.quoteFields(append(slices.Clone(r.fields[:last]), strings.Join(r.fields[last:], separator))))
-	case h.endsInQuotes(r):
-		out.WriteString(h.quoteFields(r.fields))
-	default:
-		out.WriteString(r.raw)
-	}
-	out.WriteString(strings.Repeat(separator, max(0, missing)))
-	for _, f := range results {
-		out.WriteString(separator)
-		out.WriteString(h.quoteField(h.encodeField(f)))
-	}
-	out.WriteString(h.lineEnd)
-	return out.String()
-}
-
-// endsInQuotes reports whether what is written behind a row would become part of its last field. Only the last row of a file can be so.
-func (h *header) endsInQuotes(r row) bool {
-	if !r.isLast || !strings.Contains(r.raw, `"`) {
-		return false
-	}
-	again, err := newRowReader(strings.NewReader(r.raw+string(h.separator)), h.separator, 0).readRow()
-	return err != nil || len(again.fields) != len(r.fields)+1
-}
-
-func (h *header) quoteFields(fields []string) string {
-	quoted := make([]string, len(fields))
-	for i, f := range fields {
-		quoted[i] = h.quoteField(f)
-	}
-	return strings.Join(quoted, string(h.separator))
-}
-
-// quoteField quotes a field where CSV demands it.
-func (h *header) quoteField(field string) string {
-	if !strings.ContainsAny(field, "\"\r\n") && !strings.Contains(field, string(h.separator)) {
-		return field
-	}
-	return `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
+	return names
 }

@@ -20,18 +20,26 @@ func readSeparatorLine(beginning []byte) (separator byte, ok bool) {
 	return 0, false
 }
 
-// separators are those that are looked for.
-const separators = ",;\t|"
-
 // noSeparator stands for that of a file of one column. No text has it.
 const noSeparator = 0
+
+// detectDialect detects the separator of a text, and reports whether its first line names it.
+func detectDialect(beginning []byte) (separator byte, isNamed bool) {
+	if separator, isNamed = readSeparatorLine(beginning); isNamed {
+		return separator, true
+	}
+	if separator = detectSeparator(beginning); separator == noSeparator {
+		separator = detectSeparatorInside(beginning)
+	}
+	return separator, false
+}
 
 // detectSeparator is the separator that cuts the first rows into the same number of cells. The row of names alone does not say: names
 // may have commas in them. The other rows alone do not either: decimal commas are as regular as separators. A file may have rows of
 // other lengths too, cut or with separators at their end; the most regular candidate wins.
 func detectSeparator(beginning []byte) byte {
 	best, bestScore := byte(noSeparator), 0.0
-	for _, c := range []byte(separators) {
+	for _, c := range []byte(Separators) {
 		if score := scoreSeparator(beginning, c); score > bestScore {
 			best, bestScore = c, score
 		}
@@ -123,11 +131,11 @@ func hasEscapedQuotes(beginning []byte) bool {
 			continue
 		}
 		before, behind := beginning[i-1], beginning[i+1]
-		endsCell := strings.IndexByte(separators+"\r\n", behind) >= 0
+		endsCell := strings.IndexByte(Separators+"\r\n", behind) >= 0
 		switch {
 		case before == '\\' && !endsCell:
 			isEscaped = true
-		case before == '"' && !endsCell && (i < 2 || strings.IndexByte(separators+"\r\n\\", beginning[i-2]) < 0):
+		case before == '"' && !endsCell && (i < 2 || strings.IndexByte(Separators+"\r\n\\", beginning[i-2]) < 0):
 			return false
 		}
 	}

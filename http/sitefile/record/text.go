@@ -6,16 +6,22 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// Text is what a file of text is written in.
+// Separators are the characters that are tried as the separator of a CSV file.
+const Separators = ",;\t|"
+
+// Text is the form of a file of text.
 type Text struct {
-	Format   string            // CSV or JSON, which stands for NDJSON and GeoJSON too
-	Encoding string            // one of Encodings()
-	Codec    encoding.Encoding // of Encoding; it reads a byte order mark as a character; nil: UTF-8
+	Format    string            // CSV or JSON, which stands for NDJSON and GeoJSON too
+	Encoding  string            // one of Encodings()
+	Codec     encoding.Encoding // of Encoding; it reads a byte order mark as a character; nil: UTF-8
+	Separator rune              // of CSV; 0: the file has one column
+	// NamesSeparator reports whether the first line names the separator, as in "sep=;".
+	NamesSeparator bool
 }
 
-// DetectText finds out what a file is written in, for callers that read its rows themselves. It looks at the bytes as Open does, once
-// from end to end. encodingName is one of Encodings(), or empty: it is found out. A spreadsheet, a binary file and an empty one are a
-// *FormatError.
+// DetectText detects the form of a file for callers that read its rows themselves. It looks at the bytes as Open does, once
+// from end to end. encodingName is one of Encodings(), or empty: the encoding is detected. A spreadsheet, a binary file and an empty
+// file are a *FormatError.
 func DetectText(file io.ReaderAt, size int64, name, encodingName string) (Text, error) {
 	start := make([]byte, min(size, detectBytes))
 	if _, err := file.ReadAt(start, 0); err != nil && err != io.EOF {
@@ -39,6 +45,9 @@ func DetectText(file io.ReaderAt, size int64, name, encodingName string) (Text, 
 	found := Text{Format: CSV, Encoding: text.coding.name, Codec: text.coding.codec}
 	if isJSON(beginning, name) {
 		found.Format = JSON
+		return found, nil
 	}
+	separator, namesSeparator := detectDialect(beginning)
+	found.Separator, found.NamesSeparator = rune(separator), namesSeparator
 	return found, nil
 }
