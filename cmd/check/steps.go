@@ -104,7 +104,6 @@ func packagesWithoutGoroutines() []string {
 		"lieudit/queries/address/parse",
 		"lieudit/queries/address/text",
 		"lieudit/queries/locations/search",
-		"lieudit/queries/route/fallback",
 		"lieudit/queries/route/guidance",
 		"lieudit/queries/route/isochrone",
 		"lieudit/queries/route/profile",

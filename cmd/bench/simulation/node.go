@@ -194,7 +194,7 @@ type run struct {
 // open builds a run on a folder. Faults strike it from its start on, see begin.
 func (n *node) open(folder string) (*run, error) {
 	r := &run{node: n, injector: faults.NewInjector(n.world.nextSeed()), ready: make(chan struct{}), died: make(chan struct{}),
-		view: &regionView{region: n.world.region, vintage: live.New(n.world.communes), networks: &routelive.Network{}}}
+		view: &regionView{region: n.world.region, vintage: live.New(n.world.communes), networks: &routelive.Router{}}}
 	r.injector.OnDeath, r.injector.OnStrike, r.injector.LongestTurn = r.die, n.before.noteStrike, longestTurn
 	if err := r.build(folder); err != nil {
 		return nil, errors.Join(err, r.close())

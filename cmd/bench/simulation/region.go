@@ -75,7 +75,7 @@ func (r *region) networkFile() string { return filepath.Join(r.folder, "network"
 type regionView struct {
 	region   *region // nil: there is none
 	vintage  *live.Vintage
-	networks *routelive.Network
+	networks *routelive.Router
 
 	mu       sync.Mutex
 	isClosed bool

@@ -15,11 +15,9 @@ import (
 	"lieudit/queries/address/synthetic"
 	"lieudit/queries/mappedfile"
 	"lieudit/queries/route"
-	"lieudit/queries/route/fallback"
 	"lieudit/queries/route/live"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/osrm"
-	"lieudit/queries/route/outage"
 	"lieudit/queries/route/valhalla"
 	"lieudit/schemas/body"
 )
@@ -35,12 +33,7 @@ type servedNetwork struct {
 // openRoads makes the router and serves the current road network. With a server of another engine the own network answers what
 // that does not support. A network that cannot be served is not an error: the watcher reports it, and the rest of the service works.
 func (s *service) openRoads(ctx context.Context) error {
-	s.liveNetwork = &live.Network{}
-	s.router = s.liveNetwork
-	if server := newRouteServer(s.Router); server != nil {
-		s.routeServer = outage.New(server, string(s.Router.Engine), s.Log)
-		s.router = fallback.New(s.routeServer, s.liveNetwork)
-	}
+	s.router = live.New(newRouteServer(s.Router), string(s.Router.Engine), s.Log)
 	folder := networks.FolderIn(s.Data)
 	if err := folder.RemoveLeftovers(s.Now()); err != nil {
 		s.Log.Warn("leavings of imports stay", "reason", err) // they cost disk space, nothing else
@@ -51,7 +44,7 @@ func (s *service) openRoads(ctx context.Context) error {
 		}
 	}
 	s.onClose(func() error {
-		s.liveNetwork.Swap(nil) // unmaps the network once the last question to it has been answered
+		s.router.Swap(nil) // unmaps the network once the last question to it has been answered
 		return nil
 	})
 	s.networkWatcher = releases.NewWatcher(folder, s.Log, s.serveNetwork, s.withdrawNetwork)
@@ -75,7 +68,7 @@ func newRouteServer(setting RouterSetting) route.Router {
 // held a real network.
 func (s *service) wantsDemoNetwork(folder networks.Folder) bool {
 	current, err := folder.Current()
-	return err == nil && current == "" && s.Demo && s.routeServer == nil && folder.LastReal() == "" && s.servesDemoAddresses()
+	return err == nil && current == "" && s.Demo && !s.router.HasServer() && folder.LastReal() == "" && s.servesDemoAddresses()
 }
 
 // addDemoNetwork invents the roads along the demo addresses. While an import holds the folder it does nothing: the import brings
@@ -110,7 +103,7 @@ var errDemoNetwork = errors.New("the invented roads lead to no real address: lie
 func (s *service) serveNetwork(_ context.Context, n *network.Network) {
 	served := servedNetwork{n.Meta, releases.IsDemo(n.Info().Name()), n.Size(), n.Modified()}
 	s.servedNetwork.Store(&served)
-	s.liveNetwork.Swap(n)
+	s.router.Swap(n)
 	if served.isDemo && !s.servesDemoAddresses() {
 		s.withdrawNetwork(errDemoNetwork)
 	}
@@ -118,7 +111,7 @@ func (s *service) serveNetwork(_ context.Context, n *network.Network) {
 
 // withdrawNetwork stops serving the road network.
 func (s *service) withdrawNetwork(reason error) {
-	s.liveNetwork.Withdraw(reason)
+	s.router.Withdraw(reason)
 	s.servedNetwork.Store(nil)
 }
 
@@ -146,15 +139,15 @@ func (s *service) checkRoads(ctx context.Context) error {
 	if _, isWithdrawn := errors.AsType[*mappedfile.WithdrawnError](err); errors.Is(err, mappedfile.ErrNone) && !isWithdrawn {
 		return errors.New("no road network is loaded: lieudit roads import FILE.osm.pbf")
 	}
-	if err == nil && s.routeServer != nil {
-		return s.routeServer.Problem()
+	if err == nil {
+		return s.router.Problem()
 	}
 	return err
 }
 
 // describeRoads says in the text at start what routes are found on.
 func (s *service) describeRoads() string {
-	if s.routeServer != nil {
+	if s.router.HasServer() {
 		return s.Config.describeRouter() + "; beside it the own network: " + s.describeNetwork()
 	}
 	return s.describeNetwork()
@@ -203,12 +196,10 @@ func (r servedReleases) Networks(ctx context.Context) (shown body.ServedNetworks
 	if err := r.service.checkRoads(ctx); err != nil {
 		shown.Problem = err.Error()
 	}
-	if r.service.routeServer != nil {
-		if n, err := r.service.routeServer.Network(ctx); err == nil {
-			shown.Results = append(shown.Results, newServedNetwork(n))
-		}
+	if n, err := r.service.router.ServerNetwork(ctx); err == nil {
+		shown.Results = append(shown.Results, newServedNetwork(n))
 	}
-	if n, err := r.service.liveNetwork.Network(ctx); err == nil {
+	if n, err := r.service.router.OwnNetwork(ctx); err == nil {
 		own := newServedNetwork(n)
 		if served := r.service.servedNetwork.Load(); served != nil {
 			own.Bytes, own.ImportedAt = served.bytes, served.importedAt.UTC()

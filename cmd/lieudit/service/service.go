@@ -45,10 +45,8 @@ import (
 	"lieudit/queries/address/vintage"
 	"lieudit/queries/locations/alert"
 	"lieudit/queries/locations/meili"
-	"lieudit/queries/route"
 	routelive "lieudit/queries/route/live"
 	"lieudit/queries/route/network"
-	"lieudit/queries/route/outage"
 	"lieudit/schemas/meiliclient"
 )
 
@@ -78,9 +76,7 @@ type service struct {
 	siteAlerts     *alert.Checker
 	addressIndex   *addressmeili.Indexes // nil: vintages are searched by their own index
 	vintageWatcher *releases.Watcher[*vintage.Vintage]
-	router         route.Router   // routeServer, then liveNetwork
-	routeServer    *outage.Router // nil: the own engine finds all routes
-	liveNetwork    *routelive.Network
+	router         *routelive.Router
 	networkWatcher *releases.Watcher[*network.Network]
 	peers          *peers.Follower
 	servedNetwork  atomic.Pointer[servedNetwork] // nil: none

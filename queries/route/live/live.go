@@ -1,16 +1,23 @@
-// Package live is the route.Router on the road network file that the service uses now. Swap replaces the file at any time;
-// queries that run continue with the old one. Its one constraint: a file is unmapped when its last query is done, never before.
-// A file that a query finds damaged is not used any more: mappedfile.Holder sees to both.
+// Package live is the route.Router that the service answers from: its own road network, which Swap replaces at any time, and before that
+// the servers of another engine if there are some. A file is unmapped when its last query is done, never before; one that a query finds
+// damaged is not used any more. mappedfile.Holder sees to both.
 //
-//	datafile watcher ── Swap, Withdraw ──► Network ── mappedfile.Query ──► engine.Engine
-//	                                          ▲
-//	http/api ── route.Router ─────────────────┘
+//	http/api ── Router ──► the other engine's server, whose failures are remembered (outage.go) ──► answer
+//	               │            └─ route.ErrUnsupported ─┐
+//	               └─ without a server ──────────────────┴──► mappedfile.Query ──► engine.Engine ──► answer
+//	                                                             ▲
+//	releases.Watcher ── Swap, Withdraw ──────────────────────────┘
+//
+// Only a question that the server does not support goes to the own network. A server that is unavailable is not replaced: the two may
+// have other roads and other durations, and nobody would know which answered.
 package live
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 
 	"lieudit/queries/mappedfile"
 	"lieudit/queries/route"
@@ -18,57 +25,125 @@ import (
 	"lieudit/queries/route/network"
 )
 
-// Network is a route.Router on the file of the last Swap. The zero Network has none. While there is none, every query fails with
-// route.ErrUnavailable. It is safe for concurrent use.
-type Network struct {
-	holder mappedfile.Holder[*engine.Engine]
+// Router is a route.Router on the file of the last Swap and, if it has one, on a server. The zero Router has neither. While there is no
+// file, queries for it fail with route.ErrUnavailable. It is safe for concurrent use.
+type Router struct {
+	own    mappedfile.Holder[route.Router]
+	server *server // nil: the own network answers everything
 }
 
-var _ route.Router = (*Network)(nil)
+var _ route.Router = (*Router)(nil)
+
+// New returns a router whose first answers are those of another engine's servers. engine is the engine's name in the log and in errors. A
+// nil server leaves all to the own network.
+func New(other route.Router, engine string, log *slog.Logger) *Router {
+	if other == nil {
+		return &Router{}
+	}
+	return &Router{server: &server{Router: other, engine: engine, log: log, failures: map[route.Mode]error{}}}
+}
 
 // Swap answers queries from next from now on and owns it: next is closed after a later Swap or Withdraw, when its last query is
 // done. A nil next is Withdraw without a reason.
-func (n *Network) Swap(next *network.Network) {
+func (r *Router) Swap(next *network.Network) {
 	if next == nil {
-		n.holder.Withdraw(nil)
+		r.own.Withdraw(nil)
 		return
 	}
-	n.holder.Swap(next, engine.New(next))
+	r.own.Swap(next, engine.New(next))
 }
 
-// Withdraw stops answering. Queries fail with route.ErrUnavailable, which wraps the reason, until the next Swap.
-func (n *Network) Withdraw(reason error) { n.holder.Withdraw(reason) }
+// Withdraw stops answering from the own network. Its queries fail with route.ErrUnavailable, which wraps the reason, until the next Swap.
+func (r *Router) Withdraw(reason error) { r.own.Withdraw(reason) }
 
-// queryServed runs a query on the engine of the current network, and keeps the network mapped until the query returns.
-func queryServed[A any](n *Network, query func(*engine.Engine) (A, error)) (A, error) {
-	answer, err := mappedfile.Query(&n.holder, query)
+// HasServer reports whether another engine answers first.
+func (r *Router) HasServer() bool { return r.server != nil }
+
+// Problem returns nil while no mode's last answer of a server is a failure. Otherwise its error names the engine and the modes, each
+// with the reason.
+func (r *Router) Problem() error {
+	if r.server == nil {
+		return nil
+	}
+	return r.server.problem()
+}
+
+// queryOwn runs a query on the own network, and keeps that mapped until the query returns.
+func queryOwn[A any](r *Router, query func(route.Router) (A, error)) (A, error) {
+	answer, err := mappedfile.Query(&r.own, query)
 	if errors.Is(err, mappedfile.ErrNone) {
 		err = fmt.Errorf("%w: %w", route.ErrUnavailable, err)
 	}
 	return answer, err
 }
 
+// query asks the server and, for what that does not support, the own network. The server's error stays if there is no network.
+func query[A any](ctx context.Context, r *Router, mode route.Mode, ask func(route.Router) (A, error)) (A, error) {
+	if r.server == nil {
+		return queryOwn(r, ask)
+	}
+	answer, err := ask(r.server)
+	r.server.record(ctx, mode, err)
+	if !errors.Is(err, route.ErrUnsupported) {
+		return answer, err
+	}
+	own, ownErr := queryOwn(r, ask)
+	if errors.Is(ownErr, route.ErrUnavailable) {
+		return answer, err
+	}
+	return own, ownErr
+}
+
 // Route implements route.Router.
-func (n *Network) Route(ctx context.Context, q route.Query) (route.Answer, error) {
-	return queryServed(n, func(e *engine.Engine) (route.Answer, error) { return e.Route(ctx, q) })
+func (r *Router) Route(ctx context.Context, q route.Query) (route.Answer, error) {
+	return query(ctx, r, q.Mode, func(x route.Router) (route.Answer, error) { return x.Route(ctx, q) })
 }
 
 // Matrix implements route.Router.
-func (n *Network) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix, error) {
-	return queryServed(n, func(e *engine.Engine) (route.Matrix, error) { return e.Matrix(ctx, q) })
+func (r *Router) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix, error) {
+	return query(ctx, r, q.Mode, func(x route.Router) (route.Matrix, error) { return x.Matrix(ctx, q) })
 }
 
 // Nearest implements route.Router.
-func (n *Network) Nearest(ctx context.Context, q route.NearestQuery) (route.Nearest, error) {
-	return queryServed(n, func(e *engine.Engine) (route.Nearest, error) { return e.Nearest(ctx, q) })
+func (r *Router) Nearest(ctx context.Context, q route.NearestQuery) (route.Nearest, error) {
+	return query(ctx, r, q.Mode, func(x route.Router) (route.Nearest, error) { return x.Nearest(ctx, q) })
 }
 
 // Isochrone implements route.Router.
-func (n *Network) Isochrone(ctx context.Context, q route.IsochroneQuery) (route.Isochrone, error) {
-	return queryServed(n, func(e *engine.Engine) (route.Isochrone, error) { return e.Isochrone(ctx, q) })
+func (r *Router) Isochrone(ctx context.Context, q route.IsochroneQuery) (route.Isochrone, error) {
+	return query(ctx, r, q.Mode, func(x route.Router) (route.Isochrone, error) { return x.Isochrone(ctx, q) })
 }
 
-// Network implements route.Router.
-func (n *Network) Network(ctx context.Context) (route.Network, error) {
-	return queryServed(n, func(e *engine.Engine) (route.Network, error) { return e.Network(ctx) })
+// Network implements route.Router: it describes the server's network, with the modes of both.
+func (r *Router) Network(ctx context.Context) (route.Network, error) {
+	if r.server == nil {
+		return r.OwnNetwork(ctx)
+	}
+	n, err := r.server.network(ctx)
+	if err != nil {
+		return n, err
+	}
+	own, err := r.OwnNetwork(ctx)
+	if err != nil {
+		return n, ctx.Err() // the server answers on its own
+	}
+	for _, mode := range own.Modes {
+		if !slices.Contains(n.Modes, mode) {
+			n.Modes = append(slices.Clip(n.Modes), mode)
+		}
+	}
+	return n, nil
+}
+
+// ServerNetwork describes the server's network. It fails with route.ErrUnavailable if there is no server.
+func (r *Router) ServerNetwork(ctx context.Context) (route.Network, error) {
+	if r.server == nil {
+		return route.Network{}, route.ErrUnavailable
+	}
+	return r.server.network(ctx)
+}
+
+// OwnNetwork describes the own network. It fails with route.ErrUnavailable if there is none.
+func (r *Router) OwnNetwork(ctx context.Context) (route.Network, error) {
+	return queryOwn(r, func(x route.Router) (route.Network, error) { return x.Network(ctx) })
 }

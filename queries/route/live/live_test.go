@@ -11,7 +11,6 @@ import (
 
 	"lieudit/queries/mappedfile"
 	"lieudit/queries/route"
-	"lieudit/queries/route/engine"
 	"lieudit/queries/route/network"
 	"lieudit/queries/route/osmpbf"
 	"lieudit/schemas/geo"
@@ -137,10 +136,10 @@ func describe(ctx context.Context, r route.Router) error {
 
 func TestAQuestionKeepsTheNetworkItBeganOn(t *testing.T) {
 	t.Parallel()
-	var n Network
+	var n Router
 	first, second := open(t, buildStraight(t)), open(t, buildHilly(t))
 	n.Swap(first)
-	_, err := mappedfile.Query(&n.holder, func(e *engine.Engine) (struct{}, error) {
+	_, err := mappedfile.Query(&n.own, func(e route.Router) (struct{}, error) {
 		checkDistance(t, e, straight)
 		n.Swap(second)
 		if checkDistance(t, e, straight); isClosed(t, first) {
@@ -162,7 +161,7 @@ func TestAQuestionKeepsTheNetworkItBeganOn(t *testing.T) {
 
 func TestSwapsDuringQuestionsLoseNoAnswer(t *testing.T) {
 	t.Parallel()
-	var n Network
+	var n Router
 	path := buildStraight(t)
 	n.Swap(open(t, path))
 	var readers sync.WaitGroup
@@ -183,7 +182,7 @@ func TestSwapsDuringQuestionsLoseNoAnswer(t *testing.T) {
 func TestATruncatedFileIsWithdrawnByEveryQuestion(t *testing.T) {
 	t.Parallel()
 	for name, question := range questions() {
-		var n Network
+		var n Router
 		path := buildStraight(t)
 		served := open(t, path)
 		n.Swap(served)
@@ -209,7 +208,7 @@ func TestATruncatedFileIsWithdrawnByEveryQuestion(t *testing.T) {
 
 func TestAFileTruncatedUnderManyReadersIsUnavailableToAll(t *testing.T) {
 	t.Parallel()
-	var n Network
+	var n Router
 	path := buildStraight(t)
 	served := open(t, path)
 	n.Swap(served)
@@ -243,7 +242,7 @@ func TestAFileTruncatedUnderManyReadersIsUnavailableToAll(t *testing.T) {
 
 func TestWithoutANetworkEveryQuestionIsUnavailableForTheReason(t *testing.T) {
 	t.Parallel()
-	var n Network
+	var n Router
 	reason := errors.New("no such disk")
 	all := questions()
 	all["network"] = describe
@@ -267,7 +266,7 @@ func TestWithoutANetworkEveryQuestionIsUnavailableForTheReason(t *testing.T) {
 
 func TestErrorsOfTheEngineAreNotAnUnavailableNetwork(t *testing.T) {
 	t.Parallel()
-	var n Network
+	var n Router
 	n.Swap(open(t, buildStraight(t)))
 	defer n.Swap(nil)
 	q := route.Query{Profile: byCar(), Bounds: bounds(home, geo.Point{Lon: 1, Lat: 1})}

@@ -1,4 +1,4 @@
-package outage_test
+package live
 
 import (
 	"bytes"
@@ -14,37 +14,36 @@ import (
 
 	"lieudit/queries/route"
 	"lieudit/queries/route/osrm"
-	"lieudit/queries/route/outage"
 	"lieudit/queries/route/routeserver"
 )
 
-// router answers every question with err, and Network with networkErr.
-type router struct{ err, networkErr error }
+// fakeServer answers every question with err, and Network with networkErr.
+type fakeServer struct{ err, networkErr error }
 
-func (r *router) Route(context.Context, route.Query) (route.Answer, error) {
+func (r *fakeServer) Route(context.Context, route.Query) (route.Answer, error) {
 	return route.Answer{}, r.err
 }
 
-func (r *router) Matrix(context.Context, route.MatrixQuery) (route.Matrix, error) {
+func (r *fakeServer) Matrix(context.Context, route.MatrixQuery) (route.Matrix, error) {
 	return route.Matrix{}, r.err
 }
 
-func (r *router) Nearest(context.Context, route.NearestQuery) (route.Nearest, error) {
+func (r *fakeServer) Nearest(context.Context, route.NearestQuery) (route.Nearest, error) {
 	return route.Nearest{}, r.err
 }
 
-func (r *router) Isochrone(context.Context, route.IsochroneQuery) (route.Isochrone, error) {
+func (r *fakeServer) Isochrone(context.Context, route.IsochroneQuery) (route.Isochrone, error) {
 	return route.Isochrone{}, r.err
 }
 
-func (r *router) Network(context.Context) (route.Network, error) {
+func (r *fakeServer) Network(context.Context) (route.Network, error) {
 	return route.Network{Modes: []route.Mode{route.Car, route.Foot}}, r.networkErr
 }
 
-// newRouter returns a router that watches another one, and its log.
-func newRouter(inner route.Router) (*outage.Router, *bytes.Buffer) {
+// newWatched returns a router that watches another one, and its log.
+func newWatched(inner route.Router) (*Router, *bytes.Buffer) {
 	var log bytes.Buffer
-	return outage.New(inner, "osrm", slog.New(slog.NewTextHandler(&log, nil))), &log
+	return New(inner, "osrm", slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
 func by(mode route.Mode) route.Profile { return route.Profile{Mode: mode} }
@@ -53,27 +52,27 @@ var errBad = &routeserver.BadAnswerError{Reason: "without a route"}
 
 func TestAFailureIsAProblemUntilAQuestionOfItsModeIsAnswered(t *testing.T) {
 	t.Parallel()
-	questions := map[string]func(*outage.Router, route.Mode) error{
-		"route": func(r *outage.Router, mode route.Mode) error {
+	questions := map[string]func(*Router, route.Mode) error{
+		"route": func(r *Router, mode route.Mode) error {
 			_, err := r.Route(t.Context(), route.Query{Profile: by(mode)})
 			return err
 		},
-		"matrix": func(r *outage.Router, mode route.Mode) error {
+		"matrix": func(r *Router, mode route.Mode) error {
 			_, err := r.Matrix(t.Context(), route.MatrixQuery{Profile: by(mode)})
 			return err
 		},
-		"nearest": func(r *outage.Router, mode route.Mode) error {
+		"nearest": func(r *Router, mode route.Mode) error {
 			_, err := r.Nearest(t.Context(), route.NearestQuery{Profile: by(mode)})
 			return err
 		},
-		"isochrone": func(r *outage.Router, mode route.Mode) error {
+		"isochrone": func(r *Router, mode route.Mode) error {
 			_, err := r.Isochrone(t.Context(), route.IsochroneQuery{Profile: by(mode)})
 			return err
 		},
 	}
 	for name, ask := range questions {
-		inner := &router{err: errBad}
-		r, log := newRouter(inner)
+		inner := &fakeServer{err: errBad}
+		r, log := newWatched(inner)
 		for range 3 {
 			if err := ask(r, route.Car); !errors.Is(err, errBad) {
 				t.Errorf("%s: got %v, want the router's error", name, err)
@@ -100,7 +99,7 @@ func TestOnlyFailuresOfAServerAreProblems(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{nil, route.ErrNoRoute, &route.OffRoadError{}, route.ErrUnsupported, route.ErrTooMuchWork, route.ErrUnavailable,
 		context.Canceled, context.DeadlineExceeded} {
-		r, log := newRouter(&router{err: err})
+		r, log := newWatched(&fakeServer{err: err})
 		r.Route(t.Context(), route.Query{Profile: by(route.Car)})
 		if problem := r.Problem(); problem != nil || log.Len() > 0 {
 			t.Errorf("%v: the problem is %v, the log %s", err, problem, log)
@@ -111,8 +110,8 @@ func TestOnlyFailuresOfAServerAreProblems(t *testing.T) {
 func TestARefusalIsNoEndOfAnOutage(t *testing.T) {
 	t.Parallel()
 	for err, isEnd := range map[error]bool{nil: true, route.ErrNoRoute: true, route.ErrUnsupported: false, context.Canceled: false} {
-		inner := &router{err: errBad}
-		r, _ := newRouter(inner)
+		inner := &fakeServer{err: errBad}
+		r, _ := newWatched(inner)
 		r.Route(t.Context(), route.Query{Profile: by(route.Car)})
 		inner.err = err
 		r.Route(t.Context(), route.Query{Profile: by(route.Car)})
@@ -124,8 +123,8 @@ func TestARefusalIsNoEndOfAnOutage(t *testing.T) {
 
 func TestAFailedProbeIsAProblemUntilOneSucceeds(t *testing.T) {
 	t.Parallel()
-	inner := &router{networkErr: errBad}
-	r, _ := newRouter(inner)
+	inner := &fakeServer{networkErr: errBad}
+	r, _ := newWatched(inner)
 	r.Network(t.Context())
 	if err := r.Problem(); !errors.Is(err, errBad) {
 		t.Errorf("the problem is %v, want %v", err, errBad)
@@ -142,12 +141,12 @@ func TestAProbeEndsTheOutageOfAServerThatWasGone(t *testing.T) {
 	t.Parallel()
 	gone := osrm.New(map[route.Mode]string{route.Car: "http://user:secret@127.0.0.1:1"}, time.Now)
 	inner := &replaceable{Router: gone}
-	r, log := newRouter(inner)
+	r, log := newWatched(inner)
 	r.Route(t.Context(), route.Query{Profile: by(route.Car), Bounds: make([]route.Bound, 2)})
 	if err := r.Problem(); err == nil || !strings.Contains(err.Error(), "osrm, car: ") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("the problem is %v", err)
 	}
-	inner.Router = &router{}
+	inner.Router = &fakeServer{}
 	r.Network(t.Context())
 	if err := r.Problem(); err != nil || !strings.Contains(log.String(), "level=INFO") {
 		t.Errorf("the problem is %v, the log %s", err, log)
@@ -167,7 +166,7 @@ func TestAServerThatAnswersNothingUsefulIsAProblem(t *testing.T) {
 		w.Write([]byte(`{"code":"Ok","routes":[]}`))
 	}))
 	defer server.Close()
-	r, _ := newRouter(osrm.New(map[route.Mode]string{route.Car: server.URL}, time.Now))
+	r, _ := newWatched(osrm.New(map[route.Mode]string{route.Car: server.URL}, time.Now))
 	_, err := r.Route(t.Context(), route.Query{Profile: by(route.Car), Bounds: make([]route.Bound, 2)})
 	if !errors.Is(err, route.ErrUnavailable) {
 		t.Errorf("a route: %v", err)
@@ -182,7 +181,7 @@ func TestAServerThatAnswersNothingUsefulIsAProblem(t *testing.T) {
 
 func TestManyQuestionsAtOnceLogOneLine(t *testing.T) {
 	t.Parallel()
-	r, log := newRouter(&router{err: errBad})
+	r, log := newWatched(&fakeServer{err: errBad})
 	var asking sync.WaitGroup
 	for range 20 {
 		asking.Go(func() { r.Route(t.Context(), route.Query{Profile: by(route.Car)}) })

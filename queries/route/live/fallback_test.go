@@ -1,40 +1,54 @@
-package fallback_test
+package live
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 
 	"lieudit/queries/route"
-	"lieudit/queries/route/fallback"
 )
 
-// router answers everything with its error and its name.
-type router struct {
+// namedRouter answers everything with its error and its name.
+type namedRouter struct {
 	name  string
 	err   error
 	modes []route.Mode
 }
 
-func (r router) Route(context.Context, route.Query) (route.Answer, error) {
+func (r namedRouter) Route(context.Context, route.Query) (route.Answer, error) {
 	return route.Answer{Accesses: []route.Access{{Street: r.name}}}, r.err
 }
 
-func (r router) Matrix(context.Context, route.MatrixQuery) (route.Matrix, error) {
+func (r namedRouter) Matrix(context.Context, route.MatrixQuery) (route.Matrix, error) {
 	return route.Matrix{OriginAccesses: []route.Access{{Street: r.name}}}, r.err
 }
 
-func (r router) Nearest(context.Context, route.NearestQuery) (route.Nearest, error) {
+func (r namedRouter) Nearest(context.Context, route.NearestQuery) (route.Nearest, error) {
 	return route.Nearest{Access: route.Access{Street: r.name}}, r.err
 }
 
-func (r router) Isochrone(context.Context, route.IsochroneQuery) (route.Isochrone, error) {
+func (r namedRouter) Isochrone(context.Context, route.IsochroneQuery) (route.Isochrone, error) {
 	return route.Isochrone{Access: route.Access{Street: r.name}}, r.err
 }
 
-func (r router) Network(context.Context) (route.Network, error) {
+func (r namedRouter) Network(context.Context) (route.Network, error) {
 	return route.Network{Engine: r.name, Modes: r.modes}, r.err
+}
+
+// file stands for the file of a network.
+type file struct{}
+
+func (file) Guard(read func() error) error { return read() }
+func (file) Damage() error                 { return nil }
+func (file) Close() error                  { return nil }
+
+// newPair returns a router with a server and an own network.
+func newPair(server, own route.Router) *Router {
+	r := New(server, "first", slog.New(slog.DiscardHandler))
+	r.own.Swap(file{}, own)
+	return r
 }
 
 // answers asks a router everything and returns who answered each time.
@@ -46,7 +60,7 @@ func answers(r route.Router) (names []string, errs []error) {
 	return []string{a.Accesses[0].Street, m.OriginAccesses[0].Street, n.Access.Street, i.Access.Street}, []error{err1, err2, err3, err4}
 }
 
-func TestOnlyWhatTheFirstDoesNotSupportGoesToTheSecond(t *testing.T) {
+func TestOnlyWhatTheServerDoesNotSupportGoesToTheOwnNetwork(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		first, second error
@@ -61,7 +75,7 @@ func TestOnlyWhatTheFirstDoesNotSupportGoesToTheSecond(t *testing.T) {
 		{route.ErrNoRoute, nil, "first", route.ErrNoRoute},
 		{context.Canceled, nil, "first", context.Canceled},
 	} {
-		names, errs := answers(fallback.New(router{name: "first", err: c.first}, router{name: "second", err: c.second}))
+		names, errs := answers(newPair(namedRouter{name: "first", err: c.first}, namedRouter{name: "second", err: c.second}))
 		for i := range names {
 			if names[i] != c.want || !errors.Is(errs[i], c.wantErr) {
 				t.Errorf("%v, then %v: question %d is answered by %s with %v, want %s with %v",
@@ -78,12 +92,12 @@ func TestNetworkHasTheModesOfBoth(t *testing.T) {
 		second error
 		want   []route.Mode
 	}{{nil, all}, {route.ErrUnavailable, car}} {
-		n, err := fallback.New(router{name: "first", modes: car}, router{name: "second", modes: all, err: c.second}).Network(context.Background())
+		n, err := newPair(namedRouter{name: "first", modes: car}, namedRouter{name: "second", modes: all, err: c.second}).Network(context.Background())
 		if err != nil || n.Engine != "first" || !slices.Equal(n.Modes, c.want) {
 			t.Errorf("got %+v, %v, want modes %v", n, err, c.want)
 		}
 	}
-	_, err := fallback.New(router{err: route.ErrUnavailable}, router{}).Network(context.Background())
+	_, err := newPair(namedRouter{err: route.ErrUnavailable}, namedRouter{}).Network(context.Background())
 	if !errors.Is(err, route.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, route.ErrUnavailable)
 	}
