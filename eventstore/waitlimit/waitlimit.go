@@ -21,8 +21,6 @@ import (
 
 // These limits hold for every request, whatever it waits for.
 const (
-	// MaxStaleness is the greatest age of the data of the log that an answer may rely on.
-	MaxStaleness = time.Second
 	// MaxWait is how long one request waits in all, counted from its arrival.
 	MaxWait = 3 * time.Second
 	// MaxSilence is how long the log may be silent before requests stop waiting for it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lieudit/commands/usage"
+	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
 	"lieudit/http/auth"
@@ -35,7 +36,7 @@ func (s *stalledLogs) IsFresh(now time.Time) bool {
 func (s *stalledLogs) FreshUntil() time.Time {
 	now := time.Now()
 	if s.IsFresh(now) {
-		return now.Add(waitlimit.MaxStaleness)
+		return now.Add(eventstore.MaxStaleness)
 	}
 	return now
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
@@ -13,7 +14,7 @@ import (
 // FreshnessSource is a ring that follows a log. It becomes stale while the log cannot be read, and fresh again after the next
 // successful read.
 type FreshnessSource interface {
-	// FreshUntil is until when what is found from now on may be relied on: waitlimit.MaxStaleness after the last
+	// FreshUntil is until when what is found from now on may be relied on: eventstore.MaxStaleness after the last
 	// successful read of the log began. It is zero before the first, and when the log is another one.
 	FreshUntil() time.Time
 	// AwaitFresh returns when the ring is fresh, or with the context's error.
@@ -21,7 +22,7 @@ type FreshnessSource interface {
 }
 
 // Authentication is what the key of a request gave, and until when that may be relied on: an answer rests on a ring no older
-// than waitlimit.MaxStaleness when it is sent, so that a revocation takes effect everywhere within that time.
+// than eventstore.MaxStaleness when it is sent, so that a revocation takes effect everywhere within that time.
 type Authentication struct {
 	grant.Grant
 	Wait *waitlimit.Wait // of the request, for the ring and for all that comes after
@@ -86,7 +87,7 @@ func WaitUntilFresh(ctx context.Context, source FreshnessSource, wait *waitlimit
 		return false
 	}
 	defer wait.Begin(0)()
-	waiting, stop := wait.Start(ctx, now.Sub(until)+waitlimit.MaxStaleness)
+	waiting, stop := wait.Start(ctx, now.Sub(until)+eventstore.MaxStaleness)
 	defer stop()
 	return waiting.Err() == nil && source.AwaitFresh(waiting) == nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
 	"lieudit/http/problem"
@@ -40,7 +41,7 @@ func (f *pollingKeyRing) IsFresh(now time.Time) bool { return now.Before(f.Fresh
 func (f *pollingKeyRing) FreshUntil() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.lastPoll.Add(waitlimit.MaxStaleness)
+	return f.lastPoll.Add(eventstore.MaxStaleness)
 }
 
 func (f *pollingKeyRing) AwaitFresh(ctx context.Context) error {
@@ -132,7 +133,7 @@ func TestOnlyRequestsWithAKnownKeyWaitForAStaleRing(t *testing.T) {
 // expectWait checks how long a request may still wait for a ring that nothing makes fresh again.
 func expectWait(t *testing.T, g *auth.Authenticator, e authResult, want time.Duration) {
 	t.Helper()
-	time.Sleep(2 * waitlimit.MaxStaleness)
+	time.Sleep(2 * eventstore.MaxStaleness)
 	started := time.Now()
 	err := g.Revalidate(t.Context(), &e.Authentication)
 	if took := time.Since(started); (authResult{err: err}).status() != 503 || took != want {

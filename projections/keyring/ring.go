@@ -32,13 +32,12 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/disk/osfile"
-	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
 // Staleness is how long ago the last successful poll of the log may have begun for the ring to be fresh.
-const Staleness = waitlimit.MaxStaleness
+const Staleness = eventstore.MaxStaleness
 
 // Ring is the key ring of one instance. Its methods may be called at any time by any goroutine. FindKey, FindToken,
 // Terms and IsFresh take no lock and never wait.

@@ -18,8 +18,8 @@ import (
 
 	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
-	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
@@ -209,7 +209,7 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 		return err
 	}
 	a.key = key.Token
-	clock.Sleep(ctx, waitlimit.MaxStaleness) // until then an instance may not know the key; from then on each one does
+	clock.Sleep(ctx, eventstore.MaxStaleness) // until then an instance may not know the key; from then on each one does
 	for _, f := range a.referentials {
 		if err := r.sendUntil(ctx, rng, request{
 			account: a, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",
