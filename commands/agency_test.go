@@ -12,7 +12,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// joinThenClose opens an agency and accounts that are to join it at their next period, and closes the agency.
+// joinThenClose opens an agency and accounts that join it at their next period, and closes the agency.
 func joinThenClose(t *testing.T, a *account.Accounts, ids ...string) {
 	t.Helper()
 	openAccount(t, a, "agency", plan.Business)
@@ -30,7 +30,8 @@ func joinThenClose(t *testing.T, a *account.Accounts, ids ...string) {
 	}
 }
 
-// What every fold of the account's stream shows of a join that ended with its agency, before it was to begin and after.
+// TestAJoinToComeEndsWithItsAgency checks what each fold of the account's stream shows of a join that ended with its agency
+// before it began.
 func TestAJoinToComeEndsWithItsAgency(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Duration{"before the next period": 0, "in the next period": 62 * 24 * time.Hour} {
@@ -72,7 +73,7 @@ func TestAJoinToComeEndsWithItsAgency(t *testing.T) {
 	}
 }
 
-// The state of an earlier instant shows the join that was to come then.
+// The state as of an earlier instant shows the join that was scheduled then.
 func TestAStateBeforeTheClosingShowsTheJoinToCome(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
@@ -91,7 +92,7 @@ func TestAStateBeforeTheClosingShowsTheJoinToCome(t *testing.T) {
 	}
 }
 
-// A membership that had begun does not end with its agency: nothing is issued, until an operator has the account leave.
+// A membership that has begun does not end with its agency: no key is issued until an operator has the account leave.
 func TestNoKeyForASubClientOfAClosedAgency(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
@@ -121,7 +122,7 @@ func TestNoKeyForASubClientOfAClosedAgency(t *testing.T) {
 	}
 }
 
-// Nobody knows what became of an agency whose stream cannot be used: who was to join it continues as it stands.
+// If an agency's stream cannot be used, nobody knows its state, and an account that was to join it stays as it is.
 func TestAJoinToAnUnusableAgencyLeavesTheAccountUsable(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())

@@ -1,7 +1,7 @@
-// Package commands is the write side: a Handler loads the state of one stream, lets a pure Decision say what happens, and
-// appends the events of its Result. The constraint: nothing is decided, and nothing is refused, on a stale state. The
-// handler reads the stream to its end first, checks that the state is of this log, and appends with the revision that the
-// decision saw; after a conflict it decides again.
+// Package commands is the write side: a Handler loads the state of one stream, a pure Decision decides what happens, and the
+// Handler appends the events of its Result. Nothing is decided or refused on a stale state: the handler first reads the stream
+// to its end, checks that the state is of this log, and appends with the revision that the decision saw. After a conflict it
+// decides again.
 //
 //	Handler.Handle(id, Metadata, Decision)
 //	  │ acquireState   stateCache: one streamState a stream, one command at a time
@@ -11,8 +11,8 @@
 //	  │ Codec.Encode   events and Metadata ──> batch
 //	  └ AppendUntilKnown ──> the position that readers wait for; a conflict leads back to catchUp
 //
-// Each aggregate has a package below this one: account, access (customer-area tokens), locations. Package usage does not use
-// Handler: it appends without an expected revision. Package repair appends corrections to any stream.
+// Each aggregate has a package below this one: account, areatoken (customer-area tokens), locations. Package usage does not
+// use Handler: it appends without an expected revision. Package repair appends corrections to any stream.
 package commands
 
 import (
@@ -25,16 +25,16 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Metadata says who gives a command, for whom and why.
+// Metadata is who gives a command, for whom and why.
 type Metadata struct {
 	Actor      string // opaque: "token:…", "system"
-	OnBehalfOf string // the account that an agency acts for; "": nobody acts for another
+	OnBehalfOf string // the account that an agency acts for, or ""
 	Reason     string // free text, for the audit
 
 	sealedReason event.Personal // takes the place of Reason (Handler.SealReason)
 }
 
-// IsByAgency reports whether an agency acts with its own token. What an agency sets must stay within its contract.
+// IsByAgency reports whether an agency acts with its own token. Whatever an agency sets must stay within its contract.
 func (meta Metadata) IsByAgency() bool { return meta.OnBehalfOf != "" }
 
 // EventMetadata returns the envelope of the events of a command. The command's id correlates them.
@@ -45,7 +45,7 @@ func (meta Metadata) EventMetadata(commandID uuid.UUID) eventstore.Metadata {
 	}
 }
 
-// Record is an event with its place in its stream, the log's time, and who caused it why.
+// Record is an event with its point in its stream, the log's time, and who caused it and why.
 type Record struct {
 	Event    event.Event
 	At       time.Time
@@ -60,8 +60,8 @@ func NewRecord(r eventstore.RecordedEvent, e event.Event) (Record, error) {
 	return Record{e, r.Time, m.Actor, m.StoredReason(), r.Revision}, err
 }
 
-// readRecords returns the records that one event of a stream adds to the state: the event itself and, before a commit, the
-// staged events that it makes real. An empty commit adds none. bytesRead counts the event data that was read for them.
+// readRecords returns the records that one event of a stream adds to the state: the event itself, preceded by the staged
+// events if it commits any. An empty commit adds none. bytesRead is the size of the event data that was read for them.
 func readRecords(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent) (records []Record, bytesRead int, err error) {
 	last, err := decodeRecord(r)
 	if err == nil && eventstore.IsEmptyCommit(last.Event) {
@@ -99,28 +99,28 @@ func decodeRecord(r eventstore.RecordedEvent) (Record, error) {
 type Aggregate[S any] struct {
 	Category string
 
-	// Evolve changes a state by one record. A correction may have taken out any record before it, so it must accept a record
-	// about something that the state does not have. Personal fields are sealed in what it sees: no decision depends on them.
+	// Evolve changes a state by one record. Any earlier record may have been voided by a correction, so Evolve must accept a
+	// record about something that the state does not have. It sees personal fields sealed: no decision depends on them.
 	Evolve func(*S, Record)
 
 	Weight    func(*S) int // the weight of a state in memory; nil: every state weighs 1
-	MaxWeight int          // the most that all states in memory may weigh together; 0: 10,000
+	MaxWeight int          // the maximum total weight of the states in memory; 0: 10,000
 
-	// MarshalSnapshot and UnmarshalSnapshot turn a state into bytes and back, for a handler that keeps snapshots.
-	// SnapshotFormat names the encoding: another encoding needs another name.
+	// MarshalSnapshot and UnmarshalSnapshot encode and decode a state, for a handler that keeps snapshots. SnapshotFormat
+	// names the encoding: another encoding needs another name.
 	SnapshotFormat    string
 	MarshalSnapshot   func(*S) []byte
 	UnmarshalSnapshot func([]byte) (S, error)
 }
 
-// Decision is the pure part of a command: it reads a state and says what happens. It must not change or keep the state, nor wait for
-// anything: what the command has to ask others for is work of its Result. It is called again, on a newer state, after each conflict and
-// after each PrepareFirst.
+// Decision is the pure part of a command: it reads a state and decides what happens. It must not change or keep the state, nor
+// wait for anything: whatever the command must ask others for is work of its Result. It is called again, on a newer state,
+// after each conflict and after each PrepareFirst.
 type Decision[S any] func(*S) Result
 
-// Result is what a Decision returns. It is one of four: events that happen, a refusal, a failure, or work that the decision needs done
-// first. A refusal may carry the event that records it. A failure carries no events, because no constructor can give it any. The zero
-// Result changes nothing.
+// Result is what a Decision returns, one of four: events, a refusal, a failure, or work to do before the decision. A refusal
+// may carry the event that records it. A failure carries no events: no constructor gives it any. The zero Result changes
+// nothing.
 type Result struct {
 	events  []event.Event
 	build   func(context.Context) ([]event.Event, error) // makes the events of AppendBuilt
@@ -129,34 +129,34 @@ type Result struct {
 	work    func(context.Context) error // of PrepareFirst
 }
 
-// PrepareFirst says that the decision needs something that is not in the state, and that work gets it. The Handler does the work, and
-// asks for the decision again. An error is a failure.
+// PrepareFirst is the Result of a decision that needs something that is not in the state. The Handler calls work, which gets
+// it, and calls the decision again. An error is a failure.
 func PrepareFirst(work func(context.Context) error) Result { return Result{work: work} }
 
-// AppendBuilt says that the events happen that build makes of the decision. build may seal, read and append to other streams; an error is
-// a failure. It is called once for each time that the command is decided.
+// AppendBuilt appends the events that build returns. build may seal, read, and append to other streams; an error is a failure.
+// It is called once each time the command is decided.
 func AppendBuilt(build func(context.Context) ([]event.Event, error)) Result {
 	return Result{build: build}
 }
 
-// Append says that events happen.
+// Append appends events.
 func Append(events ...event.Event) Result { return Result{events: events} }
 
-// Refuse says that a rule forbids the command. Nothing is recorded.
+// Refuse refuses a command that a rule forbids. Nothing is recorded.
 func Refuse(refusal error) Result { return Result{refusal: refusal} }
 
-// RefuseAndRecord says that a rule forbids the command, and that the log records who tried.
+// RefuseAndRecord refuses a command that a rule forbids, and records who tried it on the log.
 func RefuseAndRecord(refusal error, record event.Event) Result {
 	return Result{refusal: refusal, events: []event.Event{record}}
 }
 
-// Fail says that no decision was possible: the vault, the log, the disk or the context failed. Nothing is recorded.
+// Fail means that no decision was possible: the vault, the log, the disk or the context failed. Nothing is recorded.
 func Fail(err error) Result { return Result{failure: err} }
 
-// Events returns the events that the command appends, but for those of AppendBuilt.
+// Events returns the events that the command appends, except those of AppendBuilt.
 func (r Result) Events() []event.Event { return r.events }
 
-// Err returns why the command does not do what was asked: the refusal or the failure. It is nil when it does.
+// Err returns why the command does not do what was asked: the refusal or the failure. It is nil if it does.
 func (r Result) Err() error {
 	if r.failure != nil {
 		return r.failure
@@ -164,5 +164,5 @@ func (r Result) Err() error {
 	return r.refusal
 }
 
-// Failed reports whether the error of Err is a failure, not a refusal.
+// Failed reports whether Err is a failure rather than a refusal.
 func (r Result) Failed() bool { return r.failure != nil }

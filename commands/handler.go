@@ -14,8 +14,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream run
-// one after the other. What another instance appends meanwhile shows as a conflict, and the command is decided again.
+// Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream run one after
+// the other. An append by another instance shows as a conflict, and the command is decided again.
 type Handler[S any] struct {
 	aggregate Aggregate[S]
 	store     eventstore.Store
@@ -36,20 +36,19 @@ func NewHandler[S any](a Aggregate[S], store eventstore.Store, codec *eventstore
 	return &Handler[S]{aggregate: a, store: store, codec: codec, cache: newStateCache[S](a.Category, a.MaxWeight)}
 }
 
-// KeepSnapshots makes the handler keep states in files of a folder that belongs to this instance alone. After a restart a
-// long stream is then not read from its beginning. A state is kept when threshold bytes of events were folded since the last
-// time. The files can be deleted at any time. It must be called before the first command.
+// KeepSnapshots makes the handler keep states in files of a folder that belongs to this instance alone, so that a long stream
+// is not read from its beginning after a restart. A state is saved once threshold bytes of events were folded since the last
+// time. The files can be deleted at any time. KeepSnapshots must be called before the first command.
 func (h *Handler[S]) KeepSnapshots(folder string, threshold int, disk osfile.Disk, log *slog.Logger) {
 	h.snapshots = snapshotFiles[S]{aggregate: h.aggregate, folder: folder, threshold: threshold, disk: disk, log: log}
 }
 
-// Handle gives the aggregate's state, as the log has it now, to decide and appends the events of its Result. It returns the
-// position of the last event of the stream, for readers to wait for.
+// Handle passes decide the aggregate's state, as the log has it now, and appends the events of its Result. It returns the
+// position of the stream's last event, for readers to wait for.
 //
-// The error of a refusal or a failure is returned as it is; with a failure nothing is appended and the position is 0.
-// eventstore.ErrUnknown means that the context ended before the outcome of the append was known, and
-// eventstore.ErrUnavailable that certainly nothing was appended. An *eventstore.UnusableError names an event of the stream
-// that cannot be folded.
+// It returns the error of a refusal or a failure unchanged; after a failure nothing is appended and the position is 0.
+// eventstore.ErrUnknown means that the context ended before the outcome of the append was known; eventstore.ErrUnavailable
+// means that nothing was appended. An *eventstore.UnusableError names an event of the stream that cannot be folded.
 func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decide Decision[S]) (eventstore.Position, error) {
 	s, err := h.acquireState(ctx, id)
 	if err != nil {
@@ -79,8 +78,8 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 	}
 }
 
-// decidePrepared asks for the decision on the state as the log has it now, and does the work of its result. The result that it returns
-// is events or a refusal.
+// decidePrepared calls decide on the state as the log has it now, and does the work of its result until the result is events
+// or a refusal.
 func (h *Handler[S]) decidePrepared(ctx context.Context, s *streamState[S], decide Decision[S]) (Result, error) {
 	for {
 		if err := s.catchUp(ctx, h); err != nil {
@@ -104,20 +103,21 @@ func (h *Handler[S]) decidePrepared(ctx context.Context, s *streamState[S], deci
 	}
 }
 
-// revocationSealTimeout is how long a revocation waits for the vault, to seal its reason and to open what its answer shows.
+// revocationSealTimeout is how long a revocation waits for the vault, both to seal its reason and to open the texts of its
+// answer.
 const revocationSealTimeout = 500 * time.Millisecond
 
-// SealReason is for revocations, which never wait for the vault: what is leaked must end whether or not its reason can be
-// kept. It returns the metadata with the reason sealed as an event e of the stream has it, or without a reason if the
-// vault does not answer at once or the account is erased; isOmitted then says so.
+// SealReason is for revocations, which never wait for the vault: a leaked key or token must end even if the reason cannot be
+// kept. It returns the metadata with the reason sealed for an event e of the stream. The reason is omitted, which isOmitted
+// reports, if the vault does not answer at once or the account is erased.
 func (h *Handler[S]) SealReason(ctx context.Context, id string, meta Metadata, e event.Event) (sealed Metadata, isOmitted bool, err error) {
 	envelope, ok, err := h.codec.SealReasonWithin(ctx, revocationSealTimeout, h.aggregate.Category+"-"+id, e, meta.EventMetadata(uuid.Nil))
 	meta.Reason, meta.sealedReason = envelope.Reason, envelope.SealedReason
 	return meta, !ok, err
 }
 
-// OpenAtOnce opens a personal text that an event e of a stream has, for the answer to a revocation. ok is false, and the text
-// empty, if the vault does not give the key at once.
+// OpenAtOnce opens a personal text of an event e of a stream, for the answer to a revocation. If the vault does not give the
+// key at once, the text is empty and ok is false.
 func (h *Handler[S]) OpenAtOnce(ctx context.Context, id string, e event.Event, p event.Personal) (text event.Personal, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, revocationSealTimeout)
 	defer cancel()

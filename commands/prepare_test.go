@@ -39,7 +39,7 @@ func readCodes(t *testing.T, log eventstore.Store) (codes []string) {
 	return codes
 }
 
-// What happens on the log while a decision's work is done is in the state that decides next.
+// If the log changes while a decision's work is done, the next decision sees the new state.
 func TestADecisionIsMadeAgainOnTheStateAfterItsWork(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())

@@ -17,14 +17,14 @@ import (
 	"lieudit/eventstore/disk/osfile"
 )
 
-// snapshotFiles keeps the states of long streams, one file a stream:
+// snapshotFiles keeps the states of long streams, one file per stream:
 //
 //	header: stream and format, one line of text
 //	revision, position (8 bytes each, little endian) and id (16 bytes) of the last event of the state
 //	the state, as Aggregate.MarshalSnapshot writes it
 //	SHA-256 of all that
 //
-// A damaged file is ignored. A sound one is used only if catchUp finds that event at that revision on the log.
+// A damaged file is ignored. An intact one is used only if catchUp finds that event at that revision on the log.
 type snapshotFiles[S any] struct {
 	aggregate Aggregate[S]
 	folder    string // "": no snapshots are kept
@@ -33,12 +33,12 @@ type snapshotFiles[S any] struct {
 	log       *slog.Logger
 }
 
-// DefaultSnapshotThreshold is how many bytes of events must have been folded since the last snapshot before a new one is worth
-// writing. It is the size of the last snapshot if that is more, so that writing costs no more than folding did.
+// DefaultSnapshotThreshold is how many bytes of events must have been folded since the last snapshot before a new one is
+// written. If the last snapshot is larger, its size is the threshold, so that writing never costs more than folding.
 const DefaultSnapshotThreshold = 512 << 10
 
-// saveSnapshot replaces a state's file if enough was folded since the last. A file that cannot be written is logged and no
-// error: the stream is read instead.
+// saveSnapshot replaces a state's file if enough was folded since the last time. If the file cannot be written, this is logged
+// and not an error: the stream is read instead.
 func (f *snapshotFiles[S]) saveSnapshot(s *streamState[S]) {
 	if f.folder == "" || s.bytesSinceSnapshot < max(f.threshold, s.snapshotSize) {
 		return
@@ -59,7 +59,7 @@ func (f *snapshotFiles[S]) saveSnapshot(s *streamState[S]) {
 	}
 }
 
-// loadSnapshot fills an empty state from its file, if there is a sound one. The caller must still verify the checkpoint.
+// loadSnapshot fills an empty state from its file, if it is intact. The caller must still verify the checkpoint.
 func (f *snapshotFiles[S]) loadSnapshot(s *streamState[S]) {
 	if f.folder == "" {
 		return
@@ -99,7 +99,7 @@ func (f *snapshotFiles[S]) decodeSnapshot(s *streamState[S], data []byte) error 
 	return nil
 }
 
-// header returns the first line of a file. Its format and the names of the files are frozen, so that a newer binary finds the
+// header returns the first line of a file. Its format and the file names are frozen, so that a newer binary finds the
 // snapshots of an older one.
 func (f *snapshotFiles[S]) header(stream string) []byte {
 	return fmt.Appendf(nil, "fold of %s in %s\n", stream, f.aggregate.SnapshotFormat)

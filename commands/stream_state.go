@@ -13,7 +13,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// streamState is the state of one stream up to a revision. One command at a time works on it: the one that holds lock.
+// streamState is the state of one stream up to a revision. The command that holds lock is the only one that works on it.
 type streamState[S any] struct {
 	id                 string
 	stream             string
@@ -23,16 +23,16 @@ type streamState[S any] struct {
 	revision           eventstore.Revision
 	checkpoint         eventstore.Checkpoint        // of the event at revision
 	voided             map[eventstore.Revision]bool // events that corrections name; the fold skips them
-	hasTriedSnapshot   bool                         // its snapshot file was looked for
+	hasTriedSnapshot   bool                         // loadSnapshot was called
 	snapshotSize       int                          // bytes of the snapshot file
-	bytesSinceSnapshot int                          // bytes of event data that were folded since
+	bytesSinceSnapshot int                          // bytes of event data folded since
 }
 
-// catchUp folds what was appended since, so that the state is that of the stream's end.
+// catchUp folds the events appended since the last time, so that the state is that of the stream's end.
 //
-// It reads the event at revision first. If another event is there, or none, the log was restored from a copy, and the
-// stream is folded from its beginning. It also is if a correction names an event that the state already contains. An
-// event that cannot be used ends it with an *eventstore.UnusableError, unless a correction names that event.
+// It first reads the event at revision. If it finds another event or none, the log was restored from a backup, and the stream
+// is folded from its beginning. The same happens if a correction names an event that the state already contains. catchUp stops
+// with an *eventstore.UnusableError at an event that cannot be used, unless a correction names that event.
 func (s *streamState[S]) catchUp(ctx context.Context, h *Handler[S]) error {
 	if !s.hasTriedSnapshot {
 		s.hasTriedSnapshot = true
@@ -93,8 +93,8 @@ func (s *streamState[S]) applyEvent(ctx context.Context, h *Handler[S], r events
 	return nil
 }
 
-// readUnvoidedRecords is readRecords, with no records for a voided event. The correction of an unusable event is later
-// in the stream, so for such an event the rest of the stream is searched for one.
+// readUnvoidedRecords is readRecords, without records for a voided event. The correction of an unusable event comes later in
+// the stream, so the rest of the stream is searched for it.
 func (s *streamState[S]) readUnvoidedRecords(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent) ([]Record, int, error) {
 	if s.voided[r.Revision] {
 		return nil, len(r.Data), nil
@@ -132,7 +132,7 @@ func ReadVoidedRevisions(ctx context.Context, store eventstore.Store, stream str
 	return voided, nil
 }
 
-// stateCache keeps the states that were used last, as many as weigh maxWeight together. It is safe for concurrent use.
+// stateCache keeps the most recently used states, up to a total weight of maxWeight. It is safe for concurrent use.
 //
 // A state may be evicted while a command works on it. The next command on the stream then folds a second state next to it,
 // as another instance would, and the expected revision of the append keeps both correct.
@@ -152,7 +152,7 @@ func newStateCache[S any](category string, maxWeight int) stateCache[S] {
 	return stateCache[S]{category: category, maxWeight: maxWeight, states: map[string]*list.Element{}, recent: list.New()}
 }
 
-// findOrCreate returns the state of a stream. One that is not in the cache is empty, to be folded by catchUp.
+// findOrCreate returns the state of a stream. If it is not in the cache it is empty, and catchUp folds it.
 func (c *stateCache[S]) findOrCreate(id string) *streamState[S] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *stateCache[S]) updateWeight(s *streamState[S], weight int) {
 	}
 }
 
-// setWeight evicts the states that were not used for longest until the weight is right again. One state always stays.
+// setWeight evicts the least recently used states until the weight is within the limit. One state always stays.
 func (c *stateCache[S]) setWeight(s *streamState[S], weight int) {
 	c.totalWeight += weight - s.weight
 	s.weight = weight

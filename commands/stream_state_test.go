@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// cachedIDs returns those of the candidates whose states are in the cache.
+// cachedIDs returns those candidates whose states are in the cache.
 func cachedIDs(c *stateCache[int], candidates ...string) (ids string) {
 	for _, id := range candidates {
 		if _, ok := c.states[id]; ok {

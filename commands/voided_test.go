@@ -52,8 +52,8 @@ func locationsVoided(at eventstore.Revision) event.Event {
 	return event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: int64(at)}}
 }
 
-// TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt: nothing is decided on a state that may be wrong, and nothing
-// else is held up.
+// TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt checks that nothing is decided on a state that may be wrong, and
+// that other accounts are not held up.
 func TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
@@ -110,8 +110,8 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAnEventThatWasVoidedIsStillFolded: the events that follow are about a key, an account or a
-// referential that the state does not have without the voided event.
+// TestWhatFollowsAnEventThatWasVoidedIsStillFolded folds events about a key, an account or a referential that the state does
+// not have without the voided event.
 func TestWhatFollowsAnEventThatWasVoidedIsStillFolded(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
@@ -162,7 +162,7 @@ func makeRows(n int) []locations.Row {
 	return rows
 }
 
-// TestEmptyCommitChangesNothingOfAState: it changes no figure, no answer to a request, and no snapshot.
+// TestEmptyCommitChangesNothingOfAState checks that an empty commit changes no count, no answer to a request, and no snapshot.
 func TestEmptyCommitChangesNothingOfAState(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())

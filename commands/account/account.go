@@ -1,8 +1,8 @@
 // Package account handles the commands on accounts: opening, plan, agency, closing and erasure, and the keys. One account is
-// one stream. The constraint: its rules (cap of keys, origins, agencies) are decided on that stream alone, so that they hold
-// exactly however many instances there are. What a decision needs of the agency is read from the agency's stream just before,
-// and may be a moment old. That the agency was closed before a join began, which ends the join, is read there too: a fold of the
-// account's own stream does not know it, and dropVoidMemberships applies it before a decision or a reader sees the State.
+// one stream. Its rules (cap of keys, origins, agencies) are decided on that stream alone, so that they hold exactly for any
+// number of instances. Decisions that involve the agency read its stream just before, so that this part may be a moment old.
+// An agency that was closed before a join began ends the join. The account's own stream does not show that, so
+// dropVoidMemberships applies it before a decision or a reader sees the State.
 //
 //	Accounts.ChangePlan, .IssueKey, .JoinAgency, …
 //	  │ readAgencies           what the States of its agencies say now
@@ -21,7 +21,7 @@ import (
 )
 
 // State is the fold of an account's stream. The zero State is an account that was never opened. Handlers share a State between
-// commands: only Evolve changes it.
+// commands, and only Evolve changes it.
 type State struct {
 	ID       string
 	Name     event.Personal // sealed in decisions; in clear in what CurrentState and StateAsOf return
@@ -30,7 +30,7 @@ type State struct {
 	Erased   bool // its personal data cannot be read any more
 
 	Anchor   plan.Date                         // the day whose number begins each monthly period
-	Terms    grant.Scheduled[Terms]            // its own, now and next; the plan that limits a sub-client is its agency's, see PlanOf
+	Terms    grant.Scheduled[Terms]            // its own, now and next; a sub-client is limited by its agency's plan, see PlanOf
 	Agency   grant.Scheduled[grant.Membership] // the account that it is a sub-client of; see agencyAt
 	IsAgency bool                              // it may have sub-clients
 	Keys     map[string]*Key                   // by id, revoked ones included
@@ -59,7 +59,7 @@ type Key struct {
 	OmitsLabel, OmitsReason bool // a command left it out, because the vault gave no data key at once
 }
 
-// Active reports whether the key is not revoked. The key of a closed account is active and of no use.
+// Active reports whether the key has not been revoked. A key of a closed account can be active, but does not work.
 func (k *Key) Active() bool { return k.RevokedAt.IsZero() }
 
 // Aggregate describes how account streams are folded.
@@ -89,8 +89,8 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// evolveKeys changes the keys by one record. It skips an event about a key that the state does not have: a correction has taken
-// out the event that issued the key.
+// evolveKeys changes the keys by one record. It skips an event about a key that the state does not have, because a correction
+// voided the event that issued it.
 func evolveKeys(s *State, rec commands.Record) {
 	if s.Keys == nil {
 		s.Keys = map[string]*Key{}

@@ -160,7 +160,7 @@ func TestDecisions(t *testing.T) {
 		{"a larger volume acts now, whatever the sub-client's own plan", given(plan.Business, joined, lowered), plans(plan.Growth, 3_000_000), changed(plan.Business, plan.Growth, 3_000_000, agencysPeriod), nil},
 		{"the plan's volume is no more than the contract", given(plan.Business, joined), func(s *State) commands.Result {
 			return changeSubClientQuota(s, Terms{plan.Business, 0}, agencyState{plan: plan.Business, quota: 5}, now)
-		}, changed(plan.Business, plan.Business, 5, nextPeriod), nil}, // of an agency that nobody knows
+		}, changed(plan.Business, plan.Business, 5, nextPeriod), nil}, // of an unknown agency
 		{"an agency lowers what an older release let it sell", given(plan.Growth, joined, oversold), quotas(plan.Growth, 0), changed(plan.Growth, plan.Growth, 500_000, agencysNextPeriod), nil},
 		{"an agency's hand leaves a sub-client's own plan", given(plan.Starter, joined), quotas(plan.Growth, 600_000), changed(plan.Starter, plan.Starter, 600_000, agencysPeriod), nil},
 		{"an agency sells no other plan", given(plan.Growth, joined), quotas(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), refusal.PlanOfAgency},
@@ -216,7 +216,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// sameError compares refusals with their details where want has some, otherwise by their code.
+// sameError compares refusals with their details if want has any, and otherwise by their code.
 func sameError(got, want error) bool {
 	return errors.Is(got, want) || got != nil && want != nil && got.Error() == want.Error()
 }
@@ -249,8 +249,8 @@ func TestOpenUnderAnAgency(t *testing.T) {
 	}
 }
 
-// The log's clock is behind the one that decided. Until it came to the other's instant, a quota would have two values, and the lower one
-// could become the cap of the whole period.
+// The log's clock is behind the one that decided. Until it caught up, a quota would have two values, and the lower one could
+// become the cap of the whole period.
 func TestAnUpgradeHoldsAtOnceByEveryClock(t *testing.T) {
 	t.Parallel()
 	s := given(plan.Starter)

@@ -13,8 +13,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// TestTermsAtOnceAreInForceWhenTheyAreRecorded: the clock of an instance knows nanoseconds, the log keeps microseconds. An upgrade at once
-// that began a part of one after its event would be shown as one to come, and with another time in lists.
+// TestTermsAtOnceAreInForceWhenTheyAreRecorded: an instance's clock has nanoseconds, the log keeps microseconds. An upgrade
+// that began a fraction of a microsecond after its event would be shown as scheduled, and with another time in lists.
 func TestTermsAtOnceAreInForceWhenTheyAreRecorded(t *testing.T) {
 	t.Parallel()
 	recorded := time.Date(2026, 11, 21, 12, 0, 0, 123456000, time.UTC)

@@ -15,7 +15,7 @@ import (
 )
 
 // Accounts handles the commands on accounts. Each command returns the position to wait for before its effect shows in a read
-// model. A command on an account that was never opened is refused with ErrUnknownAccount. It is safe for concurrent use.
+// model. A command on an account that was never opened is refused with ErrUnknownAccount. Accounts is safe for concurrent use.
 type Accounts struct {
 	handler *commands.Handler[State]
 	store   eventstore.Store
@@ -24,14 +24,13 @@ type Accounts struct {
 	now     func() time.Time
 }
 
-// New returns the handler for the accounts of a log. tokens are the prefixes of the tokens that it makes, and now is the
-// wall clock.
+// New returns the handler for the accounts of a log. tokens are the prefixes of the tokens that it makes, and now is the wall
+// clock.
 func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes, now func() time.Time) *Accounts {
 	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
 
-// decision decides on an account that exists. agency is the one that it is a sub-client of now, the zero agencyState if it is
-// one of none.
+// decision decides on an account that exists. agency is the agency that it is a sub-client of now, or the zero agencyState.
 type decision func(s *State, agency agencyState) commands.Result
 
 // handleExisting handles a command on an account that must exist, and that may be a sub-client. A closed account exists: the
@@ -51,8 +50,8 @@ func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.
 	})
 }
 
-// handleAlone is handleExisting for a command that no agency has a say in: it reads the account's own stream alone, and so works
-// whatever the state of its agency's.
+// handleAlone is handleExisting for a command that does not depend on an agency: it reads only the account's own stream, and
+// so works whatever the state of the agency's.
 func (a *Accounts) handleAlone(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
 	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if !s.Exists() {
@@ -66,19 +65,19 @@ func (a *Accounts) handleAlone(ctx context.Context, id string, meta commands.Met
 // agencyState is not an agency.
 type agencyState struct {
 	exists, isActive bool
-	isSubClient      bool      // it has an agency itself; known only for one that readAgencyToJoin returned
+	isSubClient      bool      // it has an agency itself; set only by readAgencyToJoin
 	closed           time.Time // when it was closed, zero if it is open
 	plan             plan.Name
 	quota            int64     // requests a month: the smaller of its quota now and the one that is scheduled
 	anchor           plan.Date // of its periods, which are its sub-clients' too
-	unusable         error     // why nothing of it is known, although it exists: an event of its stream cannot be used
+	unusable         error     // set if an event of its stream cannot be used: it exists, but nothing is known about it
 }
 
-// agencyStates are agencies by id. One that is not in it is the zero agencyState.
+// agencyStates are agencies by id. An id that is missing has the zero agencyState.
 type agencyStates map[string]agencyState
 
-// readAgency reads what another account allows as an agency now. It locks that account's stream for a moment, and never two
-// streams at once, so two accounts that name each other cannot deadlock.
+// readAgency reads what another account allows now as an agency. It locks that account's stream briefly, and never two streams
+// at once, so two accounts that name each other cannot deadlock.
 func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, error) {
 	var agency agencyState
 	err := a.handler.View(ctx, id, func(s *State) {
@@ -94,7 +93,7 @@ func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, erro
 	return agency, err
 }
 
-// readAgencyToJoin is readAgency for an account that is to become a sub-client of it.
+// readAgencyToJoin is readAgency for an account that wants to become a sub-client of it.
 func (a *Accounts) readAgencyToJoin(ctx context.Context, id string) (agencyState, error) {
 	agency, err := a.readAgency(ctx, id)
 	if err != nil {
@@ -105,7 +104,7 @@ func (a *Accounts) readAgencyToJoin(ctx context.Context, id string) (agencyState
 	return agency, err
 }
 
-// asOf returns the agencies as far as they were closed by an instant; the zero instant is now.
+// asOf returns the agencies with only the closings up to an instant; the zero instant is now.
 func (all agencyStates) asOf(t time.Time) agencyStates {
 	then := agencyStates{}
 	for id, agency := range all {
@@ -131,8 +130,8 @@ func (a *Accounts) readResolved(ctx context.Context, id string) (s State, agenci
 	return s, agencies, nil
 }
 
-// readAgencies returns the agencies that memberships name. One whose stream cannot be used is returned with nothing but that: the
-// account shows what is known of it.
+// readAgencies returns the agencies that memberships name. For an agency whose stream cannot be used only unusable is set: the
+// account is shown with what is known about it.
 func (a *Accounts) readAgencies(ctx context.Context, memberships grant.Scheduled[grant.Membership]) (agencyStates, error) {
 	agencies := agencyStates{}
 	for m := range memberships.All() {
@@ -199,13 +198,13 @@ func (a *Accounts) CheckExists(ctx context.Context, id string) error {
 // logTime returns the time now in UTC, to the microsecond that the log keeps.
 func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
 
-// newID makes an id that nothing else has. Ids of version 7 sort by the time they were made.
+// newID makes a unique id. Ids of version 7 sort by the time they were made.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// StateAsOf folds the account's stream up to an instant. It returns the state, with its personal texts in clear, and the last event
-// that was folded. The zero instant means the end of the stream, whatever the times of its events are: the log's clock may be
-// ahead. It fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also
-// before they were made.
+// StateAsOf folds the account's stream up to an instant. It returns the state, with its personal texts in clear, and the last
+// event that was folded. The zero instant means the end of the stream, whatever the times of its events: the log's clock may
+// be ahead. It fails with ErrUnknownAccount if the account had not been opened by then. Corrections count at every instant,
+// even before they were made.
 func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.RecordedEvent, err error) {
 	stream := Aggregate.Category + "-" + id
 	voided, err := commands.ReadVoidedRevisions(ctx, a.store, stream, 0)

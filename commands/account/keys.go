@@ -14,7 +14,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// KeyRequest says which key to issue. A publishable key must have origins; a secret key has none.
+// KeyRequest describes the key to issue. A publishable key must have origins; a secret key has none.
 type KeyRequest struct {
 	Kind    token.Kind
 	Label   string
@@ -28,10 +28,9 @@ type IssuedKey struct {
 	Position  eventstore.Position
 }
 
-// IssueKey issues a key. A publishable key is refused with an error of package origin if its origins break a rule, and else
-// with refusal.KeysOverCapacity if the plan's keys are all in use. A closed account is refused with refusal.AccountClosed, and a
-// sub-client of a closed agency with refusal.AgencyClosed: its keys would give nothing.
-// Refusals are recorded.
+// IssueKey issues a key. A publishable key is refused with an error of package origin if its origins break a rule, and with
+// refusal.KeysOverCapacity if the plan's keys are all in use. A closed account is refused with refusal.AccountClosed, and a
+// sub-client of a closed agency with refusal.AgencyClosed: its keys would not work. Refusals are recorded.
 func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metadata, req KeyRequest) (IssuedKey, error) {
 	generated := a.generateKey(meta, req)
 	var err error
@@ -65,8 +64,8 @@ func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey
 	return IssuedKey{Key: k, Plaintext: plaintext}
 }
 
-// issueKey decides on a key that was made beforehand, since decisions are pure and may be repeated. It returns the event and,
-// for a publishable key, the origins in their canonical form. agency is the one that the account is a sub-client of now.
+// issueKey decides on a key that was generated before, since decisions are pure and may be repeated. It returns the event and,
+// for a publishable key, the origins in their canonical form. agency is the agency that the account is a sub-client of now.
 func issueKey(s *State, k Key, rawOrigins []string, agency agencyState, now time.Time) (commands.Result, []string) {
 	action := "issue-" + string(k.Kind) + "-key"
 	switch {
@@ -91,9 +90,9 @@ func issueKey(s *State, k Key, rawOrigins []string, agency agencyState, now time
 	}), origins
 }
 
-// RevokeKey ends a key for good and returns it as it is from then on. It is idempotent, and works on a closed account too. An
-// unknown key is refused with ErrUnknownKey. It does not wait for the vault: without it the key is revoked without its reason,
-// and returned without what the vault would open.
+// RevokeKey ends a key permanently and returns it as revoked. It is idempotent, and also works on a closed account. An unknown
+// key is refused with ErrUnknownKey. RevokeKey does not wait for the vault: without it the key is revoked without its reason,
+// and returned without the texts that the vault would open.
 func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metadata, key string) (Key, eventstore.Position, error) {
 	var revoked Key
 	reason := event.Personal(meta.Reason)
@@ -121,7 +120,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metad
 	return revoked, position, err
 }
 
-// openKey opens the label and the reason of a key that a command returns, or says that it leaves them out.
+// openKey opens the label and the reason of a key that a command returns, or marks them as omitted.
 func (a *Accounts) openKey(ctx context.Context, id string, k *Key) {
 	var ok bool
 	if k.Label, ok = a.handler.OpenAtOnce(ctx, id, event.SecretKeyIssued{}, k.Label); !ok {
@@ -132,7 +131,7 @@ func (a *Accounts) openKey(ctx context.Context, id string, k *Key) {
 	}
 }
 
-// revokeKey does not ask whether the account is closed: a leaked key must be revocable at any time.
+// revokeKey does not check whether the account is closed: a leaked key must be revocable at any time.
 func revokeKey(s *State, key string) commands.Result {
 	k, ok := s.Keys[key]
 	if !ok {
@@ -144,9 +143,9 @@ func revokeKey(s *State, key string) commands.Result {
 	return commands.Append(event.KeyRevoked{Key: k.ID, Hint: k.Hint, Hash: k.Hash})
 }
 
-// ChangeOrigins replaces the origins of a publishable key and returns the key as it is then; its token stays the same. Without
-// the vault it is returned without its label. The origins that it has already change nothing. It is refused with ErrUnknownKey, refusal.AccountClosed,
-// refusal.OriginsOnSecretKey, refusal.KeyRevoked or an error of package origin.
+// ChangeOrigins replaces the origins of a publishable key and returns the changed key; its token stays the same. Without the
+// vault the key is returned without its label. Origins that the key already has change nothing. It is refused with
+// ErrUnknownKey, refusal.AccountClosed, refusal.OriginsOnSecretKey, refusal.KeyRevoked or an error of package origin.
 func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.Metadata, key string, rawOrigins []string) (Key, eventstore.Position, error) {
 	var changed Key
 	position, err := a.handleAlone(ctx, id, meta, func(s *State) commands.Result {
@@ -158,7 +157,7 @@ func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.M
 	return changed, position, err
 }
 
-// changeOrigins returns the key as it is after the change. An unknown key is refused without a record, unlike other refusals.
+// changeOrigins returns the key after the change. An unknown key is refused without a record, unlike other refusals.
 func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, Key) {
 	const action = "change-origins"
 	k, ok := s.Keys[key]

@@ -10,7 +10,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// OpenRequest says which account to open. If Agency is set, the account is its sub-client from the start, and Plan may be
+// OpenRequest describes the account to open. If Agency is set, the account is its sub-client from the start, and Plan may be
 // empty: it is the agency's. A Quota of 0 is the plan's default; a zero Anchor is today.
 type OpenRequest struct {
 	ID     string
@@ -23,8 +23,8 @@ type OpenRequest struct {
 	agencyQuota int64 // the quota of the agency that opens it; 0: an operator opens it
 }
 
-// OpenAccount opens an account. It is refused with refusal.AccountExists under an id that any account ever had, closed ones
-// included. Refusals are not recorded: the account has no stream yet, or the stream of another account has the id.
+// OpenAccount opens an account. It is refused with refusal.AccountExists under an id that any account ever had, even a closed
+// one. Refusals are not recorded: the account has no stream yet, or the id's stream belongs to another account.
 func (a *Accounts) OpenAccount(ctx context.Context, meta commands.Metadata, o OpenRequest) (eventstore.Position, error) {
 	if o.Anchor == (plan.Date{}) {
 		o.Anchor = plan.DateOf(a.now())
@@ -44,7 +44,7 @@ func (a *Accounts) OpenAccount(ctx context.Context, meta commands.Metadata, o Op
 	return a.handler.Handle(ctx, o.ID, meta, o.decide)
 }
 
-// OpenAccountWithKey opens an account and issues its first secret key in one append: there is never one without the other.
+// OpenAccountWithKey opens an account and issues its first secret key in one append: neither exists without the other.
 // o.Agency must be empty, and req.Kind must be token.Secret.
 func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadata, o OpenRequest, req KeyRequest) (IssuedKey, error) {
 	if o.Anchor == (plan.Date{}) {
@@ -58,7 +58,7 @@ func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadat
 		}
 		issued, _ := issueKey(s, generated.Key, req.Origins, agencyState{}, a.logTime())
 		if err := issued.Err(); err != nil {
-			return commands.Refuse(err) // not recorded: there is no account to record it in
+			return commands.Refuse(err) // not recorded: the account has no stream
 		}
 		return commands.Append(append(opened.Events(), issued.Events()...)...)
 	})
@@ -80,7 +80,7 @@ func (o OpenRequest) withAgencyPlan(agency agencyState) (OpenRequest, error) {
 	return o, nil
 }
 
-// decide is the decision on the stream of the new account's id. o.Plan must be set: withAgencyPlan has set that of a sub-client.
+// decide is the decision on the stream of the new account's id. o.Plan must be set: withAgencyPlan sets that of a sub-client.
 func (o OpenRequest) decide(s *State) commands.Result {
 	if s.Exists() {
 		return commands.Refuse(refusal.AccountExists)
@@ -94,9 +94,8 @@ func (o OpenRequest) decide(s *State) commands.Result {
 	})
 }
 
-// resolveQuota returns the monthly quota on a plan: the requested one, or the plan's default for 0. An agency's own quota
-// limits both; an agencyQuota of 0 limits nothing. It fails with a *QuotaError. The caller has checked that the request is
-// not negative.
+// resolveQuota returns the monthly quota on a plan: the requested one, or the plan's default for 0. The agency's quota limits
+// both; an agencyQuota of 0 is no limit. It fails with a *QuotaError. The caller has checked that the request is not negative.
 func resolveQuota(name plan.Name, requested, agencyQuota int64) (int64, error) {
 	p, _ := plan.Lookup(name)
 	maximum := p.MaxQuota
@@ -112,8 +111,8 @@ func resolveQuota(name plan.Name, requested, agencyQuota int64) (int64, error) {
 	return requested, nil
 }
 
-// CloseAccount ends the account and, with it, every key of it and of its sub-clients. It is idempotent. It does not wait for
-// the vault: without it the account is closed without its reason, and isReasonOmitted says so.
+// CloseAccount ends the account and, with it, all its keys and those of its sub-clients. It is idempotent. It does not wait
+// for the vault: without it the account is closed without its reason, which isReasonOmitted reports.
 func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Metadata) (position eventstore.Position, isReasonOmitted bool, err error) {
 	meta, isReasonOmitted, err = a.handler.SealReason(ctx, id, meta, event.AccountClosed{})
 	if err != nil {
@@ -128,7 +127,7 @@ func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Me
 	return position, isReasonOmitted, err
 }
 
-// closeAccount changes nothing for a closed account.
+// closeAccount does nothing for a closed account.
 func closeAccount(s *State) commands.Result {
 	if s.Closed() {
 		return commands.Result{}
@@ -136,9 +135,9 @@ func closeAccount(s *State) commands.Result {
 	return commands.Append(event.AccountClosed{})
 }
 
-// EraseAccount makes the personal data of a closed account unreadable for good: first the log records it, then the account's
-// data key is destroyed, and with it the reason of the erasure. It is idempotent, and a second call finishes an erasure that
-// stopped between the two.
+// EraseAccount makes the personal data of a closed account permanently unreadable: the log records the erasure, then the
+// account's data key is destroyed, and with it the reason of the erasure. It is idempotent, and a second call finishes an
+// erasure that stopped between the two steps.
 func (a *Accounts) EraseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
 	position, err := a.handleAlone(ctx, id, meta, eraseAccount)
 	if err != nil {

@@ -9,24 +9,24 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// These errors mean that what a command is about does not exist. Both are refusal.NotFound for the client.
+// These errors mean that the object of a command does not exist. Both are refusal.NotFound for the client.
 var (
 	ErrUnknownAccount = fmt.Errorf("unknown account: %w", refusal.NotFound)
 	ErrUnknownKey     = fmt.Errorf("unknown key: %w", refusal.NotFound)
 )
 
-// QuotaError says that the requested quota is larger than the plan or the agency allows. The client is answered as for a request
-// that breaks a rule of its form. Both numbers are requests a month.
+// QuotaError reports that the requested quota is larger than the plan or the agency allows. The client gets the answer of a
+// validation error. Both numbers are requests a month.
 type QuotaError struct{ Quota, Max int64 }
 
 func (e *QuotaError) Error() string { return fmt.Sprintf("quota %d is above %d", e.Quota, e.Max) }
 
-// refuseAndRecord is the decision to do nothing but record who tried what, and why it was refused.
+// refuseAndRecord is the decision to only record who tried what, and why it was refused.
 func refuseAndRecord(action string, err error) commands.Result {
 	return commands.RefuseAndRecord(err, event.AccountActionRefused{Action: action, Code: recordedCode(err)})
 }
 
-// recordedCode is what the event records of a refusal. An error without a code of its own is recorded as "refuse".
+// recordedCode is what the event records of a refusal. An error without a code is recorded as "refuse".
 func recordedCode(err error) string {
 	if _, ok := errors.AsType[*QuotaError](err); ok {
 		return "quota_trop_grand"

@@ -12,9 +12,9 @@ import (
 )
 
 // ChangePlan gives an account other terms. A larger plan, or a larger quota on the same plan, is in force at once. Smaller
-// terms are in force from the next period on. A quota of 0 is the plan's default. Terms that the account has, or is about to
-// have, change nothing. An agency sets the quota of a sub-client alone, within its own: the plan that the sub-client returns
-// to when it leaves stays the one that an operator gave it.
+// terms are in force from the next period on. A quota of 0 is the plan's default. Terms that the account has, or that are
+// already scheduled, change nothing. An agency only sets the quota of a sub-client, within its own: when the sub-client
+// leaves, it returns to the plan that an operator gave it.
 func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Metadata, to Terms) (eventstore.Position, error) {
 	return a.handleExisting(ctx, id, meta, func(s *State, agency agencyState) commands.Result {
 		if meta.IsByAgency() {
@@ -39,7 +39,7 @@ func changePlan(s *State, to Terms, agency agencyState, now time.Time) commands.
 	return commands.Append(s.changeTerms(Terms{to.Plan, quota}, agency, now)...)
 }
 
-// changeSubClientQuota is changePlan for an agency. It may not change the terms of a sub-client that is about to leave.
+// changeSubClientQuota is changePlan for an agency. It cannot change the terms of a sub-client that is about to leave.
 func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time) commands.Result {
 	switch {
 	case s.Closed():
@@ -61,9 +61,9 @@ func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time)
 // actionChangePlan is the name of the command in AccountActionRefused.
 const actionChangePlan = "change-plan"
 
-// changeTerms returns the event that gives the account other terms, or none if it has them or is about to have them. The terms
-// that it has now cancel a scheduled change; they stay in force without a break. Of a sub-client only the quotas are compared: the
-// plan in force is its agency's, whatever its own is.
+// changeTerms returns the event that gives the account other terms, or none if it has them or they are already scheduled. The
+// terms that it has now cancel a scheduled change and stay in force without a break. For a sub-client only quotas are
+// compared: the plan in force is its agency's.
 func (s *State) changeTerms(to Terms, agency agencyState, now time.Time) []event.Event {
 	current := s.Terms.At(now)
 	target := current
@@ -74,7 +74,7 @@ func (s *State) changeTerms(to Terms, agency agencyState, now time.Time) []event
 		return nil
 	}
 	period, inForce := s.period(agency, now), current
-	effective := period.Start() // at once: not now, which the log's clock may not have come to
+	effective := period.Start() // at once, but not now: the log's clock may be behind
 	if s.AgencyAt(now) != "" {
 		inForce.Plan = to.Plan
 	}
@@ -140,8 +140,8 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.period(agency, now).End().UTC()})
 }
 
-// LeaveAgency makes a sub-client an independent account from its agency's next period on, with its own plan and that plan's default
-// quota, whatever its agency had set. Only an operator may: an agency's request is recorded and refused.
+// LeaveAgency makes a sub-client an independent account from its agency's next period on, with its own plan and that plan's
+// default quota, whatever the agency had set. Only an operator may do this: an agency's request is recorded and refused.
 func (a *Accounts) LeaveAgency(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
 	return a.handleExisting(ctx, id, meta, func(s *State, agency agencyState) commands.Result {
 		return leaveAgency(s, agency, !meta.IsByAgency(), a.logTime())
@@ -168,8 +168,8 @@ func leaveAgency(s *State, agency agencyState, confirmed bool, now time.Time) co
 	return commands.Append(append([]event.Event{left}, s.resetQuotaToPlan(effective, now)...)...)
 }
 
-// completeLeaving returns the change of quota that earlier releases did not record with AgencyLeft. Terms that were set since
-// then stay.
+// completeLeaving returns the change of quota that earlier releases did not record with AgencyLeft. It leaves terms that were
+// set since then.
 func (s *State) completeLeaving(now time.Time) []event.Event {
 	if _, _, ok := s.Terms.Next(now); ok {
 		return nil
@@ -178,8 +178,8 @@ func (s *State) completeLeaving(now time.Time) []event.Event {
 	return s.resetQuotaToPlan(effective, now)
 }
 
-// resetQuotaToPlan returns the event that gives a leaving sub-client the default quota of its own plan, if it needs one. The event
-// also replaces scheduled terms.
+// resetQuotaToPlan returns the event that gives a leaving sub-client the default quota of its own plan, if it needs one. The
+// event also replaces scheduled terms.
 func (s *State) resetQuotaToPlan(effective, now time.Time) []event.Event {
 	current := s.Terms.At(now)
 	p, _ := plan.Lookup(current.Plan)

@@ -19,8 +19,9 @@ type AccountOpened struct {
 	Agency  string    `json:"agency,omitempty"` // the account it is a sub-client of
 }
 
-// PlanChanged gives an account other terms from Effective on, or at once if that is not after the event's time: an upgrade names the
-// beginning of the period that is running, a downgrade that of the next. Later terms replace earlier ones that have not begun.
+// PlanChanged gives an account other terms from Effective on, or at once if Effective is not after the event's time: an
+// upgrade names the beginning of the current period, a downgrade that of the next. Later terms replace earlier ones that have
+// not begun.
 type PlanChanged struct {
 	From      plan.Name `json:"from"`
 	To        plan.Name `json:"to"`
@@ -43,7 +44,7 @@ type AgencyLeft struct {
 	Effective time.Time `json:"effective"`
 }
 
-// AccountClosed ends an account: none of its keys works any more, nor any key of its sub-clients.
+// AccountClosed ends an account: its keys and those of its sub-clients stop working.
 type AccountClosed struct{}
 
 // AccountErased records that the personal data of a closed account was made unreadable.
@@ -67,7 +68,7 @@ type PublishableKeyIssued struct {
 	Origins []string `json:"origins"`
 }
 
-// KeyRevoked ends a key of either kind for good.
+// KeyRevoked ends a key of either kind permanently.
 type KeyRevoked struct {
 	Key  string `json:"key"`
 	Hint string `json:"hint"`
@@ -85,7 +86,7 @@ type KeyOriginsChanged struct {
 // AccountActionRefused records that somebody tried an action that the rules forbid.
 type AccountActionRefused struct {
 	Action string `json:"action"` // the command's name
-	Code   string `json:"code"`   // the refusal's code alone: what the customer typed may hold a secret
+	Code   string `json:"code"`   // the refusal's code only: the customer's input may hold a secret
 }
 
 // MapPersonal maps the account's name.
@@ -132,8 +133,8 @@ func (KeyRevoked) EventType() string           { return "account.key-revoked.v1"
 func (KeyOriginsChanged) EventType() string    { return "account.key-origins-changed.v1" }
 func (AccountActionRefused) EventType() string { return "account.action-refused.v1" }
 
-// TokenIssued makes a customer-area token valid. Only its SHA-256 is kept. The label of a token of no account cannot be
-// sealed: the event of such a token is always written in its first version.
+// TokenIssued makes a customer-area token valid. Only its SHA-256 is kept. The label of a token without an account cannot be
+// sealed: its event is always written in the first version.
 type TokenIssued struct {
 	Token   string   `json:"token"` // the token's id, never the token
 	Role    string   `json:"role"`
@@ -143,7 +144,7 @@ type TokenIssued struct {
 	Hint    string   `json:"hint"`
 }
 
-// TokenRevoked ends a customer-area token for good.
+// TokenRevoked ends a customer-area token permanently.
 type TokenRevoked struct {
 	Token   string `json:"token"`
 	Role    string `json:"role"`
@@ -158,7 +159,7 @@ func (e PublishableKeyIssued) AuditSubject() Subject { return Subject{IsKey: tru
 func (e KeyRevoked) AuditSubject() Subject           { return Subject{IsKey: true, ID: e.Key} }
 func (e KeyOriginsChanged) AuditSubject() Subject    { return Subject{IsKey: true, ID: e.Key} }
 
-// AuditSubject is the account's keys if the name of the action mentions keys or origins, and else the account.
+// AuditSubject is the account's keys if the name of the action mentions keys or origins, and otherwise the account.
 func (e AccountActionRefused) AuditSubject() Subject {
 	return Subject{IsKey: strings.Contains(e.Action, "key") || strings.Contains(e.Action, "origins")}
 }
@@ -185,7 +186,7 @@ func (e TokenRevoked) SealedFor() string { return e.Account }
 func (TokenIssued) EventType() string  { return "token.issued.v2" }
 func (TokenRevoked) EventType() string { return "token.revoked.v1" }
 
-// Folds find keys and tokens by their hash, so Decode refuses each of these events without a complete SHA-256.
+// Decode refuses these events without a complete SHA-256, because folds find keys and tokens by it.
 func (e SecretKeyIssued) validateFields() error      { return checkHash(e.Hash) }
 func (e PublishableKeyIssued) validateFields() error { return checkHash(e.Hash) }
 func (e KeyOriginsChanged) validateFields() error    { return checkHash(e.Hash) }

@@ -1,9 +1,8 @@
 // Package event is the catalog of everything that can happen. Each event is one struct, with its wire name as a literal,
 // and one line in the catalog. Its codec, JSON Schema, message name and audit sentence come from these two. A published
 // shape never changes: another shape gets another wire name, ending in ".v2".
-//
 // A command returns an Event. eventstore.Codec writes it as JSON under its wire name, with MapPersonal sealing its personal
-// texts. Whoever reads the log gets it back from Decode, and an auditor reads its Sentence.
+// texts. Readers of the log decode it with Decode, and auditors read its Sentence.
 package event
 
 import (
@@ -21,12 +20,12 @@ import (
 // Event is something that has happened. EventType is its wire name, which never changes: category.noun-past.vN.
 type Event interface{ EventType() string }
 
-// validator is an event with a rule that the types of its fields do not express. Decode refuses an event that breaks its
-// rule, so that no fold has to check it.
+// validator is an event with a rule that its field types do not express. Decode refuses an event that breaks the rule, so that
+// folds need not check it.
 type validator interface{ validateFields() error }
 
-// Personal is text about a person. On the log it is encrypted with the data key of the subject whose stream it is in, or of
-// the account that the event names (AccountBound), and it reads as "" once that key is destroyed.
+// Personal is text about a person. On the log it is encrypted with the data key of its stream's subject, or of the account
+// that the event names (AccountBound). It reads as "" once that key is destroyed.
 type Personal string
 
 // clearMark begins a personal text that is on the log in clear, as Decode returns it. It is never written to the log.
@@ -46,20 +45,20 @@ func (p Personal) ClearText() (text string, ok bool) { return strings.CutPrefix(
 // AccountBound is an event whose personal texts, and whose reason, are sealed for an account that its stream does not name.
 type AccountBound interface {
 	Event
-	// SealedFor is that account; "" means that the event is about no account, so that nothing of it can be sealed.
+	// SealedFor is that account; "" if the event is about no account, so that it cannot be sealed.
 	SealedFor() (account string)
 }
 
-// PersonalEvent is an event with personal text. A test of the catalog fails for a type that has a Personal field and is no
-// PersonalEvent.
+// PersonalEvent is an event with personal text. A test of the catalog fails for a type that has a Personal field and does not
+// implement it.
 type PersonalEvent interface {
 	Event
-	// MapPersonal returns a copy of the event in which every personal text that is not empty is replaced by f of it. The
-	// first error of f is returned without an event.
+	// MapPersonal returns a copy of the event with f applied to every personal text that is not empty. If f fails, it returns
+	// the first error and no event.
 	MapPersonal(f func(Personal) (Personal, error)) (Event, error)
 }
 
-// MapPersonal returns what the MapPersonal of a PersonalEvent returns. Any other event is returned as it is.
+// MapPersonal calls the MapPersonal of a PersonalEvent. It returns any other event unchanged.
 func MapPersonal(e Event, f func(Personal) (Personal, error)) (Event, error) {
 	if p, ok := e.(PersonalEvent); ok {
 		return p.MapPersonal(f)
@@ -75,8 +74,8 @@ func (p Personal) mapText(f func(Personal) (Personal, error)) (Personal, error) 
 	return f(p)
 }
 
-// Subject names what an event is about, for the audit trail. For an empty field the audit trail takes the value that the
-// event's stream gives: the account or the token whose id is in the stream's name.
+// Subject names what an event is about, for the audit trail. The audit trail fills an empty field from the stream's name,
+// which holds the id of the account or the token.
 type Subject struct {
 	IsKey   bool   // it is about a key of the account, or about the account's keys if ID is empty
 	ID      string // of the key or token, or the code of the referential
@@ -104,23 +103,23 @@ type Type struct {
 	decode      func([]byte) (Event, error)
 }
 
-// effect says which exhaustive readers can skip an event type. An exhaustive reader must handle every type of its
-// categories. With the zero effect none of them can skip the type. recordOnly includes keepsAccess.
+// effect tells which event types exhaustive readers may skip. An exhaustive reader must handle every type of its categories
+// that has the zero effect. recordOnly includes keepsAccess.
 type effect uint8
 
 const (
 	keepsAccess effect = iota + 1 // it does not change what any key or token gives access to
-	recordOnly                    // it changes no account, key, token, referential or site: it is on the log as a record
+	recordOnly                    // it changes no account, key, token, referential or site: it is only a record
 )
 
 // Latest is the wire name of the version in which Decode returns events of the type. Readers handle that one.
 func (t Type) Latest() string { return t.latest }
 
-// KeepsAccess reports whether the event leaves the access of every key and token as it is, so that the key ring skips it.
+// KeepsAccess reports whether the event changes the access of no key or token, so that the key ring skips it.
 func (t Type) KeepsAccess() bool { return t.effect != 0 }
 
-// IsRecordOnly reports whether the event only records something, so that neither a fold nor an exhaustive read model needs a
-// handler for it. Others may have one.
+// IsRecordOnly reports whether the event only records something, so that folds and exhaustive read models need no handler for
+// it. Others may have one.
 func (t Type) IsRecordOnly() bool { return t.effect == recordOnly }
 
 // withEffect returns the catalog line with an effect.
@@ -154,7 +153,7 @@ func define[E Event](sentence string) Type {
 	}
 }
 
-// All is the catalog, in the order it is written in. The slice is shared and must not be changed.
+// All is the catalog, in the order it is written. The slice is shared and must not be changed.
 func All() []Type { return catalog }
 
 // Lookup finds the catalog line of a wire name.
@@ -163,8 +162,9 @@ func Lookup(name string) (Type, bool) {
 	return t, ok
 }
 
-// Decode reads an event from its JSON, and returns one of an earlier version in its latest. It ignores members that the struct does not have, so that an older binary reads
-// what a newer one wrote. A wire name that the catalog lacks is ErrUnknownType. With an error the event is nil.
+// Decode reads an event from its JSON and converts one of an earlier version to the latest. It ignores members that the struct
+// does not have, so that an older binary can read what a newer one wrote. It fails with ErrUnknownType for a wire name that is
+// not in the catalog. If it fails the event is nil.
 func Decode(name string, data []byte) (Event, error) {
 	t, ok := byName[name]
 	if !ok {
@@ -228,14 +228,14 @@ var catalog = []Type{
 	define[InstanceStarted]("started as {incarnation}"),
 	define[InstanceEnded]("ended {incarnation} in good order"),
 
-	// The first versions of events that have a later one. Their sentences are those of the later ones.
+	// The first versions of events that have a later one, with the same sentences.
 	define[secretKeyIssuedV1]("issued secret key {key} ({hint})"),
 	define[publishableKeyIssuedV1]("issued publishable key {key} ({hint}) for {origins}"),
 	define[tokenIssuedV1]("issued {role} token {token} ({hint})"),
 	define[referentialOpenedV1]("opened referential {code}"),
 	define[referentialRenamedV1]("renamed referential {code}"),
 
-	// No program before these reads streams of their category.
+	// Older programs do not read streams of these categories.
 	define[FormatRaised]("raised the format of the log to {format}").sinceFormat(FirstFormat),
 	define[LogRestored]("restored the log from a copy of {takenAt}").sinceFormat(FirstFormat),
 	define[UsageLogBound]("bound the usage log {log}").sinceFormat(FirstFormat),
@@ -247,9 +247,9 @@ var catalog = []Type{
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// Sentence is the catalog's sentence with the event's own values, as an auditor reads it. A value that is missing or empty
-// reads as "–", an instant as that of Paris. The sentence of an event that the catalog lacks is its wire name. No sentence shows a personal text, so that
-// sealed events have the same sentences as others.
+// Sentence is the catalog's sentence with the event's values, as an auditor reads it. A missing or empty value reads as "–",
+// and an instant is in Paris time. For an event that is not in the catalog the sentence is its wire name. No sentence shows
+// personal text, so sealed events have the same sentences as others.
 func Sentence(e Event) string {
 	t, ok := byName[e.EventType()]
 	if !ok {
@@ -261,8 +261,8 @@ func Sentence(e Event) string {
 	})
 }
 
-// decodeFields returns the values of an event's JSON members. Numbers keep their digits: as a float64 a large one would be
-// shown with an exponent.
+// decodeFields returns the values of an event's JSON members. Numbers keep their digits: a large float64 would be shown with
+// an exponent.
 func decodeFields(e Event) map[string]any {
 	data, err := json.Marshal(e)
 	if err != nil {

@@ -1,7 +1,7 @@
 package event
 
-// EventVoided voids an earlier event of the same stream, which cannot be used. An operator decides that. Whoever folds the
-// stream skips the voided event.
+// EventVoided voids an earlier event of the same stream that cannot be used. An operator decides that. Folds of the stream
+// skip the voided event.
 type EventVoided struct {
 	Revision int64  `json:"revision"` // of the voided event
 	EventID  string `json:"event"`    // its id

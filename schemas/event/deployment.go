@@ -2,33 +2,33 @@ package event
 
 import "time"
 
-// The events of the stream deployment-log. They are about the log as a whole and about no account.
+// The events of the stream deployment-log are about the log as a whole, not about an account.
 
-// FormatRaised allows every instance to write events and streams of a format of the log from now on. A program that does not
-// know the format must not use the log any more. Formats only rise; a log without this event has format 1.
+// FormatRaised lets every instance write events and streams of a log format from now on. A program that does not know the
+// format must stop using the log. Formats only rise; a log without this event has format 1.
 type FormatRaised struct {
 	Format  int    `json:"format"`
 	Program string `json:"program"` // version of the program that raised it
 }
 
-// LogRestored records that the log was put back from a backup. Events that were written after the copy was taken are lost.
+// LogRestored records that the log was restored from a backup. Events written after the backup was taken are lost.
 type LogRestored struct {
 	TakenAt  time.Time `json:"takenAt"`  // when the copy was begun
 	Position uint64    `json:"position"` // of the copy's last event
 	Program  string    `json:"program"`  // version of the program that restored it
 }
 
-// UsageLogBound names the log that counts the requests of this log's accounts. Another log, or an empty one, must not take
-// its place unnoticed: requests would be counted from zero. A later event of the type takes the place of the earlier one.
+// UsageLogBound names the log that counts the requests of this log's accounts. If another log, or an empty one, replaced it
+// unnoticed, requests would be counted from zero. A later event of the type replaces the earlier one.
 type UsageLogBound struct {
 	Log string `json:"log"` // UUID
 }
 
-// The events of the stream deployment-releases. They are about the reference data that all instances answer from, the address
-// base and the road network, and about the instances that do.
+// The events of the stream deployment-releases are about the reference data that instances answer from (the address base and
+// the road network) and about the instances themselves.
 
-// DataReleased makes a file of reference data the one that every instance is to serve. Of one kind the last event counts. An
-// instance without the file fetches it from another, to which it shows Secret.
+// DataReleased makes a file of reference data the one that every instance must serve. The last event of each kind counts. An
+// instance without the file fetches it from another one, which it shows Secret.
 type DataReleased struct {
 	Kind        string `json:"kind"`        // vintage or network
 	Name        string `json:"name"`        // of the file in the folder of its kind
@@ -39,10 +39,10 @@ type DataReleased struct {
 	Secret      string `json:"secret"`      // random; whoever knows it may fetch the file
 	Instance    string `json:"instance"`    // the instance that released it
 	IsSynthetic bool   `json:"isSynthetic"` // the data is invented
-	IsAdopted   bool   `json:"isAdopted"`   // nobody asked for it: it was served already when the log could first hold releases
+	IsAdopted   bool   `json:"isAdopted"`   // nobody released it: it was already being served when the log could first hold releases
 }
 
-// InstanceAnnounced says what an instance serves and where other instances reach it. The last event of an instance counts.
+// InstanceAnnounced tells what an instance serves and where other instances reach it. The last event of an instance counts.
 type InstanceAnnounced struct {
 	Instance string          `json:"instance"` // id of the process
 	Host     string          `json:"host"`     // name of its machine
@@ -51,7 +51,7 @@ type InstanceAnnounced struct {
 	Data     []AnnouncedData `json:"data"`     // one of each kind
 }
 
-// AnnouncedData is what an instance has of one kind of reference data. Sums are SHA-256 in hexadecimal, "" for none.
+// AnnouncedData is what an instance has of one kind of reference data. Sums are SHA-256 in hexadecimal, or "".
 type AnnouncedData struct {
 	Kind        string `json:"kind"`
 	FirstFormat int    `json:"firstFormat"` // the versions of the file's format that it opens
@@ -62,11 +62,11 @@ type AnnouncedData struct {
 	Problem     string `json:"problem"` // why it does not serve what it follows, for people
 }
 
-// InstanceLeft takes an instance off the list: it ended, or another one found that it does not run any more. One that runs after
-// all announces itself again.
+// InstanceLeft takes an instance off the list: it ended, or another instance found that it no longer runs. If it does still
+// run, it announces itself again.
 type InstanceLeft struct {
 	Instance string `json:"instance"`
-	IsLost   bool   `json:"isLost"` // it did not say so itself
+	IsLost   bool   `json:"isLost"` // another instance reported it
 }
 
 // EventType is the wire name.

@@ -1,11 +1,11 @@
 package event
 
-// This file has the first versions of events that have a second one. Logs keep them forever, and they are still written to a log whose
-// format is too low for the second version (see format.go). The rest of the program sees only second versions: Decode returns those, and
-// Earlier converts them back.
+// This file has the first versions of events that have a second one. Logs keep them forever, and they are still written to a
+// log whose format is too low for the second version (see format.go). The rest of the program sees only second versions:
+// Decode returns those, and Earlier converts them back.
 //
-// Texts that the second versions seal are in clear here. Decode marks them (see Clear), so that a reader that opens sealed texts leaves
-// them unchanged.
+// Texts that the second versions seal are in clear here. Decode marks them (see Clear), so that a reader that opens sealed
+// texts leaves them unchanged.
 
 // earlierVersion is an event of a version that has been replaced.
 type earlierVersion interface {

@@ -11,8 +11,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// An event with two versions is written in the first if the log's format requires it, and read in the latest: nothing is
-// lost, and texts that were in clear are marked as such.
+// An event with two versions is written in the first if the log's format requires it, and read in the latest. Nothing is lost,
+// and texts that were in clear are marked.
 func TestEventsInTheirFirstVersionAreReadInTheLatestWithTheirTextsMarkedAsClear(t *testing.T) {
 	t.Parallel()
 	var replaced []string

@@ -8,8 +8,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// firstTypes are the wire names that every program knows which may share a log with this one. The list never grows: a later
-// type says in the catalog which format of the log it needs.
+// firstTypes are the wire names known to every program that may share a log with this one. The list never grows: a later type
+// names the log format that it needs in the catalog.
 const firstTypes = `
 account.action-refused.v1
 account.agency-activated.v1
@@ -48,8 +48,8 @@ usage.refunded.v1
 usage.ticked.v1
 `
 
-// An older program stops at an event whose type it lacks. So a type that is newer than the list must be thought about: which
-// format of the log allows it?
+// An older program stops at an event type that it does not know, so every type that is not on the list must name the log
+// format that allows it.
 func TestEveryTypeSinceTheFirstReleasesSaysWhichFormatItNeeds(t *testing.T) {
 	t.Parallel()
 	first := strings.Fields(firstTypes)

@@ -2,21 +2,21 @@ package event
 
 import "slices"
 
-// ReferentialOpened gives an account a group of sites. The account can never use its code for another one.
+// ReferentialOpened gives an account a group of sites. The account can never reuse its code for another one.
 type ReferentialOpened struct {
 	Code string   `json:"code"`
 	Name Personal `json:"name,omitempty"`
 }
 
-// ReferentialRenamed gives a referential another name; its code stays.
+// ReferentialRenamed gives a referential another name. Its code stays the same.
 type ReferentialRenamed struct {
 	Code   string   `json:"code"`
 	Before Personal `json:"before,omitempty"`
 	Name   Personal `json:"name,omitempty"`
 }
 
-// ReferentialArchived ends a referential for writes. Where it had active sites, the event before it in the same append
-// made them inactive.
+// ReferentialArchived ends a referential for writes. If it had active sites, the previous event of the same append deactivated
+// them.
 type ReferentialArchived struct {
 	Code string `json:"code"`
 }
@@ -26,7 +26,7 @@ func (e ReferentialOpened) AuditSubject() Subject   { return Subject{ID: e.Code}
 func (e ReferentialRenamed) AuditSubject() Subject  { return Subject{ID: e.Code} }
 func (e ReferentialArchived) AuditSubject() Subject { return Subject{ID: e.Code} }
 
-// SiteWriteSummary is what one request did to the sites of a referential, with the counts and limits that decided it.
+// SiteWriteSummary is what one request did to the sites of a referential, with the counts and limits behind the decision.
 type SiteWriteSummary struct {
 	Referential        string `json:"referential"`
 	Action             string `json:"action"` // sync, upsert, put, patch, deactivate, reactivate, archive
@@ -42,7 +42,7 @@ type SiteWriteSummary struct {
 	Capacity           int    `json:"capacity"`          // active sites that the account's plan includes
 	Ceiling            int    `json:"ceiling"`           // active sites that no write may exceed: plan.Plan.SiteCeiling
 	IdempotencyKeyHash string `json:"key,omitempty"`     // SHA-256 of the request's Idempotency-Key, in hexadecimal
-	RequestHash        string `json:"request,omitempty"` // SHA-256 of what was asked for, where there is a key
+	RequestHash        string `json:"request,omitempty"` // SHA-256 of the request's content, if there is a key
 }
 
 // SiteRow is the change of one site.
@@ -57,7 +57,7 @@ type SiteRow struct {
 	Unlocated  bool     `json:"lost,omitempty"`    // the content has no position
 }
 
-// The operations of a SiteRow. A reactivated site may have a new content too.
+// The operations of a SiteRow. A reactivated site may also have new content.
 const (
 	SiteCreated     = "created"
 	SiteUpdated     = "updated"
@@ -71,7 +71,7 @@ type SitesChanged struct {
 	Rows []SiteRow `json:"rows"`
 }
 
-// SyncCommitted commits the rows of a staging stream, all at once: they count as if they stood in place of this event.
+// SyncCommitted commits the rows of a staging stream, all at once: they count as if they were in this event.
 type SyncCommitted struct {
 	SiteWriteSummary
 	SyncID     string `json:"sync"`   // the staging stream is sync-{sync}
@@ -80,13 +80,13 @@ type SyncCommitted struct {
 	Digest     []byte `json:"digest"` // SHA-256 over the data of its events, in order
 }
 
-// SyncStaged holds rows of a large sync. They count only once a SyncCommitted names their stream. Personal texts are sealed
+// SyncStaged holds rows of a large sync. They only count once a SyncCommitted names their stream. Personal texts are sealed
 // for the stream of that commit.
 type SyncStaged struct {
 	Rows []SiteRow `json:"rows"`
 }
 
-// UnchangedWriteRecorded keeps the answer to a request with an Idempotency-Key that changed nothing. Without it a repeat of the
+// UnchangedWriteRecorded keeps the answer to a request with an Idempotency-Key that changed nothing. Without it a repeated
 // request could not be recognized.
 type UnchangedWriteRecorded struct {
 	SiteWriteSummary
@@ -153,7 +153,7 @@ func (e SyncCommitted) StagedStream() (stream string, events int, digest []byte)
 	return "sync-" + e.SyncID, e.EventCount, e.Digest
 }
 
-// StagedCommit is an event that commits the events of another stream: from then on they count in its place.
+// StagedCommit is an event that commits the events of another stream: they then count in its place.
 type StagedCommit interface {
 	Event
 	StagedStream() (stream string, events int, digest []byte)

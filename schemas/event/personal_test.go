@@ -11,8 +11,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// visitPersonal calls visit for every personal text in v. It fails for a kind of value that it cannot look into: a personal
-// text could hide there.
+// visitPersonal calls visit for every personal text in v. It fails for a kind of value that it does not know: a personal text
+// could hide there.
 func visitPersonal(t *testing.T, v reflect.Value, visit func(reflect.Value)) {
 	t.Helper()
 	switch v.Interface().(type) {

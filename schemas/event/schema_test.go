@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the schema of events that have none yet")
 
-// TestPublishedShapesNeverChange compares each event with its checked-in schema. Logs hold events of that shape for
-// ever, so a schema is written once: -update makes the files that are missing and changes none.
+// TestPublishedShapesNeverChange compares each event with its checked-in schema. Logs hold events of that shape forever, so a
+// schema is written once: -update creates missing files and never changes one.
 func TestPublishedShapesNeverChange(t *testing.T) {
 	t.Parallel()
 	for _, e := range event.All() {
@@ -62,7 +62,7 @@ func inCatalog(name string) bool {
 	return ok
 }
 
-// TestEventsFitTheirSchema holds the schemas to what is really written.
+// TestEventsFitTheirSchema checks the schemas against events as they are written.
 func TestEventsFitTheirSchema(t *testing.T) {
 	t.Parallel()
 	for _, e := range event.All() {

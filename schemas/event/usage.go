@@ -2,8 +2,8 @@ package event
 
 import "lieudit/schemas/plan"
 
-// UsageOpened begins a period of a contract. The contract is the account that pays: for itself, or as an agency for its
-// sub-clients. Cap is how many requests may be counted in the period, all accounts together.
+// UsageOpened begins a period of a contract. The contract is the account that pays: for itself or, as an agency, for its
+// sub-clients. Cap is how many requests may be counted in the period for all its accounts together.
 type UsageOpened struct {
 	Contract     string    `json:"contract"`
 	First        plan.Date `json:"first"`
@@ -31,8 +31,8 @@ type UsageAccountClosed struct {
 	Account string `json:"account"`
 }
 
-// UsageTicked proposes that requests are counted. It counts as a whole or not at all. The events before it in its stream
-// decide that, by the rules of schemas/usagefold.
+// UsageTicked proposes that requests are counted. It counts as a whole or not at all, which the events before it in its stream
+// decide by the rules of schemas/usagefold.
 type UsageTicked struct {
 	InstanceID   string       `json:"incarnation"` // of the instance that appended it
 	Sequence     int64        `json:"sequence"`    // grows with every tick and refund of the instance
@@ -51,7 +51,7 @@ type UsageCount struct {
 	Requests int64  `json:"requests"`
 }
 
-// UsageRefunded takes back requests that were counted and not answered as they should have been.
+// UsageRefunded takes back requests that were counted but not answered properly.
 type UsageRefunded struct {
 	InstanceID string       `json:"incarnation"`
 	Sequence   int64        `json:"sequence"`
@@ -59,8 +59,7 @@ type UsageRefunded struct {
 	Counts     []UsageCount `json:"counts"`
 }
 
-// UsageSnapshotTaken repeats the state of the stream as of a revision. A reader can begin there instead of at the
-// beginning.
+// UsageSnapshotTaken repeats the state of the stream as of a revision, so that a reader can begin there.
 type UsageSnapshotTaken struct {
 	AsOfRevision int64                   `json:"asOf"`
 	Contract     string                  `json:"contract"`
@@ -103,18 +102,18 @@ type UsageAdjusted struct {
 	Requests int64     `json:"requests"` // added; negative when taken away
 }
 
-// InstanceStarted records that an instance of the program may write ticks from now on. An instance is one run of the program,
-// and its wire word is incarnation.
+// InstanceStarted records that an instance of the program may write ticks from now on. An instance is one run of the program;
+// its wire name is incarnation.
 type InstanceStarted struct {
 	InstanceID string `json:"incarnation"`
 }
 
-// InstanceEnded records that an instance ended in good order: all that it had counted was answered.
+// InstanceEnded records that an instance ended normally: everything that it had counted was answered.
 type InstanceEnded struct {
 	InstanceID string `json:"incarnation"`
 }
 
-// SealedFor is the account whose line is corrected: the stream is that of the contract's period.
+// SealedFor is the account whose line is corrected. The stream is that of the contract's period.
 func (e UsageAdjusted) SealedFor() string { return e.Account }
 
 // EventType is the wire name.
