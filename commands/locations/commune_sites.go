@@ -11,8 +11,8 @@ import (
 )
 
 // findCommuneSites returns the external ids of the job's sites that lie at the centre of a commune, in their order: those that
-// were placed there by this write, and those that keep such a position. The state does not hold the precision of a position,
-// so the contents of the latter are read from the log, but only of sites whose address may be no more than a commune.
+// this write geocoded there, and those that keep such a position. The state does not hold the precision of a position, so the
+// contents of the latter are read from the log, but only for sites whose address may be just a commune.
 func (l *Locations) findCommuneSites(ctx context.Context, j *writeJob, o Outcome) ([]string, error) {
 	var ids []string
 	for _, g := range o.GeocodedSites {
@@ -43,11 +43,12 @@ func (l *Locations) filterCommuneSites(ctx context.Context, account string, kept
 	return ids, err
 }
 
-// keepsGeocodedPosition reports whether the site has a geocoded position that this write leaves as it is.
+// keepsGeocodedPosition reports whether the site has a geocoded position that this write leaves unchanged.
 func (w *wantedSite) keepsGeocodedPosition() bool { return w.chosen == nil && w.current.isGeocoded }
 
-// recallStates sets what findCommuneSites needs of a request that was answered before: the states of the sites that the answered
-// write left as they were. A site whose content was written since is left out, because its state of then is not known any more.
+// recallStates sets the states that findCommuneSites needs for a request that was answered before: those of the sites that the
+// answered write left unchanged. It leaves out sites whose content was written since, because their state at that time is no
+// longer known.
 func (j *writeJob) recallStates(s *State, answeredAt eventstore.Revision) {
 	ref, err := s.findReferential(j.code)
 	if err != nil {
@@ -61,21 +62,21 @@ func (j *writeJob) recallStates(s *State, answeredAt eventstore.Revision) {
 	}
 }
 
-// mayBePlacedAtCommune reports whether the address of a content may have been placed at the centre of a commune. An address with a
-// house number never is: it is found with its number or not at all.
+// mayBePlacedAtCommune reports whether the address of a content may have been geocoded to the centre of a commune. An address
+// with a house number never is: it is found with its number or not at all.
 func mayBePlacedAtCommune(c locations.Content) bool {
 	a := c.Address
 	return a == nil || !beginsWithHouseNumber(a.Line1) && !beginsWithHouseNumber(a.Line2)
 }
 
-// beginsWithHouseNumber reports whether a line begins with one to four digits. Five are a postcode.
+// beginsWithHouseNumber reports whether a line begins with one to four digits. Five digits are a postcode.
 func beginsWithHouseNumber(line string) bool {
 	line = strings.TrimSpace(line)
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 	return 0 < digits && digits < 5
 }
 
-// compare orders places as they stand on the log.
+// compare orders references as their contents are on the log.
 func (c contentRef) compare(o contentRef) int {
 	return cmp.Or(cmp.Compare(c.revision, o.revision), cmp.Compare(c.stagedEvent, o.stagedEvent), cmp.Compare(c.row, o.row))
 }

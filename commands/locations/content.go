@@ -14,14 +14,14 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// readContent reads a content from its place on the log. The content of an erased account is empty.
+// readContent reads a content by its reference from the log. The content of an erased account is empty.
 func (l *Locations) readContent(ctx context.Context, account string, contentAt contentRef) (locations.StoredSite, error) {
 	r := contentReader{locations: l, account: account}
 	return r.read(ctx, contentAt)
 }
 
-// readStored returns the contents that sites had when they were classified. It reads in parallel, in the order of the log, and puts the
-// sites into that order.
+// readStored returns the contents that sites had when they were classified. It sorts the sites by the order of the log and
+// reads in parallel.
 func (l *Locations) readStored(ctx context.Context, account string, sites []*wantedSite) ([]locations.StoredSite, error) {
 	slices.SortFunc(sites, func(a, b *wantedSite) int { return a.current.contentAt.compare(b.current.contentAt) })
 	stored := make([]locations.StoredSite, len(sites))
@@ -45,9 +45,8 @@ func (l *Locations) readStored(ctx context.Context, account string, sites []*wan
 	return stored, nil
 }
 
-// contentReader reads contents of an account from their places on the log. It keeps the event that it read last: contents that
-// are asked for in the order of their places cost one read an event. The zero contentReader with its first two fields is
-// ready.
+// contentReader reads contents of an account from the log. It keeps the event that it read last, so contents that are read in
+// the order of the log cost one read per event. A contentReader with only its first two fields set is ready.
 type contentReader struct {
 	locations *Locations
 	account   string
@@ -72,7 +71,7 @@ func (r *contentReader) read(ctx context.Context, contentAt contentRef) (locatio
 	return r.locations.unsealContent(ctx, r.account, r.rows[contentAt.row])
 }
 
-// readRows reads the event that holds a content, and before it the commit that names its stream.
+// readRows reads the event that holds a content, and first the commit that names its stream.
 func (r *contentReader) readRows(ctx context.Context, contentAt contentRef) (err error) {
 	if !r.hasRead || r.revision != contentAt.revision {
 		if _, r.event, err = r.locations.readEvent(ctx, streamOf(r.account), contentAt.revision); err != nil {
@@ -101,8 +100,8 @@ func rowsOf(e event.Event) []event.SiteRow {
 	return nil
 }
 
-// unsealContent decrypts a row's content with the account's data key. The content of an erased account is the zero StoredSite
-// and no error.
+// unsealContent decrypts a row's content with the account's data key. The content of an erased account is the zero StoredSite,
+// without an error.
 func (l *Locations) unsealContent(ctx context.Context, account string, r event.SiteRow) (locations.StoredSite, error) {
 	var s locations.StoredSite
 	text, err := l.codec.Unseal(ctx, streamOf(account), r.Content)
@@ -115,8 +114,8 @@ func (l *Locations) unsealContent(ctx context.Context, account string, r event.S
 	return s, err
 }
 
-// readEvent reads the event of a stream at a revision. Personal fields are sealed. It is an error if nothing is there:
-// callers ask only for places that the state has.
+// readEvent reads the event of a stream at a revision. Personal fields are sealed. It is an error if there is none: callers
+// only ask for events that the state refers to.
 func (l *Locations) readEvent(ctx context.Context, streamName string, at eventstore.Revision) (eventstore.RecordedEvent, event.Event, error) {
 	for r, err := range l.store.ReadStream(ctx, streamName, at, eventstore.Forward) {
 		if err != nil {
@@ -128,8 +127,8 @@ func (l *Locations) readEvent(ctx context.Context, streamName string, at eventst
 	return eventstore.RecordedEvent{}, nil, fmt.Errorf("read %s: nothing at %d", streamName, at)
 }
 
-// readOutcome reads back the outcome of the write that the event at a revision recorded. The same request with the
-// same Idempotency-Key is answered with it again.
+// readOutcome reads back the outcome of the write that the event at a revision recorded. A repeated request with the same
+// Idempotency-Key gets this answer again.
 func (l *Locations) readOutcome(ctx context.Context, account string, at eventstore.Revision) (Outcome, error) {
 	r, e, err := l.readEvent(ctx, streamOf(account), at)
 	if err != nil {
@@ -150,7 +149,7 @@ func (l *Locations) readOutcome(ctx context.Context, account string, at eventsto
 	return Outcome{}, fmt.Errorf("%s@%d answers no request", r.Stream, r.Revision)
 }
 
-// readStagedRows returns the rows that a commit made real, in the order in which they were staged.
+// readStagedRows returns the rows that a commit committed, in the order in which they were staged.
 func (l *Locations) readStagedRows(ctx context.Context, commit eventstore.RecordedEvent, e event.SyncCommitted) ([]event.SiteRow, error) {
 	events, err := eventstore.ReadStagedEvents(ctx, l.store, commit, e)
 	rows := make([]event.SiteRow, 0, e.RowCount)
@@ -164,7 +163,7 @@ func (l *Locations) readStagedRows(ctx context.Context, commit eventstore.Record
 	return rows, err
 }
 
-// addRows adds to an outcome what its rows changed, and the positions that they were given.
+// addRows adds the changes and the geocoded positions of its rows to an outcome.
 func (l *Locations) addRows(ctx context.Context, account string, o Outcome, rows []event.SiteRow) (Outcome, error) {
 	o.Changes = listChanges(rows)
 	for _, r := range rows {

@@ -207,7 +207,7 @@ func TestSyncThatMeetsAnotherAndThenFailsAppendsNothing(t *testing.T) {
 	}
 }
 
-// replaceableStore is a log that a test replaces under its users, as a restore from a copy does.
+// replaceableStore is a log that a test replaces while it is in use, as a restore from a backup does.
 type replaceableStore struct{ eventstore.Store }
 
 func TestStateIsFoldedAgainWhenTheLogWasRestored(t *testing.T) {
@@ -229,7 +229,8 @@ func TestStateIsFoldedAgainWhenTheLogWasRestored(t *testing.T) {
 	}
 }
 
-// TestRowsStagedOnALogThatWasReplacedAreStagedAgain: rows that were staged before the log was restored from a copy are staged again.
+// TestRowsStagedOnALogThatWasReplacedAreStagedAgain: rows that were staged before the log was restored from a backup are
+// staged again.
 func TestRowsStagedOnALogThatWasReplacedAreStagedAgain(t *testing.T) {
 	t.Parallel()
 	older, newer := newFixture(t), newFixture(t)

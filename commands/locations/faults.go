@@ -21,9 +21,9 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("%d members of sites break a rule, first of site %s: %s", len(e.Faults), e.Faults[0].ExternalID, e.Faults[0].Rule)
 }
 
-// checkContents fails with a *ContentError if a content that the last classification chose breaks a rule. A member that the site
-// has already is not a fault: rules that came after it must not keep a site from being written. A content that stays as it is
-// is not looked at, so a large batch of unchanged sites costs nothing.
+// checkContents fails with a *ContentError if a content that the last classification chose breaks a rule. A member that the
+// site already has is not a fault: newer rules must not keep a site from being written. Unchanged contents are not checked, so
+// a large batch of unchanged sites costs nothing.
 func (l *Locations) checkContents(ctx context.Context, j *writeJob) error {
 	faults := make([][]locations.Fault, len(j.rows))
 	runInParallel(len(j.rows), func(i int) error {

@@ -1,7 +1,7 @@
-// Package locations handles the commands on an account's locations: its referentials and their sites. One account is one
-// stream. The constraint: unique codes, the cap of referentials, the ceiling of sites and suspicious reductions are decided on
-// that stream alone, and a State holds no contents. It holds a digest of each content, which reports whether a new one is the
-// same, and its place on the log.
+// Package locations handles the commands on an account's referentials and their sites. One account is one stream. Unique
+// codes, the cap of referentials, the ceiling of sites and suspicious reductions are decided on that stream alone, and a State
+// holds no contents. For each content it holds a digest, which shows whether a new content is the same, and a reference to the
+// event that has it.
 //
 //	WriteBatch, PutSite, PatchSite                        ArchiveReferential, DeactivateSite, …
 //	  │ newWriteJob: each Row ──> a wantedSite              │
@@ -11,8 +11,8 @@
 //	                         stager.buildEvents ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted
 //	                         readSite, readOutcome, findCommuneSites ──> what the caller is shown, read back from the log
 //
-// Geocoding is slow, so it is done before the stream's lock is taken. The decision repeats the classification on the state
-// that it gets, and has only the rows geocoded that became necessary meanwhile.
+// Geocoding is slow, so it is done before the stream's lock is taken. The decision repeats the classification on its state,
+// and only has those rows geocoded that became necessary meanwhile.
 package locations
 
 import (
@@ -30,21 +30,21 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Plans returns the plan that limits an account now. It is read before a command locks the stream: a change of plan that is
-// made meanwhile limits the next command.
+// Plans returns the plan that limits an account now. It is read before a command locks the stream: a change of plan made
+// meanwhile limits the next command.
 type Plans interface {
 	PlanOf(ctx context.Context, account string) (plan.Plan, error)
 }
 
 // Geocoder finds the position of a site's address. found is false for a content without an address, for an address that is not
-// found, and if the context ends. An error means that the lookup was not possible, and the write fails: a site that is stored
-// without a position would stay without one. It must be safe for concurrent use.
+// found, and if the context ends. An error means that the lookup was not possible, and the write fails: otherwise the site
+// would be stored without a position and stay without one. It must be safe for concurrent use.
 type Geocoder interface {
 	Geocode(ctx context.Context, c locations.Content) (position locations.Position, found bool, err error)
 }
 
-// Locations handles the commands on locations. Each command returns the position to wait for before its effect shows in a read
-// model. It is safe for concurrent use.
+// Locations handles the commands on referentials and sites. Each command returns the position to wait for before its effect
+// shows in a read model. It is safe for concurrent use.
 type Locations struct {
 	handler  *commands.Handler[State]
 	store    eventstore.Store
@@ -55,16 +55,17 @@ type Locations struct {
 	limits   EventLimits
 }
 
-// New returns the handler for the locations of a log.
+// New returns the handler for the referentials and sites of a log.
 func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, geocoder Geocoder, now func() time.Time) *Locations {
 	return &Locations{commands.NewHandler(Aggregate, store, codec), store, codec, plans, geocoder, now, DefaultEventLimits}
 }
 
-// LimitEvents makes the events of many rows as small as limits say. It must be called before the first command.
+// LimitEvents sets the limits of the events that hold many rows. It must be called before the first command.
 func (l *Locations) LimitEvents(limits EventLimits) { l.limits = limits }
 
 // KeepSnapshots keeps states in files of a folder that belongs to this instance alone, so that an account with a long history
-// is ready soon after a restart: see commands.Handler. The files can be deleted at any time. It must be called before the first command.
+// is ready soon after a restart: see commands.Handler. The files can be deleted at any time. KeepSnapshots must be called
+// before the first command.
 func (l *Locations) KeepSnapshots(folder string, threshold int, disk osfile.Disk, log *slog.Logger) {
 	l.handler.KeepSnapshots(folder, threshold, disk, log)
 }
@@ -72,7 +73,7 @@ func (l *Locations) KeepSnapshots(folder string, threshold int, disk osfile.Disk
 // Counts are the numbers of an account's active sites and of its referentials that are not archived.
 type Counts struct{ Sites, Referentials int }
 
-// CountLocations counts an account's locations, by all that is on the log.
+// CountLocations counts an account's referentials and sites, by the whole log.
 func (l *Locations) CountLocations(ctx context.Context, account string) (Counts, error) {
 	var counts Counts
 	err := l.handler.View(ctx, account, func(s *State) { counts = Counts{s.activeSites, s.openReferentials} })
@@ -82,7 +83,7 @@ func (l *Locations) CountLocations(ctx context.Context, account string) (Counts,
 // streamOf returns the name of an account's stream.
 func streamOf(account string) string { return Aggregate.Category + "-" + account }
 
-// These errors mean that what a command is about does not exist. Archived referentials and inactive sites exist. Both errors
+// These errors mean that the object of a command does not exist. Archived referentials and inactive sites exist. Both errors
 // are refusal.NotFound for the client.
 var (
 	ErrUnknownReferential = fmt.Errorf("unknown referential: %w", refusal.NotFound)

@@ -26,7 +26,7 @@ func (l *Locations) showReferential(ctx context.Context, account string, ref *re
 }
 
 // OpenReferential opens a referential. It is refused with refusal.ReferentialsOverCapacity if all that the plan allows are in
-// use, and else with refusal.ReferentialCodeTaken if the account ever had a referential of that code. The cap has no
+// use, and otherwise with refusal.ReferentialCodeTaken if the account ever had a referential with that code. The cap has no
 // tolerance, unlike that of sites.
 func (l *Locations) OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
@@ -48,8 +48,8 @@ func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) comma
 	return commands.Append(e)
 }
 
-// RenameReferential gives a referential another name. The name that it has changes nothing. It is refused with
-// ErrUnknownReferential or refusal.ReferentialArchived, and it fails if the vault cannot open the name before.
+// RenameReferential gives a referential another name. The name that it already has changes nothing. It is refused with
+// ErrUnknownReferential or refusal.ReferentialArchived, and it fails if the vault cannot open the previous name.
 func (l *Locations) RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
 	var before openedName
 	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
@@ -65,10 +65,11 @@ func (l *Locations) RenameReferential(ctx context.Context, account string, meta 
 	})
 }
 
-// openedName is a name as the state has it, and in clear.
+// openedName is a name as it is in the state, and in clear.
 type openedName struct{ sealed, text event.Personal }
 
-// renameReferential decides on the name before. If that is not the one that the state has, toOpen is the name to open first.
+// renameReferential decides on the previous name. If before is not the one that the state has, toOpen is the name to open
+// first.
 func renameReferential(s *State, code string, name event.Personal, before openedName) (toOpen *event.Personal, result commands.Result) {
 	ref, err := s.findWritableReferential(code)
 	switch {
@@ -84,7 +85,7 @@ func renameReferential(s *State, code string, name event.Personal, before opened
 }
 
 // ArchiveReferential ends a referential for writes and deactivates its sites, in one append. It is idempotent. It is refused
-// with ErrUnknownReferential alone, and it fails if the vault cannot open the name that its caller is shown.
+// only with ErrUnknownReferential, and it fails if the vault cannot open the name for the caller.
 func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta commands.Metadata, code string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
@@ -111,7 +112,7 @@ func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta
 }
 
 // deactivateAllSites returns the deactivation of each active site of a referential. limit only goes into the summary: a
-// deactivation exceeds no cap.
+// deactivation never exceeds a cap.
 func deactivateAllSites(s *State, ref *referentialState, account string, limit plan.Plan) siteChanges {
 	c := siteChanges{SiteWriteSummary: s.newWriteSummary(ref, "archive", limit)}
 	for id, state := range ref.sites {
@@ -123,8 +124,8 @@ func deactivateAllSites(s *State, ref *referentialState, account string, limit p
 	return c
 }
 
-// handleReferential handles a command on a referential and returns the referential as it is then. Another command may have
-// changed it since: the caller is shown the later state.
+// handleReferential handles a command on a referential and returns the referential after it. If another command has changed it
+// since, the caller is shown the later state.
 func (l *Locations) handleReferential(ctx context.Context, account string, meta commands.Metadata, code string, decision commands.Decision[State]) (Referential, eventstore.Position, error) {
 	position, err := l.handler.Handle(ctx, account, meta, decision)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// SiteChange is what a batch does to one site. Operation is that of event.SiteRow. Fields are the members of the site that get another
-// value, by the names of the API, those of its address behind "adresse."; nil for a site that is created, deactivated or reactivated as it
-// was, and if the former content is not read.
+// SiteChange is the effect of a batch on one site. Operation is that of event.SiteRow. Fields are the members of the site that
+// get another value, by their API names, those of its address prefixed with "adresse.". Fields is nil for a site that is
+// created, deactivated or reactivated unchanged, and if the former content is not read.
 type SiteChange struct {
 	ExternalID string
 	Operation  string
 	Fields     []string
 }
 
-// listChanges returns a change for each row that is written, in their order.
+// listChanges returns a change for each row that is written, in order.
 func listChanges(rows []event.SiteRow) (changes []SiteChange) {
 	for _, r := range rows {
 		changes = append(changes, SiteChange{ExternalID: r.ExternalID, Operation: r.Operation})
@@ -27,8 +27,8 @@ func listChanges(rows []event.SiteRow) (changes []SiteChange) {
 	return changes
 }
 
-// nameChangedFields sets the fields of the changes. The state holds no contents, so the former ones of the sites that get a new one are
-// read from the log, after the decision.
+// nameChangedFields sets the fields of the changes. The state holds no contents, so the former contents of the changed sites
+// are read from the log, after the decision.
 func (l *Locations) nameChangedFields(ctx context.Context, j *writeJob, changes []SiteChange) error {
 	var rewritten []*wantedSite
 	for _, w := range j.rows {
@@ -50,7 +50,7 @@ func (l *Locations) nameChangedFields(ctx context.Context, j *writeJob, changes 
 	return nil
 }
 
-// changedFields names the members that differ between two contents as a site shows them: with the position that the address was given.
+// changedFields names the members that differ between two contents as a site shows them, with the geocoded position.
 func changedFields(former, now locations.StoredSite) (fields []string) {
 	a, b := former.ShownContent(), now.ShownContent()
 	var x, y locations.SiteAddress
@@ -80,7 +80,7 @@ func changedFields(former, now locations.StoredSite) (fields []string) {
 
 func isSameNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// isSameJSON compares two texts of JSON without regard to spaces.
+// isSameJSON compares two JSON texts, ignoring spaces.
 func isSameJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -15,7 +15,7 @@ import (
 // errVersionChanged: the site was changed after PatchSite read it.
 var errVersionChanged = errors.New("site was changed meanwhile")
 
-// PutSite writes the whole content of one site, which is created, updated or reactivated, or stays as it is. It is refused as
+// PutSite writes the whole content of one site, which is created, updated, reactivated or left unchanged. It is refused as
 // WriteBatch is. created reports whether the site is new.
 func (l *Locations) PutSite(ctx context.Context, account string, meta commands.Metadata, code string, r Row) (s locations.Site, created bool, position eventstore.Position, err error) {
 	j, err := newWriteJob(account, code, "put", Batch{Rows: []Row{r}})
@@ -31,8 +31,8 @@ func (l *Locations) PutSite(ctx context.Context, account string, meta commands.M
 }
 
 // PatchSite writes the content that edit makes of a site's current content. It calls edit again if the site was changed
-// meanwhile, and returns edit's error as it is. An inactive site stays inactive: a correction to the entry of a closed shop
-// does not make the shop active. It is refused with ErrUnknownReferential, ErrUnknownSite or refusal.ReferentialArchived.
+// meanwhile, and returns edit's error unchanged. An inactive site stays inactive: a correction to the entry of a closed shop
+// does not reopen it. It is refused with ErrUnknownReferential, ErrUnknownSite or refusal.ReferentialArchived.
 func (l *Locations) PatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (locations.Site, eventstore.Position, error) {
 	position, err := l.tryPatchSite(ctx, account, meta, code, externalID, edit)
 	for errors.Is(err, errVersionChanged) {
@@ -72,7 +72,7 @@ func (l *Locations) tryPatchSite(ctx context.Context, account string, meta comma
 	return position, err
 }
 
-// DeactivateSite takes a site out of every count. The site keeps its content and its id. It is idempotent.
+// DeactivateSite makes a site inactive, so that no count includes it. The site keeps its content and its id. It is idempotent.
 func (l *Locations) DeactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "deactivate"})
 }
@@ -90,7 +90,7 @@ type toggle struct {
 	limit                     plan.Plan
 }
 
-// toggleSite writes no content: the site keeps the one on the log.
+// toggleSite writes no content: the site keeps its content on the log.
 func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t toggle) (locations.Site, eventstore.Position, error) {
 	var err error
 	if t.limit, err = l.plans.PlanOf(ctx, t.account); err != nil {
@@ -111,7 +111,7 @@ func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t to
 	return shown, position, err
 }
 
-// decide changes nothing for a site that is as it is wanted. Only a reactivation can break the cap.
+// decide changes nothing for a site that already is in the wanted state. Only a reactivation can exceed the cap.
 func (t toggle) decide(s *State) (siteChanges, error) {
 	ref, state, err := s.findWritableSite(t.code, t.externalID)
 	if err != nil {
@@ -129,8 +129,8 @@ func (t toggle) decide(s *State) (siteChanges, error) {
 	return c, nil
 }
 
-// readSite returns a site as it is now, its content read from the log. Another command may have changed it after the caller's
-// own: the caller is shown the later state.
+// readSite returns a site as it is now, with its content read from the log. If another command has changed it after the
+// caller's, the caller is shown the later state.
 func (l *Locations) readSite(ctx context.Context, account, code, externalID string) (locations.Site, error) {
 	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
 		ref, err := s.findReferential(code)
@@ -157,7 +157,7 @@ func (l *Locations) readSite(ctx context.Context, account, code, externalID stri
 	return s, nil
 }
 
-// viewSite returns what find finds in the current state. It fails with the error of the view or else with that of find.
+// viewSite returns what find returns for the current state. It fails with the error of the view or with that of find.
 func (l *Locations) viewSite(ctx context.Context, account string, find func(*State) (siteState, error)) (state siteState, err error) {
 	if viewErr := l.handler.View(ctx, account, func(s *State) { state, err = find(s) }); viewErr != nil {
 		return state, viewErr

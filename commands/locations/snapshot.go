@@ -57,7 +57,7 @@ func (s siteState) appendBinary(b []byte) []byte {
 }
 
 // unmarshalSnapshot decodes the state that marshalSnapshot encoded. It fails on bytes of another form, and never panics. Sums
-// are not in the encoding: they follow from the sites. A code or an external id that comes twice is an error.
+// are not in the encoding: they follow from the sites. A duplicate code or external id is an error.
 func unmarshalSnapshot(data []byte) (State, error) {
 	s := State{}
 	r := snapshotReader{rest: data}
@@ -113,8 +113,8 @@ func (r *snapshotReader) readNumber() int64 {
 	return int64(x)
 }
 
-// readCount reads how many elements follow. Each takes at least a byte, so a count above the bytes left is refused before
-// anything is allocated for it.
+// readCount reads the number of elements that follow. Each takes at least a byte, so a count larger than the remaining bytes
+// is refused before anything is allocated for it.
 func (r *snapshotReader) readCount() int {
 	n := r.readNumber()
 	if n < 0 || n > int64(len(r.rest)) {

@@ -15,7 +15,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// EventLimits are the most bytes of what rows are written as. An event of one row, and an append of one event, may be larger.
+// EventLimits are the maximum bytes of an event and of an append with rows. An event of one row, and an append of one event,
+// may be larger.
 type EventLimits struct{ Event, Append int }
 
 // DefaultEventLimits are those of a Locations for which LimitEvents was not called.
@@ -24,10 +25,10 @@ var DefaultEventLimits = EventLimits{Event: 64 << 10, Append: eventstore.MaxAppe
 // eventOverhead is an upper bound on the bytes of an event without its rows, its envelope included.
 const eventOverhead = 2 << 10
 
-// stager makes the events of one command's changes. It is used by one goroutine, for one command. Few rows are one event.
-// Many rows are staged first: they are appended to a stream of their own, where no reader looks, and one commit in the
-// account's stream makes all of them real. A decision that is repeated after a conflict with the same rows does not stage
-// them again.
+// stager makes the events of one command's changes. It is used by one goroutine, for one command. A few rows are one event.
+// Many rows are staged first: they are appended to their own stream, where no reader looks, and one commit in the account's
+// stream makes them all take effect. A decision that is repeated after a conflict with the same rows does not stage them
+// again.
 type stager struct {
 	locations  *Locations
 	account    string
@@ -40,13 +41,13 @@ func (l *Locations) newStager(account string, meta commands.Metadata) *stager {
 	return &stager{locations: l, account: account, meta: meta}
 }
 
-// appendChanges returns the result of a decision that c happens. The rows are staged after it. If that is not possible, nothing
-// happens.
+// appendChanges returns the result of a decision to make the changes c. The rows are staged after it. If staging fails,
+// nothing happens.
 func (s *stager) appendChanges(c siteChanges) commands.Result {
 	return commands.AppendBuilt(func(ctx context.Context) ([]event.Event, error) { return s.buildEvents(ctx, c) })
 }
 
-// buildEvents returns the events that make a change happen: none if nothing changes and no Idempotency-Key has to be kept.
+// buildEvents returns the events of a change: none if nothing changes and there is no Idempotency-Key to keep.
 func (s *stager) buildEvents(ctx context.Context, c siteChanges) ([]event.Event, error) {
 	switch {
 	case len(c.rows) == 0 && c.IdempotencyKeyHash == "":
@@ -67,8 +68,8 @@ func (s *stager) buildEvents(ctx context.Context, c siteChanges) ([]event.Event,
 	return []event.Event{s.commit}, nil
 }
 
-// isStaged reports whether the rows were staged by an earlier attempt and are on the log. They are on the log no longer if it was
-// restored from an older copy since.
+// isStaged reports whether the rows were staged by an earlier attempt and are on the log. They no longer are if the log was
+// restored from an older backup since.
 func (s *stager) isStaged(ctx context.Context, rows []event.SiteRow) (bool, error) {
 	if s.commit.EventCount == 0 || !slices.EqualFunc(s.stagedRows, rows, equalRows) {
 		return false, nil
@@ -80,14 +81,14 @@ func (s *stager) isStaged(ctx context.Context, rows []event.SiteRow) (bool, erro
 	return false, nil
 }
 
-// equalRows compares what staging depends on. Digest and flags follow from the content.
+// equalRows compares the fields that staging depends on. Digest and flags follow from the content.
 func equalRows(a, b event.SiteRow) bool {
 	return a.ExternalID == b.ExternalID && a.Operation == b.Operation && a.Version == b.Version && a.Content == b.Content
 }
 
-// stageRows appends the rows to a new stream and keeps the commit that names it. The commit has the digest of all event data, so
-// that readers can tell whether the stream is whole. A stream whose commit is never appended stays on the log and
-// changes nothing.
+// stageRows appends the rows to a new stream and keeps the commit that names it. The commit has the digest of all event data,
+// so that readers can check that the stream is complete. A stream whose commit is never appended stays on the log and changes
+// nothing.
 func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	id := uuid.New()
 	commit := event.SyncCommitted{SyncID: id.String(), RowCount: len(rows)}

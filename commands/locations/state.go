@@ -43,23 +43,23 @@ type siteState struct {
 	isUnlocated       bool // it has no position: its address was not found
 }
 
-// contentRef is the place of a content on the log: the revision of the event in the account's stream and the row in that event.
-// If the event is a commit, the row is in the staged event of that number.
+// contentRef is where a content is on the log: the revision of the event in the account's stream and the row in that event. If
+// the event is a commit, the row is in the staged event of that number.
 type contentRef struct {
 	revision         eventstore.Revision
 	stagedEvent, row int32
 }
 
-// maxCachedWeight is how many sites all states in memory hold together: at some 170 bytes each, about 85 MB.
+// maxCachedWeight is the maximum number of sites in all states in memory: at some 170 bytes each, about 85 MB.
 const maxCachedWeight = 500_000
 
-// Aggregate describes how streams of locations are folded.
+// Aggregate describes how the streams of sites are folded.
 var Aggregate = commands.Aggregate[State]{
 	Category: "locations", Evolve: Evolve, Weight: weighState, MaxWeight: maxCachedWeight,
 	SnapshotFormat: snapshotFormat, MarshalSnapshot: marshalSnapshot, UnmarshalSnapshot: unmarshalSnapshot,
 }
 
-// weighState is in the unit of maxCachedWeight. Even an empty state weighs something, so that many of them are evicted too.
+// weighState is in the unit of maxCachedWeight. An empty state has a weight too, so that even many empty ones are evicted.
 func weighState(s *State) int {
 	return 8 + len(s.referentials) + s.totalSites + len(s.idempotency.requests)
 }
@@ -87,8 +87,8 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// applySiteRows applies the rows of one append, one slice for each event that has rows. It adds to the sums of the account what
-// the sums of the referential have grown by.
+// applySiteRows applies the rows of one append, one slice for each event that has rows. It adds the growth of the
+// referential's sums to those of the account.
 func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, staged [][]event.SiteRow) {
 	ref := s.findOrAddReferential(w.Referential, rec.At)
 	sites, active := len(ref.sites), ref.active
@@ -122,14 +122,13 @@ func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt conte
 		state.created = at
 	}
 	state.version, state.modified = r.Version, at
-	if len(r.Digest) > 0 { // else the row leaves the content as it is
+	if len(r.Digest) > 0 { // otherwise the row leaves the content unchanged
 		state.digest, state.contentAt, state.isGeocoded, state.isUnlocated = locations.Digest(r.Digest), contentAt, r.Geocoded, r.Unlocated
 	}
 	ref.sites[r.ExternalID] = state
 }
 
-// findOrAddReferential returns a referential. If a correction has taken out the event that opened it, the next event about it
-// opens it.
+// findOrAddReferential returns a referential. If the event that opened it was voided, the next event about it opens it.
 func (s *State) findOrAddReferential(code string, at time.Time) *referentialState {
 	if _, ok := s.referentials[code]; !ok {
 		s.addReferential(&referentialState{code: code, created: at, sites: map[string]siteState{}})
@@ -208,7 +207,7 @@ type requestAge struct {
 	answeredAt time.Time
 }
 
-// remember keeps the answer to a request with a key, and forgets those that are a day old. It goes by the times of the log alone,
+// remember keeps the answer to a request with a key, and forgets those that are a day old. It only uses the times of the log,
 // so that every instance forgets the same.
 func (c *idempotencyCache) remember(rec commands.Record, w event.SiteWriteSummary) {
 	for len(c.oldestFirst) > 0 && rec.At.Sub(c.oldestFirst[0].answeredAt) >= idempotencyWindow {
@@ -223,8 +222,8 @@ func (c *idempotencyCache) remember(rec commands.Record, w event.SiteWriteSummar
 	c.insert(requestAge{requestKey(w.Referential, w.IdempotencyKeyHash), rec.At}, answeredRequest{w.Action, w.RequestHash, rec.At, rec.Revision})
 }
 
-// insert is given requests in the order of their answers. A key that is used again after a day has two entries in oldestFirst,
-// which remember tells apart by their times.
+// insert is called with requests in the order of their answers. A key that is used again after a day has two entries in
+// oldestFirst, which remember distinguishes by their times.
 func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
 	if c.requests == nil {
 		c.requests = map[string]answeredRequest{}
@@ -233,9 +232,9 @@ func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
 	c.oldestFirst = append(c.oldestFirst, age)
 }
 
-// findAnswered returns the answer that the same request was given in the last day, if any. It fails with
-// refusal.IdempotencyMismatch if the key came with another request. It goes by the clock of this instance: the cache may hold
-// older requests, because remember forgets only when something is written.
+// findAnswered returns the answer that the same request got in the last day, if any. It fails with refusal.IdempotencyMismatch
+// if the key came with another request. It uses the clock of this instance: the cache may hold older requests, because
+// remember only forgets when something is written.
 func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time) (answeredRequest, bool, error) {
 	answered, ok := c.requests[requestKey(w.Referential, w.IdempotencyKeyHash)]
 	if w.IdempotencyKeyHash == "" || !ok || now.Sub(answered.at) >= idempotencyWindow {
@@ -250,8 +249,8 @@ func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time)
 // requestKey is the key of idempotencyCache.requests. A key that a customer uses in two referentials is two keys.
 func requestKey(referential, key string) string { return referential + "/" + key }
 
-// hashIdempotencyKey returns a key as the log keeps it, "" for none. It is hashed because a customer may put anything into a
-// key, personal data included.
+// hashIdempotencyKey returns a key as the log keeps it, or "". It is hashed because a customer may put anything into a key,
+// even personal data.
 func hashIdempotencyKey(key string) string {
 	if key == "" {
 		return ""

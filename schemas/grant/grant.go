@@ -1,6 +1,6 @@
-// Package grant is what a valid key or token grants: the facts that authentication, plan checks and quotas work
-// with. The key ring (projections/keyring) makes a Grant or a TokenGrant from the events of an account, and the API reads it.
-// Terms change over time as a Scheduled value.
+// Package grant is what a valid key or token grants: the facts behind authentication, plan checks and quotas. The key ring
+// (projections/keyring) makes a Grant or a TokenGrant from the events of an account, and the API reads it. Terms that change
+// over time are a Scheduled value.
 package grant
 
 import (
@@ -11,7 +11,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Grant is what an API key gives at one instant. It is shared and must not be changed.
+// Grant is what an API key grants at one instant. It is shared and must not be changed.
 type Grant struct {
 	KeyID   string
 	Kind    token.Kind // Secret or Publishable
@@ -32,15 +32,15 @@ type Terms struct {
 	AgencyQuota int64 // that account's; 0 without one
 }
 
-// Membership is that an account is a sub-client of an agency; the zero Membership is that it is one of none. An account that is
-// opened as a sub-client is one at once. One that joins becomes one later: a join to come ends with its agency.
+// Membership makes an account a sub-client of an agency; the zero Membership is that of an account without an agency. An
+// account opened as a sub-client is one at once. One that joins becomes one later, unless its agency is closed first.
 type Membership struct {
 	Agency string
-	Begins time.Time // when a join takes effect that was decided before then; zero for what took effect at once
+	Begins time.Time // when a scheduled join takes effect; zero if it took effect at once
 }
 
-// IsVoid reports whether the agency was closed before the membership began, so that it never begins. agencyClosed is when that was;
-// zero means that the agency is open.
+// IsVoid reports whether the agency was closed before the membership began, so that it never begins. A zero agencyClosed means
+// that the agency is open.
 func (m Membership) IsVoid(agencyClosed time.Time) bool {
 	return m.Agency != "" && !agencyClosed.IsZero() && agencyClosed.Before(m.Begins)
 }
@@ -64,13 +64,13 @@ const (
 	RoleAuditor  Role = "auditor"  // history of all accounts, and the labels of their keys
 )
 
-// TokenGrant is what a customer-area token gives.
+// TokenGrant is what a customer-area token grants.
 type TokenGrant struct {
 	TokenID string
 	Hint    string
 	Role    Role
 	Account string // for RoleCustomer and RoleAgency
-	Stopped bool   // an event of the token, or of its account, cannot be used: the grant gives nothing until that is repaired
+	Stopped bool   // an event of the token, or of its account, cannot be used: the token grants nothing until that is repaired
 }
 
 // Scheduled is a value with at most one change scheduled for the future. A later Set replaces a change that has not begun. The
@@ -85,7 +85,7 @@ type scheduledChange[T any] struct {
 	value T
 }
 
-// Set gives the value from an instant on. recorded is when that was decided, and must not be earlier than that of the last
+// Set gives the value from an instant on. recorded is when that was decided, and must not be before the recorded of the last
 // Set.
 func (s *Scheduled[T]) Set(value T, from, recorded time.Time) {
 	s.current, s.next = s.At(recorded), nil
@@ -113,8 +113,8 @@ func (s Scheduled[T]) All() iter.Seq[T] {
 	}
 }
 
-// Drop takes out the values for which isVoid reports true, as if they had never been set: a change that is void does not begin, or
-// has not begun, and a current value that is void becomes the zero value.
+// Drop takes out the values for which isVoid reports true, as if they had never been set: a void change never begins, and a
+// void current value becomes the zero value.
 func (s *Scheduled[T]) Drop(isVoid func(T) bool) {
 	if s.next != nil && isVoid(s.next.value) {
 		s.next = nil
@@ -125,7 +125,7 @@ func (s *Scheduled[T]) Drop(isVoid func(T) bool) {
 	}
 }
 
-// Next is the value that is scheduled for after t, and from when on; false when none is.
+// Next is the value scheduled for after t, and when it begins. ok is false if there is none.
 func (s *Scheduled[T]) Next(t time.Time) (value T, from time.Time, ok bool) {
 	if s.next == nil || !t.Before(s.next.from) {
 		return value, from, false

@@ -12,22 +12,22 @@ import (
 	"lieudit/schemas/body/shape"
 )
 
-// Hours are the opening hours of a site. A day without hours is closed, unless there is a text alone.
+// Hours are the opening hours of a site. A day without hours is closed, unless there is only a text.
 type Hours struct {
 	Timezone   string           `json:"fuseau,omitempty"` // of IANA, such as Indian/Reunion; "": that of the site's position
 	Weekly     []WeeklyHours    `json:"hebdo,omitempty"`
 	Exceptions []HoursException `json:"exceptions,omitempty"` // they replace the weekly hours of their days
-	Text       string           `json:"texte,omitempty"`      // what the other members cannot say
+	Text       string           `json:"texte,omitempty"`      // what the other members cannot express
 }
 
 // WeeklyHours are hours on some days of every week.
 type WeeklyHours struct {
 	Days []string `json:"jours"` // of Weekdays
 	From string   `json:"de"`    // 09:00
-	To   string   `json:"a"`     // 12:30, up to 24:00; of the next day where it is before From
+	To   string   `json:"a"`     // 12:30, up to 24:00; of the next day if it is before From
 }
 
-// HoursException says of the days from First to Last either that the site is closed or when it is open.
+// HoursException tells either that the site is closed on the days from First to Last or when it is open.
 type HoursException struct {
 	First  string `json:"du"`           // 2026-12-25
 	Last   string `json:"au,omitempty"` // "": First
@@ -45,8 +45,8 @@ const (
 	maxHoursText       = 2000 // bytes
 )
 
-// ParseHours reads opening hours from their JSON and checks them. Its error is the text of a broken rule. No text, null and {}
-// are no hours.
+// ParseHours reads opening hours from their JSON and checks them. Its error is the text of a broken rule. Empty text, null and
+// {} are no hours.
 func ParseHours(text json.RawMessage) (h Hours, err error) {
 	if len(text) == 0 {
 		return h, nil
@@ -62,7 +62,7 @@ func ParseHours(text json.RawMessage) (h Hours, err error) {
 	return h, h.check()
 }
 
-// check returns the first rule that hours break, and where.
+// check returns the first rule that the hours break, and the member that breaks it.
 func (h Hours) check() error {
 	if err := firstFault(h.MemberFaults(), nil); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (h Hours) check() error {
 	return nil
 }
 
-// firstFault is the first of some broken rules as an error, nil where there is none.
+// firstFault returns the first of some broken rules as an error, or nil.
 func firstFault(members []shape.MemberFault, rules []string) error {
 	switch {
 	case len(members) > 0:
@@ -122,7 +122,7 @@ func (w WeeklyHours) MemberFaults() (faults []shape.MemberFault) {
 	return append(faults, spanFaults(w.From, w.To)...)
 }
 
-// MemberFaults checks the days, and the times where the exception has any.
+// MemberFaults checks the days, and the times if the exception has any.
 func (e HoursException) MemberFaults() (faults []shape.MemberFault) {
 	first, err := time.Parse(time.DateOnly, e.First)
 	if err != nil {
@@ -137,7 +137,7 @@ func (e HoursException) MemberFaults() (faults []shape.MemberFault) {
 	return faults
 }
 
-// BrokenRules checks that an exception says either that the site is closed or when it is open.
+// BrokenRules checks that an exception either is closed or has times.
 func (e HoursException) BrokenRules() []string {
 	if e.Closed == e.hasSpan() {
 		return []string{"either ferme or de and a"}
@@ -147,7 +147,7 @@ func (e HoursException) BrokenRules() []string {
 
 func (e HoursException) hasSpan() bool { return e.From != "" || e.To != "" }
 
-// spanFaults checks times of opening and closing. Equal ones say nothing: a whole day is 00:00 to 24:00.
+// spanFaults checks times of opening and closing. Equal ones are refused: a whole day is 00:00 to 24:00.
 func spanFaults(from, to string) (faults []shape.MemberFault) {
 	if !isTime(from) {
 		faults = append(faults, shape.MemberFault{Member: "de", Rule: fmt.Sprintf("de is a time such as 09:00, not %q", from)})

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Opening is when a site is open, in a form that is small and quickly asked: a site of a chain takes 20 bytes. "" is for a site that
-// nothing is known of: one without hours, with a text alone, or with hours that ParseHours does not take.
+// Opening is when a site is open, in a form that is small and fast to evaluate: a chain's site takes 20 bytes. It is "" if the
+// opening is unknown: the site has no hours, only a text, or hours that ParseHours does not accept.
 //
-// Its form is the name of the zone after its length, the number of weekly hours, each as a set of days (bit 0 is Monday) and two times in
-// minutes, then the exceptions, each as its first day, how many days follow it, and two times. Both times of a closed day are 0. All
-// numbers are varints. It is kept in memory alone, so its form may change.
+// It holds the length and name of the zone, the number of weekly hours, each as a set of days (bit 0 is Monday) and two times
+// in minutes, and then the exceptions, each as its first day, the number of days that follow it, and two times. Both times of
+// a closed day are 0. All numbers are varints. It is only kept in memory, so its form may change.
 type Opening string
 
 // OpeningOf is the opening of a site.
 func OpeningOf(s Site) Opening { return NewOpening(s.Hours, ZoneOf(s.Address, s.Lat, s.Lon)) }
 
-// NewOpening is the opening by some hours, which are in a time zone unless they name their own.
+// NewOpening is the opening for some hours, in a time zone unless they name their own.
 func NewOpening(hours json.RawMessage, zone string) Opening {
 	h, ok := decodeHours(hours)
 	if !ok || len(h.Weekly) == 0 && len(h.Exceptions) == 0 {
@@ -45,7 +45,7 @@ func NewOpening(hours json.RawMessage, zone string) Opening {
 	return Opening(b)
 }
 
-// decodeHours is hours that keep their rules. That the time zone exists is not checked: Moment does, once for all sites.
+// decodeHours decodes hours that break no rule. It does not check that the time zone exists: Moment does, once for all sites.
 func decodeHours(text json.RawMessage) (h Hours, ok bool) {
 	if len(text) == 0 || json.Unmarshal(text, &h) != nil {
 		return h, false
@@ -57,7 +57,7 @@ func decodeHours(text json.RawMessage) (h Hours, ok bool) {
 	return h, ok
 }
 
-// appendTimes appends two times in minutes. One that is not after the first is on the next day.
+// appendTimes appends two times in minutes. A second time that is not after the first is on the next day.
 func appendTimes(b []byte, from, to string) []byte {
 	first, last := parseMinutes(from), parseMinutes(to)
 	if from != "" && last <= first {
@@ -95,13 +95,13 @@ func dayNumber(at time.Time) uint64 {
 
 const daysToEpoch = 719_528 // from the first day of the year 0 to 1970
 
-// Moment is an instant as clocks show it in the zones that were asked for. It is used by one goroutine.
+// Moment is an instant as clocks show it in the zones that were asked for. It is for one goroutine.
 type Moment struct {
 	at    time.Time
 	zones map[string]wallTime
 }
 
-// wallTime is what a clock and a calendar show. isKnown is false in a zone that does not exist.
+// wallTime is a zone's time and calendar day. isKnown is false for a zone that does not exist.
 type wallTime struct {
 	isKnown      bool
 	day, minutes uint64
@@ -124,9 +124,9 @@ func (m *Moment) wallTimeIn(zone string) wallTime {
 	return w
 }
 
-// IsOpen reports whether a site is known to be open at a moment, by the clock of its zone: it opens at the minute de and is closed from
-// the minute a on. A site that closes after midnight is open on the next day by the hours of the day before. The exceptions of a day
-// replace its weekly hours; several of one day add up.
+// IsOpen reports whether a site is known to be open at a moment, by the clock of its zone. It opens at the minute de and
+// closes at the minute a. After midnight, a site is still open by the hours of the day before. The exceptions of a day replace
+// its weekly hours; several exceptions of one day add up.
 func (o Opening) IsOpen(m *Moment) bool {
 	if o == "" {
 		return false
@@ -141,10 +141,10 @@ func (o Opening) IsOpen(m *Moment) bool {
 	return r.isOpen(w.day, w.weekday, w.minutes) || r.isOpen(w.day-1, (w.weekday+6)%7, w.minutes+dayMinutes)
 }
 
-// openingReader is the rest of an Opening.
+// openingReader is the part of an Opening that is still to be read.
 type openingReader string
 
-// isOpen reports whether the hours of a day hold a minute, counted from that day's midnight.
+// isOpen reports whether a day's hours include a minute, counted from that day's midnight.
 func (r openingReader) isOpen(day uint64, weekday int, minute uint64) bool {
 	openWeekly, openExceptionally, hasException := false, false, false
 	for range r.readUvarint() {

@@ -7,8 +7,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// SiteFromRow is the site in a row of the read model. It fails where the row's content is not JSON. The site of an erased
-// account has no content and no position.
+// SiteFromRow is the site in a row of the read model. It fails if the row's content is not JSON. The site of an erased account
+// has no content and no position.
 func SiteFromRow(row table.Site) (Site, error) {
 	var stored StoredSite
 	if row.Content != "" { // it is empty once the account's data key was destroyed

@@ -9,8 +9,8 @@ import (
 // Fault is a member of a content that breaks a rule, and the rule in a few words.
 type Fault struct{ Member, Rule string }
 
-// FindFaults returns the members that break rules which no tag expresses. These rules are younger than the contents on the log: a
-// member that a site has already is none of a caller's faults while it stays as it is (HasSameMember).
+// FindFaults returns the members that break rules which no tag expresses. Contents on the log may be older than these rules:
+// an unchanged member of a site is not the caller's fault (HasSameMember).
 func (c Content) FindFaults() (faults []Fault) {
 	if c.Phone != "" && !IsPhone(c.Phone) {
 		faults = append(faults, Fault{"telephone", "a telephone number is E.164 such as +33466491100, or French digits such as 04 66 49 11 00"})
@@ -27,7 +27,8 @@ func (c Content) FindFaults() (faults []Fault) {
 	return faults
 }
 
-// HasSameMember reports whether two contents have the same value of a member that a Fault names. JSON is compared by what it says.
+// HasSameMember reports whether two contents have the same value of a member that a Fault names. JSON is compared by its
+// meaning.
 func (c Content) HasSameMember(member string, o Content) bool {
 	switch member {
 	case "telephone":
@@ -43,7 +44,7 @@ func (c Content) HasSameMember(member string, o Content) bool {
 // phoneForms are E.164 (at most 15 digits after the sign), the ten digits of a French number, and the short French numbers.
 var phoneForms = regexp.MustCompile(`^(\+[1-9][0-9]{5,14}|0[1-9][0-9]{8}|[1-9][0-9]{1,3}|118[0-9]{3})$`)
 
-// phoneSigns are what people group digits with.
+// phoneSigns are the characters that people group digits with.
 var phoneSigns = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", ".", "", "-", "")
 
 // IsPhone reports whether a text is a telephone number: E.164 or French digits. Digits may be grouped by spaces, dots and
@@ -52,7 +53,7 @@ func IsPhone(text string) bool { return phoneForms.MatchString(phoneSigns.Replac
 
 var emailForm = regexp.MustCompile(`^[^\s@<>()\[\],;:"\\]+@[^\s@<>()\[\],;:"\\.]+(\.[^\s@<>()\[\],;:"\\.]+)+$`)
 
-// IsEmail reports whether a text is one email address without a name next to it. Whether the domain exists is not looked up.
+// IsEmail reports whether a text is one email address without a display name. It does not look up the domain.
 func IsEmail(text string) bool { return emailForm.MatchString(text) }
 
 // IsWebsite reports whether a text is a URL with the scheme http or https and a host.

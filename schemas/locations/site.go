@@ -1,5 +1,6 @@
-// Package locations is the form of a customer's site: what the customer says about it (Content), where it is (Position), and
-// how the customer sees it (Site). The limits of the fields are in their tags, and rules that no tag expresses in FindFaults.
+// Package locations is the form of a customer's site: the data that the customer gives (Content), where it is (Position), and
+// how the customer sees it (Site). The limits of the fields are in their tags, and the rules that no tag expresses are in
+// FindFaults.
 //
 //	request ──► Content ──command──► StoredSite ──► log, tables        Content.Hash ──► ContentHash.Digest ──► Digest
 //	                                      └─Site.Show──► Site ──► answer               compared with the next Content
@@ -19,7 +20,7 @@ import (
 // ExternalIDPattern is the form of the id that a customer gives a site. Tags of package body repeat it.
 const ExternalIDPattern = `^[A-Za-z0-9._~:*@+-]{1,128}$`
 
-// Content is what a customer says about a site. What was not given is zero. Its JSON is that of the API.
+// Content is the data that a customer gives about a site. Missing members are zero. Its JSON is that of the API.
 type Content struct {
 	Name       string          `json:"nom,omitempty" max:"200"`
 	Address    *SiteAddress    `json:"adresse,omitempty"`
@@ -44,7 +45,7 @@ type SiteAddress struct {
 	Country    string `json:"pays,omitempty" max:"60" doc:"Left out or FR: an address of France, which the BAN is asked for"`
 }
 
-// Source says where the position of a site comes from.
+// Source is where the position of a site comes from.
 type Source string
 
 const (
@@ -52,7 +53,7 @@ const (
 	SourceClient Source = "client" // the customer's own coordinates
 )
 
-// Precision is what a geocoded position is the position of.
+// Precision is the kind of thing that a geocoded position is the position of.
 type Precision string
 
 const (
@@ -69,7 +70,7 @@ type Position struct {
 	Source    Source    `json:"source"`
 	IDBan     string    `json:"id_ban,omitempty"`    // of the address it was placed at
 	Score     float64   `json:"score,omitempty"`     // of the verification, 0–1; 0 for the customer's own
-	Precision Precision `json:"precision,omitempty"` // "" for the customer's own, and where it was geocoded before this was kept
+	Precision Precision `json:"precision,omitempty"` // "" for the customer's own, and for positions geocoded before this was kept
 }
 
 // StoredSite is what the log and the tables keep of a site, as one JSON text. A site has no position if the customer gave
@@ -95,7 +96,7 @@ type Site struct {
 	Deactivated time.Time `json:"desactive_le,omitzero"`
 }
 
-// Show sets what the site shows of a stored one: its content and how its position was found.
+// Show sets the parts of the site that come from the stored one: its content and how its position was found.
 func (s *Site) Show(stored StoredSite) {
 	s.Content = stored.ShownContent()
 	if p := stored.Position; p != nil {
@@ -103,7 +104,7 @@ func (s *Site) Show(stored StoredSite) {
 	}
 }
 
-// ShownContent is the content as the site shows it: with Lat, Lon and IDBan of the position where there is one.
+// ShownContent is the content as the site shows it: Lat, Lon and IDBan are those of the position, if there is one.
 func (s StoredSite) ShownContent() Content {
 	c := s.Content
 	if p := s.Position; p != nil {
@@ -124,9 +125,9 @@ func (c Content) OwnPosition() *Position {
 	return &Position{Lat: *c.Lat, Lon: *c.Lon, Source: SourceClient}
 }
 
-// Digest is enough of a site's content to decide later whether another content is the same. Its 32 bytes are hashes of what
-// the customer gave but for the position (16), of the position that the customer gave (8), and of the position that the
-// site shows (8). Digests are on the log: their form must not change.
+// Digest is enough of a site's content to decide later whether another content is the same. Its 32 bytes are hashes of
+// everything that the customer gave except the position (16), of the position that the customer gave (8), and of the position
+// that the site shows (8). Digests are on the log: their form must not change.
 type Digest [32]byte
 
 // DigestOf is the digest of a stored site.
@@ -152,15 +153,15 @@ type Similarity uint8
 
 const (
 	Different Similarity = iota
-	// SameShownPosition: another content, whose position is the one that the site shows and not the one that the customer gave.
-	// The client has read the site, changed something else and sent everything back. It does not ask to keep a position that
-	// was found by the old address.
+	// SameShownPosition: the content differs, and its position is the one that the site shows, not the one that the customer
+	// gave. The client has read the site, changed something else and sent everything back. It does not mean to keep a position
+	// that was found by the old address.
 	SameShownPosition
 	// Same: the content that the customer gave before, or the one that the site shows.
 	Same
 )
 
-// Compare compares a content, by its hash, with the stored site of the digest. A difference is missed only if hashes collide.
+// Compare compares a content, by its hash, with the stored site of the digest. It misses a difference only if hashes collide.
 func (d Digest) Compare(hash ContentHash) Similarity {
 	asTyped, asShown := bytes.Equal(hash.position[:8], d[16:24]), bytes.Equal(hash.position[:8], d[24:])
 	switch {
@@ -172,8 +173,8 @@ func (d Digest) Compare(hash ContentHash) Similarity {
 	return Different
 }
 
-// Hash is the content's hash. A missing field and an empty one give the same, and so do JSON texts that differ in spaces or
-// in the order of members. Numbers count as they are written: 1.5 is not 1.50.
+// Hash is the content's hash. A missing field and an empty one have the same hash, and so do JSON texts that differ in spaces
+// or in the order of members. Numbers are compared as text: 1.5 is not 1.50.
 func (c Content) Hash() ContentHash {
 	a := c.Address
 	if a == nil {
@@ -191,7 +192,7 @@ func (c Content) hashPosition() [16]byte {
 	return hashTexts(c.IDBan, encodeCoordinate(c.Lat), encodeCoordinate(c.Lon))
 }
 
-// hashTexts hashes texts, each with its length before it, so that a character cannot move from one text to the next unnoticed.
+// hashTexts hashes texts, each preceded by its length, so that a character cannot move from one text to the next unnoticed.
 func hashTexts(texts ...string) [16]byte {
 	var all []byte
 	for _, t := range texts {
@@ -202,7 +203,7 @@ func hashTexts(texts ...string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// encodeCoordinate is the bits of a coordinate as a text, "" for none.
+// encodeCoordinate is the bits of a coordinate as a text, or "".
 func encodeCoordinate(x *float64) string {
 	if x == nil {
 		return ""
@@ -212,8 +213,8 @@ func encodeCoordinate(x *float64) string {
 	return string(bits[:])
 }
 
-// canonicalJSON is a JSON text with sorted members and without spaces. Null and an empty object become "", and so do
-// missing texts; a text that is not JSON stays as it is.
+// canonicalJSON is a JSON text with sorted members and without spaces. Null, an empty object and a missing text become "". A
+// text that is not JSON is returned unchanged.
 func canonicalJSON(text json.RawMessage) string {
 	if len(text) == 0 {
 		return ""

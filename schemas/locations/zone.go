@@ -2,19 +2,20 @@ package locations
 
 import "strings"
 
-// DefaultZone is the time zone of a site that says none and is not in a territory overseas.
+// DefaultZone is the time zone of a site that names none and is not in an overseas territory.
 const DefaultZone = "Europe/Paris"
 
-// territory is a part of France with a time zone of its own. It is known by the beginning of its postcodes and INSEE codes, and by a box
-// that holds it: the southern and northern parallel, the western and eastern meridian.
+// territory is a part of France with its own time zone. It is recognized by the beginning of its postcodes and INSEE codes,
+// and by a box around it: the southern and northern parallel, the western and eastern meridian.
 type territory struct {
 	codePrefix               string
 	zone                     string
 	south, north, west, east float64
 }
 
-// territories have the zones of the IANA database. Saint-Barthélemy and Saint-Martin have the hours of Guadeloupe. The Marquesas and the
-// Gambier, half an hour and an hour before Tahiti, are taken for it: their sites need a zone of their own.
+// territories have the zones of the IANA database. Saint-Barthélemy and Saint-Martin have the time of Guadeloupe. The
+// Marquesas and the Gambier Islands, half an hour and an hour ahead of Tahiti, get Tahiti's zone: their sites must name their
+// own.
 var territories = []territory{
 	{"971", "America/Guadeloupe", 15.7, 16.6, -61.9, -60.9},
 	{"972", "America/Martinique", 14.3, 15.0, -61.4, -60.7},
@@ -29,8 +30,8 @@ var territories = []territory{
 	{"988", "Pacific/Noumea", -23.0, -17.5, 158.0, 172.5},
 }
 
-// ZoneOf is the time zone of a site whose hours say none: that of its
-// INSEE code, otherwise of its postcode, otherwise of its position. Each argument may be nil.
+// ZoneOf is the time zone of a site whose hours do not name one: that of its INSEE code, otherwise of its postcode, otherwise
+// of its position. Each argument may be nil.
 func ZoneOf(a *SiteAddress, lat, lon *float64) string {
 	if a != nil {
 		for _, code := range []string{a.InseeCode, a.PostalCode} {

@@ -1,6 +1,6 @@
-// Package meiliclient reaches a Meilisearch server: it reads the address that is configured, sets the time limits, and
-// turns the library's errors into one line. The indexes of sites (projections/searchindex/meili fills them,
-// queries/locations/meili searches them) and of addresses (queries/address/meili) are on such a server.
+// Package meiliclient connects to a Meilisearch server: it parses the configured address, sets the time limits, and turns the
+// library's errors into one line. The server holds the indexes of sites (filled by projections/searchindex/meili, searched by
+// queries/locations/meili) and of addresses (queries/address/meili).
 package meiliclient
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 )
 
-// Server says where a server is and how it is reached.
+// Server is where a server is and how to reach it.
 type Server struct {
 	URL       string            // such as http://127.0.0.1:7700, without a slash at the end
-	Key       string            // of its API, "" for none
+	Key       string            // of its API, or ""
 	Transport http.RoundTripper // NewTransport() unless set
 	Index     string            // the name of the index; "" means the default of the package that uses the index
 	Timeout   time.Duration     // of a search; 0 means the default of the package that searches
@@ -29,8 +29,8 @@ const (
 	dialTimeout = 5 * time.Second
 )
 
-// ParseServer reads the address of a server as it is configured, http://KEY@HOST:PORT, where the key may be left out.
-// In http://USER:PASSWORD@HOST:PORT the password is the key. The error never shows the address, as a key may be in it.
+// ParseServer parses the configured address of a server, http://KEY@HOST:PORT. The key may be left out. In
+// http://USER:PASSWORD@HOST:PORT the password is the key. The error never shows the address, because it may contain a key.
 func ParseServer(address string) (Server, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -45,7 +45,7 @@ func ParseServer(address string) (Server, error) {
 	return s, nil
 }
 
-// Client makes a client of the server. It retries nothing by itself, and ends each call after 30 s.
+// Client makes a client of the server. It does not retry, and it ends each call after 30 s.
 func (s Server) Client() meilisearch.ServiceManager {
 	if s.Transport == nil {
 		s.Transport = NewTransport()
@@ -54,16 +54,16 @@ func (s Server) Client() meilisearch.ServiceManager {
 	return meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries())
 }
 
-// NewTransport makes a transport that asks for no compression: the server sends what it compresses in pieces, and waits
-// 40 ms for the client's system to acknowledge the first.
+// NewTransport makes a transport that does not accept compression: the server sends compressed data in pieces, and waits 40 ms
+// for the client's system to acknowledge the first.
 func NewTransport() *http.Transport {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
 	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	return t
 }
 
-// WrapError is an error of the library in one line, with what caused it in reach of errors.As: an *APIError where the
-// server refused the call, or the error of the context or the connection. It is nil where err is.
+// WrapError wraps an error of the library in one line, with its cause available to errors.As: an *APIError if the server
+// refused the call, or the error of the context or the connection. It returns nil for a nil err.
 func WrapError(operation string, err error) error {
 	var e *meilisearch.Error
 	switch {
@@ -85,7 +85,7 @@ type APIError struct{ Code, Message string }
 
 func (e *APIError) Error() string { return e.Code + ": " + e.Message }
 
-// ErrorCode is the server's code of what is wrong, such as index_not_found, or "" where the server gave none.
+// ErrorCode is the server's error code, such as index_not_found, or "" if the server gave none.
 func ErrorCode(err error) string {
 	var e *APIError
 	if errors.As(err, &e) {

@@ -1,8 +1,8 @@
-// Package origin holds the rules of a publishable key's origins: which ones may be declared, in which form they are kept, and
-// whether a request's Origin header is one of them. ParseList turns what a customer typed into the kept form when a key is
-// issued; Match compares it with the header of each request.
+// Package origin holds the rules of a publishable key's origins: which ones may be declared, how they are stored, and whether
+// a request's Origin header matches one. ParseList turns the customer's input into the stored form when a key is issued; Match
+// compares it with the header of each request.
 //
-// The kept form is "https://" and a host in lower-case ASCII (A-labels), with "*." before the host when it covers all its
+// The stored form is "https://" and a host in lower-case ASCII (A-labels), with "*." before the host if it covers all its
 // subdomains at every depth. The star does not cover the host itself.
 package origin
 
@@ -28,12 +28,12 @@ const (
 	maxEntry   = len(scheme) + maxHost + 1 // characters of an entry as typed
 )
 
-// hostProfile reads hosts as browsers do. For them two hyphens may stand anywhere: hosts like qa--shop.example are common for
+// hostProfile parses hosts as browsers do. Browsers allow two hyphens anywhere: hosts like qa--shop.example are common for
 // preview sites.
 var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
 
-// refuseOrigin returns the refusal of a declared origin: the entry as typed, and why, in French. An entry of spaces alone is
-// shown as an empty one.
+// refuseOrigin returns the refusal of a declared origin: the entry as typed, and why, in French. An entry of spaces is shown
+// as empty.
 func refuseOrigin(entry, reason string) error {
 	if strings.TrimSpace(entry) == "" {
 		entry = ""
@@ -41,7 +41,7 @@ func refuseOrigin(entry, reason string) error {
 	return refusal.OriginInvalid.With(refusal.Details{Typed: truncateEntry(entry), Reason: reason, Limit: maxOrigins})
 }
 
-// truncateEntry cuts an entry that is longer than any origin, so that a refusal never repeats a text of any length.
+// truncateEntry cuts an entry that is longer than any origin, so that a refusal never repeats a very long text.
 func truncateEntry(entry string) string {
 	if utf8.RuneCountInString(entry) <= maxEntry {
 		return entry
@@ -73,7 +73,7 @@ func Parse(entry string) (string, error) {
 	return scheme + host, nil
 }
 
-// cutHost returns what follows the scheme, which must be a host and nothing else, or the reason why it is not.
+// cutHost returns the text after the scheme, which must be just a host, or the reason why it is not.
 func cutHost(text string) (host, reason string) {
 	if utf8.RuneCountInString(text) > maxEntry {
 		return "", fmt.Sprintf("elle dépasse %d caractères", maxEntry)
@@ -97,7 +97,7 @@ func cutHost(text string) (host, reason string) {
 	return host, ""
 }
 
-// findHostFault returns, in French, what is wrong with an ASCII host; "" when nothing is.
+// findHostFault returns, in French, what is wrong with an ASCII host, or "".
 func findHostFault(host string, isWildcard bool) string {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]
@@ -136,14 +136,13 @@ func isNumeric(label string) bool {
 	return strings.Trim(digits, set) == ""
 }
 
-// ParseList returns the kept form of a list as typed, each origin once, in the order typed. It fails with
-// refusal.TooManyOrigins, or else with refusal.OriginInvalid for the first faulty entry. An empty list is
-// refusal.OriginInvalid too.
+// ParseList returns the stored form of a list as typed, each origin once, in the order typed. It fails with
+// refusal.TooManyOrigins, and otherwise with refusal.OriginInvalid for the first invalid entry or for an empty list.
 func ParseList(typed []string) ([]string, error) {
 	if len(typed) == 0 {
 		return nil, refuseOrigin("", "elle manque")
 	}
-	// A faulty entry is counted as it was typed: a list that is too long is refused for its length first.
+	// An invalid entry counts as typed: a list that is too long is refused for its length first.
 	var kept []string
 	var firstErr error
 	seen := make(map[string]bool, len(typed))
@@ -169,14 +168,13 @@ func ParseList(typed []string) ([]string, error) {
 	return kept, nil
 }
 
-// Warning says, in French, why a kept origin that the rules allow is probably not what the customer meant; "" when it is
-// fine.
+// Warning explains, in French, why a valid origin is probably not what the customer meant, or is "".
 func Warning(origin string) string {
 	host, isWildcard := strings.CutPrefix(origin, scheme+wildcard)
 	if !isWildcard {
 		return ""
 	}
-	// A star over a public suffix (*.github.io) covers hosts that belong to other people.
+	// A star over a public suffix (*.github.io) covers other people's hosts.
 	if suffix, _ := publicsuffix.PublicSuffix(host); suffix != host {
 		return ""
 	}
@@ -197,8 +195,8 @@ func Warnings(origins []string) []string {
 // defaultPort may follow the host in an Origin header; browsers leave it out.
 const defaultPort = ":443"
 
-// Match reports whether the value of an Origin header is one of the kept origins. The value "null" and a missing header match
-// none. Match runs for each request with a publishable key, so it allocates nothing.
+// Match reports whether the value of an Origin header is one of the stored origins. The value "null" and a missing header
+// match nothing. Match runs for each request with a publishable key, so it does not allocate.
 func Match(header string, kept []string) bool {
 	host, ok := requestHost(header)
 	if !ok {
@@ -221,8 +219,8 @@ func requestHost(header string) (string, bool) {
 	return host, host != ""
 }
 
-// coversHost reports whether a declared host, in the kept form without its scheme, is the host of the request or has a star that
-// stands for it.
+// coversHost reports whether a declared host, in the stored form without its scheme, equals the host of the request or covers
+// it with a star.
 func coversHost(declared, host string) bool {
 	suffix, isWildcard := strings.CutPrefix(declared, "*")
 	if !isWildcard {
@@ -259,7 +257,7 @@ func equalFold(text, lowered string) bool {
 	return true
 }
 
-// lowerASCII returns the lower-case letter of a byte from A to Z. Any other byte stays.
+// lowerASCII returns the lower-case letter of a byte from A to Z, and any other byte unchanged.
 func lowerASCII(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c + 'a' - 'A'

@@ -33,7 +33,7 @@ func ParseDate(s string) (Date, error) {
 	return Date{y, m, d}, nil
 }
 
-// Start is the instant the day begins: midnight, which the changes of the clock in France do not touch.
+// Start is the instant the day begins: midnight, which clock changes in France never affect.
 func (d Date) Start() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, Paris) }
 
 func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day) }
@@ -69,8 +69,8 @@ func (p Period) Start() time.Time { return p.First.Start() }
 // End is the first instant after it.
 func (p Period) End() time.Time { return p.Next.Start() }
 
-// PeriodAt is the period that an instant falls in. Periods begin k months after anchor, or on the last day of a month that is
-// too short. Each is counted from the anchor, so that an anchor on the 31st gives the 31st again after February.
+// PeriodAt is the period that an instant falls in. Periods begin on the anchor's day of each month, or on the last day of a
+// shorter month. Each is counted from the anchor, so that an anchor on the 31st gives the 31st again after February.
 func PeriodAt(anchor Date, at time.Time) Period {
 	day := DateOf(at)
 	months := (day.Year-anchor.Year)*12 + int(day.Month) - int(anchor.Month)
@@ -80,7 +80,7 @@ func PeriodAt(anchor Date, at time.Time) Period {
 	return Period{anchor.addMonths(months), anchor.addMonths(months + 1)}
 }
 
-// PeriodIn is the period that begins in a month, of which a text as in 2026-11 tells. Every month has one.
+// PeriodIn is the period that begins in a month such as 2026-11. Every month has one.
 func PeriodIn(anchor Date, month string) (Period, error) {
 	t, err := time.Parse("2006-01", month)
 	if err != nil {

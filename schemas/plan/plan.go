@@ -25,11 +25,11 @@ const (
 // Plan is what one plan includes.
 type Plan struct {
 	Name               Name
-	DefaultQuota       int64 // requests a month, for an account that has no quota of its own
-	MaxQuota           int64 // the highest quota that an account can have of its own, in requests a month
+	DefaultQuota       int64 // requests a month, for an account without its own quota
+	MaxQuota           int64 // the highest quota that an account can be given, in requests a month
 	SiteCapacity       int   // active sites; SiteCeiling is a tenth higher
-	MaxReferentials    int   // that are not archived
-	MaxPublishableKeys int   // that are not revoked
+	MaxReferentials    int   // not archived
+	MaxPublishableKeys int   // not revoked
 	services           []Service
 }
 
@@ -57,7 +57,7 @@ func Lookup(n Name) (Plan, bool) {
 	return Plan{}, false
 }
 
-// SiteCeiling is the number of active sites that no write may exceed: the capacity and a tenth of it.
+// SiteCeiling is the number of active sites that no write may exceed: the capacity and a tenth.
 func (p Plan) SiteCeiling() int { return p.SiteCapacity + p.SiteCapacity/10 }
 
 // Allows reports whether the plan gives access to s.
@@ -70,10 +70,10 @@ func (p Plan) Allows(s Service) bool {
 	return false
 }
 
-// IsAbove reports whether n is a larger plan than m. An unknown plan is smaller than all.
+// IsAbove reports whether n is a larger plan than m. An unknown plan is smaller than all others.
 func (n Name) IsAbove(m Name) bool { return n.rank() > m.rank() }
 
-// rank is the place of a plan in the table, -1 for an unknown plan.
+// rank is the index of a plan in the table, or -1 for an unknown plan.
 func (n Name) rank() int {
 	for i, p := range plans {
 		if p.Name == n {

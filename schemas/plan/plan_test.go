@@ -6,7 +6,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// TestPlansAreThoseOfTheSpecification repeats section 8 of the specification, and the plan table where that is silent.
+// TestPlansAreThoseOfTheSpecification repeats section 8 of the specification, and the plan table for whatever it leaves open.
 func TestPlansAreThoseOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	type row struct {

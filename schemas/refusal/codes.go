@@ -1,6 +1,6 @@
 package refusal
 
-// Who asks, and for what.
+// The caller and the request.
 const (
 	RequestMalformed Code = "requete_invalide" // something required is missing, or the request cannot be read
 
@@ -40,12 +40,12 @@ const (
 	AlreadySubClient   Code = "deja_sous_client"
 	NotSubClient       Code = "pas_sous_client"
 	LeavingUnconfirmed Code = "depart_a_confirmer"        // an operator must confirm that a sub-client leaves
-	SubClientLeaving   Code = "sous_client_sur_le_depart" // its terms are settled already
+	SubClientLeaving   Code = "sous_client_sur_le_depart" // its terms are already settled
 	PlanOfAgency       Code = "plan_de_l_agence"          // a sub-client has the plan of its agency
 	OriginsOnSecretKey Code = "origines_sur_cle_secrete"  // only publishable keys declare origins
 	KeyRevoked         Code = "cle_revoquee"              // a revoked key cannot be changed
 	OriginInvalid      Code = "origine_invalide"          // an entry that cannot be declared
-	TooManyOrigins     Code = "trop_d_origines"           // more different ones than a key can have
+	TooManyOrigins     Code = "trop_d_origines"           // more distinct ones than a key can have
 )
 
 // The state of usage.
@@ -60,12 +60,12 @@ const (
 	Throttled            Code = "cadence_depassee"     // a publishable key is used too fast from one address
 )
 
-// What was sent.
+// The body and parameters.
 const (
 	BodyTooLarge      Code = "corps_trop_grand"    // over the route's limit
 	AddressUnparsable Code = "adresse_illisible"   // no number, street, postcode or commune can be made out
 	AddressUnresolved Code = "adresse_non_resolue" // a centre as typed leads to no verified address
-	CursorExpired     Code = "curseur_perime"      // what came after it is not known any more
+	CursorExpired     Code = "curseur_perime"      // the entries after it are no longer known
 )
 
 // The state of the service.
@@ -73,8 +73,8 @@ const (
 	Internal           Code = "erreur_interne"                // any failure of the service
 	RoutingUnavailable Code = "routage_indisponible"          // no routing engine is loaded
 	AddressUnavailable Code = "adresses_indisponibles"        // no vintage of the address base is served
-	ReadModelBehind    Code = "modele_en_retard"              // what is to be shown does not show the account's last changes yet
-	Overloaded         Code = "surcharge"                     // no memory was free in time for the request or its answer, or no processor
+	ReadModelBehind    Code = "modele_en_retard"              // the read model does not have the account's last changes yet
+	Overloaded         Code = "surcharge"                     // no memory or processor was free in time for the request or its answer
 	UpgradeBlocked     Code = "mise_a_niveau_bloquee"         // an instance runs whose program does not know the log's next format
 	AuthUnavailable    Code = "authentification_indisponible" // keys cannot be checked now, so nothing is served
 )

@@ -22,7 +22,7 @@ const (
 	NoBody                       // nothing after the header
 )
 
-// Row is the answer to a code: its status, and how its body is made of the details.
+// Row is the answer to a code: its status, and how the details make up its body.
 type Row struct {
 	Code    Code
 	Status  int // of HTTP

@@ -1,8 +1,8 @@
-// Package siteindex is the contract of the Meilisearch index of sites: what projections/searchindex/meili writes there
-// and queries/locations/meili asks for. The attributes' names are in the indexes that exist, and in the filters of both
-// sides. What anybody typed is never part of a filter; its HashText is.
+// Package siteindex is the contract of the Meilisearch index of sites: projections/searchindex/meili writes it and
+// queries/locations/meili reads it. The attributes' names are in the indexes that exist, and in the filters of both sides. No
+// typed text is ever part of a filter, only its HashText.
 //
-// A change of a document's form, or of the settings, is a new family of indexes (see Name).
+// If a document's form or the settings change, a new family of indexes is needed (see Name).
 package siteindex
 
 import (
@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// indexFamily is what the names of indexes begin with.
+// indexFamily is the beginning of the indexes' names.
 const indexFamily = "sites-v2"
 
-// Name is the name of the index of a log's sites. The log's UUID is in it, so that two logs can have their indexes
-// on one server.
+// Name is the name of the index of a log's sites. It contains the log's UUID, so that one server can hold the indexes of two
+// logs.
 func Name(log string) string { return indexFamily + "-" + log }
 
-// Document is a site as the server keeps it. Its texts are words that queries/locations/meili encodes.
+// Document is a site as the server keeps it. Its texts are words encoded by queries/locations/meili.
 type Document struct {
 	ID          string   `json:"id"`          // DocumentID of the row
 	Generation  string   `json:"copie"`       // HashText of the generation that the row is from
@@ -40,8 +40,8 @@ type Document struct {
 	Lon         *float64 `json:"lon,omitempty"`
 }
 
-// Checkpoint is the one document that is not a site: which generation fills the index, and up to which position it did.
-// While it is missing the index is incomplete and answers nothing.
+// Checkpoint is the one document that is not a site: it names the generation that fills the index, and the position up to
+// which it did. While it is missing the index is incomplete and answers nothing.
 type Checkpoint struct {
 	ID             string `json:"id"`
 	IsCheckpoint   bool   `json:"marque"`
@@ -71,18 +71,18 @@ const (
 	SearchTimeout = 5 * time.Second
 )
 
-// SortAttributes hold the order by name, compared one after the other.
+// SortAttributes hold the order by name and are compared one after the other.
 var SortAttributes = []string{"ordre0", "ordre1", "ordre2", "ordre3"}
 
-// DisplayedAttributes are the attributes that the server returns, the id first. Of a site's content only its folded name
-// and its position are among them.
+// DisplayedAttributes are the attributes that the server returns, the id first. They contain only the folded name and the
+// position of a site's content.
 var DisplayedAttributes = []string{"id", "tri", "lat", "lon"}
 
 // DocumentID is the id of a row's document. The server takes no slashes in ids.
 func DocumentID(row string) string { return base64.RawURLEncoding.EncodeToString([]byte(row)) }
 
-// ParseDocumentID returns the row's id, its referential's code and its external id. ok is false for an id that is not that
-// of a site.
+// ParseDocumentID returns the row's id, its referential's code and its external id. ok is false if the id is not that of a
+// site.
 func ParseDocumentID(id string) (row, referential, externalID string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {
@@ -109,7 +109,7 @@ func AccountsFilter(accounts []string) string {
 	return "compte IN [" + strings.Join(hashes, ", ") + "]"
 }
 
-// HashText is what documents and filters have in place of a text: 16 letters from a to z.
+// HashText replaces a text in documents and filters by 16 letters from a to z.
 func HashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	letters := make([]byte, 2*AccountMarkLetters)

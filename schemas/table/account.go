@@ -1,8 +1,8 @@
 package table
 
 // Account is an account's row. Plan and Quota are in force until NextFrom, and Agency until NextAgencyFrom; from then on the
-// Next fields are in force. So the row need not be written again when a scheduled change begins. Nor is it written again when the
-// agency that it is to join is closed: a reader compares NextAgencyFrom, or AgencyBegan, with Closed of the agency's row.
+// Next fields are. So the row need not be rewritten when a scheduled change begins. Nor is it rewritten when an agency that it
+// was to join is closed: readers compare NextAgencyFrom, or AgencyBegan, with Closed of the agency's row.
 type Account struct {
 	ID             string
 	Name           string // personal
@@ -40,7 +40,7 @@ type Key struct {
 // Token is the row of a customer-area token. It holds no hash and no secret.
 type Token struct {
 	ID        string
-	Role      string // an access.Role
+	Role      string // a grant.Role
 	Account   string
 	Label     string // personal, as Reason, if it acts for an account
 	Hint      string
@@ -87,6 +87,6 @@ var (
 	}
 )
 
-// AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it: it
-// asks the key ring (projections/keyring).
+// AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it, but
+// the key ring (projections/keyring).
 var AccountModel = ReadModel{Name: "register", Version: 4, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

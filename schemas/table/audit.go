@@ -1,7 +1,7 @@
 package table
 
-// AuditEntry is an event as an auditor reads it, or what the event did to one site. It holds nothing personal, nothing
-// secret and no whole hash of a key or token. The personal texts of an event are its AuditText.
+// AuditEntry is an event as an auditor reads it, or the event's effect on one site. It holds nothing personal, nothing secret
+// and no complete hash of a key or token. The personal texts of an event are its AuditText.
 type AuditEntry struct {
 	Position   int64  // of the event in the log; entries are ordered by Position, then by Part
 	Part       int64  // 0 for the event as a whole, then 1, 2… for what it did to each site
@@ -16,8 +16,8 @@ type AuditEntry struct {
 	Data       string // the event as JSON, its personal texts empty
 }
 
-// AuditText is what is personal of an event: the texts that people typed. It has a table of its own, because an erasure
-// deletes such rows and has their table rewritten, which would take long for all entries.
+// AuditText is the personal part of an event: the texts that people typed. It has its own table because an erasure deletes its
+// rows and rewrites the table, which would take long for all entries.
 type AuditText struct {
 	Position int64  // of the event in the log
 	Owner    string // StreamOwner of the event's stream

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Checkpoint is the row that says how far a generation was filled and who fills it. It is a table of the generation
-// itself, so that it changes in the same transaction as the rows. Some of its columns have older words than the fields:
-// copy is the generation, owner and until are the lease.
+// Checkpoint is the row that tells how far a generation was filled and who fills it. It is a table of the generation itself,
+// so that it changes in the same transaction as the rows. Some columns have older names than the fields: copy is the
+// generation, owner and until are the lease.
 type Checkpoint struct {
 	Generation  string
 	Log         string // UUID of the log, "" while nothing was written
 	Position    int64
 	Event       string  // id of the event at the position
 	Recorded    Instant // when the last event was recorded
-	LeaseHolder string  // the instance that fills the generation, "" for none
+	LeaseHolder string  // the instance that fills the generation, or ""
 	LeaseExpiry Instant // when the lease ends unless it is renewed
-	StopReason  string  // why it cannot continue, "" when it can
+	StopReason  string  // why it cannot continue, or ""
 }
 
 // Checkpoints is a table that every generation has, with one row.
@@ -30,9 +30,9 @@ var Checkpoints = Table[Checkpoint]{
 	},
 }
 
-// AccountStatus is what a generation notes of one account next to its rows. An account without this row is in order: its
-// rows contain all its events up to the checkpoint. The status changes in the transactions that write rows, so it is of
-// the same position in the log as they are.
+// AccountStatus is a generation's note about one account next to its rows. Without this row the account is in order: its rows
+// contain all its events up to the checkpoint. The status changes in the transactions that write rows, so it has the same log
+// position as they have.
 type AccountStatus struct {
 	Account          string // StreamOwner of the streams that it is about
 	Kind             string // AccountRunning, AccountUnusable, AccountUnreadable or AccountRefolding
@@ -40,18 +40,18 @@ type AccountStatus struct {
 	Revision         int64  // revision of that event in its stream
 	Position         int64  // position of that event in the log
 	Reason           string // why that event stopped the account
-	LastSkipped      int64  // position of the last event of the account that was skipped since
-	RefoldCount      int64  // how often that its rows are written again from its streams was requested or begun
+	LastSkipped      int64  // position of the account's last event skipped since
+	RefoldCount      int64  // how often a rewrite of its rows from its streams was requested or begun
 	VoidedEvents     int64  // how many events of its streams are named by corrections
 	FirstEmptyCommit int64  // position of the first commit without a sync id that was skipped; 0 for none
 }
 
-// Kinds of AccountStatus. But for AccountRunning, the account is stopped.
+// Kinds of AccountStatus. With any kind except AccountRunning, the account is stopped.
 const (
 	AccountRunning    = ""           // its rows are right
-	AccountUnusable   = "unusable"   // an event of it cannot be decoded, or commits what is not staged: it waits for a repair
-	AccountUnreadable = "unreadable" // a personal field of it cannot be opened for now
-	AccountRefolding  = "refold"     // its rows are about to be written again from its streams
+	AccountUnusable   = "unusable"   // an event of it cannot be decoded, or commits rows that are not staged: it waits for a repair
+	AccountUnreadable = "unreadable" // one of its personal fields cannot be opened at present
+	AccountRefolding  = "refold"     // its rows are about to be rewritten from its streams
 )
 
 // IsStopped reports whether the account's events are skipped and its rows must not be shown.
@@ -68,8 +68,8 @@ var AccountStatuses = Table[AccountStatus]{
 	},
 }
 
-// StreamOwner is what stops when an event of a stream cannot be used: the account whose stream it is, or, for a stream
-// of no account, a slash and the stream's name. No account's id contains a slash.
+// StreamOwner is what stops if an event of a stream cannot be used: the account whose stream it is or, for a stream without an
+// account, a slash and the stream's name. Account ids contain no slash.
 func StreamOwner(stream string) string {
 	category, id, _ := strings.Cut(stream, "-")
 	switch category {
@@ -79,8 +79,8 @@ func StreamOwner(stream string) string {
 	return "/" + stream
 }
 
-// OwnerStreams are the names of the streams of an owner, as StreamOwner returns it, in some categories. A stream of the name
-// need not exist.
+// OwnerStreams are the names that the streams of an owner (see StreamOwner) have in some categories. The streams need not
+// exist.
 func OwnerStreams(owner string, categories []string) (streams []string) {
 	if stream, isSingle := strings.CutPrefix(owner, "/"); isSingle {
 		return []string{stream}

@@ -36,15 +36,15 @@ type Site struct {
 	PublicID    string // its id in the API
 	Active      bool
 	Version     int64
-	Content     string // locations.StoredSite as JSON; "" where the account's key was destroyed
+	Content     string // locations.StoredSite as JSON; "" if the account's key was destroyed
 	Created     Instant
 	Modified    Instant
 	Deactivated Instant
 	Position    int64 // of the event that changed it last
 }
 
-// Sites is the table of sites. The key orders those of a referential by external id. The index finds what changed in an
-// account after a position.
+// Sites is the table of sites. The key orders those of a referential by external id. The index finds an account's changes
+// after a position.
 var Sites = Table[Site]{
 	Def: Def{Name: "site", ViewName: "sites", KeyColumns: 1, Indexes: []string{"account, position"}, PersonalColumns: []string{"content"}, Columns: []Column{
 		{"id", Text}, {"account", Text}, {"referential", Text}, {"external_id", Text}, {"site", Text}, {"active", Boolean},
@@ -56,22 +56,21 @@ var Sites = Table[Site]{
 	},
 }
 
-// OutboxEntry is a change that the external search index has not taken over yet: of one site, or of a whole account whose
-// documents are to be deleted.
+// OutboxEntry is a change that the external search index does not have yet: of one site, or of a whole account whose documents
+// are to be deleted.
 type OutboxEntry struct {
 	ID       string // SiteID; or the id of an account and a slash
 	Position int64  // of the last change: the entry is deleted only if no other came since; negative for a site that the index refused
 }
 
-// Outbox is the table of the changes that the search index is still to be given. It is empty where no such index is
-// configured. Ids hold external ids, which an account may have made of names.
+// Outbox is the table of the changes that the search index does not have yet. It is empty if no search index is configured.
+// Ids hold external ids, which an account may have made of names.
 var Outbox = Table[OutboxEntry]{
 	Def:    Def{Name: "outbox", KeyColumns: 1, Indexes: []string{"position"}, PersonalColumns: []string{"id"}, Columns: []Column{{"id", Text}, {"position", Integer}}},
 	Fields: func(o *OutboxEntry) []any { return []any{&o.ID, &o.Position} },
 }
 
-// Erasure is an account whose sites were erased. Events from before the erasure that are folded later do not bring them
-// back.
+// Erasure is an account whose sites were erased. Events from before the erasure that are folded later do not bring them back.
 type Erasure struct {
 	Stream   string // locations-{account}
 	Position int64  // of the erasure

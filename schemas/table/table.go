@@ -1,6 +1,6 @@
 // Package table declares the tables of the read models: columns, rows, versions, and the SQL views through which people who
-// query the database by hand read microseconds as times. Projections write these rows and queries read them, so a change of a table or of what is written in it is a new Version of its
-// ReadModel. Nothing here opens a database: eventstore/sqldb does.
+// query the database by hand read microseconds as times. Projections write these rows and queries read them, so a change of a
+// table, or of what is written in it, is a new Version of its ReadModel. Nothing here opens a database: eventstore/sqldb does.
 package table
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ColumnType is the type of a column's values. Each SQL dialect has its own word for it.
+// ColumnType is the type of a column's values. Each SQL dialect names it differently.
 type ColumnType uint8
 
 const (
@@ -33,10 +33,10 @@ type Def struct {
 	Indexes    []string // each a list of columns, "account, position desc"
 	SumColumns []string // Integer columns: writing over a row adds to them
 	MaxColumns []string // Timestamp columns: writing over a row can raise them, never lower
-	ViewName   string   // of a view for people, with readable times; "" for none
+	ViewName   string   // of a view for people, with readable times, or ""
 
-	// PersonalColumns hold what an erasure takes out of rows. Nothing of it may be left in the database's files then, nor in
-	// its statistics.
+	// PersonalColumns hold the data that an erasure removes from rows. None of it may then remain in the database's files or
+	// in its statistics.
 	PersonalColumns []string
 }
 
@@ -47,8 +47,8 @@ type Table[R any] struct {
 	Fields func(*R) []any
 }
 
-// ReadModel is a set of tables that one projection fills together. A change of the tables, or of what the projection
-// writes in them, is a new Version: the read model is then rebuilt next to the old one.
+// ReadModel is a set of tables that one projection fills together. A change of the tables, or of what the projection writes in
+// them, is a new Version: the read model is then rebuilt next to the old one.
 type ReadModel struct {
 	Name    string
 	Version int
@@ -56,14 +56,14 @@ type ReadModel struct {
 	Views   []View
 }
 
-// View is a query that people ask often, under a name that stays while generations come and go. In Query, {name} is a
-// table of the model and {time:column} a Timestamp column that people can read.
+// View is a query that people often make, under a name that stays the same across generations. In Query, {name} is a table of
+// the model and {time:column} a Timestamp column that people can read.
 type View struct{ Name, Query string }
 
-// Instant is a time as tables hold it: microseconds since 1970, UTC. The zero Instant is no time at all.
+// Instant is a time as tables hold it: microseconds since 1970, UTC. The zero Instant stands for no time.
 type Instant int64
 
-// InstantOf is the Instant of a time, the zero Instant of the zero time. It drops what is below a microsecond.
+// InstantOf is the Instant of a time, truncated to the microsecond; the zero time has the zero Instant.
 func InstantOf(t time.Time) Instant {
 	if t.IsZero() {
 		return 0
@@ -71,7 +71,7 @@ func InstantOf(t time.Time) Instant {
 	return Instant(t.UnixMicro())
 }
 
-// Time is the instant as a time in UTC, the zero time where there is none.
+// Time is the instant as a time in UTC; the zero Instant is the zero time.
 func (i Instant) Time() time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -80,7 +80,8 @@ func (i Instant) Time() time.Time {
 }
 
 // MergeRow merges row into over, which has the same key, as Upsert of eventstore/sqldb does in the database: SumColumns are
-// added, MaxColumns are raised, and all other columns are replaced. So a batch can be merged in memory first. row stays.
+// added, MaxColumns are raised, and all other columns are replaced. So a batch can first be merged in memory. row is not
+// changed.
 func (t Table[R]) MergeRow(over, row *R) {
 	stored, incoming := t.Fields(over), t.Fields(row)
 	merged := *row

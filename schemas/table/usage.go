@@ -10,7 +10,7 @@ type UsagePeriod struct {
 	Used        int64  // requests counted against Cap
 	Opened      Instant
 	Closed      Instant
-	Total       int64 // Total, Lines and Digest are those of the closing event; later corrections are not in them
+	Total       int64 // Total, Lines and Digest are those of the closing event, without later corrections
 	Lines       int64
 	Digest      string // in hexadecimal digits
 	Revision    int64  // of the last event of the stream that the row contains
@@ -28,7 +28,7 @@ type UsageLine struct {
 	Requests int64
 }
 
-// KeyUse is when the last request with a key that counts was recorded.
+// KeyUse is when the last counted request with a key was recorded.
 type KeyUse struct {
 	Key      string
 	Account  string

@@ -8,8 +8,8 @@ import (
 )
 
 // Redact replaces every token in a text by its hint, so that the text can be logged. It does not check checksums. A word that
-// begins like a token but is too short or too long is replaced by the prefix and "…". A text without tokens is returned as it
-// is, without allocation.
+// begins like a token but is too short or too long is replaced by the prefix and "…". A text without tokens is returned
+// unchanged, without allocation.
 func (p Prefixes) Redact(text string) string {
 	return p.replaceTokens(text, func(rest, prefix string) (length int, shown string) {
 		body := rest[len(prefix):]
@@ -25,8 +25,8 @@ func (p Prefixes) Redact(text string) string {
 	})
 }
 
-// RedactValidTokens replaces every token that KindOf accepts by its hint, and nothing else. It is for texts that are stored:
-// they must not lose a word that only begins like a token.
+// RedactValidTokens replaces only the tokens that KindOf accepts by their hints. It is for stored texts, which must not lose a
+// word that only begins like a token.
 func (p Prefixes) RedactValidTokens(text string) string {
 	return p.replaceTokens(text, func(rest, prefix string) (length int, shown string) {
 		whole := len(prefix) + bodyLen + checkLen
@@ -40,8 +40,8 @@ func (p Prefixes) RedactValidTokens(text string) string {
 	})
 }
 
-// replaceTokens calls replace for each prefix in a text, with the text from there on. replace returns how many bytes
-// of it belong to the token, at least those of the prefix, and what to show instead.
+// replaceTokens calls replace at each prefix in a text, with the rest of the text from there. replace returns how many bytes
+// of it belong to the token, at least those of the prefix, and the text to show instead.
 func (p Prefixes) replaceTokens(text string, replace func(rest, prefix string) (length int, shown string)) string {
 	at, prefix := p.findPrefix(text)
 	if at < 0 {
@@ -59,7 +59,7 @@ func (p Prefixes) replaceTokens(text string, replace func(rest, prefix string) (
 	return out.String()
 }
 
-// findPrefix finds the first of the three prefixes in a text; at is negative when there is none.
+// findPrefix finds the first of the three prefixes in a text; at is negative if there is none.
 func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	at = -1
 	for _, each := range [...]string{p.Secret, p.Publishable, p.Area} {
@@ -70,7 +70,7 @@ func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	return at, prefix
 }
 
-// wordLength is the length of the word at the beginning of a text: of the characters that tokens and prefixes are made of.
+// wordLength is the length of the word at the beginning of a text, made of the characters of tokens and prefixes.
 func wordLength(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !base62[c] && c != '_' && c != '-' {
@@ -80,7 +80,7 @@ func wordLength(text string) int {
 	return len(text)
 }
 
-// base62Length is the length of the beginning of a text that is in the alphabet.
+// base62Length is the length of the longest beginning of a text that is in the alphabet.
 func base62Length(text string) int {
 	for i := range len(text) {
 		if !base62[text[i]] {
@@ -90,8 +90,8 @@ func base62Length(text string) int {
 	return len(text)
 }
 
-// RedactingHandler returns a log handler that redacts messages and the values of attributes and passes them to next. Names of
-// attributes and groups stay: they are written in the source code.
+// RedactingHandler returns a log handler that redacts messages and the values of attributes and passes them to next. It does
+// not change the names of attributes and groups, which are written in the source code.
 func (p Prefixes) RedactingHandler(next slog.Handler) slog.Handler { return redactingHandler{next, p} }
 
 // redactingHandler redacts attributes when they are added, so that they are redacted once for all their lines.
@@ -125,8 +125,8 @@ func (r redactingHandler) redactAttrs(attrs []slog.Attr) []slog.Attr {
 	return redacted
 }
 
-// redactAttr redacts the text of an attribute, also inside groups. Another value is formatted to find tokens in it; it becomes
-// text only if there is one.
+// redactAttr redacts the text of an attribute, also inside groups. Other values are formatted to find tokens in them; a value
+// becomes text only if it has one.
 func (r redactingHandler) redactAttr(a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString:
