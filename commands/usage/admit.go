@@ -14,7 +14,7 @@ import (
 )
 
 // CheckQuota reports whether a request would count now, and counts nothing. A refusal is never decided on memory
-// alone: the log is read first. The errors are those of CountRequest.
+// alone: the log is read first. The errors are those of Charge.
 func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string) error {
 	_, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
 		if p.hasQuotaLeft(e) {
@@ -25,96 +25,48 @@ func (m *Meter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g grant.Gr
 	return err
 }
 
-// QuotaUsage is how much of a quota is used.
+// QuotaUsage is how many requests an account has used in a period, and how many it may use.
 type QuotaUsage struct {
-	Used, Limit int64               // requests of the period
-	Period      plan.Period         // that they are counted in
-	Position    eventstore.Position // of the last event that was folded for it
-
-	reservation Reservation // of the request that CountRequest counted; otherwise zero
+	Used, Limit int64
+	Period      plan.Period
 }
 
-// Refund takes back the request that CountRequest counted. It returns when that is durable. If it fails, it is tried again in
-// the background, unless it may be on the log already or the meter ends.
-func (u QuotaUsage) Refund(ctx context.Context) error {
-	if u.reservation.period == nil {
-		return nil
-	}
-	_, err := u.reservation.period.submit(ctx, nil, refundRequest, u.reservation.entry)
-	return err
+// Charge is what was counted for a request, or for several together. It is open until Settle.
+type Charge struct {
+	QuotaUsage // of the account, what was counted included
+	period     *activePeriod
+	entry      entry // as it was counted
 }
 
-// CountRequest counts one request, durably, and returns the usage of its account, this request included. It waits as long as the
-// request may. It fails with *QuotaExceededError, ErrRevoked or ErrUnavailable, and then the request must not be served.
-func (m *Meter) CountRequest(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string) (QuotaUsage, error) {
-	r, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
-		return p.submit(ctx, wait, chargeRequest, e)
-	})
-	if err != nil {
-		return QuotaUsage{}, err
-	}
-	u := r.period.quotaUsage(g.Account)
-	u.reservation = r
-	return u, nil
-}
-
-// Reservation is what was counted for a request, or for several together, and may still be refunded.
-type Reservation struct {
-	period *activePeriod
-	entry  entry // as it was counted
-}
-
-// Reserve is CountRequest for a request whose work comes after: it is counted now. Confirm or Refund must be called once: until then
-// the period is not evicted.
-func (m *Meter) Reserve(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string) (Reservation, error) {
-	return m.ReserveRequests(ctx, wait, g, endpoint, 1)
-}
-
-// ReserveRequests is Reserve for n requests at once, at least one. All of them are counted or none: where the quota does not
-// suffice for all it fails with *QuotaExceededError, and what is left of the quota stays for other requests.
-func (m *Meter) ReserveRequests(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, requests int64) (Reservation, error) {
-	return m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
-		e.count.Requests = requests
+// Charge counts n requests, at least one, durably: all of them or none. It waits as long as the request may. It fails with
+// *QuotaExceededError, ErrRevoked or ErrUnavailable, and then the request must not be served. Otherwise Settle must be called
+// once: until then the period is not evicted.
+func (m *Meter) Charge(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, n int64) (Charge, error) {
+	c, err := m.withPayingPeriod(ctx, wait, g, endpoint, func(p *activePeriod, e entry) (entry, error) {
+		e.count.Requests = n
 		e, err := p.submit(ctx, wait, chargeRequest, e)
 		if err == nil {
-			p.openReservations.Add(1)
+			p.openCharges.Add(1)
 		}
 		return e, err
 	})
+	if err == nil {
+		c.QuotaUsage = c.period.quotaUsage(g.Account)
+	}
+	return c, err
 }
 
-// Confirm ends the reservation. The request has been answered and stays counted.
-func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
-
-// Refund takes back what was counted and ends the reservation. It returns when that is durable. If it fails, it is tried again
-// as QuotaUsage.Refund is.
-func (r Reservation) Refund(ctx context.Context) error {
-	return r.RefundRequests(ctx, r.entry.count.Requests)
-}
-
-// RefundRequests is Refund for some of the requests that were counted. The others stay counted.
-func (r Reservation) RefundRequests(ctx context.Context, requests int64) error {
-	defer r.Confirm()
-	if requests <= 0 {
+// Settle ends a charge: n of its requests are refunded and the others stay counted. It returns when that is durable. If it fails,
+// the refund is tried again in the background, unless it may be on the log already or the meter ends.
+func (m *Meter) Settle(ctx context.Context, c Charge, n int64) error {
+	defer c.period.openCharges.Add(-1)
+	if n <= 0 {
 		return nil
 	}
-	part := r.entry
-	part.count.Requests = min(requests, part.count.Requests)
-	_, err := r.period.submit(ctx, nil, refundRequest, part)
+	refund := c.entry
+	refund.count.Requests = min(n, refund.count.Requests)
+	_, err := c.period.submit(ctx, nil, refundRequest, refund)
 	return err
-}
-
-// ReadQuotaUsage returns how much of its quota the grant's account has used in the current period, by all that is on the log.
-// It counts nothing.
-func (m *Meter) ReadQuotaUsage(ctx context.Context, g grant.Grant) (QuotaUsage, error) {
-	wait := m.waitLimiter.NewWait(g.Account)
-	r, err := m.withPayingPeriod(ctx, wait, g, "", func(p *activePeriod, e entry) (entry, error) {
-		return p.submit(ctx, wait, probeRequest, e)
-	})
-	if exceeded := new(QuotaExceededError); err != nil && !errors.As(err, &exceeded) {
-		return QuotaUsage{}, err
-	}
-	return r.period.quotaUsage(g.Account), nil
 }
 
 // maxPeriodTries is how many retired periods a request may meet. One that was closed and one that was evicted are unusual
@@ -124,22 +76,22 @@ const maxPeriodTries = 5
 // withPayingPeriod calls do with the open period that pays for the grant's account and the entry of one request, and begins again
 // with the next period if that one is found to be retired: by do, or before it, when a cap is read. The request's wait is one for all
 // of it.
-func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Reservation, error) {
+func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Charge, error) {
 	defer wait.Begin(waitlimit.UncountedWait)()
 	for tries := 1; ; tries++ {
 		now, err := m.trustedTime(ctx, wait)
 		if err != nil {
-			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return Charge{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		p, err := m.payingPeriod(ctx, wait, g, now)
 		if err == nil {
 			e := entry{p.billingDay(now), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
 			if e, err = do(p, e); !errors.Is(err, errRetired) {
-				return Reservation{p, e}, err
+				return Charge{period: p, entry: e}, err
 			}
 		}
 		if !errors.Is(err, errRetired) || tries == maxPeriodTries || ctx.Err() != nil {
-			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return Charge{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
 }

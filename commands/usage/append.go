@@ -161,7 +161,7 @@ func (b *batch) foldAppended(ctx context.Context, prepared preparedAppend, done 
 		return b.catchUpWithLog(ctx)
 	}
 	for _, e := range prepared.events {
-		b.applyEvent(e, b.revision+1, done.Position, time.Time{})
+		b.applyEvent(e, b.revision+1, time.Time{})
 	}
 	b.lastEventID = prepared.proposed[len(prepared.proposed)-1].ID
 	return nil

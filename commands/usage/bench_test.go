@@ -30,7 +30,7 @@ func BenchmarkCount(b *testing.B) {
 				clients.Go(func() {
 					for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 						g := grants[n%int64(accounts)]
-						if _, err := m.CountRequest(b.Context(), limiter.NewWait(g.Account), g, "GET /me"); err != nil {
+						if _, err := countRequest(b.Context(), m, limiter.NewWait(g.Account), g, "GET /me"); err != nil {
 							b.Error(err)
 							return
 						}

@@ -50,7 +50,7 @@ func startComparedMeter(t *testing.T, log eventstore.Store, wall *skewedClock) *
 // checkCounting checks whether a meter counts, or fails because of its clock.
 func checkCounting(t *testing.T, m *usage.Meter, isCounted bool) {
 	t.Helper()
-	_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 300), "GET /me")
+	_, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", 300), "GET /me")
 	if doubt := new(clock.DoubtError); isCounted && err != nil || !isCounted && (!errors.Is(err, usage.ErrUnavailable) || !errors.As(err, &doubt)) {
 		t.Errorf("counted: %v, want that it counts: %v", err, isCounted)
 	}

@@ -46,7 +46,7 @@ func TestARevokedKeyCountsUpToItsRevocationInTheStream(t *testing.T) {
 		waitUntil(t, func() bool {
 			return errors.Is(informed.CheckQuota(t.Context(), newWait("a"), grantOf("a", 1000), "GET /me"), usage.ErrRevoked)
 		})
-		if _, err := uninformed.CountRequest(t.Context(), newWait("a"), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrRevoked) {
+		if _, err := countRequest(t.Context(), uninformed, newWait("a"), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrRevoked) {
 			t.Errorf("%T: got %v at an instance that follows another log, want ErrRevoked", e, err)
 		}
 		checkTotal(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 2)
@@ -109,7 +109,7 @@ func TestRequestsWithoutAnAnswerAreRefunded(t *testing.T) {
 		for range 20 {
 			all.Go(func() {
 				begun := time.Now()
-				if _, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrUnavailable) {
+				if _, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrUnavailable) {
 					t.Errorf("got %v, want ErrUnavailable", err)
 				}
 				if took := time.Since(begun); took < waitlimit.MaxWait || took > 2*waitlimit.MaxWait {
@@ -227,7 +227,7 @@ func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.I
 		for range 4 {
 			clients.Go(func() {
 				for n := 1; ; n++ {
-					r, err := m.Reserve(t.Context(), newWait("a"), grantOf("a", limit), "GET /me")
+					r, err := m.Charge(t.Context(), newWait("a"), grantOf("a", limit), "GET /me", 1)
 					var spent *usage.QuotaExceededError
 					switch {
 					case errors.As(err, &spent):
@@ -236,12 +236,14 @@ func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.I
 						t.Errorf("a request that is not refused for its cap: %v", err)
 						return
 					case n%5 == 0:
-						if err := r.Refund(t.Context()); err != nil {
+						if err := m.Settle(t.Context(), r, 1); err != nil {
 							t.Error(err)
 						}
 					default:
 						kept.Add(1)
-						r.Confirm()
+						if err := m.Settle(t.Context(), r, 0); err != nil {
+							t.Error(err)
+						}
 					}
 				}
 			})

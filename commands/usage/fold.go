@@ -20,17 +20,16 @@ import (
 // activePeriod is this instance's fold of one period's stream, with the requests that wait for it. Only the worker that
 // flushes the period changes the fold, so batches run one after the other; everybody may read it under mu.
 type activePeriod struct {
-	meter            *Meter
-	stream           string
-	period           plan.Period
-	queue            queue
-	openReservations atomic.Int64 // those that may still be refunded
-	lastUsedAt       atomic.Int64 // nanoseconds after Meter.epoch
+	meter       *Meter
+	stream      string
+	period      plan.Period
+	queue       queue
+	openCharges atomic.Int64 // those that may still be refunded
+	lastUsedAt  atomic.Int64 // nanoseconds after Meter.epoch
 
 	mu                  sync.RWMutex // of what follows
 	fold                *usagefold.PeriodState
 	revision            eventstore.Revision      // of the last folded event
-	position            eventstore.Position      // of the same
 	lastEventID         uuid.UUID                // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
 	eventsSinceSnapshot int                      // folded since the last snapshot in the stream
 	capCheckedAt        map[string]time.Duration // by account: when its quota was last read, after Meter.epoch
@@ -47,12 +46,12 @@ func (p *activePeriod) hasQuotaLeft(e entry) bool {
 	return v == usagefold.Counted
 }
 
-// quotaUsage returns the usage of an account as folded, without a reservation.
+// quotaUsage returns the usage of an account as folded.
 func (p *activePeriod) quotaUsage(account string) QuotaUsage {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	limit, _, _ := p.fold.Cap(account)
-	return QuotaUsage{Used: p.fold.Used(account), Limit: limit, Period: p.period, Position: p.position}
+	return QuotaUsage{Used: p.fold.Used(account), Limit: limit, Period: p.period}
 }
 
 // hasAccount reports whether the account has a cap in the period. It has one from its first request on.
@@ -96,7 +95,7 @@ func (p *activePeriod) catchUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 		}
-		p.applyEvent(e, r.Revision, r.Position, r.Time)
+		p.applyEvent(e, r.Revision, r.Time)
 		p.lastEventID = r.ID
 	}
 	return nil
@@ -130,11 +129,11 @@ func (p *activePeriod) readNewEvents(ctx context.Context) iter.Seq2[eventstore.R
 }
 
 // applyEvent folds one event. recordedAt is the log's time of it; it may be zero for an event of this instance's own batch.
-func (p *activePeriod) applyEvent(e event.Event, revision eventstore.Revision, position eventstore.Position, recordedAt time.Time) {
+func (p *activePeriod) applyEvent(e event.Event, revision eventstore.Revision, recordedAt time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v := p.fold.Apply(e, recordedAt)
-	p.revision, p.position = revision, position
+	p.revision = revision
 	p.eventsSinceSnapshot++
 	switch e := e.(type) {
 	case event.UsageTicked:

@@ -106,7 +106,7 @@ func (r *restorableStore) Subscribe(ctx context.Context, after eventstore.Checkp
 func countUntil(t *testing.T, m *usage.Meter, account string, limit int64, n int) (served int) {
 	t.Helper()
 	for refused := 0; served < n; {
-		_, err := m.CountRequest(t.Context(), newWait(account), grantOf(account, limit), "GET /me")
+		_, err := countRequest(t.Context(), m, newWait(account), grantOf(account, limit), "GET /me")
 		var spent *usage.QuotaExceededError
 		switch {
 		case err == nil:
@@ -165,7 +165,7 @@ func TestANewQuotaIsInForceAtOnceOnARestoredUsageLog(t *testing.T) {
 	log.restore(older)
 	quotas.set("a", 20)
 	time.Sleep(200 * time.Millisecond) // a cap is not read again sooner
-	if u, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 20), "GET /me"); err != nil || u.Used != 3 || u.Limit != 20 {
+	if u, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", 20), "GET /me"); err != nil || u.Used != 3 || u.Limit != 20 {
 		t.Errorf("the first request after the restoring: %d of %d, %v; want 3 of 20", u.Used, u.Limit, err)
 	}
 	checkTotal(t, older, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 3)
@@ -183,7 +183,7 @@ func TestRevocationsAreFollowedOnARestoredLog(t *testing.T) {
 	core.restore(older)
 	revoked := func() bool {
 		appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
-		_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 100), "GET /me")
+		_, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", 100), "GET /me")
 		return errors.Is(err, usage.ErrRevoked)
 	}
 	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
@@ -226,7 +226,7 @@ func TestRevocationsAreFollowedAfterASubscriptionFailed(t *testing.T) {
 			countUntil(t, m, "a", 100, 1)
 			appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 			revoked := func() bool {
-				_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 100), "GET /me")
+				_, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", 100), "GET /me")
 				return errors.Is(err, usage.ErrRevoked)
 			}
 			for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {

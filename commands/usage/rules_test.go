@@ -12,6 +12,7 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
@@ -55,9 +56,18 @@ func streamOf(account, first string) string {
 	return usagefold.StreamName(account, d)
 }
 
+// countRequest counts one request that is answered afterwards.
+func countRequest(ctx context.Context, m *usage.Meter, wait *waitlimit.Wait, g grant.Grant, endpoint string) (usage.QuotaUsage, error) {
+	c, err := m.Charge(ctx, wait, g, endpoint, 1)
+	if err == nil {
+		err = m.Settle(ctx, c, 0)
+	}
+	return c.QuotaUsage, err
+}
+
 func mustCount(t *testing.T, m *usage.Meter, account string, quota int64) {
 	t.Helper()
-	if _, err := m.CountRequest(t.Context(), newWait(account), grantOf(account, quota), "GET /me"); err != nil {
+	if _, err := countRequest(t.Context(), m, newWait(account), grantOf(account, quota), "GET /me"); err != nil {
 		t.Errorf("not counted: %v", err)
 	}
 }
@@ -127,11 +137,11 @@ func testPauseBeforeAPeriod(t *testing.T, set time.Duration) {
 	logs, mine := newFakeClock(parseTime(t, "2026-03-20T23:00:00+01:00")), newFakeClock(parseTime(t, "2026-03-21T00:30:00+01:00"))
 	log := openLogWithClock(t, logs)
 	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 10}}, mine.now)
-	r, err := m.Reserve(t.Context(), newWait("a"), grantOf("a", 10), "PUT /x")
+	r, err := m.Charge(t.Context(), newWait("a"), grantOf("a", 10), "PUT /x", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Confirm() // until then the period is not evicted, however long it is idle
+	defer m.Settle(t.Context(), r, 0) // until then the period is not evicted, however long it is idle
 	mine.set(mine.now().Add(set))
 	for i, elapsed := range []time.Duration{58 * time.Minute, 2 * time.Minute} {
 		time.Sleep(elapsed)
@@ -232,7 +242,7 @@ func TestOneContractPaysForAPeriodWhateverTheClockSays(t *testing.T) {
 			for _, at := range []time.Time{end.Add(c.before), end.Add(c.now)} {
 				mine.set(at)
 				for _, g := range []grant.Grant{other, grantAt(at)} {
-					if _, err := m.CountRequest(t.Context(), newWait(g.Account), g, "GET /me"); err != nil {
+					if _, err := countRequest(t.Context(), m, newWait(g.Account), g, "GET /me"); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -298,7 +308,7 @@ func TestWhoPaysIsDecidedWhenARequestIsCounted(t *testing.T) {
 			m := startMeterOf(t, log, &fakeQuotas{caps: map[string]int64{"a": 10, "agency": 100, "other": 100}}, terms, clock.now)
 			authenticated := grantAt(clock.now())
 			clock.set(end.Add(c.counted))
-			if _, err := m.Reserve(t.Context(), newWait("a"), authenticated, "POST /route/matrix"); err != nil {
+			if _, err := m.Charge(t.Context(), newWait("a"), authenticated, "POST /route/matrix", 1); err != nil {
 				t.Fatal(err)
 			}
 			for _, contract := range []string{"a", "agency", "other"} {
@@ -324,7 +334,7 @@ func TestTheAgencysVolumeAndTheSubClientsQuotaBothHold(t *testing.T) {
 			g.Agency = "agency"
 		}
 		for ; ; n++ {
-			_, err := m.CountRequest(t.Context(), newWait(account), g, "GET /me")
+			_, err := countRequest(t.Context(), m, newWait(account), g, "GET /me")
 			if capped := new(usage.QuotaExceededError); errors.As(err, &capped) {
 				return n, capped.Limit
 			} else if err != nil {
@@ -348,14 +358,14 @@ func TestARefundedRequestCanBeUsedAgain(t *testing.T) {
 	log := openLog(t)
 	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 1}}, time.Now)
 	for range 3 {
-		r, err := m.Reserve(t.Context(), newWait("a"), grantOf("a", 1), "PUT /x")
+		r, err := m.Charge(t.Context(), newWait("a"), grantOf("a", 1), "PUT /x", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := m.CheckQuota(t.Context(), newWait("a"), grantOf("a", 1), "GET /me"); err == nil {
 			t.Error("admitted at the cap")
 		}
-		if err := r.Refund(t.Context()); err != nil {
+		if err := m.Settle(t.Context(), r, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -426,10 +436,10 @@ func TestARaisedQuotaIsInForceAtOnce(t *testing.T) {
 	quotas.set("a", 3)
 	mustCount(t, m, "a", 3)
 	mustCount(t, other, "a", 3)
-	if _, err := other.CountRequest(t.Context(), newWait("a"), grantOf("a", 3), "GET /me"); err == nil {
+	if _, err := countRequest(t.Context(), other, newWait("a"), grantOf("a", 3), "GET /me"); err == nil {
 		t.Error("counted above the raised cap")
 	}
-	if _, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 1), "GET /me"); err == nil { // its key ring still has the old quota
+	if _, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", 1), "GET /me"); err == nil { // its key ring still has the old quota
 		t.Error("counted above the raised cap")
 	}
 }
@@ -461,7 +471,7 @@ func TestRequestsThatAreReservedTogetherCountWholeOrNotAtAll(t *testing.T) {
 	g := grantOf("a", 100)
 	g.Agency = "agency"
 	mustCountWith(t, m, g, 40)
-	_, err := m.ReserveRequests(t.Context(), newWait(g.Account), g, "POST /search/csv", 61)
+	_, err := m.Charge(t.Context(), newWait(g.Account), g, "POST /search/csv", 61)
 	if exceeded := new(usage.QuotaExceededError); !errors.As(err, &exceeded) || exceeded.Limit != 100 {
 		t.Errorf("61 of 60 left: %v, want the limit of the account itself", err)
 	}
@@ -478,11 +488,13 @@ func TestRequestsThatAreReservedTogetherCountWholeOrNotAtAll(t *testing.T) {
 // mustCountWith counts requests together and keeps them.
 func mustCountWith(t *testing.T, m *usage.Meter, g grant.Grant, requests int64) {
 	t.Helper()
-	r, err := m.ReserveRequests(t.Context(), newWait(g.Account), g, "POST /search/csv", requests)
+	r, err := m.Charge(t.Context(), newWait(g.Account), g, "POST /search/csv", requests)
 	if err != nil {
 		t.Fatalf("%d requests are not counted: %v", requests, err)
 	}
-	r.Confirm()
+	if err := m.Settle(t.Context(), r, 0); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAPartOfWhatWasReservedIsRefunded(t *testing.T) {
@@ -490,11 +502,11 @@ func TestAPartOfWhatWasReservedIsRefunded(t *testing.T) {
 	log := openLog(t)
 	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 100}}, time.Now)
 	for _, c := range []struct{ reserved, refunded, used int64 }{{100, 70, 30}, {70, 0, 100}} {
-		r, err := m.ReserveRequests(t.Context(), newWait("a"), grantOf("a", 100), "POST /search/csv", c.reserved)
+		r, err := m.Charge(t.Context(), newWait("a"), grantOf("a", 100), "POST /search/csv", c.reserved)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.RefundRequests(t.Context(), c.refunded); err != nil {
+		if err := m.Settle(t.Context(), r, c.refunded); err != nil {
 			t.Fatal(err)
 		}
 		checkTotal(t, log, usagefold.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), c.used)

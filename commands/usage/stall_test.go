@@ -133,7 +133,7 @@ type requestOutcome struct {
 func (s *simulation) startRequest(ctx context.Context, account string, to *requestOutcome) {
 	to.arrivedAt = time.Since(s.begun)
 	s.work.Go(func() {
-		_, to.err = s.CountRequest(ctx, s.limiter.NewWait(account), grantOf(account, 100_000), "GET /me")
+		_, to.err = countRequest(ctx, s.Meter, s.limiter.NewWait(account), grantOf(account, 100_000), "GET /me")
 		to.answeredAt = time.Since(s.begun)
 	})
 }
@@ -340,14 +340,14 @@ func TestAReservationWhoseTickIsAppendedInTimeCanBeRefunded(t *testing.T) {
 	runSimulation(t, true, waitlimit.MaxRequests, func(s *simulation) {
 		s.log.beginSilence()
 		time.AfterFunc(2*time.Second, s.log.endSilence)
-		r, err := s.Reserve(s.Context(), s.limiter.NewWait("a"), grantOf("a", 100_000), "PUT /x")
+		r, err := s.Charge(s.Context(), s.limiter.NewWait("a"), grantOf("a", 100_000), "PUT /x", 1)
 		if err != nil {
 			s.Fatal(err)
 		}
 		if got := s.readBilled("a"); got != 2 {
 			s.Errorf("billed %d, want 2", got)
 		}
-		if err := r.Refund(s.Context()); err != nil {
+		if err := s.Settle(s.Context(), r, 1); err != nil {
 			s.Error(err)
 		}
 		if got := s.readBilled("a"); got != 1 {

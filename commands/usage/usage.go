@@ -6,7 +6,7 @@
 //
 // One request passes through the files in this order:
 //
-//	admit.go   CountRequest ──> the activePeriod of the contract that pays, with the account's cap in it
+//	admit.go   Charge ──> the activePeriod of the contract that pays, with the account's cap in it
 //	queue.go   submit ──> a pendingRequest, which waits for the next batch of its period
 //	batch.go   flushBatch ──> a batch: all that wait; draftTick decides who would count
 //	append.go  prepareAppend, AppendUntilKnown ──> one tick with refunds on the log

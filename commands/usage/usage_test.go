@@ -165,7 +165,7 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 				for range 16 {
 					clients.Go(func() {
 						for range 100 {
-							_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", 2000), "GET /me")
+							_, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", 2000), "GET /me")
 							capped := new(usage.QuotaExceededError)
 							switch {
 							case err == nil:
@@ -271,7 +271,7 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 				for range 16 {
 					clients.Go(func() {
 						for answered := 0; answered < 18; {
-							_, err := m.CountRequest(t.Context(), newWait("a"), grantOf("a", limit), "GET /me")
+							_, err := countRequest(t.Context(), m, newWait("a"), grantOf("a", limit), "GET /me")
 							if clientsCounted.record(err); !errors.Is(err, usage.ErrUnavailable) {
 								answered++
 							}
@@ -316,7 +316,7 @@ func TestACapIsExactForRequestsThatAreReservedTogether(t *testing.T) {
 			clients.Go(func() {
 				for n := range 60 {
 					requests := int64(1 + client*n%97)
-					r, err := m.ReserveRequests(t.Context(), newWait("a"), grantOf("a", limit), "POST /search/csv", requests)
+					r, err := m.Charge(t.Context(), newWait("a"), grantOf("a", limit), "POST /search/csv", requests)
 					if capped := new(usage.QuotaExceededError); errors.As(err, &capped) {
 						continue
 					} else if err != nil {
@@ -324,7 +324,7 @@ func TestACapIsExactForRequestsThatAreReservedTogether(t *testing.T) {
 						return
 					}
 					refunded := requests * int64(n%2) / 3
-					if err := r.RefundRequests(t.Context(), refunded); err != nil {
+					if err := m.Settle(t.Context(), r, refunded); err != nil {
 						t.Error(err)
 						return
 					}

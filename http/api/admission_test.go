@@ -13,9 +13,8 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
-	"lieudit/http/auth"
 	"lieudit/http/budget"
-	"lieudit/schemas/refusal"
+	"lieudit/schemas/grant"
 )
 
 // stalledLogs is a key ring and a meter whose logs do not answer until an instant each.
@@ -23,10 +22,9 @@ type stalledLogs struct {
 	*fakeKeyRing
 	ringUntil time.Time // the ring is stale from the begin on,
 	ringFrom  time.Time // and again from here on; zero: it is not
-	known     time.Duration
-	admit     time.Duration
-	settle    time.Duration
-	undo      time.Duration // of a refund to be durable
+	check     time.Duration
+	charge    time.Duration
+	refund    time.Duration
 }
 
 func (s *stalledLogs) IsFresh(now time.Time) bool {
@@ -60,35 +58,29 @@ func sleepOrCancel(ctx context.Context, d time.Duration) error {
 }
 
 // waitForLog waits as a meter does for a log that answers after d: as long as the request may, then it refuses.
-func waitForLog(ctx context.Context, a *auth.Authentication, d time.Duration) error {
-	defer a.Wait.Begin(waitlimit.UncountedWait)()
-	waiting, stop := a.Wait.Start(ctx, 0)
+func waitForLog(ctx context.Context, wait *waitlimit.Wait, d time.Duration) error {
+	defer wait.Begin(waitlimit.UncountedWait)()
+	waiting, stop := wait.Start(ctx, 0)
 	defer stop()
 	if sleepOrCancel(waiting, d) != nil {
-		return refusal.AuthUnavailable
+		return usage.ErrUnavailable
 	}
 	return nil
 }
 
-func (s *stalledLogs) Admit(ctx context.Context, a *auth.Authentication, _ string, before int64) (api.SettleFunc, error) {
-	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
-		if before > 0 && status == http.StatusServiceUnavailable {
-			return usage.QuotaUsage{}, sleepOrCancel(ctx, s.undo)
-		}
-		return usage.QuotaUsage{}, waitForLog(ctx, a, s.settle)
-	}, waitForLog(ctx, a, s.admit)
+func (s *stalledLogs) CheckQuota(ctx context.Context, wait *waitlimit.Wait, _ grant.Grant, _ string) error {
+	return waitForLog(ctx, wait, s.check)
 }
 
-func (s *stalledLogs) CheckQuota(ctx context.Context, a *auth.Authentication, _ string) error {
-	return waitForLog(ctx, a, s.known)
+func (s *stalledLogs) Charge(ctx context.Context, wait *waitlimit.Wait, _ grant.Grant, _ string, _ int64) (usage.Charge, error) {
+	return usage.Charge{}, waitForLog(ctx, wait, s.charge)
 }
 
-func (s *stalledLogs) ReserveRows(ctx context.Context, a *auth.Authentication, endpoint string, _ int64) (api.SettleRowsFunc, error) {
-	return func(context.Context, int64) {}, s.CheckQuota(ctx, a, endpoint)
-}
-
-func (s *stalledLogs) CountRefused(ctx context.Context, a *auth.Authentication, _ string) error {
-	return waitForLog(ctx, a, s.settle)
+func (s *stalledLogs) Settle(ctx context.Context, _ usage.Charge, refunded int64) error {
+	if refunded == 0 {
+		return nil
+	}
+	return sleepOrCancel(ctx, s.refund)
 }
 
 // TestARequestWaitsThreeSecondsOverAllThatItWaitsFor: waitlimit.UncountedWait for each wait comes on top.
@@ -102,12 +94,12 @@ func TestARequestWaitsThreeSecondsOverAllThatItWaitsFor(t *testing.T) {
 		large        bool
 		silentAgain  bool // the ring is stale again once the meter has answered
 	}{
-		"ring, then meter":                    {2 * time.Second, stalledLogs{admit: never}, "GET", "/me", false, false},
-		"meter twice":                         {0, stalledLogs{admit: 2 * time.Second, settle: never}, "GET", "/me", false, false},
-		"ring, then a refusal that counts":    {2 * time.Second, stalledLogs{settle: never}, "GET", "/nowhere", false, false},
-		"ring, then what is known of a cap":   {2 * time.Second, stalledLogs{known: never}, "POST", syncPath, true, false},
-		"what is known of a cap, then a tick": {0, stalledLogs{known: 2 * time.Second, admit: never}, "POST", syncPath, true, false},
-		"a tick, then a refund":               {0, stalledLogs{admit: 2 * time.Second, undo: never}, "POST", syncPath, false, true},
+		"ring, then meter":                    {2 * time.Second, stalledLogs{check: never}, "GET", "/me", false, false},
+		"meter twice":                         {0, stalledLogs{check: 2 * time.Second, charge: never}, "GET", "/me", false, false},
+		"ring, then a refusal that counts":    {2 * time.Second, stalledLogs{charge: never}, "GET", "/nowhere", false, false},
+		"ring, then what is known of a cap":   {2 * time.Second, stalledLogs{check: never}, "POST", syncPath, true, false},
+		"what is known of a cap, then a tick": {0, stalledLogs{check: 2 * time.Second, charge: never}, "POST", syncPath, true, false},
+		"a tick, then a refund":               {0, stalledLogs{charge: 2 * time.Second, refund: never}, "POST", syncPath, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,9 +108,11 @@ func TestARequestWaitsThreeSecondsOverAllThatItWaitsFor(t *testing.T) {
 				s := c.logs
 				s.fakeKeyRing, s.ringUntil = b.keyRing, time.Now().Add(c.stale)
 				if c.silentAgain {
-					s.ringFrom = time.Now().Add(s.admit - time.Millisecond)
+					s.ringFrom = time.Now().Add(s.charge - time.Millisecond)
 				}
-				b.replaceHandler(func(p *fakeParts) { p.keyRing, p.meter, p.env.Now = &s, &s, time.Now })
+				b.replaceHandler(func(p *fakeParts) {
+					p.keyRing, p.meter, p.env.Now, p.env.Counting = &s, &s, time.Now, api.CountingPolicy{Refusals: true}
+				})
 				text := `{"sites":[]}`
 				if c.large {
 					text = padTo(text, budget.SmallBody+1)

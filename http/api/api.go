@@ -6,14 +6,14 @@
 //	request ─> ServeHTTP ─> auth.Authenticate ─> router.Match ─> plan ─> budget.LimitBody ─> kit.Endpoint (decode)
 //	           preflight,    key, scope of a      route,                  size of the body     │
 //	           version,      publishable key      method                                       v
-//	           throttle                                                                  RequestMeter.Admit
+//	           throttle                                                                  reservation.admit
 //	                                                                                           │
-//	answer <─ kit.Response <─ Settle (count, or refund) <─ kit.Operation (the work) <───────────┘
+//	answer <─ kit.Response <─ reservation.settle <──────── kit.Operation (the work) <───────────┘
 //
 // Every check can end the request with an error, which kit.WriteError answers. The checks keep this order whatever else is
-// wrong with a request. admission.go holds the steps from auth.Authenticate to the settling, usage.go the meter.
-// A file of rows is read by its operation, which counts the rows before anything is answered (upload.go). A matrix or a tour is counted by
-// its size once that is known, before the router is asked (metering.admit).
+// wrong with a request. admission.go holds the steps from auth.Authenticate to the settling, reservation.go what a request counts as.
+// An operation that counts as several requests reserves them once it knows how many, before anything is answered: the rows of a file
+// (upload.go), the cells of a matrix and the stops of a tour (http/routing).
 package api
 
 import (
@@ -35,7 +35,6 @@ import (
 	"lieudit/queries/address/live"
 	routequeries "lieudit/queries/route"
 	"lieudit/schemas/body"
-	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
@@ -48,7 +47,7 @@ const (
 	searchPath  = Base + "/locations/search" // the only one that publishable keys may use
 )
 
-// Env is what the API runs in. Every part is required.
+// Env is what the API runs in. Every part is required but Counting.
 type Env struct {
 	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
 	Throttle *throttle.Throttle // of publishable keys
@@ -62,12 +61,13 @@ type Env struct {
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
 	Log      *slog.Logger       // tokens are redacted before they get to it
+	Counting CountingPolicy     // which requests count
 	Version  string             // of the program
 }
 
 // New is the API over a key ring, a meter, the address base that is served, a router, and the customers' locations. A ring that is
 // an auth.FreshnessSource makes requests wait while it is stale. A panic is answered with a 500.
-func New(keys auth.KeyRing, meter RequestMeter, addresses *live.Vintage, roads routequeries.Router, locations Locations, env Env) http.Handler {
+func New(keys auth.KeyRing, meter Meter, addresses *live.Vintage, roads routequeries.Router, locations Locations, env Env) http.Handler {
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
 	h := &handler{
 		Env: env, meter: meter, addresses: addresses, locations: locations,
@@ -86,7 +86,7 @@ func New(keys auth.KeyRing, meter RequestMeter, addresses *live.Vintage, roads r
 
 type handler struct {
 	Env
-	meter         RequestMeter
+	meter         Meter
 	addresses     *live.Vintage
 	locations     Locations
 	routing       *routing.Service
@@ -97,9 +97,8 @@ type handler struct {
 
 // caller is who makes a request that passed every check.
 type caller struct {
-	grant.Grant           // what its key gives
-	now         time.Time // when it was admitted
-	metering    *metering // with how long it may still wait for the logs
+	*auth.Authentication           // what its key gives, and how long it may still wait for the logs
+	now                  time.Time // when it was admitted
 }
 
 type call = kit.Call[caller]

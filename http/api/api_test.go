@@ -77,7 +77,7 @@ func newTestAPI(t testing.TB) *testAPI {
 // fakeParts are the parts of an API that has no addresses and no locations, counts nothing, and whose clock stands at noon.
 type fakeParts struct {
 	keyRing   auth.KeyRing
-	meter     api.RequestMeter
+	meter     api.Meter
 	locations api.Locations
 	addresses *live.Vintage
 	router    route.Router

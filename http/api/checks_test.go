@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/commands/usage"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
-	"lieudit/http/auth"
 	"lieudit/http/budget"
 	"lieudit/http/connlimit"
-	"lieudit/schemas/plan"
-	"lieudit/schemas/refusal"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
@@ -309,7 +309,7 @@ func padTo(text string, bytes int) string { return text + strings.Repeat(" ", by
 func TestALargeBodyIsReadOnlyAfterAllChecksBeforeSyntax(t *testing.T) {
 	t.Parallel()
 	const small, large = budget.SmallBody, budget.SmallBody + 1
-	spent := refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
+	spent := &usage.QuotaExceededError{Limit: 1}
 	for _, c := range []struct {
 		what              string
 		method, path, key string
@@ -325,20 +325,22 @@ func TestALargeBodyIsReadOnlyAfterAllChecksBeforeSyntax(t *testing.T) {
 		{"no key", "POST", syncPath, "", false, 1 << 20, nil, large, 401, keyRequired, nil, true},
 		{"a stale ring", "POST", syncPath, "GROWTH secret", true, 1 << 20, nil, large, 503, unavailable, nil, true},
 		{"out of scope", "POST", syncPath, "GROWTH publishable", false, 1 << 20, nil, large, 403, outOfScope, nil, true},
-		{"unknown route", "POST", "/nowhere", "GROWTH secret", false, 1 << 20, nil, large, 404, notFound, []string{"refused POST *"}, true},
-		{"wrong method", "POST", "/me", "GROWTH secret", false, 1 << 20, nil, large, 405, wrongMethod, []string{"refused POST *"}, true},
-		{"plan", "POST", syncPath, "DISCOVERY secret", false, 1 << 20, nil, large, 403, planInsufficient("DISCOVERY"), []string{"refused POST " + syncRoute}, true},
-		{"at the cap, large", "POST", syncPath, "GROWTH secret", false, 1 << 20, spent, large, 429, "exceeded the rate limit", []string{"known"}, true},
+		{"unknown route", "POST", "/nowhere", "GROWTH secret", false, 1 << 20, nil, large, 404, notFound, []string{"charge 1 POST *", "refund 0"}, true},
+		{"wrong method", "POST", "/me", "GROWTH secret", false, 1 << 20, nil, large, 405, wrongMethod, []string{"charge 1 POST *", "refund 0"}, true},
+		{"plan", "POST", syncPath, "DISCOVERY secret", false, 1 << 20, nil, large, 403, planInsufficient("DISCOVERY"), []string{"charge 1 POST " + syncRoute, "refund 0"}, true},
+		{"at the cap, large", "POST", syncPath, "GROWTH secret", false, 1 << 20, spent, large, 429, "exceeded the rate limit", []string{"check acme POST " + syncRoute}, true},
 		{"at the cap, small", "POST", syncPath, "GROWTH secret", false, 1 << 20, spent, small, 400, badRequest, nil, false},
-		{"no room", "POST", syncPath, "GROWTH secret", false, small, nil, large, 500, overloaded, []string{"known"}, true},
+		{"no room", "POST", syncPath, "GROWTH secret", false, small, nil, large, 500, overloaded, []string{"check acme POST " + syncRoute}, true},
 		{"no room needed", "POST", syncPath, "GROWTH secret", false, 1, nil, small, 400, badRequest, nil, false},
-		{"syntax", "POST", syncPath, "GROWTH secret", false, 1 << 20, nil, large, 400, badRequest, []string{"known"}, false},
+		{"syntax", "POST", syncPath, "GROWTH secret", false, 1 << 20, nil, large, 400, badRequest, []string{"check acme POST " + syncRoute}, false},
 		{"over the limit", "POST", "/address/verify", "GROWTH secret", false, 1 << 21, nil, 1<<20 + 1, 413, "Request body too large",
-			[]string{"admit acme POST /address/verify", "settle 413"}, true},
+			[]string{"check acme POST /address/verify", "charge 1 POST /address/verify", "refund 0"}, true},
 	} {
-		b, meter := newTestAPI(t), &fakeMeter{admitErr: c.refuse}
+		b, meter := newTestAPI(t), &fakeMeter{checkErr: c.refuse}
 		b.keyRing.isStale = c.stale
-		b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Bodies = meter, budget.New(c.room, c.room) })
+		b.replaceHandler(func(p *fakeParts) {
+			p.meter, p.env.Bodies, p.env.Counting = meter, budget.New(c.room, c.room), api.CountAll
+		})
 		text := strings.NewReader(padTo(invalidJSON, c.bytes))
 		w := b.sendBody(c.method, c.path, c.key, text)
 		expectResponse(t, c.what, w, c.status, c.body)
@@ -367,7 +369,7 @@ func (b *testAPI) sendBody(method, path, key string, text io.Reader) *httptest.R
 // TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted has clients that send their bodies only after a 100.
 func TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted(t *testing.T) {
 	t.Parallel()
-	b, spent := newTestAPI(t), refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
+	b, spent := newTestAPI(t), &usage.QuotaExceededError{Limit: 1}
 	for _, c := range []struct {
 		key    string
 		refuse error
@@ -385,7 +387,7 @@ func TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.replaceHandler(func(p *fakeParts) {
-			p.meter, p.env.Bodies = &fakeMeter{admitErr: c.refuse}, budget.New(c.room, c.room)
+			p.meter, p.env.Bodies = &fakeMeter{checkErr: c.refuse}, budget.New(c.room, c.room)
 		})
 		s := &http.Server{Handler: b.Handler}
 		go connlimit.NewListener(inner, 10, slog.New(slog.DiscardHandler)).Serve(s)
@@ -412,9 +414,9 @@ type budgetRecordingMeter struct {
 	used int64
 }
 
-func (h *budgetRecordingMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, before int64) (api.SettleFunc, error) {
+func (h *budgetRecordingMeter) Charge(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, n int64) (usage.Charge, error) {
 	h.used = h.Status().Used
-	return h.fakeMeter.Admit(ctx, a, endpoint, before)
+	return h.fakeMeter.Charge(ctx, wait, g, endpoint, n)
 }
 
 func TestTheShareOfABodyIsHeldWhileTheRequestIsAtWork(t *testing.T) {

@@ -33,7 +33,7 @@ func (h *handler) formerFileEndpoint(endpoint string, prepare prepareRows) kit.E
 			if _, err := queryAddresses(h, func(*live.Engine) (struct{}, error) { return struct{}{}, nil }); err != nil {
 				return kit.Response{}, err
 			}
-			job, err := h.receiveFile(r, c.Principal, endpoint)
+			job, err := h.receiveFile(r, c, endpoint)
 			if err != nil {
 				return kit.Response{}, err
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // showMe shows whose key it is and what it gives. The usage that it shows includes this request, so the body is made only once
-// the request was counted (bodyWithUsage).
+// the request was counted.
 func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	g := c.Principal.Grant
 	p, ok := plan.Lookup(g.Plan)
@@ -28,26 +28,26 @@ func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Respons
 	if err != nil {
 		return kit.Response{}, err
 	}
-	return kit.OK(bodyWithUsage(func(spent usage.QuotaUsage) any {
-		shown := toMe(g, p, running, spent)
+	return kit.Response{LateBody: func() any {
+		shown := toMe(g, p, running, c.Quota.Usage())
 		shown.Sites.Active, shown.Referentials.Active = &counts.Sites, &counts.Referentials
 		return shown
-	}))
+	}}, nil
 }
 
 // toMe shows a grant with the plan that it names and the period that its requests are counted in, or the running one if they are not
 // counted. If more is used than the limit, 0 remains.
-func toMe(g grant.Grant, p plan.Plan, period plan.Period, spending usage.QuotaUsage) body.Me {
-	if spending.Period != (plan.Period{}) {
-		period = spending.Period
+func toMe(g grant.Grant, p plan.Plan, period plan.Period, used usage.QuotaUsage) body.Me {
+	if used.Period != (plan.Period{}) {
+		period = used.Period
 	}
-	remaining := max(spending.Limit-spending.Used, 0)
+	remaining := max(used.Limit-used.Used, 0)
 	return body.Me{
 		Client: g.Account,
 		Plan:   g.Plan,
 		Key:    body.MyKey{ID: g.KeyID, Hint: g.Hint, Type: g.Kind},
 		Quota: body.MyQuota{
-			Limit: spending.Limit, Used: &spending.Used, Remaining: &remaining,
+			Limit: used.Limit, Used: &used.Used, Remaining: &remaining,
 			Interval: body.Interval{Start: period.Start(), End: period.End()},
 		},
 		Sites:        body.MySites{Capacity: p.SiteCapacity, Ceiling: p.SiteCeiling()},
@@ -63,7 +63,7 @@ func (h *handler) countLocations(ctx context.Context, c call) (counts locations.
 	if counts, _, isCached := h.counts.cached(account); isCached {
 		return counts, nil
 	}
-	err = c.Principal.metering.authentication.Wait.RetryUntilAvailable(ctx, func(ctx context.Context) (err error) {
+	err = c.Principal.Wait.RetryUntilAvailable(ctx, func(ctx context.Context) (err error) {
 		counts, err = h.counts.count(ctx, account)
 		return err
 	})

@@ -45,7 +45,7 @@ func routingBody[Q any](do routingWork[Q]) kit.Endpoint[caller] {
 func routingEndpoint[Q any](part string, decode func(*http.Request) (Q, error), do routingWork[Q]) kit.Endpoint[caller] {
 	return kit.NewEndpoint(decode, func(ctx context.Context, c call, in Q) (kit.Response, error) {
 		answer, err := do(ctx, routing.Caller{
-			Account: c.Principal.Account, Part: part, Reserve: c.Principal.metering.admit, ReserveMemory: c.Answer.Reserve,
+			Account: c.Principal.Account, Part: part, Reserve: c.Quota.Reserve, ReserveMemory: c.Answer.Reserve,
 		}, in)
 		return kit.Response{Body: answer}, err
 	})

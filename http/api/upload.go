@@ -27,24 +27,23 @@ type Uploads struct {
 
 // fileJob is a file that is being answered. Its steps are receive, reserve and stream; free must be called.
 type fileJob struct {
+	call
 	h        *handler
-	caller   caller
 	endpoint string
 	upload   *csvupload.Upload
 	table    *csvupload.Table
-	settle   SettleRowsFunc // nil: no row was counted
-	free     func()         // may be called more than once
+	free     func() // may be called more than once
 }
 
 // receiveFile reads the form of a request, and the file in it. After an error there is nothing to free.
-func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*fileJob, error) {
-	release := budget.LimitBody(h.Uploads.Budget, r, budget.Admission{Account: c.Account, Limit: fileBody, Cost: 1})
+func (h *handler) receiveFile(r *http.Request, c call, endpoint string) (*fileJob, error) {
+	release := budget.LimitBody(h.Uploads.Budget, r, budget.Admission{Account: c.Principal.Account, Limit: fileBody, Cost: 1})
 	upload, err := csvupload.Receive(r, h.Uploads.Folder)
 	if err != nil {
 		release()
 		return nil, err
 	}
-	j := &fileJob{h: h, caller: c, endpoint: endpoint, upload: upload}
+	j := &fileJob{call: c, h: h, endpoint: endpoint, upload: upload}
 	j.free = sync.OnceFunc(func() {
 		upload.Close() // nobody reads it any more
 		release()
@@ -59,7 +58,7 @@ func (h *handler) receiveFile(r *http.Request, c caller, endpoint string) (*file
 // readTable reads the whole file once. That takes seconds for a large one, so it gives way to other requests.
 func (j *fileJob) readTable(ctx context.Context) (err error) {
 	const byteWork = 30 * time.Nanosecond // about, where cells are short
-	ctx, task := j.h.newTask(ctx, j.caller.Account)
+	ctx, task := j.h.newTask(ctx, j.Principal.Account)
 	defer task.Release()
 	if err := worker.Acquire(ctx); err != nil {
 		return err
@@ -85,38 +84,18 @@ func fillFormInputs(err error, upload *csvupload.Upload) error {
 	return kit.FillFormInputs(err, fields)
 }
 
-// reserve counts the rows, all or none. Counting may wait for the log, so the key is checked again. If it is no longer valid, what
-// was counted is refunded.
+// reserve counts the rows, all or none.
 func (j *fileJob) reserve(ctx context.Context) error {
 	if j.table.Rows == 0 {
 		return nil
 	}
-	a := j.caller.metering.authentication
-	settle, err := j.h.meter.ReserveRows(ctx, a, j.endpoint, int64(j.table.Rows))
-	j.settle = settle
-	refused := j.h.authenticator.Revalidate(ctx, a)
-	if refused != nil && err == nil {
-		j.refund(ctx, j.table.Rows)
-	}
-	if refused != nil {
-		return refused
-	}
-	return err
-}
-
-// refund ends the metering, and refunds the rows that were not answered, though the client may be gone.
-func (j *fileJob) refund(ctx context.Context, unanswered int) {
-	if j.settle != nil {
-		ctx, cancel := j.caller.metering.authentication.Wait.Detach(ctx)
-		defer cancel()
-		j.settle(ctx, int64(unanswered))
-	}
+	return j.Quota.Reserve(ctx, int64(j.table.Rows))
 }
 
 // respond is the answer: the file with the columns of an extension, sent while its rows are answered.
 func (j *fileJob) respond(x csvupload.Extension) kit.Response {
 	x.AcquireWorker = func(ctx context.Context) (func(), error) {
-		return j.h.Workers.AcquirePatiently(ctx, j.caller.Account, 1)
+		return j.h.Workers.AcquirePatiently(ctx, j.Principal.Account, 1)
 	}
 	return kit.Response{
 		Stream: func(ctx context.Context, w http.ResponseWriter) error {
@@ -125,7 +104,7 @@ func (j *fileJob) respond(x csvupload.Extension) kit.Response {
 			return nil
 		},
 		Discard: func() {
-			j.refund(context.Background(), j.table.Rows)
+			j.Quota.Refund(context.Background(), int64(j.table.Rows))
 			j.free()
 		},
 	}
@@ -134,7 +113,7 @@ func (j *fileJob) respond(x csvupload.Extension) kit.Response {
 // stream sends the answer. The status is sent first, so what fails later breaks the answer off.
 func (j *fileJob) stream(ctx context.Context, w http.ResponseWriter, x csvupload.Extension) {
 	answered := 0
-	defer func() { j.refund(ctx, j.table.Rows-answered) }()
+	defer func() { j.Quota.Refund(ctx, int64(j.table.Rows-answered)) }()
 	w.Header().Set("Content-Type", strings.Replace(csvfile.MediaType, "utf-8", j.table.Charset(), 1))
 	w.Header().Set("Content-Disposition", attachmentName(j.upload.FileName))
 	w.WriteHeader(http.StatusOK)
@@ -178,7 +157,7 @@ func (f *fileWriter) Write(text []byte) (n int, err error) {
 
 // revalidate checks that the key of a long answer is still valid. Each check may wait for the log as long as a request may.
 func (j *fileJob) revalidate(ctx context.Context) error {
-	a := j.caller.metering.authentication
+	a := j.Principal.Authentication
 	a.Wait = j.h.Limiter.NewWait(a.Account)
 	return j.h.authenticator.Revalidate(ctx, a)
 }

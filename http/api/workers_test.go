@@ -2,17 +2,17 @@ package api_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"lieudit/commands/usage"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
-	"lieudit/http/auth"
 	"lieudit/http/budget"
 	"lieudit/queries/route"
 	"lieudit/queries/worker"
+	"lieudit/schemas/grant"
 )
 
 // costlyRouter is a fakeRouter that needs a worker for every matrix.
@@ -46,13 +46,13 @@ func TestCostlyQuestionsWaitForAWorkerAndOthersDoNot(t *testing.T) {
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("questions that need no worker waited for %v", waited)
 		}
-		meter.calls = nil
+		meter.counted = 0
 		expectResponse(t, "no worker", b.send("GET", api.Base+matrixPath, "BUSINESS secret"), 500, overloaded)
 		if waited := time.Since(began); waited != budget.MaxWait {
 			t.Errorf("the matrix waited for %v, want %v", waited, budget.MaxWait)
 		}
-		if want := "settle 500"; !slices.Contains(meter.calls, want) {
-			t.Errorf("the meter was told %q, want %q", meter.calls, want)
+		if meter.counted != 0 {
+			t.Errorf("a matrix without a worker counts as %d", meter.counted)
 		}
 		time.AfterFunc(time.Second, release)
 		expectResponse(t, "a worker in a second", b.send("GET", api.Base+matrixPath, "BUSINESS secret"), 200, `"durations":[[`)
@@ -69,13 +69,19 @@ type workerMeter struct {
 	used    int64
 }
 
-func (m *workerMeter) Admit(ctx context.Context, a *auth.Authentication, endpoint string, before int64) (api.SettleFunc, error) {
+func (m *workerMeter) CheckQuota(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string) error {
 	m.used += m.workers.Status().Used
-	settle, err := m.fakeMeter.Admit(ctx, a, endpoint, before)
-	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
-		m.used += m.workers.Status().Used
-		return settle(ctx, status)
-	}, err
+	return m.fakeMeter.CheckQuota(ctx, wait, g, endpoint)
+}
+
+func (m *workerMeter) Charge(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, n int64) (usage.Charge, error) {
+	m.used += m.workers.Status().Used
+	return m.fakeMeter.Charge(ctx, wait, g, endpoint, n)
+}
+
+func (m *workerMeter) Settle(ctx context.Context, c usage.Charge, refunded int64) error {
+	m.used += m.workers.Status().Used
+	return m.fakeMeter.Settle(ctx, c, refunded)
 }
 
 func TestAWorkerIsGivenBackBeforeTheAnswerIsSettled(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/http/budget"
 	"lieudit/schemas/refusal"
@@ -15,6 +16,19 @@ type Call[P any] struct {
 	Principal P
 	Vars      map[string]string // the variables of the path, unescaped
 	Answer    *budget.Answer    // of memory for the answer
+	Quota     Reservation       // of requests; nil where the surface counts none
+}
+
+// Reservation is what a call is counted as: one request, unless its operation reserves as many as its size is worth.
+type Reservation interface {
+	// Reserve counts n requests before the work, all of them or none. An operation calls it at most once. Its error is the
+	// refusal to answer with.
+	Reserve(ctx context.Context, n int64) error
+	// Refund ends the reservation: n of the requests that Reserve counted are taken back, though the client may be gone. A stream
+	// calls it when it ends; the surface settles what has no stream.
+	Refund(ctx context.Context, n int64)
+	// Usage is how much of the quota is used. It includes the call once that has been counted, as it has when a LateBody is made.
+	Usage() usage.QuotaUsage
 }
 
 // Operation does what a request asks for. It runs after the request was decoded. It has no http.ResponseWriter: the surface

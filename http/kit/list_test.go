@@ -156,11 +156,6 @@ func (f *failingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// unfinished is a body that is completed later.
-type unfinished func()
-
-func (unfinished) IsUnfinished() {}
-
 // newBudgetWithRoom is a budget of 1 MiB, of which others have taken all but room.
 func newBudgetWithRoom(room int64) *budget.Budget {
 	const total = 1 << 20
@@ -175,25 +170,30 @@ func TestAnAnswerHoldsItsTextUntilItIsSent(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		room   int64
-		body   any
+		body   string
+		late   bool
 		isDone bool
 		held   int64
 		err    error
 	}{
-		{"a small one", 1 << 20, "x", false, 0, nil},
-		{"a large one", 1 << 20, strings.Repeat("x", text-3), false, text, nil},
-		{"a large one without room", text - 1, strings.Repeat("x", text-3), false, 0, budget.ErrOverloaded},
-		{"of what is done, without room", text - 1, strings.Repeat("x", text-3), true, text, nil},
-		{"one that is completed later", 1 << 20, unfinished(nil), false, 0, nil},
+		{"a small one", 1 << 20, "x", false, false, 0, nil},
+		{"a large one", 1 << 20, strings.Repeat("x", text-3), false, false, text, nil},
+		{"a large one without room", text - 1, strings.Repeat("x", text-3), false, false, 0, budget.ErrOverloaded},
+		{"of what is done, without room", text - 1, strings.Repeat("x", text-3), false, true, text, nil},
+		{"one that is made when it is sent", 1 << 20, "late", true, false, 0, nil},
 	} {
 		b := newBudgetWithRoom(c.room)
 		taken := b.Status().Used
 		reservation := budget.NewAnswer(t.Context(), b)
-		v, err := kit.Response{Status: 201, Body: c.body}.Fit(reservation, c.isDone)
+		response := kit.Response{Status: 201, Body: c.body}
+		if c.late {
+			response.Body, response.LateBody = nil, func() any { return c.body }
+		}
+		v, err := response.Fit(reservation, c.isDone)
 		if !errors.Is(err, c.err) || b.Status().Used-taken != c.held {
 			t.Errorf("%s: holds %d, %v", c.what, b.Status().Used-taken, err)
 		}
-		if _, later := c.body.(kit.Unfinished); err != nil || later {
+		if err != nil {
 			continue
 		}
 		w := httptest.NewRecorder()

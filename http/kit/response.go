@@ -18,6 +18,8 @@ import (
 type Response struct {
 	Status int
 	Body   any // is sent as JSON
+	// LateBody makes the Body when it is sent, which is after the request was counted; nil: Body is known before. It makes a small one.
+	LateBody func() any
 	// Stream writes the whole answer; nil: Body is the answer. Its error means that nothing was sent.
 	Stream func(context.Context, http.ResponseWriter) error
 	// Discard releases what Stream would have read; nil: there is nothing to release. It is called where the response is
@@ -27,13 +29,9 @@ type Response struct {
 	text []byte // Body, once it is encoded
 }
 
-// Unfinished is a Body that the surface completes before it is sent. It is small.
-type Unfinished interface{ IsUnfinished() }
-
-// Encode encodes the body, so that Write only sends it. A stream is encoded while it is sent, and what is Unfinished once it is
-// completed.
+// Encode encodes the body, so that Write only sends it. A stream and a LateBody are encoded when they are sent.
 func (r *Response) Encode() (err error) {
-	if _, later := r.Body.(Unfinished); later || r.Stream != nil || r.text != nil {
+	if r.LateBody != nil || r.Stream != nil || r.text != nil {
 		return nil
 	}
 	r.text, err = encodeBody(r.Body)
@@ -87,6 +85,9 @@ func (r Response) Write(ctx context.Context, w http.ResponseWriter) error {
 	status := r.Status
 	if status == 0 {
 		status = http.StatusOK
+	}
+	if r.LateBody != nil {
+		return WriteJSON(w, status, r.LateBody())
 	}
 	if r.text == nil {
 		return WriteJSON(w, status, r.Body)

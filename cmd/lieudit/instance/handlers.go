@@ -31,12 +31,12 @@ func (i *Instance) buildHandlers() error {
 	if err != nil {
 		return err
 	}
-	apiHandler := api.New(i.keyRing, api.NewRequestMeter(i.usage, i.countingPolicy(), i.Log), i.Vintage, i.Router, api.Locations{
+	apiHandler := api.New(i.keyRing, i.usage, i.Vintage, i.Router, api.Locations{
 		Commands: i.locations, Queries: locationsqueries.New(i.Registry), Search: i.newSearchEngine(), Alerts: i.SiteAlerts,
 		CursorSecret: i.cursorKey, LastChange: i.changes.LastChange, Wait: i.waitForLocations, AwaitOwn: i.awaitOwnLocations,
 	}, api.Env{
 		Limiter: i.waitLimiter, Throttle: i.newThrottle(), Clients: i.clients, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Workers: i.workers, Searches: api.NewSearches(), Uploads: uploads, Prefixes: i.TokenPrefixes,
-		Now: i.Now, Log: i.Log, Version: i.Version,
+		Now: i.Now, Log: i.Log, Counting: i.countingPolicy(), Version: i.Version,
 	})
 	usageReader := usagequeries.New(i.Registry)
 	areaHandler := customerarea.New(i.keyRing, customerarea.Accounts{
@@ -71,7 +71,7 @@ func (i *Instance) openUploads() (api.Uploads, error) {
 	return api.Uploads{Folder: folder, Budget: i.uploadBudget}, nil
 }
 
-// countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
+// countingPolicy decides which answers are billed: in the customer's favour, unless StrictCounting is set.
 func (i *Instance) countingPolicy() api.CountingPolicy {
 	if i.StrictCounting {
 		return api.CountAll

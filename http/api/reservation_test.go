@@ -18,11 +18,11 @@ import (
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
-	"lieudit/http/auth"
+	"lieudit/schemas/event"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
+	"lieudit/schemas/usagefold"
 )
 
 // fixedQuota is the quota of every account.
@@ -43,30 +43,56 @@ func (noVault) DestroyKey(context.Context, string) error          { return nil }
 
 func (noVault) ForgetKeys() {}
 
-// newMeteredAPI is an API that counts by itself.
-func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) {
+// newMeteredAPI is an API with a log of its own. counted returns how many requests of the account are counted on it.
+func newMeteredAPI(t *testing.T, c api.CountingPolicy) (b *testAPI, counted func() int64) {
+	t.Helper()
+	return newMeteredAPIOn(t, c, func(s eventstore.Store) eventstore.Store { return s })
+}
+
+// newMeteredAPIOn is newMeteredAPI whose meter has the log as change returns it.
+func newMeteredAPIOn(t *testing.T, c api.CountingPolicy, change func(eventstore.Store) eventstore.Store) (b *testAPI, counted func() int64) {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20, Clock: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log, now := slog.New(slog.DiscardHandler), func() time.Time { return noon }
-	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), keptTerms, waitlimit.New(waitlimit.MaxRequests), clocktest.Follow(now), log)
+	m := usage.New(change(j), eventstore.NewCodec(noVault{}), fixedQuota(6), keptTerms, waitlimit.New(waitlimit.MaxRequests), clocktest.Follow(now), log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx, j, eventstore.Checkpoint{}) })
+	running.Go(func() { m.Run(ctx, j, eventstore.Checkpoint{}) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
 		j.Close()
 	})
-	b := newTestAPI(t)
+	b = newTestAPI(t)
 	for h, g := range b.keyRing.keys {
 		g.Quota = 6
 		b.keyRing.keys[h] = g
 	}
-	b.replaceHandler(func(p *fakeParts) { p.meter = api.NewRequestMeter(l, c, log) })
-	return b, l
+	b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Counting = m, c })
+	g := b.keyRing.keys[token.HashOf(b.keys["GROWTH secret"])]
+	return b, func() int64 {
+		return readCounted(t, j, usagefold.StreamName(g.Account, plan.PeriodAt(g.Anchor, noon).First))
+	}
+}
+
+// readCounted returns how many requests the events of a stream count.
+func readCounted(t *testing.T, log eventstore.Store, stream string) int64 {
+	t.Helper()
+	f := usagefold.NewPeriodUsage()
+	for r, err := range log.ReadStream(t.Context(), stream, 0, eventstore.Forward) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := event.Decode(r.Type, r.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Apply(e, r.Time)
+	}
+	return f.Lines.Total()
 }
 
 func TestRequestsCountByThePolicy(t *testing.T) {
@@ -88,13 +114,12 @@ func TestRequestsCountByThePolicy(t *testing.T) {
 		{"GET", "/me", "GROWTH publishable", 403, 0, 0},
 	} {
 		for counting, want := range map[api.CountingPolicy]int64{{}: c.byDefault, api.CountAll: c.byAll} {
-			b, l := newMeteredAPI(t, counting)
+			b, counted := newMeteredAPI(t, counting)
 			if w := b.send(c.method, api.Base+c.target, c.key); w.Code != c.status {
 				t.Errorf("%s %s: %d, want %d", c.method, c.target, w.Code, c.status)
 			}
-			s, err := l.ReadQuotaUsage(t.Context(), b.keyRing.keys[token.HashOf(b.keys["GROWTH secret"])])
-			if err != nil || s.Used != want {
-				t.Errorf("%s %s with %+v: %d counted, %v, want %d", c.method, c.target, counting, s.Used, err, want)
+			if got := counted(); got != want {
+				t.Errorf("%s %s with %+v: %d counted, want %d", c.method, c.target, counting, got, want)
 			}
 		}
 	}
@@ -177,68 +202,62 @@ type fakeMeter struct {
 	period              plan.Period
 	mu                  sync.Mutex
 	calls               []string
-	admitErr, settleErr error
+	counted             int64 // and not refunded
+	checkErr, chargeErr error
 }
 
-func (l *fakeMeter) recordCall(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls = append(l.calls, line)
+func (m *fakeMeter) recordCall(line string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, line)
 }
 
-func (l *fakeMeter) CountRefused(_ context.Context, _ *auth.Authentication, endpoint string) error {
-	l.recordCall("refused " + endpoint)
+func (m *fakeMeter) CheckQuota(_ context.Context, _ *waitlimit.Wait, g grant.Grant, endpoint string) error {
+	m.recordCall("check " + g.Account + " " + endpoint)
+	return m.checkErr
+}
+
+func (m *fakeMeter) Charge(_ context.Context, _ *waitlimit.Wait, g grant.Grant, endpoint string, n int64) (usage.Charge, error) {
+	m.recordCall(fmt.Sprint("charge ", n, " ", endpoint))
+	if m.chargeErr == nil {
+		m.counted += n
+	}
+	return usage.Charge{QuotaUsage: usage.QuotaUsage{Used: 9, Limit: g.Quota, Period: m.period}}, m.chargeErr
+}
+
+func (m *fakeMeter) Settle(_ context.Context, _ usage.Charge, refunded int64) error {
+	m.recordCall(fmt.Sprint("refund ", refunded))
+	m.counted -= refunded
 	return nil
 }
 
-func (l *fakeMeter) CheckQuota(context.Context, *auth.Authentication, string) error {
-	l.recordCall("known")
-	return l.admitErr
-}
-
-func (l *fakeMeter) ReserveRows(_ context.Context, _ *auth.Authentication, endpoint string, rows int64) (api.SettleRowsFunc, error) {
-	l.recordCall(fmt.Sprint("reserve ", rows, " ", endpoint))
-	return func(_ context.Context, unanswered int64) { l.recordCall(fmt.Sprint("refund ", unanswered)) }, l.admitErr
-}
-
-func (l *fakeMeter) Admit(_ context.Context, a *auth.Authentication, endpoint string, before int64) (api.SettleFunc, error) {
-	if before > 1 {
-		l.recordCall(fmt.Sprint("reserve ", before))
-	} else {
-		l.recordCall("admit " + a.Account + " " + endpoint)
-	}
-	if l.admitErr != nil {
-		return nil, l.admitErr
-	}
-	return func(_ context.Context, status int) (usage.QuotaUsage, error) {
-		l.recordCall(fmt.Sprint("settle ", status))
-		return usage.QuotaUsage{Used: 9, Limit: a.Quota, Period: l.period}, l.settleErr
-	}, nil
-}
-
+// The policy is CountAll, so that every end of the work shows.
 func TestTheMeterAdmitsAfterSyntaxAndSettlesAfterWork(t *testing.T) {
 	t.Parallel()
-	spent := refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
+	spent := &usage.QuotaExceededError{Limit: 1}
 	for _, c := range []struct {
 		method, target string
 		meter          *fakeMeter
 		status         int
 		want           []string
 	}{
-		{"GET", "/me", &fakeMeter{}, 200, []string{"admit acme GET /me", "settle 200"}},
-		{"GET", "/me?x=1", &fakeMeter{}, 422, []string{"admit acme GET /me", "settle 422"}},
-		{"GET", "/route/nearest?origin=3,44&destinations=3,45", &fakeMeter{}, 500, []string{"admit acme GET /route/nearest", "settle 500"}},
-		{"GET", "/me?x=1", &fakeMeter{admitErr: spent}, 429, []string{"admit acme GET /me"}},
-		{"GET", "/me?x=%zz", &fakeMeter{admitErr: spent}, 400, nil},
-		{"GET", "/nowhere", &fakeMeter{admitErr: spent}, 404, []string{"refused GET *"}},
-		{"POST", "/me", &fakeMeter{admitErr: spent}, 405, []string{"refused POST *"}},
-		{"GET", "/route/compute", &fakeMeter{admitErr: spent}, 403, []string{"refused GET /route/compute"}},
-		{"GET", "/version", &fakeMeter{admitErr: spent}, 200, nil},
-		{"GET", "/me", &fakeMeter{settleErr: refusal.AuthUnavailable}, 503, []string{"admit acme GET /me", "settle 200"}},
-		{"GET", "/me", &fakeMeter{admitErr: errors.New("disk")}, 500, []string{"admit acme GET /me"}},
+		{"GET", "/me", &fakeMeter{}, 200, []string{"check acme GET /me", "charge 1 GET /me", "refund 0"}},
+		{"GET", "/me?x=1", &fakeMeter{}, 422, []string{"check acme GET /me", "charge 1 GET /me", "refund 0"}},
+		{"GET", "/route/nearest?origin=3,44&destinations=3,45", &fakeMeter{}, 500,
+			[]string{"check acme GET /route/nearest", "charge 1 GET /route/nearest", "refund 0"}},
+		{"GET", "/me?x=1", &fakeMeter{checkErr: spent}, 429, []string{"check acme GET /me"}},
+		{"GET", "/me?x=%zz", &fakeMeter{checkErr: spent}, 400, nil},
+		{"GET", "/nowhere", &fakeMeter{checkErr: spent}, 404, []string{"charge 1 GET *", "refund 0"}},
+		{"GET", "/nowhere", &fakeMeter{chargeErr: spent}, 404, []string{"charge 1 GET *"}},
+		{"GET", "/nowhere", &fakeMeter{chargeErr: usage.ErrUnavailable}, 503, []string{"charge 1 GET *"}},
+		{"POST", "/me", &fakeMeter{checkErr: spent}, 405, []string{"charge 1 POST *", "refund 0"}},
+		{"GET", "/route/compute", &fakeMeter{checkErr: spent}, 403, []string{"charge 1 GET /route/compute", "refund 0"}},
+		{"GET", "/version", &fakeMeter{checkErr: spent}, 200, nil},
+		{"GET", "/me", &fakeMeter{chargeErr: usage.ErrUnavailable}, 503, []string{"check acme GET /me", "charge 1 GET /me"}},
+		{"GET", "/me", &fakeMeter{checkErr: errors.New("disk")}, 503, []string{"check acme GET /me"}},
 	} {
 		b := newTestAPI(t)
-		b.replaceHandler(func(p *fakeParts) { p.meter = c.meter })
+		b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Counting = c.meter, api.CountAll })
 		w := b.send(c.method, "/services/v1"+c.target, "GROWTH secret")
 		if w.Code != c.status || !slices.Equal(c.meter.calls, c.want) {
 			t.Errorf("%s %s: %d %q, want %d %q", c.method, c.target, w.Code, c.meter.calls, c.status, c.want)
@@ -291,7 +310,7 @@ func TestWorkThatPanicsIsSettledAsA500(t *testing.T) {
 	t.Parallel()
 	b, meter, calls := newTestAPI(t), &fakeMeter{}, 0
 	b.replaceHandler(func(p *fakeParts) {
-		p.meter = meter
+		p.meter, p.env.Counting = meter, api.CountAll
 		p.env.Now = func() time.Time {
 			if calls++; calls > 1 { // the authenticator asks first, then the work
 				panic("no time")
@@ -300,7 +319,7 @@ func TestWorkThatPanicsIsSettledAsA500(t *testing.T) {
 		}
 	})
 	expectResponse(t, "panic", b.send("GET", "/services/v1/me", "GROWTH secret"), 500, `{"detail":"Internal error"}`)
-	if want := []string{"admit acme GET /me", "settle 500"}; !slices.Equal(meter.calls, want) {
+	if want := []string{"check acme GET /me", "charge 1 GET /me", "refund 0"}; !slices.Equal(meter.calls, want) {
 		t.Errorf("the meter was told %q, want %q", meter.calls, want)
 	}
 }
