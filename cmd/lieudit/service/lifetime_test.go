@@ -13,13 +13,16 @@ import (
 	addressmeili "lieudit/queries/address/meili"
 )
 
-// The chapter has one section a part of /readyz, in the order in which parts are listed here.
+// The chapter has one section a part of /readyz, and names those without which an instance is not ready.
 func TestTheGuideExplainsEveryPartOfReadiness(t *testing.T) {
 	t.Parallel()
 	s := &service{instance: &instance.Instance{Parts: instance.Parts{SiteIndexer: &searchindex.Indexer{}}}, addressIndex: &addressmeili.Indexes{}}
-	var want []string
+	var want, required []string
 	for _, c := range s.components() {
 		want = append(want, c.Name)
+		if c.Required {
+			required = append(required, c.Name)
+		}
 	}
 	chapter, err := guide.FindChapter("readiness")
 	if err != nil {
@@ -30,6 +33,11 @@ func TestTheGuideExplainsEveryPartOfReadiness(t *testing.T) {
 		if name, ok := strings.CutPrefix(line, "## "); ok {
 			got = append(got, strings.TrimSpace(name))
 		}
+	}
+	_, sentence, _ := strings.Cut(strings.Join(strings.Fields(chapter.Text), " "), "only while one of the parts ")
+	sentence, _, _ = strings.Cut(sentence, " fails.")
+	if told := strings.Split(strings.ReplaceAll(sentence, " or ", ", "), ", "); !slices.Equal(told, required) {
+		t.Errorf("the chapter says that an instance is not ready without %q, want %q", told, required)
 	}
 	slices.Sort(want)
 	slices.Sort(got)
